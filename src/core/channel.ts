@@ -1,0 +1,104 @@
+/** The port between a platform adapter and the gateway. */
+import type { InboundMessage, MediaRef, OutboundPart } from './message.ts';
+
+/** How inbound messages can be made lossless (reliability.md 1.1). A ack-gated, B cursor, C push without ack. */
+export type InboundClass = 'A' | 'B' | 'C';
+/** What a crash between "request written" and "reply stored" means (reliability.md 1.2). */
+export type SendClass = 'idem' | 'find' | 'blind';
+
+export interface ChannelLimits {
+  /** Longest text of one part, measured in `unit`s of rendered-free Markdown. */
+  readonly text: number;
+  /** What the platform counts: UTF-16 code units, code points, or UTF-8 bytes. */
+  readonly unit: 'utf16' | 'codepoint' | 'byte';
+  /** Longest text next to a file; 0 = a file carries no text. */
+  readonly caption: number;
+  readonly uploadBytes: number;
+  readonly downloadBytes: number;
+  /** Sends allowed per chat, per group and per account; absent = unlimited. */
+  readonly rate?: { readonly perChat?: Rate; readonly perGroup?: Rate; readonly perAccount?: Rate };
+}
+
+/** A token bucket: `burst` at once, refilled at `perSecond`. */
+export interface Rate {
+  readonly burst: number;
+  readonly perSecond: number;
+}
+
+export type ChannelHealth = 'starting' | 'healthy' | 'degraded' | 'down' | 'stopped';
+
+/** What an attempt to send came to. The journal's next state follows from it and from the channel's send class. */
+export type SendResult =
+  | { readonly kind: 'sent'; readonly platformId: string }
+  /** Proven not to have been accepted: connection refused, 429. `scope` says who must wait. */
+  | { readonly kind: 'retry'; readonly reason: string; readonly afterMs?: number; readonly scope: 'part' | 'chat' | 'account' }
+  /** The platform said no for good. `markup` makes delivery try once more as plain text. */
+  | {
+      readonly kind: 'refused';
+      readonly reason: 'markup' | 'too-long' | 'chat-gone' | 'blocked' | 'auth' | 'invalid';
+      readonly detail: string;
+    }
+  /** Nobody can know: the request left and no answer came back. */
+  | { readonly kind: 'unknown'; readonly detail: string };
+
+export interface SendOptions {
+  /** Send the text as it stands, without the platform's markup: the second try after a `markup` refusal. */
+  readonly plain: boolean;
+  readonly signal: AbortSignal;
+}
+
+export type Receipt =
+  /** Durable (or a known duplicate, or refused and counted): acknowledge now. */
+  | { readonly kind: 'accepted' }
+  /** Above the high-water mark: do not acknowledge, offer the same batch again after the delay. */
+  | { readonly kind: 'busy'; readonly retryAfterMs: number };
+
+/** What the gateway offers to an adapter. Given to `start`; never kept after `stop`. */
+export interface ChannelHost {
+  /**
+   * Commits a batch and the cursor in one transaction (design 3, commit 1). Only after it resolved `accepted` may the adapter
+   * acknowledge. Rejects when the journal cannot write (disk full): then nothing was accepted and nothing may be acknowledged.
+   */
+  receive(batch: readonly InboundMessage[], cursor?: string): Promise<Receipt>;
+  /** The last cursor committed for this channel and account, undefined at first start. */
+  cursor(): Promise<string | undefined>;
+  /** Reports a change of state; `detail` is shown to the operator and must hold no secret. */
+  health(state: ChannelHealth, detail?: string): void;
+  /** The adapter's input ended and will not come back (EOF on a pipe). The app decides whether to stop. */
+  ended(): void;
+}
+
+export interface MediaFile {
+  readonly bytes: AsyncIterable<Uint8Array>;
+  readonly mime?: string;
+  readonly size?: number;
+}
+
+/**
+ * One account on one platform: wire calls only. Splitting, dedup, access, mention rule, rate budget, retry, typing and media
+ * caps happen once, outside. An adapter throws only from `start` (a `GatehouseError` with the fix in its hint).
+ */
+export interface Channel {
+  /** Instance name, as configured. */
+  readonly name: string;
+  readonly type: string;
+  readonly account: string;
+  readonly limits: ChannelLimits;
+  readonly inboundClass: InboundClass;
+  readonly sendClass: SendClass;
+  /**
+   * Connects and keeps receiving until `signal` aborts; resolves once ready to receive. Transient failures afterwards are the
+   * adapter's to retry (kit/reconnect); a failure that only the operator can mend is reported with `host.health('down', …)`.
+   */
+  start(host: ChannelHost, signal: AbortSignal): Promise<void>;
+  /** Stops receiving, then closes. Safe to call twice, and without `start`. */
+  stop(): Promise<void>;
+  /** One wire call (or one upload) for one part; never splits, never retries, never throws. */
+  send(part: OutboundPart, options: SendOptions): Promise<SendResult>;
+  /** Omit where the platform has no typing indicator; nothing is shown then. Failures are ignored. */
+  typing?(part: Pick<OutboundPart, 'chatId' | 'threadId'>, signal: AbortSignal): Promise<void>;
+  /** Required for send class `find`: did the part with this key arrive? Undefined = the platform cannot say now. */
+  find?(part: OutboundPart, signal: AbortSignal): Promise<{ readonly platformId: string } | 'absent' | undefined>;
+  /** Omit where messages never carry files; such a ref is then answered with a note. Rejects with GH15xx. */
+  download?(media: MediaRef, signal: AbortSignal): Promise<MediaFile>;
+}

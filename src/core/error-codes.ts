@@ -1,0 +1,56 @@
+/**
+ * Every error code with its meaning and the usual way out. Shared by log, chat, CLI and JSON; `docs/errors.md` is compared
+ * with this table by a test. GH10 command line, GH11 config, GH12 data directory, GH13 journal, GH14 sessions, GH15 channels
+ * and media, GH16 delivery, GH20 agent and tools, GH21 models.
+ */
+export const ERROR_CODES = {
+  GH1001: { title: 'unknown command or option', hint: 'run `gatehouse --help`' },
+  GH1002: { title: 'the daemon is not running', hint: 'start it with `gatehouse gateway`' },
+  GH1003: { title: 'no such item', hint: 'list what there is with the `list` command of the same group' },
+  GH1004: { title: 'unexpected failure', hint: 'run again with `-v` and report the log lines with this code' },
+  GH1101: { title: 'the config file has problems', hint: 'fix the lines named above; `gatehouse config check` shows them again' },
+  GH1102: { title: 'the config file cannot be read', hint: 'check the path and its permissions' },
+  GH1103: { title: 'a secret named in the config is not set', hint: 'export the environment variable named above' },
+  GH1104: { title: 'no model is configured', hint: 'export a provider key, start ollama, or run `gatehouse init`' },
+  GH1201: { title: 'another gatehouse uses this data directory', hint: 'stop it, or give this one its own `--data-dir`' },
+  GH1202: { title: 'the data directory cannot be written', hint: 'check its owner and mode, and that the disk is not read-only' },
+  GH1301: { title: 'the journal cannot be written', hint: 'free disk space; the daemon goes on by itself' },
+  GH1302: {
+    title: 'the journal file is damaged or the disk failed',
+    hint: 'stop, restore the last backup of journal.db, check the disk',
+  },
+  GH1303: {
+    title: 'the journal was written by a newer version',
+    hint: 'upgrade gatehouse; this version leaves the file untouched',
+  },
+  GH1401: {
+    title: 'a session file cannot be read or written',
+    hint: 'check the mode of the sessions directory and free disk space',
+  },
+  GH1402: { title: 'a session file was written by a newer version', hint: 'upgrade gatehouse, or move the file away' },
+  GH1501: { title: 'the platform refused the credentials', hint: 'check the token or password of this channel' },
+  GH1502: { title: 'the platform cannot be reached', hint: 'check host, DNS and TLS; the channel retries by itself' },
+  GH1503: { title: 'another program polls with the same credentials', hint: 'stop the other one, or use a second bot token' },
+  GH1504: { title: 'a file is larger than the channel may carry', hint: 'send a smaller file' },
+  GH1505: { title: 'a file could not be fetched from the platform', hint: 'send it again' },
+  GH1506: { title: 'unknown channel type', hint: 'see `gatehouse config schema` for the types there are' },
+  GH1601: { title: 'an answer could not be delivered', hint: 'see `gatehouse dead show`' },
+  GH1602: { title: 'an answer may or may not have arrived', hint: 'look in the chat; `gatehouse status` counts these' },
+  GH1603: { title: 'an answer expired before it could be sent', hint: 'ask again' },
+  GH2001: { title: 'the turn reached its time limit', hint: 'ask for a smaller piece of work' },
+  GH2002: { title: 'the turn was given up after repeated crashes', hint: 'see `gatehouse dead show`' },
+  GH2003: { title: 'the turn failed inside the gateway', hint: 'see the log line with this code' },
+  GH2101: { title: 'the model refused the key', hint: 'check the provider key' },
+  GH2102: { title: 'the model is rate limited', hint: 'wait a moment and ask again' },
+  GH2103: { title: 'the model is overloaded or failing', hint: 'ask again in a minute' },
+  GH2104: { title: 'the model cannot be reached', hint: 'check base_url and the network' },
+  GH2105: { title: 'the model did not answer in time', hint: 'ask again, or raise gateway.llm_timeout_secs' },
+  GH2106: { title: 'the model rejected the request', hint: 'see the log for what it rejected' },
+  GH2107: { title: 'the conversation is too long for the model', hint: 'start afresh with /new' },
+  GH2108: { title: 'the model returned nothing', hint: 'ask again in other words' },
+  GH2109: { title: 'the answer was broken off or malformed', hint: 'ask again' },
+  GH2110: { title: 'the provider wants payment', hint: 'check the account of the provider' },
+  GH2111: { title: 'the answer was withheld by the provider', hint: 'ask in other words' },
+} as const satisfies Record<string, { title: string; hint: string }>;
+
+export type ErrorCode = keyof typeof ERROR_CODES;

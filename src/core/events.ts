@@ -1,0 +1,51 @@
+/** One record from which logs, status, typing, trace and metrics all come (decision D10). */
+import type { ChannelHealth } from './channel.ts';
+
+export interface EventBase {
+  /** Epoch ms. */
+  readonly at: number;
+  /** Correlation id of the inbound message; absent for events about no message. */
+  readonly messageId?: string;
+  readonly session?: string;
+  readonly channel?: string;
+}
+
+export type RunEvent = EventBase &
+  (
+    | { readonly type: 'received' }
+    | { readonly type: 'admitted'; readonly lane: string }
+    | { readonly type: 'dropped'; readonly reason: string }
+    | { readonly type: 'queued'; readonly lane: string; readonly depth: number }
+    | { readonly type: 'started'; readonly attempt: number; readonly waitedMs: number }
+    | { readonly type: 'model.started'; readonly model: string; readonly iteration: number }
+    | { readonly type: 'model.text'; readonly text: string }
+    | { readonly type: 'model.restart'; readonly reason: string }
+    | {
+        readonly type: 'model.done';
+        readonly model: string;
+        readonly tokensIn: number;
+        readonly tokensOut: number;
+        readonly ms: number;
+      }
+    | {
+        readonly type: 'model.failed';
+        readonly model: string;
+        readonly code: string;
+        readonly kind: string;
+        readonly detail: string;
+        readonly ms: number;
+      }
+    | { readonly type: 'tool.started'; readonly tool: string; readonly callId: string }
+    | { readonly type: 'tool.done'; readonly tool: string; readonly callId: string; readonly ok: boolean; readonly ms: number }
+    | { readonly type: 'tool.unknown'; readonly tool: string; readonly callId: string }
+    | { readonly type: 'finished'; readonly outcome: string; readonly ms: number }
+    | { readonly type: 'failed'; readonly code: string; readonly detail: string }
+    | { readonly type: 'part.sent'; readonly key: string; readonly ms: number }
+    | { readonly type: 'part.retry'; readonly key: string; readonly reason: string; readonly waitMs: number }
+    | { readonly type: 'part.unknown' | 'part.dead' | 'part.expired'; readonly key: string; readonly reason: string }
+    | { readonly type: 'session.damaged'; readonly lines: number; readonly quarantine: string }
+    | { readonly type: 'channel'; readonly state: ChannelHealth; readonly detail?: string }
+    | { readonly type: 'journal'; readonly state: 'ok' | 'failing'; readonly code?: string }
+  );
+
+export type Emit = (event: RunEvent) => void;

@@ -1,0 +1,45 @@
+import { createHash } from 'node:crypto';
+import type { ChatRef, InboundMessage } from './message.ts';
+
+/**
+ * Keys are injective: no two different inputs give the same key (attack A37). Every component is escaped with
+ * percent-encoding before it is joined by a separator that the encoding never emits.
+ */
+function encode(component: string): string {
+  return component.replace(/[%#/\n]/g, (char) => `%${char.charCodeAt(0).toString(16).padStart(2, '0').toUpperCase()}`);
+}
+
+/** Order and mutual exclusion are kept per lane: (channel, account, chat, thread). */
+export function laneKey(ref: ChatRef): string {
+  const base = [ref.channel, ref.account, ref.chatId].map(encode).join('/');
+  return ref.threadId === undefined ? base : `${base}/${encode(ref.threadId)}`;
+}
+
+/** The conversation in the platform's eyes without its thread: what rate limits apply to. */
+export function chatKey(ref: ChatRef): string {
+  return [ref.channel, ref.account, ref.chatId].map(encode).join('/');
+}
+
+/**
+ * `[profile:]channel:chat_id[#topic]` of spec A1, always with the profile. A platform thread is the topic `thread:<id>`;
+ * topics that people name cannot contain a colon, so the two never collide.
+ */
+export function sessionKey(ref: ChatRef, profile = '_main'): string {
+  const chat = `${profile}:${encode(ref.channel).replaceAll(':', '%3A')}:${encode(ref.chatId)}`;
+  return ref.threadId === undefined ? chat : `${chat}#thread:${encode(ref.threadId)}`;
+}
+
+/** The inbox's primary dedup key. Also the message's correlation id. */
+export function messageKey(message: Pick<InboundMessage, 'channel' | 'account' | 'platformId'>): string {
+  return [message.channel, message.account, message.platformId].map(encode).join('/');
+}
+
+/** The outbox's key: deterministic, so that the same part of the same answer is the same row on every attempt. */
+export function partKey(messageId: string, ordinal: number): string {
+  return `${messageId}#${ordinal}`;
+}
+
+/** Short stable hex of any text, for ids that must not reveal or must bound what they are made of. */
+export function shortHash(text: string, length = 16): string {
+  return createHash('sha256').update(text).digest('hex').slice(0, length);
+}

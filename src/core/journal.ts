@@ -1,0 +1,246 @@
+/**
+ * The journal: everything in flight, on disk (design.md 3). States and sync points are the contract; SQLite is one way to keep it.
+ *
+ * inbox  NEW -> RUNNING -> DONE | DEAD | (REFUSED: a counter only)      step  STARTED -> DONE | UNKNOWN
+ * outbox PENDING -> SENDING -> SENT | UNKNOWN | DEAD | EXPIRED
+ *
+ * A write method resolves once its transaction is synced to disk, and rejects with a `GatehouseError` when it did not happen:
+ * GH1301 the disk is full or read-only (nothing was written; try later), GH1302 the file can no longer be trusted (stop the
+ * process). Writes asked for in one tick of the event loop share a transaction; each is still all or nothing on its own.
+ */
+import type { InboundMessage, Json, OutboundPart, RefusalReason } from './message.ts';
+import type { SessionMessage } from './session.ts';
+
+export type InboxState = 'NEW' | 'RUNNING' | 'DONE' | 'DEAD';
+export type OutboxState = 'PENDING' | 'SENDING' | 'SENT' | 'UNKNOWN' | 'DEAD' | 'EXPIRED';
+
+/** What admit decided about one inbound message, in the order received. */
+export type Admission =
+  /** Becomes a NEW row of its lane. An edit or delete of a row that is still NEW changes that row instead (see `accept`). */
+  | { readonly kind: 'admit'; readonly message: InboundMessage; readonly lane: string; readonly session: string }
+  /** Recorded as DONE at once with this answer: commands, pairing codes, abort words. Not run, still answered exactly once. */
+  | {
+      readonly kind: 'answer';
+      readonly message: InboundMessage;
+      readonly lane: string;
+      readonly session: string;
+      readonly outcome: string;
+      readonly parts: readonly NewPart[];
+    }
+  /** No row, no content: only (channel, reason) is counted. */
+  | { readonly kind: 'refuse'; readonly message: InboundMessage; readonly reason: RefusalReason };
+
+export type Accepted =
+  | { readonly kind: 'new'; readonly row: InboxRow }
+  | { readonly kind: 'answered' }
+  /** Changed or cancelled a row that had not begun. */
+  | { readonly kind: 'amended'; readonly row: number }
+  | { readonly kind: 'duplicate' }
+  | { readonly kind: 'refused' };
+
+export interface InboxRow {
+  /** Ascending in order of acceptance. */
+  readonly seq: number;
+  readonly lane: string;
+  readonly session: string;
+  readonly message: InboundMessage;
+  /** How many times a turn began on it, this one included. */
+  readonly attempts: number;
+  readonly acceptedAt: number;
+  /** Fencing token: every later write about this claim names it; a stale one is refused (`false`), never applied. */
+  readonly generation: number;
+}
+
+/** A part before the journal gave it a row; `lane` orders delivery. */
+export interface NewPart {
+  readonly part: OutboundPart;
+  readonly lane: string;
+  /** Epoch ms after which it is EXPIRED instead of sent. */
+  readonly expiresAt: number;
+}
+
+export interface OutboxRow extends NewPart {
+  readonly seq: number;
+  readonly state: OutboxState;
+  readonly attempts: number;
+  readonly notBefore: number;
+  /** Delivery already fell back to plain text once. */
+  readonly plain: boolean;
+}
+
+export interface StepRecord {
+  readonly n: number;
+  readonly kind: 'model' | 'tool';
+  /** Model: the answer. Tool: `{callId, name, result?}`. */
+  readonly state: 'STARTED' | 'DONE';
+  readonly callId?: string;
+  readonly argsHash?: string;
+  readonly value?: Json;
+}
+
+export interface UsageEntry {
+  /** Unique: the same call recorded twice is one row. */
+  readonly id: string;
+  readonly at: number;
+  readonly provider: string;
+  readonly model: string;
+  readonly tokensIn: number;
+  readonly tokensOut: number;
+  readonly tokensCached: number;
+  readonly session: string;
+  readonly channel: string;
+  readonly sender: string;
+  readonly purpose: string;
+}
+
+export interface TurnResult {
+  readonly seq: number;
+  readonly generation: number;
+  /** DEAD keeps the payload for `dead replay`; a notice for the user travels in `parts`. */
+  readonly state: 'DONE' | 'DEAD';
+  /** Short and stable: `answered`, `cancelled`, `limit:iterations`, `failed:GH2103`. */
+  readonly outcome: string;
+  readonly lines: readonly SessionMessage[];
+  readonly parts: readonly NewPart[];
+}
+
+export type Settlement =
+  | { readonly kind: 'sent'; readonly platformId: string }
+  | { readonly kind: 'retry'; readonly notBefore: number; readonly reason: string; readonly plain?: boolean }
+  | { readonly kind: 'unknown'; readonly reason: string }
+  | { readonly kind: 'dead'; readonly reason: string }
+  | { readonly kind: 'expired' };
+
+export interface DeadLetter {
+  /** `in-<seq>` or `out-<seq>`. */
+  readonly id: string;
+  readonly at: number;
+  readonly channel: string;
+  readonly chatId: string;
+  readonly sender: string;
+  readonly reason: string;
+  readonly attempts: number;
+  /** Whole payload as stored; only `show` prints it. */
+  readonly payload: Json;
+}
+
+export interface Recovery {
+  /** RUNNING rows of another boot, back to NEW (steps kept). */
+  readonly resumed: number;
+  /** Rows that had used up their attempts or age: DEAD now, one notice part each was queued by the caller's `notice`. */
+  readonly buried: number;
+  /** SENDING parts of another boot; the caller settles them by send class before channels start. */
+  readonly sending: readonly OutboxRow[];
+  /** Lanes with NEW rows, in order of their oldest row. */
+  readonly lanes: readonly string[];
+  /** Delivery lanes with PENDING rows. */
+  readonly outboxLanes: readonly string[];
+}
+
+export interface JournalCounts {
+  readonly inbox: Readonly<Record<InboxState, number>>;
+  readonly outbox: Readonly<Record<OutboxState, number>>;
+  /** Epoch ms of the oldest NEW row. */
+  readonly oldestNewAt?: number;
+  readonly refused: readonly { readonly channel: string; readonly reason: string; readonly count: number }[];
+}
+
+export interface Journal extends AsyncDisposable {
+  /** Random per start, never a pid: claims of any other boot are ours to adopt. */
+  readonly bootId: string;
+
+  /**
+   * Commit 1. In one transaction, in order: inbox rows (`ON CONFLICT DO NOTHING` on the dedup key and on the secondary key),
+   * refusal counters, answers with their parts, and the cursor of (channel, account) when given. An admitted `edit`/`delete`
+   * whose target row is still NEW replaces its text or ends it (`amended`); otherwise an edit is a row of its own and a delete is refused.
+   * Rows beyond the high-water mark are the caller's to prevent: see `room`.
+   */
+  accept(
+    batch: readonly Admission[],
+    cursor?: { readonly channel: string; readonly account: string; readonly value: string },
+  ): Promise<readonly Accepted[]>;
+  /** NEW + RUNNING rows that may still be added before the high-water mark. Cheap; counts in memory. */
+  room(): number;
+  cursor(channel: string, account: string): Promise<string | undefined>;
+
+  /** NEW rows of a lane that are due, oldest first, after `afterSeq`. Does not claim them. */
+  waiting(lane: string, limit: number, afterSeq?: number): Promise<readonly InboxRow[]>;
+  /** NEW -> RUNNING, attempts + 1, a new generation. Undefined when the row is no longer NEW (cancelled, merged, taken). */
+  claim(seq: number): Promise<InboxRow | undefined>;
+  /** RUNNING -> NEW without counting the attempt: shutdown parked the turn; `notBefore` delays a retry after a failure (which counts). */
+  release(seq: number, generation: number, options?: { readonly notBefore?: number; readonly reason?: string }): Promise<boolean>;
+  /** All NEW rows of the lane -> DONE with this outcome (`/stop` clears what waits). Returns how many. */
+  cancelWaiting(lane: string, outcome: string): Promise<number>;
+
+  /** Steps recorded by earlier attempts at this row, in order. */
+  steps(seq: number): Promise<readonly StepRecord[]>;
+  /** Commits 2 and 3. `false` = fenced: stop, someone else owns the row. A model step may carry its usage, written in the same transaction. */
+  step(seq: number, generation: number, record: StepRecord, usage?: UsageEntry): Promise<boolean>;
+
+  /** Commit 4: session lines + parts + final state, one transaction. `false` = fenced, nothing was written. */
+  finish(result: TurnResult): Promise<boolean>;
+
+  /** Session lines that the flusher has not put into their file yet, oldest first. */
+  unflushed(
+    limit: number,
+  ): Promise<
+    readonly { readonly session: string; readonly lines: readonly { readonly seq: number; readonly line: SessionMessage }[] }[]
+  >;
+  flushed(seqs: readonly number[]): Promise<void>;
+
+  /** Parts without a turn: a notice of ours. */
+  enqueue(parts: readonly NewPart[]): Promise<void>;
+  /** PENDING rows of a delivery lane, oldest first, whether due or not (the caller waits for `notBefore`: order is kept). */
+  pending(lane: string, limit: number): Promise<readonly OutboxRow[]>;
+  /** Commit 5: PENDING -> SENDING, attempts + 1. `false` when it is no longer PENDING. */
+  sending(seq: number): Promise<boolean>;
+  /** Commit 6. `retry` is for failures proven before dispatch only. */
+  settle(seq: number, settlement: Settlement): Promise<void>;
+
+  /** Once, at start, before any channel. `notice` makes the part that tells the chat its message is given up. */
+  recover(
+    bounds: { readonly maxAttempts: number; readonly maxAgeMs: number },
+    notice: (row: InboxRow, reason: string) => readonly NewPart[],
+  ): Promise<Recovery>;
+  counts(): Promise<JournalCounts>;
+
+  dead: {
+    list(): Promise<readonly DeadLetter[]>;
+    show(id: string): Promise<DeadLetter | undefined>;
+    /** Back to NEW or PENDING with attempts 0 and a fresh expiry. `false` = no such dead letter. */
+    replay(id: string): Promise<boolean>;
+    drop(id: string): Promise<boolean>;
+  };
+
+  usage(since: number): Promise<readonly UsageEntry[]>;
+
+  /** Called when another process (the CLI) changed the journal: look for new work again. */
+  onOutsideChange(listener: () => void): void;
+}
+
+/** People who asked to be let in. Kept beside the journal, in the same file. */
+export interface PairingRequest {
+  readonly channel: string;
+  readonly account: string;
+  readonly senderId: string;
+  readonly senderName: string;
+  readonly state: 'pending' | 'approved' | 'denied';
+  readonly createdAt: number;
+  readonly expiresAt: number;
+}
+
+export interface PairingStore {
+  /**
+   * The state of a sender; asks for a code when there is none or the old one expired. `code` is set only when the sender
+   * should be told one now: new, or older than the repeat interval. At most `maxPending` (3) requests per channel account wait;
+   * beyond that `full`. Codes: 8 characters without look-alikes, 1 hour, stored hashed, compared in constant time.
+   */
+  request(
+    who: { channel: string; account: string; senderId: string; senderName: string },
+    now: number,
+  ): Promise<{ state: 'approved' | 'denied' | 'pending' | 'full'; code?: string }>;
+  /** Undefined: no pending request has that code, or too many wrong codes were tried (10 an hour). */
+  approve(code: string, now: number): Promise<PairingRequest | undefined>;
+  deny(code: string, now: number): Promise<PairingRequest | undefined>;
+  list(now: number): Promise<readonly PairingRequest[]>;
+}

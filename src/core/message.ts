@@ -1,0 +1,108 @@
+/** What people send and what they get back, in the one shape every channel adapter maps to and from. */
+
+/** A value that survives `JSON.parse(JSON.stringify(value))` unchanged. */
+export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
+
+/**
+ * Where a conversation takes place. `channel` is the configured instance name (its `name`, default its type),
+ * `account` the immutable id of our own identity on that platform (bot id, mailbox address).
+ */
+export interface ChatRef {
+  readonly channel: string;
+  readonly account: string;
+  readonly chatId: string;
+  /** Forum topic, Slack thread, e-mail thread root. Absent where the platform has none or the message is in none. */
+  readonly threadId?: string;
+}
+
+export type MediaKind = 'photo' | 'voice' | 'audio' | 'video' | 'document';
+
+/** A file that is still at the platform. Bytes are fetched in `prepare`, after the message is durable. */
+export interface MediaRef {
+  readonly kind: MediaKind;
+  /** Opaque to everyone but the adapter that made it (a Telegram file_id, an IMAP part address). */
+  readonly ref: string;
+  /** As the sender named it: untrusted, never used as a path. */
+  readonly name?: string;
+  readonly mime?: string;
+  /** Bytes as the platform states them; may be absent or wrong, so caps are enforced while reading too. */
+  readonly size?: number;
+}
+
+export interface QuotedMessage {
+  readonly platformId: string;
+  readonly text?: string;
+  /** True when the quoted message is one of ours: counts as addressing the bot in a group. */
+  readonly fromBot: boolean;
+}
+
+export interface InboundMessage extends ChatRef {
+  /** Correlation id: `messageKey()` of this message, unique and stable across redelivery and restart. */
+  readonly id: string;
+  /**
+   * `edit` and `delete` name the message they change in `targetId` (its platformId). Before that message's turn began
+   * they change or cancel it; later an edit becomes a correction the agent sees and a delete is recorded only.
+   */
+  readonly kind: 'message' | 'edit' | 'delete';
+  readonly targetId?: string;
+  /** The dedup key within (channel, account): what the platform repeats when it delivers the same message again. */
+  readonly platformId: string;
+  /** A second logical key, where one message can arrive under two transport ids (Message-ID for mail). */
+  readonly secondaryId?: string;
+  /** Immutable id of the author: the only thing access decisions look at. Never a display name or a username. */
+  readonly senderId: string;
+  readonly senderName: string;
+  readonly text: string;
+  readonly media: readonly MediaRef[];
+  readonly replyTo?: QuotedMessage;
+  readonly isGroup: boolean;
+  /** In a group: the text names the bot, or is a command for it. The adapter strips the name from `text`. */
+  readonly mentionsBot: boolean;
+  /** Set when the adapter must not let this reach a model: another bot, an automatic reply, a forged author. */
+  readonly refusal?: RefusalReason;
+  /** Milliseconds since the epoch, the platform's clock. */
+  readonly timestamp: number;
+  /** What the adapter needs to answer this message (mail headers, a message id to reply to). Copied to every part of the answer. */
+  readonly replyContext?: { readonly [key: string]: Json };
+}
+
+/** Why a message was not handed to the agent. Counted by channel and reason; content is not kept. */
+export type RefusalReason =
+  | 'not-allowed'
+  | 'pairing-required'
+  | 'denied'
+  | 'group-not-allowed'
+  | 'not-mentioned'
+  | 'bot-author'
+  | 'automatic-mail'
+  | 'forged-sender'
+  | 'own-message'
+  | 'loop-cap'
+  | 'empty'
+  | 'too-large'
+  | 'unreadable'
+  | 'deleted';
+
+/** One deliverable piece of an answer; what the journal's outbox holds and `Channel.send` takes. */
+export interface OutboundPart extends ChatRef {
+  /** Idempotency key: the same on every attempt at this part, unique over all parts. */
+  readonly key: string;
+  /** Correlation id of the inbound message this answers; absent for messages we start. */
+  readonly messageId?: string;
+  /** 0-based place in the answer, and how many parts the answer has. */
+  readonly ordinal: number;
+  readonly count: number;
+  /** Markdown, already split to the channel's limit; the adapter renders its dialect. Empty only with a file. */
+  readonly text: string;
+  readonly file?: OutboundFile;
+  readonly replyContext?: { readonly [key: string]: Json };
+}
+
+export interface OutboundFile {
+  /** Absolute path of a private copy that no tool can change. */
+  readonly path: string;
+  readonly name: string;
+  readonly mime: string;
+  readonly kind: MediaKind;
+  readonly bytes: number;
+}

@@ -1,0 +1,74 @@
+/** The lines of a session file (spec C1) and the port that keeps them. */
+
+export interface ToolCall {
+  readonly id: string;
+  readonly name: string;
+  /** The model's arguments as it wrote them: JSON text, which may be invalid. */
+  readonly arguments: string;
+}
+
+export interface SessionMessage {
+  /** Unique in its session and stable across a crash: what makes appending idempotent. */
+  readonly id: string;
+  readonly role: 'system' | 'user' | 'assistant' | 'tool';
+  readonly content: string;
+  /** Paths in the session's workspace. */
+  readonly media?: readonly string[];
+  readonly tool_calls?: readonly ToolCall[];
+  readonly tool_call_id?: string;
+  readonly reasoning_content?: string;
+  /** RFC 3339, UTC. */
+  readonly timestamp: string;
+}
+
+export interface SessionHeader {
+  readonly schema_version: 1;
+  readonly session_key: string;
+  readonly parent_key?: string;
+  readonly topic?: string;
+  readonly summary?: string;
+  readonly created_at: string;
+  readonly updated_at: string;
+}
+
+export interface Session {
+  readonly header: SessionHeader;
+  readonly messages: readonly SessionMessage[];
+}
+
+export interface SessionInfo {
+  readonly key: string;
+  readonly messages: number;
+  /** Time of the newest message, else of the file. RFC 3339. */
+  readonly updatedAt: string;
+  readonly bytes: number;
+}
+
+/** What a load had to mend; the caller reports it and goes on with the rest of the session. */
+export interface SessionDamage {
+  readonly key: string;
+  /** 1-based line numbers that were moved to quarantine. */
+  readonly lines: readonly number[];
+  readonly quarantine: string;
+}
+
+/**
+ * Keeps sessions. The journal decides when lines exist; the store only makes them readable files.
+ * Every method may reject with a `GatehouseError` of code GH14xx. One writer per key at a time: the caller holds the session's mutex.
+ */
+export interface SessionStore {
+  /** Absent session = undefined. Damaged lines are quarantined and reported through the store's `onDamage`, never thrown. */
+  load(key: string): Promise<Session | undefined>;
+  /**
+   * Appends and syncs to disk before it resolves. Lines whose `id` the session already holds are skipped, so the same call
+   * after a crash changes nothing. Creates the session when absent.
+   */
+  append(key: string, lines: readonly SessionMessage[]): Promise<void>;
+  /** New session `target` with the newest `keep` messages of `source` and a parent link; never begins with a tool result. */
+  fork(source: string, target: string, keep: number): Promise<Session>;
+  /** Appends the present lines to `<name>.archive.jsonl`, then atomically replaces the session with `messages`. */
+  rewrite(key: string, messages: readonly SessionMessage[], header?: Partial<SessionHeader>): Promise<void>;
+  list(): Promise<readonly SessionInfo[]>;
+  /** Removes session and archive. Absent = no-op. */
+  remove(key: string): Promise<void>;
+}

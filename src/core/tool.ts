@@ -1,0 +1,34 @@
+import type { OutboundFile } from './message.ts';
+
+export interface ToolContext {
+  /** Absolute path of the session's own directory: the only place file tools may touch. */
+  readonly workspace: string;
+  readonly session: string;
+  /** Who asked: the immutable sender id, qualified by channel. */
+  readonly principal: string;
+  /** The same on every attempt at the same call: a tool that can pass it on is safe to run again after a crash. */
+  readonly idempotencyKey: string;
+  /** Queues a file for the answer of this turn; the file is copied at once. */
+  readonly attach: (file: { path: string; name: string; caption?: string }) => Promise<OutboundFile>;
+  readonly signal: AbortSignal;
+}
+
+export interface ToolResult {
+  readonly ok: boolean;
+  /** What the model reads. A failure starts with `Error: `. */
+  readonly output: string;
+}
+
+export interface Tool {
+  readonly name: string;
+  readonly description: string;
+  /** JSON Schema of the arguments. */
+  readonly parameters: Readonly<Record<string, unknown>>;
+  readonly tags: readonly string[];
+  /** Safe to run again after a crash because it changes nothing. */
+  readonly readOnly: boolean;
+  /** Longest output in bytes before head and tail are kept around an omission mark (spec C4). */
+  readonly outputBytes: number;
+  /** Takes the parsed arguments object; validates it itself and answers invalid ones with a failed result. May throw: a failed result then. */
+  run(args: unknown, context: ToolContext): Promise<ToolResult>;
+}

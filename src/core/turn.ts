@@ -1,0 +1,80 @@
+/** What one run of the agent takes and gives: shared by the gateway, and later by tasks, sub-agents and pipelines. */
+import type { ChannelHealth } from './channel.ts';
+import type { Emit } from './events.ts';
+import type { StepRecord, UsageEntry } from './journal.ts';
+import type { OutboundFile } from './message.ts';
+import type { Model, ModelFailure, Usage } from './model.ts';
+import type { Clock } from './ports.ts';
+import type { SessionMessage } from './session.ts';
+import type { Tool } from './tool.ts';
+
+/** One object for all three run profiles (decision D7); spec C4 and B7. Times in ms. */
+export interface RunLimits {
+  readonly maxIterations: number;
+  /** Tokens in + out over the whole run; 0 = unlimited. */
+  readonly maxTokens: number;
+  readonly wallClockMs: number;
+  readonly toolTimeoutMs: number;
+  readonly maxOutputTokens: number;
+}
+
+/** Steps of one run on disk: what makes a crash cost at most one model call and never a second tool run. */
+export interface StepLog {
+  /** What earlier attempts recorded, in order; replayed before anything new is done. */
+  readonly recorded: readonly StepRecord[];
+  /** Resolves once durable. Rejects with the run's abort reason when the claim was fenced. */
+  record(step: StepRecord, usage?: UsageEntry): Promise<void>;
+}
+
+export interface AgentRun {
+  /** Unique per inbound message and the same on every attempt: ids of lines, tool calls and usage rows derive from it. */
+  readonly runId: string;
+  readonly system: string;
+  readonly history: readonly SessionMessage[];
+  /** The new user message, already in its final form (media noted in the text). */
+  readonly input: SessionMessage;
+  readonly tools: readonly Tool[];
+  readonly model: Model;
+  readonly limits: RunLimits;
+  readonly steps: StepLog;
+  readonly workspace: string;
+  readonly session: string;
+  readonly channel: string;
+  readonly principal: string;
+  readonly queuedMs: number;
+  readonly attach: (file: { path: string; name: string; caption?: string }) => Promise<OutboundFile>;
+  readonly emit: Emit;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+}
+
+export type AgentOutcome =
+  /** The model ended its turn. */
+  | { readonly kind: 'answered'; readonly text: string }
+  /** A limit ended it; `text` names the limit and what was done so far. */
+  | { readonly kind: 'limit'; readonly limit: 'iterations' | 'tokens' | 'time' | 'loop'; readonly text: string }
+  | { readonly kind: 'failed'; readonly failure: ModelFailure }
+  /** `signal` fired: /stop, shutdown, fencing. Nothing of this run goes to the chat. */
+  | { readonly kind: 'aborted' };
+
+export interface AgentResult {
+  readonly outcome: AgentOutcome;
+  /** The input and everything after it, ready for the session file. Tool pairs are complete even after an abort. */
+  readonly lines: readonly SessionMessage[];
+  readonly usage: Usage;
+  readonly iterations: number;
+}
+
+/** A channel as the operator sees it. */
+export interface ChannelStatus {
+  readonly name: string;
+  readonly type: string;
+  readonly account: string;
+  readonly state: ChannelHealth;
+  /** Epoch ms of the last change of state. */
+  readonly since: number;
+  readonly detail?: string;
+  readonly inboundClass: string;
+  readonly sendClass: string;
+  readonly lastMessageAt?: number;
+}
