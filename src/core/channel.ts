@@ -1,5 +1,7 @@
 /** The port between a platform adapter and the gateway. */
+import type { ZodType } from 'zod';
 import type { InboundMessage, MediaRef, OutboundPart } from './message.ts';
+import type { Clock, Logger } from './ports.ts';
 
 /** How inbound messages can be made lossless (reliability.md 1.1). A ack-gated, B cursor, C push without ack. */
 export type InboundClass = 'A' | 'B' | 'C';
@@ -101,4 +103,27 @@ export interface Channel {
   find?(part: OutboundPart, signal: AbortSignal): Promise<{ readonly platformId: string } | 'absent' | undefined>;
   /** Omit where messages never carry files; such a ref is then answered with a note. Rejects with GH15xx. */
   download?(media: MediaRef, signal: AbortSignal): Promise<MediaFile>;
+}
+
+/** What `create` may use: nothing else of the daemon is visible to an adapter. */
+export interface ChannelDeps {
+  /** Instance name: the `channel` of every message it makes. */
+  readonly name: string;
+  /** The value of a secret's environment variable; throws GH1103 naming the variable when it is unset or empty. */
+  readonly secret: (variable: string) => string;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** 0 <= x < 1; for jitter. */
+  readonly random: () => number;
+}
+
+/** One per folder of `channels/`, its `index.ts`'s only export that others use. Loading it must not load the platform's SDK. */
+export interface ChannelDescriptor<Settings = unknown> {
+  readonly type: string;
+  /** A strict object schema with a description per key; becomes part of config/schema.json. */
+  readonly settings: ZodType<Settings>;
+  /** The local terminal: its sender is the owner, so access is not checked and the demo model may answer. */
+  readonly local?: boolean;
+  /** Connects nothing; imports the SDK. Rejects with GH1103 or GH1101 when the settings cannot work. */
+  create(settings: Settings, deps: ChannelDeps): Promise<Channel>;
 }

@@ -1,0 +1,40 @@
+import type { Clock } from '../../src/core/ports.ts';
+
+export interface ReconnectOptions {
+  /** One connection's life. Returning or throwing ends it; `connected()` resets the back-off. */
+  readonly run: (connected: () => void) => Promise<void>;
+  /** Told about each end before the wait. Return `false` to stop for good: only the operator can mend it. */
+  readonly onEnd: (error: unknown, waitMs: number) => boolean;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly signal: AbortSignal;
+  /** First wait; doubled up to the cap, each with full jitter between half and the whole. Defaults 1 s and 60 s. */
+  readonly baseMs?: number;
+  readonly capMs?: number;
+}
+
+/** Runs a connection again and again until the signal aborts or `onEnd` gives up. Never rejects. */
+export async function reconnect(options: ReconnectOptions): Promise<void> {
+  const { run, onEnd, clock, random, signal, baseMs = 1_000, capMs = 60_000 } = options;
+  let failures = 0;
+  while (!signal.aborted) {
+    let error: unknown;
+    try {
+      await run(() => {
+        failures = 0;
+      });
+    } catch (thrown) {
+      error = thrown;
+    }
+    if (signal.aborted) return;
+    const ceiling = Math.min(capMs, baseMs * 2 ** failures);
+    const waitMs = Math.round(ceiling / 2 + random() * (ceiling / 2));
+    failures += 1;
+    if (!onEnd(error, waitMs)) return;
+    try {
+      await clock.sleep(waitMs, signal);
+    } catch {
+      return; // the sleep ends early only because the signal aborted
+    }
+  }
+}
