@@ -89,7 +89,7 @@ export interface Channel {
   readonly inboundClass: InboundClass;
   readonly sendClass: SendClass;
   /**
-   * Connects and keeps receiving until `signal` aborts; resolves once ready to receive. Transient failures afterwards are the
+   * Connects and keeps receiving until `signal` aborts; sending works until `stop`. Resolves once ready to receive. Transient failures afterwards are the
    * adapter's to retry (kit/reconnect); a failure that only the operator can mend is reported with `host.health('down', …)`.
    */
   start(host: ChannelHost, signal: AbortSignal): Promise<void>;
@@ -115,6 +115,17 @@ export interface ChannelDeps {
   readonly logger: Logger;
   /** 0 <= x < 1; for jitter. */
   readonly random: () => number;
+  /** The process's own terminal, for the channel that is one; absent when there is none to give away. */
+  readonly terminal?: Terminal;
+}
+
+export interface Terminal {
+  readonly input: NodeJS.ReadableStream;
+  readonly output: NodeJS.WritableStream;
+  /** A person types there: prompt, line editing and history. Otherwise one line in is one message, one answer out is one block. */
+  readonly interactive: boolean;
+  /** Where entered lines are kept between starts; absent = not kept. */
+  readonly historyFile?: string;
 }
 
 /** One per folder of `channels/`, its `index.ts`'s only export that others use. Loading it must not load the platform's SDK. */

@@ -18,7 +18,11 @@ export type OutboxState = 'PENDING' | 'SENDING' | 'SENT' | 'UNKNOWN' | 'DEAD' | 
 export type Admission =
   /** Becomes a NEW row of its lane. An edit or delete of a row that is still NEW changes that row instead (see `accept`). */
   | { readonly kind: 'admit'; readonly message: InboundMessage; readonly lane: string; readonly session: string }
-  /** Recorded as DONE at once with this answer: commands, pairing codes, abort words. Not run, still answered exactly once. */
+  /**
+   * Recorded as DONE at once with this answer: commands, pairing codes, abort words. Not run, still answered exactly once.
+   * `cancelsLane`: in the same transaction every NEW and RUNNING row of the lane becomes DONE with outcome `cancelled`, and
+   * running claims are fenced, so that what was said to be cancelled cannot answer after a crash either.
+   */
   | {
       readonly kind: 'answer';
       readonly message: InboundMessage;
@@ -26,6 +30,7 @@ export type Admission =
       readonly session: string;
       readonly outcome: string;
       readonly parts: readonly NewPart[];
+      readonly cancelsLane?: boolean;
     }
   /** No row, no content: only (channel, reason) is counted. */
   | { readonly kind: 'refuse'; readonly message: InboundMessage; readonly reason: RefusalReason };
@@ -203,6 +208,8 @@ export interface Journal extends AsyncDisposable {
     notice: (row: InboxRow, reason: string) => readonly NewPart[],
   ): Promise<Recovery>;
   counts(): Promise<JournalCounts>;
+  /** Lanes with NEW rows and delivery lanes with PENDING parts, oldest first: where to look after an outside change. */
+  work(): Promise<{ readonly lanes: readonly string[]; readonly outboxLanes: readonly string[] }>;
 
   dead: {
     list(): Promise<readonly DeadLetter[]>;

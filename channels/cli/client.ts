@@ -1,0 +1,117 @@
+import { randomUUID } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { createInterface, type Interface } from 'node:readline';
+import type { Channel, ChannelHost, ChannelLimits, SendResult, Terminal } from '../../src/core/channel.ts';
+import { errorText } from '../../src/core/errors.ts';
+import type { OutboundPart } from '../../src/core/message.ts';
+import type { Clock } from '../../src/core/ports.ts';
+import { writeFileAtomic } from '../../src/lib/atomic-file.ts';
+import { lineToMessage } from './inbound.ts';
+import { partToText } from './outbound.ts';
+
+const LIMITS: ChannelLimits = { text: 1_000_000, unit: 'codepoint', caption: 1_000_000, uploadBytes: Number.MAX_SAFE_INTEGER, downloadBytes: 0 };
+const PROMPT = '> ';
+const HISTORY_LINES = 1_000;
+const RETRY_MS = 1_000;
+
+/** Reads lines, prints answers. One instance per process: it owns the terminal it was given. */
+export class CliChannel implements Channel {
+  readonly name: string;
+  readonly type = 'cli';
+  readonly account = 'local';
+  readonly limits = LIMITS;
+  /** Nothing types a line again after a crash. */
+  readonly inboundClass = 'C';
+  readonly sendClass = 'blind';
+  readonly #terminal: Terminal;
+  readonly #clock: Clock;
+  readonly #run = randomUUID();
+  #readline: Interface | undefined;
+  #reading: Promise<void> | undefined;
+
+  constructor(name: string, terminal: Terminal, clock: Clock) {
+    this.name = name;
+    this.#terminal = terminal;
+    this.#clock = clock;
+  }
+
+  async start(host: ChannelHost, signal: AbortSignal): Promise<void> {
+    const { input, output, interactive, historyFile } = this.#terminal;
+    const history = interactive && historyFile ? await readHistory(historyFile) : [];
+    const readline = createInterface({
+      input,
+      ...(interactive ? { output, terminal: true, history, historySize: HISTORY_LINES, prompt: PROMPT, removeHistoryDuplicates: true } : {}),
+      crlfDelay: Number.POSITIVE_INFINITY,
+    });
+    this.#readline = readline;
+    // readline takes Ctrl-C for itself on a terminal; the process's own handler decides what it means.
+    readline.on('SIGINT', () => process.kill(process.pid, 'SIGINT'));
+    let entered: string[] = history;
+    readline.on('history', (lines: string[]) => {
+      entered = lines;
+    });
+    signal.addEventListener('abort', () => readline.close(), { once: true });
+    host.health('healthy');
+    this.#reading = this.#read(readline, host, signal).finally(async () => {
+      if (interactive && historyFile) await writeFileAtomic(historyFile, entered.toReversed().join('\n'), { mode: 0o600 });
+    });
+  }
+
+  async stop(): Promise<void> {
+    this.#readline?.close();
+    await this.#reading;
+  }
+
+  async send(part: OutboundPart): Promise<SendResult> {
+    const text = partToText(part);
+    try {
+      await new Promise<void>((resolve, reject) => {
+        if (this.#terminal.interactive) this.#terminal.output.write('\r\u001b[K');
+        this.#terminal.output.write(text, (error) => (error ? reject(error) : resolve()));
+      });
+    } catch (error) {
+      return { kind: 'refused', reason: 'chat-gone', detail: `the terminal is closed: ${String(error)}` };
+    }
+    if (this.#terminal.interactive) this.#readline?.prompt(true);
+    return { kind: 'sent', platformId: part.key };
+  }
+
+  async #read(readline: Interface, host: ChannelHost, signal: AbortSignal): Promise<void> {
+    if (this.#terminal.interactive) readline.prompt();
+    let number = 0;
+    for await (const line of readline) {
+      if (line.trim() !== '') {
+        number += 1;
+        await this.#offer(host, line, number, signal);
+      }
+      if (this.#terminal.interactive) readline.prompt();
+    }
+    if (!signal.aborted) host.ended();
+  }
+
+  /** A line that the journal cannot take now is offered until it can: nothing else remembers it. */
+  async #offer(host: ChannelHost, line: string, number: number, signal: AbortSignal): Promise<void> {
+    const message = lineToMessage(line, { channel: this.name, run: this.#run, number, now: this.#clock.now() });
+    let refused = false;
+    while (!signal.aborted) {
+      try {
+        const receipt = await host.receive([message]);
+        if (receipt.kind === 'accepted') break;
+        host.health('degraded', 'the journal is full; waiting for answers to be finished');
+      } catch (error) {
+        host.health('degraded', errorText(error));
+      }
+      refused = true;
+      await this.#clock.sleep(RETRY_MS, signal).catch(() => undefined);
+    }
+    if (refused && !signal.aborted) host.health('healthy');
+  }
+}
+
+async function readHistory(file: string): Promise<string[]> {
+  try {
+    return (await readFile(file, 'utf8')).split('\n').filter(Boolean).slice(-HISTORY_LINES).toReversed();
+  } catch {
+    return []; // no history yet, or not readable: typing still works
+  }
+}

@@ -1,0 +1,278 @@
+// Config in, running daemon out: the one place that knows every part (decision D9).
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { LoadedConfig } from '../../config/load.ts';
+import { cached } from '../../sessions/cache.ts';
+import { openJsonlStore } from '../../sessions/jsonl-store.ts';
+import { sessionLimits } from '../agent/limits.ts';
+import { systemPrompt } from '../agent/prompt.ts';
+import { EventBus } from '../bus/event-bus.ts';
+import { InboundBus } from '../bus/inbound-bus.ts';
+import type { Terminal } from '../core/channel.ts';
+import { errorText, type GatehouseError, isGatehouseError } from '../core/errors.ts';
+import type { Journal, NewPart } from '../core/journal.ts';
+import type { InboundMessage } from '../core/message.ts';
+import type { Model } from '../core/model.ts';
+import type { Clock, Logger } from '../core/ports.ts';
+import type { AgentResult } from '../core/turn.ts';
+import { createDelivery, type Delivery } from '../delivery/deliver.ts';
+import { planParts } from '../delivery/plan.ts';
+import type { AccessRules } from '../gateway/access.ts';
+import { channelHost, Gateway } from '../gateway/gateway.ts';
+import { Lanes } from '../gateway/lanes.ts';
+import { Transcripts } from '../gateway/transcripts.ts';
+import { Turns } from '../gateway/turn.ts';
+import { openJournal } from '../journal/open.ts';
+import { builtInTools } from '../tools/index.ts';
+import { copyAttachment, pruneAttachments } from './attachments.ts';
+import { ChannelSet, type Registry } from './channels.ts';
+import { logEvents, Observations } from './observe.ts';
+
+const HOUR_MS = 3_600_000;
+/** A terminal answer may be any size; every real channel states its own limits. */
+const ANY_SIZE = { text: 4_000, unit: 'codepoint', caption: 0, uploadBytes: 0, downloadBytes: 0 } as const;
+
+export interface DaemonOptions {
+  readonly config: LoadedConfig['config'];
+  readonly dataDir: string;
+  readonly registry: Registry;
+  readonly model: Model;
+  readonly secret: (variable: string) => string;
+  readonly terminal?: Terminal;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** The journal's file can no longer be trusted: the process must end. */
+  readonly onFatal: (error: GatehouseError) => void;
+  /** All inputs ended (EOF on the only channel). */
+  readonly onAllEnded: () => void;
+  /** Stands between the daemon and its journal; for tests that break it on purpose. */
+  readonly wrapJournal?: (journal: Journal) => Journal;
+}
+
+/** The running parts. `close` is the only way down; it is safe to call twice. */
+export interface Daemon {
+  readonly gateway: Gateway;
+  readonly journal: Journal;
+  readonly channels: ChannelSet;
+  readonly lanes: Lanes;
+  readonly observations: Observations;
+  readonly model: Model;
+  /** Stops intake, parks turns, finishes sends under way within the limits, then closes everything in order. */
+  close(limits?: { turnsMs: number; deliveryMs: number }): Promise<void>;
+}
+
+/**
+ * Builds the graph, recovers what earlier processes left, then starts the channels. The caller holds the lock of the data
+ * directory. Rejects with GH12xx or GH13xx when the data directory cannot be used; a channel that fails only goes `down`.
+ */
+export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
+  const { config, clock, logger, model } = options;
+  const events = new EventBus((error) => logger.error('observer.failed', { detail: errorText(error) }));
+  const observations = new Observations();
+  events.observe(observations.observe);
+  events.observe(logEvents(logger));
+
+  const opened = await openJournal({
+    dir: options.dataDir,
+    clock,
+    highWater: config.gateway.high_water,
+    onFatal: options.onFatal,
+  });
+  const journal = watchWrites(options.wrapJournal?.(opened.journal) ?? opened.journal, (code) => {
+    if (observations.journalFailing === (code !== undefined)) return;
+    events.emit({ type: 'journal', at: clock.now(), state: code ? 'failing' : 'ok', ...(code ? { code } : {}) });
+  });
+  const channels = await ChannelSet.create(
+    config.gateway.channels.map((entry) => ({ name: entry.name ?? entry.type, type: entry.type, settings: entry.settings })),
+    { ...pick(options), emit: events.emit, onAllEnded: options.onAllEnded },
+  );
+  events.observe((event) => {
+    if (event.type === 'received' && event.channel) channels.received(event.channel);
+  });
+  const built = buildGateway({ options, journal, pairing: opened.pairing, channels, events });
+  const { gateway, delivery, transcripts, lanes } = built;
+
+  const recovery = await journal.recover(
+    { maxAttempts: config.gateway.max_attempts, maxAgeMs: config.gateway.max_message_age_hours * HOUR_MS },
+    (row, reason) => built.parts(row.message, givenUpText(reason), []),
+  );
+  if (recovery.resumed + recovery.buried + recovery.sending.length > 0) {
+    logger.info('recovered', { resumed: recovery.resumed, buried: recovery.buried, sending: recovery.sending.length });
+  }
+  await pruneAttachments(join(options.dataDir, 'outgoing'), clock.now());
+  await gateway.recover(recovery);
+  journal.onOutsideChange(() => {
+    gateway.look().catch((error) => logger.warn('journal.look-failed', { detail: errorText(error) }));
+  });
+  const housekeeping = keepHouse(() => opened.prune(), clock, logger);
+  await channels.start((channel, report) => channelHost(gateway, journal, { channel: channel.name, account: channel.account }, report));
+
+  let closing: Promise<void> | undefined;
+  const close = async (limits: { turnsMs: number; deliveryMs: number }): Promise<void> => {
+    // Intake first, then turns, then what they left to send (sends need their channels), then the disk.
+    housekeeping[Symbol.dispose]();
+    channels.stopReceiving();
+    await gateway.stop(limits);
+    await delivery[Symbol.asyncDispose]();
+    await channels[Symbol.asyncDispose]();
+    await transcripts[Symbol.asyncDispose]();
+    await opened[Symbol.asyncDispose]();
+  };
+  return {
+    gateway,
+    journal,
+    channels,
+    lanes,
+    observations,
+    model,
+    close: (limits = { turnsMs: 5_000, deliveryMs: 10_000 }) => {
+      closing ??= close(limits);
+      return closing;
+    },
+  };
+}
+
+function pick(options: DaemonOptions): Pick<DaemonOptions, 'registry' | 'secret' | 'clock' | 'logger' | 'terminal'> {
+  const { registry, secret, clock, logger, terminal } = options;
+  return { registry, secret, clock, logger, ...(terminal ? { terminal } : {}) };
+}
+
+interface Parts {
+  readonly options: DaemonOptions;
+  readonly journal: Journal;
+  readonly pairing: Awaited<ReturnType<typeof openJournal>>['pairing'];
+  readonly channels: ChannelSet;
+  readonly events: EventBus;
+}
+
+function buildGateway({ options, journal, pairing, channels, events }: Parts): {
+  gateway: Gateway;
+  delivery: Delivery;
+  transcripts: Transcripts;
+  lanes: Lanes;
+  parts: (message: InboundMessage, text: string, files: AgentResult['files']) => readonly NewPart[];
+} {
+  const { config, dataDir, clock, logger, model } = options;
+  const emit = events.emit;
+  const byName = channels.channels;
+  const entries = new Map(config.gateway.channels.map((entry) => [entry.name ?? entry.type, entry]));
+  const parts = (message: InboundMessage, text: string, files: AgentResult['files']): readonly NewPart[] =>
+    planParts({
+      message,
+      text,
+      files,
+      limits: byName.get(message.channel)?.limits ?? ANY_SIZE,
+      now: clock.now(),
+      expiresInMs: config.gateway.answer_expiry_hours * HOUR_MS,
+    });
+  const delivery = createDelivery({ journal, channels: byName, clock, random: Math.random, emit });
+  const transcripts = new Transcripts({
+    journal,
+    clock,
+    store: cached(
+      openJsonlStore({
+        dir: dataDir,
+        clock,
+        onDamage: ({ key, lines, quarantine }) =>
+          emit({ type: 'session.damaged', at: clock.now(), session: key, lines: lines.length, quarantine }),
+      }),
+      { maxSessions: config.gateway.max_sessions },
+    ),
+    onError: (error) => logger.warn('session.flush-failed', { detail: errorText(error) }),
+  });
+  const turns = new Turns({
+    journal,
+    transcripts,
+    model,
+    tools: builtInTools(),
+    channels: byName,
+    demoAllowed: (channel) => channels.isLocal(channel) || (entries.get(channel)?.allow_demo ?? false),
+    limits: sessionLimits(config),
+    maxHistory: config.gateway.max_history,
+    system: () => systemPrompt({ ...(config.gateway.system_prompt ? { base: config.gateway.system_prompt } : {}), now: clock.now() }),
+    dataDir,
+    attach: (file, channel) => copyAttachment(join(dataDir, 'outgoing'), file, byName.get(channel)?.limits.uploadBytes ?? 0),
+    parts,
+    onParts: (queued) => {
+      for (const lane of new Set(queued.map((part) => part.lane))) delivery.poke(lane);
+    },
+    typing: (message) => delivery.typing(message),
+    clock,
+    emit,
+  });
+  const bus = new InboundBus(config.gateway.bus_capacity);
+  const lanes = new Lanes({
+    journal,
+    bus,
+    concurrency: config.gateway.max_concurrent_sessions,
+    turn: (row, signal) => turns.run(row, signal),
+    onTurnError: (row, error, retryInMs) => {
+      const code = isGatehouseError(error) ? error.code : 'GH2003';
+      emit({ type: 'failed', at: clock.now(), messageId: row.message.id, session: row.session, channel: row.message.channel, code, detail: `${errorText(error)}; next try in ${retryInMs} ms` });
+    },
+    clock,
+    emit,
+  });
+  const rules = (channel: string): AccessRules => {
+    const entry = entries.get(channel);
+    return {
+      local: channels.isLocal(channel),
+      allowedSenders: entry?.allowed_senders ?? [],
+      allowedGroups: entry?.allowed_groups ?? [],
+      groupMode: entry?.group_mode ?? 'mention',
+    };
+  };
+  const admission = { rules, pairing, clock, answer: (message: InboundMessage, text: string) => parts(message, text, []) };
+  const gateway = new Gateway({ journal, bus, lanes, turns, transcripts, delivery, admission, clock, emit });
+  return { gateway, delivery, transcripts, lanes, parts };
+}
+
+function givenUpText(reason: string): string {
+  return `⚠️ I could not answer your message: ${reason} (GH2002). It is kept; its owner can run it again.`;
+}
+
+/** Tells whether writes fail, so that health shows it and turns green again by itself. */
+function watchWrites(journal: Journal, onChange: (failing: string | undefined) => void): Journal {
+  const watched = new Set<PropertyKey>(['accept', 'claim', 'step', 'finish', 'sending', 'settle', 'enqueue', 'flushed']);
+  return new Proxy(journal, {
+    get(target, name) {
+      const value: unknown = Reflect.get(target, name);
+      if (typeof value !== 'function') return value;
+      const method = value.bind(target);
+      if (!watched.has(name)) return method;
+      return (...args: unknown[]) => {
+        const written: Promise<unknown> = method(...args);
+        written.then(
+          () => onChange(undefined),
+          (error) => onChange(isGatehouseError(error) ? error.code : undefined),
+        );
+        return written;
+      };
+    },
+  });
+}
+
+/** Old rows are removed at start and every hour, off the path of any message. */
+function keepHouse(prune: () => Promise<void>, clock: Clock, logger: Logger): Disposable {
+  const stop = new AbortController();
+  const loop = async (): Promise<void> => {
+    while (!stop.signal.aborted) {
+      try {
+        await prune();
+        await clock.sleep(HOUR_MS, stop.signal);
+      } catch (error) {
+        if (!stop.signal.aborted) {
+          logger.warn('journal.prune-failed', { detail: errorText(error) });
+          await clock.sleep(HOUR_MS, stop.signal).catch(() => undefined);
+        }
+      }
+    }
+  };
+  void loop();
+  return { [Symbol.dispose]: () => stop.abort(new Error('housekeeping ends')) };
+}
+
+/** The data directory, made private. */
+export async function makeDataDir(dir: string): Promise<void> {
+  await mkdir(dir, { recursive: true, mode: 0o700 });
+}

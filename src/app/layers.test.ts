@@ -1,0 +1,138 @@
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { dirname, join, relative, resolve } from 'node:path';
+import { describe, expect, it } from 'vitest';
+
+const ROOT = resolve(import.meta.dirname, '../..');
+
+/** Imports go only downwards, and units of one rank do not import each other (design.md 2). */
+const RANKS: readonly (readonly string[])[] = [
+  ['src/core', 'src/lib'],
+  ['channels', 'config', 'sessions', 'src/bus', 'src/journal', 'src/llm', 'src/delivery'],
+  ['src/tools'],
+  ['src/agent'],
+  ['src/gateway'],
+  ['src/http'],
+  ['src/app'],
+  ['src/cli'],
+];
+const RANK = new Map(RANKS.flatMap((units, rank) => units.map((unit) => [unit, rank] as const)));
+const FILE_CEILING = 400;
+const TEST_CEILING = 600;
+
+function sources(dir: string): string[] {
+  return readdirSync(join(ROOT, dir), { withFileTypes: true }).flatMap((entry) => {
+    const path = join(dir, entry.name);
+    if (entry.isDirectory()) return entry.name === 'fixtures' ? [] : sources(path);
+    return /\.(ts|mjs)$/.test(entry.name) ? [path] : [];
+  });
+}
+
+const ALL = ['src', 'channels', 'config', 'sessions'].flatMap(sources);
+const isTest = (file: string) => file.endsWith('.test.ts') || file.startsWith('src/testing/') || file.endsWith('/contract.ts');
+const SHIPPED = ALL.filter((file) => !isTest(file));
+
+/** Relative imports of a file, type-only and dynamic ones included, as paths from the root. */
+function imports(file: string): string[] {
+  const text = readFileSync(join(ROOT, file), 'utf8');
+  const found = [...text.matchAll(/(?:from\s+|import\s*\(\s*|^import\s+)'(\.[^']+)'/gm)].map((match) => match[1] ?? '');
+  return found.map((specifier) => relative(ROOT, resolve(ROOT, dirname(file), specifier)));
+}
+
+function unit(file: string): string {
+  const [first = '', second = ''] = file.split('/');
+  return first === 'src' ? `src/${second}` : first;
+}
+
+describe('the architecture', () => {
+  it('knows the rank of every folder that ships', () => {
+    expect(SHIPPED.map(unit).filter((name) => !RANK.has(name))).toEqual([]);
+  });
+
+  it('imports only downwards, and no sibling', () => {
+    const wrong = SHIPPED.flatMap((file) =>
+      imports(file)
+        .filter((target) => unit(target) !== unit(file) && !((RANK.get(unit(target)) ?? Number.POSITIVE_INFINITY) < (RANK.get(unit(file)) ?? 0)))
+        // The ports of rank 0 may use what wraps the platform, and the other way round.
+        .filter((target) => !(RANK.get(unit(target)) === 0 && RANK.get(unit(file)) === 0))
+        .map((target) => `${file} imports ${target}`),
+    );
+    expect(wrong).toEqual([]);
+  });
+
+  it('ships nothing that imports src/testing', () => {
+    expect(SHIPPED.filter((file) => imports(file).some((target) => target.startsWith('src/testing/')))).toEqual([]);
+  });
+
+  it('has no import cycle', () => {
+    const graph = new Map(SHIPPED.map((file) => [file, imports(file)]));
+    const state = new Map<string, 'open' | 'done'>();
+    const cycles: string[] = [];
+    const visit = (file: string, path: readonly string[]): void => {
+      if (state.get(file) === 'done') return;
+      if (state.get(file) === 'open') {
+        cycles.push([...path.slice(path.indexOf(file)), file].join(' -> '));
+        return;
+      }
+      state.set(file, 'open');
+      for (const target of graph.get(file) ?? []) visit(target, [...path, file]);
+      state.set(file, 'done');
+    };
+    for (const file of SHIPPED) visit(file, []);
+    expect(cycles).toEqual([]);
+  });
+
+  it('gives every channel the same files', () => {
+    const folders = readdirSync(join(ROOT, 'channels')).filter(
+      (name) => name !== 'kit' && statSync(join(ROOT, 'channels', name)).isDirectory(),
+    );
+    const registry = readFileSync(join(ROOT, 'channels/registry.ts'), 'utf8');
+    for (const name of folders) {
+      const required = ['index.ts', 'client.ts', 'inbound.ts', 'outbound.ts', `${name}.test.ts`, 'README.md'];
+      const missing = required.filter((file) => !existsSync(join(ROOT, 'channels', name, file)));
+      expect({ name, missing }).toEqual({ name, missing: [] });
+      expect(registry).toContain(`./${name}/index.ts`);
+    }
+  });
+
+  it('keeps files small', () => {
+    const long = ALL.map((file) => ({ file, lines: readFileSync(join(ROOT, file), 'utf8').split('\n').length - 1 }))
+      .filter(({ file, lines }) => lines > (file.endsWith('.test.ts') ? TEST_CEILING : FILE_CEILING))
+      .map(({ file, lines }) => `${file}: ${lines}`);
+    expect(long).toEqual([]);
+  });
+
+  it('is described by the table in the README', () => {
+    const readme = readFileSync(join(ROOT, 'README.md'), 'utf8');
+    const table = readme.split('## Where a message goes')[1]?.split('\n## ')[0] ?? '';
+    const named = [...table.matchAll(/\| `([a-z/]+)\/` \|/g)].map((match) => match[1] ?? '');
+    const folders = RANKS.flat().filter((name) => existsSync(join(ROOT, name)));
+    expect([...named].sort()).toEqual([...folders].sort());
+  });
+
+  it('imports each package in one file only', () => {
+    const users = new Map<string, Set<string>>();
+    for (const file of SHIPPED) {
+      const text = readFileSync(join(ROOT, file), 'utf8');
+      for (const match of text.matchAll(/^(import\s+(?!type\b)[^;]*?from|.*\bimport\s*\()\s*'([^'.][^']*)'/gm)) {
+        const name = match[2] ?? '';
+        if (name.startsWith('node:')) continue;
+        users.set(name, (users.get(name) ?? new Set()).add(file));
+      }
+    }
+    // zod is the language schemas are written in, not a part behind a wrapper.
+    users.delete('zod');
+    expect([...users].filter(([, files]) => files.size > 1).map(([name, files]) => `${name}: ${[...files].join(', ')}`)).toEqual([]);
+  });
+
+  it('reads the environment and prints only where the process begins', () => {
+    const allowed = /^(src\/(cli|app)|config)\//;
+    const offenders = SHIPPED.filter((file) => !allowed.test(file)).filter((file) =>
+      /process\.env|console\.(log|error|warn|info)/.test(readFileSync(join(ROOT, file), 'utf8')),
+    );
+    expect(offenders).toEqual([]);
+  });
+
+  it('runs on Node 24', () => {
+    expect(process.versions.node).toMatch(/^24\./);
+  });
+});

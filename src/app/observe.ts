@@ -1,0 +1,56 @@
+import type { RunEvent } from '../core/events.ts';
+import type { Clock, Logger } from '../core/ports.ts';
+
+/** How many recent errors `status` shows. */
+const KEPT_ERRORS = 5;
+
+export interface RecentError {
+  readonly at: number;
+  readonly code: string;
+  readonly detail: string;
+}
+
+/** What the daemon remembers of its events for `status`; everything else is in the journal or the log. */
+export class Observations {
+  readonly errors: RecentError[] = [];
+  lastModelMs: number | undefined;
+  journalFailing = false;
+
+  readonly observe = (event: RunEvent): void => {
+    if (event.type === 'model.done') this.lastModelMs = Math.round(event.ms);
+    if (event.type === 'model.failed') this.#error(event.at, event.code, `${event.model}: ${event.detail}`);
+    if (event.type === 'failed') this.#error(event.at, event.code, event.detail);
+    if (event.type === 'part.dead') this.#error(event.at, 'GH1601', event.reason);
+    if (event.type === 'part.unknown') this.#error(event.at, 'GH1602', event.reason);
+    if (event.type === 'channel' && event.state === 'down') this.#error(event.at, 'GH1502', `${event.channel ?? ''}: ${event.detail ?? 'down'}`);
+    if (event.type === 'journal') {
+      this.journalFailing = event.state === 'failing';
+      if (event.code) this.#error(event.at, event.code, 'the journal could not be written');
+    }
+  };
+
+  #error(at: number, code: string, detail: string): void {
+    this.errors.unshift({ at, code, detail: detail.slice(0, 300) });
+    this.errors.length = Math.min(this.errors.length, KEPT_ERRORS);
+  }
+}
+
+const WARNINGS = new Set(['failed', 'model.failed', 'part.dead', 'part.unknown', 'part.expired', 'tool.unknown', 'session.damaged']);
+/** Too many per message for a log that people read: kept for `debug`. */
+const DETAILS = new Set(['received', 'admitted', 'queued', 'model.started', 'tool.started', 'part.retry']);
+
+/** One log line per event, without message content. Streamed text is not logged at all. */
+export function logEvents(logger: Logger): (event: RunEvent) => void {
+  return (event) => {
+    if (event.type === 'model.text') return;
+    const { type, at: _at, ...data } = event;
+    if (WARNINGS.has(type) || (event.type === 'channel' && event.state === 'down')) logger.warn(type, data);
+    else if (DETAILS.has(type)) logger.debug(type, data);
+    else logger.info(type, data);
+  };
+}
+
+/** The last midnight in the daemon's time zone: usage "today" is counted from there. */
+export function startOfDay(clock: Clock): number {
+  return new Date(clock.now()).setHours(0, 0, 0, 0);
+}

@@ -1,0 +1,39 @@
+import { homedir } from 'node:os';
+import type { HttpServer } from '../http/server.ts';
+import type { Daemon } from './daemon.ts';
+import { VERSION } from './version.ts';
+
+const SIGNS = { healthy: '✓', starting: '…', degraded: '!', down: '✗', stopped: '-' } as const;
+
+/** What the daemon says when it is ready: one line per part, each with the next step where something is missing. On stderr. */
+export function readyText(about: {
+  readonly daemon: Daemon;
+  readonly http: Pick<HttpServer, 'host' | 'port'>;
+  readonly modelLines: readonly string[];
+  readonly dataDir: string;
+  readonly tookMs: number;
+}): string {
+  const { daemon, http, dataDir } = about;
+  const home = homedir();
+  const dir = dataDir.startsWith(`${home}/`) ? `~${dataDir.slice(home.length)}` : dataDir;
+  const [model = '', ...more] = about.modelLines;
+  const channels = daemon.channels.status().map(({ name, state, detail, inboundClass, sendClass }) => {
+    const guarantee = `inbound ${inboundClass}, send ${sendClass}`;
+    return row(SIGNS[state], 'channel', `${name} ${state}${detail ? `: ${detail}` : ` (${guarantee})`}`);
+  });
+  const hint = daemon.channels.isLocal('cli') ? ['type a message, or /help; Ctrl-C stops'] : [];
+  return [
+    `gatehouse ${VERSION} ready in ${(about.tookMs / 1_000).toFixed(2)} s`,
+    row('✓', 'storage', dir),
+    row('✓', 'health', `http://${http.host}:${http.port}/healthz`),
+    row(daemon.model.demo ? '!' : '✓', 'model', model),
+    ...more.map((line) => row(' ', '', line)),
+    ...channels,
+    ...hint.map((line) => `  ${line}`),
+    '',
+  ].join('\n');
+}
+
+function row(sign: string, name: string, text: string): string {
+  return `  ${sign} ${name.padEnd(8)} ${text}`.trimEnd();
+}

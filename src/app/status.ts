@@ -1,0 +1,55 @@
+import type { StatusDocument } from '../core/status.ts';
+import type { HttpAnswer } from '../http/server.ts';
+import { systemClock } from '../lib/clock.ts';
+import type { Daemon } from './daemon.ts';
+import { startOfDay } from './observe.ts';
+import { VERSION } from './version.ts';
+
+/** What is not as it should be, in words that a monitor can match: `model:demo`, `channel:telegram`, `journal`. */
+export function degradedParts(daemon: Daemon): readonly string[] {
+  return [
+    ...(daemon.model.demo ? ['model:demo'] : []),
+    ...daemon.channels.status().flatMap(({ name, state }) => (state === 'healthy' || state === 'starting' ? [] : [`channel:${name}`])),
+    ...(daemon.observations.journalFailing ? ['journal'] : []),
+  ];
+}
+
+/**
+ * `/healthz`: the process answers and its event loop turns. `/readyz`: the journal can be written and at least one channel
+ * receives (503 otherwise). `/status`: everything `gatehouse status` shows. None of them holds message content or secrets.
+ */
+export function statusRoutes(daemon: Daemon, startedAt: number): Readonly<Record<string, () => Promise<HttpAnswer>>> {
+  return {
+    '/healthz': async () => ({ status: 200, body: { ok: true, version: VERSION } }),
+    '/readyz': async () => {
+      const receiving = daemon.channels.status().some(({ state }) => state === 'healthy');
+      const ready = receiving && !daemon.observations.journalFailing;
+      return { status: ready ? 200 : 503, body: { ready, degraded: degradedParts(daemon) } };
+    },
+    '/status': async () => ({ status: 200, body: await statusDocument(daemon, startedAt) }),
+  };
+}
+
+async function statusDocument(daemon: Daemon, startedAt: number): Promise<StatusDocument> {
+  const { observations, model } = daemon;
+  const now = systemClock.now();
+  const usage = await daemon.journal.usage(startOfDay(systemClock));
+  const { running, waiting } = daemon.lanes.stats();
+  return {
+    version: VERSION,
+    pid: process.pid,
+    startedAt,
+    uptimeSec: Math.round((now - startedAt) / 1_000),
+    model: { id: model.id, demo: model.demo ?? false, ...(observations.lastModelMs === undefined ? {} : { lastLatencyMs: observations.lastModelMs }) },
+    channels: daemon.channels.status(),
+    journal: await daemon.journal.counts(),
+    lanes: { running, waiting },
+    usageToday: {
+      calls: usage.length,
+      tokensIn: usage.reduce((sum, entry) => sum + entry.tokensIn, 0),
+      tokensOut: usage.reduce((sum, entry) => sum + entry.tokensOut, 0),
+    },
+    lastErrors: [...observations.errors],
+    degraded: degradedParts(daemon),
+  };
+}

@@ -1,0 +1,56 @@
+import type { PairingStore } from '../core/journal.ts';
+import type { InboundMessage, RefusalReason } from '../core/message.ts';
+import type { Clock } from '../core/ports.ts';
+
+/** Who may talk to the agent through one channel. Everything absent means nobody (decision D8). */
+export interface AccessRules {
+  /** The terminal of the owner: everybody who can type there is the owner. */
+  readonly local: boolean;
+  /** Immutable sender ids, or `*`. */
+  readonly allowedSenders: readonly string[];
+  /** Immutable chat ids of groups, or `*`. */
+  readonly allowedGroups: readonly string[];
+  /** In a group: answer only when addressed (`mention`), or everything (`always`). */
+  readonly groupMode: 'mention' | 'always';
+}
+
+export type AccessDecision =
+  | { readonly kind: 'allowed' }
+  | { readonly kind: 'refused'; readonly reason: RefusalReason }
+  /** A stranger in a direct chat: tell them this code once. */
+  | { readonly kind: 'pair'; readonly code: string };
+
+function listed(list: readonly string[], id: string): boolean {
+  return list.includes('*') || list.includes(id);
+}
+
+/**
+ * Decides from immutable ids only (attack A3) and asks for a pairing code only in direct chats: in a group a stranger's words
+ * are refused without a reply (A4). Rejects when the pairing store cannot be written.
+ */
+export async function decideAccess(
+  message: InboundMessage,
+  rules: AccessRules,
+  pairing: PairingStore,
+  clock: Clock,
+): Promise<AccessDecision> {
+  if (message.refusal) return { kind: 'refused', reason: message.refusal };
+  if (message.kind === 'message' && message.text.trim() === '' && message.media.length === 0)
+    return { kind: 'refused', reason: 'empty' };
+  if (rules.local) return { kind: 'allowed' };
+  if (message.isGroup && !listed(rules.allowedGroups, message.chatId)) return { kind: 'refused', reason: 'group-not-allowed' };
+  if (!listed(rules.allowedSenders, message.senderId)) {
+    if (message.isGroup) return { kind: 'refused', reason: 'not-allowed' };
+    const { channel, account, senderId, senderName } = message;
+    const request = await pairing.request({ channel, account, senderId, senderName }, clock.now());
+    if (request.state === 'denied') return { kind: 'refused', reason: 'denied' };
+    if (request.state === 'full') return { kind: 'refused', reason: 'not-allowed' };
+    if (request.state === 'pending') {
+      return request.code === undefined ? { kind: 'refused', reason: 'pairing-required' } : { kind: 'pair', code: request.code };
+    }
+  }
+  if (message.isGroup && rules.groupMode === 'mention' && !message.mentionsBot && !message.replyTo?.fromBot) {
+    return { kind: 'refused', reason: 'not-mentioned' };
+  }
+  return { kind: 'allowed' };
+}

@@ -1,0 +1,55 @@
+import { laneKey, sessionKey } from '../core/ids.ts';
+import type { Admission, NewPart, PairingStore } from '../core/journal.ts';
+import type { InboundMessage } from '../core/message.ts';
+import type { Clock } from '../core/ports.ts';
+import { type AccessRules, decideAccess } from './access.ts';
+import { parseCommand } from './commands.ts';
+
+export interface AdmitOptions {
+  readonly rules: (channel: string) => AccessRules;
+  readonly pairing: PairingStore;
+  readonly clock: Clock;
+  /** Turns a sentence of ours into parts for the chat the message came from. */
+  readonly answer: (message: InboundMessage, text: string) => readonly NewPart[];
+}
+
+/**
+ * Step two of a message's way: refused with a reason, answered at once, or let into its lane. Decides only; the journal's
+ * commit makes it true, and nothing is acted on before that.
+ */
+export async function admit(message: InboundMessage, options: AdmitOptions): Promise<Admission> {
+  const access = await decideAccess(message, options.rules(message.channel), options.pairing, options.clock);
+  const place = { lane: laneKey(message), session: sessionKey(message) };
+  if (access.kind === 'refused') return { kind: 'refuse', message, reason: access.reason };
+  if (access.kind === 'pair') {
+    // Not one word of a stranger is kept (attack A1): only who asked, which the pairing request holds anyway.
+    const { replyTo: _quoted, ...rest } = message;
+    const stripped: InboundMessage = { ...rest, text: '', media: [] };
+    return {
+      kind: 'answer',
+      message: stripped,
+      ...place,
+      outcome: 'pairing',
+      parts: options.answer(stripped, pairingText(access.code)),
+    };
+  }
+  const command = message.kind === 'message' ? parseCommand(message.text) : undefined;
+  if (command?.kind === 'stop') {
+    return {
+      kind: 'answer',
+      message,
+      ...place,
+      outcome: 'stop',
+      parts: options.answer(message, command.answer),
+      cancelsLane: true,
+    };
+  }
+  if (command?.kind === 'help') {
+    return { kind: 'answer', message, ...place, outcome: 'help', parts: options.answer(message, command.answer) };
+  }
+  return { kind: 'admit', message, ...place };
+}
+
+function pairingText(code: string): string {
+  return `This assistant is private. To be let in, ask its owner to run:\n\`gatehouse pair approve ${code}\`\nThe code is valid for one hour.`;
+}

@@ -1,0 +1,120 @@
+// THE MAP of a message's way: receive -> admit -> (commit 1) -> lane -> prepare -> turn -> (commit 4) -> delivery
+import type { InboundBus } from '../bus/inbound-bus.ts';
+import type { ChannelHost, Receipt } from '../core/channel.ts';
+import type { Emit } from '../core/events.ts';
+import type { Accepted, Admission, Journal, Recovery } from '../core/journal.ts';
+import type { InboundMessage } from '../core/message.ts';
+import type { Clock } from '../core/ports.ts';
+import type { Delivery } from '../delivery/deliver.ts';
+import { type AdmitOptions, admit } from './admit.ts';
+import type { Lanes } from './lanes.ts';
+import type { Transcripts } from './transcripts.ts';
+import type { Turns } from './turn.ts';
+
+/** How long a channel waits before it offers a batch again that found the journal full. */
+const BUSY_RETRY_MS = 1_000;
+
+export interface GatewayOptions {
+  readonly journal: Journal;
+  readonly bus: InboundBus;
+  readonly lanes: Lanes;
+  readonly turns: Turns;
+  readonly transcripts: Transcripts;
+  readonly delivery: Delivery;
+  readonly admission: AdmitOptions;
+  readonly clock: Clock;
+  readonly emit: Emit;
+}
+
+export class Gateway {
+  readonly #options: GatewayOptions;
+
+  constructor(options: GatewayOptions) {
+    this.#options = options;
+  }
+
+  /** Step 1: a channel's batch. Resolves `accepted` only when it is on disk; the channel acknowledges after that. */
+  readonly receive = async (
+    source: { readonly channel: string; readonly account: string },
+    batch: readonly InboundMessage[],
+    cursor?: string,
+  ): Promise<Receipt> => {
+    const { journal, admission } = this.#options;
+    for (const message of batch) this.#note(message, { type: 'received' });
+    if (batch.length > 0 && journal.room() < batch.length) return { kind: 'busy', retryAfterMs: BUSY_RETRY_MS };
+
+    // Step 2: access, mention rule, commands. Nothing is acted on before the commit.
+    const admissions: Admission[] = [];
+    for (const message of batch) admissions.push(await admit(message, admission));
+
+    // Commit 1: rows, refusals, immediate answers and the cursor, all or nothing.
+    const accepted = await journal.accept(admissions, cursor === undefined ? undefined : { ...source, value: cursor });
+
+    // Step 3: to the lanes, and immediate answers to delivery.
+    for (const [index, admission] of admissions.entries()) this.#dispatch(admission, accepted[index]);
+    return { kind: 'accepted' };
+  };
+
+  /** Before channels start: what earlier processes left behind goes on where it stopped. */
+  async recover(recovery: Recovery): Promise<void> {
+    await this.#options.transcripts.flush();
+    await this.#options.delivery.recover(recovery.sending, recovery.outboxLanes);
+    this.#options.lanes.fetch(recovery.lanes);
+  }
+
+  /** Another process changed the journal (`dead replay`): look for work again. */
+  async look(): Promise<void> {
+    const { lanes, outboxLanes } = await this.#options.journal.work();
+    this.#options.lanes.fetch(lanes);
+    for (const lane of outboxLanes) this.#options.delivery.poke(lane);
+  }
+
+  /** Resolves when every accepted message has its outcome and every answer left or is parked. */
+  async idle(): Promise<void> {
+    await this.#options.lanes.idle();
+    await this.#options.delivery.idle();
+  }
+
+  /** Channels have stopped receiving: turns park at their next step, answers under way are finished, files are brought up to date. */
+  async stop(limits: { readonly turnsMs: number; readonly deliveryMs: number }): Promise<void> {
+    this.#options.turns.park();
+    await this.#options.lanes.stop(limits.turnsMs);
+    await this.#options.delivery.drain(limits.deliveryMs);
+    await this.#options.transcripts.flush();
+  }
+
+  #dispatch(admission: Admission, accepted: Accepted | undefined): void {
+    const { message } = admission;
+    if (accepted?.kind === 'new') {
+      this.#note(message, { type: 'admitted', lane: accepted.row.lane });
+      this.#options.bus.publish(accepted.row);
+    } else if (admission.kind === 'refuse') {
+      this.#note(message, { type: 'dropped', reason: admission.reason });
+    } else if (accepted?.kind === 'answered' && admission.kind === 'answer') {
+      if (admission.cancelsLane) this.#options.lanes.abort(admission.lane);
+      for (const lane of new Set(admission.parts.map((part) => part.lane))) this.#options.delivery.poke(lane);
+      this.#note(message, { type: 'finished', outcome: admission.outcome, ms: 0 });
+    } else {
+      this.#note(message, { type: 'dropped', reason: accepted?.kind ?? 'refused' });
+    }
+  }
+
+  #note(message: InboundMessage, event: { type: 'received' } | { type: 'admitted'; lane: string } | { type: 'dropped'; reason: string } | { type: 'finished'; outcome: string; ms: number }): void {
+    this.#options.emit({ ...event, at: this.#options.clock.now(), messageId: message.id, channel: message.channel });
+  }
+}
+
+/** What one channel sees of the gateway. */
+export function channelHost(
+  gateway: Gateway,
+  journal: Journal,
+  source: { readonly channel: string; readonly account: string },
+  report: Pick<ChannelHost, 'health' | 'ended'>,
+): ChannelHost {
+  return {
+    receive: (batch, cursor) => gateway.receive(source, batch, cursor),
+    cursor: () => journal.cursor(source.channel, source.account),
+    health: report.health,
+    ended: report.ended,
+  };
+}

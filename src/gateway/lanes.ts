@@ -1,0 +1,219 @@
+// bus -> lane (order per chat and thread) -> session mutex -> permit (global bound) -> turn
+import type { InboundBus } from '../bus/inbound-bus.ts';
+import type { Emit } from '../core/events.ts';
+import type { InboxRow, Journal } from '../core/journal.ts';
+import type { Clock } from '../core/ports.ts';
+import { BoundedQueue } from '../lib/bounded-queue.ts';
+import { KeyedMutex } from '../lib/keyed-mutex.ts';
+
+/** Rows fetched from the journal at a time for a lane that fell behind. */
+const FETCH = 8;
+/** Waits between attempts at a turn that failed inside the gateway (a full disk, a bug): doubled up to the cap. */
+const RETRY_BASE_MS = 1_000;
+const RETRY_CAP_MS = 30_000;
+
+/** Why a running turn was told to stop; the turn decides from it what becomes of the row. */
+export class TurnStopped extends Error {
+  readonly by: 'user' | 'shutdown' | 'fenced';
+
+  constructor(by: 'user' | 'shutdown' | 'fenced') {
+    super(`turn stopped: ${by}`);
+    this.name = 'TurnStopped';
+    this.by = by;
+  }
+}
+
+interface Waiting {
+  readonly row: InboxRow;
+  /** Takes up a place on the bus until it is taken. */
+  readonly onBus: boolean;
+}
+
+interface Lane {
+  readonly key: string;
+  rows: Waiting[];
+  /** The journal holds rows that are not in `rows`: fetch when these are used up. */
+  behind: boolean;
+  fetching: boolean;
+  active: boolean;
+  controller?: AbortController;
+}
+
+export interface LanesOptions {
+  readonly journal: Journal;
+  readonly bus: InboundBus;
+  /** Turns that may run at once over all lanes. */
+  readonly concurrency: number;
+  /**
+   * One turn on a claimed row, until its outcome is committed. A rejection means nothing was committed; the lane then runs the
+   * same claim again after a back-off, so recorded steps are replayed and nothing is lost.
+   */
+  readonly turn: (row: InboxRow, signal: AbortSignal) => Promise<void>;
+  readonly onTurnError: (row: InboxRow, error: unknown, retryInMs: number) => void;
+  readonly clock: Clock;
+  readonly emit: Emit;
+}
+
+/**
+ * Keeps order per lane and lets lanes run side by side. Each lane puts one row at a time into the queue for a permit and joins
+ * at its end again, so a flooding chat delays another by at most one turn per permit. Idle lanes are removed.
+ */
+export class Lanes {
+  readonly #options: LanesOptions;
+  readonly #lanes = new Map<string, Lane>();
+  readonly #permits: BoundedQueue;
+  readonly #sessions = new KeyedMutex();
+  readonly #stopping = new AbortController();
+  #idleWaiters: (() => void)[] = [];
+
+  constructor(options: LanesOptions) {
+    this.#options = options;
+    this.#permits = new BoundedQueue(options.concurrency);
+    options.bus.subscribe((row, lane) => this.#wake(lane, row));
+  }
+
+  stats(): { lanes: number; running: number; waiting: number } {
+    return { lanes: this.#lanes.size, running: this.#permits.running, waiting: this.#permits.waiting };
+  }
+
+  /** Looks at the journal for these lanes: after recovery, or when another process changed it. */
+  fetch(lanes: readonly string[]): void {
+    for (const lane of lanes) this.#wake(lane, undefined);
+  }
+
+  /** Stops the lane's running turn, if any. What waits was already cancelled in the journal. Returns whether one ran. */
+  abort(lane: string): boolean {
+    const found = this.#lanes.get(lane);
+    if (!found) return false;
+    this.#forget(found);
+    found.controller?.abort(new TurnStopped('user'));
+    return found.controller !== undefined;
+  }
+
+  /** Resolves when no lane has work. */
+  async idle(): Promise<void> {
+    if (this.#lanes.size === 0) return;
+    await new Promise<void>((resolve) => this.#idleWaiters.push(resolve));
+  }
+
+  /**
+   * Starts no further turn and resolves when none runs. Running ones may reach their next recorded step for `graceMs`, then
+   * their signal aborts; either way what is unfinished parks in the journal.
+   */
+  async stop(graceMs: number): Promise<void> {
+    this.#stopping.abort(new TurnStopped('shutdown'));
+    const grace = new AbortController();
+    const abortLate = this.#options.clock.sleep(graceMs, grace.signal).then(
+      () => {
+        for (const lane of this.#lanes.values()) lane.controller?.abort(new TurnStopped('shutdown'));
+      },
+      () => undefined,
+    );
+    await this.idle();
+    grace.abort(new Error('all turns ended'));
+    await abortLate;
+  }
+
+  #wake(key: string, row: InboxRow | undefined): void {
+    let lane = this.#lanes.get(key);
+    if (!lane) {
+      lane = { key, rows: [], behind: false, fetching: false, active: false };
+      this.#lanes.set(key, lane);
+    }
+    // Once a lane fell behind, later rows must not overtake those in the journal: they are fetched in order with them.
+    if (row && !lane.behind && !lane.fetching) lane.rows.push({ row, onBus: true });
+    else {
+      if (row) this.#options.bus.release();
+      lane.behind = true;
+    }
+    if (lane.active) return;
+    lane.active = true;
+    void this.#drain(lane);
+  }
+
+  async #drain(lane: Lane): Promise<void> {
+    while (!this.#stopping.signal.aborted) {
+      const row = this.#take(lane) ?? (await this.#fetchNext(lane));
+      if (!row) {
+        // A row may have come between the last look and now.
+        if (lane.rows.length > 0 || lane.behind) continue;
+        break;
+      }
+      this.#options.emit({
+        type: 'queued',
+        at: this.#options.clock.now(),
+        messageId: row.message.id,
+        session: row.session,
+        channel: row.message.channel,
+        lane: lane.key,
+        depth: lane.rows.length,
+      });
+      await this.#sessions.runExclusive(row.session, () => this.#permits.run(() => this.#runRow(lane, row)));
+    }
+    this.#forget(lane);
+    this.#lanes.delete(lane.key);
+    if (this.#lanes.size === 0) for (const resolve of this.#idleWaiters.splice(0)) resolve();
+  }
+
+  /** The next row from the journal when the lane fell behind. A journal that cannot be read is asked again until it can. */
+  async #fetchNext(lane: Lane): Promise<InboxRow | undefined> {
+    while (lane.behind && !this.#stopping.signal.aborted) {
+      lane.behind = false;
+      lane.fetching = true;
+      try {
+        const rows = await this.#options.journal.waiting(lane.key, FETCH);
+        if (rows.length === FETCH) lane.behind = true;
+        lane.rows.push(...rows.map((row) => ({ row, onBus: false })));
+      } catch {
+        lane.behind = true;
+        await this.#pause(RETRY_BASE_MS);
+      } finally {
+        lane.fetching = false;
+      }
+      const row = this.#take(lane);
+      if (row) return row;
+    }
+    return this.#take(lane);
+  }
+
+  #take(lane: Lane): InboxRow | undefined {
+    const next = lane.rows.shift();
+    if (next?.onBus) this.#options.bus.release();
+    return next?.row;
+  }
+
+  #forget(lane: Lane): void {
+    this.#options.bus.release(lane.rows.filter((waiting) => waiting.onBus).length);
+    lane.rows = [];
+  }
+
+  async #runRow(lane: Lane, waiting: InboxRow): Promise<void> {
+    let claimed: InboxRow | undefined;
+    for (let failures = 0; !this.#stopping.signal.aborted; failures += 1) {
+      const controller = new AbortController();
+      lane.controller = controller;
+      try {
+        claimed ??= await this.#options.journal.claim(waiting.seq);
+        // Not NEW any more: cancelled, merged into another row, or already run when it was fetched a second time.
+        if (!claimed) return;
+        await this.#options.turn(claimed, controller.signal);
+        return;
+      } catch (error) {
+        const waitMs = Math.min(RETRY_CAP_MS, RETRY_BASE_MS * 2 ** failures);
+        this.#options.onTurnError(claimed ?? waiting, error, waitMs);
+        await this.#pause(waitMs);
+        if (controller.signal.aborted) return;
+      } finally {
+        delete lane.controller;
+      }
+    }
+  }
+
+  async #pause(ms: number): Promise<void> {
+    try {
+      await this.#options.clock.sleep(ms, this.#stopping.signal);
+    } catch {
+      return; // stopping: the loop above ends by itself
+    }
+  }
+}

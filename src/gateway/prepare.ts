@@ -1,0 +1,108 @@
+// inbound message -> files in the session's workspace -> the text the agent reads
+import { mkdir, open, rename, rm } from 'node:fs/promises';
+import { extname, join } from 'node:path';
+import type { Channel } from '../core/channel.ts';
+import { errorText, GatehouseError, isGatehouseError } from '../core/errors.ts';
+import { shortHash } from '../core/ids.ts';
+import type { InboundMessage, MediaRef } from '../core/message.ts';
+
+/** Longest quotation handed to the agent, in UTF-16 units. */
+const QUOTE_LIMIT = 500;
+/** Files of one message that are fetched; the rest is named only. */
+const MAX_FILES = 10;
+
+export interface Prepared {
+  readonly text: string;
+  /** Paths relative to the workspace. */
+  readonly media: readonly string[];
+}
+
+export interface PrepareOptions {
+  readonly channel: Channel | undefined;
+  readonly workspace: string;
+  /** Fetching all files of one message may take this long. */
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal;
+  readonly onMediaError: (media: MediaRef, error: unknown) => void;
+}
+
+/** Fetches files and writes what the agent reads. A file that cannot be had is noted in the text; the message is answered all the same. */
+export async function prepare(message: InboundMessage, options: PrepareOptions): Promise<Prepared> {
+  const notes: string[] = [];
+  const media: string[] = [];
+  const signal = AbortSignal.any([options.signal, AbortSignal.timeout(options.timeoutMs)]);
+  for (const [index, ref] of message.media.entries()) {
+    if (index >= MAX_FILES) {
+      notes.push(`[${message.media.length - MAX_FILES} more files were not fetched: the limit is ${MAX_FILES} per message]`);
+      break;
+    }
+    try {
+      const path = await fetchFile(message, ref, index, options, signal);
+      media.push(path);
+      notes.push(`[${label(ref)}: ${path} (${[ref.mime, ref.size === undefined ? undefined : `${ref.size} bytes`].filter(Boolean).join(', ') || 'unknown type'})]`);
+    } catch (error) {
+      options.signal.throwIfAborted();
+      options.onMediaError(ref, error);
+      const code = isGatehouseError(error) ? error.code : 'GH1505';
+      notes.push(`[${label(ref)} could not be fetched (${code}); it is not available]`);
+    }
+  }
+  return { text: [quotation(message), author(message) + message.text, ...notes].filter((line) => line !== '').join('\n'), media };
+}
+
+function label(ref: MediaRef): string {
+  return { photo: 'Photo', voice: 'Voice note', audio: 'Audio file', video: 'Video', document: 'File' }[ref.kind];
+}
+
+/** Names and quotations are written by strangers: one line each, bounded, and plainly marked. */
+function oneLine(text: string, limit: number): string {
+  const line = text.replace(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, ' ').trim();
+  return line.length > limit ? `${line.slice(0, limit).toWellFormed()}…` : line;
+}
+
+function quotation(message: InboundMessage): string {
+  if (!message.replyTo?.text) return '';
+  return `[in reply to ${message.replyTo.fromBot ? 'you' : 'another message'}: “${oneLine(message.replyTo.text, QUOTE_LIMIT)}”]`;
+}
+
+function author(message: InboundMessage): string {
+  const correction = message.kind === 'edit' ? '[correction of an earlier message] ' : '';
+  return message.isGroup ? `${correction}[${oneLine(message.senderName, 64)}] ` : correction;
+}
+
+/**
+ * The name on disk is ours: derived from the message so that a repeated fetch overwrites, with at most the extension taken
+ * from the sender (attack A23).
+ */
+async function fetchFile(message: InboundMessage, ref: MediaRef, index: number, options: PrepareOptions, signal: AbortSignal): Promise<string> {
+  const channel = options.channel;
+  if (!channel?.download) throw new GatehouseError('GH1505', `channel ${message.channel} cannot fetch files`);
+  if (ref.size !== undefined && ref.size > channel.limits.downloadBytes) throw tooLarge(channel.limits.downloadBytes);
+  const extension = /^\.[a-z0-9]{1,8}$/i.exec(extname(ref.name ?? ''))?.[0]?.toLowerCase() ?? '';
+  const relative = join('uploads', `${shortHash(`${message.id}\n${index}`)}${extension}`);
+  const target = join(options.workspace, relative);
+  await mkdir(join(options.workspace, 'uploads'), { recursive: true, mode: 0o700 });
+  const file = await channel.download(ref, signal);
+  const partial = `${target}.part`;
+  const handle = await open(partial, 'w', 0o600);
+  try {
+    let total = 0;
+    for await (const chunk of file.bytes) {
+      signal.throwIfAborted();
+      total += chunk.byteLength;
+      if (total > channel.limits.downloadBytes) throw tooLarge(channel.limits.downloadBytes);
+      await handle.write(chunk);
+    }
+  } catch (error) {
+    await rm(partial, { force: true });
+    throw isGatehouseError(error) ? error : new GatehouseError('GH1505', `a file was not fetched: ${errorText(error)}`, { cause: error });
+  } finally {
+    await handle.close();
+  }
+  await rename(partial, target);
+  return relative;
+}
+
+function tooLarge(limit: number): GatehouseError {
+  return new GatehouseError('GH1504', `the file is larger than ${limit} bytes`);
+}

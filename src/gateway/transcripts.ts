@@ -1,0 +1,115 @@
+// journal (session lines of finished turns) -> JSONL file, synced -> lines cleared in the journal
+import type { Journal } from '../core/journal.ts';
+import type { Clock } from '../core/ports.ts';
+import type { Session, SessionMessage, SessionStore } from '../core/session.ts';
+
+/** Lines moved per round: bounds memory, and how long one round holds the journal's reader. */
+const BATCH = 500;
+/** Lines of many turns share one file sync: the journal already made them durable, so nothing waits for this. */
+const GATHER_MS = 100;
+const RETRY_MS = 5_000;
+
+export interface TranscriptsOptions {
+  readonly journal: Journal;
+  readonly store: SessionStore;
+  readonly clock: Clock;
+  readonly onError: (error: unknown) => void;
+}
+
+/**
+ * Sessions as the turns see them: the file plus the lines that a finished turn committed and that are still on their way into
+ * the file. Moving a line is idempotent (by its id), so a kill between the file's sync and the journal's clearing repeats nothing.
+ */
+export class Transcripts implements AsyncDisposable {
+  readonly #options: TranscriptsOptions;
+  readonly #closing = new AbortController();
+  readonly #pending = new Map<string, SessionMessage[]>();
+  #moving: Promise<void> | undefined;
+  #again = false;
+
+  constructor(options: TranscriptsOptions) {
+    this.#options = options;
+  }
+
+  /** The session's messages, oldest first. The caller holds the session's mutex. */
+  async load(session: string): Promise<readonly SessionMessage[]> {
+    const stored: Session | undefined = await this.#options.store.load(session);
+    const pending = this.#pending.get(session);
+    if (!pending) return stored?.messages ?? [];
+    const known = new Set(stored?.messages.map((message) => message.id));
+    return [...(stored?.messages ?? []), ...pending.filter((line) => !known.has(line.id))];
+  }
+
+  /** Called after the turn's commit with the lines it wrote. */
+  committed(session: string, lines: readonly SessionMessage[]): void {
+    if (lines.length === 0) return;
+    this.#pending.set(session, [...(this.#pending.get(session) ?? []), ...lines]);
+    this.#again = true;
+    this.#moving ??= this.#moveSoon();
+  }
+
+  /** Moves everything there is into the files now: at start, before a rewrite of the session, at shutdown. */
+  async flush(): Promise<void> {
+    await this.#moving;
+    while (await this.#moveBatch()) await Promise.resolve();
+  }
+
+  /** `/new`: archives the session and keeps its newest `keep` messages. Returns how many stayed. The caller holds the session's mutex. */
+  async restart(session: string, keep: number): Promise<number> {
+    await this.flush();
+    const messages = (await this.#options.store.load(session))?.messages ?? [];
+    let from = Math.max(0, messages.length - keep);
+    // A tool result without its call is refused by every model: the cut moves on to where a message can stand alone.
+    while (messages[from]?.role === 'tool') from += 1;
+    const kept = messages.slice(from);
+    if (messages.length > 0) await this.#options.store.rewrite(session, kept);
+    return kept.length;
+  }
+
+  /** Ends the background work; what is not in its file stays in the journal. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#closing.abort(new Error('transcripts closed'));
+    await this.#moving;
+  }
+
+  async #moveSoon(): Promise<void> {
+    while (this.#again && !this.#closing.signal.aborted) {
+      this.#again = false;
+      try {
+        await this.#options.clock.sleep(GATHER_MS, this.#closing.signal);
+        if (await this.#moveBatch()) this.#again = true;
+      } catch (error) {
+        if (this.#closing.signal.aborted) break;
+        this.#options.onError(error);
+        this.#again = true;
+        await this.#options.clock.sleep(RETRY_MS, this.#closing.signal).catch(() => undefined);
+      }
+    }
+    this.#moving = undefined;
+  }
+
+  /** True when the batch was full, so that there may be more. */
+  async #moveBatch(): Promise<boolean> {
+    const batch = await this.#options.journal.unflushed(BATCH);
+    const moved = await Promise.all(
+      batch.map(async ({ session, lines }) => {
+        await this.#options.store.append(
+          session,
+          lines.map(({ line }) => line),
+        );
+        return { session, lines };
+      }),
+    );
+    const seqs = moved.flatMap(({ lines }) => lines.map(({ seq }) => seq));
+    if (seqs.length === 0) return false;
+    await this.#options.journal.flushed(seqs);
+    for (const { session, lines } of moved) this.#forget(session, new Set(lines.map(({ line }) => line.id)));
+    return seqs.length >= BATCH;
+  }
+
+  #forget(session: string, moved: ReadonlySet<string>): void {
+    const left = (this.#pending.get(session) ?? []).filter((line) => !moved.has(line.id));
+    if (left.length > 0) this.#pending.set(session, left);
+    else this.#pending.delete(session);
+  }
+}

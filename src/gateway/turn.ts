@@ -1,0 +1,220 @@
+// claimed row -> prepare -> session -> agent -> commit 4 (lines + parts + DONE in one transaction)
+import { join } from 'node:path';
+import { userDirectory } from '../../sessions/file-name.ts';
+import { runAgent } from '../agent/run.ts';
+import type { Channel } from '../core/channel.ts';
+import { errorText, isGatehouseError } from '../core/errors.ts';
+import { shortHash } from '../core/ids.ts';
+import type { Emit } from '../core/events.ts';
+import type { InboxRow, Journal, NewPart, TurnResult } from '../core/journal.ts';
+import type { InboundMessage, OutboundFile } from '../core/message.ts';
+import type { Model } from '../core/model.ts';
+import type { Clock } from '../core/ports.ts';
+import type { SessionMessage } from '../core/session.ts';
+import type { Tool } from '../core/tool.ts';
+import type { AgentResult, RunLimits } from '../core/turn.ts';
+import { failureText } from '../llm/failure-text.ts';
+import { parseCommand } from './commands.ts';
+import { TurnStopped } from './lanes.ts';
+import { prepare } from './prepare.ts';
+import type { Transcripts } from './transcripts.ts';
+
+/** The demo says once an hour per chat that there is no model (ux.md 3, rule 5). */
+const DEMO_NOTICE_EVERY_MS = 3_600_000;
+
+export interface TurnOptions {
+  readonly journal: Journal;
+  readonly transcripts: Transcripts;
+  readonly model: Model;
+  readonly tools: readonly Tool[];
+  readonly channels: ReadonlyMap<string, Channel>;
+  /** True where the demo model may speak: the owner's terminal, or by `allow_demo`. */
+  readonly demoAllowed: (channel: string) => boolean;
+  readonly limits: RunLimits;
+  readonly maxHistory: number;
+  readonly system: () => string;
+  /** Each session has its own workspace below. */
+  readonly dataDir: string;
+  /** A private copy of a file for an answer on this channel. */
+  readonly attach: (file: { path: string; name: string }, channel: string) => Promise<OutboundFile>;
+  /** Shows that somebody is working until disposed. */
+  readonly typing: (message: InboundMessage) => Disposable;
+  readonly parts: (message: InboundMessage, text: string, files: AgentResult['files']) => readonly NewPart[];
+  /** Parts were committed: delivery may look. */
+  readonly onParts: (parts: readonly NewPart[]) => void;
+  readonly clock: Clock;
+  readonly emit: Emit;
+}
+
+/** Runs turns. One instance for the daemon; it keeps no state of a turn. */
+export class Turns {
+  readonly #options: TurnOptions;
+  readonly #demoNotices = new Map<string, number>();
+  #parking = false;
+
+  constructor(options: TurnOptions) {
+    this.#options = options;
+  }
+
+  /** Shutdown began: every running turn stops after the step it is recording. */
+  park(): void {
+    this.#parking = true;
+  }
+
+  /**
+   * One turn to its committed outcome. Rejects only when the journal could not be written (nothing was committed then): every
+   * other failure is an outcome of its own, with a notice in the chat.
+   */
+  async run(row: InboxRow, signal: AbortSignal): Promise<void> {
+    const { clock, emit } = this.#options;
+    const started = clock.monotonic();
+    const base = { messageId: row.message.id, session: row.session, channel: row.message.channel };
+    emit({ ...base, type: 'started', at: clock.now(), attempt: row.attempts, waitedMs: clock.now() - row.acceptedAt });
+    const result = await this.#result(row, signal);
+    if (!result) return;
+    if (!(await this.#options.journal.finish(result))) return; // fenced: whoever owns the row now answers it
+    this.#options.transcripts.committed(row.session, result.lines);
+    this.#options.onParts(result.parts);
+    emit({ ...base, type: 'finished', at: clock.now(), outcome: result.outcome, ms: clock.monotonic() - started });
+  }
+
+  async #result(row: InboxRow, signal: AbortSignal): Promise<TurnResult | undefined> {
+    try {
+      return await this.#outcome(row, signal);
+    } catch (error) {
+      if (isGatehouseError(error) && (error.code === 'GH1301' || error.code === 'GH1302')) throw error;
+      if (signal.aborted) return await this.#stopped(row, signal, []);
+      const code = isGatehouseError(error) ? error.code : 'GH2003';
+      const { clock, emit } = this.#options;
+      emit({ type: 'failed', at: clock.now(), messageId: row.message.id, session: row.session, channel: row.message.channel, code, detail: errorText(error) });
+      const text = `⚠️ I could not answer this: something failed inside the gateway (${code}). Your message is kept; its owner can run it again.`;
+      return this.#done(row, { state: 'DEAD', outcome: `failed:${code}`, text });
+    }
+  }
+
+  async #outcome(row: InboxRow, signal: AbortSignal): Promise<TurnResult | undefined> {
+    const { message } = row;
+    const command = message.kind === 'message' ? parseCommand(message.text) : undefined;
+    if (command?.kind === 'new') return await this.#startAfresh(row, command.keep);
+    if (this.#options.model.demo && !this.#options.demoAllowed(message.channel)) return this.#withoutModel(row);
+
+    using _typing = this.#options.typing(message);
+    const workspace = this.#workspace(row.session);
+    const prepared = await this.#prepare(row, workspace, signal);
+    const history = await this.#options.transcripts.load(row.session);
+    const result = await this.#runAgent(row, { ...prepared, history, workspace }, signal);
+    return this.#conclude(row, result, signal);
+  }
+
+  async #conclude(row: InboxRow, result: AgentResult, signal: AbortSignal): Promise<TurnResult | undefined> {
+    const { outcome, lines, files } = result;
+    switch (outcome.kind) {
+      case 'answered':
+        return this.#done(row, { state: 'DONE', outcome: 'answered', text: outcome.text, files, lines });
+      case 'limit':
+        return this.#done(row, { state: 'DONE', outcome: `limit:${outcome.limit}`, text: outcome.text, files, lines });
+      case 'failed':
+        return this.#done(row, { state: 'DEAD', outcome: `failed:${outcome.failure.code}`, text: failureText(outcome.failure) });
+      case 'aborted':
+        return await this.#stopped(row, signal, lines);
+    }
+  }
+
+  /** After /stop the row is already DONE; after a shutdown it is NEW again, its steps kept, and resumes at the next start. */
+  async #stopped(row: InboxRow, signal: AbortSignal, lines: readonly SessionMessage[]): Promise<TurnResult | undefined> {
+    if (signal.reason instanceof TurnStopped && signal.reason.by === 'user') {
+      return { seq: row.seq, generation: row.generation, state: 'DONE', outcome: 'cancelled', lines, parts: [] };
+    }
+    await this.#options.journal.release(row.seq, row.generation);
+    return undefined;
+  }
+
+  #done(
+    row: InboxRow,
+    end: { state: 'DONE' | 'DEAD'; outcome: string; text: string; files?: AgentResult['files']; lines?: readonly SessionMessage[] },
+  ): TurnResult {
+    const parts = this.#options.parts(row.message, end.text, end.files ?? []);
+    return { seq: row.seq, generation: row.generation, state: end.state, outcome: end.outcome, lines: end.lines ?? [], parts };
+  }
+
+  #withoutModel(row: InboxRow): TurnResult {
+    const now = this.#options.clock.now();
+    const told = this.#demoNotices.get(row.lane);
+    if (told !== undefined && now - told < DEMO_NOTICE_EVERY_MS) {
+      return { seq: row.seq, generation: row.generation, state: 'DONE', outcome: 'no-model', lines: [], parts: [] };
+    }
+    for (const [lane, at] of this.#demoNotices) if (now - at >= DEMO_NOTICE_EVERY_MS) this.#demoNotices.delete(lane);
+    this.#demoNotices.set(row.lane, now);
+    return this.#done(row, { state: 'DONE', outcome: 'no-model', text: 'This bot has no AI model yet. Owner: run `gatehouse init`.' });
+  }
+
+  async #startAfresh(row: InboxRow, keep: number): Promise<TurnResult> {
+    const kept = await this.#options.transcripts.restart(row.session, keep);
+    const text = kept === 0 ? 'Started afresh. Nothing was carried over.' : `Started afresh. ${kept} messages were carried over.`;
+    return this.#done(row, { state: 'DONE', outcome: 'new', text });
+  }
+
+  async #prepare(row: InboxRow, workspace: string, signal: AbortSignal): Promise<{ text: string; media: readonly string[] }> {
+    const { clock, emit } = this.#options;
+    return await prepare(row.message, {
+      channel: this.#options.channels.get(row.message.channel),
+      workspace,
+      timeoutMs: 60_000,
+      signal,
+      onMediaError: (media, error) => {
+        const code = isGatehouseError(error) ? error.code : 'GH1505';
+        const detail = `${media.kind}: ${errorText(error)}`;
+        emit({ type: 'failed', at: clock.now(), messageId: row.message.id, session: row.session, channel: row.message.channel, code, detail });
+      },
+    });
+  }
+
+  async #runAgent(
+    row: InboxRow,
+    turn: { text: string; media: readonly string[]; history: readonly SessionMessage[]; workspace: string },
+    signal: AbortSignal,
+  ): Promise<AgentResult> {
+    const { journal, clock, emit, limits, maxHistory } = this.#options;
+    const { message } = row;
+    const ended = new AbortController();
+    const recorded = await journal.steps(row.seq);
+    const input: SessionMessage = {
+      id: `${message.id}:in`,
+      role: 'user',
+      content: turn.text,
+      ...(turn.media.length > 0 ? { media: turn.media } : {}),
+      timestamp: new Date(row.acceptedAt).toISOString(),
+    };
+    return await runAgent({
+      runId: message.id,
+      system: this.#options.system(),
+      history: turn.history.slice(-maxHistory),
+      input,
+      tools: this.#options.tools,
+      model: this.#options.model,
+      limits,
+      steps: {
+        recorded,
+        record: async (step, usage) => {
+          if (!(await journal.step(row.seq, row.generation, step, usage))) ended.abort(new TurnStopped('fenced'));
+          else if (this.#parking && step.state === 'DONE') ended.abort(new TurnStopped('shutdown'));
+          ended.signal.throwIfAborted();
+        },
+      },
+      workspace: turn.workspace,
+      session: row.session,
+      channel: message.channel,
+      principal: `${message.channel}:${message.senderId}`,
+      queuedMs: clock.now() - row.acceptedAt,
+      attach: (file) => this.#options.attach(file, message.channel),
+      emit,
+      clock,
+      signal: AbortSignal.any([signal, ended.signal]),
+    });
+  }
+
+  /** One directory per session, named by a digest of its key: no two sessions share one (attack A37). */
+  #workspace(session: string): string {
+    return join(userDirectory(this.#options.dataDir, session), 'workspaces', shortHash(session, 32));
+  }
+}
