@@ -3,10 +3,11 @@ import type { ChatRef, InboundMessage } from './message.ts';
 
 /**
  * Keys are injective: no two different inputs give the same key (attack A37). Every component is escaped with
- * percent-encoding before it is joined by a separator that the encoding never emits.
+ * percent-encoding before it is joined by a separator that the encoding never emits. Lone surrogates are escaped too: every
+ * one of them becomes the same U+FFFD when text is written as UTF-8.
  */
 function encode(component: string): string {
-  return component.replace(/[%#/\n]/g, (char) => `%${char.charCodeAt(0).toString(16).padStart(2, '0').toUpperCase()}`);
+  return component.replace(/[%#/\n\p{Cs}]/gu, (char) => `%${char.charCodeAt(0).toString(16).padStart(2, '0').toUpperCase()}`);
 }
 
 /** Order and mutual exclusion are kept per lane: (channel, account, chat, thread). */

@@ -1,0 +1,150 @@
+import { messageKey } from '../core/ids.ts';
+import type { Accepted, Admission, InboxRow } from '../core/journal.ts';
+import type { InboundMessage } from '../core/message.ts';
+import type { Change } from './commit-queue.ts';
+import { addParts } from './outbox.ts';
+import { readMessage, type Store } from './store.ts';
+
+export interface CursorMove {
+  readonly channel: string;
+  readonly account: string;
+  readonly value: string;
+}
+
+/** Commit 1: the batch in order, then the cursor. Runs inside one savepoint, so it is all or nothing. */
+export function acceptBatch(
+  store: Store,
+  batch: readonly Admission[],
+  cursor: CursorMove | undefined,
+  change: Change,
+): readonly Accepted[] {
+  const results = batch.map((admission) => acceptOne(store, admission, change));
+  if (cursor) {
+    store.db.run(
+      'INSERT INTO cursor (channel, account, value) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET value = excluded.value',
+      cursor.channel,
+      cursor.account,
+      cursor.value,
+    );
+  }
+  return results;
+}
+
+function acceptOne(store: Store, admission: Admission, change: Change): Accepted {
+  const { message } = admission;
+  if (admission.kind === 'refuse') return countRefusal(store, message.channel, admission.reason);
+  if (isKnown(store, message)) return { kind: 'duplicate' };
+  if (admission.kind === 'answer') {
+    remember(store, message);
+    const seq = insertRow(store, admission, 'DONE', admission.outcome);
+    addParts(store, admission.parts, `in${seq}`);
+    return { kind: 'answered' };
+  }
+  const target = message.kind === 'message' ? undefined : findUnbegun(store, message);
+  // Not remembered: a refusal keeps nothing, and a late delete that comes twice is only counted twice.
+  if (message.kind === 'delete' && !target) return countRefusal(store, message.channel, 'deleted');
+  remember(store, message);
+  if (target) return amend(store, message, target, change);
+  const seq = insertRow(store, admission, 'NEW');
+  change.active += 1;
+  const acceptedAt = store.clock.now();
+  const { lane, session } = admission;
+  const row: InboxRow = { seq, lane, session, message, attempts: 0, acceptedAt, generation: 0 };
+  return { kind: 'new', row };
+}
+
+/** The second key is its own space: a Message-ID never equals a transport id by accident. */
+const PRIMARY = 0;
+const SECONDARY = 1;
+
+function dedupKeys(message: InboundMessage): readonly (readonly [kind: number, key: string])[] {
+  const { channel, account, platformId, secondaryId } = message;
+  const primary = [PRIMARY, messageKey({ channel, account, platformId })] as const;
+  if (secondaryId === undefined) return [primary];
+  return [primary, [SECONDARY, messageKey({ channel, account, platformId: secondaryId })]];
+}
+
+function isKnown(store: Store, message: InboundMessage): boolean {
+  return dedupKeys(message).some(
+    ([kind, key]) => store.db.get('SELECT 1 FROM dedup WHERE kind = ? AND key = ?', kind, key) !== undefined,
+  );
+}
+
+function remember(store: Store, message: InboundMessage): void {
+  const now = store.aging.now();
+  for (const [kind, key] of dedupKeys(message)) {
+    store.db.run('INSERT INTO dedup (kind, key, accepted_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING', kind, key, now);
+  }
+}
+
+function insertRow(
+  store: Store,
+  { message, lane, session }: Exclude<Admission, { kind: 'refuse' }>,
+  state: 'NEW' | 'DONE',
+  outcome: string | null = null,
+): number {
+  const now = store.clock.now();
+  return store.db.insert(
+    `INSERT INTO inbox (key, lane, session, message, state, accepted_at, aged_from, finished_at, outcome)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    messageKey(message),
+    lane,
+    session,
+    JSON.stringify(message),
+    state,
+    now,
+    now,
+    state === 'DONE' ? now : null,
+    outcome,
+  );
+}
+
+interface Target {
+  readonly seq: number;
+  readonly message: InboundMessage;
+}
+
+/**
+ * The row an edit or delete names, when its turn has not begun: NEW and without steps (a parked turn has read the old text
+ * already). It must be of the same chat, and for an edit of the same author: nobody may put words into another's message (A37).
+ */
+function findUnbegun(store: Store, message: InboundMessage): Target | undefined {
+  if (message.targetId === undefined) return undefined;
+  const { channel, account, targetId } = message;
+  const row = store.db.get<{ seq: number; message: string }>(
+    `SELECT seq, message FROM inbox WHERE key = ? AND state = 'NEW'
+       AND NOT EXISTS (SELECT 1 FROM step WHERE inbox_seq = inbox.seq) ORDER BY seq DESC LIMIT 1`,
+    messageKey({ channel, account, platformId: targetId }),
+  );
+  if (!row) return undefined;
+  const original = readMessage(row.message, row.seq);
+  if (original.chatId !== message.chatId) return undefined;
+  if (message.kind === 'edit' && original.senderId !== message.senderId) return undefined;
+  return { seq: row.seq, message: original };
+}
+
+function amend(store: Store, message: InboundMessage, target: Target, change: Change): Accepted {
+  if (message.kind === 'delete') {
+    store.db.run(
+      "UPDATE inbox SET state = 'DONE', outcome = 'deleted', finished_at = ? WHERE seq = ?",
+      store.clock.now(),
+      target.seq,
+    );
+    change.active -= 1;
+  } else {
+    // An edit that carries no files is about the text: the files that came with the message stay.
+    const media = message.media.length > 0 ? message.media : target.message.media;
+    const edited: InboundMessage = { ...target.message, text: message.text, media };
+    store.db.run('UPDATE inbox SET message = ? WHERE seq = ?', JSON.stringify(edited), target.seq);
+  }
+  return { kind: 'amended', row: target.seq };
+}
+
+function countRefusal(store: Store, channel: string, reason: string): Accepted {
+  store.db.run(
+    'INSERT INTO refusal (channel, reason, count) VALUES (?, ?, 1) ON CONFLICT DO UPDATE SET count = count + 1',
+    channel,
+    reason,
+  );
+  return { kind: 'refused' };
+}

@@ -1,0 +1,65 @@
+import { open, rename, rm } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
+import { GatehouseError } from '../core/errors.ts';
+import type { Clock } from '../core/ports.ts';
+import { createPrivateFile, Database, journalError } from './database.ts';
+
+const REASON = 'restored from a backup: it may have been dealt with since';
+
+/**
+ * Writes one consistent, self-contained file while the journal is in use; an older backup of that name is replaced at the end,
+ * in one step. What was in flight when the copy was made lies in it as dead letters, because by the time it is restored the
+ * running daemon has long answered those messages and sent those parts: nothing is sent a second time unless the operator
+ * says `dead replay` (F48). To move a stopped installation, copy its files instead.
+ */
+export async function backupJournal(source: string, target: string, clock: Clock): Promise<void> {
+  if (resolve(target) === resolve(source)) throw new GatehouseError('GH1301', 'the journal cannot be backed up onto itself');
+  const draft = `${target}.partial`;
+  try {
+    await rm(draft, { force: true });
+    await createPrivateFile(draft);
+    {
+      using from = new Database(source, { readOnly: true, busyMs: 5_000 });
+      await from.copyTo(draft);
+    }
+    settleInFlight(draft, clock.now());
+    await syncFile(draft);
+    await rename(draft, target);
+    await syncFile(dirname(resolve(target)));
+  } catch (error) {
+    await rm(draft, { force: true });
+    throw backupError(target, error);
+  }
+}
+
+/** Nothing of the live journal failed, so this must not look like GH1302 of the journal itself. */
+function backupError(target: string, error: unknown): GatehouseError {
+  const { message } = journalError(error);
+  return new GatehouseError('GH1301', `no backup was written to ${target}: ${message}`, {
+    hint: 'check that its directory exists and has room',
+    cause: error,
+  });
+}
+
+function settleInFlight(path: string, now: number): void {
+  using copy = new Database(path, { busyMs: 0 });
+  // A rollback journal leaves one file; opening it as a journal turns WAL on again.
+  copy.exec('PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL; BEGIN IMMEDIATE');
+  copy.run(
+    "UPDATE inbox SET state = 'DEAD', outcome = ?, finished_at = ?, boot_id = NULL WHERE state IN ('NEW', 'RUNNING')",
+    REASON,
+    now,
+  );
+  copy.run(
+    "UPDATE outbox SET state = 'DEAD', reason = ?, settled_at = ?, boot_id = NULL WHERE state IN ('PENDING', 'SENDING')",
+    REASON,
+    now,
+  );
+  copy.exec('COMMIT');
+}
+
+async function syncFile(path: string): Promise<void> {
+  const file = await open(path, 'r');
+  await file.sync();
+  await file.close();
+}

@@ -1,0 +1,142 @@
+import { GatehouseError } from '../core/errors.ts';
+import { type Database, journalError } from './database.ts';
+
+/** What one write did to the number of NEW and RUNNING rows; counted only once its transaction is on disk. */
+export interface Change {
+  active: number;
+}
+
+interface Job {
+  /** Runs inside a savepoint of the shared transaction; its result is handed over after COMMIT. */
+  readonly run: (change: Change) => unknown;
+  readonly resolve: (value: unknown) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+export interface CommitQueueOptions {
+  readonly db: Database;
+  /** Told once, when the file can no longer be trusted. Every later write rejects with the same error. */
+  readonly onFatal: (error: GatehouseError) => void;
+  /** After each COMMIT: the sum of what its writes did. */
+  readonly onCommit: (change: Change) => void;
+}
+
+/**
+ * Group commit. Writes asked for before the event loop has gone round share one BEGIN IMMEDIATE … COMMIT, so a burst pays one
+ * sync; each has a savepoint, so one that fails leaves the others standing. A batch runs without yielding, hence a read
+ * (`read`) never sees half of one. `setImmediate` and not a microtask: microtasks run after every single I/O callback, so ten
+ * sockets that became readable together would pay ten syncs.
+ */
+export class CommitQueue {
+  readonly #options: CommitQueueOptions;
+  #jobs: Job[] = [];
+  #scheduled = false;
+  #failure: GatehouseError | undefined;
+  #closed = false;
+
+  constructor(options: CommitQueueOptions) {
+    this.#options = options;
+  }
+
+  write<T>(run: (change: Change) => T): Promise<T> {
+    const refusal = this.#refusal();
+    if (refusal) return Promise.reject(refusal);
+    return new Promise<T>((resolve, reject) => {
+      // The queue cannot name each job's result type; `run` and `resolve` are made here as a pair.
+      this.#jobs.push({ run, resolve: (value) => resolve(value as T), reject });
+      if (this.#scheduled) return;
+      this.#scheduled = true;
+      setImmediate(() => this.flush());
+    });
+  }
+
+  /** Runs at once, between two batches. */
+  async read<T>(run: () => T): Promise<T> {
+    if (this.#closed) throw closedError();
+    try {
+      return run();
+    } catch (error) {
+      throw this.#judge(error);
+    }
+  }
+
+  /** Commits what waits now instead of at the next turn of the loop. */
+  flush(): void {
+    this.#scheduled = false;
+    const jobs = this.#jobs;
+    this.#jobs = [];
+    if (jobs.length === 0) return;
+    const settle: (() => void)[] = [];
+    const change: Change = { active: 0 };
+    try {
+      if (this.#failure) throw this.#failure;
+      this.#runBatch(jobs, change, settle);
+    } catch (error) {
+      const reason = this.#judge(error);
+      for (const job of jobs) job.reject(reason);
+      return;
+    }
+    this.#options.onCommit(change);
+    for (const done of settle) done();
+  }
+
+  /** Commits what waits; afterwards everything rejects. */
+  close(): void {
+    this.flush();
+    this.#closed = true;
+  }
+
+  #refusal(): GatehouseError | undefined {
+    return this.#closed ? closedError() : this.#failure;
+  }
+
+  /** Throws when the transaction as a whole failed: then nothing of it is on disk. */
+  #runBatch(jobs: readonly Job[], total: Change, settle: (() => void)[]): void {
+    const { db } = this.#options;
+    db.run('BEGIN IMMEDIATE');
+    try {
+      for (const job of jobs) this.#runJob(job, total, settle);
+      db.run('COMMIT');
+    } catch (error) {
+      if (db.inTransaction) db.run('ROLLBACK');
+      throw error;
+    }
+  }
+
+  #runJob(job: Job, total: Change, settle: (() => void)[]): void {
+    const { db } = this.#options;
+    const change: Change = { active: 0 };
+    db.run('SAVEPOINT job');
+    try {
+      const result = job.run(change);
+      db.run('RELEASE job');
+      total.active += change.active;
+      settle.push(() => job.resolve(result));
+    } catch (error) {
+      // SQLite gives up the whole transaction by itself on a full disk or an I/O error: then the others are gone too.
+      if (!db.inTransaction) throw error;
+      db.run('ROLLBACK TO job');
+      db.run('RELEASE job');
+      const reason = this.#judge(error);
+      if (reason.code === 'GH1302') throw reason;
+      settle.push(() => job.reject(reason));
+    }
+  }
+
+  /**
+   * A sync that failed may have thrown away dirty pages and report success the next time (F15), so GH1302 is for good: no
+   * write is tried again on this file by this process.
+   */
+  #judge(error: unknown): GatehouseError {
+    const reason = journalError(error);
+    if (reason.code === 'GH1302' && !this.#failure) {
+      this.#failure = reason;
+      this.#options.onFatal(reason);
+    }
+    return reason;
+  }
+}
+
+function closedError(): GatehouseError {
+  return new GatehouseError('GH1301', 'the journal is closed', { hint: 'the daemon is stopping' });
+}

@@ -1,0 +1,34 @@
+import type { InboxState, JournalCounts, OutboxState } from '../core/journal.ts';
+import type { Store } from './store.ts';
+
+/** Rows there are plus rows purged, so that a total never falls because of housekeeping. */
+export function countAll(store: Store): JournalCounts {
+  const inbox: Record<InboxState, number> = { NEW: 0, RUNNING: 0, DONE: 0, DEAD: 0 };
+  const outbox: Record<OutboxState, number> = { PENDING: 0, SENDING: 0, SENT: 0, UNKNOWN: 0, DEAD: 0, EXPIRED: 0 };
+  for (const { state, count } of tally<InboxState>(store, 'inbox')) inbox[state] += count;
+  for (const { state, count } of tally<OutboxState>(store, 'outbox')) outbox[state] += count;
+  const oldest = store.db.get<{ at: number | null }>("SELECT min(accepted_at) AS at FROM inbox WHERE state = 'NEW'")?.at;
+  return {
+    inbox,
+    outbox,
+    ...(typeof oldest === 'number' ? { oldestNewAt: oldest } : {}),
+    refused: store.db
+      .all<{ channel: string; reason: string; count: number }>(
+        'SELECT channel, reason, count FROM refusal ORDER BY channel, reason',
+      )
+      .map((row) => ({ ...row })),
+  };
+}
+
+function tally<State extends string>(store: Store, box: 'inbox' | 'outbox'): { state: State; count: number }[] {
+  return store.db.all(
+    `SELECT state, count(*) AS count FROM ${box} GROUP BY state
+     UNION ALL SELECT state, count FROM purged WHERE box = '${box}'`,
+  );
+}
+
+/** NEW + RUNNING rows on disk: what the high-water mark is about. */
+export function countActive(store: Store): number {
+  const sql = "SELECT count(*) AS count FROM inbox WHERE state IN ('NEW', 'RUNNING')";
+  return store.db.get<{ count: number }>(sql)?.count ?? 0;
+}

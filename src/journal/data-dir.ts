@@ -1,0 +1,30 @@
+import { access, constants, mkdir } from 'node:fs/promises';
+import { GatehouseError } from '../core/errors.ts';
+import { isErrno } from './database.ts';
+
+/** Creates the directory (owner only) when it is absent. Rejects with GH1202 when files cannot be made in it (F16). */
+export async function ensureDataDir(dir: string): Promise<void> {
+  try {
+    await mkdir(dir, { recursive: true, mode: 0o700 });
+    await access(dir, constants.R_OK | constants.W_OK | constants.X_OK);
+  } catch (error) {
+    throw dataDirError(dir, error);
+  }
+}
+
+/** One clear line for whatever the file system said about the directory or a file in it. */
+export function dataDirError(path: string, error: unknown): GatehouseError {
+  if (error instanceof GatehouseError) return error;
+  const reason = isErrno(error, 'EROFS')
+    ? 'the file system is read-only'
+    : isErrno(error, 'EACCES', 'EPERM')
+      ? 'permission denied'
+      : isErrno(error, 'ENOTDIR', 'EEXIST')
+        ? 'a part of the path is a file'
+        : isErrno(error, 'ENOSPC', 'EDQUOT')
+          ? 'no space left on the device'
+          : error instanceof Error
+            ? error.message
+            : String(error);
+  return new GatehouseError('GH1202', `${path} cannot be written: ${reason}`, { cause: error });
+}

@@ -1,0 +1,110 @@
+import type { DeadLetter } from '../core/journal.ts';
+import type { Json } from '../core/message.ts';
+import type { Change } from './commit-queue.ts';
+import { readMessage, readPart, type Store } from './store.ts';
+
+interface DeadInbox {
+  readonly seq: number;
+  readonly finished_at: number;
+  readonly outcome: string | null;
+  readonly attempts: number;
+  readonly message: string;
+}
+
+interface DeadOutbox {
+  readonly seq: number;
+  readonly settled_at: number;
+  readonly reason: string | null;
+  readonly attempts: number;
+  readonly part: string;
+}
+
+const FROM_INBOX = "SELECT seq, finished_at, outcome, attempts, message FROM inbox WHERE state = 'DEAD'";
+const FROM_OUTBOX = "SELECT seq, settled_at, reason, attempts, part FROM outbox WHERE state = 'DEAD'";
+
+/** Oldest first. */
+export function listDead(store: Store): readonly DeadLetter[] {
+  const letters = [
+    ...store.db.all<DeadInbox>(FROM_INBOX).map(fromInbox),
+    ...store.db.all<DeadOutbox>(FROM_OUTBOX).map(fromOutbox),
+  ];
+  return letters.sort((a, b) => a.at - b.at);
+}
+
+export function showDead(store: Store, id: string): DeadLetter | undefined {
+  const place = parseId(id);
+  if (!place) return undefined;
+  if (place.box === 'in') {
+    const row = store.db.get<DeadInbox>(`${FROM_INBOX} AND seq = ?`, place.seq);
+    return row && fromInbox(row);
+  }
+  const row = store.db.get<DeadOutbox>(`${FROM_OUTBOX} AND seq = ?`, place.seq);
+  return row && fromOutbox(row);
+}
+
+/**
+ * Runs or sends it once more. A message starts with a fresh age and no attempts, but keeps its steps: a tool that ran is not
+ * run again. Its dedup key stays too. A part gets the life it had when it was made.
+ */
+export function replayDead(store: Store, id: string, change: Change): boolean {
+  const place = parseId(id);
+  if (!place) return false;
+  const now = store.clock.now();
+  if (place.box === 'in') {
+    const replayed = store.db.run(
+      `UPDATE inbox SET state = 'NEW', attempts = 0, not_before = 0, aged_from = ?, finished_at = NULL, outcome = NULL
+       WHERE seq = ? AND state = 'DEAD'`,
+      now,
+      place.seq,
+    );
+    change.active += replayed;
+    return replayed === 1;
+  }
+  const sql = `UPDATE outbox SET state = 'PENDING', attempts = 0, not_before = 0, settled_at = NULL, reason = NULL,
+      expires_at = ? + (expires_at - created_at), created_at = ? WHERE seq = ? AND state = 'DEAD'`;
+  return store.db.run(sql, now, now, place.seq) === 1;
+}
+
+export function dropDead(store: Store, id: string): boolean {
+  const place = parseId(id);
+  if (!place) return false;
+  if (place.box === 'out') return store.db.run("DELETE FROM outbox WHERE seq = ? AND state = 'DEAD'", place.seq) === 1;
+  if (store.db.run("DELETE FROM inbox WHERE seq = ? AND state = 'DEAD'", place.seq) !== 1) return false;
+  store.db.run('DELETE FROM step WHERE inbox_seq = ?', place.seq);
+  return true;
+}
+
+function parseId(id: string): { readonly box: 'in' | 'out'; readonly seq: number } | undefined {
+  const match = /^(in|out)-([1-9]\d{0,14})$/.exec(id);
+  if (!match) return undefined;
+  return { box: match[1] === 'in' ? 'in' : 'out', seq: Number(match[2]) };
+}
+
+function fromInbox(row: DeadInbox): DeadLetter {
+  const message = readMessage(row.message, row.seq);
+  return {
+    id: `in-${row.seq}`,
+    at: row.finished_at,
+    channel: message.channel,
+    chatId: message.chatId,
+    sender: message.senderId,
+    reason: row.outcome ?? '',
+    attempts: row.attempts,
+    payload: message as unknown as Json,
+  };
+}
+
+/** The sender of a part is our own account on that channel. */
+function fromOutbox(row: DeadOutbox): DeadLetter {
+  const part = readPart(row.part, row.seq);
+  return {
+    id: `out-${row.seq}`,
+    at: row.settled_at,
+    channel: part.channel,
+    chatId: part.chatId,
+    sender: part.account,
+    reason: row.reason ?? '',
+    attempts: row.attempts,
+    payload: part as unknown as Json,
+  };
+}

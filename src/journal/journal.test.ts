@@ -1,0 +1,21 @@
+import { FakeClock, tempDir } from '../testing/fakes.ts';
+import { type JournalHarness, journalContract } from './contract.ts';
+import { type OpenedJournal, openJournal } from './open.ts';
+
+journalContract('SQLite journal', async (): Promise<JournalHarness> => {
+  const dir = await tempDir();
+  const clock = new FakeClock();
+  const opened: OpenedJournal[] = [];
+  return {
+    clock,
+    async open(options = {}) {
+      const next = await openJournal({ dir: dir.path, clock, ...options });
+      opened.push(next);
+      return next.journal;
+    },
+    async [Symbol.asyncDispose]() {
+      for (const one of opened) await one[Symbol.asyncDispose]();
+      await dir[Symbol.asyncDispose]();
+    },
+  };
+});

@@ -1,0 +1,143 @@
+import { randomUUID } from 'node:crypto';
+import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { GatehouseError } from '../core/errors.ts';
+import type { Journal, PairingStore } from '../core/journal.ts';
+import type { Clock } from '../core/ports.ts';
+import { AgingClock } from './aging.ts';
+import { Backlog } from './backlog.ts';
+import { backupJournal } from './backup.ts';
+import { CommitQueue } from './commit-queue.ts';
+import { countActive } from './counts.ts';
+import { dataDirError, ensureDataDir } from './data-dir.ts';
+import { createPrivateFile, Database, journalError, sqliteCode } from './database.ts';
+import { OutsideChanges } from './outside-changes.ts';
+import { SqlitePairingStore } from './pairing.ts';
+import { pruneAll } from './prune.ts';
+import { migrate, refuseNewer, schemaVersion } from './schema.ts';
+import { SqliteJournal } from './sqlite-journal.ts';
+import type { Store } from './store.ts';
+
+export interface JournalOptions {
+  /** The data directory; made (owner only) when absent. The file is `journal.db` in it. */
+  readonly dir: string;
+  readonly clock: Clock;
+  /** NEW + RUNNING rows above which `room()` is 0. Default 10,000. */
+  readonly highWater?: number;
+  /** How long a message is recognised when it comes again. Default 30 days. */
+  readonly dedupDays?: number;
+  /** Told once when the file can no longer be trusted (GH1302): stop the process. Writes reject from then on. */
+  readonly onFatal?: (error: GatehouseError) => void;
+  /** How often to look for changes by other processes, once somebody listens. Default 1,000 ms. */
+  readonly pollMs?: number;
+}
+
+export interface OpenedJournal extends AsyncDisposable {
+  readonly journal: Journal;
+  readonly pairing: PairingStore;
+  /** Housekeeping: at start and hourly. Rejects like any write; the next run goes on where it stopped. */
+  prune(): Promise<void>;
+  /** A consistent copy while in use, safe to restore: see `backupJournal`. */
+  backup(path: string): Promise<void>;
+}
+
+/** A write of another process takes a few ms; this bounds how long the event loop may stand still behind one. */
+const BUSY_MS = 5_000;
+/** Below this size the whole file is checked at start (about 1 ms per MB); above it only the tables that steer work in flight. */
+const FULL_CHECK_BYTES = 32 * 1024 * 1024;
+const CHECKED_TABLES = ['meta', 'cursor', 'inbox', 'outbox', 'session_line'];
+
+/**
+ * Opens (or creates) the journal. Several processes may: the daemon, which also holds the data-directory lock, and commands.
+ * Rejects with GH1202 (directory or file cannot be written), GH1301 (disk full), GH1302 (damaged), GH1303 (newer version); in
+ * the last two cases the file is as it was. Disposing commits what waits, then closes; it is safe twice.
+ */
+export async function openJournal(options: JournalOptions): Promise<OpenedJournal> {
+  const db = await openFile(options.dir);
+  try {
+    return assemble(db, options);
+  } catch (error) {
+    db.close();
+    throw openError(db.path, error);
+  }
+}
+
+function assemble(db: Database, options: JournalOptions): OpenedJournal {
+  const { clock, highWater = 10_000, dedupDays = 30, onFatal = () => {}, pollMs = 1_000 } = options;
+  const store: Store = { db, clock, bootId: randomUUID(), aging: new AgingClock(db, clock) };
+  const backlog = new Backlog(highWater);
+  const queue = new CommitQueue({ db, onFatal, onCommit: ({ active }) => backlog.add(active) });
+  const refresh = () => backlog.set(countActive(store));
+  refresh();
+  const outside = new OutsideChanges({ db, pollMs, refresh, read: (run) => queue.read(run) });
+  let closed: Promise<void> | undefined;
+  const close = (): Promise<void> => {
+    closed ??= closeAll(queue, outside, db);
+    return closed;
+  };
+  return {
+    journal: new SqliteJournal({ store, queue, backlog, outside, close }),
+    pairing: new SqlitePairingStore(store, queue),
+    prune: () => pruneAll(store, queue, dedupDays),
+    backup: (path) => backupJournal(db.path, path, clock),
+    [Symbol.asyncDispose]: close,
+  };
+}
+
+async function closeAll(queue: CommitQueue, outside: OutsideChanges, db: Database): Promise<void> {
+  outside[Symbol.dispose]();
+  queue.close();
+  db.close();
+}
+
+async function openFile(dir: string): Promise<Database> {
+  await ensureDataDir(dir);
+  const path = join(dir, 'journal.db');
+  let db: Database | undefined;
+  try {
+    const created = await createPrivateFile(path);
+    if (!created) await inspect(path);
+    db = new Database(path, { busyMs: BUSY_MS });
+    // fullfsync: on macOS a plain fsync leaves the bytes in the drive's cache. Elsewhere it changes nothing.
+    db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA fullfsync = ON; PRAGMA trusted_schema = OFF');
+    migrate(db);
+    return db;
+  } catch (error) {
+    db?.close();
+    throw openError(path, error);
+  }
+}
+
+/** Looks at an existing file through a read-only connection, which cannot change it whatever it finds (F19, F47). */
+async function inspect(path: string): Promise<void> {
+  const { size } = await stat(path);
+  if (size === 0) return;
+  using db = new Database(path, { readOnly: true, busyMs: BUSY_MS });
+  try {
+    const version = schemaVersion(db);
+    refuseNewer(version);
+    const checks = size <= FULL_CHECK_BYTES || version === 0 ? [''] : CHECKED_TABLES.map((table) => `('${table}')`);
+    for (const check of checks) quickCheck(db, `PRAGMA quick_check${check}`);
+  } catch (error) {
+    // READONLY: the first start was killed while it made the file; only a connection that may write can undo that half.
+    if (((sqliteCode(error) ?? 0) & 0xff) !== 8) throw error;
+  }
+}
+
+function quickCheck(db: Database, sql: string): void {
+  const [finding] = db.all<{ quick_check: string }>(sql);
+  if (finding && finding.quick_check !== 'ok') {
+    const first = finding.quick_check.split('\n')[0];
+    throw new GatehouseError('GH1302', `${db.path} is damaged: ${first}`);
+  }
+}
+
+/** What kept the file from being opened, with the path in the sentence. */
+function openError(path: string, error: unknown): GatehouseError {
+  if (error instanceof GatehouseError) return error;
+  if (sqliteCode(error) === undefined) return dataDirError(path, error);
+  const reason = journalError(error);
+  const primary = (sqliteCode(error) ?? 0) & 0xff;
+  if (primary === 8 || primary === 14) return new GatehouseError('GH1202', `${path} cannot be written`, { cause: error });
+  return new GatehouseError(reason.code, `${path}: ${reason.message}`, { hint: reason.hint, cause: error });
+}

@@ -1,0 +1,101 @@
+import type { NewPart, OutboxRow, OutboxState, Settlement } from '../core/journal.ts';
+import { readPart, type Store } from './store.ts';
+
+export interface OutboxRecord {
+  readonly seq: number;
+  readonly lane: string;
+  readonly part: string;
+  readonly state: OutboxState;
+  readonly attempts: number;
+  readonly not_before: number;
+  readonly plain: number;
+  readonly expires_at: number;
+}
+
+export const OUTBOX_COLUMNS = 'seq, lane, part, state, attempts, not_before, plain, expires_at';
+
+export function toOutboxRow(record: OutboxRecord): OutboxRow {
+  return {
+    seq: record.seq,
+    lane: record.lane,
+    part: readPart(record.part, record.seq),
+    state: record.state,
+    attempts: record.attempts,
+    notBefore: record.not_before,
+    plain: record.plain === 1,
+    expiresAt: record.expires_at,
+  };
+}
+
+/**
+ * Adds PENDING parts. A key that exists already means the same part: skipped. With `owner` it means an older answer to the same
+ * message (the notice that it was given up, before a replay): the new part then gets a key of its own, because a platform that
+ * knows the old key would swallow the new text.
+ */
+export function addParts(store: Store, parts: readonly NewPart[], owner?: string): void {
+  for (const { part, lane, expiresAt } of parts) {
+    const taken = store.db.get('SELECT 1 FROM outbox WHERE key = ?', part.key) !== undefined;
+    if (taken && owner === undefined) continue;
+    const key = taken ? `${part.key}~${owner}` : part.key;
+    store.db.run(
+      "INSERT INTO outbox (key, lane, part, state, created_at, expires_at) VALUES (?, ?, ?, 'PENDING', ?, ?)",
+      key,
+      lane,
+      JSON.stringify({ ...part, key }),
+      store.clock.now(),
+      expiresAt,
+    );
+  }
+}
+
+export function pendingParts(store: Store, lane: string, limit: number): readonly OutboxRow[] {
+  return store.db
+    .all<OutboxRecord>(
+      `SELECT ${OUTBOX_COLUMNS} FROM outbox WHERE state = 'PENDING' AND lane = ? ORDER BY seq LIMIT ?`,
+      lane,
+      limit,
+    )
+    .map(toOutboxRow);
+}
+
+export function markSending(store: Store, seq: number): boolean {
+  const sql = "UPDATE outbox SET state = 'SENDING', attempts = attempts + 1, boot_id = ? WHERE seq = ? AND state = 'PENDING'";
+  return store.db.run(sql, store.bootId, seq) === 1;
+}
+
+/**
+ * A part leaves PENDING or SENDING once. Only SENT may follow UNKNOWN (it was found later); a settlement that comes too late
+ * changes nothing, so no part goes back to be sent after its end was recorded.
+ */
+export function settlePart(store: Store, seq: number, settlement: Settlement): void {
+  if (settlement.kind === 'retry') {
+    store.db.run(
+      `UPDATE outbox SET state = 'PENDING', boot_id = NULL, not_before = ?, reason = ?, plain = max(plain, ?)
+       WHERE seq = ? AND state IN ('PENDING', 'SENDING')`,
+      settlement.notBefore,
+      settlement.reason,
+      settlement.plain ? 1 : 0,
+      seq,
+    );
+    return;
+  }
+  const now = store.clock.now();
+  if (settlement.kind === 'sent') {
+    store.db.run(
+      `UPDATE outbox SET state = 'SENT', platform_id = ?, settled_at = ?, reason = NULL
+       WHERE seq = ? AND state IN ('PENDING', 'SENDING', 'UNKNOWN')`,
+      settlement.platformId,
+      now,
+      seq,
+    );
+    return;
+  }
+  const ends = { unknown: 'UNKNOWN', dead: 'DEAD', expired: 'EXPIRED' } as const;
+  store.db.run(
+    "UPDATE outbox SET state = ?, settled_at = ?, reason = ? WHERE seq = ? AND state IN ('PENDING', 'SENDING')",
+    ends[settlement.kind],
+    now,
+    settlement.kind === 'expired' ? 'expired' : settlement.reason,
+    seq,
+  );
+}

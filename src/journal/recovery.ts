@@ -1,0 +1,73 @@
+import type { InboxRow, NewPart, Recovery } from '../core/journal.ts';
+import type { Change } from './commit-queue.ts';
+import { INBOX_COLUMNS, type InboxRecord, toInboxRow } from './inbox.ts';
+import { addParts, OUTBOX_COLUMNS, type OutboxRecord, toOutboxRow } from './outbox.ts';
+import type { Store } from './store.ts';
+
+export interface RecoveryBounds {
+  readonly maxAttempts: number;
+  readonly maxAgeMs: number;
+}
+
+export type BuryNotice = (row: InboxRow, reason: string) => readonly NewPart[];
+
+/**
+ * Start-up, one transaction: running it again, or dying in the middle and running it again, gives the same end (F10). SENDING
+ * parts keep their state until the caller settled each, so a second crash finds them once more.
+ */
+export function recoverAll(store: Store, bounds: RecoveryBounds, notice: BuryNotice, change: Change): Recovery {
+  const now = store.clock.now();
+  const buried = buryAll(store, bounds, notice, now);
+  change.active -= buried;
+  const resumed = store.db.run(
+    "UPDATE inbox SET state = 'NEW', boot_id = NULL WHERE state = 'RUNNING' AND boot_id IS NOT ?",
+    store.bootId,
+  );
+  // A retry's delay was kept by a timer of the process that is gone; nobody would wake the lane when it ends.
+  store.db.run("UPDATE inbox SET not_before = 0 WHERE state = 'NEW' AND not_before > 0");
+  store.db.run(
+    "UPDATE outbox SET state = 'EXPIRED', settled_at = ?, reason = 'expired' WHERE state = 'PENDING' AND expires_at < ?",
+    now,
+    now,
+  );
+  const sending = store.db.all<OutboxRecord>(
+    `SELECT ${OUTBOX_COLUMNS} FROM outbox WHERE state = 'SENDING' AND boot_id IS NOT ? ORDER BY seq`,
+    store.bootId,
+  );
+  return {
+    resumed,
+    buried,
+    sending: sending.map(toOutboxRow),
+    lanes: lanesOf(store, 'inbox', 'NEW'),
+    outboxLanes: lanesOf(store, 'outbox', 'PENDING'),
+  };
+}
+
+/** Attempts OR age, not both: a row that never uses up its attempts still ends one day. Steps and payload stay. */
+function buryAll(store: Store, bounds: RecoveryBounds, notice: BuryNotice, now: number): number {
+  const spent = store.db.all<InboxRecord>(
+    `SELECT ${INBOX_COLUMNS} FROM inbox WHERE (state = 'NEW' OR (state = 'RUNNING' AND boot_id IS NOT ?))
+       AND (attempts >= ? OR aged_from < ?) ORDER BY seq`,
+    store.bootId,
+    bounds.maxAttempts,
+    now - bounds.maxAgeMs,
+  );
+  for (const record of spent) {
+    const reason = record.attempts >= bounds.maxAttempts ? `gave up after ${record.attempts} attempts` : 'too old';
+    store.db.run(
+      "UPDATE inbox SET state = 'DEAD', outcome = ?, finished_at = ?, boot_id = NULL WHERE seq = ?",
+      reason,
+      now,
+      record.seq,
+    );
+    const row = toInboxRow(record);
+    addParts(store, notice(row, reason), `in${row.seq}.${row.generation}`);
+  }
+  return spent.length;
+}
+
+function lanesOf(store: Store, table: 'inbox' | 'outbox', state: 'NEW' | 'PENDING'): readonly string[] {
+  return store.db
+    .all<{ lane: string }>(`SELECT lane FROM ${table} WHERE state = '${state}' GROUP BY lane ORDER BY min(seq)`)
+    .map(({ lane }) => lane);
+}

@@ -1,0 +1,147 @@
+import { GatehouseError } from '../core/errors.ts';
+import type { Database } from './database.ts';
+
+/**
+ * Each entry takes the schema from the version before it to the next; entry 0 makes version 1. Released entries are never
+ * edited: files out there were made with them. All times are epoch ms except `dedup.accepted_at` (see `aging.ts`).
+ */
+export const MIGRATIONS: readonly string[] = [
+  `
+  CREATE TABLE meta (name TEXT PRIMARY KEY, value ANY) WITHOUT ROWID;
+
+  -- AUTOINCREMENT: a seq is never given out twice, not even after its row was purged or dropped. Late writes name it.
+  CREATE TABLE inbox (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    key TEXT NOT NULL,
+    lane TEXT NOT NULL,
+    session TEXT NOT NULL,
+    message TEXT NOT NULL,
+    state TEXT NOT NULL CHECK (state IN ('NEW', 'RUNNING', 'DONE', 'DEAD')),
+    attempts INTEGER NOT NULL DEFAULT 0,
+    generation INTEGER NOT NULL DEFAULT 0,
+    not_before INTEGER NOT NULL DEFAULT 0,
+    boot_id TEXT,
+    accepted_at INTEGER NOT NULL,
+    aged_from INTEGER NOT NULL,
+    finished_at INTEGER,
+    outcome TEXT
+  );
+  CREATE INDEX inbox_active ON inbox (state, lane, seq) WHERE state IN ('NEW', 'RUNNING');
+  CREATE INDEX inbox_settled ON inbox (state, finished_at);
+  CREATE INDEX inbox_key ON inbox (key);
+
+  CREATE TABLE step (
+    inbox_seq INTEGER NOT NULL,
+    n INTEGER NOT NULL,
+    kind TEXT NOT NULL CHECK (kind IN ('model', 'tool')),
+    call_id TEXT NOT NULL DEFAULT '',
+    state TEXT NOT NULL CHECK (state IN ('STARTED', 'DONE')),
+    args_hash TEXT,
+    value TEXT,
+    PRIMARY KEY (inbox_seq, n, kind, call_id)
+  );
+
+  CREATE TABLE outbox (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    key TEXT NOT NULL UNIQUE,
+    lane TEXT NOT NULL,
+    part TEXT NOT NULL,
+    state TEXT NOT NULL CHECK (state IN ('PENDING', 'SENDING', 'SENT', 'UNKNOWN', 'DEAD', 'EXPIRED')),
+    attempts INTEGER NOT NULL DEFAULT 0,
+    not_before INTEGER NOT NULL DEFAULT 0,
+    plain INTEGER NOT NULL DEFAULT 0,
+    boot_id TEXT,
+    created_at INTEGER NOT NULL,
+    expires_at INTEGER NOT NULL,
+    settled_at INTEGER,
+    platform_id TEXT,
+    reason TEXT
+  );
+  CREATE INDEX outbox_active ON outbox (state, lane, seq) WHERE state IN ('PENDING', 'SENDING');
+  CREATE INDEX outbox_settled ON outbox (state, settled_at);
+
+  CREATE TABLE cursor (
+    channel TEXT NOT NULL, account TEXT NOT NULL, value TEXT NOT NULL,
+    PRIMARY KEY (channel, account)
+  ) WITHOUT ROWID;
+
+  -- Outlives the rows it speaks of: a platform may repeat a message long after its content was purged.
+  CREATE TABLE dedup (
+    kind INTEGER NOT NULL, key TEXT NOT NULL, accepted_at INTEGER NOT NULL,
+    PRIMARY KEY (kind, key)
+  ) WITHOUT ROWID;
+  CREATE INDEX dedup_age ON dedup (accepted_at);
+
+  CREATE TABLE session_line (seq INTEGER PRIMARY KEY AUTOINCREMENT, session TEXT NOT NULL, line TEXT NOT NULL);
+
+  CREATE TABLE usage (
+    id TEXT PRIMARY KEY, at INTEGER NOT NULL, provider TEXT NOT NULL, model TEXT NOT NULL,
+    tokens_in INTEGER NOT NULL, tokens_out INTEGER NOT NULL, tokens_cached INTEGER NOT NULL,
+    session TEXT NOT NULL, channel TEXT NOT NULL, sender TEXT NOT NULL, purpose TEXT NOT NULL
+  ) WITHOUT ROWID;
+  CREATE INDEX usage_at ON usage (at);
+
+  CREATE TABLE refusal (
+    channel TEXT NOT NULL, reason TEXT NOT NULL, count INTEGER NOT NULL,
+    PRIMARY KEY (channel, reason)
+  ) WITHOUT ROWID;
+
+  -- How many rows of a state were purged, so that the totals people see never fall.
+  CREATE TABLE purged (
+    box TEXT NOT NULL, state TEXT NOT NULL, count INTEGER NOT NULL,
+    PRIMARY KEY (box, state)
+  ) WITHOUT ROWID;
+
+  -- key: channel, account and sender, injective even for ids that are not well-formed text.
+  CREATE TABLE pairing (
+    key TEXT PRIMARY KEY, channel TEXT NOT NULL, account TEXT NOT NULL, sender_id TEXT NOT NULL, sender_name TEXT NOT NULL,
+    state TEXT NOT NULL CHECK (state IN ('pending', 'approved', 'denied')),
+    code_hash BLOB, created_at INTEGER NOT NULL, expires_at INTEGER NOT NULL, told_at INTEGER NOT NULL
+  ) WITHOUT ROWID;
+  CREATE TABLE pairing_miss (at INTEGER NOT NULL);
+  `,
+];
+
+export function schemaVersion(db: Database): number {
+  return db.get<{ user_version: number }>('PRAGMA user_version')?.user_version ?? 0;
+}
+
+/** Throws GH1303 for a file of a newer version; nothing is changed then (F47). */
+export function refuseNewer(version: number, known = MIGRATIONS.length): void {
+  if (version <= known) return;
+  throw new GatehouseError('GH1303', `the journal has schema version ${version}; this gatehouse knows up to ${known}`);
+}
+
+/**
+ * Brings the file to the newest version in one transaction. An older file that already holds data is copied to
+ * `<path>.v<version>.bak` first; that copy is what a downgrade goes back to. Safe when two processes open a fresh file at once.
+ */
+export function migrate(db: Database, migrations: readonly string[] = MIGRATIONS): void {
+  const before = schemaVersion(db);
+  refuseNewer(before, migrations.length);
+  if (before === migrations.length) return;
+  if (before > 0) keepCopy(db, before);
+  db.exec('BEGIN IMMEDIATE');
+  try {
+    const version = schemaVersion(db); // again, now that nobody else can change it
+    refuseNewer(version, migrations.length);
+    refuseForeign(db, version);
+    for (const step of migrations.slice(version)) db.exec(step);
+    db.exec(`PRAGMA user_version = ${migrations.length}`);
+    db.exec('COMMIT');
+  } catch (error) {
+    if (db.inTransaction) db.exec('ROLLBACK');
+    throw error;
+  }
+}
+
+function keepCopy(db: Database, version: number): void {
+  const path = `${db.path}.v${version}.bak`.replaceAll("'", "''");
+  db.exec(`VACUUM INTO '${path}'`);
+}
+
+function refuseForeign(db: Database, version: number): void {
+  if (version > 0) return;
+  const table = db.get<{ name: string }>("SELECT name FROM sqlite_schema WHERE type = 'table' LIMIT 1");
+  if (table) throw new GatehouseError('GH1302', `${db.path} is a database of another program (it has a table "${table.name}")`);
+}

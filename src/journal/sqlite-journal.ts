@@ -1,0 +1,143 @@
+import type {
+  Accepted,
+  Admission,
+  DeadLetter,
+  InboxRow,
+  Journal,
+  JournalCounts,
+  NewPart,
+  OutboxRow,
+  Recovery,
+  Settlement,
+  StepRecord,
+  TurnResult,
+  UsageEntry,
+} from '../core/journal.ts';
+import { acceptBatch, type CursorMove } from './admission.ts';
+import type { Backlog } from './backlog.ts';
+import type { CommitQueue } from './commit-queue.ts';
+import { countAll } from './counts.ts';
+import { dropDead, listDead, replayDead, showDead } from './dead-letters.ts';
+import { cancelWaitingRows, claimRow, finishTurn, type ReleaseOptions, releaseRow, waitingRows } from './inbox.ts';
+import { addParts, markSending, pendingParts, settlePart } from './outbox.ts';
+import type { OutsideChanges } from './outside-changes.ts';
+import { type BuryNotice, type RecoveryBounds, recoverAll } from './recovery.ts';
+import { dropLines, type UnflushedSession, unflushedLines } from './session-lines.ts';
+import { recordedSteps, recordStep, usageSince } from './steps.ts';
+import type { Store } from './store.ts';
+
+export interface SqliteJournalParts {
+  readonly store: Store;
+  readonly queue: CommitQueue;
+  readonly backlog: Backlog;
+  readonly outside: OutsideChanges;
+  readonly close: () => Promise<void>;
+}
+
+/** The port on one SQLite file: every method is one operation of its own file, queued as a write or run as a read. */
+export class SqliteJournal implements Journal {
+  readonly bootId: string;
+  readonly #parts: SqliteJournalParts;
+  readonly #store: Store;
+  readonly #queue: CommitQueue;
+
+  constructor(parts: SqliteJournalParts) {
+    this.#parts = parts;
+    this.#store = parts.store;
+    this.#queue = parts.queue;
+    this.bootId = parts.store.bootId;
+  }
+
+  async accept(batch: readonly Admission[], cursor?: CursorMove): Promise<readonly Accepted[]> {
+    using _reserved = this.#parts.backlog.reserve(batch.filter(({ kind }) => kind === 'admit').length);
+    return await this.#queue.write((change) => acceptBatch(this.#store, batch, cursor, change));
+  }
+
+  room(): number {
+    return this.#parts.backlog.room();
+  }
+
+  cursor(channel: string, account: string): Promise<string | undefined> {
+    const sql = 'SELECT value FROM cursor WHERE channel = ? AND account = ?';
+    return this.#queue.read(() => this.#store.db.get<{ value: string }>(sql, channel, account)?.value);
+  }
+
+  waiting(lane: string, limit: number, afterSeq = 0): Promise<readonly InboxRow[]> {
+    return this.#queue.read(() => waitingRows(this.#store, lane, limit, afterSeq));
+  }
+
+  claim(seq: number): Promise<InboxRow | undefined> {
+    return this.#queue.write(() => claimRow(this.#store, seq));
+  }
+
+  release(seq: number, generation: number, options: ReleaseOptions = {}): Promise<boolean> {
+    return this.#queue.write(() => releaseRow(this.#store, seq, generation, options));
+  }
+
+  cancelWaiting(lane: string, outcome: string): Promise<number> {
+    return this.#queue.write((change) => cancelWaitingRows(this.#store, lane, outcome, change));
+  }
+
+  steps(seq: number): Promise<readonly StepRecord[]> {
+    return this.#queue.read(() => recordedSteps(this.#store, seq));
+  }
+
+  step(seq: number, generation: number, record: StepRecord, usage?: UsageEntry): Promise<boolean> {
+    return this.#queue.write(() => recordStep(this.#store, seq, generation, record, usage));
+  }
+
+  finish(result: TurnResult): Promise<boolean> {
+    return this.#queue.write((change) => finishTurn(this.#store, result, change));
+  }
+
+  unflushed(limit: number): Promise<readonly UnflushedSession[]> {
+    return this.#queue.read(() => unflushedLines(this.#store, limit));
+  }
+
+  flushed(seqs: readonly number[]): Promise<void> {
+    return this.#queue.write(() => dropLines(this.#store, seqs));
+  }
+
+  enqueue(parts: readonly NewPart[]): Promise<void> {
+    return this.#queue.write(() => addParts(this.#store, parts));
+  }
+
+  pending(lane: string, limit: number): Promise<readonly OutboxRow[]> {
+    return this.#queue.read(() => pendingParts(this.#store, lane, limit));
+  }
+
+  sending(seq: number): Promise<boolean> {
+    return this.#queue.write(() => markSending(this.#store, seq));
+  }
+
+  settle(seq: number, settlement: Settlement): Promise<void> {
+    return this.#queue.write(() => settlePart(this.#store, seq, settlement));
+  }
+
+  recover(bounds: RecoveryBounds, notice: BuryNotice): Promise<Recovery> {
+    return this.#queue.write((change) => recoverAll(this.#store, bounds, notice, change));
+  }
+
+  counts(): Promise<JournalCounts> {
+    return this.#queue.read(() => countAll(this.#store));
+  }
+
+  readonly dead = {
+    list: (): Promise<readonly DeadLetter[]> => this.#queue.read(() => listDead(this.#store)),
+    show: (id: string): Promise<DeadLetter | undefined> => this.#queue.read(() => showDead(this.#store, id)),
+    replay: (id: string): Promise<boolean> => this.#queue.write((change) => replayDead(this.#store, id, change)),
+    drop: (id: string): Promise<boolean> => this.#queue.write(() => dropDead(this.#store, id)),
+  };
+
+  usage(since: number): Promise<readonly UsageEntry[]> {
+    return this.#queue.read(() => usageSince(this.#store, since));
+  }
+
+  onOutsideChange(listener: () => void): void {
+    this.#parts.outside.listen(listener);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#parts.close();
+  }
+}

@@ -1,0 +1,89 @@
+import type { StepRecord, UsageEntry } from '../core/journal.ts';
+import { ownsRow } from './inbox.ts';
+import { readJson, type Store } from './store.ts';
+
+interface StepRow {
+  readonly n: number;
+  readonly kind: 'model' | 'tool';
+  readonly call_id: string;
+  readonly state: 'STARTED' | 'DONE';
+  readonly args_hash: string | null;
+  readonly value: string | null;
+}
+
+export function recordedSteps(store: Store, seq: number): readonly StepRecord[] {
+  const sql = 'SELECT n, kind, call_id, state, args_hash, value FROM step WHERE inbox_seq = ? ORDER BY n, rowid';
+  return store.db.all<StepRow>(sql, seq).map((row) => ({
+    n: row.n,
+    kind: row.kind,
+    state: row.state,
+    ...(row.call_id === '' ? {} : { callId: row.call_id }),
+    ...(row.args_hash === null ? {} : { argsHash: row.args_hash }),
+    ...(row.value === null ? {} : { value: readJson(row.value, `a step of inbox row ${seq}`) }),
+  }));
+}
+
+/**
+ * Commits 2 and 3. DONE takes the place of STARTED (same n, kind and call); STARTED never takes the place of DONE, because that
+ * would forget a tool's effect. `false` = fenced, neither step nor usage was written.
+ */
+export function recordStep(store: Store, seq: number, generation: number, step: StepRecord, usage?: UsageEntry): boolean {
+  if (!ownsRow(store, seq, generation)) return false;
+  store.db.run(
+    `INSERT INTO step (inbox_seq, n, kind, call_id, state, args_hash, value) VALUES (?, ?, ?, ?, ?, ?, ?)
+     ON CONFLICT DO UPDATE SET state = excluded.state, args_hash = coalesce(excluded.args_hash, args_hash), value = excluded.value
+     WHERE NOT (step.state = 'DONE' AND excluded.state = 'STARTED')`,
+    seq,
+    step.n,
+    step.kind,
+    step.callId ?? '',
+    step.state,
+    step.argsHash ?? null,
+    step.value === undefined ? null : JSON.stringify(step.value),
+  );
+  if (usage) addUsage(store, usage);
+  return true;
+}
+
+interface UsageRow {
+  readonly id: string;
+  readonly at: number;
+  readonly provider: string;
+  readonly model: string;
+  readonly tokens_in: number;
+  readonly tokens_out: number;
+  readonly tokens_cached: number;
+  readonly session: string;
+  readonly channel: string;
+  readonly sender: string;
+  readonly purpose: string;
+}
+
+function addUsage(store: Store, entry: UsageEntry): void {
+  store.db.run(
+    `INSERT INTO usage (id, at, provider, model, tokens_in, tokens_out, tokens_cached, session, channel, sender, purpose)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+    entry.id,
+    entry.at,
+    entry.provider,
+    entry.model,
+    entry.tokensIn,
+    entry.tokensOut,
+    entry.tokensCached,
+    entry.session,
+    entry.channel,
+    entry.sender,
+    entry.purpose,
+  );
+}
+
+export function usageSince(store: Store, since: number): readonly UsageEntry[] {
+  return store.db
+    .all<UsageRow>('SELECT * FROM usage WHERE at >= ? ORDER BY at, id', since)
+    .map(({ tokens_in, tokens_out, tokens_cached, ...rest }) => ({
+      ...rest,
+      tokensIn: tokens_in,
+      tokensOut: tokens_out,
+      tokensCached: tokens_cached,
+    }));
+}

@@ -1,0 +1,31 @@
+import { GatehouseError } from '../core/errors.ts';
+import type { InboundMessage, Json, OutboundPart } from '../core/message.ts';
+import type { Clock } from '../core/ports.ts';
+import type { AgingClock } from './aging.ts';
+import type { Database } from './database.ts';
+
+/** What every operation on the file works with. */
+export interface Store {
+  readonly db: Database;
+  readonly bootId: string;
+  readonly clock: Clock;
+  readonly aging: AgingClock;
+}
+
+/** Reads JSON that we wrote. Text that is no longer JSON means the file is damaged, whatever SQLite says: GH1302. */
+export function readJson(text: string, where: string): Json {
+  try {
+    return JSON.parse(text) as Json;
+  } catch (error) {
+    throw new GatehouseError('GH1302', `the journal can no longer be trusted: ${where} is not readable`, { cause: error });
+  }
+}
+
+/** The shape is the one `accept` was given; only JSON damage can be noticed here. */
+export function readMessage(text: string, seq: number): InboundMessage {
+  return readJson(text, `inbox row ${seq}`) as unknown as InboundMessage;
+}
+
+export function readPart(text: string, seq: number): OutboundPart {
+  return readJson(text, `outbox row ${seq}`) as unknown as OutboundPart;
+}
