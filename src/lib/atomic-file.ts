@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';
 import { open, rename, rm } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
 
 export interface WriteFileOptions {
   /** Permission bits of the new file, e.g. 0o600; the umask does not widen them. */
@@ -14,9 +14,9 @@ export interface WriteFileOptions {
  * old content is untouched and no temporary file is left.
  */
 export async function writeFileAtomic(path: string, data: string | Uint8Array, options: WriteFileOptions): Promise<void> {
-  // Same directory, because a rename is atomic within one file system only. O_EXCL and O_NOFOLLOW: nobody can have put
-  // a link where the temporary file is to be.
-  const temporary = `${path}.${randomBytes(6).toString('hex')}.tmp`;
+  // Same directory, because a rename is atomic within one file system only; a short name, because `path` may use all 255 bytes.
+  // O_EXCL and O_NOFOLLOW: nobody can have put a link where the temporary file is to be.
+  const temporary = join(dirname(path), `.${randomBytes(8).toString('hex')}.tmp`);
   const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | (constants.O_NOFOLLOW ?? 0);
   const file = await open(temporary, flags, options.mode);
   try {
