@@ -8,7 +8,10 @@ export interface ToolContext {
   readonly principal: string;
   /** The same on every attempt at the same call: a tool that can pass it on is safe to run again after a crash. */
   readonly idempotencyKey: string;
-  /** Queues a file for the answer of this turn; the file is copied at once. */
+  /**
+   * Queues a file for the answer of this turn; the file is copied at once. `path` is to be opened as it is given, never resolved or
+   * looked at for its name: it may lead through an open descriptor (`/proc/self/fd/N`), which is what makes it safe.
+   */
   readonly attach: (file: { path: string; name: string; caption?: string }) => Promise<OutboundFile>;
   readonly signal: AbortSignal;
 }

@@ -1,0 +1,84 @@
+import { LRUCache } from 'lru-cache';
+import type { Session, SessionStore } from '../src/core/session.ts';
+import { appendNew } from './append-new.ts';
+
+export interface CacheOptions {
+  /** Sessions kept in memory. Default 1000 (spec C1). */
+  readonly maxSessions?: number;
+  /** Bytes of text kept over all sessions; a session larger than this is never kept. Default 64 MiB (F46). */
+  readonly maxBytes?: number;
+}
+
+/** Bytes appended to a kept session before it is read again: the store may have rotated the file underneath meanwhile. */
+const MAX_APPENDED = 1024 * 1024;
+
+interface Entry {
+  readonly session: Session;
+  readonly bytes: number;
+  readonly appended: number;
+}
+
+/**
+ * Keeps recently used sessions in memory in front of any store. The store stays the authority: every write goes through before
+ * the copy changes, a failed write drops the copy, and an evicted session is simply read again.
+ */
+export function cached(store: SessionStore, options: CacheOptions = {}): SessionStore {
+  const { maxSessions = 1000, maxBytes = 64 * 1024 * 1024 } = options;
+  const entries = new LRUCache<string, Entry>({ max: maxSessions, maxSize: maxBytes, sizeCalculation: (entry) => entry.bytes });
+  /** Loads under way; a write to the key while one runs makes its result too old to keep. */
+  const loads = new Map<string, Set<{ stale: boolean }>>();
+
+  const drop = (key: string) => {
+    entries.delete(key);
+    for (const load of loads.get(key) ?? []) load.stale = true;
+  };
+  const dropAround = async <T>(key: string, write: () => Promise<T>): Promise<T> => {
+    drop(key);
+    try {
+      return await write();
+    } finally {
+      drop(key);
+    }
+  };
+
+  return {
+    async load(key) {
+      const entry = entries.get(key);
+      if (entry) return entry.session;
+      const load = { stale: false };
+      const running = loads.get(key) ?? new Set();
+      loads.set(key, running.add(load));
+      try {
+        const session = await store.load(key);
+        if (session && !load.stale) entries.set(key, { session, bytes: weigh(session), appended: 0 });
+        return session;
+      } finally {
+        running.delete(load);
+        if (running.size === 0) loads.delete(key);
+      }
+    },
+    async append(key, lines) {
+      const before = entries.get(key);
+      await dropAround(key, () => store.append(key, lines));
+      if (!before) return;
+      const session = { header: before.session.header, messages: appendNew(before.session.messages, lines) };
+      const bytes = weigh(session);
+      const appended = before.appended + bytes - before.bytes;
+      if (appended <= MAX_APPENDED) entries.set(key, { session, bytes, appended });
+    },
+    fork: (source, target, keep) => dropAround(target, () => store.fork(source, target, keep)),
+    rewrite: (key, messages, header) => dropAround(key, () => store.rewrite(key, messages, header)),
+    list: () => store.list(),
+    remove: (key) => dropAround(key, () => store.remove(key)),
+  };
+}
+
+/** About what a session costs in memory; 200 for the objects of one message. */
+function weigh(session: Session): number {
+  let bytes = 200;
+  for (const message of session.messages) {
+    bytes += 200 + message.content.length + (message.reasoning_content?.length ?? 0);
+    for (const call of message.tool_calls ?? []) bytes += 100 + call.arguments.length;
+  }
+  return bytes;
+}

@@ -1,0 +1,372 @@
+import { constants } from 'node:fs';
+import { type FileHandle, mkdir, open, readFile, rm, stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { GatehouseError, isGatehouseError } from '../src/core/errors.ts';
+import type { Clock } from '../src/core/ports.ts';
+import type { Session, SessionDamage, SessionHeader, SessionInfo, SessionMessage, SessionStore } from '../src/core/session.ts';
+import { syncDirectory, writeFileAtomic } from '../src/lib/atomic-file.ts';
+import { legacyPath, sessionStem } from './file-name.ts';
+import { cutKeepingLast, forkOf } from './fork.ts';
+import { listSessions } from './list-sessions.ts';
+import { formatFile, formatMessages, newHeader, type ParsedFile, parseFile } from './session-file.ts';
+
+const FILE_MODE = 0o600;
+const DIRECTORY_MODE = 0o700;
+/** Ids kept in memory over all sessions, about 10 MB: bounds what many large sessions cost (F46). */
+const MAX_CACHED_IDS = 100_000;
+
+export interface JsonlStoreOptions {
+  /** The data directory; created when absent. The caller holds its lock: two processes on one directory lose lines. */
+  readonly dir: string;
+  readonly clock: Clock;
+  /** A session file that would pass this is rotated. Default 10 MiB (spec C1). */
+  readonly maxBytes?: number;
+  /** Newest messages that stay when a file is rotated, as far as they fit into half of `maxBytes`. Default 200. */
+  readonly keepOnRotate?: number;
+  /** Told after damaged lines were moved aside and the session was mended. Must not throw. */
+  readonly onDamage: (damage: SessionDamage) => void;
+}
+
+/**
+ * Sessions as JSONL files under `<dir>/users` (README.md). Touches no file before the first call. Rejects with GH1401 when the disk
+ * refuses or the file belongs to another session, with GH1402 when a newer version wrote the file.
+ */
+export function openJsonlStore(options: JsonlStoreOptions): SessionStore {
+  return new JsonlStore(options);
+}
+
+/** What is known about a file between two calls; thrown away whenever it might be wrong. */
+interface FileState {
+  readonly ids: Set<string>;
+  bytes: number;
+  /** Our directories and the file's name were synced by this process: a predecessor may have been killed before it did. */
+  placeSynced: boolean;
+}
+
+type Loaded = Session & { readonly state: FileState };
+
+class JsonlStore implements SessionStore {
+  readonly #dir: string;
+  readonly #clock: Clock;
+  readonly #maxBytes: number;
+  readonly #keepOnRotate: number;
+  readonly #onDamage: (damage: SessionDamage) => void;
+  /** In order of use, the oldest first. */
+  readonly #states = new Map<string, FileState>();
+  readonly #tails = new Map<string, Promise<unknown>>();
+  /** Files whose end may hold lines that were never synced: written anew before they are trusted. */
+  readonly #suspect = new Set<string>();
+
+  constructor(options: JsonlStoreOptions) {
+    this.#dir = options.dir;
+    this.#clock = options.clock;
+    this.#maxBytes = options.maxBytes ?? 10 * 1024 * 1024;
+    this.#keepOnRotate = options.keepOnRotate ?? 200;
+    this.#onDamage = options.onDamage;
+  }
+
+  load(key: string): Promise<Session | undefined> {
+    return this.#exclusive(key, async () => {
+      const loaded = await this.#read(key);
+      return loaded && { header: loaded.header, messages: loaded.messages };
+    });
+  }
+
+  append(key: string, lines: readonly SessionMessage[]): Promise<void> {
+    return this.#exclusive(key, () => this.#append(key, lines));
+  }
+
+  async fork(source: string, target: string, keep: number): Promise<Session> {
+    const from = await this.load(source);
+    if (!from) throw new GatehouseError('GH1003', `there is no session ${source} to fork`);
+    const session = forkOf(from, target, keep, this.#clock.now());
+    await this.#exclusive(target, () => this.#replace(target, session));
+    return session;
+  }
+
+  rewrite(key: string, messages: readonly SessionMessage[], header: Partial<SessionHeader> = {}): Promise<void> {
+    return this.#exclusive(key, async () => {
+      const old = await this.#read(key);
+      const now = this.#clock.now();
+      const updated_at = new Date(now).toISOString();
+      await this.#replace(key, { header: newHeader(key, now, { ...old?.header, updated_at, ...header }), messages });
+    });
+  }
+
+  async list(): Promise<readonly SessionInfo[]> {
+    return wrapErrors('the list of sessions', () => listSessions(this.#dir));
+  }
+
+  remove(key: string): Promise<void> {
+    return this.#exclusive(key, async () => {
+      this.#forget(key);
+      const stem = sessionStem(this.#dir, key);
+      // The old place first: were it last, a kill in between would bring the session back.
+      const paths = [legacyPath(this.#dir, key), `${stem}.archive.jsonl`, `${stem}.quarantine.jsonl`, `${stem}.jsonl`];
+      for (const path of paths) {
+        if (await exists(path)) {
+          await rm(path, { force: true });
+          await syncDirectory(dirname(path));
+        }
+      }
+    });
+  }
+
+  /** One call at a time per key: a load that mends must not meet an append half way. */
+  async #exclusive<T>(key: string, work: () => Promise<T>): Promise<T> {
+    const before = this.#tails.get(key) ?? Promise.resolve();
+    const run = before.then(() => wrapErrors(`session ${key}`, work));
+    const tail = run.then(
+      () => undefined,
+      () => undefined,
+    );
+    this.#tails.set(key, tail);
+    try {
+      return await run;
+    } finally {
+      if (this.#tails.get(key) === tail) this.#tails.delete(key);
+    }
+  }
+
+  async #append(key: string, lines: readonly SessionMessage[]): Promise<void> {
+    const path = `${sessionStem(this.#dir, key)}.jsonl`;
+    const state = (await this.#trustedState(key, path)) ?? (await this.#read(key))?.state;
+    const seen = new Set<string>();
+    const fresh = lines.filter(({ id }) => !state?.ids.has(id) && !seen.has(id) && seen.add(id));
+    if (!state) return this.#replace(key, { header: newHeader(key, this.#clock.now()), messages: fresh });
+    const data = Buffer.from(formatMessages(fresh), 'utf8');
+    const current = state.bytes + data.length > this.#maxBytes ? await this.#makeRoom(key, data.length) : state;
+    if (!current.placeSynced) await this.#syncPlace(path);
+    await this.#write(key, path, current, data);
+    current.placeSynced = true;
+    current.bytes += data.length;
+    for (const { id } of fresh) current.ids.add(id);
+    this.#remember(key, current);
+  }
+
+  /** Also syncs when there is nothing to write: a killed predecessor may have written these lines without syncing them. */
+  async #write(key: string, path: string, state: FileState, data: Buffer): Promise<void> {
+    const file = await open(path, constants.O_WRONLY | constants.O_APPEND);
+    try {
+      if (data.length > 0) await file.appendFile(data);
+      await file.datasync();
+    } catch (error) {
+      this.#forget(key);
+      await this.#takeBack(file, path, state.bytes);
+      throw error;
+    } finally {
+      await file.close();
+    }
+  }
+
+  /**
+   * After a failed write or sync the kernel may hold lines that never reach the disk, and a second sync would not say so. They are
+   * cut off, so that the caller's retry writes them again; where that fails too, the file is written anew at the next use.
+   */
+  async #takeBack(file: FileHandle, path: string, bytes: number): Promise<void> {
+    try {
+      await file.truncate(bytes);
+    } catch {
+      this.#suspect.add(path);
+    }
+  }
+
+  /** The remembered state while the file still has the size we left it with; else somebody changed it and it is read again. */
+  async #trustedState(key: string, path: string): Promise<FileState | undefined> {
+    const state = this.#states.get(key);
+    if (!state || this.#suspect.has(path)) return undefined;
+    const size = await sizeOf(path);
+    if (size === state.bytes) return state;
+    this.#forget(key);
+    return undefined;
+  }
+
+  /** Reads, and mends or rotates on the way what needs it. Undefined = no such session. */
+  async #read(key: string): Promise<Loaded | undefined> {
+    const stem = sessionStem(this.#dir, key);
+    const path = `${stem}.jsonl`;
+    const bytes = await readIfPresent(path);
+    if (!bytes) return this.#migrate(key);
+    const now = this.#clock.now();
+    const parsed = parseFile(bytes, key, now);
+    if (parsed.kind === 'newer') throw newer(path, parsed.version);
+    if (parsed.kind === 'foreign') return this.#setAside(key, path, bytes, parsed.owner);
+    if (parsed.mustRewrite || this.#suspect.has(path)) await this.#mend(key, parsed, bytes.length);
+    const size = parsed.mustRewrite ? ((await sizeOf(path)) ?? 0) : bytes.length;
+    const known = this.#states.get(key);
+    const state: FileState = {
+      ids: new Set(parsed.messages.map(({ id }) => id)),
+      bytes: size,
+      placeSynced: known?.placeSynced ?? false,
+    };
+    this.#remember(key, state);
+    if (size > this.#maxBytes && parsed.messages.length > 1) return this.#rotate(key, parsed);
+    return { header: parsed.header, messages: parsed.messages, state };
+  }
+
+  /** Bad lines go to quarantine before the file is replaced: a kill in between repeats them there, never loses them. */
+  async #mend(key: string, parsed: ParsedFile & { kind: 'session' }, bytes: number): Promise<void> {
+    const stem = sessionStem(this.#dir, key);
+    const quarantine = `${stem}.quarantine.jsonl`;
+    const moved = parsed.bad.flatMap((line) => [line.bytes, Buffer.from('\n')]);
+    if (moved.length > 0) await this.#appendTo(quarantine, Buffer.concat(moved));
+    await writeFileAtomic(`${stem}.jsonl`, formatFile(parsed.header, parsed.messages), { mode: FILE_MODE });
+    this.#suspect.delete(`${stem}.jsonl`);
+    // Emptied by somebody: there is no line to move, yet it must not pass in silence.
+    const isDamage = parsed.bad.length > 0 || parsed.headerRebuilt || bytes === 0;
+    const lines = [...new Set(parsed.bad.map((line) => line.number))];
+    if (isDamage) this.#onDamage({ key, lines, quarantine });
+  }
+
+  /** A37: the header names another session, so nothing in here may be shown as this one's history. */
+  async #setAside(key: string, path: string, bytes: Buffer, owner: string): Promise<undefined> {
+    const home = `${sessionStem(this.#dir, owner)}.jsonl`;
+    // Both belong here: a hash collision, or a file system that ignores case. The one that came first keeps its place.
+    if (home.toLowerCase() === path.toLowerCase()) {
+      throw new GatehouseError('GH1401', `session ${key} would share the file ${path} with another session`);
+    }
+    const quarantine = `${sessionStem(this.#dir, key)}.quarantine.jsonl`;
+    await this.#appendTo(quarantine, bytes);
+    await rm(path);
+    await syncDirectory(dirname(path));
+    this.#forget(key);
+    const count = bytes.reduce((lines, byte) => lines + (byte === 0x0a ? 1 : 0), bytes.at(-1) === 0x0a ? 0 : 1);
+    this.#onDamage({ key, lines: Array.from({ length: count }, (_, index) => index + 1), quarantine });
+    return undefined;
+  }
+
+  /** First opening of a key whose file still lies in the flat directory of earlier versions. */
+  async #migrate(key: string): Promise<Loaded | undefined> {
+    this.#forget(key);
+    const old = legacyPath(this.#dir, key);
+    const bytes = await readIfPresent(old);
+    if (!bytes) return undefined;
+    const parsed = parseFile(bytes, key, this.#clock.now());
+    if (parsed.kind === 'newer') throw newer(old, parsed.version);
+    if (parsed.kind === 'foreign') return undefined; // a collision of cut names: its owner will fetch it
+    await this.#makePlace(sessionStem(this.#dir, key));
+    await this.#mend(key, parsed, bytes.length);
+    await rm(old);
+    await syncDirectory(dirname(old));
+    return this.#read(key);
+  }
+
+  /** Archive, then replace; absent = create. */
+  async #replace(key: string, session: Session): Promise<void> {
+    const stem = sessionStem(this.#dir, key);
+    const path = `${stem}.jsonl`;
+    this.#forget(key);
+    await this.#makePlace(stem);
+    const old = await readIfPresent(path);
+    if (old) await this.#appendTo(`${stem}.archive.jsonl`, old);
+    const data = Buffer.from(formatFile(session.header, session.messages), 'utf8');
+    await writeFileAtomic(path, data, { mode: FILE_MODE });
+    this.#suspect.delete(path);
+    await this.#syncPlace(path);
+    const ids = new Set(session.messages.map(({ id }) => id));
+    this.#remember(key, { ids, bytes: data.length, placeSynced: true });
+  }
+
+  async #makeRoom(key: string, bytes: number): Promise<FileState> {
+    const loaded = await this.#read(key);
+    if (!loaded) throw new GatehouseError('GH1401', `session ${key} vanished while it was written`);
+    // Reading may have rotated already; a lone message, however large, stays.
+    const isFull = loaded.state.bytes + bytes > this.#maxBytes && loaded.messages.length > 1;
+    return isFull ? (await this.#rotate(key, loaded)).state : loaded.state;
+  }
+
+  /** F20: the whole file goes to the archive, the newest messages stay. */
+  async #rotate(key: string, session: Session): Promise<Loaded> {
+    const { messages } = session;
+    let bytes = 0;
+    // Half, so that the next rotation is many lines away even when the newest messages are large.
+    const fits = messages.findLastIndex((message) => {
+      bytes += Buffer.byteLength(formatMessages([message]), 'utf8');
+      return bytes > this.#maxBytes / 2;
+    });
+    const kept = messages.slice(cutKeepingLast(messages, Math.min(this.#keepOnRotate, messages.length - fits - 1)));
+    await this.#replace(key, { header: session.header, messages: kept });
+    const state = this.#states.get(key);
+    if (!state) throw new GatehouseError('GH1401', `session ${key} could not be rotated`);
+    return { header: session.header, messages: kept, state };
+  }
+
+  async #appendTo(path: string, data: Uint8Array): Promise<void> {
+    const file = await open(path, 'a', FILE_MODE);
+    try {
+      await file.appendFile(data);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await syncDirectory(dirname(path));
+  }
+
+  async #makePlace(stem: string): Promise<void> {
+    await mkdir(dirname(stem), { recursive: true, mode: DIRECTORY_MODE });
+  }
+
+  /** sessions, the user's directory, users, and the data directory: each name on the way must be on disk. */
+  async #syncPlace(path: string): Promise<void> {
+    let directory = dirname(path);
+    for (let level = 0; level < 4; level += 1) {
+      await syncDirectory(directory);
+      directory = dirname(directory);
+    }
+  }
+
+  #remember(key: string, state: FileState): void {
+    this.#states.delete(key);
+    this.#states.set(key, state);
+    let total = 0;
+    for (const { ids } of this.#states.values()) total += ids.size + 1;
+    for (const [oldest, { ids }] of this.#states) {
+      if (total <= MAX_CACHED_IDS || oldest === key) break;
+      this.#states.delete(oldest);
+      total -= ids.size + 1;
+    }
+  }
+
+  #forget(key: string): void {
+    this.#states.delete(key);
+  }
+}
+
+async function wrapErrors<T>(what: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (isGatehouseError(error)) throw error;
+    throw new GatehouseError('GH1401', `${what} cannot be read or written`, { cause: error });
+  }
+}
+
+function newer(path: string, version: number): GatehouseError {
+  return new GatehouseError('GH1402', `${path} has schema_version ${version}; this version knows 1 and leaves it untouched`);
+}
+
+async function readIfPresent(path: string): Promise<Buffer | undefined> {
+  try {
+    return await readFile(path);
+  } catch (error) {
+    if (isMissing(error)) return undefined;
+    throw error;
+  }
+}
+
+async function sizeOf(path: string): Promise<number | undefined> {
+  try {
+    return (await stat(path)).size;
+  } catch (error) {
+    if (isMissing(error)) return undefined;
+    throw error;
+  }
+}
+
+async function exists(path: string): Promise<boolean> {
+  return (await sizeOf(path)) !== undefined;
+}
+
+function isMissing(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ENOENT';
+}

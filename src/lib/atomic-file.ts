@@ -1,0 +1,48 @@
+import { randomBytes } from 'node:crypto';
+import { constants } from 'node:fs';
+import { open, rename, rm } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+
+export interface WriteFileOptions {
+  /** Permission bits of the new file, e.g. 0o600; the umask does not widen them. */
+  readonly mode: number;
+}
+
+/**
+ * Replaces the file at `path` as one step that survives power loss: readers see the old or the new content, never a part.
+ * The directory must exist. A symbolic link at `path` is replaced, not followed. Rejects with the system's error; then the
+ * old content is untouched and no temporary file is left.
+ */
+export async function writeFileAtomic(path: string, data: string | Uint8Array, options: WriteFileOptions): Promise<void> {
+  // Same directory, because a rename is atomic within one file system only; a short name, because `path` may use all 255 bytes.
+  // O_EXCL and O_NOFOLLOW: nobody can have put a link where the temporary file is to be.
+  const temporary = join(dirname(path), `.${randomBytes(8).toString('hex')}.tmp`);
+  const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | (constants.O_NOFOLLOW ?? 0);
+  const file = await open(temporary, flags, options.mode);
+  try {
+    try {
+      await file.writeFile(data);
+      await file.chmod(options.mode);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await rename(temporary, path);
+  } catch (error) {
+    await rm(temporary, { force: true });
+    throw error;
+  }
+  await syncDirectory(dirname(path));
+}
+
+/** Makes names created in, renamed into or removed from a directory survive power loss. */
+export async function syncDirectory(path: string): Promise<void> {
+  // Windows cannot open a directory for syncing; its file systems order metadata by themselves.
+  if (process.platform === 'win32') return;
+  const directory = await open(path, constants.O_RDONLY | constants.O_DIRECTORY);
+  try {
+    await directory.sync();
+  } finally {
+    await directory.close();
+  }
+}

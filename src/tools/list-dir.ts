@@ -1,0 +1,32 @@
+import { readdir } from 'node:fs/promises';
+import { z } from 'zod';
+import { defineTool } from './define.ts';
+import { splitWorkspacePath, WorkspaceDirectory } from './workspace-path.ts';
+
+/** What is more is counted only: a listing is for finding one's way, and the output is cut anyway. */
+const MAX_ENTRIES = 2_000;
+
+export const listDirTool = defineTool({
+  name: 'list_dir',
+  description: 'List a directory of the workspace: one entry a line, marked [dir] or [file], sorted by name.',
+  schema: z.strictObject({ path: z.string().default('.').describe('Path relative to the workspace') }),
+  tags: ['fs'],
+  readOnly: true,
+  async run({ path }, context) {
+    await using directory = await WorkspaceDirectory.open(context.workspace, splitWorkspacePath(path));
+    const entries = await readdir(directory.self, { withFileTypes: true });
+    if (entries.length === 0) return '(empty directory)';
+    const names = entries.sort((a, b) => (a.name < b.name ? -1 : 1));
+    const lines = names.slice(0, MAX_ENTRIES).map((entry) => {
+      const link = entry.isSymbolicLink() ? ' (symbolic link, not followed)' : '';
+      return `${entry.isDirectory() ? '[dir]' : '[file]'} ${printable(entry.name)}${link}`;
+    });
+    if (names.length > MAX_ENTRIES) lines.push(`[${names.length - MAX_ENTRIES} more entries not shown]`);
+    return lines.join('\n');
+  },
+});
+
+/** A name may hold a newline; shown as it is, it would fake another entry. */
+function printable(name: string): string {
+  return [...name].some((char) => char < ' ' || char === '\u007f') ? JSON.stringify(name) : name;
+}

@@ -1,0 +1,50 @@
+import { lstat } from 'node:fs/promises';
+import { z } from 'zod';
+import { writeFileAtomic } from '../lib/atomic-file.ts';
+import { defineTool, ToolFailure } from './define.ts';
+import { errorCode, openParent, splitWorkspacePath } from './workspace-path.ts';
+
+const MAX_BYTES = 10 * 1024 * 1024;
+const NEW_FILE_MODE = 0o600;
+
+export const writeFileTool = defineTool({
+  name: 'write_file',
+  description: 'Create a text file in the workspace, or replace its whole content. Missing directories are created.',
+  schema: z.strictObject({
+    path: z.string().describe('Path relative to the workspace'),
+    content: z.string().describe('The whole content of the file'),
+  }),
+  tags: ['fs'],
+  readOnly: false,
+  async run({ path, content }, context) {
+    const bytes = Buffer.byteLength(content, 'utf8');
+    if (bytes > MAX_BYTES) throw new ToolFailure(`the content is larger than 10 MiB (${bytes} bytes)`);
+    // A22: git runs what lies in there (hooks, core.fsmonitor), also for a mere `git status`.
+    if (splitWorkspacePath(path).some((name) => name.toLowerCase() === '.git')) {
+      throw new ToolFailure('files in a .git directory cannot be written');
+    }
+    const { parent, name } = await openParent(context.workspace, path, { create: true });
+    await using _ = parent;
+    const mode = await modeOfTarget(parent.child(name), path);
+    context.signal.throwIfAborted();
+    // The rename replaces the name in the directory that is held open, so a link put there meanwhile is replaced, not followed.
+    await writeFileAtomic(parent.child(name), content, { mode });
+    return `Wrote ${bytes} bytes to ${path}`;
+  },
+});
+
+/** Refuses what must not be replaced; else the mode to keep, so that a script stays executable. */
+async function modeOfTarget(target: string, path: string): Promise<number> {
+  const shown = JSON.stringify(path);
+  try {
+    const info = await lstat(target);
+    if (info.isSymbolicLink()) throw new ToolFailure(`${shown} is a symbolic link, which tools do not follow`);
+    if (info.isDirectory()) throw new ToolFailure(`${shown} is a directory`);
+    if (!info.isFile()) throw new ToolFailure(`${shown} is not a regular file`);
+    if (info.nlink > 1) throw new ToolFailure(`${shown} has other names (hard links), which a change would break`);
+    return info.mode & 0o777;
+  } catch (error) {
+    if (errorCode(error) === 'ENOENT') return NEW_FILE_MODE;
+    throw error;
+  }
+}
