@@ -1,8 +1,8 @@
 import type { z } from 'zod';
 import { nearest } from '../src/lib/edit-distance.ts';
-import { type Checked, checkValue, describeChoice, type Finding, valueAt } from './check-value.ts';
-import type { Config } from './schema.ts';
-import type { ChannelEntry } from './sections/channels.ts';
+import { checkValue, describeChoice, type Finding, valueAt } from './check-value.ts';
+
+const LIST = ['gateway', 'channels'] as const;
 
 export interface ChannelSchemas {
   /** The settings schema of a channel type; undefined for an unknown type. Loads the channel's descriptor. */
@@ -10,35 +10,46 @@ export interface ChannelSchemas {
   readonly channelTypes: readonly string[];
 }
 
-/** Checks what the schema of the whole file cannot: types that exist, names used once, and each channel's own settings. */
-export async function checkChannels(config: Config, original: unknown, schemas: ChannelSchemas): Promise<Checked<Config>> {
+export interface CheckedChannels {
+  /** Each entry's settings with defaults, by index; undefined where the entry has an error. */
+  readonly settings: readonly (Readonly<Record<string, unknown>> | undefined)[];
+  readonly findings: readonly Finding[];
+}
+
+/**
+ * Checks what the schema of the whole file cannot: types that exist, names used once, and each channel's own settings. Takes
+ * the unchecked value, so that these problems are reported together with all others.
+ */
+export async function checkChannels(value: unknown, original: unknown, schemas: ChannelSchemas): Promise<CheckedChannels> {
   const findings: Finding[] = [];
-  const channels: ChannelEntry[] = [];
+  const settings: (Readonly<Record<string, unknown>> | undefined)[] = [];
   const names = new Set<string>();
-  for (const [index, entry] of config.gateway.channels.entries()) {
-    const path = ['gateway', 'channels', index];
-    findings.push(...checkName(entry, path, names));
-    const schema = schemas.channelTypes.includes(entry.type) ? await schemas.channelSettings(entry.type) : undefined;
+  const list = valueAt(value, LIST) ?? [{ type: 'cli' }];
+  for (const [index, entry] of Array.isArray(list) ? list.entries() : []) {
+    const type = valueAt(entry, ['type']);
+    if (typeof type !== 'string') {
+      settings.push(undefined); // the schema of the whole file reports it
+      continue;
+    }
+    const path = [...LIST, index];
+    findings.push(...checkName(valueAt(entry, ['name']), type, path, names));
+    const schema = schemas.channelTypes.includes(type) ? await schemas.channelSettings(type) : undefined;
     if (!schema) {
-      const written = valueAt(original, [...path, 'type']);
-      findings.push({
-        severity: 'error',
-        path: [...path, 'type'],
-        ...describeChoice(schemas.channelTypes, written ?? entry.type),
-      });
+      const written = valueAt(original, [...path, 'type']) ?? type;
+      findings.push({ severity: 'error', path: [...path, 'type'], ...describeChoice(schemas.channelTypes, written) });
+      settings.push(undefined);
       continue;
     }
     const settingsPath = [...path, 'settings'];
-    const checked = checkValue(schema, entry.settings, valueAt(original, settingsPath) ?? {});
+    const checked = checkValue(schema, valueAt(entry, ['settings']) ?? {}, valueAt(original, settingsPath) ?? {});
     findings.push(...checked.findings.map((finding) => ({ ...finding, path: [...settingsPath, ...finding.path] })));
-    channels.push({ ...entry, settings: checked.data as Record<string, unknown> });
+    settings.push(checked.data as Readonly<Record<string, unknown>> | undefined);
   }
-  const failed = findings.some((finding) => finding.severity === 'error');
-  return { data: failed ? undefined : { ...config, gateway: { ...config.gateway, channels } }, findings };
+  return { settings, findings };
 }
 
-function checkName(entry: ChannelEntry, path: readonly PropertyKey[], names: Set<string>): Finding[] {
-  const name = entry.name ?? entry.type;
+function checkName(given: unknown, type: string, path: readonly PropertyKey[], names: Set<string>): Finding[] {
+  const name = typeof given === 'string' ? given : type;
   if (!names.has(name)) {
     names.add(name);
     return [];
@@ -46,7 +57,7 @@ function checkName(entry: ChannelEntry, path: readonly PropertyKey[], names: Set
   return [
     {
       severity: 'error',
-      path: entry.name === undefined ? path : [...path, 'name'],
+      path: given === undefined ? path : [...path, 'name'],
       message: `a channel named "${name}" exists already`,
       hint: 'give each channel of the same type its own "name"',
     },

@@ -45,10 +45,16 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
     ...duplicateProblems(parsed, text, file),
     ...findings.map((finding) => toProblem(finding, parsed, text, file)),
   ];
+  // A wrong `settings` object fails the schema of the file and that of its channel: say it once.
+  const problems = all.filter((problem, index) => all.findIndex((other) => isSame(problem, other)) === index);
   problems.sort((a, b) => (a.line ?? 0) - (b.line ?? 0) || (a.col ?? 0) - (b.col ?? 0));
   if (!data || problems.some((problem) => problem.severity === 'error')) throw new ConfigError(problems, file);
   if (file === undefined) return { config: data, warnings: problems };
   return { config: data, file, hash: hashOf(bytes), warnings: problems };
+}
+
+function isSame(left: Problem, right: Problem): boolean {
+  return left.path === right.path && left.line === right.line && left.col === right.col && left.message === right.message;
 }
 
 /** SHA-256 in hex. */
@@ -116,9 +122,12 @@ async function check(parsed: ParsedJson, options: LoadOptions): Promise<CheckRes
   const checked = checkValue(configSchema, value, migrated.value);
   for (const finding of checked.findings) findings.push(await hintMisplacedSetting(finding, value, options));
   findings.push(...clamped, ...checkProvider(migrated.value, value, options.providers));
+  const channels = await checkChannels(value, migrated.value, options);
+  findings.push(...channels.findings);
   if (!checked.data) return { data: undefined, findings };
-  const channels = await checkChannels(checked.data, migrated.value, options);
-  return { data: channels.data, findings: [...findings, ...channels.findings] };
+  const { gateway } = checked.data;
+  const entries = gateway.channels.map((entry, index) => ({ ...entry, settings: channels.settings[index] ?? {} }));
+  return { data: { ...checked.data, gateway: { ...gateway, channels: entries } }, findings };
 }
 
 function clamp(value: unknown): { value: unknown; clamped: readonly Finding[] } {
