@@ -41,10 +41,7 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
   const text = decode(bytes, file);
   const parsed = parse(text, file);
   const { data, findings } = await check(parsed, options);
-  const problems = [
-    ...duplicateProblems(parsed, text, file),
-    ...findings.map((finding) => toProblem(finding, parsed, text, file)),
-  ];
+  const all = [...duplicateProblems(parsed, text, file), ...findings.map((finding) => toProblem(finding, parsed, text, file))];
   // A wrong `settings` object fails the schema of the file and that of its channel: say it once.
   const problems = all.filter((problem, index) => all.findIndex((other) => isSame(problem, other)) === index);
   problems.sort((a, b) => (a.line ?? 0) - (b.line ?? 0) || (a.col ?? 0) - (b.col ?? 0));

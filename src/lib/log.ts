@@ -46,12 +46,10 @@ export function createLogger(options: LoggerOptions): Logger {
   return bind(backend, createCleaner(createRedactor(secrets), level === 'debug'), {});
 }
 
-function bind(backend: pino.Logger, clean: (fields: Fields) => Fields, fields: Fields): Logger {
+function bind(backend: pino.Logger, clean: Cleaner, fields: Fields): Logger {
   const write = (level: LogLevel, event: string, data: Fields | undefined): void => {
     if (!backend.isLevelEnabled(level)) return;
-    const cleaned = clean({ ...fields, ...data, ' event': event });
-    const { ' event': name, ...rest } = cleaned;
-    backend[level](rest, String(name).replaceAll('%', '%%'));
+    backend[level](clean.fields({ ...fields, ...data }), clean.text(event));
   };
   return {
     child: (more) => bind(backend, clean, { ...fields, ...more }),
@@ -62,8 +60,13 @@ function bind(backend: pino.Logger, clean: (fields: Fields) => Fields, fields: F
   };
 }
 
+interface Cleaner {
+  readonly text: (value: string) => string;
+  readonly fields: (fields: Fields) => Fields;
+}
+
 /** Copies data into plain, bounded, secret-free values. */
-function createCleaner(redact: (text: string) => string, stacks: boolean): (fields: Fields) => Fields {
+function createCleaner(redact: (text: string) => string, stacks: boolean): Cleaner {
   // Redact first: escaping or cutting could leave a secret unrecognised but readable.
   const text = (value: string): string => {
     const safe = printable(redact(value));
@@ -92,7 +95,7 @@ function createCleaner(redact: (text: string) => string, stacks: boolean): (fiel
         return [name, isSecretKey(key) && hidable(item) ? '[secret]' : clean(item, depth + 1)];
       }),
     );
-  return (fields) => object(fields, 0);
+  return { text, fields: (fields) => object(fields, 0) };
 }
 
 function isSecretKey(key: string): boolean {

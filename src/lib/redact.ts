@@ -23,7 +23,11 @@ function compile(secrets: readonly string[]): RegExp | undefined {
   if (forms.size === 0) return undefined;
   // Longest first: a secret that begins with another one must go as a whole.
   const sorted = [...forms].sort((a, b) => b.length - a.length);
-  return new RegExp(sorted.map((form) => RegExp.escape(form)).join('|'), 'g');
+  return new RegExp(sorted.map((form) => escapePattern(form)).join('|'), 'g');
+}
+
+function escapePattern(text: string): string {
+  return text.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&');
 }
 
 function encodedForms(secret: string): string[] {
