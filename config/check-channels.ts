@@ -1,0 +1,80 @@
+import type { z } from 'zod';
+import { nearest } from '../src/lib/edit-distance.ts';
+import { checkValue, describeChoice, type Finding, valueAt } from './check-value.ts';
+
+const LIST = ['gateway', 'channels'] as const;
+
+export interface ChannelSchemas {
+  /** The settings schema of a channel type; undefined for an unknown type. Loads the channel's descriptor. */
+  readonly channelSettings: (type: string) => Promise<z.ZodType | undefined>;
+  readonly channelTypes: readonly string[];
+}
+
+export interface CheckedChannels {
+  /** Each entry's settings with defaults, by index; undefined where the entry has an error. */
+  readonly settings: readonly (Readonly<Record<string, unknown>> | undefined)[];
+  readonly findings: readonly Finding[];
+}
+
+/**
+ * Checks what the schema of the whole file cannot: types that exist, names used once, and each channel's own settings. Takes
+ * the unchecked value, so that these problems are reported together with all others.
+ */
+export async function checkChannels(value: unknown, original: unknown, schemas: ChannelSchemas): Promise<CheckedChannels> {
+  const findings: Finding[] = [];
+  const settings: (Readonly<Record<string, unknown>> | undefined)[] = [];
+  const names = new Set<string>();
+  const list = valueAt(value, LIST) ?? [{ type: 'cli' }];
+  for (const [index, entry] of Array.isArray(list) ? list.entries() : []) {
+    const type = valueAt(entry, ['type']);
+    if (typeof type !== 'string') {
+      settings.push(undefined); // the schema of the whole file reports it
+      continue;
+    }
+    const path = [...LIST, index];
+    findings.push(...checkName(valueAt(entry, ['name']), type, path, names));
+    const schema = schemas.channelTypes.includes(type) ? await schemas.channelSettings(type) : undefined;
+    if (!schema) {
+      const written = valueAt(original, [...path, 'type']) ?? type;
+      findings.push({ severity: 'error', path: [...path, 'type'], ...describeChoice(schemas.channelTypes, written) });
+      settings.push(undefined);
+      continue;
+    }
+    const settingsPath = [...path, 'settings'];
+    const checked = checkValue(schema, valueAt(entry, ['settings']) ?? {}, valueAt(original, settingsPath) ?? {});
+    findings.push(...checked.findings.map((finding) => ({ ...finding, path: [...settingsPath, ...finding.path] })));
+    settings.push(checked.data as Readonly<Record<string, unknown>> | undefined);
+  }
+  return { settings, findings };
+}
+
+function checkName(given: unknown, type: string, path: readonly PropertyKey[], names: Set<string>): Finding[] {
+  const name = typeof given === 'string' ? given : type;
+  if (!names.has(name)) {
+    names.add(name);
+    return [];
+  }
+  return [
+    {
+      severity: 'error',
+      path: given === undefined ? path : [...path, 'name'],
+      message: `a channel named "${name}" exists already`,
+      hint: 'give each channel of the same type its own "name"',
+    },
+  ];
+}
+
+/** The usual misplacement: a setting of the channel written next to `type` instead of inside `settings`. */
+export async function hintMisplacedSetting(finding: Finding, value: unknown, schemas: ChannelSchemas): Promise<Finding> {
+  const [section, list, index, key, ...rest] = finding.path;
+  if (finding.atKey !== true || section !== 'gateway' || list !== 'channels' || rest.length > 0 || key === undefined)
+    return finding;
+  const type = valueAt(value, [section, list, index ?? 0, 'type']);
+  if (typeof type !== 'string' || !schemas.channelTypes.includes(type)) return finding;
+  const schema = await schemas.channelSettings(type);
+  const settings = schema && 'shape' in schema && typeof schema.shape === 'object' ? Object.keys(schema.shape ?? {}) : [];
+  const meant = settings.includes(String(key)) ? String(key) : undefined;
+  const near = finding.hint?.startsWith('did you mean') ? undefined : nearest(String(key), settings);
+  const setting = meant ?? near;
+  return setting === undefined ? finding : { ...finding, hint: `"${setting}" belongs in "settings" of this channel` };
+}

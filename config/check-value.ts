@@ -1,0 +1,143 @@
+import { z } from 'zod';
+import { nearest } from '../src/lib/edit-distance.ts';
+import { isSecretLike } from './excerpt.ts';
+import { hasReference } from './expand.ts';
+
+/** A problem before it has a place in the text. */
+export interface Finding {
+  readonly severity: 'error' | 'warning';
+  readonly path: readonly PropertyKey[];
+  /** Point at the key itself, not at its value. */
+  readonly atKey?: boolean;
+  readonly message: string;
+  readonly hint?: string;
+}
+
+export interface Checked<T> {
+  /** Undefined when there is an error among the findings. */
+  readonly data: T | undefined;
+  readonly findings: readonly Finding[];
+}
+
+/**
+ * Checks a value against a strict schema. Unknown keys are warned about and left out (an older program must survive a newer
+ * file); everything else is an error. All findings at once. `original` is the value before variables were expanded: only what
+ * the operator wrote is ever quoted.
+ */
+export function checkValue<T>(schema: z.ZodType<T>, value: unknown, original: unknown): Checked<T> {
+  const candidate = structuredClone(value);
+  const findings: Finding[] = [];
+  for (;;) {
+    const result = schema.safeParse(candidate);
+    if (result.success) return { data: result.data, findings };
+    const unknown = result.error.issues.filter((issue) => issue.code === 'unrecognized_keys');
+    if (unknown.length === 0) {
+      findings.push(...result.error.issues.map((issue) => describeIssue(issue, original)));
+      return { data: undefined, findings };
+    }
+    for (const issue of unknown) {
+      const holder = valueAt(candidate, issue.path);
+      for (const key of issue.keys) {
+        findings.push(unknownKey(schema, issue.path, key));
+        Reflect.deleteProperty(holder as object, key);
+      }
+    }
+  }
+}
+
+/** The value at a path; undefined where the path leads nowhere. */
+export function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
+  return path.reduce<unknown>((node, step) => {
+    if (node === null || typeof node !== 'object' || !Object.hasOwn(node, step)) return undefined;
+    return Reflect.get(node, step);
+  }, value);
+}
+
+interface SchemaNode {
+  readonly properties?: Readonly<Record<string, SchemaNode>>;
+  readonly items?: SchemaNode;
+}
+
+function unknownKey(schema: z.ZodType, path: readonly PropertyKey[], key: string): Finding {
+  const root = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }) as SchemaNode;
+  const holder = path.reduce<SchemaNode | undefined>(
+    (node, step) => (typeof step === 'number' ? node?.items : node?.properties?.[String(step)]),
+    root,
+  );
+  const known = Object.keys(holder?.properties ?? {});
+  const home = sectionOf(root, key);
+  const meant = nearest(key, known);
+  let hint = `known here: ${known.join(', ')}`;
+  if (home !== undefined) hint = home === '' ? `"${key}" belongs at the top level` : `"${key}" belongs under "${home}"`;
+  else if (meant !== undefined) hint = `did you mean "${meant}"?`;
+  return { severity: 'warning', path: [...path, key], atKey: true, message: 'unknown key, ignored', hint };
+}
+
+/** The section in which a key of this exact name exists. */
+function sectionOf(node: SchemaNode, key: string, path = ''): string | undefined {
+  const properties = Object.entries(node.properties ?? {});
+  if (properties.some(([name]) => name === key)) return path;
+  for (const [name, child] of properties) {
+    const found = sectionOf(child, key, path === '' ? name : `${path}.${name}`);
+    if (found !== undefined) return found;
+  }
+  return node.items ? sectionOf(node.items, key, `${path}[]`) : undefined;
+}
+
+type Described = Pick<Finding, 'message' | 'hint'>;
+
+function describeIssue(issue: z.core.$ZodIssue, original: unknown): Finding {
+  const value = valueAt(original, issue.path);
+  return { severity: 'error', path: issue.path, ...describe(issue, value) };
+}
+
+function describe(issue: z.core.$ZodIssue, value: unknown): Described {
+  switch (issue.code) {
+    case 'invalid_type':
+      return describeType(issue.expected, value);
+    case 'invalid_value':
+      return issue.message.startsWith('Invalid ')
+        ? describeChoice(issue.values.map(String), value, issue.path.at(-1))
+        : { message: issue.message };
+    case 'too_small':
+      if (issue.origin === 'string' || issue.origin === 'array')
+        return { message: `must have at least ${issue.minimum} of its elements` };
+      return { message: `must be ${issue.inclusive ? 'at least' : 'more than'} ${issue.minimum}` };
+    case 'too_big':
+      return { message: `must be ${issue.inclusive ? 'at most' : 'less than'} ${issue.maximum}` };
+    default:
+      return { message: issue.message };
+  }
+}
+
+const TYPE_NAMES: Readonly<Record<string, string>> = {
+  string: 'text in double quotes',
+  number: 'a number',
+  int: 'a whole number',
+  boolean: 'true or false',
+  array: 'a list in [ ]',
+  object: 'an object in { }',
+  record: 'an object in { }',
+};
+
+function describeType(expected: string, value: unknown): Described {
+  const wanted = TYPE_NAMES[expected] ?? expected;
+  if (value === undefined) return { message: `is missing; it must be ${wanted}` };
+  const message = `must be ${wanted}`;
+  if (expected === 'string' && typeof value === 'number') return { message, hint: `put it in double quotes: "${value}"` };
+  if (hasReference(value)) return { message, hint: 'a variable always gives text; write the value itself here' };
+  if (typeof value !== 'string') return { message };
+  const unquoted = (expected === 'number' || expected === 'int') && value.trim() !== '' && Number.isFinite(Number(value));
+  if (unquoted || (expected === 'boolean' && /^(true|false)$/.test(value))) return { message, hint: 'remove the double quotes' };
+  return { message };
+}
+
+/** A word that is not in a list of words: names the list and, for a typo, the word that was meant. */
+export function describeChoice(choices: readonly string[], value: unknown, key?: PropertyKey): Described {
+  if (value === undefined) return { message: `is missing; it must be one of: ${choices.join(', ')}` };
+  const quotable = typeof value === 'string' && !hasReference(value) && !isSecretLike(String(key ?? ''), value);
+  const meant = quotable ? nearest(value, choices) : undefined;
+  const subject = quotable ? `${JSON.stringify(value.slice(0, 60))} is not known` : 'this value is not known';
+  const message = `${subject}; it must be one of: ${choices.join(', ')}`;
+  return meant === undefined ? { message } : { message, hint: `did you mean "${meant}"?` };
+}

@@ -1,0 +1,59 @@
+import type { Span } from './json-positions.ts';
+import type { Problem } from './problem.ts';
+
+/** Longest piece of a source line that is shown; a minified file is one line. */
+const WIDTH = 100;
+const SECRET_KEY = /(token|password|passwd|secret|api_?key|authorization|cookie)$/i;
+/** A key's string value, closed or cut off, with the key before it when both stand on the line. */
+const STRING = /(?:"((?:[^"\\]|\\.)*)"\s*:\s*)?"((?:[^"\\]|\\.)*)("|$)(\s*:)?/g;
+
+/** Line, column and the marked source line of a span. `col` counts from 1. */
+export function excerptAt(text: string, span: Span): Required<Pick<Problem, 'line' | 'col' | 'excerpt'>> {
+  const lineStart = text.lastIndexOf('\n', span.start - 1) + 1;
+  const newline = text.indexOf('\n', lineStart);
+  const lineEnd = newline === -1 ? text.length : newline;
+  const line = text.slice(0, lineStart).split('\n').length;
+  const column = span.start - lineStart;
+  const source = printable(maskSecrets(text.slice(lineStart, lineEnd)));
+  const from = column > WIDTH - 30 ? column - 30 : 0;
+  const shown = source.slice(from, from + WIDTH);
+  const width = Math.max(1, Math.min(span.end, lineEnd) - span.start);
+  const caret = ' '.repeat(column - from) + '^'.repeat(Math.min(width, Math.max(1, shown.length - (column - from))));
+  return { line, col: column + 1, excerpt: { source: shown.trimEnd(), caret } };
+}
+
+/**
+ * Replaces what may be a secret by as many asterisks, so that carets still point right: values of keys named like one, and
+ * long values that look random. `${VAR}` stays: it names a secret, it is none.
+ */
+function maskSecrets(line: string): string {
+  return line.replace(
+    STRING,
+    (whole: string, key: string | undefined, value: string, quote: string, colon: string | undefined) => {
+      if (colon !== undefined || /^\$\{[^}]*\}$/.test(value)) return whole;
+      if (!isSecretLike(key ?? '', value)) return whole;
+      const tail = `${value}${quote}`;
+      return whole.slice(0, whole.length - tail.length) + '*'.repeat(value.length) + quote;
+    },
+  );
+}
+
+/** Whether a value may be a secret, by the name of its key or by its looks: it must not be shown then. */
+export function isSecretLike(key: string, value: string): boolean {
+  return SECRET_KEY.test(key) || looksRandom(value);
+}
+
+function looksRandom(value: string): boolean {
+  return (
+    value.length >= 20 &&
+    /^[A-Za-z0-9+/=_:.-]+$/.test(value) &&
+    /\d/.test(value) &&
+    /[A-Za-z]/.test(value) &&
+    !/^https?:/.test(value)
+  );
+}
+
+/** One column per character: control characters would move the caret or drive the terminal. */
+function printable(line: string): string {
+  return line.replace(/\p{Cc}/gu, ' ');
+}

@@ -1,0 +1,180 @@
+import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { errorText, GatehouseError } from '../src/core/errors.ts';
+import { type ChannelSchemas, checkChannels, hintMisplacedSetting } from './check-channels.ts';
+import { checkValue, describeChoice, type Finding, valueAt } from './check-value.ts';
+import { excerptAt } from './excerpt.ts';
+import { expandVariables } from './expand.ts';
+import { JsonSyntaxError, locate, type ParsedJson, parseJson } from './json-positions.ts';
+import { migrate } from './migrate.ts';
+import { configCandidates, type PathOptions } from './paths.ts';
+import { ConfigError, formatPath, type Problem } from './problem.ts';
+import { type Config, configSchema } from './schema.ts';
+
+export interface LoadOptions extends PathOptions, ChannelSchemas {
+  /** `--config`: used alone, and must exist. Relative to `cwd`. */
+  readonly file?: string;
+  /** Names `provider` may have; absent: any name is taken. */
+  readonly providers?: readonly string[];
+}
+
+export interface LoadedConfig {
+  readonly config: Config;
+  /** Absolute; absent when there is no file and the defaults apply. */
+  readonly file?: string;
+  /** SHA-256 of the file as read, hex: what `watchConfig` compares with. */
+  readonly hash?: string;
+  readonly warnings: readonly Problem[];
+}
+
+/** Bounds of spec F2 that are clamped with a warning instead of refused. */
+const CLAMPED = [{ path: ['gateway', 'max_history'], min: 1, max: 1000 }] as const;
+
+/**
+ * Finds, reads and checks the config. Rejects with GH1102 when the file cannot be read (or `file` does not exist), and with
+ * `ConfigError` (GH1101) that carries every problem at once. No file at all gives the defaults.
+ */
+export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
+  const source = await readSource(options);
+  const { file, bytes } = source ?? { file: undefined, bytes: Buffer.from('{}') };
+  const text = decode(bytes, file);
+  const parsed = parse(text, file);
+  const { data, findings } = await check(parsed, options);
+  const all = [...duplicateProblems(parsed, text, file), ...findings.map((finding) => toProblem(finding, parsed, text, file))];
+  // A wrong `settings` object fails the schema of the file and that of its channel: say it once.
+  const problems = all.filter((problem, index) => all.findIndex((other) => isSame(problem, other)) === index);
+  problems.sort((a, b) => (a.line ?? 0) - (b.line ?? 0) || (a.col ?? 0) - (b.col ?? 0));
+  if (!data || problems.some((problem) => problem.severity === 'error')) throw new ConfigError(problems, file);
+  if (file === undefined) return { config: data, warnings: problems };
+  return { config: data, file, hash: hashOf(bytes), warnings: problems };
+}
+
+function isSame(left: Problem, right: Problem): boolean {
+  return left.path === right.path && left.line === right.line && left.col === right.col && left.message === right.message;
+}
+
+/** SHA-256 in hex. */
+export function hashOf(bytes: Uint8Array): string {
+  return createHash('sha256').update(bytes).digest('hex');
+}
+
+async function readSource(options: LoadOptions): Promise<{ file: string; bytes: Buffer } | undefined> {
+  const explicit = options.file === undefined ? undefined : resolve(options.cwd, options.file);
+  for (const file of explicit === undefined ? configCandidates(options) : [explicit]) {
+    try {
+      return { file, bytes: await readFile(file) };
+    } catch (error) {
+      const absent = error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ENOTDIR');
+      if (absent && explicit === undefined) continue;
+      throw new GatehouseError('GH1102', absent ? `there is no file ${file}` : `${file} cannot be read: ${errorText(error)}`, {
+        cause: error,
+      });
+    }
+  }
+  return undefined;
+}
+
+function decode(bytes: Uint8Array, file: string | undefined): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    throw new ConfigError([withFile({ severity: 'error', path: '', message: 'the file is not valid UTF-8' }, file)], file);
+  }
+}
+
+function parse(text: string, file: string | undefined): ParsedJson {
+  try {
+    return parseJson(text);
+  } catch (error) {
+    if (!(error instanceof JsonSyntaxError)) throw error;
+    const place = excerptAt(text, { start: error.offset, end: error.offset + 1 });
+    const problem: Problem = { severity: 'error', path: '', message: error.message, ...place };
+    throw new ConfigError([withFile(error.hint === undefined ? problem : { ...problem, hint: error.hint }, file)], file);
+  }
+}
+
+interface CheckResult {
+  readonly data: Config | undefined;
+  readonly findings: readonly Finding[];
+}
+
+async function check(parsed: ParsedJson, options: LoadOptions): Promise<CheckResult> {
+  const original = parsed.root.value;
+  const migrated = migrate(original);
+  if (migrated.kind === 'refused') {
+    return {
+      data: undefined,
+      findings: [{ severity: 'error', path: ['version'], message: migrated.message, hint: migrated.hint }],
+    };
+  }
+  const expanded = expandVariables(migrated.value, options.env);
+  const findings: Finding[] = expanded.unset.map(({ path, variable }) => ({
+    severity: 'warning',
+    path,
+    message: `the environment variable ${variable} is not set; this is empty now`,
+    hint: `export ${variable}=…, or write \${${variable}:-default}`,
+  }));
+  const { value, clamped } = clamp(expanded.value);
+  const checked = checkValue(configSchema, value, migrated.value);
+  for (const finding of checked.findings) findings.push(await hintMisplacedSetting(finding, value, options));
+  findings.push(...clamped, ...checkProvider(migrated.value, value, options.providers));
+  const channels = await checkChannels(value, migrated.value, options);
+  findings.push(...channels.findings);
+  if (!checked.data) return { data: undefined, findings };
+  const { gateway } = checked.data;
+  const entries = gateway.channels.map((entry, index) => ({ ...entry, settings: channels.settings[index] ?? {} }));
+  return { data: { ...checked.data, gateway: { ...gateway, channels: entries } }, findings };
+}
+
+function clamp(value: unknown): { value: unknown; clamped: readonly Finding[] } {
+  const copy = structuredClone(value);
+  const clamped: Finding[] = [];
+  for (const { path, min, max } of CLAMPED) {
+    const [section, key] = path;
+    const holder = valueAt(copy, [section]);
+    const given = valueAt(copy, path);
+    if (typeof given !== 'number' || (given >= min && given <= max) || typeof holder !== 'object' || holder === null) continue;
+    const used = Math.min(max, Math.max(min, given));
+    Reflect.set(holder, key, used);
+    clamped.push({ severity: 'warning', path, message: `must be between ${min} and ${max}; ${used} is used` });
+  }
+  return { value: copy, clamped };
+}
+
+function checkProvider(original: unknown, value: unknown, providers: readonly string[] | undefined): readonly Finding[] {
+  const provider = valueAt(value, ['provider']);
+  if (providers === undefined || typeof provider !== 'string' || providers.includes(provider)) return [];
+  return [{ severity: 'error', path: ['provider'], ...describeChoice(providers, valueAt(original, ['provider'])) }];
+}
+
+function toProblem(finding: Finding, parsed: ParsedJson, text: string, file: string | undefined): Problem {
+  const { node, depth } = locate(parsed.root, finding.path);
+  const exact = depth === finding.path.length;
+  let span = node.span;
+  if (finding.atKey) span = locate(parsed.root, finding.path.slice(0, -1)).node.keys?.get(String(finding.path.at(-1))) ?? span;
+  // Something is missing here: point at the bracket that opens the place, not at the whole object.
+  else if (!exact || node.children) span = { start: span.start, end: span.start + 1 };
+  const problem = { severity: finding.severity, path: formatPath(finding.path), message: finding.message };
+  const hinted = finding.hint === undefined ? problem : { ...problem, hint: finding.hint };
+  return file === undefined ? hinted : { ...hinted, file, ...excerptAt(text, span) };
+}
+
+function duplicateProblems(parsed: ParsedJson, text: string, file: string | undefined): readonly Problem[] {
+  return parsed.duplicates.map(({ key, span }) =>
+    withFile(
+      {
+        severity: 'error',
+        path: '',
+        message: `the key "${key}" is written twice in this object`,
+        hint: 'keep one',
+        ...excerptAt(text, span),
+      },
+      file,
+    ),
+  );
+}
+
+function withFile(problem: Problem, file: string | undefined): Problem {
+  return file === undefined ? problem : { ...problem, file };
+}

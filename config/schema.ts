@@ -1,0 +1,39 @@
+import { z } from 'zod';
+import { gatewaySection } from './sections/gateway.ts';
+import { baseUrl, environmentName, modelHints } from './sections/model.ts';
+
+/** The version this program writes and reads; older files are brought up to it by `migrate.ts`. */
+export const CONFIG_VERSION = 1;
+
+/**
+ * The whole config file. Keys are the operator's, in snake_case, and only what this version honours: a key that does nothing
+ * would be a promise. Times stay in the unit their names state; `src/app` converts them.
+ */
+export const configSchema = z.strictObject({
+  $schema: z.string().optional().describe('Where editors find the schema of this file.'),
+  version: z.literal(CONFIG_VERSION).default(CONFIG_VERSION).describe('Version of this file format.'),
+  provider: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('Model provider. Default: found from the model, the environment or a local server.'),
+  model: z.string().min(1).optional().describe("Model name as the provider knows it. Default: the provider's own choice."),
+  base_url: baseUrl.optional().describe('Address of the provider, for a proxy or a local server.'),
+  api_key_env: environmentName
+    .optional()
+    .describe("Name of the environment variable that holds the key. Default: the provider's usual name."),
+  model_hints: modelHints.optional(),
+  max_iterations: z.int().min(1).max(1000).default(50).describe('Model calls one message may cause.'),
+  gateway: gatewaySection,
+  require_model: z.boolean().default(false).describe('Refuse to start without a real model instead of answering with the demo.'),
+  log: z
+    .strictObject({
+      level: z.enum(['debug', 'info', 'warn', 'error']).default('info').describe('Least important lines that are logged.'),
+    })
+    .prefault({})
+    .describe('Logging.'),
+});
+
+/** A checked config with every default filled in. */
+export type Config = z.output<typeof configSchema>;
+export type { ChannelEntry } from './sections/channels.ts';

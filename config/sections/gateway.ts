@@ -1,0 +1,87 @@
+import { z } from 'zod';
+import { channelEntry } from './channels.ts';
+
+/** Queue modes of spec A3. This version runs one; the other words are kept from being taken for typos. */
+const LATER_QUEUE_MODES = ['collect', 'steer', 'interrupt', 'speculative'];
+
+/** A time of zero would end every call at once; a week is longer than any turn can last. */
+const seconds = z
+  .number()
+  .min(1)
+  .max(7 * 24 * 3600);
+
+const http = z
+  .strictObject({
+    host: z.string().min(1).default('127.0.0.1').describe('Address to listen on.'),
+    port: z.int().min(0).max(65535).default(7780).describe('Port to listen on; 0 takes a free one.'),
+  })
+  .prefault({})
+  .describe('The HTTP listener for health and status.');
+
+/** Section `gateway`. Figures: octos F2 and design 3; times in seconds or hours as their names say. */
+export const gatewaySection = z
+  .strictObject({
+    channels: z
+      .array(channelEntry)
+      .default([{ type: 'cli', allowed_senders: [], allowed_groups: [], group_mode: 'mention', settings: {} }])
+      .describe('Where people can talk to the agent. Default: the local terminal.'),
+    max_history: z
+      .int()
+      .min(1)
+      .max(1000)
+      .default(50)
+      .describe('Newest messages of a session that the model is given (1 to 1000). Applies without a restart.'),
+    max_sessions: z
+      .int()
+      .min(1)
+      .default(1000)
+      .describe('Sessions kept in memory; the rest stay on disk and are read again when needed.'),
+    max_concurrent_sessions: z.int().min(1).max(1000).default(10).describe('Turns that may run at the same time.'),
+    queue_mode: z
+      .enum(['followup'], {
+        error: (issue) =>
+          LATER_QUEUE_MODES.includes(String(issue.input))
+            ? `queue mode "${issue.input}" is not part of this version; only "followup" is`
+            : undefined,
+      })
+      .default('followup')
+      .describe('What happens to a message that arrives while a turn of its session runs. followup: it is answered next.'),
+    system_prompt: z
+      .string()
+      .optional()
+      .describe('Instructions the agent gets before every conversation. Applies without a restart.'),
+    max_output_tokens: z
+      .int()
+      .min(1)
+      .optional()
+      .describe('Longest answer of one model call, in tokens. Default: what the model allows.'),
+    llm_timeout_secs: seconds.default(300).describe('Longest wait for one model call.'),
+    llm_connect_timeout_secs: seconds.default(10).describe('Longest wait for the connection to the model.'),
+    tool_timeout_secs: seconds.default(600).describe('Longest run of one tool.'),
+    session_timeout_secs: seconds.default(1800).describe('Longest turn: all model calls and tools for one message.'),
+    max_attempts: z
+      .int()
+      .min(1)
+      .max(100)
+      .default(3)
+      .describe('How often a message is tried again after a crash before it becomes a dead letter.'),
+    max_message_age_hours: z
+      .number()
+      .positive()
+      .default(24)
+      .describe('Older messages that were not answered become dead letters.'),
+    answer_expiry_hours: z
+      .number()
+      .positive()
+      .default(24)
+      .describe('An answer that could not be sent for this long is dropped and reported.'),
+    high_water: z
+      .int()
+      .min(1)
+      .default(10000)
+      .describe('Messages waiting on disk above which the platforms are asked to hold theirs.'),
+    bus_capacity: z.int().min(1).default(256).describe('Messages held in memory; more wait on disk.'),
+    http,
+  })
+  .prefault({})
+  .describe('The daemon: channels, bounds and time limits.');

@@ -1,0 +1,16 @@
+import { type Command, dataDirOf, readConfig, sayWarnings } from '../context.ts';
+
+export const chat: Command<{ readonly message?: string }> = async (context, options) => {
+  const { deps, globals } = context;
+  const config = await readConfig(context);
+  sayWarnings(context, config);
+  return deps.runChat({
+    config,
+    dataDir: dataDirOf(context),
+    stdio: deps.stdio,
+    env: deps.env,
+    requireModel: config.config.require_model || deps.env['GATEHOUSE_REQUIRE_MODEL'] === '1',
+    verbose: globals.verbose === true,
+    ...(options.message === undefined ? {} : { message: options.message }),
+  });
+};

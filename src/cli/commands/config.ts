@@ -1,0 +1,59 @@
+import { type ChannelSettings, configJsonSchema, renderJsonSchema } from '../../../config/json-schema.ts';
+import { ConfigError, formatProblem, type Problem } from '../../../config/problem.ts';
+import { type Command, readConfig } from '../context.ts';
+import type { CliDeps } from '../deps.ts';
+import { EXIT } from '../exit-codes.ts';
+
+/** Checks the config and names every problem at once. */
+export const configCheck: Command<unknown> = async (context) => {
+  const { out } = context;
+  try {
+    const { file, warnings } = await readConfig(context);
+    for (const warning of warnings) out.say(`${out.mark('warn', 'stderr')} ${formatProblem(warning)}`);
+    const count = warnings.length === 0 ? '' : `, ${plural(warnings.length, 'warning')}`;
+    out.data(`${out.mark('ok')} ${file ?? 'no config file: the defaults apply'}${file === undefined ? '' : ' is valid'}${count}`);
+    out.document({ file: file ?? null, problems: warnings.map(toJson) });
+    return EXIT.ok;
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    if (!out.json) {
+      for (const problem of error.problems) {
+        out.say(`${out.mark(problem.severity === 'error' ? 'bad' : 'warn', 'stderr')} ${formatProblem(problem)}`);
+      }
+    }
+    const errors = error.problems.filter((problem) => problem.severity === 'error').length;
+    const failure = {
+      code: error.code,
+      message: `${plural(errors, 'problem')} in ${error.file ?? 'the config'}`,
+      hint: error.hint,
+    };
+    out.fail(failure, { file: error.file ?? null, problems: error.problems.map(toJson) });
+    return EXIT.config;
+  }
+};
+
+/** Prints the JSON Schema of the config with the settings of every channel type. */
+export const configSchema: Command<unknown> = async ({ deps, out }) => {
+  const schema = configJsonSchema(await allChannelSettings(deps));
+  if (out.json) out.document({ schema });
+  else out.raw(renderJsonSchema(schema));
+  return EXIT.ok;
+};
+
+/** Every channel type with its settings schema, in the order of the registry. */
+export async function allChannelSettings(deps: Pick<CliDeps, 'channelTypes' | 'channelSettings'>): Promise<ChannelSettings[]> {
+  const channels: ChannelSettings[] = [];
+  for (const type of deps.channelTypes) {
+    const settings = await deps.channelSettings(type);
+    if (settings) channels.push({ type, settings });
+  }
+  return channels;
+}
+
+function toJson({ severity, path, message, hint, file, line, col }: Problem): Record<string, unknown> {
+  return { severity, path, message, hint: hint ?? null, file: file ?? null, line: line ?? null, col: col ?? null };
+}
+
+function plural(count: number, word: string): string {
+  return `${count} ${word}${count === 1 ? '' : 's'}`;
+}

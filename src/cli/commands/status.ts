@@ -1,0 +1,61 @@
+import { errorText } from '../../core/errors.ts';
+import type { JournalCounts } from '../../core/journal.ts';
+import type { StatusDocument } from '../../core/status.ts';
+import { type Command, dataDirOf } from '../context.ts';
+import { askDaemon } from '../daemon-status.ts';
+import { EXIT } from '../exit-codes.ts';
+import { formatJournal, formatStatus } from '../format-status.ts';
+import { isoTime } from '../format-time.ts';
+import { withJournal } from '../read-journal.ts';
+
+/** The state of the running daemon; when it is down, what the disk tells, and exit code 3. */
+export const status: Command<unknown> = async (context) => {
+  const { deps, out } = context;
+  const dataDir = dataDirOf(context);
+  const daemon = await askDaemon(dataDir);
+  if (daemon.kind === 'up') {
+    out.data(formatStatus(daemon.status, { out, now: deps.clock.now(), dataDir }));
+    out.document({ running: true, dataDir, status: statusToJson(daemon.status) });
+    return EXIT.ok;
+  }
+  const { counts, problem } = await offlineCounts(context);
+  if (counts) out.data(['on disk:', ...formatJournal(counts, { out, now: deps.clock.now(), dataDir })].join('\n'));
+  if (problem !== undefined) out.say(`${out.mark('warn', 'stderr')} the journal could not be read: ${problem}`);
+  const failure = {
+    code: 'GH1002',
+    message: `the daemon is not running: ${daemon.detail}`,
+    hint: 'start it with `gatehouse gateway`',
+  };
+  out.fail(failure, { running: false, dataDir, journal: counts ? countsToJson(counts) : null });
+  return EXIT.notRunning;
+};
+
+/** A damaged journal must not hide that the daemon is down. */
+async function offlineCounts(
+  context: Parameters<Command<unknown>>[0],
+): Promise<{ readonly counts?: JournalCounts; readonly problem?: string }> {
+  try {
+    const counts = await withJournal(context, ({ journal }) => journal.counts());
+    return counts ? { counts } : {};
+  } catch (error) {
+    return { problem: errorText(error) };
+  }
+}
+
+function statusToJson(status: StatusDocument): Record<string, unknown> {
+  return {
+    ...status,
+    startedAt: isoTime(status.startedAt),
+    channels: status.channels.map(({ since, lastMessageAt, ...channel }) => ({
+      ...channel,
+      since: isoTime(since),
+      lastMessageAt: lastMessageAt === undefined ? null : isoTime(lastMessageAt),
+    })),
+    journal: countsToJson(status.journal),
+    lastErrors: status.lastErrors.map(({ at, ...error }) => ({ at: isoTime(at), ...error })),
+  };
+}
+
+function countsToJson({ oldestNewAt, ...counts }: JournalCounts): Record<string, unknown> {
+  return { ...counts, oldestNewAt: oldestNewAt === undefined ? null : isoTime(oldestNewAt) };
+}

@@ -1,0 +1,37 @@
+import { type LoadedConfig, loadConfig } from '../../config/load.ts';
+import { resolveDataDir } from '../../config/paths.ts';
+import { formatProblem } from '../../config/problem.ts';
+import type { CliDeps } from './deps.ts';
+import type { Output } from './output.ts';
+
+export interface GlobalOptions {
+  readonly config?: string;
+  readonly dataDir?: string;
+  readonly verbose?: boolean;
+}
+
+/** What every command gets. */
+export interface CommandContext {
+  readonly deps: CliDeps;
+  readonly out: Output;
+  readonly globals: GlobalOptions;
+}
+
+/** A command: prints through `out`, resolves with the exit code; rejections are printed by the program. */
+export type Command<Options> = (context: CommandContext, options: Options) => Promise<number>;
+
+export function dataDirOf({ deps, globals }: CommandContext): string {
+  return resolveDataDir(globals.dataDir, deps);
+}
+
+/** Loads the config this invocation means. Warnings are the caller's to show. */
+export function readConfig({ deps, globals }: CommandContext): Promise<LoadedConfig> {
+  const { cwd, home, env, channelTypes, channelSettings } = deps;
+  const file = globals.config === undefined ? {} : { file: globals.config };
+  return loadConfig({ cwd, home, env, channelTypes, channelSettings, ...file });
+}
+
+/** Shows warnings of a config on stderr. */
+export function sayWarnings({ out }: CommandContext, loaded: LoadedConfig): void {
+  for (const warning of loaded.warnings) out.say(`${out.mark('warn', 'stderr')} ${formatProblem(warning)}`);
+}

@@ -1,0 +1,61 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { DaemonRecord, StatusDocument } from '../core/status.ts';
+
+/** A daemon on this machine answers in milliseconds; one that does not for this long is as good as down. */
+const TIMEOUT_MS = 2_000;
+
+export type DaemonStatus =
+  | { readonly kind: 'up'; readonly status: StatusDocument }
+  /** `detail` says how we know. */
+  | { readonly kind: 'down'; readonly detail: string };
+
+/**
+ * Asks the daemon of a data directory how it is. `daemon.json` may be left over from a kill and its port taken by another
+ * program since, so an answer counts only when it names the recorded process.
+ */
+export async function askDaemon(dataDir: string): Promise<DaemonStatus> {
+  const record = await readRecord(join(dataDir, 'daemon.json'));
+  if (!record) return { kind: 'down', detail: `no daemon is registered in ${dataDir}` };
+  const url = `http://${connectableHost(record.host)}:${record.port}/status`;
+  try {
+    const response = await fetch(url, { signal: AbortSignal.timeout(TIMEOUT_MS), redirect: 'error' });
+    const status = (await response.json()) as Partial<StatusDocument> | null;
+    if (response.ok && isStatus(status) && status.pid === record.pid) return { kind: 'up', status };
+    return { kind: 'down', detail: `something else answers at ${url}` };
+  } catch (error) {
+    const slow = error instanceof Error && error.name === 'TimeoutError';
+    const why = slow ? `does not answer within ${TIMEOUT_MS / 1000} s` : 'does not answer';
+    return { kind: 'down', detail: `process ${record.pid} ${why} at ${url}` };
+  }
+}
+
+async function readRecord(path: string): Promise<DaemonRecord | undefined> {
+  try {
+    const record = JSON.parse(await readFile(path, 'utf8')) as Partial<DaemonRecord> | null;
+    if (typeof record?.pid !== 'number' || typeof record.port !== 'number' || typeof record.host !== 'string') return undefined;
+    return record as DaemonRecord;
+  } catch {
+    return undefined; // absent, unreadable or cut off by a kill: no daemon that could be asked
+  }
+}
+
+/** A wildcard is an address to listen on, none to connect to. */
+function connectableHost(host: string): string {
+  if (host === '0.0.0.0') return '127.0.0.1';
+  if (host === '::') return '[::1]';
+  return host.includes(':') ? `[${host}]` : host;
+}
+
+function isStatus(value: Partial<StatusDocument> | null): value is StatusDocument {
+  return (
+    value !== null &&
+    typeof value === 'object' &&
+    typeof value.version === 'string' &&
+    typeof value.startedAt === 'number' &&
+    Array.isArray(value.channels) &&
+    Array.isArray(value.lastErrors) &&
+    Array.isArray(value.degraded) &&
+    [value.model, value.journal, value.lanes, value.usageToday].every((part) => part !== null && typeof part === 'object')
+  );
+}

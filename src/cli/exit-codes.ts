@@ -1,0 +1,15 @@
+import { type GatehouseError, isGatehouseError } from '../core/errors.ts';
+
+/** The contract with scripts. 78 is EX_CONFIG of sysexits.h: a service manager need not try again. */
+export const EXIT = { ok: 0, failed: 1, usage: 2, notRunning: 3, refused: 4, config: 78 } as const;
+
+const BY_CODE: Partial<Record<GatehouseError['code'], number>> = {
+  GH1001: EXIT.usage,
+  GH1002: EXIT.notRunning,
+  GH1005: EXIT.refused,
+};
+
+export function exitCodeOf(error: unknown): number {
+  if (!isGatehouseError(error)) return EXIT.failed;
+  return BY_CODE[error.code] ?? (error.code.startsWith('GH11') ? EXIT.config : EXIT.failed);
+}

@@ -1,0 +1,73 @@
+import type { ChannelHealth } from '../core/channel.ts';
+import type { JournalCounts } from '../core/journal.ts';
+import type { StatusDocument } from '../core/status.ts';
+import type { ChannelStatus } from '../core/turn.ts';
+import { printable } from '../lib/printable.ts';
+import { formatDuration, formatRelative } from './format-time.ts';
+import { formatTable, type Mark, type Output } from './output.ts';
+
+interface View {
+  readonly out: Output;
+  readonly now: number;
+  readonly dataDir: string;
+}
+
+const HEALTH_MARK: Readonly<Record<ChannelHealth, Mark>> = {
+  starting: 'none',
+  healthy: 'ok',
+  degraded: 'warn',
+  down: 'bad',
+  stopped: 'none',
+};
+
+/** One screen: what runs, what waits, what went wrong. No colour carries meaning alone. */
+export function formatStatus(status: StatusDocument, view: View): string {
+  const { out, now, dataDir } = view;
+  const { model, usageToday, lanes } = status;
+  const latency = model.lastLatencyMs === undefined ? '' : `  last answer in ${Math.round(model.lastLatencyMs)} ms`;
+  const modelText = model.demo ? 'demo: no real AI answers' : printable(model.id);
+  const calls = `${usageToday.calls} calls, ${usageToday.tokensIn} tokens in, ${usageToday.tokensOut} out`;
+  return [
+    `${out.paint('bold', 'gatehouse')} ${printable(status.version)}  up ${formatDuration(status.uptimeSec * 1000)}  pid ${status.pid}  ${dataDir}`,
+    `${out.mark(model.demo ? 'warn' : 'ok')} model     ${modelText}${latency}`,
+    ...formatChannels(status.channels, view),
+    `${out.mark('none')} turns     ${lanes.running} running, ${lanes.waiting} waiting`,
+    ...formatJournal(status.journal, view),
+    `${out.mark('none')} today     ${calls}`,
+    ...status.lastErrors
+      .slice(0, 3)
+      .map(
+        ({ at, code, detail }) =>
+          `${out.mark('bad')} error     ${printable(code)} ${printable(detail)}  ${formatRelative(at, now)}`,
+      ),
+    ...(status.degraded.length === 0 ? [] : [`${out.mark('warn')} degraded  ${status.degraded.map(printable).join(', ')}`]),
+  ].join('\n');
+}
+
+function formatChannels(channels: readonly ChannelStatus[], { out, now }: View): string[] {
+  if (channels.length === 0) return [`${out.mark('none')} channels  none`];
+  const rows = channels.map((channel) => {
+    const last =
+      channel.lastMessageAt === undefined ? 'no message yet' : `last message ${formatRelative(channel.lastMessageAt, now)}`;
+    return [channel.name, channel.state, `for ${formatDuration(now - channel.since)}`, last, channel.detail ?? ''].map(printable);
+  });
+  const lines = formatTable(rows).split('\n');
+  return channels.map((channel, index) => `${out.mark(HEALTH_MARK[channel.state] ?? 'none')} channel   ${lines[index] ?? ''}`);
+}
+
+/** What the journal holds: also readable while no daemon runs. */
+export function formatJournal(counts: JournalCounts, { out, now }: View): string[] {
+  const { inbox, outbox, refused } = counts;
+  const oldest = counts.oldestNewAt === undefined ? '' : `, oldest ${formatRelative(counts.oldestNewAt, now)}`;
+  const outboxMark = outbox.UNKNOWN + outbox.DEAD > 0 ? 'warn' : 'ok';
+  const dead = inbox.DEAD + outbox.DEAD > 0 ? '   → gatehouse dead list' : '';
+  const lines = [
+    `${out.mark(inbox.DEAD > 0 ? 'warn' : 'ok')} messages  ${inbox.NEW} waiting${oldest}, ${inbox.RUNNING} running, ${inbox.DONE} done, ${inbox.DEAD} dead`,
+    `${out.mark(outboxMark)} answers   ${outbox.PENDING + outbox.SENDING} to send, ${outbox.SENT} sent, ${outbox.UNKNOWN} unknown, ${outbox.EXPIRED} expired, ${outbox.DEAD} dead${dead}`,
+  ];
+  if (refused.length > 0) {
+    const reasons = refused.map(({ channel, reason, count }) => printable(`${channel} ${reason} ${count}`)).join(', ');
+    lines.push(`${out.mark('none')} refused   ${reasons}`);
+  }
+  return lines;
+}

@@ -1,0 +1,103 @@
+import { styleText } from 'node:util';
+import { printableBlock } from '../lib/printable.ts';
+import type { Stdio } from './deps.ts';
+
+/** Version of every JSON document the command line prints. */
+export const SCHEMA_VERSION = 1;
+
+export type Color = 'green' | 'yellow' | 'red' | 'dim' | 'bold';
+export type ColorChoice = 'auto' | 'always' | 'never';
+/** A state is told by symbol and word; its colour only repeats it. */
+export type Mark = 'ok' | 'warn' | 'bad' | 'none';
+
+export interface Failure {
+  readonly code: string;
+  readonly message: string;
+  readonly hint: string;
+}
+
+const MARKS: Readonly<Record<Mark, readonly [string, Color]>> = {
+  ok: ['✓', 'green'],
+  warn: ['!', 'yellow'],
+  bad: ['✗', 'red'],
+  none: ['-', 'dim'],
+};
+
+export interface OutputOptions {
+  readonly stdio: Stdio;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly json: boolean;
+  readonly color: ColorChoice;
+}
+
+/** What a command says: data on stdout, talk on stderr. With `json`, stdout carries exactly one document. */
+export class Output {
+  readonly json: boolean;
+  readonly #options: OutputOptions;
+
+  constructor(options: OutputOptions) {
+    this.json = options.json;
+    this.#options = options;
+  }
+
+  /** A line (or block) of data for people. Nothing with `json`: the document says it. */
+  data(text: string): void {
+    if (!this.json) this.#options.stdio.stdout.write(`${text}\n`);
+  }
+
+  /** The one document of a successful command; nothing without `json`. */
+  document(body: Readonly<Record<string, unknown>>): void {
+    if (this.json) this.raw(`${JSON.stringify({ schemaVersion: SCHEMA_VERSION, ok: true, ...body }, null, 2)}\n`);
+  }
+
+  /** Exactly this text on stdout, whatever the mode. */
+  raw(text: string): void {
+    this.#options.stdio.stdout.write(text);
+  }
+
+  /** Talk: progress, warnings, what to do next. */
+  say(text: string): void {
+    this.#options.stdio.stderr.write(`${text}\n`);
+  }
+
+  /** `more` joins the JSON document: what could be found out in spite of the failure. */
+  fail(failure: Failure, more: Readonly<Record<string, unknown>> = {}): void {
+    if (this.json) {
+      this.raw(`${JSON.stringify({ schemaVersion: SCHEMA_VERSION, ok: false, error: failure, ...more }, null, 2)}\n`);
+      return;
+    }
+    const sign = this.paint('red', '✗', 'stderr');
+    this.say(`${sign} ${failure.code} ${printableBlock(failure.message)}`);
+    this.say(`  → ${printableBlock(failure.hint)}`);
+  }
+
+  paint(color: Color, text: string, stream: 'stdout' | 'stderr' = 'stdout'): string {
+    return this.#colored(stream) ? styleText(color, text, { validateStream: false }) : text;
+  }
+
+  mark(mark: Mark, stream: 'stdout' | 'stderr' = 'stdout'): string {
+    const [sign, color] = MARKS[mark];
+    return this.paint(color, sign, stream);
+  }
+
+  #colored(stream: 'stdout' | 'stderr'): boolean {
+    const { color, env, stdio } = this.#options;
+    if (color !== 'auto') return color === 'always';
+    // https://no-color.org: any value that is not empty.
+    return stdio[stream].isTTY === true && !env['NO_COLOR'] && env['TERM'] !== 'dumb';
+  }
+}
+
+/** Columns two spaces apart, the last one ragged. Cells must be free of control characters. */
+export function formatTable(rows: readonly (readonly string[])[]): string {
+  const widths: number[] = [];
+  for (const row of rows) for (const [i, cell] of row.entries()) widths[i] = Math.max(widths[i] ?? 0, cell.length);
+  return rows
+    .map((row) =>
+      row
+        .map((cell, i) => cell.padEnd(widths[i] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n');
+}

@@ -1,0 +1,213 @@
+import { Command as Commander, CommanderError, Option } from 'commander';
+import { errorText, isGatehouseError } from '../core/errors.ts';
+import type { Command, CommandContext, GlobalOptions } from './context.ts';
+import type { CliDeps } from './deps.ts';
+import { EXIT, exitCodeOf } from './exit-codes.ts';
+import { type ColorChoice, type Failure, Output } from './output.ts';
+
+const EXAMPLES = `Examples:
+  gatehouse gateway                 start the daemon with every configured channel
+  gatehouse chat -m "hello"         ask once on this terminal
+  gatehouse init                    write ./.gatehouse/config.json
+  gatehouse status --json           how the running daemon is, for programs
+`;
+
+/**
+ * Runs one command line (without node and script) and resolves with the exit code. Never rejects. Implementations are imported
+ * when their command runs, so that help and completion stay fast.
+ */
+export async function runCli(argv: readonly string[], deps: CliDeps): Promise<number> {
+  let code: number = EXIT.ok;
+  const program = buildProgram(deps, (exit) => {
+    code = exit;
+  });
+  try {
+    if (argv.length === 0) program.outputHelp();
+    else await program.parseAsync([...argv], { from: 'user' });
+    return code;
+  } catch (error) {
+    if (error instanceof CommanderError && error.exitCode === 0) return EXIT.ok;
+    const out = outputFor(deps, { json: argv.includes('--json'), color: colorIn(argv) });
+    if (error instanceof CommanderError) return usageError(error, program, argv, out);
+    out.fail(failureOf(error));
+    if (argv.some((arg) => arg === '-v' || arg === '--verbose') && error instanceof Error) out.say(error.stack ?? '');
+    return exitCodeOf(error);
+  }
+}
+
+type Run = <Options>(load: () => Promise<Command<Options>>, options: Options, command: Commander) => Promise<void>;
+
+function buildProgram(deps: CliDeps, setExit: (code: number) => void): Commander {
+  const program = new Commander('gatehouse')
+    .description('Puts an AI agent behind every messaging channel you use.')
+    .version(deps.version, '--version', 'print the version')
+    .helpOption('-h, --help', 'show help')
+    .helpCommand('help [command]', 'show help for a command')
+    .option('--config <file>', 'use this config file')
+    .option('--data-dir <dir>', 'keep data here (default: $GATEHOUSE_HOME, $STATE_DIRECTORY, ~/.gatehouse)')
+    .option('-v, --verbose', 'log more')
+    .addOption(new Option('--color <when>', 'colour the output').choices(['auto', 'always', 'never']).default('auto'))
+    .addHelpText('before', EXAMPLES)
+    .configureHelp({ showGlobalOptions: true })
+    .exitOverride()
+    // Usage errors are printed by `runCli`, once and in our form.
+    .configureOutput({ writeOut: (text) => void deps.stdio.stdout.write(text), writeErr: () => {} });
+  const run: Run = async (load, options, command) => {
+    const globals = command.optsWithGlobals<GlobalOptions & { json?: boolean; color: ColorChoice }>();
+    const context: CommandContext = {
+      deps,
+      globals,
+      out: outputFor(deps, { json: globals.json === true, color: globals.color }),
+    };
+    setExit(await (await load())(context, options));
+  };
+  addMainCommands(program, run);
+  addDeadCommands(program, run);
+  addPairCommands(program, run);
+  addConfigCommands(program, run);
+  return program;
+}
+
+function addMainCommands(program: Commander, run: Run): void {
+  program
+    .command('gateway')
+    .description('start the daemon: all channels, until it is stopped')
+    .option('--require-model', 'refuse to start without a real model (exit code 78)')
+    .addHelpText(
+      'before',
+      examples(
+        'gatehouse gateway',
+        'gatehouse gateway --config bot.json --data-dir /var/lib/bot',
+        'gatehouse gateway --require-model -v',
+      ),
+    )
+    .action((options: { requireModel?: boolean }, command: Commander) =>
+      run(async () => (await import('./commands/gateway.ts')).gateway, options, command),
+    );
+  program
+    .command('chat')
+    .description('talk to the agent on this terminal, without a daemon')
+    .option('-m, --message <text>', 'send one message, print the answer, end')
+    .addHelpText('before', examples('gatehouse chat', 'gatehouse chat -m "what is in this directory?"'))
+    .action((options: { message?: string }, command: Commander) =>
+      run(async () => (await import('./commands/chat.ts')).chat, options, command),
+    );
+  reporting(program, 'init', 'write ./.gatehouse/config.json and its schema', [
+    'gatehouse init',
+    'gatehouse init --defaults',
+    'gatehouse init --dry-run',
+  ])
+    .option('--defaults', 'ask nothing')
+    .option('--dry-run', 'print what would be written')
+    .option('--force', 'replace an existing config')
+    .action((options: { defaults?: boolean; dryRun?: boolean; force?: boolean }, command: Commander) =>
+      run(async () => (await import('./commands/init.ts')).init, options, command),
+    );
+  reporting(program, 'status', 'show how the daemon is', ['gatehouse status', 'gatehouse status --json']).action(
+    (options: unknown, command: Commander) => run(async () => (await import('./commands/status.ts')).status, options, command),
+  );
+  reporting(program, 'explain', 'explain an error code', ['gatehouse explain GH1101', 'gatehouse explain'])
+    .argument('[code]', 'such as GH1101; all codes when left out')
+    .action((code: string | undefined, _options: unknown, command: Commander) =>
+      run(async () => (await import('./commands/explain.ts')).explain, code === undefined ? {} : { code }, command),
+    );
+}
+
+function addDeadCommands(program: Commander, run: Run): void {
+  const group = program.command('dead').description('messages and answers that were given up');
+  group.addHelpText('before', examples('gatehouse dead list', 'gatehouse dead show in-12', 'gatehouse dead replay in-12'));
+  reporting(group, 'list', 'list them', ['gatehouse dead list']).action((options: unknown, command: Commander) =>
+    run(async () => (await import('./commands/dead.ts')).deadList, options, command),
+  );
+  reporting(group, 'show', 'show one with its content', ['gatehouse dead show in-12'])
+    .argument('<id>', 'as listed')
+    .action((id: string, _options: unknown, command: Commander) =>
+      run(async () => (await import('./commands/dead.ts')).deadShow, { id }, command),
+    );
+  reporting(group, 'replay', 'try them again', ['gatehouse dead replay in-12 out-7'])
+    .argument('<ids...>', 'as listed')
+    .option('--dry-run', 'change nothing, say what would be done')
+    .action((ids: string[], options: { dryRun?: boolean }, command: Commander) =>
+      run(async () => (await import('./commands/dead.ts')).deadReplay, { ids, ...options }, command),
+    );
+  reporting(group, 'drop', 'remove them for good', ['gatehouse dead drop in-12 --dry-run'])
+    .argument('<ids...>', 'as listed')
+    .option('--dry-run', 'change nothing, say what would be done')
+    .action((ids: string[], options: { dryRun?: boolean }, command: Commander) =>
+      run(async () => (await import('./commands/dead.ts')).deadDrop, { ids, ...options }, command),
+    );
+}
+
+function addPairCommands(program: Commander, run: Run): void {
+  const group = program.command('pair').description('people who asked to be let in');
+  group.addHelpText('before', examples('gatehouse pair list', 'gatehouse pair approve 7GQ2MX4K'));
+  reporting(group, 'list', 'list requests', ['gatehouse pair list']).action((options: unknown, command: Commander) =>
+    run(async () => (await import('./commands/pair.ts')).pairList, options, command),
+  );
+  reporting(group, 'approve', 'let a person in', ['gatehouse pair approve 7GQ2MX4K'])
+    .argument('<code>', 'the code the person was sent')
+    .action((code: string, _options: unknown, command: Commander) =>
+      run(async () => (await import('./commands/pair.ts')).pairApprove, { code }, command),
+    );
+  reporting(group, 'deny', 'turn a person away', ['gatehouse pair deny 7GQ2MX4K'])
+    .argument('<code>', 'the code the person was sent')
+    .action((code: string, _options: unknown, command: Commander) =>
+      run(async () => (await import('./commands/pair.ts')).pairDeny, { code }, command),
+    );
+}
+
+function addConfigCommands(program: Commander, run: Run): void {
+  const group = program.command('config').description('check the config, print its schema');
+  group.addHelpText('before', examples('gatehouse config check', 'gatehouse config schema > config.schema.json'));
+  reporting(group, 'check', 'name every problem of the config', ['gatehouse config check --config bot.json']).action(
+    (options: unknown, command: Commander) =>
+      run(async () => (await import('./commands/config.ts')).configCheck, options, command),
+  );
+  reporting(group, 'schema', 'print the JSON Schema for editors', ['gatehouse config schema > config.schema.json']).action(
+    (options: unknown, command: Commander) =>
+      run(async () => (await import('./commands/config.ts')).configSchema, options, command),
+  );
+}
+
+/** A command that reports: examples before its help, and `--json`. */
+function reporting(parent: Commander, name: string, description: string, lines: readonly string[]): Commander {
+  return parent
+    .command(name)
+    .description(description)
+    .option('--json', 'print one JSON document')
+    .addHelpText('before', examples(...lines));
+}
+
+function examples(...lines: readonly string[]): string {
+  return `Examples:\n${lines.map((line) => `  ${line}\n`).join('')}`;
+}
+
+function outputFor(deps: CliDeps, options: { readonly json: boolean; readonly color: ColorChoice }): Output {
+  return new Output({ stdio: deps.stdio, env: deps.env, ...options });
+}
+
+/** For errors that come before or instead of parsing. */
+function colorIn(argv: readonly string[]): ColorChoice {
+  const value = argv.find((arg) => arg.startsWith('--color='))?.slice(8) ?? argv[argv.indexOf('--color') + 1];
+  return value === 'always' || value === 'never' ? value : 'auto';
+}
+
+/** A group without a subcommand shows its help; anything else commander rejects is a wrong call. */
+function usageError(error: CommanderError, program: Commander, argv: readonly string[], out: Output): number {
+  const group = program.commands.find((command) => command.name() === argv[0]);
+  if (error.code === 'commander.help' && group) {
+    out.raw(group.helpInformation());
+    return EXIT.ok;
+  }
+  const [message = '', suggestion = ''] = error.message.replace(/^error: /, '').split('\n');
+  const meant = /^\(Did you mean (.+)\?\)$/.exec(suggestion)?.[1];
+  const help = `gatehouse ${group ? `${group.name()} ` : ''}--help`;
+  const hint = meant === undefined ? `run \`${help}\`` : `did you mean ${meant}?`;
+  out.fail({ code: 'GH1001', message, hint });
+  return EXIT.usage;
+}
+
+function failureOf(error: unknown): Failure {
+  if (isGatehouseError(error)) return { code: error.code, message: error.message, hint: error.hint };
+  return { code: 'GH1004', message: errorText(error), hint: 'run again with `-v` and report what it prints' };
+}

@@ -1,0 +1,30 @@
+import { access } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Journal, PairingStore } from '../core/journal.ts';
+import { type CommandContext, dataDirOf } from './context.ts';
+
+export interface OpenJournal {
+  readonly journal: Journal;
+  readonly pairing: PairingStore;
+}
+
+/**
+ * Runs `use` on the journal of the data directory; undefined when there is none. A command that looks must not create a data
+ * directory as a side effect, so the file is looked for before it is opened.
+ */
+export async function withJournal<T>(context: CommandContext, use: (open: OpenJournal) => Promise<T>): Promise<T | undefined> {
+  const dir = dataDirOf(context);
+  if (!(await exists(join(dir, 'journal.db')))) return undefined;
+  const open = await context.deps.openJournal({ dir, clock: context.deps.clock });
+  await using _journal = open.journal;
+  return await use(open);
+}
+
+async function exists(path: string): Promise<boolean> {
+  try {
+    await access(path);
+    return true;
+  } catch {
+    return false;
+  }
+}
