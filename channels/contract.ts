@@ -1,0 +1,328 @@
+/** The suite every adapter passes (design D5). Platform particulars stay in the adapter's own tests. */
+import { afterEach, describe, expect, test } from 'vitest';
+import type { Channel, SendOptions } from '../src/core/channel.ts';
+import type { OutboundPart } from '../src/core/message.ts';
+import { TestHost } from '../src/testing/channel-host.ts';
+import { until } from '../src/testing/fakes.ts';
+
+/** One account on one platform, fresh for each test. Disposing it ends the platform; the suite stops the adapters. */
+export interface ChannelSetup extends AsyncDisposable {
+  /** A new adapter on the same account, not started: calling it again plays a restart of the daemon. */
+  create(): Promise<Channel>;
+  /** An adapter whose credentials the platform refuses. */
+  createRefused(): Promise<Channel>;
+  /** A person writes to the bot in a private chat. */
+  deliver(message: PlatformMessage): Promise<void>;
+  /** What people can see of us, oldest first. */
+  seen(): Promise<readonly { readonly text: string; readonly fileName?: string }[]>;
+  /** Messages the platform would deliver again after a restart. */
+  unacknowledged(): Promise<number>;
+  /** Connections from adapters that are open at the platform. */
+  connections(): Promise<number>;
+  /** A part addressed to a chat that exists, with everything but text set. */
+  part(override?: Partial<OutboundPart>): OutboundPart;
+  /** The next send is answered with "too many requests, wait 3 s". */
+  limitNextSend(): Promise<void>;
+  /** The next send is accepted and its answer lost. */
+  loseNextReply(): Promise<void>;
+  /** The next send is refused for good. */
+  refuseNextSend(): Promise<void>;
+  /** The platform is gone; nothing can connect. */
+  goDown(): Promise<void>;
+}
+
+export interface PlatformMessage {
+  readonly text: string;
+  /** Immutable id of the person. */
+  readonly senderId: string;
+  readonly senderName: string;
+  readonly file?: { readonly name: string; readonly bytes: Buffer; readonly statedSize?: number };
+}
+
+export type ContractCase = keyof typeof CASES;
+
+/** Cases a platform cannot play, each with the reason that is printed instead. */
+export type ContractSkips = { readonly [Case in ContractCase]?: string };
+
+export function channelContract(name: string, setup: () => Promise<ChannelSetup>, skips: ContractSkips = {}): void {
+  describe(`${name} passes the channel contract`, () => {
+    const running: { channel: Channel; abort: AbortController }[] = [];
+    let platform: ChannelSetup | undefined;
+    afterEach(async () => {
+      for (const { channel, abort } of running.splice(0)) {
+        abort.abort(new Error('test over'));
+        await channel.stop();
+      }
+      await platform?.[Symbol.asyncDispose]();
+      platform = undefined;
+    });
+    for (const [title, run] of Object.entries(CASES) as [ContractCase, Case][]) {
+      const reason = skips[title];
+      if (reason !== undefined) {
+        test.skip(`${title} (skipped: ${reason})`, () => undefined);
+        continue;
+      }
+      test(title, async () => {
+        const current = await setup();
+        platform = current;
+        const start = async (host: TestHost, channel?: Channel): Promise<Channel> => {
+          const adapter = channel ?? (await current.create());
+          const abort = new AbortController();
+          running.push({ channel: adapter, abort });
+          await adapter.start(host, abort.signal);
+          return adapter;
+        };
+        await run({ platform: current, start });
+      });
+    }
+  });
+}
+
+interface Scene {
+  readonly platform: ChannelSetup;
+  readonly start: (host: TestHost, channel?: Channel) => Promise<Channel>;
+}
+
+type Case = (scene: Scene) => Promise<void>;
+
+const ADA = { senderId: '1000', senderName: 'Ada' };
+
+function sending(plain = false): SendOptions {
+  return { plain, signal: new AbortController().signal };
+}
+
+async function readAll(bytes: AsyncIterable<Uint8Array>): Promise<Buffer> {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of bytes) chunks.push(chunk);
+  return Buffer.concat(chunks);
+}
+
+const CASES = {
+  'a message arrives whole, with the account, the chat and the immutable sender': async ({ platform, start }) => {
+    const host = new TestHost();
+    const channel = await start(host);
+    await platform.deliver({ text: 'hello there', ...ADA });
+    const message = await until('the message arrived', () => host.accepted[0]);
+    expect(message).toMatchObject({ text: 'hello there', kind: 'message', channel: channel.name, account: channel.account });
+    expect(message).toMatchObject({ senderId: ADA.senderId, isGroup: false });
+    expect(message.id).toContain(channel.account);
+    expect(message.timestamp).toBeGreaterThan(Date.UTC(2020, 0, 1));
+    expect(host.state).toBe('healthy');
+  },
+
+  'A3 a new display name does not change who the sender is': async ({ platform, start }) => {
+    const host = new TestHost();
+    await start(host);
+    await platform.deliver({ text: 'one', ...ADA });
+    await platform.deliver({ text: 'two', senderId: ADA.senderId, senderName: 'Somebody Else' });
+    await platform.deliver({ text: 'three', senderId: '2000', senderName: ADA.senderName });
+    await until('three messages arrived', () => host.accepted.length === 3);
+    expect(host.accepted.map((message) => message.senderId)).toEqual(['1000', '1000', '2000']);
+  },
+
+  'messages arrive in the order in which they were written': async ({ platform, start }) => {
+    const host = new TestHost();
+    await start(host);
+    const texts = Array.from({ length: 20 }, (_, index) => `message ${index}`);
+    for (const text of texts) await platform.deliver({ text, ...ADA });
+    await until('all messages arrived', () => host.accepted.length === texts.length);
+    expect(host.accepted.map((message) => message.text)).toEqual(texts);
+  },
+
+  'F1 nothing is acknowledged before the gateway accepted it': async ({ platform, start }) => {
+    const host = new TestHost();
+    const gate = Promise.withResolvers<{ kind: 'accepted' }>();
+    await start(host);
+    host.next.push(gate.promise);
+    await platform.deliver({ text: 'hold', ...ADA });
+    await until('the batch was offered', () => host.next.length === 0);
+    await new Promise((resolve) => setTimeout(resolve, 60));
+    expect(await platform.unacknowledged()).toBe(1);
+    gate.resolve({ kind: 'accepted' });
+    await until('the message is acknowledged', async () => (await platform.unacknowledged()) === 0);
+  },
+
+  'F1 a message that was never accepted comes again after a restart, under the same key': async ({ platform, start }) => {
+    const doomed = new TestHost();
+    const gate = Promise.withResolvers<never>();
+    const first = await start(doomed);
+    doomed.next.push(gate.promise);
+    await platform.deliver({ text: 'again', ...ADA });
+    await until('the batch was offered', () => doomed.next.length === 0);
+    gate.reject(new Error('killed'));
+    await first.stop();
+    const host = new TestHost();
+    await start(host);
+    const message = await until('the message came again', () => host.accepted[0]);
+    expect(message.text).toBe('again');
+  },
+
+  'F2 a message delivered twice has the same key both times': async ({ platform, start }) => {
+    const host = new TestHost();
+    const first = await start(host);
+    host.next.push({ kind: 'accepted' }, new Error('killed'));
+    await platform.deliver({ text: 'twice', ...ADA });
+    await until('it was accepted', () => host.accepted.length === 1);
+    await first.stop();
+    // Whatever the platform still holds is delivered again to the second adapter, which has no cursor to go by.
+    host.forgetCursor();
+    host.next.length = 0;
+    await start(host);
+    await platform.deliver({ text: 'later', ...ADA });
+    await until('the next message arrived', () => host.accepted.at(-1)?.text === 'later');
+    expect(host.accepted.map((message) => message.text)).toEqual(['twice', 'later']);
+  },
+
+  'a busy gateway is offered the same batch again and nothing is acknowledged meanwhile': async ({ platform, start }) => {
+    const host = new TestHost();
+    await start(host);
+    const busy = { kind: 'busy', retryAfterMs: 400 } as const;
+    host.next.push(busy, busy, busy);
+    await platform.deliver({ text: 'patience', ...ADA });
+    await until('it was offered twice', () => host.batches.length >= 2);
+    expect(await platform.unacknowledged()).toBe(1);
+    await until('it was accepted', () => host.accepted.length === 1);
+    await until('it is acknowledged', async () => (await platform.unacknowledged()) === 0);
+    const offers = host.batches.filter((batch) => batch.messages.length > 0);
+    expect(offers.map((batch) => batch.answer)).toEqual(['busy', 'busy', 'busy', 'accepted']);
+    expect(new Set(offers.map((batch) => batch.messages[0]?.platformId)).size).toBe(1);
+  },
+
+  'a journal that cannot write leaves the message with the platform and the channel down until it can': async ({
+    platform,
+    start,
+  }) => {
+    const host = new TestHost();
+    await start(host);
+    host.next.push(new Error('disk full'), new Error('disk full'));
+    await platform.deliver({ text: 'kept', ...ADA });
+    await until('the channel reports it', () => host.state === 'down');
+    expect(await platform.unacknowledged()).toBe(1);
+    await until('it was accepted', () => host.accepted.length === 1);
+    await until('the channel recovered', () => host.state === 'healthy');
+    await until('it is acknowledged', async () => (await platform.unacknowledged()) === 0);
+  },
+
+  'refused credentials are reported as down with the code, and start does not throw': async ({ platform, start }) => {
+    const host = new TestHost();
+    await start(host, await platform.createRefused());
+    expect(host.state).toBe('down');
+    expect(host.states.at(-1)?.detail).toContain('GH1501');
+  },
+
+  'an unreachable platform is reported with the code, and start does not throw': async ({ platform, start }) => {
+    const host = new TestHost();
+    const channel = await platform.create();
+    await platform.goDown();
+    await start(host, channel);
+    expect(host.states.at(-1)?.detail).toContain('GH1502');
+    const result = await channel.send(platform.part({ text: 'into the void' }), sending());
+    expect(result).toMatchObject({ kind: 'retry' });
+  },
+
+  'stop can be called twice, before start, and leaves no connection open': async ({ platform, start }) => {
+    const unused = await platform.create();
+    await unused.stop();
+    await unused.stop();
+    const host = new TestHost();
+    const channel = await start(host);
+    await channel.send(platform.part({ text: 'one' }), sending());
+    await Promise.all([channel.stop(), channel.stop()]);
+    await channel.stop();
+    expect(host.state).toBe('stopped');
+    await until('all connections are closed', async () => (await platform.connections()) === 0);
+    const batches = host.batches.length;
+    await platform.deliver({ text: 'after the end', ...ADA });
+    await new Promise((resolve) => setTimeout(resolve, 60));
+    expect(host.batches.length).toBe(batches);
+  },
+
+  'start ends with the reason of its signal': async ({ platform }) => {
+    const channel = await platform.create();
+    const reason = new Error('shutdown');
+    await expect(channel.start(new TestHost(), AbortSignal.abort(reason))).rejects.toBe(reason);
+    await channel.stop();
+  },
+
+  'a part that was sent is seen once and has an id': async ({ platform, start }) => {
+    const channel = await start(new TestHost());
+    const result = await channel.send(platform.part({ text: 'good morning' }), sending());
+    expect(result).toMatchObject({ kind: 'sent', platformId: expect.stringMatching(/./) });
+    expect((await platform.seen()).map((message) => message.text)).toEqual(['good morning']);
+  },
+
+  'plain text is sent as it stands': async ({ platform, start }) => {
+    const channel = await start(new TestHost());
+    const text = 'a < b & **c** _d_ `e`';
+    expect(await channel.send(platform.part({ text }), sending(true))).toMatchObject({ kind: 'sent' });
+    expect((await platform.seen()).map((message) => message.text)).toEqual([text]);
+  },
+
+  'F35 a rate limit says how long to wait, and nothing was sent': async ({ platform, start }) => {
+    const channel = await start(new TestHost());
+    await platform.limitNextSend();
+    const started = performance.now();
+    const result = await channel.send(platform.part({ text: 'soon' }), sending());
+    expect(result).toMatchObject({ kind: 'retry', afterMs: 3_000 });
+    expect(performance.now() - started).toBeLessThan(2_000);
+    expect(await platform.seen()).toEqual([]);
+  },
+
+  'F36 a refusal is final and tells why': async ({ platform, start }) => {
+    const channel = await start(new TestHost());
+    await platform.refuseNextSend();
+    const result = await channel.send(platform.part({ text: 'never' }), sending());
+    expect(result).toMatchObject({ kind: 'refused', detail: expect.stringMatching(/./) });
+    expect(await platform.seen()).toEqual([]);
+  },
+
+  'F37 a lost reply is unknown, and the adapter does not send again by itself': async ({ platform, start }) => {
+    const channel = await start(new TestHost());
+    await platform.loseNextReply();
+    expect(await channel.send(platform.part({ text: 'maybe' }), sending())).toMatchObject({ kind: 'unknown' });
+    expect((await platform.seen()).map((message) => message.text)).toEqual(['maybe']);
+  },
+
+  'a send whose signal was aborted before it left is safe to try again': async ({ platform, start }) => {
+    const channel = await start(new TestHost());
+    const result = await channel.send(platform.part({ text: 'no' }), { plain: false, signal: AbortSignal.abort() });
+    expect(result).toMatchObject({ kind: 'retry' });
+    expect(await platform.seen()).toEqual([]);
+  },
+
+  'a file arrives as a reference whose bytes can be fetched': async ({ platform, start }) => {
+    const host = new TestHost();
+    const channel = await start(host);
+    const bytes = Buffer.from('the bytes of a file');
+    await platform.deliver({ text: 'see this', ...ADA, file: { name: 'note.txt', bytes } });
+    const message = await until('the message arrived', () => host.accepted[0]);
+    const [media] = message.media;
+    if (!media || !channel.download) throw new Error('no file to fetch');
+    expect(message.text).toBe('see this');
+    const file = await channel.download(media, new AbortController().signal);
+    expect(await readAll(file.bytes)).toEqual(bytes);
+  },
+
+  'a file that grows beyond the cap while it is read is cut off with GH1504': async ({ platform, start }) => {
+    const host = new TestHost();
+    const channel = await start(host);
+    const bytes = Buffer.alloc(channel.limits.downloadBytes + 1);
+    await platform.deliver({ text: 'liar', ...ADA, file: { name: 'big.bin', bytes, statedSize: 10 } });
+    const message = await until('the message arrived', () => host.accepted[0]);
+    const [media] = message.media;
+    if (!media || !channel.download) throw new Error('no file to fetch');
+    const read = async (): Promise<unknown> => {
+      const file = await channel.download?.(media, new AbortController().signal);
+      return file && readAll(file.bytes);
+    };
+    await expect(read()).rejects.toMatchObject({ code: 'GH1504' });
+  },
+
+  'a file that cannot be fetched is GH1505': async ({ start }) => {
+    const channel = await start(new TestHost());
+    if (!channel.download) throw new Error('no download');
+    await expect(channel.download({ kind: 'document', ref: 'gone' }, new AbortController().signal)).rejects.toMatchObject({
+      code: 'GH1505',
+    });
+  },
+} satisfies Record<string, Case>;

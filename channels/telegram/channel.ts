@@ -1,0 +1,171 @@
+/** The adapter: one bot account. Receiving is `poll.ts`, shaping is `inbound.ts` and `outbound.ts`, wire calls are `client.ts`. */
+import { stat } from 'node:fs/promises';
+import type {
+  Channel,
+  ChannelDeps,
+  ChannelHost,
+  ChannelLimits,
+  MediaFile,
+  SendOptions,
+  SendResult,
+} from '../../src/core/channel.ts';
+import { errorText, GatehouseError } from '../../src/core/errors.ts';
+import type { MediaRef, OutboundPart } from '../../src/core/message.ts';
+import { withDeadline } from '../kit/deadline.ts';
+import { CallError, type TelegramClient } from './client.ts';
+import { download } from './download.ts';
+import type { TelegramSettings } from './index.ts';
+import { CAPTION_LIMIT, toCall, toSendResult } from './outbound.ts';
+import { pollUpdates } from './poll.ts';
+
+const MEGABYTE = 1024 * 1024;
+
+const LIMITS: ChannelLimits = {
+  // 96 below the platform's 4096: room for a fence that a split closes and opens again.
+  text: 4_000,
+  unit: 'utf16',
+  caption: CAPTION_LIMIT,
+  uploadBytes: 50 * MEGABYTE,
+  downloadBytes: 20 * MEGABYTE,
+};
+
+/**
+ * https://core.telegram.org/bots/faq#my-bot-is-hitting-limits-how-do-i-avoid-this: about one message a second in a chat with
+ * short bursts, 20 a minute in a group, 30 a second in all. Burst plus refill stay below each figure.
+ */
+const RATES: NonNullable<ChannelLimits['rate']> = {
+  perChat: { burst: 3, perSecond: 1 },
+  perGroup: { burst: 4, perSecond: 16 / 60 },
+  perAccount: { burst: 5, perSecond: 25 },
+};
+
+/** Long enough for a slow network, short enough that a daemon's start does not hang on a silent one. */
+const CALL_TIMEOUT_MS = 20_000;
+
+export class TelegramChannel implements Channel {
+  readonly name: string;
+  readonly type = 'telegram';
+  readonly account: string;
+  readonly limits: ChannelLimits;
+  readonly inboundClass = 'B';
+  readonly sendClass = 'blind';
+  readonly #client: TelegramClient;
+  readonly #settings: TelegramSettings;
+  readonly #deps: ChannelDeps;
+  readonly #stopping = new AbortController();
+  readonly #sending = new Set<Promise<unknown>>();
+  /** Old id -> new id of groups that became supergroups. In memory: after a restart the first send learns it again. */
+  readonly #moved = new Map<string, string>();
+  #polling: Promise<void> | undefined;
+  #host: ChannelHost | undefined;
+
+  constructor(options: { client: TelegramClient; account: string; settings: TelegramSettings; deps: ChannelDeps }) {
+    this.#client = options.client;
+    this.#settings = options.settings;
+    this.#deps = options.deps;
+    this.name = options.deps.name;
+    this.account = options.account;
+    this.limits = options.settings.rate_limits ? { ...LIMITS, rate: RATES } : LIMITS;
+  }
+
+  async start(host: ChannelHost, signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    if (this.#polling || this.#stopping.signal.aborted) throw new GatehouseError('GH1004', 'a channel can be started once only');
+    const { clock, random, logger, name } = this.#deps;
+    const stop = AbortSignal.any([signal, this.#stopping.signal]);
+    this.#host = host;
+    host.health('starting');
+    const settled = Promise.withResolvers<void>();
+    this.#polling = pollUpdates({
+      client: this.#client,
+      host,
+      channel: name,
+      account: this.account,
+      pollTimeoutSecs: this.#settings.poll_timeout_secs,
+      callTimeoutMs: CALL_TIMEOUT_MS,
+      clock,
+      random,
+      logger,
+      signal: stop,
+      settled: settled.resolve,
+      migrated: (from, to) => this.#moved.set(from, to),
+    });
+    await Promise.race([settled.promise, this.#polling]);
+    signal.throwIfAborted();
+  }
+
+  /** Waits for sends under way: breaking them would leave their fate unknown. The caller bounds them with their signals. */
+  async stop(): Promise<void> {
+    this.#stopping.abort(new Error('channel stopped'));
+    await this.#polling;
+    await Promise.allSettled(this.#sending);
+    this.#client.close();
+    this.#host?.health('stopped');
+    this.#host = undefined;
+  }
+
+  async send(part: OutboundPart, options: SendOptions): Promise<SendResult> {
+    if (this.#stopping.signal.aborted) return { kind: 'retry', reason: 'the channel is stopped', scope: 'account' };
+    const sending = this.#send(part, options);
+    this.#sending.add(sending);
+    try {
+      return await sending;
+    } finally {
+      this.#sending.delete(sending);
+    }
+  }
+
+  async typing(part: Pick<OutboundPart, 'chatId' | 'threadId'>, signal: AbortSignal): Promise<void> {
+    const stop = AbortSignal.any([signal, this.#stopping.signal]);
+    const chatId = this.#moved.get(part.chatId) ?? part.chatId;
+    await withDeadline({ clock: this.#deps.clock, ms: CALL_TIMEOUT_MS, signal: stop }, (inner) =>
+      this.#client.sendTyping(chatId, part.threadId, inner),
+    );
+  }
+
+  download(media: MediaRef, signal: AbortSignal): Promise<MediaFile> {
+    return download(media, {
+      client: this.#client,
+      capBytes: this.limits.downloadBytes,
+      timeoutMs: this.#settings.download_timeout_secs * 1_000,
+      signal: AbortSignal.any([signal, this.#stopping.signal]),
+    });
+  }
+
+  async #send(part: OutboundPart, options: SendOptions): Promise<SendResult> {
+    if (options.signal.aborted) return { kind: 'retry', reason: 'stopped before the request left', scope: 'part' };
+    const fault = part.file && (await unreadableFile(part.file.path));
+    if (fault) return { kind: 'refused', reason: 'invalid', detail: fault };
+    const seconds = part.file ? this.#settings.upload_timeout_secs : this.#settings.send_timeout_secs;
+    try {
+      const call = await toCall(part, { plain: options.plain, chatId: this.#moved.get(part.chatId) ?? part.chatId });
+      if (options.signal.aborted) return { kind: 'retry', reason: 'stopped before the request left', scope: 'part' };
+      const message = await withDeadline({ clock: this.#deps.clock, ms: seconds * 1_000, signal: options.signal }, (inner) =>
+        this.#client.send(call, inner),
+      );
+      return { kind: 'sent', platformId: `${message.chat.id}:${message.message_id}` };
+    } catch (error) {
+      // Neither our deadline nor an abort takes a request back that has left.
+      if (!(error instanceof CallError)) return { kind: 'unknown', detail: errorText(error) };
+      return this.#moveOn(part.chatId, error) ?? toSendResult(error.failure);
+    }
+  }
+
+  /** The refusal that names a group's new id: nothing was sent, and the next attempt goes to the new id. */
+  #moveOn(chatId: string, { failure }: CallError): SendResult | undefined {
+    const target = failure.kind === 'api' ? failure.migrateToChatId : undefined;
+    if (target === undefined || this.#moved.get(chatId) === target) return undefined;
+    this.#moved.set(chatId, target);
+    this.#deps.logger.info('telegram.chat-moved', { from: chatId, to: target });
+    return { kind: 'retry', reason: 'the group became a supergroup', afterMs: 0, scope: 'part' };
+  }
+}
+
+/** A file that is gone must be noticed before the request leaves: afterwards nobody knows what the platform took. */
+async function unreadableFile(path: string): Promise<string | undefined> {
+  try {
+    return (await stat(path)).isFile() ? undefined : 'the attachment is not a file';
+  } catch {
+    return 'the attachment is not there any more';
+  }
+}

@@ -1,0 +1,213 @@
+/** Wire calls to the Bot API. The only file that loads grammY. */
+import { Agent as HttpAgent } from 'node:http';
+import { Agent as HttpsAgent } from 'node:https';
+import { Api, GrammyError, HttpError, InputFile } from 'grammy';
+import type { File, Message, Update, UserFromGetMe } from 'grammy/types';
+
+/** Why a call failed, by what a caller can do about it. Holds neither the token nor a URL with it. */
+export type CallFailure =
+  /** The platform answered with an error. */
+  | {
+      readonly kind: 'api';
+      readonly status: number;
+      readonly description: string;
+      readonly retryAfterSecs?: number;
+      readonly migrateToChatId?: string;
+    }
+  /** The request never reached the platform: refused, no route, no name, no TLS. */
+  | { readonly kind: 'unreached'; readonly detail: string }
+  /** The request left and no readable answer came back. */
+  | { readonly kind: 'lost'; readonly detail: string };
+
+export class CallError extends Error {
+  readonly failure: CallFailure;
+
+  constructor(method: string, failure: CallFailure) {
+    super(`${method}: ${failure.kind === 'api' ? `${failure.status} ${failure.description}` : failure.detail}`);
+    this.name = 'CallError';
+    this.failure = failure;
+  }
+}
+
+/** A file to upload, named by the field that carries it. */
+export interface Upload {
+  readonly field: 'photo' | 'voice' | 'audio' | 'video' | 'document';
+  readonly path: string;
+  readonly name: string;
+}
+
+export interface SendCall {
+  readonly method: 'sendMessage' | 'sendPhoto' | 'sendVoice' | 'sendAudio' | 'sendVideo' | 'sendDocument';
+  readonly payload: Readonly<Record<string, unknown>>;
+  readonly upload?: Upload;
+}
+
+/** The methods used, with the runtime's own `AbortSignal`: the SDK's types name a polyfill that structurally differs. */
+interface WireMethods extends Record<SendCall['method'], (payload: object, signal: AbortSignal) => Promise<Message>> {
+  getMe(signal: AbortSignal): Promise<UserFromGetMe>;
+  deleteWebhook(payload: { drop_pending_updates: boolean }, signal: AbortSignal): Promise<true>;
+  getUpdates(payload: { offset?: number; timeout: number; allowed_updates: string[] }, signal: AbortSignal): Promise<Update[]>;
+  sendChatAction(payload: { chat_id: string; action: 'typing'; message_thread_id?: number }, signal: AbortSignal): Promise<true>;
+  getFile(payload: { file_id: string }, signal: AbortSignal): Promise<File>;
+}
+
+/** A connection that was not set up by then has sent nothing, which is worth knowing: the message may be tried again. */
+const CONNECT_TIMEOUT_MS = 10_000;
+
+/** Failures of connect(2), of name lookup and of the TLS handshake: all of them before the first byte of the request. */
+const BEFORE_DISPATCH = new Set([
+  'ECONNREFUSED',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'ENETDOWN',
+  'EADDRNOTAVAIL',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EAI_FAIL',
+  'CERT_HAS_EXPIRED',
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'ERR_TLS_CERT_ALTNAME_INVALID',
+  'EPROTO',
+  'GH_CONNECT_TIMEOUT',
+]);
+
+/** One bot's calls. Every method rejects with a `CallError`, or with the signal's reason once that aborted. */
+export class TelegramClient {
+  readonly #api: WireMethods;
+  readonly #agent: HttpAgent | HttpsAgent;
+  readonly #fileRoot: string;
+
+  /** `apiRoot` has no trailing slash. */
+  constructor(options: { readonly token: string; readonly apiRoot: string }) {
+    this.#agent = createAgent(options.apiRoot.startsWith('https:'));
+    this.#fileRoot = `${options.apiRoot}/file/bot${options.token}`;
+    const api = new Api(options.token, {
+      apiRoot: options.apiRoot,
+      baseFetchConfig: { agent: this.#agent, compress: true },
+      // Every call of ours has a shorter limit of its own; this one only must never win.
+      timeoutSeconds: 600,
+    });
+    this.#api = api.raw as unknown as WireMethods;
+  }
+
+  getMe(signal: AbortSignal): Promise<UserFromGetMe> {
+    return this.#call('getMe', signal, () => this.#api.getMe(signal));
+  }
+
+  /** Pending updates stay: they are what the poll that follows is for. */
+  async deleteWebhook(signal: AbortSignal): Promise<void> {
+    await this.#call('deleteWebhook', signal, () => this.#api.deleteWebhook({ drop_pending_updates: false }, signal));
+  }
+
+  getUpdates(
+    options: { readonly offset?: number; readonly timeoutSecs: number },
+    signal: AbortSignal,
+  ): Promise<readonly Update[]> {
+    return this.#call('getUpdates', signal, () =>
+      this.#api.getUpdates(
+        {
+          ...(options.offset !== undefined && { offset: options.offset }),
+          timeout: options.timeoutSecs,
+          allowed_updates: ['message', 'edited_message', 'channel_post', 'edited_channel_post'],
+        },
+        signal,
+      ),
+    );
+  }
+
+  send(call: SendCall, signal: AbortSignal): Promise<Message> {
+    const { method, upload } = call;
+    const file = upload && { [upload.field]: new InputFile(upload.path, upload.name) };
+    return this.#call(method, signal, () => this.#api[method]({ ...call.payload, ...file }, signal));
+  }
+
+  async sendTyping(chatId: string, threadId: string | undefined, signal: AbortSignal): Promise<void> {
+    const thread = threadId === undefined ? {} : { message_thread_id: Number(threadId) };
+    const payload = { chat_id: chatId, action: 'typing', ...thread } as const;
+    await this.#call('sendChatAction', signal, () => this.#api.sendChatAction(payload, signal));
+  }
+
+  getFile(fileId: string, signal: AbortSignal): Promise<File> {
+    return this.#call('getFile', signal, () => this.#api.getFile({ file_id: fileId }, signal));
+  }
+
+  /** `path` as `getFile` gave it. The response is unread; a redirect is refused, since the URL holds the token. */
+  fetchFile(path: string, signal: AbortSignal): Promise<Response> {
+    return this.#call('file download', signal, async () => {
+      const steps = path.split('/');
+      // A Bot API server in --local mode answers with a path on its own disk; nothing here may leave the file root either.
+      if (steps.some((step) => step === '' || step === '.' || step === '..')) {
+        throw new CallError('file download', { kind: 'api', status: 400, description: 'the server named no relative file path' });
+      }
+      const url = `${this.#fileRoot}/${steps.map(encodeURIComponent).join('/')}`;
+      return fetch(url, { signal, redirect: 'error', headers: { connection: 'close' } });
+    });
+  }
+
+  /** Closes idle connections and breaks those in use. Twice is safe. */
+  close(): void {
+    this.#agent.destroy();
+  }
+
+  async #call<T>(method: string, signal: AbortSignal, run: () => Promise<T>): Promise<T> {
+    signal.throwIfAborted();
+    try {
+      return await run();
+    } catch (error) {
+      signal.throwIfAborted();
+      if (error instanceof CallError) throw error;
+      throw new CallError(method, toFailure(error));
+    }
+  }
+}
+
+function createAgent(tls: boolean): HttpAgent | HttpsAgent {
+  // An idle connection is dropped long before the platform would drop it: a request written to a connection that the other
+  // side just closed is a request nobody knows the fate of.
+  const options = { keepAlive: true, timeout: 15_000 };
+  const agent = tls ? new HttpsAgent(options) : new HttpAgent(options);
+  const connect = agent.createConnection.bind(agent);
+  agent.createConnection = (target, callback) => {
+    const socket = connect(target, callback);
+    if (!socket) return socket;
+    const timer = setTimeout(() => {
+      socket.destroy(Object.assign(new Error('connection not set up in time'), { code: 'GH_CONNECT_TIMEOUT' }));
+    }, CONNECT_TIMEOUT_MS);
+    timer.unref();
+    socket.once(tls ? 'secureConnect' : 'connect', () => clearTimeout(timer));
+    socket.once('close', () => clearTimeout(timer));
+    return socket;
+  };
+  return agent;
+}
+
+function toFailure(error: unknown): CallFailure {
+  if (error instanceof GrammyError) {
+    const { retry_after, migrate_to_chat_id } = error.parameters;
+    return {
+      kind: 'api',
+      status: error.error_code,
+      description: error.description,
+      ...(retry_after !== undefined && { retryAfterSecs: retry_after }),
+      ...(migrate_to_chat_id !== undefined && { migrateToChatId: String(migrate_to_chat_id) }),
+    };
+  }
+  // The messages below are never passed on: node-fetch writes the whole URL, token included, into them.
+  const cause = error instanceof HttpError ? error.error : error;
+  const code = codeOf(cause);
+  const beforeTls = cause instanceof Error && cause.message.includes('before secure TLS connection was established');
+  if (beforeTls || (code !== undefined && BEFORE_DISPATCH.has(code))) {
+    return { kind: 'unreached', detail: `cannot connect (${code ?? 'TLS'})` };
+  }
+  return { kind: 'lost', detail: `the connection broke before an answer (${code ?? 'no usable reply'})` };
+}
+
+function codeOf(error: unknown): string | undefined {
+  for (let at = error, depth = 0; at instanceof Error && depth < 4; at = at.cause, depth += 1) {
+    if ('code' in at && typeof at.code === 'string') return at.code;
+  }
+  return undefined;
+}

@@ -1,0 +1,75 @@
+/** Files of a message, and a note in words for everything that is neither text nor a file. */
+import type { Message } from 'grammy/types';
+import type { MediaKind, MediaRef } from '../../src/core/message.ts';
+
+interface PlatformFile {
+  readonly file_id: string;
+  readonly file_size?: number;
+  readonly file_name?: string;
+  readonly mime_type?: string;
+}
+
+export function mediaOf(message: Message): readonly MediaRef[] {
+  const refs: MediaRef[] = [];
+  const add = (kind: MediaKind, file: PlatformFile | undefined, fallbackMime?: string): void => {
+    if (!file) return;
+    const mime = file.mime_type ?? fallbackMime;
+    refs.push({
+      kind,
+      ref: file.file_id,
+      // Longer names fit no file system; the rest of the cleaning is done where a file is made.
+      ...(file.file_name !== undefined && { name: file.file_name.slice(0, 255) }),
+      ...(mime !== undefined && { mime }),
+      ...(file.file_size !== undefined && { size: file.file_size }),
+    });
+  };
+  // The same picture in several sizes; the platform makes all of them JPEG.
+  const largest = message.photo?.reduce((best, size) => (size.width * size.height > best.width * best.height ? size : best));
+  add('photo', largest, 'image/jpeg');
+  add('voice', message.voice, 'audio/ogg');
+  add('audio', message.audio, 'audio/mpeg');
+  add('video', message.video, 'video/mp4');
+  add('video', message.video_note, 'video/mp4');
+  // An animation comes with a `document` for old clients that is the same file.
+  if (message.animation) add('video', message.animation, 'video/mp4');
+  else add('document', message.document);
+  return refs;
+}
+
+/** Empty for a message that its text and files tell completely, and for service messages, which nobody wrote. */
+export function noteOf(message: Message): string {
+  if (message.sticker)
+    return bracket('sticker', message.sticker.emoji, message.sticker.set_name && `from ${message.sticker.set_name}`);
+  if (message.venue) {
+    const { title, address, location } = message.venue;
+    return bracket('venue', `${title}, ${address}`, `(${location.latitude}, ${location.longitude})`);
+  }
+  if (message.location) return bracket('location', `${message.location.latitude}, ${message.location.longitude}`);
+  if (message.contact) {
+    const { first_name, last_name, phone_number } = message.contact;
+    return bracket('contact', [first_name, last_name].filter((part) => part).join(' '), phone_number);
+  }
+  if (message.poll) return bracket('poll', message.poll.question, ...message.poll.options.map((option) => `| ${option.text}`));
+  if (message.dice) return bracket('dice', message.dice.emoji, `shows ${message.dice.value}`);
+  if (message.checklist) {
+    return bracket('checklist', message.checklist.title, ...message.checklist.tasks.map((task) => `| ${task.text}`));
+  }
+  if (message.story) return '[story that bots cannot see]';
+  if (message.paid_media) return '[paid media that bots cannot see]';
+  if (message.game) return bracket('game', message.game.title);
+  if (message.invoice) return bracket('invoice', message.invoice.title);
+  if (message.web_app_data) return bracket('data of a web app', message.web_app_data.data);
+  return '';
+}
+
+/** One bracketed line. The words are the sender's: they may not close the bracket and begin a line of their own. */
+function bracket(kind: string, ...words: readonly (string | undefined)[]): string {
+  const inner = words
+    .filter((word) => word)
+    .join(' ')
+    .replace(/[\r\n]+/g, ' ')
+    .replaceAll(']', ')')
+    .replaceAll('[', '(')
+    .slice(0, 1_000);
+  return inner === '' ? `[${kind}]` : `[${kind}: ${inner}]`;
+}

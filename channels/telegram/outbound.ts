@@ -1,0 +1,104 @@
+/** `OutboundPart` -> one Bot API call, and the outcome of that call -> `SendResult`. */
+import type { SendResult } from '../../src/core/channel.ts';
+import type { OutboundFile, OutboundPart } from '../../src/core/message.ts';
+import type { CallFailure, SendCall, Upload } from './client.ts';
+import { toTelegramHtml, visibleLength } from './format.ts';
+import { GENERAL_TOPIC } from './inbound.ts';
+
+/** Bot API, sendMessage and the caption of any file: characters after entities were parsed. */
+export const TEXT_LIMIT = 4_096;
+export const CAPTION_LIMIT = 1_024;
+/** Bot API, sendPhoto; a larger picture goes as a document. */
+const PHOTO_BYTES = 10 * 1024 * 1024;
+
+/** Builds the one call for a part. `chatId` is the part's, or the chat it has moved to. */
+export async function toCall(
+  part: OutboundPart,
+  options: { readonly plain: boolean; readonly chatId: string },
+): Promise<SendCall> {
+  const target = { chat_id: options.chatId, ...threadOf(part), ...replyOf(part) };
+  const limit = part.file ? CAPTION_LIMIT : TEXT_LIMIT;
+  const html = options.plain ? '' : await toTelegramHtml(part.text);
+  // Markup that grew past the limit, or text that renders to nothing, goes out as it was written (spec D4).
+  const markup = html !== '' && visibleLength(html) <= limit;
+  const words = markup ? html : part.text;
+  const mode = markup ? { parse_mode: 'HTML' } : {};
+  if (!part.file) {
+    const payload = { ...target, text: words, ...mode, link_preview_options: { is_disabled: true } };
+    return { method: 'sendMessage', payload };
+  }
+  const caption = words === '' ? {} : { caption: words, ...mode };
+  return { ...toUpload(part.file), payload: { ...target, ...caption } };
+}
+
+/** What delivery is told about a call that failed. `detail` is the platform's own sentence and holds no token. */
+export function toSendResult(failure: CallFailure): SendResult {
+  if (failure.kind === 'unreached') return { kind: 'retry', reason: failure.detail, scope: 'account' };
+  if (failure.kind === 'lost') return { kind: 'unknown', detail: failure.detail };
+  const { status, description: detail } = failure;
+  if (status === 429) {
+    return { kind: 'retry', reason: detail, afterMs: (failure.retryAfterSecs ?? 1) * 1_000, scope: 'chat' };
+  }
+  // 5xx comes from a machine that may have passed the message on already.
+  if (status >= 500) return { kind: 'unknown', detail: `${status} ${detail}` };
+  // A token the platform does not know is answered with 404 when it is malformed, with 401 when it was revoked.
+  if (status === 401 || status === 404) return { kind: 'refused', reason: 'auth', detail };
+  return { kind: 'refused', reason: refusalOf(status, detail.toLowerCase()), detail };
+}
+
+type Refusal = Extract<SendResult, { kind: 'refused' }>['reason'];
+
+/** The platform tells its refusals apart only in words. Checked in order. */
+const REFUSALS: readonly (readonly [string, Refusal])[] = [
+  ["can't parse entities", 'markup'],
+  ['too long', 'too-long'],
+  ['caption_too_long', 'too-long'],
+  ['chat not found', 'chat-gone'],
+  ['kicked', 'chat-gone'],
+  ['not a member', 'chat-gone'],
+  ['deactivated', 'chat-gone'],
+  ['was deleted', 'chat-gone'],
+  ['thread not found', 'chat-gone'],
+  ['topic_deleted', 'chat-gone'],
+  ['topic_closed', 'blocked'],
+  ['rights', 'blocked'],
+  ['forbidden', 'blocked'],
+  ['blocked', 'blocked'],
+];
+
+function refusalOf(status: number, words: string): Refusal {
+  const known = REFUSALS.find(([text]) => words.includes(text));
+  return known?.[1] ?? (status === 403 ? 'blocked' : 'invalid');
+}
+
+function threadOf(part: OutboundPart): object {
+  // The General topic is where a message without a topic goes; naming it is refused with "message thread not found".
+  if (part.threadId === undefined || part.threadId === GENERAL_TOPIC) return {};
+  return { message_thread_id: Number(part.threadId) };
+}
+
+/** In a group the first part shows what it answers; in a private chat that would only be noise. Group ids are negative. */
+function replyOf(part: OutboundPart): object {
+  const messageId = part.replyContext?.['messageId'];
+  if (part.ordinal !== 0 || typeof messageId !== 'number' || !part.chatId.startsWith('-')) return {};
+  // The message may have been deleted since; the answer is worth more than the reference.
+  return { reply_parameters: { message_id: messageId, allow_sending_without_reply: true } };
+}
+
+function toUpload(file: OutboundFile): Omit<SendCall, 'payload'> {
+  const upload = (field: Upload['field']): Upload => ({ field, path: file.path, name: uploadName(file.name) });
+  const mime = file.mime.toLowerCase();
+  if (file.kind === 'photo' && /^image\/(?:jpeg|png|webp)$/.test(mime) && file.bytes <= PHOTO_BYTES) {
+    return { method: 'sendPhoto', upload: upload('photo') };
+  }
+  // Only OGG with OPUS is shown as a voice note (Bot API, sendVoice).
+  if (file.kind === 'voice' && /^audio\/(?:ogg|opus)/.test(mime)) return { method: 'sendVoice', upload: upload('voice') };
+  if (file.kind === 'voice' || file.kind === 'audio') return { method: 'sendAudio', upload: upload('audio') };
+  if (file.kind === 'video' && mime === 'video/mp4') return { method: 'sendVideo', upload: upload('video') };
+  return { method: 'sendDocument', upload: upload('document') };
+}
+
+/** The SDK writes the name unquoted into a header: line breaks would end it and a semicolon would cut it. */
+function uploadName(name: string): string {
+  return name.replace(/[\p{Cc}";\\/]+/gu, '_').slice(-120) || 'file';
+}

@@ -1,0 +1,73 @@
+/** What an adapter test puts where the gateway would be. Never shipped. */
+import type { ChannelHealth, ChannelHost, Receipt } from '../core/channel.ts';
+import type { InboundMessage } from '../core/message.ts';
+import type { Clock } from '../core/ports.ts';
+import { systemClock } from '../lib/clock.ts';
+
+export interface ReceivedBatch {
+  readonly messages: readonly InboundMessage[];
+  readonly cursor: string | undefined;
+  readonly answer: Receipt['kind'] | 'rejected';
+}
+
+/**
+ * A journal in memory: keeps what it accepted once per dedup key, and the cursor. `next` scripts the answers to come; without
+ * a script every batch is accepted. Handing one host to a second adapter plays a restart.
+ */
+export class TestHost implements ChannelHost {
+  /** Every offer, accepted or not, in order. */
+  readonly batches: ReceivedBatch[] = [];
+  /** First acceptance of each message, in order. */
+  readonly accepted: InboundMessage[] = [];
+  readonly states: { readonly state: ChannelHealth; readonly detail?: string }[] = [];
+  readonly next: (Receipt | Error | Promise<Receipt>)[] = [];
+  endings = 0;
+  #cursor: string | undefined;
+  readonly #known = new Set<string>();
+
+  async receive(batch: readonly InboundMessage[], cursor?: string): Promise<Receipt> {
+    const scripted = this.next.shift();
+    if (scripted instanceof Error) {
+      this.batches.push({ messages: batch, cursor, answer: 'rejected' });
+      throw scripted;
+    }
+    const receipt: Receipt = (await scripted) ?? { kind: 'accepted' };
+    this.batches.push({ messages: batch, cursor, answer: receipt.kind });
+    if (receipt.kind === 'accepted') {
+      for (const message of batch) {
+        if (this.#known.has(message.id)) continue;
+        this.#known.add(message.id);
+        this.accepted.push(message);
+      }
+      this.#cursor = cursor ?? this.#cursor;
+    }
+    return receipt;
+  }
+
+  cursor(): Promise<string | undefined> {
+    return Promise.resolve(this.#cursor);
+  }
+
+  health(state: ChannelHealth, detail?: string): void {
+    this.states.push(detail === undefined ? { state } : { state, detail });
+  }
+
+  ended(): void {
+    this.endings += 1;
+  }
+
+  /** The last state reported. */
+  get state(): ChannelHealth | undefined {
+    return this.states.at(-1)?.state;
+  }
+
+  /** A crash between commit and acknowledgement cannot lose the commit, but a host can be told to forget its cursor. */
+  forgetCursor(): void {
+    this.#cursor = undefined;
+  }
+}
+
+/** Real time, with every wait shortened by `factor`: back-off and deadlines of minutes fit a test. */
+export function quickClock(factor = 20): Clock {
+  return { ...systemClock, sleep: (ms, signal) => systemClock.sleep(ms / factor, signal) };
+}
