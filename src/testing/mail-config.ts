@@ -1,5 +1,4 @@
 /** Configuration of the private mail servers: dovecot 2.3 and postfix 3.7 as Debian ships them. */
-import { join } from 'node:path';
 
 export type MailPorts = Readonly<Record<'imap' | 'imaps' | 'lmtp' | 'sasl' | 'smtp' | 'smtps', number>>;
 

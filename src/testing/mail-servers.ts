@@ -91,7 +91,8 @@ export async function startMailServers(): Promise<MailServers> {
     users: { alice: 'alice@example.test', carol: 'carol@example.test', bot: 'bot@example.test' },
     deliver: (raw, to = 'bot') =>
       submit({ port: ports.lmtp, hello: 'LHLO test', from: 'sender@example.test', to: `${to}@example.test`, raw }),
-    submit: (raw, from, to = 'bot') => submit({ port: ports.smtp, hello: 'EHLO stranger.test', from, to: `${to}@example.test`, raw }),
+    submit: (raw, from, to = 'bot') =>
+      submit({ port: ports.smtp, hello: 'EHLO stranger.test', from, to: `${to}@example.test`, raw }),
     mailbox: (user, folder) => readMaildir(join(root, 'mail', user, folder === undefined ? '' : `.${folder}`)),
     doveadm,
     async restartImap(change) {
@@ -110,7 +111,19 @@ async function writeTree(root: string, ports: MailPorts): Promise<void> {
   await chmod(root, 0o755);
   for (const folder of ['run', 'mail', 'postfix', 'spool', 'data']) await mkdir(join(root, folder));
   await run('/usr/bin/openssl', [
-    ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2', '-subj', '/CN=localhost'],
+    ...[
+      'req',
+      '-x509',
+      '-newkey',
+      'ec',
+      '-pkeyopt',
+      'ec_paramgen_curve:prime256v1',
+      '-nodes',
+      '-days',
+      '2',
+      '-subj',
+      '/CN=localhost',
+    ],
     ...['-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1', '-keyout', join(root, 'key.pem'), '-out', join(root, 'cert.pem')],
   ]);
   await run('/bin/chown', ['nobody:nogroup', join(root, 'mail')]);

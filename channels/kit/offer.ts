@@ -1,0 +1,41 @@
+import type { ChannelHost } from '../../src/core/channel.ts';
+import type { InboundMessage } from '../../src/core/message.ts';
+import type { Clock } from '../../src/core/ports.ts';
+
+export interface OfferOptions {
+  readonly host: ChannelHost;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly signal: AbortSignal;
+  /** Told before each wait that follows a rejected `receive` (the journal cannot write). Report health here. */
+  readonly onRejected: (error: unknown, waitMs: number) => void;
+  /** First wait after a rejection; doubled up to the cap. Defaults 1 s and 60 s. */
+  readonly baseMs?: number;
+  readonly capMs?: number;
+}
+
+/**
+ * Offers one batch until the gateway accepted it: the same batch again after a busy receipt, and again with back-off when
+ * `receive` rejects. Only after this resolved may the caller acknowledge. Rejects with `signal.reason` alone.
+ */
+export async function offer(batch: readonly InboundMessage[], cursor: string | undefined, options: OfferOptions): Promise<void> {
+  const { host, clock, random, signal, onRejected, baseMs = 1_000, capMs = 60_000 } = options;
+  let failures = 0;
+  for (;;) {
+    signal.throwIfAborted();
+    let waitMs: number;
+    try {
+      const receipt = await host.receive(batch, cursor);
+      if (receipt.kind === 'accepted') return;
+      failures = 0;
+      waitMs = receipt.retryAfterMs;
+    } catch (error) {
+      signal.throwIfAborted();
+      const ceiling = Math.min(capMs, baseMs * 2 ** failures);
+      failures += 1;
+      waitMs = Math.round(ceiling / 2 + random() * (ceiling / 2));
+      onRejected(error, waitMs);
+    }
+    await clock.sleep(waitMs, signal);
+  }
+}
