@@ -1,0 +1,245 @@
+/** The adapter: one mailbox, one SMTP account. */
+import type {
+  Channel,
+  ChannelDeps,
+  ChannelHealth,
+  ChannelHost,
+  ChannelLimits,
+  MediaFile,
+  SendOptions,
+  SendResult,
+} from '../../src/core/channel.ts';
+import { GatehouseError } from '../../src/core/errors.ts';
+import type { MediaRef, OutboundPart } from '../../src/core/message.ts';
+import { reconnect } from '../kit/reconnect.ts';
+import { ImapSession, type ServerAddress } from './client.ts';
+import { describeFault, type ServerFault } from './faults.ts';
+import type { InboundOptions } from './inbound.ts';
+import { parseMail } from './mime.ts';
+import { toMail } from './outbound.ts';
+import { type FetchAttempts, type ReceiveOptions, receive } from './receive.ts';
+import { ReplyCap } from './reply-cap.ts';
+import { type EmailSettings, MAIL_ADDRESS } from './settings.ts';
+import { sendMail } from './smtp.ts';
+import { ownMessageId } from './thread.ts';
+
+/** RFC 5321 allows 10 minutes after the final dot; a server that needs longer than this is treated as lost. */
+const SMTP_TIMEOUT_MS = 120_000;
+/** A wrong password tried again and again locks accounts; one refusal may be the server's mood. */
+const MAX_AUTH_FAILURES = 3;
+const FIND_POLL_MS = 2_000;
+const CHUNK_BYTES = 64 * 1024;
+
+export interface EmailChannelOptions {
+  readonly settings: EmailSettings;
+  readonly deps: ChannelDeps;
+  readonly credentials: { readonly user: string; readonly password: string };
+  /** PEM. */
+  readonly ca?: string;
+  /** Longest silence of the SMTP server; tests shorten it. */
+  readonly smtpTimeoutMs?: number;
+}
+
+export class EmailChannel implements Channel {
+  readonly name: string;
+  readonly type = 'email';
+  readonly account: string;
+  readonly limits: ChannelLimits;
+  readonly inboundClass = 'B';
+  readonly sendClass: 'find' | 'blind';
+  readonly #options: EmailChannelOptions;
+  readonly #imap: ServerAddress;
+  readonly #smtp: ServerAddress;
+  readonly #cap: ReplyCap;
+  readonly #attempts: FetchAttempts = { platformId: '', count: 0 };
+  readonly #blindCopy: boolean;
+  #stopper = new AbortController();
+  #loop: Promise<void> | undefined;
+  #host: ChannelHost | undefined;
+  #session: ImapSession | undefined;
+  #imapHealth: { state: ChannelHealth; detail?: string } = { state: 'starting' };
+  #smtpFault: ServerFault | undefined;
+
+  constructor(options: EmailChannelOptions) {
+    const { settings, deps } = options;
+    this.#options = options;
+    this.name = deps.name;
+    this.account = settings.from_address.toLowerCase();
+    this.#blindCopy = settings.bcc_self ?? settings.sent_mailbox === undefined;
+    this.sendClass = this.#blindCopy || settings.sent_mailbox !== undefined ? 'find' : 'blind';
+    this.#imap = address(options, { host: settings.imap_host, port: settings.imap_port, tls: settings.imap_tls });
+    const smtpTls = settings.smtp_tls ?? (settings.smtp_port === 465 ? 'implicit' : 'starttls');
+    this.#smtp = address(options, { host: settings.smtp_host, port: settings.smtp_port, tls: smtpTls });
+    this.#cap = new ReplyCap({
+      perThread: settings.max_replies_per_thread_per_hour,
+      perSender: settings.max_replies_per_sender_per_hour,
+      clock: deps.clock,
+    });
+    const { max_attachment_bytes: bytes } = settings;
+    // A mail has no length limit of its own; this one keeps a part a mail that people open.
+    this.limits = { text: 100_000, unit: 'utf16', caption: 100_000, uploadBytes: bytes, downloadBytes: bytes };
+  }
+
+  async start(host: ChannelHost, signal: AbortSignal): Promise<void> {
+    this.#host = host;
+    this.#stopper = new AbortController();
+    const combined = AbortSignal.any([signal, this.#stopper.signal]);
+    const { clock, random } = this.#options.deps;
+    const first = Promise.withResolvers<void>();
+    let authFailures = 0;
+    const run = async (connected: () => void) => {
+      await this.#receive(host, combined, () => {
+        authFailures = 0;
+        connected();
+        this.#report({ state: 'healthy' });
+        first.resolve();
+      });
+    };
+    const onEnd = (error: unknown, waitMs: number) => {
+      const fault = describeFault(`IMAP server ${this.#imap.host}:${this.#imap.port}`, error);
+      this.#options.deps.logger.warn('email.disconnected', { code: fault.code, detail: fault.detail, waitMs });
+      this.#report({ state: fault.permanent ? 'down' : 'degraded', detail: `${fault.code}: ${fault.detail}` });
+      if (fault.code !== 'GH1501') {
+        first.resolve(); // the network may come later than the daemon; it goes on trying
+        return true;
+      }
+      authFailures += 1;
+      first.reject(new GatehouseError('GH1501', fault.detail, { cause: error }));
+      return authFailures < MAX_AUTH_FAILURES;
+    };
+    this.#loop = reconnect({ run, onEnd, clock, random, signal: combined });
+    await Promise.race([first.promise, this.#loop]);
+    if (!combined.aborted) await first.promise;
+  }
+
+  async stop(): Promise<void> {
+    this.#stopper.abort(new Error('the channel was stopped'));
+    await this.#loop;
+    this.#loop = undefined;
+    if (this.#host) this.#report({ state: 'stopped' });
+    this.#host = undefined;
+  }
+
+  async send(part: OutboundPart, { plain, signal }: SendOptions): Promise<SendResult> {
+    if (!MAIL_ADDRESS.test(part.chatId)) return { kind: 'refused', reason: 'chat-gone', detail: 'not a mail address' };
+    const { settings, smtpTimeoutMs = SMTP_TIMEOUT_MS } = this.#options;
+    const from = { name: settings.from_name, address: settings.from_address };
+    const mail = await toMail(part, { from, blindCopy: this.#blindCopy, plain });
+    const { result, fault } = await sendMail(mail, { server: this.#smtp, timeoutMs: smtpTimeoutMs }, signal);
+    if (fault || result.kind === 'sent') this.#smtpHealth(fault);
+    return result;
+  }
+
+  /**
+   * Looks for the copy of a sent mail in our own mailbox and in the Sent folder. A copy may still be on its way, so `absent` is said
+   * only after `find_grace_secs`. Undefined while the IMAP server cannot be asked.
+   */
+  async find(part: OutboundPart, signal: AbortSignal): Promise<{ readonly platformId: string } | 'absent' | undefined> {
+    const { settings, deps } = this.#options;
+    const id = ownMessageId(part, settings.from_address);
+    const end = deps.clock.monotonic() + settings.find_grace_secs * 1_000;
+    try {
+      await using session = await ImapSession.open(this.#imap, { mailbox: settings.mailbox, readOnly: true, signal });
+      const sent = settings.sent_mailbox ?? (await session.sentMailbox());
+      const folders = [...new Set([settings.mailbox, ...(sent === undefined ? [] : [sent])])];
+      for (;;) {
+        for (const folder of folders) {
+          if ((await session.examine(folder)) && (await session.findMessageId(id)).length > 0) return { platformId: id };
+        }
+        if (deps.clock.monotonic() >= end) return 'absent';
+        await deps.clock.sleep(FIND_POLL_MS, signal);
+      }
+    } catch (error) {
+      signal.throwIfAborted();
+      const { code, detail } = describeFault(`IMAP server ${this.#imap.host}:${this.#imap.port}`, error);
+      deps.logger.warn('email.find-failed', { code, detail });
+      return undefined;
+    }
+  }
+
+  /** Fetches the whole mail again (bounded by max_message_bytes) and cuts the part out: parts have no address of their own here. */
+  async download(media: MediaRef, signal: AbortSignal): Promise<MediaFile> {
+    const { max_attachment_bytes: cap } = this.#options.settings;
+    if ((media.size ?? 0) > cap) throw tooLarge(cap);
+    const [uidValidity, uid, index] = media.ref.split(':');
+    const raw = await this.#source(uidValidity ?? '', Number(uid), signal);
+    const attachment = raw && (await parseMail(raw)).attachments[Number(index)];
+    if (!attachment) throw new GatehouseError('GH1505', 'the mail with this attachment is gone');
+    const { bytes, mime } = attachment;
+    if (bytes.byteLength > cap) throw tooLarge(cap);
+    return { bytes: chunks(bytes), mime, size: bytes.byteLength };
+  }
+
+  async #source(uidValidity: string, uid: number, signal: AbortSignal): Promise<Buffer | undefined> {
+    const { mailbox, max_message_bytes: maxBytes } = this.#options.settings;
+    signal.throwIfAborted();
+    try {
+      if (this.#session) {
+        return this.#session.uidValidity === uidValidity ? await this.#session.source(uid, maxBytes) : undefined;
+      }
+      await using session = await ImapSession.open(this.#imap, { mailbox, readOnly: true, signal });
+      return session.uidValidity === uidValidity ? await session.source(uid, maxBytes) : undefined;
+    } catch (cause) {
+      signal.throwIfAborted();
+      throw new GatehouseError('GH1505', 'the attachment could not be fetched from the IMAP server', { cause });
+    }
+  }
+
+  async #receive(host: ChannelHost, signal: AbortSignal, onReady: () => void): Promise<void> {
+    const { settings, deps } = this.#options;
+    await using session = await ImapSession.open(this.#imap, { mailbox: settings.mailbox, readOnly: false, signal });
+    this.#session = session;
+    const inbound: InboundOptions = {
+      channel: this.name,
+      account: this.account,
+      trustFrom: settings.trust_from,
+      authservId: settings.authserv_id,
+      maxBodyChars: settings.max_body_chars,
+    };
+    const { clock, random, logger } = deps;
+    const options: ReceiveOptions = {
+      ...{ host, clock, random, logger, signal, inbound, onReady, cap: this.#cap, mailbox: settings.mailbox },
+      pollMs: settings.poll_interval_secs * 1_000,
+      maxMessageBytes: settings.max_message_bytes,
+      markSeen: settings.mark_seen,
+      onStorage: (error) =>
+        this.#report(
+          error === undefined ? { state: 'healthy' } : { state: 'degraded', detail: 'mail waits: the journal cannot write' },
+        ),
+    };
+    try {
+      await receive(session, this.#attempts, options);
+    } finally {
+      this.#session = undefined;
+    }
+  }
+
+  #smtpHealth(fault: ServerFault | undefined): void {
+    if (fault?.detail === this.#smtpFault?.detail) return;
+    this.#smtpFault = fault;
+    this.#report(this.#imapHealth);
+  }
+
+  /** The worse of both directions: an account that cannot send is not healthy because it can read. */
+  #report(imap: { state: ChannelHealth; detail?: string }): void {
+    this.#imapHealth = imap;
+    const fault = this.#smtpFault;
+    if (imap.state !== 'healthy' || !fault) return this.#host?.health(imap.state, imap.detail);
+    this.#host?.health(fault.permanent ? 'down' : 'degraded', `${fault.code}: ${fault.detail}`);
+  }
+}
+
+function address(options: EmailChannelOptions, place: Pick<ServerAddress, 'host' | 'port' | 'tls'>): ServerAddress {
+  const { credentials, ca, settings } = options;
+  return { ...place, ...credentials, rejectUnauthorized: settings.tls_reject_unauthorized, ...(ca === undefined ? {} : { ca }) };
+}
+
+function tooLarge(cap: number): GatehouseError {
+  return new GatehouseError('GH1504', `the attachment is larger than ${cap} bytes`, {
+    hint: 'raise `max_attachment_bytes`, or send a smaller file',
+  });
+}
+
+async function* chunks(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  for (let at = 0; at < bytes.byteLength; at += CHUNK_BYTES) yield bytes.subarray(at, at + CHUNK_BYTES);
+}

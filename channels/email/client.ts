@@ -1,0 +1,198 @@
+/** IMAP wire calls, nothing else: the one user of imapflow. */
+import { type FetchMessageObject, ImapFlow, type MailboxObject } from 'imapflow';
+import type { Clock } from '../../src/core/ports.ts';
+import type { MailFacts } from './inbound.ts';
+
+export interface ServerAddress {
+  readonly host: string;
+  readonly port: number;
+  readonly tls: 'implicit' | 'starttls' | 'none';
+  readonly ca?: string;
+  readonly rejectUnauthorized: boolean;
+  readonly user: string;
+  readonly password: string;
+}
+
+export interface OpenOptions {
+  readonly mailbox: string;
+  readonly readOnly: boolean;
+  /** Aborting it closes the connection at once. */
+  readonly signal: AbortSignal;
+}
+
+/** RFC 2177: a server may drop a client that idles for 30 minutes. */
+const MAX_IDLE_MS = 20 * 60_000;
+/** Idle as soon as nothing is asked: the notice of new mail is what makes answers prompt. */
+const IDLE_AFTER_MS = 100;
+/** Above any mail that is fetched (max_message_bytes); a server cannot make us buffer more. */
+const MAX_LITERAL_BYTES = 256 * 1024 * 1024;
+
+/** One connection with one selected mailbox. Every call rejects once the connection is gone. */
+export class ImapSession implements AsyncDisposable {
+  readonly #client: ImapFlow;
+  readonly #unbind: () => void;
+  #failure: unknown;
+  #changed = false;
+  #wake: () => void = () => undefined;
+
+  private constructor(client: ImapFlow, unbind: () => void) {
+    this.#client = client;
+    this.#unbind = unbind;
+    client.on('error', (error) => {
+      this.#failure = error;
+    });
+    client.on('exists', () => {
+      this.#changed = true;
+      this.#wake();
+    });
+    client.on('close', () => this.#wake());
+  }
+
+  /** Rejects with the error of imapflow or of the socket; `describeFault` reads it. */
+  static async open(server: ServerAddress, { mailbox, readOnly, signal }: OpenOptions): Promise<ImapSession> {
+    signal.throwIfAborted();
+    const client = new ImapFlow(clientOptions(server));
+    const onAbort = () => client.close();
+    signal.addEventListener('abort', onAbort, { once: true });
+    const session = new ImapSession(client, () => signal.removeEventListener('abort', onAbort));
+    try {
+      await client.connect();
+      await client.mailboxOpen(mailbox, { readOnly });
+      return session;
+    } catch (error) {
+      await session.close();
+      signal.throwIfAborted();
+      throw error;
+    }
+  }
+
+  get uidValidity(): string {
+    return this.#mailbox().uidValidity.toString();
+  }
+
+  get uidNext(): number {
+    return this.#mailbox().uidNext;
+  }
+
+  /** Ascending. Also clears the sign that something changed: what arrives from now on wakes `nextChange`. */
+  async uidsAfter(uid: number): Promise<readonly number[]> {
+    this.#changed = false;
+    const found = await this.#client.search({ uid: `${uid + 1}:*` }, { uid: true });
+    // `n:*` always matches the newest mail, even one below n (RFC 3501 section 6.4.8).
+    return this.#checked(found)
+      .filter((each) => each > uid)
+      .sort((a, b) => a - b);
+  }
+
+  /** Missing: the mail was deleted in between. */
+  async facts(uids: readonly number[]): Promise<ReadonlyMap<number, MailFacts>> {
+    const query = { uid: true, size: true, internalDate: true };
+    const found = await this.#client.fetchAll(uids.join(','), query, { uid: true });
+    this.#mailbox();
+    const { uidValidity } = this;
+    return new Map(found.map((mail) => [mail.uid, toFacts(mail, uidValidity)]));
+  }
+
+  /** The first `maxBytes` bytes, without setting \Seen. Undefined: deleted, or the server cannot give it. */
+  async source(uid: number, maxBytes: number): Promise<Buffer | undefined> {
+    const query = { uid: true, source: { start: 0, maxLength: maxBytes } };
+    const found = await this.#client.fetchOne(String(uid), query, { uid: true });
+    this.#mailbox();
+    return found ? found.source : undefined;
+  }
+
+  async markSeen(uids: readonly number[]): Promise<void> {
+    await this.#client.messageFlagsAdd(uids.join(','), ['\\Seen'], { uid: true });
+  }
+
+  /** Asks the server: a folder that was deleted and made again keeps its name and changes this. */
+  async currentUidValidity(mailbox: string): Promise<string | undefined> {
+    const status = await this.#client.status(mailbox, { uidValidity: true });
+    return status ? status.uidValidity?.toString() : undefined;
+  }
+
+  /** Resolves after the time, or sooner when the server announced mail since the last `uidsAfter`. `true`: it announced some. */
+  async nextChange(ms: number, clock: Clock, signal: AbortSignal): Promise<boolean> {
+    const woken = new AbortController();
+    this.#wake = () => woken.abort();
+    try {
+      if (!this.#changed && !this.#client.isClosed) await clock.sleep(ms, AbortSignal.any([signal, woken.signal]));
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!woken.signal.aborted) throw error;
+    } finally {
+      this.#wake = () => undefined;
+    }
+    this.#mailbox();
+    return this.#changed;
+  }
+
+  /** Selects another mailbox of the same account, read-only; false when there is none. */
+  async examine(mailbox: string): Promise<boolean> {
+    try {
+      await this.#client.mailboxOpen(mailbox, { readOnly: true });
+      return true;
+    } catch (error) {
+      if (this.#client.usable) return false;
+      throw error;
+    }
+  }
+
+  /** UIDs in the selected mailbox whose Message-ID is this one. */
+  async findMessageId(id: string): Promise<readonly number[]> {
+    const found = await this.#client.search({ header: { 'message-id': id } }, { uid: true });
+    return this.#checked(found);
+  }
+
+  /** The folder the server marks as \Sent (RFC 6154), by flag only, never guessed by name. */
+  async sentMailbox(): Promise<string | undefined> {
+    const list = await this.#client.list();
+    return list.find((each) => each.specialUse === '\\Sent' && each.specialUseSource === 'extension')?.path;
+  }
+
+  /** Safe to call twice. */
+  async close(): Promise<void> {
+    this.#unbind();
+    this.#client.close();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  #checked(found: unknown): readonly number[] {
+    this.#mailbox();
+    if (!Array.isArray(found)) throw new Error('the IMAP server refused a search');
+    return found as number[];
+  }
+
+  #mailbox(): MailboxObject {
+    const { mailbox, usable } = this.#client;
+    if (!usable || !mailbox) throw this.#failure ?? new Error('the IMAP connection was closed');
+    return mailbox;
+  }
+}
+
+function clientOptions(server: ServerAddress): ConstructorParameters<typeof ImapFlow>[0] {
+  return {
+    host: server.host,
+    port: server.port,
+    secure: server.tls === 'implicit',
+    ...(server.tls === 'implicit' ? {} : { doSTARTTLS: server.tls === 'starttls' }),
+    auth: { user: server.user, pass: server.password },
+    tls: { rejectUnauthorized: server.rejectUnauthorized, ...(server.ca === undefined ? {} : { ca: server.ca }) },
+    logger: false,
+    clientInfo: { name: 'gatehouse' },
+    disableCompression: true,
+    autoIdleDelay: IDLE_AFTER_MS,
+    maxIdleTime: MAX_IDLE_MS,
+    connectionTimeout: 20_000,
+    maxLiteralSize: MAX_LITERAL_BYTES,
+    maxResponseSize: 2 * MAX_LITERAL_BYTES,
+  };
+}
+
+function toFacts(mail: FetchMessageObject, uidValidity: string): MailFacts {
+  const received = new Date(mail.internalDate ?? 0).getTime();
+  return { uidValidity, uid: mail.uid, size: mail.size ?? 0, receivedAt: Number.isNaN(received) ? 0 : received };
+}

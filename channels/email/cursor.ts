@@ -1,0 +1,62 @@
+/** How far the mailbox has been read; kept by the host in the same transaction as the mail (reliability 1.1). Pure. */
+
+export interface MailCursor {
+  /** The UIDs below mean something only while the server says the same UIDVALIDITY (RFC 3501 section 2.3.1.1). */
+  readonly uidvalidity: string;
+  /** Every mail up to here is handled. */
+  readonly uid: number;
+  /** When this was written, epoch ms: where a rescan begins after UIDVALIDITY changed. */
+  readonly at: number;
+  /** First start, epoch ms: older mail is never answered. */
+  readonly floor: number;
+  /** A rescan under way: mail with a UID below `below` counts only if the server received it at `since` or later. */
+  readonly rescan?: { readonly below: number; readonly since: number };
+}
+
+/** Clocks differ, and a mail may be received long after the cursor was written although it arrived before: look a day back. */
+const RESCAN_MARGIN_MS = 24 * 3_600_000;
+
+export interface MailboxState {
+  readonly uidValidity: string;
+  readonly uidNext: number;
+}
+
+/** The first start answers nothing that already lies in the mailbox. */
+export function firstCursor(mailbox: MailboxState, now: number): MailCursor {
+  return { uidvalidity: mailbox.uidValidity, uid: mailbox.uidNext - 1, at: now, floor: now };
+}
+
+/** All UIDs are new: begin at the first one and let the dates and Message-IDs sort out what was handled before. */
+export function rescanCursor(before: MailCursor, mailbox: MailboxState, now: number): MailCursor {
+  const since = Math.max(before.floor, (before.rescan?.since ?? before.at) - RESCAN_MARGIN_MS);
+  return { uidvalidity: mailbox.uidValidity, uid: 0, at: now, floor: before.floor, rescan: { below: mailbox.uidNext, since } };
+}
+
+/** The cursor after every mail up to `uid` was handled. */
+export function advance({ rescan, ...cursor }: MailCursor, uid: number, now: number): MailCursor {
+  const scanning = rescan !== undefined && uid < rescan.below - 1;
+  return { ...cursor, uid, at: now, ...(scanning ? { rescan } : {}) };
+}
+
+/** False for mail that a rescan passes over. Seconds: IMAP's INTERNALDATE has no finer grain. */
+export function counts(cursor: MailCursor, uid: number, receivedAt: number): boolean {
+  const { rescan } = cursor;
+  return rescan === undefined || uid >= rescan.below || receivedAt >= Math.floor(rescan.since / 1000) * 1000;
+}
+
+/** Undefined for anything that is not a cursor of ours. */
+export function parseCursor(text: string): MailCursor | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  if (typeof value !== 'object' || value === null) return undefined;
+  const { uidvalidity, uid, at, floor, rescan } = value as Record<string, unknown>;
+  if (typeof uidvalidity !== 'string' || typeof uid !== 'number' || typeof at !== 'number' || typeof floor !== 'number')
+    return undefined;
+  const { below, since } = (rescan ?? {}) as Record<string, unknown>;
+  const scanning = typeof below === 'number' && typeof since === 'number';
+  return { uidvalidity, uid, at, floor, ...(scanning ? { rescan: { below, since } } : {}) };
+}

@@ -1,0 +1,75 @@
+/** What went wrong with a mail server, in words an operator can act on. Pure. */
+import { errorText } from '../../src/core/errors.ts';
+
+export interface ServerFault {
+  readonly code: 'GH1501' | 'GH1502';
+  /** A sentence and the way out; no secret. */
+  readonly detail: string;
+  /** Only the operator can mend it: trying again changes nothing. */
+  readonly permanent: boolean;
+}
+
+const CERTIFICATES: Readonly<Record<string, string>> = {
+  CERT_HAS_EXPIRED: 'its TLS certificate has expired: renew it on the server',
+  CERT_NOT_YET_VALID: 'its TLS certificate is not valid yet: check the clock of this machine',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'its TLS certificate is for another name: set the host to a name in the certificate',
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'its TLS certificate is self-signed: set `tls_ca_file` to it',
+  SELF_SIGNED_CERT_IN_CHAIN: 'its TLS certificate comes from a private authority: set `tls_ca_file` to that authority',
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'its TLS certificate comes from an unknown authority: set `tls_ca_file`',
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'its TLS certificate comes from an unknown authority: set `tls_ca_file`',
+};
+const NETWORK: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'nothing listens there: check host and port',
+  ENOTFOUND: 'the host name does not exist: check it',
+  EAI_AGAIN: 'the host name cannot be resolved now: check DNS',
+  ETIMEDOUT: 'it did not answer in time: check host, port and firewall',
+  CONNECT_TIMEOUT: 'it did not answer in time: check host, port and firewall',
+  GREETING_TIMEOUT: 'it accepted the connection and stayed silent: check that port and TLS mode fit together',
+  UPGRADE_TIMEOUT: 'the TLS upgrade did not finish: check port and TLS mode',
+  ERR_SSL_WRONG_VERSION_NUMBER: 'it does not speak TLS on this port: check port and TLS mode',
+  ERR_SSL_PACKET_LENGTH_TOO_LONG: 'it does not speak TLS on this port: check port and TLS mode',
+  ETLS: 'it offers no TLS (STARTTLS) on this port: check port and TLS mode',
+};
+
+/** `server` names it for the reader: `IMAP server mail.example.com:993`. */
+export function describeFault(server: string, error: unknown): ServerFault {
+  if (isAuthFailure(error)) {
+    const detail = `the ${server} refused the credentials: check user name and password (many providers want an app password)`;
+    return { code: 'GH1501', detail, permanent: true };
+  }
+  for (const code of errorCodes(error)) {
+    const certificate = CERTIFICATES[code];
+    if (certificate !== undefined)
+      return { code: 'GH1502', detail: `the ${server} cannot be trusted: ${certificate}`, permanent: true };
+  }
+  for (const code of errorCodes(error)) {
+    const network = NETWORK[code];
+    if (network !== undefined) return { code: 'GH1502', detail: `the ${server} cannot be reached: ${network}`, permanent: false };
+  }
+  return {
+    code: 'GH1502',
+    detail: `the connection to the ${server} failed: ${errorText(error).slice(0, 300)}`,
+    permanent: false,
+  };
+}
+
+/** A refusal of user name or password; a temporary failure of the server's own login service (454, UNAVAILABLE) is none. */
+function isAuthFailure(error: unknown): boolean {
+  const { authenticationFailed, serverResponseCode, code, responseCode } = fields(error);
+  if (authenticationFailed === true) return serverResponseCode !== 'UNAVAILABLE' && serverResponseCode !== 'INUSE';
+  return code === 'EAUTH' && (typeof responseCode !== 'number' || responseCode >= 500);
+}
+
+function errorCodes(error: unknown): readonly string[] {
+  const codes: string[] = [];
+  for (let at = error, depth = 0; typeof at === 'object' && at !== null && depth < 4; depth += 1) {
+    const { originalCode, code, cause, _err: inner } = fields(at);
+    for (const entry of [originalCode, code]) if (typeof entry === 'string') codes.push(entry);
+    at = cause ?? inner;
+  }
+  return codes;
+}
+
+function fields(error: unknown): Record<string, unknown> {
+  return typeof error === 'object' && error !== null ? (error as Record<string, unknown>) : {};
+}

@@ -1,0 +1,176 @@
+/** One mail -> one InboundMessage. Pure: bytes and facts in, a message or a refusal out. */
+import { createHash } from 'node:crypto';
+import { messageKey } from '../../src/core/ids.ts';
+import type { InboundMessage, MediaKind, MediaRef, RefusalReason } from '../../src/core/message.ts';
+import { isAuthentic } from './authentication.ts';
+import { automaticSign } from './automatic.ts';
+import { newText } from './body.ts';
+import { htmlToText } from './html-text.ts';
+import { type MailAttachment, type ParsedMail, parseAddresses, parseMail } from './mime.ts';
+import { MAIL_ADDRESS } from './settings.ts';
+import { messageIds, readOwnId, threadOf } from './thread.ts';
+
+/** A mail with more files is mail-merge or an attack; the rest is named in a note. */
+const MAX_MEDIA = 30;
+/** The root and the newest ids: RFC 5322 allows a chain to be shortened in the middle. */
+const MAX_REFERENCES = 50;
+
+export interface InboundOptions {
+  readonly channel: string;
+  /** `from_address`, lower case. */
+  readonly account: string;
+  readonly trustFrom: boolean;
+  readonly authservId: string | undefined;
+  readonly maxBodyChars: number;
+}
+
+/** What the server says about a mail besides its bytes. */
+export interface MailFacts {
+  readonly uidValidity: string;
+  readonly uid: number;
+  /** When the server received it, epoch ms. */
+  readonly receivedAt: number;
+  /** Bytes on the server. */
+  readonly size: number;
+}
+
+/** Never rejects: a mail that cannot be parsed is a message with a refusal, so that it cannot stop the mailbox. */
+export async function toInbound(raw: Uint8Array, facts: MailFacts, options: InboundOptions): Promise<InboundMessage> {
+  let mail: ParsedMail;
+  try {
+    mail = await parseMail(raw);
+  } catch {
+    return refused(facts, options, 'unreadable');
+  }
+  const from = authorOf(mail);
+  if (!from) return refused(facts, options, 'forged-sender');
+  const refusal = refusalOf(mail, from.address, options);
+  if (refusal) return { ...refused(facts, options, refusal), chatId: from.address, senderId: from.address };
+  return accepted({ raw, mail, from, facts, options });
+}
+
+/** A mail that is known by its size or its broken form only. Its author is not known, so it belongs to no chat. */
+export function refused(facts: MailFacts, options: InboundOptions, refusal: RefusalReason): InboundMessage {
+  return {
+    ...envelope(facts, options),
+    chatId: 'unknown',
+    senderId: 'unknown',
+    senderName: '',
+    text: '',
+    media: [],
+    refusal,
+  };
+}
+
+function envelope(facts: MailFacts, { channel, account }: InboundOptions) {
+  const platformId = `${facts.uidValidity}:${facts.uid}`;
+  return {
+    ...{ id: messageKey({ channel, account, platformId }), kind: 'message' as const, channel, account, platformId },
+    ...{ isGroup: false, mentionsBot: false, timestamp: facts.receivedAt },
+  };
+}
+
+/** Exactly one From with exactly one plain address: with two, servers and people disagree about who wrote (attack A6). */
+function authorOf(mail: ParsedMail): { readonly address: string; readonly name: string } | undefined {
+  const fields = mail.headers.filter((header) => header.name === 'from');
+  const [field] = fields;
+  if (fields.length !== 1 || !field) return undefined;
+  const addresses = parseAddresses(field.value);
+  const [only] = addresses;
+  if (addresses.length !== 1 || !only || !MAIL_ADDRESS.test(only.address)) return undefined;
+  return { address: only.address.toLowerCase(), name: oneLine(only.name, 100) };
+}
+
+function refusalOf(mail: ParsedMail, from: string, options: InboundOptions): RefusalReason | undefined {
+  const id = messageIds(header(mail, 'message-id'))[0];
+  if (from === options.account || (id !== undefined && readOwnId(id, options.account))) return 'own-message';
+  if (automaticSign(mail.headers, from) !== undefined) return 'automatic-mail';
+  if (options.trustFrom) return undefined;
+  const { authservId } = options;
+  return authservId !== undefined && isAuthentic(mail.headers, authservId, from) ? undefined : 'forged-sender';
+}
+
+interface AcceptedMail {
+  readonly raw: Uint8Array;
+  readonly mail: ParsedMail;
+  readonly from: { readonly address: string; readonly name: string };
+  readonly facts: MailFacts;
+  readonly options: InboundOptions;
+}
+
+function accepted({ raw, mail, from, facts, options }: AcceptedMail): InboundMessage {
+  const ownId = messageIds(header(mail, 'message-id'))[0];
+  const digest = () => `sum:${createHash('sha256').update(raw).digest('hex')}`;
+  const chain = chainOf(mail);
+  const threadId = threadOf(chain, ownId ?? digest(), options.account);
+  const subject = oneLine(mail.subject, 500);
+  const body = bodyOf(mail, subject, options.maxBodyChars);
+  const media = mail.attachments.slice(0, MAX_MEDIA).map((attachment) => toMedia(attachment, facts));
+  const dropped = mail.attachments.length - media.length;
+  const notes = dropped > 0 ? `\n[${dropped} more attachments not shown]` : '';
+  const empty = subject === '' && body === '' && media.length === 0;
+  return {
+    ...envelope(facts, options),
+    // Bound to the author: nobody can have another's mail taken for a duplicate by using its id first.
+    secondaryId: ownId === undefined ? digest() : `mid:${from.address}:${ownId}`,
+    chatId: from.address,
+    ...(threadId === undefined ? {} : { threadId }),
+    senderId: from.address,
+    senderName: from.name === '' ? from.address : from.name,
+    text: empty ? '' : `${subject === '' ? '' : `[Subject: ${subject}]\n`}${body}${notes}`.trimEnd(),
+    media,
+    ...(empty ? { refusal: 'empty' as const } : {}),
+    replyContext: {
+      subject,
+      references: ownId === undefined ? chain : [...chain.filter((id) => id !== ownId), ownId],
+      ...(ownId === undefined ? {} : { messageId: ownId }),
+    },
+  };
+}
+
+function chainOf(mail: ParsedMail): readonly string[] {
+  const references = messageIds(header(mail, 'references'));
+  const inReplyTo = messageIds(header(mail, 'in-reply-to'));
+  const chain = [...new Set([...references, ...inReplyTo.slice(0, 1)])];
+  return chain.length <= MAX_REFERENCES ? chain : [...chain.slice(0, 1), ...chain.slice(1 - MAX_REFERENCES)];
+}
+
+function bodyOf(mail: ParsedMail, subject: string, maxChars: number): string {
+  const plain = mail.text?.trim() ?? '';
+  const source = plain === '' && mail.html !== undefined ? htmlToText(mail.html) : plain;
+  // U+0000 and the like are no text, and some stores refuse them
+  const clean = newText(source, subject).replace(/[^\P{Cc}\t\n]/gu, '');
+  if (clean.length <= maxChars) return clean;
+  const cut = clean.slice(0, maxChars).replace(/[\ud800-\udbff]$/, '');
+  return `${cut}\n[mail shortened: ${cut.length} of ${clean.length} characters]`;
+}
+
+function toMedia({ index, name, mime, bytes }: MailAttachment, facts: MailFacts): MediaRef {
+  const shown = oneLine(name ?? '', 200);
+  return {
+    kind: mediaKind(mime),
+    ref: `${facts.uidValidity}:${facts.uid}:${index}`,
+    ...(shown === '' ? {} : { name: shown }),
+    mime,
+    size: bytes.byteLength,
+  };
+}
+
+/** Only what image viewers decode is a photo: SVG is a document with scripts (attack A23). */
+function mediaKind(mime: string): MediaKind {
+  if (/^image\/(jpeg|png|gif|webp|heic|bmp)$/.test(mime)) return 'photo';
+  if (mime.startsWith('audio/')) return 'audio';
+  return mime.startsWith('video/') ? 'video' : 'document';
+}
+
+function header(mail: ParsedMail, name: string): string | undefined {
+  return mail.headers.find((entry) => entry.name === name)?.value;
+}
+
+function oneLine(text: string, max: number): string {
+  return text
+    .replace(/[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]+/gu, ' ')
+    .trim()
+    .slice(0, max)
+    .replace(/[\ud800-\udbff]$/, '');
+}

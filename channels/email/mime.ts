@@ -1,0 +1,88 @@
+/** The one user of postal-mime. Bounds come before parsing: the bytes are a stranger's. */
+import PostalMime, { addressParser, type Email } from 'postal-mime';
+
+/** A hop adds about ten fields; mailing lists and ARC chains stay below 150. */
+const MAX_HEADER_FIELDS = 500;
+const MAX_HEADER_BYTES = 64 * 1024;
+
+export interface MailHeader {
+  /** Lower case. */
+  readonly name: string;
+  /** Unfolded. */
+  readonly value: string;
+}
+
+export interface MailAddress {
+  readonly name: string;
+  readonly address: string;
+}
+
+export interface MailAttachment {
+  /** Place among all attachments: the part path in a media reference. The same bytes always give the same order. */
+  readonly index: number;
+  readonly name?: string;
+  readonly mime: string;
+  readonly bytes: Uint8Array;
+}
+
+export interface ParsedMail {
+  /** In document order, duplicates included: what matters for Authentication-Results. */
+  readonly headers: readonly MailHeader[];
+  readonly subject: string;
+  readonly text?: string;
+  readonly html?: string;
+  readonly attachments: readonly MailAttachment[];
+}
+
+/** Rejects when the header section passes the bounds or the structure cannot be parsed: such a mail is unreadable. */
+export async function parseMail(raw: Uint8Array): Promise<ParsedMail> {
+  checkHeaderSection(raw);
+  const email = await PostalMime.parse(raw, {
+    maxNestingDepth: 50,
+    maxHeadersSize: 256 * 1024,
+    // A forwarded mail is a file, not part of what its sender says.
+    forceRfc822Attachments: true,
+    attachmentEncoding: 'arraybuffer',
+  });
+  return {
+    headers: email.headers.map((header) => ({ name: header.key, value: header.value })),
+    subject: email.subject ?? '',
+    ...(email.text === undefined ? {} : { text: email.text }),
+    ...(email.html === undefined ? {} : { html: email.html }),
+    attachments: email.attachments.map(toAttachment),
+  };
+}
+
+/** Every mailbox an address header names; a group gives its members. */
+export function parseAddresses(value: string): readonly MailAddress[] {
+  return addressParser(value, { flatten: true }).flatMap((entry) =>
+    entry.address === undefined ? [] : [{ name: entry.name, address: entry.address }],
+  );
+}
+
+function toAttachment(attachment: Email['attachments'][number], index: number): MailAttachment {
+  const { content } = attachment;
+  const bytes = typeof content === 'string' ? Buffer.from(content) : new Uint8Array(content);
+  return {
+    index,
+    mime: attachment.mimeType,
+    bytes,
+    ...(attachment.filename ? { name: attachment.filename } : {}),
+  };
+}
+
+/** Walks the bytes up to the blank line; a field starts at a line that does not begin with white space. */
+function checkHeaderSection(raw: Uint8Array): void {
+  const end = Math.min(raw.length, MAX_HEADER_BYTES);
+  let fields = 0;
+  let lineStart = 0;
+  for (let at = 0; at < end; at += 1) {
+    if (raw[at] !== 0x0a) continue;
+    const first = raw[lineStart];
+    if (at === lineStart || (at === lineStart + 1 && first === 0x0d)) return;
+    if (first !== 0x20 && first !== 0x09) fields += 1;
+    if (fields > MAX_HEADER_FIELDS) throw new RangeError(`more than ${MAX_HEADER_FIELDS} header fields`);
+    lineStart = at + 1;
+  }
+  if (raw.length > MAX_HEADER_BYTES) throw new RangeError(`headers longer than ${MAX_HEADER_BYTES} bytes`);
+}

@@ -1,0 +1,153 @@
+/** The reading side: fetch in order, hand over, then move on. Runs once per connection. */
+import type { ChannelHost } from '../../src/core/channel.ts';
+import { errorText } from '../../src/core/errors.ts';
+import type { InboundMessage } from '../../src/core/message.ts';
+import type { Clock, Logger } from '../../src/core/ports.ts';
+import { offer } from '../kit/offer.ts';
+import type { ImapSession } from './client.ts';
+import { advance, counts, firstCursor, type MailCursor, parseCursor, rescanCursor } from './cursor.ts';
+import { type InboundOptions, type MailFacts, refused, toInbound } from './inbound.ts';
+import type { ReplyCap } from './reply-cap.ts';
+
+/** Small, so that a crash fetches little again and a batch's texts fit in memory. */
+const BATCH = 20;
+/** A mail that ends the connection this often is skipped: it would stop the mailbox for good. */
+const MAX_FETCHES = 3;
+/** Enough of a mail that is too large to see who wrote it; also the bound of a header section (mime.ts). */
+const HEAD_BYTES = 64 * 1024;
+
+export interface ReceiveOptions {
+  readonly mailbox: string;
+  readonly pollMs: number;
+  readonly maxMessageBytes: number;
+  readonly markSeen: boolean;
+  readonly inbound: InboundOptions;
+  readonly cap: ReplyCap;
+  readonly host: ChannelHost;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly logger: Logger;
+  readonly signal: AbortSignal;
+  /** The cursor is known and the mailbox open: receiving. */
+  readonly onReady: () => void;
+  /** The host could not store a batch, and took it later. */
+  readonly onStorage: (error: unknown) => void;
+}
+
+/** Lives longer than one connection: how often a mail was begun, to find the one that breaks connections. */
+export interface FetchAttempts {
+  platformId: string;
+  count: number;
+}
+
+/** Never returns: rejects when the connection ends, or with `signal.reason`. */
+export async function receive(session: ImapSession, attempts: FetchAttempts, options: ReceiveOptions): Promise<never> {
+  const { pollMs, clock, signal, mailbox } = options;
+  let cursor = await settleCursor(session, options);
+  options.onReady();
+  for (;;) {
+    cursor = await drain(session, cursor, attempts, options);
+    const announced = await session.nextChange(pollMs, clock, signal);
+    if (announced) continue;
+    const current = await session.currentUidValidity(mailbox);
+    if (current !== cursor.uidvalidity) throw new Error('the mailbox was replaced by another one (UIDVALIDITY changed)');
+  }
+}
+
+async function settleCursor(session: ImapSession, options: ReceiveOptions): Promise<MailCursor> {
+  const { host, clock, logger } = options;
+  const stored = await host.cursor();
+  const known = stored === undefined ? undefined : parseCursor(stored);
+  if (known?.uidvalidity === session.uidValidity) return known;
+  let cursor: MailCursor;
+  if (known) {
+    cursor = rescanCursor(known, session, clock.now());
+    logger.warn('email.uidvalidity-changed', { before: known.uidvalidity, now: session.uidValidity });
+  } else {
+    cursor = firstCursor(session, clock.now());
+    if (stored !== undefined) logger.warn('email.cursor-unreadable', { startsAtUid: cursor.uid + 1 });
+  }
+  // Committed at once: without it, mail that arrives while the daemon is down would again lie before the first start.
+  await hand([], cursor, options);
+  return cursor;
+}
+
+async function drain(
+  session: ImapSession,
+  from: MailCursor,
+  attempts: FetchAttempts,
+  options: ReceiveOptions,
+): Promise<MailCursor> {
+  let cursor = from;
+  const uids = await session.uidsAfter(cursor.uid);
+  for (let start = 0; start < uids.length; start += BATCH) {
+    const chunk = uids.slice(start, start + BATCH);
+    const facts = await session.facts(chunk);
+    const batch: InboundMessage[] = [];
+    for (const uid of chunk) {
+      const fact = facts.get(uid);
+      if (!fact || !counts(cursor, uid, fact.receivedAt)) continue;
+      batch.push(capped(await readMail(session, fact, attempts, options), options));
+    }
+    cursor = advance(cursor, chunk.at(-1) ?? cursor.uid, options.clock.now());
+    await hand(batch, cursor, options);
+    await markHandled(session, batch, options);
+  }
+  return cursor;
+}
+
+async function hand(batch: readonly InboundMessage[], cursor: MailCursor, options: ReceiveOptions): Promise<void> {
+  let failed = false;
+  const { host, clock, random, signal } = options;
+  const onRejected = (error: unknown) => {
+    failed = true;
+    options.onStorage(error);
+  };
+  await offer(batch, JSON.stringify(cursor), { host, clock, random, signal, onRejected });
+  if (failed) options.onStorage(undefined);
+}
+
+async function readMail(
+  session: ImapSession,
+  fact: MailFacts,
+  attempts: FetchAttempts,
+  { inbound, maxMessageBytes, logger }: ReceiveOptions,
+): Promise<InboundMessage> {
+  const platformId = `${fact.uidValidity}:${fact.uid}`;
+  attempts.count = attempts.platformId === platformId ? attempts.count + 1 : 1;
+  attempts.platformId = platformId;
+  if (attempts.count > MAX_FETCHES) {
+    logger.warn('email.unfetchable', { uid: fact.uid });
+    return refused(fact, inbound, 'unreadable');
+  }
+  const tooLarge = fact.size > maxMessageBytes;
+  const raw = await session.source(fact.uid, tooLarge ? HEAD_BYTES : maxMessageBytes);
+  if (!raw) return refused(fact, inbound, 'unreadable');
+  const message = await toInbound(raw, fact, inbound);
+  if (message.refusal !== undefined) logger.info('email.refused', { uid: fact.uid, reason: message.refusal });
+  if (!tooLarge || message.refusal !== undefined) return message;
+  logger.info('email.refused', { uid: fact.uid, reason: 'too-large', bytes: fact.size });
+  return { ...refused(fact, inbound, 'too-large'), chatId: message.chatId, senderId: message.senderId };
+}
+
+function capped(message: InboundMessage, { cap, logger }: ReceiveOptions): InboundMessage {
+  if (message.refusal !== undefined || cap.admit(message)) return message;
+  logger.warn('email.refused', { reason: 'loop-cap' });
+  const { secondaryId: _, replyContext: __, ...rest } = message;
+  return { ...rest, text: '', media: [], refusal: 'loop-cap' };
+}
+
+/** After acceptance only, and for people's eyes: never read back. Refused mail stays unread so that somebody sees it. */
+async function markHandled(
+  session: ImapSession,
+  batch: readonly InboundMessage[],
+  { markSeen, logger, inbound }: ReceiveOptions,
+) {
+  const handled = batch.filter(({ refusal }) => refusal === undefined || refusal === 'own-message');
+  if (!markSeen || handled.length === 0) return;
+  try {
+    await session.markSeen(handled.map(({ platformId }) => Number(platformId.split(':')[1])));
+  } catch (error) {
+    logger.debug('email.not-marked', { account: inbound.account, error: errorText(error) });
+  }
+}

@@ -1,0 +1,93 @@
+import { z } from 'zod';
+
+const TLS = z.enum(['implicit', 'starttls', 'none']);
+
+/** RFC 5321 addresses in the form people use: no quoted local part, no address literal, so one address is always one address. */
+export const MAIL_ADDRESS =
+  /^[^\s@<>()[\]\\,;:"]{1,64}@(?=.{1,253}$)(?:[\p{L}\p{N}](?:[\p{L}\p{N}-]{0,61}[\p{L}\p{N}])?\.)*[\p{L}\p{N}][\p{L}\p{N}-]*$/u;
+
+const MEBIBYTE = 1024 * 1024;
+
+export const EmailSettings = z
+  .strictObject({
+    imap_host: z.string().min(1).describe('Host name of the IMAP server'),
+    imap_port: z.int().min(1).max(65535).default(993).describe('Port of the IMAP server'),
+    imap_tls: TLS.default('implicit').describe('How IMAP is encrypted; `none` sends the password in clear text'),
+    smtp_host: z.string().min(1).describe('Host name of the SMTP submission server'),
+    smtp_port: z.int().min(1).max(65535).default(465).describe('Port of the SMTP submission server'),
+    smtp_tls: TLS.optional().describe(
+      'How SMTP is encrypted; default `implicit` on port 465, else `starttls`, which is then required',
+    ),
+    tls_ca_file: z.string().min(1).optional().describe('PEM file of the certificate authority, for servers with a private one'),
+    tls_reject_unauthorized: z
+      .boolean()
+      .default(true)
+      .describe('false accepts any certificate: whoever sits between can read the mail and the password'),
+    username_env: z.string().min(1).default('EMAIL_USERNAME').describe('Environment variable with the login name'),
+    password_env: z.string().min(1).default('EMAIL_PASSWORD').describe('Environment variable with the password'),
+    from_address: z
+      .string()
+      .regex(MAIL_ADDRESS, 'must be a bare e-mail address')
+      .describe('The address people write to; answers come from it'),
+    from_name: z.string().max(200).default('').describe('Display name on answers'),
+    mailbox: z.string().min(1).default('INBOX').describe('Folder that is read'),
+    sent_mailbox: z
+      .string()
+      .min(1)
+      .optional()
+      .describe(
+        'Folder in which the mail server itself files what is sent over SMTP (as Gmail does); answers are looked up there',
+      ),
+    bcc_self: z
+      .boolean()
+      .optional()
+      .describe(
+        'Send a blind copy of each answer to `from_address`: the proof, after a crash, that it was sent. Default: true unless `sent_mailbox` is set',
+      ),
+    find_grace_secs: z
+      .int()
+      .min(0)
+      .max(3600)
+      .default(30)
+      .describe('After a crash, how long to look for the copy of an answer before it is taken for not sent'),
+    authserv_id: z
+      .string()
+      .min(1)
+      .optional()
+      .describe(
+        'First word of the Authentication-Results header your mail server adds, e.g. `mx.google.com`; other results are not believed',
+      ),
+    trust_from: z
+      .boolean()
+      .default(false)
+      .describe(
+        'true believes the From header of every mail: anybody can then write as anybody. Only for servers that refuse forged mail',
+      ),
+    mark_seen: z.boolean().default(true).describe('Mark mail as read once it is safely stored'),
+    poll_interval_secs: z
+      .int()
+      .min(1)
+      .max(1500)
+      .default(30)
+      .describe('How often to look for mail besides the notices of the server (IMAP IDLE)'),
+    max_body_chars: z.int().min(100).default(10_000).describe('Longer bodies are cut, with a note'),
+    max_message_bytes: z
+      .int()
+      .min(1024)
+      .default(25 * MEBIBYTE)
+      .describe('Larger mail is refused without fetching it'),
+    max_attachment_bytes: z
+      .int()
+      .min(0)
+      .default(20 * MEBIBYTE)
+      .describe('Larger attachments are not fetched; the agent is told'),
+    max_replies_per_thread_per_hour: z.int().min(1).default(10).describe('Ends a loop with another machine'),
+    max_replies_per_sender_per_hour: z.int().min(1).default(60).describe('Ends a loop that starts a new thread each time'),
+  })
+  .refine((settings) => settings.trust_from || settings.authserv_id !== undefined, {
+    path: ['authserv_id'],
+    error:
+      'set `authserv_id` to the name your mail server puts first in Authentication-Results, or `trust_from: true` to believe every From',
+  });
+
+export type EmailSettings = z.infer<typeof EmailSettings>;

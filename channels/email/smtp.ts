@@ -1,0 +1,134 @@
+/** SMTP wire call: the one user of nodemailer. One connection per mail; no retry. */
+import { createTransport } from 'nodemailer';
+import type { SendResult } from '../../src/core/channel.ts';
+import { errorText } from '../../src/core/errors.ts';
+import type { ServerAddress } from './client.ts';
+import { describeFault, type ServerFault } from './faults.ts';
+
+export interface Mail {
+  readonly from: { readonly name: string; readonly address: string };
+  readonly to: string;
+  /** Also gets the mail, named in no header. */
+  readonly blindCopy?: string;
+  readonly subject: string;
+  readonly messageId: string;
+  readonly inReplyTo?: string;
+  readonly references: readonly string[];
+  readonly text: string;
+  readonly html?: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly attachment?: { readonly path: string; readonly name: string; readonly mime: string };
+}
+
+export interface SmtpOptions {
+  readonly server: ServerAddress;
+  /** Longest silence of the server, ms. */
+  readonly timeoutMs: number;
+}
+
+export interface SmtpOutcome {
+  readonly result: SendResult;
+  /** Set when the server as a whole is the problem, not this mail. */
+  readonly fault?: ServerFault;
+}
+
+/** Never rejects. */
+export async function sendMail(mail: Mail, { server, timeoutMs }: SmtpOptions, signal: AbortSignal): Promise<SmtpOutcome> {
+  // The server can only have taken the mail once all of it, the final dot included, was handed to the socket. nodemailer tells
+  // through its log alone; should that ever change, the tests on lost replies fail.
+  let handedOver = false;
+  const quiet = () => undefined;
+  const info = (entry: unknown) => {
+    if (typeof entry === 'object' && entry !== null && 'tnx' in entry && entry.tnx === 'message') handedOver = true;
+  };
+  const transport = createTransport({
+    host: server.host,
+    port: server.port,
+    secure: server.tls === 'implicit',
+    requireTLS: server.tls === 'starttls',
+    ignoreTLS: server.tls === 'none',
+    auth: { user: server.user, pass: server.password },
+    tls: { rejectUnauthorized: server.rejectUnauthorized, ...(server.ca === undefined ? {} : { ca: server.ca }) },
+    connectionTimeout: Math.min(timeoutMs, 20_000),
+    greetingTimeout: Math.min(timeoutMs, 20_000),
+    dnsTimeout: Math.min(timeoutMs, 20_000),
+    socketTimeout: timeoutMs,
+    disableUrlAccess: true,
+    logger: { trace: quiet, debug: quiet, info, warn: quiet, error: quiet, fatal: quiet },
+  });
+  try {
+    const info = await transport.sendMail({ ...toMessage(mail), signal });
+    const refusedRecipient = info.rejectedErrors?.find((error) => error.recipient === mail.to);
+    if (refusedRecipient) return { result: replyResult(refusedRecipient) ?? unknown(refusedRecipient) };
+    return { result: { kind: 'sent', platformId: mail.messageId } };
+  } catch (error) {
+    return toOutcome(error, handedOver, `SMTP server ${server.host}:${server.port}`);
+  } finally {
+    transport.close();
+  }
+}
+
+function toMessage(mail: Mail) {
+  const { attachment } = mail;
+  return {
+    from: mail.from,
+    to: { name: '', address: mail.to },
+    // Explicit, so that nothing in a header can add a recipient.
+    envelope: { from: mail.from.address, to: [mail.to, ...(mail.blindCopy === undefined ? [] : [mail.blindCopy])] },
+    subject: mail.subject,
+    messageId: mail.messageId,
+    ...(mail.inReplyTo === undefined ? {} : { inReplyTo: mail.inReplyTo }),
+    references: [...mail.references],
+    text: mail.text,
+    ...(mail.html === undefined ? {} : { html: mail.html }),
+    headers: mail.headers,
+    ...(attachment ? { attachments: [{ path: attachment.path, filename: attachment.name, contentType: attachment.mime }] } : {}),
+  };
+}
+
+interface SmtpFailure {
+  readonly code?: string | undefined;
+  readonly command?: string | undefined;
+  readonly responseCode?: number | undefined;
+  readonly response?: string | undefined;
+}
+
+function toOutcome(error: unknown, handedOver: boolean, server: string): SmtpOutcome {
+  const failure = (typeof error === 'object' && error !== null ? error : {}) as SmtpFailure;
+  const fault = describeFault(server, error);
+  if (fault.code === 'GH1501') return { result: { kind: 'refused', reason: 'auth', detail: fault.detail }, fault };
+  const reply = replyResult(failure);
+  if (reply) return { result: reply };
+  if (handedOver) return { result: unknown(error) };
+  // A file that cannot be read, an address nodemailer will not send to: the same next time
+  if (failure.code === 'ENOENT' || failure.code === 'EENVELOPE' || failure.code === 'EMESSAGE' || failure.code === 'ESTREAM') {
+    return { result: { kind: 'refused', reason: 'invalid', detail: errorText(error).slice(0, 300) } };
+  }
+  const result: SendResult = {
+    kind: 'retry',
+    reason: fault.detail,
+    scope: 'account',
+    ...(fault.permanent ? { afterMs: 60_000 } : {}),
+  };
+  return failure.code === 'EABORT' ? { result } : { result, fault };
+}
+
+function unknown(error: unknown): SendResult {
+  return { kind: 'unknown', detail: `the mail was handed over and no answer came: ${errorText(error).slice(0, 300)}` };
+}
+
+/** What the server's own words mean (RFC 5321 section 4.2, RFC 3463); undefined when it said nothing. */
+function replyResult({ command, responseCode, response }: SmtpFailure): SendResult | undefined {
+  if (typeof responseCode !== 'number' || responseCode < 400) return undefined;
+  const detail = `${command ?? 'SMTP'}: ${(response ?? String(responseCode)).slice(0, 300)}`;
+  if (responseCode < 500 || responseCode === 503) {
+    const about = command === 'RCPT TO' || command === 'DATA' ? 'part' : 'account';
+    return { kind: 'retry', reason: detail, scope: responseCode === 421 ? 'account' : about };
+  }
+  const enhanced = /\b5\.(\d{1,3})\.(\d{1,3})\b/.exec(response ?? '');
+  const status = enhanced ? `${enhanced[1]}.${enhanced[2]}` : '';
+  if (responseCode === 552 || status === '3.4' || status === '2.3') return { kind: 'refused', reason: 'too-long', detail };
+  if (responseCode === 530 || responseCode === 535) return { kind: 'refused', reason: 'auth', detail };
+  if (command === 'RCPT TO' && !status.startsWith('7.')) return { kind: 'refused', reason: 'chat-gone', detail };
+  return { kind: 'refused', reason: status.startsWith('7.') || responseCode === 554 ? 'blocked' : 'invalid', detail };
+}

@@ -1,0 +1,128 @@
+/** Configuration of the private mail servers: dovecot 2.3 and postfix 3.7 as Debian ships them. */
+
+export type MailPorts = Readonly<Record<'imap' | 'imaps' | 'lmtp' | 'sasl' | 'smtp' | 'smtps', number>>;
+
+export function dovecotConf(root: string, ports: MailPorts): string {
+  return `
+protocols = imap lmtp
+listen = 127.0.0.1
+base_dir = ${root}/run
+log_path = ${root}/dovecot.log
+ssl = yes
+ssl_cert = <${root}/cert.pem
+ssl_key = <${root}/key.pem
+disable_plaintext_auth = no
+auth_failure_delay = 0
+auth_username_format = %Lu
+mail_location = maildir:${root}/mail/%n
+mail_max_userip_connections = 100
+first_valid_uid = 1
+passdb {
+  driver = passwd-file
+  args = ${root}/users
+}
+userdb {
+  driver = static
+  args = uid=nobody gid=nogroup home=${root}/mail/%n
+}
+namespace inbox {
+  inbox = yes
+  separator = /
+  mailbox Sent {
+    auto = create
+    special_use = \\Sent
+  }
+}
+service imap-login {
+  service_count = 0
+  inet_listener imap {
+    port = ${ports.imap}
+  }
+  inet_listener imaps {
+    port = ${ports.imaps}
+    ssl = yes
+  }
+}
+service lmtp {
+  inet_listener lmtp {
+    port = ${ports.lmtp}
+  }
+}
+service auth {
+  inet_listener sasl {
+    port = ${ports.sasl}
+  }
+}
+service stats {
+  client_limit = 1000
+}
+`;
+}
+
+export function mainCf(root: string, ports: MailPorts): string {
+  return `
+compatibility_level = 3.6
+queue_directory = ${root}/spool
+data_directory = ${root}/data
+command_directory = /usr/sbin
+daemon_directory = /usr/lib/postfix/sbin
+mail_owner = postfix
+setgid_group = postdrop
+myhostname = mx.example.test
+mydestination =
+mynetworks =
+inet_interfaces = 127.0.0.1
+inet_protocols = ipv4
+virtual_mailbox_domains = example.test
+virtual_mailbox_maps = texthash:${root}/postfix/mailboxes
+virtual_transport = lmtp:inet:127.0.0.1:${ports.lmtp}
+default_transport = error:no relay in tests
+header_checks = regexp:${root}/postfix/header_checks
+smtpd_sasl_auth_enable = yes
+smtpd_sasl_type = dovecot
+smtpd_sasl_path = inet:127.0.0.1:${ports.sasl}
+smtpd_sasl_tls_security_options = noanonymous
+smtpd_recipient_restrictions = permit_sasl_authenticated, reject_unauth_destination
+smtpd_tls_cert_file = ${root}/cert.pem
+smtpd_tls_key_file = ${root}/key.pem
+smtpd_tls_security_level = may
+smtpd_peername_lookup = no
+smtpd_client_connection_count_limit = 0
+message_size_limit = 104857600
+mailbox_size_limit = 0
+virtual_mailbox_limit = 0
+in_flow_delay = 0
+maillog_file = ${root}/postfix.log
+maillog_file_prefixes = ${root}
+`;
+}
+
+/** A server that adds results of its own removes those that claim its name from outside (RFC 8601 section 5). */
+export const HEADER_CHECKS = '/^Authentication-Results:[[:space:]]*mx\\.example\\.test/ IGNORE\n';
+
+export function masterCf(ports: MailPorts): string {
+  const services = [
+    `127.0.0.1:${ports.smtp} inet n - n - - smtpd`,
+    `127.0.0.1:${ports.smtps} inet n - n - - smtpd -o smtpd_tls_wrappermode=yes`,
+    'pickup unix n - n 60 1 pickup',
+    'cleanup unix n - n - 0 cleanup',
+    'qmgr unix n - n 300 1 qmgr',
+    'tlsmgr unix - - n 1000? 1 tlsmgr',
+    'rewrite unix - - n - - trivial-rewrite',
+    'bounce unix - - n - 0 bounce',
+    'defer unix - - n - 0 bounce',
+    'trace unix - - n - 0 bounce',
+    'verify unix - - n - 1 verify',
+    'flush unix n - n 1000? 0 flush',
+    'proxymap unix - - n - - proxymap',
+    'smtp unix - - n - - smtp',
+    'error unix - - n - - error',
+    'retry unix - - n - - error',
+    'discard unix - - n - - discard',
+    'lmtp unix - - n - - lmtp',
+    'anvil unix - - n - 1 anvil',
+    'scache unix - - n - 1 scache',
+    'postlog unix-dgram n - n - 1 postlogd',
+  ];
+  return `${services.join('\n')}\n`;
+}

@@ -1,0 +1,61 @@
+/** Ports and daemons for the private mail servers. */
+import { spawn } from 'node:child_process';
+import { closeSync, openSync } from 'node:fs';
+import { connect, createServer, type Server } from 'node:net';
+
+export interface Daemon {
+  /** SIGTERM, then SIGKILL after 5 s; resolves when the process is gone. Safe to call twice. */
+  stop(): Promise<void>;
+}
+
+/** Held all at once before any is given back, so that one call never hands out a port twice. */
+export async function freePorts<const Name extends string>(names: readonly Name[]): Promise<Record<Name, number>> {
+  const servers = await Promise.all(
+    names.map(
+      () =>
+        new Promise<Server>((resolve, reject) => {
+          const server = createServer().once('error', reject);
+          server.listen(0, '127.0.0.1', () => resolve(server));
+        }),
+    ),
+  );
+  const ports = servers.map((server) => (server.address() as { port: number }).port);
+  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
+  return Object.fromEntries(names.map((name, index) => [name, ports[index] ?? 0])) as Record<Name, number>;
+}
+
+/** Output goes to a file: a daemon that inherited a pipe would hold its reader open after it forked. */
+export function spawnDaemon(program: string, args: readonly string[], log: string): Daemon {
+  const out = openSync(log, 'a');
+  const child = spawn(program, args, { stdio: ['ignore', out, out] });
+  closeSync(out);
+  const gone = new Promise<void>((resolve) => {
+    child.once('exit', () => resolve());
+    child.once('error', () => resolve());
+  });
+  return {
+    async stop() {
+      child.kill('SIGTERM');
+      const last = setTimeout(() => child.kill('SIGKILL'), 5_000);
+      await gone;
+      clearTimeout(last);
+    },
+  };
+}
+
+/** Resolves once something listens on the port of 127.0.0.1; rejects after 15 s. */
+export async function accepts(port: number): Promise<void> {
+  const end = performance.now() + 15_000;
+  for (;;) {
+    const open = await new Promise<boolean>((resolve) => {
+      const socket = connect(port, '127.0.0.1');
+      socket.once('connect', () => resolve(true));
+      socket.once('error', () => resolve(false));
+      socket.once('close', () => socket.destroy());
+      socket.once('connect', () => socket.end());
+    });
+    if (open) return;
+    if (performance.now() > end) throw new Error(`nothing listens on port ${port}`);
+    await new Promise((resolve) => setTimeout(resolve, 30));
+  }
+}

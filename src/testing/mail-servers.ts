@@ -1,0 +1,151 @@
+/** A private dovecot (IMAP, LMTP, SASL) and postfix (SMTP) for tests: own directory, own ports, nothing shared with the system. */
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { dovecotConf, HEADER_CHECKS, type MailPorts, mainCf, masterCf } from './mail-config.ts';
+import { accepts, type Daemon, freePorts, spawnDaemon } from './mail-process.ts';
+import { submit } from './mail-submit.ts';
+
+const run = promisify(execFile);
+
+/** Everybody's password. */
+export const MAIL_PASSWORD = 'secret';
+const USERS = ['alice', 'carol', 'bot'] as const;
+type User = (typeof USERS)[number];
+
+const DOVECOT = '/usr/sbin/dovecot';
+const POSTFIX_MASTER = '/usr/lib/postfix/sbin/master';
+
+export interface StoredMail {
+  readonly raw: string;
+  /** Maildir flags, `S` = \Seen. */
+  readonly flags: string;
+}
+
+export interface MailServers extends AsyncDisposable {
+  readonly host: '127.0.0.1';
+  /** STARTTLS and plain text. */
+  readonly imapPort: number;
+  /** Implicit TLS. */
+  readonly imapsPort: number;
+  readonly smtpPort: number;
+  readonly smtpsPort: number;
+  /** Of the self-signed certificate for 127.0.0.1 and localhost. */
+  readonly caFile: string;
+  readonly users: Readonly<Record<User, string>>;
+  /** Straight into the mailbox over LMTP, as the receiving server would after it checked the mail: headers are kept as they are. */
+  deliver(raw: string | Buffer, to?: User): Promise<void>;
+  /** Through postfix, as a stranger on the internet would: forged results of our own server are removed (RFC 8601 section 5). */
+  submit(raw: string | Buffer, from: string, to?: User): Promise<void>;
+  /** What lies in a mailbox (INBOX unless named), oldest first. */
+  mailbox(user: User, folder?: string): Promise<readonly StoredMail[]>;
+  doveadm(...args: string[]): Promise<string>;
+  /** Ends dovecot and starts it again on the same ports and mailboxes. */
+  restartImap(change?: () => Promise<void>): Promise<void>;
+  /** Safe to call twice. */
+  stop(): Promise<void>;
+}
+
+/** Why the servers cannot run here; undefined when they can. Postfix must be started by root. */
+export function mailServersMissing(): string | undefined {
+  if (process.getuid?.() !== 0) return 'postfix can only be started by root';
+  const missing = [DOVECOT, POSTFIX_MASTER, '/usr/bin/openssl'].filter((path) => !existsSync(path));
+  return missing.length === 0 ? undefined : `not installed: ${missing.join(', ')}`;
+}
+
+export async function startMailServers(): Promise<MailServers> {
+  const root = await mkdtemp(join(tmpdir(), 'gh-mail-'));
+  const ports = await freePorts(['imap', 'imaps', 'lmtp', 'sasl', 'smtp', 'smtps'] as const);
+  await writeTree(root, ports);
+  const conf = join(root, 'dovecot.conf');
+  const startDovecot = () => spawnDaemon(DOVECOT, ['-F', '-c', conf], join(root, 'dovecot.out'));
+  const daemons: { dovecot: Daemon; postfix?: Daemon } = { dovecot: startDovecot() };
+  let stopped = false;
+  const stop = async () => {
+    if (stopped) return;
+    stopped = true;
+    await Promise.all([daemons.dovecot.stop(), daemons.postfix?.stop()]);
+    await rm(root, { recursive: true, force: true, maxRetries: 5 });
+  };
+  try {
+    const etc = join(root, 'postfix');
+    await run('/usr/sbin/postfix', ['-c', etc, 'check']);
+    daemons.postfix = spawnDaemon(POSTFIX_MASTER, ['-c', etc, '-d'], join(root, 'postfix.out'));
+    await Promise.all([ports.imap, ports.lmtp, ports.sasl, ports.smtp].map((port) => accepts(port)));
+  } catch (error) {
+    const log = await readFile(join(root, 'postfix.log'), 'utf8').catch(() => 'no postfix log');
+    await stop();
+    throw new Error(`the mail servers did not start: ${log.slice(-2000)}`, { cause: error });
+  }
+  const doveadm = async (...args: string[]) => (await run('/usr/bin/doveadm', ['-c', conf, ...args])).stdout;
+  return {
+    host: '127.0.0.1',
+    imapPort: ports.imap,
+    imapsPort: ports.imaps,
+    smtpPort: ports.smtp,
+    smtpsPort: ports.smtps,
+    caFile: join(root, 'cert.pem'),
+    users: { alice: 'alice@example.test', carol: 'carol@example.test', bot: 'bot@example.test' },
+    deliver: (raw, to = 'bot') =>
+      submit({ port: ports.lmtp, hello: 'LHLO test', from: 'sender@example.test', to: `${to}@example.test`, raw }),
+    submit: (raw, from, to = 'bot') =>
+      submit({ port: ports.smtp, hello: 'EHLO stranger.test', from, to: `${to}@example.test`, raw }),
+    mailbox: (user, folder) => readMaildir(join(root, 'mail', user, folder === undefined ? '' : `.${folder}`)),
+    doveadm,
+    async restartImap(change) {
+      await daemons.dovecot.stop();
+      await change?.();
+      daemons.dovecot = startDovecot();
+      await Promise.all([ports.imap, ports.imaps, ports.lmtp].map((port) => accepts(port)));
+    },
+    stop,
+    [Symbol.asyncDispose]: stop,
+  };
+}
+
+async function writeTree(root: string, ports: MailPorts): Promise<void> {
+  // dovecot's login processes and postfix's unprivileged daemons pass through this directory.
+  await chmod(root, 0o755);
+  for (const folder of ['run', 'mail', 'postfix', 'spool', 'data']) await mkdir(join(root, folder));
+  await run('/usr/bin/openssl', [
+    ...[
+      'req',
+      '-x509',
+      '-newkey',
+      'ec',
+      '-pkeyopt',
+      'ec_paramgen_curve:prime256v1',
+      '-nodes',
+      '-days',
+      '2',
+      '-subj',
+      '/CN=localhost',
+    ],
+    ...['-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1', '-keyout', join(root, 'key.pem'), '-out', join(root, 'cert.pem')],
+  ]);
+  await run('/bin/chown', ['nobody:nogroup', join(root, 'mail')]);
+  await run('/bin/chown', ['postfix', join(root, 'data')]);
+  await writeFile(join(root, 'users'), USERS.map((user) => `${user}@example.test:{PLAIN}${MAIL_PASSWORD}\n`).join(''));
+  await writeFile(join(root, 'dovecot.conf'), dovecotConf(root, ports));
+  await writeFile(join(root, 'postfix', 'main.cf'), mainCf(root, ports));
+  await writeFile(join(root, 'postfix', 'master.cf'), masterCf(ports));
+  await writeFile(join(root, 'postfix', 'header_checks'), HEADER_CHECKS);
+  const mailboxes = USERS.map((user) => `${user}@example.test ok\n`).join('');
+  await writeFile(join(root, 'postfix', 'mailboxes'), mailboxes);
+}
+
+async function readMaildir(path: string): Promise<readonly StoredMail[]> {
+  const files: { mail: StoredMail; at: number; name: string }[] = [];
+  for (const folder of ['new', 'cur']) {
+    const names = await readdir(join(path, folder)).catch(() => []);
+    for (const name of names) {
+      const file = join(path, folder, name);
+      const [raw, info] = await Promise.all([readFile(file, 'latin1'), stat(file)]);
+      files.push({ mail: { raw, flags: name.split(':2,')[1] ?? '' }, at: info.mtimeMs, name });
+    }
+  }
+  return files.sort((a, b) => a.at - b.at || (a.name < b.name ? -1 : 1)).map((file) => file.mail);
+}
