@@ -57,8 +57,16 @@ export type AgentOutcome =
   /** `signal` fired: /stop, shutdown, fencing. Nothing of this run goes to the chat. */
   | { readonly kind: 'aborted' };
 
+/** A file a tool queued for the answer of its turn. */
+export interface AttachedFile {
+  readonly file: OutboundFile;
+  readonly caption?: string;
+}
+
 export interface AgentResult {
   readonly outcome: AgentOutcome;
+  /** Files of the tool calls that succeeded, in the order of the calls; those of earlier attempts included. */
+  readonly files: readonly AttachedFile[];
   /** The input and everything after it, ready for the session file. Tool pairs are complete even after an abort. */
   readonly lines: readonly SessionMessage[];
   readonly usage: Usage;

@@ -1,0 +1,74 @@
+import { ERROR_CODES, type ErrorCode } from '../core/error-codes.ts';
+import { errorText } from '../core/errors.ts';
+import type { FailureKind, Model, ModelAnswer, ModelFailure, ModelRequest } from '../core/model.ts';
+import type { Clock } from '../core/ports.ts';
+import type { AgentEmit } from './agent-emit.ts';
+import { settleOrLeave } from './settle-or-leave.ts';
+
+export type ModelOutcome =
+  | { readonly kind: 'answer'; readonly answer: ModelAnswer }
+  | { readonly kind: 'failed'; readonly failure: ModelFailure };
+
+export interface ModelCall {
+  readonly model: Model;
+  readonly request: ModelRequest;
+  readonly iteration: number;
+  readonly emit: AgentEmit;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+}
+
+/** One call with its events reported. Never rejects: a model that throws or stops without an end is a failed call. */
+export async function callModel(call: ModelCall): Promise<ModelOutcome> {
+  const { model, clock, emit, signal } = call;
+  const startedAt = clock.monotonic();
+  emit({ type: 'model.started', model: model.id, iteration: call.iteration });
+  const settled = await settleOrLeave(consume(call), signal, clock);
+  const outcome = settled === 'left' ? failed('aborted', 'GH2105', 'the model did not stop when asked to') : settled.value;
+  const ms = clock.monotonic() - startedAt;
+  if (outcome.kind === 'answer') {
+    const { tokensIn, tokensOut } = outcome.answer.usage;
+    emit({ type: 'model.done', model: `${outcome.answer.provider}/${outcome.answer.model}`, tokensIn, tokensOut, ms });
+  } else {
+    const { code, kind, message } = outcome.failure;
+    emit({ type: 'model.failed', model: model.id, code, kind, detail: message, ms });
+  }
+  return outcome;
+}
+
+async function consume({ model, request, emit, signal }: ModelCall): Promise<ModelOutcome> {
+  try {
+    for await (const event of model.call(request, signal)) {
+      if (event.type === 'done') return { kind: 'answer', answer: event.answer };
+      if (event.type === 'failed') return { kind: 'failed', failure: event.failure };
+      // After an abort nobody may see more text of this run, even while the model still ends its stream.
+      if (signal.aborted) continue;
+      if (event.type === 'text') emit({ type: 'model.text', text: event.text });
+      if (event.type === 'restart') emit({ type: 'model.restart', reason: event.reason });
+    }
+  } catch (error) {
+    return failed('malformed', 'GH2109', `the model threw: ${errorText(error)}`);
+  }
+  return failed('malformed', 'GH2109', 'the model ended its stream without an answer');
+}
+
+/** Neither text nor a tool call to run; reasoning alone is nothing a person can read (reliability.md F29). */
+export function isEmpty(answer: ModelAnswer): boolean {
+  return answer.text.trim() === '' && toolCallsOf(answer).length === 0;
+}
+
+/** The calls to run. A broken-off or withheld answer may hold half a call, so none of it runs; `end` with calls means `tools` (spec B7). */
+export function toolCallsOf(answer: ModelAnswer): ModelAnswer['toolCalls'] {
+  return answer.stop === 'end' || answer.stop === 'tools' ? answer.toolCalls : [];
+}
+
+/** What an answer that stayed empty after every retry is called. */
+export function emptyFailure(answer: ModelAnswer): ModelFailure {
+  if (answer.stop === 'length') return failed('malformed', 'GH2109', 'the output limit was reached before any text').failure;
+  if (answer.stop === 'filtered') return failed('content-filter', 'GH2111', 'the provider withheld the whole answer').failure;
+  return failed('empty', 'GH2108', 'the model returned neither text nor tool calls').failure;
+}
+
+function failed(kind: FailureKind, code: ErrorCode, message: string): Extract<ModelOutcome, { kind: 'failed' }> {
+  return { kind: 'failed', failure: { kind, code, message, hint: ERROR_CODES[code].hint, retryable: false } };
+}

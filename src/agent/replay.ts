@@ -1,0 +1,173 @@
+/** What earlier attempts at a run left on disk, and the form steps are stored in. */
+
+import type { StepRecord } from '../core/journal.ts';
+import type { Json, MediaKind } from '../core/message.ts';
+import type { ModelAnswer, StopReason } from '../core/model.ts';
+import type { ToolCall } from '../core/session.ts';
+import type { ToolResult } from '../core/tool.ts';
+import type { AttachedFile, StepLog } from '../core/turn.ts';
+
+/** A model answer and when it was stored (epoch ms): a replayed line keeps its time. */
+export interface StoredAnswer {
+  readonly answer: ModelAnswer;
+  readonly at: number;
+}
+
+export interface StoredCall {
+  readonly result: ToolResult;
+  readonly files: readonly AttachedFile[];
+  readonly at: number;
+}
+
+type Fields = Readonly<Record<string, Json>>;
+
+export class Replay {
+  readonly #answers: StoredAnswer[] = [];
+  readonly #tools = new Map<string, StepRecord>();
+  #nextN = 0;
+
+  constructor(recorded: StepLog['recorded']) {
+    let readable = true;
+    for (const step of recorded.toSorted((a, b) => a.n - b.n)) {
+      this.#nextN = Math.max(this.#nextN, step.n + 1);
+      if (step.kind === 'model') {
+        const stored = decodeAnswer(step.value);
+        // After an answer that cannot be read the model is asked again, and what followed the lost answer is another story.
+        readable &&= stored !== undefined;
+        if (readable && stored) this.#answers.push(stored);
+        continue;
+      }
+      const key = `${step.callId} ${step.argsHash}`;
+      // A log may hold the STARTED record beside the DONE one; DONE wins wherever it stands.
+      if (step.state === 'DONE' || !this.#tools.has(key)) this.#tools.set(key, step);
+    }
+  }
+
+  /** The next recorded model answer; undefined once all were taken. */
+  nextAnswer(): StoredAnswer | undefined {
+    return this.#answers.shift();
+  }
+
+  /** The step of a call. The hash is part of the key, so the same id on other arguments is another call. */
+  tool(callId: string, hash: string): { readonly n: number; readonly done?: StoredCall } | undefined {
+    const step = this.#tools.get(`${callId} ${hash}`);
+    if (!step) return undefined;
+    const done = step.state === 'DONE' ? decodeCall(step.value) : undefined;
+    return done === undefined ? { n: step.n } : { n: step.n, done };
+  }
+
+  /** The number of the next new step; above every recorded one. */
+  takeN(): number {
+    this.#nextN += 1;
+    return this.#nextN - 1;
+  }
+}
+
+export function encodeAnswer({ answer, at }: StoredAnswer): Json {
+  return {
+    at,
+    text: answer.text,
+    ...(answer.reasoning === undefined ? {} : { reasoning: answer.reasoning }),
+    toolCalls: answer.toolCalls.map((call) => ({ id: call.id, name: call.name, arguments: call.arguments })),
+    stop: answer.stop,
+    usage: {
+      tokensIn: answer.usage.tokensIn,
+      tokensOut: answer.usage.tokensOut,
+      tokensCached: answer.usage.tokensCached,
+    },
+    provider: answer.provider,
+    model: answer.model,
+  };
+}
+
+export function encodeCall(call: ToolCall, stored: StoredCall): Json {
+  return {
+    callId: call.id,
+    name: call.name,
+    at: stored.at,
+    result: { ok: stored.result.ok, output: stored.result.output },
+    files: stored.files.map(({ file, caption }) => ({
+      file: { path: file.path, name: file.name, mime: file.mime, kind: file.kind, bytes: file.bytes },
+      ...(caption === undefined ? {} : { caption }),
+    })),
+  };
+}
+
+const STOPS: readonly string[] = ['end', 'tools', 'length', 'filtered'] satisfies StopReason[];
+const KINDS: readonly string[] = ['photo', 'voice', 'audio', 'video', 'document'] satisfies MediaKind[];
+
+function decodeAnswer(value: Json | undefined): StoredAnswer | undefined {
+  const step = fields(value);
+  const usage = fields(step?.['usage']);
+  if (!step || !usage || !isStop(step['stop']) || typeof step['text'] !== 'string') return undefined;
+  const toolCalls = list(step['toolCalls']).map((item) => ({
+    id: text(item['id']),
+    name: text(item['name']),
+    arguments: text(item['arguments']),
+  }));
+  return {
+    at: count(step['at']),
+    answer: {
+      text: step['text'],
+      ...(typeof step['reasoning'] === 'string' ? { reasoning: step['reasoning'] } : {}),
+      toolCalls,
+      stop: step['stop'],
+      usage: {
+        tokensIn: count(usage['tokensIn']),
+        tokensOut: count(usage['tokensOut']),
+        tokensCached: count(usage['tokensCached']),
+      },
+      provider: text(step['provider']),
+      model: text(step['model']),
+    },
+  };
+}
+
+function decodeCall(value: Json | undefined): StoredCall | undefined {
+  const step = fields(value);
+  const result = fields(step?.['result']);
+  if (!step || !result || typeof result['ok'] !== 'boolean' || typeof result['output'] !== 'string') return undefined;
+  return {
+    at: count(step['at']),
+    result: { ok: result['ok'], output: result['output'] },
+    files: list(step['files']).flatMap((item) => decodeFile(item) ?? []),
+  };
+}
+
+function decodeFile(item: Fields): AttachedFile | undefined {
+  const file = fields(item['file']);
+  const kind = file?.['kind'];
+  if (!file || !isKind(kind) || typeof file['path'] !== 'string') return undefined;
+  return {
+    file: { path: file['path'], name: text(file['name']), mime: text(file['mime']), kind, bytes: count(file['bytes']) },
+    ...(typeof item['caption'] === 'string' ? { caption: item['caption'] } : {}),
+  };
+}
+
+function fields(value: Json | undefined): Fields | undefined {
+  return typeof value === 'object' && value !== null && !isList(value) ? value : undefined;
+}
+
+function list(value: Json | undefined): readonly Fields[] {
+  return value !== undefined && isList(value) ? value.map(fields).filter((item) => item !== undefined) : [];
+}
+
+function isList(value: Json): value is readonly Json[] {
+  return Array.isArray(value);
+}
+
+function text(value: Json | undefined): string {
+  return typeof value === 'string' ? value : '';
+}
+
+function count(value: Json | undefined): number {
+  return typeof value === 'number' ? value : 0;
+}
+
+function isStop(value: Json | undefined): value is StopReason {
+  return typeof value === 'string' && STOPS.includes(value);
+}
+
+function isKind(value: Json | undefined): value is MediaKind {
+  return typeof value === 'string' && KINDS.includes(value);
+}

@@ -1,0 +1,255 @@
+/**
+ * The agent loop: check limits -> repair and trim the history -> model -> tools -> again, until the model ends its turn.
+ * Every model answer and tool call is a durable step before the next thing happens, so a later attempt continues where a
+ * crash cut this one off (design.md 3, commits 2 and 3).
+ */
+import { ERROR_CODES } from '../core/error-codes.ts';
+import { shortHash } from '../core/ids.ts';
+import type { ModelAnswer, ModelFailure, ModelRequest, Usage } from '../core/model.ts';
+import type { SessionMessage, ToolCall } from '../core/session.ts';
+import type { AgentOutcome, AgentResult, AgentRun, AttachedFile } from '../core/turn.ts';
+import { type AgentEmit, agentEmit } from './agent-emit.ts';
+import { startDeadline } from './deadline.ts';
+import { type LimitKind, limitText } from './limits.ts';
+import { LOOP_WARNING, LoopDetector } from './loop-detection.ts';
+import { callModel, emptyFailure, isEmpty, toolCallsOf } from './model-call.ts';
+import { repairHistory } from './repair.ts';
+import { encodeAnswer, Replay, type StoredAnswer } from './replay.ts';
+import { runToolCalls } from './tool-calls.ts';
+import { toolSignature } from './tool-signature.ts';
+import { trimHistory } from './trim.ts';
+
+/** Waits before the second, third and fourth try of a call that came back empty (spec B7). ms. */
+const EMPTY_WAITS_MS = [1_000, 2_000, 4_000];
+/** The assistant line that ends the lines of an aborted run. */
+export const INTERRUPTED = '[interrupted]';
+
+/**
+ * Runs one turn. Provider failures, limits and aborts are outcomes. Rejects only when a step could not be made durable (the
+ * journal's error): nothing that needed the step was started, and the same run may be tried again later.
+ */
+export async function runAgent(run: AgentRun): Promise<AgentResult> {
+  await using deadline = startDeadline(run.limits.wallClockMs, run.clock);
+  return new AgentLoop(run, deadline.signal).run();
+}
+
+/** An answer to go on with, or the end of the turn. */
+type Next = { readonly kind: 'answer'; readonly stored: StoredAnswer } | { readonly kind: 'end'; readonly outcome: AgentOutcome };
+
+class AgentLoop {
+  readonly #run: AgentRun;
+  readonly #emit: AgentEmit;
+  readonly #replay: Replay;
+  readonly #deadline: AbortSignal;
+  readonly #signal: AbortSignal;
+  readonly #detector = new LoopDetector();
+  readonly #lines: SessionMessage[];
+  readonly #files: AttachedFile[] = [];
+  readonly #toolsRun: string[] = [];
+  #usage: Usage = { tokensIn: 0, tokensOut: 0, tokensCached: 0 };
+  #iterations = 0;
+  #warned = false;
+
+  constructor(run: AgentRun, deadline: AbortSignal) {
+    this.#run = run;
+    this.#emit = agentEmit(run);
+    this.#replay = new Replay(run.steps.recorded);
+    this.#deadline = deadline;
+    this.#signal = AbortSignal.any([run.signal, deadline]);
+    this.#lines = [run.input];
+  }
+
+  async run(): Promise<AgentResult> {
+    let outcome: AgentOutcome | undefined;
+    try {
+      while (outcome === undefined) outcome = await this.#iterate();
+    } catch (error) {
+      // A fenced step log rejects with the abort's reason; anything else is the caller's to see.
+      if (!this.#run.signal.aborted) throw error;
+      outcome = { kind: 'aborted' };
+    }
+    this.#close(outcome);
+    return { outcome, lines: this.#lines, files: this.#files, usage: this.#usage, iterations: this.#iterations };
+  }
+
+  async #iterate(): Promise<AgentOutcome | undefined> {
+    if (this.#run.signal.aborted) return { kind: 'aborted' };
+    const limit = this.#reachedLimit();
+    if (limit) return this.#limited(limit);
+    this.#iterations += 1;
+    const next = await this.#nextAnswer();
+    if (next.kind === 'end') return next.outcome;
+    // The answer is on disk; a stop that came meanwhile still wins over showing it.
+    if (this.#run.signal.aborted) return { kind: 'aborted' };
+    const { answer, at } = next.stored;
+    const calls = toolCallsOf(answer);
+    if (calls.length === 0) {
+      this.#lines.push(this.#assistantLine(answer, [], at));
+      return { kind: 'answered', text: answer.text };
+    }
+    return this.#runTools(next.stored, calls);
+  }
+
+  #reachedLimit(): LimitKind | undefined {
+    const { maxIterations, maxTokens } = this.#run.limits;
+    if (this.#iterations >= maxIterations) return 'iterations';
+    if (maxTokens > 0 && this.#usage.tokensIn + this.#usage.tokensOut >= maxTokens) return 'tokens';
+    return this.#deadline.aborted ? 'time' : undefined;
+  }
+
+  #limited(limit: LimitKind): AgentOutcome {
+    const lastText = this.#lines.findLast((line) => line.role === 'assistant' && line.content.trim() !== '')?.content ?? '';
+    const progress = { modelCalls: this.#iterations, tools: this.#toolsRun, lastText };
+    return { kind: 'limit', limit, text: limitText(limit, this.#run.limits, progress) };
+  }
+
+  /** The recorded answer or a new one, asked for again while it comes back empty. */
+  async #nextAnswer(): Promise<Next> {
+    for (let attempt = 0; ; attempt += 1) {
+      const answer = await this.#answerOnce();
+      if (answer.kind === 'end') return answer;
+      if (answer.kind === 'answer') return answer;
+      const waitMs = EMPTY_WAITS_MS[attempt];
+      if (waitMs === undefined) return this.#ended(answer.failure);
+      this.#emit({ type: 'model.restart', reason: 'empty' });
+      if (!answer.replayed) await this.#sleep(waitMs);
+      if (this.#signal.aborted) return this.#ended(answer.failure);
+    }
+  }
+
+  async #answerOnce(): Promise<Next | { readonly kind: 'empty'; readonly failure: ModelFailure; readonly replayed: boolean }> {
+    const recorded = this.#replay.nextAnswer();
+    const stored = recorded ?? (await this.#callModel());
+    if ('failure' in stored) {
+      const { failure } = stored;
+      if (failure.kind === 'empty' && failure.retryable) return { kind: 'empty', failure, replayed: false };
+      return this.#ended(failure);
+    }
+    const { usage } = stored.answer;
+    this.#usage = {
+      tokensIn: this.#usage.tokensIn + usage.tokensIn,
+      tokensOut: this.#usage.tokensOut + usage.tokensOut,
+      tokensCached: this.#usage.tokensCached + usage.tokensCached,
+    };
+    if (!isEmpty(stored.answer)) return { kind: 'answer', stored };
+    return { kind: 'empty', failure: emptyFailure(stored.answer), replayed: recorded !== undefined };
+  }
+
+  /** One real call; its answer is durable, with its usage, before anyone acts on it. */
+  async #callModel(): Promise<StoredAnswer | { readonly failure: ModelFailure }> {
+    const { model, clock, steps, runId } = this.#run;
+    const call = { model, request: this.#request(), iteration: this.#iterations, emit: this.#emit, clock, signal: this.#signal };
+    const outcome = await callModel(call);
+    if (outcome.kind === 'failed') return { failure: outcome.failure };
+    const stored = { answer: { ...outcome.answer, toolCalls: this.#ownCalls(outcome.answer) }, at: clock.now() };
+    const n = this.#replay.takeN();
+    const step = { n, kind: 'model', state: 'DONE', value: encodeAnswer(stored) } as const;
+    await (model.demo ? steps.record(step) : steps.record(step, this.#usageEntry(`${runId}#u${n}`, stored)));
+    return stored;
+  }
+
+  #request(): ModelRequest {
+    const run = this.#run;
+    const system: SessionMessage = {
+      id: `${run.runId}#system`,
+      role: 'system',
+      content: run.system,
+      timestamp: run.input.timestamp,
+    };
+    const history = repairHistory([system, ...run.history, ...this.#lines]);
+    return {
+      messages: trimHistory(history, run.model.contextWindow),
+      tools: run.tools.map(({ name, description, parameters }) => ({ name, description, parameters })),
+      maxOutputTokens: run.limits.maxOutputTokens,
+      context: { session: run.session, channel: run.channel, purpose: 'turn', queuedMs: run.queuedMs },
+    };
+  }
+
+  #usageEntry(id: string, { answer, at }: StoredAnswer) {
+    const { session, channel, principal } = this.#run;
+    const { provider, model, usage } = answer;
+    return { id, at, provider, model, ...usage, session, channel, sender: principal, purpose: 'turn' };
+  }
+
+  /**
+   * Ids of our own, the same on every attempt: providers repeat theirs over turns, and a recorded step is found by its id.
+   * The same call asked for twice in one answer runs once (spec C3).
+   */
+  #ownCalls(answer: ModelAnswer): readonly ToolCall[] {
+    const unique = new Map(answer.toolCalls.map((call) => [toolSignature(call), call] as const));
+    const prefix = `call_${shortHash(this.#run.runId)}_${this.#iterations}`;
+    return [...unique.values()].map((call, i) => ({ id: `${prefix}_${i}`, name: call.name, arguments: call.arguments }));
+  }
+
+  async #runTools({ answer, at }: StoredAnswer, calls: readonly ToolCall[]): Promise<AgentOutcome | undefined> {
+    const repeating = this.#detector.observe(calls.map(toolSignature));
+    if (repeating && this.#warned) {
+      if (answer.text.trim() !== '') this.#lines.push(this.#assistantLine(answer, [], at));
+      return this.#limited('loop');
+    }
+    const batch = { run: this.#run, replay: this.#replay, emit: this.#emit, signal: this.#signal };
+    const results = await runToolCalls(calls, batch);
+    this.#lines.push(this.#assistantLine(answer, calls, at));
+    for (const [i, call] of calls.entries()) {
+      const stored = results[i];
+      if (!stored) throw new Error('a tool call came back without a result');
+      this.#toolsRun.push(call.name);
+      this.#files.push(...stored.files);
+      this.#lines.push({
+        ...this.#line(`t${this.#iterations}.${i}`, 'tool', stored.result.output, stored.at),
+        tool_call_id: call.id,
+      });
+    }
+    if (repeating) {
+      this.#warned = true;
+      this.#lines.push(this.#line(`w${this.#iterations}`, 'system', LOOP_WARNING, at));
+    }
+    return undefined;
+  }
+
+  /** The run's own abort and its deadline both reach the model as an abort; only here they part again. */
+  #ended(failure: ModelFailure): Extract<Next, { kind: 'end' }> {
+    if (this.#run.signal.aborted) return { kind: 'end', outcome: { kind: 'aborted' } };
+    if (this.#deadline.aborted) return { kind: 'end', outcome: this.#limited('time') };
+    return { kind: 'end', outcome: { kind: 'failed', failure } };
+  }
+
+  /** Returns early on an abort; the caller looks at the signal. */
+  async #sleep(ms: number): Promise<void> {
+    try {
+      await this.#run.clock.sleep(ms, this.#signal);
+    } catch (error) {
+      if (!this.#signal.aborted) throw error;
+    }
+  }
+
+  /** An assistant line ends every turn: some providers refuse a tool result followed by the next user message. */
+  #close(outcome: AgentOutcome): void {
+    if (outcome.kind === 'answered') return;
+    const text = {
+      limit: outcome.kind === 'limit' ? outcome.text : '',
+      failed: outcome.kind === 'failed' ? `[no answer: ${failureTitle(outcome.failure)}]` : '',
+      aborted: INTERRUPTED,
+    }[outcome.kind];
+    this.#lines.push(this.#line('end', 'assistant', text, this.#run.clock.now()));
+  }
+
+  #assistantLine(answer: ModelAnswer, calls: readonly ToolCall[], at: number): SessionMessage {
+    return {
+      ...this.#line(`a${this.#iterations}`, 'assistant', answer.text, at),
+      ...(calls.length === 0 ? {} : { tool_calls: calls }),
+      ...(answer.reasoning === undefined ? {} : { reasoning_content: answer.reasoning }),
+    };
+  }
+
+  /** `#` keeps line ids apart from message ids, which never hold one unescaped. */
+  #line(suffix: string, role: SessionMessage['role'], content: string, at: number): SessionMessage {
+    return { id: `${this.#run.runId}#${suffix}`, role, content, timestamp: new Date(at).toISOString() };
+  }
+}
+
+/** The table's words for the code, never the failure's message: that one is for the operator's log (reliability.md A48). */
+function failureTitle({ code }: ModelFailure): string {
+  const known = Object.entries(ERROR_CODES).find(([key]) => key === code);
+  return known === undefined ? code : `${known[1].title}, ${code}`;
+}

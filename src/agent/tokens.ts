@@ -1,0 +1,27 @@
+import type { SessionMessage } from '../core/session.ts';
+
+/** What a message costs beside its text (spec B1). */
+const PER_MESSAGE = 4;
+
+/** Estimated tokens of a text (spec B1): four ASCII characters a token, three others two tokens. 0 only for the empty text. */
+export function textTokens(text: string): number {
+  let ascii = 0;
+  let other = 0;
+  for (let i = 0; i < text.length; i += 1) {
+    const unit = text.charCodeAt(i);
+    if (unit < 0x80) ascii += 1;
+    // A low surrogate belongs to the character counted with its high half.
+    else if (unit < 0xdc00 || unit > 0xdfff) other += 1;
+  }
+  return Math.ceil(ascii / 4 + other / 1.5);
+}
+
+export function messageTokens(message: SessionMessage): number {
+  let tokens = PER_MESSAGE + textTokens(message.content);
+  for (const call of message.tool_calls ?? []) tokens += textTokens(call.name) + textTokens(call.arguments);
+  return tokens;
+}
+
+export function estimateTokens(messages: readonly SessionMessage[]): number {
+  return messages.reduce((sum, message) => sum + messageTokens(message), 0);
+}

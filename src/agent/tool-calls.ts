@@ -1,0 +1,136 @@
+import type { StepRecord } from '../core/journal.ts';
+import type { ToolCall } from '../core/session.ts';
+import type { Tool, ToolResult } from '../core/tool.ts';
+import type { AgentRun, AttachedFile } from '../core/turn.ts';
+import { runTool } from '../tools/run.ts';
+import type { AgentEmit } from './agent-emit.ts';
+import { encodeCall, type Replay, type StoredCall } from './replay.ts';
+import { settleOrLeave } from './settle-or-leave.ts';
+import { argsHash } from './tool-signature.ts';
+
+export interface ToolBatch {
+  readonly run: AgentRun;
+  readonly replay: Replay;
+  readonly emit: AgentEmit;
+  /** The run's signal or its deadline, whichever comes first. */
+  readonly signal: AbortSignal;
+}
+
+const UNKNOWN = 'Error: outcome unknown: this call was broken off and may have taken effect. Check before repeating it.';
+const NOT_RUN = 'Error: not run: the turn was stopped before this call began';
+/** Longest echo of a tool name that the model made up. */
+const NAME_CHARS = 100;
+
+/**
+ * Runs the calls of one answer side by side and waits for all. Results come in the order of the calls, one each. Rejects only
+ * when the step log does (with the calls still running told to stop first); after the run's own abort even that is a result.
+ */
+export async function runToolCalls(calls: readonly ToolCall[], batch: ToolBatch): Promise<readonly StoredCall[]> {
+  const failing = new AbortController();
+  const stoppable = { ...batch, signal: AbortSignal.any([batch.signal, failing.signal]) };
+  const settled = await Promise.allSettled(
+    calls.map(async (call) => {
+      try {
+        return await runCall(call, stoppable);
+      } catch (error) {
+        failing.abort(error);
+        throw error;
+      }
+    }),
+  );
+  return settled.map((result) => {
+    if (result.status === 'fulfilled') return result.value;
+    if (!batch.run.signal.aborted) throw result.reason;
+    return outcome(batch, UNKNOWN);
+  });
+}
+
+async function runCall(call: ToolCall, batch: ToolBatch): Promise<StoredCall> {
+  const { run, replay, emit, signal } = batch;
+  const hash = argsHash(call);
+  const recorded = replay.tool(call.id, hash);
+  if (recorded?.done) return recorded.done;
+  const tool = run.tools.find(({ name }) => name === call.name);
+  const step = { n: recorded?.n ?? replay.takeN(), kind: 'tool', callId: call.id, argsHash: hash } as const;
+  if (recorded && !tool?.readOnly) {
+    emit({ type: 'tool.unknown', tool: call.name, callId: call.id });
+    return recordDone(call, step, outcome(batch, UNKNOWN), batch);
+  }
+  if (!tool) return recordDone(call, step, outcome(batch, unknownTool(call.name, run.tools)), batch);
+  if (signal.aborted) return outcome(batch, NOT_RUN);
+  if (!recorded) await run.steps.record({ ...step, state: 'STARTED', value: { callId: call.id, name: call.name } });
+  // Aborted while STARTED was being written: DONE follows, else a resumed turn would have to call it unknown.
+  if (signal.aborted) return recordDone(call, step, outcome(batch, NOT_RUN), batch);
+  const result = await execute(tool, call, batch);
+  // Left behind still running: STARTED without DONE is the truth about it.
+  if (result === 'left') {
+    emit({ type: 'tool.unknown', tool: call.name, callId: call.id });
+    return outcome(batch, UNKNOWN);
+  }
+  return recordDone(call, step, result, batch);
+}
+
+async function execute(tool: Tool, call: ToolCall, batch: ToolBatch): Promise<StoredCall | 'left'> {
+  const { run, emit, signal } = batch;
+  const capture = captureFiles(run);
+  const startedAt = run.clock.monotonic();
+  emit({ type: 'tool.started', tool: call.name, callId: call.id });
+  const context = {
+    workspace: run.workspace,
+    session: run.session,
+    principal: run.principal,
+    idempotencyKey: `${run.runId}#${call.id}`,
+    attach: capture.attach,
+    signal,
+  };
+  const work = runTool(tool, call.arguments, context, { timeoutMs: run.limits.toolTimeoutMs, clock: run.clock });
+  const settled = await settleOrLeave(work, signal, run.clock);
+  const files = capture.close();
+  if (settled === 'left') return 'left';
+  const result = settled.value;
+  emit({ type: 'tool.done', tool: call.name, callId: call.id, ok: result.ok, ms: run.clock.monotonic() - startedAt });
+  // The model is told that a failed call failed and may repeat it: its files would then be sent twice.
+  return { result, files: result.ok ? files : [], at: run.clock.now() };
+}
+
+async function recordDone(
+  call: ToolCall,
+  step: Omit<StepRecord, 'state'>,
+  stored: StoredCall,
+  batch: ToolBatch,
+): Promise<StoredCall> {
+  await batch.run.steps.record({ ...step, state: 'DONE', value: encodeCall(call, stored) });
+  return stored;
+}
+
+/** Notes what a call attaches, until its result is in; a tool that was given up can add nothing to the answer. */
+function captureFiles(run: AgentRun): { attach: AgentRun['attach']; close: () => readonly AttachedFile[] } {
+  const files: AttachedFile[] = [];
+  let open = true;
+  const assertOpen = () => {
+    if (!open) throw new Error('the tool call has ended; its files no longer join the answer');
+  };
+  return {
+    async attach(request) {
+      assertOpen();
+      const file = await run.attach(request);
+      assertOpen();
+      files.push({ file, ...(request.caption === undefined ? {} : { caption: request.caption }) });
+      return file;
+    },
+    close() {
+      open = false;
+      return files;
+    },
+  };
+}
+
+function outcome({ run }: ToolBatch, output: string): StoredCall {
+  const result: ToolResult = { ok: false, output };
+  return { result, files: [], at: run.clock.now() };
+}
+
+function unknownTool(name: string, tools: readonly Tool[]): string {
+  const known = tools.map((tool) => tool.name).join(', ');
+  return `Error: unknown tool ${name.slice(0, NAME_CHARS)}. Available: ${known === '' ? 'none' : known}`;
+}

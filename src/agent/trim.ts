@@ -1,0 +1,123 @@
+/** Fits a repaired history into the model's window without a model's help (spec C3). Pure; trimming twice changes nothing. */
+import type { SessionMessage } from '../core/session.ts';
+import { cutText, firstLine } from './cut-text.ts';
+import { asNote, isNote, lastUserIndex } from './repair.ts';
+import { estimateTokens, messageTokens, textTokens } from './tokens.ts';
+
+/** Share of the window that the history may fill, and the margin for what the estimate misses (spec C3). */
+const WINDOW_SHARE = 0.8;
+const SAFETY_MARGIN = 1.2;
+/** No summary for a history this short. */
+const SHORT_HISTORY = 7;
+const KEEP_SHARE = 0.5;
+const KEEP_AT_LEAST = 6;
+const SUMMARY_SHARE = 0.4;
+/** When even summary and tail are too big. */
+const DROP_DOWN_TO = 2;
+/** The last resort: results of the running turn are cut to the first of these that fits. Characters. */
+const RESULT_CUTS = [20_000, 8_000, 3_000, 800];
+const SUMMARY_ID = '#summary';
+
+/**
+ * `messages` must come from `repairHistory`. Keeps the system message, the newest message a person wrote, and whole groups of
+ * a call with its results; what is older becomes one summary.
+ */
+export function trimHistory(messages: readonly SessionMessage[], contextWindow: number): readonly SessionMessage[] {
+  const budget = Math.floor((contextWindow * WINDOW_SHARE) / SAFETY_MARGIN);
+  if (estimateTokens(messages) <= budget) return messages;
+  const shortened = messages.length > SHORT_HISTORY ? summarise(messages, budget) : messages;
+  return cutResults(shortened, budget);
+}
+
+function summarise(messages: readonly SessionMessage[], budget: number): readonly SessionMessage[] {
+  const system = messages[0]?.role === 'system' ? messages.slice(0, 1) : [];
+  const body = messages.slice(system.length);
+  // Already summarised: the summary of a summary would say less and save nothing.
+  if (body[0] !== undefined && isSummary(body[0])) return messages;
+  const groups = groupTools(body);
+  const keep = tailLength(groups, budget * KEEP_SHARE);
+  let tail = groups.slice(groups.length - keep);
+  const older = groups.slice(0, groups.length - keep).flat();
+  // The task itself must stay word for word, however many tool calls ago it was given.
+  const task = body[lastUserIndex(body)];
+  const pinned = older.filter((message) => message === task);
+  const summarised = older.filter((message) => message !== task);
+  const summary = summarised.length === 0 ? [] : [summaryMessage(summarised, Math.floor(budget * SUMMARY_SHARE))];
+  const head = [...system, ...summary, ...pinned];
+  while (estimateTokens([...head, ...tail.flat()]) > budget) {
+    const [oldest, ...rest] = tail;
+    if (oldest === undefined || rest.flat().length < DROP_DOWN_TO || (task && oldest.includes(task))) break;
+    tail = rest;
+  }
+  return [...head, ...tail.flat()];
+}
+
+function isSummary(message: SessionMessage): boolean {
+  return isNote(message) && message.id.includes(SUMMARY_ID);
+}
+
+/** A call with its results is one group: neither survives without the other. */
+function groupTools(messages: readonly SessionMessage[]): readonly (readonly SessionMessage[])[] {
+  const groups: SessionMessage[][] = [];
+  for (const message of messages) {
+    const last = groups.at(-1);
+    if (message.role === 'tool' && last) last.push(message);
+    else groups.push([message]);
+  }
+  return groups;
+}
+
+/** How many groups from the end stay: while they fit, and at least `KEEP_AT_LEAST` messages. */
+function tailLength(groups: readonly (readonly SessionMessage[])[], budget: number): number {
+  let kept = 0;
+  let count = 0;
+  let tokens = 0;
+  for (const group of groups.toReversed()) {
+    tokens += estimateTokens(group);
+    if (tokens > budget && count >= KEEP_AT_LEAST) break;
+    kept += 1;
+    count += group.length;
+  }
+  return kept;
+}
+
+function summaryMessage(messages: readonly SessionMessage[], budget: number): SessionMessage {
+  const names = new Map(messages.flatMap((message) => (message.tool_calls ?? []).map((call) => [call.id, call.name] as const)));
+  const kept: string[] = [];
+  let tokens = 0;
+  // From the newest back: when the space runs out, the oldest lines are the ones missing.
+  for (const message of messages.toReversed()) {
+    const lines = summaryLines(message, names);
+    tokens += lines.reduce((sum, line) => sum + textTokens(line) + 1, 0);
+    if (tokens > budget) break;
+    kept.unshift(...lines);
+  }
+  const newest = messages.at(-1);
+  const content = [`Conversation Summary (compacted from ${messages.length} messages)`, ...kept].join('\n');
+  return asNote({ id: `${newest?.id ?? ''}${SUMMARY_ID}`, role: 'system', content, timestamp: newest?.timestamp ?? '' });
+}
+
+/** Lengths and line forms of spec C3. */
+function summaryLines(message: SessionMessage, names: ReadonlyMap<string, string>): readonly string[] {
+  const media = (message.media?.length ?? 0) > 0 ? ' [media omitted]' : '';
+  if (message.role === 'tool') {
+    const state = message.content.startsWith('Error:') ? 'error' : 'ok';
+    return [`-> ${names.get(message.tool_call_id ?? '') ?? 'tool'}: ${state} - ${firstLine(message.content, 100)}`];
+  }
+  if (message.role === 'assistant') {
+    const text = message.content.trim() === '' ? [] : [`> Assistant: ${firstLine(message.content, 200)}${media}`];
+    return [...text, ...(message.tool_calls ?? []).map((call) => `- Called ${call.name}`)];
+  }
+  return [`> ${isNote(message) || message.role === 'system' ? 'Context' : 'User'}: ${firstLine(message.content, 200)}${media}`];
+}
+
+function cutResults(messages: readonly SessionMessage[], budget: number): readonly SessionMessage[] {
+  let result = messages;
+  for (const max of RESULT_CUTS) {
+    if (result.reduce((sum, message) => sum + messageTokens(message), 0) <= budget) break;
+    result = messages.map((message) =>
+      message.role === 'tool' ? { ...message, content: cutText(message.content, max) } : message,
+    );
+  }
+  return result;
+}
