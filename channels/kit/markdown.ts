@@ -1,0 +1,218 @@
+/** Markdown (CommonMark + GFM) -> tree -> a platform's dialect. The only file that loads the parser, and only at its first use. */
+type FromMarkdown = typeof import('mdast-util-from-markdown').fromMarkdown;
+export type Root = ReturnType<FromMarkdown>;
+export type MarkdownNode = Root | Root['children'][number];
+type Of<Type extends MarkdownNode['type']> = Extract<MarkdownNode, { type: Type }>;
+
+export interface ListItemPlace {
+  readonly ordered: boolean;
+  /** The number an ordered item shows; the 1-based place in an unordered list. */
+  readonly number: number;
+  /** 0 for a list that is in no other list. */
+  readonly depth: number;
+  /** GFM task list; absent for an ordinary item. */
+  readonly checked?: boolean;
+}
+
+export interface TableText {
+  /** Rendered cells. Rows may be shorter or longer than the header. */
+  readonly header: readonly string[];
+  readonly rows: readonly (readonly string[])[];
+}
+
+/**
+ * How one platform writes each construct. `inner` is rendered already and must not be escaped again; every other string is raw
+ * and must be. Methods are pure and return no surrounding blank lines: the frame sets those.
+ */
+export interface Dialect {
+  /** Escapes. Also gets raw HTML of the source, which no dialect passes through (reliability.md 3: it would vanish or inject). */
+  text(value: string): string;
+  strong(inner: string): string;
+  emphasis(inner: string): string;
+  strike(inner: string): string;
+  inlineCode(value: string): string;
+  /** `language` is the first word of the fence's info string. */
+  codeBlock(value: string, language: string | undefined): string;
+  /** `url` is untrusted: a dialect shows only schemes its platform opens safely, else the text alone. */
+  link(inner: string, url: string): string;
+  image(alt: string, url: string): string;
+  heading(inner: string, depth: number): string;
+  /** `depth` is 0 for a quote that is in no other quote. */
+  quote(inner: string, depth: number): string;
+  /** The marker and its indentation included; nested lists are in `inner`, after a newline. */
+  listItem(inner: string, place: ListItemPlace): string;
+  table(table: TableText): string;
+  /** Thematic break. */
+  readonly rule: string;
+  /** Hard break, and `<br>`. */
+  readonly lineBreak: string;
+  /** Wraps a paragraph or a whole list; omit where the platform needs nothing around them. */
+  paragraph?(inner: string): string;
+  list?(inner: string, ordered: boolean): string;
+}
+
+/** The parser is quadratic on hostile text (half a second at this size, 8 s at 60 000): larger text is shown as it was written. */
+const MAX_PARSED = 16_384;
+/** A line that opens 33 quotes or lists. Each step takes at least one marker and has one way to match, so the test is linear. */
+const NESTED_ABSURDLY = /^(?:[ \t]{0,8}(?:>|[-*+](?=[ \t])|\d{1,9}[.)](?=[ \t]))){33}/m;
+/** Emphasis is resolved in quadratic time over a run of its marks; a ruled line is shorter than this. */
+const MARK_RUN = /[*_~]{257}/;
+/** Rendering recurses; what is nested deeper is shown as its text. */
+const MAX_DEPTH = 64;
+
+/** Parses; never rejects for any text. Text too large or nested absurdly comes back as one literal paragraph. */
+export async function parseMarkdown(text: string): Promise<Root> {
+  if (text.length > MAX_PARSED || MARK_RUN.test(text) || NESTED_ABSURDLY.test(text)) return literal(text);
+  const [{ fromMarkdown }, { gfmFromMarkdown }, { gfm }] = await Promise.all([
+    import('mdast-util-from-markdown'),
+    import('mdast-util-gfm'),
+    import('micromark-extension-gfm'),
+  ]);
+  // One tilde means "about" in running text ("~5 minutes"), so only two strike out.
+  return fromMarkdown(text, { extensions: [gfm({ singleTilde: false })], mdastExtensions: [gfmFromMarkdown()] });
+}
+
+/** The tree as one string in the dialect. Pure; loses no visible text: HTML and unused definitions appear as text. */
+export function renderMarkdown(root: Root, dialect: Dialect): string {
+  const definitions = new Map<string, string>();
+  const used = new Set<string>();
+  walk(root, (node) => {
+    // The first definition of a label counts (CommonMark 4.7).
+    if (node.type === 'definition' && !definitions.has(node.identifier)) definitions.set(node.identifier, node.url);
+    if (node.type === 'linkReference' || node.type === 'imageReference') used.add(node.identifier);
+  });
+  return renderBlocks(root.children, { dialect, definitions, used, depth: 0, lists: 0, quotes: 0 });
+}
+
+interface Frame {
+  readonly dialect: Dialect;
+  readonly definitions: ReadonlyMap<string, string>;
+  readonly used: ReadonlySet<string>;
+  readonly depth: number;
+  readonly lists: number;
+  readonly quotes: number;
+}
+
+/** Blocks keep the distance they had in the source: one newline when they touched, an empty line otherwise. */
+function renderBlocks(nodes: readonly MarkdownNode[], frame: Frame): string {
+  let out = '';
+  let lastLine: number | undefined;
+  for (const node of nodes) {
+    const rendered = renderBlock(node, frame);
+    if (rendered === '') continue;
+    if (lastLine !== undefined) out += node.position?.start.line === lastLine + 1 ? '\n' : '\n\n';
+    out += rendered;
+    lastLine = node.position?.end.line ?? Number.NaN;
+  }
+  return out;
+}
+
+function renderBlock(node: MarkdownNode, outer: Frame): string {
+  const { dialect } = outer;
+  const frame = { ...outer, depth: outer.depth + 1 };
+  if (frame.depth > MAX_DEPTH) return dialect.text(textOf(node));
+  switch (node.type) {
+    case 'paragraph': {
+      const inner = renderInlines(node.children, frame);
+      return dialect.paragraph ? dialect.paragraph(inner) : inner;
+    }
+    case 'heading':
+      return dialect.heading(renderInlines(node.children, frame), node.depth);
+    case 'code':
+      return dialect.codeBlock(node.value, node.lang ?? undefined);
+    case 'blockquote':
+      return dialect.quote(renderBlocks(node.children, { ...frame, quotes: frame.quotes + 1 }), outer.quotes);
+    case 'list':
+      return renderList(node, frame);
+    case 'table':
+      return renderTable(node, frame);
+    case 'thematicBreak':
+      return dialect.rule;
+    case 'definition':
+      return frame.used.has(node.identifier) ? '' : dialect.text(`[${node.label ?? node.identifier}]: ${node.url}`);
+    case 'footnoteDefinition':
+      return `${dialect.text(`[^${node.label ?? node.identifier}]: `)}${renderBlocks(node.children, frame)}`;
+    default:
+      return renderInline(node, outer);
+  }
+}
+
+function renderList(node: Of<'list'>, frame: Frame): string {
+  const ordered = node.ordered === true;
+  const items = node.children.map((item, index) =>
+    frame.dialect.listItem(renderBlocks(item.children, { ...frame, lists: frame.lists + 1 }), {
+      ordered,
+      number: ordered ? (node.start ?? 1) + index : index + 1,
+      depth: frame.lists,
+      ...(typeof item.checked === 'boolean' && { checked: item.checked }),
+    }),
+  );
+  const inner = items.join('\n');
+  return frame.dialect.list ? frame.dialect.list(inner, ordered) : inner;
+}
+
+function renderTable(node: Of<'table'>, frame: Frame): string {
+  const [header = [], ...rows] = node.children.map((row) => row.children.map((cell) => renderInlines(cell.children, frame)));
+  return frame.dialect.table({ header, rows });
+}
+
+function renderInlines(nodes: readonly MarkdownNode[], frame: Frame): string {
+  return nodes.map((node) => renderInline(node, frame)).join('');
+}
+
+function renderInline(node: MarkdownNode, outer: Frame): string {
+  const { dialect, definitions } = outer;
+  const frame = { ...outer, depth: outer.depth + 1 };
+  if (frame.depth > MAX_DEPTH) return dialect.text(textOf(node));
+  switch (node.type) {
+    case 'text':
+      return dialect.text(node.value);
+    case 'strong':
+      return dialect.strong(renderInlines(node.children, frame));
+    case 'emphasis':
+      return dialect.emphasis(renderInlines(node.children, frame));
+    case 'delete':
+      return dialect.strike(renderInlines(node.children, frame));
+    case 'inlineCode':
+      return dialect.inlineCode(node.value);
+    case 'link':
+      return dialect.link(renderInlines(node.children, frame), node.url);
+    case 'linkReference':
+      return dialect.link(renderInlines(node.children, frame), definitions.get(node.identifier) ?? '');
+    case 'image':
+      return dialect.image(node.alt ?? '', node.url);
+    case 'imageReference':
+      return dialect.image(node.alt ?? '', definitions.get(node.identifier) ?? '');
+    case 'footnoteReference':
+      return dialect.text(`[^${node.label ?? node.identifier}]`);
+    case 'break':
+      return dialect.lineBreak;
+    case 'html':
+      return /^<br\s*\/?>$/i.test(node.value) ? dialect.lineBreak : dialect.text(node.value);
+    default:
+      return dialect.text(textOf(node));
+  }
+}
+
+/** Depth first, without recursion: a tree may be deeper than the stack. */
+function walk(node: MarkdownNode, visit: (node: MarkdownNode) => void): void {
+  const waiting: MarkdownNode[] = [node];
+  for (let next = waiting.pop(); next; next = waiting.pop()) {
+    visit(next);
+    if ('children' in next) for (const child of next.children.toReversed()) waiting.push(child);
+  }
+}
+
+function textOf(node: MarkdownNode): string {
+  let out = '';
+  walk(node, (part) => {
+    if ('value' in part) out += part.value;
+    else if (part.type === 'break') out += '\n';
+    else if (part.type === 'image' || part.type === 'imageReference') out += part.alt ?? '';
+  });
+  return out;
+}
+
+function literal(text: string): Root {
+  return { type: 'root', children: [{ type: 'paragraph', children: [{ type: 'text', value: text }] }] };
+}
