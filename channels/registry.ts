@@ -1,6 +1,8 @@
-import type { ChannelDescriptor } from '../src/core/channel.ts';
+import type { AnyChannelDescriptor } from '../src/core/channel.ts';
 
 /** Channel type -> its descriptor, loaded only when a config names it. The one line a new channel adds. */
-export const CHANNELS: Readonly<Record<string, () => Promise<ChannelDescriptor<never>>>> = {
+export const CHANNELS: Readonly<Record<string, () => Promise<AnyChannelDescriptor>>> = {
   cli: async () => (await import('./cli/index.ts')).channel,
+  telegram: async () => (await import('./telegram/index.ts')).channel,
+  email: async () => (await import('./email/index.ts')).channel,
 };

@@ -9,7 +9,13 @@ import { writeFileAtomic } from '../../src/lib/atomic-file.ts';
 import { lineToMessage } from './inbound.ts';
 import { partToText } from './outbound.ts';
 
-const LIMITS: ChannelLimits = { text: 1_000_000, unit: 'codepoint', caption: 1_000_000, uploadBytes: Number.MAX_SAFE_INTEGER, downloadBytes: 0 };
+const LIMITS: ChannelLimits = {
+  text: 1_000_000,
+  unit: 'codepoint',
+  caption: 1_000_000,
+  uploadBytes: Number.MAX_SAFE_INTEGER,
+  downloadBytes: 0,
+};
 const PROMPT = '> ';
 const HISTORY_LINES = 1_000;
 const RETRY_MS = 1_000;
@@ -40,7 +46,9 @@ export class CliChannel implements Channel {
     const history = interactive && historyFile ? await readHistory(historyFile) : [];
     const readline = createInterface({
       input,
-      ...(interactive ? { output, terminal: true, history, historySize: HISTORY_LINES, prompt: PROMPT, removeHistoryDuplicates: true } : {}),
+      ...(interactive
+        ? { output, terminal: true, history, historySize: HISTORY_LINES, prompt: PROMPT, removeHistoryDuplicates: true }
+        : {}),
       crlfDelay: Number.POSITIVE_INFINITY,
     });
     this.#readline = readline;

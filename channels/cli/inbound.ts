@@ -7,9 +7,15 @@ const MAX_LINE = 1_000_000;
 /**
  * A typed line as a message. A terminal never repeats a line, so the dedup key is only the run and the line's number.
  */
-export function lineToMessage(line: string, place: { channel: string; run: string; number: number; now: number }): InboundMessage {
+export function lineToMessage(
+  line: string,
+  place: { channel: string; run: string; number: number; now: number },
+): InboundMessage {
   const base = { channel: place.channel, account: 'local', chatId: 'local', platformId: `${place.run}:${place.number}` };
-  const text = line.length > MAX_LINE ? `${line.slice(0, MAX_LINE).toWellFormed()}\n[cut off after ${MAX_LINE} characters]` : line.toWellFormed();
+  const text =
+    line.length > MAX_LINE
+      ? `${line.slice(0, MAX_LINE).toWellFormed()}\n[cut off after ${MAX_LINE} characters]`
+      : line.toWellFormed();
   return {
     id: messageKey(base),
     kind: 'message',

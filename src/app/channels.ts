@@ -1,10 +1,10 @@
-import type { Channel, ChannelDescriptor, ChannelHealth, ChannelHost, Terminal } from '../core/channel.ts';
+import type { AnyChannelDescriptor, Channel, ChannelHealth, ChannelHost, Terminal } from '../core/channel.ts';
 import { errorText, GatehouseError, isGatehouseError } from '../core/errors.ts';
 import type { Emit } from '../core/events.ts';
 import type { Clock, Logger } from '../core/ports.ts';
 import type { ChannelStatus } from '../core/turn.ts';
 
-export type Registry = Readonly<Record<string, () => Promise<ChannelDescriptor<never>>>>;
+export type Registry = Readonly<Record<string, () => Promise<AnyChannelDescriptor>>>;
 
 export interface ChannelEntry {
   readonly name: string;
@@ -53,7 +53,9 @@ export class ChannelSet implements AsyncDisposable {
 
   /** Those that could be created, by instance name. */
   get channels(): ReadonlyMap<string, Channel> {
-    const pairs = [...this.#instances.values()].flatMap(({ entry, channel }) => (channel ? [[entry.name, channel] as const] : []));
+    const pairs = [...this.#instances.values()].flatMap(({ entry, channel }) =>
+      channel ? [[entry.name, channel] as const] : [],
+    );
     return new Map(pairs);
   }
 

@@ -14,6 +14,7 @@ import type { Journal, NewPart } from '../core/journal.ts';
 import type { InboundMessage } from '../core/message.ts';
 import type { Model } from '../core/model.ts';
 import type { Clock, Logger } from '../core/ports.ts';
+import type { Tool } from '../core/tool.ts';
 import type { AgentResult } from '../core/turn.ts';
 import { createDelivery, type Delivery } from '../delivery/deliver.ts';
 import { planParts } from '../delivery/plan.ts';
@@ -45,6 +46,8 @@ export interface DaemonOptions {
   readonly onFatal: (error: GatehouseError) => void;
   /** All inputs ended (EOF on the only channel). */
   readonly onAllEnded: () => void;
+  /** Tools beside the built-in ones. */
+  readonly extraTools?: readonly Tool[];
   /** Stands between the daemon and its journal; for tests that break it on purpose. */
   readonly wrapJournal?: (journal: Journal) => Journal;
 }
@@ -77,11 +80,15 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     clock,
     highWater: config.gateway.high_water,
     onFatal: options.onFatal,
+    onWritable: (failure) =>
+      events.emit({
+        type: 'journal',
+        at: clock.now(),
+        state: failure ? 'failing' : 'ok',
+        ...(failure ? { code: failure.code } : {}),
+      }),
   });
-  const journal = watchWrites(options.wrapJournal?.(opened.journal) ?? opened.journal, (code) => {
-    if (observations.journalFailing === (code !== undefined)) return;
-    events.emit({ type: 'journal', at: clock.now(), state: code ? 'failing' : 'ok', ...(code ? { code } : {}) });
-  });
+  const journal = options.wrapJournal?.(opened.journal) ?? opened.journal;
   const channels = await ChannelSet.create(
     config.gateway.channels.map((entry) => ({ name: entry.name ?? entry.type, type: entry.type, settings: entry.settings })),
     { ...pick(options), emit: events.emit, onAllEnded: options.onAllEnded },
@@ -105,7 +112,9 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     gateway.look().catch((error) => logger.warn('journal.look-failed', { detail: errorText(error) }));
   });
   const housekeeping = keepHouse(() => opened.prune(), clock, logger);
-  await channels.start((channel, report) => channelHost(gateway, journal, { channel: channel.name, account: channel.account }, report));
+  await channels.start((channel, report) =>
+    channelHost(gateway, journal, { channel: channel.name, account: channel.account }, report),
+  );
 
   let closing: Promise<void> | undefined;
   const close = async (limits: { turnsMs: number; deliveryMs: number }): Promise<void> => {
@@ -184,12 +193,18 @@ function buildGateway({ options, journal, pairing, channels, events }: Parts): {
     journal,
     transcripts,
     model,
-    tools: builtInTools(),
+    tools: [...builtInTools(), ...(options.extraTools ?? [])],
     channels: byName,
     demoAllowed: (channel) => channels.isLocal(channel) || (entries.get(channel)?.allow_demo ?? false),
-    limits: sessionLimits(config),
+    limits: sessionLimits({
+      maxIterations: config.max_iterations,
+      sessionTimeoutMs: config.gateway.session_timeout_secs * 1_000,
+      toolTimeoutMs: config.gateway.tool_timeout_secs * 1_000,
+      ...(config.gateway.max_output_tokens === undefined ? {} : { maxOutputTokens: config.gateway.max_output_tokens }),
+    }),
     maxHistory: config.gateway.max_history,
-    system: () => systemPrompt({ ...(config.gateway.system_prompt ? { base: config.gateway.system_prompt } : {}), now: clock.now() }),
+    system: () =>
+      systemPrompt({ ...(config.gateway.system_prompt ? { base: config.gateway.system_prompt } : {}), now: clock.now() }),
     dataDir,
     attach: (file, channel) => copyAttachment(join(dataDir, 'outgoing'), file, byName.get(channel)?.limits.uploadBytes ?? 0),
     parts,
@@ -208,7 +223,15 @@ function buildGateway({ options, journal, pairing, channels, events }: Parts): {
     turn: (row, signal) => turns.run(row, signal),
     onTurnError: (row, error, retryInMs) => {
       const code = isGatehouseError(error) ? error.code : 'GH2003';
-      emit({ type: 'failed', at: clock.now(), messageId: row.message.id, session: row.session, channel: row.message.channel, code, detail: `${errorText(error)}; next try in ${retryInMs} ms` });
+      emit({
+        type: 'failed',
+        at: clock.now(),
+        messageId: row.message.id,
+        session: row.session,
+        channel: row.message.channel,
+        code,
+        detail: `${errorText(error)}; next try in ${retryInMs} ms`,
+      });
     },
     clock,
     emit,
@@ -229,27 +252,6 @@ function buildGateway({ options, journal, pairing, channels, events }: Parts): {
 
 function givenUpText(reason: string): string {
   return `⚠️ I could not answer your message: ${reason} (GH2002). It is kept; its owner can run it again.`;
-}
-
-/** Tells whether writes fail, so that health shows it and turns green again by itself. */
-function watchWrites(journal: Journal, onChange: (failing: string | undefined) => void): Journal {
-  const watched = new Set<PropertyKey>(['accept', 'claim', 'step', 'finish', 'sending', 'settle', 'enqueue', 'flushed']);
-  return new Proxy(journal, {
-    get(target, name) {
-      const value: unknown = Reflect.get(target, name);
-      if (typeof value !== 'function') return value;
-      const method = value.bind(target);
-      if (!watched.has(name)) return method;
-      return (...args: unknown[]) => {
-        const written: Promise<unknown> = method(...args);
-        written.then(
-          () => onChange(undefined),
-          (error) => onChange(isGatehouseError(error) ? error.code : undefined),
-        );
-        return written;
-      };
-    },
-  });
 }
 
 /** Old rows are removed at start and every hour, off the path of any message. */

@@ -51,7 +51,10 @@ describe('the architecture', () => {
   it('imports only downwards, and no sibling', () => {
     const wrong = SHIPPED.flatMap((file) =>
       imports(file)
-        .filter((target) => unit(target) !== unit(file) && !((RANK.get(unit(target)) ?? Number.POSITIVE_INFINITY) < (RANK.get(unit(file)) ?? 0)))
+        .filter(
+          (target) =>
+            unit(target) !== unit(file) && !((RANK.get(unit(target)) ?? Number.POSITIVE_INFINITY) < (RANK.get(unit(file)) ?? 0)),
+        )
         // The ports of rank 0 may use what wraps the platform, and the other way round.
         .filter((target) => !(RANK.get(unit(target)) === 0 && RANK.get(unit(file)) === 0))
         .map((target) => `${file} imports ${target}`),
@@ -121,7 +124,9 @@ describe('the architecture', () => {
     }
     // zod is the language schemas are written in, not a part behind a wrapper.
     users.delete('zod');
-    expect([...users].filter(([, files]) => files.size > 1).map(([name, files]) => `${name}: ${[...files].join(', ')}`)).toEqual([]);
+    expect([...users].filter(([, files]) => files.size > 1).map(([name, files]) => `${name}: ${[...files].join(', ')}`)).toEqual(
+      [],
+    );
   });
 
   it('reads the environment and prints only where the process begins', () => {

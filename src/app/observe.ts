@@ -22,7 +22,8 @@ export class Observations {
     if (event.type === 'failed') this.#error(event.at, event.code, event.detail);
     if (event.type === 'part.dead') this.#error(event.at, 'GH1601', event.reason);
     if (event.type === 'part.unknown') this.#error(event.at, 'GH1602', event.reason);
-    if (event.type === 'channel' && event.state === 'down') this.#error(event.at, 'GH1502', `${event.channel ?? ''}: ${event.detail ?? 'down'}`);
+    if (event.type === 'channel' && event.state === 'down')
+      this.#error(event.at, 'GH1502', `${event.channel ?? ''}: ${event.detail ?? 'down'}`);
     if (event.type === 'journal') {
       this.journalFailing = event.state === 'failing';
       if (event.code) this.#error(event.at, event.code, 'the journal could not be written');
@@ -35,7 +36,15 @@ export class Observations {
   }
 }
 
-const WARNINGS = new Set(['failed', 'model.failed', 'part.dead', 'part.unknown', 'part.expired', 'tool.unknown', 'session.damaged']);
+const WARNINGS = new Set([
+  'failed',
+  'model.failed',
+  'part.dead',
+  'part.unknown',
+  'part.expired',
+  'tool.unknown',
+  'session.damaged',
+]);
 /** Too many per message for a log that people read: kept for `debug`. */
 const DETAILS = new Set(['received', 'admitted', 'queued', 'model.started', 'tool.started', 'part.retry']);
 

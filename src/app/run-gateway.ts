@@ -7,7 +7,8 @@ import type { Terminal } from '../core/channel.ts';
 import { errorText, GatehouseError } from '../core/errors.ts';
 import type { Journal } from '../core/journal.ts';
 import type { DaemonRecord } from '../core/status.ts';
-import { startHttpServer, type HttpServer } from '../http/server.ts';
+import type { Tool } from '../core/tool.ts';
+import { type HttpServer, startHttpServer } from '../http/server.ts';
 import { lockDataDir } from '../journal/lock.ts';
 import { writeFileAtomic } from '../lib/atomic-file.ts';
 import { systemClock } from '../lib/clock.ts';
@@ -16,9 +17,9 @@ import { createModel } from '../llm/create.ts';
 import { type Detected, detectModel } from '../llm/detect.ts';
 import type { Registry } from './channels.ts';
 import { type Daemon, makeDataDir, startDaemon } from './daemon.ts';
-import { VERSION } from './version.ts';
-import { statusRoutes } from './status.ts';
 import { readyText } from './ready-text.ts';
+import { statusRoutes } from './status.ts';
+import { VERSION } from './version.ts';
 
 export interface Stdio {
   readonly stdin: Readable & { isTTY?: boolean };
@@ -35,8 +36,9 @@ export interface RunOptions {
   readonly verbose: boolean;
   /** Start of the process, `performance.now()` time: for the figure in the ready line. Default: when it was called. */
   readonly startedAt?: number;
-  /** Tests put their own channel or a breakable journal in. */
+  /** Tests put in their own channel, a tool, or a journal that breaks. */
   readonly registry?: Registry;
+  readonly extraTools?: readonly Tool[];
   readonly wrapJournal?: (journal: Journal) => Journal;
 }
 
@@ -59,7 +61,8 @@ export async function runGateway(options: RunOptions): Promise<number> {
   });
   const secret = (variable: string): string => {
     const value = env[variable];
-    if (!value) throw new GatehouseError('GH1103', `environment variable ${variable} is not set`, { hint: `export ${variable}=…` });
+    if (!value)
+      throw new GatehouseError('GH1103', `environment variable ${variable} is not set`, { hint: `export ${variable}=…` });
     secrets.add(value);
     return value;
   };
@@ -88,6 +91,7 @@ export async function runGateway(options: RunOptions): Promise<number> {
       ending.end(1);
     },
     onAllEnded: () => ending.inputEnded(),
+    ...(options.extraTools ? { extraTools: options.extraTools } : {}),
     ...(options.wrapJournal ? { wrapJournal: options.wrapJournal } : {}),
   });
   try {
@@ -150,9 +154,11 @@ class Ending {
     let signals = 0;
     const handle = (): void => {
       signals += 1;
-      if (signals === 1) return this.end(0);
-      logger.warn('stopped at once; unfinished work resumes at the next start');
-      process.exit(1);
+      if (signals > 1) {
+        logger.warn('stopped at once; unfinished work resumes at the next start');
+        process.exit(1);
+      }
+      this.end(0);
     };
     process.on('SIGTERM', handle);
     process.on('SIGINT', handle);
@@ -190,8 +196,20 @@ async function listen({ config }: LoadedConfig, daemon: Daemon, startedAt: numbe
   }
 }
 
-async function announce(options: RunOptions, daemon: Daemon, http: HttpServer, detected: Detected, tookMs: number): Promise<void> {
-  const about: DaemonRecord = { pid: process.pid, host: http.host, port: http.port, startedAt: systemClock.now(), version: VERSION };
+async function announce(
+  options: RunOptions,
+  daemon: Daemon,
+  http: HttpServer,
+  detected: Detected,
+  tookMs: number,
+): Promise<void> {
+  const about: DaemonRecord = {
+    pid: process.pid,
+    host: http.host,
+    port: http.port,
+    startedAt: systemClock.now(),
+    version: VERSION,
+  };
   await writeFileAtomic(join(options.dataDir, 'daemon.json'), `${JSON.stringify(about)}\n`, { mode: 0o600 });
   options.stdio.stderr.write(readyText({ daemon, http, modelLines: detected.lines, dataDir: options.dataDir, tookMs }));
 }

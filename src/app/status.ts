@@ -9,7 +9,9 @@ import { VERSION } from './version.ts';
 export function degradedParts(daemon: Daemon): readonly string[] {
   return [
     ...(daemon.model.demo ? ['model:demo'] : []),
-    ...daemon.channels.status().flatMap(({ name, state }) => (state === 'healthy' || state === 'starting' ? [] : [`channel:${name}`])),
+    ...daemon.channels
+      .status()
+      .flatMap(({ name, state }) => (state === 'healthy' || state === 'starting' ? [] : [`channel:${name}`])),
     ...(daemon.observations.journalFailing ? ['journal'] : []),
   ];
 }
@@ -40,7 +42,11 @@ async function statusDocument(daemon: Daemon, startedAt: number): Promise<Status
     pid: process.pid,
     startedAt,
     uptimeSec: Math.round((now - startedAt) / 1_000),
-    model: { id: model.id, demo: model.demo ?? false, ...(observations.lastModelMs === undefined ? {} : { lastLatencyMs: observations.lastModelMs }) },
+    model: {
+      id: model.id,
+      demo: model.demo ?? false,
+      ...(observations.lastModelMs === undefined ? {} : { lastLatencyMs: observations.lastModelMs }),
+    },
     channels: daemon.channels.status(),
     journal: await daemon.journal.counts(),
     lanes: { running, waiting },

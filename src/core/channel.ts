@@ -138,3 +138,9 @@ export interface ChannelDescriptor<Settings = unknown> {
   /** Connects nothing; imports the SDK. Rejects with GH1103 or GH1101 when the settings cannot work. */
   create(settings: Settings, deps: ChannelDeps): Promise<Channel>;
 }
+
+/** A descriptor whose settings type is not known here: what a registry holds. */
+export interface AnyChannelDescriptor extends Omit<ChannelDescriptor, 'settings' | 'create'> {
+  readonly settings: ZodType;
+  create(settings: never, deps: ChannelDeps): Promise<Channel>;
+}

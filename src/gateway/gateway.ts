@@ -99,7 +99,14 @@ export class Gateway {
     }
   }
 
-  #note(message: InboundMessage, event: { type: 'received' } | { type: 'admitted'; lane: string } | { type: 'dropped'; reason: string } | { type: 'finished'; outcome: string; ms: number }): void {
+  #note(
+    message: InboundMessage,
+    event:
+      | { type: 'received' }
+      | { type: 'admitted'; lane: string }
+      | { type: 'dropped'; reason: string }
+      | { type: 'finished'; outcome: string; ms: number },
+  ): void {
     this.#options.emit({ ...event, at: this.#options.clock.now(), messageId: message.id, channel: message.channel });
   }
 }

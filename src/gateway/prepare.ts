@@ -39,7 +39,9 @@ export async function prepare(message: InboundMessage, options: PrepareOptions):
     try {
       const path = await fetchFile(message, ref, index, options, signal);
       media.push(path);
-      notes.push(`[${label(ref)}: ${path} (${[ref.mime, ref.size === undefined ? undefined : `${ref.size} bytes`].filter(Boolean).join(', ') || 'unknown type'})]`);
+      notes.push(
+        `[${label(ref)}: ${path} (${[ref.mime, ref.size === undefined ? undefined : `${ref.size} bytes`].filter(Boolean).join(', ') || 'unknown type'})]`,
+      );
     } catch (error) {
       options.signal.throwIfAborted();
       options.onMediaError(ref, error);
@@ -74,7 +76,13 @@ function author(message: InboundMessage): string {
  * The name on disk is ours: derived from the message so that a repeated fetch overwrites, with at most the extension taken
  * from the sender (attack A23).
  */
-async function fetchFile(message: InboundMessage, ref: MediaRef, index: number, options: PrepareOptions, signal: AbortSignal): Promise<string> {
+async function fetchFile(
+  message: InboundMessage,
+  ref: MediaRef,
+  index: number,
+  options: PrepareOptions,
+  signal: AbortSignal,
+): Promise<string> {
   const channel = options.channel;
   if (!channel?.download) throw new GatehouseError('GH1505', `channel ${message.channel} cannot fetch files`);
   if (ref.size !== undefined && ref.size > channel.limits.downloadBytes) throw tooLarge(channel.limits.downloadBytes);
@@ -95,7 +103,9 @@ async function fetchFile(message: InboundMessage, ref: MediaRef, index: number, 
     }
   } catch (error) {
     await rm(partial, { force: true });
-    throw isGatehouseError(error) ? error : new GatehouseError('GH1505', `a file was not fetched: ${errorText(error)}`, { cause: error });
+    throw isGatehouseError(error)
+      ? error
+      : new GatehouseError('GH1505', `a file was not fetched: ${errorText(error)}`, { cause: error });
   } finally {
     await handle.close();
   }

@@ -4,8 +4,8 @@ import { userDirectory } from '../../sessions/file-name.ts';
 import { runAgent } from '../agent/run.ts';
 import type { Channel } from '../core/channel.ts';
 import { errorText, isGatehouseError } from '../core/errors.ts';
-import { shortHash } from '../core/ids.ts';
 import type { Emit } from '../core/events.ts';
+import { shortHash } from '../core/ids.ts';
 import type { InboxRow, Journal, NewPart, TurnResult } from '../core/journal.ts';
 import type { InboundMessage, OutboundFile } from '../core/message.ts';
 import type { Model } from '../core/model.ts';
@@ -86,7 +86,15 @@ export class Turns {
       if (signal.aborted) return await this.#stopped(row, signal, []);
       const code = isGatehouseError(error) ? error.code : 'GH2003';
       const { clock, emit } = this.#options;
-      emit({ type: 'failed', at: clock.now(), messageId: row.message.id, session: row.session, channel: row.message.channel, code, detail: errorText(error) });
+      emit({
+        type: 'failed',
+        at: clock.now(),
+        messageId: row.message.id,
+        session: row.session,
+        channel: row.message.channel,
+        code,
+        detail: errorText(error),
+      });
       const text = `⚠️ I could not answer this: something failed inside the gateway (${code}). Your message is kept; its owner can run it again.`;
       return this.#done(row, { state: 'DEAD', outcome: `failed:${code}`, text });
     }
@@ -131,7 +139,13 @@ export class Turns {
 
   #done(
     row: InboxRow,
-    end: { state: 'DONE' | 'DEAD'; outcome: string; text: string; files?: AgentResult['files']; lines?: readonly SessionMessage[] },
+    end: {
+      state: 'DONE' | 'DEAD';
+      outcome: string;
+      text: string;
+      files?: AgentResult['files'];
+      lines?: readonly SessionMessage[];
+    },
   ): TurnResult {
     const parts = this.#options.parts(row.message, end.text, end.files ?? []);
     return { seq: row.seq, generation: row.generation, state: end.state, outcome: end.outcome, lines: end.lines ?? [], parts };
@@ -145,7 +159,11 @@ export class Turns {
     }
     for (const [lane, at] of this.#demoNotices) if (now - at >= DEMO_NOTICE_EVERY_MS) this.#demoNotices.delete(lane);
     this.#demoNotices.set(row.lane, now);
-    return this.#done(row, { state: 'DONE', outcome: 'no-model', text: 'This bot has no AI model yet. Owner: run `gatehouse init`.' });
+    return this.#done(row, {
+      state: 'DONE',
+      outcome: 'no-model',
+      text: 'This bot has no AI model yet. Owner: run `gatehouse init`.',
+    });
   }
 
   async #startAfresh(row: InboxRow, keep: number): Promise<TurnResult> {
@@ -164,7 +182,15 @@ export class Turns {
       onMediaError: (media, error) => {
         const code = isGatehouseError(error) ? error.code : 'GH1505';
         const detail = `${media.kind}: ${errorText(error)}`;
-        emit({ type: 'failed', at: clock.now(), messageId: row.message.id, session: row.session, channel: row.message.channel, code, detail });
+        emit({
+          type: 'failed',
+          at: clock.now(),
+          messageId: row.message.id,
+          session: row.session,
+          channel: row.message.channel,
+          code,
+          detail,
+        });
       },
     });
   }

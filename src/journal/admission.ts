@@ -2,6 +2,7 @@ import { messageKey } from '../core/ids.ts';
 import type { Accepted, Admission, InboxRow } from '../core/journal.ts';
 import type { InboundMessage } from '../core/message.ts';
 import type { Change } from './commit-queue.ts';
+import { cancelLane } from './inbox.ts';
 import { addParts } from './outbox.ts';
 import { readMessage, type Store } from './store.ts';
 
@@ -36,6 +37,7 @@ function acceptOne(store: Store, admission: Admission, change: Change): Accepted
   if (isKnown(store, message)) return { kind: 'duplicate' };
   if (admission.kind === 'answer') {
     remember(store, message);
+    if (admission.cancelsLane) change.active -= cancelLane(store, admission.lane);
     const seq = insertRow(store, admission, 'DONE', admission.outcome);
     addParts(store, admission.parts, `in${seq}`);
     return { kind: 'answered' };

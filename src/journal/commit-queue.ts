@@ -17,6 +17,8 @@ export interface CommitQueueOptions {
   readonly db: Database;
   /** Told once, when the file can no longer be trusted. Every later write rejects with the same error. */
   readonly onFatal: (error: GatehouseError) => void;
+  /** Told when writes begin to fail, with the code, and when they succeed again. */
+  readonly onWritable: (failing: GatehouseError | undefined) => void;
   /** After each COMMIT: the sum of what its writes did. */
   readonly onCommit: (change: Change) => void;
 }
@@ -32,6 +34,7 @@ export class CommitQueue {
   #jobs: Job[] = [];
   #scheduled = false;
   #failure: GatehouseError | undefined;
+  #failing = false;
   #closed = false;
 
   constructor(options: CommitQueueOptions) {
@@ -73,9 +76,11 @@ export class CommitQueue {
       this.#runBatch(jobs, change, settle);
     } catch (error) {
       const reason = this.#judge(error);
+      this.#report(reason);
       for (const job of jobs) job.reject(reason);
       return;
     }
+    this.#report(undefined);
     this.#options.onCommit(change);
     for (const done of settle) done();
   }
@@ -84,6 +89,12 @@ export class CommitQueue {
   close(): void {
     this.flush();
     this.#closed = true;
+  }
+
+  #report(failure: GatehouseError | undefined): void {
+    if (this.#failing === (failure !== undefined)) return;
+    this.#failing = failure !== undefined;
+    this.#options.onWritable(failure);
   }
 
   #refusal(): GatehouseError | undefined {

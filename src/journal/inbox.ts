@@ -82,6 +82,19 @@ export function cancelWaitingRows(store: Store, lane: string, outcome: string, c
   return cancelled;
 }
 
+/**
+ * What waits and what runs in the lane is DONE as `cancelled`; the new generation fences the running turn. Returns how many.
+ * In one transaction with the answer that says so: a crash cannot bring back what people were told is cancelled.
+ */
+export function cancelLane(store: Store, lane: string): number {
+  return store.db.run(
+    `UPDATE inbox SET state = 'DONE', outcome = 'cancelled', finished_at = ?, boot_id = NULL, generation = generation + 1
+     WHERE lane = ? AND state IN ('NEW', 'RUNNING')`,
+    store.clock.now(),
+    lane,
+  );
+}
+
 /** Whether the claim still stands; inside the transaction of the write that depends on it. */
 export function ownsRow(store: Store, seq: number, generation: number): boolean {
   const sql = "SELECT 1 FROM inbox WHERE seq = ? AND generation = ? AND state = 'RUNNING'";

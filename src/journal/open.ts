@@ -28,6 +28,8 @@ export interface JournalOptions {
   readonly dedupDays?: number;
   /** Told once when the file can no longer be trusted (GH1302): stop the process. Writes reject from then on. */
   readonly onFatal?: (error: GatehouseError) => void;
+  /** Told when writes begin to fail (disk full, read-only) and, with undefined, when they succeed again: for health. */
+  readonly onWritable?: (failing: GatehouseError | undefined) => void;
   /** How often to look for changes by other processes, once somebody listens. Default 1,000 ms. */
   readonly pollMs?: number;
 }
@@ -63,10 +65,10 @@ export async function openJournal(options: JournalOptions): Promise<OpenedJourna
 }
 
 function assemble(db: Database, options: JournalOptions): OpenedJournal {
-  const { clock, highWater = 10_000, dedupDays = 30, onFatal = () => {}, pollMs = 1_000 } = options;
+  const { clock, highWater = 10_000, dedupDays = 30, onFatal = () => {}, onWritable = () => {}, pollMs = 1_000 } = options;
   const store: Store = { db, clock, bootId: randomUUID(), aging: new AgingClock(db, clock) };
   const backlog = new Backlog(highWater);
-  const queue = new CommitQueue({ db, onFatal, onCommit: ({ active }) => backlog.add(active) });
+  const queue = new CommitQueue({ db, onFatal, onWritable, onCommit: ({ active }) => backlog.add(active) });
   const refresh = () => backlog.set(countActive(store));
   refresh();
   const outside = new OutsideChanges({ db, pollMs, refresh, read: (run) => queue.read(run) });

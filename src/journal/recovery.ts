@@ -38,8 +38,7 @@ export function recoverAll(store: Store, bounds: RecoveryBounds, notice: BuryNot
     resumed,
     buried,
     sending: sending.map(toOutboxRow),
-    lanes: lanesOf(store, 'inbox', 'NEW'),
-    outboxLanes: lanesOf(store, 'outbox', 'PENDING'),
+    ...workLanes(store),
   };
 }
 
@@ -64,6 +63,10 @@ function buryAll(store: Store, bounds: RecoveryBounds, notice: BuryNotice, now: 
     addParts(store, notice(row, reason), `in${row.seq}.${row.generation}`);
   }
   return spent.length;
+}
+
+export function workLanes(store: Store): { lanes: readonly string[]; outboxLanes: readonly string[] } {
+  return { lanes: lanesOf(store, 'inbox', 'NEW'), outboxLanes: lanesOf(store, 'outbox', 'PENDING') };
 }
 
 function lanesOf(store: Store, table: 'inbox' | 'outbox', state: 'NEW' | 'PENDING'): readonly string[] {

@@ -21,7 +21,7 @@ import { dropDead, listDead, replayDead, showDead } from './dead-letters.ts';
 import { cancelWaitingRows, claimRow, finishTurn, type ReleaseOptions, releaseRow, waitingRows } from './inbox.ts';
 import { addParts, markSending, pendingParts, settlePart } from './outbox.ts';
 import type { OutsideChanges } from './outside-changes.ts';
-import { type BuryNotice, type RecoveryBounds, recoverAll } from './recovery.ts';
+import { type BuryNotice, type RecoveryBounds, recoverAll, workLanes } from './recovery.ts';
 import { dropLines, type UnflushedSession, unflushedLines } from './session-lines.ts';
 import { recordedSteps, recordStep, usageSince } from './steps.ts';
 import type { Store } from './store.ts';
@@ -120,6 +120,10 @@ export class SqliteJournal implements Journal {
 
   counts(): Promise<JournalCounts> {
     return this.#queue.read(() => countAll(this.#store));
+  }
+
+  work(): Promise<{ readonly lanes: readonly string[]; readonly outboxLanes: readonly string[] }> {
+    return this.#queue.read(() => workLanes(this.#store));
   }
 
   readonly dead = {

@@ -68,7 +68,14 @@ class DoubleChannel implements Channel {
   #inbound(message: DoubleMessage) {
     const place = { channel: this.name, account: this.account, chatId: message.chatId, platformId: message.id };
     const { senderId, text } = message;
-    const base = { kind: 'message', senderName: senderId, media: [], isGroup: false, mentionsBot: false, timestamp: this.#deps.clock.now() } as const;
+    const base = {
+      kind: 'message',
+      senderName: senderId,
+      media: [],
+      isGroup: false,
+      mentionsBot: false,
+      timestamp: this.#deps.clock.now(),
+    } as const;
     return { id: messageKey(place), ...place, ...base, senderId, text };
   }
 

@@ -4,6 +4,7 @@ import { appendFile } from 'node:fs/promises';
 import { z } from 'zod';
 import { CHANNELS } from '../../../channels/registry.ts';
 import { loadConfig } from '../../../config/load.ts';
+import type { Registry } from '../../app/channels.ts';
 import { runGateway } from '../../app/run-gateway.ts';
 import type { Journal } from '../../core/journal.ts';
 import { defineTool } from '../../tools/define.ts';
@@ -20,7 +21,7 @@ const count = defineTool({
   outputBytes: 1_000,
   run: async ({ n }) => {
     await appendFile(countFile, `${n}\n`);
-    return { ok: true, output: `counted ${n}` };
+    return `counted ${n}`;
   },
 });
 
@@ -59,14 +60,14 @@ function override(journal: Journal, methods: Partial<Journal>): Journal {
   });
 }
 
-const registry = { ...CHANNELS, double: async () => doubleChannel as never };
+const registry: Registry = { ...CHANNELS, double: async () => doubleChannel };
 const config = await loadConfig({
   file,
   cwd: dataDir,
   home: dataDir,
   env: process.env,
   channelTypes: Object.keys(registry),
-  channelSettings: async (type) => (await registry[type as keyof typeof registry]?.())?.settings,
+  channelSettings: async (type) => (await registry[type]?.())?.settings,
 });
 const wrapJournal = VARIANTS[variant];
 const code = await runGateway({

@@ -54,7 +54,15 @@ net.Socket.prototype.push = function (chunk, encoding) {
 for (const name of ['rename', 'writeFile', 'appendFile', 'copyFile', 'rm', 'unlink', 'mkdir', 'truncate'] as const) {
   around(fs.promises, name, `file ${name}`);
 }
-for (const name of ['renameSync', 'writeFileSync', 'appendFileSync', 'writeSync', 'fsyncSync', 'fdatasyncSync', 'copyFileSync'] as const) {
+for (const name of [
+  'renameSync',
+  'writeFileSync',
+  'appendFileSync',
+  'writeSync',
+  'fsyncSync',
+  'fdatasyncSync',
+  'copyFileSync',
+] as const) {
   around(fs, name, `file ${name}`, (_self, [target]) => target !== counter && target !== 1 && target !== 2);
 }
 const handle = await fs.promises.open(process.execPath, 'r');

@@ -46,6 +46,9 @@ function reply(messages: readonly ChatMessage[]): unknown[] {
     const call = { index: 0, id: `call_${n}`, type: 'function', function: { name: 'count', arguments: `{"n":${n}}` } };
     return [chunk({ role: 'assistant', tool_calls: [call] }, null), chunk({}, 'tool_calls'), usage];
   }
-  const lines = kind === 'long' ? Array.from({ length: 120 }, (_, line) => `Line ${line} of the long answer ${n}, which is sent in parts.`) : [];
+  const lines =
+    kind === 'long'
+      ? Array.from({ length: 120 }, (_, line) => `Line ${line} of the long answer ${n}, which is sent in parts.`)
+      : [];
   return [chunk({ role: 'assistant', content: [`answer ${n}`, ...lines].join('\n\n') }, null), chunk({}, 'stop'), usage];
 }
