@@ -57,14 +57,15 @@ const CHECKED_TABLES = ['meta', 'cursor', 'inbox', 'outbox', 'session_line'];
 export async function openJournal(options: JournalOptions): Promise<OpenedJournal> {
   const db = await openFile(options.dir);
   try {
-    return assemble(db, options);
+    return journalOn(db, options);
   } catch (error) {
     db.close();
     throw openError(db.path, error);
   }
 }
 
-function assemble(db: Database, options: JournalOptions): OpenedJournal {
+/** The journal on a connection that is ready; disposing closes that too. */
+export function journalOn(db: Database, options: Omit<JournalOptions, 'dir'>): OpenedJournal {
   const { clock, highWater = 10_000, dedupDays = 30, onFatal = () => {}, onWritable = () => {}, pollMs = 1_000 } = options;
   const store: Store = { db, clock, bootId: randomUUID(), aging: new AgingClock(db, clock) };
   const backlog = new Backlog(highWater);

@@ -1,0 +1,132 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { FakeClock, tempDir } from '../testing/fakes.ts';
+import { type OpenedJournal, openJournal } from './open.ts';
+
+const MINUTE = 60_000;
+const START = Date.UTC(2026, 0, 1);
+
+async function fresh(): Promise<{ opened: OpenedJournal; dir: string; again(): Promise<OpenedJournal> } & AsyncDisposable> {
+  const dir = await tempDir();
+  const clock = new FakeClock(START);
+  const all: OpenedJournal[] = [];
+  const again = async () => {
+    const next = await openJournal({ dir: dir.path, clock });
+    all.push(next);
+    return next;
+  };
+  return {
+    opened: await again(),
+    dir: dir.path,
+    again,
+    async [Symbol.asyncDispose]() {
+      for (const one of all) await one[Symbol.asyncDispose]();
+      await dir[Symbol.asyncDispose]();
+    },
+  };
+}
+
+function who(senderId: string, account = 'bot') {
+  return { channel: 'test', account, senderId, senderName: `Name of ${senderId}` };
+}
+
+it('A2 a code has 8 characters that look like no others, and only its hash is on disk', async () => {
+  await using f = await fresh();
+  const { pairing } = f.opened;
+  const { state, code = '' } = await pairing.request(who('u1'), START);
+  expect(state).toBe('pending');
+  expect(code).toMatch(/^[ACDEFGHJKMNPQRTWXY34679]{8}$/);
+  for (const file of ['journal.db', 'journal.db-wal']) {
+    expect((await readFile(join(f.dir, file))).includes(code)).toBe(false);
+  }
+  expect(await pairing.list(START)).toEqual([
+    { ...who('u1'), state: 'pending', createdAt: START, expiresAt: START + 60 * MINUTE },
+  ]);
+});
+
+it('an approved or denied sender stays so, in another process too', async () => {
+  await using f = await fresh();
+  const { pairing } = f.opened;
+  const first = await pairing.request(who('u1'), START);
+  const second = await pairing.request(who('u2'), START);
+  const cli = (await f.again()).pairing;
+  // As a person types it.
+  const typed = `${first.code?.slice(0, 4).toLowerCase()}-${first.code?.slice(4)} `;
+  expect(await cli.approve(typed, START)).toMatchObject({ ...who('u1'), state: 'approved' });
+  expect(await cli.deny(second.code ?? '', START)).toMatchObject({ ...who('u2'), state: 'denied' });
+  expect(await cli.approve(first.code ?? '', START)).toBeUndefined(); // a code works once
+  const later = START + 1_000 * MINUTE;
+  expect(await pairing.request(who('u1'), later)).toEqual({ state: 'approved' });
+  expect(await pairing.request(who('u2'), later)).toEqual({ state: 'denied' });
+  expect(await pairing.list(later)).toHaveLength(2);
+});
+
+it('A2 the same sender is told the code at most once in 10 minutes, and it is the same code', async () => {
+  await using f = await fresh();
+  const { pairing } = f.opened;
+  const [first, ...rest] = await Promise.all([0, 1, 2].map((s) => pairing.request(who('u1'), START + s * 1_000)));
+  expect(first?.code).toBeDefined();
+  expect(rest).toEqual([{ state: 'pending' }, { state: 'pending' }]);
+  expect(await pairing.request(who('u1'), START + 10 * MINUTE - 1)).toEqual({ state: 'pending' });
+  expect(await pairing.request(who('u1'), START + 10 * MINUTE)).toEqual(first);
+  expect((await pairing.list(START))[0]?.expiresAt).toBe(START + 60 * MINUTE); // repeating does not prolong it
+});
+
+it('after a restart the sender is told a new code and the old one is worth nothing', async () => {
+  await using f = await fresh();
+  const old = await f.opened.pairing.request(who('u1'), START);
+  const { pairing } = await f.again();
+  const repeated = await pairing.request(who('u1'), START + 10 * MINUTE);
+  expect(repeated.code).not.toBe(old.code);
+  expect(await pairing.approve(old.code ?? '', START + 10 * MINUTE)).toBeUndefined();
+  expect(await pairing.approve(repeated.code ?? '', START + 10 * MINUTE)).toMatchObject({ state: 'approved' });
+});
+
+it('A2 three requests per channel account wait; a fourth sender gets no code until one expired', async () => {
+  await using f = await fresh();
+  const { pairing } = f.opened;
+  for (const id of ['u1', 'u2', 'u3']) expect((await pairing.request(who(id), START)).code).toBeDefined();
+  expect(await pairing.request(who('u4'), START)).toEqual({ state: 'full' });
+  expect((await pairing.request(who('u4', 'bot2'), START)).code).toBeDefined();
+  const later = START + 60 * MINUTE;
+  expect((await pairing.request(who('u4'), later)).code).toBeDefined();
+});
+
+it('A2 a code is refused once its hour is over', async () => {
+  await using f = await fresh();
+  const { pairing } = f.opened;
+  const { code = '' } = await pairing.request(who('u1'), START);
+  expect(await pairing.approve(code, START + 60 * MINUTE)).toBeUndefined();
+  expect(await pairing.list(START + 60 * MINUTE)).toEqual([]);
+});
+
+it('A2 after 10 wrong codes in an hour even the right one is refused, in every process, until the hour is over', async () => {
+  await using f = await fresh();
+  const { code = '' } = await f.opened.pairing.request(who('u1'), START);
+  for (let n = 0; n < 10; n += 1) expect(await f.opened.pairing.approve(`WRONG${n}`, START + n)).toBeUndefined();
+  const other = (await f.again()).pairing;
+  expect(await other.approve(code, START + 10)).toBeUndefined();
+  expect(await other.deny(code, START + 10)).toBeUndefined();
+  expect(await other.approve(code, START + 59 * MINUTE)).toBeUndefined();
+  const { code: next = '' } = await other.request(who('u1'), START + 61 * MINUTE);
+  expect(await other.approve(next, START + 61 * MINUTE)).toMatchObject({ state: 'approved' });
+});
+
+it('A2 10,000 guesses, the right code among them, never succeed', async () => {
+  await using f = await fresh();
+  const { pairing } = f.opened;
+  const { code = '' } = await pairing.request(who('u1'), START);
+  const guesses = Array.from({ length: 10_000 }, (_, n) => (n === 9_999 || n === 10 ? code : `GUESS${n}`));
+  const results = await Promise.all(guesses.map((guess, n) => pairing.approve(guess, START + n)));
+  expect(results.filter((result) => result !== undefined)).toEqual([]);
+});
+
+it('A37 two senders whose ids differ only in what UTF-8 cannot hold are two senders', async () => {
+  await using f = await fresh();
+  const { pairing } = f.opened;
+  const { code = '' } = await pairing.request(who('u\ud800'), START);
+  await pairing.approve(code, START);
+  expect((await pairing.request(who('u\ud800'), START)).state).toBe('approved');
+  expect((await pairing.request(who('u\ud801'), START)).state).toBe('pending');
+});
