@@ -1,0 +1,33 @@
+import type { FailureKind, ModelFailure } from '../core/model.ts';
+
+/** What a person in a chat can use: what happened and what to do. Nothing of the provider's text, of paths, or of the prompt (A48). */
+const SENTENCES: Readonly<Record<FailureKind, string>> = {
+  'rate-limit': 'The AI model gets too many requests at the moment.',
+  overloaded: 'The AI model is overloaded at the moment. Please ask again in a minute.',
+  server: 'The AI model has a problem on its side. Please ask again in a minute.',
+  network: 'The AI model cannot be reached. Please ask again later; the operator has the details.',
+  timeout: 'The AI model did not answer in time. Please ask again.',
+  auth: 'The AI model refused our access key. The operator has to renew it.',
+  payment: 'The account at the AI provider needs payment. The operator has to look after it.',
+  'bad-request': 'The AI model rejected the request. The operator has the details.',
+  'context-length': 'This conversation has become too long for the AI model. Start afresh with /new.',
+  'content-filter': 'The AI provider withheld the answer. Please ask in other words.',
+  empty: 'The AI model returned no answer. Please ask again in other words.',
+  malformed: 'The answer of the AI model broke off. Please ask again.',
+  aborted: 'Stopped.',
+};
+
+/** One short sentence for the chat, with the code to look up. Safe to send to anybody. */
+export function failureText(failure: ModelFailure): string {
+  if (failure.kind === 'aborted') return SENTENCES.aborted;
+  const wait = failure.kind === 'rate-limit' ? ` Please ask again ${waitText(failure.retryAfterMs)}.` : '';
+  return `${SENTENCES[failure.kind]}${wait} (${failure.code})`;
+}
+
+function waitText(ms: number | undefined): string {
+  if (ms === undefined) return 'in a minute';
+  const seconds = Math.max(1, Math.ceil(ms / 1_000));
+  if (seconds < 90) return `in ${seconds} s`;
+  const minutes = Math.ceil(seconds / 60);
+  return minutes < 90 ? `in ${minutes} min` : `in ${Math.ceil(minutes / 60)} h`;
+}

@@ -1,0 +1,29 @@
+/** Spec B7: the same 20 to 160 characters at least 4 times inside the final 500. */
+const WINDOW = 500;
+const UNIT = 20;
+const TIMES = 4;
+const LONGEST_UNIT = Math.floor((WINDOW - UNIT) / (TIMES - 1));
+
+/**
+ * Where the text of a model that got stuck in a loop should end: after the first copy of what it repeats. Undefined when the tail
+ * does not repeat. The copies must follow each other without anything between: rows of a table that end alike are no loop. A unit
+ * shorter than 20 characters must fill the whole window, and one without letters or digits (rules, borders) never counts.
+ */
+export function repetitionStart(text: string): number | undefined {
+  if (text.length < UNIT * TIMES) return undefined;
+  const tail = text.slice(-WINDOW);
+  for (let period = 1; period <= LONGEST_UNIT; period += 1) {
+    const needed = period < UNIT ? WINDOW : (TIMES - 1) * period + UNIT;
+    if (tail.length < needed || repeatedSuffix(tail, period) < needed) continue;
+    if (!/[\p{L}\p{N}]/u.test(tail.slice(-period))) return undefined;
+    return text.length - repeatedSuffix(text, period) + period;
+  }
+  return undefined;
+}
+
+/** Length of the longest suffix in which every character equals the one `period` before it. */
+function repeatedSuffix(text: string, period: number): number {
+  let at = text.length - 1;
+  while (at - period >= 0 && text[at] === text[at - period]) at -= 1;
+  return at - period < 0 ? text.length : text.length - 1 - at + period;
+}

@@ -1,0 +1,89 @@
+const OPEN = '<think>';
+const CLOSE = '</think>';
+
+export interface Split {
+  readonly text: string;
+  readonly reasoning: string;
+}
+
+export interface ThinkSplitter {
+  push(delta: string): Split;
+  /** What was held back because it could have been the start of a tag. */
+  flush(): Split;
+}
+
+/**
+ * Takes `<think>…</think>` blocks at the beginning of an answer out of the text, however the stream cuts the tags. Tags further
+ * in are text: an answer may speak about them.
+ */
+export function createThinkSplitter(): ThinkSplitter {
+  let state: 'start' | 'inside' | 'text' = 'start';
+  let held = '';
+
+  const step = (): Split & { more: boolean } => {
+    if (state === 'text') {
+      const text = held;
+      held = '';
+      return { text, reasoning: '', more: false };
+    }
+    if (state === 'start') {
+      const body = held.trimStart();
+      if (body.startsWith(OPEN)) {
+        state = 'inside';
+        held = body.slice(OPEN.length);
+        return { text: '', reasoning: '', more: true };
+      }
+      if (OPEN.startsWith(body)) return { text: '', reasoning: '', more: false };
+      state = 'text';
+      return { text: '', reasoning: '', more: true };
+    }
+    const end = held.indexOf(CLOSE);
+    if (end === -1) {
+      const keep = partialSuffix(held, CLOSE);
+      const reasoning = held.slice(0, held.length - keep);
+      held = held.slice(held.length - keep);
+      return { text: '', reasoning, more: false };
+    }
+    const reasoning = held.slice(0, end);
+    // Blank lines after the block belong to it, and another block may follow.
+    held = held.slice(end + CLOSE.length).trimStart();
+    state = 'start';
+    return { text: '', reasoning, more: held !== '' };
+  };
+
+  return {
+    push(delta) {
+      held += delta;
+      let text = '';
+      let reasoning = '';
+      for (;;) {
+        const part = step();
+        text += part.text;
+        reasoning += part.reasoning;
+        if (!part.more) return { text, reasoning };
+      }
+    },
+    flush() {
+      const rest = held;
+      held = '';
+      return state === 'inside' ? { text: '', reasoning: rest } : { text: rest, reasoning: '' };
+    },
+  };
+}
+
+/**
+ * Some chat templates put the opening tag into the prompt, so that only a closing tag on a line of its own arrives: what stands
+ * before it is reasoning.
+ */
+export function splitOrphanClose(text: string): Split {
+  const found = /(?:^|\n)<\/think>[ \t]*(?:\n\s*|$)/.exec(text);
+  if (!found || text.includes(OPEN)) return { text, reasoning: '' };
+  return { text: text.slice(found.index + found[0].length), reasoning: text.slice(0, found.index) };
+}
+
+function partialSuffix(text: string, tag: string): number {
+  for (let length = Math.min(tag.length - 1, text.length); length > 0; length -= 1) {
+    if (text.endsWith(tag.slice(0, length))) return length;
+  }
+  return 0;
+}

@@ -1,0 +1,69 @@
+import { randomUUID } from 'node:crypto';
+import type { ToolCall } from '../../core/session.ts';
+
+interface Draft {
+  readonly key: number | undefined;
+  id: string;
+  name: string;
+  text: string;
+}
+
+export interface ToolCallAssembly {
+  /** One element of `delta.tool_calls`, as it came from the wire. True when it brought something. */
+  add(delta: unknown): boolean;
+  readonly size: number;
+  /** Undefined when a call never got a name: then no tool may run. */
+  finish(): ToolCall[] | undefined;
+}
+
+/**
+ * Joins the pieces of tool calls by their index. Servers differ: some leave the index out, some give every call index 0 with an
+ * id of its own, some repeat id and name in every piece, some never send an id (F28).
+ */
+export function createToolCallAssembly(): ToolCallAssembly {
+  const drafts: Draft[] = [];
+
+  const draftFor = (key: number | undefined, id: string, name: string): Draft => {
+    const same = drafts.findLast((draft) => (key === undefined ? true : draft.key === key));
+    const begins = id !== '' && name !== '' && same !== undefined && same.id !== '' && same.id !== id;
+    if (same && !begins) return same;
+    const draft: Draft = { key, id: '', name: '', text: '' };
+    drafts.push(draft);
+    return draft;
+  };
+
+  return {
+    add(delta) {
+      const { index, id, function: fn } = asRecord(delta);
+      const { name, arguments: args } = asRecord(fn);
+      const callId = typeof id === 'string' ? id : '';
+      const callName = typeof name === 'string' ? name : '';
+      const text = typeof args === 'string' ? args : args === undefined || args === null ? '' : JSON.stringify(args);
+      if (callId === '' && callName === '' && text === '') return false;
+      const draft = draftFor(typeof index === 'number' ? index : undefined, callId, callName);
+      if (draft.id === '') draft.id = callId;
+      if (draft.name === '') draft.name = callName;
+      draft.text += text;
+      return true;
+    },
+    get size() {
+      return drafts.length;
+    },
+    finish() {
+      const used = new Set<string>();
+      const calls: ToolCall[] = [];
+      for (const draft of drafts) {
+        if (draft.name === '') return undefined;
+        // Results are matched by id, so two calls must not share one.
+        const id = draft.id === '' || used.has(draft.id) ? `call_${randomUUID().replaceAll('-', '').slice(0, 24)}` : draft.id;
+        used.add(id);
+        calls.push({ id, name: draft.name, arguments: draft.text });
+      }
+      return calls;
+    },
+  };
+}
+
+export function asRecord(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
+}

@@ -1,0 +1,16 @@
+import type { Provider } from './provider.ts';
+
+export const dashscope: Provider = {
+  name: 'dashscope',
+  aliases: ['qwen'],
+  wire: 'openai-chat',
+  defaultModel: 'qwen-max',
+  keyEnv: 'DASHSCOPE_API_KEY',
+  keyRequired: true,
+  baseUrl: 'https://dashscope.aliyuncs.com/compatible-mode/v1',
+  detect: [/qwen/],
+  contextWindows: [
+    [/qwen-max/, 32_768],
+    [/qwen/, 131_072],
+  ],
+};

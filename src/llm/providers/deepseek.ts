@@ -1,0 +1,14 @@
+import type { Provider } from './provider.ts';
+
+export const deepseek: Provider = {
+  name: 'deepseek',
+  aliases: [],
+  wire: 'openai-chat',
+  defaultModel: 'deepseek-chat',
+  keyEnv: 'DEEPSEEK_API_KEY',
+  keyRequired: true,
+  baseUrl: 'https://api.deepseek.com/v1',
+  detect: [/deepseek/],
+  contextWindows: [[/deepseek/, 128_000]],
+  sendReasoning: true,
+};

@@ -1,0 +1,16 @@
+import type { Provider } from './provider.ts';
+
+export const minimax: Provider = {
+  name: 'minimax',
+  aliases: [],
+  wire: 'openai-chat',
+  defaultModel: 'MiniMax-Text-01',
+  keyEnv: 'MINIMAX_API_KEY',
+  keyRequired: true,
+  baseUrl: 'https://api.minimax.io/v1',
+  detect: [/minimax/],
+  contextWindows: [
+    [/text-01/, 1_000_000],
+    [/minimax/, 200_000],
+  ],
+};

@@ -1,0 +1,13 @@
+import type { Provider } from './provider.ts';
+
+export const nvidia: Provider = {
+  name: 'nvidia',
+  aliases: ['nim'],
+  wire: 'openai-chat',
+  defaultModel: 'meta/llama-3.3-70b-instruct',
+  keyEnv: 'NVIDIA_API_KEY',
+  keyRequired: true,
+  baseUrl: 'https://integrate.api.nvidia.com/v1',
+  detect: [],
+  contextWindows: [],
+};

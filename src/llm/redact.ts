@@ -1,0 +1,51 @@
+/** Removes secrets from text that came from outside before it can reach a failure's message (attack A29). */
+export type Redact = (text: string) => string;
+
+/** Runs of this length shared with a secret are masked: a body that quotes a cut-off key leaks as well. */
+const WINDOW = 8;
+const MARK = '[redacted]';
+/** Shapes of keys in general: providers echo a key they were sent by mistake, often with its middle starred out. */
+const KEY_SHAPES = /\b(?:sk|gsk|pk|nvapi|xai|key)[-_][A-Za-z0-9*._…-]{6,}|\bBearer\s+\S{6,}|\bAIza[\w-]{10,}|\b\w{2,}\*{3,}\w*/g;
+
+/** A redactor for the given secrets in raw, URL-encoded and base64 form, whole or in part. Empty secrets are ignored. */
+export function createRedactor(secrets: readonly (string | undefined)[]): Redact {
+  const forms = new Set<string>();
+  for (const secret of secrets) {
+    if (!secret) continue;
+    const bytes = Buffer.from(secret);
+    for (const form of [
+      secret,
+      encodeURIComponent(secret),
+      bytes.toString('base64'),
+      bytes.toString('base64url'),
+      bytes.toString('hex'),
+    ]) {
+      forms.add(form);
+    }
+  }
+  return (text) => {
+    let clean = text;
+    for (const form of forms) clean = maskSharedRuns(clean, form);
+    return clean.replace(KEY_SHAPES, MARK);
+  };
+}
+
+function maskSharedRuns(text: string, secret: string): string {
+  const size = Math.min(WINDOW, secret.length);
+  const masked = new Uint8Array(text.length);
+  let found = false;
+  for (let start = 0; start + size <= secret.length; start += 1) {
+    const part = secret.slice(start, start + size);
+    for (let at = text.indexOf(part); at !== -1; at = text.indexOf(part, at + 1)) {
+      masked.fill(1, at, at + size);
+      found = true;
+    }
+  }
+  if (!found) return text;
+  let out = '';
+  for (let index = 0; index < text.length; index += 1) {
+    if (!masked[index]) out += text[index];
+    else if (!masked[index - 1]) out += MARK;
+  }
+  return out;
+}

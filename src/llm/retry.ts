@@ -1,0 +1,127 @@
+import type { Model, ModelEvent, ModelFailure, ModelRequest } from '../core/model.ts';
+import type { Clock } from '../core/ports.ts';
+import { abortedFailure, createFailure } from './failure.ts';
+
+export interface RetryInfo {
+  readonly model: string;
+  readonly failure: ModelFailure;
+  /** 1 = the first retry; 0 = this call has not been sent yet and waits for another call's Retry-After. */
+  readonly attempt: number;
+  readonly waitMs: number;
+}
+
+export interface RetryOptions {
+  /** Calls after the first one. Default 3 (spec B3). */
+  readonly maxRetries?: number;
+  /** First wait, doubled each time up to the cap. Defaults 1 s and 60 s (spec B3). */
+  readonly baseMs?: number;
+  readonly capMs?: number;
+  readonly clock: Clock;
+  /** 0 <= x < 1. Each wait is at least half of its nominal length; a wait the provider asked for is never shortened. */
+  readonly random: () => number;
+  /** Told before each wait; must not throw. */
+  readonly onRetry?: (info: RetryInfo) => void;
+}
+
+/** Spec B3: the wait after a 429 that does not say how long. */
+const UNSTATED_RATE_LIMIT_MS = 30_000;
+
+/** One limiter for all calls of one key: a 429 seen by one call holds back the others (F24). */
+interface Gate {
+  openAt: number;
+  failure: ModelFailure | undefined;
+}
+
+/**
+ * Sends a call again when its failure is retryable. Yields `restart` when the failed attempt had streamed anything. A wait longer
+ * than the cap is not waited: the call fails at once and says how long. Calls through the same wrapper share the provider's
+ * Retry-After, so use one wrapper per key.
+ */
+export function withRetry(model: Model, options: RetryOptions): Model {
+  const gate: Gate = { openAt: Number.NEGATIVE_INFINITY, failure: undefined };
+  return {
+    id: model.id,
+    contextWindow: model.contextWindow,
+    ...(model.demo === undefined ? {} : { demo: model.demo }),
+    call: (request, signal) => callWithRetry(model, options, gate, request, signal),
+  };
+}
+
+async function* callWithRetry(
+  model: Model,
+  options: RetryOptions,
+  gate: Gate,
+  request: ModelRequest,
+  signal: AbortSignal,
+): AsyncGenerator<ModelEvent> {
+  const { maxRetries = 3, capMs = 60_000, clock } = options;
+  for (let attempt = 0; ; attempt += 1) {
+    const closed = await passGate(model, options, gate, signal);
+    if (closed) return yield { type: 'failed', failure: closed };
+    const failure = yield* oneAttempt(model, request, signal);
+    if (!failure) return;
+    closeGate(gate, failure.failure, clock, capMs);
+    if (signal.aborted || !failure.failure.retryable || attempt >= maxRetries) {
+      return yield { type: 'failed', failure: signal.aborted ? abortedFailure() : failure.failure };
+    }
+    const waitMs = waitFor(failure.failure, attempt, options);
+    if (waitMs > capMs) return yield { type: 'failed', failure: failure.failure };
+    if (failure.streamed) yield { type: 'restart', reason: failure.failure.kind };
+    options.onRetry?.({ model: model.id, failure: failure.failure, attempt: attempt + 1, waitMs });
+    if (!(await slept(clock, waitMs, signal))) return yield { type: 'failed', failure: abortedFailure() };
+  }
+}
+
+/** Passes everything on but the failure, which it returns. */
+async function* oneAttempt(
+  model: Model,
+  request: ModelRequest,
+  signal: AbortSignal,
+): AsyncGenerator<ModelEvent, { failure: ModelFailure; streamed: boolean } | undefined> {
+  let streamed = false;
+  for await (const event of model.call(request, signal)) {
+    if (event.type === 'failed') return { failure: event.failure, streamed };
+    streamed ||= event.type === 'text' || event.type === 'reasoning';
+    yield event;
+    if (event.type === 'done') return undefined;
+  }
+  return { failure: createFailure('malformed', { message: `${model.id} ended without an answer` }), streamed };
+}
+
+/** Waits for a Retry-After that another call was told. A failure when that takes longer than the cap, or on abort. */
+async function passGate(model: Model, options: RetryOptions, gate: Gate, signal: AbortSignal): Promise<ModelFailure | undefined> {
+  const { clock, capMs = 60_000, random } = options;
+  for (;;) {
+    const left = gate.openAt - clock.monotonic();
+    if (left <= 0 || !gate.failure) return undefined;
+    if (left > capMs) return { ...gate.failure, retryAfterMs: left };
+    // Spread out, or all that waited would arrive at once.
+    const waitMs = left + Math.round(random() * Math.min(1_000, left / 10));
+    options.onRetry?.({ model: model.id, failure: gate.failure, attempt: 0, waitMs });
+    if (!(await slept(clock, waitMs, signal))) return abortedFailure();
+  }
+}
+
+function closeGate(gate: Gate, failure: ModelFailure, clock: Clock, capMs: number): void {
+  if (failure.kind !== 'rate-limit' || failure.retryAfterMs === undefined) return;
+  // At most one cap ahead: a provider that says "an hour" is asked again each minute, should its limit be lifted earlier.
+  gate.openAt = Math.max(gate.openAt, clock.monotonic() + Math.min(failure.retryAfterMs, capMs));
+  gate.failure = failure;
+}
+
+function waitFor(failure: ModelFailure, attempt: number, options: RetryOptions): number {
+  const { baseMs = 1_000, capMs = 60_000, random } = options;
+  if (failure.retryAfterMs !== undefined) return failure.retryAfterMs;
+  if (failure.kind === 'rate-limit') return UNSTATED_RATE_LIMIT_MS;
+  const ceiling = Math.min(capMs, baseMs * 2 ** attempt);
+  return Math.round(ceiling / 2 + random() * (ceiling / 2));
+}
+
+async function slept(clock: Clock, ms: number, signal: AbortSignal): Promise<boolean> {
+  try {
+    await clock.sleep(ms, signal);
+    return true;
+  } catch {
+    return false; // the sleep ends early only because the signal aborted
+  }
+}
