@@ -30,7 +30,8 @@ export const INTERRUPTED = '[interrupted]';
  */
 export async function runAgent(run: AgentRun): Promise<AgentResult> {
   await using deadline = startDeadline(run.limits.wallClockMs, run.clock);
-  return new AgentLoop(run, deadline.signal).run();
+  // `await`, else the deadline would be disposed of before the run began to wait for anything.
+  return await new AgentLoop(run, deadline.signal).run();
 }
 
 /** An answer to go on with, or the end of the turn. */

@@ -1,0 +1,237 @@
+import { describe, expect, test } from 'vitest';
+import type { AgentRun } from '../core/turn.ts';
+import { agentRun, countingTool, MemoryStepLog } from '../testing/agent-run.ts';
+import { scriptedModel } from '../testing/scripted-model.ts';
+import { runAgent } from './run.ts';
+import { ABORT_GRACE_MS } from './settle-or-leave.ts';
+
+/** A new call each time, so that the loop detection stays quiet. */
+function busyModel() {
+  let n = 0;
+  return scriptedModel(() => {
+    n += 1;
+    return { text: `step ${n}`, toolCalls: [{ name: 'echo', arguments: { n } }] };
+  });
+}
+
+/** Every call has its result right after it, and the last line is the assistant's. */
+function expectComplete(lines: Awaited<ReturnType<typeof runAgent>>['lines']) {
+  const calls = lines.flatMap((item) => item.tool_calls ?? []).map(({ id }) => id);
+  expect(lines.filter(({ role }) => role === 'tool').map((item) => item.tool_call_id)).toEqual(calls);
+  expect(lines.at(-1)?.role).toBe('assistant');
+}
+
+describe('F32 limits', () => {
+  const limits = (override: Partial<AgentRun['limits']>) => ({ ...agentRun().limits, ...override });
+
+  test('F32 iterations: the text names the limit and what was done, and closes the lines', async () => {
+    const result = await runAgent(
+      agentRun({ model: busyModel(), tools: [countingTool()], limits: limits({ maxIterations: 3 }) }),
+    );
+    expect(result.outcome).toEqual({
+      kind: 'limit',
+      limit: 'iterations',
+      text: [
+        'I stopped before I was done: this turn reached its limit of 3 model calls.',
+        'So far: 3 model calls, tools used: echo (3 times).',
+        'My last note: step 3',
+        'Write "continue" if I should go on.',
+      ].join('\n'),
+    });
+    expect(result.lines.at(-1)?.content).toBe(result.outcome.kind === 'limit' ? result.outcome.text : '');
+    expectComplete(result.lines);
+  });
+
+  test('F32 tokens: the budget counts in and out over the whole run', async () => {
+    const result = await runAgent(agentRun({ model: busyModel(), tools: [countingTool()], limits: limits({ maxTokens: 31 }) }));
+    expect(result.outcome).toMatchObject({
+      kind: 'limit',
+      limit: 'tokens',
+      text: expect.stringContaining('budget of 31 tokens'),
+    });
+    expect(result.iterations).toBe(3);
+  });
+
+  test('time: a model that is still at work is stopped and the text names the limit', async () => {
+    const run = agentRun({ model: scriptedModel([{ hang: true }]), limits: limits({ wallClockMs: 600_000 }) });
+    const done = runAgent(run);
+    await run.clock.advance(599_999);
+    expect(run.events.some(({ type }) => type === 'model.failed')).toBe(false);
+    await run.clock.advance(1);
+    expect((await done).outcome).toMatchObject({
+      kind: 'limit',
+      limit: 'time',
+      text: expect.stringContaining('time limit of 10 minutes.\nSo far: 1 model call, no tools.'),
+    });
+  });
+
+  test('time: a tool that is still at work is stopped, and the finished one keeps its result', async () => {
+    const quick = countingTool({ name: 'quick' });
+    const slow = countingTool({
+      name: 'slow',
+      async run(_args, { signal }) {
+        await new Promise((resolve) => signal.addEventListener('abort', resolve));
+        return { ok: false, output: 'Error: stopped half way' };
+      },
+    });
+    const model = scriptedModel([{ toolCalls: [{ name: 'quick' }, { name: 'slow' }] }]);
+    const run = agentRun({ model, tools: [quick, slow], limits: limits({ wallClockMs: 1_000 }) });
+    const done = runAgent(run);
+    await run.clock.advance(1_000);
+    const result = await done;
+    expect(result.outcome).toMatchObject({ kind: 'limit', limit: 'time' });
+    expect(result.lines.filter(({ role }) => role === 'tool').map(({ content }) => content)).toEqual([
+      'echo {}',
+      'Error: stopped half way',
+    ]);
+    expectComplete(result.lines);
+  });
+
+  test('F32 loop: a repeated call is warned about once, then ends the turn without running again', async () => {
+    const echo = countingTool();
+    const model = scriptedModel(() => ({ toolCalls: [{ name: 'echo', arguments: { same: true } }] }));
+    const result = await runAgent(agentRun({ model, tools: [echo] }));
+    expect(result.outcome).toMatchObject({
+      kind: 'limit',
+      limit: 'loop',
+      text: expect.stringContaining('repeating the same tool calls'),
+    });
+    expect(echo.runs).toBe(4);
+    const warning = model.requests.at(-1)?.messages.at(-1);
+    expect(warning).toMatchObject({ role: 'user', content: expect.stringMatching(/^\[System note\] You are repeating/) });
+    expect(result.lines.filter(({ role }) => role === 'system')).toHaveLength(1);
+    expectComplete(result.lines);
+  });
+});
+
+describe('abort', () => {
+  test('in the model call: prompt, no text after it, and the lines end with the note', async () => {
+    const stop = new AbortController();
+    const model = scriptedModel([{ toolCalls: [{ name: 'echo' }] }, { hang: true }]);
+    const run = agentRun({ model, tools: [countingTool()], signal: stop.signal });
+    const done = runAgent(run);
+    await run.clock.advance(5_000);
+    stop.abort(new Error('/stop'));
+    const result = await done;
+    expect(result.outcome).toEqual({ kind: 'aborted' });
+    expect(result.lines.map(({ role, content }) => [role, content])).toEqual([
+      ['user', 'please work'],
+      ['assistant', ''],
+      ['tool', 'echo {}'],
+      ['assistant', '[interrupted]'],
+    ]);
+    expectComplete(result.lines);
+  });
+
+  test('before the start: no model call at all', async () => {
+    const model = scriptedModel([]);
+    const result = await runAgent(agentRun({ model, signal: AbortSignal.abort(new Error('shutdown')) }));
+    expect(result.outcome).toEqual({ kind: 'aborted' });
+    expect(result.lines.map(({ content }) => content)).toEqual(['please work', '[interrupted]']);
+    expect(model.requests).toHaveLength(0);
+  });
+
+  test('while waiting to ask again after an empty answer', async () => {
+    const stop = new AbortController();
+    const run = agentRun({ model: scriptedModel([{ text: '' }]), signal: stop.signal });
+    const done = runAgent(run);
+    await run.clock.advance(500);
+    stop.abort(new Error('/stop'));
+    expect((await done).outcome).toEqual({ kind: 'aborted' });
+  });
+
+  test('F30 a model that ignores the signal is left behind after the grace', async () => {
+    const stop = new AbortController();
+    const run = agentRun({ model: scriptedModel([{ hang: 'deaf' }]), signal: stop.signal });
+    const done = runAgent(run);
+    await run.clock.advance(1);
+    stop.abort(new Error('/stop'));
+    await run.clock.advance(ABORT_GRACE_MS);
+    expect((await done).outcome).toEqual({ kind: 'aborted' });
+  });
+
+  test('F30 a tool that ignores the signal is left behind, its step stays STARTED, and its late file joins nothing', async () => {
+    const stop = new AbortController();
+    const late = Promise.withResolvers<void>();
+    let refused: unknown;
+    const deaf = countingTool({
+      async run(_args, context) {
+        await late.promise;
+        refused = await context.attach({ path: 'x', name: 'x' }).catch((error: unknown) => error);
+        return { ok: true, output: 'too late' };
+      },
+    });
+    const toolCalls = [{ name: 'echo' }, { name: 'quick' }];
+    const model = scriptedModel([{ toolCalls }]);
+    const run = agentRun({ model, tools: [deaf, countingTool({ name: 'quick' })], signal: stop.signal });
+    const done = runAgent(run);
+    await run.clock.advance(1);
+    stop.abort(new Error('/stop'));
+    await run.clock.advance(ABORT_GRACE_MS);
+    const result = await done;
+    late.resolve();
+    await new Promise((resolve) => setImmediate(resolve));
+
+    expect(result.outcome).toEqual({ kind: 'aborted' });
+    expect(result.lines[2]?.content).toMatch(/^Error: outcome unknown/);
+    expect(result.lines[3]?.content).toBe('echo {}');
+    expectComplete(result.lines);
+    const states = run.steps.writes
+      .filter(({ kind }) => kind === 'tool')
+      .map(({ callId, state }) => `${callId?.slice(-1)} ${state}`);
+    expect(states).toEqual(['0 STARTED', '1 STARTED', '1 DONE']);
+    expect(run.events.filter(({ type }) => type === 'tool.unknown')).toHaveLength(1);
+    expect(refused).toBeInstanceOf(Error);
+    expect(result.files).toEqual([]);
+  });
+
+  test('F30 a tool that hangs is cut at the limit of its own call and the turn goes on', async () => {
+    const hung = countingTool({ run: () => new Promise(() => undefined) });
+    const toolCalls = [{ name: 'echo' }, { name: 'quick' }];
+    const model = scriptedModel([{ toolCalls }, 'went on']);
+    const limits = { ...agentRun().limits, toolTimeoutMs: 5_000 };
+    const run = agentRun({ model, tools: [hung, countingTool({ name: 'quick' })], limits });
+    const done = runAgent(run);
+    await run.clock.advance(5_000);
+    const result = await done;
+    expect(result.outcome).toEqual({ kind: 'answered', text: 'went on' });
+    expect(result.lines.filter(({ role }) => role === 'tool').map(({ content }) => content.slice(0, 7))).toEqual([
+      'Error: ',
+      'echo {}',
+    ]);
+  });
+
+  test('an answer that arrives as the stop does is recorded but not given', async () => {
+    const stop = new AbortController();
+    const model = scriptedModel([
+      () => {
+        stop.abort(new Error('shutdown'));
+        return 'just in time';
+      },
+    ]);
+    const run = agentRun({ model, signal: stop.signal });
+    expect((await runAgent(run)).outcome).toEqual({ kind: 'aborted' });
+    expect(run.steps.writes).toHaveLength(1);
+    const resumed = await runAgent(agentRun({ model: scriptedModel([]), steps: new MemoryStepLog(run.steps.writes) }));
+    expect(resumed.outcome).toEqual({ kind: 'answered', text: 'just in time' });
+  });
+
+  test('a fenced step log ends the run as aborted, with nothing run', async () => {
+    const stop = new AbortController();
+    const echo = countingTool();
+    const steps = new MemoryStepLog();
+    const model = scriptedModel([
+      () => {
+        steps.failWith = () => {
+          stop.abort(new Error('fenced'));
+          return stop.signal.reason;
+        };
+        return { toolCalls: [{ name: 'echo' }] };
+      },
+    ]);
+    const result = await runAgent(agentRun({ model, tools: [echo], steps, signal: stop.signal }));
+    expect(result.outcome).toEqual({ kind: 'aborted' });
+    expect(echo.runs).toBe(0);
+    expectComplete(result.lines);
+  });
+});

@@ -1,0 +1,160 @@
+import { describe, expect, test } from 'vitest';
+import type { StepRecord } from '../core/journal.ts';
+import { agentRun, countingTool, line, MemoryStepLog, outboundFile } from '../testing/agent-run.ts';
+import { FakeClock } from '../testing/fakes.ts';
+import { type ScriptedModel, scriptedModel } from '../testing/scripted-model.ts';
+import { runAgent } from './run.ts';
+
+/** Answers by how many tool results it sees, so that it plans the same on every attempt. */
+function planner(): ScriptedModel {
+  return scriptedModel(({ messages }) => {
+    const results = messages.filter(({ role }) => role === 'tool').length;
+    if (results === 0) return { text: 'look', toolCalls: [1, 2].map((n) => ({ name: 'write', arguments: { n } })) };
+    if (results === 2) return { toolCalls: [{ name: 'read', arguments: { n: 3 } }] };
+    return 'finished';
+  });
+}
+
+function tools() {
+  const write = countingTool({
+    name: 'write',
+    async run(args, context) {
+      const { n } = args as { n: number };
+      await context.attach({ path: `${n}.txt`, name: `${n}.txt` });
+      return { ok: true, output: `wrote ${n}` };
+    },
+  });
+  return { write, read: countingTool({ name: 'read', readOnly: true }) };
+}
+
+async function uninterrupted() {
+  const { write, read } = tools();
+  const run = agentRun({ tools: [write, read], model: planner() });
+  return { run, result: await runAgent(run) };
+}
+
+/** A later attempt, on a later clock, after `recorded`. */
+async function resume(recorded: readonly StepRecord[]) {
+  const { write, read } = tools();
+  const model = planner();
+  const run = agentRun({
+    tools: [write, read],
+    model,
+    steps: new MemoryStepLog(recorded),
+    clock: new FakeClock(Date.UTC(2026, 5, 5)),
+  });
+  return { run, model, write, read, result: await runAgent(run) };
+}
+
+const withoutTimes = (lines: readonly { timestamp: string }[]) => lines.map(({ timestamp: _, ...rest }) => rest);
+
+describe('replay', () => {
+  test('F4 F5 F6 a crash after any number of steps gives the same lines, no second run of a tool that ended, no second paid call', async () => {
+    const { run, result: whole } = await uninterrupted();
+    const writes = run.steps.writes;
+    expect(writes.length).toBe(9);
+    for (let cut = 0; cut <= writes.length; cut += 1) {
+      const recorded = writes.slice(0, cut);
+      const done = (name: string) => recorded.filter((step) => step.state === 'DONE' && toolName(step) === name).length;
+      const started = (name: string) => recorded.filter((step) => step.state === 'STARTED' && toolName(step) === name).length;
+      const attempt = await resume(recorded);
+      const unknown = started('write') - done('write');
+
+      expect(attempt.result.outcome, `cut ${cut}`).toEqual(whole.outcome);
+      expect(attempt.write.runs, `cut ${cut}: write`).toBe(2 - started('write'));
+      expect(attempt.read.runs, `cut ${cut}: read`).toBe(1 - done('read'));
+      expect(attempt.model.requests.length, `cut ${cut}: calls`).toBe(3 - recorded.filter(({ kind }) => kind === 'model').length);
+      expect(attempt.run.steps.usage).toHaveLength(attempt.model.requests.length);
+      expect(attempt.result.usage).toEqual(whole.usage);
+
+      const changed = withoutTimes(attempt.result.lines).filter((item, i) => {
+        return JSON.stringify(item) !== JSON.stringify(withoutTimes(whole.lines)[i]);
+      });
+      expect(changed, `cut ${cut}`).toHaveLength(unknown);
+      for (const item of changed)
+        expect(item).toMatchObject({ role: 'tool', content: expect.stringMatching(/^Error: outcome unknown/) });
+      expect(attempt.run.events.filter(({ type }) => type === 'tool.unknown')).toHaveLength(unknown);
+      expect(attempt.result.files.length).toBe(whole.files.length - unknown);
+    }
+  });
+
+  test('F6 the complete record gives back the very same result: lines with their times, files, usage', async () => {
+    const { run, result } = await uninterrupted();
+    const attempt = await resume(run.steps.writes);
+    expect(attempt.result).toEqual(result);
+    expect(attempt.result.files).toEqual([{ file: outboundFile('1.txt') }, { file: outboundFile('2.txt') }]);
+    expect(attempt.run.steps.writes).toEqual([]);
+    expect(attempt.run.events).toEqual([]);
+  });
+
+  test('F5 an unknown outcome is recorded, so a third attempt says the same without a second look', async () => {
+    const { run } = await uninterrupted();
+    const second = await resume(run.steps.writes.slice(0, 2));
+    const third = await resume([...run.steps.writes.slice(0, 2), ...second.run.steps.writes]);
+    expect(third.result.lines).toEqual(second.result.lines);
+    expect(third.write.runs + third.model.requests.length).toBe(0);
+    expect(third.run.events).toEqual([]);
+  });
+
+  test('a journal that keeps one row per step, the newest state, replays alike', async () => {
+    const { run, result } = await uninterrupted();
+    const rows = new Map(run.steps.writes.map((step) => [step.n, step] as const));
+    expect((await resume([...rows.values()].reverse())).result).toEqual(result);
+  });
+
+  test('new steps never reuse a recorded number, and a usage id stays the one of the lost attempt', async () => {
+    const { run } = await uninterrupted();
+    for (let cut = 0; cut <= run.steps.writes.length; cut += 1) {
+      const attempt = await resume(run.steps.writes.slice(0, cut));
+      const all = [...run.steps.writes.slice(0, cut), ...attempt.run.steps.writes];
+      const keys = all.map(({ n, state }) => `${n} ${state}`);
+      expect(new Set(keys).size, `cut ${cut}`).toBe(keys.length);
+      const ids = new Set([...run.steps.usage, ...attempt.run.steps.usage].map(({ id }) => id));
+      expect(ids.size, `cut ${cut}`).toBe(3);
+    }
+  });
+
+  test('the recorded result is used when its tool is gone; a STARTED one of a vanished tool is unknown', async () => {
+    const { run, result } = await uninterrupted();
+    const gone = agentRun({ tools: [], model: planner(), steps: new MemoryStepLog(run.steps.writes.slice(0, 7)) });
+    const resumed = await runAgent(gone);
+    expect(resumed.lines.filter(({ content }) => content.startsWith('wrote'))).toHaveLength(2);
+    expect(resumed.lines.find(({ id }) => id.includes('#t2'))?.content).toMatch(/^Error: outcome unknown/);
+    expect(resumed.outcome).toEqual(result.outcome);
+  });
+
+  test('the history may have grown since', async () => {
+    const { run, result } = await uninterrupted();
+    const history = [line('user', 'new'), line('assistant', 'x')];
+    const steps = new MemoryStepLog(run.steps.writes.slice(0, 5));
+    const resumed = await runAgent(agentRun({ tools: Object.values(tools()), model: planner(), steps, history }));
+    expect(withoutTimes(resumed.lines)).toEqual(withoutTimes(result.lines));
+  });
+
+  test('an answer that cannot be read is asked for again, and a result on other arguments is not taken for the new call', async () => {
+    const { run } = await uninterrupted();
+    const broken = run.steps.writes.map((step) => (step.n === 0 ? { ...step, value: { text: 1 } } : step));
+    const { write, read } = tools();
+    const model = scriptedModel([{ toolCalls: [{ name: 'write', arguments: { n: 9 } }] }, 'finished']);
+    const resumed = await runAgent(agentRun({ tools: [write, read], model, steps: new MemoryStepLog(broken) }));
+    expect(write.runs).toBe(1);
+    expect(resumed.lines.find(({ role }) => role === 'tool')?.content).toBe('wrote 9');
+  });
+
+  test('F29 recorded empty answers count as tries and are not paid twice', async () => {
+    const first = agentRun({ model: scriptedModel(() => ({ text: '' })) });
+    const ended = runAgent(first);
+    await first.clock.advance(10_000);
+    const { outcome } = await ended;
+    expect(first.steps.writes).toHaveLength(4);
+    const again = agentRun({ model: scriptedModel([]), steps: new MemoryStepLog(first.steps.writes) });
+    expect((await runAgent(again)).outcome).toEqual(outcome);
+  });
+});
+
+function toolName(step: StepRecord): string | undefined {
+  const value = step.value;
+  return step.kind === 'tool' && typeof value === 'object' && value !== null && 'name' in value
+    ? String(value['name'])
+    : undefined;
+}

@@ -1,0 +1,117 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { SessionMessage } from '../core/session.ts';
+import { line } from '../testing/agent-run.ts';
+import { anyHistory, expectSound } from '../testing/any-history.ts';
+import { lastUserIndex, repairHistory } from './repair.ts';
+import { estimateTokens, textTokens } from './tokens.ts';
+import { trimHistory } from './trim.ts';
+
+const user = (content: string, n: number) => line('user', content, { id: `u${n}` });
+const assistant = (content: string, n: number) => line('assistant', content, { id: `a${n}` });
+function toolRound(n: number, output: string): SessionMessage[] {
+  const id = `call_${n}`;
+  return [
+    line('assistant', `step ${n}`, { id: `a${n}`, tool_calls: [{ id, name: 'echo', arguments: '{}' }] }),
+    line('tool', output, { id: `t${n}`, tool_call_id: id }),
+  ];
+}
+
+describe('the token estimate', () => {
+  test('counts four ASCII characters or one and a half others as a token, and four tokens a message', () => {
+    expect(textTokens('')).toBe(0);
+    expect(textTokens('a')).toBe(1);
+    expect(textTokens('a'.repeat(400))).toBe(100);
+    expect(textTokens('長'.repeat(150))).toBe(100);
+    expect(textTokens('😀'.repeat(150))).toBe(100);
+    expect(estimateTokens([user('abcd', 1), assistant('', 2)])).toBe(9);
+    expect(estimateTokens(toolRound(1, ''))).toBe(8 + textTokens('step 1') + 2);
+  });
+});
+
+describe('trimHistory', () => {
+  const words = 'word '.repeat(100); // 125 tokens
+  const talk = Array.from({ length: 40 }, (_, n) => [
+    user(`${n} question\n${words}`, n),
+    assistant(`${n} answer ${words}`, n),
+  ]).flat();
+
+  test('a history that fits is handed on as it is', () => {
+    expect(trimHistory(talk, 128_000)).toBe(talk);
+  });
+
+  test('the older part becomes one summary, the newest half of the budget stays word for word', () => {
+    const messages = [line('system', 'base'), ...talk];
+    const window = 6_000; // budget 4000, tail 2000, summary 1600
+    const trimmed = trimHistory(messages, window);
+    expect(estimateTokens(trimmed)).toBeLessThanOrEqual(4_000);
+    expect(trimmed[0]?.content).toBe('base');
+    const tail = trimmed.slice(2);
+    expect(tail).toEqual(messages.slice(-tail.length));
+    expect(estimateTokens(tail)).toBeGreaterThan(1_800);
+    const summary = trimmed[1]?.content.split('\n') ?? [];
+    expect(summary[0]).toBe(`[System note] Conversation Summary (compacted from ${talk.length - tail.length} messages)`);
+    expect(summary).toContain('> User: 30 question');
+    expect(trimmed[1]?.role).toBe('user');
+  });
+
+  test('the summary names tools without their arguments and whether they failed', () => {
+    const older = [
+      ...[user('do it', 1), ...toolRound(1, `Error: no such file\n${words}`), ...toolRound(2, 'fine')],
+      line('user', 'see', { id: 'u9', media: ['a.png'] }),
+    ];
+    const trimmed = trimHistory(repairHistory([...older, ...talk.slice(0, 14)]), 3_000);
+    expect(trimmed[0]?.content.split('\n').slice(1, 9)).toEqual([
+      ...['> User: do it', '> Assistant: step 1', '- Called echo', '-> echo: error - Error: no such file'],
+      ...['> Assistant: step 2', '- Called echo', '-> echo: ok - fine', '> User: see [media omitted]'],
+    ]);
+  });
+
+  test('the task stays word for word although many tool rounds followed it', () => {
+    const task = user(`the task: ${words}`, 99);
+    const rounds = Array.from({ length: 30 }, (_, n) => toolRound(n, words)).flat();
+    const trimmed = trimHistory([line('system', 'base'), ...talk.slice(0, 4), task, ...rounds], 4_000);
+    expect(trimmed).toContain(task);
+    expectSound(trimmed);
+  });
+
+  test('results of the running turn are cut as the last resort, also in a short history', () => {
+    const messages = [line('system', 'base'), user('read it', 1), ...toolRound(1, 'x'.repeat(50_000))];
+    const trimmed = trimHistory(messages, 8_000);
+    expect(trimmed.map(({ role }) => role)).toEqual(['system', 'user', 'assistant', 'tool']);
+    expect(trimmed[3]?.content).toHaveLength(20_000);
+    expect(estimateTokens(trimmed)).toBeLessThanOrEqual(5_333);
+  });
+
+  test('the same history gives the same bytes', () => {
+    expect(JSON.stringify(trimHistory(talk, 5_000))).toBe(JSON.stringify(trimHistory(structuredClone(talk), 5_000)));
+  });
+
+  test('after repair and trim any history is sound, keeps its last user message, and changes no more', () => {
+    fc.assert(
+      fc.property(anyHistory, fc.integer({ min: 200, max: 20_000 }), (history, window) => {
+        const repaired = repairHistory([line('system', 'base'), ...history, line('user', 'the newest', { id: 'new' })]);
+        const trimmed = trimHistory(repaired, window);
+        expectSound(trimmed);
+        expect(trimmed[0]?.role).toBe('system');
+        expect(trimmed[lastUserIndex(trimmed)]?.id).toBe('new');
+        expect(trimHistory(trimmed, window)).toEqual(trimmed);
+        expect(repairHistory(trimmed)).toEqual(trimmed);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test('the last user message is kept wherever it stands', () => {
+    fc.assert(
+      fc.property(anyHistory, fc.integer({ min: 200, max: 20_000 }), (history, window) => {
+        const repaired = repairHistory([line('system', 'base'), ...history]);
+        const trimmed = trimHistory(repaired, window);
+        expectSound(trimmed);
+        expect(trimmed[lastUserIndex(trimmed)]).toEqual(repaired[lastUserIndex(repaired)]);
+        expect(trimHistory(trimmed, window)).toEqual(trimmed);
+      }),
+      { numRuns: 300 },
+    );
+  });
+});
