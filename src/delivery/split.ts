@@ -1,0 +1,89 @@
+import { findCut } from './cut.ts';
+import { closingLine, continueFence, type Fence, openingLine, reopened, scanFences } from './fences.ts';
+import { measure, reach, type TextUnit } from './measure.ts';
+
+export interface SplitOptions {
+  /** Longest chunk in `unit`s; at least 4. */
+  readonly max: number;
+  readonly unit: TextUnit;
+  /** Default 50 (spec D1). One more chunk then says how much was left out. */
+  readonly maxChunks?: number;
+}
+
+/**
+ * A Markdown text as chunks that each fit the platform and read well alone (spec D1). Code that is cut is closed and opened again
+ * with its language, which counts towards the limit. Visible text is neither lost nor changed up to the last chunk. Linear
+ * in `max * maxChunks`, not in the text.
+ */
+export function splitText(text: string, options: SplitOptions): string[] {
+  const { max, unit, maxChunks = 50 } = options;
+  if (!(max >= 4)) throw new RangeError(`splitText: max must be at least 4, got ${max}`);
+  const source = text.toWellFormed();
+  const chunks: string[] = [];
+  let at = 0;
+  let inherited: Fence | undefined;
+  while (at < source.length) {
+    if (chunks.length === maxChunks) {
+      const note = leftOut(source.slice(at), options);
+      return note === undefined ? chunks : [...chunks, note];
+    }
+    const next = takeChunk(source, at, inherited, max, unit);
+    if (next.chunk !== '') chunks.push(next.chunk);
+    at = next.end;
+    inherited = next.open;
+  }
+  return chunks;
+}
+
+interface Taken {
+  readonly chunk: string;
+  readonly end: number;
+  readonly open: Fence | undefined;
+}
+
+/** Code fences may use this share of a chunk; where even one would take more, code is cut like any other text. */
+const FENCE_SHARE = 4;
+
+function takeChunk(source: string, at: number, inherited: Fence | undefined, max: number, unit: TextUnit): Taken {
+  const opening = inherited ? openingLine(inherited) : '';
+  let budget = max - measure(opening, unit);
+  for (;;) {
+    const to = reach(source, at, budget, unit);
+    const cut = to >= source.length ? source.length : findCut(source, at, to, inherited);
+    const body = source.slice(at, cut).trimEnd();
+    if (body.trim() === '') return { chunk: '', ...rest(source, cut, inherited) };
+    const { open, inheritedCloseAt } = scanFences(body, inherited);
+    const closable = open && measure(openingLine(open) + closingLine(open), unit) <= max / FENCE_SHARE ? open : undefined;
+    const chunk = opening + dedented(body, inheritedCloseAt) + (closable ? closingLine(closable) : '');
+    const excess = measure(chunk, unit) - max;
+    if (excess <= 0) return { chunk, ...rest(source, cut, closable && reopened(closable)) };
+    budget -= excess;
+  }
+}
+
+/** Where the next chunk begins: past the blanks at the cut, and past a closing line that would only close an empty fence. */
+function rest(source: string, cut: number, open: Fence | undefined): { end: number; open: Fence | undefined } {
+  let end = cut;
+  if (open) {
+    // Indentation is part of code: only the newline of the cut itself goes.
+    if (source[end] === '\n') end += 1;
+    const next = continueFence(source, end, open);
+    if (next === true) return { end, open };
+    return rest(source, next === false ? end : next, undefined);
+  }
+  const atNewline = source[end] === '\n' || source[end - 1] === '\n';
+  while (source[end] === '\n') end += 1;
+  if (!atNewline && source[end] === ' ') end += 1;
+  return { end, open };
+}
+
+/** The reopened fence has no indentation, so its closing line must have less than four columns (CommonMark 4.5). */
+function dedented(body: string, closeAt: number): string {
+  return closeAt === -1 ? body : body.slice(0, closeAt) + body.slice(closeAt).replace(/^[ \t]+(?=[`~])/, '');
+}
+
+function leftOut(remainder: string, options: SplitOptions): string | undefined {
+  if (remainder.trim() === '') return undefined;
+  const note = `[${measure(remainder, 'codepoint')} characters left out]`;
+  return note.slice(0, options.max);
+}
