@@ -1,0 +1,82 @@
+import type { RunRecord } from './run.ts';
+
+export interface Verdict {
+  runs: number;
+  kills: number;
+  messages: number;
+  /** Messages with missing parts that no UNKNOWN accounts for. */
+  lost: number;
+  /** Messages of which some part arrived more than once, or out of order. */
+  twice: number;
+  /** Tool calls that ran more than once. */
+  toolsTwice: number;
+  /** Parts the daemon declared UNKNOWN, by whether the platform has them. */
+  unknownArrived: number;
+  unknownMissing: number;
+  unknownTools: number;
+  modelRepeats: number;
+  /** Error notices and other texts that no question asked for. */
+  notices: number;
+}
+
+export function emptyVerdict(): Verdict {
+  return {
+    runs: 0,
+    kills: 0,
+    messages: 0,
+    lost: 0,
+    twice: 0,
+    toolsTwice: 0,
+    unknownArrived: 0,
+    unknownMissing: 0,
+    unknownTools: 0,
+    modelRepeats: 0,
+    notices: 0,
+  };
+}
+
+/**
+ * Holds one run against the undisturbed one. `expected` holds the parts of every answer, `modelCalls` the calls it took. Returns
+ * what was wrong with this run in words; empty = as promised.
+ */
+export function judge(record: RunRecord, expected: readonly (readonly string[])[], modelCalls: number, total: Verdict): readonly string[] {
+  const faults: string[] = [];
+  let missing = 0;
+  let incomplete = 0;
+  for (const [index, parts] of expected.entries()) {
+    const got = record.answers[index] ?? [];
+    const strange = got.filter((text) => !parts.includes(text));
+    const known = got.filter((text) => parts.includes(text));
+    total.notices += strange.length;
+    if (strange.length > 0) faults.push(`question ${index}: unexpected “${strange[0]?.slice(0, 80)}”`);
+    const inOrder = [...known].sort((a, b) => parts.indexOf(a) - parts.indexOf(b));
+    if (new Set(known).size < known.length || inOrder.some((text, at) => text !== known[at])) {
+      total.twice += 1;
+      faults.push(`question ${index}: a part arrived twice or out of order (${known.length} of ${parts.length})`);
+    }
+    const absent = parts.filter((text) => !known.includes(text)).length;
+    missing += absent;
+    if (absent > 0) incomplete += 1;
+  }
+  // A part that is missing is excused only by an UNKNOWN of its own.
+  const excused = Math.min(missing, record.unknownParts);
+  if (missing > excused) {
+    total.lost += Math.max(1, incomplete - excused);
+    faults.push(`${missing} parts missing, ${record.unknownParts} unknown`);
+  }
+  if (!record.finished) faults.push('the last start did not bring everything to its end');
+  for (const [argument, runs] of record.toolRuns) {
+    if (runs > 1) {
+      total.toolsTwice += 1;
+      faults.push(`tool call ${argument} ran ${runs} times`);
+    }
+  }
+  total.runs += 1;
+  total.kills += record.killed;
+  total.messages += expected.length;
+  total.unknownMissing += excused;
+  total.unknownArrived += record.unknownParts - excused;
+  total.unknownTools += record.unknownTools;
+  total.modelRepeats += Math.max(0, record.modelCalls - modelCalls);
+  return faults;
+}

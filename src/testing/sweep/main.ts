@@ -1,0 +1,179 @@
+// npm run sweep: kills the real daemon at every instant at which a kill could matter, and judges by what the platforms saw.
+//
+//   --channel NAME   telegram, email, double; repeatable (default: all three)
+//   --every N        only every Nth point (default 1: all)
+//   --single         without the second kill during recovery
+//   --random N       seeded random kills under load after the sweep (default 20; 0 = none)
+//   --seed N         of the random kills (default 1)
+//   --controls       also the two known-bad variants, which must fail (default on; --no-controls leaves them out)
+//   --jobs N         runs at once (default: the number of processors)
+import { availableParallelism } from 'node:os';
+import { parseArgs } from 'node:util';
+import { emptyVerdict, judge, type Verdict } from './judge.ts';
+import { SweepModel } from './model.ts';
+import { type RunRecord, type RunSpec, runOnce } from './run.ts';
+import { type Scenario, startScenario } from './scenario.ts';
+
+const QUESTIONS = ['plain 1', 'tool 2', 'long 3'];
+const CHANNELS = ['telegram', 'email', 'double'] as const;
+
+const { values: flags } = parseArgs({
+  options: {
+    channel: { type: 'string', multiple: true, default: [...CHANNELS] },
+    every: { type: 'string', default: '1' },
+    single: { type: 'boolean', default: false },
+    random: { type: 'string', default: '20' },
+    seed: { type: 'string', default: '1' },
+    'no-controls': { type: 'boolean', default: false },
+    jobs: { type: 'string', default: String(availableParallelism()) },
+  },
+});
+
+interface Baseline {
+  readonly answers: readonly (readonly string[])[];
+  readonly modelCalls: number;
+  readonly points: number;
+}
+
+interface Bench {
+  readonly scenario: Scenario;
+  readonly model: SweepModel;
+  readonly modelUrl: string;
+}
+
+/** A scenario holds one run at a time; `jobs` of them work side by side. */
+async function startBenches(name: (typeof CHANNELS)[number], jobs: number): Promise<Bench[]> {
+  return await Promise.all(
+    Array.from({ length: jobs }, async () => {
+      const model = new SweepModel();
+      return { scenario: await startScenario(name), model, modelUrl: await model.start() };
+    }),
+  );
+}
+
+async function stopBenches(benches: readonly Bench[]): Promise<void> {
+  for (const { scenario, model } of benches) {
+    await scenario[Symbol.asyncDispose]();
+    await model[Symbol.asyncDispose]();
+  }
+}
+
+async function baseline(bench: Bench, questions: readonly string[]): Promise<Baseline> {
+  const record = await runOnce({ ...bench, questions, variant: 'none', kills: [] });
+  if (!record.finished || record.answers.some((parts) => parts.length === 0)) {
+    throw new Error(`the undisturbed run failed: ${JSON.stringify(record.answers).slice(0, 300)}\n${record.log}`);
+  }
+  return { answers: record.answers, modelCalls: record.modelCalls, points: record.points };
+}
+
+/** Runs every job on whichever bench is free. */
+async function spread<T>(benches: readonly Bench[], jobs: readonly T[], work: (bench: Bench, job: T) => Promise<void>): Promise<void> {
+  const queue = [...jobs];
+  await Promise.all(
+    benches.map(async (bench) => {
+      for (let job = queue.shift(); job !== undefined; job = queue.shift()) await work(bench, job);
+    }),
+  );
+}
+
+async function sweep(
+  benches: readonly Bench[],
+  base: Baseline,
+  variant: string,
+  kills: readonly RunSpec['kills'][],
+  questions: readonly string[] = QUESTIONS,
+): Promise<{ verdict: Verdict; faults: string[] }> {
+  const verdict = emptyVerdict();
+  const faults: string[] = [];
+  let done = 0;
+  await spread(benches, kills, async (bench, kill) => {
+    const record: RunRecord = await runOnce({ ...bench, questions, variant, kills: kill });
+    const wrong = judge(record, base.answers, base.modelCalls, verdict);
+    faults.push(...wrong.map((fault) => `${JSON.stringify(kill)}: ${fault}`));
+    if (wrong.length > 0 && variant === 'none') process.stderr.write(`  ${JSON.stringify(kill)}: ${wrong.join('; ')}\n${record.log}\n`);
+    done += 1;
+    if (done % 25 === 0) process.stderr.write(`  ${done}/${kills.length} runs, ${verdict.lost} lost, ${verdict.twice} twice\n`);
+  });
+  return { verdict, faults };
+}
+
+/** The second kill lies where the seed puts it, anywhere in a recovery of about the length of the first start. */
+function killsAt(points: number, every: number, double: boolean): RunSpec['kills'][] {
+  const random = seeded(points);
+  const list: RunSpec['kills'][] = [];
+  for (let point = 1; point <= points; point += every) {
+    const second = 1 + Math.floor(random() * points);
+    list.push(double ? [{ point }, { point: second }] : [{ point }]);
+  }
+  return list;
+}
+
+/** mulberry32: small, seedable, good enough to choose where to kill. */
+function seeded(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
+  };
+}
+
+function line(name: string, points: number, verdict: Verdict): string {
+  const { runs, kills, messages, lost, twice, toolsTwice, notices, unknownMissing, unknownArrived, unknownTools, modelRepeats } = verdict;
+  return `| ${[name, points, runs, kills, messages, lost, twice, toolsTwice, notices, `${unknownMissing} + ${unknownArrived}`, unknownTools, modelRepeats].join(' | ')} |`;
+}
+
+const failed = ({ lost, twice, toolsTwice, notices }: Verdict) => lost + twice + toolsTwice + notices > 0;
+
+async function channelRows(name: (typeof CHANNELS)[number]): Promise<{ rows: string[]; ok: boolean }> {
+  const benches = await startBenches(name, Number(flags.jobs));
+  const rows: string[] = [];
+  let ok = true;
+  try {
+    const bases = new Map<Bench, Baseline>();
+    for (const bench of benches) bases.set(bench, await baseline(bench, QUESTIONS));
+    const base = [...bases.values()][0] as Baseline;
+    process.stderr.write(`${name}: ${base.points} points in one run\n`);
+    const every = Number(flags.every);
+    const { verdict } = await sweep(benches, base, 'none', killsAt(base.points, every, !flags.single));
+    rows.push(line(`${name}`, base.points, verdict));
+    ok &&= !failed(verdict);
+
+    if (Number(flags.random) > 0) {
+      const questions = Array.from({ length: 20 }, (_, index) => `${['plain', 'tool', 'long'][index % 3]} ${index}`);
+      const loaded = await baseline(benches[0] as Bench, questions);
+      const random = seeded(Number(flags.seed));
+      const kills = Array.from({ length: Number(flags.random) }, () => ({ afterMs: 250 + Math.floor(random() * 1_500) }));
+      const groups = Array.from({ length: Math.ceil(kills.length / 5) }, (_, index) => kills.slice(index * 5, index * 5 + 5));
+      const { verdict: load } = await sweep(benches, loaded, 'none', groups, questions);
+      rows.push(line(`${name}, random kills under load`, loaded.points, load));
+      ok &&= !failed(load);
+    }
+    if (!flags['no-controls'] && name !== 'email') {
+      for (const variant of name === 'telegram' ? ['ack-first', 'send-first'] : ['ack-first']) {
+        const { verdict: bad } = await sweep(benches, base, variant, killsAt(base.points, Math.max(every, 3), false));
+        rows.push(line(`${name}, control: ${variant}`, base.points, bad));
+        if (!failed(bad)) {
+          process.stderr.write(`the control ${variant} was not caught: this sweep proves nothing\n`);
+          ok = false;
+        }
+      }
+    }
+  } finally {
+    await stopBenches(benches);
+  }
+  return { rows, ok };
+}
+
+const started = performance.now();
+const head = ['channel', 'points', 'runs', 'kills', 'messages', 'lost', 'twice', 'tools twice', 'notices', 'parts UNKNOWN (missing + arrived)', 'tools UNKNOWN', 'model calls repeated'];
+const all: string[] = [`| ${head.join(' | ')} |`, `|${'---|'.repeat(head.length)}`];
+let ok = true;
+for (const name of CHANNELS.filter((channel) => flags.channel.includes(channel))) {
+  const result = await channelRows(name);
+  all.push(...result.rows);
+  ok &&= result.ok;
+}
+process.stdout.write(`${all.join('\n')}\n${Math.round((performance.now() - started) / 1_000)} s\n${ok ? 'sweep passed' : 'sweep FAILED'}\n`);
+process.exitCode = ok ? 0 : 1;

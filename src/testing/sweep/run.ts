@@ -1,0 +1,175 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { openJournal } from '../../journal/open.ts';
+import { systemClock } from '../../lib/clock.ts';
+import type { SweepModel } from './model.ts';
+import type { Scenario } from './scenario.ts';
+
+const HERE = import.meta.dirname;
+/** A run that is not done by then counts what is missing as lost. */
+const DONE_WITHIN_MS = 25_000;
+
+export interface RunSpec {
+  readonly scenario: Scenario;
+  readonly model: SweepModel;
+  readonly modelUrl: string;
+  readonly questions: readonly string[];
+  readonly variant: string;
+  /** Points at which the first, second, … start dies; a final start runs to the end. `afterMs` kills by the clock instead. */
+  readonly kills: readonly ({ readonly point: number } | { readonly afterMs: number })[];
+}
+
+export interface RunRecord {
+  readonly answers: readonly (readonly string[])[];
+  /** Runs of the counting tool, per argument. */
+  readonly toolRuns: ReadonlyMap<string, number>;
+  readonly unknownParts: number;
+  readonly unknownTools: number;
+  readonly deadLetters: number;
+  readonly modelCalls: number;
+  /** Points passed in the first start: only meaningful when it was not killed. */
+  readonly points: number;
+  /** Kills that hit before the start was over by itself. */
+  readonly killed: number;
+  readonly finished: boolean;
+  /** Of the last start, for a look at what went wrong. */
+  readonly log: string;
+}
+
+/** One run: start, be killed, start again …, and a last start that must bring everything to its end. */
+export async function runOnce(spec: RunSpec): Promise<RunRecord> {
+  const dir = await mkdtemp(join(tmpdir(), 'gatehouse-sweep-'));
+  try {
+    const { scenario, questions } = spec;
+    await writeConfig(dir, spec);
+    if (scenario.needsFirstStart) await settle(dir, spec, 0);
+    const callsBefore = spec.model.calls;
+    await scenario.ask(questions);
+    let killed = 0;
+    for (const kill of spec.kills) if (await runUntilKilled(dir, spec, kill)) killed += 1;
+    const last = await settle(dir, spec, questions.length);
+    return {
+      answers: await scenario.answers(),
+      toolRuns: await toolRuns(dir),
+      ...(await journalRecord(dir)),
+      modelCalls: spec.model.calls - callsBefore,
+      points: last.points,
+      killed,
+      finished: last.finished,
+      log: last.log,
+    };
+  } finally {
+    await rm(dir, { recursive: true, force: true, maxRetries: 3 });
+  }
+}
+
+async function writeConfig(dir: string, { scenario, modelUrl }: RunSpec): Promise<void> {
+  const config = {
+    provider: 'openai',
+    model: 'sweep',
+    base_url: modelUrl,
+    api_key_env: 'SWEEP_KEY',
+    gateway: { channels: [scenario.channel], max_attempts: 10, http: { port: 0 } },
+    log: { level: 'warn' },
+  };
+  await writeFile(join(dir, 'config.json'), JSON.stringify(config));
+  await writeFile(join(dir, 'count'), '');
+}
+
+interface Started {
+  readonly child: ChildProcess;
+  readonly ended: Promise<void>;
+  readonly log: () => string;
+}
+
+function startDaemon(dir: string, spec: RunSpec, killAt?: number): Started {
+  const child = spawn(
+    process.execPath,
+    [
+      ...['--import', join(HERE, '../../cli/node-guard.mjs'), '--import', join(HERE, 'kill-points.ts'), join(HERE, 'daemon.ts')],
+      ...[join(dir, 'config.json'), join(dir, 'data'), spec.variant, join(dir, 'count')],
+    ],
+    {
+      // A child gets only what it needs; the rest of this environment is none of its business.
+      env: {
+        PATH: process.env['PATH'],
+        HOME: dir,
+        TMPDIR: tmpdir(),
+        SWEEP_KEY: 'sk-sweep',
+        SWEEP_COUNT: join(dir, 'points'),
+        ...(killAt === undefined ? {} : { SWEEP_KILL_AT: String(killAt) }),
+        ...spec.scenario.env,
+      },
+      stdio: ['ignore', 'ignore', 'pipe'],
+    },
+  );
+  let log = '';
+  child.stderr?.on('data', (chunk) => {
+    log = (log + String(chunk)).slice(-4_000);
+  });
+  const ended = new Promise<void>((resolve) => child.once('close', () => resolve()));
+  return { child, ended, log: () => log };
+}
+
+/** True when the kill hit; false when the daemon was done (or stuck) before it. */
+async function runUntilKilled(dir: string, spec: RunSpec, kill: RunSpec['kills'][number]): Promise<boolean> {
+  const started = startDaemon(dir, spec, 'point' in kill ? kill.point : undefined);
+  const timer = 'afterMs' in kill ? setTimeout(() => started.child.kill('SIGKILL'), kill.afterMs) : undefined;
+  await Promise.race([started.ended, whenDone(dir, started, spec.questions.length)]);
+  clearTimeout(timer);
+  if (started.child.exitCode === null && started.child.signalCode === null) started.child.kill('SIGTERM');
+  await started.ended;
+  return started.child.signalCode === 'SIGKILL';
+}
+
+async function settle(dir: string, spec: RunSpec, expected: number): Promise<{ finished: boolean; points: number; log: string }> {
+  const started = startDaemon(dir, spec);
+  const finished = await Promise.race([started.ended.then(() => false), whenDone(dir, started, expected)]);
+  started.child.kill('SIGTERM');
+  await started.ended;
+  const points = Number((await readFile(join(dir, 'points'), 'utf8')).trim().split(/\s+/)[0]);
+  return { finished, points, log: started.log() };
+}
+
+/** Polls the daemon's status until every message has its outcome and nothing is left to send. */
+async function whenDone(dir: string, started: Started, expected: number): Promise<boolean> {
+  const end = performance.now() + DONE_WITHIN_MS;
+  while (performance.now() < end && started.child.exitCode === null && started.child.signalCode === null) {
+    if (await isDone(dir, expected).catch(() => false)) return true;
+    await new Promise((resolve) => setTimeout(resolve, 40));
+  }
+  return false;
+}
+
+async function isDone(dir: string, expected: number): Promise<boolean> {
+  const { port, pid } = JSON.parse(await readFile(join(dir, 'data/daemon.json'), 'utf8'));
+  const response = await fetch(`http://127.0.0.1:${port}/status`);
+  const status = (await response.json()) as {
+    pid: number;
+    channels: { state: string }[];
+    journal: { inbox: Record<string, number>; outbox: Record<string, number> };
+  };
+  const { inbox, outbox } = status.journal;
+  const settled = (inbox['DONE'] ?? 0) + (inbox['DEAD'] ?? 0);
+  const open = (inbox['NEW'] ?? 0) + (inbox['RUNNING'] ?? 0) + (outbox['PENDING'] ?? 0) + (outbox['SENDING'] ?? 0);
+  return status.pid === pid && settled >= expected && open === 0 && status.channels.every(({ state }) => state === 'healthy');
+}
+
+async function journalRecord(dir: string): Promise<Pick<RunRecord, 'unknownParts' | 'unknownTools' | 'deadLetters'>> {
+  await using opened = await openJournal({ dir: join(dir, 'data'), clock: systemClock });
+  const { inbox, outbox } = await opened.journal.counts();
+  let unknownTools = 0;
+  for (let seq = 1; seq <= 20; seq += 1) {
+    const steps = await opened.journal.steps(seq);
+    unknownTools += steps.filter((step) => step.kind === 'tool' && JSON.stringify(step.value ?? '').includes('outcome unknown')).length;
+  }
+  return { unknownParts: outbox.UNKNOWN, unknownTools, deadLetters: inbox.DEAD + outbox.DEAD + outbox.EXPIRED };
+}
+
+async function toolRuns(dir: string): Promise<ReadonlyMap<string, number>> {
+  const runs = new Map<string, number>();
+  for (const line of (await readFile(join(dir, 'count'), 'utf8')).split('\n').filter(Boolean)) runs.set(line, (runs.get(line) ?? 0) + 1);
+  return runs;
+}
