@@ -1,0 +1,203 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { expect, it, type TestContext } from 'vitest';
+import { FakeClock, tempDir } from '../testing/fakes.ts';
+import { admit, message, part } from './contract.ts';
+import { Database } from './database.ts';
+import { journalOn, openJournal } from './open.ts';
+import { migrate } from './schema.ts';
+
+const LANE = 'test/bot/chat-1';
+const PRELUDE = `
+  const { openJournal } = await import('${new URL('./open.ts', import.meta.url).href}');
+  const { systemClock: clock } = await import('${new URL('../lib/clock.ts', import.meta.url).href}');
+  const admit = (n, text = 'x') => ({
+    kind: 'admit', lane: 'lane-' + (n % 3), session: 's',
+    message: {
+      id: 'test/bot/m-' + n, kind: 'message', channel: 'test', account: 'bot', chatId: 'c', platformId: 'm-' + n, senderId: 'u',
+      senderName: 'U', text, media: [], isGroup: false, mentionsBot: false, timestamp: 0,
+    },
+  });
+  const code = (promise) => promise.then(() => 'ok', (error) => error.code);
+`;
+
+function child(program: string, wrapper: readonly string[] = []): ChildProcess {
+  const [command = '', ...args] = [...wrapper, process.execPath, '--input-type=module', '-e', PRELUDE + program];
+  return spawn(command, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+}
+
+async function output(started: ChildProcess): Promise<readonly string[]> {
+  if (!started.stdout) throw new Error('the child has no output');
+  const lines: string[] = [];
+  for await (const line of createInterface({ input: started.stdout })) lines.push(line);
+  return lines;
+}
+
+/** Skips with the reason where the tool is missing or not permitted; in CI that is a failure. */
+function needs(context: TestContext, command: string, ...args: readonly string[]): void {
+  const { status, stderr, error } = spawnSync(command, args, { encoding: 'utf8' });
+  if (status === 0) return;
+  const reason = `${command} cannot be used here: ${error?.message ?? stderr.trim()}`;
+  if (process.env['CI']) throw new Error(reason);
+  context.skip(reason);
+}
+
+/** Runs a shell line in a mount namespace of its own, with 1 MB of tmpfs on `$1`; then the program. */
+function onTinyDisk(dir: string, program: string): ChildProcess {
+  const shell = 'mount -t tmpfs -o size=1m tmpfs "$1" && shift && exec "$@"';
+  return child(program, ['unshare', '-rm', 'sh', '-c', shell, 'sh', dir]);
+}
+
+it('F1 F11 whatever was acknowledged before a SIGKILL inside a burst is there afterwards', async () => {
+  await using dir = await tempDir();
+  const acknowledged = new Set<number>();
+  for (let round = 0; round < 4; round += 1) {
+    const burst = child(`
+      const { journal } = await openJournal({ dir: ${JSON.stringify(dir.path)}, clock });
+      const { writeSync } = await import('node:fs');
+      for (let n = ${round} * 1_000_000; ; n += 10) {
+        await Promise.all(Array.from({ length: 10 }, async (_, i) => {
+          await journal.accept([admit(n + i)]);
+          writeSync(1, (n + i) + '\\n');
+        }));
+      }`);
+    const lines = output(burst);
+    burst.stdout?.once('data', () => setTimeout(() => burst.kill('SIGKILL'), 20 + round * 17));
+    for (const line of await lines) acknowledged.add(Number(line));
+    if (burst.exitCode === null && burst.signalCode === null) await once(burst, 'exit');
+  }
+  expect(acknowledged.size).toBeGreaterThan(40);
+  await using opened = await openJournal({ dir: dir.path, clock: new FakeClock() });
+  const rows = await Promise.all([0, 1, 2].map((lane) => opened.journal.waiting(`lane-${lane}`, 1_000_000)));
+  const kept = new Set(rows.flat().map((row) => Number(row.message.platformId.slice(2))));
+  expect([...acknowledged].filter((n) => !kept.has(n))).toEqual([]);
+});
+
+it('F12 each acknowledgement comes after a sync that is younger than its write', async (context) => {
+  needs(context, 'strace', '-o', '/dev/null', 'true');
+  await using dir = await tempDir();
+  const trace = join(dir.path, 'trace');
+  const data = join(dir.path, 'data');
+  const acks = await output(
+    child(
+      `const { journal } = await openJournal({ dir: ${JSON.stringify(data)}, clock });
+       const { writeSync } = await import('node:fs');
+       for (let n = 0; n < 20; n += 1) { await journal.accept([admit(n)]); writeSync(1, 'ACK ' + n + '\\n'); }`,
+      ['strace', '-f', '-y', '-o', trace, '-e', 'trace=write,pwrite64,fdatasync,fsync'],
+    ),
+  );
+  expect(acks).toHaveLength(20);
+  let unsynced = false;
+  let checked = 0; // acknowledgements seen after at least one write to the log since the one before.
+  let written = false;
+  for (const line of (await readFile(trace, 'utf8')).split('\n')) {
+    if (/ pwrite64\(\d+<[^>]*journal\.db-wal>/.test(line)) unsynced = written = true;
+    // The thread that syncs is the one that acknowledges, so a call that strace shows in two halves has ended by then.
+    else if (/ f(?:data)?sync\(\d+<[^>]*journal\.db-wal>/.test(line)) unsynced = false;
+    else if (/ write\(1<[^>]*>, "ACK /.test(line)) {
+      expect(unsynced, line).toBe(false);
+      if (written) checked += 1;
+      written = false;
+    }
+  }
+  expect(checked).toBe(20);
+});
+
+it('F13 F14 a full disk rejects the write with GH1301 and keeps what was there; with room again it works', async (context) => {
+  await using dir = await tempDir();
+  needs(context, 'unshare', '-rm', 'mount', '-t', 'tmpfs', 'tmpfs', dir.path);
+  const lines = await output(
+    onTinyDisk(
+      dir.path,
+      `const { writeFileSync, rmSync } = await import('node:fs');
+       const dir = ${JSON.stringify(dir.path)};
+       let fatal = 0;
+       const { journal } = await openJournal({ dir, clock, onFatal: () => { fatal += 1; } });
+       console.log('first', await code(journal.accept([admit(1)])));
+       try { writeFileSync(dir + '/filler', Buffer.alloc(2_000_000)); } catch (error) { console.log('filler', error.code); }
+       console.log('full', await code(journal.accept([admit(2, 'y'.repeat(100_000))])));
+       console.log('full', await code(journal.accept([admit(2, 'y'.repeat(100_000))])));
+       console.log('kept', (await journal.counts()).inbox.NEW, 'room', journal.room());
+       rmSync(dir + '/filler');
+       console.log('again', await code(journal.accept([admit(2, 'y'.repeat(100_000))])));
+       console.log('kept', (await journal.counts()).inbox.NEW, 'room', journal.room(), 'fatal', fatal);
+       await journal[Symbol.asyncDispose]();`,
+    ),
+  );
+  expect(lines).toEqual([
+    'first ok',
+    'filler ENOSPC',
+    'full GH1301',
+    'full GH1301',
+    'kept 1 room 9999',
+    'again ok',
+    'kept 2 room 9998 fatal 0',
+  ]);
+});
+
+it('F16 a read-only file system is refused at start in one line', async (context) => {
+  await using dir = await tempDir();
+  needs(context, 'unshare', '-rm', 'mount', '-t', 'tmpfs', 'tmpfs', dir.path);
+  await (await openJournal({ dir: dir.path, clock: new FakeClock() }))[Symbol.asyncDispose]();
+  const shell = 'mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" && shift && exec "$@"';
+  const program = `
+    const { lockDataDir } = await import('${new URL('./lock.ts', import.meta.url).href}');
+    const dir = ${JSON.stringify(dir.path)};
+    for (const start of [() => lockDataDir(dir, clock), () => openJournal({ dir, clock })]) {
+      await start().catch((error) => console.log(error.code, error.message));
+    }`;
+  const lines = await output(child(program, ['unshare', '-rm', 'sh', '-c', shell, 'sh', dir.path]));
+  const line = `GH1202 ${dir.path} cannot be written: the file system is read-only`;
+  expect(lines).toEqual([line, line]);
+});
+
+it('F15 a sync that fails is never tried again: the write and every later one reject with GH1302', async (context) => {
+  needs(context, 'strace', '-o', '/dev/null', 'true');
+  await using dir = await tempDir();
+  const data = join(dir.path, 'data');
+  await mkdir(data);
+  const lines = await output(
+    child(
+      `const { openSync, fdatasyncSync } = await import('node:fs');
+       const opened = await openJournal({ dir: ${JSON.stringify(data)}, clock, onFatal: (error) => console.log('fatal', error.code) });
+       let n = 0;
+       for (; n < 30; n += 1) if (await code(opened.journal.accept([admit(n)])) !== 'ok') break;
+       console.log(n > 0 && n < 30 ? 'failed in the middle' : 'failed at ' + n);
+       console.log('later', await code(opened.journal.accept([admit(100)])));
+       console.log('later', await code(opened.journal.claim(1)));`,
+      ['strace', '-f', '-o', '/dev/null', '-e', 'trace=fsync', '-e', 'inject=fsync:error=EIO:when=20'],
+    ),
+  );
+  expect(lines).toEqual(['fatal GH1302', 'failed in the middle', 'later GH1302', 'later GH1302']);
+});
+
+it('F14 when the file may not grow, a batch that does not fit leaves no half of itself', async () => {
+  await using dir = await tempDir();
+  using db = new Database(join(dir.path, 'journal.db'), { busyMs: 0 });
+  db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL');
+  migrate(db);
+  db.exec(`PRAGMA max_page_count = ${(db.get<{ page_count: number }>('PRAGMA page_count')?.page_count ?? 0) + 4}`);
+  const { journal } = journalOn(db, { clock: new FakeClock() });
+  const large = { ...part('large'), part: { ...part('large').part, text: 'x'.repeat(100_000) } };
+  await journal.accept([admit(message(1))]);
+  const row = await journal.claim((await journal.waiting(LANE, 1))[0]?.seq ?? 0);
+  const finish = (parts: readonly (typeof large)[]) =>
+    journal.finish({
+      seq: row?.seq ?? 0,
+      generation: row?.generation ?? 0,
+      state: 'DONE',
+      outcome: 'answered',
+      lines: [],
+      parts,
+    });
+  await expect(finish([part('small'), large])).rejects.toMatchObject({ code: 'GH1301' });
+  expect((await journal.counts()).inbox).toMatchObject({ RUNNING: 1, DONE: 0 });
+  expect(await journal.pending(LANE, 9)).toEqual([]);
+  db.exec('PRAGMA max_page_count = 100000');
+  expect(await finish([part('small'), large])).toBe(true);
+  expect(await journal.pending(LANE, 9)).toHaveLength(2);
+  await journal[Symbol.asyncDispose]();
+});

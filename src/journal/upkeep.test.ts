@@ -1,0 +1,142 @@
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { FakeClock, inbound, tempDir } from '../testing/fakes.ts';
+import { admit, begin, message, part } from './contract.ts';
+import { openJournal } from './open.ts';
+
+const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
+const LANE = 'test/bot/chat-1';
+const BOUNDS = { maxAttempts: 3, maxAgeMs: DAY };
+
+/** Housekeeping as the daemon does it. Hourly is what the figures assume; a few times a day is enough for a test. */
+async function live(opened: { prune(): Promise<void> }, clock: FakeClock, days: number): Promise<void> {
+  for (let step = 0; step < days * 2; step += 1) {
+    await clock.advance(12 * HOUR);
+    await opened.prune();
+  }
+}
+
+it('content goes 7 days after its end, what is unfinished or dead stays, and totals never fall', async () => {
+  await using dir = await tempDir();
+  const clock = new FakeClock();
+  await using opened = await openJournal({ dir: dir.path, clock });
+  const { journal } = opened;
+  const row = await begin(journal, 1);
+  await journal.step(row.seq, row.generation, { n: 0, kind: 'model', state: 'DONE', value: 'secret plan' });
+  await journal.finish({ ...row, state: 'DONE', outcome: 'answered', lines: [], parts: [part('a'), part('b'), part('c')] });
+  const dead = await begin(journal, 2);
+  await journal.finish({ ...dead, state: 'DEAD', outcome: 'failed', lines: [], parts: [] });
+  await journal.accept([admit(message(3))]);
+  const [sent, lost] = await journal.pending(LANE, 2);
+  await journal.sending(sent?.seq ?? 0);
+  await journal.settle(sent?.seq ?? 0, { kind: 'sent', platformId: 'p' });
+  await journal.settle(lost?.seq ?? 0, { kind: 'dead', reason: 'blocked' });
+  const before = await journal.counts();
+  await live(opened, clock, 6);
+  expect(await journal.steps(row.seq)).toHaveLength(1);
+  await live(opened, clock, 2);
+  expect(await journal.steps(row.seq)).toEqual([]);
+  expect(await journal.counts()).toEqual(before);
+  expect((await journal.dead.list()).map(({ id }) => id)).toEqual([`in-${dead.seq}`, `out-${lost?.seq}`]);
+  expect(await journal.waiting(LANE, 9)).toHaveLength(1);
+  expect(await journal.pending(LANE, 9)).toHaveLength(1);
+  // The content is gone, its key is not.
+  expect((await journal.accept([admit(message(1))]))[0]?.kind).toBe('duplicate');
+});
+
+it('more rows than one small transaction holds are all purged', async () => {
+  await using dir = await tempDir();
+  const clock = new FakeClock();
+  await using opened = await openJournal({ dir: dir.path, clock, dedupDays: 8 });
+  await opened.journal.accept(Array.from({ length: 450 }, (_, n) => admit(message(n))));
+  await opened.journal.cancelWaiting(LANE, 'cancelled');
+  await live(opened, clock, 9);
+  const again = await opened.journal.accept(Array.from({ length: 450 }, (_, n) => admit(message(n))));
+  expect(new Set(again.map(({ kind }) => kind))).toEqual(new Set(['new']));
+  expect((await opened.journal.counts()).inbox).toMatchObject({ NEW: 450, DONE: 450 });
+});
+
+it('a dedup key, primary or secondary, lives 30 days', async () => {
+  await using dir = await tempDir();
+  const clock = new FakeClock();
+  await using opened = await openJournal({ dir: dir.path, clock });
+  const mail = inbound({ platformId: 'uid-1', secondaryId: '<a@x>' });
+  await opened.journal.accept([admit(mail)]);
+  await live(opened, clock, 29);
+  const moved = { ...mail, platformId: 'uid-2' };
+  expect((await opened.journal.accept([admit(mail), admit(moved)])).map(({ kind }) => kind)).toEqual(['duplicate', 'duplicate']);
+  await live(opened, clock, 2);
+  expect((await opened.journal.accept([admit(moved)]))[0]?.kind).toBe('new');
+});
+
+it('F22 a clock that jumps a year ahead, or back, forgets no dedup key', async () => {
+  await using dir = await tempDir();
+  const clock = new FakeClock();
+  {
+    await using opened = await openJournal({ dir: dir.path, clock });
+    await opened.journal.accept([admit(message(1))]);
+    await live(opened, clock, 1);
+    await clock.advance(365 * DAY);
+    await opened.prune();
+    await live(opened, clock, 1);
+    expect((await opened.journal.accept([admit(message(1))]))[0]?.kind).toBe('duplicate');
+  }
+  const wrong = new FakeClock(clock.now() - 2 * 365 * DAY);
+  await using restarted = await openJournal({ dir: dir.path, clock: wrong });
+  await restarted.prune();
+  await live(restarted, wrong, 20);
+  expect((await restarted.journal.accept([admit(message(1))]))[0]?.kind).toBe('duplicate');
+});
+
+it('F48 a copy made while running is whole, and a daemon restored from it sends and runs nothing a second time', async () => {
+  await using dir = await tempDir();
+  const clock = new FakeClock();
+  const copy = join(dir.path, 'restored', 'journal.db');
+  {
+    await using opened = await openJournal({ dir: join(dir.path, 'live'), clock });
+    const { journal } = opened;
+    await journal.enqueue([part('sent'), part('sending'), part('pending')]);
+    const [sent, sending] = await journal.pending(LANE, 3);
+    await journal.sending(sent?.seq ?? 0);
+    await journal.settle(sent?.seq ?? 0, { kind: 'sent', platformId: 'p' });
+    await journal.sending(sending?.seq ?? 0);
+    await begin(journal, 'running');
+    await journal.accept([admit(message('new'))], { channel: 'test', account: 'bot', value: '7' });
+    await (await openJournal({ dir: join(dir.path, 'restored'), clock }))[Symbol.asyncDispose]();
+    let writing = true;
+    const writer = (async () => {
+      for (let n = 0; writing; n += 1) await journal.accept([admit(message(`busy-${n}`), 'busy')]);
+      return 'done';
+    })();
+    await opened.backup(copy);
+    writing = false;
+    expect(await writer).toBe('done');
+    // The live journal goes on with what the copy calls dead.
+    expect((await journal.pending(LANE, 9)).map((row) => row.part.key)).toEqual(['pending']);
+    expect(await readdir(join(dir.path, 'restored'))).toEqual(['journal.db']);
+  }
+  await using restored = await openJournal({ dir: join(dir.path, 'restored'), clock });
+  expect(await restored.journal.recover(BOUNDS, () => [])).toEqual({
+    resumed: 0,
+    buried: 0,
+    sending: [],
+    lanes: [],
+    outboxLanes: [],
+  });
+  expect((await restored.journal.counts()).outbox).toMatchObject({ PENDING: 0, SENDING: 0, SENT: 1, DEAD: 2 });
+  expect(await restored.journal.cursor('test', 'bot')).toBe('7');
+  expect((await restored.journal.accept([admit(message('running'))]))[0]?.kind).toBe('duplicate');
+  const running = (await restored.journal.dead.list()).find(({ payload }) => JSON.stringify(payload).includes('text running'));
+  expect(running?.reason).toContain('backup');
+  expect(await restored.journal.dead.replay(running?.id ?? '')).toBe(true);
+});
+
+it('a backup that cannot be written leaves an older one alone and the journal working', async () => {
+  await using dir = await tempDir();
+  await using opened = await openJournal({ dir: dir.path, clock: new FakeClock() });
+  await expect(opened.backup(join(dir.path, 'absent', 'b.db'))).rejects.toMatchObject({ code: 'GH1301' });
+  await expect(opened.backup(join(dir.path, 'journal.db'))).rejects.toMatchObject({ code: 'GH1301' });
+  expect((await opened.journal.accept([admit(message(1))]))[0]?.kind).toBe('new');
+});
