@@ -80,7 +80,10 @@ class JsonlStore implements SessionStore {
     const from = await this.load(source);
     if (!from) throw new GatehouseError('GH1003', `there is no session ${source} to fork`);
     const session = forkOf(from, target, keep, this.#clock.now());
-    await this.#exclusive(target, () => this.#replace(target, session));
+    await this.#exclusive(target, async () => {
+      await this.#read(target); // refuses a file that must not be replaced, and fetches one that still lies in the old place
+      await this.#replace(target, session);
+    });
     return session;
   }
 
