@@ -7,6 +7,8 @@ const SECRET_KEY = /(token|password|passwd|secret|api_?key|authorization|cookie)
 /** A key's string value, closed or cut off, with the key before it when both stand on the line. */
 const STRING = /(?:"((?:[^"\\]|\\.)*)"\s*:\s*)?"((?:[^"\\]|\\.)*)("|$)(\s*:)?/g;
 
+const RANDOM = /[A-Za-z0-9+=_-]{20,}/g;
+
 /** Line, column and the marked source line of a span. `col` counts from 1. */
 export function excerptAt(text: string, span: Span): Required<Pick<Problem, 'line' | 'col' | 'excerpt'>> {
   const lineStart = text.lastIndexOf('\n', span.start - 1) + 1;
@@ -24,33 +26,36 @@ export function excerptAt(text: string, span: Span): Required<Pick<Problem, 'lin
 
 /**
  * Replaces what may be a secret by as many asterisks, so that carets still point right: values of keys named like one, and
- * long values that look random. `${VAR}` stays: it names a secret, it is none.
+ * random-looking runs and user names in addresses within any other value. `${VAR}` stays: it names a secret, it is none.
  */
 function maskSecrets(line: string): string {
   return line.replace(
     STRING,
     (whole: string, key: string | undefined, value: string, quote: string, colon: string | undefined) => {
-      if (colon !== undefined || /^\$\{[^}]*\}$/.test(value)) return whole;
-      if (!isSecretLike(key ?? '', value)) return whole;
-      const tail = `${value}${quote}`;
-      return whole.slice(0, whole.length - tail.length) + '*'.repeat(value.length) + quote;
+      if (colon !== undefined) return whole;
+      const before = whole.slice(0, whole.length - value.length - quote.length);
+      const reference = /^\$\{[^}]*\}$/.test(value);
+      return before + (SECRET_KEY.test(key ?? '') && !reference ? stars(value) : maskRuns(value)) + quote;
     },
   );
 }
 
-/** Whether a value may be a secret, by the name of its key or by its looks: it must not be shown then. */
-export function isSecretLike(key: string, value: string): boolean {
-  return SECRET_KEY.test(key) || looksRandom(value);
+function maskRuns(value: string): string {
+  return value.replace(/(?<=:\/\/)[^/@\s]+(?=@)/g, stars).replace(RANDOM, (run) => (isRandom(run) ? stars(run) : run));
 }
 
-function looksRandom(value: string): boolean {
-  return (
-    value.length >= 20 &&
-    /^[A-Za-z0-9+/=_:.-]+$/.test(value) &&
-    /\d/.test(value) &&
-    /[A-Za-z]/.test(value) &&
-    !/^https?:/.test(value)
-  );
+function stars(text: string): string {
+  return '*'.repeat(text.length);
+}
+
+/** Whether a value may hold a secret, by the name of its key or by its looks: it must not be shown then. */
+export function isSecretLike(key: string, value: string): boolean {
+  return SECRET_KEY.test(key) || maskRuns(value) !== value;
+}
+
+/** Keys and tokens are long and mix letters with digits; names of variables, hosts and models are short or do not. */
+function isRandom(run: string): boolean {
+  return /\d/.test(run) && /[A-Za-z]/.test(run);
 }
 
 /** One column per character: control characters would move the caret or drive the terminal. */

@@ -16,7 +16,7 @@ export type Migration =
 export function migrate(value: unknown): Migration {
   if (value === null || typeof value !== 'object' || Array.isArray(value)) return { kind: 'ok', value };
   let config: ConfigObject = { ...value };
-  const written = config['version'] ?? 1;
+  const written = Object.hasOwn(config, 'version') ? config['version'] : 1;
   if (typeof written !== 'number' || !Number.isInteger(written) || written < 1) {
     return { kind: 'refused', message: 'version must be a whole number', hint: `write "version": ${CONFIG_VERSION}` };
   }

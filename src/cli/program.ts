@@ -196,7 +196,7 @@ function colorIn(argv: readonly string[]): ColorChoice {
 function usageError(error: CommanderError, program: Commander, argv: readonly string[], out: Output): number {
   const group = program.commands.find((command) => command.name() === argv[0]);
   if (error.code === 'commander.help' && group) {
-    out.raw(group.helpInformation());
+    group.outputHelp();
     return EXIT.ok;
   }
   const [message = '', suggestion = ''] = error.message.replace(/^error: /, '').split('\n');

@@ -1,0 +1,278 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import { tempDir } from '../src/testing/fakes.ts';
+import { type LoadedConfig, type LoadOptions, loadConfig } from './load.ts';
+import { ConfigError, formatProblem, type Problem } from './problem.ts';
+
+const telegram = z.strictObject({
+  token_env: z.string().default('TELEGRAM_BOT_TOKEN'),
+  mode: z.enum(['poll', 'webhook']).default('poll'),
+});
+const email = z.strictObject({ imap_host: z.string(), from_address: z.string() });
+
+function options(dir: string, extra: Partial<LoadOptions> = {}): LoadOptions {
+  const schemas: Record<string, z.ZodType> = { cli: z.strictObject({}), telegram, email };
+  return {
+    cwd: dir,
+    home: join(dir, 'home'),
+    env: {},
+    channelTypes: Object.keys(schemas),
+    channelSettings: async (type) => schemas[type],
+    ...extra,
+  };
+}
+
+async function load(text: string, extra: Partial<LoadOptions> = {}): Promise<LoadedConfig> {
+  await using dir = await tempDir();
+  await writeFile(join(dir.path, 'c.json'), text);
+  return await loadConfig(options(dir.path, { file: 'c.json', ...extra }));
+}
+
+async function problemsOf(text: string, extra: Partial<LoadOptions> = {}): Promise<readonly Problem[]> {
+  try {
+    return (await load(text, extra)).warnings;
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems;
+    throw error;
+  }
+}
+
+/** `line:col path: message` with the hint, without the file. */
+function brief(problems: readonly Problem[]): string[] {
+  return problems.map(({ line, col, path, message, hint }) => `${line}:${col} ${path}: ${message}${hint ? ` → ${hint}` : ''}`);
+}
+
+describe('which file', () => {
+  test('without any file the defaults of the specification apply', async () => {
+    await using dir = await tempDir();
+    const { config, file, warnings } = await loadConfig(options(dir.path));
+    expect({ file, warnings }).toEqual({ file: undefined, warnings: [] });
+    expect(config).toEqual({
+      version: 1,
+      max_iterations: 50,
+      require_model: false,
+      log: { level: 'info' },
+      gateway: {
+        channels: [{ type: 'cli', allowed_senders: [], allowed_groups: [], group_mode: 'mention', settings: {} }],
+        max_history: 50,
+        max_sessions: 1000,
+        max_concurrent_sessions: 10,
+        queue_mode: 'followup',
+        llm_timeout_secs: 300,
+        llm_connect_timeout_secs: 10,
+        tool_timeout_secs: 600,
+        session_timeout_secs: 1800,
+        max_attempts: 3,
+        max_message_age_hours: 24,
+        answer_expiry_hours: 24,
+        high_water: 10000,
+        bus_capacity: 256,
+        http: { host: '127.0.0.1', port: 7780 },
+      },
+    });
+  });
+
+  test('the file of the working directory wins over the one of the home directory, and nothing is merged', async () => {
+    await using dir = await tempDir();
+    const home = join(dir.path, 'home', '.config', 'gatehouse');
+    await mkdir(home, { recursive: true });
+    await writeFile(join(home, 'config.json'), '{"model": "home", "max_iterations": 7}');
+    expect((await loadConfig(options(dir.path))).config.model).toBe('home');
+    await mkdir(join(dir.path, '.gatehouse'));
+    await writeFile(join(dir.path, '.gatehouse', 'config.json'), '{"model": "cwd"}');
+    const { config, file } = await loadConfig(options(dir.path));
+    expect(file).toBe(join(dir.path, '.gatehouse', 'config.json'));
+    expect([config.model, config.max_iterations]).toEqual(['cwd', 50]);
+  });
+
+  test('a file named with --config must exist', async () => {
+    await using dir = await tempDir();
+    const missing = loadConfig(options(dir.path, { file: 'absent.json' }));
+    await expect(missing).rejects.toMatchObject({ code: 'GH1102', message: expect.stringContaining('absent.json') });
+    await expect(loadConfig(options(dir.path, { file: '.' }))).rejects.toMatchObject({ code: 'GH1102' });
+  });
+});
+
+describe('problems', () => {
+  test('all problems of a file are named at once, each with its line, column and a suggestion', async () => {
+    const text = `{
+  "modle": "x",
+  "max_history": 4,
+  "log": { "level": "inof" },
+  "gateway": {
+    "max_concurrent_sessions": "10",
+    "queue_mode": "steer",
+    "channels": [
+      { "type": "telegarm", "allowed_senders": [123] },
+      { "type": "telegram", "token_env": "TG", "settings": { "mode": "pol" } },
+      { "type": "telegram" },
+      { "type": "email", "settings": { "imap_host": "h" } }
+    ]
+  }
+}`;
+    expect(brief(await problemsOf(text))).toEqual([
+      '2:3 modle: unknown key, ignored → did you mean "model"?',
+      '3:3 max_history: unknown key, ignored → "max_history" belongs under "gateway"',
+      '4:21 log.level: "inof" is not known; it must be one of: debug, info, warn, error → did you mean "info"?',
+      '6:32 gateway.max_concurrent_sessions: must be a number → remove the double quotes',
+      '7:19 gateway.queue_mode: queue mode "steer" is not part of this version; only "followup" is',
+      '9:17 gateway.channels[0].type: "telegarm" is not known; it must be one of: cli, telegram, email → did you mean "telegram"?',
+      '9:49 gateway.channels[0].allowed_senders[0]: must be text in double quotes → put it in double quotes: "123"',
+      '10:29 gateway.channels[1].token_env: unknown key, ignored → "token_env" belongs in "settings" of this channel',
+      '10:70 gateway.channels[1].settings.mode: "pol" is not known; it must be one of: poll, webhook → did you mean "poll"?',
+      '11:7 gateway.channels[2]: a channel named "telegram" exists already → give each channel of the same type its own "name"',
+      '12:38 gateway.channels[3].settings.from_address: is missing; it must be text in double quotes',
+    ]);
+  });
+
+  test('a problem is shown with its source line and a caret below the place', async () => {
+    const [problem] = await problemsOf('{\n  "log": { "level": "inof" }\n}');
+    expect(
+      formatProblem(problem as Problem)
+        .split('\n')
+        .slice(1),
+    ).toEqual(['  2 |   "log": { "level": "inof" }', '    |                     ^^^^^^', '  → did you mean "info"?']);
+  });
+
+  test('in a minified file only the part around the place is shown', async () => {
+    const [problem] = await problemsOf(`{"gateway":{"system_prompt":"${'long '.repeat(100)}","queue_mod":"followup"}}`);
+    const { source, caret } = problem?.excerpt ?? { source: '', caret: '' };
+    expect(source.length).toBeLessThanOrEqual(100);
+    expect(source.slice(caret.indexOf('^'), caret.lastIndexOf('^') + 1)).toBe('"queue_mod"');
+  });
+
+  test.each([
+    ['{"a": 1,}', '1:8', '"," before "}"'],
+    ['{\n"a": 1\n"b": 2}', '3:1', '"," or "}"'],
+    ["{'a': 1}", '1:2', 'double quotes'],
+    ['{ // note\n}', '1:3', 'no comments'],
+    ['{"a": tru}', '1:7', 'expected a value'],
+    ['{"a": "x\n"}', '1:7', 'not closed'],
+    ['{"a": "\\q"}', '1:8', 'escape'],
+    ['{} {}', '1:4', 'more text'],
+    ['', '1:1', 'empty'],
+    ['{"gateway": {', '1:14', 'file ends'],
+    ['{"a": 01}', '1:8', '"," or "}"'],
+    ['['.repeat(100_000), '1:66', 'nested deeper'],
+  ])('the syntax error in %.20j is at %s', async (text, place, message) => {
+    const [problem, ...more] = await problemsOf(text);
+    expect(more).toEqual([]);
+    expect(`${problem?.line}:${problem?.col}`).toBe(place);
+    expect(`${problem?.message}`).toContain(message);
+  });
+
+  test('a key written twice is an error', async () => {
+    expect(brief(await problemsOf('{"model": "a",\n "model": "b"}'))).toEqual([
+      '2:2 : the key "model" is written twice in this object → keep one',
+    ]);
+  });
+
+  test('a byte that is no UTF-8 is an error, and a byte order mark is not', async () => {
+    await using dir = await tempDir();
+    await writeFile(join(dir.path, 'c.json'), Buffer.from([0x7b, 0xff, 0x7d]));
+    await expect(loadConfig(options(dir.path, { file: 'c.json' }))).rejects.toMatchObject({ code: 'GH1101' });
+    expect((await load('\ufeff{"model": "m"}')).config.model).toBe('m');
+  });
+
+  test('a document that is no object is an error', async () => {
+    expect(brief(await problemsOf('[]'))).toEqual(['1:1 : must be an object in { }']);
+  });
+
+  test('a key named __proto__ is an unknown key like any other', async () => {
+    const { config, warnings } = await load('{"__proto__": {"max_iterations": 1}, "log": {"__proto__": 1}}');
+    expect(warnings.map((warning) => warning.path)).toEqual(['__proto__', 'log.__proto__']);
+    expect(config.max_iterations).toBe(50);
+  });
+
+  test('max_history out of range is clamped with a warning', async () => {
+    const { config, warnings } = await load('{"gateway": {"max_history": 5000}}');
+    expect(config.gateway.max_history).toBe(1000);
+    expect(brief(warnings)).toEqual(['1:29 gateway.max_history: must be between 1 and 1000; 1000 is used']);
+  });
+
+  test('an unknown provider is an error when the providers are known', async () => {
+    const providers = ['openai', 'ollama'];
+    expect(brief(await problemsOf('{"provider": "opnai"}', { providers }))).toEqual([
+      '1:14 provider: "opnai" is not known; it must be one of: openai, ollama → did you mean "openai"?',
+    ]);
+    expect(await problemsOf('{"provider": "ollama"}', { providers })).toEqual([]);
+  });
+
+  test.each(['collect', 'steer', 'interrupt', 'speculative'])(
+    'queue mode %s is refused as not part of this version',
+    async (mode) => {
+      const [problem] = await problemsOf(`{"gateway": {"queue_mode": "${mode}"}}`);
+      expect(problem?.message).toBe(`queue mode "${mode}" is not part of this version; only "followup" is`);
+    },
+  );
+});
+
+describe('version', () => {
+  test('a file without version is version 1', async () => {
+    expect((await load('{"model": "m"}')).config.version).toBe(1);
+  });
+
+  test('a newer version is refused with one clear line, not with a list of unknown keys', async () => {
+    expect(brief(await problemsOf('{"version": 2, "new_thing": {}}'))).toEqual([
+      '1:13 version: this file has version 2; this gatehouse understands version 1 → upgrade gatehouse, or use the config of this version',
+    ]);
+  });
+
+  test.each(['"1"', '0', '1.5', 'null'])('version %s is refused', async (version) => {
+    expect((await problemsOf(`{"version": ${version}}`)).map((problem) => problem.severity)).toEqual(['error']);
+  });
+});
+
+describe('variables', () => {
+  test('are replaced in any string value, with a default, and can be escaped', async () => {
+    const text = `{"model": "\${M}", "gateway": {"system_prompt": "a \${X:-b} \${EMPTY:-c} $\${M} $M", "channels": [{"type": "telegram", "allowed_senders": ["\${ME}"], "settings": {"token_env": "\${T}"}}]}}`;
+    const { config, warnings } = await load(text, { env: { M: 'gpt', ME: '42', EMPTY: '', T: 'TG' } });
+    expect(warnings).toEqual([]);
+    expect(config.model).toBe('gpt');
+    expect(config.gateway.system_prompt).toBe(`a b c \${M} $M`);
+    expect(config.gateway.channels[0]).toMatchObject({ allowed_senders: ['42'], settings: { token_env: 'TG', mode: 'poll' } });
+  });
+
+  test('an unset one becomes empty, with a warning that names it and its place', async () => {
+    const { config, warnings } = await load(`{"gateway": {"system_prompt": "x\${NOPE}y"}}`);
+    expect(config.gateway.system_prompt).toBe('xy');
+    expect(brief(warnings)).toEqual([
+      `1:31 gateway.system_prompt: the environment variable NOPE is not set; this is empty now → export NOPE=…, or write \${NOPE:-default}`,
+    ]);
+  });
+
+  test('a number cannot come from one, and the message says so', async () => {
+    expect(brief(await problemsOf(`{"max_iterations": "\${N}"}`, { env: { N: '5' } }))).toEqual([
+      '1:20 max_iterations: must be a number → a variable always gives text; write the value itself here',
+    ]);
+  });
+});
+
+describe('A29 no problem shows a secret', () => {
+  const canary = 'sk-canary0123456789abcdefXYZ';
+  test.each([
+    [`{"api_key_env": "${canary}"}`, {}],
+    [`{"gateway": {"channels": [{"type": "telegram", "token": "hunter2pass", "settings": {"bot_token": "hunter2pass"}}]}}`, {}],
+    [`{"log": {"level": "${canary}"}}`, {}],
+    [`{"log": {"level": "\${SECRET}"}, "provider": "\${SECRET}", "base_url": "\${SECRET}"}`, { SECRET: canary }],
+    [`{"base_url": "https://user:${canary}@example.org"}`, {}],
+    [`{"token": "${canary}`, {}],
+    [`{"a": 1, "token" : "hunter2pass", "b": }`, {}],
+    [`{"password": "hunter2pass\n`, {}],
+    [`{"x": "\\"${canary}", "y" 1}`, {}],
+  ])('%s', async (text, env) => {
+    const problems = await problemsOf(text, { env, providers: ['openai'] });
+    expect(problems.length).toBeGreaterThan(0);
+    const shown = JSON.stringify(problems) + problems.map(formatProblem).join();
+    expect(shown).not.toContain(canary);
+    expect(shown).not.toContain('hunter2pass');
+  });
+
+  test('the message of a rejected key says what belongs there instead', async () => {
+    expect(brief(await problemsOf(`{"api_key_env": "${canary}"}`))).toEqual([
+      '1:17 api_key_env: must be the name of an environment variable, not the secret itself',
+    ]);
+  });
+});

@@ -1,0 +1,14 @@
+// Writes the files that are generated from the sources: config/schema.json and docs/errors.md. Run after a change to the config
+// schema, to a channel's settings or to the error codes; tests compare the files with what this would write.
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { configJsonSchema, renderJsonSchema } from '../../config/json-schema.ts';
+import { allChannelSettings } from './commands/config.ts';
+import { renderErrorsDoc } from './errors-doc.ts';
+import { processDeps } from './wiring.ts';
+
+const deps = processDeps();
+await mkdir(join(deps.packageRoot, 'docs'), { recursive: true });
+const schema = renderJsonSchema(configJsonSchema(await allChannelSettings(deps)));
+await writeFile(join(deps.packageRoot, 'config', 'schema.json'), schema);
+await writeFile(join(deps.packageRoot, 'docs', 'errors.md'), renderErrorsDoc());
