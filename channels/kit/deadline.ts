@@ -26,12 +26,14 @@ export async function withDeadline<T>(
     () => undefined,
   );
   const combined = AbortSignal.any([signal, deadline.signal]);
-  const aborted = new Promise<never>((_, reject) => {
-    combined.addEventListener('abort', () => reject(combined.reason), { once: true });
-  });
+  const { promise: aborted, reject } = Promise.withResolvers<never>();
+  const onAbort = (): void => reject(combined.reason);
+  combined.addEventListener('abort', onAbort);
   try {
     return await Promise.race([task(combined), aborted]);
   } finally {
+    // A combined signal with a listener lives as long as `signal`, which may be the daemon's.
+    combined.removeEventListener('abort', onAbort);
     timer.abort();
     await expired;
   }

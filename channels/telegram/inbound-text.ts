@@ -27,8 +27,9 @@ export function readMention(message: Message, me: BotIdentity | undefined): { re
       if (entity.offset < at) continue;
       out += source.slice(at, entity.offset) + replacement;
       at = end;
-      // "hey @bot do" reads "hey do", and a mention in front leaves no blank behind.
-      if (replacement === '' && source[at] === ' ' && (out === '' || out.endsWith(' '))) at += 1;
+      // "hey @bot do" reads "hey do"; "@bot: do" and "@bot, do" read "do".
+      if (replacement === '' && out === '') at += /^[\s,:]*/.exec(source.slice(at))?.[0].length ?? 0;
+      else if (replacement === '' && source[at] === ' ' && out.endsWith(' ')) at += 1;
     } else if (entity.type === 'text_link' && entity.url !== words && end > at) {
       out += `${source.slice(at, end)} (${entity.url})`;
       at = end;
