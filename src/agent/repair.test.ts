@@ -49,6 +49,18 @@ describe('repairHistory', () => {
     ]);
   });
 
+  test('a second result of the same call is dropped, and calls that share an id in one answer take theirs in turn', () => {
+    expect(short(repairHistory([asks('call_1'), result('call_1', 'first'), result('call_1', 'again')]))).toEqual([
+      'assistant: ',
+      'tool: first',
+    ]);
+    expect(short(repairHistory([asks('0', '0'), result('0', 'one'), result('0', 'two')]))).toEqual([
+      'assistant: ',
+      'tool: one',
+      'tool: two',
+    ]);
+  });
+
   test('a tool result over 800 characters is cut only before the last message a person wrote', () => {
     const long = 'ü'.repeat(900);
     const repaired = repairHistory([

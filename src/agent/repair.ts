@@ -13,7 +13,7 @@ export const LOST_RESULT = 'Error: result lost: the outcome of this call is unkn
 
 /** Marks user text that the gateway wrote, not a person. `#` cannot come from a platform id: `messageKey` escapes it. */
 const NOTE = '#note';
-export const NOTE_PREFIX = '[System note] ';
+const NOTE_PREFIX = '[System note] ';
 
 /** A message that stands for a later system message. */
 export function isNote(message: SessionMessage): boolean {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import type { Model } from '../core/model.ts';
 import type { AgentRun } from '../core/turn.ts';
 import { agentRun, countingTool, MemoryStepLog } from '../testing/agent-run.ts';
 import { scriptedModel } from '../testing/scripted-model.ts';
@@ -123,6 +124,24 @@ describe('abort', () => {
     expectComplete(result.lines);
   });
 
+  test('text that a model still streams after the stop is shown to nobody', async () => {
+    const stop = new AbortController();
+    const failure = { kind: 'aborted', code: 'GH2105', message: '', hint: '', retryable: false } as const;
+    const model: Model = {
+      id: 'slow/ender',
+      contextWindow: 1_000,
+      async *call() {
+        yield { type: 'text', text: 'before' };
+        stop.abort(new Error('/stop'));
+        yield { type: 'text', text: 'after' };
+        yield { type: 'failed', failure };
+      },
+    };
+    const run = agentRun({ model, signal: stop.signal });
+    expect((await runAgent(run)).outcome).toEqual({ kind: 'aborted' });
+    expect(run.events.flatMap((event) => (event.type === 'model.text' ? [event.text] : []))).toEqual(['before']);
+  });
+
   test('before the start: no model call at all', async () => {
     const model = scriptedModel([]);
     const result = await runAgent(agentRun({ model, signal: AbortSignal.abort(new Error('shutdown')) }));
@@ -199,6 +218,23 @@ describe('abort', () => {
       'Error: ',
       'echo {}',
     ]);
+  });
+
+  test('a stop while STARTED is being written: the call does not run, and a resumed turn knows that it did not', async () => {
+    const stop = new AbortController();
+    const echo = countingTool();
+    const steps = new MemoryStepLog();
+    const record = steps.record.bind(steps);
+    steps.record = async (step, usage) => {
+      await record(step, usage);
+      if (step.state === 'STARTED') stop.abort(new Error('shutdown'));
+    };
+    const script = [{ toolCalls: [{ name: 'echo' }] }, 'ok'];
+    await runAgent(agentRun({ model: scriptedModel(script), tools: [echo], steps, signal: stop.signal }));
+    const resumed = agentRun({ model: scriptedModel(['ok']), tools: [echo], steps: new MemoryStepLog(steps.writes) });
+    const result = await runAgent(resumed);
+    expect(result.lines[2]?.content).toMatch(/^Error: not run/);
+    expect(echo.runs).toBe(0);
   });
 
   test('an answer that arrives as the stop does is recorded but not given', async () => {

@@ -198,6 +198,27 @@ describe('the loop', () => {
   });
 });
 
+test('a journal that fails during a batch stops the other calls of the batch before the error is handed on', async () => {
+  let stopped = false;
+  const steps = new MemoryStepLog();
+  const record = steps.record.bind(steps);
+  steps.record = async (step, usage) => {
+    if (step.kind === 'tool' && step.state === 'DONE') throw new GatehouseError('GH1301', 'disk full');
+    return record(step, usage);
+  };
+  const slow = countingTool({
+    name: 'slow',
+    async run(_args, { signal }) {
+      await new Promise((resolve) => signal.addEventListener('abort', resolve));
+      stopped = true;
+      return { ok: false, output: 'Error: stopped' };
+    },
+  });
+  const model = scriptedModel([{ toolCalls: [call('echo'), call('slow')] }]);
+  await expect(runAgent(agentRun({ tools: [countingTool(), slow], model, steps }))).rejects.toMatchObject({ code: 'GH1301' });
+  expect(stopped).toBe(true);
+});
+
 describe('provider failures', () => {
   test('a failed call is an outcome; finished tool pairs stay in the lines and an assistant line follows them', async () => {
     const model = scriptedModel([{ toolCalls: [call('echo')] }, { fail: 'overloaded' }]);

@@ -22,7 +22,7 @@ import { trimHistory } from './trim.ts';
 /** Waits before the second, third and fourth try of a call that came back empty (spec B7). ms. */
 const EMPTY_WAITS_MS = [1_000, 2_000, 4_000];
 /** The assistant line that ends the lines of an aborted run. */
-export const INTERRUPTED = '[interrupted]';
+const INTERRUPTED = '[interrupted]';
 
 /**
  * Runs one turn. Provider failures, limits and aborts are outcomes. Rejects only when a step could not be made durable (the
