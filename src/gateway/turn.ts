@@ -122,7 +122,7 @@ export class Turns {
       case 'limit':
         return this.#done(row, { state: 'DONE', outcome: `limit:${outcome.limit}`, text: outcome.text, files, lines });
       case 'failed':
-        return this.#done(row, { state: 'DEAD', outcome: `failed:${outcome.failure.code}`, text: failureText(outcome.failure) });
+        return this.#done(row, { state: 'DEAD', outcome: `failed:${outcome.failure.code}`, text: failureText(outcome.failure), lines });
       case 'aborted':
         return await this.#stopped(row, signal, lines);
     }
@@ -214,7 +214,8 @@ export class Turns {
     return await runAgent({
       runId: message.id,
       system: this.#options.system(),
-      history: turn.history.slice(-maxHistory),
+      // A dead letter that is replayed: what its first run left in the session must not be read as earlier conversation.
+      history: turn.history.filter(({ id }) => id !== input.id && !id.startsWith(`${message.id}#`)).slice(-maxHistory),
       input,
       tools: this.#options.tools,
       model: this.#options.model,

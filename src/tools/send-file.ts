@@ -13,7 +13,7 @@ export const sendFileTool = defineTool({
     caption: z.string().optional().describe('Text to show with the file'),
   }),
   tags: ['message'],
-  readOnly: false,
+  readOnly: true,
   async run({ file_path: path, caption }, context) {
     const { parent, name } = await openParent(context.workspace, path);
     await using _ = parent;

@@ -1,0 +1,192 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { systemClock } from '../lib/clock.ts';
+import { tempDir, until } from '../testing/fakes.ts';
+import { scriptedModel } from '../testing/scripted-model.ts';
+import { TestChannel } from '../testing/test-channel.ts';
+import { testDaemon } from '../testing/test-daemon.ts';
+
+const echo = () => scriptedModel((request) => `answer to ${request.messages.at(-1)?.content}`);
+
+describe('a message’s way through the gateway', () => {
+  it('answers once, in the chat it came from, and writes the session file', async () => {
+    await using dir = await tempDir();
+    await using rig = await testDaemon({ dataDir: dir.path, model: echo() });
+    await rig.channel.deliver({ text: 'hello' });
+    await rig.daemon.gateway.idle();
+    expect(rig.channel.texts()).toEqual(['answer to hello']);
+    await rig.daemon.close();
+    const users = await readdir(join(dir.path, 'users'));
+    const file = await readFile(join(dir.path, 'users', users[0] ?? '', 'sessions/default.jsonl'), 'utf8');
+    expect(file.trim().split('\n').map((line) => JSON.parse(line).content ?? 'header')).toEqual(['header', 'hello', 'answer to hello']);
+  });
+
+  it('recognises a message that is delivered again, also after a restart', async () => {
+    await using dir = await tempDir();
+    for (const _start of [1, 2]) {
+      await using rig = await testDaemon({ dataDir: dir.path, model: echo() });
+      expect(await rig.channel.deliver({ platformId: 'same', text: 'hello' })).toEqual({ kind: 'accepted' });
+      expect(await rig.channel.deliver({ platformId: 'same', text: 'hello' })).toEqual({ kind: 'accepted' });
+      await rig.daemon.gateway.idle();
+      expect(rig.channel.texts().length).toBe(_start === 1 ? 1 : 0);
+    }
+  });
+
+  it('keeps order in a chat and lets chats run side by side', async () => {
+    await using dir = await tempDir();
+    let running = 0;
+    let most = 0;
+    const model = scriptedModel(async (request) => {
+      running += 1;
+      most = Math.max(most, running);
+      await systemClock.sleep(5);
+      running -= 1;
+      return `re ${request.messages.at(-1)?.content}`;
+    });
+    await using rig = await testDaemon({ dataDir: dir.path, model, gateway: { max_concurrent_sessions: 4, bus_capacity: 8 } });
+    const chats = ['a', 'b', 'c', 'd', 'e'];
+    await Promise.all(
+      chats.flatMap((chatId) => Array.from({ length: 20 }, (_, n) => rig.channel.deliver({ chatId, text: `${n}`, platformId: `${chatId}${n}` }))),
+    );
+    await rig.daemon.gateway.idle();
+    for (const chatId of chats) expect(rig.channel.texts(chatId)).toEqual(Array.from({ length: 20 }, (_, n) => `re ${n}`));
+    expect(most).toBe(4);
+  });
+
+  it('lets a new chat wait for at most one turn behind a flooding one', async () => {
+    await using dir = await tempDir();
+    const order: string[] = [];
+    const model = scriptedModel((request) => {
+      order.push(request.messages.at(-1)?.content ?? '');
+      return 'ok';
+    });
+    await using rig = await testDaemon({ dataDir: dir.path, model, gateway: { max_concurrent_sessions: 1, bus_capacity: 8 } });
+    await Promise.all(Array.from({ length: 50 }, (_, n) => rig.channel.deliver({ chatId: 'flood', text: `flood ${n}`, platformId: `f${n}` })));
+    const before = order.length;
+    await rig.channel.deliver({ chatId: 'new', text: 'new' });
+    await rig.daemon.gateway.idle();
+    expect(order.indexOf('new') - before).toBeLessThanOrEqual(2);
+    expect(order.filter((text) => text.startsWith('flood'))).toEqual(Array.from({ length: 50 }, (_, n) => `flood ${n}`));
+  });
+
+  it('offers the batch back when the journal is above its high-water mark', async () => {
+    await using dir = await tempDir();
+    const model = scriptedModel(() => ({ hang: true }));
+    await using rig = await testDaemon({ dataDir: dir.path, model, gateway: { high_water: 2 } });
+    await rig.channel.deliver({ chatId: 'a' });
+    await rig.channel.deliver({ chatId: 'b' });
+    expect((await rig.channel.deliver({ chatId: 'c' })).kind).toBe('busy');
+  });
+
+  it('keeps the cursor with the batch', async () => {
+    await using dir = await tempDir();
+    {
+      await using rig = await testDaemon({ dataDir: dir.path, model: echo() });
+      await rig.channel.deliver({ text: 'x' }, '42');
+      await rig.daemon.gateway.idle();
+    }
+    await using rig = await testDaemon({ dataDir: dir.path, model: echo() });
+    expect(await rig.channel.host?.cursor()).toBe('42');
+  });
+
+  it('tells the user in plain words and with a code when the model fails, and keeps the message', async () => {
+    await using dir = await tempDir();
+    const model = scriptedModel(() => ({ fail: { kind: 'auth', code: 'GH2101', message: 'key sk-123 refused', hint: 'x', retryable: false } }));
+    await using rig = await testDaemon({ dataDir: dir.path, model });
+    await rig.channel.deliver({ text: 'hello' });
+    await rig.daemon.gateway.idle();
+    expect(rig.channel.texts()).toEqual([expect.stringContaining('GH2101')]);
+    expect(rig.channel.texts()[0]).not.toContain('sk-123');
+    const [letter] = await rig.daemon.journal.dead.list();
+    expect(letter?.reason).toContain('GH2101');
+  });
+
+  it('answers a dead letter that is replayed', async () => {
+    await using dir = await tempDir();
+    let fail = true;
+    const model = scriptedModel(() => (fail ? { fail: { kind: 'server', code: 'GH2103', message: 'x', hint: 'x', retryable: false } } : 'now it works'));
+    await using rig = await testDaemon({ dataDir: dir.path, model });
+    await rig.channel.deliver({ text: 'hello' });
+    await rig.daemon.gateway.idle();
+    fail = false;
+    const [letter] = await rig.daemon.journal.dead.list();
+    await rig.daemon.journal.dead.replay(letter?.id ?? '');
+    await rig.daemon.gateway.look();
+    await rig.daemon.gateway.idle();
+    expect(rig.channel.texts().at(-1)).toBe('now it works');
+  });
+
+  it('stops a running turn and what waits behind it at an abort word, and answers only that', async () => {
+    await using dir = await tempDir();
+    const model = scriptedModel(() => ({ hang: true }));
+    await using rig = await testDaemon({ dataDir: dir.path, model });
+    await rig.channel.deliver({ text: 'work' });
+    await until('the model is asked', () => model.requests.length === 1);
+    await rig.channel.deliver({ text: 'more work' });
+    await rig.channel.deliver({ text: ' Arrête ' });
+    await rig.daemon.gateway.idle();
+    expect(rig.channel.texts()).toEqual(['🛑 Annulé.']);
+    expect(model.requests.length).toBe(1);
+    expect((await rig.daemon.journal.counts()).inbox).toMatchObject({ NEW: 0, RUNNING: 0, DONE: 3 });
+  });
+
+  it('parks a running turn at shutdown and finishes it at the next start, asking the model once per step', async () => {
+    await using dir = await tempDir();
+    const hanging = scriptedModel(() => ({ hang: true }));
+    {
+      await using rig = await testDaemon({ dataDir: dir.path, model: hanging });
+      await rig.channel.deliver({ text: 'hello' });
+      await until('the model is asked', () => hanging.requests.length === 1);
+    }
+    const model = echo();
+    await using rig = await testDaemon({ dataDir: dir.path, model });
+    await rig.daemon.gateway.idle();
+    expect(rig.channel.texts()).toEqual(['answer to hello']);
+    expect(model.requests.length).toBe(1);
+  });
+
+  it('carries over ten messages at /new and none at /reset', async () => {
+    await using dir = await tempDir();
+    const model = scriptedModel((request) => `${request.messages.filter(({ role }) => role !== 'system').length}`);
+    await using rig = await testDaemon({ dataDir: dir.path, model });
+    for (const text of ['1', '2', '3', '4', '5', '6', '7', '/new', 'after new', '/reset', 'after reset']) {
+      await rig.channel.deliver({ text });
+      await rig.daemon.gateway.idle();
+    }
+    const texts = rig.channel.texts();
+    expect(texts.slice(-4)).toEqual([
+      'Started afresh. 10 messages were carried over.',
+      '11',
+      'Started afresh. Nothing was carried over.',
+      '1',
+    ]);
+  });
+});
+
+describe('files', () => {
+  it('A23: are stored under a name of ours, and their text names the path', async () => {
+    await using dir = await tempDir();
+    const model = scriptedModel((request) => request.messages.at(-1)?.content ?? '');
+    const channel = new TestChannel('test');
+    channel.files.set('f1', Buffer.from('data'));
+    await using rig = await testDaemon({ dataDir: dir.path, model, channel });
+    const media = [{ kind: 'document', ref: 'f1', name: '../../etc/pass wd.TXT', mime: 'text/plain' }] as const;
+    await channel.deliver({ text: 'look', media });
+    await rig.daemon.gateway.idle();
+    expect(channel.texts()[0]).toMatch(/^look\n\[File: uploads\/[0-9a-f]{16}\.txt \(text\/plain\)\]$/);
+  });
+
+  it('that cannot be had leave the message answered with a note', async () => {
+    await using dir = await tempDir();
+    const model = scriptedModel((request) => request.messages.at(-1)?.content ?? '');
+    const channel = new TestChannel('test');
+    channel.files.set('large', Buffer.alloc(2_000));
+    await using rig = await testDaemon({ dataDir: dir.path, model, channel });
+    await channel.deliver({ text: 'look', media: [{ kind: 'photo', ref: 'gone' }, { kind: 'voice', ref: 'large' }] });
+    await rig.daemon.gateway.idle();
+    expect(channel.texts()[0]).toBe(
+      'look\n[Photo could not be fetched (GH1505); it is not available]\n[Voice note could not be fetched (GH1504); it is not available]',
+    );
+  });
+});

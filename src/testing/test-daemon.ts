@@ -1,0 +1,42 @@
+import { configSchema } from '../../config/schema.ts';
+import { type Daemon, type DaemonOptions, startDaemon } from '../app/daemon.ts';
+import type { Model } from '../core/model.ts';
+import { systemClock } from '../lib/clock.ts';
+import { MemoryLogger } from './fakes.ts';
+import { TestChannel, testChannelEntry } from './test-channel.ts';
+
+export interface TestDaemon extends AsyncDisposable {
+  readonly daemon: Daemon;
+  readonly channel: TestChannel;
+  readonly logger: MemoryLogger;
+}
+
+/** The daemon with everything real but the platform and the model. `entry` is laid over the one channel's config entry. */
+export async function testDaemon(options: {
+  readonly dataDir: string;
+  readonly model: Model;
+  readonly entry?: Record<string, unknown>;
+  readonly gateway?: Record<string, unknown>;
+  readonly channel?: TestChannel;
+  readonly local?: boolean;
+  readonly daemon?: Partial<DaemonOptions>;
+}): Promise<TestDaemon> {
+  const channel = options.channel ?? new TestChannel('test');
+  const logger = new MemoryLogger();
+  const config = configSchema.parse({
+    gateway: { channels: [{ type: 'test', allowed_senders: ['*'], ...options.entry }], ...options.gateway },
+  });
+  const daemon = await startDaemon({
+    config,
+    dataDir: options.dataDir,
+    registry: { test: testChannelEntry(() => channel, options.local) },
+    model: options.model,
+    secret: (name) => name,
+    clock: systemClock,
+    logger,
+    onFatal: (error) => logger.error('fatal', { code: error.code }),
+    onAllEnded: () => undefined,
+    ...options.daemon,
+  });
+  return { daemon, channel, logger, [Symbol.asyncDispose]: () => daemon.close({ turnsMs: 0, deliveryMs: 1_000 }) };
+}
