@@ -224,8 +224,8 @@ export class EmailChannel implements Channel {
   #report(imap: { state: ChannelHealth; detail?: string }): void {
     this.#imapHealth = imap;
     const fault = this.#smtpFault;
-    if (imap.state !== 'healthy' || !fault) return this.#host?.health(imap.state, imap.detail);
-    this.#host?.health(fault.permanent ? 'down' : 'degraded', `${fault.code}: ${fault.detail}`);
+    if (imap.state !== 'healthy' || !fault) this.#host?.health(imap.state, imap.detail);
+    else this.#host?.health(fault.permanent ? 'down' : 'degraded', `${fault.code}: ${fault.detail}`);
   }
 }
 

@@ -6,7 +6,7 @@ import { isAuthentic } from './authentication.ts';
 import { automaticSign } from './automatic.ts';
 import { newText } from './body.ts';
 import { htmlToText } from './html-text.ts';
-import { type MailAttachment, type ParsedMail, parseAddresses, parseMail } from './mime.ts';
+import { type MailAttachment, type MailHeader, type ParsedMail, parseAddresses, parseHeaders, parseMail } from './mime.ts';
 import { MAIL_ADDRESS } from './settings.ts';
 import { messageIds, readOwnId, threadOf } from './thread.ts';
 
@@ -36,17 +36,17 @@ export interface MailFacts {
 
 /** Never rejects: a mail that cannot be parsed is a message with a refusal, so that it cannot stop the mailbox. */
 export async function toInbound(raw: Uint8Array, facts: MailFacts, options: InboundOptions): Promise<InboundMessage> {
-  let mail: ParsedMail;
   try {
-    mail = await parseMail(raw);
+    // Headers first: a stranger's body costs nothing when its sender is not believed.
+    const headers = await parseHeaders(raw);
+    const from = authorOf(headers);
+    if (!from) return refused(facts, options, 'forged-sender');
+    const refusal = refusalOf(headers, from.address, options);
+    if (refusal) return { ...refused(facts, options, refusal), chatId: from.address, senderId: from.address };
+    return accepted({ raw, mail: await parseMail(raw), from, facts, options });
   } catch {
     return refused(facts, options, 'unreadable');
   }
-  const from = authorOf(mail);
-  if (!from) return refused(facts, options, 'forged-sender');
-  const refusal = refusalOf(mail, from.address, options);
-  if (refusal) return { ...refused(facts, options, refusal), chatId: from.address, senderId: from.address };
-  return accepted({ raw, mail, from, facts, options });
 }
 
 /** A mail that is known by its size or its broken form only. Its author is not known, so it belongs to no chat. */
@@ -71,8 +71,8 @@ function envelope(facts: MailFacts, { channel, account }: InboundOptions) {
 }
 
 /** Exactly one From with exactly one plain address: with two, servers and people disagree about who wrote (attack A6). */
-function authorOf(mail: ParsedMail): { readonly address: string; readonly name: string } | undefined {
-  const fields = mail.headers.filter((header) => header.name === 'from');
+function authorOf(headers: readonly MailHeader[]): { readonly address: string; readonly name: string } | undefined {
+  const fields = headers.filter((header) => header.name === 'from');
   const [field] = fields;
   if (fields.length !== 1 || !field) return undefined;
   const addresses = parseAddresses(field.value);
@@ -81,13 +81,13 @@ function authorOf(mail: ParsedMail): { readonly address: string; readonly name: 
   return { address: only.address.toLowerCase(), name: oneLine(only.name, 100) };
 }
 
-function refusalOf(mail: ParsedMail, from: string, options: InboundOptions): RefusalReason | undefined {
-  const id = messageIds(header(mail, 'message-id'))[0];
+function refusalOf(headers: readonly MailHeader[], from: string, options: InboundOptions): RefusalReason | undefined {
+  const id = messageIds(header(headers, 'message-id'))[0];
   if (from === options.account || (id !== undefined && readOwnId(id, options.account))) return 'own-message';
-  if (automaticSign(mail.headers, from) !== undefined) return 'automatic-mail';
+  if (automaticSign(headers, from) !== undefined) return 'automatic-mail';
   if (options.trustFrom) return undefined;
   const { authservId } = options;
-  return authservId !== undefined && isAuthentic(mail.headers, authservId, from) ? undefined : 'forged-sender';
+  return authservId !== undefined && isAuthentic(headers, authservId, from) ? undefined : 'forged-sender';
 }
 
 interface AcceptedMail {
@@ -99,7 +99,7 @@ interface AcceptedMail {
 }
 
 function accepted({ raw, mail, from, facts, options }: AcceptedMail): InboundMessage {
-  const ownId = messageIds(header(mail, 'message-id'))[0];
+  const ownId = messageIds(header(mail.headers, 'message-id'))[0];
   const digest = () => `sum:${createHash('sha256').update(raw).digest('hex')}`;
   const chain = chainOf(mail);
   const threadId = threadOf(chain, ownId ?? digest(), options.account);
@@ -107,8 +107,9 @@ function accepted({ raw, mail, from, facts, options }: AcceptedMail): InboundMes
   const body = bodyOf(mail, subject, options.maxBodyChars);
   const media = mail.attachments.slice(0, MAX_MEDIA).map((attachment) => toMedia(attachment, facts));
   const dropped = mail.attachments.length - media.length;
-  const notes = dropped > 0 ? `\n[${dropped} more attachments not shown]` : '';
-  const empty = subject === '' && body === '' && media.length === 0;
+  const note = dropped > 0 ? `[${dropped} more attachments not shown]` : '';
+  const lines = [subject === '' ? '' : `[Subject: ${subject}]`, body, note].filter((line) => line !== '');
+  const empty = lines.length === 0 && media.length === 0;
   return {
     ...envelope(facts, options),
     // Bound to the author: nobody can have another's mail taken for a duplicate by using its id first.
@@ -117,7 +118,7 @@ function accepted({ raw, mail, from, facts, options }: AcceptedMail): InboundMes
     ...(threadId === undefined ? {} : { threadId }),
     senderId: from.address,
     senderName: from.name === '' ? from.address : from.name,
-    text: empty ? '' : `${subject === '' ? '' : `[Subject: ${subject}]\n`}${body}${notes}`.trimEnd(),
+    text: lines.join('\n'),
     media,
     ...(empty ? { refusal: 'empty' as const } : {}),
     replyContext: {
@@ -129,8 +130,8 @@ function accepted({ raw, mail, from, facts, options }: AcceptedMail): InboundMes
 }
 
 function chainOf(mail: ParsedMail): readonly string[] {
-  const references = messageIds(header(mail, 'references'));
-  const inReplyTo = messageIds(header(mail, 'in-reply-to'));
+  const references = messageIds(header(mail.headers, 'references'));
+  const inReplyTo = messageIds(header(mail.headers, 'in-reply-to'));
   const chain = [...new Set([...references, ...inReplyTo.slice(0, 1)])];
   return chain.length <= MAX_REFERENCES ? chain : [...chain.slice(0, 1), ...chain.slice(1 - MAX_REFERENCES)];
 }
@@ -163,8 +164,8 @@ function mediaKind(mime: string): MediaKind {
   return mime.startsWith('video/') ? 'video' : 'document';
 }
 
-function header(mail: ParsedMail, name: string): string | undefined {
-  return mail.headers.find((entry) => entry.name === name)?.value;
+function header(headers: readonly MailHeader[], name: string): string | undefined {
+  return headers.find((entry) => entry.name === name)?.value;
 }
 
 function oneLine(text: string, max: number): string {

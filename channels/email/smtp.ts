@@ -2,6 +2,7 @@
 import { createTransport } from 'nodemailer';
 import type { SendResult } from '../../src/core/channel.ts';
 import { errorText } from '../../src/core/errors.ts';
+import { domainOf } from './authentication.ts';
 import type { ServerAddress } from './client.ts';
 import { describeFault, type ServerFault } from './faults.ts';
 
@@ -44,6 +45,8 @@ export async function sendMail(mail: Mail, { server, timeoutMs }: SmtpOptions, s
   const transport = createTransport({
     host: server.host,
     port: server.port,
+    // Else EHLO tells the name of this machine, which ends in the Received header of every answer.
+    name: domainOf(mail.from.address),
     secure: server.tls === 'implicit',
     requireTLS: server.tls === 'starttls',
     ignoreTLS: server.tls === 'none',

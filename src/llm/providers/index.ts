@@ -71,7 +71,7 @@ export function resolveProvider(config: ModelConfig): ResolvedProvider {
   const model = named ?? provider.defaultModel;
   if (!model)
     throw new GatehouseError('GH1101', `provider "${provider.name}" needs a model`, { hint: 'add "model" to the config' });
-  const keyEnv = config.api_key_env ?? (config.base_url && provider.keyRequired === false ? undefined : provider.keyEnv);
+  const keyEnv = config.api_key_env ?? provider.keyEnv;
   return {
     provider,
     model,

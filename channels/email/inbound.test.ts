@@ -1,0 +1,175 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { type InboundOptions, type MailFacts, toInbound } from './inbound.ts';
+
+const OPTIONS: InboundOptions = {
+  channel: 'email',
+  account: 'bot@example.test',
+  trustFrom: false,
+  authservId: 'mx.example.test',
+  maxBodyChars: 10_000,
+};
+const FACTS: MailFacts = { uidValidity: '7', uid: 42, receivedAt: 1_700_000_000_000, size: 1 };
+
+const fixture = (path: string) => readFileSync(new URL(`./fixtures/${path}`, import.meta.url));
+const read = (name: string, options = OPTIONS) => toInbound(fixture(`accepted/${name}.eml`), FACTS, options);
+const parse = (raw: string | Buffer, options = OPTIONS) => toInbound(Buffer.from(raw), FACTS, options);
+
+const HEAD = 'Authentication-Results: mx.example.test; dmarc=pass header.from=example.test\nFrom: alice@example.test\n';
+
+const refusedFixtures = readdirSync(new URL('./fixtures/refused/', import.meta.url)).map((file) => {
+  const [reason = '', name = ''] = file.replace('.eml', '').split('--');
+  const attack = reason === 'forged-sender' ? 'A6' : reason === 'automatic-mail' ? 'A5' : 'F39';
+  return { file, reason, title: `${attack} ${name.replaceAll('-', ' ')}: refused as ${reason}` };
+});
+
+test.each(refusedFixtures)('$title, without content', async ({ file, reason }) => {
+  const message = await toInbound(fixture(`refused/${file}`), FACTS, OPTIONS);
+  expect(message).toMatchObject({ refusal: reason, text: '', media: [], platformId: '7:42' });
+  expect(message).not.toHaveProperty('secondaryId', expect.stringContaining('mid:'));
+});
+
+test('an unauthenticated From is believed only when the operator said so', async () => {
+  const raw = fixture('refused/forged-sender--no-result.eml');
+  expect(await toInbound(raw, FACTS, { ...OPTIONS, trustFrom: true })).toMatchObject({
+    chatId: 'alice@example.test',
+    text: '[Subject: hello]\ntext',
+  });
+  expect((await toInbound(raw, FACTS, OPTIONS)).refusal).toBe('forged-sender');
+});
+
+test('every fixture of a refused mail is accepted once its cause is gone', async () => {
+  expect((await parse(`${HEAD}Subject: hello\nMessage-ID: <m1@example.test>\n\ntext`)).refusal).toBeUndefined();
+});
+
+test('SPF or DKIM of the From domain or its parent is enough where DMARC has no verdict', async () => {
+  const results = [
+    'dkim=pass header.d=example.test',
+    'dkim=pass header.i=@example.test',
+    'spf=pass smtp.mailfrom=x@example.test',
+    'spf = pass smtp.mailfrom = example.test',
+  ];
+  for (const result of results) {
+    const top = `Authentication-Results: "mx.example.test" 1; dmarc=none; ${result}`;
+    expect((await parse(`${top}\nFrom: alice@example.test\nSubject: s\n\nx`)).refusal, result).toBeUndefined();
+    expect((await parse(`${top}\nFrom: alice@dept.example.test\nSubject: s\n\nx`)).refusal, result).toBeUndefined();
+  }
+});
+
+test('a reply comes without the mail it answers and without its signature, in the thread of our mail', async () => {
+  const message = await read('reply-gmail');
+  expect(message).toMatchObject({
+    id: 'email/bot@example.test/7:42',
+    chatId: 'alice@example.test',
+    senderId: 'alice@example.test',
+    senderName: 'Alíce',
+    text: '[Subject: Re: Übersicht]\nThanks, and tomorrow?',
+    threadId: '0123456789abcdef',
+    secondaryId: 'mid:alice@example.test:<m3@example.test>',
+    timestamp: FACTS.receivedAt,
+    isGroup: false,
+  });
+  expect(message.replyContext).toEqual({
+    subject: 'Re: Übersicht',
+    messageId: '<m3@example.test>',
+    references: ['<m1@example.test>', '<gh-00000000000000000000000000000001.0123456789abcdef@example.test>', '<m3@example.test>'],
+  });
+});
+
+test('answers between the quoted lines keep the lines they answer', async () => {
+  expect((await read('inline-answer')).text).toBe(
+    '[Subject: Re: plan]\nOn Friday, Bot wrote:\n> Shall we begin at nine?\nYes.\n> And who brings cake?\nCarol does.',
+  );
+});
+
+test('an unmarked quotation below an Outlook header block is cut, a forwarded mail is kept', async () => {
+  expect((await read('outlook-reply')).text).toBe('[Subject: AW: plan]\nFine with me.');
+  expect((await read('forward')).text).toContain('You owe us 12 euro.');
+});
+
+test('an HTML body becomes text without styles, scripts, comments and the quoted mail', async () => {
+  expect((await read('html-only')).text).toBe(
+    '[Subject: html]\nFirst & second line\nthird <3\n- one\n- two\nthe page (https://example.test/page)',
+  );
+});
+
+test('A23 attachments are references with the name as given; only pictures that cannot run code are photos', async () => {
+  const { media, text } = await read('attachments');
+  expect(text).toBe('[Subject: files]\nSee');
+  expect(media).toEqual([
+    { kind: 'photo', ref: '7:42:0', name: 'logo.png', mime: 'image/png', size: 8 },
+    { kind: 'document', ref: '7:42:1', name: '../../x.svg', mime: 'image/svg+xml', size: expect.any(Number) },
+    { kind: 'document', ref: '7:42:2', name: '€uro.pdf', mime: 'application/pdf', size: 5 },
+    { kind: 'document', ref: '7:42:3', mime: 'message/rfc822', size: expect.any(Number) },
+  ]);
+});
+
+test('F39 invalid UTF-8 and broken MIME give a message, not an error', async () => {
+  expect((await read('invalid-utf8')).text).toMatch(/^\[Subject: caf.\]\nbad .+ bytes and na.ve$/);
+  const broken = await read('broken-mime');
+  expect(broken.chatId).toBe('alice@example.test');
+  expect(JSON.stringify(broken)).toBe(JSON.stringify(JSON.parse(JSON.stringify(broken))));
+});
+
+test('F39 500 header fields are read, 501 and a header section over 64 kB are unreadable', async () => {
+  const fields = (count: number) => `${HEAD}Subject: s\n${'X-Filler: y\n'.repeat(count - 3)}\nbody`;
+  expect((await parse(fields(500))).text).toBe('[Subject: s]\nbody');
+  expect((await parse(fields(501))).refusal).toBe('unreadable');
+  expect((await parse(`${HEAD}X-Long: ${'a'.repeat(70_000)}\n\nbody`)).refusal).toBe('unreadable');
+  expect((await parse(Buffer.alloc(200_000))).refusal).toBe('unreadable');
+});
+
+test('a body over the cap is cut with a note that says by how much', async () => {
+  const { text } = await parse(`${HEAD}Subject: s\n\n${'ä'.repeat(50)}`, { ...OPTIONS, maxBodyChars: 20 });
+  expect(text).toBe(`[Subject: s]\n${'ä'.repeat(20)}\n[mail shortened: 20 of 50 characters]`);
+});
+
+test('F39 hostile bodies are read in linear time', async () => {
+  const bodies = [
+    '<'.repeat(1_000_000),
+    '<a href="'.repeat(100_000),
+    '<blockquote>'.repeat(80_000),
+    '<script>'.repeat(100_000),
+    '&#'.repeat(400_000),
+  ];
+  const started = performance.now();
+  for (const body of bodies) await parse(`${HEAD}Content-Type: text/html\n\n${body}`);
+  for (const line of ['> \n', '-- \n', 'On a wrote:\n', 'From: x\n']) await parse(`${HEAD}Subject: s\n\n${line.repeat(20_000)}`);
+  expect(performance.now() - started).toBeLessThan(5_000);
+  expect((await parse(`${HEAD}Subject: s\n\n${'\n'.repeat(400_001)}x`)).refusal).toBe('unreadable');
+});
+
+test('more than 30 attachments are counted in a note', async () => {
+  const part = '--b\nContent-Type: text/csv\nContent-Disposition: attachment; filename=a.csv\n\n1\n';
+  const message = await parse(`${HEAD}Subject: s\nContent-Type: multipart/mixed; boundary=b\n\n${part.repeat(33)}--b--`);
+  expect(message.media).toHaveLength(30);
+  expect(message.text).toBe('[Subject: s]\n[3 more attachments not shown]');
+});
+
+test('threads: the root of References, else In-Reply-To, else the mail itself; a first mail and its answers share one', async () => {
+  const thread = async (headers: string) => (await parse(`${HEAD}Subject: s\n${headers}\n\nx`)).threadId;
+  const root = await thread('Message-ID: <r@example.test>');
+  expect(root).toMatch(/^[0-9a-f]{16}$/);
+  expect(await thread('Message-ID: <b@example.test>\nReferences: <r@example.test> <other@example.test>')).toBe(root);
+  expect(await thread('Message-ID: <c@example.test>\nIn-Reply-To: <r@example.test>')).toBe(root);
+  expect(await thread('Message-ID: <d@example.test>')).not.toBe(root);
+});
+
+test("A37 a sender who names another's mails or our ids stays in his own chat", async () => {
+  const message = await parse(
+    `Authentication-Results: mx.example.test; dmarc=pass header.from=evil.test\nFrom: mallory@evil.test\nSubject: s\nMessage-ID: <m1@example.test>\nReferences: <gh-00000000000000000000000000000001.0123456789abcdef@example.test>\n\nx`,
+  );
+  expect(message).toMatchObject({ chatId: 'mallory@evil.test', senderId: 'mallory@evil.test', threadId: '0123456789abcdef' });
+  expect(message.secondaryId).toBe('mid:mallory@evil.test:<m1@example.test>');
+});
+
+test('an answer to a mail that we started outside any thread belongs to the chat itself', async () => {
+  const message = await parse(`${HEAD}Subject: Re: s\nIn-Reply-To: <gh-00000000000000000000000000000001.0@example.test>\n\nx`);
+  expect(message).not.toHaveProperty('threadId');
+});
+
+test('a mail without Message-ID is known again by its bytes', async () => {
+  const [one, same, other] = await Promise.all([parse(`${HEAD}\nx`), parse(`${HEAD}\nx`), parse(`${HEAD}\ny`)]);
+  expect(one.secondaryId).toBe(same.secondaryId);
+  expect(one.secondaryId).not.toBe(other.secondaryId);
+});

@@ -1,0 +1,185 @@
+/**
+ * An OpenAI-compatible server of our own for what an emulator lacks: faults in single bytes, silence, errors in the middle of a
+ * stream; and fast echo answers for benchmarks: `node src/testing/model-server.ts --port 0 --latency 200` prints its URL.
+ */
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setImmediate as nextTick, setTimeout as sleep } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+
+export interface ReceivedRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly headers: IncomingMessage['headers'];
+  /** Parsed JSON; `{}` when there was none. */
+  readonly body: Readonly<Record<string, unknown>>;
+  /** True once the client had closed its connection before the answer was complete. */
+  cut: boolean;
+}
+
+/** What one request is answered with. */
+export interface Reply {
+  readonly status?: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Sent piece by piece, each in a write of its own. */
+  readonly pieces: readonly (string | Uint8Array)[];
+  /** Before the headers, and between two pieces. ms, default 0. */
+  readonly latencyMs?: number;
+  readonly gapMs?: number;
+  /** After the last piece: end properly (default), reset the connection, or stay silent until the client leaves. */
+  readonly end?: 'close' | 'destroy' | 'hang';
+}
+
+export interface ModelServer extends AsyncDisposable {
+  /** Origin; the base URL is `${url}/v1`. */
+  readonly url: string;
+  readonly requests: readonly ReceivedRequest[];
+}
+
+export interface ModelServerOptions {
+  readonly port?: number;
+  /** Before every echo answer. */
+  readonly latencyMs?: number;
+  /** Answers a request, told how many came before; undefined = echo. */
+  readonly script?: (request: ReceivedRequest, index: number) => Reply | undefined;
+  /** Keep requests for inspection; off for benchmarks. Default true. */
+  readonly record?: boolean;
+}
+
+const EVENT_STREAM = { 'content-type': 'text/event-stream' };
+
+/** One SSE event. */
+export function sse(data: unknown): string {
+  return `data: ${typeof data === 'string' ? data : JSON.stringify(data)}\n\n`;
+}
+
+/** A chat completion chunk with this delta. */
+export function chunk(delta: object, finishReason: string | null = null): string {
+  return sse({
+    id: 'chatcmpl-1',
+    object: 'chat.completion.chunk',
+    created: 1,
+    model: 'test',
+    choices: [{ index: 0, delta, finish_reason: finishReason }],
+  });
+}
+
+/** The pieces of a complete streamed answer: role, the given texts, finish reason, usage, end mark. */
+export function textPieces(...texts: readonly string[]): string[] {
+  return [
+    chunk({ role: 'assistant', content: '' }),
+    ...texts.map((content) => chunk({ content })),
+    chunk({}, 'stop'),
+    sse({
+      object: 'chat.completion.chunk',
+      choices: [],
+      usage: { prompt_tokens: 7, completion_tokens: texts.length, total_tokens: 9 },
+    }),
+    sse('[DONE]'),
+  ];
+}
+
+export function stream(pieces: Reply['pieces'], options: Omit<Reply, 'pieces'> = {}): Reply {
+  return { headers: EVENT_STREAM, ...options, pieces };
+}
+
+/** An error answer in OpenAI's shape. */
+export function errorReply(status: number, error: object, headers: Readonly<Record<string, string>> = {}): Reply {
+  return { status, headers: { 'content-type': 'application/json', ...headers }, pieces: [JSON.stringify({ error })] };
+}
+
+export function jsonReply(body: unknown): Reply {
+  return { headers: { 'content-type': 'application/json' }, pieces: [JSON.stringify(body)] };
+}
+
+/** Listens on 127.0.0.1. `GET /__count` tells how many chat requests came; it is not one itself. */
+export async function startModelServer(options: ModelServerOptions = {}): Promise<ModelServer> {
+  const requests: ReceivedRequest[] = [];
+  let count = 0;
+  const stopping = new AbortController();
+  const server = createServer((incoming, response) => {
+    handle(incoming, response).catch(() => response.destroy());
+  });
+
+  const handle = async (incoming: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const path = incoming.url ?? '/';
+    if (path === '/__count') return void response.setHeader('content-type', 'application/json').end(JSON.stringify({ count }));
+    const index = count;
+    count += 1;
+    const request: ReceivedRequest = {
+      method: incoming.method ?? '',
+      path,
+      headers: incoming.headers,
+      body: await readBody(incoming),
+      cut: false,
+    };
+    if (options.record !== false) requests.push(request);
+    const reply = options.script?.(request, index) ?? echo(request, options.latencyMs ?? 0);
+    const gone = new AbortController();
+    response.once('close', () => {
+      request.cut = !response.writableFinished;
+      gone.abort();
+    });
+    await send(response, reply, AbortSignal.any([gone.signal, stopping.signal]));
+  };
+
+  server.listen(options.port ?? 0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    requests,
+    async [Symbol.asyncDispose]() {
+      stopping.abort();
+      await closeServer(server);
+    },
+  };
+}
+
+async function closeServer(server: Server): Promise<void> {
+  if (!server.listening) return;
+  const closed = once(server, 'close');
+  server.close();
+  server.closeAllConnections();
+  await closed;
+}
+
+async function readBody(incoming: IncomingMessage): Promise<Record<string, unknown>> {
+  const parts: Buffer[] = [];
+  for await (const part of incoming) parts.push(part as Buffer);
+  const text = Buffer.concat(parts).toString();
+  return text === '' ? {} : (JSON.parse(text) as Record<string, unknown>);
+}
+
+function echo(request: ReceivedRequest, latencyMs: number): Reply {
+  const messages = Array.isArray(request.body['messages'])
+    ? (request.body['messages'] as { role: string; content: unknown }[])
+    : [];
+  const last = messages.findLast((message) => message.role === 'user')?.content;
+  const text = `echo: ${typeof last === 'string' ? last : ''}`;
+  // One write for the whole answer: a benchmark measures the gateway, not this server.
+  return stream([textPieces(text).join('')], { latencyMs });
+}
+
+async function send(response: ServerResponse, reply: Reply, signal: AbortSignal): Promise<void> {
+  const { status = 200, headers = {}, latencyMs = 0, gapMs = 0, end = 'close' } = reply;
+  if (latencyMs > 0) await sleep(latencyMs, undefined, { signal });
+  response.writeHead(status, headers);
+  response.flushHeaders();
+  for (const [index, piece] of reply.pieces.entries()) {
+    if (index > 0) await (gapMs > 0 ? sleep(gapMs, undefined, { signal }) : nextTick());
+    if (signal.aborted) return;
+    response.write(piece);
+  }
+  if (end === 'close') response.end();
+  // A moment, so that the bytes before the reset arrive.
+  if (end === 'destroy') await sleep(20, undefined, { signal }).then(() => response.destroy());
+}
+
+if (import.meta.main) {
+  const { values } = parseArgs({
+    options: { port: { type: 'string', default: '0' }, latency: { type: 'string', default: '0' } },
+  });
+  const server = await startModelServer({ port: Number(values.port), latencyMs: Number(values.latency), record: false });
+  process.stdout.write(`${server.url}\n`);
+}
