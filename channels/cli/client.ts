@@ -42,7 +42,12 @@ export class CliChannel implements Channel {
   }
 
   async start(host: ChannelHost, signal: AbortSignal): Promise<void> {
-    const { input, output, interactive, historyFile } = this.#terminal;
+    const { input, output, interactive, historyFile, message } = this.#terminal;
+    if (message !== undefined) {
+      host.health('healthy');
+      this.#reading = this.#offer(host, message, 1, signal).then(() => host.ended());
+      return;
+    }
     const history = interactive && historyFile ? await readHistory(historyFile) : [];
     const readline = createInterface({
       input,

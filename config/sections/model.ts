@@ -11,12 +11,6 @@ export const environmentName = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, {
 export const modelHints = z
   .strictObject({
     context_window: z.int().min(1024).optional().describe('Tokens the model can take in and put out together.'),
-    uses_completion_tokens: z
-      .boolean()
-      .optional()
-      .describe('Send the output limit as max_completion_tokens instead of max_tokens.'),
-    fixed_temperature: z.boolean().optional().describe('The model refuses a temperature: send none.'),
-    merge_system_messages: z.boolean().optional().describe('The model takes one system message only: merge them.'),
   })
   .describe('Overrides for a model that the built-in table does not know or knows wrongly.');
 

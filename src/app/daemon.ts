@@ -10,6 +10,7 @@ import { EventBus } from '../bus/event-bus.ts';
 import { InboundBus } from '../bus/inbound-bus.ts';
 import type { Terminal } from '../core/channel.ts';
 import { errorText, type GatehouseError, isGatehouseError } from '../core/errors.ts';
+import type { Emit } from '../core/events.ts';
 import type { Journal, NewPart } from '../core/journal.ts';
 import type { InboundMessage } from '../core/message.ts';
 import type { Model } from '../core/model.ts';
@@ -46,6 +47,8 @@ export interface DaemonOptions {
   readonly onFatal: (error: GatehouseError) => void;
   /** All inputs ended (EOF on the only channel). */
   readonly onAllEnded: () => void;
+  /** Sees every event, beside log and status. */
+  readonly observe?: Emit;
   /** Tools beside the built-in ones. */
   readonly extraTools?: readonly Tool[];
   /** Stands between the daemon and its journal; for tests that break it on purpose. */
@@ -74,6 +77,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const observations = new Observations();
   events.observe(observations.observe);
   events.observe(logEvents(logger));
+  if (options.observe) events.observe(options.observe);
 
   const opened = await openJournal({
     dir: options.dataDir,

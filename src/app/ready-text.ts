@@ -1,7 +1,7 @@
+import { packageVersion } from '../lib/package-info.ts';
 import { homedir } from 'node:os';
 import type { HttpServer } from '../http/server.ts';
 import type { Daemon } from './daemon.ts';
-import { VERSION } from './version.ts';
 
 const SIGNS = { healthy: '✓', starting: '…', degraded: '!', down: '✗', stopped: '-' } as const;
 
@@ -23,7 +23,7 @@ export function readyText(about: {
   });
   const hint = daemon.channels.isLocal('cli') ? ['type a message, or /help; Ctrl-C stops'] : [];
   return [
-    `gatehouse ${VERSION} ready in ${(about.tookMs / 1_000).toFixed(2)} s`,
+    `gatehouse ${packageVersion()} ready in ${(about.tookMs / 1_000).toFixed(2)} s`,
     row('✓', 'storage', dir),
     row('✓', 'health', `http://${http.host}:${http.port}/healthz`),
     row(daemon.model.demo ? '!' : '✓', 'model', model),

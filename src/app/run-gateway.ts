@@ -1,10 +1,11 @@
+import { packageVersion } from '../lib/package-info.ts';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Readable, Writable } from 'node:stream';
 import { CHANNELS } from '../../channels/registry.ts';
 import type { LoadedConfig } from '../../config/load.ts';
 import type { Terminal } from '../core/channel.ts';
 import { errorText, GatehouseError } from '../core/errors.ts';
+import type { Emit } from '../core/events.ts';
 import type { Journal } from '../core/journal.ts';
 import type { DaemonRecord } from '../core/status.ts';
 import type { Tool } from '../core/tool.ts';
@@ -19,12 +20,11 @@ import type { Registry } from './channels.ts';
 import { type Daemon, makeDataDir, startDaemon } from './daemon.ts';
 import { readyText } from './ready-text.ts';
 import { statusRoutes } from './status.ts';
-import { VERSION } from './version.ts';
 
 export interface Stdio {
-  readonly stdin: Readable & { isTTY?: boolean };
-  readonly stdout: Writable & { isTTY?: boolean };
-  readonly stderr: Writable & { isTTY?: boolean };
+  readonly stdin: NodeJS.ReadableStream & { readonly isTTY?: boolean };
+  readonly stdout: NodeJS.WritableStream & { readonly isTTY?: boolean; readonly columns?: number };
+  readonly stderr: NodeJS.WritableStream & { readonly isTTY?: boolean };
 }
 
 export interface RunOptions {
@@ -34,6 +34,10 @@ export interface RunOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly requireModel: boolean;
   readonly verbose: boolean;
+  /** One message instead of the terminal's input; the ready text is left out. */
+  readonly message?: string;
+  /** Sees every event of the run. */
+  readonly observe?: Emit;
   /** Start of the process, `performance.now()` time: for the figure in the ready line. Default: when it was called. */
   readonly startedAt?: number;
   /** Tests put in their own channel, a tool, or a journal that breaks. */
@@ -69,9 +73,10 @@ export async function runGateway(options: RunOptions): Promise<number> {
 
   await makeDataDir(options.dataDir);
   await using _lock = await lockDataDir(options.dataDir, clock);
-  const detected = await detectModel({ config: config.config, env, fetch, clock, signal: AbortSignal.timeout(2_000) });
-  if (detected.apiKey) secrets.add(detected.apiKey);
-  if (detected.kind === 'demo' && (options.requireModel || config.config.require_model)) {
+  const detected = await detectModel({ config: modelConfig(config), env, fetch, clock, signal: AbortSignal.timeout(2_000) });
+  const apiKey = detected.apiKey();
+  if (apiKey) secrets.add(apiKey);
+  if (detected.source === 'demo' && (options.requireModel || config.config.require_model)) {
     stdio.stderr.write(`${[new GatehouseError('GH1104', 'no model is configured').message, ...detected.lines].join('\n  ')}\n`);
     return EX_CONFIG;
   }
@@ -81,9 +86,10 @@ export async function runGateway(options: RunOptions): Promise<number> {
     config: config.config,
     dataDir: options.dataDir,
     registry: options.registry ?? CHANNELS,
-    model: createModel(detected, modelOptions(config, options)),
+    model: createModel(detected, modelOptions(config)),
     secret,
-    terminal: terminal(stdio, options.dataDir),
+    terminal: terminal(options),
+    ...(options.observe ? { observe: options.observe } : {}),
     clock,
     logger,
     onFatal: (error) => {
@@ -171,7 +177,12 @@ class Ending {
   }
 }
 
-function modelOptions({ config }: LoadedConfig, _options: RunOptions): Parameters<typeof createModel>[1] {
+function modelConfig({ config }: LoadedConfig): Parameters<typeof detectModel>[0]['config'] {
+  const { provider, model, base_url, api_key_env, model_hints } = config;
+  return { provider, model, base_url, api_key_env, context_window: model_hints?.context_window };
+}
+
+function modelOptions({ config }: LoadedConfig): Parameters<typeof createModel>[1] {
   return {
     timeouts: { connectMs: config.gateway.llm_connect_timeout_secs * 1_000, totalMs: config.gateway.llm_timeout_secs * 1_000 },
     clock: systemClock,
@@ -179,9 +190,10 @@ function modelOptions({ config }: LoadedConfig, _options: RunOptions): Parameter
   };
 }
 
-function terminal(stdio: Stdio, dataDir: string): Terminal {
-  const interactive = (stdio.stdin.isTTY ?? false) && (stdio.stdout.isTTY ?? false);
-  return { input: stdio.stdin, output: stdio.stdout, interactive, historyFile: join(dataDir, 'history') };
+function terminal({ stdio, dataDir, message }: RunOptions): Terminal {
+  const interactive = message === undefined && (stdio.stdin.isTTY ?? false) && (stdio.stdout.isTTY ?? false);
+  const once = message === undefined ? {} : { message };
+  return { input: stdio.stdin, output: stdio.stdout, interactive, historyFile: join(dataDir, 'history'), ...once };
 }
 
 /** The configured port; the default port may be taken by another gatehouse, and then any free one will do. */
@@ -208,8 +220,9 @@ async function announce(
     host: http.host,
     port: http.port,
     startedAt: systemClock.now(),
-    version: VERSION,
+    version: packageVersion(),
   };
   await writeFileAtomic(join(options.dataDir, 'daemon.json'), `${JSON.stringify(about)}\n`, { mode: 0o600 });
+  if (options.message !== undefined) return;
   options.stdio.stderr.write(readyText({ daemon, http, modelLines: detected.lines, dataDir: options.dataDir, tookMs }));
 }

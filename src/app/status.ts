@@ -1,9 +1,9 @@
+import { packageVersion } from '../lib/package-info.ts';
 import type { StatusDocument } from '../core/status.ts';
 import type { HttpAnswer } from '../http/server.ts';
 import { systemClock } from '../lib/clock.ts';
 import type { Daemon } from './daemon.ts';
 import { startOfDay } from './observe.ts';
-import { VERSION } from './version.ts';
 
 /** What is not as it should be, in words that a monitor can match: `model:demo`, `channel:telegram`, `journal`. */
 export function degradedParts(daemon: Daemon): readonly string[] {
@@ -22,7 +22,7 @@ export function degradedParts(daemon: Daemon): readonly string[] {
  */
 export function statusRoutes(daemon: Daemon, startedAt: number): Readonly<Record<string, () => Promise<HttpAnswer>>> {
   return {
-    '/healthz': async () => ({ status: 200, body: { ok: true, version: VERSION } }),
+    '/healthz': async () => ({ status: 200, body: { ok: true, version: packageVersion() } }),
     '/readyz': async () => {
       const receiving = daemon.channels.status().some(({ state }) => state === 'healthy');
       const ready = receiving && !daemon.observations.journalFailing;
@@ -38,7 +38,7 @@ async function statusDocument(daemon: Daemon, startedAt: number): Promise<Status
   const usage = await daemon.journal.usage(startOfDay(systemClock));
   const { running, waiting } = daemon.lanes.stats();
   return {
-    version: VERSION,
+    version: packageVersion(),
     pid: process.pid,
     startedAt,
     uptimeSec: Math.round((now - startedAt) / 1_000),

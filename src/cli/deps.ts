@@ -1,29 +1,7 @@
 import type { ZodType } from 'zod';
-import type { LoadedConfig } from '../../config/load.ts';
+import type { RunOptions, Stdio } from '../app/run-gateway.ts';
 import type { Journal, PairingStore } from '../core/journal.ts';
 import type { Clock } from '../core/ports.ts';
-
-export interface Stdio {
-  readonly stdin: NodeJS.ReadableStream & { readonly isTTY?: boolean };
-  readonly stdout: NodeJS.WritableStream & { readonly isTTY?: boolean; readonly columns?: number };
-  readonly stderr: NodeJS.WritableStream & { readonly isTTY?: boolean };
-}
-
-export interface RunOptions {
-  readonly config: LoadedConfig;
-  /** Absolute; may not exist yet. */
-  readonly dataDir: string;
-  readonly stdio: Stdio;
-  readonly env: Readonly<Record<string, string | undefined>>;
-  /** No model found: refuse to start instead of running the demo. */
-  readonly requireModel: boolean;
-  readonly verbose: boolean;
-}
-
-export interface ChatOptions extends RunOptions {
-  /** One message, one answer, then the end; absent = a conversation on the terminal. */
-  readonly message?: string;
-}
 
 /** Everything commands take from outside, so that they run in a test without a process. */
 export interface CliDeps {
@@ -39,10 +17,7 @@ export interface CliDeps {
   readonly channelSettings: (type: string) => Promise<ZodType | undefined>;
   /** Resolves with the process's exit code once the daemon has stopped. Handles SIGINT and SIGTERM. */
   readonly runGateway: (options: RunOptions) => Promise<number>;
-  readonly runChat: (options: ChatOptions) => Promise<number>;
+  readonly runChat: (options: RunOptions) => Promise<number>;
   /** Opens `<dir>/journal.db`, also while a daemon uses it. Creates it when absent, so readers look first. */
-  readonly openJournal: (options: { readonly dir: string; readonly clock: Clock }) => Promise<{
-    readonly journal: Journal;
-    readonly pairing: PairingStore;
-  }>;
+  readonly openJournal: (options: { readonly dir: string; readonly clock: Clock }) => Promise<{ readonly journal: Journal; readonly pairing: PairingStore } & AsyncDisposable>;
 }

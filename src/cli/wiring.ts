@@ -1,6 +1,5 @@
 import { homedir } from 'node:os';
 import { CHANNELS } from '../../channels/registry.ts';
-import { GatehouseError } from '../core/errors.ts';
 import { systemClock } from '../lib/clock.ts';
 import { packageRoot, packageVersion } from '../lib/package-info.ts';
 import type { CliDeps } from './deps.ts';
@@ -17,13 +16,8 @@ export function processDeps(): CliDeps {
     packageRoot: packageRoot(),
     channelTypes: Object.keys(CHANNELS),
     channelSettings: async (type) => (await CHANNELS[type]?.())?.settings,
-    runGateway: absent('the gateway'),
-    runChat: absent('the chat'),
-    openJournal: absent('the journal'),
+    runGateway: async (options) => (await import('../app/run-gateway.ts')).runGateway(options),
+    runChat: async (options) => (await import('../app/run-chat.ts')).runChat(options),
+    openJournal: async (options) => (await import('../journal/open.ts')).openJournal(options),
   };
-}
-
-/** A part that this build leaves out: asking for it is answered in one line. */
-function absent(part: string): () => Promise<never> {
-  return () => Promise.reject(new GatehouseError('GH1004', `${part} is not part of this build`));
 }

@@ -124,6 +124,8 @@ export interface Terminal {
   readonly output: NodeJS.WritableStream;
   /** A person types there: prompt, line editing and history. Otherwise one line in is one message, one answer out is one block. */
   readonly interactive: boolean;
+  /** Given instead of typing: this one message is taken, and the input ends. */
+  readonly message?: string;
   /** Where entered lines are kept between starts; absent = not kept. */
   readonly historyFile?: string;
 }

@@ -33,11 +33,11 @@ export const PROVIDERS: readonly Provider[] = [
 
 /** The model part of the config file, in its own spelling (spec F2). */
 export interface ModelConfig {
-  readonly provider?: string;
-  readonly model?: string;
-  readonly base_url?: string;
-  readonly api_key_env?: string;
-  readonly context_window?: number;
+  readonly provider?: string | undefined;
+  readonly model?: string | undefined;
+  readonly base_url?: string | undefined;
+  readonly api_key_env?: string | undefined;
+  readonly context_window?: number | undefined;
 }
 
 export interface ResolvedProvider {

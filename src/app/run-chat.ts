@@ -1,0 +1,22 @@
+import { join } from 'node:path';
+import { type RunOptions, runGateway } from './run-gateway.ts';
+
+/**
+ * `gatehouse chat`: the same daemon with the terminal as its only channel and a data directory of its own below the daemon's,
+ * so that it runs beside one. Resolves with 0, or 1 when a message ended without an answer of the model.
+ */
+export async function runChat(options: RunOptions): Promise<number> {
+  const { config } = options.config;
+  const channels = [{ type: 'cli', allowed_senders: [], allowed_groups: [], group_mode: 'mention' as const, settings: {} }];
+  const gateway = { ...config.gateway, channels, http: { ...config.gateway.http, port: 0 } };
+  let failed = false;
+  const code = await runGateway({
+    ...options,
+    config: { ...options.config, config: { ...config, gateway } },
+    dataDir: join(options.dataDir, 'chat'),
+    observe: (event) => {
+      if (event.type === 'finished' && event.outcome.startsWith('failed:')) failed = true;
+    },
+  });
+  return code === 0 && failed ? 1 : code;
+}
