@@ -1,0 +1,22 @@
+# syntax=docker/dockerfile:1
+# Its build steps are the ones .ci/run runs; scripts in .ci/run compare them with this file.
+FROM node:24-bookworm-slim AS build
+WORKDIR /app
+COPY . .
+RUN npm ci
+RUN npm run build
+RUN npm prune --omit=dev
+
+FROM node:24-bookworm-slim
+RUN apt-get update && apt-get install -y --no-install-recommends tini && rm -rf /var/lib/apt/lists/*
+ENV NODE_ENV=production GATEHOUSE_HOME=/data GATEHOUSE_REQUIRE_MODEL=1
+WORKDIR /app
+COPY --from=build /app/package.json /app/LICENSE /app/README.md ./
+COPY --from=build /app/node_modules ./node_modules
+COPY --from=build /app/dist ./dist
+RUN mkdir /data && chown 10001:10001 /data && chmod 700 /data
+USER 10001:10001
+VOLUME /data
+HEALTHCHECK --interval=30s --timeout=5s CMD ["node", "dist/src/cli/main.js", "status", "--json"]
+ENTRYPOINT ["tini", "--", "node", "dist/src/cli/main.js"]
+CMD ["gateway", "--config", "/config/config.json"]
