@@ -1,9 +1,10 @@
 /** What every implementation of the `Journal` port must do. Run by `journal.test.ts`. */
 import { describe, expect, it } from 'vitest';
-import type { Admission, InboxRow, Journal, NewPart, StepRecord, UsageEntry } from '../core/journal.ts';
-import type { InboundMessage, RefusalReason } from '../core/message.ts';
+import type { Admission, InboxRow, Journal, StepRecord } from '../core/journal.ts';
+import type { InboundMessage } from '../core/message.ts';
 import type { SessionMessage } from '../core/session.ts';
 import { type FakeClock, inbound, outbound } from '../testing/fakes.ts';
+import { admit, begin, dead, done, LANE, line, message, part, refuse, SESSION, usage } from '../testing/journal-rows.ts';
 
 export interface JournalHarness extends AsyncDisposable {
   readonly clock: FakeClock;
@@ -11,51 +12,7 @@ export interface JournalHarness extends AsyncDisposable {
   open(options?: { highWater?: number }): Promise<Journal>;
 }
 
-const LANE = 'test/bot/chat-1';
-const SESSION = '_main:test:chat-1';
 const BOUNDS = { maxAttempts: 3, maxAgeMs: 86_400_000 };
-
-export function message(n: number | string, override: Partial<InboundMessage> = {}): InboundMessage {
-  return inbound({ platformId: `m-${n}`, text: `text ${n}`, ...override });
-}
-
-export function admit(from: InboundMessage, lane = LANE): Admission {
-  return { kind: 'admit', message: from, lane, session: SESSION };
-}
-
-function refuse(from: InboundMessage, reason: RefusalReason): Admission {
-  return { kind: 'refuse', message: from, reason };
-}
-
-export function part(key: string, override: Partial<NewPart> = {}): NewPart {
-  return { part: outbound({ key, text: `part ${key}` }), lane: LANE, expiresAt: Date.UTC(2026, 0, 2), ...override };
-}
-
-function line(id: string): SessionMessage {
-  return { id, role: 'user', content: `line ${id}`, timestamp: '2026-01-01T00:00:00Z' };
-}
-
-function usage(id: string, at: number): UsageEntry {
-  const facts = { provider: 'p', model: 'm', session: SESSION, channel: 'test', sender: 'user-1', purpose: 'chat' };
-  return { id, at, tokensIn: 10, tokensOut: 5, tokensCached: 1, ...facts };
-}
-
-/** Accepts one message and begins its turn. */
-export async function begin(journal: Journal, n: number | string): Promise<InboxRow> {
-  const [accepted] = await journal.accept([admit(message(n))]);
-  if (accepted?.kind !== 'new') throw new Error(`expected a new row, got ${accepted?.kind}`);
-  const row = await journal.claim(accepted.row.seq);
-  if (!row) throw new Error('the new row could not be claimed');
-  return row;
-}
-
-function done(row: InboxRow, parts: readonly NewPart[] = [], lines: readonly SessionMessage[] = []) {
-  return { seq: row.seq, generation: row.generation, state: 'DONE', outcome: 'answered', lines, parts } as const;
-}
-
-function dead(row: InboxRow, parts: readonly NewPart[] = []) {
-  return { seq: row.seq, generation: row.generation, state: 'DEAD', outcome: 'failed:GH2103', lines: [], parts } as const;
-}
 
 async function kinds(journal: Journal, batch: readonly Admission[]): Promise<readonly string[]> {
   return (await journal.accept(batch)).map(({ kind }) => kind);

@@ -7,11 +7,13 @@ export function countAll(store: Store): JournalCounts {
   const outbox: Record<OutboxState, number> = { PENDING: 0, SENDING: 0, SENT: 0, UNKNOWN: 0, DEAD: 0, EXPIRED: 0 };
   for (const { state, count } of tally<InboxState>(store, 'inbox')) inbox[state] += count;
   for (const { state, count } of tally<OutboxState>(store, 'outbox')) outbox[state] += count;
-  const oldest = store.db.get<{ at: number | null }>("SELECT min(accepted_at) AS at FROM inbox WHERE state = 'NEW'")?.at;
+  const oldest = store.db.get<{ at: number }>(
+    "SELECT accepted_at AS at FROM inbox WHERE seq = (SELECT min(seq) FROM inbox WHERE state = 'NEW')",
+  )?.at;
   return {
     inbox,
     outbox,
-    ...(typeof oldest === 'number' ? { oldestNewAt: oldest } : {}),
+    ...(oldest === undefined ? {} : { oldestNewAt: oldest }),
     refused: store.db
       .all<{ channel: string; reason: string; count: number }>(
         'SELECT channel, reason, count FROM refusal ORDER BY channel, reason',
@@ -29,6 +31,7 @@ function tally<State extends string>(store: Store, box: 'inbox' | 'outbox'): { s
 
 /** NEW + RUNNING rows on disk: what the high-water mark is about. */
 export function countActive(store: Store): number {
-  const sql = "SELECT count(*) AS count FROM inbox WHERE state IN ('NEW', 'RUNNING')";
-  return store.db.get<{ count: number }>(sql)?.count ?? 0;
+  const count = (state: 'NEW' | 'RUNNING') =>
+    store.db.get<{ count: number }>(`SELECT count(*) AS count FROM inbox WHERE state = '${state}'`)?.count ?? 0;
+  return count('NEW') + count('RUNNING');
 }

@@ -5,12 +5,11 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { expect, it, type TestContext } from 'vitest';
 import { FakeClock, tempDir } from '../testing/fakes.ts';
-import { admit, message, part } from './contract.ts';
+import { begin, done, LANE, part } from '../testing/journal-rows.ts';
 import { Database } from './database.ts';
 import { journalOn, openJournal } from './open.ts';
 import { migrate } from './schema.ts';
 
-const LANE = 'test/bot/chat-1';
 const PRELUDE = `
   const { openJournal } = await import('${new URL('./open.ts', import.meta.url).href}');
   const { systemClock: clock } = await import('${new URL('../lib/clock.ts', import.meta.url).href}');
@@ -182,17 +181,8 @@ it('F14 when the file may not grow, a batch that does not fit leaves no half of 
   db.exec(`PRAGMA max_page_count = ${(db.get<{ page_count: number }>('PRAGMA page_count')?.page_count ?? 0) + 4}`);
   const { journal } = journalOn(db, { clock: new FakeClock() });
   const large = { ...part('large'), part: { ...part('large').part, text: 'x'.repeat(100_000) } };
-  await journal.accept([admit(message(1))]);
-  const row = await journal.claim((await journal.waiting(LANE, 1))[0]?.seq ?? 0);
-  const finish = (parts: readonly (typeof large)[]) =>
-    journal.finish({
-      seq: row?.seq ?? 0,
-      generation: row?.generation ?? 0,
-      state: 'DONE',
-      outcome: 'answered',
-      lines: [],
-      parts,
-    });
+  const row = await begin(journal, 1);
+  const finish = (parts: readonly (typeof large)[]) => journal.finish(done(row, parts));
   await expect(finish([part('small'), large])).rejects.toMatchObject({ code: 'GH1301' });
   expect((await journal.counts()).inbox).toMatchObject({ RUNNING: 1, DONE: 0 });
   expect(await journal.pending(LANE, 9)).toEqual([]);

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { chmod, chown, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { systemClock } from '../lib/clock.ts';
@@ -98,7 +98,11 @@ it.each(['directory', 'lock file'])('F16 a %s without write permission is refuse
   await chmod(dir.path, 0o755);
   await mkdir(data, { mode: 0o777 });
   await chmod(data, what === 'directory' ? 0o555 : 0o777);
-  if (what === 'lock file') await writeFile(join(data, 'lock.db'), '', { mode: 0o444 });
+  if (what === 'lock file') {
+    await writeFile(join(data, 'lock.db'), '', { mode: 0o444 });
+    // Its own file: SQLite would open it for reading only, and an "exclusive" lock on that excludes nobody.
+    if (root) await chown(join(data, 'lock.db'), nobody, nobody);
+  }
   const child = holder(data, root ? nobody : undefined);
   try {
     expect(await firstLine(child)).toBe(`GH1202 ${data} cannot be written: permission denied`);

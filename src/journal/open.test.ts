@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { isGatehouseError } from '../core/errors.ts';
 import { FakeClock, tempDir, until } from '../testing/fakes.ts';
-import { admit, message, part } from './contract.ts';
+import { admit, message, part } from '../testing/journal-rows.ts';
 import { Database } from './database.ts';
 import { openJournal } from './open.ts';
 import { MIGRATIONS, migrate, schemaVersion } from './schema.ts';

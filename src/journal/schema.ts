@@ -26,7 +26,9 @@ export const MIGRATIONS: readonly string[] = [
     finished_at INTEGER,
     outcome TEXT
   );
-  CREATE INDEX inbox_active ON inbox (state, lane, seq) WHERE state IN ('NEW', 'RUNNING');
+  -- One per state: the planner takes a partial index only when the query repeats its condition literally.
+  CREATE INDEX inbox_new ON inbox (lane, seq) WHERE state = 'NEW';
+  CREATE INDEX inbox_running ON inbox (seq) WHERE state = 'RUNNING';
   CREATE INDEX inbox_settled ON inbox (state, finished_at);
   CREATE INDEX inbox_key ON inbox (key);
 
@@ -57,7 +59,8 @@ export const MIGRATIONS: readonly string[] = [
     platform_id TEXT,
     reason TEXT
   );
-  CREATE INDEX outbox_active ON outbox (state, lane, seq) WHERE state IN ('PENDING', 'SENDING');
+  CREATE INDEX outbox_pending ON outbox (lane, seq) WHERE state = 'PENDING';
+  CREATE INDEX outbox_sending ON outbox (seq) WHERE state = 'SENDING';
   CREATE INDEX outbox_settled ON outbox (state, settled_at);
 
   CREATE TABLE cursor (

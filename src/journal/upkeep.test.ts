@@ -2,12 +2,11 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { FakeClock, inbound, tempDir } from '../testing/fakes.ts';
-import { admit, begin, message, part } from './contract.ts';
+import { admit, begin, dead, done, LANE, message, part } from '../testing/journal-rows.ts';
 import { openJournal } from './open.ts';
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
-const LANE = 'test/bot/chat-1';
 const BOUNDS = { maxAttempts: 3, maxAgeMs: DAY };
 
 /** Housekeeping as the daemon does it. Hourly is what the figures assume; a few times a day is enough for a test. */
@@ -25,9 +24,9 @@ it('content goes 7 days after its end, what is unfinished or dead stays, and tot
   const { journal } = opened;
   const row = await begin(journal, 1);
   await journal.step(row.seq, row.generation, { n: 0, kind: 'model', state: 'DONE', value: 'secret plan' });
-  await journal.finish({ ...row, state: 'DONE', outcome: 'answered', lines: [], parts: [part('a'), part('b'), part('c')] });
-  const dead = await begin(journal, 2);
-  await journal.finish({ ...dead, state: 'DEAD', outcome: 'failed', lines: [], parts: [] });
+  await journal.finish(done(row, [part('a'), part('b'), part('c')]));
+  const failed = await begin(journal, 2);
+  await journal.finish(dead(failed));
   await journal.accept([admit(message(3))]);
   const [sent, lost] = await journal.pending(LANE, 2);
   await journal.sending(sent?.seq ?? 0);
@@ -39,7 +38,7 @@ it('content goes 7 days after its end, what is unfinished or dead stays, and tot
   await live(opened, clock, 2);
   expect(await journal.steps(row.seq)).toEqual([]);
   expect(await journal.counts()).toEqual(before);
-  expect((await journal.dead.list()).map(({ id }) => id)).toEqual([`in-${dead.seq}`, `out-${lost?.seq}`]);
+  expect((await journal.dead.list()).map(({ id }) => id)).toEqual([`in-${failed.seq}`, `out-${lost?.seq}`]);
   expect(await journal.waiting(LANE, 9)).toHaveLength(1);
   expect(await journal.pending(LANE, 9)).toHaveLength(1);
   // The content is gone, its key is not.

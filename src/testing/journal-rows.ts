@@ -1,0 +1,50 @@
+/** Rows of the journal for its tests: what a gateway would hand in, with everything set that a test is not about. */
+import type { Admission, InboxRow, Journal, NewPart, TurnResult, UsageEntry } from '../core/journal.ts';
+import type { InboundMessage, RefusalReason } from '../core/message.ts';
+import type { SessionMessage } from '../core/session.ts';
+import { inbound, outbound } from './fakes.ts';
+
+export const LANE = 'test/bot/chat-1';
+export const SESSION = '_main:test:chat-1';
+
+export function message(n: number | string, override: Partial<InboundMessage> = {}): InboundMessage {
+  return inbound({ platformId: `m-${n}`, text: `text ${n}`, ...override });
+}
+
+export function admit(from: InboundMessage, lane = LANE): Admission {
+  return { kind: 'admit', message: from, lane, session: SESSION };
+}
+
+export function refuse(from: InboundMessage, reason: RefusalReason): Admission {
+  return { kind: 'refuse', message: from, reason };
+}
+
+export function part(key: string, override: Partial<NewPart> = {}): NewPart {
+  return { part: outbound({ key, text: `part ${key}` }), lane: LANE, expiresAt: Date.UTC(2026, 0, 2), ...override };
+}
+
+export function line(id: string): SessionMessage {
+  return { id, role: 'user', content: `line ${id}`, timestamp: '2026-01-01T00:00:00Z' };
+}
+
+export function usage(id: string, at: number): UsageEntry {
+  const facts = { provider: 'p', model: 'm', session: SESSION, channel: 'test', sender: 'user-1', purpose: 'chat' };
+  return { id, at, tokensIn: 10, tokensOut: 5, tokensCached: 1, ...facts };
+}
+
+/** Accepts one message and begins its turn. */
+export async function begin(journal: Journal, n: number | string): Promise<InboxRow> {
+  const [accepted] = await journal.accept([admit(message(n))]);
+  if (accepted?.kind !== 'new') throw new Error(`expected a new row, got ${accepted?.kind}`);
+  const row = await journal.claim(accepted.row.seq);
+  if (!row) throw new Error('the new row could not be claimed');
+  return row;
+}
+
+export function done(row: InboxRow, parts: readonly NewPart[] = [], lines: readonly SessionMessage[] = []): TurnResult {
+  return { seq: row.seq, generation: row.generation, state: 'DONE', outcome: 'answered', lines, parts };
+}
+
+export function dead(row: InboxRow, parts: readonly NewPart[] = []): TurnResult {
+  return { seq: row.seq, generation: row.generation, state: 'DEAD', outcome: 'failed:GH2103', lines: [], parts };
+}
