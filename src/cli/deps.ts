@@ -25,6 +25,12 @@ export interface ChatOptions extends RunOptions {
   readonly message?: string;
 }
 
+/** What commands use of the journal. */
+export interface OpenJournal {
+  readonly journal: Pick<Journal, 'dead' | 'counts'> & AsyncDisposable;
+  readonly pairing: Pick<PairingStore, 'approve' | 'deny' | 'list'>;
+}
+
 /** Everything commands take from outside, so that they run in a test without a process. */
 export interface CliDeps {
   readonly stdio: Stdio;
@@ -41,8 +47,5 @@ export interface CliDeps {
   readonly runGateway: (options: RunOptions) => Promise<number>;
   readonly runChat: (options: ChatOptions) => Promise<number>;
   /** Opens `<dir>/journal.db`, also while a daemon uses it. Creates it when absent, so readers look first. */
-  readonly openJournal: (options: { readonly dir: string; readonly clock: Clock }) => Promise<{
-    readonly journal: Journal;
-    readonly pairing: PairingStore;
-  }>;
+  readonly openJournal: (options: { readonly dir: string; readonly clock: Clock }) => Promise<OpenJournal>;
 }
