@@ -81,7 +81,9 @@ function askSetup(deps: CliDeps): Promise<Answers> {
   return withQuestions(deps.stdio, async (question) => {
     const provider = await question('Model provider (empty: found from your keys and local servers): ');
     const model = provider === '' ? '' : await question("Model (empty: the provider's default): ");
-    const types = await question(`Channels besides the terminal (${deps.channelTypes.join(', ')}; empty: none): `);
+    const types = await question(
+      `Channels besides the terminal (${deps.channelTypes.filter((type) => type !== 'cli').join(', ')}; empty: none): `,
+    );
     const names = new Set(types.split(/[\s,]+/).filter((name) => name !== ''));
     const channels: unknown[] = [{ type: 'cli' }];
     for (const name of names) {
