@@ -15,7 +15,7 @@ export interface JsonNode {
   readonly keys?: ReadonlyMap<string, Span>;
 }
 
-export interface DuplicateKey {
+interface DuplicateKey {
   readonly key: string;
   readonly span: Span;
 }

@@ -36,4 +36,3 @@ export const configSchema = z.strictObject({
 
 /** A checked config with every default filled in. */
 export type Config = z.output<typeof configSchema>;
-export type { ChannelEntry } from './sections/channels.ts';

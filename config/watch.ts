@@ -5,7 +5,7 @@ import { hashOf, type LoadedConfig } from './load.ts';
 import { formatPath } from './problem.ts';
 
 /** Keys that take effect on the next turn; every other change needs a restart (spec F3). */
-export const HOT_KEYS: readonly string[] = ['gateway.system_prompt', 'gateway.max_history'];
+const HOT_KEYS: readonly string[] = ['gateway.system_prompt', 'gateway.max_history'];
 
 /** Read by editors only. */
 const EDITOR_KEYS: readonly string[] = ['$schema'];
@@ -90,7 +90,7 @@ async function fingerprint(file: string): Promise<string> {
 }
 
 /** Dotted keys that differ; lists are compared as a whole. */
-export function changedKeys(before: unknown, after: unknown, path: readonly string[] = []): readonly string[] {
+function changedKeys(before: unknown, after: unknown, path: readonly string[] = []): readonly string[] {
   if (isDeepStrictEqual(before, after)) return [];
   if (!isSection(before) || !isSection(after)) return [formatPath(path)];
   const keys = new Set([...Object.keys(before), ...Object.keys(after)]);

@@ -28,5 +28,3 @@ export const channelEntry = z.strictObject({
     .describe('Let the demo model answer on this channel while no real model is configured. Default false.'),
   settings: z.record(z.string(), z.unknown()).default({}).describe('Settings of this type of channel.'),
 });
-
-export type ChannelEntry = z.output<typeof channelEntry>;

@@ -3,7 +3,7 @@ import { printableBlock } from '../lib/printable.ts';
 import type { Stdio } from '../app/run-gateway.ts';
 
 /** Version of every JSON document the command line prints. */
-export const SCHEMA_VERSION = 1;
+const SCHEMA_VERSION = 1;
 
 export type Color = 'green' | 'yellow' | 'red' | 'dim' | 'bold';
 export type ColorChoice = 'auto' | 'always' | 'never';

@@ -1,12 +1,7 @@
 import { access } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Journal, PairingStore } from '../core/journal.ts';
 import { type CommandContext, dataDirOf } from './context.ts';
-
-export interface OpenJournal {
-  readonly journal: Journal;
-  readonly pairing: PairingStore;
-}
+import type { OpenJournal } from './deps.ts';
 
 /**
  * Runs `use` on the journal of the data directory; undefined when there is none. A command that looks must not create a data

@@ -1,12 +1,13 @@
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { createInterface } from 'node:readline/promises';
 import { configJsonSchema, renderJsonSchema } from '../../../config/json-schema.ts';
 import { nearest } from '../../lib/edit-distance.ts';
+import { printable } from '../../lib/printable.ts';
 import type { Command } from '../context.ts';
 import type { CliDeps } from '../deps.ts';
 import { EXIT } from '../exit-codes.ts';
 import type { Output } from '../output.ts';
+import { withQuestions } from '../questions.ts';
 import { allChannelSettings } from './config.ts';
 
 export interface InitOptions {
@@ -29,8 +30,9 @@ export const init: Command<InitOptions> = async ({ deps, out }, { defaults = fal
   const file = join(deps.cwd, '.gatehouse', 'config.json');
   const interactive = deps.stdio.stdin.isTTY === true && deps.stdio.stderr.isTTY === true && !out.json;
   if (!force && !dryRun && (await read(file)) !== undefined) {
-    const overwrite = interactive && /^y(es)?$/i.test(await askOnce(deps, `${file} exists. Replace it? [y/N] `));
-    if (!overwrite) {
+    const overwrite =
+      interactive && (await withQuestions(deps.stdio, (question) => question(`${file} exists. Replace it? [y/N] `)));
+    if (!overwrite || !/^y(es)?$/i.test(overwrite)) {
       out.fail({
         code: 'GH1005',
         message: `${file} exists and was left as it is`,
@@ -39,7 +41,7 @@ export const init: Command<InitOptions> = async ({ deps, out }, { defaults = fal
       return EXIT.refused;
     }
   }
-  const answers = interactive && !defaults ? await ask(deps) : { channels: [{ type: 'cli' }] };
+  const answers = interactive && !defaults ? await askSetup(deps) : { channels: [{ type: 'cli' }] };
   const content = await renderConfig(answers);
   const files = [
     { path: file, content },
@@ -75,32 +77,22 @@ async function renderConfig({ provider, model, channels }: Answers): Promise<str
 }
 
 /** Three questions, each may be left empty. Secrets are not asked for: the config only names environment variables. */
-async function ask(deps: CliDeps): Promise<Answers> {
-  const terminal = createInterface({ input: deps.stdio.stdin, output: deps.stdio.stderr });
-  try {
-    const provider = (await terminal.question('Model provider (empty: found from your keys and local servers): ')).trim();
-    const model = provider === '' ? '' : (await terminal.question("Model (empty: the provider's default): ")).trim();
-    const types = await terminal.question(`Channels besides the terminal (${deps.channelTypes.join(', ')}; empty: none): `);
+function askSetup(deps: CliDeps): Promise<Answers> {
+  return withQuestions(deps.stdio, async (question) => {
+    const provider = await question('Model provider (empty: found from your keys and local servers): ');
+    const model = provider === '' ? '' : await question("Model (empty: the provider's default): ");
+    const types = await question(
+      `Channels besides the terminal (${deps.channelTypes.filter((type) => type !== 'cli').join(', ')}; empty: none): `,
+    );
     const names = new Set(types.split(/[\s,]+/).filter((name) => name !== ''));
     const channels: unknown[] = [{ type: 'cli' }];
     for (const name of names) {
       const type = deps.channelTypes.includes(name) ? name : nearest(name, deps.channelTypes);
       if (type !== undefined && type !== 'cli') channels.push(await exampleEntry(deps, type));
-      else if (type === undefined) deps.stdio.stderr.write(`  left out "${name}": there is no such channel\n`);
+      else if (type === undefined) deps.stdio.stderr.write(`  left out "${printable(name)}": there is no such channel\n`);
     }
     return { provider, model, channels };
-  } finally {
-    terminal.close();
-  }
-}
-
-async function askOnce(deps: CliDeps, question: string): Promise<string> {
-  const terminal = createInterface({ input: deps.stdio.stdin, output: deps.stdio.stderr });
-  try {
-    return (await terminal.question(question)).trim();
-  } finally {
-    terminal.close();
-  }
+  });
 }
 
 /** The entry of the shipped example, with nobody let in yet; a type without an example starts with its defaults. */

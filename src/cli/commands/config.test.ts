@@ -1,0 +1,75 @@
+import { expect, test } from 'vitest';
+import { ERROR_CODES } from '../../core/error-codes.ts';
+import { FakeCli } from '../../testing/fake-cli.ts';
+import { tempDir } from '../../testing/fakes.ts';
+
+test('check names every problem with its place on stderr and exits with 78', async () => {
+  await using dir = await tempDir();
+  const cli = new FakeCli(dir.path);
+  const file = await cli.write('bot.json', '{\n  "log": { "level": "inof" },\n  "max_iterations": 0,\n  "x": 1\n}');
+  const { code, stdout, stderr } = await cli.run('config', 'check', '--config', 'bot.json');
+  expect([code, stdout]).toEqual([78, '']);
+  expect(stderr.split('\n').filter((line) => /^[✗!]/.test(line))).toEqual([
+    `✗ ${file}:2:21: log.level: "inof" is not known; it must be one of: debug, info, warn, error`,
+    `✗ ${file}:3:21: max_iterations: must be at least 1`,
+    `! ${file}:4:3: x: unknown key, ignored`,
+    `✗ GH1101 2 problems in ${file}`,
+  ]);
+  const json = await cli.run('config', 'check', '--config', 'bot.json', '--json');
+  expect([json.code, json.stderr]).toEqual([78, '']);
+  expect(JSON.parse(json.stdout)).toMatchObject({
+    ok: false,
+    error: { code: 'GH1101' },
+    problems: [
+      { severity: 'error', path: 'log.level', line: 2, col: 21, hint: 'did you mean "info"?' },
+      {},
+      { severity: 'warning' },
+    ],
+  });
+});
+
+test('check says which file is valid, or that there is none', async () => {
+  await using dir = await tempDir();
+  const cli = new FakeCli(dir.path);
+  expect((await cli.run('config', 'check')).stdout).toBe('✓ no config file: the defaults apply\n');
+  const file = await cli.write('.gatehouse/config.json', '{"y": 1}');
+  expect(await cli.run('config', 'check')).toMatchObject({ code: 0, stdout: `✓ ${file} is valid, 1 warning\n` });
+  expect(JSON.parse((await cli.run('config', 'check', '--json')).stdout)).toMatchObject({
+    ok: true,
+    file,
+    problems: [{ path: 'y' }],
+  });
+});
+
+test('schema prints a JSON Schema with the settings of every channel', async () => {
+  await using dir = await tempDir();
+  const cli = new FakeCli(dir.path);
+  const { code, stdout } = await cli.run('config', 'schema');
+  expect(code).toBe(0);
+  expect(JSON.parse(stdout)).toMatchObject({ title: 'Gatehouse configuration' });
+  expect(stdout).toContain('"const": "telegram"');
+  expect(JSON.parse((await cli.run('config', 'schema', '--json')).stdout)).toMatchObject({
+    schemaVersion: 1,
+    ok: true,
+    schema: {},
+  });
+});
+
+test('explain knows every code, in any spelling', async () => {
+  await using dir = await tempDir();
+  const cli = new FakeCli(dir.path);
+  for (const [code, { title, hint }] of Object.entries(ERROR_CODES)) {
+    for (const spelling of [code, code.toLowerCase(), code.slice(2)]) {
+      expect((await cli.run('explain', spelling)).stdout).toBe(`${code}  ${title}\n  → ${hint}\n`);
+    }
+  }
+  const all = JSON.parse((await cli.run('explain', '--json')).stdout) as { codes: unknown[] };
+  expect(all.codes).toHaveLength(Object.keys(ERROR_CODES).length);
+});
+
+test('explain of an unknown code fails and names the nearest', async () => {
+  await using dir = await tempDir();
+  const { code, stderr } = await new FakeCli(dir.path).run('explain', 'GH1109');
+  expect(code).toBe(1);
+  expect(stderr).toMatch(/GH1003 there is no error code GH1109\n {2}→ did you mean GH11\d\d\?/);
+});

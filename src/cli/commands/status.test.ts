@@ -1,0 +1,162 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { expect, test } from 'vitest';
+import type { StatusDocument } from '../../core/status.ts';
+import { FakeCli } from '../../testing/fake-cli.ts';
+import { tempDir } from '../../testing/fakes.ts';
+
+const NOW = Date.UTC(2026, 0, 1);
+
+function document(override: Partial<StatusDocument> = {}): StatusDocument {
+  return {
+    version: '1.2.3',
+    pid: 4711,
+    startedAt: NOW - 7_200_000,
+    uptimeSec: 7200,
+    model: { id: 'openai/gpt-5-mini', demo: false, lastLatencyMs: 812.4 },
+    channels: [
+      {
+        name: 'telegram',
+        type: 'telegram',
+        account: '99',
+        state: 'healthy',
+        since: NOW - 7_200_000,
+        inboundClass: 'B',
+        sendClass: 'blind',
+        lastMessageAt: NOW - 180_000,
+      },
+      {
+        name: 'mail',
+        type: 'email',
+        account: 'a@b',
+        state: 'down',
+        since: NOW - 60_000,
+        detail: 'login refused\u001b[2J',
+        inboundClass: 'B',
+        sendClass: 'find',
+      },
+    ],
+    journal: {
+      inbox: { NEW: 2, RUNNING: 1, DONE: 30, DEAD: 1 },
+      outbox: { PENDING: 1, SENDING: 1, SENT: 31, UNKNOWN: 1, DEAD: 0, EXPIRED: 0 },
+      oldestNewAt: NOW - 5_000,
+      refused: [{ channel: 'telegram', reason: 'not-allowed', count: 4 }],
+    },
+    lanes: { running: 1, waiting: 2 },
+    usageToday: { tokensIn: 1000, tokensOut: 200, calls: 12 },
+    lastErrors: [{ at: NOW - 60_000, code: 'GH1501', detail: 'login refused' }],
+    degraded: ['channel:mail'],
+    ...override,
+  };
+}
+
+async function serve(body: string, code = 200): Promise<{ port: number } & AsyncDisposable> {
+  const server: Server = createServer((_request, response) => response.writeHead(code).end(body));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  const close = () => new Promise<void>((resolve) => server.close(() => resolve()));
+  return { port, [Symbol.asyncDispose]: close };
+}
+
+async function daemon(cli: FakeCli, port: number, host = '127.0.0.1'): Promise<void> {
+  await cli.write('data/daemon.json', JSON.stringify({ pid: 4711, port, host, startedAt: NOW - 7_200_000, version: '1.2.3' }));
+}
+
+test('a running daemon is one screen, with a word next to every symbol', async () => {
+  await using dir = await tempDir();
+  await using server = await serve(JSON.stringify(document()));
+  const cli = new FakeCli(dir.path);
+  await daemon(cli, server.port, '0.0.0.0');
+  const { code, stdout, stderr } = await cli.run('status');
+  expect([code, stderr]).toEqual([0, '']);
+  expect(stdout.trimEnd().split('\n')).toEqual([
+    `gatehouse 1.2.3  up 2 h  pid 4711  ${cli.dataDir}`,
+    '✓ model     openai/gpt-5-mini  last answer in 812 ms',
+    '✓ channel   telegram  healthy  for 2 h    last message 3 min ago',
+    '✗ channel   mail      down     for 1 min  no message yet          login refused\\u001b[2J',
+    '- turns     1 running, 2 waiting',
+    '! messages  2 waiting, oldest 5 s ago, 1 running, 30 done, 1 dead',
+    '! answers   2 to send, 31 sent, 1 unknown, 0 expired, 0 dead   → gatehouse dead list',
+    '- refused   telegram not-allowed 4',
+    '- today     12 calls, 1000 tokens in, 200 out',
+    '✗ error     GH1501 login refused  1 min ago',
+    '! degraded  channel:mail',
+  ]);
+});
+
+test('--json is one document with ISO times', async () => {
+  await using dir = await tempDir();
+  await using server = await serve(JSON.stringify(document()));
+  const cli = new FakeCli(dir.path);
+  await daemon(cli, server.port);
+  const { code, stdout } = await cli.run('status', '--json');
+  expect(code).toBe(0);
+  expect(JSON.parse(stdout)).toMatchObject({
+    schemaVersion: 1,
+    ok: true,
+    running: true,
+    status: {
+      startedAt: '2025-12-31T22:00:00.000Z',
+      channels: [{ lastMessageAt: '2025-12-31T23:57:00.000Z' }, { since: '2025-12-31T23:59:00.000Z', lastMessageAt: null }],
+      journal: { oldestNewAt: '2025-12-31T23:59:55.000Z' },
+      lastErrors: [{ at: '2025-12-31T23:59:00.000Z' }],
+    },
+  });
+});
+
+test('the demo model is named as such', async () => {
+  await using dir = await tempDir();
+  await using server = await serve(JSON.stringify(document({ model: { id: 'demo/demo', demo: true } })));
+  const cli = new FakeCli(dir.path);
+  await daemon(cli, server.port);
+  expect((await cli.run('status')).stdout).toContain('! model     demo: no real AI answers');
+});
+
+test('a daemon that is down is said so with exit code 3, next to what the disk tells', async () => {
+  await using dir = await tempDir();
+  const cli = new FakeCli(dir.path);
+  await cli.haveJournal();
+  cli.counts = document().journal;
+  const { code, stdout, stderr } = await cli.run('status');
+  expect(code).toBe(3);
+  expect(stdout).toContain('! messages  2 waiting');
+  expect(stderr).toContain('GH1002 the daemon is not running');
+  const json = JSON.parse((await cli.run('status', '--json')).stdout) as unknown;
+  expect(json).toMatchObject({ ok: false, running: false, error: { code: 'GH1002' }, journal: { inbox: { NEW: 2 } } });
+});
+
+test.each([
+  ['another process took the port', JSON.stringify(document({ pid: 1 })), 200],
+  ['it answers something else', '<html>hello</html>', 200],
+  ['it answers null', 'null', 200],
+  ['it answers an error', JSON.stringify(document()), 500],
+])('a left-over daemon.json counts as down when %s', async (_name, body, httpCode) => {
+  await using dir = await tempDir();
+  await using server = await serve(body, httpCode);
+  const cli = new FakeCli(dir.path);
+  await daemon(cli, server.port);
+  expect((await cli.run('status')).code).toBe(3);
+});
+
+test('a daemon.json whose port is closed, or that is cut off, counts as down', async () => {
+  await using dir = await tempDir();
+  const cli = new FakeCli(dir.path);
+  const { port } = await serve('').then(async (server) => {
+    await server[Symbol.asyncDispose]();
+    return server;
+  });
+  await daemon(cli, port);
+  expect((await cli.run('status')).code).toBe(3);
+  await cli.write('data/daemon.json', '{"pid": 47');
+  expect((await cli.run('status')).code).toBe(3);
+});
+
+test('a journal that cannot be read does not hide that the daemon is down', async () => {
+  await using dir = await tempDir();
+  const cli = new FakeCli(dir.path);
+  await cli.haveJournal();
+  cli.failure = new Error('malformed');
+  const { code, stderr } = await cli.run('status');
+  expect(code).toBe(3);
+  expect(stderr).toContain('the journal could not be read: malformed');
+});

@@ -1,0 +1,145 @@
+/** The command line's collaborators as fakes: streams that remember, a journal in memory. Never shipped. */
+import { mkdir, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { PassThrough } from 'node:stream';
+import { z } from 'zod';
+import type { ChatOptions, CliDeps, OpenJournal, RunOptions } from '../cli/deps.ts';
+import { runCli } from '../cli/program.ts';
+import type { DeadLetter, JournalCounts, PairingRequest } from '../core/journal.ts';
+import { packageRoot } from '../lib/package-info.ts';
+import { FakeClock } from './fakes.ts';
+
+export interface CliResult {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+const EMPTY_COUNTS: JournalCounts = {
+  inbox: { NEW: 0, RUNNING: 0, DONE: 0, DEAD: 0 },
+  outbox: { PENDING: 0, SENDING: 0, SENT: 0, UNKNOWN: 0, DEAD: 0, EXPIRED: 0 },
+  refused: [],
+};
+
+/** One invocation after another in one directory; set the public fields before `run`. */
+export class FakeCli {
+  readonly clock = new FakeClock();
+  readonly runs: (RunOptions | ChatOptions)[] = [];
+  readonly opened: string[] = [];
+  env: Record<string, string | undefined> = {};
+  letters: DeadLetter[] = [];
+  replayed: string[] = [];
+  requests: PairingRequest[] = [];
+  counts: JournalCounts = EMPTY_COUNTS;
+  /** What the pairing store knows under a code. */
+  codes = new Map<string, PairingRequest>();
+  /** Typed on the terminal; undefined = there is no terminal. */
+  answers: string[] | undefined;
+  /** Close the input once the answers are used up, instead of leaving the rest empty. */
+  endsInput = false;
+  /** Rejection of the next journal or run. */
+  failure: Error | undefined;
+  closed = 0;
+  readonly dir: string;
+
+  constructor(dir: string) {
+    this.dir = dir;
+  }
+
+  get dataDir(): string {
+    return join(this.dir, 'data');
+  }
+
+  /** Writes a file below the directory; returns its path. */
+  async write(path: string, text: string): Promise<string> {
+    const file = join(this.dir, path);
+    await mkdir(dirname(file), { recursive: true });
+    await writeFile(file, text);
+    return file;
+  }
+
+  /** Makes the data directory one that has a journal. */
+  async haveJournal(): Promise<void> {
+    await this.write('data/journal.db', '');
+  }
+
+  async run(...argv: string[]): Promise<CliResult> {
+    const tty = this.answers !== undefined;
+    const stdout = record(tty);
+    const stderr = record(tty);
+    const stdin = Object.assign(new PassThrough(), { isTTY: tty });
+    // A terminal hands out one line per question; all at once would be lost between two readers.
+    const answers = [...(this.answers ?? [])];
+    stderr.stream.on('data', (chunk: Buffer) => {
+      if (!/[?:\]] $/.test(String(chunk))) return;
+      if (answers.length === 0 && this.endsInput) stdin.end();
+      else stdin.write(`${answers.shift() ?? ''}\n`);
+    });
+    const code = await runCli(argv, this.#deps({ stdin, stdout: stdout.stream, stderr: stderr.stream }));
+    return { code, stdout: stdout.text(), stderr: stderr.text() };
+  }
+
+  #deps(stdio: CliDeps['stdio']): CliDeps {
+    const schemas: Record<string, z.ZodType> = {
+      cli: z.strictObject({}),
+      telegram: z.strictObject({ token_env: z.string().default('TELEGRAM_BOT_TOKEN').describe('Token.') }),
+    };
+    const start = async (options: RunOptions | ChatOptions) => {
+      if (this.failure) throw this.failure;
+      this.runs.push(options);
+      return 0;
+    };
+    return {
+      stdio,
+      env: { GATEHOUSE_HOME: this.dataDir, ...this.env },
+      cwd: this.dir,
+      home: join(this.dir, 'home'),
+      clock: this.clock,
+      version: '1.2.3',
+      packageRoot: packageRoot(),
+      channelTypes: Object.keys(schemas),
+      channelSettings: async (type) => schemas[type],
+      runGateway: start,
+      runChat: start,
+      openJournal: async ({ dir }) => {
+        if (this.failure) throw this.failure;
+        this.opened.push(dir);
+        return this.#journal();
+      },
+    };
+  }
+
+  #journal(): OpenJournal {
+    const take = (id: string): boolean => {
+      const before = this.letters.length;
+      this.letters = this.letters.filter((letter) => letter.id !== id);
+      return this.letters.length < before;
+    };
+    return {
+      journal: {
+        dead: {
+          list: async () => this.letters,
+          show: async (id) => this.letters.find((letter) => letter.id === id),
+          replay: async (id) => take(id) && this.replayed.push(id) > 0,
+          drop: async (id) => take(id),
+        },
+        counts: async () => this.counts,
+        [Symbol.asyncDispose]: async () => {
+          this.closed += 1;
+        },
+      },
+      pairing: {
+        list: async () => this.requests,
+        approve: async (code) => this.codes.get(code),
+        deny: async (code) => this.codes.get(code),
+      },
+    };
+  }
+}
+
+function record(isTTY: boolean): { stream: PassThrough & { isTTY: boolean }; text: () => string } {
+  const stream = Object.assign(new PassThrough(), { isTTY });
+  const chunks: string[] = [];
+  stream.on('data', (chunk: Buffer) => chunks.push(String(chunk)));
+  return { stream, text: () => chunks.join('') };
+}
