@@ -1,7 +1,8 @@
 /** Sending and downloading, against the test server. */
+import { execFile } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { inspect } from 'node:util';
+import { inspect, promisify } from 'node:util';
 import { afterEach, expect, test } from 'vitest';
 import type { Channel, SendResult } from '../../src/core/channel.ts';
 import type { OutboundFile, OutboundPart } from '../../src/core/message.ts';
@@ -49,6 +50,14 @@ test('settings have defaults, refuse unknown keys, and every key is described', 
   expect(descriptor.settings.parse({})).toMatchObject({ token_env: 'TELEGRAM_BOT_TOKEN', rate_limits: true });
   expect(() => descriptor.settings.parse({ tokn_env: 'X' })).toThrow();
   expect(() => descriptor.settings.parse({ api_root: 'ftp://x' })).toThrow();
+});
+
+test('loading the descriptor does not load the SDK', async () => {
+  const script = `await import(${JSON.stringify(join(import.meta.dirname, 'index.ts'))});
+    const { default: { _cache } } = await import('node:module');
+    console.log(Object.keys(_cache).filter((file) => file.includes('grammy')).length);`;
+  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script]);
+  expect(stdout.trim()).toBe('0');
 });
 
 test('a secret that is no bot token is refused at once, without showing it', async () => {
