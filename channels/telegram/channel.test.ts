@@ -9,7 +9,8 @@ import type { OutboundFile, OutboundPart } from '../../src/core/message.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { TestHost } from '../../src/testing/channel-host.ts';
 import { MemoryLogger, outbound, tempDir, until } from '../../src/testing/fakes.ts';
-import { sha256, startTelegramServer, type TelegramServer } from '../../src/testing/telegram-server.ts';
+import { startTelegramServer, type TelegramServer } from '../../src/testing/telegram-server.ts';
+import { sha256 } from '../../src/testing/telegram-wire.ts';
 import { channel as descriptor } from './index.ts';
 
 const open: (() => Promise<unknown>)[] = [];
@@ -93,6 +94,29 @@ test('F37 a platform that accepts and hangs leaves the outcome unknown after the
   platform.fault({ method: 'sendMessage', kind: 'hang' });
   expect(await send(channel, { text: 'maybe' })).toMatchObject({ kind: 'unknown' });
   expect(platform.sends).toHaveLength(1);
+});
+
+test('F37 a connection that breaks after the request left is unknown, one that never stood is retried', async () => {
+  const { platform, channel } = await scene();
+  platform.fault({ method: 'sendMessage', kind: 'cut' });
+  expect(await send(channel, { text: 'cut' })).toMatchObject({ kind: 'unknown' });
+  // TLS to a port that speaks none: the handshake fails, so nothing was sent.
+  const settings = descriptor.settings.parse({ api_root: platform.url.replace('http:', 'https:') });
+  const secure = await descriptor.create(settings, {
+    name: 'telegram',
+    secret: () => platform.token,
+    clock: systemClock,
+    logger: new MemoryLogger(),
+    random: () => 0.5,
+  });
+  open.push(() => secure.stop());
+  expect(await send(secure, { text: 'tls' })).toMatchObject({ kind: 'retry', scope: 'account' });
+  await platform.close();
+  expect(await send(channel, { text: 'refused' })).toMatchObject({
+    kind: 'retry',
+    reason: 'not connected: ECONNREFUSED',
+    scope: 'account',
+  });
 });
 
 test('F35 a limited chat does not hold up another', async () => {
