@@ -31,7 +31,7 @@ export interface ChannelSetup extends AsyncDisposable {
   goDown(): Promise<void>;
 }
 
-export interface PlatformMessage {
+interface PlatformMessage {
   readonly text: string;
   /** Immutable id of the person. */
   readonly senderId: string;
@@ -39,10 +39,10 @@ export interface PlatformMessage {
   readonly file?: { readonly name: string; readonly bytes: Buffer; readonly statedSize?: number };
 }
 
-export type ContractCase = keyof typeof CASES;
+type ContractCase = keyof typeof CASES;
 
 /** Cases a platform cannot play, each with the reason that is printed instead. */
-export type ContractSkips = { readonly [Case in ContractCase]?: string };
+type ContractSkips = { readonly [Case in ContractCase]?: string };
 
 export function channelContract(name: string, setup: () => Promise<ChannelSetup>, skips: ContractSkips = {}): void {
   describe(`${name} passes the channel contract`, () => {

@@ -54,25 +54,8 @@ interface WireMethods extends Record<SendCall['method'], (payload: object, signa
 /** A connection that was not set up by then has sent nothing, which is worth knowing: the message may be tried again. */
 const CONNECT_TIMEOUT_MS = 10_000;
 
-/** Failures of connect(2), of name lookup and of the TLS handshake: all of them before the first byte of the request. */
-const BEFORE_DISPATCH = new Set([
-  'ECONNREFUSED',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'ENETDOWN',
-  'EADDRNOTAVAIL',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'EAI_FAIL',
-  'CERT_HAS_EXPIRED',
-  'DEPTH_ZERO_SELF_SIGNED_CERT',
-  'SELF_SIGNED_CERT_IN_CHAIN',
-  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
-  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
-  'ERR_TLS_CERT_ALTNAME_INVALID',
-  'EPROTO',
-  'GH_CONNECT_TIMEOUT',
-]);
+/** Put in front of the code of every error that a connection met before it could carry a request. */
+const NOT_CONNECTED = 'not connected: ';
 
 /** One bot's calls. Every method rejects with a `CallError`, or with the signal's reason once that aborted. */
 export class TelegramClient {
@@ -174,11 +157,21 @@ function createAgent(tls: boolean): HttpAgent | HttpsAgent {
     const socket = connect(target, callback);
     if (!socket) return socket;
     const timer = setTimeout(() => {
-      socket.destroy(Object.assign(new Error('connection not set up in time'), { code: 'GH_CONNECT_TIMEOUT' }));
+      socket.destroy(Object.assign(new Error('connection not set up in time'), { code: 'ETIMEDOUT' }));
     }, CONNECT_TIMEOUT_MS);
     timer.unref();
-    socket.once(tls ? 'secureConnect' : 'connect', () => clearTimeout(timer));
+    // Name, route, port, TLS: whatever fails by now is proof that nothing was sent. Only the code survives the SDK's wrapping,
+    // and this listener comes before those of the HTTP client.
+    const onError = (error: Error): void => {
+      const code = codeOf(error);
+      Object.assign(error, { code: `${NOT_CONNECTED}${code ?? 'no code'}` });
+    };
+    socket.on('error', onError);
     socket.once('close', () => clearTimeout(timer));
+    socket.once(tls ? 'secureConnect' : 'connect', () => {
+      clearTimeout(timer);
+      socket.removeListener('error', onError);
+    });
     return socket;
   };
   return agent;
@@ -198,10 +191,7 @@ function toFailure(error: unknown): CallFailure {
   // The messages below are never passed on: node-fetch writes the whole URL, token included, into them.
   const cause = error instanceof HttpError ? error.error : error;
   const code = codeOf(cause);
-  const beforeTls = cause instanceof Error && cause.message.includes('before secure TLS connection was established');
-  if (beforeTls || (code !== undefined && BEFORE_DISPATCH.has(code))) {
-    return { kind: 'unreached', detail: `cannot connect (${code ?? 'TLS'})` };
-  }
+  if (code?.startsWith(NOT_CONNECTED)) return { kind: 'unreached', detail: code };
   return { kind: 'lost', detail: `the connection broke before an answer (${code ?? 'no usable reply'})` };
 }
 

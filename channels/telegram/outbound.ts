@@ -6,7 +6,7 @@ import { toTelegramHtml, visibleLength } from './format.ts';
 import { GENERAL_TOPIC } from './inbound.ts';
 
 /** Bot API, sendMessage and the caption of any file: characters after entities were parsed. */
-export const TEXT_LIMIT = 4_096;
+const TEXT_LIMIT = 4_096;
 export const CAPTION_LIMIT = 1_024;
 /** Bot API, sendPhoto; a larger picture goes as a document. */
 const PHOTO_BYTES = 10 * 1024 * 1024;

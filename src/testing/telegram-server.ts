@@ -3,7 +3,6 @@
  * faults. In process: `startTelegramServer()`. Alone: `node src/testing/telegram-server.ts --port 0 [--log FILE] [--token T]`
  * prints one line of JSON with its addresses. What it accepted is what a test may call "sent".
  */
-import { createHash } from 'node:crypto';
 import { closeSync, openSync, writeSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -179,11 +178,6 @@ export class TelegramServer implements AsyncDisposable {
 
   clearFaults(): void {
     this.#faults = [];
-  }
-
-  /** Another program polls once, as a second daemon with the same token would. */
-  disturb(): void {
-    this.#poll?.finish('conflict');
   }
 
   close(): Promise<void> {
@@ -387,10 +381,6 @@ function reply(response: ServerResponse, status: number, body: unknown): void {
 /** Listens on 127.0.0.1, by default on a free port. */
 export function startTelegramServer(options: TelegramServerOptions = {}): Promise<TelegramServer> {
   return new TelegramServer(options).listen(options.port);
-}
-
-export function sha256(bytes: Uint8Array): string {
-  return createHash('sha256').update(bytes).digest('hex');
 }
 
 if (import.meta.main) {

@@ -13,6 +13,11 @@ export interface Uploaded {
   readonly sha256: string;
 }
 
+/** Hex. */
+export function sha256(bytes: Uint8Array): string {
+  return createHash('sha256').update(bytes).digest('hex');
+}
+
 export function obj(value: unknown): JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : {};
 }
@@ -48,7 +53,7 @@ export function parseBody(body: Buffer, contentType: string): { params: JsonObje
       files.set(name, {
         name: part.filename ?? '',
         bytes: part.bytes.length,
-        sha256: createHash('sha256').update(part.bytes).digest('hex'),
+        sha256: sha256(part.bytes),
       });
   }
   return { params, files };

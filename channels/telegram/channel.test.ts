@@ -1,0 +1,253 @@
+/** Sending and downloading, against the test server. */
+import { execFile } from 'node:child_process';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { inspect, promisify } from 'node:util';
+import { afterEach, expect, test } from 'vitest';
+import type { Channel, SendResult } from '../../src/core/channel.ts';
+import type { OutboundFile, OutboundPart } from '../../src/core/message.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { TestHost } from '../../src/testing/channel-host.ts';
+import { MemoryLogger, outbound, tempDir, until } from '../../src/testing/fakes.ts';
+import { startTelegramServer, type TelegramServer } from '../../src/testing/telegram-server.ts';
+import { sha256 } from '../../src/testing/telegram-wire.ts';
+import { channel as descriptor } from './index.ts';
+
+const open: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const close of open.splice(0).reverse()) await close();
+});
+
+interface Scene {
+  readonly platform: TelegramServer;
+  readonly channel: Channel;
+  readonly host: TestHost;
+  readonly logger: MemoryLogger;
+}
+
+async function scene(settings: object = {}, token?: string): Promise<Scene> {
+  const platform = await startTelegramServer(token === undefined ? {} : { token });
+  open.push(() => platform.close());
+  const logger = new MemoryLogger();
+  const channel = await descriptor.create(descriptor.settings.parse({ api_root: `${platform.url}/`, ...settings }), {
+    name: 'telegram',
+    secret: () => platform.token,
+    clock: systemClock,
+    logger,
+    random: () => 0.5,
+  });
+  open.push(() => channel.stop());
+  const host = new TestHost();
+  await channel.start(host, new AbortController().signal);
+  return { platform, channel, host, logger };
+}
+
+function send(channel: Channel, part: Partial<OutboundPart>, plain = false): Promise<SendResult> {
+  const signal = new AbortController().signal;
+  return channel.send(outbound({ channel: 'telegram', account: channel.account, chatId: '1000', ...part }), { plain, signal });
+}
+
+test('settings have defaults, refuse unknown keys, and every key is described', () => {
+  expect(descriptor.settings.parse({})).toMatchObject({ token_env: 'TELEGRAM_BOT_TOKEN', rate_limits: true });
+  expect(() => descriptor.settings.parse({ tokn_env: 'X' })).toThrow();
+  expect(() => descriptor.settings.parse({ api_root: 'ftp://x' })).toThrow();
+});
+
+test('loading the descriptor does not load the SDK', async () => {
+  const script = `await import(${JSON.stringify(join(import.meta.dirname, 'index.ts'))});
+    const { default: { _cache } } = await import('node:module');
+    console.log(Object.keys(_cache).filter((file) => file.includes('grammy')).length);`;
+  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script]);
+  expect(stdout.trim()).toBe('0');
+});
+
+test('a secret that is no bot token is refused at once, without showing it', async () => {
+  const deps = { name: 't', secret: () => 'hunter2', clock: systemClock, logger: new MemoryLogger(), random: Math.random };
+  const failed = descriptor.create(descriptor.settings.parse({}), deps);
+  await expect(failed).rejects.toMatchObject({ code: 'GH1101' });
+  await expect(failed).rejects.not.toThrow(/hunter2/);
+});
+
+test('the account is the bot id, and the rate limits can be turned off', async () => {
+  const { channel } = await scene();
+  expect(channel).toMatchObject({ account: '700001', inboundClass: 'B', sendClass: 'blind' });
+  expect(channel.limits.rate?.perChat?.perSecond).toBe(1);
+  expect((await scene({ rate_limits: false })).channel.limits.rate).toBeUndefined();
+});
+
+test('F36 HTML the platform refuses is reported as markup, and the plain second try arrives', async () => {
+  const { platform, channel } = await scene();
+  const description = "Bad Request: can't parse entities: Unsupported start tag";
+  platform.fault({ method: 'sendMessage', kind: 'error', status: 400, description });
+  expect(await send(channel, { text: '**x**' })).toMatchObject({ kind: 'refused', reason: 'markup' });
+  expect(await send(channel, { text: '**x**' }, true)).toMatchObject({ kind: 'sent' });
+  expect(platform.sends.map((sent) => sent.text)).toEqual(['**x**']);
+});
+
+test('F36 a text beyond the limit is too long', async () => {
+  const { channel } = await scene();
+  expect(await send(channel, { text: 'x'.repeat(4_097) })).toMatchObject({ kind: 'refused', reason: 'too-long' });
+});
+
+test('F37 a platform that accepts and hangs leaves the outcome unknown after the time limit', async () => {
+  const { platform, channel } = await scene({ send_timeout_secs: 1 });
+  platform.fault({ method: 'sendMessage', kind: 'hang' });
+  expect(await send(channel, { text: 'maybe' })).toMatchObject({ kind: 'unknown' });
+  expect(platform.sends).toHaveLength(1);
+});
+
+test('F37 a connection that breaks after the request left is unknown, one that never stood is retried', async () => {
+  const { platform, channel } = await scene();
+  platform.fault({ method: 'sendMessage', kind: 'cut' });
+  expect(await send(channel, { text: 'cut' })).toMatchObject({ kind: 'unknown' });
+  // TLS to a port that speaks none: the handshake fails, so nothing was sent.
+  const settings = descriptor.settings.parse({ api_root: platform.url.replace('http:', 'https:') });
+  const secure = await descriptor.create(settings, {
+    name: 'telegram',
+    secret: () => platform.token,
+    clock: systemClock,
+    logger: new MemoryLogger(),
+    random: () => 0.5,
+  });
+  open.push(() => secure.stop());
+  expect(await send(secure, { text: 'tls' })).toMatchObject({ kind: 'retry', scope: 'account' });
+  await platform.close();
+  expect(await send(channel, { text: 'refused' })).toMatchObject({
+    kind: 'retry',
+    reason: 'not connected: ECONNREFUSED',
+    scope: 'account',
+  });
+});
+
+test('F35 a limited chat does not hold up another', async () => {
+  const { platform, channel } = await scene();
+  platform.fault({ chatId: '1000', kind: 'error', status: 429, description: 'Too Many', parameters: { retry_after: 30 } });
+  const [limited, free] = await Promise.all([send(channel, { text: 'a' }), send(channel, { text: 'b', chatId: '2000' })]);
+  expect(limited).toMatchObject({ kind: 'retry', scope: 'chat', afterMs: 30_000 });
+  expect(free).toMatchObject({ kind: 'sent' });
+});
+
+test('a group that became a supergroup is written to under its new id, also by typing', async () => {
+  const { platform, channel } = await scene();
+  platform.fault({
+    method: 'sendMessage',
+    chatId: '-4001',
+    kind: 'error',
+    status: 400,
+    description: 'Bad Request: group chat was upgraded to a supergroup chat',
+    parameters: { migrate_to_chat_id: -1005 },
+  });
+  expect(await send(channel, { text: 'hi', chatId: '-4001' })).toMatchObject({ kind: 'retry', scope: 'part' });
+  expect(await send(channel, { text: 'hi', chatId: '-4001' })).toMatchObject({ kind: 'sent', platformId: '-1005:1' });
+  await channel.typing?.({ chatId: '-4001' }, new AbortController().signal);
+  expect(platform.lastCall.get('sendChatAction')).toMatchObject({ chat_id: '-1005', action: 'typing' });
+});
+
+test('typing names every topic, the General one too', async () => {
+  const { platform, channel } = await scene();
+  await channel.typing?.({ chatId: '-1001', threadId: '1' }, new AbortController().signal);
+  expect(platform.lastCall.get('sendChatAction')).toMatchObject({ chat_id: '-1001', message_thread_id: 1 });
+});
+
+test('files arrive whole, under their name, with a caption, as what they are', async () => {
+  const { platform, channel } = await scene();
+  await using dir = await tempDir();
+  const bytes = Buffer.alloc(300_000, 'gatehouse');
+  const path = join(dir.path, 'private-copy');
+  await writeFile(path, bytes);
+  const file = (override: Partial<OutboundFile>): OutboundFile => ({
+    path,
+    name: 'größe; x.pdf',
+    mime: 'application/pdf',
+    kind: 'document',
+    bytes: bytes.length,
+    ...override,
+  });
+  expect(await send(channel, { text: '**see**', file: file({}) })).toMatchObject({ kind: 'sent' });
+  expect(await send(channel, { text: '', file: file({ kind: 'voice', mime: 'audio/ogg', name: 'v.ogg' }) })).toMatchObject({
+    kind: 'sent',
+  });
+  expect(await send(channel, { text: '', file: file({ kind: 'photo', mime: 'image/png', name: 'p.png' }) })).toMatchObject({
+    kind: 'sent',
+  });
+  expect(platform.sends.map(({ method, text }) => [method, text])).toEqual([
+    ['sendDocument', 'see'],
+    ['sendVoice', ''],
+    ['sendPhoto', ''],
+  ]);
+  expect(platform.sends[0]?.file).toEqual({ name: 'größe_ x.pdf', bytes: bytes.length, sha256: sha256(bytes) });
+});
+
+test('a file that is gone is refused before anything is sent', async () => {
+  const { platform, channel } = await scene();
+  const file: OutboundFile = { path: '/nonexistent/x', name: 'x', mime: 'text/plain', kind: 'document', bytes: 1 };
+  expect(await send(channel, { text: '', file })).toMatchObject({ kind: 'refused', reason: 'invalid' });
+  expect(platform.calls).not.toContain('sendDocument');
+});
+
+test('stop waits for a send under way, so that its outcome is known', async () => {
+  const { platform, channel } = await scene();
+  platform.fault({ method: 'sendMessage', kind: 'delay', delayMs: 200 });
+  const sending = send(channel, { text: 'last words' });
+  await until('the send left', () => platform.calls.includes('sendMessage'));
+  await channel.stop();
+  expect(await sending).toMatchObject({ kind: 'sent' });
+  expect(await send(channel, { text: 'too late' })).toMatchObject({ kind: 'retry' });
+});
+
+test('a file the platform calls too big is GH1504', async () => {
+  const { platform, channel } = await scene();
+  platform.addFile('huge', Buffer.from('x'), 30 * 1024 * 1024);
+  const signal = new AbortController().signal;
+  await expect(channel.download?.({ kind: 'video', ref: 'huge' }, signal)).rejects.toMatchObject({ code: 'GH1504' });
+  const stated = { kind: 'video', ref: 'any', size: 30 * 1024 * 1024 } as const;
+  await expect(channel.download?.(stated, signal)).rejects.toMatchObject({ code: 'GH1504' });
+});
+
+test('an aborted download ends with the reason of its signal', async () => {
+  const { platform, channel } = await scene();
+  platform.fault({ method: 'getFile', kind: 'hang' });
+  platform.addFile('f', Buffer.from('x'));
+  const abort = new AbortController();
+  const reading = channel.download?.({ kind: 'video', ref: 'f' }, abort.signal);
+  const reason = new Error('enough');
+  setTimeout(() => abort.abort(reason), 30);
+  await expect(reading).rejects.toBe(reason);
+});
+
+test('A29 A48 the token appears in no log line, health report, result or error, however a call fails', async () => {
+  const token = '700001:CANARY-d41d8cd98f00b204e9800998ecf84';
+  const { platform, channel, host, logger } = await scene({ send_timeout_secs: 1 }, token);
+  const seen: unknown[] = [logger.lines, host.states];
+  const signal = new AbortController().signal;
+  const fetchFile = async (ref: string): Promise<void> => {
+    try {
+      const file = await channel.download?.({ kind: 'document', ref }, signal);
+      for await (const _ of file?.bytes ?? []);
+    } catch (error) {
+      seen.push(error);
+    }
+  };
+  for (const kind of ['drop', 'hang', 'cut'] as const) {
+    platform.fault({ method: 'sendMessage', kind });
+    seen.push(await send(channel, { text: kind }));
+  }
+  for (const status of [400, 401, 403, 404, 409, 429, 500]) {
+    platform.fault({ method: 'sendMessage', kind: 'error', status, description: `error ${status}` });
+    seen.push(await send(channel, { text: String(status) }));
+  }
+  await fetchFile('missing');
+  platform.fault({ method: 'getFile', kind: 'cut' });
+  await fetchFile('missing');
+  platform.inject({ text: 'poke the poll' });
+  platform.fault({ method: 'getUpdates', kind: 'cut', times: 2 });
+  await until('the poll failed', () => host.states.some(({ detail }) => detail?.includes('GH1502')));
+  await platform.close();
+  seen.push(await send(channel, { text: 'nobody listens' }));
+  await fetchFile('missing');
+  await expect(channel.typing?.({ chatId: '1' }, signal)).rejects.toSatisfy((error) => Boolean(seen.push(error)));
+  expect(seen.length).toBeGreaterThan(15);
+  const everything = inspect(seen, { depth: 20, showHidden: true });
+  expect(everything).not.toContain('CANARY');
+  expect(everything).not.toContain(encodeURIComponent(token));
+});
