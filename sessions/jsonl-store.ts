@@ -105,14 +105,17 @@ class JsonlStore implements SessionStore {
       this.#forget(key);
       const stem = sessionStem(this.#dir, key);
       // The old place first: were it last, a kill in between would bring the session back.
-      const paths = [legacyPath(this.#dir, key), `${stem}.archive.jsonl`, `${stem}.quarantine.jsonl`, `${stem}.jsonl`];
-      for (const path of paths) {
-        if (await exists(path)) {
-          await rm(path, { force: true });
-          await syncDirectory(dirname(path));
-        }
-      }
+      const old = legacyPath(this.#dir, key);
+      if (!(await this.#isForeign(old, key))) await removeFile(old);
+      // A37: by a collision of names this may be another session's file, and its archive with it.
+      if (await this.#isForeign(`${stem}.jsonl`, key)) return;
+      for (const ending of ['.archive.jsonl', '.quarantine.jsonl', '.jsonl']) await removeFile(stem + ending);
     });
+  }
+
+  async #isForeign(path: string, key: string): Promise<boolean> {
+    const bytes = await readIfPresent(path);
+    return bytes !== undefined && parseFile(bytes, key, this.#clock.now()).kind === 'foreign';
   }
 
   /** One call at a time per key: a load that mends must not meet an append half way. */
@@ -366,8 +369,10 @@ async function sizeOf(path: string): Promise<number | undefined> {
   }
 }
 
-async function exists(path: string): Promise<boolean> {
-  return (await sizeOf(path)) !== undefined;
+async function removeFile(path: string): Promise<void> {
+  if ((await sizeOf(path)) === undefined) return;
+  await rm(path, { force: true });
+  await syncDirectory(dirname(path));
 }
 
 function isMissing(error: unknown): boolean {

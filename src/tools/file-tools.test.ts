@@ -1,5 +1,6 @@
-import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
 import { chmod, mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { ToolContext } from '../core/tool.ts';
@@ -64,14 +65,15 @@ describe('read_file', () => {
     await writeFile(join(it.path, 'a.txt'), 'one\n');
     await writeFile(join(it.path, 'bin'), 'a\0b');
     await writeFile(join(it.path, 'big'), Buffer.alloc(10 * 1024 * 1024 + 1, 'x'));
-    execFileSync('mkfifo', [join(it.path, 'fifo')]);
+    await using socket = createServer().listen(join(it.path, 'socket'));
+    await once(socket, 'listening');
     const output = async (args: unknown) => (await it.run('read_file', args)).output;
     expect(await output({ path: 'nope' })).toBe('Error: "nope" does not exist');
     expect(await output({ path: 'nope/deep' })).toBe('Error: "nope" does not exist');
     expect(await output({ path: 'dir' })).toBe('Error: "dir" is a directory');
     expect(await output({ path: '.' })).toContain('is a directory');
     expect(await output({ path: 'a.txt/b' })).toContain('is not a directory');
-    expect(await output({ path: 'fifo' })).toBe('Error: "fifo" is not a regular file');
+    expect(await output({ path: 'socket' })).toBe('Error: "socket" is not a regular file');
     expect(await output({ path: 'bin' })).toContain('binary');
     expect(await output({ path: 'a.txt', start_line: 2 })).toContain('the file has 1 lines');
     expect(await output({ path: 'a.txt', start_line: 3, end_line: 2 })).toContain('lies before');
