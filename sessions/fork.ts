@@ -13,14 +13,14 @@ function allowedCuts(messages: readonly SessionMessage[]): boolean[] {
   return allowed;
 }
 
-/** Index of the first kept message when at most `keep` shall remain: moved forward past results without their call. */
-export function cutForward(messages: readonly SessionMessage[], keep: number): number {
+/** Index of the first message kept when at most `keep` shall remain: moved forward past results without their call. */
+function cutForward(messages: readonly SessionMessage[], keep: number): number {
   const wanted = Math.max(0, messages.length - Math.max(0, keep));
   const next = allowedCuts(messages).indexOf(true, wanted);
   return next < 0 ? messages.length : next;
 }
 
-/** As `cutForward`, but keeps the last group whole, however long it is, rather than nothing. */
+/** The same, but keeps the last group whole, however long it is, rather than nothing. */
 export function cutKeepingLast(messages: readonly SessionMessage[], keep: number): number {
   const cut = cutForward(messages, keep);
   if (cut < messages.length) return cut;

@@ -150,6 +150,7 @@ describe('A37 the header decides whose file it is', () => {
     await writeFile(place, await readFile(`${sessionStem(it.dir, upper)}.jsonl`));
     await expect(it.store.load(lower)).rejects.toMatchObject({ code: 'GH1401' });
     await expect(it.store.append(lower, messages(1))).rejects.toMatchObject({ code: 'GH1401' });
+    await it.store.remove(lower);
     expect(await readFile(place)).toEqual(await readFile(`${sessionStem(it.dir, upper)}.jsonl`));
   });
 });

@@ -1,17 +1,16 @@
 import { constants } from 'node:fs';
-import { type FileHandle, mkdir, open, readFile, rm, stat } from 'node:fs/promises';
+import { type FileHandle, mkdir, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { GatehouseError, isGatehouseError } from '../src/core/errors.ts';
 import type { Clock } from '../src/core/ports.ts';
 import type { Session, SessionDamage, SessionHeader, SessionInfo, SessionMessage, SessionStore } from '../src/core/session.ts';
-import { syncDirectory, writeFileAtomic } from '../src/lib/atomic-file.ts';
+import { writeFileAtomic } from '../src/lib/atomic-file.ts';
+import { appendSynced, DIRECTORY_MODE, FILE_MODE, readIfPresent, removeFile, sizeOf, syncPlace } from './disk.ts';
 import { legacyPath, sessionStem } from './file-name.ts';
 import { cutKeepingLast, forkOf } from './fork.ts';
 import { listSessions } from './list-sessions.ts';
 import { formatFile, formatMessages, newHeader, type ParsedFile, parseFile } from './session-file.ts';
 
-const FILE_MODE = 0o600;
-const DIRECTORY_MODE = 0o700;
 /** Ids kept in memory over all sessions, about 10 MB: bounds what many large sessions cost (F46). */
 const MAX_CACHED_IDS = 100_000;
 
@@ -105,14 +104,17 @@ class JsonlStore implements SessionStore {
       this.#forget(key);
       const stem = sessionStem(this.#dir, key);
       // The old place first: were it last, a kill in between would bring the session back.
-      const paths = [legacyPath(this.#dir, key), `${stem}.archive.jsonl`, `${stem}.quarantine.jsonl`, `${stem}.jsonl`];
-      for (const path of paths) {
-        if (await exists(path)) {
-          await rm(path, { force: true });
-          await syncDirectory(dirname(path));
-        }
-      }
+      const old = legacyPath(this.#dir, key);
+      if (!(await this.#isForeign(old, key))) await removeFile(old);
+      // A37: by a collision of names this may be another session's file, and its archive with it.
+      if (await this.#isForeign(`${stem}.jsonl`, key)) return;
+      for (const ending of ['.archive.jsonl', '.quarantine.jsonl', '.jsonl']) await removeFile(stem + ending);
     });
+  }
+
+  async #isForeign(path: string, key: string): Promise<boolean> {
+    const bytes = await readIfPresent(path);
+    return bytes !== undefined && parseFile(bytes, key, this.#clock.now()).kind === 'foreign';
   }
 
   /** One call at a time per key: a load that mends must not meet an append half way. */
@@ -139,7 +141,7 @@ class JsonlStore implements SessionStore {
     if (!state) return this.#replace(key, { header: newHeader(key, this.#clock.now()), messages: fresh });
     const data = Buffer.from(formatMessages(fresh), 'utf8');
     const current = state.bytes + data.length > this.#maxBytes ? await this.#makeRoom(key, data.length) : state;
-    if (!current.placeSynced) await this.#syncPlace(path);
+    if (!current.placeSynced) await syncPlace(path);
     await this.#write(key, path, current, data);
     current.placeSynced = true;
     current.bytes += data.length;
@@ -212,7 +214,7 @@ class JsonlStore implements SessionStore {
     const stem = sessionStem(this.#dir, key);
     const quarantine = `${stem}.quarantine.jsonl`;
     const moved = parsed.bad.flatMap((line) => [line.bytes, Buffer.from('\n')]);
-    if (moved.length > 0) await this.#appendTo(quarantine, Buffer.concat(moved));
+    if (moved.length > 0) await appendSynced(quarantine, Buffer.concat(moved));
     await writeFileAtomic(`${stem}.jsonl`, formatFile(parsed.header, parsed.messages), { mode: FILE_MODE });
     this.#suspect.delete(`${stem}.jsonl`);
     // Emptied by somebody: there is no line to move, yet it must not pass in silence.
@@ -229,9 +231,8 @@ class JsonlStore implements SessionStore {
       throw new GatehouseError('GH1401', `session ${key} would share the file ${path} with another session`);
     }
     const quarantine = `${sessionStem(this.#dir, key)}.quarantine.jsonl`;
-    await this.#appendTo(quarantine, bytes);
-    await rm(path);
-    await syncDirectory(dirname(path));
+    await appendSynced(quarantine, bytes);
+    await removeFile(path);
     this.#forget(key);
     const count = bytes.reduce((lines, byte) => lines + (byte === 0x0a ? 1 : 0), bytes.at(-1) === 0x0a ? 0 : 1);
     this.#onDamage({ key, lines: Array.from({ length: count }, (_, index) => index + 1), quarantine });
@@ -247,10 +248,9 @@ class JsonlStore implements SessionStore {
     const parsed = parseFile(bytes, key, this.#clock.now());
     if (parsed.kind === 'newer') throw newer(old, parsed.version);
     if (parsed.kind === 'foreign') return undefined; // a collision of cut names: its owner will fetch it
-    await this.#makePlace(sessionStem(this.#dir, key));
+    await mkdir(dirname(sessionStem(this.#dir, key)), { recursive: true, mode: DIRECTORY_MODE });
     await this.#mend(key, parsed, bytes.length);
-    await rm(old);
-    await syncDirectory(dirname(old));
+    await removeFile(old);
     return this.#read(key);
   }
 
@@ -259,13 +259,13 @@ class JsonlStore implements SessionStore {
     const stem = sessionStem(this.#dir, key);
     const path = `${stem}.jsonl`;
     this.#forget(key);
-    await this.#makePlace(stem);
+    await mkdir(dirname(stem), { recursive: true, mode: DIRECTORY_MODE });
     const old = await readIfPresent(path);
-    if (old) await this.#appendTo(`${stem}.archive.jsonl`, old);
+    if (old) await appendSynced(`${stem}.archive.jsonl`, old);
     const data = Buffer.from(formatFile(session.header, session.messages), 'utf8');
     await writeFileAtomic(path, data, { mode: FILE_MODE });
     this.#suspect.delete(path);
-    await this.#syncPlace(path);
+    await syncPlace(path);
     const ids = new Set(session.messages.map(({ id }) => id));
     this.#remember(key, { ids, bytes: data.length, placeSynced: true });
   }
@@ -292,30 +292,6 @@ class JsonlStore implements SessionStore {
     const state = this.#states.get(key);
     if (!state) throw new GatehouseError('GH1401', `session ${key} could not be rotated`);
     return { header: session.header, messages: kept, state };
-  }
-
-  async #appendTo(path: string, data: Uint8Array): Promise<void> {
-    const file = await open(path, 'a', FILE_MODE);
-    try {
-      await file.appendFile(data);
-      await file.sync();
-    } finally {
-      await file.close();
-    }
-    await syncDirectory(dirname(path));
-  }
-
-  async #makePlace(stem: string): Promise<void> {
-    await mkdir(dirname(stem), { recursive: true, mode: DIRECTORY_MODE });
-  }
-
-  /** sessions, the user's directory, users, and the data directory: each name on the way must be on disk. */
-  async #syncPlace(path: string): Promise<void> {
-    let directory = dirname(path);
-    for (let level = 0; level < 4; level += 1) {
-      await syncDirectory(directory);
-      directory = dirname(directory);
-    }
   }
 
   #remember(key: string, state: FileState): void {
@@ -346,30 +322,4 @@ async function wrapErrors<T>(what: string, work: () => Promise<T>): Promise<T> {
 
 function newer(path: string, version: number): GatehouseError {
   return new GatehouseError('GH1402', `${path} has schema_version ${version}; this version knows 1 and leaves it untouched`);
-}
-
-async function readIfPresent(path: string): Promise<Buffer | undefined> {
-  try {
-    return await readFile(path);
-  } catch (error) {
-    if (isMissing(error)) return undefined;
-    throw error;
-  }
-}
-
-async function sizeOf(path: string): Promise<number | undefined> {
-  try {
-    return (await stat(path)).size;
-  } catch (error) {
-    if (isMissing(error)) return undefined;
-    throw error;
-  }
-}
-
-async function exists(path: string): Promise<boolean> {
-  return (await sizeOf(path)) !== undefined;
-}
-
-function isMissing(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'ENOENT';
 }

@@ -3,14 +3,14 @@ import { isUtf8 } from 'node:buffer';
 import type { SessionHeader, SessionMessage, ToolCall } from '../src/core/session.ts';
 import { fnv1a64, splitKey } from './file-name.ts';
 
-export const SCHEMA_VERSION = 1;
+const SCHEMA_VERSION = 1;
 const NEWLINE = 0x0a;
 const BRACE_OPEN = 0x7b;
 const BRACE_CLOSE = 0x7d;
 /** More joints than this in one bad line are not tried: bounds the work on a hostile file. */
 const MAX_JOINTS = 64;
 
-export interface BadLine {
+interface BadLine {
   /** 1-based. */
   readonly number: number;
   readonly bytes: Uint8Array;
@@ -35,7 +35,7 @@ export type ParsedFile =
  * Proves which version and session a header was written for although one of its bytes rotted. Without it a flipped bit in
  * the key would look like another chat's file, and one in the version like a newer program's.
  */
-export function headerCheck(version: number, key: string): string {
+function headerCheck(version: number, key: string): string {
   return fnv1a64(Buffer.from(`${version}\n${key}`, 'utf8'));
 }
 

@@ -10,11 +10,11 @@ const UNSAFE = /[/\\:*?"<>|\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u2044\u2215\uff0f\uff3c]/gu;
  * Keeps the extension when it must shorten.
  */
 export function attachmentName(name: string): string {
-  const flat = (name.split('/').at(-1) ?? '')
+  const flat = (name.split(/[/\\]/).at(-1) ?? '')
     .toWellFormed()
     .replace(UNSAFE, '_')
     .replace(/[. ]+$/u, '');
-  const visible = flat.replace(/^[-.\s]+/u, (lead) => '_'.repeat(lead.length));
+  const visible = flat.replace(/^[-.\s]+/u, '_');
   const safe = DEVICE.test(visible) ? `_${visible}` : visible;
   if (safe === '') return 'file';
   const dot = safe.lastIndexOf('.');

@@ -186,9 +186,10 @@ function racingRenamer(workspace: string, outside: string, rounds: number): { do
   const code = `
     const fs = require('node:fs');
     const { workerData: d } = require('node:worker_threads');
-    const clear = () => fs.rmSync(d.sub, { recursive: true, force: true });
+    const again = (step, mend) => { for (;;) try { return step(); } catch { mend(); } };
+    const clear = () => again(() => fs.rmSync(d.sub, { recursive: true, force: true }), () => {});
     // write_file may make the directory anew while it is away: then it is cleared and the step tried again.
-    const force = (step) => { for (;;) try { return step(); } catch { clear(); } };
+    const force = (step) => again(step, clear);
     for (let n = 0; n < d.rounds; n += 1) {
       fs.renameSync(d.sub, d.aside);
       force(() => fs.symlinkSync(d.outside, d.sub));
@@ -217,7 +218,7 @@ test.skipIf(!existsSync('/proc/self/fd'))(
     await writeFile(join(it.outside, 'outside-only'), '');
     const renamer = racingRenamer(it.workspace, it.outside, 10_000);
     let over = false;
-    const ended = renamer.done.then(() => {
+    const ended = renamer.done.finally(() => {
       over = true;
     });
     const seen = { inside: 0, refused: 0, written: 0 };
