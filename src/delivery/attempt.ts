@@ -1,0 +1,96 @@
+import type { Channel, SendResult } from '../core/channel.ts';
+import { errorText } from '../core/errors.ts';
+import type { OutboxRow } from '../core/journal.ts';
+import type { OutboundPart } from '../core/message.ts';
+import type { Clock } from '../core/ports.ts';
+import { measure } from './measure.ts';
+import { again, type Outcome, type OutcomeContext, unknownOutcome } from './outcome.ts';
+
+/** After the time limit the adapter has this long to say what it knows: a connection that never opened is no mystery. */
+const AFTER_ABORT_MS = 1_000;
+/** A message that was accepted may take a moment until the platform can find it; the platform may be slow to answer at all. */
+const FIND_AFTER_MS = [1_000, 5_000, 15_000];
+const FIND_TIMEOUT_MS = 30_000;
+
+/** One wire call under a time limit. Never throws: whatever an adapter throws means that nobody knows. */
+export async function sendOnce(
+  channel: Channel,
+  part: OutboundPart,
+  options: { plain: boolean; timeoutMs: number; clock: Clock; signal: AbortSignal },
+): Promise<SendResult> {
+  const call = async (signal: AbortSignal): Promise<SendResult> => {
+    try {
+      return await channel.send(part, { plain: options.plain, signal });
+    } catch (error) {
+      return { kind: 'unknown', detail: errorText(error) };
+    }
+  };
+  const limited = await withTimeLimit(call, options.timeoutMs, options);
+  if (!limited && options.signal.aborted) return { kind: 'unknown', detail: 'cut off by the end of the process' };
+  return limited ?? { kind: 'unknown', detail: `no answer within ${Math.round(options.timeoutMs / 1_000)} s` };
+}
+
+/**
+ * For send class `find`: what became of a part whose sending ended in doubt. `row` as before that attempt. Rejects with `signal.reason`;
+ * the row is then still SENDING and the next start asks again.
+ */
+export async function lookUp(
+  channel: Channel,
+  row: OutboxRow,
+  detail: string,
+  options: { context: OutcomeContext; clock: Clock; signal: AbortSignal },
+): Promise<Outcome> {
+  const { clock, signal, context } = options;
+  for (const waitMs of FIND_AFTER_MS) {
+    await clock.sleep(waitMs, signal);
+    const found = await withTimeLimit((limit) => ask(channel, row.part, limit), FIND_TIMEOUT_MS, { clock, signal });
+    signal.throwIfAborted();
+    if (found === 'absent') return again(detail, row, { ...context, now: clock.now() });
+    if (found) return { kind: 'settle', settlement: { kind: 'sent', platformId: found.platformId } };
+  }
+  return unknownOutcome(`${detail}; the platform cannot say`, row, context);
+}
+
+async function ask(channel: Channel, part: OutboundPart, signal: AbortSignal) {
+  try {
+    return await channel.find?.(part, signal);
+  } catch {
+    return undefined; // the same as "cannot say now": asked again, then UNKNOWN
+  }
+}
+
+/** Undefined when `call` did not answer in time, a moment of grace after its signal was aborted included. `call` must not reject. */
+async function withTimeLimit<T>(
+  call: (signal: AbortSignal) => Promise<T>,
+  timeoutMs: number,
+  { clock, signal }: { clock: Clock; signal: AbortSignal },
+): Promise<T | undefined> {
+  const timedOut = new AbortController();
+  const finished = new AbortController();
+  const running = call(AbortSignal.any([signal, timedOut.signal])).finally(() => finished.abort());
+  const limit = async (): Promise<undefined> => {
+    await pause(clock, timeoutMs, AbortSignal.any([finished.signal, signal]));
+    if (finished.signal.aborted) return;
+    timedOut.abort(new Error('time limit'));
+    await pause(clock, AFTER_ABORT_MS, finished.signal);
+  };
+  return Promise.race([running, limit().then(() => (finished.signal.aborted ? running : undefined))]);
+}
+
+/** Sleeps until the time is over or the signal aborts, whichever is first; never rejects. */
+export async function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
+  try {
+    await clock.sleep(Math.max(0, Math.ceil(ms)), signal);
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  }
+}
+
+const REPEAT_MARK = '(may be a repeat)\n';
+
+/** The part with a visible mark, or undefined where it has no room for one. A line of its own, so that Markdown after it still works. */
+export function marked(part: OutboundPart, channel: Channel): OutboundPart | undefined {
+  const text = `${REPEAT_MARK}${part.text}`;
+  const room = part.file ? channel.limits.caption : channel.limits.text;
+  return measure(text, channel.limits.unit) <= room ? { ...part, text } : undefined;
+}

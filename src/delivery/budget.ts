@@ -1,0 +1,110 @@
+import type { ChannelLimits, Rate } from '../core/channel.ts';
+import { chatKey } from '../core/ids.ts';
+import type { ChatRef } from '../core/message.ts';
+import type { Clock } from '../core/ports.ts';
+
+/** One rate budget per chat and per account, shared by everything that sends there. */
+export interface Budget {
+  /**
+   * Takes a token of the chat and of the account, now or on credit, and says how long to wait before sending (ms). Callers are
+   * served in the order they ask. Give it back when the send does not happen.
+   */
+  reserve(ref: ChatRef, rate: ChannelLimits['rate']): Reservation;
+  /** How long the platform has asked this chat and account to be silent, ms; 0 = not at all. */
+  closedFor(ref: ChatRef): number;
+  /** The platform asked for silence: nobody sends to the chat, or with the account, for that long. */
+  close(scope: 'chat' | 'account', ref: ChatRef, ms: number): void;
+  /** Whether a send could go now and half of both buckets would be left: what may be spent on typing. Takes nothing. */
+  plentiful(ref: ChatRef, rate: ChannelLimits['rate']): boolean;
+}
+
+export interface Reservation {
+  readonly waitMs: number;
+  release(): void;
+}
+
+interface Bucket {
+  /** Below 0: promised to callers that still wait. */
+  tokens: number;
+  /** Monotonic ms of the last refill. */
+  at: number;
+  closedUntil: number;
+  rate: Rate | undefined;
+}
+
+/** Buckets that are full again are forgotten when there are more than this. */
+const SWEEP_ABOVE = 2_048;
+
+export function createBudget(clock: Pick<Clock, 'monotonic'>): Budget {
+  const buckets = new Map<string, Bucket>();
+  let sweepAt = SWEEP_ABOVE;
+
+  return { reserve, closedFor, close, plentiful };
+
+  function reserve(ref: ChatRef, rate: ChannelLimits['rate']): Reservation {
+    const taken = [bucket(chatKey(ref), rate?.perChat), bucket(accountKey(ref), rate?.perAccount)];
+    let waitMs = 0;
+    for (const one of taken) {
+      one.tokens -= 1;
+      if (one.rate && one.tokens < 0) waitMs = Math.max(waitMs, (-one.tokens / one.rate.perSecond) * 1_000);
+    }
+    let released = false;
+    return {
+      waitMs: Math.ceil(waitMs),
+      release() {
+        if (released) return;
+        released = true;
+        for (const one of taken) one.tokens += 1;
+      },
+    };
+  }
+
+  function closedFor(ref: ChatRef): number {
+    const until = Math.max(buckets.get(chatKey(ref))?.closedUntil ?? 0, buckets.get(accountKey(ref))?.closedUntil ?? 0);
+    return Math.max(0, until - clock.monotonic());
+  }
+
+  function close(scope: 'chat' | 'account', ref: ChatRef, ms: number): void {
+    const one = bucket(scope === 'chat' ? chatKey(ref) : accountKey(ref), undefined);
+    one.closedUntil = Math.max(one.closedUntil, clock.monotonic() + ms);
+  }
+
+  function plentiful(ref: ChatRef, rate: ChannelLimits['rate']): boolean {
+    if (closedFor(ref) > 0) return false;
+    return [bucket(chatKey(ref), rate?.perChat), bucket(accountKey(ref), rate?.perAccount)].every(
+      (one) => !one.rate || one.tokens >= Math.max(1, one.rate.burst / 2),
+    );
+  }
+
+  function bucket(key: string, rate: Rate | undefined): Bucket {
+    const now = clock.monotonic();
+    let one = buckets.get(key);
+    if (!one) {
+      sweep(now);
+      one = { tokens: rate?.burst ?? 0, at: now, closedUntil: 0, rate };
+      buckets.set(key, one);
+    } else if (rate && !one.rate) Object.assign(one, { rate, tokens: rate.burst, at: now });
+    refill(one, now);
+    return one;
+  }
+
+  function sweep(now: number): void {
+    if (buckets.size < sweepAt) return;
+    for (const [key, one] of buckets) {
+      refill(one, now);
+      if (one.closedUntil <= now && (!one.rate || one.tokens >= one.rate.burst)) buckets.delete(key);
+    }
+    sweepAt = Math.max(SWEEP_ABOVE, buckets.size * 2);
+  }
+}
+
+function refill(one: Bucket, now: number): void {
+  if (one.rate) one.tokens = Math.min(one.rate.burst, one.tokens + ((now - one.at) / 1_000) * one.rate.perSecond);
+  else one.tokens = 0;
+  one.at = now;
+}
+
+/** No chat's key begins like this: `#` is escaped there. */
+function accountKey(ref: ChatRef): string {
+  return `#${chatKey({ ...ref, chatId: '' })}`;
+}

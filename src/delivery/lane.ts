@@ -1,0 +1,303 @@
+import type { Channel, SendResult } from '../core/channel.ts';
+import { errorText, isGatehouseError } from '../core/errors.ts';
+import type { Emit } from '../core/events.ts';
+import type { Journal, OutboxRow, Settlement } from '../core/journal.ts';
+import type { OutboundPart } from '../core/message.ts';
+import type { Clock } from '../core/ports.ts';
+import { lookUp, marked, pause, sendOnce } from './attempt.ts';
+import type { Budget, Reservation } from './budget.ts';
+import { answerOf, undelivered } from './notice.ts';
+import { again, type BlindPolicy, type Outcome, type OutcomeContext, outcomeOf, unknownOutcome } from './outcome.ts';
+import { settledEvent } from './settled-event.ts';
+import type { Slots } from './slots.ts';
+
+/** What all lanes share. */
+export interface LaneContext {
+  readonly journal: Journal;
+  readonly channels: ReadonlyMap<string, Channel>;
+  readonly ready: (channel: Channel) => boolean;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly emit: Emit;
+  readonly budget: Budget;
+  readonly slots: Slots;
+  readonly blind: BlindPolicy;
+  readonly maxAttempts: number;
+  readonly sendTimeoutMs: number;
+  /** No new send begins after this. */
+  readonly stop: AbortSignal;
+  /** What is under way ends now. */
+  readonly kill: AbortSignal;
+  /** Set by `drain`: a lane that would wait past this monotonic time ends instead. */
+  readonly deadline: () => number;
+  /** Rows whose last sending in this process was proven not to arrive. Only rows of at_least_once channels; see `needsMark`. */
+  readonly provenAbsent: Set<number>;
+}
+
+const BATCH = 16;
+/** How often a full disk and an absent channel are looked at again. */
+const JOURNAL_RETRY_MS = 3_000;
+const CHANNEL_RETRY_MS = 5_000;
+
+type Step = 'next' | 'reread' | 'stop';
+
+/**
+ * Delivers one lane strictly in order: nothing is sent before the part ahead of it is settled. Ends when the lane is empty or
+ * delivery stops; `runs` again on the next poke.
+ */
+export class Lane {
+  readonly key: string;
+  readonly #context: LaneContext;
+  /** SENDING rows of an earlier boot whose channel has to be asked first. */
+  readonly #inherited: OutboxRow[] = [];
+  #wake = new AbortController();
+  #poked = false;
+  /** The answer whose remaining parts have nowhere to go, and why. */
+  #doomed: { readonly answer: string; readonly reason: string } | undefined;
+
+  #lastNotice: string | undefined;
+
+  constructor(key: string, context: LaneContext) {
+    this.key = key;
+    this.#context = context;
+  }
+
+  /** New parts, or a channel that came back: looks again now. A part that must wait for its time still does. */
+  poke(): void {
+    this.#poked = true;
+    this.#wake.abort();
+  }
+
+  /** Poked since it last began to look. */
+  get poked(): boolean {
+    return this.#poked;
+  }
+
+  inherit(row: OutboxRow): void {
+    this.#inherited.push(row);
+  }
+
+  /** Resolves `true` when the lane is empty, `false` when it stopped. Never rejects. */
+  async run(): Promise<boolean> {
+    const { stop, emit, clock } = this.#context;
+    while (!stop.aborted) {
+      this.#poked = false;
+      try {
+        const step = await this.#once();
+        if (step === 'stop') return false;
+        if (step === 'next' && !this.#poked) return true;
+      } catch (error) {
+        if (stop.aborted) return false;
+        emit({ type: 'failed', at: clock.now(), code: errorCode(error), detail: errorText(error) });
+        if (!(await this.#sleep(JOURNAL_RETRY_MS))) return false;
+      }
+    }
+    return false;
+  }
+
+  /** `next`: nothing is left. */
+  async #once(): Promise<Step> {
+    for (let row = this.#inherited[0]; row; row = this.#inherited[0]) {
+      if (!(await this.#resolveInherited(row))) return 'stop';
+      this.#inherited.shift();
+    }
+    const rows = await this.#context.journal.pending(this.key, BATCH);
+    for (const row of rows) {
+      const step = await this.#deliver(row);
+      if (step !== 'next') return step;
+    }
+    return rows.length === 0 ? 'next' : 'reread';
+  }
+
+  async #deliver(row: OutboxRow): Promise<Step> {
+    if (this.#doomed?.answer === answerOf(row.part)) return this.#settle(row, { kind: 'dead', reason: this.#doomed.reason });
+    this.#doomed = undefined;
+    const turn = await this.#turn(row);
+    if (turn === 'stop') return 'stop';
+    if (turn === 'expired') return this.#settle(row, { kind: 'expired' });
+    try {
+      const { journal, clock } = this.#context;
+      let claimed: boolean;
+      try {
+        claimed = await journal.sending(row.seq); // commit 5: without this row on disk nothing is sent
+      } catch (error) {
+        turn.reservation.release();
+        this.#journalFailed(error);
+        turn.free();
+        return (await this.#sleep(JOURNAL_RETRY_MS)) ? 'reread' : 'stop';
+      }
+      if (!claimed) {
+        turn.reservation.release();
+        return 'reread';
+      }
+      const startedAt = clock.monotonic();
+      const outcome = await this.#send(row, turn.channel);
+      turn.free();
+      return await this.#settle(row, outcome, clock.monotonic() - startedAt);
+    } finally {
+      turn.free();
+    }
+  }
+
+  /** Waits until this part may be sent: its time, its channel, the platform's silence, a token, a slot. */
+  async #turn(row: OutboxRow): Promise<'expired' | 'stop' | { channel: Channel; reservation: Reservation; free: () => void }> {
+    const { clock, budget, slots, stop } = this.#context;
+    let token: { reservation: Reservation; readyAt: number } | undefined;
+    for (;;) {
+      if (stop.aborted || clock.now() >= row.expiresAt) {
+        token?.reservation.release();
+        return stop.aborted ? 'stop' : 'expired';
+      }
+      const channel = this.#channel(row.part);
+      let waitMs = Math.max(row.notBefore - clock.now(), budget.closedFor(row.part), channel ? 0 : CHANNEL_RETRY_MS);
+      if (waitMs <= 0 && channel) {
+        if (!token) {
+          const reservation = budget.reserve(row.part, channel.limits.rate);
+          token = { reservation, readyAt: clock.monotonic() + reservation.waitMs };
+        }
+        waitMs = token.readyAt - clock.monotonic();
+        if (waitMs <= 0) {
+          const free = await slots.acquire(channel.name, stop).catch(() => undefined);
+          // While it waited for the slot another chat may have been told to be silent, or delivery to stop.
+          if (free && budget.closedFor(row.part) === 0 && !stop.aborted) return { channel, reservation: token.reservation, free };
+          free?.();
+          continue;
+        }
+      }
+      if (!(await this.#sleep(Math.min(waitMs, row.expiresAt - clock.now())))) {
+        token?.reservation.release();
+        return 'stop';
+      }
+    }
+  }
+
+  async #send(row: OutboxRow, channel: Channel): Promise<Outcome & { kind: 'settle' }> {
+    const { clock, sendTimeoutMs, budget, kill, provenAbsent } = this.#context;
+    const mark = this.#needsMark(row, channel) ? marked(row.part, channel) : row.part;
+    // Not markable: the earlier attempt may have arrived and this one could not say so.
+    if (!mark)
+      return { kind: 'settle', settlement: { kind: 'unknown', reason: 'sent once; a repeat could not be marked as one' } };
+    const result = await sendOnce(channel, mark, { plain: row.plain, timeoutMs: sendTimeoutMs, clock, signal: kill });
+    const context = outcomeContext(row, channel, this.#context);
+    let outcome = outcomeOf(result, row, context);
+    if (outcome.kind === 'find') outcome = await lookUp(channel, row, outcome.detail, { context, clock, signal: kill });
+    if (outcome.kind !== 'settle') throw new Error('a look-up ends in a settlement');
+    if (result.kind === 'retry' && result.scope !== 'part') {
+      const { settlement } = outcome;
+      const ms = settlement.kind === 'retry' ? settlement.notBefore - clock.now() : (result.afterMs ?? 0);
+      budget.close(result.scope, row.part, ms);
+    }
+    if (outcome.repeat || mark !== row.part) provenAbsent.delete(row.seq);
+    else if (outcome.settlement.kind === 'retry') provenAbsent.add(row.seq);
+    this.#doom(row, result);
+    return outcome;
+  }
+
+  /**
+   * At least once, and an earlier attempt may have arrived: one in this process that ended in doubt, or any of an earlier boot,
+   * of which only their number is known.
+   */
+  #needsMark(row: OutboxRow, channel: Channel): boolean {
+    const { blind, provenAbsent } = this.#context;
+    return channel.sendClass === 'blind' && blind === 'at_least_once' && row.attempts > 0 && !provenAbsent.has(row.seq);
+  }
+
+  #doom(row: OutboxRow, result: SendResult): void {
+    if (result.kind !== 'refused') return;
+    const { reason, detail } = result;
+    if (reason !== 'chat-gone' && reason !== 'blocked' && reason !== 'auth') return;
+    this.#doomed = { answer: answerOf(row.part), reason: `${reason}: ${detail}` };
+  }
+
+  /** `false` = delivery stopped before it could be settled. */
+  async #resolveInherited(row: OutboxRow): Promise<boolean> {
+    const { clock, kill } = this.#context;
+    // As it was before the attempt that the earlier boot began.
+    const before = { ...row, attempts: row.attempts - 1 };
+    for (;;) {
+      const channel = this.#channel(row.part);
+      if (channel) {
+        const context = outcomeContext(before, channel, this.#context);
+        const outcome =
+          channel.sendClass === 'find'
+            ? await lookUp(channel, before, INTERRUPTED, { context, clock, signal: kill })
+            : interruptedOutcome(before, context);
+        if (outcome.kind === 'settle') return (await this.#settle(row, outcome)) !== 'stop';
+      }
+      if (clock.now() >= row.expiresAt) return (await this.#settle(row, { kind: 'unknown', reason: INTERRUPTED })) !== 'stop';
+      if (!(await this.#sleep(Math.min(CHANNEL_RETRY_MS, row.expiresAt - clock.now())))) return false;
+    }
+  }
+
+  /** Commit 6. While it cannot be written the result is kept here and the lane waits; the part is never sent again for it. */
+  async #settle(row: OutboxRow, outcome: Settlement | (Outcome & { kind: 'settle' }), ms = 0): Promise<Step> {
+    const settlement = outcome.kind === 'settle' ? outcome.settlement : outcome;
+    const { journal, clock, emit, provenAbsent, kill } = this.#context;
+    for (let failed = false; ; failed = true) {
+      try {
+        await journal.settle(row.seq, settlement);
+        if (failed) emit({ type: 'journal', at: clock.now(), state: 'ok' });
+        break;
+      } catch (error) {
+        if (!failed) this.#journalFailed(error);
+        await pause(clock, JOURNAL_RETRY_MS, kill);
+        if (kill.aborted) return 'stop';
+      }
+    }
+    if (settlement.kind !== 'retry') provenAbsent.delete(row.seq);
+    if (settlement.kind === 'dead') await this.#tellChat(row);
+    emit(settledEvent(row.part, settlement, clock.now(), ms));
+    return settlement.kind === 'retry' ? 'reread' : 'next';
+  }
+
+  /** One line per answer, after its other parts; not where there is nobody to read it. */
+  async #tellChat(row: OutboxRow): Promise<void> {
+    const notice = this.#doomed?.answer === answerOf(row.part) ? undefined : undelivered(row, this.#context.clock.now());
+    if (!notice || notice.part.key === this.#lastNotice) return;
+    this.#lastNotice = notice.part.key;
+    try {
+      await this.#context.journal.enqueue([notice]);
+    } catch (error) {
+      this.#journalFailed(error); // the dead letter itself is on disk and counted
+    }
+  }
+
+  /** The channel when it can send now. An answer for another account's chat waits: ids mean something else there. */
+  #channel(part: OutboundPart): Channel | undefined {
+    const channel = this.#context.channels.get(part.channel);
+    return channel && channel.account === part.account && this.#context.ready(channel) ? channel : undefined;
+  }
+
+  /** `false` when delivery stopped, or would stop before the time is over. A poke ends it early. */
+  async #sleep(ms: number): Promise<boolean> {
+    const { clock, stop, deadline } = this.#context;
+    if (stop.aborted || clock.monotonic() + ms > deadline()) return false;
+    if (this.#wake.signal.aborted) this.#wake = new AbortController();
+    await pause(clock, ms, AbortSignal.any([stop, this.#wake.signal]));
+    return !stop.aborted;
+  }
+
+  #journalFailed(error: unknown): void {
+    const { emit, clock } = this.#context;
+    emit({ type: 'journal', at: clock.now(), state: 'failing', code: errorCode(error) });
+  }
+}
+
+export const INTERRUPTED = 'the process ended while it was being sent';
+
+/** A SENDING row of an earlier boot, for the classes that need not ask the platform. `row` as before that attempt. */
+export function interruptedOutcome(row: OutboxRow, context: OutcomeContext): Outcome & { kind: 'settle' } {
+  const outcome = context.sendClass === 'idem' ? again(INTERRUPTED, row, context, 0) : unknownOutcome(INTERRUPTED, row, context);
+  if (outcome.kind !== 'settle') throw new Error('an interrupted part ends in a settlement');
+  return outcome;
+}
+
+export function outcomeContext(row: OutboxRow, channel: Channel, context: LaneContext): OutcomeContext {
+  const { blind, maxAttempts, clock, random } = context;
+  const markable = marked(row.part, channel) !== undefined;
+  return { sendClass: channel.sendClass, blind, maxAttempts, now: clock.now(), random, markable };
+}
+
+function errorCode(error: unknown): string {
+  return isGatehouseError(error) ? error.code : 'GH1004';
+}

@@ -1,0 +1,72 @@
+import type { SendClass, SendResult } from '../core/channel.ts';
+import type { OutboxRow, Settlement } from '../core/journal.ts';
+
+/** What to do when nobody can know whether a part of a `blind` channel arrived. */
+export type BlindPolicy = 'at_most_once' | 'at_least_once';
+
+/** What one attempt means for its part, before anything is written. */
+export type Outcome =
+  | { readonly kind: 'settle'; readonly settlement: Settlement; readonly repeat?: boolean }
+  /** Send class `find`: ask the platform. */
+  | { readonly kind: 'find'; readonly detail: string };
+
+export interface OutcomeContext {
+  readonly sendClass: SendClass;
+  readonly blind: BlindPolicy;
+  readonly maxAttempts: number;
+  /** Epoch ms. */
+  readonly now: number;
+  readonly random: () => number;
+  /** Whether "may be a repeat" can be shown on this part. */
+  readonly markable: boolean;
+}
+
+const BACKOFF_MS = 1_000;
+const BACKOFF_CAP_MS = 60_000;
+
+/**
+ * The decision table of design 3 step 7. `row` is as it was before the attempt: this attempt is number `row.attempts + 1`.
+ * Only what is proven not to have arrived, or cannot arrive twice, is sent again.
+ */
+export function outcomeOf(result: SendResult, row: OutboxRow, context: OutcomeContext): Outcome {
+  switch (result.kind) {
+    case 'sent':
+      return settle({ kind: 'sent', platformId: result.platformId });
+    case 'retry':
+      return again(result.reason, row, context, result.afterMs);
+    case 'refused':
+      if (result.reason === 'markup' && !row.plain && row.attempts + 1 < context.maxAttempts) {
+        return settle({ kind: 'retry', notBefore: context.now, reason: 'refused markup, now as plain text', plain: true });
+      }
+      return settle({ kind: 'dead', reason: `${result.reason}: ${result.detail}` });
+    case 'unknown':
+      return context.sendClass === 'find' ? { kind: 'find', detail: result.detail } : unknownOutcome(result.detail, row, context);
+  }
+}
+
+/** For classes `idem` and `blind`, and for `find` when the platform cannot say. */
+export function unknownOutcome(detail: string, row: OutboxRow, context: OutcomeContext): Outcome {
+  if (context.sendClass === 'idem') return again(detail, row, context);
+  if (context.sendClass === 'blind' && context.blind === 'at_least_once' && context.markable) {
+    return { ...again(detail, row, context), repeat: true };
+  }
+  return settle({ kind: 'unknown', reason: detail });
+}
+
+/** Sends again after the platform's own delay or a doubling one, until the attempts are used up. */
+export function again(
+  reason: string,
+  row: OutboxRow,
+  context: Pick<OutcomeContext, 'maxAttempts' | 'now' | 'random'>,
+  afterMs?: number,
+): Extract<Outcome, { kind: 'settle' }> {
+  const attempt = row.attempts + 1;
+  if (attempt >= context.maxAttempts) return settle({ kind: 'dead', reason: `gave up after ${attempt} attempts: ${reason}` });
+  const ceiling = Math.min(BACKOFF_CAP_MS, BACKOFF_MS * 2 ** (attempt - 1));
+  const waitMs = afterMs ?? Math.round(ceiling / 2 + context.random() * (ceiling / 2));
+  return settle({ kind: 'retry', notBefore: context.now + Math.max(0, waitMs), reason, plain: row.plain });
+}
+
+function settle(settlement: Settlement): Extract<Outcome, { kind: 'settle' }> {
+  return { kind: 'settle', settlement };
+}

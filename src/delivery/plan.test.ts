@@ -1,0 +1,62 @@
+import { expect, test } from 'vitest';
+import type { ChannelLimits } from '../core/channel.ts';
+import type { OutboundFile } from '../core/message.ts';
+import { inbound } from '../testing/fakes.ts';
+import { planParts } from './plan.ts';
+
+const limits: ChannelLimits = { text: 20, unit: 'utf16', caption: 10, uploadBytes: 5_000_000, downloadBytes: 1 };
+const file: OutboundFile = { path: '/tmp/a', name: 'a.pdf', mime: 'application/pdf', kind: 'document', bytes: 10 };
+const base = { limits, files: [], now: 1_000, expiresInMs: 500 };
+
+test('text chunks come first, then files, all counted and keyed by their place', () => {
+  const message = inbound({ threadId: 't/1', replyContext: { reply: 7 } });
+  const parts = planParts({
+    ...base,
+    message,
+    text: 'one two three four five six',
+    files: [{ file, caption: 'short' }, { file }],
+  });
+  expect(parts.map(({ part }) => [part.ordinal, part.count, part.text, part.file?.name])).toEqual([
+    [0, 4, 'one two three four', undefined],
+    [1, 4, 'five six', undefined],
+    [2, 4, 'short', 'a.pdf'],
+    [3, 4, '', 'a.pdf'],
+  ]);
+  expect(parts[1]?.part).toEqual({
+    key: 'test/bot/m-1#1',
+    messageId: 'test/bot/m-1',
+    channel: 'test',
+    account: 'bot',
+    chatId: 'chat-1',
+    threadId: 't/1',
+    ordinal: 1,
+    count: 4,
+    text: 'five six',
+    replyContext: { reply: 7 },
+  });
+  expect(parts.every((part) => part.expiresAt === 1_500 && part.lane === 'test/bot/chat-1/t%2F1')).toBe(true);
+});
+
+test('the same answer gives the same parts again', () => {
+  const answer = { ...base, message: inbound(), text: 'x'.repeat(50), files: [{ file }] };
+  expect(planParts(answer)).toEqual(planParts(answer));
+});
+
+test('a caption that does not fit goes before its file as text', () => {
+  const parts = planParts({ ...base, message: inbound(), text: '', files: [{ file, caption: 'much too long for it' }] });
+  expect(parts.map(({ part }) => [part.text, part.file?.name])).toEqual([
+    ['much too long for it', undefined],
+    ['', 'a.pdf'],
+  ]);
+});
+
+test('a file the platform cannot carry becomes a line that says so', () => {
+  const files = [{ file: { ...file, bytes: 6_000_000 } }];
+  const parts = planParts({ ...base, limits: { ...limits, text: 200 }, message: inbound(), text: 'here', files });
+  expect(parts.map(({ part }) => part.text)).toEqual(['here', '(a.pdf: 6.0 MB is more than this channel carries, 5.0 MB)']);
+  expect(parts.some(({ part }) => part.file)).toBe(false);
+});
+
+test('an empty answer has no part', () => {
+  expect(planParts({ ...base, message: inbound(), text: ' \n' })).toEqual([]);
+});

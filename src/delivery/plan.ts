@@ -1,0 +1,55 @@
+import type { ChannelLimits } from '../core/channel.ts';
+import { laneKey, partKey } from '../core/ids.ts';
+import type { NewPart } from '../core/journal.ts';
+import type { InboundMessage, OutboundFile, OutboundPart } from '../core/message.ts';
+import { measure } from './measure.ts';
+import { splitText } from './split.ts';
+
+export interface Answer {
+  readonly message: Pick<InboundMessage, 'id' | 'channel' | 'account' | 'chatId' | 'threadId' | 'replyContext'>;
+  /** Markdown of any length. */
+  readonly text: string;
+  readonly files: readonly { readonly file: OutboundFile; readonly caption?: string }[];
+  readonly limits: ChannelLimits;
+  /** Epoch ms. */
+  readonly now: number;
+  readonly expiresInMs: number;
+}
+
+/**
+ * An answer as outbox parts: its text in chunks, then its files in order. A caption that does not fit goes before its file as text; a
+ * file the platform cannot carry becomes a line that says so. The same answer always gives the same keys, so a turn that is
+ * committed again changes nothing. Empty when there is nothing to show.
+ */
+export function planParts(answer: Answer): NewPart[] {
+  const { message, limits } = answer;
+  const split = (text: string) => splitText(text, { max: limits.text, unit: limits.unit });
+  const pieces: { text: string; file?: OutboundFile }[] = split(answer.text).map((text) => ({ text }));
+  for (const { file, caption = '' } of answer.files) {
+    if (file.bytes > limits.uploadBytes) {
+      const note = `(${file.name}: ${megabytes(file.bytes)} is more than this channel carries, ${megabytes(limits.uploadBytes)})`;
+      pieces.push(...split(caption === '' ? note : `${caption}\n${note}`).map((text) => ({ text })));
+    } else if (measure(caption, limits.unit) <= limits.caption) pieces.push({ text: caption, file });
+    else pieces.push(...split(caption).map((text) => ({ text })), { text: '', file });
+  }
+  const lane = laneKey(message);
+  return pieces.map((piece, ordinal) => {
+    const part: OutboundPart = {
+      key: partKey(message.id, ordinal),
+      messageId: message.id,
+      channel: message.channel,
+      account: message.account,
+      chatId: message.chatId,
+      ...(message.threadId !== undefined && { threadId: message.threadId }),
+      ordinal,
+      count: pieces.length,
+      ...piece,
+      ...(message.replyContext !== undefined && { replyContext: message.replyContext }),
+    };
+    return { part, lane, expiresAt: answer.now + answer.expiresInMs };
+  });
+}
+
+function megabytes(bytes: number): string {
+  return `${(bytes / 1_000_000).toFixed(1)} MB`;
+}

@@ -1,0 +1,44 @@
+/** How many sends may be under way at once, per channel: a platform that hangs holds up only itself. */
+export interface Slots {
+  /** Resolves with the function that gives the slot back. Rejects with `signal.reason`. */
+  acquire(name: string, signal: AbortSignal): Promise<() => void>;
+  /** Slots taken, over all names. */
+  taken(): number;
+}
+
+export function createSlots(perName: number): Slots {
+  const used = new Map<string, { count: number; waiting: (() => void)[] }>();
+  return { acquire, taken: () => [...used.values()].reduce((sum, one) => sum + one.count, 0) };
+
+  async function acquire(name: string, signal: AbortSignal): Promise<() => void> {
+    signal.throwIfAborted();
+    const slot = used.get(name) ?? { count: 0, waiting: [] };
+    used.set(name, slot);
+    if (slot.count < perName) slot.count += 1;
+    else await handedOver(slot.waiting, signal);
+    let released = false;
+    return () => {
+      if (released) return;
+      released = true;
+      const next = slot.waiting.shift();
+      if (next) next();
+      else slot.count -= 1;
+    };
+  }
+}
+
+/** The slot goes straight to whoever waited longest, so `count` does not change. */
+function handedOver(waiting: (() => void)[], signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const give = () => {
+      signal.removeEventListener('abort', abort);
+      resolve();
+    };
+    const abort = () => {
+      waiting.splice(waiting.indexOf(give), 1);
+      reject(signal.reason);
+    };
+    waiting.push(give);
+    signal.addEventListener('abort', abort, { once: true });
+  });
+}

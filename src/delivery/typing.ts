@@ -1,0 +1,48 @@
+import type { Channel } from '../core/channel.ts';
+import type { ChatRef } from '../core/message.ts';
+import type { Clock } from '../core/ports.ts';
+import type { Budget } from './budget.ts';
+
+/** Platforms drop the indicator after 5 to 10 s (spec D3). */
+const REPEAT_MS = 5_000;
+/** A backstop, should nobody dispose of it. */
+const LONGEST_MS = 600_000;
+
+export interface TypingOptions {
+  readonly channels: ReadonlyMap<string, Channel>;
+  readonly budget: Budget;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+}
+
+/** Shows typing at once and every 5 s until disposed or 10 minutes passed. Skips a beat when the chat's budget is needed for answers. */
+export function showTyping(ref: ChatRef, options: TypingOptions): Disposable & { readonly done: Promise<void> } {
+  const stop = new AbortController();
+  const signal = AbortSignal.any([stop.signal, options.signal]);
+  return { done: beat(ref, options, signal), [Symbol.dispose]: () => stop.abort() };
+}
+
+async function beat(ref: ChatRef, { channels, budget, clock }: TypingOptions, signal: AbortSignal): Promise<void> {
+  const end = clock.monotonic() + LONGEST_MS;
+  while (!signal.aborted && clock.monotonic() < end) {
+    const channel = channels.get(ref.channel);
+    // Not awaited: a hanging call must not hold up the next beat, and its failure is nobody's concern.
+    if (channel?.typing && budget.plentiful(ref, channel.limits.rate)) {
+      const chat = { chatId: ref.chatId, ...(ref.threadId !== undefined && { threadId: ref.threadId }) };
+      void show(channel, chat, signal);
+    }
+    try {
+      await clock.sleep(REPEAT_MS, signal);
+    } catch {
+      return; // the sleep ends early only because the signal aborted
+    }
+  }
+}
+
+async function show(channel: Channel, chat: Pick<ChatRef, 'chatId' | 'threadId'>, signal: AbortSignal): Promise<void> {
+  try {
+    await channel.typing?.(chat, signal);
+  } catch {
+    return; // an indicator that fails is not shown
+  }
+}

@@ -1,0 +1,128 @@
+/** The outbox half of the journal port, in memory: for tests of delivery. The rest of the port throws. */
+import { GatehouseError } from '../core/errors.ts';
+import type { Journal, NewPart, OutboxRow, OutboxState, Recovery, Settlement } from '../core/journal.ts';
+import type { Clock } from '../core/ports.ts';
+
+interface StoredPart extends OutboxRow {
+  readonly state: OutboxState;
+  readonly platformId?: string;
+  readonly reason?: string;
+}
+
+type Write = 'sending' | 'settle' | 'enqueue' | 'pending';
+
+export class MemoryJournal implements Journal {
+  readonly bootId: string;
+  /** In order of their rows; survives `crash`. */
+  readonly rows: Map<number, StoredPart>;
+  readonly #clock: Clock;
+  #failing = new Map<Write, number>();
+  #killed = false;
+
+  constructor(clock: Clock, rows = new Map<number, StoredPart>(), boot = 1) {
+    this.#clock = clock;
+    this.rows = rows;
+    this.bootId = `boot-${boot}`;
+  }
+
+  /** The next `times` calls of that method reject as on a full disk, and change nothing. */
+  failNext(write: Write, times: number): void {
+    this.#failing.set(write, times);
+  }
+
+  /** The process dies here: this journal never resolves again, the one returned sees what was committed. */
+  crash(): MemoryJournal {
+    this.#killed = true;
+    return new MemoryJournal(this.#clock, new Map(this.rows), Number(this.bootId.slice(5)) + 1);
+  }
+
+  /** State and whatever settled it, by part key. */
+  row(key: string): StoredPart | undefined {
+    return [...this.rows.values()].find((row) => row.part.key === key);
+  }
+
+  async enqueue(parts: readonly NewPart[]): Promise<void> {
+    await this.#commit('enqueue');
+    for (const part of parts) {
+      if (this.row(part.part.key)) continue;
+      const seq = this.rows.size + 1;
+      this.rows.set(seq, { ...part, seq, state: 'PENDING', attempts: 0, notBefore: 0, plain: false });
+    }
+  }
+
+  async pending(lane: string, limit: number): Promise<readonly OutboxRow[]> {
+    await this.#commit('pending');
+    return [...this.rows.values()].filter((row) => row.lane === lane && row.state === 'PENDING').slice(0, limit);
+  }
+
+  async sending(seq: number): Promise<boolean> {
+    await this.#commit('sending');
+    const row = this.rows.get(seq);
+    if (row?.state !== 'PENDING') return false;
+    this.rows.set(seq, { ...row, state: 'SENDING', attempts: row.attempts + 1 });
+    return true;
+  }
+
+  async settle(seq: number, settlement: Settlement): Promise<void> {
+    await this.#commit('settle');
+    const row = this.rows.get(seq);
+    if (!row) throw new Error(`no outbox row ${seq}`);
+    this.rows.set(seq, settled(row, settlement));
+  }
+
+  async recover(): Promise<Recovery> {
+    const rows = [...this.rows.values()];
+    const lanes = new Set(rows.filter((row) => row.state === 'PENDING').map((row) => row.lane));
+    return { resumed: 0, buried: 0, sending: rows.filter((row) => row.state === 'SENDING'), lanes: [], outboxLanes: [...lanes] };
+  }
+
+  readonly dead: Journal['dead'] = { list: outboxOnly, show: outboxOnly, replay: outboxOnly, drop: outboxOnly };
+  readonly accept = outboxOnly;
+  readonly room = outboxOnly;
+  readonly cursor = outboxOnly;
+  readonly waiting = outboxOnly;
+  readonly claim = outboxOnly;
+  readonly release = outboxOnly;
+  readonly cancelWaiting = outboxOnly;
+  readonly steps = outboxOnly;
+  readonly step = outboxOnly;
+  readonly finish = outboxOnly;
+  readonly unflushed = outboxOnly;
+  readonly flushed = outboxOnly;
+  readonly counts = outboxOnly;
+  readonly usage = outboxOnly;
+  readonly onOutsideChange = outboxOnly;
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#killed = true;
+  }
+
+  /** One turn of the event loop, as a commit takes; never ends once the process is dead. */
+  async #commit(write: Write): Promise<void> {
+    if (this.#killed) return new Promise(() => undefined);
+    await Promise.resolve();
+    const left = this.#failing.get(write) ?? 0;
+    if (left === 0) return;
+    this.#failing.set(write, left - 1);
+    throw new GatehouseError('GH1301', `the journal cannot be written (${write})`);
+  }
+}
+
+function settled(row: StoredPart, settlement: Settlement): StoredPart {
+  switch (settlement.kind) {
+    case 'sent':
+      return { ...row, state: 'SENT', platformId: settlement.platformId };
+    case 'retry':
+      return { ...row, state: 'PENDING', notBefore: settlement.notBefore, plain: settlement.plain ?? row.plain };
+    case 'unknown':
+      return { ...row, state: 'UNKNOWN', reason: settlement.reason };
+    case 'dead':
+      return { ...row, state: 'DEAD', reason: settlement.reason };
+    case 'expired':
+      return { ...row, state: 'EXPIRED' };
+  }
+}
+
+function outboxOnly(): never {
+  throw new Error('the memory journal keeps the outbox only');
+}
