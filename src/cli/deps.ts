@@ -3,6 +3,12 @@ import type { RunOptions, Stdio } from '../app/run-gateway.ts';
 import type { Journal, PairingStore } from '../core/journal.ts';
 import type { Clock } from '../core/ports.ts';
 
+/** What commands use of the journal. */
+export interface OpenJournal {
+  readonly journal: Pick<Journal, 'dead' | 'counts'> & AsyncDisposable;
+  readonly pairing: Pick<PairingStore, 'approve' | 'deny' | 'list'>;
+}
+
 /** Everything commands take from outside, so that they run in a test without a process. */
 export interface CliDeps {
   readonly stdio: Stdio;
@@ -19,5 +25,5 @@ export interface CliDeps {
   readonly runGateway: (options: RunOptions) => Promise<number>;
   readonly runChat: (options: RunOptions) => Promise<number>;
   /** Opens `<dir>/journal.db`, also while a daemon uses it. Creates it when absent, so readers look first. */
-  readonly openJournal: (options: { readonly dir: string; readonly clock: Clock }) => Promise<{ readonly journal: Journal; readonly pairing: PairingStore } & AsyncDisposable>;
+  readonly openJournal: (options: { readonly dir: string; readonly clock: Clock }) => Promise<OpenJournal>;
 }
