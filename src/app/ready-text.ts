@@ -1,6 +1,6 @@
-import { packageVersion } from '../lib/package-info.ts';
 import { homedir } from 'node:os';
 import type { HttpServer } from '../http/server.ts';
+import { packageVersion } from '../lib/package-info.ts';
 import type { Daemon } from './daemon.ts';
 
 const SIGNS = { healthy: '✓', starting: '…', degraded: '!', down: '✗', stopped: '-' } as const;

@@ -1,4 +1,3 @@
-import { packageVersion } from '../lib/package-info.ts';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { CHANNELS } from '../../channels/registry.ts';
@@ -14,6 +13,7 @@ import { lockDataDir } from '../journal/lock.ts';
 import { writeFileAtomic } from '../lib/atomic-file.ts';
 import { systemClock } from '../lib/clock.ts';
 import { createLogger } from '../lib/log.ts';
+import { packageVersion } from '../lib/package-info.ts';
 import { createModel } from '../llm/create.ts';
 import { type Detected, detectModel } from '../llm/detect.ts';
 import type { Registry } from './channels.ts';

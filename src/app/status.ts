@@ -1,7 +1,7 @@
-import { packageVersion } from '../lib/package-info.ts';
 import type { StatusDocument } from '../core/status.ts';
 import type { HttpAnswer } from '../http/server.ts';
 import { systemClock } from '../lib/clock.ts';
+import { packageVersion } from '../lib/package-info.ts';
 import type { Daemon } from './daemon.ts';
 import { startOfDay } from './observe.ts';
 

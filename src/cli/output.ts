@@ -1,6 +1,6 @@
 import { styleText } from 'node:util';
-import { printableBlock } from '../lib/printable.ts';
 import type { Stdio } from '../app/run-gateway.ts';
+import { printableBlock } from '../lib/printable.ts';
 
 /** Version of every JSON document the command line prints. */
 const SCHEMA_VERSION = 1;

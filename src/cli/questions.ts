@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline/promises';
-import { GatehouseError } from '../core/errors.ts';
 import type { Stdio } from '../app/run-gateway.ts';
+import { GatehouseError } from '../core/errors.ts';
 
 /**
  * Lets `use` ask questions on the terminal; prompts go to stderr, answers come trimmed. Rejects with GH1001 when the input ends

@@ -19,7 +19,12 @@ describe('a message’s way through the gateway', () => {
     await rig.daemon.close();
     const users = await readdir(join(dir.path, 'users'));
     const file = await readFile(join(dir.path, 'users', users[0] ?? '', 'sessions/default.jsonl'), 'utf8');
-    expect(file.trim().split('\n').map((line) => JSON.parse(line).content ?? 'header')).toEqual(['header', 'hello', 'answer to hello']);
+    expect(
+      file
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line).content ?? 'header'),
+    ).toEqual(['header', 'hello', 'answer to hello']);
   });
 
   it('recognises a message that is delivered again, also after a restart', async () => {
@@ -47,7 +52,9 @@ describe('a message’s way through the gateway', () => {
     await using rig = await testDaemon({ dataDir: dir.path, model, gateway: { max_concurrent_sessions: 4, bus_capacity: 8 } });
     const chats = ['a', 'b', 'c', 'd', 'e'];
     await Promise.all(
-      chats.flatMap((chatId) => Array.from({ length: 20 }, (_, n) => rig.channel.deliver({ chatId, text: `${n}`, platformId: `${chatId}${n}` }))),
+      chats.flatMap((chatId) =>
+        Array.from({ length: 20 }, (_, n) => rig.channel.deliver({ chatId, text: `${n}`, platformId: `${chatId}${n}` })),
+      ),
     );
     await rig.daemon.gateway.idle();
     for (const chatId of chats) expect(rig.channel.texts(chatId)).toEqual(Array.from({ length: 20 }, (_, n) => `re ${n}`));
@@ -62,7 +69,9 @@ describe('a message’s way through the gateway', () => {
       return 'ok';
     });
     await using rig = await testDaemon({ dataDir: dir.path, model, gateway: { max_concurrent_sessions: 1, bus_capacity: 8 } });
-    await Promise.all(Array.from({ length: 50 }, (_, n) => rig.channel.deliver({ chatId: 'flood', text: `flood ${n}`, platformId: `f${n}` })));
+    await Promise.all(
+      Array.from({ length: 50 }, (_, n) => rig.channel.deliver({ chatId: 'flood', text: `flood ${n}`, platformId: `f${n}` })),
+    );
     const before = order.length;
     await rig.channel.deliver({ chatId: 'new', text: 'new' });
     await rig.daemon.gateway.idle();
@@ -92,7 +101,9 @@ describe('a message’s way through the gateway', () => {
 
   it('tells the user in plain words and with a code when the model fails, and keeps the message', async () => {
     await using dir = await tempDir();
-    const model = scriptedModel(() => ({ fail: { kind: 'auth', code: 'GH2101', message: 'key sk-123 refused', hint: 'x', retryable: false } }));
+    const model = scriptedModel(() => ({
+      fail: { kind: 'auth', code: 'GH2101', message: 'key sk-123 refused', hint: 'x', retryable: false },
+    }));
     await using rig = await testDaemon({ dataDir: dir.path, model });
     await rig.channel.deliver({ text: 'hello' });
     await rig.daemon.gateway.idle();
@@ -105,7 +116,9 @@ describe('a message’s way through the gateway', () => {
   it('answers a dead letter that is replayed', async () => {
     await using dir = await tempDir();
     let fail = true;
-    const model = scriptedModel(() => (fail ? { fail: { kind: 'server', code: 'GH2103', message: 'x', hint: 'x', retryable: false } } : 'now it works'));
+    const model = scriptedModel(() =>
+      fail ? { fail: { kind: 'server', code: 'GH2103', message: 'x', hint: 'x', retryable: false } } : 'now it works',
+    );
     await using rig = await testDaemon({ dataDir: dir.path, model });
     await rig.channel.deliver({ text: 'hello' });
     await rig.daemon.gateway.idle();
@@ -183,7 +196,13 @@ describe('files', () => {
     const channel = new TestChannel('test');
     channel.files.set('large', Buffer.alloc(2_000));
     await using rig = await testDaemon({ dataDir: dir.path, model, channel });
-    await channel.deliver({ text: 'look', media: [{ kind: 'photo', ref: 'gone' }, { kind: 'voice', ref: 'large' }] });
+    await channel.deliver({
+      text: 'look',
+      media: [
+        { kind: 'photo', ref: 'gone' },
+        { kind: 'voice', ref: 'large' },
+      ],
+    });
     await rig.daemon.gateway.idle();
     expect(channel.texts()[0]).toBe(
       'look\n[Photo could not be fetched (GH1505); it is not available]\n[Voice note could not be fetched (GH1504); it is not available]',

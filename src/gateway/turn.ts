@@ -1,4 +1,5 @@
 // claimed row -> prepare -> session -> agent -> commit 4 (lines + parts + DONE in one transaction)
+import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { userDirectory } from '../../sessions/file-name.ts';
 import { runAgent } from '../agent/run.ts';
@@ -108,6 +109,7 @@ export class Turns {
 
     using _typing = this.#options.typing(message);
     const workspace = this.#workspace(row.session);
+    await mkdir(workspace, { recursive: true, mode: 0o700 });
     const prepared = await this.#prepare(row, workspace, signal);
     const history = await this.#options.transcripts.load(row.session);
     const result = await this.#runAgent(row, { ...prepared, history, workspace }, signal);
@@ -122,7 +124,12 @@ export class Turns {
       case 'limit':
         return this.#done(row, { state: 'DONE', outcome: `limit:${outcome.limit}`, text: outcome.text, files, lines });
       case 'failed':
-        return this.#done(row, { state: 'DEAD', outcome: `failed:${outcome.failure.code}`, text: failureText(outcome.failure), lines });
+        return this.#done(row, {
+          state: 'DEAD',
+          outcome: `failed:${outcome.failure.code}`,
+          text: failureText(outcome.failure),
+          lines,
+        });
       case 'aborted':
         return await this.#stopped(row, signal, lines);
     }

@@ -3,7 +3,8 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { z } from 'zod';
-import type { RunOptions, CliDeps, OpenJournal, RunOptions } from '../cli/deps.ts';
+import type { RunOptions } from '../app/run-gateway.ts';
+import type { CliDeps, OpenJournal } from '../cli/deps.ts';
 import { runCli } from '../cli/program.ts';
 import type { DeadLetter, JournalCounts, PairingRequest } from '../core/journal.ts';
 import { packageRoot } from '../lib/package-info.ts';
@@ -24,7 +25,7 @@ const EMPTY_COUNTS: JournalCounts = {
 /** One invocation after another in one directory; set the public fields before `run`. */
 export class FakeCli {
   readonly clock = new FakeClock();
-  readonly runs: (RunOptions | RunOptions)[] = [];
+  readonly runs: RunOptions[] = [];
   readonly opened: string[] = [];
   env: Record<string, string | undefined> = {};
   letters: DeadLetter[] = [];
@@ -84,7 +85,7 @@ export class FakeCli {
       cli: z.strictObject({}),
       telegram: z.strictObject({ token_env: z.string().default('TELEGRAM_BOT_TOKEN').describe('Token.') }),
     };
-    const start = async (options: RunOptions | RunOptions) => {
+    const start = async (options: RunOptions) => {
       if (this.failure) throw this.failure;
       this.runs.push(options);
       return 0;

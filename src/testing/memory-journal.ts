@@ -90,6 +90,7 @@ export class MemoryJournal implements Journal {
   readonly unflushed = outboxOnly;
   readonly flushed = outboxOnly;
   readonly counts = outboxOnly;
+  readonly work = outboxOnly;
   readonly usage = outboxOnly;
   readonly onOutsideChange = outboxOnly;
 

@@ -1,5 +1,14 @@
 import { z } from 'zod';
-import type { AnyChannelDescriptor, Channel, ChannelDeps, ChannelHost, ChannelLimits, MediaFile, Receipt, SendResult } from '../core/channel.ts';
+import type {
+  AnyChannelDescriptor,
+  Channel,
+  ChannelDeps,
+  ChannelHost,
+  ChannelLimits,
+  MediaFile,
+  Receipt,
+  SendResult,
+} from '../core/channel.ts';
 import type { InboundMessage, MediaRef, OutboundPart } from '../core/message.ts';
 import { inbound } from './fakes.ts';
 
@@ -42,7 +51,11 @@ export class TestChannel implements Channel {
   async download(media: MediaRef): Promise<MediaFile> {
     const bytes = this.files.get(media.ref);
     if (!bytes) throw new Error('404');
-    return { bytes: (async function* () { yield bytes; })() };
+    return {
+      bytes: (async function* () {
+        yield bytes;
+      })(),
+    };
   }
 
   /** Delivers one message as the platform would; fields not given are a private text message of an allowed person. */
@@ -59,5 +72,10 @@ export class TestChannel implements Channel {
 
 /** A registry entry that gives out this very channel. */
 export function testChannelEntry(make: (deps: ChannelDeps) => Channel, local = false): () => Promise<AnyChannelDescriptor> {
-  return async () => ({ type: 'test', settings: z.unknown(), local, create: async (_settings: never, deps: ChannelDeps) => make(deps) });
+  return async () => ({
+    type: 'test',
+    settings: z.unknown(),
+    local,
+    create: async (_settings: never, deps: ChannelDeps) => make(deps),
+  });
 }

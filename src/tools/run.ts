@@ -1,35 +1,84 @@
-import { errorText } from '../core/errors.ts';
 import type { Clock } from '../core/ports.ts';
 import type { Tool, ToolContext, ToolResult } from '../core/tool.ts';
+import { systemClock } from '../lib/clock.ts';
+import { sanitize, shapeOutput } from './output.ts';
 
-/** Runs one call: parses the arguments, bounds the time, and turns whatever the tool throws into a failed result. Never rejects. */
-export async function runTool(
-  tool: Tool,
-  argsJson: string,
-  context: ToolContext,
-  options: { timeoutMs: number; clock: Clock },
-): Promise<ToolResult> {
-  let args: unknown;
-  try {
-    args = JSON.parse(argsJson === '' ? '{}' : argsJson);
-  } catch (error) {
-    return { ok: false, output: `Error: the arguments are not valid JSON (${errorText(error)})` };
+/** Spec G1. */
+const MAX_ARGUMENT_BYTES = 1024 * 1024;
+
+export interface RunToolOptions {
+  readonly timeoutMs: number;
+  /** Default: the system's. */
+  readonly clock?: Clock;
+}
+
+/**
+ * One tool call as the agent asks for it. Every way it can go wrong is a failed result the model can read: arguments too large or no
+ * JSON, time-out, exception. The result is shaped (spec C4) and sanitized (G6). Rejects only when `context.signal`
+ * aborts, with its reason and promptly, even when the tool ignores the signal.
+ */
+export async function runTool(tool: Tool, argsJson: string, context: ToolContext, options: RunToolOptions): Promise<ToolResult> {
+  context.signal.throwIfAborted();
+  const parsed = parseArguments(tool.name, argsJson);
+  const result = parsed.ok ? await runLimited(tool, parsed.args, context, options) : { ok: false, output: parsed.problem };
+  const output = result.ok || result.output.startsWith('Error: ') ? result.output : `Error: ${result.output}`;
+  return { ok: result.ok, output: sanitize(shapeOutput(output, tool.outputBytes)) };
+}
+
+type Parsed = { readonly ok: true; readonly args: unknown } | { readonly ok: false; readonly problem: string };
+
+function parseArguments(name: string, json: string): Parsed {
+  const bytes = Buffer.byteLength(json, 'utf8');
+  if (bytes > MAX_ARGUMENT_BYTES) {
+    return { ok: false, problem: `Error: the arguments of ${name} are larger than 1 MiB (${bytes} bytes)` };
   }
-  const timeout = new AbortController();
-  const finished = new AbortController();
-  const signal = AbortSignal.any([context.signal, timeout.signal]);
-  const late = options.clock.sleep(options.timeoutMs, finished.signal).then(
-    (): ToolResult => {
-      timeout.abort(new Error('the tool call took too long'));
-      return { ok: false, output: `Error: ${tool.name} did not finish within ${options.timeoutMs / 1000} s` };
-    },
-    (): ToolResult => ({ ok: false, output: `Error: ${tool.name} was stopped` }),
-  );
+  // Providers send an empty text for a call without arguments.
+  if (json.trim() === '') return { ok: true, args: {} };
   try {
-    return await Promise.race([tool.run(args, { ...context, signal }), late]);
+    return { ok: true, args: JSON.parse(json) };
   } catch (error) {
-    return { ok: false, output: `Error: ${tool.name} failed: ${errorText(error)}` };
+    const detail = error instanceof Error ? error.message : String(error);
+    return { ok: false, problem: `Error: the arguments of ${name} are not valid JSON (${detail}). Send one JSON object.` };
+  }
+}
+
+async function runLimited(tool: Tool, args: unknown, context: ToolContext, options: RunToolOptions): Promise<ToolResult> {
+  const { timeoutMs, clock = systemClock } = options;
+  // Aborted when the call is over, either way: ends the timer of a tool that was quick and the work of one that was not.
+  const over = new AbortController();
+  const signal = AbortSignal.any([context.signal, over.signal]);
+  const timedOut: ToolResult = {
+    ok: false,
+    output: `Error: ${tool.name} timed out after ${Math.round(timeoutMs / 1000)} s; whether it took effect is unknown`,
+  };
+  const timeout = clock.sleep(timeoutMs, signal).then(() => timedOut);
+  // The race settles both, so a tool that fails after its time-out is no unhandled rejection.
+  const work = runCaught(tool, args, { ...context, signal });
+  try {
+    const result = await Promise.race([work, timeout]);
+    context.signal.throwIfAborted();
+    return result;
   } finally {
-    finished.abort();
+    over.abort(new DOMException(`the call of ${tool.name} is over`, 'AbortError'));
   }
+}
+
+async function runCaught(tool: Tool, args: unknown, context: ToolContext): Promise<ToolResult> {
+  try {
+    return await tool.run(args, context);
+  } catch (error) {
+    const detail = error instanceof Error ? error.message : String(error);
+    return { ok: false, output: `Error: ${tool.name} failed: ${withoutPaths(detail, context.workspace)}` };
+  }
+}
+
+/** A48: paths in the workspace become relative, all others vanish; a URL keeps its path. */
+function withoutPaths(text: string, workspace: string): string {
+  return text
+    .replaceAll(/\/proc\/self\/fd\/\d+\/?/g, '')
+    .replaceAll(`${workspace}/`, '')
+    .replaceAll(workspace, '.')
+    .replaceAll(/(['"`])(?:\/|[A-Za-z]:\\)[^'"`\n]*\1/g, '$1[path]$1')
+    .replaceAll(/(?<![\w.:/])\/[^\s'"`,;)\]}>]+/g, '[path]')
+    .replaceAll(/(?<![\w])[A-Za-z]:\\[^\s'"`,;)\]}>]+/g, '[path]');
 }

@@ -39,7 +39,12 @@ export function emptyVerdict(): Verdict {
  * Holds one run against the undisturbed one. `expected` holds the parts of every answer, `modelCalls` the calls it took. Returns
  * what was wrong with this run in words; empty = as promised.
  */
-export function judge(record: RunRecord, expected: readonly (readonly string[])[], modelCalls: number, total: Verdict): readonly string[] {
+export function judge(
+  record: RunRecord,
+  expected: readonly (readonly string[])[],
+  modelCalls: number,
+  total: Verdict,
+): readonly string[] {
   const faults: string[] = [];
   let missing = 0;
   let incomplete = 0;

@@ -67,7 +67,11 @@ async function baseline(bench: Bench, questions: readonly string[]): Promise<Bas
 }
 
 /** Runs every job on whichever bench is free. */
-async function spread<T>(benches: readonly Bench[], jobs: readonly T[], work: (bench: Bench, job: T) => Promise<void>): Promise<void> {
+async function spread<T>(
+  benches: readonly Bench[],
+  jobs: readonly T[],
+  work: (bench: Bench, job: T) => Promise<void>,
+): Promise<void> {
   const queue = [...jobs];
   await Promise.all(
     benches.map(async (bench) => {
@@ -90,7 +94,8 @@ async function sweep(
     const record: RunRecord = await runOnce({ ...bench, questions, variant, kills: kill });
     const wrong = judge(record, base.answers, base.modelCalls, verdict);
     faults.push(...wrong.map((fault) => `${JSON.stringify(kill)}: ${fault}`));
-    if (wrong.length > 0 && variant === 'none') process.stderr.write(`  ${JSON.stringify(kill)}: ${wrong.join('; ')}\n${record.log}\n`);
+    if (wrong.length > 0 && variant === 'none')
+      process.stderr.write(`  ${JSON.stringify(kill)}: ${wrong.join('; ')}\n${record.log}\n`);
     done += 1;
     if (done % 25 === 0) process.stderr.write(`  ${done}/${kills.length} runs, ${verdict.lost} lost, ${verdict.twice} twice\n`);
   });
@@ -120,7 +125,8 @@ function seeded(seed: number): () => number {
 }
 
 function line(name: string, points: number, verdict: Verdict): string {
-  const { runs, kills, messages, lost, twice, toolsTwice, notices, unknownMissing, unknownArrived, unknownTools, modelRepeats } = verdict;
+  const { runs, kills, messages, lost, twice, toolsTwice, notices, unknownMissing, unknownArrived, unknownTools, modelRepeats } =
+    verdict;
   return `| ${[name, points, runs, kills, messages, lost, twice, toolsTwice, notices, `${unknownMissing} + ${unknownArrived}`, unknownTools, modelRepeats].join(' | ')} |`;
 }
 
@@ -167,7 +173,20 @@ async function channelRows(name: (typeof CHANNELS)[number]): Promise<{ rows: str
 }
 
 const started = performance.now();
-const head = ['channel', 'points', 'runs', 'kills', 'messages', 'lost', 'twice', 'tools twice', 'notices', 'parts UNKNOWN (missing + arrived)', 'tools UNKNOWN', 'model calls repeated'];
+const head = [
+  'channel',
+  'points',
+  'runs',
+  'kills',
+  'messages',
+  'lost',
+  'twice',
+  'tools twice',
+  'notices',
+  'parts UNKNOWN (missing + arrived)',
+  'tools UNKNOWN',
+  'model calls repeated',
+];
 const all: string[] = [`| ${head.join(' | ')} |`, `|${'---|'.repeat(head.length)}`];
 let ok = true;
 for (const name of CHANNELS.filter((channel) => flags.channel.includes(channel))) {
@@ -175,5 +194,7 @@ for (const name of CHANNELS.filter((channel) => flags.channel.includes(channel))
   all.push(...result.rows);
   ok &&= result.ok;
 }
-process.stdout.write(`${all.join('\n')}\n${Math.round((performance.now() - started) / 1_000)} s\n${ok ? 'sweep passed' : 'sweep FAILED'}\n`);
+process.stdout.write(
+  `${all.join('\n')}\n${Math.round((performance.now() - started) / 1_000)} s\n${ok ? 'sweep passed' : 'sweep FAILED'}\n`,
+);
 process.exitCode = ok ? 0 : 1;

@@ -163,13 +163,16 @@ async function journalRecord(dir: string): Promise<Pick<RunRecord, 'unknownParts
   let unknownTools = 0;
   for (let seq = 1; seq <= 20; seq += 1) {
     const steps = await opened.journal.steps(seq);
-    unknownTools += steps.filter((step) => step.kind === 'tool' && JSON.stringify(step.value ?? '').includes('outcome unknown')).length;
+    unknownTools += steps.filter(
+      (step) => step.kind === 'tool' && JSON.stringify(step.value ?? '').includes('outcome unknown'),
+    ).length;
   }
   return { unknownParts: outbox.UNKNOWN, unknownTools, deadLetters: inbox.DEAD + outbox.DEAD + outbox.EXPIRED };
 }
 
 async function toolRuns(dir: string): Promise<ReadonlyMap<string, number>> {
   const runs = new Map<string, number>();
-  for (const line of (await readFile(join(dir, 'count'), 'utf8')).split('\n').filter(Boolean)) runs.set(line, (runs.get(line) ?? 0) + 1);
+  for (const line of (await readFile(join(dir, 'count'), 'utf8')).split('\n').filter(Boolean))
+    runs.set(line, (runs.get(line) ?? 0) + 1);
   return runs;
 }

@@ -30,7 +30,11 @@ class TelegramScenario implements Scenario {
   }
 
   get channel(): unknown {
-    return { type: 'telegram', allowed_senders: ['*'], settings: { api_root: this.#server.url, poll_timeout_secs: 1, rate_limits: false } };
+    return {
+      type: 'telegram',
+      allowed_senders: ['*'],
+      settings: { api_root: this.#server.url, poll_timeout_secs: 1, rate_limits: false },
+    };
   }
 
   get env(): Record<string, string> {
@@ -41,7 +45,8 @@ class TelegramScenario implements Scenario {
     this.#sent = this.#server.sends.length;
     this.#questions = questions.length;
     // Every run has its own data directory and so its own cursor; confirmed updates of the last run are gone at the server.
-    for (const [index, text] of questions.entries()) this.#server.inject({ chat_id: 1001 + index, from: { id: 1001 + index }, text });
+    for (const [index, text] of questions.entries())
+      this.#server.inject({ chat_id: 1001 + index, from: { id: 1001 + index }, text });
   }
 
   async answers(): Promise<readonly (readonly string[])[]> {
@@ -79,7 +84,9 @@ class DoubleScenario implements Scenario {
     this.#questions = questions.length;
     const run = this.#run;
     this.#platform.deliver(
-      ...questions.map((text, index): DoubleMessage => ({ id: `${run}-${index}`, chatId: `${run}-${index}`, senderId: 'ada', text })),
+      ...questions.map(
+        (text, index): DoubleMessage => ({ id: `${run}-${index}`, chatId: `${run}-${index}`, senderId: 'ada', text }),
+      ),
     );
   }
 
@@ -111,9 +118,23 @@ class EmailScenario implements Scenario {
 
   get channel(): unknown {
     const { host, imapPort, smtpPort, users } = this.#servers;
-    const wire = { imap_host: host, imap_port: imapPort, imap_tls: 'none', smtp_host: host, smtp_port: smtpPort, smtp_tls: 'none' };
+    const wire = {
+      imap_host: host,
+      imap_port: imapPort,
+      imap_tls: 'none',
+      smtp_host: host,
+      smtp_port: smtpPort,
+      smtp_tls: 'none',
+    };
     // One second of grace: the copy in the own mailbox arrives within a few milliseconds here.
-    const settings = { ...wire, from_address: users.bot, trust_from: true, poll_interval_secs: 1, find_grace_secs: 2, bcc_self: true };
+    const settings = {
+      ...wire,
+      from_address: users.bot,
+      trust_from: true,
+      poll_interval_secs: 1,
+      find_grace_secs: 2,
+      bcc_self: true,
+    };
     return { type: 'email', allowed_senders: ['*'], settings };
   }
 
@@ -140,7 +161,9 @@ class EmailScenario implements Scenario {
     const mails = await this.#servers.mailbox('alice');
     return Array.from({ length: this.#questions }, (_, index) =>
       mails
-        .filter(({ raw }) => new RegExp(`^In-Reply-To:\\s*${this.#id(index).replace(/[.*+?^\${}()|[\]\\]/g, '\\$&')}`, 'im').test(raw))
+        .filter(({ raw }) =>
+          new RegExp(`^In-Reply-To:\\s*${this.#id(index).replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}`, 'im').test(raw),
+        )
         .map(({ raw }) => /answer \d+/.exec(raw)?.[0] ?? raw),
     );
   }
