@@ -77,8 +77,10 @@ export function startWatchdog(options: {
 
   return {
     progress() {
-      progressed = true;
       since = clock.monotonic();
+      if (progressed) return;
+      progressed = true;
+      wake.abort(); // the sleeper counts on the limit of the first token, which is longer
     },
     pause() {
       pausedAt ??= clock.monotonic();

@@ -74,7 +74,7 @@ export function textPieces(...texts: readonly string[]): string[] {
     sse({
       object: 'chat.completion.chunk',
       choices: [],
-      usage: { prompt_tokens: 7, completion_tokens: texts.length, total_tokens: 9 },
+      usage: { prompt_tokens: 7, completion_tokens: texts.length, total_tokens: 7 + texts.length },
     }),
     sse('[DONE]'),
   ];
