@@ -15,7 +15,7 @@ export interface ModelTimeouts {
 const IDLE_MS = 30_000;
 
 /** Spec B7. */
-export function firstTokenLimit(inputTokens: number): number {
+function firstTokenLimit(inputTokens: number): number {
   return Math.min(30_000 + inputTokens, 180_000);
 }
 
