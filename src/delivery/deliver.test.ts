@@ -27,17 +27,20 @@ test('a part is SENDING on disk before its wire call begins', async () => {
   expect(seen).toEqual(['SENDING', 'SENDING', 'SENDING']);
 });
 
-test('pokes while a lane ends are not lost', async () => {
-  const { clock, channel, delivery, journal, post } = setup();
-  for (let n = 0; n < 50; n += 1) {
-    const parts = answer(1, { messageId: `m-${n}` });
-    await journal.enqueue(parts);
-    delivery.poke(parts[0]?.lane ?? '');
-    for (let tick = 0; tick < n % 9; tick += 1) await Promise.resolve();
+test('a poke at the moment a lane ends is not lost', async () => {
+  const { clock, channel, journal, post } = setup();
+  for (let ticks = 0; ticks < 120; ticks += 1) {
+    const [first, second] = [
+      answer(1, { chatId: `${ticks}`, messageId: `${ticks}a` }),
+      answer(1, { chatId: `${ticks}`, messageId: `${ticks}b` }),
+    ];
+    await post(first);
+    for (let tick = 0; tick < ticks; tick += 1) await Promise.resolve();
+    await post(second);
+    await clock.advance(0);
   }
-  await clock.advance(0);
-  expect(channel.shown).toHaveLength(50);
-  await post([]);
+  expect([...journal.rows.values()].filter((row) => row.state !== 'SENT')).toEqual([]);
+  expect(channel.shown).toHaveLength(240);
 });
 
 test('F8 kill after the send, before SENT: idem sends the same key again and nobody sees it twice', async () => {
@@ -206,6 +209,16 @@ test('F35 a 429 on the account silences all its chats, and they do not spend att
   expect(journal.row('c7#0')?.attempts).toBe(1);
 });
 
+test('F35 chats that waited for a slot notice that the account was silenced meanwhile', async () => {
+  const { clock, channel, post } = setup();
+  channel.script = (_part, call) => (call === 0 ? busy(60_000, 'account') : undefined);
+  await post(Array.from({ length: 100 }, (_, n) => answer(1, { chatId: `c${n}`, messageId: `c${n}` })).flat());
+  await clock.advance(0);
+  expect(channel.calls).toHaveLength(64);
+  await clock.advance(61_000);
+  expect(channel.shown).toHaveLength(100);
+});
+
 test('F35 the rate of a chat is kept before the platform has to ask', async () => {
   const clock = new FakeClock();
   const channel = new ScriptedChannel(clock, { limits: { rate: { perChat: { burst: 1, perSecond: 1 } } } });
@@ -247,6 +260,14 @@ test('F36 a kill between the refusal and the plain try keeps the plain try', asy
   const after = await restart(before);
   await after.clock.advance(0);
   expect(after.channel.calls.map((call) => call.plain)).toEqual([false, true]);
+});
+
+test('F36 a plain try that has to be repeated stays plain', async () => {
+  const { clock, channel, post } = setup();
+  channel.script = (_part, call) => [refused('markup'), busy(10)][call];
+  await post(answer(1));
+  await clock.advance(1_000);
+  expect(channel.calls.map((call) => call.plain)).toEqual([false, true, true]);
 });
 
 test('F36 a part that is too long is DEAD with its reason and the others go on', async () => {

@@ -36,6 +36,16 @@ test('order is kept while the first part waits for its retry', async () => {
   expect(channel.calls.map((call) => call.key)).toEqual(['m-1#0', 'm-1#0', 'm-1#0', 'm-1#0', 'm-1#1', 'm-1#2']);
 });
 
+test('a part that the operator dropped while it waited is not sent', async () => {
+  const { clock, channel, journal, post } = setup();
+  channel.script = (_part, call) => (call === 0 ? busy(1_000) : undefined);
+  await post(answer(2));
+  await clock.advance(500);
+  await journal.settle(1, { kind: 'dead', reason: 'dropped' });
+  await clock.advance(5_000);
+  expect(channel.shown.map((one) => one.key)).toEqual(['m-1#1']);
+});
+
 test('a part whose time is over is EXPIRED, at once or while it waits, and nothing is sent', async () => {
   const { clock, channel, post, states, types } = setup();
   const now = clock.now();
