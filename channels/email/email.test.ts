@@ -279,20 +279,42 @@ describe.skipIf(missing !== undefined)('against dovecot and postfix', () => {
     await until('it is well again', () => host.states.at(-1)?.state === 'healthy');
   });
 
-  test('a wrong password fails the start and says what to check; a certificate nobody vouches for is reported', async () => {
+  test('a wrong password is reported with what to check; so is a certificate nobody vouches for', async () => {
     const wrong = new Host();
-    await expect(open(wrong, {}, 'wrong')).rejects.toMatchObject({
-      code: 'GH1501',
-      message: expect.stringContaining('app password'),
-    });
-    expect(wrong.states.at(-1)).toMatchObject({ state: 'down', detail: expect.stringContaining('GH1501') });
-    expect(JSON.stringify(wrong.states)).not.toContain('wrong');
+    await using _refused = await open(wrong, {}, 'hunter2');
+    expect(wrong.states.at(-1)).toMatchObject({ state: 'down', detail: expect.stringMatching(/^GH1501.*app password/) });
+    expect(JSON.stringify(wrong.states)).not.toContain('hunter2');
     const untrusted = new Host();
     await using _ = await open(untrusted, { tls_ca_file: undefined });
     expect(untrusted.states.at(-1)).toMatchObject({
       state: 'down',
       detail: expect.stringMatching(/GH1502.*certificate.*tls_ca_file/),
     });
+  });
+
+  test('start ends with the reason of its signal; stop works before start, twice, and at the same time', async () => {
+    const host = new Host();
+    const channel = await open(host);
+    await Promise.all([channel.stop(), channel.stop()]);
+    await channel.stop();
+    expect(host.states.at(-1)?.state).toBe('stopped');
+    const reason = new Error('shutdown');
+    await expect(channel.start(host, AbortSignal.abort(reason))).rejects.toBe(reason);
+    const aborted = { plain: false, signal: AbortSignal.abort(reason) };
+    const part = {
+      key: 'k',
+      channel: 'email',
+      account: 'bot@example.test',
+      chatId: 'alice@example.test',
+      ordinal: 0,
+      count: 1,
+      text: 'x',
+    };
+    expect(await channel.send(part, aborted)).toMatchObject({ kind: 'retry' });
+    expect(await channel.send({ ...part, chatId: 'a@b.test, c@d.test' }, { plain: false, signal })).toMatchObject({
+      kind: 'refused',
+    });
+    await expect(channel.download?.({ kind: 'document', ref: 'gone' }, signal)).rejects.toMatchObject({ code: 'GH1505' });
   });
 
   test('without a copy of its own the channel says that its sends are blind', async () => {

@@ -129,7 +129,12 @@ test('a server without STARTTLS gets no password and no mail in clear text', asy
 });
 
 test('nothing listening, and plain text where TLS is expected, are named', async () => {
-  const server = createServer((socket) => socket.on('error', () => undefined).end('220 hello\r\n'));
+  const server = createServer((socket) =>
+    socket
+      .on('error', () => undefined)
+      .resume()
+      .end('220 hello\r\n'),
+  );
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', () => resolve()));
   const { port } = server.address() as { port: number };
   expect((await send(at(port, { tls: 'implicit' }))).fault?.detail).toContain('does not speak TLS');

@@ -4,8 +4,8 @@ import { closeSync, openSync } from 'node:fs';
 import { connect, createServer, type Server } from 'node:net';
 
 export interface Daemon {
-  /** SIGTERM, then SIGKILL after 5 s; resolves when the process and all it started are gone. Safe to call twice. */
-  stop(): Promise<void>;
+  /** Ends the process and all it started; `SIGTERM` lets it do so itself for up to 5 s. Safe to call twice. */
+  stop(signal: 'SIGTERM' | 'SIGKILL'): Promise<void>;
 }
 
 /** Held all at once before any is given back, so that one call never hands out a port twice. */
@@ -34,8 +34,8 @@ export function spawnDaemon(program: string, args: readonly string[], log: strin
     child.once('error', () => resolve());
   });
   return {
-    async stop() {
-      child.kill('SIGTERM');
+    async stop(signal) {
+      child.kill(signal);
       const last = setTimeout(() => child.kill('SIGKILL'), 5_000);
       await gone;
       clearTimeout(last);

@@ -71,7 +71,7 @@ export async function startMailServers(): Promise<MailServers> {
   const stop = async () => {
     if (stopped) return;
     stopped = true;
-    await Promise.all([daemons.dovecot.stop(), daemons.postfix?.stop()]);
+    await Promise.all([daemons.dovecot.stop('SIGKILL'), daemons.postfix?.stop('SIGTERM')]);
     await rm(root, { recursive: true, force: true, maxRetries: 5 });
   };
   try {
@@ -106,12 +106,12 @@ export async function startMailServers(): Promise<MailServers> {
     mailbox: (user, folder) => readMaildir(join(root, 'mail', user, folder === undefined ? '' : `.${folder}`)),
     doveadm,
     async restartImap() {
-      await daemons.dovecot.stop();
+      await daemons.dovecot.stop('SIGKILL');
       await startAgain();
     },
     imapLog: () => readFile(join(root, 'dovecot.log'), 'utf8'),
     async renumber(user) {
-      await daemons.dovecot.stop();
+      await daemons.dovecot.stop('SIGKILL');
       const box = join(root, 'mail', user);
       const names = (await readdir(box)).filter((name) => /^dovecot[-.](uidlist|uidvalidity|index)/.test(name));
       await Promise.all(names.map((name) => rm(join(box, name))));
