@@ -17,7 +17,6 @@ const MAX_FETCHES = 3;
 const HEAD_BYTES = 64 * 1024;
 
 export interface ReceiveOptions {
-  readonly mailbox: string;
   readonly pollMs: number;
   readonly maxMessageBytes: number;
   readonly markSeen: boolean;
@@ -42,15 +41,16 @@ export interface FetchAttempts {
 
 /** Never returns: rejects when the connection ends, or with `signal.reason`. */
 export async function receive(session: ImapSession, attempts: FetchAttempts, options: ReceiveOptions): Promise<never> {
-  const { pollMs, clock, signal, mailbox } = options;
+  const { pollMs, clock, signal } = options;
   let cursor = await settleCursor(session, options);
   options.onReady();
   for (;;) {
     cursor = await drain(session, cursor, attempts, options);
     const announced = await session.nextChange(pollMs, clock, signal);
     if (announced) continue;
-    const current = await session.currentUidValidity(mailbox);
-    if (current !== cursor.uidvalidity) throw new Error('the mailbox was replaced by another one (UIDVALIDITY changed)');
+    await session.reselect();
+    if (session.uidValidity !== cursor.uidvalidity)
+      throw new Error('the mailbox was replaced by another one (UIDVALIDITY changed)');
   }
 }
 
