@@ -17,7 +17,7 @@ import { describeFault, type ServerFault } from './faults.ts';
 import type { InboundOptions } from './inbound.ts';
 import { parseMail } from './mime.ts';
 import { toMail } from './outbound.ts';
-import { type FetchAttempts, type ReceiveOptions, receive } from './receive.ts';
+import { type BrokenFetches, type ReceiveOptions, receive } from './receive.ts';
 import { ReplyCap } from './reply-cap.ts';
 import { type EmailSettings, MAIL_ADDRESS } from './settings.ts';
 import { sendMail } from './smtp.ts';
@@ -51,7 +51,7 @@ export class EmailChannel implements Channel {
   readonly #imap: ServerAddress;
   readonly #smtp: ServerAddress;
   readonly #cap: ReplyCap;
-  readonly #attempts: FetchAttempts = { platformId: '', count: 0 };
+  readonly #broken: BrokenFetches = new Map();
   readonly #blindCopy: boolean;
   #stopper = new AbortController();
   #loop: Promise<void> | undefined;
@@ -210,7 +210,7 @@ export class EmailChannel implements Channel {
         ),
     };
     try {
-      await receive(session, this.#attempts, options);
+      await receive(session, this.#broken, options);
     } finally {
       this.#session = undefined;
     }

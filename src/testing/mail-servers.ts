@@ -155,10 +155,24 @@ async function writeTree(root: string, ports: MailPorts): Promise<void> {
   await writeFile(join(root, 'postfix', 'mailboxes'), mailboxes);
 }
 
+/** A mail that is marked meanwhile gets another file name: then the folder is read again. */
 async function readMaildir(path: string): Promise<readonly StoredMail[]> {
+  for (let attempt = 0; ; attempt += 1) {
+    try {
+      return await readMaildirOnce(path);
+    } catch (error) {
+      if (attempt === 20 || !isAbsent(error)) throw error;
+    }
+  }
+}
+
+async function readMaildirOnce(path: string): Promise<readonly StoredMail[]> {
   const files: { mail: StoredMail; at: number; name: string }[] = [];
   for (const folder of ['new', 'cur']) {
-    const names = await readdir(join(path, folder)).catch(() => []);
+    const names = await readdir(join(path, folder)).catch((error: unknown) => {
+      if (isAbsent(error)) return [];
+      throw error;
+    });
     for (const name of names) {
       const file = join(path, folder, name);
       const [raw, info] = await Promise.all([readFile(file, 'latin1'), stat(file)]);
@@ -166,4 +180,8 @@ async function readMaildir(path: string): Promise<readonly StoredMail[]> {
     }
   }
   return files.sort((a, b) => a.at - b.at || (a.name < b.name ? -1 : 1)).map((file) => file.mail);
+}
+
+function isAbsent(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ENOENT';
 }
