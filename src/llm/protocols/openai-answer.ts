@@ -1,7 +1,7 @@
 /** From the chunks of an OpenAI chat stream to events and the final answer; knows nothing of sockets and time. */
 import type { ModelAnswer, ModelEvent, ModelFailure, StopReason, Usage } from '../../core/model.ts';
 import { createFailure } from '../failure.ts';
-import { estimateTokens } from '../tokens.ts';
+import { textTokens } from '../tokens.ts';
 import { repetitionStart } from './repetition.ts';
 import { createThinkSplitter, splitOrphanClose } from './think-tags.ts';
 import { asRecord, createToolCallAssembly } from './tool-call-assembly.ts';
@@ -112,7 +112,7 @@ export class AnswerAssembly {
     if (!toolCalls) return createFailure('malformed', { message: 'a tool call arrived without a name' });
     if (this.#text.trim() === '' && toolCalls.length === 0) return this.#empty();
     const { provider, model, inputTokens } = this.#options;
-    const estimated = { tokensIn: inputTokens, tokensOut: estimateTokens(this.#text + this.#reasoning), tokensCached: 0 };
+    const estimated = { tokensIn: inputTokens, tokensOut: textTokens(this.#text + this.#reasoning), tokensCached: 0 };
     return {
       text: this.#text,
       ...(this.#reasoning ? { reasoning: this.#reasoning } : {}),
