@@ -156,6 +156,7 @@ export class ChannelSet implements AsyncDisposable {
     try {
       await channel.start(host(channel, report), this.#stopping.signal);
     } catch (error) {
+      if (this.#stopping.signal.aborted) return; // it was told to give up
       this.#set(instance, 'down', this.#failure(instance.entry, error));
     }
   }

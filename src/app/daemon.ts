@@ -49,6 +49,8 @@ export interface DaemonOptions {
   readonly onFatal: (error: GatehouseError) => void;
   /** All inputs ended (EOF on the only channel). */
   readonly onAllEnded: () => void;
+  /** Aborts when the process is asked to end: channels that are still starting give up. The caller closes the daemon. */
+  readonly stop?: AbortSignal;
   /** Sees every event, beside log and status. */
   readonly observe?: Emit;
   /** Tools beside the built-in ones. */
@@ -56,6 +58,9 @@ export interface DaemonOptions {
   /** Stands between the daemon and its journal; for tests that break it on purpose. */
   readonly wrapJournal?: (journal: Journal) => Journal;
 }
+
+/** The keys of section `gateway` that take effect while the daemon runs. */
+export type HotSettings = Pick<LoadedConfig['config']['gateway'], 'system_prompt' | 'max_history'>;
 
 /** The running parts. `close` is the only way down; it is safe to call twice. */
 export interface Daemon {
@@ -65,6 +70,8 @@ export interface Daemon {
   readonly lanes: Lanes;
   readonly observations: Observations;
   readonly model: Model;
+  /** Applies what may change without a restart (spec F3): the system prompt and the length of history, from the next turn on. */
+  reconfigure(gateway: HotSettings): void;
   /** Stops intake, parks turns, finishes sends under way within the limits, then closes everything in order. */
   close(limits?: { turnsMs: number; deliveryMs: number }): Promise<void>;
 }
@@ -99,10 +106,12 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     config.gateway.channels.map((entry) => ({ name: entry.name ?? entry.type, type: entry.type, settings: entry.settings })),
     { ...pick(options), emit: events.emit, onAllEnded: options.onAllEnded },
   );
+  options.stop?.addEventListener('abort', () => channels.stopReceiving(), { once: true });
   events.observe((event) => {
     if (event.type === 'received' && event.channel) channels.received(event.channel);
   });
-  const built = buildGateway({ options, journal, pairing: opened.pairing, channels, events });
+  let hot: HotSettings = config.gateway;
+  const built = buildGateway({ options, journal, pairing: opened.pairing, channels, events, hot: () => hot });
   const { gateway, delivery, transcripts, lanes } = built;
 
   const recovery = await journal.recover(
@@ -140,6 +149,9 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     lanes,
     observations,
     model,
+    reconfigure: (gateway) => {
+      hot = gateway;
+    },
     close: (limits = { turnsMs: 5_000, deliveryMs: 10_000 }) => {
       closing ??= close(limits);
       return closing;
@@ -158,9 +170,11 @@ interface Parts {
   readonly pairing: Awaited<ReturnType<typeof openJournal>>['pairing'];
   readonly channels: ChannelSet;
   readonly events: EventBus;
+  /** Asked at each turn. */
+  readonly hot: () => HotSettings;
 }
 
-function buildGateway({ options, journal, pairing, channels, events }: Parts): {
+function buildGateway({ options, journal, pairing, channels, events, hot }: Parts): {
   gateway: Gateway;
   delivery: Delivery;
   transcripts: Transcripts;
@@ -219,9 +233,11 @@ function buildGateway({ options, journal, pairing, channels, events }: Parts): {
       toolTimeoutMs: config.gateway.tool_timeout_secs * 1_000,
       ...(config.gateway.max_output_tokens === undefined ? {} : { maxOutputTokens: config.gateway.max_output_tokens }),
     }),
-    maxHistory: config.gateway.max_history,
-    system: () =>
-      systemPrompt({ ...(config.gateway.system_prompt ? { base: config.gateway.system_prompt } : {}), now: clock.now() }),
+    maxHistory: () => hot().max_history,
+    system: () => {
+      const { system_prompt: base } = hot();
+      return systemPrompt({ ...(base ? { base } : {}), now: clock.now() });
+    },
     dataDir,
     attach: (file, channel) => copyAttachment(join(dataDir, 'outgoing'), file, byName.get(channel)?.limits.uploadBytes ?? 0),
     parts,

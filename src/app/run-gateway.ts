@@ -18,6 +18,7 @@ import { createModel } from '../llm/create.ts';
 import { type Detected, detectModel } from '../llm/detect.ts';
 import type { Registry } from './channels.ts';
 import { type Daemon, makeDataDir, startDaemon } from './daemon.ts';
+import { followConfig } from './follow-config.ts';
 import { readyText } from './ready-text.ts';
 import { statusRoutes } from './status.ts';
 
@@ -38,8 +39,10 @@ export interface RunOptions {
   readonly message?: string;
   /** Sees every event of the run. */
   readonly observe?: Emit;
-  /** Start of the process, `performance.now()` time: for the figure in the ready line. Default: when it was called. */
-  readonly startedAt?: number;
+  /** Reads the config file again; given together with `config.file`, changes are followed while the daemon runs (F40). */
+  readonly reload?: () => Promise<LoadedConfig>;
+  /** How often the config file is looked at. Default: that of `watchConfig`. */
+  readonly reloadEveryMs?: number;
   /** Tests put in their own channel, a tool, or a journal that breaks. */
   readonly registry?: Registry;
   readonly extraTools?: readonly Tool[];
@@ -55,7 +58,6 @@ const GRACE = { turnsMs: 5_000, deliveryMs: 10_000 };
 export async function runGateway(options: RunOptions): Promise<number> {
   const { config, env, stdio } = options;
   const clock = systemClock;
-  const startedAt = options.startedAt ?? performance.now();
   const secrets = new Set<string>();
   const logger = createLogger({
     level: options.verbose ? 'debug' : config.config.log.level,
@@ -82,6 +84,8 @@ export async function runGateway(options: RunOptions): Promise<number> {
   }
 
   const ending = new Ending();
+  // From here on, not only once it serves: a channel may take its time to start.
+  using _signals = ending.onSignals(logger);
   const daemon = await startDaemon({
     config: config.config,
     dataDir: options.dataDir,
@@ -97,6 +101,7 @@ export async function runGateway(options: RunOptions): Promise<number> {
       ending.end(1);
     },
     onAllEnded: () => ending.inputEnded(),
+    stop: ending.signal,
     ...(options.extraTools ? { extraTools: options.extraTools } : {}),
     ...(options.wrapJournal ? { wrapJournal: options.wrapJournal } : {}),
   });
@@ -106,8 +111,9 @@ export async function runGateway(options: RunOptions): Promise<number> {
       return EX_CONFIG;
     }
     await using http = await listen(config, daemon, clock.now());
-    await announce(options, daemon, http, detected, performance.now() - startedAt);
-    using _signals = ending.onSignals(logger);
+    // `performance.now()` counts from the start of the process: what a person waits for.
+    await announce(options, daemon, http, detected, performance.now());
+    await using _config = followConfig(options, daemon, clock, logger);
     ending.whenInputEnds(() => daemon.gateway.idle());
     const code = await ending.code;
     logger.info('stopping');
@@ -122,6 +128,7 @@ export async function runGateway(options: RunOptions): Promise<number> {
 /** Why the daemon ends; the first reason wins. */
 class Ending {
   readonly code: Promise<number>;
+  readonly #ended = new AbortController();
   #resolve: (code: number) => void = () => undefined;
   #inputEnded = false;
   #whenIdle: (() => Promise<void>) | undefined;
@@ -132,8 +139,14 @@ class Ending {
     });
   }
 
+  /** Aborts as soon as there is a reason. */
+  get signal(): AbortSignal {
+    return this.#ended.signal;
+  }
+
   end(code: number): void {
     this.#resolve(code);
+    this.#ended.abort(new Error('the daemon is stopping'));
   }
 
   inputEnded(): void {

@@ -12,6 +12,12 @@ const FETCH = 8;
 const RETRY_BASE_MS = 1_000;
 const RETRY_CAP_MS = 30_000;
 
+/**
+ * A row that was under way at this many crashes may be what causes them. Such rows run one at a time, so that the next crash
+ * counts for one of them only: the others are not buried together with the culprit (F38).
+ */
+const SUSPECT_AFTER = 2;
+
 /** Why a running turn was told to stop; the turn decides from it what becomes of the row. */
 export class TurnStopped extends Error {
   readonly by: 'user' | 'shutdown' | 'fenced';
@@ -63,6 +69,7 @@ export class Lanes {
   readonly #lanes = new Map<string, Lane>();
   readonly #permits: BoundedQueue;
   readonly #sessions = new KeyedMutex();
+  readonly #suspects = new KeyedMutex();
   readonly #stopping = new AbortController();
   #idleWaiters: (() => void)[] = [];
 
@@ -148,7 +155,9 @@ export class Lanes {
         lane: lane.key,
         depth: lane.rows.length,
       });
-      await this.#sessions.runExclusive(row.session, () => this.#permits.run(() => this.#runRow(lane, row)));
+      const turn = () => this.#permits.run(() => this.#runRow(lane, row));
+      const careful = row.attempts >= SUSPECT_AFTER ? () => this.#suspects.runExclusive('suspect', turn) : turn;
+      await this.#sessions.runExclusive(row.session, careful);
     }
     this.#forget(lane);
     this.#lanes.delete(lane.key);

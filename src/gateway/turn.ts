@@ -32,7 +32,8 @@ export interface TurnOptions {
   /** True where the demo model may speak: the owner's terminal, or by `allow_demo`. */
   readonly demoAllowed: (channel: string) => boolean;
   readonly limits: RunLimits;
-  readonly maxHistory: number;
+  /** Newest messages of the session that a turn is given; asked at each turn. */
+  readonly maxHistory: () => number;
   readonly system: () => string;
   /** Each session has its own workspace below. */
   readonly dataDir: string;
@@ -227,7 +228,7 @@ export class Turns {
       runId: message.id,
       system: this.#options.system(),
       // A dead letter that is replayed: what its first run left in the session must not be read as earlier conversation.
-      history: turn.history.filter(({ id }) => id !== input.id && !id.startsWith(`${message.id}#`)).slice(-maxHistory),
+      history: turn.history.filter(({ id }) => id !== input.id && !id.startsWith(`${message.id}#`)).slice(-maxHistory()),
       input,
       tools: this.#options.tools,
       model: this.#options.model,

@@ -80,6 +80,28 @@ export function textPieces(...texts: readonly string[]): string[] {
   ];
 }
 
+/** The pieces of an answer that asks for these tools and says nothing. */
+export function callPieces(...calls: readonly { readonly name: string; readonly arguments: object }[]): string[] {
+  const toolCalls = calls.map((call, index) => ({
+    index,
+    id: `call_${index}`,
+    type: 'function',
+    function: { name: call.name, arguments: JSON.stringify(call.arguments) },
+  }));
+  return [chunk({ role: 'assistant', tool_calls: toolCalls }), chunk({}, 'tool_calls'), sse('[DONE]')];
+}
+
+/** What a request asks: messages in order, text only. */
+export function messagesOf({ body }: ReceivedRequest): readonly { readonly role: string; readonly content: string }[] {
+  const messages = Array.isArray(body['messages']) ? (body['messages'] as { role: string; content: unknown }[]) : [];
+  return messages.map(({ role, content }) => ({ role, content: typeof content === 'string' ? content : '' }));
+}
+
+/** The newest thing a person said in a request. */
+export function userText(request: ReceivedRequest): string {
+  return messagesOf(request).findLast(({ role }) => role === 'user')?.content ?? '';
+}
+
 export function stream(pieces: Reply['pieces'], options: Omit<Reply, 'pieces'> = {}): Reply {
   return { headers: EVENT_STREAM, ...options, pieces };
 }
@@ -152,11 +174,7 @@ async function readBody(incoming: IncomingMessage): Promise<Record<string, unkno
 }
 
 function echo(request: ReceivedRequest, latencyMs: number): Reply {
-  const messages = Array.isArray(request.body['messages'])
-    ? (request.body['messages'] as { role: string; content: unknown }[])
-    : [];
-  const last = messages.findLast((message) => message.role === 'user')?.content;
-  const text = `echo: ${typeof last === 'string' ? last : ''}`;
+  const text = `echo: ${userText(request)}`;
   // One write for the whole answer: a benchmark measures the gateway, not this server.
   return stream([textPieces(text).join('')], { latencyMs });
 }
