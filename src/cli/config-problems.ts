@@ -1,0 +1,20 @@
+import { type ConfigError, formatProblem, type Problem } from '../../config/problem.ts';
+import type { Failure, Output } from './output.ts';
+
+/** Each problem with its line and caret, on stderr; nothing with `--json`, where the document holds them. */
+export function sayProblems(out: Output, problems: readonly Problem[]): void {
+  if (out.json) return;
+  for (const problem of problems) {
+    out.say(`${out.mark(problem.severity === 'error' ? 'bad' : 'warn', 'stderr')} ${formatProblem(problem)}`);
+  }
+}
+
+/** The line that follows the problems. */
+export function configFailure({ code, file, hint, problems }: ConfigError): Failure {
+  const errors = problems.filter(({ severity }) => severity === 'error').length;
+  return { code, message: `${plural(errors, 'problem')} in ${file ?? 'the config'}`, hint };
+}
+
+export function plural(count: number, word: string): string {
+  return `${count} ${word}${count === 1 ? '' : 's'}`;
+}
