@@ -80,7 +80,9 @@ export async function runGateway(options: RunOptions): Promise<number> {
   if (apiKey) secrets.add(apiKey);
   if (detected.source === 'demo' && (options.requireModel || config.config.require_model)) {
     // What was looked for and what to do next; the first line only says that the demo would answer.
-    throw new GatehouseError('GH1104', 'no model is configured, and one is required', { hint: detected.lines.slice(1).join('; ') });
+    throw new GatehouseError('GH1104', 'no model is configured, and one is required', {
+      hint: detected.lines.slice(1).join('; '),
+    });
   }
 
   const ending = new Ending();
@@ -90,7 +92,7 @@ export async function runGateway(options: RunOptions): Promise<number> {
     config: config.config,
     dataDir: options.dataDir,
     registry: options.registry ?? CHANNELS,
-    model: createModel(detected, modelOptions(config)),
+    model: createModel(detected, modelOptions(config, logger)),
     secret,
     terminal: terminal(options),
     ...(options.observe ? { observe: options.observe } : {}),
@@ -195,11 +197,13 @@ function modelConfig({ config }: LoadedConfig): Parameters<typeof detectModel>[0
   return { provider, model, base_url, api_key_env, context_window: model_hints?.context_window };
 }
 
-function modelOptions({ config }: LoadedConfig): Parameters<typeof createModel>[1] {
+function modelOptions({ config }: LoadedConfig, logger: Logger): Parameters<typeof createModel>[1] {
   return {
     timeouts: { connectMs: config.gateway.llm_connect_timeout_secs * 1_000, totalMs: config.gateway.llm_timeout_secs * 1_000 },
     clock: systemClock,
     random: Math.random,
+    onRetry: ({ model, failure, attempt, waitMs }) =>
+      logger.warn('model.retry', { model, code: failure.code, detail: failure.message, attempt, waitMs }),
   };
 }
 
