@@ -6,6 +6,7 @@ import type { Terminal } from '../core/channel.ts';
 import { errorText, GatehouseError } from '../core/errors.ts';
 import type { Emit } from '../core/events.ts';
 import type { Journal } from '../core/journal.ts';
+import type { Logger } from '../core/ports.ts';
 import type { DaemonRecord } from '../core/status.ts';
 import type { Tool } from '../core/tool.ts';
 import { type HttpServer, startHttpServer } from '../http/server.ts';
