@@ -25,6 +25,7 @@ export class Transcripts implements AsyncDisposable {
   readonly #closing = new AbortController();
   readonly #pending = new Map<string, SessionMessage[]>();
   #moving: Promise<void> | undefined;
+  #batch: Promise<unknown> = Promise.resolve();
   #again = false;
 
   constructor(options: TranscriptsOptions) {
@@ -48,9 +49,8 @@ export class Transcripts implements AsyncDisposable {
     this.#moving ??= this.#moveSoon();
   }
 
-  /** Moves everything there is into the files now: at start, before a rewrite of the session, at shutdown. */
+  /** Moves everything there is into the files now: at start, and before a rewrite of the session. Rejects when one cannot be written. */
   async flush(): Promise<void> {
-    await this.#moving;
     while (await this.#moveBatch()) await Promise.resolve();
   }
 
@@ -66,10 +66,16 @@ export class Transcripts implements AsyncDisposable {
     return kept.length;
   }
 
-  /** Ends the background work; what is not in its file stays in the journal. */
+  /** Ends the background work and brings the files up to date once more; what cannot be written stays in the journal. */
   async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#closing.signal.aborted) return;
     this.#closing.abort(new Error('transcripts closed'));
     await this.#moving;
+    try {
+      await this.flush();
+    } catch (error) {
+      this.#options.onError(error);
+    }
   }
 
   async #moveSoon(): Promise<void> {
@@ -88,8 +94,15 @@ export class Transcripts implements AsyncDisposable {
     this.#moving = undefined;
   }
 
-  /** True when the batch was full, so that there may be more. */
-  async #moveBatch(): Promise<boolean> {
+  /** True when the batch was full, so that there may be more. One at a time: a session file has one writer. */
+  #moveBatch(): Promise<boolean> {
+    const move = (): Promise<boolean> => this.#move();
+    const moved = this.#batch.then(move, move);
+    this.#batch = moved;
+    return moved;
+  }
+
+  async #move(): Promise<boolean> {
     const batch = await this.#options.journal.unflushed(BATCH);
     const moved = await Promise.all(
       batch.map(async ({ session, lines }) => {
