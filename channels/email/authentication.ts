@@ -48,7 +48,7 @@ function covers(parent: string, domain: string): boolean {
 }
 
 /** Undefined when the value does not follow RFC 8601 section 2.2; then nothing in it is believed. */
-export function parseAuthenticationResults(
+function parseAuthenticationResults(
   value: string,
 ): { readonly authservId: string; readonly results: readonly MethodResult[] } | undefined {
   const segments = splitSegments(value);

@@ -17,7 +17,7 @@ import { describeFault, type ServerFault } from './faults.ts';
 import type { InboundOptions } from './inbound.ts';
 import { parseMail } from './mime.ts';
 import { toMail } from './outbound.ts';
-import { type FetchAttempts, type ReceiveOptions, receive } from './receive.ts';
+import { type BrokenFetches, type ReceiveOptions, receive } from './receive.ts';
 import { ReplyCap } from './reply-cap.ts';
 import { type EmailSettings, MAIL_ADDRESS } from './settings.ts';
 import { sendMail } from './smtp.ts';
@@ -51,7 +51,7 @@ export class EmailChannel implements Channel {
   readonly #imap: ServerAddress;
   readonly #smtp: ServerAddress;
   readonly #cap: ReplyCap;
-  readonly #attempts: FetchAttempts = { platformId: '', count: 0 };
+  readonly #broken: BrokenFetches = new Map();
   readonly #blindCopy: boolean;
   #stopper = new AbortController();
   #loop: Promise<void> | undefined;
@@ -81,10 +81,12 @@ export class EmailChannel implements Channel {
   }
 
   async start(host: ChannelHost, signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
     this.#host = host;
     this.#stopper = new AbortController();
     const combined = AbortSignal.any([signal, this.#stopper.signal]);
     const { clock, random } = this.#options.deps;
+    // Ready to receive, or known why not: the network may come later than the daemon, and it goes on trying.
     const first = Promise.withResolvers<void>();
     let authFailures = 0;
     const run = async (connected: () => void) => {
@@ -96,20 +98,20 @@ export class EmailChannel implements Channel {
       });
     };
     const onEnd = (error: unknown, waitMs: number) => {
-      const fault = describeFault(`IMAP server ${this.#imap.host}:${this.#imap.port}`, error);
+      const fault = describeFault(this.#imapName, error);
       this.#options.deps.logger.warn('email.disconnected', { code: fault.code, detail: fault.detail, waitMs });
       this.#report({ state: fault.permanent ? 'down' : 'degraded', detail: `${fault.code}: ${fault.detail}` });
-      if (fault.code !== 'GH1501') {
-        first.resolve(); // the network may come later than the daemon; it goes on trying
-        return true;
-      }
-      authFailures += 1;
-      first.reject(new GatehouseError('GH1501', fault.detail, { cause: error }));
+      first.resolve();
+      if (fault.code === 'GH1501') authFailures += 1;
       return authFailures < MAX_AUTH_FAILURES;
     };
     this.#loop = reconnect({ run, onEnd, clock, random, signal: combined });
     await Promise.race([first.promise, this.#loop]);
-    if (!combined.aborted) await first.promise;
+    signal.throwIfAborted();
+  }
+
+  get #imapName(): string {
+    return `IMAP server ${this.#imap.host}:${this.#imap.port}`;
   }
 
   async stop(): Promise<void> {
@@ -151,7 +153,7 @@ export class EmailChannel implements Channel {
       }
     } catch (error) {
       signal.throwIfAborted();
-      const { code, detail } = describeFault(`IMAP server ${this.#imap.host}:${this.#imap.port}`, error);
+      const { code, detail } = describeFault(this.#imapName, error);
       deps.logger.warn('email.find-failed', { code, detail });
       return undefined;
     }
@@ -198,17 +200,17 @@ export class EmailChannel implements Channel {
     };
     const { clock, random, logger } = deps;
     const options: ReceiveOptions = {
-      ...{ host, clock, random, logger, signal, inbound, onReady, cap: this.#cap, mailbox: settings.mailbox },
+      ...{ host, clock, random, logger, signal, inbound, onReady, cap: this.#cap },
       pollMs: settings.poll_interval_secs * 1_000,
       maxMessageBytes: settings.max_message_bytes,
       markSeen: settings.mark_seen,
       onStorage: (error) =>
         this.#report(
-          error === undefined ? { state: 'healthy' } : { state: 'degraded', detail: 'mail waits: the journal cannot write' },
+          error === undefined ? { state: 'healthy' } : { state: 'down', detail: 'mail waits: the journal cannot write' },
         ),
     };
     try {
-      await receive(session, this.#attempts, options);
+      await receive(session, this.#broken, options);
     } finally {
       this.#session = undefined;
     }

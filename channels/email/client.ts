@@ -105,10 +105,13 @@ export class ImapSession implements AsyncDisposable {
     await this.#client.messageFlagsAdd(uids.join(','), ['\\Seen'], { uid: true });
   }
 
-  /** Asks the server: a folder that was deleted and made again keeps its name and changes this. */
-  async currentUidValidity(mailbox: string): Promise<string | undefined> {
-    const status = await this.#client.status(mailbox, { uidValidity: true });
-    return status ? status.uidValidity?.toString() : undefined;
+  /**
+   * Selects the mailbox again. A folder that was deleted and made again keeps its name and changes `uidValidity`; a server answers for
+   * the old one (dovecot even to STATUS) for as long as it stays selected.
+   */
+  async reselect(): Promise<void> {
+    const { path, readOnly } = this.#mailbox();
+    await this.#client.mailboxOpen(path, { readOnly: readOnly === true });
   }
 
   /** Resolves after the time, or sooner when the server announced mail since the last `uidsAfter`. `true`: it announced some. */

@@ -11,13 +11,12 @@ import type { ReplyCap } from './reply-cap.ts';
 
 /** Small, so that a crash fetches little again and a batch's texts fit in memory. */
 const BATCH = 20;
-/** A mail that ends the connection this often is skipped: it would stop the mailbox for good. */
-const MAX_FETCHES = 3;
+/** A mail whose fetch ended the connection this often is skipped: it would stop the mailbox for good. */
+const MAX_BROKEN_FETCHES = 5;
 /** Enough of a mail that is too large to see who wrote it; also the bound of a header section (mime.ts). */
 const HEAD_BYTES = 64 * 1024;
 
 export interface ReceiveOptions {
-  readonly mailbox: string;
   readonly pollMs: number;
   readonly maxMessageBytes: number;
   readonly markSeen: boolean;
@@ -34,23 +33,21 @@ export interface ReceiveOptions {
   readonly onStorage: (error: unknown) => void;
 }
 
-/** Lives longer than one connection: how often a mail was begun, to find the one that breaks connections. */
-export interface FetchAttempts {
-  platformId: string;
-  count: number;
-}
+/** platformId -> how often its fetch failed. Lives longer than one connection, to find the mail that breaks them. */
+export type BrokenFetches = Map<string, number>;
 
 /** Never returns: rejects when the connection ends, or with `signal.reason`. */
-export async function receive(session: ImapSession, attempts: FetchAttempts, options: ReceiveOptions): Promise<never> {
-  const { pollMs, clock, signal, mailbox } = options;
+export async function receive(session: ImapSession, broken: BrokenFetches, options: ReceiveOptions): Promise<never> {
+  const { pollMs, clock, signal } = options;
   let cursor = await settleCursor(session, options);
   options.onReady();
   for (;;) {
-    cursor = await drain(session, cursor, attempts, options);
+    cursor = await drain(session, cursor, broken, options);
     const announced = await session.nextChange(pollMs, clock, signal);
     if (announced) continue;
-    const current = await session.currentUidValidity(mailbox);
-    if (current !== cursor.uidvalidity) throw new Error('the mailbox was replaced by another one (UIDVALIDITY changed)');
+    await session.reselect();
+    if (session.uidValidity !== cursor.uidvalidity)
+      throw new Error('the mailbox was replaced by another one (UIDVALIDITY changed)');
   }
 }
 
@@ -75,7 +72,7 @@ async function settleCursor(session: ImapSession, options: ReceiveOptions): Prom
 async function drain(
   session: ImapSession,
   from: MailCursor,
-  attempts: FetchAttempts,
+  broken: BrokenFetches,
   options: ReceiveOptions,
 ): Promise<MailCursor> {
   let cursor = from;
@@ -87,7 +84,7 @@ async function drain(
     for (const uid of chunk) {
       const fact = facts.get(uid);
       if (!fact || !counts(cursor, uid, fact.receivedAt)) continue;
-      batch.push(capped(await readMail(session, fact, attempts, options), options));
+      batch.push(capped(await readMail(session, fact, broken, options), options));
     }
     cursor = advance(cursor, chunk.at(-1) ?? cursor.uid, options.clock.now());
     await hand(batch, cursor, options);
@@ -110,18 +107,24 @@ async function hand(batch: readonly InboundMessage[], cursor: MailCursor, option
 async function readMail(
   session: ImapSession,
   fact: MailFacts,
-  attempts: FetchAttempts,
-  { inbound, maxMessageBytes, logger }: ReceiveOptions,
+  broken: BrokenFetches,
+  { inbound, maxMessageBytes, logger, signal }: ReceiveOptions,
 ): Promise<InboundMessage> {
   const platformId = `${fact.uidValidity}:${fact.uid}`;
-  attempts.count = attempts.platformId === platformId ? attempts.count + 1 : 1;
-  attempts.platformId = platformId;
-  if (attempts.count > MAX_FETCHES) {
+  const failures = broken.get(platformId) ?? 0;
+  if (failures >= MAX_BROKEN_FETCHES) {
     logger.warn('email.unfetchable', { uid: fact.uid });
     return refused(fact, inbound, 'unreadable');
   }
   const tooLarge = fact.size > maxMessageBytes;
-  const raw = await session.source(fact.uid, tooLarge ? HEAD_BYTES : maxMessageBytes);
+  let raw: Buffer | undefined;
+  try {
+    raw = await session.source(fact.uid, tooLarge ? HEAD_BYTES : maxMessageBytes);
+  } catch (error) {
+    if (!signal.aborted) broken.set(platformId, failures + 1);
+    throw error;
+  }
+  broken.delete(platformId);
   if (!raw) return refused(fact, inbound, 'unreadable');
   const message = await toInbound(raw, fact, inbound);
   if (message.refusal !== undefined) logger.info('email.refused', { uid: fact.uid, reason: message.refusal });

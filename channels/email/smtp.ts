@@ -123,6 +123,8 @@ function unknown(error: unknown): SendResult {
 /** What the server's own words mean (RFC 5321 section 4.2, RFC 3463); undefined when it said nothing. */
 function replyResult({ command, responseCode, response }: SmtpFailure): SendResult | undefined {
   if (typeof responseCode !== 'number' || responseCode < 400) return undefined;
+  // Before the envelope the server speaks about itself (greeting, EHLO, STARTTLS, login), not about this mail.
+  if (!/^(MAIL FROM|RCPT TO|DATA)$/.test(command ?? '')) return undefined;
   const detail = `${command ?? 'SMTP'}: ${(response ?? String(responseCode)).slice(0, 300)}`;
   if (responseCode < 500 || responseCode === 503) {
     const about = command === 'RCPT TO' || command === 'DATA' ? 'part' : 'account';

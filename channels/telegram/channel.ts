@@ -14,9 +14,9 @@ import type { MediaRef, OutboundPart } from '../../src/core/message.ts';
 import { withDeadline } from '../kit/deadline.ts';
 import { CallError, type TelegramClient } from './client.ts';
 import { download } from './download.ts';
-import type { TelegramSettings } from './index.ts';
 import { CAPTION_LIMIT, toCall, toSendResult } from './outbound.ts';
 import { pollUpdates } from './poll.ts';
+import type { TelegramSettings } from './settings.ts';
 
 const MEGABYTE = 1024 * 1024;
 

@@ -1,6 +1,11 @@
 /** What a message says, without the bot's own name in it. */
 import type { Message, MessageEntity } from 'grammy/types';
-import type { BotIdentity } from './inbound.ts';
+
+/** Our own identity, as `getMe` gives it. */
+export interface BotIdentity {
+  readonly id: number;
+  readonly username: string;
+}
 
 /** Text or caption as the sender typed it, with the targets of hidden links written out. */
 export function plainText(message: Message): string {

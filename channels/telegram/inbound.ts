@@ -3,13 +3,7 @@ import type { Message, MessageOrigin, Update, User } from 'grammy/types';
 import { messageKey, shortHash } from '../../src/core/ids.ts';
 import type { InboundMessage, QuotedMessage, RefusalReason } from '../../src/core/message.ts';
 import { mediaOf, noteOf } from './inbound-content.ts';
-import { plainText, readMention } from './inbound-text.ts';
-
-/** Our own identity, as `getMe` gives it. */
-export interface BotIdentity {
-  readonly id: number;
-  readonly username: string;
-}
+import { type BotIdentity, plainText, readMention } from './inbound-text.ts';
 
 export interface InboundContext {
   /** Instance name and account of the channel. */

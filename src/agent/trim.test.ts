@@ -4,7 +4,7 @@ import type { SessionMessage } from '../core/session.ts';
 import { line } from '../testing/agent-run.ts';
 import { anyHistory, expectSound } from '../testing/any-history.ts';
 import { lastUserIndex, repairHistory } from './repair.ts';
-import { estimateTokens, textTokens } from './tokens.ts';
+import { estimateTokens, textTokens } from '../llm/tokens.ts';
 import { trimHistory } from './trim.ts';
 
 const user = (content: string, n: number) => line('user', content, { id: `u${n}` });

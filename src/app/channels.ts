@@ -63,6 +63,12 @@ export class ChannelSet implements AsyncDisposable {
     return this.#instances.get(name)?.local ?? false;
   }
 
+  /** Sends wait while a channel has not yet connected, or was stopped; one that is merely in trouble answers for itself. */
+  canSend(name: string): boolean {
+    const state = this.#instances.get(name)?.state;
+    return state !== undefined && state !== 'starting' && state !== 'stopped';
+  }
+
   status(): readonly ChannelStatus[] {
     return [...this.#instances.values()].map(({ entry, channel, state, since, detail, lastMessageAt }) => ({
       name: entry.name,

@@ -31,6 +31,8 @@ import { ChannelSet, type Registry } from './channels.ts';
 import { logEvents, Observations } from './observe.ts';
 
 const HOUR_MS = 3_600_000;
+/** With a minute between attempts an outage of three hours costs no answer; expiry bounds it in any case. */
+const SEND_ATTEMPTS = 200;
 /** A terminal answer may be any size; every real channel states its own limits. */
 const ANY_SIZE = { text: 4_000, unit: 'codepoint', caption: 0, uploadBytes: 0, downloadBytes: 0 } as const;
 
@@ -191,7 +193,18 @@ function buildGateway({ options, journal, pairing, channels, events, hot }: Part
       now: clock.now(),
       expiresInMs: config.gateway.answer_expiry_hours * HOUR_MS,
     });
-  const delivery = createDelivery({ journal, channels: byName, clock, random: Math.random, emit });
+  const delivery = createDelivery({
+    journal,
+    channels: byName,
+    clock,
+    random: Math.random,
+    emit,
+    maxAttempts: SEND_ATTEMPTS,
+    ready: ({ name }) => channels.canSend(name),
+  });
+  events.observe((event) => {
+    if (event.type === 'channel' && event.state === 'healthy' && event.channel) delivery.pokeChannel(event.channel);
+  });
   const transcripts = new Transcripts({
     journal,
     clock,

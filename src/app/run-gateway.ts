@@ -79,8 +79,10 @@ export async function runGateway(options: RunOptions): Promise<number> {
   const apiKey = detected.apiKey();
   if (apiKey) secrets.add(apiKey);
   if (detected.source === 'demo' && (options.requireModel || config.config.require_model)) {
-    stdio.stderr.write(`${[new GatehouseError('GH1104', 'no model is configured').message, ...detected.lines].join('\n  ')}\n`);
-    return EX_CONFIG;
+    // What was looked for and what to do next; the first line only says that the demo would answer.
+    throw new GatehouseError('GH1104', 'no model is configured, and one is required', {
+      hint: detected.lines.slice(1).join('; '),
+    });
   }
 
   const ending = new Ending();

@@ -6,7 +6,7 @@ import type { Daemon } from './daemon.ts';
 import { startOfDay } from './observe.ts';
 
 /** What is not as it should be, in words that a monitor can match: `model:demo`, `channel:telegram`, `journal`. */
-export function degradedParts(daemon: Daemon): readonly string[] {
+function degradedParts(daemon: Daemon): readonly string[] {
   return [
     ...(daemon.model.demo ? ['model:demo'] : []),
     ...daemon.channels

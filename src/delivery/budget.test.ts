@@ -57,7 +57,6 @@ test('typing needs half of both buckets and takes nothing', () => {
   expect(budget.plentiful(chat('b'), rate)).toBe(true);
   budget.reserve(chat('c'), rate);
   expect(budget.plentiful(chat('b'), rate)).toBe(false);
-  expect(budget.plentiful(chat('b'), undefined)).toBe(true);
 });
 
 test('without a rate nothing waits', () => {
@@ -65,7 +64,7 @@ test('without a rate nothing waits', () => {
   for (let n = 0; n < 100; n += 1) expect(budget.reserve(chat('a'), undefined).waitMs).toBe(0);
 });
 
-test('a hundred thousand chats do not stay in memory, and debts and silences do', async () => {
+test('a silence outlives a hundred thousand other chats', async () => {
   const clock = new FakeClock();
   const budget = createBudget(clock);
   budget.close('chat', chat('silent'), 3_600_000);

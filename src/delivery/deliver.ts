@@ -63,114 +63,120 @@ const SENDS_PER_CHANNEL = 64;
 const LAST_SENDS_MS = 5_000;
 
 export function createDelivery(options: DeliveryOptions): Delivery {
-  const { journal, channels, clock, emit } = options;
-  const stop = new AbortController();
-  const kill = new AbortController();
-  let deadline = Number.POSITIVE_INFINITY;
-  const lanes = new Map<string, { readonly lane: Lane; readonly done: Promise<void> }>();
-  const idlers: (() => void)[] = [];
-  const typings = new Set<Promise<void>>();
-  let draining: Promise<void> | undefined;
-  const context: LaneContext = {
-    journal,
-    channels,
-    clock,
-    emit,
-    ready: options.ready ?? (() => true),
-    random: options.random,
-    budget: createBudget(clock),
-    slots: createSlots(SENDS_PER_CHANNEL),
-    blind: options.policy?.blind ?? 'at_most_once',
-    maxAttempts: options.maxAttempts ?? 8,
-    sendTimeoutMs: options.sendTimeoutMs ?? 60_000,
-    stop: stop.signal,
-    kill: kill.signal,
-    deadline: () => deadline,
-    provenAbsent: new Set(),
-  };
-  return {
-    poke: (lane) => start(lane),
-    pokeChannel,
-    recover,
-    typing,
-    idle,
-    drain,
-    stats: () => ({ lanes: lanes.size, sending: context.slots.taken() }),
-    [Symbol.asyncDispose]: () => drain(0),
-  };
+  return new Outbox(options);
+}
 
-  function start(key: string, inherited: readonly OutboxRow[] = []): void {
-    if (stop.signal.aborted) return;
-    const running = lanes.get(key);
-    if (running) {
-      for (const row of inherited) running.lane.inherit(row);
-      running.lane.poke();
-      return;
-    }
-    const lane = new Lane(key, context);
-    for (const row of inherited) lane.inherit(row);
-    lanes.set(key, { lane, done: lane.run().then(() => ended(key, lane)) });
+class Outbox implements Delivery {
+  readonly #context: LaneContext;
+  readonly #stop = new AbortController();
+  readonly #kill = new AbortController();
+  readonly #lanes = new Map<string, { readonly lane: Lane; readonly done: Promise<void> }>();
+  readonly #typings = new Set<Promise<void>>();
+  readonly #idlers: (() => void)[] = [];
+  /** Monotonic ms. */
+  #deadline = Number.POSITIVE_INFINITY;
+  #draining: Promise<void> | undefined;
+
+  constructor(options: DeliveryOptions) {
+    this.#context = {
+      journal: options.journal,
+      channels: options.channels,
+      clock: options.clock,
+      emit: options.emit,
+      ready: options.ready ?? (() => true),
+      random: options.random,
+      budget: createBudget(options.clock),
+      slots: createSlots(SENDS_PER_CHANNEL),
+      blind: options.policy?.blind ?? 'at_most_once',
+      maxAttempts: options.maxAttempts ?? 8,
+      sendTimeoutMs: options.sendTimeoutMs ?? 60_000,
+      stop: this.#stop.signal,
+      kill: this.#kill.signal,
+      deadline: () => this.#deadline,
+      provenAbsent: new Set(),
+    };
   }
 
-  function ended(key: string, lane: Lane): void {
-    lanes.delete(key);
-    // A poke between the lane's last look and this moment would be lost.
-    if (lane.poked && deadline === Number.POSITIVE_INFINITY) start(key);
-    if (lanes.size === 0) for (const resolve of idlers.splice(0)) resolve();
+  poke(lane: string): void {
+    this.#start(lane);
   }
 
-  function pokeChannel(name: string): void {
+  pokeChannel(name: string): void {
     const prefix = laneKey({ channel: name, account: '', chatId: '' }).slice(0, -1);
-    for (const [key, { lane }] of lanes) if (key.startsWith(prefix)) lane.poke();
+    for (const [key, { lane }] of this.#lanes) if (key.startsWith(prefix)) lane.poke();
   }
 
-  async function recover(sending: readonly OutboxRow[], pending: readonly string[]): Promise<void> {
+  async recover(sending: readonly OutboxRow[], pending: readonly string[]): Promise<void> {
     const inherited = new Map<string, OutboxRow[]>();
     for (const row of sending) {
-      if (await settleInterrupted(row, channels.get(row.part.channel), context)) continue;
+      if (await settleInterrupted(row, this.#context)) continue;
       inherited.set(row.lane, [...(inherited.get(row.lane) ?? []), row]);
     }
-    for (const lane of new Set([...pending, ...sending.map((row) => row.lane)])) start(lane, inherited.get(lane));
+    for (const lane of new Set([...pending, ...sending.map((row) => row.lane)])) this.#start(lane, inherited.get(lane));
   }
 
-  function typing(ref: ChatRef): Disposable {
-    const shown = showTyping(ref, { channels, budget: context.budget, clock, signal: stop.signal });
-    const done = shown.done.finally(() => typings.delete(done));
-    typings.add(done);
+  typing(ref: ChatRef): Disposable {
+    const shown = showTyping(ref, { ...this.#context, signal: this.#stop.signal });
+    const done = shown.done.finally(() => this.#typings.delete(done));
+    this.#typings.add(done);
     return shown;
   }
 
-  function idle(): Promise<void> {
-    return lanes.size === 0 ? Promise.resolve() : new Promise((resolve) => idlers.push(resolve));
+  idle(): Promise<void> {
+    return this.#lanes.size === 0 ? Promise.resolve() : new Promise((resolve) => this.#idlers.push(resolve));
   }
 
-  function drain(ms: number): Promise<void> {
-    draining ??= shutDown(ms);
-    return draining;
+  drain(ms: number): Promise<void> {
+    this.#draining ??= this.#shutDown(ms);
+    return this.#draining;
   }
 
-  async function shutDown(ms: number): Promise<void> {
-    deadline = clock.monotonic() + ms;
+  stats(): { lanes: number; sending: number } {
+    return { lanes: this.#lanes.size, sending: this.#context.slots.taken() };
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.drain(0);
+  }
+
+  #start(key: string, inherited: readonly OutboxRow[] = []): void {
+    if (this.#stop.signal.aborted) return;
+    const running = this.#lanes.get(key);
+    const lane = running?.lane ?? new Lane(key, this.#context);
+    for (const row of inherited) lane.inherit(row);
+    if (running) lane.poke();
+    else this.#lanes.set(key, { lane, done: lane.run().then(() => this.#ended(key, lane)) });
+  }
+
+  #ended(key: string, lane: Lane): void {
+    this.#lanes.delete(key);
+    // A poke between the lane's last look and this moment would be lost.
+    if (lane.poked && this.#deadline === Number.POSITIVE_INFINITY) this.#start(key);
+    if (this.#lanes.size === 0) for (const resolve of this.#idlers.splice(0)) resolve();
+  }
+
+  async #shutDown(ms: number): Promise<void> {
+    this.#deadline = this.#context.clock.monotonic() + ms;
     // Lanes that wait for something later than that end now.
-    for (const { lane } of lanes.values()) lane.poke();
-    await before(idle(), ms);
-    stop.abort(new Error('delivery stopped'));
-    await before(idle(), LAST_SENDS_MS);
-    kill.abort(new Error('delivery stopped'));
-    await idle();
-    await Promise.all(typings);
+    for (const { lane } of this.#lanes.values()) lane.poke();
+    await this.#idleWithin(ms);
+    this.#stop.abort(new Error('delivery stopped'));
+    await this.#idleWithin(LAST_SENDS_MS);
+    this.#kill.abort(new Error('delivery stopped'));
+    await this.idle();
+    await Promise.all(this.#typings);
   }
 
-  /** Waits for `done`, but no longer than `ms`. */
-  async function before(done: Promise<void>, ms: number): Promise<void> {
+  async #idleWithin(ms: number): Promise<void> {
     const finished = new AbortController();
-    await Promise.race([done, pause(clock, ms, finished.signal)]);
+    await Promise.race([this.idle(), pause(this.#context.clock, ms, finished.signal)]);
     finished.abort();
   }
 }
 
 /** Settles at once what needs no question to the platform; `false` leaves the row to its lane, also when the journal cannot write now. */
-async function settleInterrupted(row: OutboxRow, channel: Channel | undefined, context: LaneContext): Promise<boolean> {
+async function settleInterrupted(row: OutboxRow, context: LaneContext): Promise<boolean> {
+  const channel = context.channels.get(row.part.channel);
   if (!channel || channel.sendClass === 'find') return false;
   const { journal, clock, emit } = context;
   const before = { ...row, attempts: row.attempts - 1 };

@@ -283,7 +283,7 @@ export class Lane {
   }
 }
 
-export const INTERRUPTED = 'the process ended while it was being sent';
+const INTERRUPTED = 'the process ended while it was being sent';
 
 /** A SENDING row of an earlier boot, for the classes that need not ask the platform. `row` as before that attempt. */
 export function interruptedOutcome(row: OutboxRow, context: OutcomeContext): Outcome & { kind: 'settle' } {

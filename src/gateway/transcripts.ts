@@ -9,6 +9,8 @@ const BATCH = 500;
 const GATHER_MS = 100;
 const RETRY_MS = 5_000;
 
+type UnflushedLines = Awaited<ReturnType<Journal['unflushed']>>[number];
+
 export interface TranscriptsOptions {
   readonly journal: Journal;
   readonly store: SessionStore;
@@ -49,7 +51,7 @@ export class Transcripts implements AsyncDisposable {
     this.#moving ??= this.#moveSoon();
   }
 
-  /** Moves everything there is into the files now: at start, and before a rewrite of the session. Rejects when one cannot be written. */
+  /** Moves everything there is into the files now: at start, and before a rewrite of the session. Rejects when the journal cannot be written. */
   async flush(): Promise<void> {
     while (await this.#moveBatch()) await Promise.resolve();
   }
@@ -94,7 +96,7 @@ export class Transcripts implements AsyncDisposable {
     this.#moving = undefined;
   }
 
-  /** True when the batch was full, so that there may be more. One at a time: a session file has one writer. */
+  /** True when there may be more to move. One batch at a time: a session file has one writer. */
   #moveBatch(): Promise<boolean> {
     const move = (): Promise<boolean> => this.#move();
     const moved = this.#batch.then(move, move);
@@ -102,22 +104,31 @@ export class Transcripts implements AsyncDisposable {
     return moved;
   }
 
+  /** A session whose file cannot be written is reported and left in the journal; it holds up no other session. */
   async #move(): Promise<boolean> {
     const batch = await this.#options.journal.unflushed(BATCH);
-    const moved = await Promise.all(
-      batch.map(async ({ session, lines }) => {
-        await this.#options.store.append(
-          session,
-          lines.map(({ line }) => line),
-        );
-        return { session, lines };
-      }),
-    );
+    const moved = (await Promise.all(batch.map((lines) => this.#append(lines)))).filter((lines) => lines !== undefined);
     const seqs = moved.flatMap(({ lines }) => lines.map(({ seq }) => seq));
     if (seqs.length === 0) return false;
     await this.#options.journal.flushed(seqs);
     for (const { session, lines } of moved) this.#forget(session, new Set(lines.map(({ line }) => line.id)));
-    return seqs.length >= BATCH;
+    return batch.reduce((sum, { lines }) => sum + lines.length, 0) >= BATCH;
+  }
+
+  async #append(entry: UnflushedLines): Promise<UnflushedLines | undefined> {
+    const { session, lines } = entry;
+    const messages = lines.map(({ line }) => line);
+    try {
+      await this.#options.store.append(session, messages);
+      return entry;
+    } catch (error) {
+      this.#options.onError(error);
+      // After a restart nobody else remembers them: until the file can be written, the session is shown from the journal.
+      const known = new Set(this.#pending.get(session)?.map(({ id }) => id));
+      const missing = messages.filter(({ id }) => !known.has(id));
+      if (missing.length > 0) this.#pending.set(session, [...(this.#pending.get(session) ?? []), ...missing]);
+      return undefined;
+    }
   }
 
   #forget(session: string, moved: ReadonlySet<string>): void {

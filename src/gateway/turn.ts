@@ -74,7 +74,12 @@ export class Turns {
     emit({ ...base, type: 'started', at: clock.now(), attempt: row.attempts, waitedMs: clock.now() - row.acceptedAt });
     const result = await this.#result(row, signal);
     if (!result) return;
-    if (!(await this.#options.journal.finish(result))) return; // fenced: whoever owns the row now answers it
+    if (!(await this.#options.journal.finish(result))) {
+      // Fenced: /stop ended the row in the journal, or another process owns it and will report its end.
+      if (result.outcome === 'cancelled')
+        emit({ ...base, type: 'finished', at: clock.now(), outcome: 'cancelled', ms: clock.monotonic() - started });
+      return;
+    }
     this.#options.transcripts.committed(row.session, result.lines);
     this.#options.onParts(result.parts);
     emit({ ...base, type: 'finished', at: clock.now(), outcome: result.outcome, ms: clock.monotonic() - started });

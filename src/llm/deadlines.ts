@@ -15,7 +15,7 @@ export interface ModelTimeouts {
 const IDLE_MS = 30_000;
 
 /** Spec B7. */
-export function firstTokenLimit(inputTokens: number): number {
+function firstTokenLimit(inputTokens: number): number {
   return Math.min(30_000 + inputTokens, 180_000);
 }
 
@@ -77,8 +77,10 @@ export function startWatchdog(options: {
 
   return {
     progress() {
-      progressed = true;
       since = clock.monotonic();
+      if (progressed) return;
+      progressed = true;
+      wake.abort(); // the sleeper counts on the limit of the first token, which is longer
     },
     pause() {
       pausedAt ??= clock.monotonic();

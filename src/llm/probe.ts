@@ -22,7 +22,7 @@ export interface LocalServer {
 }
 
 /** ux.md 3: a start must not wait longer than this for servers that are not there. */
-export const PROBE_MS = 300;
+const PROBE_MS = 300;
 /** A list of models is small; whatever else listens there is not read on. */
 const BODY_CHARS = 1_000_000;
 

@@ -1,22 +1,37 @@
 import type { ModelRequest } from '../core/model.ts';
+import type { SessionMessage } from '../core/session.ts';
 
-/** Spec B1: what a message costs beyond its text (role and separators). */
+/** What a message costs beside its text: role and separators (spec B1). */
 const PER_MESSAGE = 4;
 
-/** Estimated tokens of a text (spec B1: ASCII / 4 + other / 1.5, at least 1 when not empty). For limits, never for bills. */
-export function estimateTokens(text: string): number {
+/**
+ * Estimated tokens of a text (spec B1): four ASCII characters a token, three others two tokens. 0 only for the empty text.
+ * For limits, never for bills.
+ */
+export function textTokens(text: string): number {
   let ascii = 0;
-  for (let index = 0; index < text.length; index += 1) if (text.charCodeAt(index) < 128) ascii += 1;
-  return Math.ceil(ascii / 4 + (text.length - ascii) / 1.5);
+  let other = 0;
+  for (let i = 0; i < text.length; i += 1) {
+    const unit = text.charCodeAt(i);
+    if (unit < 0x80) ascii += 1;
+    // A low surrogate belongs to the character counted with its high half.
+    else if (unit < 0xdc00 || unit > 0xdfff) other += 1;
+  }
+  return Math.ceil(ascii / 4 + other / 1.5);
 }
 
-/** Estimated input tokens of a call: messages, the arguments of their tool calls, and the tool descriptions. */
-export function estimateRequestTokens(request: Pick<ModelRequest, 'messages' | 'tools'>): number {
-  let total = 0;
-  for (const message of request.messages) {
-    total += PER_MESSAGE + estimateTokens(message.content);
-    for (const call of message.tool_calls ?? []) total += estimateTokens(call.name) + estimateTokens(call.arguments);
-  }
-  for (const tool of request.tools) total += estimateTokens(tool.name + tool.description + JSON.stringify(tool.parameters));
-  return total;
+export function messageTokens(message: SessionMessage): number {
+  let tokens = PER_MESSAGE + textTokens(message.content);
+  for (const call of message.tool_calls ?? []) tokens += textTokens(call.name) + textTokens(call.arguments);
+  return tokens;
+}
+
+export function estimateTokens(messages: readonly SessionMessage[]): number {
+  return messages.reduce((sum, message) => sum + messageTokens(message), 0);
+}
+
+/** Input tokens of a call: messages and tool descriptions. */
+export function estimateRequestTokens({ messages, tools }: Pick<ModelRequest, 'messages' | 'tools'>): number {
+  const described = tools.reduce((sum, tool) => sum + textTokens(tool.name + tool.description + JSON.stringify(tool.parameters)), 0);
+  return estimateTokens(messages) + described;
 }

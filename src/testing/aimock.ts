@@ -10,7 +10,7 @@ import { LLMock } from '@copilotkit/aimock';
 /** One fixture as in aimock's JSON files: `{match, response, latency?, truncateAfterChunks?, ...}`. The first that matches answers. */
 export type AimockFixture = Readonly<{ match: object; response: object; [option: string]: unknown }>;
 
-export interface AimockRequest {
+interface AimockRequest {
   readonly method: string;
   readonly path: string;
   /** Keys are shown as `[REDACTED]`. */

@@ -53,6 +53,11 @@ service auth {
     port = ${ports.sasl}
   }
 }
+service anvil {
+  unix_listener anvil-auth-penalty {
+    mode = 0
+  }
+}
 service stats {
   client_limit = 1000
 }

@@ -4,8 +4,8 @@ import { closeSync, openSync } from 'node:fs';
 import { connect, createServer, type Server } from 'node:net';
 
 export interface Daemon {
-  /** SIGTERM, then SIGKILL after 5 s; resolves when the process is gone. Safe to call twice. */
-  stop(): Promise<void>;
+  /** Ends the process and all it started; `SIGTERM` lets it do so itself for up to 5 s. Safe to call twice. */
+  stop(signal: 'SIGTERM' | 'SIGKILL'): Promise<void>;
 }
 
 /** Held all at once before any is given back, so that one call never hands out a port twice. */
@@ -27,20 +27,31 @@ export async function freePorts<const Name extends string>(names: readonly Name[
 /** Output goes to a file: a daemon that inherited a pipe would hold its reader open after it forked. */
 export function spawnDaemon(program: string, args: readonly string[], log: string): Daemon {
   const out = openSync(log, 'a');
-  const child = spawn(program, args, { stdio: ['ignore', out, out] });
+  const child = spawn(program, args, { stdio: ['ignore', out, out], detached: true });
   closeSync(out);
   const gone = new Promise<void>((resolve) => {
     child.once('exit', () => resolve());
     child.once('error', () => resolve());
   });
   return {
-    async stop() {
-      child.kill('SIGTERM');
+    async stop(signal) {
+      child.kill(signal);
       const last = setTimeout(() => child.kill('SIGKILL'), 5_000);
       await gone;
       clearTimeout(last);
+      endGroup(child.pid);
     },
   };
+}
+
+/** What outlives its master: an IMAP session that still serves its client. The group is the daemon's own (`detached`). */
+function endGroup(pid: number | undefined): void {
+  if (pid === undefined) return;
+  try {
+    process.kill(-pid, 'SIGKILL');
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error;
+  }
 }
 
 /** Resolves once something listens on the port of 127.0.0.1; rejects after 15 s. */

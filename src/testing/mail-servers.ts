@@ -43,8 +43,12 @@ export interface MailServers extends AsyncDisposable {
   /** What lies in a mailbox (INBOX unless named), oldest first. */
   mailbox(user: User, folder?: string): Promise<readonly StoredMail[]>;
   doveadm(...args: string[]): Promise<string>;
+  /** dovecot's log; each ended IMAP session names the bytes it carried (`out=`). */
+  imapLog(): Promise<string>;
+  /** As a restore from a backup would: the same mails under new UIDs and a new UIDVALIDITY. */
+  renumber(user: User): Promise<void>;
   /** Ends dovecot and starts it again on the same ports and mailboxes. */
-  restartImap(change?: () => Promise<void>): Promise<void>;
+  restartImap(): Promise<void>;
   /** Safe to call twice. */
   stop(): Promise<void>;
 }
@@ -67,7 +71,7 @@ export async function startMailServers(): Promise<MailServers> {
   const stop = async () => {
     if (stopped) return;
     stopped = true;
-    await Promise.all([daemons.dovecot.stop(), daemons.postfix?.stop()]);
+    await Promise.all([daemons.dovecot.stop('SIGKILL'), daemons.postfix?.stop('SIGTERM')]);
     await rm(root, { recursive: true, force: true, maxRetries: 5 });
   };
   try {
@@ -80,6 +84,12 @@ export async function startMailServers(): Promise<MailServers> {
     await stop();
     throw new Error(`the mail servers did not start: ${log.slice(-2000)}`, { cause: error });
   }
+  const startAgain = async () => {
+    daemons.dovecot = startDovecot();
+    await Promise.all([ports.imap, ports.imaps, ports.lmtp, ports.sasl].map((port) => accepts(port)));
+    // postfix keeps a connection to the login service that is gone and would refuse the next login with 454
+    await run('/usr/sbin/postfix', ['-c', join(root, 'postfix'), 'reload']);
+  };
   const doveadm = async (...args: string[]) => (await run('/usr/bin/doveadm', ['-c', conf, ...args])).stdout;
   return {
     host: '127.0.0.1',
@@ -95,11 +105,19 @@ export async function startMailServers(): Promise<MailServers> {
       submit({ port: ports.smtp, hello: 'EHLO stranger.test', from, to: `${to}@example.test`, raw }),
     mailbox: (user, folder) => readMaildir(join(root, 'mail', user, folder === undefined ? '' : `.${folder}`)),
     doveadm,
-    async restartImap(change) {
-      await daemons.dovecot.stop();
-      await change?.();
-      daemons.dovecot = startDovecot();
-      await Promise.all([ports.imap, ports.imaps, ports.lmtp].map((port) => accepts(port)));
+    async restartImap() {
+      await daemons.dovecot.stop('SIGKILL');
+      await startAgain();
+    },
+    imapLog: () => readFile(join(root, 'dovecot.log'), 'utf8'),
+    async renumber(user) {
+      await daemons.dovecot.stop('SIGKILL');
+      const box = join(root, 'mail', user);
+      const names = (await readdir(box)).filter((name) => /^dovecot[-.](uidlist|uidvalidity|index)/.test(name));
+      await Promise.all(names.map((name) => rm(join(box, name))));
+      // dovecot takes the time in seconds as the new UIDVALIDITY
+      await new Promise((resolve) => setTimeout(resolve, 1_100));
+      await startAgain();
     },
     stop,
     [Symbol.asyncDispose]: stop,
@@ -137,10 +155,24 @@ async function writeTree(root: string, ports: MailPorts): Promise<void> {
   await writeFile(join(root, 'postfix', 'mailboxes'), mailboxes);
 }
 
+/** A mail that is marked meanwhile gets another file name: then the folder is read again. */
 async function readMaildir(path: string): Promise<readonly StoredMail[]> {
+  for (let attempt = 0; ; attempt += 1) {
+    try {
+      return await readMaildirOnce(path);
+    } catch (error) {
+      if (attempt === 20 || !isAbsent(error)) throw error;
+    }
+  }
+}
+
+async function readMaildirOnce(path: string): Promise<readonly StoredMail[]> {
   const files: { mail: StoredMail; at: number; name: string }[] = [];
   for (const folder of ['new', 'cur']) {
-    const names = await readdir(join(path, folder)).catch(() => []);
+    const names = await readdir(join(path, folder)).catch((error: unknown) => {
+      if (isAbsent(error)) return [];
+      throw error;
+    });
     for (const name of names) {
       const file = join(path, folder, name);
       const [raw, info] = await Promise.all([readFile(file, 'latin1'), stat(file)]);
@@ -148,4 +180,8 @@ async function readMaildir(path: string): Promise<readonly StoredMail[]> {
     }
   }
   return files.sort((a, b) => a.at - b.at || (a.name < b.name ? -1 : 1)).map((file) => file.mail);
+}
+
+function isAbsent(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ENOENT';
 }

@@ -8,7 +8,7 @@ import type { AddressInfo } from 'node:net';
 import { setImmediate as nextTick, setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 
-export interface ReceivedRequest {
+interface ReceivedRequest {
   readonly method: string;
   readonly path: string;
   readonly headers: IncomingMessage['headers'];
@@ -74,7 +74,7 @@ export function textPieces(...texts: readonly string[]): string[] {
     sse({
       object: 'chat.completion.chunk',
       choices: [],
-      usage: { prompt_tokens: 7, completion_tokens: texts.length, total_tokens: 9 },
+      usage: { prompt_tokens: 7, completion_tokens: texts.length, total_tokens: 7 + texts.length },
     }),
     sse('[DONE]'),
   ];

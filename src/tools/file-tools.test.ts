@@ -38,7 +38,7 @@ test('the built-in tools have unique names, a description per argument, and say 
     ['read_file', true],
     ['write_file', false],
     ['list_dir', true],
-    ['send_file', false],
+    ['send_file', true],
   ]);
   for (const { parameters, description } of tools) {
     expect(description).toBeTruthy();

@@ -14,11 +14,11 @@ export interface RunToolOptions {
 
 /**
  * One tool call as the agent asks for it. Every way it can go wrong is a failed result the model can read: arguments too large or no
- * JSON, time-out, exception. The result is shaped (spec C4) and sanitized (G6). Rejects only when `context.signal`
- * aborts, with its reason and promptly, even when the tool ignores the signal.
+ * JSON, time-out, exception. The result is shaped (spec C4) and sanitized (G6). An abort of `context.signal` reaches the tool
+ * and nothing else: the caller decides how long the tool may still take, so that one that just finished keeps its result.
+ * Never rejects.
  */
 export async function runTool(tool: Tool, argsJson: string, context: ToolContext, options: RunToolOptions): Promise<ToolResult> {
-  context.signal.throwIfAborted();
   const parsed = parseArguments(tool.name, argsJson);
   const result = parsed.ok ? await runLimited(tool, parsed.args, context, options) : { ok: false, output: parsed.problem };
   const output = result.ok || result.output.startsWith('Error: ') ? result.output : `Error: ${result.output}`;
@@ -51,13 +51,14 @@ async function runLimited(tool: Tool, args: unknown, context: ToolContext, optio
     ok: false,
     output: `Error: ${tool.name} timed out after ${Math.round(timeoutMs / 1000)} s; whether it took effect is unknown`,
   };
-  const timeout = clock.sleep(timeoutMs, signal).then(() => timedOut);
+  const timeout = clock.sleep(timeoutMs, over.signal).then(
+    () => timedOut,
+    () => timedOut, // the call is over; nobody reads this
+  );
   // The race settles both, so a tool that fails after its time-out is no unhandled rejection.
   const work = runCaught(tool, args, { ...context, signal });
   try {
-    const result = await Promise.race([work, timeout]);
-    context.signal.throwIfAborted();
-    return result;
+    return await Promise.race([work, timeout]);
   } finally {
     over.abort(new DOMException(`the call of ${tool.name} is over`, 'AbortError'));
   }

@@ -1,126 +1,137 @@
 /** From the chunks of an OpenAI chat stream to events and the final answer; knows nothing of sockets and time. */
 import type { ModelAnswer, ModelEvent, ModelFailure, StopReason, Usage } from '../../core/model.ts';
 import { createFailure } from '../failure.ts';
-import { estimateTokens } from '../tokens.ts';
+import { textTokens } from '../tokens.ts';
 import { repetitionStart } from './repetition.ts';
 import { createThinkSplitter, splitOrphanClose } from './think-tags.ts';
 import { asRecord, createToolCallAssembly } from './tool-call-assembly.ts';
 
-export interface AnswerAssembly {
-  /** Takes one parsed chunk; `progress` is false for keep-alives and empty deltas. */
-  add(chunk: unknown): { readonly events: readonly ModelEvent[]; readonly progress: boolean };
-  /** The provider said how the answer ended; only the usage may still come. */
-  readonly finished: boolean;
-  /** The model repeats itself: break the stream off, the answer is what came before. */
-  readonly looping: boolean;
-  /** Last events of the call: `done` or `failed`, perhaps after a `restart` that corrects the streamed text. */
-  end(): readonly ModelEvent[];
+export interface AnswerOptions {
+  readonly provider: string;
+  readonly model: string;
+  /** Estimate, used when the provider reports no usage. */
+  readonly inputTokens: number;
 }
 
-export function createAnswerAssembly(options: { provider: string; model: string; inputTokens: number }): AnswerAssembly {
-  const splitter = createThinkSplitter();
-  const tools = createToolCallAssembly();
-  let text = '';
-  let reasoning = '';
-  let finishReason: string | undefined;
-  let refusal = '';
-  let usage: Usage | undefined;
-  let loopEnd: number | undefined;
-  let chunks = 0;
+/** Feed it every parsed chunk with `add`, then call `end` once. */
+export class AnswerAssembly {
+  readonly #options: AnswerOptions;
+  readonly #splitter = createThinkSplitter();
+  readonly #tools = createToolCallAssembly();
+  #text = '';
+  #reasoning = '';
+  #refusal = '';
+  #finishReason: string | undefined;
+  #usage: Usage | undefined;
+  #loopEnd: number | undefined;
+  #chunks = 0;
 
-  const take = (split: { text: string; reasoning: string }): ModelEvent[] => {
-    text += split.text;
-    reasoning += split.reasoning;
+  constructor(options: AnswerOptions) {
+    this.#options = options;
+  }
+
+  /** The provider said how the answer ended; only the usage may still come. */
+  get finished(): boolean {
+    return this.#finishReason !== undefined;
+  }
+
+  /** The model repeats itself: break the stream off, the answer is what came before. */
+  get looping(): boolean {
+    return this.#loopEnd !== undefined;
+  }
+
+  /** Takes one parsed chunk, whatever JSON it is; `progress` is false for keep-alives and empty deltas. */
+  add(raw: unknown): { readonly events: readonly ModelEvent[]; readonly progress: boolean } {
+    this.#chunks += 1;
+    const chunk = asRecord(raw);
+    const counted = parseUsage(chunk['usage']);
+    if (counted) this.#usage = counted;
+    const choice = Array.isArray(chunk['choices']) ? asRecord(chunk['choices'][0]) : {};
+    // Some servers ignore `stream` and send the whole message at once.
+    const delta = asRecord(choice['delta'] ?? choice['message']);
+    const said = contentText(delta['content']);
+    const thought = said.reasoning + (firstString(delta['reasoning_content'], delta['reasoning']) ?? '');
+    this.#refusal += firstString(delta['refusal']) ?? '';
+    const events = this.#take({ text: '', reasoning: thought });
+    if (said.text) events.push(...this.#take(this.#splitter.push(said.text)));
+    let progress = thought !== '' || said.text !== '' || counted !== undefined;
+    if (Array.isArray(delta['tool_calls'])) for (const call of delta['tool_calls']) progress = this.#tools.add(call) || progress;
+    if (typeof choice['finish_reason'] === 'string') {
+      this.#finishReason ??= choice['finish_reason'];
+      progress = true;
+    }
+    if (said.text && this.#tools.size === 0) this.#loopEnd = repetitionStart(this.#text);
+    return { events, progress };
+  }
+
+  /** Last events of the call: `done` or `failed`, perhaps after a `restart` that corrects the streamed text. */
+  end(): readonly ModelEvent[] {
+    const events = this.#take(this.#splitter.flush());
+    const failed = this.#brokenOff();
+    if (failed) return [...events, { type: 'failed', failure: failed }];
+    const streamed = this.#text;
+    if (this.#loopEnd !== undefined) this.#text = streamed.slice(0, this.#loopEnd);
+    const orphan = splitOrphanClose(this.#text);
+    if (orphan.reasoning) {
+      this.#text = orphan.text;
+      this.#reasoning += orphan.reasoning;
+    }
+    // Keeps the promise that the texts after the last restart make up the answer's text.
+    if (this.#text !== streamed) {
+      events.push({ type: 'restart', reason: this.looping ? 'repetition' : 'reasoning' });
+      if (this.#text) events.push({ type: 'text', text: this.#text });
+    }
+    const result = this.#answer();
+    events.push('kind' in result ? { type: 'failed', failure: result } : { type: 'done', answer: result });
+    return events;
+  }
+
+  #take(split: { text: string; reasoning: string }): ModelEvent[] {
+    this.#text += split.text;
+    this.#reasoning += split.reasoning;
     const events: ModelEvent[] = [];
     if (split.reasoning) events.push({ type: 'reasoning', text: split.reasoning });
     if (split.text) events.push({ type: 'text', text: split.text });
     return events;
-  };
+  }
 
-  const failure = (): ModelFailure | undefined => {
-    if (finishReason === undefined && loopEnd === undefined) {
+  #brokenOff(): ModelFailure | undefined {
+    if (!this.finished && !this.looping) {
       return createFailure('malformed', {
-        message: chunks === 0 ? 'the stream ended before anything arrived' : 'the stream ended without a finish reason',
+        message: this.#chunks === 0 ? 'the stream ended before anything arrived' : 'the stream ended without a finish reason',
       });
     }
-    if (finishReason === 'content_filter') {
+    if (this.#finishReason === 'content_filter') {
       return createFailure('content-filter', { message: 'the provider withheld the answer (finish_reason content_filter)' });
     }
     return undefined;
-  };
+  }
 
-  const answer = (): ModelAnswer | ModelFailure => {
-    const toolCalls = tools.finish();
+  #answer(): ModelAnswer | ModelFailure {
+    const toolCalls = this.#tools.finish();
     if (!toolCalls) return createFailure('malformed', { message: 'a tool call arrived without a name' });
-    if (text.trim() === '' && toolCalls.length === 0) {
-      if (refusal) return createFailure('content-filter', { message: 'the model refused', retryable: false });
-      const what = reasoning ? 'only reasoning and no answer' : 'nothing';
-      return createFailure('empty', {
-        message: `the model returned ${what} (finish_reason ${finishReason ?? 'none'})`,
-        ...(finishReason === 'length' ? { hint: 'raise the output token limit, or ask for less' } : {}),
-      });
-    }
+    if (this.#text.trim() === '' && toolCalls.length === 0) return this.#empty();
+    const { provider, model, inputTokens } = this.#options;
+    const estimated = { tokensIn: inputTokens, tokensOut: textTokens(this.#text + this.#reasoning), tokensCached: 0 };
     return {
-      text,
-      ...(reasoning ? { reasoning } : {}),
+      text: this.#text,
+      ...(this.#reasoning ? { reasoning: this.#reasoning } : {}),
       toolCalls,
-      stop: stopReason(finishReason, toolCalls.length),
-      usage: usage ?? { tokensIn: options.inputTokens, tokensOut: estimateTokens(text + reasoning), tokensCached: 0 },
-      provider: options.provider,
-      model: options.model,
+      stop: stopReason(this.#finishReason, toolCalls.length),
+      usage: this.#usage ?? estimated,
+      provider,
+      model,
     };
-  };
+  }
 
-  return {
-    add(raw) {
-      chunks += 1;
-      const chunk = asRecord(raw);
-      const counted = parseUsage(chunk['usage']);
-      if (counted) usage = counted;
-      const choice = Array.isArray(chunk['choices']) ? asRecord(chunk['choices'][0]) : {};
-      // Some servers ignore `stream` and send the whole message at once.
-      const delta = asRecord(choice['delta'] ?? choice['message']);
-      const said = contentText(delta['content']);
-      const thought = said.reasoning + (firstString(delta['reasoning_content'], delta['reasoning']) ?? '');
-      refusal += firstString(delta['refusal']) ?? '';
-      const events = take({ text: '', reasoning: thought });
-      if (said.text) events.push(...take(splitter.push(said.text)));
-      let progress = thought !== '' || said.text !== '' || counted !== undefined;
-      if (Array.isArray(delta['tool_calls'])) for (const call of delta['tool_calls']) progress = tools.add(call) || progress;
-      if (typeof choice['finish_reason'] === 'string') {
-        finishReason ??= choice['finish_reason'];
-        progress = true;
-      }
-      if (said.text && tools.size === 0) loopEnd = repetitionStart(text);
-      return { events, progress };
-    },
-    get finished() {
-      return finishReason !== undefined;
-    },
-    get looping() {
-      return loopEnd !== undefined;
-    },
-    end() {
-      const events = take(splitter.flush());
-      const failed = failure();
-      if (failed) return [...events, { type: 'failed', failure: failed }];
-      const streamed = text;
-      if (loopEnd !== undefined) text = text.slice(0, loopEnd);
-      const orphan = splitOrphanClose(text);
-      if (orphan.reasoning) {
-        text = orphan.text;
-        reasoning += orphan.reasoning;
-      }
-      // Keeps the promise that the texts after the last restart make up the answer's text.
-      if (text !== streamed) {
-        events.push({ type: 'restart', reason: loopEnd === undefined ? 'reasoning' : 'repetition' });
-        if (text) events.push({ type: 'text', text });
-      }
-      const result = answer();
-      events.push('kind' in result ? { type: 'failed', failure: result } : { type: 'done', answer: result });
-      return events;
-    },
-  };
+  #empty(): ModelFailure {
+    if (this.#refusal) return createFailure('content-filter', { message: 'the model refused', retryable: false });
+    const what = this.#reasoning ? 'only reasoning and no answer' : 'nothing';
+    return createFailure('empty', {
+      message: `the model returned ${what} (finish_reason ${this.#finishReason ?? 'none'})`,
+      ...(this.#finishReason === 'length' ? { hint: 'raise the output token limit, or ask for less' } : {}),
+    });
+  }
 }
 
 /** Tool calls decide: servers say `stop` or `length` with tool calls present. Cut-off arguments are the caller's to refuse. */

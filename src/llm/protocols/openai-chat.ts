@@ -8,7 +8,7 @@ import { abortedFailure, createFailure } from '../failure.ts';
 import { createRedactor } from '../redact.ts';
 import { estimateRequestTokens } from '../tokens.ts';
 import { type FailureContext, failureOfConnection, failureOfErrorObject, failureOfStatus } from './http-failure.ts';
-import { createAnswerAssembly } from './openai-answer.ts';
+import { AnswerAssembly } from './openai-answer.ts';
 import { toOpenAiMessages, toOpenAiTools } from './openai-messages.ts';
 import { guardFetch, WireFault } from './wire-guard.ts';
 
@@ -82,7 +82,7 @@ async function* call(
 ): AsyncGenerator<ModelEvent> {
   if (signal.aborted) return yield failed(abortedFailure());
   const inputTokens = estimateRequestTokens(request);
-  const assembly = createAnswerAssembly({ provider: options.provider, model: options.model, inputTokens });
+  const assembly = new AnswerAssembly({ provider: options.provider, model: options.model, inputTokens });
   const controller = new AbortController();
   const onAbort = (): void => controller.abort(signal.reason);
   signal.addEventListener('abort', onAbort, { once: true });

@@ -13,8 +13,10 @@ export function repetitionStart(text: string): number | undefined {
   if (text.length < UNIT * TIMES) return undefined;
   const tail = text.slice(-WINDOW);
   for (let period = 1; period <= LONGEST_UNIT; period += 1) {
-    const needed = period < UNIT ? WINDOW : (TIMES - 1) * period + UNIT;
-    if (tail.length < needed || repeatedSuffix(tail, period) < needed) continue;
+    const repeated = repeatedSuffix(tail, period);
+    if (repeated < Math.max(UNIT * TIMES, (TIMES - 1) * period + UNIT)) continue;
+    // The smallest period decides: what repeats every 5 characters also repeats every 20.
+    if (period < UNIT && repeated < WINDOW) return undefined;
     if (!/[\p{L}\p{N}]/u.test(tail.slice(-period))) return undefined;
     return text.length - repeatedSuffix(text, period) + period;
   }

@@ -18,6 +18,7 @@ export interface ThinkSplitter {
  */
 export function createThinkSplitter(): ThinkSplitter {
   let state: 'start' | 'inside' | 'text' = 'start';
+  let afterBlock = false;
   let held = '';
 
   const step = (): Split & { more: boolean } => {
@@ -28,6 +29,8 @@ export function createThinkSplitter(): ThinkSplitter {
     }
     if (state === 'start') {
       const body = held.trimStart();
+      // Blank lines after a block belong to it, even when they come in a later piece.
+      if (afterBlock) held = body;
       if (body.startsWith(OPEN)) {
         state = 'inside';
         held = body.slice(OPEN.length);
@@ -45,9 +48,9 @@ export function createThinkSplitter(): ThinkSplitter {
       return { text: '', reasoning, more: false };
     }
     const reasoning = held.slice(0, end);
-    // Blank lines after the block belong to it, and another block may follow.
-    held = held.slice(end + CLOSE.length).trimStart();
-    state = 'start';
+    held = held.slice(end + CLOSE.length);
+    state = 'start'; // another block may follow
+    afterBlock = true;
     return { text: '', reasoning, more: held !== '' };
   };
 

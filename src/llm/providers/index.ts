@@ -50,13 +50,13 @@ export interface ResolvedProvider {
   readonly contextWindow: number;
 }
 
-export function findProvider(name: string): Provider | undefined {
+function findProvider(name: string): Provider | undefined {
   const wanted = name.trim().toLowerCase();
   return PROVIDERS.find((provider) => provider.name === wanted || provider.aliases.includes(wanted));
 }
 
 /** Tokens the model can take, by the provider's data. */
-export function contextWindowOf(provider: Provider, model: string): number {
+function contextWindowOf(provider: Provider, model: string): number {
   const name = model.toLowerCase();
   return provider.contextWindows.find(([pattern]) => pattern.test(name))?.[1] ?? DEFAULT_CONTEXT_WINDOW;
 }

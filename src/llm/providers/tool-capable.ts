@@ -2,7 +2,7 @@
  * Model families that call tools, as Ollama names them: its /api/tags does not say it, and a model without tools is no agent.
  * From the "tools" tag of Ollama's library.
  */
-export const TOOL_CAPABLE_FAMILIES: readonly string[] = [
+const TOOL_CAPABLE_FAMILIES: readonly string[] = [
   'llama3.1',
   'llama3.2',
   'llama3.3',

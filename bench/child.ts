@@ -1,0 +1,118 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+
+/** Longest wait for a process that was asked to end; then it is killed. */
+const END_MS = 20_000;
+/** What is kept of the output: to wait for a line, and for the error when the process does not do as expected. */
+const KEPT_OUTPUT = 4_000;
+
+export interface ChildOptions {
+  /** Arguments of this Node, or of `command`. */
+  readonly args: readonly string[];
+  readonly command?: string;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly cwd?: string;
+}
+
+/** One process of the benchmark. Disposing ends it by SIGTERM and waits; twice is safe. */
+export class Child implements AsyncDisposable {
+  readonly #process: ChildProcess;
+  readonly #watchers = new Set<() => void>();
+  readonly #ended: Promise<void>;
+  readonly startedAt = performance.now();
+  #output = '';
+
+  /** The environment is exactly PATH, HOME and `env`: a key or a setting of whoever runs the benchmark must not change it. */
+  constructor(options: ChildOptions) {
+    const { PATH = '', HOME = '', TMPDIR } = process.env;
+    this.#process = spawn(options.command ?? process.execPath, options.args, {
+      env: { PATH, HOME, ...(TMPDIR ? { TMPDIR } : {}), ...options.env },
+      ...(options.cwd ? { cwd: options.cwd } : {}),
+      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+    });
+    for (const stream of [this.#process.stdout, this.#process.stderr]) {
+      stream?.on('data', (chunk: Buffer) => this.#read(String(chunk)));
+    }
+    this.#ended = new Promise((resolve) => {
+      this.#process.once('close', () => resolve());
+      this.#process.once('error', () => resolve());
+    });
+    void this.#ended.then(() => this.#notify());
+  }
+
+  get pid(): number {
+    return this.#process.pid ?? -1;
+  }
+
+  get hasEnded(): boolean {
+    return this.#process.exitCode !== null || this.#process.signalCode !== null || this.#process.pid === undefined;
+  }
+
+  /** Waits until the output so far holds the pattern. Rejects when the process ends or the time is over. */
+  waitFor(pattern: RegExp, timeoutMs = 20_000): Promise<RegExpExecArray> {
+    return new Promise((resolve, reject) => {
+      const settle = (done: () => void): void => {
+        clearTimeout(timer);
+        this.#watchers.delete(look);
+        done();
+      };
+      const look = (): void => {
+        const match = pattern.exec(this.#output);
+        if (match) settle(() => resolve(match));
+        else if (this.hasEnded) settle(() => reject(new Error(`process ended early:\n${this.#output}`)));
+      };
+      const timer = setTimeout(
+        () => settle(() => reject(new Error(`no ${pattern} within ${timeoutMs} ms:\n${this.#output}`))),
+        timeoutMs,
+      );
+      this.#watchers.add(look);
+      look();
+    });
+  }
+
+  /** Sends a message and resolves with the next one that comes back. One at a time. */
+  ask<Answer>(question: unknown, timeoutMs: number): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      const settle = (done: () => void): void => {
+        clearTimeout(timer);
+        this.#watchers.delete(look);
+        this.#process.off('message', answered);
+        done();
+      };
+      const answered = (answer: unknown): void => settle(() => resolve(answer as Answer));
+      const look = (): void => {
+        if (this.hasEnded) settle(() => reject(new Error(`process ended early:\n${this.#output}`)));
+      };
+      const timer = setTimeout(
+        () => settle(() => reject(new Error(`no answer within ${timeoutMs} ms:\n${this.#output}`))),
+        timeoutMs,
+      );
+      this.#process.once('message', answered);
+      this.#watchers.add(look);
+      this.#process.send(question as object);
+    });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.hasEnded) return this.#ended;
+    this.#process.kill('SIGTERM');
+    const kill = setTimeout(() => this.#process.kill('SIGKILL'), END_MS);
+    await this.#ended;
+    clearTimeout(kill);
+  }
+
+  #read(text: string): void {
+    this.#output = (this.#output + text).slice(-KEPT_OUTPUT);
+    this.#notify();
+  }
+
+  #notify(): void {
+    for (const look of this.#watchers) look();
+  }
+}
+
+/** Resident memory in MB of 10^6 bytes. Linux only; NaN elsewhere. */
+export async function residentMb(pid: number): Promise<number> {
+  const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
+  return (Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1]) * 1024) / 1e6;
+}

@@ -1,0 +1,181 @@
+// How fast messages go through, beside a bare bot that talks to the same model server.
+import type { Child } from './child.ts';
+import { type Figure, toShort } from './figure.ts';
+import type { Load } from './load.ts';
+import { median, percentile } from './statistics.ts';
+import {
+  BOT_READY,
+  type BotMode,
+  DAEMON_READY,
+  type ModelProcess,
+  makeWorkDir,
+  type Platform,
+  startBareBot,
+  startDaemon,
+  startModel,
+  startPlatform,
+  type WorkDir,
+} from './subjects.ts';
+
+const MESSAGES = 2_000;
+const CHATS = 100;
+const ROUNDS = 3;
+/** Compiles the hot code of every process. */
+const WARM_UP = 500;
+const ONE_BY_ONE = 100;
+const LATENCY_ROUNDS = 6;
+const SLOW_MODEL_MS = 200;
+const SLOW_MESSAGES = 500;
+/** The daemon's default for turns at once. */
+const TURNS_AT_ONCE = 10;
+
+interface Subject {
+  readonly name: string;
+  readonly platform: Platform;
+}
+
+const BOTS: readonly BotMode[] = ['in-turn', 'at-once'];
+const OURS = 'gatehouse';
+
+/** Each has a Telegram server of its own and waits in a long poll while another is measured, so that rounds can take turns. */
+async function withSubjects(names: readonly string[], measure: (subjects: readonly Subject[]) => Promise<Figure[]>) {
+  await using resources = new AsyncDisposableStack();
+  const work = resources.use(await makeWorkDir());
+  const model = resources.use(await startModel(0));
+  const subjects: Subject[] = [];
+  for (const name of names) {
+    const platform = resources.use(await startPlatform());
+    resources.use(await startSubject(name, platform, model, work));
+    subjects.push({ name, platform });
+  }
+  return await measure(subjects);
+}
+
+async function startSubject(name: string, platform: Platform, model: ModelProcess, work: WorkDir): Promise<Child> {
+  const mode = BOTS.find((bot) => name === botName(bot));
+  const child = mode
+    ? startBareBot({ platform, model, mode })
+    : await startDaemon({
+        platform,
+        model,
+        dir: await work.make('daemon'),
+        build: 'dist',
+        compileCache: await work.make('cache'),
+      });
+  try {
+    await child.waitFor(mode ? BOT_READY : DAEMON_READY);
+  } catch (error) {
+    await child[Symbol.asyncDispose]();
+    throw error;
+  }
+  return child;
+}
+
+function botName(mode: BotMode): string {
+  return `bare bot, ${mode}`;
+}
+
+/** Every load meets chats that have no history yet. */
+function createLoads(): (shape: Load['shape'], messages: number) => Load {
+  let firstChat = 1_000;
+  return (shape, messages) => {
+    firstChat += CHATS;
+    return { shape, messages, chats: CHATS, firstChat, timeoutMs: 60_000 + messages * 20 };
+  };
+}
+
+export function measureThroughput(): Promise<Figure[]> {
+  return withSubjects([OURS, ...BOTS.map(botName)], async (subjects) => {
+    const load = createLoads();
+    const rates = new Map<string, number[]>();
+    for (const { platform } of subjects) await platform.run(load('burst', WARM_UP));
+    for (let round = 0; round < ROUNDS; round += 1) {
+      for (const { name, platform } of subjects) {
+        const { elapsedMs } = await platform.run(load('burst', MESSAGES));
+        rates.set(name, [...(rates.get(name) ?? []), MESSAGES / (elapsedMs / 1_000)]);
+      }
+    }
+    const bench = 'throughput';
+    const rateOf = (name: string): number => median(rates.get(name) ?? []);
+    const baseline = BOTS.map(botName).reduce((best, name) => (rateOf(name) > rateOf(best) ? name : best));
+    return [
+      {
+        bench,
+        name: 'gatehouse / bare bot',
+        value: rateOf(OURS) / rateOf(baseline),
+        unit: '',
+        limit: { atLeast: 0.6 },
+        note: `${MESSAGES} messages, ${CHATS} chats, 0 ms model; baseline: ${baseline} (the faster one); medians of ${ROUNDS}`,
+      },
+      ...subjects.map(({ name }) => ({ bench, name, value: rateOf(name), unit: 'msg/s', note: runs(rates.get(name)) })),
+    ];
+  });
+}
+
+export function measureLatency(): Promise<Figure[]> {
+  return withSubjects([OURS, ...BOTS.map(botName)], async (subjects) => {
+    const load = createLoads();
+    const samples = new Map<string, number[]>();
+    for (const { platform } of subjects) await platform.run(load('burst', WARM_UP));
+    for (const { platform } of subjects) await platform.run(load('one-by-one', ONE_BY_ONE));
+    for (let round = 0; round < LATENCY_ROUNDS; round += 1) {
+      for (const { name, platform } of subjects) {
+        const { latenciesMs } = await platform.run(load('one-by-one', ONE_BY_ONE));
+        samples.set(name, [...(samples.get(name) ?? []), ...latenciesMs]);
+      }
+    }
+    const bench = 'latency';
+    const of = (name: string, share: number): number => percentile(samples.get(name) ?? [], share);
+    const baseline = BOTS.map(botName).reduce((best, name) => (of(name, 0.5) < of(best, 0.5) ? name : best));
+    const added = (share: number, limit: number): Figure => ({
+      bench,
+      name: `added latency p${share * 100}`,
+      value: of(OURS, share) - of(baseline, share),
+      unit: 'ms',
+      limit: { atMost: limit },
+      note: `${OURS} ${toShort(of(OURS, share))} ms − ${baseline} ${toShort(of(baseline, share))} ms`,
+    });
+    return [
+      added(0.5, 5),
+      added(0.95, 20),
+      ...subjects.map(({ name }) => ({
+        bench,
+        name: `${name} p50`,
+        value: of(name, 0.5),
+        unit: 'ms',
+        note: `p95 ${toShort(of(name, 0.95))}, p99 ${toShort(of(name, 0.99))}, ${samples.get(name)?.length} messages one by one`,
+      })),
+    ];
+  });
+}
+
+/** With a model that takes its time the gateway must add next to nothing to what the bound on turns allows. */
+export async function measureSlowModel(): Promise<Figure[]> {
+  await using resources = new AsyncDisposableStack();
+  const work = resources.use(await makeWorkDir());
+  const model = resources.use(await startModel(SLOW_MODEL_MS));
+  const platform = resources.use(await startPlatform());
+  resources.use(await startSubject(OURS, platform, model, work));
+  const load = createLoads();
+  await platform.run(load('burst', TURNS_AT_ONCE * 10));
+  const rates: number[] = [];
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const { elapsedMs } = await platform.run(load('burst', SLOW_MESSAGES));
+    rates.push(SLOW_MESSAGES / (elapsedMs / 1_000));
+  }
+  const ideal = TURNS_AT_ONCE * (1_000 / SLOW_MODEL_MS);
+  return [
+    {
+      bench: 'slow-model',
+      name: 'share of the ideal',
+      value: median(rates) / ideal,
+      unit: '',
+      limit: { atLeast: 0.95 },
+      note: `${SLOW_MODEL_MS} ms model, ${TURNS_AT_ONCE} turns at once: ${runs(rates)} of ${ideal} msg/s; ${SLOW_MESSAGES} messages, ${CHATS} chats`,
+    },
+  ];
+}
+
+function runs(values: readonly number[] | undefined): string {
+  return `runs: ${(values ?? []).map(toShort).join(', ')}`;
+}

@@ -1,0 +1,66 @@
+// The Telegram server with the people in front of it, in a process of its own: both ends of a message's way are seen by one clock.
+// Prints its address, then runs one load after the other as asked over IPC.
+import { type TelegramSend, TelegramServer } from '../src/testing/telegram-server.ts';
+import type { Load, LoadAnswer, LoadResult } from './load.ts';
+
+/** The list of accepted answers, which tells at once when one was added. */
+class Sends extends Array<TelegramSend> {
+  onSend: (send: TelegramSend) => void = () => undefined;
+
+  override push(send: TelegramSend): number {
+    this.onSend(send);
+    return super.push(send);
+  }
+}
+
+class ObservedServer extends TelegramServer {
+  override readonly sends = new Sends();
+}
+
+const server = new ObservedServer();
+await server.listen();
+
+/** Rejects when an answer is missing, came twice or went to the wrong chat: a figure of wrong answers is none. */
+async function run(load: Load): Promise<LoadResult> {
+  const { messages, chats, firstChat, shape, timeoutMs } = load;
+  const sentAt = new Float64Array(messages);
+  const latenciesMs: number[] = new Array(messages).fill(-1);
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  let answered = 0;
+  const chatOf = (index: number): number => firstChat + (index % chats);
+  const inject = (index: number): void => {
+    const id = chatOf(index);
+    sentAt[index] = performance.now();
+    server.inject({ text: `message ${index}`, from: { id }, chat: { id } });
+  };
+  server.sends.onSend = (send) => {
+    const index = Number(/^echo: message (\d+)$/.exec(send.text)?.[1] ?? Number.NaN);
+    if (send.chatId !== String(chatOf(index))) return reject(new Error(`unexpected answer in ${send.chatId}: ${send.text}`));
+    if (latenciesMs[index] !== -1) return reject(new Error(`message ${index} was answered twice`));
+    latenciesMs[index] = performance.now() - (sentAt[index] ?? 0);
+    answered += 1;
+    if (answered === messages) resolve();
+    // After the reply to this call has left, as a person would.
+    else if (shape === 'one-by-one') setImmediate(inject, answered);
+  };
+  const timer = setTimeout(() => reject(new Error(`${messages - answered} of ${messages} answers missing`)), timeoutMs);
+  const startedAt = performance.now();
+  try {
+    for (let index = 0; index < (shape === 'burst' ? messages : 1); index += 1) inject(index);
+    await promise;
+    return { elapsedMs: performance.now() - startedAt, latenciesMs };
+  } finally {
+    clearTimeout(timer);
+    server.sends.length = 0;
+    server.calls.length = 0;
+  }
+}
+
+process.on('message', (load: Load) => {
+  run(load).then(
+    (result) => process.send?.(result satisfies LoadAnswer),
+    (error: unknown) => process.send?.({ error: error instanceof Error ? error.message : String(error) } satisfies LoadAnswer),
+  );
+});
+process.once('disconnect', () => void server.close());
+process.stdout.write(`listening ${server.url} ${server.token}\n`);

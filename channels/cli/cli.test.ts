@@ -1,0 +1,84 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { PassThrough } from 'node:stream';
+import { describe, expect, it } from 'vitest';
+import { TestHost } from '../../src/testing/channel-host.ts';
+import { FakeClock, outbound, tempDir, until } from '../../src/testing/fakes.ts';
+import { CliChannel } from './client.ts';
+import { lineToMessage } from './inbound.ts';
+import { channel as descriptor } from './index.ts';
+import { partToText } from './outbound.ts';
+
+function terminal(options: { interactive?: boolean; historyFile?: string; message?: string } = {}) {
+  const input = new PassThrough();
+  const output = new PassThrough();
+  let printed = '';
+  output.on('data', (chunk) => {
+    printed += String(chunk);
+  });
+  return { input, output, interactive: options.interactive ?? false, ...options, printed: () => printed };
+}
+
+const signal = () => new AbortController().signal;
+
+describe('the terminal', () => {
+  it('makes one message of each line that says something, and tells when the input ends', async () => {
+    const pipe = terminal();
+    const host = new TestHost();
+    const cli = new CliChannel('cli', pipe, new FakeClock());
+    await cli.start(host, signal());
+    pipe.input.end('hello\n\n  \nsecond line\r\nlast without newline');
+    await until('the input ended', () => host.endings === 1);
+    expect(host.accepted.map(({ text }) => text)).toEqual(['hello', 'second line', 'last without newline']);
+    expect(new Set(host.accepted.map(({ id }) => id)).size).toBe(3);
+    await cli.stop();
+  });
+
+  it('prints each answer as a block of its own', async () => {
+    const pipe = terminal();
+    const cli = new CliChannel('cli', pipe, new FakeClock());
+    expect(await cli.send(outbound({ text: 'one\ntwo' }))).toMatchObject({ kind: 'sent' });
+    expect(pipe.printed()).toBe('one\ntwo\n');
+  });
+
+  it('A46: prints no control character of an answer', () => {
+    expect(partToText(outbound({ text: 'a\u001b[2Jb\u0007c\r\nd\te' }))).toBe('a\ufffd[2Jb\ufffdc\nd\te\n');
+  });
+
+  it('takes one given message, newlines included, instead of reading', async () => {
+    const pipe = terminal({ message: 'line one\nline two' });
+    const host = new TestHost();
+    const cli = new CliChannel('cli', pipe, new FakeClock());
+    await cli.start(host, signal());
+    await until('the input ended', () => host.endings === 1);
+    expect(host.accepted.map(({ text }) => text)).toEqual(['line one\nline two']);
+    await cli.stop();
+  });
+
+  it('keeps what was typed, newest last, for the next start', async () => {
+    await using dir = await tempDir();
+    const historyFile = join(dir.path, 'history');
+    const first = terminal({ interactive: true, historyFile });
+    const host = new TestHost();
+    const cli = new CliChannel('cli', first, new FakeClock());
+    await cli.start(host, signal());
+    first.input.write('one\ntwo\n');
+    await until('both lines came', () => host.accepted.length === 2);
+    await cli.stop();
+    expect((await readFile(historyFile, 'utf8')).split('\n')).toEqual(['one', 'two']);
+  });
+
+  it('cuts a line of more than a million characters, with a note, and keeps invalid text valid', () => {
+    const place = { channel: 'cli', run: 'r', number: 1, now: 0 };
+    expect(lineToMessage('x'.repeat(1_000_001), place).text).toMatch(/x\n\[cut off after 1000000 characters\]$/);
+    expect(lineToMessage('a\ud800b', place).text).toBe('a\ufffdb');
+  });
+
+  it('cannot be created without a terminal to own', async () => {
+    const dir = await mkdtemp(join(tmpdir(), 'gatehouse-cli-'));
+    const deps = { name: 'cli', secret: () => '', clock: new FakeClock(), random: () => 0 };
+    await expect(descriptor.create({}, deps as never)).rejects.toMatchObject({ code: 'GH1101' });
+    await rm(dir, { recursive: true });
+  });
+});

@@ -1,0 +1,160 @@
+/** What each answer of an SMTP server comes to, against a server that misbehaves on command. */
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { SMTPServer, type SMTPServerOptions } from 'smtp-server';
+import { expect, test } from 'vitest';
+import { tempDir } from '../../src/testing/fakes.ts';
+import type { ServerAddress } from './client.ts';
+import { type Mail, sendMail } from './smtp.ts';
+
+const MAIL: Mail = {
+  from: { name: '', address: 'bot@example.test' },
+  to: 'alice@example.test',
+  blindCopy: 'bot@example.test',
+  subject: 's\r\nBcc: mallory@evil.test',
+  messageId: '<m@example.test>',
+  references: [],
+  text: 'x',
+  headers: {},
+};
+const signal = new AbortController().signal;
+const reply = (responseCode: number, message: string) => Object.assign(new Error(message), { responseCode });
+
+async function listen(options: SMTPServerOptions): Promise<{ address: ServerAddress } & AsyncDisposable> {
+  const server = new SMTPServer({
+    authOptional: true,
+    disabledCommands: ['STARTTLS'],
+    allowInsecureAuth: true,
+    closeTimeout: 10,
+    disableReverseLookup: true,
+    onAuth: (auth, _session, done) => done(null, { user: auth.username }),
+    onData: (stream, _session, done) => {
+      stream.resume();
+      stream.once('end', () => done());
+    },
+    ...options,
+  });
+  server.on('error', () => undefined);
+  const listener = server.listen(0, '127.0.0.1');
+  await new Promise((resolve) => listener.once('listening', resolve));
+  const { port } = listener.address() as { port: number };
+  const close = () => new Promise<void>((resolve) => server.close(() => resolve()));
+  return { address: at(port), [Symbol.asyncDispose]: close };
+}
+
+function at(port: number, override: Partial<ServerAddress> = {}): ServerAddress {
+  return { host: '127.0.0.1', port, tls: 'none', rejectUnauthorized: true, user: 'bot', password: 'hunter2', ...override };
+}
+
+const send = (server: ServerAddress, timeoutMs = 2_000) => sendMail(MAIL, { server, timeoutMs }, signal);
+
+test('an accepted mail goes to the one recipient and the blind copy, whatever its subject says', async () => {
+  const envelopes: string[][] = [];
+  await using server = await listen({
+    onData(stream, session, done) {
+      envelopes.push(session.envelope.rcptTo.map(({ address }) => address));
+      stream.resume().once('end', () => done());
+    },
+  });
+  expect(await send(server.address)).toEqual({ result: { kind: 'sent', platformId: '<m@example.test>' } });
+  expect(envelopes).toEqual([['alice@example.test', 'bot@example.test']]);
+});
+
+const REPLIES = [
+  { at: 'RCPT', code: 451, text: '4.2.1 mailbox busy', expected: { kind: 'retry', scope: 'part' } },
+  { at: 'RCPT', code: 550, text: '5.1.1 no such user', expected: { kind: 'refused', reason: 'chat-gone' } },
+  { at: 'RCPT', code: 550, text: '5.7.1 blocked', expected: { kind: 'refused', reason: 'blocked' } },
+  { at: 'MAIL', code: 451, text: '4.3.0 try later', expected: { kind: 'retry', scope: 'account' } },
+  { at: 'DATA', code: 451, text: '4.3.0 try later', expected: { kind: 'retry', scope: 'part' } },
+  { at: 'DATA', code: 552, text: '5.3.4 too big', expected: { kind: 'refused', reason: 'too-long' } },
+  { at: 'DATA', code: 554, text: '5.7.1 spam', expected: { kind: 'refused', reason: 'blocked' } },
+  { at: 'DATA', code: 550, text: '5.6.0 bad mail', expected: { kind: 'refused', reason: 'invalid' } },
+] as const;
+
+test.each(REPLIES)('F37 $code $text at $at is $expected', async ({ at: step, code, text, expected }) => {
+  const error = reply(code, text);
+  await using server = await listen({
+    onMailFrom: (_address, _session, done) => done(step === 'MAIL' ? error : null),
+    // Only the person is refused: the server takes the blind copy, and the answer must not count as sent.
+    onRcptTo: (address, _session, done) => done(step === 'RCPT' && address.address.startsWith('alice') ? error : null),
+    onData: (stream, _session, done) => stream.resume().once('end', () => done(step === 'DATA' ? error : null)),
+  });
+  const { result } = await send(server.address);
+  expect(result).toMatchObject(expected);
+});
+
+test('F37 silence after the whole mail was handed over is unknown', async () => {
+  await using server = await listen({ onData: (stream) => stream.resume() });
+  expect((await send(server.address, 300)).result).toMatchObject({ kind: 'unknown' });
+});
+
+test('F37 silence before the mail was handed over is a retry', async () => {
+  await using server = await listen({ onRcptTo: () => undefined });
+  const { result, fault } = await send(server.address, 300);
+  expect(result).toMatchObject({ kind: 'retry', scope: 'account' });
+  expect(fault).toMatchObject({ code: 'GH1502', permanent: false });
+});
+
+test('an abort before the hand-over is a retry and accuses nobody', async () => {
+  await using server = await listen({ onRcptTo: () => undefined });
+  const stop = new AbortController();
+  const outcome = sendMail(MAIL, { server: server.address, timeoutMs: 5_000 }, stop.signal);
+  setTimeout(() => stop.abort(), 50);
+  expect(await outcome).toEqual({ result: expect.objectContaining({ kind: 'retry' }) });
+});
+
+test('refused credentials (535) are said as GH1501 without the password; a login service that is down (454) is a retry', async () => {
+  await using wrong = await listen({ onAuth: (_auth, _session, done) => done(reply(535, '5.7.8 bad credentials')) });
+  const refused = await send(wrong.address);
+  expect(refused).toMatchObject({ result: { kind: 'refused', reason: 'auth' }, fault: { code: 'GH1501', permanent: true } });
+  expect(JSON.stringify(refused)).not.toContain('hunter2');
+  await using down = await listen({ onAuth: (_auth, _session, done) => done(reply(454, '4.7.0 temporary failure')) });
+  expect((await send(down.address)).result).toMatchObject({ kind: 'retry', scope: 'account' });
+});
+
+test('a server without STARTTLS gets no password and no mail in clear text', async () => {
+  let logins = 0;
+  await using server = await listen({
+    onAuth: (_auth, _session, done) => {
+      logins += 1;
+      done(null, { user: 'bot' });
+    },
+  });
+  const { result, fault } = await send({ ...server.address, tls: 'starttls' });
+  expect(result).toMatchObject({ kind: 'retry', scope: 'account' });
+  expect(fault?.detail).toContain('STARTTLS');
+  expect(logins).toBe(0);
+});
+
+test('nothing listening, and plain text where TLS is expected, are named', async () => {
+  const server = createServer((socket) =>
+    socket
+      .on('error', () => undefined)
+      .resume()
+      .end('220 hello\r\n'),
+  );
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', () => resolve()));
+  const { port } = server.address() as { port: number };
+  expect((await send(at(port, { tls: 'implicit' }))).fault?.detail).toContain('does not speak TLS');
+  await new Promise((resolve) => server.close(resolve));
+  expect((await send(at(port))).fault?.detail).toContain('nothing listens there');
+});
+
+test('an expired certificate and one for another name are named as such', async () => {
+  await using dir = await tempDir();
+  const [key, request] = [join(dir.path, 'key.pem'), join(dir.path, 'request.pem')];
+  const openssl = (...args: string[]) => execFileSync('openssl', args, { stdio: 'pipe' });
+  openssl('req', '-newkey', 'rsa:2048', '-nodes', '-keyout', key, '-out', request, '-subj', '/CN=elsewhere.test');
+  const details: (string | undefined)[] = [];
+  for (const days of ['-1', '1']) {
+    const cert = join(dir.path, `cert${days}.pem`);
+    openssl('x509', '-req', '-in', request, '-signkey', key, '-days', days, '-out', cert);
+    await using server = await listen({ secure: true, key: readFileSync(key), cert: readFileSync(cert) });
+    const { result, fault } = await send({ ...server.address, tls: 'implicit', ca: readFileSync(cert, 'utf8') });
+    expect(result).toMatchObject({ kind: 'retry', afterMs: 60_000 });
+    details.push(fault?.detail);
+  }
+  expect(details).toEqual([expect.stringContaining('has expired'), expect.stringContaining('for another name')]);
+});

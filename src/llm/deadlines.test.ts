@@ -1,0 +1,64 @@
+import { expect, test } from 'vitest';
+import { FakeClock } from '../testing/fakes.ts';
+import { CallTimeout, startWatchdog } from './deadlines.ts';
+
+function start(inputTokens: number) {
+  const clock = new FakeClock();
+  const controller = new AbortController();
+  const watchdog = startWatchdog({ clock, controller, inputTokens, timeouts: { connectMs: 10_000, totalMs: 300_000 } });
+  return { clock, controller, watchdog };
+}
+
+const limitOf = (signal: AbortSignal) =>
+  signal.reason instanceof CallTimeout ? [signal.reason.limit, signal.reason.ms] : undefined;
+
+test('the first token may take 30 s and a millisecond more per input token, 180 s at most', async () => {
+  for (const [tokens, limit] of [
+    [0, 30_000],
+    [20_000, 50_000],
+    [1_000_000, 180_000],
+  ] as const) {
+    const { clock, controller, watchdog } = start(tokens);
+    await clock.advance(limit - 1);
+    expect(controller.signal.aborted).toBe(false);
+    await clock.advance(1);
+    expect(limitOf(controller.signal)).toEqual(['first token', limit]);
+    watchdog[Symbol.dispose]();
+  }
+});
+
+test('F27 after the first token 30 s without progress end the call, and progress starts them afresh', async () => {
+  const { clock, controller, watchdog } = start(100_000);
+  await clock.advance(60_000);
+  watchdog.progress();
+  await clock.advance(29_000);
+  watchdog.progress();
+  await clock.advance(29_999);
+  expect(controller.signal.aborted).toBe(false);
+  await clock.advance(1);
+  expect(limitOf(controller.signal)).toEqual(['next chunk', 30_000]);
+  watchdog[Symbol.dispose]();
+});
+
+test('F27 the whole answer is limited however much progress there is', async () => {
+  const { clock, controller, watchdog } = start(0);
+  for (let second = 0; second < 300 && !controller.signal.aborted; second += 10) {
+    watchdog.progress();
+    await clock.advance(10_000);
+  }
+  expect(limitOf(controller.signal)).toEqual(['whole answer', 300_000]);
+  watchdog[Symbol.dispose]();
+});
+
+test('a pause does not count, and after dispose nothing happens', async () => {
+  const { clock, controller, watchdog } = start(0);
+  watchdog.progress();
+  watchdog.pause();
+  await clock.advance(100_000);
+  watchdog.resume();
+  await clock.advance(29_000);
+  expect(controller.signal.aborted).toBe(false);
+  watchdog[Symbol.dispose]();
+  await clock.advance(1_000_000);
+  expect(controller.signal.aborted).toBe(false);
+});

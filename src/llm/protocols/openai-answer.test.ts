@@ -1,0 +1,199 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { streamedText } from '../contract.ts';
+import { AnswerAssembly } from './openai-answer.ts';
+import { toOpenAiMessages } from './openai-messages.ts';
+import { repetitionStart } from './repetition.ts';
+import { createThinkSplitter } from './think-tags.ts';
+
+const delta = (value: object, finish: string | null = null): unknown => ({
+  choices: [{ index: 0, delta: value, finish_reason: finish }],
+});
+
+function assemble(...chunks: unknown[]) {
+  const assembly = new AnswerAssembly({ provider: 'p', model: 'm', inputTokens: 12 });
+  const events = [...chunks.flatMap((chunk) => assembly.add(chunk).events), ...assembly.end()];
+  const last = events.at(-1);
+  return {
+    events,
+    text: streamedText(events),
+    answer: last?.type === 'done' ? last.answer : undefined,
+    failure: last?.type === 'failed' ? last.failure : undefined,
+  };
+}
+
+describe('F28 tool calls', () => {
+  const call = (value: object) => delta({ tool_calls: [value] });
+  const end = delta({}, 'tool_calls');
+  const calls = (...chunks: unknown[]) => assemble(...chunks, end).answer?.toolCalls.map((item) => [item.name, item.arguments]);
+
+  test('pieces are joined by index, interleaved or not', () => {
+    expect(
+      calls(
+        call({ index: 0, id: 'a', function: { name: 'f', arguments: '{' } }),
+        call({ index: 1, id: 'b', function: { name: 'g', arguments: '[' } }),
+        call({ index: 0, function: { arguments: '}' } }),
+        call({ index: 1, function: { arguments: ']' } }),
+      ),
+    ).toEqual([
+      ['f', '{}'],
+      ['g', '[]'],
+    ]);
+  });
+
+  test('a server that omits the index or gives every call index 0 still makes two calls', () => {
+    for (const index of [{}, { index: 0 }]) {
+      expect(
+        calls(
+          call({ ...index, id: 'a', function: { name: 'f', arguments: '{}' } }),
+          call({ ...index, id: 'b', function: { name: 'g', arguments: '{}' } }),
+        ),
+      ).toEqual([
+        ['f', '{}'],
+        ['g', '{}'],
+      ]);
+    }
+  });
+
+  test('id and name repeated in every piece make one call', () => {
+    const piece = (text: string) => call({ index: 0, id: 'a', function: { name: 'f', arguments: text } });
+    expect(calls(piece('{"x"'), piece(':1}'))).toEqual([['f', '{"x":1}']]);
+  });
+
+  test('missing and duplicate ids are replaced by ones of their own', () => {
+    const { answer } = assemble(
+      call({ index: 0, id: 'same', function: { name: 'f', arguments: '{}' } }),
+      call({ index: 1, id: 'same', function: { name: 'f', arguments: '{}' } }),
+      call({ index: 2, function: { name: 'f', arguments: '{}' } }),
+      end,
+    );
+    const ids = answer?.toolCalls.map((item) => item.id) ?? [];
+    expect(new Set(ids).size).toBe(3);
+    expect(ids).not.toContain('');
+    expect(ids[0]).toBe('same');
+  });
+
+  test('a call without a name is malformed, so that no tool runs', () => {
+    expect(assemble(call({ index: 0, id: 'a', function: { arguments: '{}' } }), end).failure?.kind).toBe('malformed');
+  });
+
+  test('calls make the stop reason `tools` whatever the server says', () => {
+    const one = call({ index: 0, id: 'a', function: { name: 'f', arguments: '{}' } });
+    for (const finish of ['stop', 'length', 'tool_calls']) expect(assemble(one, delta({}, finish)).answer?.stop).toBe('tools');
+  });
+});
+
+describe('text and reasoning', () => {
+  test('think tags at the beginning become reasoning however they are cut', () => {
+    fc.assert(
+      fc.property(fc.array(fc.integer({ min: 1, max: 6 }), { minLength: 40, maxLength: 40 }), (sizes) => {
+        const whole = '\n<think>one < two</think>\n\n<think>and three</think>\nAnswer with <think> in it.';
+        const splitter = createThinkSplitter();
+        let text = '';
+        let reasoning = '';
+        let at = 0;
+        for (const size of [...sizes, whole.length]) {
+          const part = splitter.push(whole.slice(at, at + size));
+          at += size;
+          text += part.text;
+          reasoning += part.reasoning;
+        }
+        const rest = splitter.flush();
+        expect(text + rest.text).toBe('Answer with <think> in it.');
+        expect(reasoning + rest.reasoning).toBe('one < twoand three');
+      }),
+    );
+  });
+
+  test('a closing tag without an opening one takes back what was streamed before it', () => {
+    const { answer, text, events } = assemble(delta({ content: 'let me see\n</think>\n\nFour.' }), delta({}, 'stop'));
+    expect(answer).toMatchObject({ text: 'Four.', reasoning: 'let me see' });
+    expect(text).toBe('Four.');
+    expect(events.map((event) => event.type)).toContain('restart');
+  });
+
+  test('reasoning fields of both names and parts of content are understood', () => {
+    const { answer } = assemble(
+      delta({ reasoning_content: 'a' }),
+      delta({ reasoning: 'b' }),
+      delta({
+        content: [
+          { type: 'thinking', thinking: [{ type: 'text', text: 'c' }] },
+          { type: 'text', text: 'out' },
+        ],
+      }),
+      delta({}, 'stop'),
+    );
+    expect(answer).toMatchObject({ reasoning: 'abc', text: 'out' });
+  });
+
+  test('length and estimated usage are reported when nothing else is known', () => {
+    const { answer } = assemble(delta({ content: '12345678' }), delta({}, 'length'));
+    expect(answer).toMatchObject({ stop: 'length', usage: { tokensIn: 12, tokensOut: 2, tokensCached: 0 } });
+  });
+
+  test('any JSON value in place of a chunk never throws', () => {
+    fc.assert(
+      fc.property(fc.array(fc.jsonValue()), (chunks) => {
+        expect(assemble(...chunks, delta({ content: 'x' }), delta({}, 'stop')).events.length).toBeGreaterThan(0);
+      }),
+    );
+  });
+});
+
+describe('tail repetition', () => {
+  test('four copies of a sentence in a row are a loop, three are not', () => {
+    const sentence = 'I will look at the file again now. ';
+    expect(repetitionStart(`Well: ${sentence.repeat(3)}`)).toBeUndefined();
+    const text = `Well: ${sentence.repeat(4)}`;
+    expect(text.slice(0, repetitionStart(text)).trim()).toBe('Well: I will look at the file again now.');
+  });
+
+  test('a short unit must fill the window', () => {
+    expect(repetitionStart('0, '.repeat(100))).toBeUndefined();
+    expect(repetitionStart('0, '.repeat(200))).toBeDefined();
+  });
+
+  test('tables whose rows end alike, rules and borders are no loop', () => {
+    const rows = ['alpha', 'beta', 'gamma', 'delta', 'epsilon']
+      .map((name) => `| ${name} | enabled | 2026-01-01 | owner |\n`)
+      .join('');
+    expect(repetitionStart(rows)).toBeUndefined();
+    expect(repetitionStart('-'.repeat(600))).toBeUndefined();
+    expect(repetitionStart(`|${'---|'.repeat(200)}`)).toBeUndefined();
+  });
+});
+
+describe('messages', () => {
+  const line = (role: 'user' | 'assistant' | 'tool', content: string, more: object = {}) => ({
+    id: content,
+    role,
+    content,
+    timestamp: 't',
+    ...more,
+  });
+
+  test('arguments that are not a JSON object go back wrapped, so that no server fails to parse them', () => {
+    const call = (text: string) => ({ id: 'c', name: 'f', arguments: text });
+    const sent = (text: string) => {
+      const [message] = toOpenAiMessages([line('assistant', '', { tool_calls: [call(text)] })], false);
+      return message?.role === 'assistant' ? message.tool_calls?.[0]?.function.arguments : undefined;
+    };
+    expect(sent('{"a": 1}')).toBe('{"a": 1}');
+    expect(sent('')).toBe('{}');
+    expect(sent('{"a": ')).toBe('{"malformed_arguments":"{\\"a\\": "}');
+    expect(sent('[1]')).toBe('{"malformed_arguments":"[1]"}');
+  });
+
+  test('reasoning goes back for the present turn only, and only where it is wanted', () => {
+    const thought = { reasoning_content: 'r', tool_calls: [{ id: 'c', name: 'f', arguments: '{}' }] };
+    const lines = [line('user', 'u1'), line('assistant', 'a1', thought), line('user', 'u2'), line('assistant', 'a2', thought)];
+    const reasoning = (send: boolean) => toOpenAiMessages(lines, send).map((message) => 'reasoning_content' in message);
+    expect(reasoning(true)).toEqual([false, false, false, true]);
+    expect(reasoning(false)).toEqual([false, false, false, false]);
+  });
+
+  test('an empty assistant line is left out', () => {
+    expect(toOpenAiMessages([line('user', 'u'), line('assistant', '')], false)).toHaveLength(1);
+  });
+});

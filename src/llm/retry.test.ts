@@ -1,0 +1,149 @@
+import { describe, expect, test } from 'vitest';
+import type { FailureKind, Model, ModelEvent } from '../core/model.ts';
+import { systemClock } from '../lib/clock.ts';
+import { FakeClock } from '../testing/fakes.ts';
+import { collect, modelContract, modelRequest, streamedText } from './contract.ts';
+import { createDemoModel } from './demo.ts';
+import { createFailure, type FailureDetails } from './failure.ts';
+import { type RetryInfo, withRetry } from './retry.ts';
+
+const failed = (kind: FailureKind, details: Partial<FailureDetails> = {}): ModelEvent => ({
+  type: 'failed',
+  failure: createFailure(kind, { message: kind, ...details }),
+});
+
+const done = (text: string): ModelEvent => ({
+  type: 'done',
+  answer: { text, toolCalls: [], stop: 'end', usage: { tokensIn: 1, tokensOut: 1, tokensCached: 0 }, provider: 'p', model: 'm' },
+});
+
+/** Answers the n-th call with the n-th list, then with the last one again. */
+function scripted(...calls: ModelEvent[][]): Model & { calls: () => number } {
+  let count = 0;
+  return {
+    id: 'p/m',
+    contextWindow: 1,
+    calls: () => count,
+    async *call() {
+      const events = calls[Math.min(count, calls.length - 1)] ?? [];
+      count += 1;
+      yield* events;
+    },
+  };
+}
+
+function setup(model: Model, random = () => 1) {
+  const clock = new FakeClock();
+  const waits: RetryInfo[] = [];
+  const wrapped = withRetry(model, { clock, random, onRetry: (info) => waits.push(info) });
+  return { clock, waits, wrapped, signal: new AbortController().signal };
+}
+
+modelContract('retry', async () => ({
+  model: withRetry(createDemoModel({ clock: systemClock }), { clock: systemClock, random: Math.random }),
+  answered: modelRequest('hello'),
+  slow: modelRequest('/demo stream'),
+  [Symbol.asyncDispose]: async () => undefined,
+}));
+
+describe('withRetry', () => {
+  test('F25 a failing server is asked four times with waits of 1, 2 and 4 s', async () => {
+    const model = scripted([failed('server')]);
+    const { clock, waits, wrapped, signal } = setup(model);
+    const result = collect(wrapped.call(modelRequest('hi'), signal));
+    await clock.advance(7_000);
+    expect((await result).map((event) => event.type)).toEqual(['failed']);
+    expect(model.calls()).toBe(4);
+    expect(waits.map((info) => [info.attempt, info.waitMs])).toEqual([
+      [1, 1_000],
+      [2, 2_000],
+      [3, 4_000],
+    ]);
+  });
+
+  test('jitter takes at most half of a wait', async () => {
+    const { clock, waits, wrapped, signal } = setup(scripted([failed('network')], [done('x')]), () => 0);
+    const result = collect(wrapped.call(modelRequest('hi'), signal));
+    await clock.advance(500);
+    await result;
+    expect(waits[0]?.waitMs).toBe(500);
+  });
+
+  test.each(['auth', 'payment', 'bad-request', 'context-length', 'timeout'] as const)(
+    'F26 %s is not tried again',
+    async (kind) => {
+      const model = scripted([failed(kind)]);
+      const { wrapped, signal } = setup(model);
+      expect((await collect(wrapped.call(modelRequest('hi'), signal))).at(-1)).toMatchObject({ failure: { kind } });
+      expect(model.calls()).toBe(1);
+    },
+  );
+
+  test('text of a failed attempt is taken back with restart', async () => {
+    const { clock, wrapped, signal } = setup(
+      scripted([{ type: 'text', text: 'par' }, failed('malformed')], [{ type: 'text', text: 'whole' }, done('whole')]),
+    );
+    const result = collect(wrapped.call(modelRequest('hi'), signal));
+    await clock.advance(1_000);
+    const events = await result;
+    expect(events.map((event) => event.type)).toEqual(['text', 'restart', 'text', 'done']);
+    expect(streamedText(events)).toBe('whole');
+  });
+
+  test('no restart is sent when nothing had been streamed', async () => {
+    const { clock, wrapped, signal } = setup(scripted([failed('server')], [done('x')]));
+    const result = collect(wrapped.call(modelRequest('hi'), signal));
+    await clock.advance(1_000);
+    expect((await result).map((event) => event.type)).toEqual(['done']);
+  });
+
+  test('F24 the wait the provider asks for is obeyed to the millisecond, 30 s when it does not say', async () => {
+    const model = scripted([failed('rate-limit', { retryAfterMs: 7_000 })], [failed('rate-limit')], [done('x')]);
+    const { clock, waits, wrapped, signal } = setup(model, () => 0);
+    const result = collect(wrapped.call(modelRequest('hi'), signal));
+    await clock.advance(6_999);
+    expect(model.calls()).toBe(1);
+    await clock.advance(1);
+    expect(model.calls()).toBe(2);
+    await clock.advance(30_000);
+    expect((await result).at(-1)?.type).toBe('done');
+    expect(waits.map((info) => info.waitMs)).toEqual([7_000, 30_000]);
+  });
+
+  test('F24 a wait longer than a minute fails at once and says how long', async () => {
+    const model = scripted([failed('rate-limit', { retryAfterMs: 61_000 })]);
+    const { wrapped, signal } = setup(model);
+    expect((await collect(wrapped.call(modelRequest('hi'), signal))).at(-1)).toMatchObject({ failure: { retryAfterMs: 61_000 } });
+    expect(model.calls()).toBe(1);
+  });
+
+  test('F24 a Retry-After holds back the other calls of the same key, and a delay is reported', async () => {
+    const model = scripted([failed('rate-limit', { retryAfterMs: 10_000 })], [done('x')]);
+    const { clock, waits, wrapped, signal } = setup(model, () => 0);
+    const first = collect(wrapped.call(modelRequest('one'), signal));
+    await clock.advance(0);
+    const second = collect(wrapped.call(modelRequest('two'), signal));
+    await clock.advance(9_999);
+    expect(model.calls()).toBe(1);
+    await clock.advance(1);
+    expect([(await first).at(-1)?.type, (await second).at(-1)?.type]).toEqual(['done', 'done']);
+    expect(waits.map((info) => info.attempt)).toEqual([1, 0]);
+    expect(waits[1]?.failure.kind).toBe('rate-limit');
+  });
+
+  test('an abort during a wait ends the call at once', async () => {
+    const { clock, wrapped } = setup(scripted([failed('server')]));
+    const stop = new AbortController();
+    const result = collect(wrapped.call(modelRequest('hi'), stop.signal));
+    await clock.advance(10);
+    stop.abort();
+    expect((await result).at(-1)).toMatchObject({ failure: { kind: 'aborted' } });
+  });
+
+  test('a model that breaks the port and ends without an outcome is a failure', async () => {
+    const { clock, wrapped, signal } = setup(scripted([]));
+    const result = collect(wrapped.call(modelRequest('hi'), signal));
+    await clock.advance(10_000);
+    expect((await result).at(-1)).toMatchObject({ failure: { kind: 'malformed' } });
+  });
+});
