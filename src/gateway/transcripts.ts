@@ -27,6 +27,7 @@ export class Transcripts implements AsyncDisposable {
   readonly #closing = new AbortController();
   readonly #pending = new Map<string, SessionMessage[]>();
   #moving: Promise<void> | undefined;
+  #batch: Promise<unknown> = Promise.resolve();
   #again = false;
 
   constructor(options: TranscriptsOptions) {
@@ -50,9 +51,8 @@ export class Transcripts implements AsyncDisposable {
     this.#moving ??= this.#moveSoon();
   }
 
-  /** Moves everything there is into the files now: at start, before a rewrite of the session, at shutdown. */
+  /** Moves everything there is into the files now: at start, and before a rewrite of the session. Rejects when the journal cannot be written. */
   async flush(): Promise<void> {
-    await this.#moving;
     while (await this.#moveBatch()) await Promise.resolve();
   }
 
@@ -68,10 +68,16 @@ export class Transcripts implements AsyncDisposable {
     return kept.length;
   }
 
-  /** Ends the background work; what is not in its file stays in the journal. */
+  /** Ends the background work and brings the files up to date once more; what cannot be written stays in the journal. */
   async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#closing.signal.aborted) return;
     this.#closing.abort(new Error('transcripts closed'));
     await this.#moving;
+    try {
+      await this.flush();
+    } catch (error) {
+      this.#options.onError(error);
+    }
   }
 
   async #moveSoon(): Promise<void> {
@@ -90,11 +96,16 @@ export class Transcripts implements AsyncDisposable {
     this.#moving = undefined;
   }
 
-  /**
-   * True when there may be more to move. A session whose file cannot be written is reported and left in the journal; it holds
-   * up no other session.
-   */
-  async #moveBatch(): Promise<boolean> {
+  /** True when there may be more to move. One batch at a time: a session file has one writer. */
+  #moveBatch(): Promise<boolean> {
+    const move = (): Promise<boolean> => this.#move();
+    const moved = this.#batch.then(move, move);
+    this.#batch = moved;
+    return moved;
+  }
+
+  /** A session whose file cannot be written is reported and left in the journal; it holds up no other session. */
+  async #move(): Promise<boolean> {
     const batch = await this.#options.journal.unflushed(BATCH);
     const moved = (await Promise.all(batch.map((lines) => this.#append(lines)))).filter((lines) => lines !== undefined);
     const seqs = moved.flatMap(({ lines }) => lines.map(({ seq }) => seq));
