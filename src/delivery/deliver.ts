@@ -8,6 +8,7 @@ import { laneKey } from '../core/ids.ts';
 import type { Journal, OutboxRow } from '../core/journal.ts';
 import type { ChatRef } from '../core/message.ts';
 import type { Clock } from '../core/ports.ts';
+import { NO_LONGER_NEEDED } from '../lib/no-longer-needed.ts';
 import { pause } from './attempt.ts';
 import { createBudget } from './budget.ts';
 import { interruptedOutcome, Lane, type LaneContext, outcomeContext } from './lane.ts';
@@ -170,7 +171,7 @@ class Outbox implements Delivery {
   async #idleWithin(ms: number): Promise<void> {
     const finished = new AbortController();
     await Promise.race([this.idle(), pause(this.#context.clock, ms, finished.signal)]);
-    finished.abort();
+    finished.abort(NO_LONGER_NEEDED);
   }
 }
 

@@ -1,6 +1,7 @@
 import type { Channel } from '../core/channel.ts';
 import type { ChatRef } from '../core/message.ts';
 import type { Clock } from '../core/ports.ts';
+import { NO_LONGER_NEEDED } from '../lib/no-longer-needed.ts';
 import type { Budget } from './budget.ts';
 
 /** Platforms drop the indicator after 5 to 10 s (spec D3). */
@@ -19,7 +20,7 @@ export interface TypingOptions {
 export function showTyping(ref: ChatRef, options: TypingOptions): Disposable & { readonly done: Promise<void> } {
   const stop = new AbortController();
   const signal = AbortSignal.any([stop.signal, options.signal]);
-  return { done: beat(ref, options, signal), [Symbol.dispose]: () => stop.abort() };
+  return { done: beat(ref, options, signal), [Symbol.dispose]: () => stop.abort(NO_LONGER_NEEDED) };
 }
 
 async function beat(ref: ChatRef, { channels, budget, clock }: TypingOptions, signal: AbortSignal): Promise<void> {
