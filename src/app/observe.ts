@@ -45,8 +45,8 @@ const WARNINGS = new Set([
   'tool.unknown',
   'session.damaged',
 ]);
-/** Too many per message for a log that people read: kept for `debug`. */
-const DETAILS = new Set(['received', 'admitted', 'queued', 'model.started', 'tool.started', 'part.retry']);
+/** Too many per message for a log that people read, and each is a write of its own: kept for `debug`. */
+const DETAILS = new Set(['received', 'admitted', 'queued', 'started', 'model.started', 'model.done', 'tool.started', 'part.retry']);
 
 /** One log line per event, without message content. Streamed text is not logged at all. */
 export function logEvents(logger: Logger): (event: RunEvent) => void {
