@@ -45,7 +45,7 @@ export interface Delivery extends AsyncDisposable {
    * lanes. `idem` and `blind` are settled when it resolves; `find` is asked by the lane, before anything new, once its channel is ready.
    */
   recover(sending: readonly OutboxRow[], lanes: readonly string[]): Promise<void>;
-  /** Shows typing at once and every 5 s until disposed, at most 10 minutes. Never takes what an answer needs. */
+  /** Shows typing after 300 ms and then every 5 s until disposed, at most 10 minutes. Never takes what an answer needs. */
   typing(ref: ChatRef): Disposable;
   /** Resolves when no lane has anything left, those that wait for a retry included. */
   idle(): Promise<void>;
