@@ -46,7 +46,16 @@ const WARNINGS = new Set([
   'session.damaged',
 ]);
 /** Too many per message for a log that people read, and each is a write of its own: kept for `debug`. */
-const DETAILS = new Set(['received', 'admitted', 'queued', 'started', 'model.started', 'model.done', 'tool.started', 'part.retry']);
+const DETAILS = new Set([
+  'received',
+  'admitted',
+  'queued',
+  'started',
+  'model.started',
+  'model.done',
+  'tool.started',
+  'part.retry',
+]);
 
 /** One log line per event, without message content. Streamed text is not logged at all. */
 export function logEvents(logger: Logger): (event: RunEvent) => void {
