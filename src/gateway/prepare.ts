@@ -28,6 +28,9 @@ export interface PrepareOptions {
 
 /** Fetches files and writes what the agent reads. A file that cannot be had is noted in the text; the message is answered all the same. */
 export async function prepare(message: InboundMessage, options: PrepareOptions): Promise<Prepared> {
+  const words = [quotation(message), author(message) + message.text];
+  // Before the time limit is set: its timer would stay for a minute behind every message.
+  if (message.media.length === 0) return { text: joined(words), media: [] };
   const notes: string[] = [];
   const media: string[] = [];
   const signal = AbortSignal.any([options.signal, AbortSignal.timeout(options.timeoutMs)]);
@@ -49,7 +52,11 @@ export async function prepare(message: InboundMessage, options: PrepareOptions):
       notes.push(`[${label(ref)} could not be fetched (${code}); it is not available]`);
     }
   }
-  return { text: [quotation(message), author(message) + message.text, ...notes].filter((line) => line !== '').join('\n'), media };
+  return { text: joined([...words, ...notes]), media };
+}
+
+function joined(lines: readonly string[]): string {
+  return lines.filter((line) => line !== '').join('\n');
 }
 
 function label(ref: MediaRef): string {

@@ -5,8 +5,8 @@ import type { Session, SessionMessage, SessionStore } from '../core/session.ts';
 
 /** Lines moved per round: bounds memory, and how long one round holds the journal's reader. */
 const BATCH = 500;
-/** Lines of many turns share one file sync: the journal already made them durable, so nothing waits for this. */
-const GATHER_MS = 100;
+/** Lines of several turns share one write and sync of their file: the journal already made them durable, so nothing waits for this. */
+const GATHER_MS = 1_000;
 const RETRY_MS = 5_000;
 
 type UnflushedLines = Awaited<ReturnType<Journal['unflushed']>>[number];
