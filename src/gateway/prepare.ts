@@ -5,6 +5,7 @@ import type { Channel } from '../core/channel.ts';
 import { errorText, GatehouseError, isGatehouseError } from '../core/errors.ts';
 import { shortHash } from '../core/ids.ts';
 import type { InboundMessage, MediaRef } from '../core/message.ts';
+import { extensionOf } from '../lib/media-types.ts';
 
 /** Longest quotation handed to the agent, in UTF-16 units. */
 const QUOTE_LIMIT = 500;
@@ -81,7 +82,7 @@ function author(message: InboundMessage): string {
 
 /**
  * The name on disk is ours: derived from the message so that a repeated fetch overwrites, with at most the extension taken
- * from the sender (attack A23).
+ * from the sender, else from the media type (attack A23).
  */
 async function fetchFile(
   message: InboundMessage,
@@ -93,7 +94,9 @@ async function fetchFile(
   const channel = options.channel;
   if (!channel?.download) throw new GatehouseError('GH1505', `channel ${message.channel} cannot fetch files`);
   if (ref.size !== undefined && ref.size > channel.limits.downloadBytes) throw tooLarge(channel.limits.downloadBytes);
-  const extension = /^\.[a-z0-9]{1,8}$/i.exec(extname(ref.name ?? ''))?.[0]?.toLowerCase() ?? '';
+  const named = /^\.[a-z0-9]{1,8}$/i.exec(extname(ref.name ?? ''))?.[0]?.toLowerCase();
+  // Photos and voice notes have no name: without an extension nobody could tell what they are, and they would go out as documents.
+  const extension = named ?? extensionOf(ref.mime ?? '') ?? '';
   const relative = join('uploads', `${shortHash(`${message.id}\n${index}`)}${extension}`);
   const target = join(options.workspace, relative);
   await mkdir(join(options.workspace, 'uploads'), { recursive: true, mode: 0o700 });
