@@ -38,7 +38,7 @@ describe('the terminal', () => {
   it('prints each answer as a block of its own', async () => {
     const pipe = terminal();
     const cli = new CliChannel('cli', pipe, new FakeClock());
-    expect(await cli.send(outbound({ text: 'one\ntwo' }))).toMatchObject({ kind: 'sent' });
+    expect(await cli.send(outbound({ text: 'one\ntwo' }), { signal: signal() })).toMatchObject({ kind: 'sent' });
     expect(pipe.printed()).toBe('one\ntwo\n');
   });
 
@@ -77,7 +77,7 @@ describe('the terminal', () => {
     screen.input.end('one\n');
     await until('the input ended', () => host.endings === 1);
     const before = screen.printed();
-    expect(await cli.send(outbound({ text: 'late' }))).toMatchObject({ kind: 'sent' });
+    expect(await cli.send(outbound({ text: 'late' }), { signal: signal() })).toMatchObject({ kind: 'sent' });
     expect(screen.printed().slice(before.length)).toBe('\r\u001b[Klate\n');
     await cli.stop();
   });

@@ -60,7 +60,7 @@ test('F2 stopped between commit and confirmation, the batch comes again under th
   gate.resolve({ kind: 'accepted' });
   await stopped;
   expect(platform.unconfirmed).toBe(1);
-  host.forgetCursor();
+  host.resetCursor(undefined);
   await start(platform, host);
   await until('it was offered again', () => host.batches.length === 2);
   expect(host.batches[1]?.messages[0]?.id).toBe(host.batches[0]?.messages[0]?.id);
@@ -90,7 +90,8 @@ test('update ids that start again lower are received: the offset is no filter', 
   await start(platform, host);
   platform.inject({ text: 'before' });
   await until('the first arrived', () => host.accepted.length === 1);
-  await until('it was confirmed and the offset left out', () => platform.lastCall.get('getUpdates')?.['offset'] === undefined);
+  await until('it was confirmed', () => platform.unconfirmed === 0);
+  await until('the offset was left out again', () => platform.lastCall.get('getUpdates')?.['offset'] === undefined);
   platform.nextUpdateId = 100;
   platform.inject({ text: 'after the restart of the ids' });
   await until('the second arrived', () => host.accepted.length === 2, 4_000);

@@ -4,29 +4,18 @@ import { copyFile, mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { basename, extname, join } from 'node:path';
 import { GatehouseError } from '../core/errors.ts';
 import type { MediaKind, OutboundFile } from '../core/message.ts';
+import { mimeOf } from '../lib/media-types.ts';
 
 /** Copies that no part can still need are removed after this: longer than any answer lives. */
 const KEEP_MS = 7 * 24 * 3_600_000;
 
-/** What a file is sent as, by extension (spec I2 telegram row, I3). Unknown = a document. */
-const KINDS: Readonly<Record<string, { readonly kind: MediaKind; readonly mime: string }>> = {
-  '.jpg': { kind: 'photo', mime: 'image/jpeg' },
-  '.jpeg': { kind: 'photo', mime: 'image/jpeg' },
-  '.png': { kind: 'photo', mime: 'image/png' },
-  '.gif': { kind: 'document', mime: 'image/gif' },
-  '.webp': { kind: 'photo', mime: 'image/webp' },
-  '.ogg': { kind: 'voice', mime: 'audio/ogg' },
-  '.oga': { kind: 'voice', mime: 'audio/ogg' },
-  '.mp3': { kind: 'audio', mime: 'audio/mpeg' },
-  '.m4a': { kind: 'audio', mime: 'audio/mp4' },
-  '.wav': { kind: 'audio', mime: 'audio/wav' },
-  '.mp4': { kind: 'video', mime: 'video/mp4' },
-  '.pdf': { kind: 'document', mime: 'application/pdf' },
-  '.txt': { kind: 'document', mime: 'text/plain' },
-  '.md': { kind: 'document', mime: 'text/markdown' },
-  '.csv': { kind: 'document', mime: 'text/csv' },
-  '.json': { kind: 'document', mime: 'application/json' },
-};
+/** What a file is sent as (spec I2 telegram row, I3). A GIF as a photo would stand still; unknown = a document. */
+function kindOf(mime: string): MediaKind {
+  if (/^image\/(?:jpeg|png|webp)$/.test(mime)) return 'photo';
+  if (mime === 'audio/ogg') return 'voice';
+  if (mime.startsWith('audio/')) return 'audio';
+  return mime.startsWith('video/') ? 'video' : 'document';
+}
 
 /**
  * Takes a private copy of a file that an answer will carry, so that what is sent is what the tool chose, whatever happens to
@@ -39,8 +28,8 @@ export async function copyAttachment(dir: string, file: { path: string; name: st
   const extension = extname(file.name).toLowerCase();
   const path = join(dir, `${randomUUID()}${/^\.[a-z0-9]{1,8}$/.test(extension) ? extension : ''}`);
   await copyFile(file.path, path, constants.COPYFILE_EXCL);
-  const { kind, mime } = KINDS[extension] ?? { kind: 'document', mime: 'application/octet-stream' };
-  return { path, name: basename(file.name), mime, kind, bytes: size };
+  const mime = mimeOf(extension) ?? 'application/octet-stream';
+  return { path, name: basename(file.name), mime, kind: kindOf(mime), bytes: size };
 }
 
 /** Removes copies that are too old for any part to need. Called at start; failures leave files for the next start. */

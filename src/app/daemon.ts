@@ -132,14 +132,13 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
 
   let closing: Promise<void> | undefined;
   const close = async (limits: { turnsMs: number; deliveryMs: number }): Promise<void> => {
-    // Intake first, then turns, then what they left to send (sends need their channels), then the disk.
+    // Intake first, then turns, then what they left to send (sends need their channels), then the disk. Each is closed also
+    // when closing another one failed; a stack closes in reverse.
+    await using parts = new AsyncDisposableStack();
+    for (const part of [opened, transcripts, channels, delivery]) parts.use(part);
     housekeeping[Symbol.dispose]();
     channels.stopReceiving();
     await gateway.stop(limits);
-    await delivery[Symbol.asyncDispose]();
-    await channels[Symbol.asyncDispose]();
-    await transcripts[Symbol.asyncDispose]();
-    await opened[Symbol.asyncDispose]();
   };
   return {
     gateway,

@@ -1,3 +1,4 @@
+import { ERROR_CODES } from '../core/error-codes.ts';
 import type { RunEvent } from '../core/events.ts';
 import type { Clock, Logger } from '../core/ports.ts';
 
@@ -46,17 +47,34 @@ const WARNINGS = new Set([
   'tool.unknown',
   'session.damaged',
 ]);
-/** Too many per message for a log that people read: kept for `debug`. */
-const DETAILS = new Set(['received', 'admitted', 'queued', 'model.started', 'tool.started', 'part.retry']);
+/** Too many per message for a log that people read, and each is a write of its own: kept for `debug`. */
+const DETAILS = new Set([
+  'received',
+  'admitted',
+  'queued',
+  'started',
+  'model.started',
+  'model.done',
+  'tool.started',
+  'part.retry',
+]);
+
+/** The usual way out, for a line that names an error code. */
+function hintFor(event: RunEvent): { hint?: string } {
+  const code = 'code' in event ? event.code : undefined;
+  return code !== undefined && code in ERROR_CODES ? { hint: ERROR_CODES[code as keyof typeof ERROR_CODES].hint } : {};
+}
 
 /** One log line per event, without message content. Streamed text is not logged at all. */
 export function logEvents(logger: Logger): (event: RunEvent) => void {
   return (event) => {
     if (event.type === 'model.text') return;
-    const { type, at: _at, ...data } = event;
+    const { type, at: _at, ...rest } = event;
+    const data = { ...rest, ...hintFor(event) };
     // Stopped by its user, or by a shutdown: nobody has to look into that.
     const intended = event.type === 'model.failed' && event.kind === 'aborted';
-    if ((WARNINGS.has(type) && !intended) || (event.type === 'channel' && event.state === 'down')) logger.warn(type, data);
+    if (event.type === 'journal' && event.state === 'failing') logger.error(type, data);
+    else if ((WARNINGS.has(type) && !intended) || (event.type === 'channel' && event.state === 'down')) logger.warn(type, data);
     else if (DETAILS.has(type)) logger.debug(type, data);
     else logger.info(type, data);
   };

@@ -2,37 +2,13 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { type ChildDaemon, startChild } from '../testing/child-daemon.ts';
-import { tempDir, until } from '../testing/fakes.ts';
-import { callPieces, type ModelServerOptions, startModelServer, stream, textPieces, userText } from '../testing/model-server.ts';
-import { startTelegramServer } from '../testing/telegram-server.ts';
-
-/** Telegram, a scripted model, and a directory in which the daemon can be started again and again. */
-async function scene(script: ModelServerOptions['script'] = () => undefined) {
-  const platform = await startTelegramServer();
-  const model = await startModelServer({ script });
-  const dir = await tempDir();
-  const settings = { api_root: platform.url, poll_timeout_secs: 1, rate_limits: false };
-  const gateway = { channels: [{ type: 'telegram', allowed_senders: ['*'], settings }], http: { port: 0 } };
-  const config = { provider: 'openai', model: 'm', base_url: `${model.url}/v1`, api_key_env: 'TEST_KEY', gateway };
-  const env = { TEST_KEY: 'sk', TELEGRAM_BOT_TOKEN: platform.token };
-  return {
-    platform,
-    model,
-    dir: dir.path,
-    start: () => startChild({ dir: dir.path, config, env }),
-    async [Symbol.asyncDispose]() {
-      await platform.close();
-      await model[Symbol.asyncDispose]();
-      await dir[Symbol.asyncDispose]();
-    },
-  };
-}
-
-const texts = ({ sends }: { sends: readonly { text: string }[] }) => sends.map(({ text }) => text);
+import type { ChildDaemon } from '../testing/child-daemon.ts';
+import { until } from '../testing/fakes.ts';
+import { callPieces, stream, textPieces, userText } from '../testing/model-server.ts';
+import { telegramScene } from '../testing/telegram-scene.ts';
 
 test.concurrent('F41 SIGTERM while idle: exit 0 at once, and nothing of this run stays behind', async () => {
-  await using at = await scene();
+  await using at = await telegramScene();
   await using daemon = await at.start();
   await daemon.ready();
   const begun = performance.now();
@@ -42,7 +18,7 @@ test.concurrent('F41 SIGTERM while idle: exit 0 at once, and nothing of this run
 });
 
 test.concurrent('F41 SIGTERM while a channel is still starting: exit 0 without waiting for it', async () => {
-  await using at = await scene();
+  await using at = await telegramScene();
   at.platform.fault({ kind: 'hang', method: 'getMe' });
   await using daemon = await at.start();
   await until('the channel waits for the platform', () => at.platform.calls.includes('getMe'));
@@ -52,9 +28,10 @@ test.concurrent('F41 SIGTERM while a channel is still starting: exit 0 without w
 });
 
 test.concurrent('F41 SIGTERM in a turn: it parks after the step under way, exit 0, and resumes without asking again', async () => {
-  await using at = await scene((_request, index) =>
-    index === 0 ? stream(callPieces({ name: 'list_dir', arguments: { path: '.' } }), { latencyMs: 300 }) : undefined,
-  );
+  await using at = await telegramScene({
+    script: (_request, index) =>
+      index === 0 ? stream(callPieces({ name: 'list_dir', arguments: { path: '.' } }), { latencyMs: 300 }) : undefined,
+  });
   at.platform.inject({ text: 'look' });
   {
     await using first = await at.start();
@@ -65,13 +42,13 @@ test.concurrent('F41 SIGTERM in a turn: it parks after the step under way, exit 
   expect(at.model.requests).toHaveLength(1);
   await using second = await at.start();
   await second.settled(1);
-  expect(texts(at.platform)).toEqual(['echo: look']);
+  expect(at.texts()).toEqual(['echo: look']);
   // One call per leg: the first one was not paid for twice.
   expect(at.model.requests).toHaveLength(2);
 });
 
 test.concurrent('F41 SIGTERM in a send: the send is finished and recorded before the exit', async () => {
-  await using at = await scene();
+  await using at = await telegramScene();
   at.platform.fault({ kind: 'delay', method: 'sendMessage', delayMs: 400 });
   at.platform.inject({ text: 'hello' });
   {
@@ -79,7 +56,7 @@ test.concurrent('F41 SIGTERM in a send: the send is finished and recorded before
     await until('the send is under way', () => at.platform.calls.includes('sendMessage'));
     expect(await first.stop()).toEqual({ code: 0, signal: null });
   }
-  expect(texts(at.platform)).toEqual(['echo: hello']);
+  expect(at.texts()).toEqual(['echo: hello']);
   await using second = await at.start();
   const { journal } = await second.settled(1);
   expect(journal.outbox).toMatchObject({ SENT: 1, UNKNOWN: 0 });
@@ -87,7 +64,7 @@ test.concurrent('F41 SIGTERM in a send: the send is finished and recorded before
 });
 
 test.concurrent('F41 a second SIGTERM ends at once, and what was under way is answered after the next start', async () => {
-  await using at = await scene((_request, index) => (index === 0 ? stream([], { end: 'hang' }) : undefined));
+  await using at = await telegramScene({ script: (_request, index) => (index === 0 ? stream([], { end: 'hang' }) : undefined) });
   at.platform.inject({ text: 'hello' });
   {
     await using first = await at.start();
@@ -100,11 +77,11 @@ test.concurrent('F41 a second SIGTERM ends at once, and what was under way is an
   }
   await using second = await at.start();
   await second.settled(1);
-  expect(texts(at.platform)).toEqual(['echo: hello']);
+  expect(at.texts()).toEqual(['echo: hello']);
 });
 
 test.concurrent('F42 a second daemon on the same data directory is refused with pid and age, exit 1, and the first goes on', async () => {
-  await using at = await scene();
+  await using at = await telegramScene();
   await using first = await at.start();
   const { pid } = await first.ready();
   await using second = await at.start();
@@ -114,19 +91,21 @@ test.concurrent('F42 a second daemon on the same data directory is refused with 
   );
   at.platform.inject({ text: 'still there?' });
   await first.settled(1);
-  expect(texts(at.platform)).toEqual(['echo: still there?']);
+  expect(at.texts()).toEqual(['echo: still there?']);
 });
 
 test.concurrent('F38 a message that kills the process three times is given up and its sender told; the lane and other chats go on', async () => {
   let running: ChildDaemon | undefined;
-  await using at = await scene((request) => {
-    const text = userText(request);
-    if (text === 'POISON') {
-      setTimeout(() => running?.process.kill('SIGKILL'), 100);
-      return stream([], { end: 'hang' });
-    }
-    // Slower than the kill, so that it is under way each time.
-    return text === 'innocent' ? stream(textPieces(`echo: ${text}`), { latencyMs: 250 }) : undefined;
+  await using at = await telegramScene({
+    script: (request) => {
+      const text = userText(request);
+      if (text === 'POISON') {
+        setTimeout(() => running?.process.kill('SIGKILL'), 100);
+        return stream([], { end: 'hang' });
+      }
+      // Slower than the kill, so that it is under way each time.
+      return text === 'innocent' ? stream(textPieces(`echo: ${text}`), { latencyMs: 250 }) : undefined;
+    },
   });
   at.platform.inject({ chat_id: 1, from: { id: 1 }, text: 'POISON' });
   at.platform.inject({ chat_id: 1, from: { id: 1 }, text: 'after it' });
@@ -147,8 +126,7 @@ test.concurrent('F38 a message that kills the process three times is given up an
   }
   await using last = running;
   expect(starts).toBe(4);
-  const chat = (id: string) => texts({ sends: at.platform.sends.filter(({ chatId }) => chatId === id) });
-  expect(chat('1')).toEqual([expect.stringMatching(/gave up after 3 attempts \(GH2002\)/), 'echo: after it']);
-  expect(chat('2')).toEqual(['echo: innocent']);
+  expect(at.texts(1)).toEqual([expect.stringMatching(/gave up after 3 attempts \(GH2002\)/), 'echo: after it']);
+  expect(at.texts(2)).toEqual(['echo: innocent']);
   expect((await last?.status())?.journal.inbox).toMatchObject({ DONE: 2, DEAD: 1 });
 });

@@ -6,6 +6,7 @@ import type { Terminal } from '../core/channel.ts';
 import { errorText, GatehouseError } from '../core/errors.ts';
 import type { Emit } from '../core/events.ts';
 import type { Journal } from '../core/journal.ts';
+import type { Logger } from '../core/ports.ts';
 import type { DaemonRecord } from '../core/status.ts';
 import type { Tool } from '../core/tool.ts';
 import { type HttpServer, startHttpServer } from '../http/server.ts';
@@ -97,7 +98,7 @@ export async function runGateway(options: RunOptions): Promise<number> {
     config: config.config,
     dataDir: options.dataDir,
     registry: options.registry ?? CHANNELS,
-    model: createModel(detected, modelOptions(config)),
+    model: createModel(detected, modelOptions(config, logger)),
     secret,
     terminal: terminal(options, screen),
     ...(options.observe ? { observe: options.observe } : {}),
@@ -134,11 +135,13 @@ function modelConfig({ config }: LoadedConfig): Parameters<typeof detectModel>[0
   return { provider, model, base_url, api_key_env, context_window: model_hints?.context_window };
 }
 
-function modelOptions({ config }: LoadedConfig): Parameters<typeof createModel>[1] {
+function modelOptions({ config }: LoadedConfig, logger: Logger): Parameters<typeof createModel>[1] {
   return {
     timeouts: { connectMs: config.gateway.llm_connect_timeout_secs * 1_000, totalMs: config.gateway.llm_timeout_secs * 1_000 },
     clock: systemClock,
     random: Math.random,
+    onRetry: ({ model, failure, attempt, waitMs }) =>
+      logger.warn('model.retry', { model, code: failure.code, detail: failure.message, attempt, waitMs }),
   };
 }
 

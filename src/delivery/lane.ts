@@ -4,10 +4,12 @@ import type { Emit } from '../core/events.ts';
 import type { Journal, OutboxRow, Settlement } from '../core/journal.ts';
 import type { OutboundPart } from '../core/message.ts';
 import type { Clock } from '../core/ports.ts';
+import { NO_LONGER_NEEDED } from '../lib/no-longer-needed.ts';
 import { lookUp, marked, pause, sendOnce } from './attempt.ts';
 import type { Budget, Reservation } from './budget.ts';
 import { answerOf, undelivered } from './notice.ts';
 import { again, type BlindPolicy, type Outcome, type OutcomeContext, outcomeOf, unknownOutcome } from './outcome.ts';
+import { RowTimes } from './row-times.ts';
 import { settledEvent } from './settled-event.ts';
 import type { Slots } from './slots.ts';
 
@@ -50,6 +52,7 @@ export class Lane {
   readonly #context: LaneContext;
   /** SENDING rows of an earlier boot whose channel has to be asked first. */
   readonly #inherited: OutboxRow[] = [];
+  readonly #times: RowTimes;
   #wake = new AbortController();
   #poked = false;
   /** The answer whose remaining parts have nowhere to go, and why. */
@@ -60,12 +63,13 @@ export class Lane {
   constructor(key: string, context: LaneContext) {
     this.key = key;
     this.#context = context;
+    this.#times = new RowTimes(context.clock);
   }
 
   /** New parts, or a channel that came back: looks again now. A part that must wait for its time still does. */
   poke(): void {
     this.#poked = true;
-    this.#wake.abort();
+    this.#wake.abort(NO_LONGER_NEEDED);
   }
 
   /** Poked since it last began to look. */
@@ -144,12 +148,13 @@ export class Lane {
     const { clock, budget, slots, stop } = this.#context;
     let token: { reservation: Reservation; readyAt: number } | undefined;
     for (;;) {
-      if (stop.aborted || clock.now() >= row.expiresAt) {
+      const leftMs = this.#times.leftMs(row);
+      if (stop.aborted || leftMs <= 0) {
         token?.reservation.release();
         return stop.aborted ? 'stop' : 'expired';
       }
       const channel = this.#channel(row.part);
-      let waitMs = Math.max(row.notBefore - clock.now(), budget.closedFor(row.part), channel ? 0 : CHANNEL_RETRY_MS);
+      let waitMs = Math.max(this.#times.waitMs(row), budget.closedFor(row.part), channel ? 0 : CHANNEL_RETRY_MS);
       if (waitMs <= 0 && channel) {
         if (!token) {
           const reservation = budget.reserve(row.part, channel.limits.rate);
@@ -164,7 +169,7 @@ export class Lane {
           continue;
         }
       }
-      if (!(await this.#sleep(Math.min(waitMs, row.expiresAt - clock.now())))) {
+      if (!(await this.#sleep(Math.min(waitMs, leftMs)))) {
         token?.reservation.release();
         return 'stop';
       }
@@ -224,8 +229,9 @@ export class Lane {
             : interruptedOutcome(before, context);
         if (outcome.kind === 'settle') return (await this.#settle(row, outcome)) !== 'stop';
       }
-      if (clock.now() >= row.expiresAt) return (await this.#settle(row, { kind: 'unknown', reason: INTERRUPTED })) !== 'stop';
-      if (!(await this.#sleep(Math.min(CHANNEL_RETRY_MS, row.expiresAt - clock.now())))) return false;
+      const leftMs = this.#times.leftMs(row);
+      if (leftMs <= 0) return (await this.#settle(row, { kind: 'unknown', reason: INTERRUPTED })) !== 'stop';
+      if (!(await this.#sleep(Math.min(CHANNEL_RETRY_MS, leftMs)))) return false;
     }
   }
 
@@ -244,7 +250,10 @@ export class Lane {
         if (kill.aborted) return 'stop';
       }
     }
-    if (settlement.kind !== 'retry') provenAbsent.delete(row.seq);
+    if (settlement.kind !== 'retry') {
+      provenAbsent.delete(row.seq);
+      this.#times.forget(row.seq);
+    }
     if (settlement.kind === 'dead') await this.#tellChat(row);
     emit(settledEvent(row.part, settlement, clock.now(), ms));
     return settlement.kind === 'retry' ? 'reread' : 'next';

@@ -76,12 +76,11 @@ export class Gateway {
     await this.#options.delivery.idle();
   }
 
-  /** Channels have stopped receiving: turns park at their next step, answers under way are finished, files are brought up to date. */
+  /** Channels have stopped receiving: turns park at their next step, answers under way are finished. */
   async stop(limits: { readonly turnsMs: number; readonly deliveryMs: number }): Promise<void> {
     this.#options.turns.park();
     await this.#options.lanes.stop(limits.turnsMs);
     await this.#options.delivery.drain(limits.deliveryMs);
-    await this.#options.transcripts.flush();
   }
 
   #dispatch(admission: Admission, accepted: Accepted | undefined): void {

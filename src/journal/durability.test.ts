@@ -1,11 +1,12 @@
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { expect, it, type TestContext } from 'vitest';
+import { expect, it } from 'vitest';
 import { FakeClock, tempDir } from '../testing/fakes.ts';
 import { begin, done, LANE, part } from '../testing/journal-rows.ts';
+import { needs } from '../testing/needs.ts';
 import { Database } from './database.ts';
 import { journalOn, openJournal } from './open.ts';
 import { migrate } from './schema.ts';
@@ -33,15 +34,6 @@ async function output(started: ChildProcess): Promise<readonly string[]> {
   const lines: string[] = [];
   for await (const line of createInterface({ input: started.stdout })) lines.push(line);
   return lines;
-}
-
-/** Skips with the reason where the tool is missing or not permitted; in CI that is a failure. */
-function needs(context: TestContext, command: string, ...args: readonly string[]): void {
-  const { status, stderr, error } = spawnSync(command, args, { encoding: 'utf8' });
-  if (status === 0) return;
-  const reason = `${command} cannot be used here: ${error?.message ?? stderr.trim()}`;
-  if (process.env['CI']) throw new Error(reason);
-  context.skip(reason);
 }
 
 /** Runs a shell line in a mount namespace of its own, with 1 MB of tmpfs on `$1`; then the program. */

@@ -7,6 +7,7 @@ import type {
   ChannelLimits,
   MediaFile,
   Receipt,
+  SendOptions,
   SendResult,
 } from '../core/channel.ts';
 import type { InboundMessage, MediaRef, OutboundPart } from '../core/message.ts';
@@ -42,7 +43,7 @@ export class TestChannel implements Channel {
     this.host = undefined;
   }
 
-  async send(part: OutboundPart): Promise<SendResult> {
+  async send(part: OutboundPart, _options: SendOptions): Promise<SendResult> {
     const result = this.results.shift() ?? { kind: 'sent', platformId: `p${this.sent.length}` };
     if (result.kind === 'sent') this.sent.push(part);
     return result;

@@ -1,0 +1,128 @@
+// The real daemon on disks that are full, failing, read-only, or hold a damaged journal.
+import { randomBytes } from 'node:crypto';
+import { closeSync, openSync, rmSync, writeSync } from 'node:fs';
+import { mkdir, open } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import type { ChildDaemon } from '../testing/child-daemon.ts';
+import { until } from '../testing/fakes.ts';
+import { needs } from '../testing/needs.ts';
+import { telegramScene } from '../testing/telegram-scene.ts';
+
+const TMPFS = 'mount -t tmpfs -o size=3m tmpfs "$1" && shift && exec "$@"';
+const READ_ONLY = 'mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" && shift && exec "$@"';
+
+/** Runs the daemon in a mount namespace of its own; the pid stays that of the first program. */
+function mounted(dir: string, shell: string): readonly string[] {
+  return ['unshare', '-rm', 'sh', '-c', shell, 'sh', join(dir, 'data')];
+}
+
+/** Takes every page of the daemon's disk. Returns what gives them back. */
+function fill(daemon: ChildDaemon): () => void {
+  const filler = join(`/proc/${daemon.process.pid}/root`, daemon.dataDir, 'filler');
+  const file = openSync(filler, 'w');
+  try {
+    for (let size = 65_536; size >= 1; size /= 16) {
+      try {
+        for (;;) writeSync(file, Buffer.alloc(size));
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
+      }
+    }
+  } finally {
+    closeSync(file);
+  }
+  return () => rmSync(filler);
+}
+
+test.concurrent('F13 on a full disk nothing is acknowledged, /readyz is 503, and with room again all goes on by itself', async (context) => {
+  await using at = await telegramScene();
+  await mkdir(join(at.dir, 'data'));
+  needs(context, 'unshare', '-rm', 'mount', '-t', 'tmpfs', 'tmpfs', join(at.dir, 'data'));
+  await using daemon = await at.start({ wrapper: mounted(at.dir, TMPFS) });
+  await daemon.ready();
+  expect((await daemon.get('/readyz')).status).toBe(200);
+  const free = fill(daemon);
+  at.platform.inject({ text: 'kept by the platform' });
+  await until('it says so', async () => (await daemon.get('/readyz')).status === 503);
+  expect((await daemon.get('/readyz')).body).toMatchObject({ ready: false, degraded: expect.arrayContaining(['journal']) });
+  expect(daemon.stderr()).toMatch(/"level":"error".*"code":"GH1301","hint":"free disk space;.*"event":"journal"/);
+  expect((await daemon.status()).lastErrors).toContainEqual(expect.objectContaining({ code: 'GH1301' }));
+  // Several polls later it is still the platform's.
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  expect(at.platform.unconfirmed).toBe(1);
+  expect(at.platform.sends).toEqual([]);
+  free();
+  await daemon.settled(1, 15_000);
+  expect(at.texts()).toEqual(['echo: kept by the platform']);
+  expect((await daemon.get('/readyz')).status).toBe(200);
+  // Also with a full disk it can be stopped.
+  fill(daemon);
+  expect(await daemon.stop()).toEqual({ code: 0, signal: null });
+});
+
+test.concurrent('F14 a disk that fills up while an answer is sent: not sent again, its record waits for room', async (context) => {
+  await using at = await telegramScene();
+  await mkdir(join(at.dir, 'data'));
+  needs(context, 'unshare', '-rm', 'mount', '-t', 'tmpfs', 'tmpfs', join(at.dir, 'data'));
+  await using daemon = await at.start({ wrapper: mounted(at.dir, TMPFS) });
+  await daemon.ready();
+  at.platform.fault({ kind: 'delay', method: 'sendMessage', delayMs: 300 });
+  at.platform.inject({ text: 'hello' });
+  await until('the send is under way', () => at.platform.calls.includes('sendMessage'));
+  const free = fill(daemon);
+  await until('the record cannot be written', async () => (await daemon.get('/readyz')).status === 503);
+  expect(at.texts()).toEqual(['echo: hello']);
+  free();
+  const { journal } = await daemon.settled(1, 15_000);
+  expect(journal.outbox).toMatchObject({ SENT: 1, UNKNOWN: 0 });
+  expect(at.platform.sends).toHaveLength(1);
+});
+
+test.concurrent('F15 a sync that fails ends the process with code 1 and the reason; nothing acknowledged is lost', async (context) => {
+  needs(context, 'strace', '--seccomp-bpf', '-f', '-o', '/dev/null', 'true');
+  await using at = await telegramScene();
+  const inject = ['-e', 'trace=fsync,fdatasync', '-e', 'inject=fsync,fdatasync:error=EIO:when=40+'];
+  await using daemon = await at.start({ wrapper: ['strace', '--seccomp-bpf', '-f', '-o', '/dev/null', ...inject] });
+  const feed = setInterval(() => at.platform.inject({ text: `n${at.platform.maxUpdateId}` }), 20);
+  const { code } = await daemon.ended.finally(() => clearInterval(feed));
+  expect(code).toBe(1);
+  expect(daemon.stderr()).toMatch(/"code":"GH1302".*"event":"journal.fatal"/);
+  const sent = at.platform.maxUpdateId;
+  await using second = await at.start();
+  await second.settled(sent);
+  const texts = at.texts();
+  expect(new Set(texts).size).toBe(texts.length);
+  const { outbox } = (await second.status()).journal;
+  expect(outbox.SENT + outbox.UNKNOWN).toBe(sent);
+  // What was being sent when the disk failed may or may not have arrived; it is never more than one per chat.
+  expect(outbox.UNKNOWN).toBeLessThanOrEqual(1);
+});
+
+test.concurrent('F16 a read-only data directory is refused at start with one clear line, exit 1', async (context) => {
+  await using at = await telegramScene();
+  await mkdir(join(at.dir, 'data'));
+  needs(context, 'unshare', '-rm', 'mount', '-t', 'tmpfs', 'tmpfs', join(at.dir, 'data'));
+  await using daemon = await at.start({ wrapper: mounted(at.dir, READ_ONLY) });
+  expect((await daemon.ended).code).toBe(1);
+  expect(daemon.stderr()).toMatch(/^✗ GH1202 \S+ cannot be written: the file system is read-only\n {2}→ .+\n$/);
+});
+
+test.concurrent('F19 a damaged journal is refused with one clear line, exit 1, and left as it is', async () => {
+  await using at = await telegramScene();
+  {
+    await using first = await at.start();
+    at.platform.inject({ text: 'hello' });
+    await first.settled(1);
+    await first.stop();
+  }
+  const path = join(at.dir, 'data/journal.db');
+  await using file = await open(path, 'r+');
+  const damaged = randomBytes(8_192);
+  await file.write(damaged, 0, damaged.length, 0);
+  await using second = await at.start();
+  expect((await second.ended).code).toBe(1);
+  expect(second.stderr()).toMatch(/^✗ GH1302 .+\n {2}→ .+\n$/);
+  expect((await file.read(Buffer.alloc(8_192), 0, 8_192, 0)).buffer.equals(damaged)).toBe(true);
+  expect(at.platform.sends).toHaveLength(1);
+});

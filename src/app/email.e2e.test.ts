@@ -1,0 +1,167 @@
+// Mail end to end: real dovecot and postfix, a scripted model, the real program.
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type ChildOptions, startChild } from '../testing/child-daemon.ts';
+import { tempDir, until } from '../testing/fakes.ts';
+import { MAIL_PASSWORD, type MailServers, mailServersMissing, startMailServers } from '../testing/mail-servers.ts';
+import { callPieces, messagesOf, startModelServer, stream, textPieces, userText } from '../testing/model-server.ts';
+
+const missing = mailServersMissing();
+if (missing !== undefined) {
+  if (process.env['CI']) throw new Error(`the mail servers are missing: ${missing}`);
+  process.stderr.write(`src/app/email.e2e.test.ts skipped: ${missing}\n`);
+}
+
+const THREADS = 10;
+const PER_THREAD = 5;
+const RESULT = 'Authentication-Results: mx.example.test; dmarc=pass header.from=example.test';
+const id = (thread: number, n: number) => `<q-${thread}-${n}@example.test>`;
+
+/** The n-th mail of a thread, which refers to those before it as a mail program would, with a file. */
+function mail(thread: number, n: number): string {
+  const earlier = Array.from({ length: n }, (_, index) => id(thread, index));
+  const text = n === 0 ? `please return the file of thread ${thread}` : `question ${n} of thread ${thread}`;
+  return [
+    RESULT,
+    'From: Alice <alice@example.test>',
+    'To: bot@example.test',
+    `Subject: ${n === 0 ? '' : 'Re: '}Thread ${thread}`,
+    `Message-ID: ${id(thread, n)}`,
+    ...(n === 0 ? [] : [`In-Reply-To: ${earlier.at(-1)}`, `References: ${earlier.join(' ')}`]),
+    'MIME-Version: 1.0',
+    'Content-Type: multipart/mixed; boundary=b',
+    ...['', '--b', 'Content-Type: text/plain', '', text],
+    ...['--b', 'Content-Type: text/csv', `Content-Disposition: attachment; filename=data-${n}.csv`, '', `thread;${thread};${n}`],
+    '--b--',
+    '',
+  ].join('\r\n');
+}
+
+/** A header of a raw mail, unfolded. */
+function header(raw: string, name: string): string {
+  const head = raw.slice(0, raw.search(/\r?\n\r?\n/)).replace(/\r?\n[ \t]+/g, ' ');
+  return new RegExp(`^${name}: (.*)$`, 'im').exec(head)?.[1] ?? '';
+}
+
+describe.skipIf(missing !== undefined)('through dovecot and postfix', () => {
+  let servers: MailServers;
+  beforeAll(async () => {
+    servers = await startMailServers();
+  });
+  afterAll(() => servers.stop());
+
+  async function scene() {
+    const model = await startModelServer({
+      script: (request) => {
+        const path = /: (uploads\/\S+) \(/.exec(userText(request))?.[1];
+        if (!userText(request).includes('please return') || path === undefined) return undefined;
+        if (messagesOf(request).at(-1)?.role === 'tool') return stream(textPieces('here it is'));
+        return stream(callPieces({ name: 'send_file', arguments: { file_path: path } }));
+      },
+    });
+    const dir = await tempDir();
+    const settings = {
+      imap_host: servers.host,
+      imap_port: servers.imapsPort,
+      smtp_host: servers.host,
+      smtp_port: servers.smtpPort,
+      tls_ca_file: servers.caFile,
+      from_address: 'bot@example.test',
+      authserv_id: 'mx.example.test',
+      poll_interval_secs: 1,
+      find_grace_secs: 2,
+      max_replies_per_sender_per_hour: 1_000,
+    };
+    const gateway = { channels: [{ type: 'email', allowed_senders: ['alice@example.test'], settings }], http: { port: 0 } };
+    const config = { provider: 'openai', model: 'm', base_url: `${model.url}/v1`, api_key_env: 'TEST_KEY', gateway };
+    const env = { TEST_KEY: 'sk', EMAIL_USERNAME: 'bot@example.test', EMAIL_PASSWORD: MAIL_PASSWORD };
+    const options: ChildOptions = { dir: dir.path, config, env };
+    return {
+      model,
+      dir: dir.path,
+      start: () => startChild(options),
+      async [Symbol.asyncDispose]() {
+        await model[Symbol.asyncDispose]();
+        await dir[Symbol.asyncDispose]();
+      },
+    };
+  }
+
+  test('50 mails in 10 threads with attachments: each reply in its thread, and a restart in the middle repeats nothing', async () => {
+    await using at = await scene();
+    const threads = Array.from({ length: THREADS }, (_, thread) => thread);
+    const deliver = (n: number) => Promise.all(threads.map((thread) => servers.deliver(mail(thread, n))));
+    {
+      await using first = await at.start();
+      await first.ready();
+      await deliver(0);
+      await deliver(1);
+      await first.settled(20, 15_000);
+      await deliver(2);
+      // Stopped while mails of this round wait, run and leave.
+      await until('some are answered', async () => (await first.status()).journal.inbox.DONE >= 23);
+      expect((await first.stop()).code).toBe(0);
+    }
+    await deliver(3);
+    await using second = await at.start();
+    await deliver(4);
+    const { journal } = await second.settled(THREADS * PER_THREAD, 15_000);
+    expect(journal.inbox).toMatchObject({ DONE: 50, DEAD: 0 });
+    expect(journal.outbox).toMatchObject({ UNKNOWN: 0, DEAD: 0 });
+    const replies = await until('all replies are there', async () => {
+      const mails = await servers.mailbox('alice');
+      return mails.length >= 60 ? mails : undefined;
+    });
+    const answered = replies.map(({ raw }) => header(raw, 'In-Reply-To')).sort();
+    const asked = threads.flatMap((thread) => Array.from({ length: PER_THREAD }, (_, n) => id(thread, n))).sort();
+    // A returned file is a mail of its own, behind the text it belongs to.
+    const returned = threads.map((thread) => id(thread, 0));
+    expect(answered).toEqual([...asked, ...returned].sort());
+    for (const { raw } of replies) {
+      const [, thread = '', n = ''] = /<q-(\d+)-(\d+)@/.exec(header(raw, 'In-Reply-To')) ?? [];
+      const earlier = Array.from({ length: Number(n) + 1 }, (_, index) => id(Number(thread), index));
+      expect(header(raw, 'References')).toContain(earlier[0]);
+      expect(header(raw, 'References').endsWith(earlier.at(-1) ?? '')).toBe(true);
+      expect(header(raw, 'Subject')).toBe(`Re: Thread ${thread}`);
+    }
+    const attached = replies.filter(({ raw }) => /^Content-Disposition: attachment/im.test(raw)).map(({ raw }) => raw);
+    expect(attached).toHaveLength(THREADS);
+    for (const thread of threads) {
+      const content = Buffer.from(`thread;${thread};0`).toString('base64').slice(0, 12);
+      expect(attached.filter((raw) => raw.includes(content) || raw.includes(`thread;${thread};0`))).toHaveLength(1);
+    }
+    const files = await readdir(join(second.dataDir, 'users'), { recursive: true });
+    const uploads = files.filter((name) => /\/uploads\/[0-9a-f]+\.csv$/.test(name));
+    const contents = await Promise.all(uploads.map((name) => readFile(join(second.dataDir, 'users', name), 'utf8')));
+    expect(new Set(contents.map((text) => text.trim())).size).toBe(50);
+    // One conversation per thread: ten sessions, and no prompt with another thread's words.
+    for (const request of at.model.requests) {
+      const mentioned = new Set(messagesOf(request).flatMap(({ content }) => /thread (\d+)/i.exec(content)?.[1] ?? []));
+      expect(mentioned.size).toBeLessThanOrEqual(1);
+    }
+  }, 60_000);
+
+  test('A6 a forged sender never reaches the model, whichever way the mail comes', async () => {
+    await using at = await scene();
+    await using daemon = await at.start();
+    await daemon.ready();
+    const forged = (headers: string) =>
+      `${headers}From: Alice <alice@example.test>\r\nTo: bot@example.test\r\nSubject: do it\r\n\r\nFORGED WORDS\r\n`;
+    await servers.submit(forged(`${RESULT}\r\n`), 'mallory@evil.test');
+    await servers.submit(forged(''), 'alice@example.test');
+    await servers.deliver(forged('Authentication-Results: evil.test; dmarc=pass header.from=example.test\r\n'));
+    await servers.deliver(forged('Authentication-Results: mx.example.test; dmarc=fail header.from=example.test\r\n'));
+    const refused = await until('all are refused', async () => {
+      const { refused: counts } = (await daemon.status()).journal;
+      return counts.find(({ reason, count }) => reason === 'forged-sender' && count >= 4);
+    });
+    expect(refused).toMatchObject({ channel: 'email', count: 4 });
+    expect(at.model.requests).toHaveLength(0);
+    await daemon.stop();
+    for (const name of ['journal.db', 'journal.db-wal']) {
+      const bytes = await readFile(join(daemon.dataDir, name)).catch(() => Buffer.alloc(0));
+      expect(bytes.includes('FORGED WORDS')).toBe(false);
+    }
+  });
+});
