@@ -38,7 +38,7 @@ describe('the terminal', () => {
   it('prints each answer as a block of its own', async () => {
     const pipe = terminal();
     const cli = new CliChannel('cli', pipe, new FakeClock());
-    expect(await cli.send(outbound({ text: 'one\ntwo' }))).toMatchObject({ kind: 'sent' });
+    expect(await cli.send(outbound({ text: 'one\ntwo' }), { signal: signal() })).toMatchObject({ kind: 'sent' });
     expect(pipe.printed()).toBe('one\ntwo\n');
   });
 

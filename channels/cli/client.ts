@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { createInterface, type Interface } from 'node:readline';
-import type { Channel, ChannelHost, ChannelLimits, SendResult, Terminal } from '../../src/core/channel.ts';
+import type { Channel, ChannelHost, ChannelLimits, SendOptions, SendResult, Terminal } from '../../src/core/channel.ts';
 import { errorText } from '../../src/core/errors.ts';
 import type { OutboundPart } from '../../src/core/message.ts';
 import type { Clock } from '../../src/core/ports.ts';
@@ -34,6 +34,7 @@ export class CliChannel implements Channel {
   readonly #run = randomUUID();
   #readline: Interface | undefined;
   #reading: Promise<void> | undefined;
+  #host: ChannelHost | undefined;
 
   constructor(name: string, terminal: Terminal, clock: Clock) {
     this.name = name;
@@ -42,6 +43,8 @@ export class CliChannel implements Channel {
   }
 
   async start(host: ChannelHost, signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    this.#host = host;
     const { input, output, interactive, historyFile, message } = this.#terminal;
     if (message !== undefined) {
       host.health('healthy');
@@ -73,9 +76,12 @@ export class CliChannel implements Channel {
   async stop(): Promise<void> {
     this.#readline?.close();
     await this.#reading;
+    this.#host?.health('stopped');
+    this.#host = undefined;
   }
 
-  async send(part: OutboundPart): Promise<SendResult> {
+  async send(part: OutboundPart, { signal }: Pick<SendOptions, 'signal'>): Promise<SendResult> {
+    if (signal.aborted) return { kind: 'retry', reason: 'stopped before it was printed', scope: 'part' };
     const text = partToText(part);
     try {
       await new Promise<void>((resolve, reject) => {
@@ -112,7 +118,7 @@ export class CliChannel implements Channel {
         if (receipt.kind === 'accepted') break;
         host.health('degraded', 'the journal is full; waiting for answers to be finished');
       } catch (error) {
-        host.health('degraded', errorText(error));
+        host.health('down', `messages cannot be stored, trying again: ${errorText(error)}`);
       }
       refused = true;
       await this.#clock.sleep(RETRY_MS, signal).catch(() => undefined);

@@ -1,4 +1,5 @@
 import type { Clock } from '../../src/core/ports.ts';
+import { NO_LONGER_NEEDED } from '../../src/lib/no-longer-needed.ts';
 
 /** What `withDeadline` aborts with when time ran out; tells a time-out from the caller's own abort. */
 export class DeadlineError extends Error {
@@ -19,22 +20,22 @@ export async function withDeadline<T>(
   const { clock, ms, signal } = options;
   signal.throwIfAborted();
   const timer = new AbortController();
-  const deadline = new AbortController();
+  const combined = new AbortController();
   // The sleep ends early only because the task settled or the caller aborted: both need nothing more from it.
-  const expired = clock.sleep(ms, AbortSignal.any([signal, timer.signal])).then(
-    () => deadline.abort(new DeadlineError(ms)),
+  const expired = clock.sleep(ms, timer.signal).then(
+    () => combined.abort(new DeadlineError(ms)),
     () => undefined,
   );
-  const combined = AbortSignal.any([signal, deadline.signal]);
   const { promise: aborted, reject } = Promise.withResolvers<never>();
-  const onAbort = (): void => reject(combined.reason);
-  combined.addEventListener('abort', onAbort);
+  const onAbort = (): void => combined.abort(signal.reason);
+  signal.addEventListener('abort', onAbort, { once: true });
+  combined.signal.addEventListener('abort', () => reject(combined.signal.reason), { once: true });
   try {
-    return await Promise.race([task(combined), aborted]);
+    return await Promise.race([task(combined.signal), aborted]);
   } finally {
-    // A combined signal with a listener lives as long as `signal`, which may be the daemon's.
-    combined.removeEventListener('abort', onAbort);
-    timer.abort();
+    // `signal` may be the daemon's, and would keep everything this call touched.
+    signal.removeEventListener('abort', onAbort);
+    timer.abort(NO_LONGER_NEEDED);
     await expired;
   }
 }

@@ -63,13 +63,22 @@ const MAX_DEPTH = 64;
 /** Parses; never rejects for any text. Text too large or nested absurdly comes back as one literal paragraph. */
 export async function parseMarkdown(text: string): Promise<Root> {
   if (text.length > MAX_PARSED || MARK_RUN.test(text) || NESTED_ABSURDLY.test(text)) return literal(text);
+  parser ??= loadParser();
+  return (await parser)(text);
+}
+
+let parser: Promise<(text: string) => Root> | undefined;
+
+/** Once: putting the extensions together costs as much as parsing a short answer. */
+async function loadParser(): Promise<(text: string) => Root> {
   const [{ fromMarkdown }, { gfmFromMarkdown }, { gfm }] = await Promise.all([
     import('mdast-util-from-markdown'),
     import('mdast-util-gfm'),
     import('micromark-extension-gfm'),
   ]);
   // One tilde means "about" in running text ("~5 minutes"), so only two strike out.
-  return fromMarkdown(text, { extensions: [gfm({ singleTilde: false })], mdastExtensions: [gfmFromMarkdown()] });
+  const options = { extensions: [gfm({ singleTilde: false })], mdastExtensions: [gfmFromMarkdown()] };
+  return (text) => fromMarkdown(text, options);
 }
 
 /** The tree as one string in the dialect. Pure; loses no visible text: HTML and unused definitions appear as text. */

@@ -15,6 +15,7 @@ async function setup(): Promise<ChannelSetup> {
       random: Math.random,
     });
   return {
+    people: ['1000', '2000'],
     create: () => create(server.token),
     createRefused: () => create('700001:revoked'),
     deliver: async ({ text, senderId, senderName, file }) => {
@@ -29,14 +30,11 @@ async function setup(): Promise<ChannelSetup> {
     unacknowledged: async () => server.unconfirmed,
     connections: () => server.connections(),
     part: (override) => outbound({ channel: 'telegram', account: String(server.botId), chatId: '1000', ...override }),
-    limitNextSend: async () =>
-      server.fault({
-        method: 'sendMessage',
-        kind: 'error',
-        status: 429,
-        description: 'Too Many Requests: retry after 3',
-        parameters: { retry_after: 3 },
-      }),
+    async limitNextSend() {
+      const description = 'Too Many Requests: retry after 3';
+      server.fault({ method: 'sendMessage', kind: 'error', status: 429, description, parameters: { retry_after: 3 } });
+      return { statedMs: 3_000 };
+    },
     loseNextReply: async () => server.fault({ method: 'sendMessage', kind: 'drop' }),
     refuseNextSend: async () =>
       server.fault({ method: 'sendMessage', kind: 'error', status: 400, description: 'Bad Request: chat not found' }),

@@ -60,7 +60,7 @@ test('F2 stopped between commit and confirmation, the batch comes again under th
   gate.resolve({ kind: 'accepted' });
   await stopped;
   expect(platform.unconfirmed).toBe(1);
-  host.forgetCursor();
+  host.resetCursor(undefined);
   await start(platform, host);
   await until('it was offered again', () => host.batches.length === 2);
   expect(host.batches[1]?.messages[0]?.id).toBe(host.batches[0]?.messages[0]?.id);

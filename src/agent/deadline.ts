@@ -1,4 +1,5 @@
 import type { Clock } from '../core/ports.ts';
+import { NO_LONGER_NEEDED } from '../lib/no-longer-needed.ts';
 
 export interface Deadline extends AsyncDisposable {
   /** Aborts when the time is over. */
@@ -16,7 +17,7 @@ export function startDeadline(ms: number, clock: Clock): Deadline {
   return {
     signal: over.signal,
     async [Symbol.asyncDispose]() {
-      stopped.abort();
+      stopped.abort(NO_LONGER_NEEDED);
       await timer;
     },
   };

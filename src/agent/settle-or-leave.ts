@@ -1,4 +1,5 @@
 import type { Clock } from '../core/ports.ts';
+import { NO_LONGER_NEEDED } from '../lib/no-longer-needed.ts';
 
 /** How long after an abort a model or a tool may still end by itself. A shell's TERM, 500 ms, KILL fits in (spec G1). ms. */
 export const ABORT_GRACE_MS = 2_000;
@@ -16,7 +17,7 @@ export async function settleOrLeave<T>(
   try {
     return await Promise.race([work.then((value) => ({ value })), graceOver(signal, settled.signal, clock)]);
   } finally {
-    settled.abort();
+    settled.abort(NO_LONGER_NEEDED);
   }
 }
 

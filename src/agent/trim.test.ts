@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { SessionMessage } from '../core/session.ts';
+import { estimateTokens, textTokens } from '../llm/tokens.ts';
 import { line } from '../testing/agent-run.ts';
 import { anyHistory, expectSound } from '../testing/any-history.ts';
 import { lastUserIndex, repairHistory } from './repair.ts';
-import { estimateTokens, textTokens } from '../llm/tokens.ts';
 import { trimHistory } from './trim.ts';
 
 const user = (content: string, n: number) => line('user', content, { id: `u${n}` });

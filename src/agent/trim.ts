@@ -1,8 +1,8 @@
 /** Fits a repaired history into the model's window without a model's help (spec C3). Pure; trimming twice changes nothing. */
 import type { SessionMessage } from '../core/session.ts';
+import { estimateTokens, messageTokens, textTokens } from '../llm/tokens.ts';
 import { cutText, firstLine } from './cut-text.ts';
 import { asNote, isNote, lastUserIndex } from './repair.ts';
-import { estimateTokens, messageTokens, textTokens } from '../llm/tokens.ts';
 
 /** Share of the window that the history may fill, and the margin for what the estimate misses (spec C3). */
 const WINDOW_SHARE = 0.8;

@@ -46,8 +46,17 @@ const WARNINGS = new Set([
   'tool.unknown',
   'session.damaged',
 ]);
-/** Too many per message for a log that people read: kept for `debug`. */
-const DETAILS = new Set(['received', 'admitted', 'queued', 'model.started', 'tool.started', 'part.retry']);
+/** Too many per message for a log that people read, and each is a write of its own: kept for `debug`. */
+const DETAILS = new Set([
+  'received',
+  'admitted',
+  'queued',
+  'started',
+  'model.started',
+  'model.done',
+  'tool.started',
+  'part.retry',
+]);
 
 /** The usual way out, for a line that names an error code. */
 function hintFor(event: RunEvent): { hint?: string } {

@@ -3,6 +3,7 @@ import { errorText } from '../core/errors.ts';
 import type { OutboxRow } from '../core/journal.ts';
 import type { OutboundPart } from '../core/message.ts';
 import type { Clock } from '../core/ports.ts';
+import { NO_LONGER_NEEDED } from '../lib/no-longer-needed.ts';
 import { measure } from './measure.ts';
 import { again, type Outcome, type OutcomeContext, unknownOutcome } from './outcome.ts';
 
@@ -67,7 +68,7 @@ async function withTimeLimit<T>(
 ): Promise<T | undefined> {
   const timedOut = new AbortController();
   const finished = new AbortController();
-  const running = call(AbortSignal.any([signal, timedOut.signal])).finally(() => finished.abort());
+  const running = call(AbortSignal.any([signal, timedOut.signal])).finally(() => finished.abort(NO_LONGER_NEEDED));
   const limit = async (): Promise<undefined> => {
     await pause(clock, timeoutMs, AbortSignal.any([finished.signal, signal]));
     if (finished.signal.aborted) return;

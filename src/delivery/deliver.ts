@@ -8,6 +8,7 @@ import { laneKey } from '../core/ids.ts';
 import type { Journal, OutboxRow } from '../core/journal.ts';
 import type { ChatRef } from '../core/message.ts';
 import type { Clock } from '../core/ports.ts';
+import { NO_LONGER_NEEDED } from '../lib/no-longer-needed.ts';
 import { pause } from './attempt.ts';
 import { createBudget } from './budget.ts';
 import { interruptedOutcome, Lane, type LaneContext, outcomeContext } from './lane.ts';
@@ -44,7 +45,7 @@ export interface Delivery extends AsyncDisposable {
    * lanes. `idem` and `blind` are settled when it resolves; `find` is asked by the lane, before anything new, once its channel is ready.
    */
   recover(sending: readonly OutboxRow[], lanes: readonly string[]): Promise<void>;
-  /** Shows typing at once and every 5 s until disposed, at most 10 minutes. Never takes what an answer needs. */
+  /** Shows typing after 300 ms and then every 5 s until disposed, at most 10 minutes. Never takes what an answer needs. */
   typing(ref: ChatRef): Disposable;
   /** Resolves when no lane has anything left, those that wait for a retry included. */
   idle(): Promise<void>;
@@ -170,7 +171,7 @@ class Outbox implements Delivery {
   async #idleWithin(ms: number): Promise<void> {
     const finished = new AbortController();
     await Promise.race([this.idle(), pause(this.#context.clock, ms, finished.signal)]);
-    finished.abort();
+    finished.abort(NO_LONGER_NEEDED);
   }
 }
 

@@ -4,6 +4,7 @@ import type { Emit } from '../core/events.ts';
 import type { Journal, OutboxRow, Settlement } from '../core/journal.ts';
 import type { OutboundPart } from '../core/message.ts';
 import type { Clock } from '../core/ports.ts';
+import { NO_LONGER_NEEDED } from '../lib/no-longer-needed.ts';
 import { lookUp, marked, pause, sendOnce } from './attempt.ts';
 import type { Budget, Reservation } from './budget.ts';
 import { answerOf, undelivered } from './notice.ts';
@@ -68,7 +69,7 @@ export class Lane {
   /** New parts, or a channel that came back: looks again now. A part that must wait for its time still does. */
   poke(): void {
     this.#poked = true;
-    this.#wake.abort();
+    this.#wake.abort(NO_LONGER_NEEDED);
   }
 
   /** Poked since it last began to look. */

@@ -178,14 +178,14 @@ test('draining twice and disposing after it are safe', async () => {
   expect(delivery.stats()).toEqual({ lanes: 0, sending: 0 });
 });
 
-test('typing shows at once and every 5 s until disposed', async () => {
+test('typing shows after 300 ms and every 5 s until disposed', async () => {
   const { clock, channel, delivery } = setup();
   const start = clock.monotonic();
   const typing = delivery.typing(outbound());
   await clock.advance(12_000);
   typing[Symbol.dispose]();
   await clock.advance(60_000);
-  expect(channel.typings.map((at) => at - start)).toEqual([0, 5_000, 10_000]);
+  expect(channel.typings.map((at) => at - start)).toEqual([300, 5_300, 10_300]);
 });
 
 test('typing that nobody disposed ends after ten minutes', async () => {
@@ -204,7 +204,7 @@ test('typing yields to answers and to a platform that asked for silence', async 
   await clock.advance(0);
   using _typing = delivery.typing(outbound());
   await clock.advance(14_000);
-  expect(channel.typings.map((at) => at - start)).toEqual([10_000]);
+  expect(channel.typings.map((at) => at - start)).toEqual([10_300]);
   expect(channel.calls.map((call) => call.at - start)).toEqual([0, 0]);
   channel.script = (_part, call) => (call === 2 ? busy(60_000, 'account') : undefined);
   await post(answer(1, { messageId: 'm-2' }));

@@ -45,6 +45,13 @@ interface Lane {
   controller?: AbortController;
 }
 
+interface Attempt {
+  readonly waiting: InboxRow;
+  claimed: InboxRow | undefined;
+  failures: number;
+  readonly signal: AbortSignal;
+}
+
 export interface LanesOptions {
   readonly journal: Journal;
   readonly bus: InboundBus;
@@ -88,13 +95,13 @@ export class Lanes {
     for (const lane of lanes) this.#wake(lane, undefined);
   }
 
-  /** Stops the lane's running turn, if any. What waits was already cancelled in the journal. Returns whether one ran. */
-  abort(lane: string): boolean {
+  /** Stops the lane's running turn, if any. What waited was already cancelled in the journal; what came after is looked for there. */
+  abort(lane: string): void {
     const found = this.#lanes.get(lane);
-    if (!found) return false;
+    if (!found) return;
     this.#forget(found);
+    found.behind = true;
     found.controller?.abort(new TurnStopped('user'));
-    return found.controller !== undefined;
   }
 
   /** Resolves when no lane has work. */
@@ -155,7 +162,7 @@ export class Lanes {
         lane: lane.key,
         depth: lane.rows.length,
       });
-      const turn = () => this.#permits.run(() => this.#runRow(lane, row));
+      const turn = () => this.#runRow(lane, row);
       const careful = row.attempts >= SUSPECT_AFTER ? () => this.#suspects.runExclusive('suspect', turn) : turn;
       await this.#sessions.runExclusive(row.session, careful);
     }
@@ -175,7 +182,7 @@ export class Lanes {
         lane.rows.push(...rows.map((row) => ({ row, onBus: false })));
       } catch {
         lane.behind = true;
-        await this.#pause(RETRY_BASE_MS);
+        await this.#pause(RETRY_BASE_MS, this.#stopping.signal);
       } finally {
         lane.fetching = false;
       }
@@ -196,33 +203,44 @@ export class Lanes {
     lane.rows = [];
   }
 
+  /** The row's turn, attempt after attempt; only an attempt holds a permit, so a row that keeps failing blocks no other lane. */
   async #runRow(lane: Lane, waiting: InboxRow): Promise<void> {
-    let claimed: InboxRow | undefined;
-    for (let failures = 0; !this.#stopping.signal.aborted; failures += 1) {
-      const controller = new AbortController();
-      lane.controller = controller;
-      try {
-        claimed ??= await this.#options.journal.claim(waiting.seq);
-        // Not NEW any more: cancelled, merged into another row, or already run when it was fetched a second time.
-        if (!claimed) return;
-        await this.#options.turn(claimed, controller.signal);
-        return;
-      } catch (error) {
-        const waitMs = Math.min(RETRY_CAP_MS, RETRY_BASE_MS * 2 ** failures);
-        this.#options.onTurnError(claimed ?? waiting, error, waitMs);
-        await this.#pause(waitMs);
-        if (controller.signal.aborted) return;
-      } finally {
-        delete lane.controller;
+    const controller = new AbortController();
+    lane.controller = controller;
+    const attempt: Attempt = { waiting, claimed: undefined, failures: 0, signal: controller.signal };
+    try {
+      for (;;) {
+        const retryInMs = await this.#permits.run(() => this.#try(attempt));
+        if (retryInMs === undefined) return;
+        await this.#pause(retryInMs, AbortSignal.any([this.#stopping.signal, controller.signal]));
       }
+    } finally {
+      delete lane.controller;
     }
   }
 
-  async #pause(ms: number): Promise<void> {
+  /** Undefined when the row is settled, or is not to be run any more; else the time to wait before the next try. */
+  async #try(attempt: Attempt): Promise<number | undefined> {
+    if (this.#stopping.signal.aborted || attempt.signal.aborted) return undefined;
     try {
-      await this.#options.clock.sleep(ms, this.#stopping.signal);
+      attempt.claimed ??= await this.#options.journal.claim(attempt.waiting.seq);
+      // Not NEW any more: cancelled, merged into another row, or already run when it was fetched a second time.
+      if (attempt.claimed) await this.#options.turn(attempt.claimed, attempt.signal);
+      return undefined;
+    } catch (error) {
+      const retryInMs = Math.min(RETRY_CAP_MS, RETRY_BASE_MS * 2 ** attempt.failures);
+      attempt.failures += 1;
+      this.#options.onTurnError(attempt.claimed ?? attempt.waiting, error, retryInMs);
+      return retryInMs;
+    }
+  }
+
+  /** Ends early when the signal aborts: whoever waits looks at it next. */
+  async #pause(ms: number, signal: AbortSignal): Promise<void> {
+    try {
+      await this.#options.clock.sleep(ms, signal);
     } catch {
-      return; // stopping: the loop above ends by itself
+      return;
     }
   }
 }

@@ -1,6 +1,6 @@
 // inbound message -> files in the session's workspace -> the text the agent reads
-import { mkdir, open, rename, rm } from 'node:fs/promises';
-import { extname, join } from 'node:path';
+import { type FileHandle, lstat, mkdir, open, rename, rm } from 'node:fs/promises';
+import { dirname, extname, join } from 'node:path';
 import type { Channel } from '../core/channel.ts';
 import { errorText, GatehouseError, isGatehouseError } from '../core/errors.ts';
 import { shortHash } from '../core/ids.ts';
@@ -11,6 +11,9 @@ import { extensionOf } from '../lib/media-types.ts';
 const QUOTE_LIMIT = 500;
 /** Files of one message that are fetched; the rest is named only. */
 const MAX_FILES = 10;
+
+/** RFC 6838 section 4.2. Anything else is a stranger's text, not a type. */
+const MEDIA_TYPE = /^[a-z0-9][\w!#$&^.+-]{0,126}\/[a-z0-9][\w!#$&^.+-]{0,126}$/i;
 
 export interface Prepared {
   readonly text: string;
@@ -29,6 +32,9 @@ export interface PrepareOptions {
 
 /** Fetches files and writes what the agent reads. A file that cannot be had is noted in the text; the message is answered all the same. */
 export async function prepare(message: InboundMessage, options: PrepareOptions): Promise<Prepared> {
+  const words = [quotation(message), author(message) + message.text];
+  // Before the time limit is set: its timer would stay for a minute behind every message.
+  if (message.media.length === 0) return { text: joined(words), media: [] };
   const notes: string[] = [];
   const media: string[] = [];
   const signal = AbortSignal.any([options.signal, AbortSignal.timeout(options.timeoutMs)]);
@@ -38,11 +44,10 @@ export async function prepare(message: InboundMessage, options: PrepareOptions):
       break;
     }
     try {
-      const path = await fetchFile(message, ref, index, options, signal);
+      const { path, bytes } = await fetchFile(message, ref, index, options, signal);
       media.push(path);
-      notes.push(
-        `[${label(ref)}: ${path} (${[ref.mime, ref.size === undefined ? undefined : `${ref.size} bytes`].filter(Boolean).join(', ') || 'unknown type'})]`,
-      );
+      const type = ref.mime !== undefined && MEDIA_TYPE.test(ref.mime) ? `${ref.mime}, ` : '';
+      notes.push(`[${label(ref)}: ${path} (${type}${bytes} bytes)]`);
     } catch (error) {
       options.signal.throwIfAborted();
       options.onMediaError(ref, error);
@@ -50,7 +55,11 @@ export async function prepare(message: InboundMessage, options: PrepareOptions):
       notes.push(`[${label(ref)} could not be fetched (${code}); it is not available]`);
     }
   }
-  return { text: [quotation(message), author(message) + message.text, ...notes].filter((line) => line !== '').join('\n'), media };
+  return { text: joined([...words, ...notes]), media };
+}
+
+function joined(lines: readonly string[]): string {
+  return lines.filter((line) => line !== '').join('\n');
 }
 
 function label(ref: MediaRef): string {
@@ -83,7 +92,7 @@ async function fetchFile(
   index: number,
   options: PrepareOptions,
   signal: AbortSignal,
-): Promise<string> {
+): Promise<{ readonly path: string; readonly bytes: number }> {
   const channel = options.channel;
   if (!channel?.download) throw new GatehouseError('GH1505', `channel ${message.channel} cannot fetch files`);
   if (ref.size !== undefined && ref.size > channel.limits.downloadBytes) throw tooLarge(channel.limits.downloadBytes);
@@ -92,28 +101,41 @@ async function fetchFile(
   const extension = named ?? extensionOf(ref.mime ?? '') ?? '';
   const relative = join('uploads', `${shortHash(`${message.id}\n${index}`)}${extension}`);
   const target = join(options.workspace, relative);
-  await mkdir(join(options.workspace, 'uploads'), { recursive: true, mode: 0o700 });
-  const file = await channel.download(ref, signal);
   const partial = `${target}.part`;
-  const handle = await open(partial, 'w', 0o600);
+  const handle = await createPartial(partial);
   try {
+    // Opened before the download: a connection to the platform is then always read or let go.
+    const file = await channel.download(ref, signal);
     let total = 0;
     for await (const chunk of file.bytes) {
       signal.throwIfAborted();
       total += chunk.byteLength;
       if (total > channel.limits.downloadBytes) throw tooLarge(channel.limits.downloadBytes);
-      await handle.write(chunk);
+      // Not `write`, which on a full disk may store half of it and say so in its result only.
+      await handle.writeFile(chunk);
     }
+    await handle.close();
+    await rename(partial, target);
+    return { path: relative, bytes: total };
   } catch (error) {
+    await handle.close();
     await rm(partial, { force: true });
     throw isGatehouseError(error)
       ? error
       : new GatehouseError('GH1505', `a file was not fetched: ${errorText(error)}`, { cause: error });
-  } finally {
-    await handle.close();
   }
-  await rename(partial, target);
-  return relative;
+}
+
+/**
+ * A new file in a folder of its own: whatever lies there, from an attempt that a crash ended or put there by a tool, is unlinked and never
+ * written through (attack A21). No tool of this session runs meanwhile: a session has one turn at a time, and prepare comes first.
+ */
+async function createPartial(path: string): Promise<FileHandle> {
+  const folder = dirname(path);
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  if (!(await lstat(folder)).isDirectory()) throw new GatehouseError('GH1505', `${folder} is a link, not a folder`);
+  await rm(path, { force: true, recursive: true });
+  return await open(path, 'wx', 0o600);
 }
 
 function tooLarge(limit: number): GatehouseError {

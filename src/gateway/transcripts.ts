@@ -5,11 +5,9 @@ import type { Session, SessionMessage, SessionStore } from '../core/session.ts';
 
 /** Lines moved per round: bounds memory, and how long one round holds the journal's reader. */
 const BATCH = 500;
-/** Lines of many turns share one file sync: the journal already made them durable, so nothing waits for this. */
-const GATHER_MS = 100;
+/** Lines of several turns share one write and sync of their file: the journal already made them durable, so nothing waits for this. */
+const GATHER_MS = 1_000;
 const RETRY_MS = 5_000;
-
-type UnflushedLines = Awaited<ReturnType<Journal['unflushed']>>[number];
 
 export interface TranscriptsOptions {
   readonly journal: Journal;
@@ -21,13 +19,18 @@ export interface TranscriptsOptions {
 /**
  * Sessions as the turns see them: the file plus the lines that a finished turn committed and that are still on their way into
  * the file. Moving a line is idempotent (by its id), so a kill between the file's sync and the journal's clearing repeats nothing.
+ * A file that cannot be written keeps its own lines waiting and no other session's.
  */
 export class Transcripts implements AsyncDisposable {
   readonly #options: TranscriptsOptions;
   readonly #closing = new AbortController();
-  readonly #pending = new Map<string, SessionMessage[]>();
+  /** Committed lines that are not in their file yet. */
+  readonly #pending = new Map<string, readonly SessionMessage[]>();
+  /** Sessions whose last append failed, with the reason. */
+  readonly #stuck = new Map<string, unknown>();
+  /** The end of the last round: rounds follow each other, because a session has one writer at a time. */
+  #lastRound: Promise<unknown> = Promise.resolve();
   #moving: Promise<void> | undefined;
-  #batch: Promise<unknown> = Promise.resolve();
   #again = false;
 
   constructor(options: TranscriptsOptions) {
@@ -51,14 +54,27 @@ export class Transcripts implements AsyncDisposable {
     this.#moving ??= this.#moveSoon();
   }
 
-  /** Moves everything there is into the files now: at start, and before a rewrite of the session. Rejects when the journal cannot be written. */
+  /**
+   * Moves what there is into the files now: at start and at shutdown. Never rejects and never waits for a disk to recover:
+   * what cannot be moved is reported and stays in the journal.
+   */
   async flush(): Promise<void> {
-    while (await this.#moveBatch()) await Promise.resolve();
+    try {
+      await this.#moveAll();
+    } catch (error) {
+      this.#options.onError(error);
+    }
   }
 
-  /** `/new`: archives the session and keeps its newest `keep` messages. Returns how many stayed. The caller holds the session's mutex. */
+  /**
+   * `/new`: archives the session and keeps its newest `keep` messages. Returns how many stayed. The caller holds the session's
+   * mutex. Rejects when the session's own lines cannot be moved into its file first.
+   */
   async restart(session: string, keep: number): Promise<number> {
-    await this.flush();
+    await this.#moveAll();
+    if (this.#stuck.has(session)) throw this.#stuck.get(session);
+    // All of them are in the file now; one left here would come back after the rewrite.
+    this.#pending.delete(session);
     const messages = (await this.#options.store.load(session))?.messages ?? [];
     let from = Math.max(0, messages.length - keep);
     // A tool result without its call is refused by every model: the cut moves on to where a message can stand alone.
@@ -68,66 +84,66 @@ export class Transcripts implements AsyncDisposable {
     return kept.length;
   }
 
-  /** Ends the background work and brings the files up to date once more; what cannot be written stays in the journal. */
+  /** Ends the background work; what is not in its file stays in the journal. */
   async [Symbol.asyncDispose](): Promise<void> {
-    if (this.#closing.signal.aborted) return;
     this.#closing.abort(new Error('transcripts closed'));
     await this.#moving;
-    try {
-      await this.flush();
-    } catch (error) {
-      this.#options.onError(error);
-    }
   }
 
   async #moveSoon(): Promise<void> {
-    while (this.#again && !this.#closing.signal.aborted) {
+    const { clock, onError } = this.#options;
+    const { signal } = this.#closing;
+    while (this.#again && !signal.aborted) {
       this.#again = false;
       try {
-        await this.#options.clock.sleep(GATHER_MS, this.#closing.signal);
-        if (await this.#moveBatch()) this.#again = true;
+        await clock.sleep(GATHER_MS, signal);
+        await this.#moveAll();
+        if (this.#stuck.size === 0) continue;
       } catch (error) {
-        if (this.#closing.signal.aborted) break;
-        this.#options.onError(error);
-        this.#again = true;
-        await this.#options.clock.sleep(RETRY_MS, this.#closing.signal).catch(() => undefined);
+        if (signal.aborted) break;
+        onError(error);
       }
+      this.#again = true;
+      await clock.sleep(RETRY_MS, signal).catch(() => undefined);
     }
     this.#moving = undefined;
   }
 
-  /** True when there may be more to move. One batch at a time: a session file has one writer. */
-  #moveBatch(): Promise<boolean> {
-    const move = (): Promise<boolean> => this.#move();
-    const moved = this.#batch.then(move, move);
-    this.#batch = moved;
-    return moved;
+  /** Rounds until the journal holds nothing more that can be moved. Rejects when the journal fails. */
+  async #moveAll(): Promise<void> {
+    for (let full = true; full; ) {
+      const round = this.#lastRound.then(() => this.#moveBatch());
+      this.#lastRound = round.catch(() => undefined);
+      full = await round;
+    }
   }
 
-  /** A session whose file cannot be written is reported and left in the journal; it holds up no other session. */
-  async #move(): Promise<boolean> {
-    const batch = await this.#options.journal.unflushed(BATCH);
-    const moved = (await Promise.all(batch.map((lines) => this.#append(lines)))).filter((lines) => lines !== undefined);
+  /** True when the batch was full and all of it was moved, so that there may be more. */
+  async #moveBatch(): Promise<boolean> {
+    const { journal } = this.#options;
+    const batch = await journal.unflushed(BATCH);
+    const results = await Promise.all(batch.map(({ session, lines }) => this.#append(session, lines)));
+    const moved = batch.filter((_, index) => results[index]);
     const seqs = moved.flatMap(({ lines }) => lines.map(({ seq }) => seq));
-    if (seqs.length === 0) return false;
-    await this.#options.journal.flushed(seqs);
+    if (seqs.length > 0) await journal.flushed(seqs);
     for (const { session, lines } of moved) this.#forget(session, new Set(lines.map(({ line }) => line.id)));
-    return batch.reduce((sum, { lines }) => sum + lines.length, 0) >= BATCH;
+    return seqs.length >= BATCH;
   }
 
-  async #append(entry: UnflushedLines): Promise<UnflushedLines | undefined> {
-    const { session, lines } = entry;
-    const messages = lines.map(({ line }) => line);
+  /** False when the session's file could not be written; its lines are kept at hand then, also those of an earlier process. */
+  async #append(session: string, entries: readonly { readonly line: SessionMessage }[]): Promise<boolean> {
+    const lines = entries.map(({ line }) => line);
     try {
-      await this.#options.store.append(session, messages);
-      return entry;
+      await this.#options.store.append(session, lines);
+      this.#stuck.delete(session);
+      return true;
     } catch (error) {
-      this.#options.onError(error);
-      // After a restart nobody else remembers them: until the file can be written, the session is shown from the journal.
-      const known = new Set(this.#pending.get(session)?.map(({ id }) => id));
-      const missing = messages.filter(({ id }) => !known.has(id));
-      if (missing.length > 0) this.#pending.set(session, [...(this.#pending.get(session) ?? []), ...missing]);
-      return undefined;
+      if (!this.#stuck.has(session)) this.#options.onError(error);
+      this.#stuck.set(session, error);
+      const known = new Set(lines.map(({ id }) => id));
+      const newer = (this.#pending.get(session) ?? []).filter(({ id }) => !known.has(id));
+      this.#pending.set(session, [...lines, ...newer]);
+      return false;
     }
   }
 

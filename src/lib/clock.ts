@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Clock } from '../core/ports.ts';
 
 /** Longest time a timer of Node takes; above it fires at once. */
@@ -9,15 +8,28 @@ export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
   async sleep(ms, signal) {
-    try {
-      for (let left = ms; ; left -= LONGEST_TIMER_MS) {
-        await sleep(Math.min(left, LONGEST_TIMER_MS), undefined, signal ? { signal } : {});
-        if (left <= LONGEST_TIMER_MS) return;
-      }
-    } catch (error) {
-      // timers/promises rejects with its own AbortError; callers are promised the signal's reason.
-      if (signal?.aborted) throw signal.reason;
-      throw error;
+    for (let left = ms; ; left -= LONGEST_TIMER_MS) {
+      await sleepOnce(Math.min(left, LONGEST_TIMER_MS), signal);
+      if (left <= LONGEST_TIMER_MS) return;
     }
   },
 };
+
+/**
+ * Not timers/promises: a message's way ends about ten sleeps early, and that one makes an error with a stack trace for each,
+ * which would be thrown away here because callers are promised the signal's own reason.
+ */
+function sleepOnce(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted) return reject(signal.reason);
+    const onAbort = (): void => {
+      clearTimeout(timer);
+      reject(signal?.reason);
+    };
+    const timer = setTimeout(() => {
+      signal?.removeEventListener('abort', onAbort);
+      resolve();
+    }, ms);
+    signal?.addEventListener('abort', onAbort, { once: true });
+  });
+}

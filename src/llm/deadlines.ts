@@ -1,4 +1,5 @@
 import type { Clock } from '../core/ports.ts';
+import { NO_LONGER_NEEDED } from '../lib/no-longer-needed.ts';
 
 /** Time limits of one call, in ms. */
 export interface ModelTimeouts {
@@ -51,7 +52,7 @@ export function startWatchdog(options: {
   const { clock, controller, timeouts } = options;
   const firstMs = (timeouts.firstTokenMs ?? firstTokenLimit)(options.inputTokens);
   const start = clock.monotonic();
-  const stopped = new AbortController();
+  let stopped = false;
   let wake = new AbortController();
   let idleMs = timeouts.idleMs ?? IDLE_MS;
   let since = start;
@@ -59,7 +60,7 @@ export function startWatchdog(options: {
   let pausedAt: number | undefined;
 
   const watch = async (): Promise<void> => {
-    while (!stopped.signal.aborted) {
+    while (!stopped) {
       const now = clock.monotonic();
       const total = start + timeouts.totalMs;
       if (now >= total) return controller.abort(new CallTimeout('whole answer', timeouts.totalMs));
@@ -67,9 +68,9 @@ export function startWatchdog(options: {
       const due = (pausedAt === undefined ? since : now) + limit;
       if (now >= due) return controller.abort(new CallTimeout(progressed ? 'next chunk' : 'first token', limit));
       try {
-        await clock.sleep(Math.min(due, total) - now, AbortSignal.any([stopped.signal, wake.signal]));
+        await clock.sleep(Math.min(due, total) - now, wake.signal);
       } catch {
-        wake = new AbortController(); // the only causes are our own two signals: stop, or look again
+        wake = new AbortController(); // the only cause is our own signal: stop, or look again
       }
     }
   };
@@ -80,7 +81,7 @@ export function startWatchdog(options: {
       since = clock.monotonic();
       if (progressed) return;
       progressed = true;
-      wake.abort(); // the sleeper counts on the limit of the first token, which is longer
+      wake.abort(NO_LONGER_NEEDED); // the sleeper counts on the limit of the first token, which is longer
     },
     pause() {
       pausedAt ??= clock.monotonic();
@@ -90,11 +91,13 @@ export function startWatchdog(options: {
       pausedAt = undefined;
     },
     shorten(ms) {
-      idleMs = Math.min(idleMs, ms);
-      wake.abort();
+      if (ms >= idleMs) return;
+      idleMs = ms;
+      wake.abort(NO_LONGER_NEEDED);
     },
     [Symbol.dispose]() {
-      stopped.abort();
+      stopped = true;
+      wake.abort(NO_LONGER_NEEDED);
     },
   };
 }

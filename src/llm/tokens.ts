@@ -32,6 +32,9 @@ export function estimateTokens(messages: readonly SessionMessage[]): number {
 
 /** Input tokens of a call: messages and tool descriptions. */
 export function estimateRequestTokens({ messages, tools }: Pick<ModelRequest, 'messages' | 'tools'>): number {
-  const described = tools.reduce((sum, tool) => sum + textTokens(tool.name + tool.description + JSON.stringify(tool.parameters)), 0);
+  const described = tools.reduce(
+    (sum, tool) => sum + textTokens(tool.name + tool.description + JSON.stringify(tool.parameters)),
+    0,
+  );
   return estimateTokens(messages) + described;
 }

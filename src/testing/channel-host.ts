@@ -17,6 +17,8 @@ export interface ReceivedBatch {
 export class TestHost implements ChannelHost {
   /** Every offer, accepted or not, in order. */
   readonly batches: ReceivedBatch[] = [];
+  /** Every message of every offer, also of one that was never answered. */
+  readonly offered: InboundMessage[] = [];
   /** First acceptance of each message, in order. */
   readonly accepted: InboundMessage[] = [];
   readonly states: { readonly state: ChannelHealth; readonly detail?: string }[] = [];
@@ -25,7 +27,13 @@ export class TestHost implements ChannelHost {
   #cursor: string | undefined;
   readonly #known = new Set<string>();
 
+  /** `cursor`: what an earlier start left in the journal. */
+  constructor(cursor?: string) {
+    this.#cursor = cursor;
+  }
+
   async receive(batch: readonly InboundMessage[], cursor?: string): Promise<Receipt> {
+    this.offered.push(...batch);
     const scripted = this.next.shift();
     if (scripted instanceof Error) {
       this.batches.push({ messages: batch, cursor, answer: 'rejected' });
@@ -61,9 +69,9 @@ export class TestHost implements ChannelHost {
     return this.states.at(-1)?.state;
   }
 
-  /** A crash between commit and acknowledgement cannot lose the commit, but a host can be told to forget its cursor. */
-  forgetCursor(): void {
-    this.#cursor = undefined;
+  /** A crash between commit and acknowledgement cannot lose the commit, but a host can be given an older cursor, or none. */
+  resetCursor(cursor: string | undefined): void {
+    this.#cursor = cursor;
   }
 }
 

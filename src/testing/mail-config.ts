@@ -64,6 +64,11 @@ service stats {
 `;
 }
 
+/** Postfix answers 450 to a mail for this address. */
+export const BUSY_RECIPIENT = 'busy@example.test';
+
+export const RECIPIENTS = `${BUSY_RECIPIENT} 450 4.7.1 too many messages, try again later\n`;
+
 export function mainCf(root: string, ports: MailPorts): string {
   return `
 compatibility_level = 3.6
@@ -87,7 +92,7 @@ smtpd_sasl_auth_enable = yes
 smtpd_sasl_type = dovecot
 smtpd_sasl_path = inet:127.0.0.1:${ports.sasl}
 smtpd_sasl_tls_security_options = noanonymous
-smtpd_recipient_restrictions = permit_sasl_authenticated, reject_unauth_destination
+smtpd_recipient_restrictions = check_recipient_access texthash:${root}/postfix/recipients, permit_sasl_authenticated, reject_unauth_destination
 smtpd_tls_cert_file = ${root}/cert.pem
 smtpd_tls_key_file = ${root}/key.pem
 smtpd_tls_security_level = may

@@ -5,7 +5,7 @@ import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { dovecotConf, HEADER_CHECKS, type MailPorts, mainCf, masterCf } from './mail-config.ts';
+import { dovecotConf, HEADER_CHECKS, type MailPorts, mainCf, masterCf, RECIPIENTS } from './mail-config.ts';
 import { accepts, type Daemon, freePorts, spawnDaemon } from './mail-process.ts';
 import { submit } from './mail-submit.ts';
 
@@ -13,8 +13,12 @@ const run = promisify(execFile);
 
 /** Everybody's password. */
 export const MAIL_PASSWORD = 'secret';
-const USERS = ['alice', 'carol', 'bot'] as const;
-type User = (typeof USERS)[number];
+const USERS = ['alice', 'carol', 'bot'];
+
+export interface MailServerOptions {
+  /** Mailboxes besides those of alice, carol and bot: a test that needs an untouched one brings its own. */
+  readonly users?: readonly string[];
+}
 
 const DOVECOT = '/usr/sbin/dovecot';
 const POSTFIX_MASTER = '/usr/lib/postfix/sbin/master';
@@ -35,18 +39,20 @@ export interface MailServers extends AsyncDisposable {
   readonly smtpsPort: number;
   /** Of the self-signed certificate for 127.0.0.1 and localhost. */
   readonly caFile: string;
-  readonly users: Readonly<Record<User, string>>;
+  readonly users: Readonly<Record<'alice' | 'carol' | 'bot', string>>;
   /** Straight into the mailbox over LMTP, as the receiving server would after it checked the mail: headers are kept as they are. */
-  deliver(raw: string | Buffer, to?: User): Promise<void>;
+  deliver(raw: string | Buffer, to?: string): Promise<void>;
   /** Through postfix, as a stranger on the internet would: forged results of our own server are removed (RFC 8601 section 5). */
-  submit(raw: string | Buffer, from: string, to?: User): Promise<void>;
+  submit(raw: string | Buffer, from: string, to?: string): Promise<void>;
   /** What lies in a mailbox (INBOX unless named), oldest first. */
-  mailbox(user: User, folder?: string): Promise<readonly StoredMail[]>;
+  mailbox(user: string, folder?: string): Promise<readonly StoredMail[]>;
+  /** Mails that postfix took and has not delivered yet. */
+  queued(): Promise<number>;
   doveadm(...args: string[]): Promise<string>;
   /** dovecot's log; each ended IMAP session names the bytes it carried (`out=`). */
   imapLog(): Promise<string>;
   /** As a restore from a backup would: the same mails under new UIDs and a new UIDVALIDITY. */
-  renumber(user: User): Promise<void>;
+  renumber(user: string): Promise<void>;
   /** Ends dovecot and starts it again on the same ports and mailboxes. */
   restartImap(): Promise<void>;
   /** Safe to call twice. */
@@ -60,10 +66,10 @@ export function mailServersMissing(): string | undefined {
   return missing.length === 0 ? undefined : `not installed: ${missing.join(', ')}`;
 }
 
-export async function startMailServers(): Promise<MailServers> {
+export async function startMailServers({ users = [] }: MailServerOptions = {}): Promise<MailServers> {
   const root = await mkdtemp(join(tmpdir(), 'gh-mail-'));
   const ports = await freePorts(['imap', 'imaps', 'lmtp', 'sasl', 'smtp', 'smtps'] as const);
-  await writeTree(root, ports);
+  await writeTree(root, ports, [...USERS, ...users]);
   const conf = join(root, 'dovecot.conf');
   const startDovecot = () => spawnDaemon(DOVECOT, ['-F', '-c', conf], join(root, 'dovecot.out'));
   const daemons: { dovecot: Daemon; postfix?: Daemon } = { dovecot: startDovecot() };
@@ -104,6 +110,7 @@ export async function startMailServers(): Promise<MailServers> {
     submit: (raw, from, to = 'bot') =>
       submit({ port: ports.smtp, hello: 'EHLO stranger.test', from, to: `${to}@example.test`, raw }),
     mailbox: (user, folder) => readMaildir(join(root, 'mail', user, folder === undefined ? '' : `.${folder}`)),
+    queued: () => countQueue(join(root, 'spool')),
     doveadm,
     async restartImap() {
       await daemons.dovecot.stop('SIGKILL');
@@ -113,10 +120,11 @@ export async function startMailServers(): Promise<MailServers> {
     async renumber(user) {
       await daemons.dovecot.stop('SIGKILL');
       const box = join(root, 'mail', user);
+      const before = Number(/ V(\d+) /.exec(await readFile(join(box, 'dovecot-uidlist'), 'utf8'))?.[1]);
       const names = (await readdir(box)).filter((name) => /^dovecot[-.](uidlist|uidvalidity|index)/.test(name));
       await Promise.all(names.map((name) => rm(join(box, name))));
       // dovecot takes the time in seconds as the new UIDVALIDITY
-      await new Promise((resolve) => setTimeout(resolve, 1_100));
+      await new Promise((resolve) => setTimeout(resolve, Math.max(0, (before + 1) * 1_000 - Date.now())));
       await startAgain();
     },
     stop,
@@ -124,7 +132,7 @@ export async function startMailServers(): Promise<MailServers> {
   };
 }
 
-async function writeTree(root: string, ports: MailPorts): Promise<void> {
+async function writeTree(root: string, ports: MailPorts, users: readonly string[]): Promise<void> {
   // dovecot's login processes and postfix's unprivileged daemons pass through this directory.
   await chmod(root, 0o755);
   for (const folder of ['run', 'mail', 'postfix', 'spool', 'data']) await mkdir(join(root, folder));
@@ -146,13 +154,24 @@ async function writeTree(root: string, ports: MailPorts): Promise<void> {
   ]);
   await run('/bin/chown', ['nobody:nogroup', join(root, 'mail')]);
   await run('/bin/chown', ['postfix', join(root, 'data')]);
-  await writeFile(join(root, 'users'), USERS.map((user) => `${user}@example.test:{PLAIN}${MAIL_PASSWORD}\n`).join(''));
+  await writeFile(join(root, 'users'), users.map((user) => `${user}@example.test:{PLAIN}${MAIL_PASSWORD}\n`).join(''));
   await writeFile(join(root, 'dovecot.conf'), dovecotConf(root, ports));
   await writeFile(join(root, 'postfix', 'main.cf'), mainCf(root, ports));
   await writeFile(join(root, 'postfix', 'master.cf'), masterCf(ports));
   await writeFile(join(root, 'postfix', 'header_checks'), HEADER_CHECKS);
-  const mailboxes = USERS.map((user) => `${user}@example.test ok\n`).join('');
+  await writeFile(join(root, 'postfix', 'recipients'), RECIPIENTS);
+  const mailboxes = users.map((user) => `${user}@example.test ok\n`).join('');
   await writeFile(join(root, 'postfix', 'mailboxes'), mailboxes);
+}
+
+/** In the order in which a mail passes through, so that one on its way is not missed. */
+async function countQueue(spool: string): Promise<number> {
+  let count = 0;
+  for (const queue of ['maildrop', 'incoming', 'active', 'deferred']) {
+    const entries = await readdir(join(spool, queue), { recursive: true, withFileTypes: true });
+    count += entries.filter((entry) => entry.isFile()).length;
+  }
+  return count;
 }
 
 /** A mail that is marked meanwhile gets another file name: then the folder is read again. */

@@ -2,6 +2,7 @@
 import type OpenAI from 'openai';
 import type { Model, ModelEvent, ModelFailure, ModelRequest } from '../../core/model.ts';
 import type { Clock } from '../../core/ports.ts';
+import { NO_LONGER_NEEDED } from '../../lib/no-longer-needed.ts';
 import { connectLimitedFetch } from '../connect.ts';
 import { CallTimeout, type ModelTimeouts, startWatchdog } from '../deadlines.ts';
 import { abortedFailure, createFailure } from '../failure.ts';
@@ -118,7 +119,7 @@ async function* call(
   } finally {
     signal.removeEventListener('abort', onAbort);
     // Closes the socket when the consumer left early; after a complete answer there is nothing left to close.
-    controller.abort();
+    controller.abort(NO_LONGER_NEEDED);
   }
   yield* closing;
 }

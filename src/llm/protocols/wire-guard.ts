@@ -54,23 +54,33 @@ function fault(kind: 'bad-request' | 'malformed', message: string, status?: numb
   return new WireFault(createFailure(kind, { message, status, ...(hint ? { hint } : {}) }));
 }
 
+/** One stream in front of the body, not a pipe through a transform: that made a message's way a tenth longer. */
 function boundedResponse(response: Response): Response {
   if (!response.body) return response;
+  const reader: ReadableStreamDefaultReader<Uint8Array> = response.body.getReader();
   let line = 0;
   let total = 0;
-  const bound = new TransformStream<Uint8Array, Uint8Array>({
-    transform(bytes, sink) {
-      total += bytes.length;
-      const last = bytes.lastIndexOf(NEWLINE);
-      line = last === -1 ? line + bytes.length : bytes.length - 1 - last;
-      const longest = last === -1 ? line : Math.max(line, bytes.length);
-      if (longest > LINE_BYTES || total > BODY_BYTES) {
-        return sink.error(fault('malformed', `the server sent a line or body past the limit (${total} bytes so far)`));
-      }
-      sink.enqueue(bytes);
+  const bounded = new ReadableStream<Uint8Array>(
+    {
+      async pull(sink) {
+        const { done, value: bytes } = await reader.read();
+        if (done) return sink.close();
+        total += bytes.length;
+        const last = bytes.lastIndexOf(NEWLINE);
+        line = last === -1 ? line + bytes.length : bytes.length - 1 - last;
+        const longest = last === -1 ? line : Math.max(line, bytes.length);
+        if (longest > LINE_BYTES || total > BODY_BYTES) {
+          const error = fault('malformed', `the server sent a line or body past the limit (${total} bytes so far)`);
+          await reader.cancel(error);
+          throw error;
+        }
+        sink.enqueue(bytes);
+      },
+      cancel: (reason) => reader.cancel(reason),
     },
-  });
-  return new Response(response.body.pipeThrough(bound), { status: response.status, headers: response.headers });
+    { highWaterMark: 0 },
+  );
+  return new Response(bounded, { status: response.status, headers: response.headers });
 }
 
 /** A whole completion in place of a stream; an `error` object inside it is then found like one in a stream. */

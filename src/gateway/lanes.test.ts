@@ -1,0 +1,296 @@
+import { describe, expect, it } from 'vitest';
+import { InboundBus } from '../bus/inbound-bus.ts';
+import type { InboxRow, Journal } from '../core/journal.ts';
+import { openJournal } from '../journal/open.ts';
+import { FakeClock, inbound, recordEvents, tempDir, until } from '../testing/fakes.ts';
+import { Lanes, TurnStopped } from './lanes.ts';
+
+type Turn = (row: InboxRow, signal: AbortSignal) => Promise<void>;
+
+interface Setting {
+  readonly turn?: Turn;
+  readonly concurrency?: number;
+  readonly capacity?: number;
+  readonly wrap?: (journal: Journal) => Journal;
+}
+
+/** Lanes over a real journal. Turns are scripted; `done` holds the texts of rows in the order their turns ended. */
+async function setUp(path: string, { turn, concurrency = 10, capacity = 256, wrap }: Setting = {}) {
+  const clock = new FakeClock();
+  const opened = await openJournal({ dir: path, clock, highWater: 10_000, onFatal: () => undefined });
+  const journal = wrap?.(opened.journal) ?? opened.journal;
+  const bus = new InboundBus(capacity);
+  const done: string[] = [];
+  const errors: { error: unknown; retryInMs: number }[] = [];
+  const { emit, events } = recordEvents();
+  const lanes = new Lanes({
+    journal,
+    bus,
+    concurrency,
+    turn: async (row, signal) => {
+      await turn?.(row, signal);
+      const { seq, generation } = row;
+      if (await journal.finish({ seq, generation, state: 'DONE', outcome: 'answered', lines: [], parts: [] }))
+        done.push(row.message.text);
+    },
+    onTurnError: (_row, error, retryInMs) => errors.push({ error, retryInMs }),
+    clock,
+    emit,
+  });
+  let count = 0;
+  const add = async (lane: string, text: string, { session = lane, publish = true } = {}): Promise<void> => {
+    count += 1;
+    const message = inbound({ text, platformId: `m${count}-${journal.bootId}` });
+    const [accepted] = await journal.accept([{ kind: 'admit', message, lane, session }]);
+    if (publish && accepted?.kind === 'new') bus.publish(accepted.row);
+  };
+  const cancel = async (lane: string): Promise<void> => {
+    count += 1;
+    const message = inbound({ text: '/stop', platformId: `m${count}-${journal.bootId}` });
+    await journal.accept([{ kind: 'answer', message, lane, session: lane, outcome: 'stop', parts: [], cancelsLane: true }]);
+    lanes.abort(lane);
+  };
+  const close = async (): Promise<void> => {
+    const stopped = lanes.stop(0);
+    await clock.advance(1);
+    await stopped;
+    await opened.journal[Symbol.asyncDispose]();
+  };
+  return { clock, journal, bus, lanes, done, errors, events, add, cancel, [Symbol.asyncDispose]: close };
+}
+
+/** Turns that wait until told to go on, or until they are aborted. */
+function gate() {
+  const running: string[] = [];
+  const release = new Map<string, () => void>();
+  const turn: Turn = ({ message }, signal) => {
+    running.push(message.text);
+    return new Promise((resolve, reject) => {
+      release.set(message.text, resolve);
+      signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+    });
+  };
+  return { turn, running, open: (text: string) => release.get(text)?.() };
+}
+
+describe('order', () => {
+  it('holds in a lane while lanes run side by side, and nothing of an idle lane stays in memory', async () => {
+    await using dir = await tempDir();
+    const { turn, running, open } = gate();
+    await using rig = await setUp(dir.path, { turn });
+    await rig.add('a', 'a1');
+    await rig.add('a', 'a2');
+    await rig.add('b', 'b1');
+    await until('both lanes run', () => running.length === 2);
+    expect(running).toEqual(['a1', 'b1']);
+    open('b1');
+    open('a1');
+    await until('the second row runs', () => running.includes('a2'));
+    open('a2');
+    await rig.lanes.idle();
+    expect(rig.done.filter((text) => text.startsWith('a'))).toEqual(['a1', 'a2']);
+    expect(rig.lanes.stats()).toEqual({ lanes: 0, running: 0, waiting: 0 });
+    expect(rig.bus.held).toBe(0);
+  });
+
+  it('holds when the bus was full and rows waited on disk', async () => {
+    await using dir = await tempDir();
+    const { turn, running, open } = gate();
+    await using rig = await setUp(dir.path, { turn, capacity: 2 });
+    const texts = Array.from({ length: 40 }, (_, n) => `${n}`);
+    for (const text of texts) await rig.add('a', text);
+    for (const [n, text] of texts.entries()) {
+      await until(`row ${n} runs`, () => running.length === n + 1);
+      open(text);
+      // Arrives while older rows are still on disk: it must not overtake them.
+      if (n === 20) await rig.add('a', 'late');
+    }
+    await until('the late row runs', () => running.length === 41);
+    open('late');
+    await rig.lanes.idle();
+    expect(rig.done).toEqual([...texts, 'late']);
+    expect(rig.bus.held).toBe(0);
+  });
+
+  it('keeps two lanes of one session from running at once', async () => {
+    await using dir = await tempDir();
+    const { turn, running, open } = gate();
+    await using rig = await setUp(dir.path, { turn });
+    await rig.add('thread-1', 'one', { session: 'shared' });
+    await rig.add('thread-2', 'two', { session: 'shared' });
+    await rig.add('thread-3', 'three', { session: 'other' });
+    await until('two run', () => running.length === 2);
+    expect(running).toEqual(['one', 'three']);
+    open('one');
+    await until('the other lane follows', () => running.includes('two'));
+    open('two');
+    open('three');
+    await rig.lanes.idle();
+  });
+
+  it('gives each permit to the lanes in turn, so a flood delays another chat by one turn', async () => {
+    await using dir = await tempDir();
+    await using rig = await setUp(dir.path, { concurrency: 1, turn: () => new Promise((resolve) => setTimeout(resolve, 2)) });
+    for (let n = 0; n < 10; n += 1) await rig.add('flood', `flood ${n}`);
+    const before = rig.done.length;
+    await rig.add('new', 'new');
+    await rig.lanes.idle();
+    expect(rig.done.indexOf('new') - before).toBeLessThanOrEqual(2);
+  });
+});
+
+describe('a turn that fails inside the gateway', () => {
+  it('is run again on the same claim after waits that double up to half a minute', async () => {
+    await using dir = await tempDir();
+    const claims: number[] = [];
+    await using rig = await setUp(dir.path, {
+      turn: async ({ generation }) => {
+        claims.push(generation);
+        if (claims.length < 8) throw new Error('disk full');
+      },
+    });
+    await rig.add('a', 'hello');
+    await until('it was answered', async () => {
+      await rig.clock.advance(1_000);
+      return rig.done.length === 1;
+    });
+    expect(rig.errors.map(({ retryInMs }) => retryInMs)).toEqual([1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000]);
+    expect(new Set(claims).size).toBe(1);
+  });
+
+  it('does not hold its permit while it waits', async () => {
+    await using dir = await tempDir();
+    await using rig = await setUp(dir.path, {
+      concurrency: 1,
+      turn: async ({ message }) => {
+        if (message.text === 'poison') throw new Error('a bug');
+      },
+    });
+    await rig.add('a', 'poison');
+    await until('it failed', () => rig.errors.length === 1);
+    await rig.add('b', 'healthy');
+    await until('the other chat was answered', () => rig.done.length === 1);
+    expect(rig.done).toEqual(['healthy']);
+  });
+
+  it('is given up at once by /stop, also between two attempts, and the lane goes on', async () => {
+    await using dir = await tempDir();
+    await using rig = await setUp(dir.path, {
+      turn: async ({ message }) => {
+        if (message.text === 'poison') throw new Error('a bug');
+      },
+    });
+    await rig.add('a', 'poison');
+    await until('it failed', () => rig.errors.length === 1);
+    await rig.cancel('a');
+    await rig.add('a', 'next');
+    await until('the next message was answered', () => rig.done.length === 1);
+    expect(rig.done).toEqual(['next']);
+  });
+});
+
+describe('/stop', () => {
+  it('aborts the running turn with its reason and drops what waited, but not what came after', async () => {
+    await using dir = await tempDir();
+    const reasons: unknown[] = [];
+    const { turn, running, open } = gate();
+    await using rig = await setUp(dir.path, {
+      turn: (row, signal) => turn(row, signal).catch((reason) => void reasons.push(reason)),
+    });
+    await rig.add('a', 'runs');
+    await rig.add('a', 'waits');
+    await until('it runs', () => running.length === 1);
+    await rig.cancel('a');
+    await rig.add('a', 'after');
+    await until('the later one runs', () => running.length === 2);
+    open('after');
+    await rig.lanes.idle();
+    expect(running).toEqual(['runs', 'after']);
+    expect(rig.done).toEqual(['after']);
+    expect(reasons).toEqual([expect.objectContaining({ by: 'user' })]);
+    expect(rig.bus.held).toBe(0);
+  });
+
+  it('of a lane that does nothing changes nothing', async () => {
+    await using dir = await tempDir();
+    await using rig = await setUp(dir.path);
+    rig.lanes.abort('nobody');
+    expect(rig.lanes.stats().lanes).toBe(0);
+  });
+});
+
+describe('the journal', () => {
+  it('is asked again until it can be read', async () => {
+    await using dir = await tempDir();
+    let failures = 3;
+    await using rig = await setUp(dir.path, {
+      wrap: (journal) =>
+        new Proxy(journal, {
+          get(target, name) {
+            if (name === 'waiting' && failures > 0) {
+              failures -= 1;
+              return () => Promise.reject(new Error('I/O error'));
+            }
+            const value = Reflect.get(target, name, target);
+            return typeof value === 'function' ? value.bind(target) : value;
+          },
+        }),
+    });
+    await rig.add('a', 'left behind', { publish: false });
+    rig.lanes.fetch(['a']);
+    await until('it was answered', async () => {
+      await rig.clock.advance(1_000);
+      return rig.done.length === 1;
+    });
+    expect(failures).toBe(0);
+  });
+
+  it('is looked at once more when news come during a look', async () => {
+    await using dir = await tempDir();
+    await using rig = await setUp(dir.path);
+    await rig.add('a', 'first', { publish: false });
+    rig.lanes.fetch(['a']);
+    const second = rig.add('a', 'second', { publish: false }).then(() => rig.lanes.fetch(['a']));
+    await second;
+    await rig.lanes.idle();
+    expect(rig.done).toEqual(['first', 'second']);
+  });
+});
+
+describe('shutdown', () => {
+  it('starts no further turn, aborts running ones after the grace, and leaves the rest in the journal', async () => {
+    await using dir = await tempDir();
+    const reasons: unknown[] = [];
+    const { turn, running } = gate();
+    await using rig = await setUp(dir.path, {
+      turn: async (row, signal) => {
+        await turn(row, signal).catch((reason) => reasons.push(reason));
+        await rig.journal.release(row.seq, row.generation);
+      },
+    });
+    await rig.add('a', 'runs');
+    await rig.add('a', 'waits');
+    await until('it runs', () => running.length === 1);
+    let stopped = false;
+    const stopping = rig.lanes.stop(5_000).then(() => {
+      stopped = true;
+    });
+    await rig.clock.advance(4_000);
+    expect([stopped, reasons.length]).toEqual([false, 0]);
+    await rig.clock.advance(2_000);
+    await stopping;
+    expect(reasons).toEqual([expect.any(TurnStopped)]);
+    expect(running).toEqual(['runs']);
+    expect((await rig.journal.waiting('a', 10)).map(({ message }) => message.text)).toEqual(['runs', 'waits']);
+    expect(rig.bus.held).toBe(0);
+  });
+
+  it('takes rows that arrive too late for a turn out of memory again', async () => {
+    await using dir = await tempDir();
+    await using rig = await setUp(dir.path);
+    await rig.lanes.stop(0);
+    await rig.add('a', 'late');
+    await rig.lanes.idle();
+    expect([rig.done, rig.lanes.stats().lanes, rig.bus.held]).toEqual([[], 0, 0]);
+  });
+});
