@@ -79,7 +79,8 @@ export class Transcripts implements AsyncDisposable {
       this.#again = false;
       try {
         await this.#options.clock.sleep(GATHER_MS, this.#closing.signal);
-        if (await this.#moveBatch()) this.#again = true;
+        // A full batch means that there is more: waiting before each would let a burst outrun the files.
+        while (!this.#closing.signal.aborted && (await this.#moveBatch())) await Promise.resolve();
       } catch (error) {
         if (this.#closing.signal.aborted) break;
         this.#options.onError(error);
