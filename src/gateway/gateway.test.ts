@@ -187,7 +187,7 @@ describe('files', () => {
     const media = [{ kind: 'document', ref: 'f1', name: '../../etc/pass wd.TXT', mime: 'text/plain' }] as const;
     await channel.deliver({ text: 'look', media });
     await rig.daemon.gateway.idle();
-    expect(channel.texts()[0]).toMatch(/^look\n\[File: uploads\/[0-9a-f]{16}\.txt \(text\/plain\)\]$/);
+    expect(channel.texts()[0]).toMatch(/^look\n\[File: uploads\/[0-9a-f]{16}\.txt \(text\/plain, 4 bytes\)\]$/);
   });
 
   it('that cannot be had leave the message answered with a note', async () => {

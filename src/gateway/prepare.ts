@@ -1,15 +1,20 @@
 // inbound message -> files in the session's workspace -> the text the agent reads
-import { mkdir, open, rename, rm } from 'node:fs/promises';
+import { open, rename, rm } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 import type { Channel } from '../core/channel.ts';
 import { errorText, GatehouseError, isGatehouseError } from '../core/errors.ts';
 import { shortHash } from '../core/ids.ts';
 import type { InboundMessage, MediaRef } from '../core/message.ts';
+import { WorkspaceDirectory } from '../tools/workspace-path.ts';
 
 /** Longest quotation handed to the agent, in UTF-16 units. */
 const QUOTE_LIMIT = 500;
 /** Files of one message that are fetched; the rest is named only. */
 const MAX_FILES = 10;
+const UPLOADS = 'uploads';
+
+/** RFC 6838 section 4.2. Anything else is a stranger's text, not a type. */
+const MEDIA_TYPE = /^[a-z0-9][\w!#$&^.+-]{0,126}\/[a-z0-9][\w!#$&^.+-]{0,126}$/i;
 
 export interface Prepared {
   readonly text: string;
@@ -37,11 +42,10 @@ export async function prepare(message: InboundMessage, options: PrepareOptions):
       break;
     }
     try {
-      const path = await fetchFile(message, ref, index, options, signal);
+      const { path, bytes } = await fetchFile(message, ref, index, options, signal);
       media.push(path);
-      notes.push(
-        `[${label(ref)}: ${path} (${[ref.mime, ref.size === undefined ? undefined : `${ref.size} bytes`].filter(Boolean).join(', ') || 'unknown type'})]`,
-      );
+      const type = ref.mime !== undefined && MEDIA_TYPE.test(ref.mime) ? `${ref.mime}, ` : '';
+      notes.push(`[${label(ref)}: ${path} (${type}${bytes} bytes)]`);
     } catch (error) {
       options.signal.throwIfAborted();
       options.onMediaError(ref, error);
@@ -82,35 +86,38 @@ async function fetchFile(
   index: number,
   options: PrepareOptions,
   signal: AbortSignal,
-): Promise<string> {
+): Promise<{ readonly path: string; readonly bytes: number }> {
   const channel = options.channel;
   if (!channel?.download) throw new GatehouseError('GH1505', `channel ${message.channel} cannot fetch files`);
   if (ref.size !== undefined && ref.size > channel.limits.downloadBytes) throw tooLarge(channel.limits.downloadBytes);
   const extension = /^\.[a-z0-9]{1,8}$/i.exec(extname(ref.name ?? ''))?.[0]?.toLowerCase() ?? '';
-  const relative = join('uploads', `${shortHash(`${message.id}\n${index}`)}${extension}`);
-  const target = join(options.workspace, relative);
-  await mkdir(join(options.workspace, 'uploads'), { recursive: true, mode: 0o700 });
-  const file = await channel.download(ref, signal);
-  const partial = `${target}.part`;
-  const handle = await open(partial, 'w', 0o600);
+  const name = `${shortHash(`${message.id}\n${index}`)}${extension}`;
+  await using folder = await WorkspaceDirectory.open(options.workspace, [UPLOADS], { create: true });
+  const partial = folder.child(`${name}.part`);
+  // Whatever lies there, from an attempt that a crash ended or put there by a tool, is unlinked and never written through (A21).
+  await rm(partial, { force: true, recursive: true });
+  const handle = await open(partial, 'wx', 0o600);
   try {
+    // Opened before the download: a connection to the platform is then always read or let go.
+    const file = await channel.download(ref, signal);
     let total = 0;
     for await (const chunk of file.bytes) {
       signal.throwIfAborted();
       total += chunk.byteLength;
       if (total > channel.limits.downloadBytes) throw tooLarge(channel.limits.downloadBytes);
-      await handle.write(chunk);
+      // Not `write`, which on a full disk may store half of it and say so in its result only.
+      await handle.writeFile(chunk);
     }
+    await handle.close();
+    await rename(partial, folder.child(name));
+    return { path: join(UPLOADS, name), bytes: total };
   } catch (error) {
+    await handle.close();
     await rm(partial, { force: true });
     throw isGatehouseError(error)
       ? error
       : new GatehouseError('GH1505', `a file was not fetched: ${errorText(error)}`, { cause: error });
-  } finally {
-    await handle.close();
   }
-  await rename(partial, target);
-  return relative;
 }
 
 function tooLarge(limit: number): GatehouseError {
