@@ -1,23 +1,22 @@
 /** Mail that no person wrote: answering it starts a loop (attack A5). Pure; RFC 3834 section 2 and the signs senders really use. */
 import type { MailHeader } from './mime.ts';
 
-const AUTOMATIC_SENDERS = /^(mailer-daemon|postmaster|no-?reply|do-?not-?reply|bounces?|listserv|majordomo)([+=.-].*)?@/i;
+const AUTOMATIC_SENDERS =
+  /^(mailer-daemon|postmaster|no[._-]?reply|do[._-]?not[._-]?reply|auto[._-]?(reply|respon(se|der))|bounces?|listserv|majordomo)([+=._-].*)?@/i;
+const SIGNS = [
+  ...['list-id', 'list-post', 'list-unsubscribe', 'feedback-id', 'x-auto-response-suppress', 'x-autoreply', 'x-auto-reply'],
+  ...['x-autorespond', 'x-autoresponder', 'x-mail-autoreply', 'x-loop', 'x-failed-recipients', 'x-ms-exchange-inbox-rules-loop'],
+];
 
-/** The sign that gave it away, for the log; undefined for a mail that a person may have written. */
+/** The sign that gave it away, for the log; undefined for a mail that a person may have written. Of a repeated field each one counts. */
 export function automaticSign(headers: readonly MailHeader[], from: string): string | undefined {
-  const first = (name: string) =>
-    headers
-      .find((header) => header.name === name)
-      ?.value.trim()
-      .toLowerCase();
-  const submitted = first('auto-submitted');
-  if (submitted !== undefined && !/^no\b/.test(submitted)) return 'auto-submitted';
-  if (/^(bulk|list|junk|auto_reply)\b/.test(first('precedence') ?? '')) return 'precedence';
-  for (const name of ['list-id', 'list-unsubscribe', 'x-auto-response-suppress', 'x-autoreply', 'x-autorespond', 'feedback-id']) {
-    if (first(name) !== undefined) return name;
-  }
+  const has = (name: string, test: RegExp) => headers.some((header) => header.name === name && test.test(header.value.trim()));
+  if (has('auto-submitted', /^(?!no\s*($|[;(]))/i)) return 'auto-submitted';
+  if (has('precedence', /^(bulk|list|junk|auto_reply)\b/i)) return 'precedence';
+  const sign = SIGNS.find((name) => has(name, /^/));
+  if (sign !== undefined) return sign;
   // A bounce has no return path, so that it cannot bounce itself (RFC 5321 section 4.5.5).
-  if (first('return-path') === '<>') return 'return-path';
-  if ((first('content-type') ?? '').startsWith('multipart/report')) return 'multipart/report';
+  if (has('return-path', /^<\s*>/)) return 'return-path';
+  if (has('content-type', /^multipart\/report\b/i)) return 'multipart/report';
   return AUTOMATIC_SENDERS.test(from) ? 'sender' : undefined;
 }

@@ -29,6 +29,40 @@ test.each(refusedFixtures)('$title, without content', async ({ file, reason }) =
   expect(message).not.toHaveProperty('secondaryId', expect.stringContaining('mid:'));
 });
 
+test('the From forms that people really have are read', async () => {
+  const forms = {
+    'alice@example.test': 'alice@example.test',
+    '<alice@example.test>': 'alice@example.test',
+    'Alice Liddell <Alice@Example.Test>': 'Alice Liddell',
+    '"Liddell, Alice (at work) <x@y>" <alice@example.test>': 'Liddell, Alice (at work) <x@y>',
+    '"a \\" b" <alice@example.test>': 'a " b',
+    '=?utf-8?q?Al=C3=ADce=2C_x=40y?= <alice@example.test>': 'Alíce, x@y',
+    'alice@example.test (Alice Liddell)': 'Alice Liddell',
+    "O'Hara \n <alice@example.test>": "O'Hara",
+  };
+  for (const [from, senderName] of Object.entries(forms)) {
+    const message = await parse(`${HEAD.replace('alice@example.test', from)}Subject: s\n\nx`);
+    expect(message, from).toMatchObject({ chatId: 'alice@example.test', senderName });
+    expect(message.refusal, from).toBeUndefined();
+  }
+});
+
+test('a look-alike of another script is another sender', async () => {
+  const message = await parse(`${HEAD.replace('alice', '\u0430lice')}Subject: s\n\nx`);
+  expect(message.senderId).toBe('\u0430lice@example.test');
+});
+
+test('ids that are no ids are left out, and a chain of any length leaves a reply that servers take', async () => {
+  const control = await parse(`${HEAD}Subject: s\nMessage-ID: <a\u0001@x>\nReferences: <b\u000b@x> <c\u00e9@x> <d@x>\n\nx`);
+  expect(control.replyContext).toEqual({ subject: 's', references: ['<d@x>'] });
+  const ids = Array.from({ length: 60 }, (_, index) => `<${'r'.repeat(880)}${index}@x>`);
+  const long = await parse(`${HEAD}Subject: s\nMessage-ID: <${'m'.repeat(950)}@x>\nReferences: ${ids.join('\n ')}\n\nx`);
+  const references = long.replyContext?.['references'] as string[];
+  expect(references[0]).toBe(ids[0]);
+  expect(references.at(-1)).toBe(ids.at(-1));
+  expect(references.join(' ').length).toBeLessThan(8_000);
+});
+
 test('an unauthenticated From is believed only when the operator said so', async () => {
   const raw = fixture('refused/forged-sender--no-result.eml');
   expect(await toInbound(raw, FACTS, { ...OPTIONS, trustFrom: true })).toMatchObject({

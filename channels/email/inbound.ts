@@ -3,17 +3,17 @@ import { createHash } from 'node:crypto';
 import { messageKey } from '../../src/core/ids.ts';
 import type { InboundMessage, MediaKind, MediaRef, RefusalReason } from '../../src/core/message.ts';
 import { isAuthentic } from './authentication.ts';
+import { type Author, authorOf } from './author.ts';
 import { automaticSign } from './automatic.ts';
 import { newText } from './body.ts';
 import { htmlToText } from './html-text.ts';
-import { type MailAttachment, type MailHeader, type ParsedMail, parseAddresses, parseHeaders, parseMail } from './mime.ts';
-import { MAIL_ADDRESS } from './settings.ts';
+import { type MailAttachment, type MailHeader, type ParsedMail, parseHeaders, parseMail } from './mime.ts';
 import { messageIds, readOwnId, threadOf } from './thread.ts';
 
 /** A mail with more files is mail-merge or an attack; the rest is named in a note. */
 const MAX_MEDIA = 30;
-/** The root and the newest ids: RFC 5322 allows a chain to be shortened in the middle. */
-const MAX_REFERENCES = 50;
+/** Characters of a chain. A reply repeats it, and a server may refuse a mail for its headers: postfix and others from 100 kB on. */
+const MAX_CHAIN_CHARS = 6_000;
 
 export interface InboundOptions {
   readonly channel: string;
@@ -70,17 +70,6 @@ function envelope(facts: MailFacts, { channel, account }: InboundOptions) {
   };
 }
 
-/** Exactly one From with exactly one plain address: with two, servers and people disagree about who wrote (attack A6). */
-function authorOf(headers: readonly MailHeader[]): { readonly address: string; readonly name: string } | undefined {
-  const fields = headers.filter((header) => header.name === 'from');
-  const [field] = fields;
-  if (fields.length !== 1 || !field) return undefined;
-  const addresses = parseAddresses(field.value);
-  const [only] = addresses;
-  if (addresses.length !== 1 || !only || !MAIL_ADDRESS.test(only.address)) return undefined;
-  return { address: only.address.toLowerCase(), name: oneLine(only.name, 100) };
-}
-
 function refusalOf(headers: readonly MailHeader[], from: string, options: InboundOptions): RefusalReason | undefined {
   const id = messageIds(header(headers, 'message-id'))[0];
   if (from === options.account || (id !== undefined && readOwnId(id, options.account))) return 'own-message';
@@ -93,7 +82,7 @@ function refusalOf(headers: readonly MailHeader[], from: string, options: Inboun
 interface AcceptedMail {
   readonly raw: Uint8Array;
   readonly mail: ParsedMail;
-  readonly from: { readonly address: string; readonly name: string };
+  readonly from: Author;
   readonly facts: MailFacts;
   readonly options: InboundOptions;
 }
@@ -102,6 +91,7 @@ function accepted({ raw, mail, from, facts, options }: AcceptedMail): InboundMes
   const ownId = messageIds(header(mail.headers, 'message-id'))[0];
   const digest = () => `sum:${createHash('sha256').update(raw).digest('hex')}`;
   const chain = chainOf(mail);
+  const name = oneLine(from.name, 100);
   const threadId = threadOf(chain, ownId ?? digest(), options.account);
   const subject = oneLine(mail.subject, 500);
   const body = bodyOf(mail, subject, options.maxBodyChars);
@@ -117,7 +107,7 @@ function accepted({ raw, mail, from, facts, options }: AcceptedMail): InboundMes
     chatId: from.address,
     ...(threadId === undefined ? {} : { threadId }),
     senderId: from.address,
-    senderName: from.name === '' ? from.address : from.name,
+    senderName: name === '' ? from.address : name,
     text: lines.join('\n'),
     media,
     ...(empty ? { refusal: 'empty' as const } : {}),
@@ -132,8 +122,15 @@ function accepted({ raw, mail, from, facts, options }: AcceptedMail): InboundMes
 function chainOf(mail: ParsedMail): readonly string[] {
   const references = messageIds(header(mail.headers, 'references'));
   const inReplyTo = messageIds(header(mail.headers, 'in-reply-to'));
-  const chain = [...new Set([...references, ...inReplyTo.slice(0, 1)])];
-  return chain.length <= MAX_REFERENCES ? chain : [...chain.slice(0, 1), ...chain.slice(1 - MAX_REFERENCES)];
+  const [root, ...rest] = new Set([...references, ...inReplyTo.slice(0, 1)]);
+  if (root === undefined) return [];
+  // The root and the newest: RFC 5322 section 3.6.4 lets a chain be shortened in the middle.
+  let room = MAX_CHAIN_CHARS - root.length;
+  const first = rest.findLastIndex((id) => {
+    room -= id.length + 1;
+    return room < 0;
+  });
+  return [root, ...rest.slice(first + 1)];
 }
 
 function bodyOf(mail: ParsedMail, subject: string, maxChars: number): string {
@@ -170,7 +167,7 @@ function header(headers: readonly MailHeader[], name: string): string | undefine
 
 function oneLine(text: string, max: number): string {
   return text
-    .replace(/[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]+/gu, ' ')
+    .replace(/[\p{Cc}\u2028\u2029\u200e\u200f\u061c\u202a-\u202e\u2066-\u2069]+/gu, ' ')
     .trim()
     .slice(0, max)
     .replace(/[\ud800-\udbff]$/, '');

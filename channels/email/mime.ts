@@ -86,12 +86,17 @@ function toAttachment(attachment: Email['attachments'][number], index: number): 
   };
 }
 
-/** Where the blank line begins; a field starts at a line that does not begin with white space. Throws past the bounds. */
+/**
+ * Where the blank line begins; a field starts at a line that does not begin with white space. Throws past the bounds, and on what RFC 5322
+ * forbids and readers understand differently: NUL, which ends a text for some, and a bare CR, which ends a line for some.
+ */
 function headerEnd(raw: Uint8Array): number {
   const end = Math.min(raw.length, MAX_HEADER_BYTES);
   let fields = 0;
   let lineStart = 0;
   for (let at = 0; at < end; at += 1) {
+    if (raw[at] === 0 || (raw[at] === 0x0d && at + 1 < raw.length && raw[at + 1] !== 0x0a))
+      throw new RangeError('a header field with a control character');
     if (raw[at] !== 0x0a) continue;
     const first = raw[lineStart];
     if (at === lineStart || (at === lineStart + 1 && first === 0x0d)) return lineStart;

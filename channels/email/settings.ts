@@ -2,9 +2,9 @@ import { z } from 'zod';
 
 const TLS = z.enum(['implicit', 'starttls', 'none']);
 
-/** RFC 5321 addresses in the form people use: no quoted local part, no address literal, so one address is always one address. */
+/** RFC 5321 addresses in the form people use: no quoted local part, no address literal, nothing invisible; one address is always one. */
 export const MAIL_ADDRESS =
-  /^[^\s@<>()[\]\\,;:"]{1,64}@(?=.{1,253}$)(?:[\p{L}\p{N}](?:[\p{L}\p{N}-]{0,61}[\p{L}\p{N}])?\.)*[\p{L}\p{N}][\p{L}\p{N}-]*$/u;
+  /^[^\s\p{C}@<>()[\]\\,;:"]{1,64}@(?=.{1,253}$)(?:[\p{L}\p{N}](?:[\p{L}\p{N}-]{0,61}[\p{L}\p{N}])?\.)*[\p{L}\p{N}][\p{L}\p{N}-]*$/u;
 
 const MEBIBYTE = 1024 * 1024;
 

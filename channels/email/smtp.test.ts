@@ -5,8 +5,10 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server';
 import { expect, test } from 'vitest';
-import { tempDir } from '../../src/testing/fakes.ts';
+import { outbound, tempDir } from '../../src/testing/fakes.ts';
 import type { ServerAddress } from './client.ts';
+import { toInbound } from './inbound.ts';
+import { toMail } from './outbound.ts';
 import { type Mail, sendMail } from './smtp.ts';
 
 const MAIL: Mail = {
@@ -60,6 +62,53 @@ test('an accepted mail goes to the one recipient and the blind copy, whatever it
   });
   expect(await send(server.address)).toEqual({ result: { kind: 'sent', platformId: '<m@example.test>' } });
   expect(envelopes).toEqual([['alice@example.test', 'bot@example.test']]);
+});
+
+test('A6 a reply to a hostile mail has the header fields of any reply, and nobody but its author is named in it', async () => {
+  const received: string[] = [];
+  await using server = await listen({
+    onData(stream, _session, done) {
+      const chunks: Buffer[] = [];
+      stream.on('data', (chunk: Buffer) => chunks.push(chunk));
+      stream.once('end', () => {
+        received.push(Buffer.concat(chunks).toString());
+        done();
+      });
+    },
+  });
+  const injected = '=?utf-8?q?x=0D=0ABcc=3A_mallory=40evil.test=0D=0A=0D=0Abody?=';
+  const hostile = [
+    `From: ${injected} <alice@example.test>`,
+    ...['Reply-To: mallory@evil.test', 'Sender: mallory@evil.test', 'Cc: mallory@evil.test', 'Errors-To: mallory@evil.test'],
+    ...[`Subject: ${injected}`, `Message-ID: <a@x> <b@evil.test>`, 'References: <r@x>,mallory@evil.test <\u0001@x>'],
+    ...['', 'hello'],
+  ].join('\r\n');
+  const options = { channel: 'email', account: 'bot@example.test', trustFrom: true, authservId: undefined, maxBodyChars: 1_000 };
+  const message = await toInbound(Buffer.from(hostile), { uidValidity: '1', uid: 1, receivedAt: 0, size: 1 }, options);
+  const { chatId, replyContext = {}, id: messageId } = message;
+  const part = outbound({ chatId, replyContext, messageId, text: 'answer' });
+  const mail = await toMail(part, { from: MAIL.from, blindCopy: true, plain: false });
+  expect((await sendMail(mail, { server: server.address, timeoutMs: 2_000 }, signal)).result).toMatchObject({ kind: 'sent' });
+  const head = (received[0] ?? '').split('\r\n\r\n', 1)[0]?.replace(/\r\n[ \t]+/g, ' ') ?? '';
+  const fields = head.split('\r\n').map((line) => line.split(':', 1)[0]);
+  expect(fields.toSorted()).toEqual([
+    ...[
+      'Auto-Submitted',
+      'Content-Type',
+      'Date',
+      'From',
+      'In-Reply-To',
+      'MIME-Version',
+      'Message-ID',
+      'References',
+      'Subject',
+      'To',
+    ],
+    'X-Auto-Response-Suppress',
+  ]);
+  expect(head).toMatch(/^To: alice@example\.test$/m);
+  expect(head).toMatch(/^Subject: Re: x Bcc: mallory@evil\.test body$/m);
+  expect(head).toMatch(/^References: <r@x> <a@x>$/m);
 });
 
 const REPLIES = [

@@ -5,7 +5,8 @@ import { domainOf } from './authentication.ts';
 
 /** `<gh-KEY.THREAD@domain>`: KEY says which part it is, THREAD which conversation an answer to it belongs to; `0` = none. */
 const OWN_ID = /^<gh-[0-9a-f]{32}\.([0-9a-f]{16}|0)@([^>]+)>$/;
-const MESSAGE_ID = /<[^<>\s]{1,998}>/g;
+/** Printable ASCII, and short enough to stand on a line of its own (998 characters, RFC 5322 section 2.1.1) behind a field name. */
+const MESSAGE_ID = /<[!-;=?-~]{1,900}>/g;
 
 /** The same part always gets the same id: what makes a resend the same mail, and a sent one findable. */
 export function ownMessageId(part: Pick<OutboundPart, 'key' | 'threadId'>, fromAddress: string): string {
