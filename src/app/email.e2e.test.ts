@@ -2,6 +2,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { filesHolding } from '../testing/bytes-on-disk.ts';
 import { type ChildOptions, startChild } from '../testing/child-daemon.ts';
 import { tempDir, until } from '../testing/fakes.ts';
 import { MAIL_PASSWORD, type MailServers, mailServersMissing, startMailServers } from '../testing/mail-servers.ts';
@@ -142,6 +143,30 @@ describe.skipIf(missing !== undefined)('through dovecot and postfix', () => {
     }
   }, 60_000);
 
+  test('A1 a stranger by mail gets a pairing code, no model call, and not one word of theirs is kept', async () => {
+    await using at = await scene();
+    await using daemon = await at.start();
+    await daemon.ready();
+    const before = (await servers.mailbox('carol')).length;
+    const stranger = mail(0, 0)
+      .replace('From: Alice <alice@', 'From: Carol <carol@')
+      .replace(/^Subject: .*$/m, 'Subject: STRANGE SUBJECT')
+      .replace('please return the file', 'STRANGE WORDS')
+      .replace('filename=data-0.csv', 'filename=STRANGE-NAME.csv')
+      .replaceAll('q-0-0', 'stranger');
+    await servers.deliver(stranger);
+    await daemon.settled(1);
+    const mails = await until('the code arrived', async () => {
+      const all = await servers.mailbox('carol');
+      return all.length > before ? all : undefined;
+    });
+    expect(mails.at(-1)?.raw).toMatch(/pair approve [A-Z0-9]{8}/);
+    expect(at.model.requests).toEqual([]);
+    await daemon.stop();
+    expect(await filesHolding(daemon.dataDir, ['STRANGE'])).toEqual([]);
+    expect(daemon.stderr()).not.toContain('STRANGE');
+  });
+
   test('A6 a forged sender never reaches the model, whichever way the mail comes', async () => {
     await using at = await scene();
     await using daemon = await at.start();
@@ -159,9 +184,6 @@ describe.skipIf(missing !== undefined)('through dovecot and postfix', () => {
     expect(refused).toMatchObject({ channel: 'email', count: 4 });
     expect(at.model.requests).toHaveLength(0);
     await daemon.stop();
-    for (const name of ['journal.db', 'journal.db-wal']) {
-      const bytes = await readFile(join(daemon.dataDir, name)).catch(() => Buffer.alloc(0));
-      expect(bytes.includes('FORGED WORDS')).toBe(false);
-    }
+    expect(await filesHolding(daemon.dataDir, ['FORGED WORDS'])).toEqual([]);
   });
 });

@@ -22,8 +22,9 @@ export async function admit(message: InboundMessage, options: AdmitOptions): Pro
   const place = { lane: laneKey(message), session: sessionKey(message) };
   if (access.kind === 'refused') return { kind: 'refuse', message, reason: access.reason };
   if (access.kind === 'pair') {
-    // Not one word of a stranger is kept (attack A1): only who asked, which the pairing request holds anyway.
-    const { replyTo: _quoted, ...rest } = message;
+    // Not one word of a stranger is kept (attack A1): only who asked, which the pairing request holds anyway. What an adapter
+    // needs for a reply in place may be such words too (the subject of a mail), so the code goes out as a message of its own.
+    const { replyTo: _quoted, replyContext: _context, ...rest } = message;
     const stripped: InboundMessage = { ...rest, text: '', media: [] };
     return {
       kind: 'answer',
