@@ -1,5 +1,6 @@
 import { type ChannelSettings, configJsonSchema, renderJsonSchema } from '../../../config/json-schema.ts';
 import { ConfigError, formatProblem, type Problem } from '../../../config/problem.ts';
+import { sayProblems } from '../config-problems.ts';
 import { type Command, readConfig } from '../context.ts';
 import type { CliDeps } from '../deps.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -16,18 +17,7 @@ export const configCheck: Command<unknown> = async (context) => {
     return EXIT.ok;
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
-    if (!out.json) {
-      for (const problem of error.problems) {
-        out.say(`${out.mark(problem.severity === 'error' ? 'bad' : 'warn', 'stderr')} ${formatProblem(problem)}`);
-      }
-    }
-    const errors = error.problems.filter((problem) => problem.severity === 'error').length;
-    const failure = {
-      code: error.code,
-      message: `${plural(errors, 'problem')} in ${error.file ?? 'the config'}`,
-      hint: error.hint,
-    };
-    out.fail(failure, { file: error.file ?? null, problems: error.problems.map(toJson) });
+    out.fail(sayProblems(out, error), { file: error.file ?? null, problems: error.problems.map(toJson) });
     return EXIT.config;
   }
 };
