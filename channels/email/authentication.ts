@@ -82,7 +82,8 @@ function splitPair(word: string): [name: string, value?: string] {
  * an address stays inside it. Unbalanced quotes or comments give undefined.
  */
 function splitSegments(value: string): string[][] | undefined {
-  const text = value.replace(/\s*=\s*/g, '=');
+  // Runs of white space first: `\s*=` would try each place of a long one (a header section has up to 64 kB).
+  const text = value.replace(/\s+/g, ' ').replace(/ ?= ?/g, '=');
   const segments: string[][] = [[]];
   let word = '';
   let depth = 0;

@@ -177,7 +177,9 @@ export class EmailChannel implements Channel {
     signal.throwIfAborted();
     try {
       if (this.#session) {
-        return this.#session.uidValidity === uidValidity ? await this.#session.source(uid, maxBytes) : undefined;
+        if (this.#session.uidValidity !== uidValidity) return undefined;
+        // The connection is the receiving side's too: the wait ends with the signal, the fetch itself with the connection.
+        return await untilAborted(this.#session.source(uid, maxBytes), signal);
       }
       await using session = await ImapSession.open(this.#imap, { mailbox, readOnly: true, signal });
       return session.uidValidity === uidValidity ? await session.source(uid, maxBytes) : undefined;
@@ -234,6 +236,18 @@ export class EmailChannel implements Channel {
 function address(options: EmailChannelOptions, place: Pick<ServerAddress, 'host' | 'port' | 'tls'>): ServerAddress {
   const { credentials, ca, settings } = options;
   return { ...place, ...credentials, rejectUnauthorized: settings.tls_reject_unauthorized, ...(ca === undefined ? {} : { ca }) };
+}
+
+/** Rejects with `signal.reason` when the signal aborts first. */
+async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  const aborted = Promise.withResolvers<never>();
+  const onAbort = () => aborted.reject(signal.reason);
+  signal.addEventListener('abort', onAbort, { once: true });
+  try {
+    return await Promise.race([work, aborted.promise]);
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+  }
 }
 
 function tooLarge(cap: number): GatehouseError {

@@ -1,11 +1,12 @@
 /** Against a real dovecot and postfix. */
-import { connect, createServer } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Channel, ChannelHealth, ChannelHost, Receipt } from '../../src/core/channel.ts';
 import { partKey } from '../../src/core/ids.ts';
 import type { InboundMessage, OutboundPart } from '../../src/core/message.ts';
 import { systemClock } from '../../src/lib/clock.ts';
+import { quickClock } from '../../src/testing/channel-host.ts';
 import { MemoryLogger, until } from '../../src/testing/fakes.ts';
+import { startMailProxy } from '../../src/testing/mail-proxy.ts';
 import { MAIL_PASSWORD, type MailServers, mailServersMissing, startMailServers } from '../../src/testing/mail-servers.ts';
 import { channel as descriptor } from './index.ts';
 
@@ -204,7 +205,7 @@ describe.skipIf(missing !== undefined)('against dovecot and postfix', () => {
     const user = ['-u', 'bot@example.test'];
     await servers.doveadm('mailbox', 'create', ...user, 'Agent');
     const host = new Host();
-    await using _ = await open(host, { mailbox: 'Agent', poll_interval_secs: 1 });
+    await using _ = await open(host, { mailbox: 'Agent', poll_interval_secs: 1 }, { clock: quickClock() });
     await servers.doveadm('mailbox', 'delete', ...user, 'Agent');
     await servers.doveadm('mailbox', 'create', ...user, 'Agent');
     await servers.deliver(mail('in the new folder'));
@@ -241,10 +242,26 @@ describe.skipIf(missing !== undefined)('against dovecot and postfix', () => {
     expect(Number(out)).toBeLessThan(300_000);
   });
 
+  test('an attachment that the server never hands over is given up with the signal', async () => {
+    const host = new Host();
+    await using proxy = await startMailProxy(servers.imapPort);
+    await using channel = await open(host, { imap_port: proxy.port, imap_tls: 'none' });
+    const body = withFile(1).split('\n\n').slice(1).join('\n\n');
+    await servers.deliver(mail('stall', { headers: 'Content-Type: multipart/mixed; boundary=b\n', body }));
+    const message = await until('the mail is received', () => host.accepted[0]);
+    const [media] = message.media;
+    if (!media) throw new Error('no attachment');
+    proxy.stallAt(/file 1/);
+    const [stop, reason] = [new AbortController(), new Error('/stop')];
+    setTimeout(() => stop.abort(reason), 50);
+    await expect(channel.download?.(media, stop.signal)).rejects.toBe(reason);
+  });
+
   test('a mail that breaks every connection that fetches it is skipped, and its neighbours get through', async () => {
     const host = new Host();
-    await using proxy = await between(servers.imapPort, (bytes) => bytes.includes('POISON'));
-    const clock = { ...systemClock, sleep: (ms: number, stop?: AbortSignal) => systemClock.sleep(ms / 50, stop) };
+    await using proxy = await startMailProxy(servers.imapPort);
+    proxy.cutAt(/POISON/);
+    const clock = quickClock(50);
     await using _ = await open(host, { imap_port: proxy.port, imap_tls: 'none' }, { clock });
     for (const body of ['before it', 'POISON', 'behind it']) await servers.deliver(mail('s', { body }));
     await until('the last one is received', () => host.texts().includes('[Subject: s]\nbehind it'));
@@ -254,26 +271,24 @@ describe.skipIf(missing !== undefined)('against dovecot and postfix', () => {
 
   test('F8 F37 a lost reply of the SMTP server is unknown, found afterwards, and a resend is the same mail', async () => {
     const host = new Host();
-    let eat = true;
-    // The answer to the final dot, and no other, is lost.
-    await using proxy = await between(servers.smtpPort, (_, asked) => eat && asked === '\r\n.\r\n');
+    await using proxy = await startMailProxy(servers.smtpPort);
     await using channel = await open(host, { smtp_port: proxy.port, smtp_tls: 'none' });
     await servers.deliver(mail('lost reply'));
     const part = answer(await until('the mail is received', () => host.accepted[0]));
     expect(await channel.find?.(part, signal)).toBe('absent');
+    proxy.cutNextReplyTo('\r\n.\r\n');
     expect(await channel.send(part, { plain: false, signal })).toMatchObject({ kind: 'unknown' });
     const found = await until('the copy arrived', async () => {
       const result = await channel.find?.(part, signal);
       return result === 'absent' ? undefined : result;
     });
-    eat = false;
     expect(await channel.send(part, { plain: false, signal })).toEqual({ kind: 'sent', platformId: found.platformId });
     expect(host.states.at(-1)?.state).toBe('healthy');
   });
 
   test('a lost connection is opened again by itself, and nothing is missed meanwhile', async () => {
     const host = new Host();
-    await using _ = await open(host);
+    await using _ = await open(host, {}, { clock: quickClock() });
     await servers.restartImap();
     await servers.deliver(mail('after the restart'));
     await until('it is received', () => host.texts().includes('[Subject: after the restart]\ntext'));
@@ -283,7 +298,7 @@ describe.skipIf(missing !== undefined)('against dovecot and postfix', () => {
 
   test('F1 nothing moves while the host is busy or cannot write: the same batch is offered again', async () => {
     const host = new Host();
-    await using _ = await open(host);
+    await using _ = await open(host, {}, { clock: quickClock() });
     host.answers.push({ kind: 'busy', retryAfterMs: 10 }, new Error('disk full'));
     await servers.deliver(mail('patience'));
     await until('it is received', () => host.accepted.length === 1);
@@ -337,27 +352,3 @@ describe.skipIf(missing !== undefined)('against dovecot and postfix', () => {
     expect([blind.sendClass, sent.sendClass, copied.sendClass]).toEqual(['blind', 'find', 'find']);
   });
 });
-
-/** Stands before a server and hangs up when `cut` says so of what the server is about to say. */
-async function between(
-  target: number,
-  cut: (answer: Buffer, question: string) => boolean,
-): Promise<{ port: number } & AsyncDisposable> {
-  const server = createServer((client) => {
-    const upstream = connect(target, '127.0.0.1');
-    let asked = '';
-    client.on('data', (chunk) => {
-      asked = (asked + chunk.toString('latin1')).slice(-5);
-      upstream.write(chunk);
-    });
-    upstream.on('data', (chunk) => {
-      if (cut(chunk, asked)) client.destroy();
-      else client.write(chunk);
-    });
-    client.on('close', () => upstream.end()).on('error', () => upstream.destroy());
-    upstream.on('close', () => client.end()).on('error', () => client.destroy());
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', () => resolve()));
-  const { port } = server.address() as { port: number };
-  return { port, [Symbol.asyncDispose]: () => new Promise<void>((resolve) => server.close(() => resolve())) };
-}

@@ -173,6 +173,18 @@ test('F39 hostile bodies are read in linear time', async () => {
   expect((await parse(`${HEAD}Subject: s\n\n${'\n'.repeat(400_001)}x`)).refusal).toBe('unreadable');
 });
 
+test('F39 hostile header fields are read in linear time', async () => {
+  const flood = (text: string, count: number) => text.repeat(count);
+  const floods = [
+    ...[HEAD.replace('dmarc=pass', `dmarc${flood(' ', 60_000)}x`), HEAD.replace('dmarc=pass', `dmarc${flood('\t', 60_000)}x`)],
+    ...['(', '<', ' ', 'a@', '=?', ','].map((part) => HEAD.replace('alice@', `${flood(part, 30_000)}alice@`)),
+    ...['<', '<a', '=?utf-8?q?'].map((part) => `${HEAD}Subject: ${flood(part, 6_000)}\nReferences: ${flood(part, 6_000)}\n`),
+  ];
+  const started = performance.now();
+  for (const head of floods) await parse(`${head}\nx`);
+  expect(performance.now() - started).toBeLessThan(2_000);
+});
+
 test('more than 30 attachments are counted in a note', async () => {
   const part = '--b\nContent-Type: text/csv\nContent-Disposition: attachment; filename=a.csv\n\n1\n';
   const message = await parse(`${HEAD}Subject: s\nContent-Type: multipart/mixed; boundary=b\n\n${part.repeat(33)}--b--`);

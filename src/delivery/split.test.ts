@@ -202,10 +202,10 @@ test.each<[string, string]>([
   }
 });
 
-test('ten million characters take less than 200 ms', () => {
+test('ten million characters are split in linear time: a quadratic splitter would take minutes', () => {
   const text = 'The quick brown fox `jumps` over [it](http://x). \n'.repeat(200_000);
   splitText(text.slice(0, 100_000), { max: 4_000, unit: 'utf16' });
   const start = performance.now();
   expect(splitText(text, { max: 4_000, unit: 'utf16' })).toHaveLength(51);
-  expect(performance.now() - start).toBeLessThan(200);
+  expect(performance.now() - start).toBeLessThan(3_000);
 });

@@ -1,16 +1,18 @@
 // inbound message -> files in the session's workspace -> the text the agent reads
-import { type FileHandle, lstat, mkdir, open, rename, rm } from 'node:fs/promises';
-import { dirname, extname, join } from 'node:path';
+import { open, rename, rm } from 'node:fs/promises';
+import { extname, join } from 'node:path';
 import type { Channel } from '../core/channel.ts';
 import { errorText, GatehouseError, isGatehouseError } from '../core/errors.ts';
 import { shortHash } from '../core/ids.ts';
 import type { InboundMessage, MediaRef } from '../core/message.ts';
 import { extensionOf } from '../lib/media-types.ts';
+import { WorkspaceDirectory } from '../tools/workspace-path.ts';
 
 /** Longest quotation handed to the agent, in UTF-16 units. */
 const QUOTE_LIMIT = 500;
 /** Files of one message that are fetched; the rest is named only. */
 const MAX_FILES = 10;
+const UPLOADS = 'uploads';
 
 /** RFC 6838 section 4.2. Anything else is a stranger's text, not a type. */
 const MEDIA_TYPE = /^[a-z0-9][\w!#$&^.+-]{0,126}\/[a-z0-9][\w!#$&^.+-]{0,126}$/i;
@@ -99,10 +101,12 @@ async function fetchFile(
   const named = /^\.[a-z0-9]{1,8}$/i.exec(extname(ref.name ?? ''))?.[0]?.toLowerCase();
   // Photos and voice notes have no name: without an extension nobody could tell what they are, and they would go out as documents.
   const extension = named ?? extensionOf(ref.mime ?? '') ?? '';
-  const relative = join('uploads', `${shortHash(`${message.id}\n${index}`)}${extension}`);
-  const target = join(options.workspace, relative);
-  const partial = `${target}.part`;
-  const handle = await createPartial(partial);
+  const name = `${shortHash(`${message.id}\n${index}`)}${extension}`;
+  await using folder = await WorkspaceDirectory.open(options.workspace, [UPLOADS], { create: true });
+  const partial = folder.child(`${name}.part`);
+  // Whatever lies there, from an attempt that a crash ended or put there by a tool, is unlinked and never written through (A21).
+  await rm(partial, { force: true, recursive: true });
+  const handle = await open(partial, 'wx', 0o600);
   try {
     // Opened before the download: a connection to the platform is then always read or let go.
     const file = await channel.download(ref, signal);
@@ -115,8 +119,8 @@ async function fetchFile(
       await handle.writeFile(chunk);
     }
     await handle.close();
-    await rename(partial, target);
-    return { path: relative, bytes: total };
+    await rename(partial, folder.child(name));
+    return { path: join(UPLOADS, name), bytes: total };
   } catch (error) {
     await handle.close();
     await rm(partial, { force: true });
@@ -124,18 +128,6 @@ async function fetchFile(
       ? error
       : new GatehouseError('GH1505', `a file was not fetched: ${errorText(error)}`, { cause: error });
   }
-}
-
-/**
- * A new file in a folder of its own: whatever lies there, from an attempt that a crash ended or put there by a tool, is unlinked and never
- * written through (attack A21). No tool of this session runs meanwhile: a session has one turn at a time, and prepare comes first.
- */
-async function createPartial(path: string): Promise<FileHandle> {
-  const folder = dirname(path);
-  await mkdir(folder, { recursive: true, mode: 0o700 });
-  if (!(await lstat(folder)).isDirectory()) throw new GatehouseError('GH1505', `${folder} is a link, not a folder`);
-  await rm(path, { force: true, recursive: true });
-  return await open(path, 'wx', 0o600);
 }
 
 function tooLarge(limit: number): GatehouseError {

@@ -72,7 +72,7 @@ it('lines reach the file soon and in order, leave the journal, and are read once
   await using rig = await setUp(dir.path);
   await rig.turn('a', [line('1')]);
   const session = await rig.turn('a', [line('2')]);
-  await rig.clock.advance(100);
+  await rig.clock.advance(1_000);
   await until('the journal let them go', async () => (await rig.journal.unflushed(10)).length === 0);
   expect(ids((await rig.store.load(session))?.messages)).toEqual(['1', '2']);
   expect(ids(await rig.transcripts.load(session))).toEqual(['1', '2']);
@@ -98,7 +98,7 @@ it('a file that could not be written is tried again without a new message', asyn
   await using rig = await setUp(dir.path);
   const session = await rig.turn('a', [line('1')]);
   rig.broken.add(session);
-  await rig.clock.advance(100);
+  await rig.clock.advance(1_000);
   await until('the failure was reported', () => rig.errors.length === 1);
   rig.broken.clear();
   await until('the line is in the file', async () => {
@@ -115,7 +115,7 @@ it('F16 shutdown does not wait for a file that cannot be written; the next start
     await using rig = await setUp(dir.path, disk);
     session = await rig.turn('a', [line('1')]);
     disk.broken.add(session);
-    await rig.clock.advance(100);
+    await rig.clock.advance(1_000);
     await until('the failure was reported', () => rig.errors.length === 1);
     await rig.transcripts.flush();
   }

@@ -55,7 +55,7 @@ export class Transcripts implements AsyncDisposable {
   }
 
   /**
-   * Moves what there is into the files now: at start and at shutdown. Never rejects and never waits for a disk to recover:
+   * Moves what there is into the files now: at start and at the end. Never rejects and never waits for a disk to recover:
    * what cannot be moved is reported and stays in the journal.
    */
   async flush(): Promise<void> {
@@ -84,10 +84,11 @@ export class Transcripts implements AsyncDisposable {
     return kept.length;
   }
 
-  /** Ends the background work; what is not in its file stays in the journal. */
+  /** Ends the background work after one last round; what cannot be moved into its file stays in the journal. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closing.abort(new Error('transcripts closed'));
     await this.#moving;
+    await this.flush();
   }
 
   async #moveSoon(): Promise<void> {

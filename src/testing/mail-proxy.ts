@@ -9,6 +9,10 @@ export interface MailProxy extends AsyncDisposable {
   replaceNext(said: RegExp, by: string): void;
   /** The next answer to something that ends with `question` is swallowed, with the connection; the server did its work. */
   cutNextReplyTo(question: string): void;
+  /** Each connection on which the server says something that matches is closed instead. */
+  cutAt(answer: RegExp): void;
+  /** From now on nothing of what the server says that matches, or that follows, gets through. */
+  stallAt(answer: RegExp): void;
 }
 
 /** Disposing it hangs up on everybody and refuses new connections. */
@@ -16,6 +20,8 @@ export async function startMailProxy(target: number): Promise<MailProxy> {
   const clients = new Set<Socket>();
   let replace: { readonly said: RegExp; readonly by: string } | undefined;
   let cut: string | undefined;
+  let cutAt: RegExp | undefined;
+  let stall: RegExp | undefined;
   const server = createServer((client) => {
     clients.add(client);
     const upstream = connect(target, '127.0.0.1');
@@ -27,8 +33,13 @@ export async function startMailProxy(target: number): Promise<MailProxy> {
       asked = (asked + heard).slice(-20);
       upstream.write(heard, 'latin1');
     });
+    let stalled = false;
     upstream.on('data', (chunk) => {
-      if (cut !== undefined && asked.endsWith(cut)) {
+      const said = chunk.toString('latin1');
+      stalled ||= stall?.test(said) === true;
+      if (stalled) return;
+      if (cutAt?.test(said)) client.destroy();
+      else if (cut !== undefined && asked.endsWith(cut)) {
         cut = undefined;
         client.destroy();
       } else client.write(chunk);
@@ -53,6 +64,12 @@ export async function startMailProxy(target: number): Promise<MailProxy> {
     },
     cutNextReplyTo: (question) => {
       cut = question;
+    },
+    cutAt: (answer) => {
+      cutAt = answer;
+    },
+    stallAt: (answer) => {
+      stall = answer;
     },
     [Symbol.asyncDispose]: () => {
       closed ??= new Promise((resolve) => server.close(() => resolve()));

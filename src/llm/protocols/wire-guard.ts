@@ -60,26 +60,24 @@ function boundedResponse(response: Response): Response {
   const reader: ReadableStreamDefaultReader<Uint8Array> = response.body.getReader();
   let line = 0;
   let total = 0;
-  const bounded = new ReadableStream<Uint8Array>(
-    {
-      async pull(sink) {
-        const { done, value: bytes } = await reader.read();
-        if (done) return sink.close();
-        total += bytes.length;
-        const last = bytes.lastIndexOf(NEWLINE);
-        line = last === -1 ? line + bytes.length : bytes.length - 1 - last;
-        const longest = last === -1 ? line : Math.max(line, bytes.length);
-        if (longest > LINE_BYTES || total > BODY_BYTES) {
-          const error = fault('malformed', `the server sent a line or body past the limit (${total} bytes so far)`);
-          await reader.cancel(error);
-          throw error;
-        }
-        sink.enqueue(bytes);
-      },
-      cancel: (reason) => reader.cancel(reason),
+  // Reads one chunk ahead, so that it knows the end before a client library cancels what it takes for unfinished.
+  const bounded = new ReadableStream<Uint8Array>({
+    async pull(sink) {
+      const { done, value: bytes } = await reader.read();
+      if (done) return sink.close();
+      total += bytes.length;
+      const last = bytes.lastIndexOf(NEWLINE);
+      line = last === -1 ? line + bytes.length : bytes.length - 1 - last;
+      const longest = last === -1 ? line : Math.max(line, bytes.length);
+      if (longest > LINE_BYTES || total > BODY_BYTES) {
+        const error = fault('malformed', `the server sent a line or body past the limit (${total} bytes so far)`);
+        await reader.cancel(error);
+        throw error;
+      }
+      sink.enqueue(bytes);
     },
-    { highWaterMark: 0 },
-  );
+    cancel: (reason) => reader.cancel(reason),
+  });
   return new Response(bounded, { status: response.status, headers: response.headers });
 }
 

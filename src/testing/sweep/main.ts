@@ -150,9 +150,13 @@ async function channelRows(name: (typeof CHANNELS)[number]): Promise<{ rows: str
       const questions = Array.from({ length: 20 }, (_, index) => `${['plain', 'tool', 'long'][index % 3]} ${index}`);
       const loaded = await baseline(benches[0] as Bench, questions);
       const random = seeded(Number(flags.seed));
-      const kills = Array.from({ length: Number(flags.random) }, () => ({ afterMs: 250 + Math.floor(random() * 1_500) }));
-      const groups = Array.from({ length: Math.ceil(kills.length / 5) }, (_, index) => kills.slice(index * 5, index * 5 + 5));
-      const { verdict: load } = await sweep(benches, loaded, 'none', groups, questions);
+      const load = emptyVerdict();
+      // A kill can come after a run was over and is not counted then, so groups of five are drawn until enough have hit.
+      for (let group = 0; load.kills < Number(flags.random) && group < Number(flags.random); group += 1) {
+        const kills = Array.from({ length: 5 }, () => ({ afterMs: 250 + Math.floor(random() * 1_000) }));
+        const { verdict: more } = await sweep(benches.slice(0, 1), loaded, 'none', [kills], questions);
+        for (const key of Object.keys(load) as (keyof Verdict)[]) load[key] += more[key];
+      }
       rows.push(line(`${name}, random kills under load`, loaded.points, load));
       ok &&= !failed(load);
     }
