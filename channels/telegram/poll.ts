@@ -157,6 +157,21 @@ function isConflict(error: unknown): error is CallError {
   return error instanceof CallError && error.failure.kind === 'api' && error.failure.status === 409;
 }
 
+/** What to check, by the code of a connection that never stood (Node: errors of `dns`, `net` and `tls`). */
+const ADVICE: readonly (readonly [RegExp, string])[] = [
+  [/ENOTFOUND|EAI_/, 'the host name is not known: check api_root and DNS'],
+  [/ECONNREFUSED/, 'nothing listens there: check api_root'],
+  [/CERT_HAS_EXPIRED/, 'the TLS certificate has expired: renew it on the server'],
+  [/ALTNAME/, 'the TLS certificate is for another name: check api_root'],
+  [/SELF_SIGNED|UNABLE_TO_/, 'nobody known here vouches for the TLS certificate: name its authority in NODE_EXTRA_CA_CERTS'],
+  [/ETIMEDOUT|EHOSTUNREACH|ENETUNREACH/, 'no answer from there: check the network and api_root'],
+];
+
+function adviceFor(detail: string): string {
+  const advice = ADVICE.find(([pattern]) => pattern.test(detail))?.[1];
+  return advice === undefined ? '' : `: ${advice}`;
+}
+
 /** What the operator is told, and how long to wait beyond the ordinary back-off. */
 function diagnose(error: unknown): { health: ChannelHealth; detail: string; waitMs: number } {
   if (error instanceof DeadlineError) {
@@ -164,7 +179,8 @@ function diagnose(error: unknown): { health: ChannelHealth; detail: string; wait
   }
   if (!(error instanceof CallError)) return { health: 'degraded', detail: errorText(error), waitMs: 0 };
   const { failure } = error;
-  if (failure.kind !== 'api') return { health: 'degraded', detail: `GH1502: ${failure.detail}`, waitMs: 0 };
+  if (failure.kind !== 'api')
+    return { health: 'degraded', detail: `GH1502: ${failure.detail}${adviceFor(failure.detail)}`, waitMs: 0 };
   const { status, description } = failure;
   if (status === 401 || status === 404) {
     return {

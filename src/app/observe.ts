@@ -1,3 +1,4 @@
+import type { ChannelHealth } from '../core/channel.ts';
 import { ERROR_CODES } from '../core/error-codes.ts';
 import type { RunEvent } from '../core/events.ts';
 import type { Clock, Logger } from '../core/ports.ts';
@@ -59,6 +60,10 @@ const DETAILS = new Set([
   'part.retry',
 ]);
 
+function isTrouble(state: ChannelHealth): boolean {
+  return state === 'down' || state === 'degraded';
+}
+
 /** The usual way out, for a line that names an error code. */
 function hintFor(event: RunEvent): { hint?: string } {
   const code = 'code' in event ? event.code : undefined;
@@ -74,7 +79,7 @@ export function logEvents(logger: Logger): (event: RunEvent) => void {
     // Stopped by its user, or by a shutdown: nobody has to look into that.
     const intended = event.type === 'model.failed' && event.kind === 'aborted';
     if (event.type === 'journal' && event.state === 'failing') logger.error(type, data);
-    else if ((WARNINGS.has(type) && !intended) || (event.type === 'channel' && event.state === 'down')) logger.warn(type, data);
+    else if ((WARNINGS.has(type) && !intended) || (event.type === 'channel' && isTrouble(event.state))) logger.warn(type, data);
     else if (DETAILS.has(type)) logger.debug(type, data);
     else logger.info(type, data);
   };

@@ -33,7 +33,7 @@ interface Gate {
 }
 
 /**
- * Sends a call again when its failure is retryable. Yields `restart` when the failed attempt had streamed anything. A wait longer
+ * Sends a call again when its failure is retryable (an empty answer excepted). Yields `restart` when the failed attempt had streamed anything. A wait longer
  * than the cap is not waited: the call fails at once and says how long. Calls through the same wrapper share the provider's
  * Retry-After, so use one wrapper per key.
  */
@@ -61,7 +61,7 @@ async function* callWithRetry(
     const failure = yield* oneAttempt(model, request, signal);
     if (!failure) return;
     closeGate(gate, failure.failure, clock, capMs);
-    if (signal.aborted || !failure.failure.retryable || attempt >= maxRetries) {
+    if (signal.aborted || !isOurs(failure.failure) || attempt >= maxRetries) {
       return yield { type: 'failed', failure: signal.aborted ? abortedFailure() : failure.failure };
     }
     const waitMs = waitFor(failure.failure, attempt, options);
@@ -70,6 +70,11 @@ async function* callWithRetry(
     options.onRetry?.({ model: model.id, failure: failure.failure, attempt: attempt + 1, waitMs });
     if (!(await slept(clock, waitMs, signal))) return yield { type: 'failed', failure: abortedFailure() };
   }
+}
+
+/** An empty answer is asked for again by the agent, which records each try (spec C4): both together would make 16 paid calls. */
+function isOurs({ retryable, kind }: ModelFailure): boolean {
+  return retryable && kind !== 'empty';
 }
 
 /** Passes everything on but the failure, which it returns. */
