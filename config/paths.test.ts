@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
 import { resolveDataDir } from './paths.ts';
 
-const base = { cwd: '/work', home: '/home/me' };
+const base = { cwd: '/srv/cwd', home: '/home/me' };
 
 test.each([
-  ['flag', { GATEHOUSE_HOME: '/env', STATE_DIRECTORY: '/state' }, '/work/flag'],
+  ['flag', { GATEHOUSE_HOME: '/env', STATE_DIRECTORY: '/state' }, '/srv/cwd/flag'],
   [undefined, { GATEHOUSE_HOME: '/env', STATE_DIRECTORY: '/state' }, '/env'],
   [undefined, { GATEHOUSE_HOME: '', STATE_DIRECTORY: '/state:/other' }, '/state'],
   [undefined, {}, '/home/me/.gatehouse'],

@@ -62,10 +62,12 @@ export class TelegramClient {
   readonly #api: WireMethods;
   readonly #agent: HttpAgent | HttpsAgent;
   readonly #fileRoot: string;
+  readonly #token: string;
 
   /** `apiRoot` has no trailing slash. */
   constructor(options: { readonly token: string; readonly apiRoot: string }) {
     this.#agent = createAgent(options.apiRoot.startsWith('https:'));
+    this.#token = options.token;
     this.#fileRoot = `${options.apiRoot}/file/bot${options.token}`;
     const api = new Api(options.token, {
       apiRoot: options.apiRoot,
@@ -135,6 +137,12 @@ export class TelegramClient {
     this.#agent.destroy();
   }
 
+  /** A proxy in front of the platform may describe a failure by the path it was asked for, which holds the token. */
+  #withoutToken(failure: CallFailure): CallFailure {
+    if (failure.kind !== 'api') return failure;
+    return { ...failure, description: failure.description.replaceAll(this.#token, '[token]') };
+  }
+
   async #call<T>(method: string, signal: AbortSignal, run: () => Promise<T>): Promise<T> {
     signal.throwIfAborted();
     try {
@@ -142,7 +150,7 @@ export class TelegramClient {
     } catch (error) {
       signal.throwIfAborted();
       if (error instanceof CallError) throw error;
-      throw new CallError(method, toFailure(error));
+      throw new CallError(method, this.#withoutToken(toFailure(error)));
     }
   }
 }

@@ -30,6 +30,8 @@ export interface ChannelSetOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly emit: Emit;
+  /** Takes secrets out of what platforms say of themselves. */
+  readonly redact: (text: string) => string;
   /** The input of every channel there is has ended. */
   readonly onAllEnded: () => void;
 }
@@ -167,8 +169,9 @@ export class ChannelSet implements AsyncDisposable {
     return text;
   }
 
-  #set(instance: Instance, state: ChannelHealth, detail?: string): void {
-    const { clock, emit } = this.#options;
+  #set(instance: Instance, state: ChannelHealth, said?: string): void {
+    const { clock, emit, redact } = this.#options;
+    const detail = said === undefined ? undefined : redact(said);
     if (instance.state === state && instance.detail === detail) return;
     if (instance.state !== state) instance.since = clock.now();
     instance.state = state;

@@ -41,6 +41,8 @@ export interface DaemonOptions {
   readonly registry: Registry;
   readonly model: Model;
   readonly secret: (variable: string) => string;
+  /** Takes every secret given out so far out of a text. Default: nothing is secret. */
+  readonly redact?: (text: string) => string;
   readonly terminal?: Terminal;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -82,7 +84,8 @@ export interface Daemon {
 export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const { config, clock, logger, model } = options;
   const events = new EventBus((error) => logger.error('observer.failed', { detail: errorText(error) }));
-  const observations = new Observations();
+  const redact = options.redact ?? ((text: string) => text);
+  const observations = new Observations(redact);
   events.observe(observations.observe);
   events.observe(logEvents(logger));
   if (options.observe) events.observe(options.observe);
@@ -103,7 +106,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const journal = options.wrapJournal?.(opened.journal) ?? opened.journal;
   const channels = await ChannelSet.create(
     config.gateway.channels.map((entry) => ({ name: entry.name ?? entry.type, type: entry.type, settings: entry.settings })),
-    { ...pick(options), emit: events.emit, onAllEnded: options.onAllEnded },
+    { ...pick(options), redact, emit: events.emit, onAllEnded: options.onAllEnded },
   );
   options.stop?.addEventListener('abort', () => channels.stopReceiving(), { once: true });
   events.observe((event) => {

@@ -15,7 +15,7 @@ const failed = (kind: string): RunEvent => ({
 
 it('a call that was stopped on purpose is no error: not a warning in the log, not among the last errors', () => {
   const logger = new MemoryLogger();
-  const observations = new Observations();
+  const observations = new Observations((text) => text);
   for (const event of [failed('aborted'), failed('network')]) {
     logEvents(logger)(event);
     observations.observe(event);
@@ -31,7 +31,7 @@ it('streamed text is never logged', () => {
 });
 
 it('keeps the newest five errors, newest first', () => {
-  const observations = new Observations();
+  const observations = new Observations((text) => text);
   for (let n = 0; n < 7; n += 1) observations.observe({ type: 'failed', at: n, code: 'GH2003', detail: 'x' });
   expect(observations.errors.map(({ at }) => at)).toEqual([6, 5, 4, 3, 2]);
 });

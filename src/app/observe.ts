@@ -17,6 +17,12 @@ export class Observations {
   readonly errors: RecentError[] = [];
   lastModelMs: number | undefined;
   journalFailing = false;
+  readonly #redact: (text: string) => string;
+
+  /** `redact` takes secrets out: `status` is read by people and programs that must not have them. */
+  constructor(redact: (text: string) => string) {
+    this.#redact = redact;
+  }
 
   readonly observe = (event: RunEvent): void => {
     if (event.type === 'model.done') this.lastModelMs = Math.round(event.ms);
@@ -26,7 +32,11 @@ export class Observations {
     if (event.type === 'part.dead') this.#error(event.at, 'GH1601', event.reason);
     if (event.type === 'part.unknown') this.#error(event.at, 'GH1602', event.reason);
     if (event.type === 'channel' && event.state === 'down')
-      this.#error(event.at, 'GH1502', `${event.channel ?? ''}: ${event.detail ?? 'down'}`);
+      this.#error(
+        event.at,
+        /GH\d{4}/.exec(event.detail ?? '')?.[0] ?? 'GH1502',
+        `${event.channel ?? ''}: ${event.detail ?? 'down'}`,
+      );
     if (event.type === 'journal') {
       this.journalFailing = event.state === 'failing';
       if (event.code) this.#error(event.at, event.code, 'the journal could not be written');
@@ -34,7 +44,8 @@ export class Observations {
   };
 
   #error(at: number, code: string, detail: string): void {
-    this.errors.unshift({ at, code, detail: detail.slice(0, 300) });
+    // Redacted before it is cut: half a secret would not be recognised.
+    this.errors.unshift({ at, code, detail: this.#redact(detail).slice(0, 300) });
     this.errors.length = Math.min(this.errors.length, KEPT_ERRORS);
   }
 }

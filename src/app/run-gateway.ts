@@ -15,6 +15,7 @@ import { writeFileAtomic } from '../lib/atomic-file.ts';
 import { systemClock } from '../lib/clock.ts';
 import { createLogger, type LogLevel } from '../lib/log.ts';
 import { packageVersion } from '../lib/package-info.ts';
+import { createRedactor } from '../lib/redact.ts';
 import { createModel } from '../llm/create.ts';
 import { type Detected, detectModel } from '../llm/detect.ts';
 import type { Registry } from './channels.ts';
@@ -101,6 +102,7 @@ export async function runGateway(options: RunOptions): Promise<number> {
     model: createModel(detected, modelOptions(config, logger)),
     secret,
     terminal: terminal(options, screen),
+    redact: createRedactor(() => [...secrets]),
     ...(options.observe ? { observe: options.observe } : {}),
     clock,
     logger,

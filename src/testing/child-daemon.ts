@@ -16,6 +16,8 @@ export interface ChildOptions {
   /** Written before the start; absent = the file of an earlier start, or none. */
   readonly config?: unknown;
   readonly env?: Readonly<Record<string, string>>;
+  /** Behind the command `gateway`. */
+  readonly args?: readonly string[];
   /** A program and arguments that run the daemon, e.g. strace. */
   readonly wrapper?: readonly string[];
   /** `METHOD:before|after:N` for the journal, `tool:before|after:N` for the tool `count`: the process kills itself there. */
@@ -58,7 +60,7 @@ export async function startChild(options: ChildOptions): Promise<ChildDaemon> {
   if (options.config !== undefined) await writeFile(file, JSON.stringify(options.config));
   const program =
     killAt === undefined
-      ? [join(SOURCES, 'cli/main.ts'), 'gateway', '--config', file, '--data-dir', dataDir]
+      ? [join(SOURCES, 'cli/main.ts'), 'gateway', '--config', file, '--data-dir', dataDir, ...(options.args ?? [])]
       : [join(SOURCES, 'testing/fault-daemon.ts'), file, dataDir, killAt, countFile(dir)];
   const [command = '', ...args] = [...wrapper, process.execPath, '--import', GUARD, ...program];
   const child = spawn(command, args, {

@@ -21,10 +21,14 @@ export interface TelegramSceneOptions {
   readonly entry?: Readonly<Record<string, unknown>>;
   /** Channels beside Telegram. */
   readonly channels?: readonly unknown[];
+  /** Default: that of `startTelegramServer`. */
+  readonly token?: string;
+  /** Behind the address of the model. */
+  readonly baseUrlSuffix?: string;
 }
 
 export async function telegramScene(options: TelegramSceneOptions = {}): Promise<TelegramScene> {
-  const platform = await startTelegramServer();
+  const platform = await startTelegramServer(options.token === undefined ? {} : { token: options.token });
   const model = await startModelServer(options.script ? { script: options.script } : {});
   const dir = await tempDir();
   const settings = { api_root: platform.url, poll_timeout_secs: 1, rate_limits: false };
@@ -32,7 +36,7 @@ export async function telegramScene(options: TelegramSceneOptions = {}): Promise
   const config = {
     provider: 'openai',
     model: 'm',
-    base_url: `${model.url}/v1`,
+    base_url: `${model.url}/v1${options.baseUrlSuffix ?? ''}`,
     api_key_env: 'TEST_KEY',
     gateway: { channels: [telegram, ...(options.channels ?? [])], http: { port: 0 }, ...options.gateway },
   };
