@@ -1,5 +1,5 @@
 // claimed row -> prepare -> session -> agent -> commit 4 (lines + parts + DONE in one transaction)
-import { existsSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { userDirectory } from '../../sessions/file-name.ts';
@@ -117,7 +117,7 @@ export class Turns {
     using _typing = this.#options.typing(message);
     const workspace = this.#workspace(row.session);
     // The look is a hundred times cheaper than an attempt that finds it there, and all but the first find it.
-    if (!existsSync(workspace)) await mkdir(workspace, { recursive: true, mode: 0o700 });
+    if (!statSync(workspace, { throwIfNoEntry: false })?.isDirectory()) await mkdir(workspace, { recursive: true, mode: 0o700 });
     const prepared = await this.#prepare(row, workspace, signal);
     const history = await this.#options.transcripts.load(row.session);
     const result = await this.#runAgent(row, { ...prepared, history, workspace }, signal);
