@@ -56,6 +56,18 @@ describe('the terminal', () => {
     await cli.stop();
   });
 
+  it('ends when nobody reads it any more, and says so of the answer', async () => {
+    const pipe = terminal();
+    const host = new TestHost();
+    const cli = new CliChannel('cli', pipe, new FakeClock());
+    await cli.start(host, signal());
+    pipe.output.on('error', () => undefined);
+    pipe.output.destroy();
+    expect(await cli.send(outbound(), { signal: signal() })).toMatchObject({ kind: 'refused', reason: 'chat-gone' });
+    expect(host.endings).toBeGreaterThan(0);
+    await cli.stop();
+  });
+
   it('keeps what was typed, newest last, for the next start', async () => {
     await using dir = await tempDir();
     const historyFile = join(dir.path, 'history');

@@ -94,6 +94,9 @@ export class CliChannel implements Channel {
         this.#terminal.output.write(text, (error) => (error ? reject(error) : resolve()));
       });
     } catch (error) {
+      // Nobody reads any more, so nobody will write either.
+      this.#readline?.close();
+      this.#host?.ended();
       return { kind: 'refused', reason: 'chat-gone', detail: `the terminal is closed: ${String(error)}` };
     }
     this.#redraw();

@@ -19,7 +19,11 @@ export function processDeps(): CliDeps {
     packageRoot: packageRoot(),
     channelTypes: Object.keys(CHANNELS),
     channelSettings: async (type) => (await CHANNELS[type]?.())?.settings,
-    runGateway: async (options) => (await import('../app/run-gateway.ts')).runGateway(options),
+    runGateway: async (options) => {
+      // A terminal that is gone ends its channel, not a daemon that serves others: the channel sees the failed write.
+      process.stdout.removeAllListeners('error').on('error', () => undefined);
+      return (await import('../app/run-gateway.ts')).runGateway(options);
+    },
     runChat: async (options) => (await import('../app/run-chat.ts')).runChat(options),
     openJournal: async (options) => (await import('../journal/open.ts')).openJournal(options),
   };

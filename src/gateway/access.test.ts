@@ -154,3 +154,15 @@ it('the terminal of the owner needs no list', async () => {
   await using at = await setUp(dir.path);
   expect(await at.decide({ senderId: 'local' }, { local: true })).toEqual(ALLOWED);
 });
+
+it('A4 whoever was approved may speak in an allowed group too; a stranger there asks for nothing', async () => {
+  await using dir = await tempDir();
+  await using at = await setUp(dir.path);
+  const rules = { allowedGroups: ['group-1'], groupMode: 'always' } as const;
+  const asked = await at.decide({ senderId: '7', text: 'hello' });
+  expect(await at.decide({ senderId: '7', ...GROUP }, rules)).toEqual(refused('not-allowed'));
+  await at.pairing.approve(asked.kind === 'pair' ? asked.code : '', at.clock.now());
+  expect(await at.decide({ senderId: '7', ...GROUP }, rules)).toEqual(ALLOWED);
+  expect(await at.decide({ senderId: '8', ...GROUP }, rules)).toEqual(refused('not-allowed'));
+  expect(await at.pairing.list(at.clock.now())).toHaveLength(1);
+});

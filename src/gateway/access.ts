@@ -40,17 +40,23 @@ export async function decideAccess(
   if (rules.local) return { kind: 'allowed' };
   if (message.isGroup && !listed(rules.allowedGroups, message.chatId)) return { kind: 'refused', reason: 'group-not-allowed' };
   if (!listed(rules.allowedSenders, message.senderId)) {
-    if (message.isGroup) return { kind: 'refused', reason: 'not-allowed' };
-    const { channel, account, senderId, senderName } = message;
-    const request = await pairing.request({ channel, account, senderId, senderName }, clock.now());
-    if (request.state === 'denied') return { kind: 'refused', reason: 'denied' };
-    if (request.state === 'full') return { kind: 'refused', reason: 'not-allowed' };
-    if (request.state === 'pending') {
-      return request.code === undefined ? { kind: 'refused', reason: 'pairing-required' } : { kind: 'pair', code: request.code };
-    }
+    const stranger = await decideStranger(message, pairing, clock);
+    if (stranger) return stranger;
   }
   if (message.isGroup && rules.groupMode === 'mention' && !message.mentionsBot && !message.replyTo?.fromBot) {
     return { kind: 'refused', reason: 'not-mentioned' };
   }
   return { kind: 'allowed' };
+}
+
+/** Undefined when the owner let this person in. A group is no place to hand out codes. */
+async function decideStranger(message: InboundMessage, pairing: PairingStore, clock: Clock): Promise<AccessDecision | undefined> {
+  const { channel, account, senderId, senderName, isGroup } = message;
+  const decided = await pairing.decided({ channel, account, senderId });
+  if (decided === 'approved') return undefined;
+  if (decided === 'denied') return { kind: 'refused', reason: 'denied' };
+  if (isGroup) return { kind: 'refused', reason: 'not-allowed' };
+  const request = await pairing.request({ channel, account, senderId, senderName }, clock.now());
+  if (request.state === 'full') return { kind: 'refused', reason: 'not-allowed' };
+  return request.code === undefined ? { kind: 'refused', reason: 'pairing-required' } : { kind: 'pair', code: request.code };
 }

@@ -43,6 +43,14 @@ export class SqlitePairingStore implements PairingStore {
     this.#queue = queue;
   }
 
+  decided(who: Pick<Who, 'channel' | 'account' | 'senderId'>): Promise<'approved' | 'denied' | undefined> {
+    const key = chatKey({ channel: who.channel, account: who.account, chatId: who.senderId });
+    return this.#queue.read(() => {
+      const state = this.#store.db.get<PairingRow>('SELECT * FROM pairing WHERE key = ?', key)?.state;
+      return state === 'pending' ? undefined : state;
+    });
+  }
+
   async request(who: Who, now: number): Promise<Answer> {
     const key = chatKey({ channel: who.channel, account: who.account, chatId: who.senderId });
     const answer = await this.#queue.write(() => this.#request(key, who, now, this.#told.get(key)?.code));
