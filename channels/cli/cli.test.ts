@@ -69,6 +69,33 @@ describe('the terminal', () => {
     expect((await readFile(historyFile, 'utf8')).split('\n')).toEqual(['one', 'two']);
   });
 
+  it('prints an answer that comes after the end of the input, without a prompt', async () => {
+    const screen = terminal({ interactive: true });
+    const host = new TestHost();
+    const cli = new CliChannel('cli', screen, new FakeClock());
+    await cli.start(host, signal());
+    screen.input.end('one\n');
+    await until('the input ended', () => host.endings === 1);
+    const before = screen.printed();
+    expect(await cli.send(outbound({ text: 'late' }), { signal: signal() })).toMatchObject({ kind: 'sent' });
+    expect(screen.printed().slice(before.length)).toBe('\r\u001b[Klate\n');
+    await cli.stop();
+  });
+
+  it('says how to put prompt and half a line back after somebody else wrote to the screen', async () => {
+    const screen = terminal({ interactive: true });
+    let redraw: (() => void) | undefined;
+    const cli = new CliChannel('cli', { ...screen, onPrompt: (draw) => (redraw = draw) }, new FakeClock());
+    await cli.start(new TestHost(), signal());
+    screen.input.write('half');
+    await until('it is echoed', () => screen.printed().endsWith('half'));
+    const before = screen.printed();
+    redraw?.();
+    expect(screen.printed().slice(before.length)).toContain('> half');
+    await cli.stop();
+    redraw?.();
+  });
+
   it('cuts a line of more than a million characters, with a note, and keeps invalid text valid', () => {
     const place = { channel: 'cli', run: 'r', number: 1, now: 0 };
     expect(lineToMessage('x'.repeat(1_000_001), place).text).toMatch(/x\n\[cut off after 1000000 characters\]$/);

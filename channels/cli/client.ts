@@ -34,6 +34,7 @@ export class CliChannel implements Channel {
   readonly #run = randomUUID();
   #readline: Interface | undefined;
   #reading: Promise<void> | undefined;
+  #closed = false;
   #host: ChannelHost | undefined;
 
   constructor(name: string, terminal: Terminal, clock: Clock) {
@@ -45,7 +46,7 @@ export class CliChannel implements Channel {
   async start(host: ChannelHost, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     this.#host = host;
-    const { input, output, interactive, historyFile, message } = this.#terminal;
+    const { input, output, interactive, historyFile, message, onPrompt } = this.#terminal;
     if (message !== undefined) {
       host.health('healthy');
       this.#reading = this.#offer(host, message, 1, signal).then(() => host.ended());
@@ -60,6 +61,10 @@ export class CliChannel implements Channel {
       crlfDelay: Number.POSITIVE_INFINITY,
     });
     this.#readline = readline;
+    readline.once('close', () => {
+      this.#closed = true;
+    });
+    if (interactive) onPrompt?.(this.#redraw);
     // readline takes Ctrl-C for itself on a terminal; the process's own handler decides what it means.
     readline.on('SIGINT', () => process.kill(process.pid, 'SIGINT'));
     let entered: string[] = history;
@@ -91,19 +96,24 @@ export class CliChannel implements Channel {
     } catch (error) {
       return { kind: 'refused', reason: 'chat-gone', detail: `the terminal is closed: ${String(error)}` };
     }
-    if (this.#terminal.interactive) this.#readline?.prompt(true);
+    this.#redraw();
     return { kind: 'sent', platformId: part.key };
   }
 
+  /** The prompt and what was typed so far; nothing once the input has ended, when readline would throw. */
+  readonly #redraw = (): void => {
+    if (this.#terminal.interactive && !this.#closed) this.#readline?.prompt(true);
+  };
+
   async #read(readline: Interface, host: ChannelHost, signal: AbortSignal): Promise<void> {
-    if (this.#terminal.interactive) readline.prompt();
+    this.#redraw();
     let number = 0;
     for await (const line of readline) {
       if (line.trim() !== '') {
         number += 1;
         await this.#offer(host, line, number, signal);
       }
-      if (this.#terminal.interactive) readline.prompt();
+      this.#redraw();
     }
     if (!signal.aborted) host.ended();
   }

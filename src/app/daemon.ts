@@ -1,5 +1,4 @@
 // Config in, running daemon out: the one place that knows every part (decision D9).
-import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { LoadedConfig } from '../../config/load.ts';
 import { cached } from '../../sessions/cache.ts';
@@ -307,9 +306,4 @@ function keepHouse(prune: () => Promise<void>, clock: Clock, logger: Logger): Di
   };
   void loop();
   return { [Symbol.dispose]: () => stop.abort(new Error('housekeeping ends')) };
-}
-
-/** The data directory, made private. */
-export async function makeDataDir(dir: string): Promise<void> {
-  await mkdir(dir, { recursive: true, mode: 0o700 });
 }

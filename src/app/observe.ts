@@ -26,7 +26,8 @@ export class Observations {
 
   readonly observe = (event: RunEvent): void => {
     if (event.type === 'model.done') this.lastModelMs = Math.round(event.ms);
-    if (event.type === 'model.failed') this.#error(event.at, event.code, `${event.model}: ${event.detail}`);
+    if (event.type === 'model.failed' && event.kind !== 'aborted')
+      this.#error(event.at, event.code, `${event.model}: ${event.detail}`);
     if (event.type === 'failed') this.#error(event.at, event.code, event.detail);
     if (event.type === 'part.dead') this.#error(event.at, 'GH1601', event.reason);
     if (event.type === 'part.unknown') this.#error(event.at, 'GH1602', event.reason);
@@ -86,8 +87,10 @@ export function logEvents(logger: Logger): (event: RunEvent) => void {
     if (event.type === 'model.text') return;
     const { type, at: _at, ...rest } = event;
     const data = { ...rest, ...hintFor(event) };
+    // Stopped by its user, or by a shutdown: nobody has to look into that.
+    const intended = event.type === 'model.failed' && event.kind === 'aborted';
     if (event.type === 'journal' && event.state === 'failing') logger.error(type, data);
-    else if (WARNINGS.has(type) || (event.type === 'channel' && isTrouble(event.state))) logger.warn(type, data);
+    else if ((WARNINGS.has(type) && !intended) || (event.type === 'channel' && isTrouble(event.state))) logger.warn(type, data);
     else if (DETAILS.has(type)) logger.debug(type, data);
     else logger.info(type, data);
   };

@@ -12,6 +12,8 @@ export function readyText(about: {
   readonly modelLines: readonly string[];
   readonly dataDir: string;
   readonly tookMs: number;
+  /** What to do now; a line each. */
+  readonly hints: readonly string[];
 }): string {
   const { daemon, http, dataDir } = about;
   const home = homedir();
@@ -21,7 +23,6 @@ export function readyText(about: {
     const guarantee = `inbound ${inboundClass}, send ${sendClass}`;
     return row(SIGNS[state], 'channel', `${name} ${state}${detail ? `: ${detail}` : ` (${guarantee})`}`);
   });
-  const hint = daemon.channels.isLocal('cli') ? ['type a message, or /help; Ctrl-C stops'] : [];
   return [
     `gatehouse ${packageVersion()} ready in ${(about.tookMs / 1_000).toFixed(2)} s`,
     row('✓', 'storage', dir),
@@ -29,7 +30,7 @@ export function readyText(about: {
     row(daemon.model.demo ? '!' : '✓', 'model', model),
     ...more.map((line) => row(' ', '', line)),
     ...channels,
-    ...hint.map((line) => `  ${line}`),
+    ...about.hints.map((line) => `  ${line}`),
     '',
   ].join('\n');
 }

@@ -12,6 +12,7 @@ export async function runChat(options: RunOptions): Promise<number> {
   let failed = false;
   const code = await runGateway({
     ...options,
+    quiet: true,
     config: { ...options.config, config: { ...config, gateway } },
     dataDir: join(options.dataDir, 'chat'),
     observe: (event) => {

@@ -13,15 +13,17 @@ import { type HttpServer, startHttpServer } from '../http/server.ts';
 import { lockDataDir } from '../journal/lock.ts';
 import { writeFileAtomic } from '../lib/atomic-file.ts';
 import { systemClock } from '../lib/clock.ts';
-import { createLogger } from '../lib/log.ts';
+import { createLogger, type LogLevel } from '../lib/log.ts';
 import { packageVersion } from '../lib/package-info.ts';
 import { createRedactor } from '../lib/redact.ts';
 import { createModel } from '../llm/create.ts';
 import { type Detected, detectModel } from '../llm/detect.ts';
 import type { Registry } from './channels.ts';
-import { type Daemon, makeDataDir, startDaemon } from './daemon.ts';
+import { type Daemon, startDaemon } from './daemon.ts';
+import { Ending } from './ending.ts';
 import { followConfig } from './follow-config.ts';
 import { readyText } from './ready-text.ts';
+import { Screen } from './screen.ts';
 import { statusRoutes } from './status.ts';
 
 export interface Stdio {
@@ -39,6 +41,8 @@ export interface RunOptions {
   readonly verbose: boolean;
   /** One message instead of the terminal's input; the ready text is left out. */
   readonly message?: string;
+  /** Log warnings only: what the log tells is of no interest to whoever talks here. `verbose` wins. */
+  readonly quiet?: boolean;
   /** Sees every event of the run. */
   readonly observe?: Emit;
   /** Reads the config file again; given together with `config.file`, changes are followed while the daemon runs (F40). */
@@ -51,19 +55,21 @@ export interface RunOptions {
   readonly wrapJournal?: (journal: Journal) => Journal;
 }
 
-/** Exit codes of `gateway`: 0 stopped or input ended, 1 failed, 78 the configuration cannot work (sysexits EX_CONFIG). */
-const EX_CONFIG = 78;
 /** Grace for turns and sends at the first SIGTERM; the service unit's stop time-out is longer. */
 const GRACE = { turnsMs: 5_000, deliveryMs: 10_000 };
 
-/** Runs the daemon until a signal, a fatal journal error, or the end of its only input. Resolves with the exit code. */
+/**
+ * Runs the daemon until a signal, a fatal journal error, or the end of its only input. Resolves with 0, or 1 after a
+ * fatal error. Rejects with GH11xx when the configuration cannot work, GH12xx when the data directory cannot be used.
+ */
 export async function runGateway(options: RunOptions): Promise<number> {
   const { config, env, stdio } = options;
   const clock = systemClock;
   const secrets = new Set<string>();
+  const screen = new Screen(stdio.stderr, isInteractive(options));
   const logger = createLogger({
-    level: options.verbose ? 'debug' : config.config.log.level,
-    destination: stdio.stderr,
+    level: logLevel(options),
+    destination: screen.stderr,
     pretty: stdio.stderr.isTTY ?? false,
     secrets: () => [...secrets],
   });
@@ -75,7 +81,6 @@ export async function runGateway(options: RunOptions): Promise<number> {
     return value;
   };
 
-  await makeDataDir(options.dataDir);
   await using _lock = await lockDataDir(options.dataDir, clock);
   const detected = await detectModel({ config: modelConfig(config), env, fetch, clock, signal: AbortSignal.timeout(2_000) });
   const apiKey = detected.apiKey();
@@ -97,13 +102,13 @@ export async function runGateway(options: RunOptions): Promise<number> {
     model: createModel(detected, modelOptions(config, logger)),
     secret,
     redact: createRedactor(() => [...secrets]),
-    terminal: terminal(options),
+    terminal: terminal(options, screen),
     ...(options.observe ? { observe: options.observe } : {}),
     clock,
     logger,
     onFatal: (error) => {
       logger.error('journal.fatal', { code: error.code, detail: errorText(error), hint: error.hint });
-      ending.end(1);
+      ending.end(1, error.code);
     },
     onAllEnded: () => ending.inputEnded(),
     stop: ending.signal,
@@ -111,87 +116,19 @@ export async function runGateway(options: RunOptions): Promise<number> {
     ...(options.wrapJournal ? { wrapJournal: options.wrapJournal } : {}),
   });
   try {
-    if (daemon.channels.channels.size === 0) {
-      stdio.stderr.write('no channel could be started; see the lines above\n');
-      return EX_CONFIG;
-    }
+    if (daemon.channels.channels.size === 0) throw noChannel(daemon);
     await using http = await listen(config, daemon, clock.now());
-    // `performance.now()` counts from the start of the process: what a person waits for.
-    await announce(options, daemon, http, detected, performance.now());
+    await announce(options, { daemon, http, detected, screen });
     await using _config = followConfig(options, daemon, clock, logger);
     ending.whenInputEnds(() => daemon.gateway.idle());
     const code = await ending.code;
-    logger.info('stopping');
+    logger.info('stopping', { reason: ending.reason });
+    if (stdio.stderr.isTTY && options.message === undefined) screen.stderr.write(stoppingText(ending.reason));
     await daemon.close(GRACE);
     return code;
   } finally {
     await daemon.close({ turnsMs: 0, deliveryMs: 0 });
     await rm(join(options.dataDir, 'daemon.json'), { force: true });
-  }
-}
-
-/** Why the daemon ends; the first reason wins. */
-class Ending {
-  readonly code: Promise<number>;
-  readonly #ended = new AbortController();
-  #resolve: (code: number) => void = () => undefined;
-  #inputEnded = false;
-  #whenIdle: (() => Promise<void>) | undefined;
-
-  constructor() {
-    this.code = new Promise((resolve) => {
-      this.#resolve = resolve;
-    });
-  }
-
-  /** Aborts as soon as there is a reason. */
-  get signal(): AbortSignal {
-    return this.#ended.signal;
-  }
-
-  end(code: number): void {
-    this.#resolve(code);
-    this.#ended.abort(new Error('the daemon is stopping'));
-  }
-
-  inputEnded(): void {
-    this.#inputEnded = true;
-    this.#check();
-  }
-
-  /** After EOF the last answer is still printed. */
-  whenInputEnds(idle: () => Promise<void>): void {
-    this.#whenIdle = idle;
-    this.#check();
-  }
-
-  #check(): void {
-    if (!this.#inputEnded || !this.#whenIdle) return;
-    this.#whenIdle().then(
-      () => this.end(0),
-      () => this.end(1),
-    );
-  }
-
-  /** First signal: stop in order. Second: end at once, which is as safe as a kill. */
-  onSignals(logger: { warn(event: string): void }): Disposable {
-    let signals = 0;
-    const handle = (): void => {
-      signals += 1;
-      if (signals > 1) {
-        logger.warn('stopped at once; unfinished work resumes at the next start');
-        process.exit(1);
-      }
-      this.end(0);
-    };
-    process.on('SIGTERM', handle);
-    process.on('SIGINT', handle);
-    return {
-      [Symbol.dispose]: () => {
-        process.off('SIGTERM', handle);
-        process.off('SIGINT', handle);
-      },
-    };
   }
 }
 
@@ -210,10 +147,48 @@ function modelOptions({ config }: LoadedConfig, logger: Logger): Parameters<type
   };
 }
 
-function terminal({ stdio, dataDir, message }: RunOptions): Terminal {
-  const interactive = message === undefined && (stdio.stdin.isTTY ?? false) && (stdio.stdout.isTTY ?? false);
+function stoppingText(reason: string): string {
+  return `stopping: ${reason}${reason === 'SIGINT' ? '; Ctrl-C again stops at once, and nothing is lost' : ''}\n`;
+}
+
+function isInteractive({ stdio, env, message }: RunOptions): boolean {
+  return message === undefined && env['TERM'] !== 'dumb' && (stdio.stdin.isTTY ?? false) && (stdio.stdout.isTTY ?? false);
+}
+
+/** Where a person talks to the agent, the log of each message would stand between question and answer: warnings only, unless `-v`. */
+function logLevel(options: RunOptions): LogLevel {
+  const { config } = options.config;
+  if (options.verbose) return 'debug';
+  return isQuiet(options) ? 'warn' : config.log.level;
+}
+
+function isQuiet({ stdio, config: { config }, quiet, verbose }: RunOptions): boolean {
+  const talking = quiet || (stdio.stderr.isTTY === true && config.gateway.channels.some(({ type }) => type === 'cli'));
+  return talking && !verbose && config.log.level === 'info';
+}
+
+function terminal(options: RunOptions, screen: Screen): Terminal {
+  const { stdio, dataDir, message } = options;
   const once = message === undefined ? {} : { message };
-  return { input: stdio.stdin, output: stdio.stdout, interactive, historyFile: join(dataDir, 'history'), ...once };
+  return {
+    input: stdio.stdin,
+    output: stdio.stdout,
+    interactive: isInteractive(options),
+    historyFile: join(dataDir, 'history'),
+    onPrompt: screen.onPrompt,
+    ...once,
+  };
+}
+
+function noChannel({ channels }: Daemon): GatehouseError {
+  const why = channels.status().map(({ name, detail }) => `${name}: ${detail ?? 'failed'}`);
+  return why.length === 0
+    ? new GatehouseError('GH1101', 'gateway.channels is empty, so there is nothing to do', {
+        hint: 'add {"type": "cli"}, or see `gatehouse init`',
+      })
+    : new GatehouseError('GH1101', `no channel could be started: ${why.join('; ')}`, {
+        hint: 'mend what is named above and start again',
+      });
 }
 
 /** The configured port; the default port may be taken by another gatehouse, and then any free one will do. */
@@ -230,10 +205,7 @@ async function listen({ config }: LoadedConfig, daemon: Daemon, startedAt: numbe
 
 async function announce(
   options: RunOptions,
-  daemon: Daemon,
-  http: HttpServer,
-  detected: Detected,
-  tookMs: number,
+  { daemon, http, detected, screen }: { daemon: Daemon; http: HttpServer; detected: Detected; screen: Screen },
 ): Promise<void> {
   const about: DaemonRecord = {
     pid: process.pid,
@@ -244,5 +216,12 @@ async function announce(
   };
   await writeFileAtomic(join(options.dataDir, 'daemon.json'), `${JSON.stringify(about)}\n`, { mode: 0o600 });
   if (options.message !== undefined) return;
-  options.stdio.stderr.write(readyText({ daemon, http, modelLines: detected.lines, dataDir: options.dataDir, tookMs }));
+  const hints = [
+    ...(isInteractive(options) ? ['type a message, or /help; Ctrl-C stops'] : []),
+    ...(isQuiet(options) ? ['only warnings are logged here; start with -v to see every step'] : []),
+  ];
+  const { dataDir } = options;
+  // `performance.now()` counts from the start of the process: what a person waits for.
+  const tookMs = performance.now();
+  screen.stderr.write(readyText({ daemon, http, modelLines: detected.lines, dataDir, tookMs, hints }));
 }

@@ -1,18 +1,20 @@
-import type { ConfigError, Problem } from '../../config/problem.ts';
-import { formatProblem } from '../../config/problem.ts';
+import { type ConfigError, formatProblem, type Problem } from '../../config/problem.ts';
 import type { Failure, Output } from './output.ts';
 
-/** Shows every problem of a config that cannot be used, each with its line and caret, and returns what is left to say. */
-export function sayProblems(out: Output, error: ConfigError): Failure {
-  if (!out.json) for (const problem of error.problems) out.say(`${markOf(out, problem)} ${formatProblem(problem)}`);
-  const errors = error.problems.filter(({ severity }) => severity === 'error').length;
-  return {
-    code: error.code,
-    message: `${errors} problem${errors === 1 ? '' : 's'} in ${error.file ?? 'the config'}`,
-    hint: error.hint,
-  };
+/** Each problem with its line and caret, on stderr; nothing with `--json`, where the document holds them. */
+export function sayProblems(out: Output, problems: readonly Problem[]): void {
+  if (out.json) return;
+  for (const problem of problems) {
+    out.say(`${out.mark(problem.severity === 'error' ? 'bad' : 'warn', 'stderr')} ${formatProblem(problem)}`);
+  }
 }
 
-function markOf(out: Output, { severity }: Problem): string {
-  return out.mark(severity === 'error' ? 'bad' : 'warn', 'stderr');
+/** The line that follows the problems. */
+export function configFailure({ code, file, hint, problems }: ConfigError): Failure {
+  const errors = problems.filter(({ severity }) => severity === 'error').length;
+  return { code, message: `${plural(errors, 'problem')} in ${file ?? 'the config'}`, hint };
+}
+
+export function plural(count: number, word: string): string {
+  return `${count} ${word}${count === 1 ? '' : 's'}`;
 }

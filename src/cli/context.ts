@@ -1,6 +1,7 @@
 import { type LoadedConfig, loadConfig } from '../../config/load.ts';
 import { resolveDataDir } from '../../config/paths.ts';
 import { formatProblem } from '../../config/problem.ts';
+import { GatehouseError } from '../core/errors.ts';
 import type { CliDeps } from './deps.ts';
 import type { Output } from './output.ts';
 
@@ -21,6 +22,9 @@ export interface CommandContext {
 export type Command<Options> = (context: CommandContext, options: Options) => Promise<number>;
 
 export function dataDirOf({ deps, globals }: CommandContext): string {
+  // `--data-dir "$UNSET"` must not end up in the directory of somebody else's daemon.
+  if (globals.dataDir === '')
+    throw new GatehouseError('GH1001', '--data-dir is empty', { hint: 'name a directory, or leave it out' });
   return resolveDataDir(globals.dataDir, deps);
 }
 

@@ -1,5 +1,6 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
@@ -55,4 +56,35 @@ test('a reader that leaves early gets no stack trace', async () => {
   child.stderr.on('data', (chunk: Buffer) => chunks.push(chunk));
   await once(child, 'close');
   expect(Buffer.concat(chunks).toString()).toBe('');
+});
+
+test('a directory that was removed under the program is one line with what to do, not a stack trace', async () => {
+  await using dir = await tempDir();
+  const gone = join(dir.path, 'gone');
+  await mkdir(gone);
+  const script = `rmdir ${gone} && exec ${process.execPath} ${MAIN} status`;
+  const result = await promisify(execFile)('/bin/sh', ['-c', script], { cwd: gone }).catch((error: unknown) => error);
+  expect(result).toMatchObject({ code: 1, stdout: '' });
+  expect((result as { stderr: string }).stderr).toBe(
+    '✗ GH1004 the current directory does not exist any more\n  → change to another directory\n',
+  );
+});
+
+test('a log that nobody reads any more does not end the daemon', async () => {
+  await using dir = await tempDir();
+  const config = join(dir.path, 'c.json');
+  await writeFile(config, '{"gateway":{"http":{"port":0},"channels":[{"type":"cli"}]}}');
+  const env = { PATH: process.env['PATH'], HOME: dir.path };
+  const child = spawn(process.execPath, [MAIN, 'gateway', '--config', config], { cwd: dir.path, env });
+  child.stderr.once('data', () => child.stderr.destroy());
+  const [first] = (await once(child.stderr, 'close')) as [unknown];
+  expect(first).toBeFalsy();
+  for (const line of ['one', 'two', 'three']) child.stdin.write(`${line}\n`);
+  child.stdin.end();
+  let answers = '';
+  child.stdout.on('data', (chunk: Buffer) => {
+    answers += String(chunk);
+  });
+  expect(await once(child, 'close')).toEqual([0, null]);
+  expect(answers.match(/I received message/g)).toHaveLength(3);
 });

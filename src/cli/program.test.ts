@@ -141,3 +141,26 @@ test('a broken config stops gateway and chat with exit code 78 before anything r
   expect((await cli.run('gateway', '--config', 'absent.json')).code).toBe(78);
   expect(cli.runs).toEqual([]);
 });
+
+test.each([
+  [['gateway', '--data-dir', ''], '✗ GH1001 --data-dir is empty'],
+  [['status', '--data-dir='], '✗ GH1001 --data-dir is empty'],
+  [['chat', '-m', ''], '✗ GH1001 the message is empty'],
+  [['chat', '-m', ' \n'], '✗ GH1001 the message is empty'],
+])('%j is a wrong call, exit 2: an unset variable of a script must not choose for its writer', async (argv, line) => {
+  await using dir = await tempDir();
+  const cli = new FakeCli(dir.path);
+  const { code, stderr } = await cli.run(...argv);
+  expect([code, stderr.split('\n')[0], cli.runs.length]).toEqual([2, line, 0]);
+});
+
+test('gateway names every problem of the config at once, with line and caret', async () => {
+  await using dir = await tempDir();
+  const cli = new FakeCli(dir.path);
+  const file = await cli.write('c.json', '{"gateway":{"channels":[{"type":"telegrm"}],\n"http":{"port":99999}}}');
+  const { code, stderr } = await cli.run('gateway', '--config', file);
+  expect(code).toBe(78);
+  expect(stderr).toContain(`${file}:1:`);
+  expect(stderr).toContain(`${file}:2:16: gateway.http.port`);
+  expect(stderr).toContain(`✗ GH1101 2 problems in ${file}`);
+});

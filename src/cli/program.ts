@@ -1,7 +1,7 @@
 import { Command as Commander, CommanderError, Option } from 'commander';
 import { ConfigError } from '../../config/problem.ts';
 import { errorText, isGatehouseError } from '../core/errors.ts';
-import { sayProblems } from './config-problems.ts';
+import { configFailure, sayProblems } from './config-problems.ts';
 import type { Command, CommandContext, GlobalOptions } from './context.ts';
 import type { CliDeps } from './deps.ts';
 import { EXIT, exitCodeOf } from './exit-codes.ts';
@@ -31,7 +31,8 @@ export async function runCli(argv: readonly string[], deps: CliDeps): Promise<nu
     if (error instanceof CommanderError && error.exitCode === 0) return EXIT.ok;
     const out = outputFor(deps, { json: argv.includes('--json'), color: colorIn(argv) });
     if (error instanceof CommanderError) return usageError(error, program, argv, out);
-    out.fail(error instanceof ConfigError ? sayProblems(out, error) : failureOf(error));
+    if (error instanceof ConfigError) sayProblems(out, error.problems);
+    out.fail(failureOf(error));
     if (argv.some((arg) => arg === '-v' || arg === '--verbose') && error instanceof Error) out.say(error.stack ?? '');
     return exitCodeOf(error);
   }
@@ -210,6 +211,7 @@ function usageError(error: CommanderError, program: Commander, argv: readonly st
 }
 
 function failureOf(error: unknown): Failure {
+  if (error instanceof ConfigError) return configFailure(error);
   if (isGatehouseError(error)) return { code: error.code, message: error.message, hint: error.hint };
   return { code: 'GH1004', message: errorText(error), hint: 'run again with `-v` and report what it prints' };
 }

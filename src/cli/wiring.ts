@@ -1,5 +1,7 @@
-import { homedir } from 'node:os';
+import { homedir, userInfo } from 'node:os';
+import { resolve } from 'node:path';
 import { CHANNELS } from '../../channels/registry.ts';
+import { GatehouseError } from '../core/errors.ts';
 import { systemClock } from '../lib/clock.ts';
 import { packageRoot, packageVersion } from '../lib/package-info.ts';
 import type { CliDeps } from './deps.ts';
@@ -9,8 +11,9 @@ export function processDeps(): CliDeps {
   return {
     stdio: { stdin: process.stdin, stdout: process.stdout, stderr: process.stderr },
     env: process.env,
-    cwd: process.cwd(),
-    home: homedir(),
+    cwd: currentDir(),
+    // An empty $HOME (cron, some containers) is no home; the user database knows it.
+    home: resolve(homedir() || userInfo().homedir),
     clock: systemClock,
     version: packageVersion(),
     packageRoot: packageRoot(),
@@ -20,4 +23,16 @@ export function processDeps(): CliDeps {
     runChat: async (options) => (await import('../app/run-chat.ts')).runChat(options),
     openJournal: async (options) => (await import('../journal/open.ts')).openJournal(options),
   };
+}
+
+/** Rejects a directory that was removed under us with what to do, where Node only has a stack trace. */
+function currentDir(): string {
+  try {
+    return process.cwd();
+  } catch (error) {
+    throw new GatehouseError('GH1004', 'the current directory does not exist any more', {
+      hint: 'change to another directory',
+      cause: error,
+    });
+  }
 }

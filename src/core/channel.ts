@@ -128,6 +128,8 @@ export interface Terminal {
   readonly message?: string;
   /** Where entered lines are kept between starts; absent = not kept. */
   readonly historyFile?: string;
+  /** Told how to put the prompt back after somebody else wrote to the same screen; only for an interactive terminal. */
+  readonly onPrompt?: (redraw: () => void) => void;
 }
 
 /** One per folder of `channels/`, its `index.ts`'s only export that others use. Loading it must not load the platform's SDK. */

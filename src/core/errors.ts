@@ -23,7 +23,9 @@ export function isGatehouseError(value: unknown): value is GatehouseError {
 /** The text of anything thrown, for a log line. */
 export function errorText(value: unknown): string {
   if (!(value instanceof Error)) return String(value);
-  const code = 'code' in value && typeof value.code === 'string' ? `${value.code}: ` : '';
+  // Node's own errors begin with their code.
+  const known = 'code' in value && typeof value.code === 'string' && !value.message.startsWith(value.code);
+  const code = known ? `${value.code}: ` : '';
   const cause = value.cause === undefined ? '' : ` (${errorText(value.cause)})`;
   return `${code}${value.message}${cause}`;
 }

@@ -2,7 +2,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { systemClock } from '../lib/clock.ts';
-import { tempDir, until } from '../testing/fakes.ts';
+import { inbound, tempDir, until } from '../testing/fakes.ts';
 import { scriptedModel } from '../testing/scripted-model.ts';
 import { TestChannel } from '../testing/test-channel.ts';
 import { testDaemon } from '../testing/test-daemon.ts';
@@ -86,6 +86,26 @@ describe('a message’s way through the gateway', () => {
     await rig.channel.deliver({ chatId: 'a' });
     await rig.channel.deliver({ chatId: 'b' });
     expect((await rig.channel.deliver({ chatId: 'c' })).kind).toBe('busy');
+  });
+
+  it('takes a batch that is larger than the high-water mark once there is room at all', async () => {
+    await using dir = await tempDir();
+    await using rig = await testDaemon({ dataDir: dir.path, model: echo(), gateway: { high_water: 2 } });
+    const batch = ['a', 'b', 'c', 'd'].map((chatId) => inbound({ channel: 'test', chatId, platformId: chatId }));
+    expect(await rig.channel.host?.receive(batch)).toEqual({ kind: 'accepted' });
+    await rig.daemon.gateway.idle();
+    expect(rig.channel.sent.map(({ chatId }) => chatId).sort()).toEqual(['a', 'b', 'c', 'd']);
+  });
+
+  it('notes a message as received when it is taken, not each time it is offered in vain', async () => {
+    await using dir = await tempDir();
+    const seen: string[] = [];
+    const daemon = { observe: ({ type }: { type: string }) => void seen.push(type) };
+    const model = scriptedModel(() => ({ hang: true }));
+    await using rig = await testDaemon({ dataDir: dir.path, model, gateway: { high_water: 1 }, daemon });
+    await rig.channel.deliver({ chatId: 'a' });
+    for (let n = 0; n < 3; n += 1) await rig.channel.deliver({ chatId: 'b', platformId: 'b' });
+    expect(seen.filter((type) => type === 'received')).toHaveLength(1);
   });
 
   it('keeps the cursor with the batch', async () => {

@@ -40,8 +40,9 @@ export class Gateway {
     cursor?: string,
   ): Promise<Receipt> => {
     const { journal, admission } = this.#options;
+    // Over the mark by at most one batch: one that is larger than the mark itself would otherwise be offered for ever.
+    if (batch.length > 0 && journal.room() <= 0) return { kind: 'busy', retryAfterMs: BUSY_RETRY_MS };
     for (const message of batch) this.#note(message, { type: 'received' });
-    if (batch.length > 0 && journal.room() < batch.length) return { kind: 'busy', retryAfterMs: BUSY_RETRY_MS };
 
     // Step 2: access, mention rule, commands. Nothing is acted on before the commit.
     const admissions: Admission[] = [];

@@ -21,10 +21,16 @@ export function dataDirError(path: string, error: unknown): GatehouseError {
       ? 'permission denied'
       : isErrno(error, 'ENOTDIR', 'EEXIST')
         ? 'a part of the path is a file'
-        : isErrno(error, 'ENOSPC', 'EDQUOT')
+        : isFull(error)
           ? 'no space left on the device'
           : error instanceof Error
             ? error.message
             : String(error);
-  return new GatehouseError('GH1202', `${path} cannot be written: ${reason}`, { cause: error });
+  const hint = isFull(error) ? { hint: 'free some space there, or name another `--data-dir`' } : {};
+  return new GatehouseError('GH1202', `${path} cannot be written: ${reason}`, { ...hint, cause: error });
+}
+
+/** From the file system, or in SQLite's words (SQLITE_FULL). */
+function isFull(error: unknown): boolean {
+  return isErrno(error, 'ENOSPC', 'EDQUOT') || (error instanceof Error && error.message.includes('disk is full'));
 }

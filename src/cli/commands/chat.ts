@@ -1,7 +1,10 @@
+import { GatehouseError } from '../../core/errors.ts';
 import { type Command, dataDirOf, readConfig, sayWarnings } from '../context.ts';
 
 export const chat: Command<{ readonly message?: string }> = async (context, options) => {
   const { deps, globals } = context;
+  if (options.message?.trim() === '')
+    throw new GatehouseError('GH1001', 'the message is empty', { hint: 'write `gatehouse chat -m "hello"`' });
   const config = await readConfig(context);
   sayWarnings(context, config);
   return deps.runChat({

@@ -1,6 +1,6 @@
 import { type ChannelSettings, configJsonSchema, renderJsonSchema } from '../../../config/json-schema.ts';
 import { ConfigError, formatProblem, type Problem } from '../../../config/problem.ts';
-import { sayProblems } from '../config-problems.ts';
+import { configFailure, plural, sayProblems } from '../config-problems.ts';
 import { type Command, readConfig } from '../context.ts';
 import type { CliDeps } from '../deps.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -17,7 +17,8 @@ export const configCheck: Command<unknown> = async (context) => {
     return EXIT.ok;
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
-    out.fail(sayProblems(out, error), { file: error.file ?? null, problems: error.problems.map(toJson) });
+    sayProblems(out, error.problems);
+    out.fail(configFailure(error), { file: error.file ?? null, problems: error.problems.map(toJson) });
     return EXIT.config;
   }
 };
@@ -42,8 +43,4 @@ export async function allChannelSettings(deps: Pick<CliDeps, 'channelTypes' | 'c
 
 function toJson({ severity, path, message, hint, file, line, col }: Problem): Record<string, unknown> {
   return { severity, path, message, hint: hint ?? null, file: file ?? null, line: line ?? null, col: col ?? null };
-}
-
-function plural(count: number, word: string): string {
-  return `${count} ${word}${count === 1 ? '' : 's'}`;
 }

@@ -1,0 +1,37 @@
+import { expect, it } from 'vitest';
+import type { RunEvent } from '../core/events.ts';
+import { MemoryLogger } from '../testing/fakes.ts';
+import { logEvents, Observations } from './observe.ts';
+
+const failed = (kind: string): RunEvent => ({
+  type: 'model.failed',
+  at: 0,
+  model: 'm',
+  code: 'GH2109',
+  kind,
+  detail: 'x',
+  ms: 1,
+});
+
+it('a call that was stopped on purpose is no error: not a warning in the log, not among the last errors', () => {
+  const logger = new MemoryLogger();
+  const observations = new Observations();
+  for (const event of [failed('aborted'), failed('network')]) {
+    logEvents(logger)(event);
+    observations.observe(event);
+  }
+  expect(logger.lines.map(({ level }) => level)).toEqual(['info', 'warn']);
+  expect(observations.errors).toHaveLength(1);
+});
+
+it('streamed text is never logged', () => {
+  const logger = new MemoryLogger();
+  logEvents(logger)({ type: 'model.text', at: 0, text: 'private' });
+  expect(logger.lines).toEqual([]);
+});
+
+it('keeps the newest five errors, newest first', () => {
+  const observations = new Observations();
+  for (let n = 0; n < 7; n += 1) observations.observe({ type: 'failed', at: n, code: 'GH2003', detail: 'x' });
+  expect(observations.errors.map(({ at }) => at)).toEqual([6, 5, 4, 3, 2]);
+});

@@ -1,0 +1,28 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { tempDir } from '../testing/fakes.ts';
+import { dataDirError, ensureDataDir } from './data-dir.ts';
+
+it('F16 a full disk is named as one, with what to do, whoever says it', () => {
+  const errors = [Object.assign(new Error('write'), { code: 'ENOSPC' }), new Error('database or disk is full')];
+  for (const error of errors) {
+    expect(dataDirError('/data', error)).toMatchObject({
+      code: 'GH1202',
+      message: '/data cannot be written: no space left on the device',
+      hint: expect.stringContaining('free some space'),
+    });
+  }
+});
+
+it('F16 a path that leads through a file is refused with a code', async () => {
+  await using dir = await tempDir();
+  const file = join(dir.path, 'file');
+  await writeFile(file, '');
+  for (const path of [file, join(file, 'below')]) {
+    await expect(ensureDataDir(path)).rejects.toMatchObject({
+      code: 'GH1202',
+      message: `${path} cannot be written: a part of the path is a file`,
+    });
+  }
+});
