@@ -179,10 +179,10 @@ test('A48 whatever fails, the chat reads a code and what to do, and no path, key
   for (const kind of KINDS) heard.push(...(await say(kind)));
   heard.push(...(await say('throw')));
   heard.push(...(await say('media', { media: [{ kind: 'photo', ref: 'gone' }] })));
-  // Its workspace cannot be made: something else lies there.
-  const blocked = workspaceOf(dir.path, 'blocked');
-  await mkdir(join(blocked, '..'), { recursive: true });
-  await writeFile(blocked, '');
+  // Its session file cannot be read: something else lies there.
+  await mkdir(join(userDirectory(dir.path, sessionKey(inbound({ chatId: 'blocked' }))), 'sessions/default.jsonl'), {
+    recursive: true,
+  });
   heard.push(...(await say('blocked')));
   // An answer the platform refuses for good.
   channel.results.push({ kind: 'refused', reason: 'invalid', detail: leak });
