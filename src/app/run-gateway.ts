@@ -57,6 +57,7 @@ export interface RunOptions {
 
 /** Grace for turns and sends at the first SIGTERM; the service unit's stop time-out is longer. */
 const GRACE = { turnsMs: 5_000, deliveryMs: 10_000 };
+const NO_GRACE = { turnsMs: 0, deliveryMs: 0 };
 
 /**
  * Runs the daemon until a signal, a fatal journal error, or the end of its only input. Resolves with 0, or 1 after a
@@ -124,10 +125,11 @@ export async function runGateway(options: RunOptions): Promise<number> {
     const code = await ending.code;
     logger.info('stopping', { reason: ending.reason });
     if (stdio.stderr.isTTY && options.message === undefined) screen.stderr.write(stoppingText(ending.reason));
-    await daemon.close(GRACE);
+    // After a failure of the journal nothing more can be recorded: waiting would change nothing.
+    await daemon.close(code === 0 ? GRACE : NO_GRACE);
     return code;
   } finally {
-    await daemon.close({ turnsMs: 0, deliveryMs: 0 });
+    await daemon.close(NO_GRACE);
     await rm(join(options.dataDir, 'daemon.json'), { force: true });
   }
 }

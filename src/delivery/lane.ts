@@ -246,6 +246,8 @@ export class Lane {
         break;
       } catch (error) {
         if (!failed) this.#journalFailed(error);
+        // The file is lost for good: the row stays SENDING, and the next start settles it by its send class.
+        if (errorCode(error) === 'GH1302') return 'stop';
         await pause(clock, JOURNAL_RETRY_MS, kill);
         if (kill.aborted) return 'stop';
       }
