@@ -23,7 +23,8 @@ describe('shapeOutput', () => {
         fc.string({ unit: 'grapheme', minLength: 40, maxLength: 300 }),
         fc.integer({ min: 60, max: 200 }),
         (raw, limit) => {
-          const text = raw.toWellFormed();
+          // The mark of a broken character must not come from the input.
+          const text = raw.toWellFormed().replaceAll('\ufffd', 'x');
           const shaped = shapeOutput(text, limit);
           expect(shaped).not.toContain('\ufffd');
           if (shaped === text) return;
