@@ -4,5 +4,45 @@ import { type Figure, toTable } from './figure.ts';
 
 /** Rewrites bench/README.md with the figures of this run. */
 export async function writeReadme(run: { readonly machine: string; readonly figures: readonly Figure[] }): Promise<void> {
-  await writeFile(join(import.meta.dirname, 'README.md'), `${run.machine}\n\n${toTable(run.figures)}\n`);
+  await writeFile(join(import.meta.dirname, 'README.md'), toReadme(run));
+}
+
+function toReadme({ machine, figures }: { readonly machine: string; readonly figures: readonly Figure[] }): string {
+  return `# How fast and how small
+
+\`\`\`sh
+npm run bench                        # everything, about seven minutes; exit code 1 when a limit is missed
+npm run bench -- --only latency      # one of start, latency, throughput, slow-model, soak; repeatable
+npm run bench -- --json              # for programs
+npm run bench -- --write             # also rewrites this page
+\`\`\`
+
+${machine}
+
+${toTable(figures)}
+
+## How to read them
+
+Every process is a real one: the daemon (\`dist\`, config file, data directory on the disk of TMPDIR, default log level on a pipe), a
+Telegram server that keeps to the Bot API's offsets and long polls, a model server that streams the echo of the last message, and
+the bare bot. All share the processors named above, so compare lines of one run, not of two machines. The Telegram server checks
+each answer: a missing, doubled or misdirected one fails the benchmark. Gatehouse's own rate limits for Telegram are off, because
+the real platform's 30 messages a second would hide everything; all else is as an operator gets it.
+
+- **bare bot**: grammY and the provider's SDK in thirty lines ([bare-bot.ts](bare-bot.ts)): no history, no disk, no retry, nothing
+  survives a crash. \`in-turn\` is grammY's default, one update after the other; \`at-once\` handles all updates of a poll side by
+  side, without order or bound. Each limit is held against the faster of the two.
+- **latency**: from the message being there to its answer being at the platform, one message at a time, 0 ms model. What Gatehouse
+  adds is mostly five commits that reach the disk before the answer leaves (accepted, claimed, model answer, turn, sending).
+- **throughput**: 2,000 messages there at once. Gatehouse runs ten turns side by side and keeps the order of each chat.
+- **slow-model**: the model takes 200 ms, so ten turns at once can answer 50 messages a second and no more. Answers that come at the
+  same instant wait for each other's work; a real model's differ by more than that.
+- **start**: from starting the process to its ready line, with an open Telegram channel. \`sources\` is the command of \`npm start\`
+  without npm itself, which adds its own start and stays in memory. The first start of all compiles everything; later ones find
+  compiled code in Node's cache.
+- **soak**: 20,000 messages in ten waves with a rest after each. Under load V8 lets garbage lie while there is memory to spare and
+  gives it back when the load is over, so growth is fitted over the samples at rest, from the end of the first fifth on.
+
+Processes are killed at every commit, wire call and file write by \`npm run sweep\`; this page is about speed and size only.
+`;
 }

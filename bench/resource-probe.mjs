@@ -4,10 +4,10 @@ import { readdirSync } from 'node:fs';
 
 process.on('message', (question) => {
   if (question === 'after-gc') globalThis.gc?.();
-  const { rss, heapUsed, external } = process.memoryUsage();
+  const { rss, heapUsed } = process.memoryUsage();
   const handles = {};
   for (const name of process.getActiveResourcesInfo()) handles[name] = (handles[name] ?? 0) + 1;
-  process.send?.({ rss, heapUsed, external, handles, descriptors: descriptors() });
+  process.send?.({ rss, heapUsed, handles, descriptors: descriptors() });
 });
 // Neither the listener nor the channel may keep the program running.
 process.channel?.unref();

@@ -158,6 +158,9 @@ class EmailScenario implements Scenario {
   }
 
   async answers(): Promise<readonly (readonly string[])[]> {
+    // The daemon is done when postfix took the mail; it lies in the mailbox a moment later. A frozen queue shows as lost mail.
+    for (let tries = 0; tries < 100 && (await this.#servers.queued()) > 0; tries += 1)
+      await new Promise((resolve) => setTimeout(resolve, 50));
     const mails = await this.#servers.mailbox('alice');
     return Array.from({ length: this.#questions }, (_, index) =>
       mails
