@@ -1,11 +1,15 @@
 // What one writes first: grammY, the provider's SDK, and nothing else. Keeps no history, forgets what it was doing when it dies.
-// Arguments: API_ROOT MODEL_BASE_URL MODE (`in-turn`: grammY's default, one update after the other; `at-once`: all of them)
+// Arguments: API_ROOT MODEL_BASE_URL MODE (`in-turn`: grammY's default, one update after the other; `at-once`: all that come;
+// `ten-at-once`: as many as the daemon's default allows)
 import { Bot, type Context } from 'grammy';
 import OpenAI from 'openai';
+import PQueue from 'p-queue';
 
 const [apiRoot = '', baseURL = '', mode = 'in-turn'] = process.argv.slice(2);
 const bot = new Bot(process.env['BENCH_BOT_TOKEN'] ?? '', { client: { apiRoot } });
 const openai = new OpenAI({ baseURL, apiKey: process.env['BENCH_MODEL_KEY'] ?? '', maxRetries: 0 });
+
+const queue = new PQueue({ concurrency: mode === 'ten-at-once' ? 10 : Number.POSITIVE_INFINITY });
 
 async function answer(ctx: Context, content: string): Promise<void> {
   const stream = await openai.chat.completions.create({ model: 'bench', stream: true, messages: [{ role: 'user', content }] });
@@ -20,7 +24,7 @@ function fail(error: unknown): void {
 }
 
 bot.on('message:text', async (ctx) => {
-  const answered = answer(ctx, ctx.message.text);
+  const answered = queue.add(() => answer(ctx, ctx.message.text));
   if (mode === 'in-turn') await answered;
   else answered.catch(fail);
 });

@@ -10,11 +10,8 @@ const WAVE = 2_000;
 const CHATS = 100;
 /** The first fifth fills caches. */
 const SETTLED_AFTER = MESSAGES * 0.2;
-/**
- * After each wave. Under load V8 lets garbage lie while the machine has memory to spare, and gives it back some 10 s after the
- * load is over: only what is left at rest can be a leak.
- */
-const REST_MS = 20_000;
+/** After each wave, so that answers and session files of the wave are done with. */
+const REST_MS = 3_000;
 
 interface Sample {
   readonly messages: number;

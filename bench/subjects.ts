@@ -1,5 +1,5 @@
 // The processes of one setup: Telegram server, model server, and the program under test.
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Child } from './child.ts';
@@ -9,7 +9,7 @@ const ROOT = join(import.meta.dirname, '..');
 const SECRETS = { BENCH_BOT_TOKEN: '', BENCH_MODEL_KEY: 'sk-bench' };
 
 export type DaemonBuild = 'dist' | 'sources';
-export type BotMode = 'in-turn' | 'at-once';
+export type BotMode = 'in-turn' | 'at-once' | 'ten-at-once';
 
 export interface Platform extends AsyncDisposable {
   readonly url: string;
@@ -72,12 +72,22 @@ export async function startDaemon(options: DaemonOptions): Promise<Child> {
   const { platform, model, dir, build, compileCache, nodeArgs = [] } = options;
   const config = join(dir, 'config.json');
   await writeFile(config, JSON.stringify(daemonConfig(platform, model)));
-  const main = build === 'dist' ? ['dist/src/cli/main.js'] : ['--import', './src/cli/node-guard.mjs', 'src/cli/main.ts'];
   return new Child({
-    args: [...nodeArgs, ...main, 'gateway', '--config', config, '--data-dir', join(dir, 'data')],
+    args: [...nodeArgs, ...(await commandLine(build)), '--config', config, '--data-dir', join(dir, 'data')],
     cwd: ROOT,
     env: { ...SECRETS, BENCH_BOT_TOKEN: platform.token, NODE_COMPILE_CACHE: compileCache },
   });
+}
+
+/** As operators start it: the built package with the service unit's Node options, the sources with the command of `npm start`. */
+async function commandLine(build: DaemonBuild): Promise<readonly string[]> {
+  if (build === 'sources') {
+    const { scripts } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as { scripts: Record<string, string> };
+    return (scripts['start'] ?? '').split(' ').slice(1);
+  }
+  const unit = await readFile(join(ROOT, 'systemd/gatehouse.service'), 'utf8');
+  const options = /^ExecStart=\S+((?: --\S+)*) /m.exec(unit)?.[1] ?? '';
+  return [...options.split(' ').slice(1), 'dist/src/cli/main.js', 'gateway'];
 }
 
 function daemonConfig(platform: Platform, model: ModelProcess): object {
