@@ -21,7 +21,7 @@ const BENCHES: Readonly<Record<string, () => Promise<Figure[]>>> = {
   'slow-model': measureSlowModel,
   soak: measureSoak,
 };
-/** Everything together takes about seven minutes; whatever hangs ends here. */
+/** Everything together takes about four minutes; whatever hangs ends here. */
 const LONGEST_MS = 20 * 60_000;
 
 const { values: flags } = parseArgs({

@@ -11,7 +11,7 @@ function toReadme({ machine, figures }: { readonly machine: string; readonly fig
   return `# How fast and how small
 
 \`\`\`sh
-npm run bench                        # everything, about seven minutes; exit code 1 when a limit is missed
+npm run bench                        # everything, about four minutes; exit code 1 when a limit is missed
 npm run bench -- --only latency      # one of start, latency, throughput, slow-model, soak; repeatable
 npm run bench -- --json              # for programs
 npm run bench -- --write             # also rewrites this page

@@ -152,7 +152,7 @@ async function channelRows(name: (typeof CHANNELS)[number]): Promise<{ rows: str
       const random = seeded(Number(flags.seed));
       const load = emptyVerdict();
       // A kill can come after a run was over and is not counted then, so groups of five are drawn until enough have hit.
-      for (let group = 0; load.kills < Number(flags.random) && group < Number(flags.random); group += 1) {
+      for (let group = 0; load.kills < Number(flags.random) && group < 3 * Number(flags.random); group += 1) {
         const kills = Array.from({ length: 5 }, () => ({ afterMs: 250 + Math.floor(random() * 1_000) }));
         const { verdict: more } = await sweep(benches.slice(0, 1), loaded, 'none', [kills], questions);
         for (const key of Object.keys(load) as (keyof Verdict)[]) load[key] += more[key];
