@@ -1,4 +1,5 @@
 /** The few ways this folder touches the disk. All reject with the system's error. */
+import { statSync } from 'node:fs';
 import { open, readFile, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { syncDirectory } from '../src/lib/atomic-file.ts';
@@ -27,7 +28,9 @@ export async function syncPlace(path: string): Promise<void> {
   }
 }
 
+/** Absence is told without the thread pool, where a new session's first turn would queue behind the syncs of all others. */
 export async function readIfPresent(path: string): Promise<Buffer | undefined> {
+  if (!statSync(path, { throwIfNoEntry: false })) return undefined;
   try {
     return await readFile(path);
   } catch (error) {

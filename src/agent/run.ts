@@ -1,7 +1,7 @@
 /**
  * The agent loop: check limits -> repair and trim the history -> model -> tools -> again, until the model ends its turn.
  * Every model answer and tool call is a durable step before the next thing happens, so a later attempt continues where a
- * crash cut this one off (design.md 3, commits 2 and 3).
+ * crash cut this one off (design.md 3, commits 2 and 3). The final answer is durable together with the turn's end.
  */
 import { ERROR_CODES } from '../core/error-codes.ts';
 import { shortHash } from '../core/ids.ts';
@@ -136,7 +136,7 @@ class AgentLoop {
     return { kind: 'empty', failure: emptyFailure(stored.answer), replayed: recorded !== undefined };
   }
 
-  /** One real call; its answer is durable, with its usage, before anyone acts on it. */
+  /** One real call; its answer is durable, with its usage, before a tool runs or another call is made for it. */
   async #callModel(): Promise<StoredAnswer | { readonly failure: ModelFailure }> {
     const { model, clock, steps, runId } = this.#run;
     const call = { model, request: this.#request(), iteration: this.#iterations, emit: this.#emit, clock, signal: this.#signal };
@@ -145,7 +145,10 @@ class AgentLoop {
     const stored = { answer: { ...outcome.answer, toolCalls: this.#ownCalls(outcome.answer) }, at: clock.now() };
     const n = this.#replay.takeN();
     const step = { n, kind: 'model', state: 'DONE', value: encodeAnswer(stored) } as const;
-    await (model.demo ? steps.record(step) : steps.record(step, this.#usageEntry(`${runId}#u${n}`, stored)));
+    const recorded = model.demo ? steps.record(step) : steps.record(step, this.#usageEntry(`${runId}#u${n}`, stored));
+    if (this.#run.signal.aborted || isEmpty(stored.answer) || toolCallsOf(stored.answer).length > 0) await recorded;
+    // Nothing more is done for a final answer but to commit the turn, in the same transaction: see `StepLog`.
+    else recorded.catch(() => undefined);
     return stored;
   }
 

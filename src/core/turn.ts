@@ -22,7 +22,11 @@ export interface RunLimits {
 export interface StepLog {
   /** What earlier attempts recorded, in order; replayed before anything new is done. */
   readonly recorded: readonly StepRecord[];
-  /** Resolves once durable. Rejects with the run's abort reason when the claim was fenced. */
+  /**
+   * Resolves once durable. Rejects with the run's abort reason when the claim was fenced. Steps become durable in the order
+   * they are recorded, and before whatever is written after them: the answer that ends a run is recorded and not waited for,
+   * because the caller commits the run's result next.
+   */
   record(step: StepRecord, usage?: UsageEntry): Promise<void>;
 }
 

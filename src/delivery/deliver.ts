@@ -73,6 +73,8 @@ class Outbox implements Delivery {
   readonly #kill = new AbortController();
   readonly #lanes = new Map<string, { readonly lane: Lane; readonly done: Promise<void> }>();
   readonly #typings = new Set<Promise<void>>();
+  /** Poked lanes that begin when the event loop has gone round. */
+  readonly #poked = new Set<string>();
   readonly #idlers: (() => void)[] = [];
   /** Monotonic ms. */
   #deadline = Number.POSITIVE_INFINITY;
@@ -98,8 +100,10 @@ class Outbox implements Delivery {
     };
   }
 
+  /** Not at once: the commit that added the parts also let a turn begin, and its call to the model takes longer than any answer. */
   poke(lane: string): void {
-    this.#start(lane);
+    if (this.#poked.size === 0) setImmediate(() => this.#startPoked());
+    this.#poked.add(lane);
   }
 
   pokeChannel(name: string): void {
@@ -124,7 +128,7 @@ class Outbox implements Delivery {
   }
 
   idle(): Promise<void> {
-    return this.#lanes.size === 0 ? Promise.resolve() : new Promise((resolve) => this.#idlers.push(resolve));
+    return this.#isIdle() ? Promise.resolve() : new Promise((resolve) => this.#idlers.push(resolve));
   }
 
   drain(ms: number): Promise<void> {
@@ -140,6 +144,13 @@ class Outbox implements Delivery {
     return this.drain(0);
   }
 
+  #startPoked(): void {
+    const lanes = [...this.#poked];
+    this.#poked.clear();
+    for (const lane of lanes) this.#start(lane);
+    this.#tellIdle();
+  }
+
   #start(key: string, inherited: readonly OutboxRow[] = []): void {
     if (this.#stop.signal.aborted) return;
     const running = this.#lanes.get(key);
@@ -153,11 +164,20 @@ class Outbox implements Delivery {
     this.#lanes.delete(key);
     // A poke between the lane's last look and this moment would be lost.
     if (lane.poked && this.#deadline === Number.POSITIVE_INFINITY) this.#start(key);
-    if (this.#lanes.size === 0) for (const resolve of this.#idlers.splice(0)) resolve();
+    this.#tellIdle();
+  }
+
+  #isIdle(): boolean {
+    return this.#lanes.size === 0 && this.#poked.size === 0;
+  }
+
+  #tellIdle(): void {
+    if (this.#isIdle()) for (const resolve of this.#idlers.splice(0)) resolve();
   }
 
   async #shutDown(ms: number): Promise<void> {
     this.#deadline = this.#context.clock.monotonic() + ms;
+    this.#startPoked();
     // Lanes that wait for something later than that end now.
     for (const { lane } of this.#lanes.values()) lane.poke();
     await this.#idleWithin(ms);

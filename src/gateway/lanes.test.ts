@@ -30,8 +30,10 @@ async function setUp(path: string, { turn, concurrency = 10, capacity = 256, wra
     turn: async (row, signal) => {
       await turn?.(row, signal);
       const { seq, generation } = row;
-      if (await journal.finish({ seq, generation, state: 'DONE', outcome: 'answered', lines: [], parts: [] }))
-        done.push(row.message.text);
+      return async () => {
+        if (await journal.finish({ seq, generation, state: 'DONE', outcome: 'answered', lines: [], parts: [] }))
+          done.push(row.message.text);
+      };
     },
     onTurnError: (_row, error, retryInMs) => errors.push({ error, retryInMs }),
     clock,

@@ -45,12 +45,8 @@ interface Lane {
   controller?: AbortController;
 }
 
-interface Attempt {
-  readonly waiting: InboxRow;
-  claimed: InboxRow | undefined;
-  failures: number;
-  readonly signal: AbortSignal;
-}
+/** Commits a turn's outcome. A rejection means that nothing was committed; it may be called again. */
+export type Finish = () => Promise<void>;
 
 export interface LanesOptions {
   readonly journal: Journal;
@@ -58,10 +54,10 @@ export interface LanesOptions {
   /** Turns that may run at once over all lanes. */
   readonly concurrency: number;
   /**
-   * One turn on a claimed row, until its outcome is committed. A rejection means nothing was committed; the lane then runs the
-   * same claim again after a back-off, so recorded steps are replayed and nothing is lost.
+   * One turn on a claimed row, until its outcome is known; `undefined` when there is nothing to commit. After a rejection the
+   * lane runs the same claim again, after a back-off: recorded steps are replayed and nothing is lost.
    */
-  readonly turn: (row: InboxRow, signal: AbortSignal) => Promise<void>;
+  readonly turn: (row: InboxRow, signal: AbortSignal) => Promise<Finish | undefined>;
   readonly onTurnError: (row: InboxRow, error: unknown, retryInMs: number) => void;
   readonly clock: Clock;
   readonly emit: Emit;
@@ -203,35 +199,36 @@ export class Lanes {
     lane.rows = [];
   }
 
-  /** The row's turn, attempt after attempt; only an attempt holds a permit, so a row that keeps failing blocks no other lane. */
+  /**
+   * The row's turn and its commit, tried until both succeed. Only the turn holds a permit: a row that keeps failing blocks no
+   * other lane, and a commit shares its transaction with the claim of the turn that takes over the permit.
+   */
   async #runRow(lane: Lane, waiting: InboxRow): Promise<void> {
     const controller = new AbortController();
     lane.controller = controller;
-    const attempt: Attempt = { waiting, claimed: undefined, failures: 0, signal: controller.signal };
+    const { signal } = controller;
+    let claimed: InboxRow | undefined;
+    const turn = async (): Promise<Finish | undefined> => {
+      if (this.#stopping.signal.aborted || signal.aborted) return undefined;
+      claimed ??= await this.#options.journal.claim(waiting.seq);
+      // Not NEW any more: cancelled, merged into another row, or already run when it was fetched a second time.
+      return claimed && (await this.#options.turn(claimed, signal));
+    };
+    let finish: Finish | undefined;
     try {
-      for (;;) {
-        const retryInMs = await this.#permits.run(() => this.#try(attempt));
-        if (retryInMs === undefined) return;
-        await this.#pause(retryInMs, AbortSignal.any([this.#stopping.signal, controller.signal]));
+      for (let retryInMs = RETRY_BASE_MS; ; retryInMs = Math.min(RETRY_CAP_MS, retryInMs * 2)) {
+        try {
+          finish ??= await this.#permits.run(turn);
+          return await finish?.();
+        } catch (error) {
+          this.#options.onTurnError(claimed ?? waiting, error, retryInMs);
+        }
+        await this.#pause(retryInMs, AbortSignal.any([this.#stopping.signal, signal]));
+        // One more try was for a journal that recovered meanwhile; the next start runs the row again.
+        if (finish && this.#stopping.signal.aborted) return await finish().catch(() => undefined);
       }
     } finally {
       delete lane.controller;
-    }
-  }
-
-  /** Undefined when the row is settled, or is not to be run any more; else the time to wait before the next try. */
-  async #try(attempt: Attempt): Promise<number | undefined> {
-    if (this.#stopping.signal.aborted || attempt.signal.aborted) return undefined;
-    try {
-      attempt.claimed ??= await this.#options.journal.claim(attempt.waiting.seq);
-      // Not NEW any more: cancelled, merged into another row, or already run when it was fetched a second time.
-      if (attempt.claimed) await this.#options.turn(attempt.claimed, attempt.signal);
-      return undefined;
-    } catch (error) {
-      const retryInMs = Math.min(RETRY_CAP_MS, RETRY_BASE_MS * 2 ** attempt.failures);
-      attempt.failures += 1;
-      this.#options.onTurnError(attempt.claimed ?? attempt.waiting, error, retryInMs);
-      return retryInMs;
     }
   }
 

@@ -2,12 +2,15 @@
 import type { Journal } from '../core/journal.ts';
 import type { Clock } from '../core/ports.ts';
 import type { Session, SessionMessage, SessionStore } from '../core/session.ts';
+import { BoundedQueue } from '../lib/bounded-queue.ts';
 
 /** Lines moved per round: bounds memory, and how long one round holds the journal's reader. */
 const BATCH = 500;
 /** Lines of several turns share one write and sync of their file: the journal already made them durable, so nothing waits for this. */
 const GATHER_MS = 1_000;
 const RETRY_MS = 5_000;
+/** Files written at once. The thread pool has four threads and turns need some of them; nothing waits for this. */
+const WRITERS = 2;
 
 export interface TranscriptsOptions {
   readonly journal: Journal;
@@ -24,6 +27,7 @@ export interface TranscriptsOptions {
 export class Transcripts implements AsyncDisposable {
   readonly #options: TranscriptsOptions;
   readonly #closing = new AbortController();
+  readonly #writers = new BoundedQueue(WRITERS);
   /** Committed lines that are not in their file yet. */
   readonly #pending = new Map<string, readonly SessionMessage[]>();
   /** Sessions whose last append failed, with the reason. */
@@ -123,7 +127,7 @@ export class Transcripts implements AsyncDisposable {
   async #moveBatch(): Promise<boolean> {
     const { journal } = this.#options;
     const batch = await journal.unflushed(BATCH);
-    const results = await Promise.all(batch.map(({ session, lines }) => this.#append(session, lines)));
+    const results = await Promise.all(batch.map(({ session, lines }) => this.#writers.run(() => this.#append(session, lines))));
     const moved = batch.filter((_, index) => results[index]);
     const seqs = moved.flatMap(({ lines }) => lines.map(({ seq }) => seq));
     if (seqs.length > 0) await journal.flushed(seqs);

@@ -1,6 +1,5 @@
 // claimed row -> prepare -> session -> agent -> commit 4 (lines + parts + DONE in one transaction)
-import { statSync } from 'node:fs';
-import { mkdir } from 'node:fs/promises';
+import { mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { userDirectory } from '../../sessions/file-name.ts';
 import { runAgent } from '../agent/run.ts';
@@ -17,7 +16,7 @@ import type { Tool } from '../core/tool.ts';
 import type { AgentResult, RunLimits } from '../core/turn.ts';
 import { failureText } from '../llm/failure-text.ts';
 import { parseCommand } from './commands.ts';
-import { TurnStopped } from './lanes.ts';
+import { type Finish, TurnStopped } from './lanes.ts';
 import { prepare } from './prepare.ts';
 import type { Transcripts } from './transcripts.ts';
 
@@ -65,25 +64,29 @@ export class Turns {
   }
 
   /**
-   * One turn to its committed outcome. Rejects only when the journal could not be written (nothing was committed then): every
-   * other failure is an outcome of its own, with a notice in the chat.
+   * One turn until its outcome is known; what it returns commits it. Both reject only when the journal could not be written
+   * (nothing was committed then): every other failure is an outcome of its own, with a notice in the chat.
    */
-  async run(row: InboxRow, signal: AbortSignal): Promise<void> {
+  async run(row: InboxRow, signal: AbortSignal): Promise<Finish | undefined> {
     const { clock, emit } = this.#options;
     const started = clock.monotonic();
-    const base = { messageId: row.message.id, session: row.session, channel: row.message.channel };
-    emit({ ...base, type: 'started', at: clock.now(), attempt: row.attempts, waitedMs: clock.now() - row.acceptedAt });
+    const { id: messageId, channel } = row.message;
+    const at = clock.now();
+    emit({ type: 'started', at, messageId, session: row.session, channel, attempt: row.attempts, waitedMs: at - row.acceptedAt });
     const result = await this.#result(row, signal);
-    if (!result) return;
-    if (!(await this.#options.journal.finish(result))) {
-      // Fenced: /stop ended the row in the journal, or another process owns it and will report its end.
-      if (result.outcome === 'cancelled')
-        emit({ ...base, type: 'finished', at: clock.now(), outcome: 'cancelled', ms: clock.monotonic() - started });
-      return;
-    }
-    this.#options.transcripts.committed(row.session, result.lines);
-    this.#options.onParts(result.parts);
-    emit({ ...base, type: 'finished', at: clock.now(), outcome: result.outcome, ms: clock.monotonic() - started });
+    return result && (() => this.#finish(row, result, started));
+  }
+
+  async #finish(row: InboxRow, result: TurnResult, started: number): Promise<void> {
+    const { clock, emit, journal, transcripts, onParts } = this.#options;
+    const committed = await journal.finish(result);
+    if (committed) {
+      transcripts.committed(row.session, result.lines);
+      onParts(result.parts);
+    } else if (result.outcome !== 'cancelled') return; // fenced: another process owns the row and reports its end
+    const { id: messageId, channel } = row.message;
+    const ms = clock.monotonic() - started;
+    emit({ type: 'finished', at: clock.now(), messageId, session: row.session, channel, outcome: result.outcome, ms });
   }
 
   async #result(row: InboxRow, signal: AbortSignal): Promise<TurnResult | undefined> {
@@ -116,8 +119,8 @@ export class Turns {
 
     using _typing = this.#options.typing(message);
     const workspace = this.#workspace(row.session);
-    // The look is a hundred times cheaper than an attempt that finds it there, and all but the first find it.
-    if (!statSync(workspace, { throwIfNoEntry: false })?.isDirectory()) await mkdir(workspace, { recursive: true, mode: 0o700 });
+    // Not through the thread pool, where it would queue behind file syncs. The look is far cheaper than creating what is there.
+    if (!statSync(workspace, { throwIfNoEntry: false })?.isDirectory()) mkdirSync(workspace, { recursive: true, mode: 0o700 });
     const prepared = await this.#prepare(row, workspace, signal);
     const history = await this.#options.transcripts.load(row.session);
     const result = await this.#runAgent(row, { ...prepared, history, workspace }, signal);
