@@ -86,3 +86,44 @@ test('a fence that is never closed is still code', async () => {
 test('an empty text renders as nothing', async () => {
   expect(await render(' \n ')).toBe('');
 });
+
+test('words without a mark of Markdown come out as the parser would give them', async () => {
+  const pieces = [
+    'a',
+    'Zoë',
+    'is',
+    '42',
+    ' ',
+    ' ',
+    '  ',
+    '\n',
+    '. ',
+    ', ',
+    ':',
+    '://',
+    'www.x.de',
+    "'",
+    '"',
+    '-',
+    ' - ',
+    '—',
+    '1. ',
+    '(c)',
+    '!',
+    '🙂',
+    '%',
+    '/',
+  ];
+  let state = 7;
+  const pick = (): string => {
+    state = (state * 48_271) % 2_147_483_647;
+    return pieces[state % pieces.length] ?? '';
+  };
+  for (let round = 0; round < 2_000; round += 1) {
+    const text = Array.from({ length: 1 + (round % 12) }, pick).join('');
+    // What follows forces the parser and changes nothing before it.
+    const parsed = await render(`${text}\n\n**end**`);
+    const alone = await render(text);
+    expect(`${alone}${alone === '' ? '' : '\n\n'}<b>end</b>`, JSON.stringify(text)).toBe(parsed);
+  }
+});

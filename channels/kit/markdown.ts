@@ -57,14 +57,26 @@ const MAX_PARSED = 16_384;
 const NESTED_ABSURDLY = /^(?:[ \t]{0,8}(?:>|[-*+](?=[ \t])|\d{1,9}[.)](?=[ \t]))){33}/m;
 /** Emphasis is resolved in quadratic time over a run of its marks; a ruled line is shorter than this. */
 const MARK_RUN = /[*_~]{257}/;
+/**
+ * One paragraph of words, in which no construct can begin: every line starts with a letter and holds no mark of Markdown. Most
+ * short answers are like this, and parsing one costs as much as sending it. Addresses become links, so they are no words.
+ */
+const WORDS = wordsOnly(String.raw`[\p{L}\p{M}\p{N}\p{Extended_Pictographic} .,;:?!'"“”‘’«»„()%/–—…-]`);
+const ADDRESS = /\/\/|www\./i;
 /** Rendering recurses; what is nested deeper is shown as its text. */
 const MAX_DEPTH = 64;
 
 /** Parses; never rejects for any text. Text too large or nested absurdly comes back as one literal paragraph. */
 export async function parseMarkdown(text: string): Promise<Root> {
   if (text.length > MAX_PARSED || MARK_RUN.test(text) || NESTED_ABSURDLY.test(text)) return literal(text);
+  if (WORDS.test(text) && !ADDRESS.test(text)) return literal(text);
   parser ??= loadParser();
   return (await parser)(text);
+}
+
+function wordsOnly(word: string): RegExp {
+  const line = String.raw`\p{L}${word}*(?<! )`;
+  return new RegExp(String.raw`^${line}(?:\n${line})*$`, 'u');
 }
 
 let parser: Promise<(text: string) => Root> | undefined;

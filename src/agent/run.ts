@@ -180,6 +180,7 @@ class AgentLoop {
    * The same call asked for twice in one answer runs once (spec C3).
    */
   #ownCalls(answer: ModelAnswer): readonly ToolCall[] {
+    if (answer.toolCalls.length === 0) return [];
     const unique = new Map(answer.toolCalls.map((call) => [toolSignature(call), call] as const));
     const prefix = `call_${shortHash(this.#run.runId)}_${this.#iterations}`;
     return [...unique.values()].map((call, i) => ({ id: `${prefix}_${i}`, name: call.name, arguments: call.arguments }));

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { ChatRef, InboundMessage } from './message.ts';
 
 /**
@@ -42,5 +42,5 @@ export function partKey(messageId: string, ordinal: number): string {
 
 /** Short stable hex of any text, for ids that must not reveal or must bound what they are made of. */
 export function shortHash(text: string, length = 16): string {
-  return createHash('sha256').update(text).digest('hex').slice(0, length);
+  return hash('sha256', text).slice(0, length);
 }

@@ -110,7 +110,7 @@ export class Lane {
       const step = await this.#deliver(row);
       if (step !== 'next') return step;
     }
-    return rows.length === 0 ? 'next' : 'reread';
+    return rows.length < BATCH ? 'next' : 'reread';
   }
 
   async #deliver(row: OutboxRow): Promise<Step> {
@@ -268,6 +268,7 @@ export class Lane {
     this.#lastNotice = notice.part.key;
     try {
       await this.#context.journal.enqueue([notice]);
+      this.#poked = true;
     } catch (error) {
       this.#journalFailed(error); // the dead letter itself is on disk and counted
     }

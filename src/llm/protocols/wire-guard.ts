@@ -38,14 +38,15 @@ export function guardFetch(fetchFn: typeof fetch, userAgent: string): typeof fet
       await response.body?.cancel();
       throw fault('bad-request', `the server redirects (status ${response.status})`, response.status);
     }
-    const bounded = boundedResponse(response);
     const type = response.headers.get('content-type') ?? '';
-    if (!response.ok) return bounded;
-    if (/\btext\/html\b/i.test(type)) {
-      await bounded.body?.cancel();
+    if (response.ok && /\btext\/html\b/i.test(type)) {
+      await response.body?.cancel();
       throw fault('bad-request', 'the server answered with a web page', response.status);
     }
-    return /\bapplication\/json\b/i.test(type) ? jsonAsEvent(bounded) : bounded;
+    if (response.ok && !/\bapplication\/json\b/i.test(type)) return boundBody(response);
+    const { status, headers: received } = response;
+    const text = response.body ? await new Response(ReadableStream.from(bounded(response.body))).text() : '';
+    return response.ok ? jsonAsEvent(text, status) : new Response(text, { status, headers: received });
   };
 }
 
@@ -54,41 +55,51 @@ function fault(kind: 'bad-request' | 'malformed', message: string, status?: numb
   return new WireFault(createFailure(kind, { message, status, ...(hint ? { hint } : {}) }));
 }
 
-/** One stream in front of the body, not a pipe through a transform: that made a message's way a tenth longer. */
-function boundedResponse(response: Response): Response {
+/** The client library reads a body as any async iterable; a stream and a response of our own around it cost a tenth of a message. */
+function boundBody(response: Response): Response {
   if (!response.body) return response;
-  const reader: ReadableStreamDefaultReader<Uint8Array> = response.body.getReader();
+  return Object.defineProperty(response, 'body', { value: bounded(response.body) });
+}
+
+async function* bounded(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
+  const reader = body.getReader();
   let line = 0;
   let total = 0;
-  // Reads one chunk ahead, so that it knows the end before a client library cancels what it takes for unfinished.
-  const bounded = new ReadableStream<Uint8Array>({
-    async pull(sink) {
-      const { done, value: bytes } = await reader.read();
-      if (done) return sink.close();
+  let ended = false;
+  const read = async () => {
+    const chunk = await reader.read();
+    ended = chunk.done;
+    return chunk;
+  };
+  try {
+    let next = read();
+    for (;;) {
+      const { done, value: bytes } = await next;
+      if (done) return;
       total += bytes.length;
       const last = bytes.lastIndexOf(NEWLINE);
       line = last === -1 ? line + bytes.length : bytes.length - 1 - last;
       const longest = last === -1 ? line : Math.max(line, bytes.length);
       if (longest > LINE_BYTES || total > BODY_BYTES) {
-        const error = fault('malformed', `the server sent a line or body past the limit (${total} bytes so far)`);
-        await reader.cancel(error);
-        throw error;
+        throw fault('malformed', `the server sent a line or body past the limit (${total} bytes so far)`);
       }
-      sink.enqueue(bytes);
-    },
-    cancel: (reason) => reader.cancel(reason),
-  });
-  return new Response(bounded, { status: response.status, headers: response.headers });
+      // One chunk ahead, so that it knows the end before the client library leaves what it takes for unfinished.
+      next = read();
+      next.catch(() => undefined);
+      yield bytes;
+    }
+  } finally {
+    if (!ended) await reader.cancel();
+  }
 }
 
 /** A whole completion in place of a stream; an `error` object inside it is then found like one in a stream. */
-async function jsonAsEvent(response: Response): Promise<Response> {
-  const body = await response.text();
+function jsonAsEvent(body: string, status: number): Response {
   let event: string;
   try {
     event = JSON.stringify(JSON.parse(body));
   } catch {
-    throw fault('malformed', `the server answered with invalid JSON (${quote(body).length} characters)`, response.status);
+    throw fault('malformed', `the server answered with invalid JSON (${quote(body).length} characters)`, status);
   }
   return new Response(`data: ${event}\n\ndata: [DONE]\n\n`, { headers: { 'content-type': 'text/event-stream' } });
 }
