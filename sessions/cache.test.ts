@@ -97,3 +97,26 @@ test('F20 what the store rotated away leaves the copy too, after a megabyte of a
   await cache.append('a', [message(2, { content: 'x'.repeat(600_000) })]);
   expect((await cache.load('a'))?.messages.map(({ id }) => id)).toEqual(['m-1', 'm-2']);
 });
+
+test('a reader of the newest messages keeps no more than twice as many in memory, and never too few', async () => {
+  const { store, control } = instrumented();
+  const cache = cached(store);
+  await cache.append('a', messages(100));
+  const ids = async (newest?: number) => (await cache.load('a', newest))?.messages.map(({ id }) => id);
+  for (let n = 100; n < 150; n += 1) {
+    await cache.append('a', [message(n)]);
+    const got = (await ids(10)) ?? [];
+    expect(got.slice(-10)).toEqual(messages(10, n - 9).map(({ id }) => id));
+    if (n > 100) expect(got.length).toBeLessThanOrEqual(20);
+  }
+  expect(control.loads).toBe(1);
+  expect(await ids(60)).toHaveLength(150);
+  expect(await ids()).toHaveLength(150);
+  expect(control.loads).toBe(3);
+  await cache.append('short', messages(3));
+  for (let n = 3; n < 9; n += 1) {
+    expect((await cache.load('short', 50))?.messages).toHaveLength(n);
+    await cache.append('short', [message(n)]);
+  }
+  expect(control.loads).toBe(4);
+});

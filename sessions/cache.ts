@@ -14,12 +14,16 @@ const MAX_APPENDED = 1024 * 1024;
 
 interface Entry {
   readonly session: Session;
+  /** How many of the newest messages its reader needs; absent = all. Up to twice as many are kept, so that few appends copy. */
+  readonly newest: number | undefined;
+  /** Nothing was left out. */
+  readonly whole: boolean;
   readonly bytes: number;
   readonly appended: number;
 }
 
 /**
- * Keeps recently used sessions in memory in front of any store. The store stays the authority: every write goes through before
+ * Keeps recently used sessions in memory in front of any store, no more of each than its reader asked for. The store stays the authority: every write goes through before
  * the copy changes, a failed write drops the copy, and an evicted session is simply read again.
  */
 export function cached(store: SessionStore, options: CacheOptions = {}): SessionStore {
@@ -42,15 +46,16 @@ export function cached(store: SessionStore, options: CacheOptions = {}): Session
   };
 
   return {
-    async load(key) {
+    async load(key, newest) {
       const entry = entries.get(key);
-      if (entry) return entry.session;
+      if (entry && (entry.whole || entry.session.messages.length >= (newest ?? Number.POSITIVE_INFINITY))) return entry.session;
       const load = { stale: false };
       const running = loads.get(key) ?? new Set();
       loads.set(key, running.add(load));
       try {
-        const session = await store.load(key);
-        if (session && !load.stale) entries.set(key, { session, bytes: weigh(session), appended: 0 });
+        const session = await store.load(key, newest);
+        const whole = newest === undefined || (session?.messages.length ?? 0) < newest;
+        if (session && !load.stale) entries.set(key, newestOf({ session, newest, whole, appended: 0 }));
         return session;
       } finally {
         running.delete(load);
@@ -62,15 +67,22 @@ export function cached(store: SessionStore, options: CacheOptions = {}): Session
       await dropAround(key, () => store.append(key, lines));
       if (!before) return;
       const session = { header: before.session.header, messages: appendNew(before.session.messages, lines) };
-      const bytes = weigh(session);
-      const appended = before.appended + bytes - before.bytes;
-      if (appended <= MAX_APPENDED) entries.set(key, { session, bytes, appended });
+      const appended = before.appended + weigh(session) - before.bytes;
+      if (appended <= MAX_APPENDED) entries.set(key, newestOf({ ...before, session, appended }));
     },
     fork: (source, target, keep) => dropAround(target, () => store.fork(source, target, keep)),
     rewrite: (key, messages, header) => dropAround(key, () => store.rewrite(key, messages, header)),
     list: () => store.list(),
     remove: (key) => dropAround(key, () => store.remove(key)),
   };
+}
+
+/** The entry without the oldest messages once there are twice as many as needed. */
+function newestOf(entry: Omit<Entry, 'bytes'>): Entry {
+  const { session, newest } = entry;
+  if (newest === undefined || session.messages.length <= newest * 2) return { ...entry, bytes: weigh(session) };
+  const kept = { header: session.header, messages: session.messages.slice(-newest) };
+  return { ...entry, session: kept, whole: false, bytes: weigh(kept) };
 }
 
 /** About what a session costs in memory; 200 for the objects of one message. */

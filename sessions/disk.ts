@@ -1,5 +1,5 @@
 /** The few ways this folder touches the disk. All reject with the system's error. */
-import { statSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { open, readFile, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { syncDirectory } from '../src/lib/atomic-file.ts';
@@ -28,11 +28,13 @@ export async function syncPlace(path: string): Promise<void> {
   }
 }
 
-/** Absence is told without the thread pool, where a new session's first turn would queue behind the syncs of all others. */
+/** A turn that needs its session must not queue behind the file syncs of all others, so small files pass by the thread pool. */
+const READ_AT_ONCE = 64 * 1024;
+
 export async function readIfPresent(path: string): Promise<Buffer | undefined> {
-  if (!statSync(path, { throwIfNoEntry: false })) return undefined;
   try {
-    return await readFile(path);
+    const { size } = statSync(path);
+    return size <= READ_AT_ONCE ? readFileSync(path) : await readFile(path);
   } catch (error) {
     if (isMissing(error)) return undefined;
     throw error;

@@ -57,8 +57,11 @@ export interface SessionDamage {
  * Every method may reject with a `GatehouseError` of code GH14xx. One writer per key at a time: the caller holds the session's mutex.
  */
 export interface SessionStore {
-  /** Absent session = undefined. Damaged lines are quarantined and reported through the store's `onDamage`, never thrown. */
-  load(key: string): Promise<Session | undefined>;
+  /**
+   * Absent session = undefined. Damaged lines are quarantined and reported through the store's `onDamage`, never thrown. With
+   * `newest` the caller needs that many of the newest messages; a store may leave older ones out.
+   */
+  load(key: string, newest?: number): Promise<Session | undefined>;
   /**
    * Appends and syncs to disk before it resolves. Lines whose `id` the session already holds are skipped, so the same call
    * after a crash changes nothing. Creates the session when absent.

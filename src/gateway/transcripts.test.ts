@@ -64,7 +64,7 @@ it('a turn reads the lines of the turn before it, though they are not in the fil
   await using rig = await setUp(dir.path);
   const session = await rig.turn('a', [line('1'), line('2', 'assistant')]);
   expect(await rig.store.load(session)).toBeUndefined();
-  expect(ids(await rig.transcripts.load(session))).toEqual(['1', '2']);
+  expect(ids(await rig.transcripts.load(session, 50))).toEqual(['1', '2']);
 });
 
 it('lines reach the file soon and in order, leave the journal, and are read once', async () => {
@@ -75,7 +75,7 @@ it('lines reach the file soon and in order, leave the journal, and are read once
   await rig.clock.advance(1_000);
   await until('the journal let them go', async () => (await rig.journal.unflushed(10)).length === 0);
   expect(ids((await rig.store.load(session))?.messages)).toEqual(['1', '2']);
-  expect(ids(await rig.transcripts.load(session))).toEqual(['1', '2']);
+  expect(ids(await rig.transcripts.load(session, 50))).toEqual(['1', '2']);
 });
 
 it('F16 one file that cannot be written keeps back its own lines and no other session’s', async () => {
@@ -86,7 +86,7 @@ it('F16 one file that cannot be written keeps back its own lines and no other se
   rig.broken.add(bad);
   await rig.transcripts.flush();
   expect(ids((await rig.store.load(good))?.messages)).toEqual(['2']);
-  expect(ids(await rig.transcripts.load(bad))).toEqual(['1']);
+  expect(ids(await rig.transcripts.load(bad, 50))).toEqual(['1']);
   expect(rig.errors.map(String)).toEqual([`Error: no room for ${bad}`]);
   rig.broken.clear();
   await rig.transcripts.flush();
@@ -121,7 +121,7 @@ it('F16 shutdown does not wait for a file that cannot be written; the next start
   }
   await using rig = await setUp(dir.path, disk);
   await rig.transcripts.flush();
-  expect(ids(await rig.transcripts.load(session))).toEqual(['1']);
+  expect(ids(await rig.transcripts.load(session, 50))).toEqual(['1']);
   disk.broken.clear();
   await rig.transcripts.flush();
   expect(ids((await rig.store.load(session))?.messages)).toEqual(['1']);
@@ -142,9 +142,9 @@ it('/new counts lines that were still on their way, and none of them comes back'
   await using rig = await setUp(dir.path);
   const session = await rig.turn('a', [line('1'), line('2'), line('3')]);
   expect(await rig.transcripts.restart(session, 1)).toBe(1);
-  expect(ids(await rig.transcripts.load(session))).toEqual(['3']);
+  expect(ids(await rig.transcripts.load(session, 50))).toEqual(['3']);
   await rig.clock.advance(10_000);
-  expect(ids(await rig.transcripts.load(session))).toEqual(['3']);
+  expect(ids(await rig.transcripts.load(session, 50))).toEqual(['3']);
 });
 
 it('/new never begins with a tool result', async () => {
@@ -161,6 +161,6 @@ it('/new fails, and forgets nothing, while its session cannot be written; anothe
   const good = await rig.turn('good', [line('3'), line('4')]);
   rig.broken.add(bad);
   await expect(rig.transcripts.restart(bad, 0)).rejects.toThrow('no room');
-  expect(ids(await rig.transcripts.load(bad))).toEqual(['1', '2']);
+  expect(ids(await rig.transcripts.load(bad, 50))).toEqual(['1', '2']);
   expect(await rig.transcripts.restart(good, 0)).toBe(0);
 });

@@ -41,9 +41,9 @@ export class Transcripts implements AsyncDisposable {
     this.#options = options;
   }
 
-  /** The session's messages, oldest first. The caller holds the session's mutex. */
-  async load(session: string): Promise<readonly SessionMessage[]> {
-    const stored: Session | undefined = await this.#options.store.load(session);
+  /** At least the `newest` messages of the session, oldest first. The caller holds the session's mutex. */
+  async load(session: string, newest: number): Promise<readonly SessionMessage[]> {
+    const stored: Session | undefined = await this.#options.store.load(session, newest);
     const pending = this.#pending.get(session);
     if (!pending) return stored?.messages ?? [];
     const known = new Set(stored?.messages.map((message) => message.id));

@@ -122,7 +122,7 @@ export class Turns {
     // Not through the thread pool, where it would queue behind file syncs. The look is far cheaper than creating what is there.
     if (!statSync(workspace, { throwIfNoEntry: false })?.isDirectory()) mkdirSync(workspace, { recursive: true, mode: 0o700 });
     const prepared = await this.#prepare(row, workspace, signal);
-    const history = await this.#options.transcripts.load(row.session);
+    const history = await this.#options.transcripts.load(row.session, this.#options.maxHistory());
     const result = await this.#runAgent(row, { ...prepared, history, workspace }, signal);
     return this.#conclude(row, result, signal);
   }
