@@ -10,8 +10,8 @@ const WAVE = 2_000;
 const CHATS = 100;
 /** The first fifth fills caches. */
 const SETTLED_AFTER = MESSAGES * 0.2;
-/** After each wave, so that answers and session files of the wave are done with. */
-const REST_MS = 3_000;
+/** After each wave: the session files are written, and connections that nobody uses are closed (after 15 s). */
+const REST_MS = 17_000;
 
 interface Sample {
   readonly messages: number;
