@@ -27,8 +27,9 @@ export async function callModel(call: ModelCall): Promise<ModelOutcome> {
   const outcome = settled === 'left' ? failed('aborted', 'GH2105', 'the model did not stop when asked to') : settled.value;
   const ms = clock.monotonic() - startedAt;
   if (outcome.kind === 'answer') {
-    const { tokensIn, tokensOut } = outcome.answer.usage;
-    emit({ type: 'model.done', model: `${outcome.answer.provider}/${outcome.answer.model}`, tokensIn, tokensOut, ms });
+    const { tokensIn, tokensOut, costUsd = null } = outcome.answer.usage;
+    const id = `${outcome.answer.provider}/${outcome.answer.model}`;
+    emit({ type: 'model.done', model: id, tokensIn, tokensOut, costUsd, ms });
   } else {
     const { code, kind, message } = outcome.failure;
     emit({ type: 'model.failed', model: model.id, code, kind, detail: message, ms });
@@ -45,6 +46,7 @@ async function consume({ model, request, emit, signal }: ModelCall): Promise<Mod
       if (signal.aborted) continue;
       if (event.type === 'text') emit({ type: 'model.text', text: event.text });
       if (event.type === 'restart') emit({ type: 'model.restart', reason: event.reason });
+      if (event.type === 'switched') emit({ type: 'model.switched', from: event.from, to: event.to, reason: event.reason });
     }
   } catch (error) {
     return failed('malformed', 'GH2109', `the model threw: ${errorText(error)}`);

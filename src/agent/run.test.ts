@@ -50,7 +50,13 @@ describe('the loop', () => {
       ['user', 'please work'],
     ]);
     expect(request?.tools).toEqual([{ name: 'echo', description: 'Repeats its arguments.', parameters: { type: 'object' } }]);
-    expect(request?.context).toEqual({ session: '_main:test:chat-1', channel: 'test', purpose: 'turn', queuedMs: 7 });
+    expect(request?.context).toEqual({
+      session: '_main:test:chat-1',
+      channel: 'test',
+      sender: 'test:user-1',
+      purpose: 'turn',
+      queuedMs: 7,
+    });
     expect(request?.maxOutputTokens).toBe(4096);
   });
 
@@ -116,6 +122,7 @@ describe('the loop', () => {
         tokensIn: 10,
         tokensOut: 5,
         tokensCached: 0,
+        costUsd: null,
         session: '_main:test:chat-1',
         channel: 'test',
         sender: 'test:user-1',

@@ -165,14 +165,14 @@ class AgentLoop {
       messages: trimHistory(history, run.model.contextWindow),
       tools: run.tools.map(({ name, description, parameters }) => ({ name, description, parameters })),
       maxOutputTokens: run.limits.maxOutputTokens,
-      context: { session: run.session, channel: run.channel, purpose: 'turn', queuedMs: run.queuedMs },
+      context: { session: run.session, channel: run.channel, sender: run.principal, purpose: 'turn', queuedMs: run.queuedMs },
     };
   }
 
   #usageEntry(id: string, { answer, at }: StoredAnswer) {
     const { session, channel, principal } = this.#run;
     const { provider, model, usage } = answer;
-    return { id, at, provider, model, ...usage, session, channel, sender: principal, purpose: 'turn' };
+    return { id, at, provider, model, costUsd: null, ...usage, session, channel, sender: principal, purpose: 'turn' };
   }
 
   /**

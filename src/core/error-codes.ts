@@ -1,7 +1,8 @@
 /**
  * Every error code with its meaning and the usual way out. Shared by log, chat, CLI and JSON; `docs/errors.md` is compared
  * with this table by a test. GH10 command line, GH11 config, GH12 data directory, GH13 journal, GH14 sessions, GH15 channels
- * and media, GH16 delivery, GH20 agent and tools, GH21 models.
+ * and media, GH16 delivery, GH20 agent and tools, GH21 models, GH22
+ * logins.
  */
 export const ERROR_CODES = {
   GH1001: { title: 'unknown command or option', hint: 'run `gatehouse --help`' },
@@ -52,6 +53,16 @@ export const ERROR_CODES = {
   GH2109: { title: 'the answer was broken off or malformed', hint: 'ask again' },
   GH2110: { title: 'the provider wants payment', hint: 'check the account of the provider' },
   GH2111: { title: 'the answer was withheld by the provider', hint: 'ask in other words' },
+  GH2112: { title: 'the spending limit is reached', hint: 'wait for the next day, or raise the limit in the config' },
+  GH2113: {
+    title: 'the price of the model is unknown',
+    hint: 'set its price in model_hints, or allow unknown prices in the config',
+  },
+  GH2114: { title: 'speech could not be transcribed', hint: 'send it as text, or check the transcription section of the config' },
+  GH2115: { title: 'text could not be embedded', hint: 'check the embedding section of the config' },
+  GH2116: { title: 'the answer does not fit the schema', hint: 'ask again, or simplify what is asked for' },
+  GH2201: { title: 'logging in failed', hint: 'run `gatehouse auth login` again' },
+  GH2202: { title: 'the stored login cannot be used', hint: 'run `gatehouse auth login` again' },
 } as const satisfies Record<string, { title: string; hint: string }>;
 
 export type ErrorCode = keyof typeof ERROR_CODES;

@@ -20,11 +20,23 @@ export type RunEvent = EventBase &
     | { readonly type: 'model.started'; readonly model: string; readonly iteration: number }
     | { readonly type: 'model.text'; readonly text: string }
     | { readonly type: 'model.restart'; readonly reason: string }
+    /** A model failed or was too slow, and another takes over. */
+    | { readonly type: 'model.switched'; readonly from: string; readonly to: string; readonly reason: string }
+    /** A limit on spending was met: what was done about it (`cheaper`, `no-tools`, `asked`, `stopped`). */
+    | {
+        readonly type: 'budget';
+        readonly limit: string;
+        readonly step: string;
+        readonly spentUsd: number;
+        readonly limitUsd: number;
+      }
     | {
         readonly type: 'model.done';
         readonly model: string;
         readonly tokensIn: number;
         readonly tokensOut: number;
+        /** null = unknown price. */
+        readonly costUsd: number | null;
         readonly ms: number;
       }
     | {

@@ -92,10 +92,13 @@ export interface UsageEntry {
   readonly tokensIn: number;
   readonly tokensOut: number;
   readonly tokensCached: number;
+  /** USD; null = unknown price. */
+  readonly costUsd: number | null;
   readonly session: string;
   readonly channel: string;
   readonly sender: string;
   readonly purpose: string;
+  readonly job?: string;
 }
 
 export interface TurnResult {
@@ -219,7 +222,10 @@ export interface Journal extends AsyncDisposable {
     drop(id: string): Promise<boolean>;
   };
 
+  /** Append-only, oldest first. Outlives sessions, inbox rows and their purge. */
   usage(since: number): Promise<readonly UsageEntry[]>;
+  /** A paid call outside a turn's steps (embedding, transcription, summary). The same id twice is one row. */
+  spend(entry: UsageEntry): Promise<void>;
 
   /** Called when another process (the CLI) changed the journal: look for new work again. */
   onOutsideChange(listener: () => void): void;

@@ -8,10 +8,22 @@ export interface ToolSpec {
   readonly parameters: Readonly<Record<string, unknown>>;
 }
 
+/** What every wire can carry (spec B7). */
+export type ImageType = 'image/jpeg' | 'image/png' | 'image/gif' | 'image/webp';
+
+/** A picture for the model to see. */
+export interface Image {
+  readonly mime: ImageType;
+  /** Without a `data:` prefix. */
+  readonly base64: string;
+}
+
 export interface ModelRequest {
   /** Repaired and trimmed by the agent: at most one system message, first. */
   readonly messages: readonly SessionMessage[];
   readonly tools: readonly ToolSpec[];
+  /** Pictures by the id of the user message they belong to. A wire whose model cannot see says so in the text instead. */
+  readonly images?: ReadonlyMap<string, readonly Image[]>;
   readonly maxOutputTokens?: number;
   readonly temperature?: number;
   /** Facts the demo provider reports and the ledger records; never sent to a provider. */
@@ -21,15 +33,40 @@ export interface ModelRequest {
 export interface ModelCallContext {
   readonly session: string;
   readonly channel: string;
+  /** Who caused the call: `channel:sender`, or a name of ours for calls nobody asked for. */
+  readonly sender: string;
+  /** `turn`, `summary`, `embedding`, `transcription`, … */
   readonly purpose: string;
+  /** The job (cron, task, pipeline) it belongs to, where budgets are per job. */
+  readonly job?: string;
   /** Milliseconds between acceptance of the message and this call. */
   readonly queuedMs?: number;
 }
 
 export interface Usage {
+  /** Cached ones included. */
   readonly tokensIn: number;
   readonly tokensOut: number;
   readonly tokensCached: number;
+  /** USD; null where the price is unknown, absent where nobody asked for it yet. */
+  readonly costUsd?: number | null;
+}
+
+/** USD per million tokens. */
+export interface Price {
+  readonly in: number;
+  readonly out: number;
+  /** Cached input; absent = as `in`. */
+  readonly cached?: number;
+}
+
+/** What is known of a model apart from its wire. */
+export interface ModelFacts {
+  readonly maxOutputTokens: number;
+  readonly vision: boolean;
+  readonly tools: boolean;
+  /** null = unknown, which is never taken for free. A server on this machine is `{in: 0, out: 0}`. */
+  readonly price: Price | null;
 }
 
 export type StopReason = 'end' | 'tools' | 'length' | 'filtered';
@@ -48,6 +85,8 @@ export type FailureKind =
   | 'content-filter'
   | 'empty'
   | 'malformed'
+  /** A limit of ours was reached: nothing was sent. */
+  | 'budget'
   | 'aborted';
 
 export interface ModelFailure {
@@ -67,6 +106,8 @@ export type ModelEvent =
   | { readonly type: 'reasoning'; readonly text: string }
   /** A wrapper starts over: forget the text of this call so far. */
   | { readonly type: 'restart'; readonly reason: string }
+  /** Another model takes over; ids as in `Model.id`. A `restart` follows when text had been streamed. */
+  | { readonly type: 'switched'; readonly from: string; readonly to: string; readonly reason: string }
   | { readonly type: 'done'; readonly answer: ModelAnswer }
   | { readonly type: 'failed'; readonly failure: ModelFailure };
 
@@ -84,6 +125,8 @@ export interface Model {
   /** `provider/model`, for logs and status. */
   readonly id: string;
   readonly contextWindow: number;
+  /** Absent for models that wrap several: each of those has its own. */
+  readonly facts?: ModelFacts;
   /** The demo provider: labelled, never on external channels, never counted as usage. */
   readonly demo?: boolean;
   /**

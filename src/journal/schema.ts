@@ -103,6 +103,11 @@ export const MIGRATIONS: readonly string[] = [
   ) WITHOUT ROWID;
   CREATE TABLE pairing_miss (at INTEGER NOT NULL);
   `,
+  `
+  -- NULL: the price is unknown, as it was for every call before this version.
+  ALTER TABLE usage ADD COLUMN cost_usd REAL;
+  ALTER TABLE usage ADD COLUMN job TEXT;
+  `,
 ];
 
 export function schemaVersion(db: Database): number {

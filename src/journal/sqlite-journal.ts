@@ -23,8 +23,9 @@ import { addParts, markSending, pendingParts, settlePart } from './outbox.ts';
 import type { OutsideChanges } from './outside-changes.ts';
 import { type BuryNotice, type RecoveryBounds, recoverAll, workLanes } from './recovery.ts';
 import { dropLines, type UnflushedSession, unflushedLines } from './session-lines.ts';
-import { recordedSteps, recordStep, usageSince } from './steps.ts';
+import { recordedSteps, recordStep } from './steps.ts';
 import type { Store } from './store.ts';
+import { addUsage, usageSince } from './usage.ts';
 
 export interface SqliteJournalParts {
   readonly store: Store;
@@ -135,6 +136,10 @@ export class SqliteJournal implements Journal {
 
   usage(since: number): Promise<readonly UsageEntry[]> {
     return this.#queue.read(() => usageSince(this.#store, since));
+  }
+
+  spend(entry: UsageEntry): Promise<void> {
+    return this.#queue.write(() => addUsage(this.#store, entry));
   }
 
   onOutsideChange(listener: () => void): void {

@@ -1,6 +1,7 @@
 import type { StepRecord, UsageEntry } from '../core/journal.ts';
 import { ownsRow } from './inbox.ts';
 import { readJson, type Store } from './store.ts';
+import { addUsage } from './usage.ts';
 
 interface StepRow {
   readonly n: number;
@@ -43,47 +44,4 @@ export function recordStep(store: Store, seq: number, generation: number, step: 
   );
   if (usage) addUsage(store, usage);
   return true;
-}
-
-interface UsageRow {
-  readonly id: string;
-  readonly at: number;
-  readonly provider: string;
-  readonly model: string;
-  readonly tokens_in: number;
-  readonly tokens_out: number;
-  readonly tokens_cached: number;
-  readonly session: string;
-  readonly channel: string;
-  readonly sender: string;
-  readonly purpose: string;
-}
-
-function addUsage(store: Store, entry: UsageEntry): void {
-  store.db.run(
-    `INSERT INTO usage (id, at, provider, model, tokens_in, tokens_out, tokens_cached, session, channel, sender, purpose)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
-    entry.id,
-    entry.at,
-    entry.provider,
-    entry.model,
-    entry.tokensIn,
-    entry.tokensOut,
-    entry.tokensCached,
-    entry.session,
-    entry.channel,
-    entry.sender,
-    entry.purpose,
-  );
-}
-
-export function usageSince(store: Store, since: number): readonly UsageEntry[] {
-  return store.db
-    .all<UsageRow>('SELECT * FROM usage WHERE at >= ? ORDER BY at, id', since)
-    .map(({ tokens_in, tokens_out, tokens_cached, ...rest }) => ({
-      ...rest,
-      tokensIn: tokens_in,
-      tokensOut: tokens_out,
-      tokensCached: tokens_cached,
-    }));
 }

@@ -9,7 +9,7 @@ export function modelRequest(text: string, override: Partial<ModelRequest> = {})
       { id: 'u', role: 'user', content: text, timestamp: '2026-01-01T00:00:00Z' },
     ],
     tools: [],
-    context: { session: '_main:test:chat-1', channel: 'test', purpose: 'turn' },
+    context: { session: '_main:test:chat-1', channel: 'test', sender: 'test:1', purpose: 'turn' },
     ...override,
   };
 }

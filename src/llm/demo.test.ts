@@ -30,7 +30,9 @@ function answerOf(events: readonly ModelEvent[]) {
 describe('the demo', () => {
   test('reports what the gateway did, labels every line, and costs nothing', async () => {
     const answer = answerOf(
-      await ask('hello', { context: { session: 'cli:local', channel: 'cli', purpose: 'turn', queuedMs: 2.4 } }),
+      await ask('hello', {
+        context: { session: 'cli:local', channel: 'cli', sender: 'cli:local', purpose: 'turn', queuedMs: 2.4 },
+      }),
     );
     expect(answer.text.split('\n')[0]).toBe(
       '[demo] I am a script, not an AI. I received message 1 of session cli:local (5 characters) in 2 ms.',

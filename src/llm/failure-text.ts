@@ -14,14 +14,20 @@ const SENTENCES: Readonly<Record<FailureKind, string>> = {
   'content-filter': 'The AI provider withheld the answer. Please ask in other words.',
   empty: 'The AI model returned no answer. Please ask again in other words.',
   malformed: 'The answer of the AI model broke off. Please ask again.',
+  budget: 'The spending limit of this assistant is reached, so the AI model was not asked.',
   aborted: 'Stopped.',
 };
 
 /** One short sentence for the chat, with the code to look up. Safe to send to anybody. */
 export function failureText(failure: ModelFailure): string {
   if (failure.kind === 'aborted') return SENTENCES.aborted;
-  const wait = failure.kind === 'rate-limit' ? ` Please ask again ${waitText(failure.retryAfterMs)}.` : '';
+  const wait = waits(failure) ? ` Please ask again ${waitText(failure.retryAfterMs)}.` : '';
   return `${SENTENCES[failure.kind]}${wait} (${failure.code})`;
+}
+
+/** A limit that no passing of time lifts has no wait. */
+function waits({ kind, retryAfterMs }: ModelFailure): boolean {
+  return kind === 'rate-limit' || (kind === 'budget' && retryAfterMs !== undefined);
 }
 
 function waitText(ms: number | undefined): string {

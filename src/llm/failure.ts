@@ -17,6 +17,7 @@ const KINDS: Readonly<Record<FailureKind, { code: ErrorCode; retryable: boolean 
   'content-filter': { code: 'GH2111', retryable: true },
   empty: { code: 'GH2108', retryable: true },
   malformed: { code: 'GH2109', retryable: true },
+  budget: { code: 'GH2112', retryable: false },
   aborted: { code: 'GH2109', retryable: false },
 };
 

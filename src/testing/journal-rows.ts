@@ -29,7 +29,7 @@ export function line(id: string): SessionMessage {
 
 export function usage(id: string, at: number): UsageEntry {
   const facts = { provider: 'p', model: 'm', session: SESSION, channel: 'test', sender: 'user-1', purpose: 'chat' };
-  return { id, at, tokensIn: 10, tokensOut: 5, tokensCached: 1, ...facts };
+  return { id, at, tokensIn: 10, tokensOut: 5, tokensCached: 1, costUsd: 0.25, ...facts };
 }
 
 /** Accepts one message and begins its turn. */

@@ -92,6 +92,7 @@ export class MemoryJournal implements Journal {
   readonly counts = outboxOnly;
   readonly work = outboxOnly;
   readonly usage = outboxOnly;
+  readonly spend = outboxOnly;
   readonly onOutsideChange = outboxOnly;
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -3,7 +3,11 @@ import type { ModelEvent, ModelRequest } from '../core/model.ts';
 import { FakeClock } from './fakes.ts';
 import { type ScriptedModel, scriptedModel } from './scripted-model.ts';
 
-const request: ModelRequest = { messages: [], tools: [], context: { session: 's', channel: 'c', purpose: 'test' } };
+const request: ModelRequest = {
+  messages: [],
+  tools: [],
+  context: { session: 's', channel: 'c', sender: 'c:1', purpose: 'test' },
+};
 
 async function events(model: ScriptedModel, signal = new AbortController().signal): Promise<readonly ModelEvent[]> {
   const seen: ModelEvent[] = [];

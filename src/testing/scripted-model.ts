@@ -116,6 +116,7 @@ const CODES: Readonly<Record<FailureKind, string>> = {
   'content-filter': 'GH2111',
   empty: 'GH2108',
   malformed: 'GH2109',
+  budget: 'GH2112',
   aborted: 'GH2105',
 };
 const RETRYABLE: readonly FailureKind[] = ['rate-limit', 'overloaded', 'server', 'network', 'timeout', 'empty', 'malformed'];

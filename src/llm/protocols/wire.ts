@@ -1,0 +1,163 @@
+/** What all wires share: the options, the loop around an SDK's stream with its time limits, and its errors as failure values. */
+import type { Model, ModelEvent, ModelFacts, ModelFailure, ModelRequest } from '../../core/model.ts';
+import type { Clock } from '../../core/ports.ts';
+import { NO_LONGER_NEEDED } from '../../lib/no-longer-needed.ts';
+import { CallTimeout, type ModelTimeouts, startWatchdog } from '../deadlines.ts';
+import { abortedFailure, createFailure } from '../failure.ts';
+import { createRedactor } from '../redact.ts';
+import { estimateRequestTokens } from '../tokens.ts';
+import { type FailureContext, failureOfConnection, failureOfErrorObject, failureOfStatus } from './http-failure.ts';
+import { WireFault } from './wire-guard.ts';
+
+export interface WireOptions {
+  readonly provider: string;
+  readonly model: string;
+  /** Without a trailing slash; each wire's file says what part of the path it holds. */
+  readonly baseUrl: string;
+  /** Absent for servers that take none; then no key is sent. */
+  readonly apiKey?: string;
+  readonly contextWindow: number;
+  readonly facts?: ModelFacts;
+  readonly timeouts: ModelTimeouts;
+  readonly clock: Clock;
+  readonly fetch?: typeof fetch;
+}
+
+/** A model that can load its SDK ahead of the first call. */
+export type WarmableModel = Model & { warm(): Promise<void> };
+
+/** Puts an answer together from the chunks of one wire. */
+export interface Assembly {
+  /** `progress`: something of the answer arrived, not only a sign of life. Throws what the chunk says went wrong. */
+  add(chunk: unknown): { readonly events: readonly ModelEvent[]; readonly progress: boolean };
+  /** The wire said that the answer is complete. */
+  readonly finished: boolean;
+  /** The model repeats itself: nothing more is read (spec B7). */
+  readonly looping: boolean;
+  /** What is left to yield; the last one is `done` or `failed`. */
+  end(): readonly ModelEvent[];
+}
+
+/** After the end of the answer only the usage is missing; a server that then keeps the line open need not be waited for. */
+const USAGE_WAIT_MS = 2_000;
+
+/**
+ * One call: opens the stream, feeds the assembly, ends with exactly one `done` or `failed`. Aborts what `open` made when `signal`
+ * aborts or a time limit passes.
+ */
+export async function* callWire(
+  options: WireOptions,
+  request: ModelRequest,
+  signal: AbortSignal,
+  wire: {
+    readonly assembly: (inputTokens: number) => Assembly;
+    readonly open: (signal: AbortSignal) => Promise<AsyncIterable<unknown>>;
+  },
+): AsyncGenerator<ModelEvent> {
+  if (signal.aborted) return yield failed(abortedFailure());
+  const inputTokens = estimateRequestTokens(request);
+  const assembly = wire.assembly(inputTokens);
+  const controller = new AbortController();
+  const onAbort = (): void => controller.abort(signal.reason);
+  signal.addEventListener('abort', onAbort, { once: true });
+  let streaming = false;
+  let closing: readonly ModelEvent[];
+  using watchdog = startWatchdog({ clock: options.clock, controller, timeouts: options.timeouts, inputTokens });
+  try {
+    const stream = await orAbort(wire.open(controller.signal), controller.signal);
+    streaming = true;
+    const chunks: AsyncIterator<unknown> = stream[Symbol.asyncIterator]();
+    for (;;) {
+      const step = await orAbort(chunks.next(), controller.signal);
+      if (step.done) break;
+      const { events, progress } = assembly.add(step.value);
+      if (progress) watchdog.progress();
+      if (assembly.finished) watchdog.shorten(USAGE_WAIT_MS);
+      watchdog.pause();
+      yield* events;
+      watchdog.resume();
+      if (assembly.looping) break;
+    }
+    // The SDKs end an aborted stream as if it were complete.
+    controller.signal.throwIfAborted();
+    closing = assembly.end();
+  } catch (error) {
+    // A complete answer is not lost because its connection ended badly afterwards.
+    if (assembly.finished && !signal.aborted) closing = assembly.end();
+    else closing = [failed(signal.aborted ? abortedFailure() : toFailure(error, streaming, options))];
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+    // Closes the socket when the consumer left early; after a complete answer there is nothing left to close.
+    controller.abort(NO_LONGER_NEEDED);
+  }
+  yield* closing;
+}
+
+function failed(failure: ModelFailure): ModelEvent {
+  return { type: 'failed', failure };
+}
+
+function toFailure(error: unknown, streaming: boolean, options: WireOptions): ModelFailure {
+  if (error instanceof CallTimeout) return createFailure('timeout', { message: `${options.provider}: ${error.message}` });
+  const fault = findFault(error);
+  if (fault) return fault.failure;
+  const context: FailureContext = {
+    provider: options.provider,
+    model: options.model,
+    redact: createRedactor([options.apiKey, ...urlSecrets(options.baseUrl)]),
+    now: options.clock.now(),
+  };
+  if (isApiError(error)) {
+    if (error.status !== undefined) return failureOfStatus(error.status, error.error, error.headers, context);
+    if (error.error !== undefined) return failureOfErrorObject(error.error, context);
+  }
+  if (error instanceof SyntaxError)
+    return createFailure('malformed', { message: `${options.provider} sent a chunk that is not JSON` });
+  if (streaming) return createFailure('malformed', { message: `${options.provider} broke the stream off` });
+  return failureOfConnection(error, origin(options.baseUrl), context);
+}
+
+interface ApiError {
+  readonly status: number | undefined;
+  readonly error: unknown;
+  readonly headers: Headers | undefined;
+}
+
+/** By shape: the SDK's classes are only there once it is loaded. */
+function isApiError(error: unknown): error is ApiError {
+  return error instanceof Error && 'status' in error && 'error' in error && 'headers' in error;
+}
+
+function findFault(error: unknown): WireFault | undefined {
+  for (let at = error, depth = 0; at instanceof Error && depth < 6; at = at.cause, depth += 1)
+    if (at instanceof WireFault) return at;
+  return undefined;
+}
+
+function origin(baseUrl: string): string {
+  return URL.parse(baseUrl)?.origin ?? 'an invalid base_url';
+}
+
+function urlSecrets(baseUrl: string): string[] {
+  const url = URL.parse(baseUrl);
+  return url ? [url.password, ...url.searchParams.values()] : [];
+}
+
+/** Settles with the promise, or at once with the reason when the signal aborts: the SDK may still be cleaning up by then. */
+function orAbort<T>(promise: PromiseLike<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const onAbort = (): void => reject(signal.reason);
+    signal.addEventListener('abort', onAbort, { once: true });
+    if (signal.aborted) onAbort();
+    promise.then(
+      (value) => {
+        signal.removeEventListener('abort', onAbort);
+        resolve(value);
+      },
+      (error) => {
+        signal.removeEventListener('abort', onAbort);
+        reject(error);
+      },
+    );
+  });
+}
