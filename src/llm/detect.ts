@@ -29,6 +29,8 @@ export interface Detected {
   readonly lines: readonly string[];
   /** Absent for the demo. */
   readonly target?: ResolvedProvider;
+  /** `login` or the name of a variable; absent = no key was needed or found. */
+  readonly keyFrom?: string;
   /** USD a day to enforce because nobody chose to spend on this key yet; absent = none. */
   readonly defaultDailyUsd?: number;
   /** The key, kept out of reach of anything that prints the object. Undefined = call without one. */
@@ -57,7 +59,7 @@ async function fromConfig(config: ModelConfig, sources: KeySources): Promise<Det
   const target = resolveProvider(config);
   const key = await resolveKey(target, sources);
   const { api_key_env: named } = config;
-  return detected('config', target, key?.value(), [
+  return detected('config', target, key, [
     `${idOf(target)} from the config, at ${shown(target.baseUrl)}`,
     ...(named !== undefined && key && key.from !== named ? [`the key is ${sourceText(key)}, not from ${named}`] : []),
   ]);
@@ -101,7 +103,12 @@ function fromKey(
   // Key and address of the environment belong together; a login is for the provider's own address.
   const baseUrlEnv = key.from === 'login' ? undefined : provider.baseUrlEnv;
   const baseUrl = baseUrlEnv && env[baseUrlEnv]?.trim();
-  const target = resolveProvider({ ...config, provider: provider.name, ...(baseUrl ? { base_url: baseUrl } : {}) });
+  const target = resolveProvider({
+    ...config,
+    provider: provider.name,
+    api_key_env: undefined,
+    ...(baseUrl ? { base_url: baseUrl } : {}),
+  });
   const lines = [`${idOf(target)} ${sourceText(key)} (${moneyText(options)})`];
   if (baseUrl) lines.push(`at ${shown(target.baseUrl)} from ${baseUrlEnv}`);
   if (others.length > 0) {
@@ -110,7 +117,7 @@ function fromKey(
   }
   const source = key.from === 'login' ? 'login' : 'environment';
   return {
-    ...detected(source, target, key.value(), lines),
+    ...detected(source, target, key, lines),
     ...(options.hasBudget ? {} : { defaultDailyUsd: DEFAULT_DAILY_USD }),
   };
 }
@@ -163,10 +170,11 @@ function demo(servers: readonly LocalServer[]): Detected {
 function detected(
   source: 'config' | 'login' | 'environment' | 'local',
   target: ResolvedProvider,
-  key: string | undefined,
-  lines: string[],
+  key: FoundKey | undefined,
+  lines: readonly string[],
 ): Detected {
-  return { source, id: idOf(target), lines, target, apiKey: () => key || undefined };
+  const from = key && { keyFrom: key.from };
+  return { source, id: idOf(target), lines, target, ...from, apiKey: () => key?.value() };
 }
 
 function idOf({ provider, model }: ResolvedProvider): string {
