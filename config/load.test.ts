@@ -51,6 +51,8 @@ describe('which file', () => {
     expect({ file, warnings }).toEqual({ file: undefined, warnings: [] });
     expect(config).toEqual({
       version: 1,
+      fallback_models: [],
+      sub_providers: [],
       max_iterations: 50,
       require_model: false,
       log: { level: 'info' },

@@ -135,8 +135,8 @@ export async function runGateway(options: RunOptions): Promise<number> {
 }
 
 function modelConfig({ config }: LoadedConfig): Parameters<typeof detectModel>[0]['config'] {
-  const { provider, model, base_url, api_key_env, model_hints } = config;
-  return { provider, model, base_url, api_key_env, context_window: model_hints?.context_window };
+  const { provider, model, base_url, api_key_env, api_type, model_hints } = config;
+  return { provider, model, base_url, api_key_env, api_type, model_hints };
 }
 
 function modelOptions({ config }: LoadedConfig, logger: Logger): Parameters<typeof createModel>[1] {

@@ -1,7 +1,11 @@
 import type { ZodType } from 'zod';
 import type { RunOptions, Stdio } from '../app/run-gateway.ts';
 import type { Journal, PairingStore } from '../core/journal.ts';
+import type { Model } from '../core/model.ts';
 import type { Clock } from '../core/ports.ts';
+import type { ModelTimeouts } from '../llm/deadlines.ts';
+import type { StoredKey } from '../llm/providers/key.ts';
+import type { ResolvedProvider } from '../llm/providers/resolve.ts';
 
 /** What commands use of the journal. */
 export interface OpenJournal {
@@ -24,6 +28,13 @@ export interface CliDeps {
   /** Resolves with the process's exit code once the daemon has stopped. Handles SIGINT and SIGTERM. */
   readonly runGateway: (options: RunOptions) => Promise<number>;
   readonly runChat: (options: RunOptions) => Promise<number>;
+  /** The model of one entry of the config by itself: no retry, no fallback, no limit. Connects nothing until it is called. */
+  readonly createModel: (
+    target: ResolvedProvider,
+    options: { readonly apiKey: string | undefined; readonly timeouts: ModelTimeouts },
+  ) => Promise<Model>;
+  /** Keys of stored logins. */
+  readonly storedKey: StoredKey;
   /** Opens `<dir>/journal.db`, also while a daemon uses it. Creates it when absent, so readers look first. */
   readonly openJournal: (options: { readonly dir: string; readonly clock: Clock }) => Promise<OpenJournal>;
 }

@@ -67,6 +67,7 @@ function buildProgram(deps: CliDeps, setExit: (code: number) => void): Commander
   addMainCommands(program, run);
   addDeadCommands(program, run);
   addPairCommands(program, run);
+  addModelsCommands(program, run);
   addConfigCommands(program, run);
   return program;
 }
@@ -156,6 +157,33 @@ function addPairCommands(program: Commander, run: Run): void {
     .argument('<code>', 'the code the person was sent')
     .action((code: string, _options: unknown, command: Commander) =>
       run(async () => (await import('./commands/pair.ts')).pairDeny, { code }, command),
+    );
+}
+
+function addModelsCommands(program: Commander, run: Run): void {
+  const group = program.command('models').description('the models of the config, and what is known of models');
+  group.addHelpText('before', examples('gatehouse models list', 'gatehouse models test', 'gatehouse models catalog'));
+  reporting(group, 'list', 'list the models of the config, with window, price and where the key comes from', [
+    'gatehouse models list',
+    'gatehouse models list --json',
+  ]).action((options: unknown, command: Commander) =>
+    run(async () => (await import('./commands/models-list.ts')).modelsList, options, command),
+  );
+  reporting(group, 'test', 'make one small real call per model; exit code 1 when one fails', [
+    'gatehouse models test',
+    'gatehouse models test fallback-1',
+  ])
+    .argument('[name]', 'as listed, or provider/model; all when left out')
+    .action((name: string | undefined, _options: unknown, command: Commander) =>
+      run(async () => (await import('./commands/models-test.ts')).modelsTest, name === undefined ? {} : { name }, command),
+    );
+  reporting(group, 'catalog', 'show providers, models and prices this version knows', [
+    'gatehouse models catalog',
+    'gatehouse models catalog --provider anthropic --json',
+  ])
+    .option('--provider <name>', 'only this one')
+    .action((options: { provider?: string }, command: Commander) =>
+      run(async () => (await import('./commands/models-catalog.ts')).modelsCatalog, options, command),
     );
 }
 

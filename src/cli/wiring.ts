@@ -25,6 +25,13 @@ export function processDeps(): CliDeps {
       return (await import('../app/run-gateway.ts')).runGateway(options);
     },
     runChat: async (options) => (await import('../app/run-chat.ts')).runChat(options),
+    createModel: async (target, { apiKey, timeouts }) => {
+      const { createModel } = await import('../llm/create.ts');
+      const id = `${target.provider.name}/${target.model}`;
+      const detected = { source: 'config' as const, id, lines: [], target, apiKey: () => apiKey };
+      return createModel(detected, { timeouts, clock: systemClock, maxRetries: 0, random: Math.random });
+    },
+    storedKey: async () => undefined,
     openJournal: async (options) => (await import('../journal/open.ts')).openJournal(options),
   };
 }

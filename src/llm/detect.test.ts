@@ -5,7 +5,7 @@ import { jsonReply, startModelServer } from '../testing/model-server.ts';
 import { collect, modelRequest } from './contract.ts';
 import { createModel } from './create.ts';
 import { type DetectOptions, detectModel } from './detect.ts';
-import { PROVIDERS, resolveProvider } from './providers/index.ts';
+import { PROVIDERS } from './providers/index.ts';
 
 const KEY = 'sk-canary-7f3a9c51d2e8b604';
 const signal = new AbortController().signal;
@@ -44,21 +44,6 @@ describe('config', () => {
     expect(fetched).toBe(0);
   });
 
-  test('a provider whose wire is missing is refused by name, with those that work', async () => {
-    for (const config of [
-      { provider: 'anthropic' },
-      { provider: 'google' },
-      { model: 'claude-sonnet-4' },
-      { model: 'gemini/pro' },
-    ]) {
-      await expect(detect({ config, env: { OPENAI_API_KEY: KEY } })).rejects.toMatchObject({
-        code: 'GH1104',
-        message: expect.stringMatching(/(anthropic|gemini)" is not available/),
-        hint: expect.stringContaining('openai, openrouter'),
-      });
-    }
-  });
-
   test('api_key_env names the variable, and an unset one is an error', async () => {
     const config = { provider: 'openai-compatible', model: 'm', base_url: 'http://127.0.0.1:1/v1/', api_key_env: 'MY_KEY' };
     expect((await detect({ config, env: { MY_KEY: KEY } })).apiKey()).toBe(KEY);
@@ -66,6 +51,12 @@ describe('config', () => {
     expect(
       (await detect({ config: { ...config, provider: 'ollama', api_key_env: 'MY_KEY' }, env: { MY_KEY: 'x' } })).target?.baseUrl,
     ).toBe('http://127.0.0.1:1/v1');
+  });
+
+  test('the usual variable stands in for an unset api_key_env at the own address, and a line says so', async () => {
+    const found = await detect({ config: { provider: 'groq', api_key_env: 'MY_KEY' }, env: { GROQ_API_KEY: KEY } });
+    expect(found.apiKey()).toBe(KEY);
+    expect(found.lines).toContain('the key is from GROQ_API_KEY, not from MY_KEY');
   });
 
   test('a base_url alone never receives the key of a known provider', async () => {
@@ -98,11 +89,49 @@ describe('environment', () => {
     expect(await aimock.journal()).toHaveLength(1);
   });
 
-  test('a key for a provider that is not there yet is mentioned', async () => {
-    const found = await detect({ env: { ANTHROPIC_API_KEY: KEY } });
-    expect(found.source).toBe('demo');
-    expect(found.lines.join('\n')).toContain('ANTHROPIC_API_KEY is set, but anthropic is not available');
-    expect(found.lines.join('\n')).not.toContain('canary');
+  test('a key without a config starts with a daily limit of 2 USD, said in its line, unless the config sets limits', async () => {
+    const env = { ANTHROPIC_API_KEY: KEY };
+    const found = await detect({ env });
+    expect(found).toMatchObject({ id: 'anthropic/claude-sonnet-4-20250514', defaultDailyUsd: 2, target: { wire: 'anthropic' } });
+    expect(found.lines[0]).toBe(
+      'anthropic/claude-sonnet-4-20250514 from ANTHROPIC_API_KEY (paid; default limit 2.00 USD a day, change it with "budget" in the config)',
+    );
+    expect((await detect({ env, spentTodayUsd: 0.128 })).lines[0]).toContain('(paid; today 0.13 of 2.00 USD default limit)');
+    const limited = await detect({ env, hasBudget: true });
+    expect(limited.defaultDailyUsd).toBeUndefined();
+    expect(limited.lines[0]).toContain('(paid; limits as in the config)');
+    expect((await detect({ env, config: { provider: 'anthropic' } })).defaultDailyUsd).toBeUndefined();
+  });
+
+  test('every provider with a known address is found by its key, in the order of the registry', async () => {
+    const hosted = PROVIDERS.filter((provider) => provider.keyEnv && provider.baseUrl);
+    const all = Object.fromEntries(hosted.map((provider) => [provider.keyEnv, KEY]));
+    const order: string[] = [];
+    for (const provider of hosted) {
+      const found = await detect({ env: all });
+      order.push(found.target?.provider.name ?? '');
+      expect((await detect({ env: { [provider.keyEnv ?? '']: KEY } })).target?.provider).toBe(provider);
+      delete all[found.target?.provider.keyEnv ?? ''];
+    }
+    expect(order).toEqual(hosted.map((provider) => provider.name));
+    expect(order.slice(0, 3)).toEqual(['anthropic', 'openai', 'gemini']);
+  });
+
+  test('a stored login goes before all variables, is for the own address alone, and is announced', async () => {
+    const found = await detect({
+      env: { ANTHROPIC_API_KEY: `${KEY}1`, OPENAI_BASE_URL: 'http://127.0.0.1:1/v1' },
+      storedKey: async (provider) => (provider === 'openai' ? `${KEY}2` : undefined),
+    });
+    expect(found).toMatchObject({
+      source: 'login',
+      id: 'openai/gpt-4o',
+      defaultDailyUsd: 2,
+      target: { baseUrl: 'https://api.openai.com/v1' },
+    });
+    expect(found.apiKey()).toBe(`${KEY}2`);
+    expect(found.lines.join('\n')).toContain('from the stored login');
+    expect(found.lines.join('\n')).toContain('also set, not used: ANTHROPIC_API_KEY');
+    expect(JSON.stringify(found) + found.lines.join('\n')).not.toContain('canary');
   });
 });
 
@@ -121,6 +150,13 @@ describe('servers of this machine', () => {
     const found = await detect({ origins: { ...nowhere, ollama: ollama.url } });
     expect(found.source).toBe('demo');
     expect(found.lines.join('\n')).toContain('(running, no tool-capable model among 2)');
+  });
+
+  test('an ollama model that runs in the cloud of its maker is never chosen', async () => {
+    await using ollama = await tags('gpt-oss:120b-cloud', 'qwen3:4b');
+    const found = await detect({ origins: { ...nowhere, ollama: ollama.url } });
+    expect(found).toMatchObject({ id: 'ollama/qwen3:4b', target: { contextWindow: 8_192, facts: { price: { in: 0, out: 0 } } } });
+    expect(found.lines[0]).toContain('(on this machine, no cost)');
   });
 
   test('LM Studio and llama.cpp are used with their first model that is no embedding', async () => {
@@ -158,7 +194,7 @@ describe('servers of this machine', () => {
     expect(found.id).toBe('demo');
     expect(found.lines).toEqual([
       'demo: no real AI. It cannot think; everything around it is real.',
-      'looked for: 9 env keys (none), ollama :19 (no), lm studio :19 (no), llama.cpp :19 (no)',
+      'looked for: 13 env keys (none), ollama :19 (no), lm studio :19 (no), llama.cpp :19 (no)',
       expect.stringContaining('gatehouse init'),
     ]);
   });
@@ -169,41 +205,5 @@ describe('servers of this machine', () => {
     const result = detect({ signal: stop.signal, origins: { ...nowhere, ollama: hanging.url } });
     stop.abort(new Error('stopping'));
     await expect(result).rejects.toThrow('stopping');
-  });
-});
-
-describe('resolveProvider', () => {
-  test.each([
-    [{ model: 'gpt-4o' }, 'openai', 'gpt-4o'],
-    [{ model: 'o3-mini' }, 'openai', 'o3-mini'],
-    [{ model: 'deepseek-reasoner' }, 'deepseek', 'deepseek-reasoner'],
-    [{ model: 'ollama/qwen3:4b' }, 'ollama', 'qwen3:4b'],
-    [{ provider: 'openrouter', model: 'anthropic/claude-sonnet-4' }, 'openrouter', 'anthropic/claude-sonnet-4'],
-    [{ provider: 'KIMI' }, 'moonshot', 'kimi-k2.5'],
-    [{ provider: 'qwen' }, 'dashscope', 'qwen-max'],
-  ])('%o is %s with %s', (config, provider, model) => {
-    const resolved = resolveProvider(config);
-    expect([resolved.provider.name, resolved.model]).toEqual([provider, model]);
-  });
-
-  test.each([
-    [{}, 'GH1101'],
-    [{ provider: 'vllm', base_url: 'http://127.0.0.1:1' }, 'GH1101'],
-    [{ provider: 'vllm', model: 'm' }, 'GH1101'],
-    [{ provider: 'openai', base_url: 'ftp://x' }, 'GH1101'],
-    [{ provider: 'nobody' }, 'GH1104'],
-    [{ model: 'unheard-of' }, 'GH1104'],
-  ])('%o is refused with %s', (config, code) => {
-    expect(() => resolveProvider(config)).toThrow(expect.objectContaining({ code }));
-  });
-
-  test('A29 a password in base_url is refused without repeating it', () => {
-    const config = { provider: 'openai', base_url: `http://user:${KEY}@127.0.0.1/v1` };
-    expect(() => resolveProvider(config)).toThrow(expect.objectContaining({ message: expect.not.stringContaining('canary') }));
-  });
-
-  test('names and aliases are unique', () => {
-    const names = PROVIDERS.flatMap((provider) => [provider.name, ...provider.aliases]);
-    expect(new Set(names).size).toBe(names.length);
   });
 });

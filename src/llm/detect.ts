@@ -1,103 +1,158 @@
 /** Which model the daemon starts with, and the lines that say so (ux.md 3): config, keys, servers of this machine, demo. */
-import { GatehouseError } from '../core/errors.ts';
 import type { Clock } from '../core/ports.ts';
+import { isLoopback } from './catalog/price.ts';
 import { type LocalServer, type ProbeOrigins, probeLocalServers } from './probe.ts';
-import { type ModelConfig, PROVIDERS, type ResolvedProvider, resolveProvider } from './providers/index.ts';
-import { UNAVAILABLE } from './providers/unavailable.ts';
+import { PROVIDERS } from './providers/index.ts';
+import { type FoundKey, type KeySources, resolveKey } from './providers/key.ts';
+import type { Provider } from './providers/provider.ts';
+import { type ModelConfig, type ResolvedProvider, resolveProvider } from './providers/resolve.ts';
 
-export interface DetectOptions {
+export interface DetectOptions extends KeySources {
   readonly config: ModelConfig;
-  readonly env: Readonly<Record<string, string | undefined>>;
   readonly fetch: typeof fetch;
   readonly clock: Clock;
   readonly signal: AbortSignal;
+  /** The config sets spending limits of its own: then there is no default one. */
+  readonly hasBudget?: boolean;
+  /** Spent since midnight, for the line about the limit. Absent = not told. */
+  readonly spentTodayUsd?: number;
   /** Other addresses to probe than the usual ones: for tests. */
   readonly origins?: ProbeOrigins;
 }
 
 export interface Detected {
-  /** Where it was found. `demo` = nothing was. */
-  readonly source: 'config' | 'environment' | 'local' | 'demo';
+  /** Where it was found. `demo` = nothing was. `login` = a stored one, without a config. */
+  readonly source: 'config' | 'login' | 'environment' | 'local' | 'demo';
   /** `provider/model`, or `demo`. */
   readonly id: string;
   /** For people, first line first; never the value of a key. */
   readonly lines: readonly string[];
   /** Absent for the demo. */
   readonly target?: ResolvedProvider;
+  /** `login` or the name of a variable; absent = no key was needed or found. */
+  readonly keyFrom?: string;
+  /** USD a day to enforce because nobody chose to spend on this key yet; absent = none. */
+  readonly defaultDailyUsd?: number;
   /** The key, kept out of reach of anything that prints the object. Undefined = call without one. */
   readonly apiKey: () => string | undefined;
 }
+
+/** ux.md 3: what a key may cost that its owner may have forgotten. */
+const DEFAULT_DAILY_USD = 2;
 
 /**
  * First hit wins. Throws GH1101, GH1103 or GH1104 when the config asks for something that cannot work: a configured model is never
  * replaced by another. Nothing is written anywhere. Rejects with `signal.reason` when aborted.
  */
 export async function detectModel(options: DetectOptions): Promise<Detected> {
-  const { config, env, signal } = options;
+  const { config, signal } = options;
   signal.throwIfAborted();
-  if (config.provider || config.model || config.base_url) return fromConfig(config, env);
-  const keys = keysIn(env);
-  if (keys[0]) return fromEnvironment(keys[0], keys.slice(1), config, env);
+  if (config.provider || config.model || config.base_url) return await fromConfig(config, options);
+  const found = await findKeyWithoutConfig(options);
+  signal.throwIfAborted();
+  if (found) return found;
   const servers = await probeLocalServers(options);
-  return fromServers(servers, config, env) ?? demo(servers, env);
+  return fromServers(servers, options) ?? demo(servers);
 }
 
-function fromConfig(config: ModelConfig, env: DetectOptions['env']): Detected {
+async function fromConfig(config: ModelConfig, sources: KeySources): Promise<Detected> {
   const target = resolveProvider(config);
-  const { provider, keyEnv } = target;
-  const key = keyEnv === undefined ? undefined : env[keyEnv]?.trim();
-  if (!key && keyEnv && (provider.keyRequired || config.api_key_env !== undefined)) {
-    throw new GatehouseError('GH1103', `${keyEnv} is not set, and provider "${provider.name}" needs it`, {
-      hint: `export ${keyEnv}=…`,
-    });
+  const key = await resolveKey(target, sources);
+  const { api_key_env: named } = config;
+  return detected('config', target, key, [
+    `${idOf(target)} from the config, at ${shown(target.baseUrl)}`,
+    ...(named !== undefined && key && key.from !== named ? [`the key is ${sourceText(key)}, not from ${named}`] : []),
+  ]);
+}
+
+/**
+ * The model of the first provider, in the order of the registry, that has a stored login or a key in its variable. Needs no network.
+ * Undefined = none has. A login goes before all variables: it was given to this program.
+ */
+export async function findKeyWithoutConfig(
+  options: KeySources & Pick<DetectOptions, 'config' | 'hasBudget' | 'spentTodayUsd'>,
+): Promise<Detected | undefined> {
+  const { env, storedKey } = options;
+  const keys = keysIn(env);
+  for (const provider of PROVIDERS) {
+    const stored = provider.baseUrl ? await storedKey?.(provider.name) : undefined;
+    if (stored) return fromKey({ provider, key: { from: 'login', value: () => stored } }, keys, options);
   }
-  return detected('config', target, key, [`${provider.name}/${target.model} from the config, at ${shown(target.baseUrl)}`]);
+  return keys[0] && fromKey(keys[0], keys.slice(1), options);
 }
 
-function keysIn(env: DetectOptions['env']): { provider: string; variable: string }[] {
-  return PROVIDERS.flatMap((provider) =>
-    provider.keyEnv && provider.baseUrl && env[provider.keyEnv]?.trim()
-      ? [{ provider: provider.name, variable: provider.keyEnv }]
-      : [],
-  );
+interface ProviderKey {
+  readonly provider: Provider;
+  readonly key: FoundKey;
 }
 
-function fromEnvironment(
-  first: { provider: string; variable: string },
-  others: readonly { variable: string }[],
-  config: ModelConfig,
-  env: DetectOptions['env'],
+function keysIn(env: DetectOptions['env']): ProviderKey[] {
+  return PROVIDERS.flatMap((provider) => {
+    const { keyEnv, baseUrl } = provider;
+    const value = keyEnv && baseUrl ? env[keyEnv]?.trim() : undefined;
+    return keyEnv && value ? [{ provider, key: { from: keyEnv, value: () => value } }] : [];
+  });
+}
+
+function fromKey(
+  { provider, key }: ProviderKey,
+  others: readonly ProviderKey[],
+  options: KeySources & Pick<DetectOptions, 'config' | 'hasBudget' | 'spentTodayUsd'>,
 ): Detected {
-  const baseUrlEnv = PROVIDERS.find((provider) => provider.name === first.provider)?.baseUrlEnv;
-  const baseUrl = baseUrlEnv ? env[baseUrlEnv]?.trim() : undefined;
-  const target = resolveProvider({ ...config, provider: first.provider, ...(baseUrl ? { base_url: baseUrl } : {}) });
-  const lines = [`${target.provider.name}/${target.model} from ${first.variable} (paid by that key)`];
+  const { env, config } = options;
+  // Key and address of the environment belong together; a login is for the provider's own address.
+  const baseUrlEnv = key.from === 'login' ? undefined : provider.baseUrlEnv;
+  const baseUrl = baseUrlEnv && env[baseUrlEnv]?.trim();
+  const target = resolveProvider({
+    ...config,
+    provider: provider.name,
+    api_key_env: undefined,
+    ...(baseUrl ? { base_url: baseUrl } : {}),
+  });
+  const lines = [`${idOf(target)} ${sourceText(key)} (${moneyText(options)})`];
   if (baseUrl) lines.push(`at ${shown(target.baseUrl)} from ${baseUrlEnv}`);
-  if (others.length > 0)
-    lines.push(`also set, not used: ${others.map((other) => other.variable).join(', ')}; choose with "provider" in the config`);
-  lines.push(...unusableKeys(env));
-  return detected('environment', target, env[first.variable]?.trim(), lines);
+  if (others.length > 0) {
+    const names = others.map((other) => other.key.from).join(', ');
+    lines.push(`also set, not used: ${names}; choose with "provider" in the config`);
+  }
+  const source = key.from === 'login' ? 'login' : 'environment';
+  return {
+    ...detected(source, target, key, lines),
+    ...(options.hasBudget ? {} : { defaultDailyUsd: DEFAULT_DAILY_USD }),
+  };
 }
 
-function fromServers(servers: readonly LocalServer[], config: ModelConfig, env: DetectOptions['env']): Detected | undefined {
+function moneyText({ hasBudget, spentTodayUsd }: Pick<DetectOptions, 'hasBudget' | 'spentTodayUsd'>): string {
+  if (hasBudget) return 'paid; limits as in the config';
+  const limit = DEFAULT_DAILY_USD.toFixed(2);
+  if (spentTodayUsd === undefined) return `paid; default limit ${limit} USD a day, change it with "budget" in the config`;
+  return `paid; today ${spentTodayUsd.toFixed(2)} of ${limit} USD default limit`;
+}
+
+function fromServers(servers: readonly LocalServer[], { config, env }: DetectOptions): Detected | undefined {
   const hit = servers.find((server) => server.found);
   if (!hit?.found) return undefined;
   const { provider, model, baseUrl } = hit.found;
-  const window = config.context_window ?? Number(env['OLLAMA_CONTEXT_LENGTH']);
+  const window = config.model_hints?.context_window ?? Number(env['OLLAMA_CONTEXT_LENGTH']);
   const target = resolveProvider({
     provider: provider.name,
     model,
     base_url: baseUrl,
-    ...(window > 0 ? { context_window: window } : {}),
+    model_hints: {
+      // What answers at the usual port of such a program runs its models itself.
+      ...(provider.runsLocally || !isLoopback(baseUrl) ? {} : { price: { in: 0, out: 0 } }),
+      ...config.model_hints,
+      ...(window > 0 ? { context_window: window } : {}),
+    },
   });
   const others = servers.filter((server) => server.found && server !== hit);
-  const lines = [`${provider.name}/${model} from ${hit.label} (on this machine, no cost)`];
+  const where = isLoopback(baseUrl) ? 'on this machine, no cost' : `at ${shown(baseUrl)}`;
+  const lines = [`${idOf(target)} from ${hit.label} (${where})`];
   if (others.length > 0) lines.push(`also running, not used: ${others.map((server) => server.label).join(', ')}`);
-  lines.push(...unusableKeys(env));
   return detected('local', target, undefined, lines);
 }
 
-function demo(servers: readonly LocalServer[], env: DetectOptions['env']): Detected {
+function demo(servers: readonly LocalServer[]): Detected {
   const variables = PROVIDERS.filter((provider) => provider.keyEnv && provider.baseUrl).length;
   const looked = [`${variables} env keys (none)`, ...servers.map((server) => `${server.label} (${server.state})`)];
   return {
@@ -106,26 +161,28 @@ function demo(servers: readonly LocalServer[], env: DetectOptions['env']): Detec
     lines: [
       'demo: no real AI. It cannot think; everything around it is real.',
       `looked for: ${looked.join(', ')}`,
-      ...unusableKeys(env),
-      '→ gatehouse init   or   export OPENAI_API_KEY=…   or   ollama pull qwen3:4b',
+      '→ gatehouse init   or   export ANTHROPIC_API_KEY=…   or   ollama pull qwen3:4b',
     ],
     apiKey: () => undefined,
   };
 }
 
-/** A key that is there and cannot be used is worth a word: else its owner wonders. */
-function unusableKeys(env: DetectOptions['env']): string[] {
-  const set = UNAVAILABLE.filter((provider) => env[provider.keyEnv]?.trim());
-  return set.map((provider) => `${provider.keyEnv} is set, but ${provider.name} is not available in this version`);
+function detected(
+  source: 'config' | 'login' | 'environment' | 'local',
+  target: ResolvedProvider,
+  key: FoundKey | undefined,
+  lines: readonly string[],
+): Detected {
+  const from = key && { keyFrom: key.from };
+  return { source, id: idOf(target), lines, target, ...from, apiKey: () => key?.value() };
 }
 
-function detected(
-  source: 'config' | 'environment' | 'local',
-  target: ResolvedProvider,
-  key: string | undefined,
-  lines: string[],
-): Detected {
-  return { source, id: `${target.provider.name}/${target.model}`, lines, target, apiKey: () => key || undefined };
+function idOf({ provider, model }: ResolvedProvider): string {
+  return `${provider.name}/${model}`;
+}
+
+function sourceText({ from }: FoundKey): string {
+  return from === 'login' ? 'from the stored login' : `from ${from}`;
 }
 
 /** Without its query, which may hold a key. */

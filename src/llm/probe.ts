@@ -1,6 +1,6 @@
 /** Looks for model servers of this machine, read-only. */
 import type { Clock } from '../core/ports.ts';
-import { ollama } from './providers/ollama.ts';
+import { isOllamaCloud, ollama } from './providers/ollama.ts';
 import { openaiCompatible } from './providers/openai-compatible.ts';
 import type { Provider } from './providers/provider.ts';
 import { isToolCapable } from './providers/tool-capable.ts';
@@ -53,7 +53,8 @@ export async function probeLocalServers(options: {
       path: '/api/tags',
       provider: ollama,
       list: (body) => names(body, 'models', 'name'),
-      usable: isToolCapable,
+      // A cloud model would send everything to a service nobody chose.
+      usable: (model) => isToolCapable(model) && !isOllamaCloud(model),
       unusable: 'no tool-capable model',
     },
     { label: 'lm studio', origin: origins.lmStudio ?? 'http://127.0.0.1:1234', ...openAiList },

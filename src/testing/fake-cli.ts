@@ -7,6 +7,7 @@ import type { RunOptions } from '../app/run-gateway.ts';
 import type { CliDeps, OpenJournal } from '../cli/deps.ts';
 import { runCli } from '../cli/program.ts';
 import type { DeadLetter, JournalCounts, PairingRequest } from '../core/journal.ts';
+import type { Model } from '../core/model.ts';
 import { packageRoot } from '../lib/package-info.ts';
 import { FakeClock } from './fakes.ts';
 
@@ -38,6 +39,12 @@ export class FakeCli {
   answers: string[] | undefined;
   /** Close the input once the answers are used up, instead of leaving the rest empty. */
   endsInput = false;
+  /** Models by `provider/model`; one that is missing here cannot be built. */
+  models = new Map<string, Model>();
+  /** Keys with which models were built. */
+  apiKeys: (string | undefined)[] = [];
+  /** Stored logins by provider. */
+  logins = new Map<string, string>();
   /** Rejection of the next journal or run. */
   failure: Error | undefined;
   closed = 0;
@@ -102,6 +109,13 @@ export class FakeCli {
       channelSettings: async (type) => schemas[type],
       runGateway: start,
       runChat: start,
+      createModel: async ({ provider, model }, { apiKey }) => {
+        const found = this.models.get(`${provider.name}/${model}`);
+        if (!found) throw new Error(`no model ${provider.name}/${model} in this test`);
+        this.apiKeys.push(apiKey);
+        return found;
+      },
+      storedKey: async (provider) => this.logins.get(provider),
       openJournal: async ({ dir }) => {
         if (this.failure) throw this.failure;
         this.opened.push(dir);

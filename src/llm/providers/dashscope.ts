@@ -9,8 +9,4 @@ export const dashscope: Provider = {
   keyRequired: true,
   baseUrl: 'https://dashscope.aliyuncs.com/compatible-mode/v1',
   detect: [/qwen/],
-  contextWindows: [
-    [/qwen-max/, 32_768],
-    [/qwen/, 131_072],
-  ],
 };

@@ -9,6 +9,5 @@ export const deepseek: Provider = {
   keyRequired: true,
   baseUrl: 'https://api.deepseek.com/v1',
   detect: [/deepseek/],
-  contextWindows: [[/deepseek/, 128_000]],
   sendReasoning: true,
 };

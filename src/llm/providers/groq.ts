@@ -9,8 +9,4 @@ export const groq: Provider = {
   keyRequired: true,
   baseUrl: 'https://api.groq.com/openai/v1',
   detect: [/llama/, /mixtral/],
-  contextWindows: [
-    [/mixtral/, 32_768],
-    [/llama/, 131_072],
-  ],
 };

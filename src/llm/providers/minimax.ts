@@ -9,8 +9,4 @@ export const minimax: Provider = {
   keyRequired: true,
   baseUrl: 'https://api.minimax.io/v1',
   detect: [/minimax/],
-  contextWindows: [
-    [/text-01/, 1_000_000],
-    [/minimax/, 200_000],
-  ],
 };

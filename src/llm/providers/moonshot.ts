@@ -9,10 +9,5 @@ export const moonshot: Provider = {
   keyRequired: true,
   baseUrl: 'https://api.moonshot.ai/v1',
   detect: [/kimi/, /moonshot/],
-  contextWindows: [
-    [/v1-8k/, 8_192],
-    [/v1-32k/, 32_768],
-    [/kimi-k2\.5/, 262_144],
-  ],
   sendReasoning: true,
 };

@@ -9,5 +9,4 @@ export const nvidia: Provider = {
   keyRequired: true,
   baseUrl: 'https://integrate.api.nvidia.com/v1',
   detect: [],
-  contextWindows: [],
 };

@@ -1,4 +1,5 @@
 import type { Provider } from './provider.ts';
+import { isToolCapable } from './tool-capable.ts';
 
 /**
  * Ollama cuts a prompt that is longer than its `num_ctx` without a word, and its default is far below what the model could take.
@@ -8,9 +9,17 @@ export const ollama: Provider = {
   name: 'ollama',
   aliases: [],
   wire: 'openai-chat',
+  otherWires: ['openai-responses', 'anthropic'],
   defaultModel: 'llama3.2',
   keyRequired: false,
   baseUrl: 'http://localhost:11434/v1',
   detect: [],
-  contextWindows: [[/./, 8_192]],
+  contextWindow: 8_192,
+  runsLocally: (model) => !isOllamaCloud(model),
+  callsTools: isToolCapable,
 };
+
+/** `gpt-oss:120b-cloud`: the local server passes it on to Ollama's paid service. */
+export function isOllamaCloud(model: string): boolean {
+  return /[:-]cloud$/i.test(model);
+}

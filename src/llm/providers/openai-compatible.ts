@@ -7,5 +7,4 @@ export const openaiCompatible: Provider = {
   wire: 'openai-chat',
   keyRequired: false,
   detect: [],
-  contextWindows: [],
 };

@@ -1,26 +1,35 @@
-/** What differs between providers of one wire: data only, one file each. Model names and windows go stale; correct them here. */
+/** How a server is spoken to. */
+export type Wire = 'openai-chat' | 'openai-responses' | 'anthropic' | 'gemini';
+
+/** What differs between providers: data only, one file each. What is known of their models is in `../catalog`. */
 export interface Provider {
   readonly name: string;
   /** Other names the config may use. */
   readonly aliases: readonly string[];
-  readonly wire: 'openai-chat';
+  /** What it speaks unless the model or `api_type` asks for another of its wires. */
+  readonly wire: Wire;
+  /** Models that want another wire than `wire`; the first pattern that matches the name wins. */
+  readonly modelWires?: readonly (readonly [RegExp, Wire])[];
+  /** Further wires its own server understands, chosen by `api_type`. */
+  readonly otherWires?: readonly Wire[];
   /** Absent where the operator must name the model. */
   readonly defaultModel?: string;
   /** Environment variable of the key. */
   readonly keyEnv?: string;
   /** False: a call without a key is fine. */
   readonly keyRequired: boolean;
-  /** Absent where the operator must name it. */
+  /** Absent where the operator must name it. With the version segment, except on the Anthropic wire, which adds it itself. */
   readonly baseUrl?: string;
   /** Environment variable that replaces `baseUrl`, where the provider's own tools know one. */
   readonly baseUrlEnv?: string;
   /** A model name that contains one of these belongs here when the config names no provider (spec B1). */
   readonly detect: readonly RegExp[];
-  /** Context window in tokens, by the first pattern that matches the model name; else `DEFAULT_CONTEXT_WINDOW`. */
-  readonly contextWindows: readonly (readonly [RegExp, number])[];
+  /** Tokens this server takes whatever the model could; wins over the catalog. */
+  readonly contextWindow?: number;
+  /** Whether a model runs on the machine that listens, free of charge. Absent where calls may be passed on to a paid service. */
+  readonly runsLocally?: (model: string) => boolean;
+  /** Which models call tools, where the server decides and not the model alone. */
+  readonly callsTools?: (model: string) => boolean;
   readonly maxTokensField?: 'max_tokens' | 'max_completion_tokens';
   readonly sendReasoning?: boolean;
 }
-
-/** Spec B1: for a model nobody listed. */
-export const DEFAULT_CONTEXT_WINDOW = 128_000;

@@ -7,5 +7,5 @@ export const vllm: Provider = {
   keyEnv: 'VLLM_API_KEY',
   keyRequired: false,
   detect: [],
-  contextWindows: [],
+  runsLocally: () => true,
 };

@@ -9,5 +9,4 @@ export const zhipu: Provider = {
   keyRequired: true,
   baseUrl: 'https://open.bigmodel.cn/api/paas/v4',
   detect: [/glm/],
-  contextWindows: [[/glm/, 128_000]],
 };

@@ -1,0 +1,75 @@
+/** The models a config asks for, as `models list` and `models test` show them. Needs no network. */
+import type { LoadedConfig } from '../../../config/load.ts';
+import { isGatehouseError } from '../../core/errors.ts';
+import type { Price } from '../../core/model.ts';
+import { printable } from '../../lib/printable.ts';
+import { findKeyWithoutConfig } from '../../llm/detect.ts';
+import { type FoundKey, resolveKey } from '../../llm/providers/key.ts';
+import { type ModelConfig, type ResolvedProvider, resolveProvider } from '../../llm/providers/resolve.ts';
+import type { CliDeps } from '../deps.ts';
+import type { Failure } from '../output.ts';
+
+export interface ModelEntry {
+  /** `main`, `fallback-1`, or the key of a sub provider. */
+  readonly name: string;
+  /** Absent when the entry names no model that can be. */
+  readonly target?: ResolvedProvider;
+  /** Absent when none is needed, or none was found: then `problem` says so. */
+  readonly key?: FoundKey;
+  readonly problem?: Failure;
+}
+
+/** Main, fallback and sub models in the order of the config. No main one: neither config nor keys name a model. */
+export async function modelEntries({ config }: LoadedConfig, deps: Pick<CliDeps, 'env' | 'storedKey'>): Promise<ModelEntry[]> {
+  const main = await mainEntry(config, deps);
+  const further: [string, ModelConfig][] = [
+    ...config.fallback_models.map((entry, index): [string, ModelConfig] => [`fallback-${index + 1}`, entry]),
+    ...config.sub_providers.map((entry): [string, ModelConfig] => [entry.key, entry]),
+  ];
+  return [...main, ...(await Promise.all(further.map(([name, entry]) => toEntry(name, entry, deps))))];
+}
+
+async function mainEntry(config: ModelConfig, deps: Pick<CliDeps, 'env' | 'storedKey'>): Promise<ModelEntry[]> {
+  if (config.provider || config.model || config.base_url) return [await toEntry('main', config, deps)];
+  try {
+    const found = await findKeyWithoutConfig({ config, env: deps.env, storedKey: deps.storedKey });
+    const key = found?.apiKey();
+    if (!found?.target || !key) return [];
+    return [{ name: 'main', target: found.target, key: { from: found.keyFrom ?? '', value: () => key } }];
+  } catch (error) {
+    return [{ name: 'main', problem: toProblem(error) }];
+  }
+}
+
+async function toEntry(name: string, config: ModelConfig, deps: Pick<CliDeps, 'env' | 'storedKey'>): Promise<ModelEntry> {
+  let target: ResolvedProvider | undefined;
+  try {
+    target = resolveProvider(config);
+    const key = await resolveKey(target, deps);
+    return { name, target, ...(key ? { key } : {}) };
+  } catch (error) {
+    return { name, ...(target ? { target } : {}), problem: toProblem(error) };
+  }
+}
+
+/** One broken entry must not hide the others; what is no problem of the config goes on to the caller. */
+function toProblem(error: unknown): Failure {
+  if (!isGatehouseError(error)) throw error;
+  return { code: error.code, message: error.message, hint: error.hint };
+}
+
+/** `provider/model` on one line. */
+export function entryId({ target }: ModelEntry): string {
+  return target ? printable(`${target.provider.name}/${target.model}`) : '?';
+}
+
+/** `3 / 15`, in USD per million tokens. */
+export function priceText(price: Price | null): string {
+  if (price === null) return 'unknown';
+  return price.in === 0 && price.out === 0 ? 'free' : `${price.in} / ${price.out}`;
+}
+
+/** `128k`, `1.05M` tokens. */
+export function tokensText(tokens: number): string {
+  return tokens < 1_000_000 ? `${Math.round(tokens / 100) / 10}k` : `${Math.round(tokens / 10_000) / 100}M`;
+}

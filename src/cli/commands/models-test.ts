@@ -1,0 +1,129 @@
+import { GatehouseError } from '../../core/errors.ts';
+import type { ModelFailure, ModelRequest, Price, Usage } from '../../core/model.ts';
+import { nearest } from '../../lib/edit-distance.ts';
+import { printable } from '../../lib/printable.ts';
+import type { ModelTimeouts } from '../../llm/deadlines.ts';
+import { type Command, readConfig, sayWarnings } from '../context.ts';
+import type { CliDeps } from '../deps.ts';
+import { EXIT } from '../exit-codes.ts';
+import { type Failure, formatTable, type Output } from '../output.ts';
+import { entryId, type ModelEntry, modelEntries } from './models-entries.ts';
+
+/** Somebody waits at the terminal: longer than this is a failure, whatever the daemon allows. ms. */
+const PATIENCE_MS = 60_000;
+/** Room for a model that thinks before it says one word; the answer itself is a token or two. */
+const OUTPUT_TOKENS = 512;
+
+interface Tested {
+  readonly entry: ModelEntry;
+  readonly ms?: number;
+  readonly usage?: Usage;
+  readonly costUsd?: number | null;
+  readonly failure?: Failure;
+}
+
+/** One small real call to each model of the config, all at once, without retries. */
+export const modelsTest: Command<{ readonly name?: string }> = async (context, { name }) => {
+  const { deps, out } = context;
+  const loaded = await readConfig(context);
+  sayWarnings(context, loaded);
+  const entries = choose(await modelEntries(loaded, deps), name);
+  const { llm_connect_timeout_secs, llm_timeout_secs } = loaded.config.gateway;
+  const timeouts = {
+    connectMs: llm_connect_timeout_secs * 1_000,
+    totalMs: Math.min(llm_timeout_secs * 1_000, PATIENCE_MS),
+  };
+  const results = await Promise.all(entries.map((entry) => testEntry(entry, deps, timeouts)));
+  out.data(formatTable(results.map((result) => row(result, out))));
+  const failed = results.filter(({ failure }) => failure);
+  const models = results.map(toJson);
+  if (failed[0]?.failure) {
+    const { code, hint } = failed[0].failure;
+    out.fail({ code, message: `${failed.length} of ${results.length} models failed`, hint }, { models });
+    return EXIT.failed;
+  }
+  out.document({ models });
+  return EXIT.ok;
+};
+
+function choose(entries: readonly ModelEntry[], name: string | undefined): readonly ModelEntry[] {
+  if (entries.length === 0) {
+    throw new GatehouseError('GH1104', 'no model is configured, so there is nothing to test', {
+      hint: 'run `gatehouse init`, or export the key of a provider',
+    });
+  }
+  if (name === undefined) return entries;
+  const chosen = entries.filter((entry) => entry.name === name || entryId(entry) === name);
+  if (chosen.length > 0) return chosen;
+  const meant = nearest(
+    name,
+    entries.map((entry) => entry.name),
+  );
+  throw new GatehouseError('GH1003', `the config has no model ${printable(name.slice(0, 80))}`, {
+    hint: meant === undefined ? 'run `gatehouse models list`' : `did you mean ${meant}?`,
+  });
+}
+
+async function testEntry(entry: ModelEntry, deps: CliDeps, timeouts: ModelTimeouts): Promise<Tested> {
+  const { target, key, problem } = entry;
+  if (problem || !target) return { entry, failure: problem ?? NO_ANSWER };
+  const model = await deps.createModel(target, { apiKey: key?.value(), timeouts });
+  const start = deps.clock.monotonic();
+  // The time limits of the call end it; Ctrl-C ends the process.
+  for await (const event of model.call(REQUEST, new AbortController().signal)) {
+    const ms = Math.round(deps.clock.monotonic() - start);
+    if (event.type === 'failed') return { entry, ms, failure: toFailure(event.failure) };
+    if (event.type === 'done') {
+      const { usage } = event.answer;
+      return { entry, ms, usage, costUsd: usage.costUsd ?? costOf(usage, target.facts.price) };
+    }
+  }
+  return { entry, failure: NO_ANSWER };
+}
+
+const NO_ANSWER: Failure = { code: 'GH2108', message: 'the model returned nothing', hint: 'try again' };
+
+const REQUEST: ModelRequest = {
+  messages: [{ id: 'test-1', role: 'user', content: 'Answer with the word ok.', timestamp: '1970-01-01T00:00:00Z' }],
+  tools: [],
+  maxOutputTokens: OUTPUT_TOKENS,
+  context: { session: 'cli:models-test', channel: 'cli', sender: 'models-test', purpose: 'test' },
+};
+
+function toFailure({ code, message, hint }: ModelFailure): Failure {
+  return { code, message, hint };
+}
+
+function costOf({ tokensIn, tokensOut, tokensCached }: Usage, price: Price | null): number | null {
+  if (price === null) return null;
+  return ((tokensIn - tokensCached) * price.in + tokensCached * (price.cached ?? price.in) + tokensOut * price.out) / 1_000_000;
+}
+
+function row({ entry, ms, usage, costUsd, failure }: Tested, out: Output): string[] {
+  const cells = [
+    `${out.mark(failure ? 'bad' : 'ok')} ${printable(entry.name)}`,
+    entryId(entry),
+    ms === undefined ? '-' : `${ms} ms`,
+  ];
+  if (failure) return [...cells, `${failure.code} ${printable(failure.message)}  → ${printable(failure.hint)}`];
+  return [...cells, `${usage?.tokensIn} tokens in, ${usage?.tokensOut} out, ${costText(costUsd ?? null)}`];
+}
+
+function costText(usd: number | null): string {
+  if (usd === null) return 'price unknown';
+  return usd === 0 ? 'free' : `${Number(usd.toPrecision(3)).toFixed(7).replace(/0+$/, '')} USD`;
+}
+
+function toJson({ entry, ms, usage, costUsd, failure }: Tested): Record<string, unknown> {
+  return {
+    name: entry.name,
+    provider: entry.target?.provider.name ?? null,
+    model: entry.target?.model ?? null,
+    ok: failure === undefined,
+    ms: ms ?? null,
+    tokensIn: usage?.tokensIn ?? null,
+    tokensOut: usage?.tokensOut ?? null,
+    costUsd: costUsd ?? null,
+    error: failure ?? null,
+  };
+}

@@ -1,0 +1,239 @@
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { describe, expect, test } from 'vitest';
+import { createFailure } from '../../llm/failure.ts';
+import { startAimock } from '../../testing/aimock.ts';
+import { FakeCli } from '../../testing/fake-cli.ts';
+import { tempDir } from '../../testing/fakes.ts';
+import { scriptedModel } from '../../testing/scripted-model.ts';
+
+const KEY = 'sk-canary-7f3a9c51d2e8b604';
+const MAIN = join(import.meta.dirname, '..', 'main.ts');
+const CONFIG = {
+  provider: 'anthropic',
+  fallback_models: [
+    { provider: 'openai', model: 'gpt-5', api_key_env: 'MY_OPENAI' },
+    { provider: 'ollama', model: 'qwen3:4b' },
+    { provider: 'nobody' },
+  ],
+  sub_providers: [
+    { key: 'cheap', provider: 'google', model_hints: { price: { in: 1, out: 2 } } },
+    { key: 'fast', provider: 'groq' },
+  ],
+};
+
+async function configured(dir: string, config: object = CONFIG): Promise<FakeCli> {
+  const cli = new FakeCli(dir);
+  await cli.write('.gatehouse/config.json', JSON.stringify(config));
+  cli.env = { ANTHROPIC_API_KEY: KEY, GEMINI_API_KEY: `${KEY}g` };
+  cli.logins.set('groq', `${KEY}l`);
+  return cli;
+}
+
+describe('models list', () => {
+  test('shows every model of the config, and where its key comes from but never the key', async () => {
+    await using dir = await tempDir();
+    const { code, stdout, stderr } = await (await configured(dir.path)).run('models', 'list');
+    expect([code, stderr]).toEqual([0, '']);
+    expect(columns(stdout)).toEqual([
+      ['', 'name', 'model', 'wire', 'window', 'price', 'key'],
+      ['✓ main', 'anthropic/claude-sonnet-4-20250514', 'anthropic', '200k', '3 / 15', 'from ANTHROPIC_API_KEY'],
+      ['✗ fallback-1', 'openai/gpt-5', 'openai-responses', '400k', 'unknown', expect.stringContaining('GH1103 MY_OPENAI is not')],
+      ['✓ fallback-2', 'ollama/qwen3:4b', 'openai-chat', '8.2k', 'free', 'none needed'],
+      ['✗ fallback-3', '?', 'GH1104 there is no provider "nobody"'],
+      ['✓ cheap', 'gemini/gemini-2.5-flash', 'gemini', '1.05M', '1 / 2', 'from GEMINI_API_KEY'],
+      ['✓ fast', 'groq/llama-3.3-70b-versatile', 'openai-chat', '131.1k', '0.4 / 1.6', 'from the stored login'],
+      [expect.stringMatching(/^prices in USD per million tokens in \/ out, table of \d{4}-\d\d-\d\d$/)],
+    ]);
+    expect(stdout).not.toContain('canary');
+  });
+
+  test('--json has the same, an unknown price as null', async () => {
+    await using dir = await tempDir();
+    const { code, stdout } = await (await configured(dir.path)).run('models', 'list', '--json');
+    expect(code).toBe(0);
+    expect(stdout).not.toContain('canary');
+    const document = JSON.parse(stdout) as { models: unknown[] };
+    expect(document).toMatchObject({ schemaVersion: 1, ok: true, pricesUpdatedAt: expect.stringMatching(/^\d{4}-/) });
+    expect(document.models).toMatchObject([
+      {
+        name: 'main',
+        provider: 'anthropic',
+        model: 'claude-sonnet-4-20250514',
+        wire: 'anthropic',
+        baseUrl: 'https://api.anthropic.com/',
+        contextWindow: 200_000,
+        maxOutputTokens: 64_000,
+        vision: true,
+        tools: true,
+        price: { in: 3, out: 15 },
+        keyFrom: 'ANTHROPIC_API_KEY',
+        problem: null,
+      },
+      { name: 'fallback-1', price: null, keyFrom: null, problem: { code: 'GH1103', hint: 'export MY_OPENAI=…' } },
+      { name: 'fallback-2', price: { in: 0, out: 0 }, keyFrom: null, problem: null },
+      { name: 'fallback-3', provider: null, problem: { code: 'GH1104' } },
+      { name: 'cheap', price: { in: 1, out: 2 } },
+      { name: 'fast', keyFrom: 'login' },
+    ]);
+  });
+
+  test('without a config the model of a key of the environment is the main one', async () => {
+    await using dir = await tempDir();
+    const cli = new FakeCli(dir.path);
+    cli.env = { DEEPSEEK_API_KEY: KEY };
+    const { stdout } = await cli.run('models', 'list');
+    expect(stdout).toMatch(/✓ main +deepseek\/deepseek-chat +openai-chat +128k +0\.27 \/ 1\.1 +from DEEPSEEK_API_KEY/);
+  });
+
+  test('with nothing at all it says what the daemon would do', async () => {
+    await using dir = await tempDir();
+    const { code, stdout, stderr } = await new FakeCli(dir.path).run('models', 'list');
+    expect([code, stdout]).toEqual([0, '']);
+    expect(stderr).toContain('no model is configured');
+  });
+
+  test('A29 control characters of the config cannot drive the terminal', async () => {
+    await using dir = await tempDir();
+    const cli = await configured(dir.path, {
+      provider: 'openrouter',
+      model: 'a\u001b[2Jb',
+      sub_providers: [{ key: '\u0007', provider: 'x\u009b' }],
+    });
+    const { stdout } = await cli.run('models', 'list');
+    expect(stdout).toContain('openrouter/a\\u001b[2Jb');
+    for (const control of ['\u0007', '\u001b', '\u009b']) expect(stdout).not.toContain(control);
+  });
+});
+
+describe('models test', () => {
+  const usage = { tokensIn: 1_000, tokensOut: 10, tokensCached: 0 };
+
+  test('calls each model once and shows time, tokens and cost', async () => {
+    await using dir = await tempDir();
+    const cli = await configured(dir.path, {
+      provider: 'anthropic',
+      fallback_models: [{ provider: 'ollama' }, { provider: 'anthropic', model: 'claude-99' }],
+    });
+    const main = scriptedModel([
+      { text: 'ok', usage },
+      { text: 'ok', usage },
+    ]);
+    cli.models.set('anthropic/claude-sonnet-4-20250514', main);
+    cli.models.set('ollama/llama3.2', scriptedModel([{ text: 'ok', usage }]));
+    cli.models.set('anthropic/claude-99', scriptedModel([{ text: 'ok', usage }]));
+    const { code, stdout, stderr } = await cli.run('models', 'test');
+    expect([code, stderr]).toEqual([0, '']);
+    expect(stdout).toMatch(/✓ main +anthropic\/claude-sonnet-4-20250514 +0 ms +1000 tokens in, 10 out, 0\.00315 USD/);
+    expect(stdout).toMatch(/✓ fallback-1 +ollama\/llama3\.2 +0 ms +1000 tokens in, 10 out, free/);
+    expect(stdout).toMatch(/✓ fallback-2 +anthropic\/claude-99 .*price unknown/);
+    expect(main.requests).toHaveLength(1);
+    expect(main.requests[0]).toMatchObject({ tools: [], context: { purpose: 'test' } });
+    expect(cli.apiKeys).toEqual([KEY, undefined, KEY]);
+    const one = JSON.parse((await cli.run('models', 'test', 'main', '--json')).stdout) as unknown;
+    expect(one).toMatchObject({
+      ok: true,
+      models: [{ name: 'main', ok: true, tokensIn: 1_000, tokensOut: 10, costUsd: 0.00315 }],
+    });
+  });
+
+  test('a failure is shown with code and hint, ends with exit code 1, and hides no other', async () => {
+    await using dir = await tempDir();
+    const cli = await configured(dir.path);
+    const failure = createFailure('auth', { message: 'anthropic answered 401', status: 401 });
+    const refusing = () => scriptedModel(() => ({ fail: failure }));
+    cli.models.set('anthropic/claude-sonnet-4-20250514', refusing());
+    cli.models.set(
+      'ollama/qwen3:4b',
+      scriptedModel(() => ({ text: 'ok', usage })),
+    );
+    cli.models.set(
+      'gemini/gemini-2.5-flash',
+      scriptedModel(() => ({ events: [] })),
+    );
+    cli.models.set(
+      'groq/llama-3.3-70b-versatile',
+      scriptedModel(() => ({ text: 'ok', usage })),
+    );
+    const { code, stdout, stderr } = await cli.run('models', 'test');
+    expect(code).toBe(1);
+    expect(stdout).toMatch(/✗ main .* GH2101 anthropic answered 401 {2}→ check the provider key/);
+    expect(stdout).toMatch(/✗ fallback-1 .* - +GH1103 MY_OPENAI is not set/);
+    expect(stdout).toMatch(/✓ fallback-2 /);
+    expect(stdout).toMatch(/✗ cheap .* GH2108/);
+    expect(stderr).toContain('✗ GH2101 4 of 6 models failed');
+    const json = JSON.parse((await cli.run('models', 'test', 'anthropic/claude-sonnet-4-20250514', '--json')).stdout) as unknown;
+    expect(json).toMatchObject({
+      ok: false,
+      error: { code: 'GH2101' },
+      models: [{ name: 'main', ok: false, error: { code: 'GH2101' } }],
+    });
+  });
+
+  test('an unknown name is refused with what was meant, and nothing at all with exit code 78', async () => {
+    await using dir = await tempDir();
+    const cli = await configured(dir.path);
+    const wrong = await cli.run('models', 'test', 'chaep');
+    expect(wrong).toMatchObject({ code: 1, stderr: expect.stringContaining('did you mean cheap?') });
+    const empty = new FakeCli(join(dir.path, 'empty'));
+    expect(await empty.run('models', 'test')).toMatchObject({ code: 78, stderr: expect.stringContaining('GH1104') });
+  });
+
+  test('the real program makes a real call, and neither output nor errors hold the key', async () => {
+    await using dir = await tempDir();
+    await using aimock = await startAimock({ fixtures: [{ match: { userMessage: 'ok' }, response: { content: 'ok' } }] });
+    const config = {
+      model: 'm',
+      base_url: `${aimock.url}/v1`,
+      api_key_env: 'MY_KEY',
+      fallback_models: [{ provider: 'openai', model: 'gpt-4o', base_url: 'http://127.0.0.1:19/v1' }],
+    };
+    const cli = new FakeCli(dir.path);
+    const file = await cli.write('c.json', JSON.stringify(config));
+    const env = { PATH: process.env['PATH'], HOME: dir.path, MY_KEY: KEY, OPENAI_API_KEY: `${KEY}2` };
+    const run = (...args: string[]) =>
+      promisify(execFile)(process.execPath, [MAIN, 'models', 'test', ...args, '--config', file], { cwd: dir.path, env });
+    expect((await run('main')).stdout).toMatch(/✓ main +openai-compatible\/m +\d+ ms .*price unknown/);
+    expect(await aimock.journal()).toHaveLength(1);
+    const failed = (await run().catch((error: unknown) => error)) as { code: number; stdout: string; stderr: string };
+    expect(failed.code).toBe(1);
+    expect(failed.stdout).toMatch(/✗ fallback-1 .* GH2104 /);
+    expect(failed.stdout + failed.stderr).not.toContain('canary');
+  });
+});
+
+describe('models catalog', () => {
+  test('shows providers, models and prices with the dates of the data', async () => {
+    await using dir = await tempDir();
+    const { code, stdout, stderr } = await new FakeCli(dir.path).run('models', 'catalog');
+    expect([code, stderr]).toEqual([0, '']);
+    expect(stdout).toMatch(/^gemini, google +gemini-2\.5-flash +GEMINI_API_KEY +https:/m);
+    expect(stdout).toMatch(/^vllm +\(name one\) +VLLM_API_KEY \(optional\) +\(name one\)$/m);
+    expect(stdout).toMatch(/^anthropic\/claude-sonnet-4-20250514 +200k +64k +vision, tools +3 \/ 15$/m);
+    expect(stdout).toMatch(/^openai\/gpt-5 +400k +128k +vision, tools +unknown$/m);
+    expect(stdout).toMatch(/models as of \d{4}-\d\d-\d\d; prices as of \d{4}-\d\d-\d\d/);
+  });
+
+  test('--provider takes an alias, --json is one document', async () => {
+    await using dir = await tempDir();
+    const cli = new FakeCli(dir.path);
+    const document = JSON.parse((await cli.run('models', 'catalog', '--provider', 'kimi', '--json')).stdout) as {
+      models: { provider: string }[];
+    };
+    expect(document).toMatchObject({ ok: true, providers: [{ name: 'moonshot', aliases: ['kimi'], wire: 'openai-chat' }] });
+    expect(document.models.length).toBeGreaterThan(2);
+    expect(new Set(document.models.map(({ provider }) => provider))).toEqual(new Set(['moonshot']));
+    expect(document.models[0]).toMatchObject({ model: 'kimi-k2.5', contextWindow: 262_144, maxOutputTokens: null });
+    const wrong = await cli.run('models', 'catalog', '--provider', 'antropic');
+    expect(wrong).toMatchObject({ code: 1, stderr: expect.stringContaining('did you mean anthropic?') });
+  });
+});
+
+/** A table without regard to the width of its columns. */
+function columns(text: string): string[][] {
+  return text
+    .trimEnd()
+    .split('\n')
+    .map((line) => line.split(/ {2,}/));
+}

@@ -1,0 +1,13 @@
+import type { Provider } from './provider.ts';
+
+export const gemini: Provider = {
+  name: 'gemini',
+  aliases: ['google'],
+  wire: 'gemini',
+  defaultModel: 'gemini-2.5-flash',
+  keyEnv: 'GEMINI_API_KEY',
+  keyRequired: true,
+  baseUrl: 'https://generativelanguage.googleapis.com/v1beta',
+  baseUrlEnv: 'GOOGLE_GEMINI_BASE_URL',
+  detect: [/gemini/],
+};

@@ -1,0 +1,54 @@
+/** Where the key of a provider comes from (spec F2): stored login, the variable of the config, the provider's own. */
+import { GatehouseError } from '../../core/errors.ts';
+import type { Provider } from './provider.ts';
+
+/** The key of a provider's stored login when there is one that has not expired. Rejects when the store cannot be read. */
+export type StoredKey = (provider: string) => Promise<string | undefined>;
+
+/** What a target says about its key. */
+export interface KeyNeed {
+  readonly provider: Provider;
+  /** Variables that may hold the key, first hit wins. */
+  readonly keyEnvs: readonly string[];
+  /** The provider needs a key, or the config names one. */
+  readonly keyRequired: boolean;
+  /**
+   * The address is not the provider's own and the config names the variable for it: no other key is meant for whoever runs that
+   * server.
+   */
+  readonly keyForAddress: boolean;
+}
+
+export interface KeySources {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Absent: there is no store. */
+  readonly storedKey?: StoredKey;
+}
+
+export interface FoundKey {
+  /** `login`, or the name of a variable. */
+  readonly from: string;
+  /** Kept out of reach of anything that prints the object. */
+  readonly value: () => string;
+}
+
+/** Names to look under, without repetition: that of the config, the provider's, `{PROVIDER}_API_KEY`. */
+export function keyVariables(provider: Provider, configured: string | undefined): readonly string[] {
+  const usual = `${provider.name.toUpperCase().replace(/[^A-Z0-9]+/g, '_')}_API_KEY`;
+  return [...new Set([configured, provider.keyEnv, usual].filter((name) => name !== undefined))];
+}
+
+/** The key, or undefined when a call without one is fine. Throws GH1103, which names the variable to set. */
+export async function resolveKey(target: KeyNeed, { env, storedKey }: KeySources): Promise<FoundKey | undefined> {
+  const stored = target.keyForAddress ? undefined : await storedKey?.(target.provider.name);
+  if (stored) return { from: 'login', value: () => stored };
+  for (const from of target.keyEnvs) {
+    const value = env[from]?.trim();
+    if (value) return { from, value: () => value };
+  }
+  if (!target.keyRequired) return undefined;
+  const name = target.keyEnvs[0] ?? '';
+  throw new GatehouseError('GH1103', `${name} is not set, and provider "${target.provider.name}" needs it`, {
+    hint: `export ${name}=…`,
+  });
+}

@@ -1,0 +1,50 @@
+import { expect, test } from 'vitest';
+import { priceOf } from '../catalog/price.ts';
+import { findProvider, PROVIDERS } from './index.ts';
+import { resolveProvider } from './resolve.ts';
+
+/** The table of spec B1. */
+const CHAT = 'openai-chat';
+const TABLE = [
+  ['anthropic', [], 'claude-sonnet-4-20250514', 'ANTHROPIC_API_KEY', 'https://api.anthropic.com', 'anthropic'],
+  ['openai', [], 'gpt-4o', 'OPENAI_API_KEY', 'https://api.openai.com/v1', CHAT],
+  ['gemini', ['google'], 'gemini-2.5-flash', 'GEMINI_API_KEY', 'https://generativelanguage.googleapis.com/v1beta', 'gemini'],
+  ['openrouter', [], 'anthropic/claude-sonnet-4-20250514', 'OPENROUTER_API_KEY', 'https://openrouter.ai/api/v1', CHAT],
+  ['deepseek', [], 'deepseek-chat', 'DEEPSEEK_API_KEY', 'https://api.deepseek.com/v1', CHAT],
+  ['groq', [], 'llama-3.3-70b-versatile', 'GROQ_API_KEY', 'https://api.groq.com/openai/v1', CHAT],
+  ['moonshot', ['kimi'], 'kimi-k2.5', 'MOONSHOT_API_KEY', 'https://api.moonshot.ai/v1', CHAT],
+  ['dashscope', ['qwen'], 'qwen-max', 'DASHSCOPE_API_KEY', 'https://dashscope.aliyuncs.com/compatible-mode/v1', CHAT],
+  ['minimax', [], 'MiniMax-Text-01', 'MINIMAX_API_KEY', 'https://api.minimax.io/v1', CHAT],
+  ['zhipu', ['glm'], 'glm-4-plus', 'ZHIPU_API_KEY', 'https://open.bigmodel.cn/api/paas/v4', CHAT],
+  ['zai', ['z.ai'], 'glm-5-turbo', 'ZAI_API_KEY', 'https://api.z.ai/api/anthropic', 'anthropic'],
+  ['nvidia', ['nim'], 'meta/llama-3.3-70b-instruct', 'NVIDIA_API_KEY', 'https://integrate.api.nvidia.com/v1', CHAT],
+  ['ollama', [], 'llama3.2', undefined, 'http://localhost:11434/v1', CHAT],
+  ['vllm', [], undefined, 'VLLM_API_KEY', undefined, CHAT],
+  // Its default model speaks the Anthropic wire, whose client adds the version itself.
+  ['r9s', ['r9s.ai'], 'claude-sonnet-4-6', 'R9S_API_KEY', 'https://api.r9s.ai/v1', 'anthropic'],
+] as const;
+
+test.each(TABLE)('B1 %s', (name, aliases, model, keyEnv, baseUrl, wire) => {
+  const provider = findProvider(name);
+  expect(provider).toMatchObject({ name, aliases });
+  expect([provider?.defaultModel, provider?.keyEnv, provider?.baseUrl]).toEqual([model, keyEnv, baseUrl]);
+  for (const alias of aliases) expect(findProvider(alias.toUpperCase())).toBe(provider);
+  if (model === undefined || baseUrl === undefined) return;
+  const resolved = resolveProvider({ provider: name });
+  expect(resolved).toMatchObject({ model, wire, baseUrl: name === 'r9s' ? 'https://api.r9s.ai' : baseUrl });
+  expect(priceOf(name, model), 'the price of the default model is known').not.toBeNull();
+});
+
+test('the registry has the order of the table, with the nameless servers last', () => {
+  expect(PROVIDERS.map((provider) => provider.name)).toEqual([...TABLE.map(([name]) => name), 'openai-compatible']);
+});
+
+test('a key is needed everywhere but at servers of the operator', () => {
+  const free = PROVIDERS.filter((provider) => !provider.keyRequired).map((provider) => provider.name);
+  expect(free).toEqual(['ollama', 'vllm', 'openai-compatible']);
+});
+
+test('names and aliases are unique', () => {
+  const names = PROVIDERS.flatMap((provider) => [provider.name, ...provider.aliases]);
+  expect(new Set(names).size).toBe(names.length);
+});
