@@ -129,7 +129,8 @@ function endedByBlankLine(response: Response): Response {
     },
     releaseLock: () => undefined,
   };
-  return Object.defineProperty(response, 'body', { value: { getReader: () => reader } });
+  const { status, headers } = response;
+  return Object.defineProperty(new Response(null, { status, headers }), 'body', { value: { getReader: () => reader } });
 }
 
 function answeredError(status: number, body: string, headers: HeaderLookup): AnsweredError {
