@@ -47,7 +47,7 @@ function parseBody(error: unknown): ErrorBody {
 
 const CONTEXT_LENGTH =
   /context_length_exceeded|context (?:length|window|size)|maximum context|prompt is too long|too many (?:input )?tokens|exceeds? the (?:available )?context|input token count/i;
-const FILTERED = /content_filter|content_policy_violation|data_inspection_failed/i;
+const FILTERED = /content_filter|policy_violation|bio_policy|data_inspection_failed/i;
 const NO_CREDIT =
   /insufficient_quota|insufficient_balance|insufficient balance|billing_(?:hard_limit|not_active)|exceeded your current quota/i;
 
@@ -108,7 +108,7 @@ function kindOfWords(body: ErrorBody): FailureKind {
   if (/rate.?limit|too many requests|resource_exhausted/i.test(everything)) return 'rate-limit';
   if (/overloaded|capacity|unavailable/i.test(everything)) return 'overloaded';
   if (/authenticat|invalid_api_key|permission/i.test(body.words)) return 'auth';
-  if (/invalid_(?:request|argument|prompt)|bad_request|not_found/i.test(body.words)) return 'bad-request';
+  if (/invalid_(?:request|argument|prompt)|image|bad_request|not_found/i.test(body.words)) return 'bad-request';
   return 'server';
 }
 

@@ -13,7 +13,7 @@ const FIXED_TEMPERATURE = /^(?:o\d|gpt-5)/;
 export async function createOpenAiClient(options: WireOptions): Promise<OpenAI> {
   const { default: Client } = await import('openai');
   return new Client({
-    apiKey: options.apiKey ?? 'none',
+    apiKey: options.apiKey || 'none',
     // All of these default to environment variables, which are the operator's for OpenAI and not for this provider.
     adminAPIKey: null,
     organization: null,

@@ -60,7 +60,7 @@ export class ResponsesAssembly implements Assembly {
       case 'response.failed':
         return this.#ended(asRecord(event['response']));
       case 'error':
-        throw new AnsweredError(undefined, wordedError(event));
+        throw new AnsweredError(undefined, event);
       default:
         // The whole response in place of a stream, or an event that says nothing of the answer.
         return event['object'] === 'response' ? this.#ended(event) : NOTHING;
@@ -97,7 +97,7 @@ export class ResponsesAssembly implements Assembly {
 
   #ended(response: Parsed): Added {
     if (response['status'] === 'failed' || response['status'] === 'cancelled') {
-      throw new AnsweredError(undefined, wordedError(asRecord(response['error'])));
+      throw new AnsweredError(undefined, response['error']);
     }
     const output = Array.isArray(response['output']) ? response['output'].map(asRecord) : [];
     const events = output.flatMap((item, index) => this.#whole(index, item).events);
@@ -113,15 +113,6 @@ function finishReason(response: Parsed): string {
   if (response['status'] !== 'incomplete') return 'stop';
   const { reason } = asRecord(response['incomplete_details']);
   return reason === 'content_filter' ? 'content_filter' : 'length';
-}
-
-/** Gives the codes of a failed response the words that all wires' failures are told by. */
-function wordedError(error: Parsed): Parsed {
-  const code = String(error['code'] ?? '');
-  if (/policy/.test(code)) return { ...error, type: 'content_policy_violation' };
-  if (/^(?:invalid_|image_|unsupported_|empty_image|failed_to_download)/.test(code)) return { ...error, type: 'invalid_request' };
-  // The `type` of an error event is `error`.
-  return { code: error['code'], message: error['message'] };
 }
 
 function toUsage(usage: Parsed): object {
