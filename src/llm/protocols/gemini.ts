@@ -12,7 +12,7 @@ import { callWire, type WarmableModel, type WireOptions } from './wire.ts';
 import { guardFetch } from './wire-guard.ts';
 
 /** Models that think; the others refuse to be asked for their thoughts. */
-const THINKS = /^gemini-(?:2\.5|[3-9]|\d\d)(?!.*(?:image|tts|audio|live))/;
+const THINKS = /^(?:models\/)?gemini-(?:2\.5|[3-9]|\d\d|(?:pro|flash|flash-lite)-latest)(?!.*(?:image|tts|audio|live))/;
 /** Signatures of that many calls are kept for the turns in flight; a lost one costs the model its earlier thoughts, not the call. */
 const SIGNATURES = 1_000;
 const BLANK_LINE = Uint8Array.of(10, 10);
