@@ -174,18 +174,31 @@ export class EmailChannel implements Channel {
 
   async #source(uidValidity: string, uid: number, signal: AbortSignal): Promise<Buffer | undefined> {
     const { mailbox, max_message_bytes: maxBytes } = this.#options.settings;
-    signal.throwIfAborted();
+    const shared = await this.#sharedSource(uidValidity, uid, signal);
+    if (shared !== 'lost') return shared;
     try {
-      if (this.#session) {
-        if (this.#session.uidValidity !== uidValidity) return undefined;
-        // The connection is the receiving side's too: the wait ends with the signal, the fetch itself with the connection.
-        return await untilAborted(this.#session.source(uid, maxBytes), signal);
-      }
       await using session = await ImapSession.open(this.#imap, { mailbox, readOnly: true, signal });
       return session.uidValidity === uidValidity ? await session.source(uid, maxBytes) : undefined;
     } catch (cause) {
       signal.throwIfAborted();
       throw new GatehouseError('GH1505', 'the attachment could not be fetched from the IMAP server', { cause });
+    }
+  }
+
+  /**
+   * Over the connection of the receiving side, which spares a login. It may end in the middle, by itself or because intake ends before
+   * the turns do: the file is then still to be had over a connection of its own.
+   */
+  async #sharedSource(uidValidity: string, uid: number, signal: AbortSignal): Promise<Buffer | undefined | 'lost'> {
+    signal.throwIfAborted();
+    if (!this.#session) return 'lost';
+    try {
+      if (this.#session.uidValidity !== uidValidity) return undefined;
+      // The wait ends with the signal, the fetch itself with the connection.
+      return await untilAborted(this.#session.source(uid, this.#options.settings.max_message_bytes), signal);
+    } catch {
+      signal.throwIfAborted();
+      return 'lost';
     }
   }
 

@@ -75,7 +75,7 @@ describe.skipIf(missing !== undefined)('against dovecot and postfix', () => {
   async function open(
     host: Host,
     override: Record<string, unknown> = {},
-    { password = MAIL_PASSWORD, clock = systemClock } = {},
+    { password = MAIL_PASSWORD, clock = systemClock, receiving = signal } = {},
   ): Promise<Channel & AsyncDisposable> {
     const settings = descriptor.settings.parse({
       imap_host: servers.host,
@@ -93,7 +93,7 @@ describe.skipIf(missing !== undefined)('against dovecot and postfix', () => {
     const secret = (variable: string) => (variable === 'EMAIL_USERNAME' ? 'bot@example.test' : password);
     const deps = { name: 'email', secret, clock, logger: new MemoryLogger(), random: () => 0 };
     const channel = await descriptor.create(settings, deps);
-    await channel.start(host, signal);
+    await channel.start(host, receiving);
     return Object.assign(channel, { [Symbol.asyncDispose]: () => channel.stop() });
   }
 
@@ -255,6 +255,26 @@ describe.skipIf(missing !== undefined)('against dovecot and postfix', () => {
     const [stop, reason] = [new AbortController(), new Error('/stop')];
     setTimeout(() => stop.abort(reason), 50);
     await expect(channel.download?.(media, stop.signal)).rejects.toBe(reason);
+  });
+
+  test('a file is fetched also when the receiving connection ends in the middle of it, as it does when the daemon stops', async () => {
+    const host = new Host();
+    await using proxy = await startMailProxy(servers.imapPort);
+    const intake = new AbortController();
+    await using channel = await open(host, { imap_port: proxy.port, imap_tls: 'none' }, { receiving: intake.signal });
+    const body = withFile(1).split('\n\n').slice(1).join('\n\n');
+    await servers.deliver(mail('s', { headers: 'Content-Type: multipart/mixed; boundary=b\n', body }));
+    const media = (await until('the mail is received', () => host.accepted[0])).media[0];
+    if (!media) throw new Error('no attachment');
+    proxy.cutNextAt(/file 1/);
+    const cut = await channel.download?.(media, signal);
+    const stopped = channel.download?.(media, signal);
+    intake.abort(new Error('channels are stopping'));
+    for (const file of [cut, await stopped, await channel.download?.(media, signal)]) {
+      const bytes: Uint8Array[] = [];
+      for await (const chunk of file?.bytes ?? []) bytes.push(chunk);
+      expect(Buffer.concat(bytes).toString().trim()).toBe('file 1');
+    }
   });
 
   test('a mail that breaks every connection that fetches it is skipped, and its neighbours get through', async () => {

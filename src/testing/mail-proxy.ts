@@ -11,6 +11,8 @@ export interface MailProxy extends AsyncDisposable {
   cutNextReplyTo(question: string): void;
   /** Each connection on which the server says something that matches is closed instead. */
   cutAt(answer: RegExp): void;
+  /** The same, once. */
+  cutNextAt(answer: RegExp): void;
   /** From now on nothing of what the server says that matches, or that follows, gets through. */
   stallAt(answer: RegExp): void;
 }
@@ -21,6 +23,7 @@ export async function startMailProxy(target: number): Promise<MailProxy> {
   let replace: { readonly said: RegExp; readonly by: string } | undefined;
   let cut: string | undefined;
   let cutAt: RegExp | undefined;
+  let cutNextAt: RegExp | undefined;
   let stall: RegExp | undefined;
   const server = createServer((client) => {
     clients.add(client);
@@ -38,7 +41,10 @@ export async function startMailProxy(target: number): Promise<MailProxy> {
       const said = chunk.toString('latin1');
       stalled ||= stall?.test(said) === true;
       if (stalled) return;
-      if (cutAt?.test(said)) client.destroy();
+      if (cutNextAt?.test(said)) {
+        cutNextAt = undefined;
+        client.destroy();
+      } else if (cutAt?.test(said)) client.destroy();
       else if (cut !== undefined && asked.endsWith(cut)) {
         cut = undefined;
         client.destroy();
@@ -67,6 +73,9 @@ export async function startMailProxy(target: number): Promise<MailProxy> {
     },
     cutAt: (answer) => {
       cutAt = answer;
+    },
+    cutNextAt: (answer) => {
+      cutNextAt = answer;
     },
     stallAt: (answer) => {
       stall = answer;
