@@ -1,6 +1,17 @@
 import { z } from 'zod';
 import { gatewaySection } from './sections/gateway.ts';
-import { baseUrl, environmentName, modelHints } from './sections/model.ts';
+import {
+  adaptiveRouting,
+  apiType,
+  baseUrl,
+  budgetSection,
+  embeddingSection,
+  environmentName,
+  fallbackModel,
+  modelHints,
+  subProvider,
+  transcriptionSection,
+} from './sections/model.ts';
 
 /** The version this program writes and reads; older files are brought up to it by `migrate.ts`. */
 export const CONFIG_VERSION = 1;
@@ -22,7 +33,18 @@ export const configSchema = z.strictObject({
   api_key_env: environmentName
     .optional()
     .describe("Name of the environment variable that holds the key. Default: the provider's usual name."),
+  api_type: apiType.optional().describe('Wire to speak. Default: what the provider speaks.'),
   model_hints: modelHints.optional(),
+  fallback_models: z
+    .array(fallbackModel)
+    .max(16)
+    .default([])
+    .describe('Models that take over when the main one fails, in order.'),
+  sub_providers: z.array(subProvider).max(32).default([]).describe('Further models, asked for by key.'),
+  adaptive_routing: adaptiveRouting.optional(),
+  budget: budgetSection.optional(),
+  embedding: embeddingSection.optional(),
+  transcription: transcriptionSection.optional(),
   max_iterations: z.int().min(1).max(1000).default(50).describe('Model calls one message may cause.'),
   gateway: gatewaySection,
   require_model: z.boolean().default(false).describe('Refuse to start without a real model instead of answering with the demo.'),

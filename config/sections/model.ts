@@ -7,14 +7,121 @@ export const environmentName = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, {
   error: 'must be the name of an environment variable, not the secret itself',
 });
 
-/** Facts about a model that its name does not tell. Each overrides what the provider's table says. */
-export const modelHints = z
-  .strictObject({
-    context_window: z.int().min(1024).optional().describe('Tokens the model can take in and put out together.'),
-  })
-  .describe('Overrides for a model that the built-in table does not know or knows wrongly.');
-
 /** A base address without user info: a key in a URL would end up in logs and errors. */
 export const baseUrl = z
   .url({ protocol: /^https?$/, error: 'must be an http:// or https:// address' })
   .refine((value) => !/^https?:\/\/[^/]*@/i.test(value), { error: 'must not hold a user name or password; use api_key_env' });
+
+const usdPerMillion = z.number().min(0);
+
+/** Facts about a model that its name does not tell. Each overrides what the catalog says. */
+export const modelHints = z
+  .strictObject({
+    context_window: z.int().min(1024).optional().describe('Tokens the model can take in and put out together.'),
+    max_output_tokens: z.int().min(1).optional().describe('Most tokens the model can put out.'),
+    vision: z.boolean().optional().describe('Whether the model sees pictures.'),
+    tools: z.boolean().optional().describe('Whether the model calls tools.'),
+    price: z
+      .strictObject({
+        in: usdPerMillion.describe('USD per million tokens in.'),
+        out: usdPerMillion.describe('USD per million tokens out.'),
+        cached: usdPerMillion.optional().describe('USD per million cached tokens in.'),
+      })
+      .optional()
+      .describe('What the model costs. 0 is for servers of your own.'),
+  })
+  .describe('Overrides for a model that the catalog does not know or knows wrongly.');
+
+/** The wire of a server whose provider speaks more than one. */
+export const apiType = z.enum(['openai', 'responses', 'anthropic']);
+
+/** One more model beside the main one. */
+export const fallbackModel = z.strictObject({
+  provider: z.string().min(1).describe('Model provider.'),
+  model: z.string().min(1).optional().describe("Model name. Default: the provider's own choice."),
+  base_url: baseUrl.optional().describe('Address of the provider.'),
+  api_key_env: environmentName.optional().describe('Name of the environment variable that holds the key.'),
+  api_type: apiType.optional().describe('Wire to speak. Default: what the provider speaks.'),
+  model_hints: modelHints.optional(),
+});
+
+export const subProvider = fallbackModel.extend({
+  key: z.string().min(1).describe('Name by which it is asked for.'),
+  description: z.string().optional().describe('What it is good for; the agent reads this when it chooses.'),
+});
+
+/** Spec B5. Times in the unit of their names. */
+export const adaptiveRouting = z
+  .strictObject({
+    enabled: z.boolean().default(true).describe('False: the models are tried in the order of the config.'),
+    mode: z
+      .enum(['off', 'lane', 'hedge'])
+      .default('lane')
+      .describe(
+        'off: first model that works. lane: the best by quality, errors, order and cost. hedge: two at once, the first answer wins.',
+      ),
+    qos_ranking: z.boolean().default(false).describe('Among equals the one of better quality first.'),
+    failure_threshold: z.int().min(1).max(100).default(3).describe('Failures in a row after which a model is left alone.'),
+    probe_probability: z
+      .number()
+      .min(0)
+      .max(1)
+      .default(0.1)
+      .describe('Share of calls that try a model not used for a while (lane).'),
+    probe_interval_secs: z.int().min(1).default(60).describe('How long a model is left alone before one call tries it again.'),
+    weight_latency: z.number().min(0).default(0.3).describe('Weight of speed and quality.'),
+    weight_error: z.number().min(0).default(0.3).describe('Weight of failures.'),
+    weight_priority: z.number().min(0).default(0.2).describe('Weight of the order in the config.'),
+    weight_cost: z.number().min(0).default(0.2).describe('Weight of the price.'),
+  })
+  .describe('How calls are spread over the main model and fallback_models.');
+
+const usd = z.number().min(0).optional();
+
+/** Limits on spending: reserved before a call, so that they are never passed by more than one call. */
+export const budgetSection = z
+  .strictObject({
+    daily_usd: usd.describe('All calls of a day together, midnight to midnight in the time zone of the daemon.'),
+    session_usd: usd.describe('Each session, a day.'),
+    sender_usd: usd.describe('Each sender, a day.'),
+    job_usd: usd.describe('Each job (cron, task), a run.'),
+    allow_unknown_price: z.boolean().default(false).describe('Call models whose price nobody knows although a limit is set.'),
+    steps: z
+      .array(z.enum(['cheaper', 'no-tools', 'ask', 'stop']))
+      .default(['cheaper', 'no-tools', 'ask', 'stop'])
+      .describe(
+        'What is tried, in order, when a call does not fit: a cheaper model, a call without tools, asking the owner, stopping.',
+      ),
+  })
+  .describe('Limits on spending in USD. None by default, but 2 USD a day for a key found in the environment without a config.');
+
+export const embeddingSection = z
+  .strictObject({
+    provider: z.enum(['openai', 'gemini', 'ollama', 'local']).describe('Who embeds. local: after `gatehouse models add-local`.'),
+    model: z.string().min(1).optional().describe("Model name. Default: the provider's usual one."),
+    base_url: baseUrl.optional().describe('Address of the provider.'),
+    api_key_env: environmentName.optional().describe('Name of the environment variable that holds the key.'),
+  })
+  .describe('Model that turns text into vectors, for search by meaning.');
+
+export const transcriptionSection = z
+  .discriminatedUnion('kind', [
+    z.strictObject({
+      kind: z.literal('openai').describe('A server that speaks the OpenAI transcription wire, such as Groq.'),
+      base_url: baseUrl.default('https://api.groq.com/openai/v1').describe('Address of the server.'),
+      model: z.string().min(1).default('whisper-large-v3').describe('Model name.'),
+      api_key_env: environmentName.default('GROQ_API_KEY').describe('Name of the environment variable that holds the key.'),
+      language: z.string().length(2).optional().describe('Language spoken (ISO 639-1). Default: found by the model.'),
+      price_per_minute: z.number().min(0).optional().describe('USD per minute of sound.'),
+    }),
+    z.strictObject({
+      kind: z.literal('command').describe('A program on this machine. Its standard output is the text.'),
+      command: z
+        .array(z.string().min(1))
+        .min(1)
+        .describe(
+          'Program and arguments, never run by a shell. {wav} stands for a 16 kHz mono WAV file, {file} for the file as it came.',
+        ),
+    }),
+  ])
+  .describe('Voice notes become text with this. Without it the agent is told only that a voice note came.');
