@@ -36,6 +36,7 @@ export const geminiSubject: WireSubject = {
       .flatMap(({ inlineData }): Image[] =>
         inlineData ? [{ mime: inlineData.mimeType as ImageType, base64: inlineData.data }] : [],
       ),
+  argumentsAreObjects: true,
   raw: {
     open: '',
     text: (piece) => geminiChunk([{ text: piece }]),

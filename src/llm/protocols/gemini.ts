@@ -98,6 +98,8 @@ function requestBody(
 /** The guarded fetch in the shape the client library needs, with the key and with errors that keep their headers. */
 function geminiFetch(options: WireOptions): typeof fetch {
   const guarded = guardFetch(options.fetch ?? connectLimitedFetch(options.timeouts.connectMs), 'gatehouse', {
+    // The client library ends an event at two line ends of the same kind only.
+    plainLineEnds: true,
     pass: ['accept', 'content-type'],
     set: options.apiKey ? { 'x-goog-api-key': options.apiKey } : {},
     wholeAnswer: chunkEvents,

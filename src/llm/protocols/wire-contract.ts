@@ -41,6 +41,8 @@ export interface WireSubject {
   readonly reasoningModel: string;
   /** The pictures of a request body as it left, in order. */
   imagesIn(body: Readonly<Record<string, unknown>>): readonly Image[];
+  /** The wire carries arguments as objects, so that they cannot be cut off on their own. */
+  readonly argumentsAreObjects?: boolean;
   /** The bytes of a stream as the provider documents them: for faults that the emulator cannot play. */
   readonly raw: RawWire;
 }

@@ -8,6 +8,8 @@ const LINE_BYTES = 1_000_000;
 /** More than any model writes in one answer; bounds memory against an endless stream. */
 const BODY_BYTES = 32_000_000;
 const NEWLINE = 10;
+const RETURN = 13;
+const BLANK_LINE = Uint8Array.of(NEWLINE, NEWLINE);
 
 /** Headers of ours that may leave. A client library adds what it finds in the environment, which belongs to another provider. */
 const SENT_HEADERS = ['accept', 'authorization', 'content-type'];
@@ -17,6 +19,8 @@ export interface GuardOptions {
   readonly pass?: readonly string[];
   /** Sent with every request, whatever the client library says: keys and versions that it would look for in the environment. */
   readonly set?: Readonly<Record<string, string>>;
+  /** Take the carriage returns out of line ends, for client libraries that do not know all line ends of the standard. */
+  readonly plainLineEnds?: boolean;
   /** A whole answer that came in place of a stream, as the server-sent events that the client library reads. */
   readonly wholeAnswer?: (answer: unknown) => string;
 }
@@ -34,7 +38,7 @@ export class WireFault extends Error {
 
 /** Wraps `fetch` for streaming chat wires: own headers only, no redirects, bounded lines and bodies, plain JSON turned into one SSE event. */
 export function guardFetch(fetchFn: typeof fetch, userAgent: string, options: GuardOptions = {}): typeof fetch {
-  const { pass = SENT_HEADERS, set = {}, wholeAnswer = openAiEvents } = options;
+  const { pass = SENT_HEADERS, set = {}, plainLineEnds = false, wholeAnswer = openAiEvents } = options;
   return async (input, init) => {
     const given = new Headers(init?.headers);
     const headers = new Headers({ 'user-agent': userAgent });
@@ -54,7 +58,7 @@ export function guardFetch(fetchFn: typeof fetch, userAgent: string, options: Gu
       await response.body?.cancel();
       throw fault('bad-request', 'the server answered with a web page', response.status);
     }
-    if (response.ok && !/\bapplication\/json\b/i.test(type)) return boundBody(response);
+    if (response.ok && !/\bapplication\/json\b/i.test(type)) return boundBody(response, plainLineEnds);
     const { status, headers: received } = response;
     const text = response.body ? await new Response(ReadableStream.from(bounded(response.body))).text() : '';
     return response.ok ? jsonAsEvents(text, status, wholeAnswer) : new Response(text, { status, headers: received });
@@ -67,16 +71,24 @@ function fault(kind: 'bad-request' | 'malformed', message: string, status?: numb
 }
 
 /** The client library reads a body as any async iterable; a stream and a response of our own around it cost a tenth of a message. */
-function boundBody(response: Response): Response {
+function boundBody(response: Response, plainLineEnds: boolean): Response {
   if (!response.body) return response;
-  return Object.defineProperty(response, 'body', { value: bounded(response.body) });
+  return Object.defineProperty(response, 'body', { value: bounded(response.body, { events: true, plainLineEnds }) });
 }
 
-async function* bounded(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
+/**
+ * The bytes within the limits. `events`: a properly ended body gets the blank line that it may lack, since client libraries drop a last
+ * event without one (F28). `plainLineEnds`: no carriage return; none of the data is lost, because JSON writes it as an escape.
+ */
+async function* bounded(
+  body: ReadableStream<Uint8Array>,
+  { events = false, plainLineEnds = false } = {},
+): AsyncGenerator<Uint8Array> {
   const reader = body.getReader();
   let line = 0;
   let total = 0;
   let ended = false;
+  let blank = true;
   const read = async () => {
     const chunk = await reader.read();
     ended = chunk.done;
@@ -86,7 +98,10 @@ async function* bounded(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8A
     let next = read();
     for (;;) {
       const { done, value: bytes } = await next;
-      if (done) return;
+      if (done) {
+        if (events && !blank) yield BLANK_LINE;
+        return;
+      }
       total += bytes.length;
       const last = bytes.lastIndexOf(NEWLINE);
       line = last === -1 ? line + bytes.length : bytes.length - 1 - last;
@@ -97,7 +112,8 @@ async function* bounded(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8A
       // One chunk ahead, so that it knows the end before the client library leaves what it takes for unfinished.
       next = read();
       next.catch(() => undefined);
-      yield bytes;
+      blank = last > 0 && last === bytes.length - 1 && bytes[last - 1] === NEWLINE;
+      yield plainLineEnds && bytes.includes(RETURN) ? bytes.filter((byte) => byte !== RETURN) : bytes;
     }
   } finally {
     if (!ended) await reader.cancel();
