@@ -9,7 +9,7 @@ import type { ResolvedProvider } from '../llm/providers/resolve.ts';
 
 /** What commands use of the journal. */
 export interface OpenJournal {
-  readonly journal: Pick<Journal, 'dead' | 'counts'> & AsyncDisposable;
+  readonly journal: Pick<Journal, 'dead' | 'counts' | 'spending'> & AsyncDisposable;
   readonly pairing: Pick<PairingStore, 'approve' | 'deny' | 'list'>;
 }
 
