@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
-import { errorText, GatehouseError } from '../../core/errors.ts';
+import { errorText, GatehouseError, isGatehouseError } from '../../core/errors.ts';
 import type { Embedder } from '../../core/media-models.ts';
 import { toUnitVector } from './unit-vector.ts';
 
@@ -76,8 +76,23 @@ async function embedOne(model: SentenceModel, text: string): Promise<Float32Arra
   return vector;
 }
 
-async function loadModel(packagesDir: string): Promise<SentenceModel> {
+/** Whether `packagesDir` holds all packages in their exact versions. */
+export async function isInstalled(packagesDir: string): Promise<boolean> {
+  try {
+    await checkPackages(packagesDir);
+    return true;
+  } catch (error) {
+    if (isGatehouseError(error)) return false;
+    throw error;
+  }
+}
+
+async function checkPackages(packagesDir: string): Promise<void> {
   for (const [name, version] of Object.entries(LOCAL_PACKAGES)) await checkPackage(packagesDir, name, version);
+}
+
+async function loadModel(packagesDir: string): Promise<SentenceModel> {
+  await checkPackages(packagesDir);
   const require = createRequire(join(packagesDir, 'package.json'));
   try {
     const load = (name: string): Promise<unknown> => import(pathToFileURL(require.resolve(name)).href);

@@ -131,7 +131,7 @@ function lastWords(text: string): string {
 
 function stopped(command: string, reason: unknown): unknown {
   if (!(reason instanceof CallTimeout)) return reason;
-  return new GatehouseError('GH2114', `${command} did not end within ${reason.ms} ms`, { cause: reason });
+  return new GatehouseError('GH2114', `${command} did not end within ${Math.round(reason.ms)} ms`, { cause: reason });
 }
 
 function notStarted(command: string, error: unknown): GatehouseError {
