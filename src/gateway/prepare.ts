@@ -97,7 +97,8 @@ async function transcribeAll(files: readonly Fetched[], options: PrepareOptions)
     const { ref, file } = entry;
     if (!file) continue;
     try {
-      const text = await transcribe({ ...file, folder: UPLOADS }, workspace, transcriber, signal);
+      const onUnstored = (error: unknown): void => options.onMediaError(ref, error);
+      const text = await transcribe({ ...file, folder: UPLOADS }, workspace, transcriber, { signal, onUnstored });
       lines.set(entry, transcriptLine(text, file.path));
     } catch (error) {
       options.signal.throwIfAborted();

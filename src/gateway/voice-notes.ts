@@ -20,22 +20,23 @@ export interface Recording {
 
 /**
  * The words of a recording. They are written beside it before they are used, so that an attempt after a crash, or a second run of a
- * dead letter, does not pay for them again. Rejects as the transcriber does, with the system's error, or with `signal.reason`.
+ * dead letter, does not pay for them again; a failure of that is told to `onUnstored` only. Rejects as the transcriber does, with the
+ * system's error, or with `signal.reason`.
  */
 export async function transcribe(
   recording: Recording,
   workspace: string,
   transcriber: Transcriber,
-  signal: AbortSignal,
+  options: { readonly signal: AbortSignal; readonly onUnstored: (error: unknown) => void },
 ): Promise<string> {
   await using folder = await WorkspaceDirectory.open(workspace, [recording.folder]);
   const stored = `${recording.name}.txt`;
   const known = await readStored(folder, stored);
   if (known !== undefined) return known;
   const { mime, bytes } = recording;
-  const text = await transcriber.transcribe({ path: folder.child(recording.name), mime, bytes }, signal);
+  const text = await transcriber.transcribe({ path: folder.child(recording.name), mime, bytes }, options.signal);
   const kept = Buffer.from(text.toWellFormed()).subarray(0, MAX_TRANSCRIPT_BYTES).toString('utf8');
-  await writeFileAtomic(folder.child(stored), kept, { mode: 0o600 });
+  await writeFileAtomic(folder.child(stored), kept, { mode: 0o600 }).catch(options.onUnstored);
   return kept;
 }
 

@@ -39,7 +39,7 @@ test('the JSON of a good answer comes back, and only headers of ours go out', as
 const html = (pieces: string[]): Reply => ({ headers: { 'content-type': 'text/html' }, pieces });
 
 test.each<[string, Reply, FailureKind]>([
-  ['F29 a refused key', errorReply(401, { message: `Incorrect API key provided: ${KEY}` }), 'auth'],
+  ['F26 a refused key', errorReply(401, { message: `Incorrect API key provided: ${KEY}` }), 'auth'],
   ['a bad request', errorReply(400, { message: 'no' }), 'bad-request'],
   ['an unpaid account', errorReply(402, { message: 'no' }), 'payment'],
   ['an unknown model', errorReply(404, { message: 'no such model' }), 'bad-request'],

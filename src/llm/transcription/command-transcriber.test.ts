@@ -67,7 +67,7 @@ test('the program gets 16 kHz mono where it asks for WAV, and the file as it cam
   expect(same).toBe('same');
 });
 
-test('A29 the environment of the program holds no secret of ours, and no shell reads its arguments', async () => {
+test('A28 A29 the environment of the program holds no secret of ours, and no shell reads its arguments', async () => {
   process.env['GROQ_API_KEY'] = 'canary-env-91';
   try {
     await using at = await scene('env; echo "arg:$2"');
@@ -116,6 +116,22 @@ test('what a program leaves running behind its answer is ended too, and does not
   expect(await at.transcriber.transcribe(at.note, signal)).toBe('words');
   const pid = Number(await readFile(pids, 'utf8'));
   await until('it is gone', async () => !(await isRunning(pid)));
+});
+
+test('F30 a process that leaves the group of the program cannot hold the answer up, or the time limit', async (context) => {
+  needs(context, 'setsid', '--version');
+  await using at = await scene();
+  const pids = join(at.dir, 'pids');
+  const leave = `setsid sh -c 'echo $$ >> "${pids}"; exec sleep 5' &\n`;
+  await writeFile(join(at.dir, 'recognizer'), `#!/bin/sh\n${leave}sleep 0.2; echo words\n`);
+  const started = performance.now();
+  expect(await at.transcriber.transcribe(at.note, signal)).toBe('words');
+  await writeFile(join(at.dir, 'recognizer'), `#!/bin/sh\n${leave}sleep 300\n`);
+  const command = [join(at.dir, 'recognizer'), '{file}'];
+  const limited = createCommandTranscriber({ command, clock: systemClock, tempDir: at.temp, timeoutMs: 300 });
+  await expect(limited.transcribe(at.note, signal)).rejects.toMatchObject({ code: 'GH2114' });
+  expect(performance.now() - started).toBeLessThan(4_000);
+  for (const pid of (await readFile(pids, 'utf8')).trim().split('\n').map(Number)) process.kill(pid, 'SIGKILL');
 });
 
 test('an abort ends the program and rejects with its reason; nothing stays behind', async () => {
@@ -175,7 +191,7 @@ test('a command that names no file is refused when it is configured', () => {
   expect(() => createCommandTranscriber({ command: [], clock: systemClock })).toThrow(/\{wav\}/);
 });
 
-test('A28 a recording that is a playlist in truth makes ffmpeg open nothing', async (context) => {
+test('A30 a recording that is a playlist in truth makes ffmpeg open nothing', async (context) => {
   needs(context, 'ffmpeg', '-version');
   await using at = await scene(undefined, { command: ['cat', '{wav}'] });
   const secret = join(at.dir, 'secret.wav');

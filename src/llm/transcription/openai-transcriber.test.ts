@@ -107,7 +107,7 @@ test.each<[string, Buffer, string | undefined]>([
   ['m4a', Buffer.from('\0\0\0\x20ftypM4A '), 'm4a'],
   ['webm', Buffer.from([0x1a, 0x45, 0xdf, 0xa3]), 'webm'],
   ['amr', Buffer.from('#!AMR\n'), 'amr'],
-  ['A28 a playlist', Buffer.from('#EXTM3U\n#EXTINF:1,\nfile:///etc/passwd'), undefined],
+  ['A30 a playlist', Buffer.from('#EXTM3U\n#EXTINF:1,\nfile:///etc/passwd'), undefined],
   ['a picture', Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'), undefined],
   ['another RIFF', Buffer.from('RIFF\x24\x08\0\0WEBPVP8 ', 'latin1'), undefined],
   ['one byte', Buffer.from([0xff]), undefined],
@@ -139,7 +139,7 @@ test('A21 a link in place of the recording is not followed', async () => {
   expect(server.uploads).toEqual([]);
 });
 
-test('F29 A29 a refused key is GH2114 with its kind inside and without the key', async () => {
+test('F26 A29 a refused key is GH2114 with its kind inside and without the key', async () => {
   await using dir = await tempDir();
   await using server = await uploadServer([401], { error: { message: 'invalid key canary-77aa' } });
   const error: unknown = await transcriber(server.url)

@@ -27,7 +27,7 @@ const MAX_ERROR_CHARS = 300;
 
 /**
  * Standard output of a program that ended with 0. Rejects with GH2114, or with `signal.reason`; either way the program and
- * everything it started in its process group is gone when this settles.
+ * everything it started in its process group is gone when this settles. A process that left the group runs on, with no way to us.
  */
 export async function runProgram(program: Program, signal: AbortSignal): Promise<string> {
   signal.throwIfAborted();
@@ -53,15 +53,13 @@ export async function runProgram(program: Program, signal: AbortSignal): Promise
   const tooMuch = (): void =>
     stop.abort(new GatehouseError('GH2114', `${command} printed more than ${program.maxOutputBytes} bytes`));
   const stdout = collect(child.stdout, program.maxOutputBytes, tooMuch);
-  const stderr = tailOf(child.stderr);
-  // Neither is waited for when the program could not be started or was stopped.
-  for (const output of [stdout, stderr]) output.catch(() => undefined);
+  const stderr = keepTail(child.stderr, MAX_ERROR_BYTES);
   try {
     const ended = await exitOf(child, stop.signal, settled.signal, clock);
     signal.throwIfAborted();
     if (stop.signal.aborted) throw stopped(command, stop.signal.reason);
-    if (ended.code === 0) return (await stdout).toString('utf8');
-    const said = lastWords((await stderr).toString('utf8'));
+    if (ended.code === 0) return stdout();
+    const said = lastWords(stderr());
     throw new GatehouseError('GH2114', `${command} ended with ${ended.signal ?? `status ${ended.code}`}${said}`);
   } finally {
     signal.removeEventListener('abort', onAbort);
@@ -84,8 +82,18 @@ async function exitOf(
     );
   };
   stop.addEventListener('abort', end, { once: true });
-  // At the exit of the first process, before its pipes close: a process it left behind would hold them open.
-  child.once('exit', () => kill(child, 'SIGKILL'));
+  child.once('exit', () => {
+    // Before its pipes close: a process it left behind would hold them open.
+    kill(child, 'SIGKILL');
+    // One that made itself a group of its own (setsid) still does, and is not waited for.
+    clock.sleep(TERM_GRACE_MS, settled).then(
+      () => {
+        child.stdout?.destroy();
+        child.stderr?.destroy();
+      },
+      () => undefined, // the pipes closed
+    );
+  });
   try {
     const [code, signal] = (await once(child, 'close')) as [number | null, NodeJS.Signals | null];
     return { code, signal };
@@ -107,21 +115,24 @@ function kill(child: ChildProcess, signal: NodeJS.Signals): void {
   }
 }
 
-async function collect(stream: Readable, maxBytes: number, tooMuch: () => void): Promise<Buffer> {
+/** What was printed, once the program is gone. */
+function collect(stream: Readable, maxBytes: number, tooMuch: () => void): () => string {
   const chunks: Buffer[] = [];
   let total = 0;
-  for await (const chunk of stream as AsyncIterable<Buffer>) {
+  stream.on('data', (chunk: Buffer) => {
     total += chunk.length;
     if (total <= maxBytes) chunks.push(chunk);
     else tooMuch();
-  }
-  return Buffer.concat(chunks);
+  });
+  return () => Buffer.concat(chunks).toString('utf8');
 }
 
-async function tailOf(stream: Readable): Promise<Buffer> {
+function keepTail(stream: Readable, maxBytes: number): () => string {
   let tail = Buffer.alloc(0);
-  for await (const chunk of stream as AsyncIterable<Buffer>) tail = Buffer.concat([tail, chunk]).subarray(-MAX_ERROR_BYTES);
-  return tail;
+  stream.on('data', (chunk: Buffer) => {
+    tail = Buffer.concat([tail, chunk]).subarray(-maxBytes);
+  });
+  return () => tail.toString('utf8');
 }
 
 function lastWords(text: string): string {
