@@ -5,11 +5,13 @@
  */
 import { ERROR_CODES } from '../core/error-codes.ts';
 import { shortHash } from '../core/ids.ts';
-import type { ModelAnswer, ModelFailure, ModelRequest, Usage } from '../core/model.ts';
+import type { Image, ModelAnswer, ModelFailure, ModelRequest, Usage } from '../core/model.ts';
 import type { SessionMessage, ToolCall } from '../core/session.ts';
 import type { AgentOutcome, AgentResult, AgentRun, AttachedFile } from '../core/turn.ts';
+import { IMAGE_TOKENS } from '../llm/vision.ts';
 import { type AgentEmit, agentEmit } from './agent-emit.ts';
 import { startDeadline } from './deadline.ts';
+import { inputImages } from './input-images.ts';
 import { type LimitKind, limitText } from './limits.ts';
 import { LOOP_WARNING, LoopDetector } from './loop-detection.ts';
 import { callModel, emptyFailure, isEmpty, toolCallsOf } from './model-call.ts';
@@ -47,6 +49,8 @@ class AgentLoop {
   readonly #lines: SessionMessage[];
   readonly #files: AttachedFile[] = [];
   readonly #toolsRun: string[] = [];
+  /** Of the input; read once, when the first call is really made. */
+  #images: readonly Image[] | undefined;
   #usage: Usage = { tokensIn: 0, tokensOut: 0, tokensCached: 0 };
   #iterations = 0;
   #warned = false;
@@ -139,7 +143,15 @@ class AgentLoop {
   /** One real call; its answer is durable, with its usage, before a tool runs or another call is made for it. */
   async #callModel(): Promise<StoredAnswer | { readonly failure: ModelFailure }> {
     const { model, clock, steps, runId } = this.#run;
-    const call = { model, request: this.#request(), iteration: this.#iterations, emit: this.#emit, clock, signal: this.#signal };
+    this.#images ??= await inputImages(this.#run, this.#emit, this.#signal);
+    const call = {
+      model,
+      request: this.#request(this.#images),
+      iteration: this.#iterations,
+      emit: this.#emit,
+      clock,
+      signal: this.#signal,
+    };
     const outcome = await callModel(call);
     if (outcome.kind === 'failed') return { failure: outcome.failure };
     const stored = { answer: { ...outcome.answer, toolCalls: this.#ownCalls(outcome.answer) }, at: clock.now() };
@@ -152,7 +164,8 @@ class AgentLoop {
     return stored;
   }
 
-  #request(): ModelRequest {
+  /** Pictures of earlier messages are named in their text, where a tool can find them; sent again, each would cost its price again. */
+  #request(images: readonly Image[]): ModelRequest {
     const run = this.#run;
     const system: SessionMessage = {
       id: `${run.runId}#system`,
@@ -162,8 +175,12 @@ class AgentLoop {
     };
     const history = repairHistory([system, ...run.history, ...this.#lines]);
     return {
-      messages: trimHistory(history, run.model.contextWindow),
+      messages: trimHistory(
+        history,
+        Math.max(run.model.contextWindow - images.length * IMAGE_TOKENS, run.model.contextWindow / 2),
+      ),
       tools: run.tools.map(({ name, description, parameters }) => ({ name, description, parameters })),
+      ...(images.length === 0 ? {} : { images: new Map([[run.input.id, images]]) }),
       maxOutputTokens: run.limits.maxOutputTokens,
       context: { session: run.session, channel: run.channel, sender: run.principal, purpose: 'turn', queuedMs: run.queuedMs },
     };

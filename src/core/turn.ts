@@ -3,7 +3,7 @@ import type { ChannelHealth } from './channel.ts';
 import type { Emit } from './events.ts';
 import type { StepRecord, UsageEntry } from './journal.ts';
 import type { OutboundFile } from './message.ts';
-import type { Model, ModelFailure, Usage } from './model.ts';
+import type { Image, Model, ModelFailure, Usage } from './model.ts';
 import type { Clock } from './ports.ts';
 import type { SessionMessage } from './session.ts';
 import type { Tool } from './tool.ts';
@@ -47,6 +47,11 @@ export interface AgentRun {
   readonly principal: string;
   readonly queuedMs: number;
   readonly attach: (file: { path: string; name: string; caption?: string }) => Promise<OutboundFile>;
+  /**
+   * A file of `input.media` as a picture; undefined when it is none, too large or gone. Asked at most once per file and run, before
+   * the first model call that is really made. Absent: the model is shown no pictures.
+   */
+  readonly loadImage?: (path: string, signal: AbortSignal) => Promise<Image | undefined>;
   readonly emit: Emit;
   readonly clock: Clock;
   readonly signal: AbortSignal;

@@ -228,4 +228,23 @@ describe('files', () => {
       'look\n[Photo could not be fetched (GH1505); it is not available]\n[Voice note could not be fetched (GH1504); it is not available]',
     );
   });
+
+  it('that are pictures are shown to the model with the message they came with, and with no later one', async () => {
+    await using dir = await tempDir();
+    const model = scriptedModel(['a cat', 'you are welcome']);
+    const channel = new TestChannel('test');
+    const gif = Buffer.from('GIF89a and a cat');
+    channel.files.set('cat', gif);
+    channel.files.set('report', Buffer.from('%PDF-1.7'));
+    await using rig = await testDaemon({ dataDir: dir.path, model, channel });
+    const media = [{ kind: 'document', ref: 'report' } as const, { kind: 'photo', ref: 'cat' } as const];
+    await channel.deliver({ text: 'what is this?', media });
+    await channel.deliver({ text: 'thanks' });
+    await rig.daemon.gateway.idle();
+    const [first, second] = model.requests;
+    const shown = [...(first?.images ?? [])];
+    expect(shown).toEqual([[first?.messages.at(-1)?.id, [{ mime: 'image/gif', base64: gif.toString('base64') }]]]);
+    expect(second?.images).toBeUndefined();
+    expect(second?.messages.map(({ content }) => content).join()).toContain('[Photo: uploads/');
+  });
 });

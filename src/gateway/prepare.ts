@@ -1,17 +1,22 @@
-// inbound message -> files in the session's workspace -> the text the agent reads
+// inbound message -> files in the session's workspace -> words of recordings -> the text the agent reads
 import { open, rename, rm } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 import type { Channel } from '../core/channel.ts';
 import { errorText, GatehouseError, isGatehouseError } from '../core/errors.ts';
 import { shortHash } from '../core/ids.ts';
+import type { Transcriber } from '../core/media-models.ts';
 import type { InboundMessage, MediaRef } from '../core/message.ts';
 import { extensionOf } from '../lib/media-types.ts';
+import { IMAGE_HEAD_BYTES, ImageQuota, imageTypeOf } from '../llm/vision.ts';
 import { WorkspaceDirectory } from '../tools/workspace-path.ts';
+import { oneLine } from './one-line.ts';
+import { transcribe, transcriptionTimedOut, transcriptLine } from './voice-notes.ts';
 
 /** Longest quotation handed to the agent, in UTF-16 units. */
 const QUOTE_LIMIT = 500;
 /** Files of one message that are fetched; the rest is named only. */
 const MAX_FILES = 10;
+const TRANSCRIPTION_MS = 120_000;
 const UPLOADS = 'uploads';
 
 /** RFC 6838 section 4.2. Anything else is a stranger's text, not a type. */
@@ -28,8 +33,20 @@ export interface PrepareOptions {
   readonly workspace: string;
   /** Fetching all files of one message may take this long. */
   readonly timeoutMs: number;
+  /** Turns recordings into text. Absent: the agent is told only that one came. */
+  readonly transcriber?: Transcriber;
+  /** Transcribing all recordings of one message may take this long. ms. Default 120 s: two at the limit of one. */
+  readonly transcriptionMs?: number;
   readonly signal: AbortSignal;
+  /** A file that could not be fetched, or a recording that could not be transcribed (GH2114). */
   readonly onMediaError: (media: MediaRef, error: unknown) => void;
+}
+
+/** What became of one file. */
+interface Fetched {
+  readonly ref: MediaRef;
+  readonly note: string;
+  readonly file?: { readonly path: string; readonly name: string; readonly mime: string; readonly bytes: number };
 }
 
 /** Fetches files and writes what the agent reads. A file that cannot be had is noted in the text; the message is answered all the same. */
@@ -37,27 +54,63 @@ export async function prepare(message: InboundMessage, options: PrepareOptions):
   const words = [quotation(message), author(message) + message.text];
   // Before the time limit is set: its timer would stay for a minute behind every message.
   if (message.media.length === 0) return { text: joined(words), media: [] };
-  const notes: string[] = [];
-  const media: string[] = [];
+  const files = await fetchFiles(message, options);
+  const transcripts = await transcribeAll(files, options);
+  const notes = files.flatMap((file) => [transcripts.get(file) ?? '', file.note]);
+  const left = message.media.length - files.length;
+  if (left > 0) notes.push(`[${left} more files were not fetched: the limit is ${MAX_FILES} per message]`);
+  return { text: joined([...words, ...notes]), media: files.flatMap(({ file }) => (file ? [file.path] : [])) };
+}
+
+async function fetchFiles(message: InboundMessage, options: PrepareOptions): Promise<readonly Fetched[]> {
+  const files: Fetched[] = [];
+  const images = new ImageQuota();
   const signal = AbortSignal.any([options.signal, AbortSignal.timeout(options.timeoutMs)]);
-  for (const [index, ref] of message.media.entries()) {
-    if (index >= MAX_FILES) {
-      notes.push(`[${message.media.length - MAX_FILES} more files were not fetched: the limit is ${MAX_FILES} per message]`);
-      break;
-    }
+  for (const [index, ref] of message.media.slice(0, MAX_FILES).entries()) {
     try {
-      const { path, bytes } = await fetchFile(message, ref, index, options, signal);
-      media.push(path);
-      const type = ref.mime !== undefined && MEDIA_TYPE.test(ref.mime) ? `${ref.mime}, ` : '';
-      notes.push(`[${label(ref)}: ${path} (${type}${bytes} bytes)]`);
+      const { name, bytes, isImage } = await fetchFile(message, ref, index, options, signal);
+      const path = join(UPLOADS, name);
+      const mime = ref.mime !== undefined && MEDIA_TYPE.test(ref.mime) ? ref.mime : '';
+      const refusal = isImage ? images.refuse(bytes) : undefined;
+      const unseen = refusal === undefined ? '' : `; not shown as a picture: ${refusal}`;
+      const note = `[${label(ref)}: ${path} (${mime === '' ? '' : `${mime}, `}${bytes} bytes)${unseen}]`;
+      files.push({ ref, note, file: { path, name, mime, bytes } });
     } catch (error) {
       options.signal.throwIfAborted();
       options.onMediaError(ref, error);
       const code = isGatehouseError(error) ? error.code : 'GH1505';
-      notes.push(`[${label(ref)} could not be fetched (${code}); it is not available]`);
+      files.push({ ref, note: `[${label(ref)} could not be fetched (${code}); it is not available]` });
     }
   }
-  return { text: joined([...words, ...notes]), media };
+  return files;
+}
+
+/** The lines with the words of each recording. One after the other: a chat sends one voice note at a time. */
+async function transcribeAll(files: readonly Fetched[], options: PrepareOptions): Promise<ReadonlyMap<Fetched, string>> {
+  const lines = new Map<Fetched, string>();
+  const { transcriber, workspace } = options;
+  const spoken = files.filter(({ ref, file }) => file && (ref.kind === 'voice' || ref.kind === 'audio'));
+  if (!transcriber || spoken.length === 0) return lines;
+  const limit = AbortSignal.timeout(options.transcriptionMs ?? TRANSCRIPTION_MS);
+  const signal = AbortSignal.any([options.signal, limit]);
+  for (const entry of spoken) {
+    const { ref, file } = entry;
+    if (!file) continue;
+    try {
+      const onUnstored = (error: unknown): void => options.onMediaError(ref, error);
+      const text = await transcribe({ ...file, folder: UPLOADS }, workspace, transcriber, { signal, onUnstored });
+      lines.set(entry, transcriptLine(text, file.path));
+    } catch (error) {
+      options.signal.throwIfAborted();
+      options.onMediaError(ref, limit.aborted ? transcriptionTimedOut(error) : toTranscriptionError(error));
+      lines.set(entry, `[${label(ref)} could not be transcribed (GH2114); its words are not known]`);
+    }
+  }
+  return lines;
+}
+
+function toTranscriptionError(error: unknown): GatehouseError {
+  return isGatehouseError(error) ? error : new GatehouseError('GH2114', errorText(error), { cause: error });
 }
 
 function joined(lines: readonly string[]): string {
@@ -66,12 +119,6 @@ function joined(lines: readonly string[]): string {
 
 function label(ref: MediaRef): string {
   return { photo: 'Photo', voice: 'Voice note', audio: 'Audio file', video: 'Video', document: 'File' }[ref.kind];
-}
-
-/** Names and quotations are written by strangers: one line each, bounded, and plainly marked. */
-function oneLine(text: string, limit: number): string {
-  const line = text.replace(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, ' ').trim();
-  return line.length > limit ? `${line.slice(0, limit).toWellFormed()}…` : line;
 }
 
 function quotation(message: InboundMessage): string {
@@ -94,7 +141,7 @@ async function fetchFile(
   index: number,
   options: PrepareOptions,
   signal: AbortSignal,
-): Promise<{ readonly path: string; readonly bytes: number }> {
+): Promise<{ readonly name: string; readonly bytes: number; readonly isImage: boolean }> {
   const channel = options.channel;
   if (!channel?.download) throw new GatehouseError('GH1505', `channel ${message.channel} cannot fetch files`);
   if (ref.size !== undefined && ref.size > channel.limits.downloadBytes) throw tooLarge(channel.limits.downloadBytes);
@@ -111,16 +158,18 @@ async function fetchFile(
     // Opened before the download: a connection to the platform is then always read or let go.
     const file = await channel.download(ref, signal);
     let total = 0;
+    let head: Uint8Array = new Uint8Array();
     for await (const chunk of file.bytes) {
       signal.throwIfAborted();
       total += chunk.byteLength;
       if (total > channel.limits.downloadBytes) throw tooLarge(channel.limits.downloadBytes);
+      if (head.byteLength < IMAGE_HEAD_BYTES) head = Buffer.concat([head, chunk.subarray(0, IMAGE_HEAD_BYTES)]);
       // Not `write`, which on a full disk may store half of it and say so in its result only.
       await handle.writeFile(chunk);
     }
     await handle.close();
     await rename(partial, folder.child(name));
-    return { path: join(UPLOADS, name), bytes: total };
+    return { name, bytes: total, isImage: imageTypeOf(head) !== undefined };
   } catch (error) {
     await handle.close();
     await rm(partial, { force: true });

