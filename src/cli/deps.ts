@@ -24,6 +24,8 @@ export interface CliDeps {
   /** Resolves with the process's exit code once the daemon has stopped. Handles SIGINT and SIGTERM. */
   readonly runGateway: (options: RunOptions) => Promise<number>;
   readonly runChat: (options: RunOptions) => Promise<number>;
+  /** Shows a page in the person's browser, if there is one; does not wait and does not fail. */
+  readonly openUrl: (url: string) => void;
   /** Opens `<dir>/journal.db`, also while a daemon uses it. Creates it when absent, so readers look first. */
   readonly openJournal: (options: { readonly dir: string; readonly clock: Clock }) => Promise<OpenJournal>;
 }

@@ -5,6 +5,7 @@ import { GatehouseError } from '../core/errors.ts';
 import { systemClock } from '../lib/clock.ts';
 import { packageRoot, packageVersion } from '../lib/package-info.ts';
 import type { CliDeps } from './deps.ts';
+import { openUrl } from './open-url.ts';
 
 /** The real collaborators of this process. Heavy parts are imported by the command that needs them. */
 export function processDeps(): CliDeps {
@@ -25,6 +26,7 @@ export function processDeps(): CliDeps {
       return (await import('../app/run-gateway.ts')).runGateway(options);
     },
     runChat: async (options) => (await import('../app/run-chat.ts')).runChat(options),
+    openUrl: (url) => openUrl(url, process.env),
     openJournal: async (options) => (await import('../journal/open.ts')).openJournal(options),
   };
 }
