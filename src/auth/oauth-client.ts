@@ -37,7 +37,7 @@ export async function connect({ issuer, clientId, signal }: OAuthOptions, secret
     } catch (error) {
       if (signal.aborted) throw signal.reason;
       // No `cause`: the errors of the library carry bodies and parameters, tokens included.
-      throw isGatehouseError(error) ? error : toFailure(oidc, error, redact);
+      throw ownError(error) ?? toFailure(oidc, error, redact);
     }
   };
   const config = await attempt(() =>
@@ -76,6 +76,21 @@ function guardedFetch(signal: AbortSignal): CustomFetch {
   };
 }
 
+/** What `guardedFetch` threw, which the library hands on as a cause. */
+function ownError(error: unknown): GatehouseError | undefined {
+  if (isGatehouseError(error)) return error;
+  return error instanceof Error ? ownError(error.cause) : undefined;
+}
+
+/** The issuer was not reached, took too long, or is failing: the same request may succeed later. */
+export function isPassing(oidc: Oidc, error: unknown): boolean {
+  // `fetch` reports a connection that failed as a TypeError with a cause.
+  if (error instanceof TypeError) return error.cause !== undefined;
+  if (error instanceof oidc.ResponseBodyError) return error.status >= 500 || error.status === 429;
+  if (!(error instanceof oidc.ClientError)) return false;
+  return error.code === 'OAUTH_TIMEOUT' || (error.cause instanceof Response && error.cause.status >= 500);
+}
+
 function parseIssuer(issuer: string): URL {
   const url = URL.parse(issuer);
   if (url === null || [url.username, url.password, url.search, url.hash].some((part) => part !== '')) {
@@ -98,8 +113,9 @@ function toFailure(oidc: Oidc, error: unknown, redact: (text: string) => string)
     return failed('the code expired before it was entered', 'run the command again for a new code');
   }
   const said = answered ? [error.error, error.error_description].filter((part) => part).join(': ') : messages(error);
+  const what = answered ? 'refused' : isPassing(oidc, error) ? 'cannot be reached' : 'cannot be understood';
   // Foreign text: redacted before it is escaped or cut, which could leave a secret unrecognised but readable.
-  return failed(`the issuer said no or could not be understood: ${printable(redact(said)).slice(0, 300)}`);
+  return failed(`the issuer ${what}: ${printable(redact(said)).slice(0, 300)}`);
 }
 
 /** Messages of the error and what caused it, without the objects that come along. */

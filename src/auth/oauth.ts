@@ -5,7 +5,7 @@ import type { Clock } from '../core/ports.ts';
 import { NO_LONGER_NEEDED } from '../lib/no-longer-needed.ts';
 import { printable } from '../lib/printable.ts';
 import { openCallbackServer } from './callback-server.ts';
-import { connect, failed, mustBeSafe, type OAuthOptions, type Oidc } from './oauth-client.ts';
+import { connect, failed, isPassing, mustBeSafe, type OAuthOptions, type Oidc } from './oauth-client.ts';
 
 export const DEFAULT_ISSUER = 'https://auth.openai.com';
 /** What a loopback redirect of the default issuer expects (spec L2). */
@@ -147,7 +147,7 @@ export async function renewTokens(options: RenewOptions): Promise<Renewal> {
       try {
         return toTokens(await oidc.refreshTokenGrant(config, refreshToken), askedAt);
       } catch (error) {
-        final = error instanceof oidc.ResponseBodyError && error.status < 500 && error.status !== 429;
+        final = error instanceof oidc.ResponseBodyError && !isPassing(oidc, error);
         throw error;
       }
     });
@@ -170,15 +170,6 @@ async function poll(oidc: Oidc, config: Configuration, deviceCode: string): Prom
     if (isPassing(oidc, error)) return { wait: 'unreachable' };
     throw error;
   }
-}
-
-/** The issuer was not reached, took too long, or is failing: the same request may succeed later. */
-function isPassing(oidc: Oidc, error: unknown): boolean {
-  // `fetch` reports a connection that failed as a TypeError with a cause.
-  if (error instanceof TypeError) return error.cause !== undefined;
-  if (error instanceof oidc.ResponseBodyError) return error.status >= 500 || error.status === 429;
-  if (!(error instanceof oidc.ClientError)) return false;
-  return error.code === 'OAUTH_TIMEOUT' || (error.cause instanceof Response && error.cause.status >= 500);
 }
 
 function toTokens(response: TokenEndpointResponse, askedAt: number): Tokens {

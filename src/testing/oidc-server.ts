@@ -70,7 +70,7 @@ function configuration({ accessTokenSeconds = 3600, deviceCodeSeconds = 600 }: O
     ],
     jwks: { keys: [{ ...privateKey.export({ format: 'jwk' }), use: 'sig', alg: 'RS256' }] },
     cookies: { keys: [randomBytes(16).toString('hex')] },
-    features: { devInteractions: { enabled: true }, deviceFlow: { enabled: true } },
+    features: { devInteractions: { enabled: true }, deviceFlow: { enabled: true, ...PAGES } },
     claims: { openid: ['sub'], profile: ['name'], email: ['email'] },
     findAccount: async (_context, id) => ({ accountId: id, claims: async () => ({ sub: id }) }),
     rotateRefreshToken: true,
@@ -86,6 +86,13 @@ function configuration({ accessTokenSeconds = 3600, deviceCodeSeconds = 600 }: O
     },
   };
 }
+
+/** The forms alone; the pages it has by itself say on the console that they are not meant to stay. */
+const PAGES = {
+  userCodeInputSource: async (context: { body: unknown }, form: string) => void Object.assign(context, { body: form }),
+  userCodeConfirmSource: async (context: { body: unknown }, form: string) => void Object.assign(context, { body: form }),
+  successSource: async (context: { body: unknown }) => void Object.assign(context, { body: 'done' }),
+};
 
 /** It warns on the console about what only matters on a public server. */
 function quietly<T>(make: () => T): T {
@@ -111,8 +118,7 @@ export class FormBrowser {
       if (choice === 'refuse' && /value="consent"/.test(form[2])) {
         const abort = /href="([^"]+\/abort)"/.exec(page.text)?.[1];
         if (abort === undefined) throw new Error(`nothing to refuse on ${page.url}`);
-        page = await this.#open(new URL(abort, page.url).href);
-        continue;
+        return await this.#open(new URL(abort, page.url).href);
       }
       page = await this.#open(new URL(form[1], page.url).href, fields(form[2]));
     }
