@@ -248,7 +248,12 @@ function usageError(error: CommanderError, program: Commander, argv: readonly st
     group.outputHelp();
     return EXIT.ok;
   }
-  const [message = '', suggestion = ''] = error.message.replace(/^error: /, '').split('\n');
+  // Values are not repeated: one of them may be a key that does not belong on a command line.
+  const said = error.message
+    .replace(/^error: /, '')
+    .replace(/( but got \d+): .*$/s, '$1')
+    .replace(/'(--[^=']+)=.*'/s, "'$1'");
+  const [message = '', suggestion = ''] = said.split('\n');
   const meant = /^\(Did you mean (.+)\?\)$/.exec(suggestion)?.[1];
   const help = `gatehouse ${group ? `${group.name()} ` : ''}--help`;
   const hint = meant === undefined ? `run \`${help}\`` : `did you mean ${meant}?`;

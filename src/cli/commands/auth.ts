@@ -29,6 +29,9 @@ export interface AuthChangeOptions {
   readonly dryRun?: boolean;
 }
 
+/** No provider's name comes near; most keys are longer. */
+const LONGEST_NAME = 24;
+
 const METHODS: Readonly<Record<AuthMethod, string>> = { oauth: 'browser', device_code: 'code', paste_token: 'key' };
 
 /** Logs in at the issuer, or stores a pasted key where the provider has no login (spec L2). */
@@ -188,7 +191,9 @@ async function providerOf({ out }: CommandContext, name: string): Promise<string
     PROVIDERS.map((provider) => provider.name),
   );
   const { isProviderName } = await import('../../auth/credential.ts');
-  if (!isProviderName(wanted)) throw usage('this is not a provider name', 'use the name of the config, such as openai');
+  // Whatever is longer is a key in the wrong place: it must not be repeated or become a name.
+  if (!isProviderName(wanted) || wanted.length > LONGEST_NAME)
+    throw usage('this is not a provider name', 'use the name of the config, such as openai');
   out.say(
     `${out.mark('warn', 'stderr')} no provider is called ${wanted}${meant === undefined ? '' : `; did you mean ${meant}?`}`,
   );
