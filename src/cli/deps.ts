@@ -35,6 +35,8 @@ export interface CliDeps {
   ) => Promise<Model>;
   /** Keys of stored logins. */
   readonly storedKey: StoredKey;
+  /** Shows a page in the person's browser, if there is one; does not wait and does not fail. */
+  readonly openUrl: (url: string) => void;
   /** Opens `<dir>/journal.db`, also while a daemon uses it. Creates it when absent, so readers look first. */
   readonly openJournal: (options: { readonly dir: string; readonly clock: Clock }) => Promise<OpenJournal>;
 }

@@ -2,6 +2,7 @@ import { Command as Commander, CommanderError, Option } from 'commander';
 import { ConfigError } from '../../config/problem.ts';
 import { errorText, isGatehouseError } from '../core/errors.ts';
 import type { UsageOptions } from './commands/usage.ts';
+import type { AuthLoginOptions } from './commands/auth.ts';
 import { configFailure, sayProblems } from './config-problems.ts';
 import type { Command, CommandContext, GlobalOptions } from './context.ts';
 import type { CliDeps } from './deps.ts';
@@ -70,6 +71,7 @@ function buildProgram(deps: CliDeps, setExit: (code: number) => void): Commander
   addPairCommands(program, run);
   addModelsCommands(program, run);
   addConfigCommands(program, run);
+  addAuthCommands(program, run);
   return program;
 }
 
@@ -220,6 +222,50 @@ function addConfigCommands(program: Commander, run: Run): void {
   );
 }
 
+function addAuthCommands(program: Commander, run: Run): void {
+  const group = program.command('auth').description('logins and keys of model providers');
+  const dryRun = ['--dry-run', 'change nothing, say what would be done'] as const;
+  group.addHelpText('before', examples('gatehouse auth set-key openai', 'gatehouse auth status', 'gatehouse auth logout openai'));
+  reporting(group, 'login', 'log in at a provider', [
+    'gatehouse auth login openai --client-id ID',
+    'gatehouse auth login openai --client-id ID --device',
+    'gatehouse auth login anthropic --paste',
+  ])
+    .argument('[provider]', 'default: openai')
+    .option('--device', 'enter a code on any device instead of using a browser here')
+    .option('--paste', 'paste a key or token')
+    .option('--issuer <url>', 'OpenID issuer to log in at (default for openai: https://auth.openai.com)')
+    .option('--client-id <id>', 'the client id the issuer gave to this installation')
+    .option('--port <number>', 'where the browser comes back to on this machine (default: 1455)')
+    .option('--no-browser', 'print the address only')
+    .option(...dryRun)
+    .action((provider: string | undefined, options: AuthLoginOptions, command: Commander) =>
+      run(
+        async () => (await import('./commands/auth.ts')).authLogin,
+        { ...options, ...(provider === undefined ? {} : { provider }) },
+        command,
+      ),
+    );
+  reporting(group, 'set-key', 'store a key, typed unseen or piped in', [
+    'gatehouse auth set-key openai',
+    'gatehouse auth set-key groq < key.txt',
+  ])
+    .argument('<provider>', 'such as openai')
+    .option(...dryRun)
+    .action((provider: string, options: { dryRun?: boolean }, command: Commander) =>
+      run(async () => (await import('./commands/auth.ts')).authSetKey, { provider, ...options }, command),
+    );
+  reporting(group, 'status', 'list them, without secrets', ['gatehouse auth status --json']).action(
+    (options: unknown, command: Commander) => run(async () => (await import('./commands/auth.ts')).authStatus, options, command),
+  );
+  reporting(group, 'logout', 'forget one', ['gatehouse auth logout openai --dry-run'])
+    .argument('<provider>', 'as listed')
+    .option(...dryRun)
+    .action((provider: string, options: { dryRun?: boolean }, command: Commander) =>
+      run(async () => (await import('./commands/auth.ts')).authLogout, { provider, ...options }, command),
+    );
+}
+
 /** A command that reports: examples before its help, and `--json`. */
 function reporting(parent: Commander, name: string, description: string, lines: readonly string[]): Commander {
   return parent
@@ -250,7 +296,12 @@ function usageError(error: CommanderError, program: Commander, argv: readonly st
     group.outputHelp();
     return EXIT.ok;
   }
-  const [message = '', suggestion = ''] = error.message.replace(/^error: /, '').split('\n');
+  // Values are not repeated: one of them may be a key that does not belong on a command line.
+  const said = error.message
+    .replace(/^error: /, '')
+    .replace(/( but got \d+): .*$/s, '$1')
+    .replace(/'(--[^=']+)=.*'/s, "'$1'");
+  const [message = '', suggestion = ''] = said.split('\n');
   const meant = /^\(Did you mean (.+)\?\)$/.exec(suggestion)?.[1];
   const help = `gatehouse ${group ? `${group.name()} ` : ''}--help`;
   const hint = meant === undefined ? `run \`${help}\`` : `did you mean ${meant}?`;

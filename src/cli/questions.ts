@@ -1,4 +1,5 @@
 import { createInterface } from 'node:readline/promises';
+import { Writable } from 'node:stream';
 import type { Stdio } from '../app/run-gateway.ts';
 import { GatehouseError } from '../core/errors.ts';
 
@@ -27,4 +28,46 @@ export async function withQuestions<T>(
   } finally {
     terminal.close();
   }
+}
+
+/** Longest secret taken from a pipe; more is a wrong file. */
+const MAX_SECRET = 65_536;
+
+/**
+ * A key or token: typed unseen on a terminal, else all of standard input; without the blanks around it. Rejects with GH1001 when
+ * it is empty, too long, or there is no way to ask; `pipe` is the command the hint shows.
+ */
+export async function readSecret(stdio: Stdio, prompt: string, pipe: string): Promise<string> {
+  const wrong = (message: string): GatehouseError => new GatehouseError('GH1001', message, { hint: `pipe it in: \`${pipe}\`` });
+  const { stdin, stderr } = stdio;
+  if (stdin.isTTY === true && stderr.isTTY !== true) throw wrong('there is no terminal to ask on');
+  const secret = (stdin.isTTY === true ? await askUnseen(stdio, prompt) : await readAll(stdin)).trim();
+  if (secret === '') throw wrong('no key was given; nothing was written');
+  if (secret.length > MAX_SECRET) throw wrong('this is too long to be a key; nothing was written');
+  return secret;
+}
+
+/** Readline echoes what is typed; here into nothing. */
+async function askUnseen({ stdin, stderr }: Stdio, prompt: string): Promise<string> {
+  const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
+  const terminal = createInterface({ input: stdin, output: nowhere, terminal: true, historySize: 0 });
+  try {
+    const ended = new Promise<string>((resolve) => terminal.once('close', () => resolve('')));
+    const answer = terminal.question('');
+    // Asked only now: an answer that comes at once finds its reader.
+    stderr.write(prompt);
+    return await Promise.race([answer, ended]);
+  } finally {
+    terminal.close();
+    stderr.write('\n');
+  }
+}
+
+async function readAll(stdin: NodeJS.ReadableStream): Promise<string> {
+  let text = '';
+  for await (const chunk of stdin) {
+    text += String(chunk);
+    if (text.length > MAX_SECRET) break;
+  }
+  return text;
 }

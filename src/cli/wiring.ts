@@ -5,6 +5,7 @@ import { GatehouseError } from '../core/errors.ts';
 import { systemClock } from '../lib/clock.ts';
 import { packageRoot, packageVersion } from '../lib/package-info.ts';
 import type { CliDeps } from './deps.ts';
+import { openUrl } from './open-url.ts';
 
 /** The real collaborators of this process. Heavy parts are imported by the command that needs them. */
 export function processDeps(): CliDeps {
@@ -32,6 +33,7 @@ export function processDeps(): CliDeps {
       return createModel(detected, { timeouts, clock: systemClock, maxRetries: 0, random: Math.random });
     },
     storedKey: async () => undefined,
+    openUrl: (url) => openUrl(url, process.env),
     openJournal: async (options) => (await import('../journal/open.ts')).openJournal(options),
   };
 }

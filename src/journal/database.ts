@@ -5,7 +5,7 @@ import { errorText, GatehouseError } from '../core/errors.ts';
 
 export type SqlValue = null | number | string | Uint8Array;
 
-/** One connection of the built-in SQLite driver: the only file that imports it. Statements are prepared once and kept. */
+/** One connection of the built-in SQLite driver: the journal's only file that imports it. Statements are prepared once and kept. */
 export class Database implements Disposable {
   readonly path: string;
   readonly #db: DatabaseSync;

@@ -47,6 +47,12 @@ export class FakeCli {
   apiKeys: (string | undefined)[] = [];
   /** Stored logins by provider. */
   logins = new Map<string, string>();
+  /** Piped in where there is no terminal; undefined = the input stays open. */
+  input: string | undefined;
+  /** Pages the browser was sent to. */
+  readonly openedUrls: string[] = [];
+  /** Hears each piece of talk as it comes: for commands that wait for somebody. */
+  onTalk: (text: string) => void = () => undefined;
   /** Rejection of the next journal or run. */
   failure: Error | undefined;
   closed = 0;
@@ -85,6 +91,8 @@ export class FakeCli {
       if (answers.length === 0 && this.endsInput) stdin.end();
       else stdin.write(`${answers.shift() ?? ''}\n`);
     });
+    if (this.input !== undefined) stdin.end(this.input);
+    stderr.stream.on('data', (chunk: Buffer) => this.onTalk(String(chunk)));
     const code = await runCli(argv, this.#deps({ stdin, stdout: stdout.stream, stderr: stderr.stream }));
     return { code, stdout: stdout.text(), stderr: stderr.text() };
   }
@@ -118,6 +126,7 @@ export class FakeCli {
         return found;
       },
       storedKey: async (provider) => this.logins.get(provider),
+      openUrl: (url) => void this.openedUrls.push(url),
       openJournal: async ({ dir }) => {
         if (this.failure) throw this.failure;
         this.opened.push(dir);

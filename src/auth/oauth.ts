@@ -1,0 +1,220 @@
+import { randomBytes } from 'node:crypto';
+import type { Configuration, TokenEndpointResponse } from 'openid-client';
+import { errorText, type GatehouseError } from '../core/errors.ts';
+import type { Clock } from '../core/ports.ts';
+import { NO_LONGER_NEEDED } from '../lib/no-longer-needed.ts';
+import { printable } from '../lib/printable.ts';
+import { openCallbackServer } from './callback-server.ts';
+import { connect, failed, isPassing, mustBeSafe, type OAuthOptions, type Oidc } from './oauth-client.ts';
+
+export const DEFAULT_ISSUER = 'https://auth.openai.com';
+/** What a loopback redirect of the default issuer expects (spec L2). */
+const CALLBACK_PORT = 1455;
+const CALLBACK_PATH = '/auth/callback';
+const BROWSER_LIMIT_MS = 5 * 60_000;
+/** RFC 8628 3.5: five seconds unless the server says otherwise, and five more each time it says `slow_down`. */
+const POLL_MS = 5_000;
+const SLOW_DOWN_MS = 5_000;
+const MAX_POLL_MS = 60_000;
+/** A code nobody enters must not be asked about for ever, whatever the server says. */
+const DEVICE_LIMIT_MS = 30 * 60_000;
+const SCOPE = 'openid profile email offline_access';
+const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
+
+export interface Tokens {
+  readonly accessToken: string;
+  readonly refreshToken?: string;
+  /** Epoch ms. */
+  readonly expiresAt?: number;
+}
+
+export interface BrowserLoginOptions extends OAuthOptions {
+  /** Called once, with the address the person must open. */
+  readonly show: (url: string) => void;
+  /** Where the browser comes back to, on 127.0.0.1; 0 = any. Default 1455. */
+  readonly port?: number;
+  /** Default 5 minutes. */
+  readonly limitMs?: number;
+}
+
+export interface DeviceCode {
+  readonly userCode: string;
+  readonly url: string;
+  /** With the code in it, where the issuer offers that. */
+  readonly completeUrl?: string;
+  /** Epoch ms. */
+  readonly expiresAt: number;
+}
+
+export interface DeviceLoginOptions extends OAuthOptions {
+  /** Called once, with the code to enter and where. */
+  readonly show: (code: DeviceCode) => void;
+}
+
+export interface RenewOptions extends OAuthOptions {
+  readonly refreshToken: string;
+}
+
+/** `final`: the issuer refused this refresh token; only a new login helps. */
+export type Renewal =
+  | { readonly ok: true; readonly tokens: Tokens }
+  | { readonly ok: false; readonly reason: string; readonly final: boolean };
+
+/**
+ * Logs in through a browser on this machine: authorization code with PKCE (RFC 7636, S256) and state, answered on a server that
+ * listens on 127.0.0.1 meanwhile. Rejects with GH2201 when that fails or is refused, or with `signal.reason`. Nothing stays open.
+ */
+export async function loginWithBrowser(options: BrowserLoginOptions): Promise<Tokens> {
+  const { clock, clientId, limitMs = BROWSER_LIMIT_MS, port = CALLBACK_PORT } = options;
+  const late = failed('nobody logged in within the time', 'run the command again and finish in the browser');
+  using limit = timeLimit(options.signal, clock, limitMs, late);
+  // 64 characters of 43 to 128 (RFC 7636 4.1).
+  const verifier = randomBytes(32).toString('hex');
+  const state = randomBytes(32).toString('base64url');
+  const nonce = randomBytes(32).toString('base64url');
+  const client = await connect({ ...options, signal: limit.signal }, [verifier, state, nonce]);
+  return await client.attempt(async ({ oidc, config }) => {
+    await using server = await openCallbackServer({ port, path: CALLBACK_PATH, state });
+    const url = oidc.buildAuthorizationUrl(config, {
+      client_id: clientId,
+      redirect_uri: server.redirectUri,
+      scope: SCOPE,
+      // OpenID Connect Core 11: a refresh token is given only when the person is asked.
+      prompt: 'consent',
+      code_challenge: await oidc.calculatePKCECodeChallenge(verifier),
+      code_challenge_method: 'S256',
+      state,
+      nonce,
+    });
+    mustBeSafe(url);
+    options.show(url.href);
+    const callback = await server.callback(limit.signal);
+    client.protect(callback.url.searchParams.get('code') ?? '');
+    let ok = false;
+    try {
+      const askedAt = clock.now();
+      const checks = { pkceCodeVerifier: verifier, expectedState: state, expectedNonce: nonce };
+      const tokens = toTokens(await oidc.authorizationCodeGrant(config, callback.url, checks), askedAt);
+      ok = true;
+      return tokens;
+    } finally {
+      callback.answer(ok);
+    }
+  });
+}
+
+/**
+ * Logs in with a code that the person enters on any device (RFC 8628). Asks the issuer every five seconds or as seldom as it
+ * says, until the person agreed or refused, or the code expired. Rejects as `loginWithBrowser`.
+ */
+export async function loginWithDeviceCode(options: DeviceLoginOptions): Promise<Tokens> {
+  const { clock, signal } = options;
+  const client = await connect(options, []);
+  return await client.attempt(async ({ oidc, config }) => {
+    if (config.serverMetadata().device_authorization_endpoint === undefined) {
+      throw failed('this issuer has no login with a code', 'leave out `--device`, or use `--paste`');
+    }
+    const grant = await oidc.initiateDeviceAuthorization(config, { scope: SCOPE });
+    client.protect(grant.device_code);
+    const start = clock.monotonic();
+    const lifeMs = Math.min(grant.expires_in * 1_000, DEVICE_LIMIT_MS);
+    options.show(toDeviceCode(grant, clock.now() + lifeMs));
+    let pollMs = Math.max(POLL_MS, (grant.interval ?? 0) * 1_000);
+    for (;;) {
+      if (clock.monotonic() - start + pollMs >= lifeMs) {
+        await clock.sleep(Math.max(0, start + lifeMs - clock.monotonic()), signal);
+        throw failed('the code expired before it was entered', 'run the command again for a new code');
+      }
+      await clock.sleep(pollMs, signal);
+      const askedAt = clock.now();
+      const answer = await poll(oidc, config, grant.device_code);
+      if ('tokens' in answer) return toTokens(answer.tokens, askedAt);
+      // RFC 8628 3.5: back off where the issuer cannot be reached, instead of giving up.
+      pollMs = answer.wait === 'longer' ? pollMs + SLOW_DOWN_MS : pollMs;
+      if (answer.wait === 'unreachable') pollMs = Math.min(Math.max(pollMs, MAX_POLL_MS), pollMs * 2);
+    }
+  });
+}
+
+/** The refresh token grant. Rejects with `signal.reason` only; every other outcome is a value. */
+export async function renewTokens(options: RenewOptions): Promise<Renewal> {
+  const { clock, refreshToken, signal } = options;
+  let final = false;
+  try {
+    const client = await connect(options, [refreshToken]);
+    const tokens = await client.attempt(async ({ oidc, config }) => {
+      const askedAt = clock.now();
+      try {
+        return toTokens(await oidc.refreshTokenGrant(config, refreshToken), askedAt);
+      } catch (error) {
+        final = error instanceof oidc.ResponseBodyError && !isPassing(oidc, error);
+        throw error;
+      }
+    });
+    return { ok: true, tokens };
+  } catch (error) {
+    if (signal.aborted) throw signal.reason;
+    return { ok: false, reason: errorText(error), final };
+  }
+}
+
+type Poll = { readonly tokens: TokenEndpointResponse } | { readonly wait: 'same' | 'longer' | 'unreachable' };
+
+async function poll(oidc: Oidc, config: Configuration, deviceCode: string): Promise<Poll> {
+  try {
+    return { tokens: await oidc.genericGrantRequest(config, DEVICE_GRANT, { device_code: deviceCode }) };
+  } catch (error) {
+    const answer = error instanceof oidc.ResponseBodyError ? error.error : undefined;
+    if (answer === 'authorization_pending') return { wait: 'same' };
+    if (answer === 'slow_down') return { wait: 'longer' };
+    if (isPassing(oidc, error)) return { wait: 'unreachable' };
+    throw error;
+  }
+}
+
+function toTokens(response: TokenEndpointResponse, askedAt: number): Tokens {
+  const { access_token: accessToken, refresh_token: refreshToken, expires_in: seconds } = response;
+  return {
+    accessToken,
+    ...(refreshToken === undefined ? {} : { refreshToken }),
+    // From when it was asked for: never later than the issuer means.
+    ...(seconds === undefined ? {} : { expiresAt: askedAt + seconds * 1_000 }),
+  };
+}
+
+function toDeviceCode(
+  grant: { readonly user_code: string; readonly verification_uri: string; readonly verification_uri_complete?: string },
+  expiresAt: number,
+): DeviceCode {
+  const complete = grant.verification_uri_complete;
+  return {
+    userCode: printable(grant.user_code),
+    url: mustBeSafe(new URL(grant.verification_uri)).href,
+    ...(complete === undefined ? {} : { completeUrl: mustBeSafe(new URL(complete)).href }),
+    expiresAt,
+  };
+}
+
+/** Ends with `parent`, or with `error` after `ms`. */
+function timeLimit(
+  parent: AbortSignal,
+  clock: Clock,
+  ms: number,
+  error: GatehouseError,
+): { readonly signal: AbortSignal } & Disposable {
+  const controller = new AbortController();
+  const onAbort = (): void => controller.abort(parent.reason);
+  parent.addEventListener('abort', onAbort, { once: true });
+  if (parent.aborted) onAbort();
+  clock.sleep(ms, controller.signal).then(
+    () => controller.abort(error),
+    () => undefined,
+  );
+  return {
+    signal: controller.signal,
+    [Symbol.dispose]: () => {
+      parent.removeEventListener('abort', onAbort);
+      controller.abort(NO_LONGER_NEEDED);
+    },
+  };
+}

@@ -1,0 +1,305 @@
+import { join } from 'node:path';
+import { errorText, GatehouseError } from '../core/errors.ts';
+import type { Clock, Logger } from '../core/ports.ts';
+import { lockFile } from '../lib/file-lock.ts';
+import { KeyedMutex } from '../lib/keyed-mutex.ts';
+import { NO_LONGER_NEEDED } from '../lib/no-longer-needed.ts';
+import { AuthFile } from './auth-file.ts';
+import { type AuthMethod, type Credential, fromStored, isProviderName, isToken, toStored } from './credential.ts';
+import type { Renewal, RenewOptions } from './oauth.ts';
+
+/** An access token is renewed this long before it expires, so that none expires on its way. */
+const RENEW_BEFORE_MS = 60_000;
+/** Every model call asks; an issuer that is down must not delay each of them. */
+const RENEW_AGAIN_AFTER_MS = 30_000;
+/** Longest time one renewal takes, the wait for another process's renewal included. */
+const RENEW_LIMIT_MS = 20_000;
+
+export interface AuthStoreOptions {
+  /** The data directory; the file is `auth.json` in it. Made by the first write. */
+  readonly dir: string;
+  readonly clock: Clock;
+  /** Hears once per login that it cannot be renewed. Default: nobody. */
+  readonly log?: Logger;
+  /** Default: the refresh token grant at the issuer that is stored with the login. */
+  readonly renew?: (options: RenewOptions) => Promise<Renewal>;
+}
+
+/** `renewable`: expired or about to, and a refresh token is there. */
+export type LoginState = 'usable' | 'renewable' | 'expired';
+
+/** What may be shown of a login. */
+export interface LoginSummary {
+  readonly provider: string;
+  readonly authMethod: AuthMethod;
+  readonly state: LoginState;
+  /** Epoch ms; absent = does not expire by itself. */
+  readonly expiresAt?: number;
+  readonly issuer?: string;
+  /** Whether it is renewed by itself when it expires. */
+  readonly renews: boolean;
+}
+
+/** Logins by provider (spec L1). All methods reject with GH2202 for a file that cannot be trusted, GH1202 when it cannot be written. */
+export interface AuthStore extends AsyncDisposable {
+  readonly path: string;
+  /**
+   * The access token (or key) to send now; undefined = nobody is logged in. Renews it where that is due. Rejects with GH2202 when
+   * the login expired and cannot be renewed: falling back to another key would spend somebody else's money unasked.
+   */
+  get(provider: string, signal: AbortSignal): Promise<string | undefined>;
+  /** Stores or replaces one login; every other entry stays, also one written by another process meanwhile. */
+  set(credential: Credential, signal: AbortSignal): Promise<void>;
+  /** Resolves with whether there was one. */
+  remove(provider: string, signal: AbortSignal): Promise<boolean>;
+  /** By provider name. */
+  list(): Promise<readonly LoginSummary[]>;
+  /** Every token this store has seen, for the redactor of the logger and for nobody else. */
+  secrets(): readonly string[];
+}
+
+/** Does no I/O before the first call. Disposing waits for a renewal under way: its rotated refresh token must reach the disk. */
+export function openAuthStore(options: AuthStoreOptions): AuthStore {
+  return new FileAuthStore(options);
+}
+
+interface FailedRenewal {
+  /** Of which login: a new one is tried at once. */
+  readonly refreshToken: string;
+  readonly reason: string;
+  /** Refused by the issuer: trying again is of no use. */
+  readonly final: boolean;
+  /** Monotonic ms. */
+  readonly at: number;
+}
+
+class FileAuthStore implements AuthStore {
+  readonly #file: AuthFile;
+  readonly #options: AuthStoreOptions;
+  readonly #mutex = new KeyedMutex();
+  readonly #renewals = new Map<string, Promise<Credential | undefined>>();
+  readonly #failed = new Map<string, FailedRenewal>();
+  /** Renewed but not on disk (it was full): the refresh token of the file is used up. */
+  readonly #unsaved = new Map<string, { readonly replaces: string; readonly credential: Credential }>();
+  readonly #secrets = new Set<string>();
+
+  constructor(options: AuthStoreOptions) {
+    this.#options = options;
+    this.#file = new AuthFile(join(options.dir, 'auth.json'));
+  }
+
+  get path(): string {
+    return this.#file.path;
+  }
+
+  async get(provider: string, signal: AbortSignal): Promise<string | undefined> {
+    signal.throwIfAborted();
+    const credential = await this.#read(provider);
+    if (!credential || !this.#isDue(credential)) return credential?.accessToken;
+    const renewed = canRenew(credential) && this.#mayTry(credential) ? await this.#renewed(provider, signal) : credential;
+    if (!renewed || this.#expiresIn(renewed) > 0) return renewed?.accessToken;
+    const reason = this.#failed.get(provider)?.reason;
+    const why = reason === undefined ? 'expired' : `expired and could not be renewed: ${reason}`;
+    throw new GatehouseError('GH2202', `the login of ${provider} ${why}`, { hint: `run \`gatehouse auth login ${provider}\`` });
+  }
+
+  async set(credential: Credential, signal: AbortSignal): Promise<void> {
+    const { provider, accessToken, refreshToken } = credential;
+    mustBeProvider(provider);
+    if (!isToken(accessToken) || (refreshToken !== undefined && !isToken(refreshToken))) {
+      throw new GatehouseError('GH2201', `the key of ${provider} is empty or holds characters that no key has`, {
+        hint: 'paste the key alone: no quotes around it, no spaces or line breaks in it',
+      });
+    }
+    this.#remember(credential);
+    await this.#change(signal, async () => {
+      await this.#save(credential);
+      this.#failed.delete(provider);
+    });
+  }
+
+  async remove(provider: string, signal: AbortSignal): Promise<boolean> {
+    // A command that finds nothing must not make a data directory.
+    if (!(await this.#read(provider))) return false;
+    return await this.#change(signal, async () => {
+      const document = await this.#file.read();
+      if (!document || !Object.hasOwn(document.credentials, provider)) return false;
+      const { [provider]: _gone, ...credentials } = document.credentials;
+      await this.#file.write({ ...document, credentials });
+      this.#unsaved.delete(provider);
+      return true;
+    });
+  }
+
+  async list(): Promise<readonly LoginSummary[]> {
+    const document = await this.#file.read();
+    const logins = Object.entries(document?.credentials ?? {}).map(([provider, stored]) => fromStored(provider, stored));
+    return logins.map((login) => this.#summary(login)).sort((a, b) => (a.provider < b.provider ? -1 : 1));
+  }
+
+  secrets(): readonly string[] {
+    return [...this.#secrets];
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.allSettled(this.#renewals.values());
+  }
+
+  #summary(login: Credential): LoginSummary {
+    const { provider, authMethod, expiresAt, issuer } = login;
+    const renews = canRenew(login);
+    const state = !this.#isDue(login) || (!renews && this.#expiresIn(login) > 0) ? 'usable' : renews ? 'renewable' : 'expired';
+    return {
+      provider,
+      authMethod,
+      state,
+      renews,
+      ...(expiresAt === undefined ? {} : { expiresAt }),
+      ...(issuer === undefined ? {} : { issuer }),
+    };
+  }
+
+  async #read(provider: string): Promise<Credential | undefined> {
+    const credentials = (await this.#file.read())?.credentials;
+    const stored = credentials && Object.hasOwn(credentials, provider) ? credentials[provider] : undefined;
+    if (!stored) return undefined;
+    const credential = fromStored(provider, stored);
+    const unsaved = this.#unsaved.get(provider);
+    this.#remember(credential);
+    return unsaved?.replaces === credential.accessToken ? unsaved.credential : credential;
+  }
+
+  #remember({ accessToken, refreshToken }: Credential): void {
+    this.#secrets.add(accessToken);
+    if (refreshToken !== undefined) this.#secrets.add(refreshToken);
+  }
+
+  #expiresIn({ expiresAt }: Credential): number {
+    return expiresAt === undefined ? Number.POSITIVE_INFINITY : expiresAt - this.#options.clock.now();
+  }
+
+  #isDue(credential: Credential): boolean {
+    return this.#expiresIn(credential) <= RENEW_BEFORE_MS;
+  }
+
+  #mayTry({ provider, refreshToken }: Credential): boolean {
+    const failed = this.#failed.get(provider);
+    if (!failed || failed.refreshToken !== refreshToken) return true;
+    return !failed.final && this.#options.clock.monotonic() - failed.at >= RENEW_AGAIN_AFTER_MS;
+  }
+
+  /** One renewal per provider at a time; it is the store's and outlives callers that give up. */
+  #renewed(provider: string, signal: AbortSignal): Promise<Credential | undefined> {
+    let running = this.#renewals.get(provider);
+    if (!running) {
+      running = this.#renew(provider).finally(() => this.#renewals.delete(provider));
+      this.#renewals.set(provider, running);
+    }
+    return settledOrAborted(running, signal);
+  }
+
+  /** Resolves with the login as it is then: the old one when it could not be renewed. */
+  async #renew(provider: string): Promise<Credential | undefined> {
+    const { clock, renew = renewAtIssuer } = this.#options;
+    using limit = timeLimit(clock, RENEW_LIMIT_MS);
+    // Under the lock with the network call: issuers that rotate refresh tokens take a second use of one for theft and end the
+    // login (RFC 9700 4.14.2), so two processes must never send the same one.
+    return await this.#change(limit.signal, async () => {
+      const credential = await this.#read(provider);
+      if (!credential || !this.#isDue(credential) || !canRenew(credential)) return credential;
+      const { issuer, clientId, refreshToken } = credential;
+      const outcome = await renew({ issuer, clientId, refreshToken, clock, signal: limit.signal });
+      if (!outcome.ok) return this.#failedToRenew(credential, outcome.reason, outcome.final);
+      this.#failed.delete(provider);
+      return await this.#keep(credential, { ...credential, ...outcome.tokens });
+    }).catch(async (error: unknown) => {
+      const credential = await this.#read(provider);
+      return credential && this.#failedToRenew(credential, errorText(error), false);
+    });
+  }
+
+  #failedToRenew(credential: Credential, reason: string, final: boolean): Credential {
+    const { provider, refreshToken = '' } = credential;
+    if (this.#failed.get(provider)?.refreshToken !== refreshToken) {
+      this.#options.log?.warn('auth.renewal', { provider, reason, hint: `gatehouse auth login ${provider}` });
+    }
+    this.#failed.set(provider, { refreshToken, reason, final, at: this.#options.clock.monotonic() });
+    return credential;
+  }
+
+  async #keep(old: Credential, renewed: Credential): Promise<Credential> {
+    this.#remember(renewed);
+    const unsaved = this.#unsaved.get(old.provider);
+    const replaces = unsaved?.credential === old ? unsaved.replaces : old.accessToken;
+    this.#unsaved.set(old.provider, { replaces, credential: renewed });
+    try {
+      await this.#save(renewed);
+    } catch (error) {
+      this.#options.log?.error('auth.unsaved', { provider: old.provider, reason: errorText(error) });
+    }
+    return renewed;
+  }
+
+  /** Within `#change` only. */
+  async #save(credential: Credential): Promise<void> {
+    const document = (await this.#file.read()) ?? { version: 1 as const, credentials: {} };
+    const { provider } = credential;
+    const credentials = { ...document.credentials, [provider]: toStored(credential) };
+    await this.#file.write({ ...document, credentials });
+    this.#unsaved.delete(provider);
+  }
+
+  /** Runs `work` while nobody else, in this process or another, changes the file. */
+  #change<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+    return this.#mutex.runExclusive(this.path, async () => {
+      signal.throwIfAborted();
+      await this.#file.makeDirectory();
+      using _lock = await this.#lock(signal);
+      return await work();
+    });
+  }
+
+  async #lock(signal: AbortSignal): Promise<Disposable> {
+    try {
+      return await lockFile(join(this.#options.dir, 'auth.lock'), { clock: this.#options.clock, signal });
+    } catch (error) {
+      if (signal.aborted) throw signal.reason;
+      throw this.#file.unwritable(error);
+    }
+  }
+}
+
+type Renewable = Credential & Required<Pick<Credential, 'refreshToken' | 'issuer' | 'clientId'>>;
+
+function canRenew(credential: Credential): credential is Renewable {
+  return credential.refreshToken !== undefined && credential.issuer !== undefined && credential.clientId !== undefined;
+}
+
+/** Loaded when a renewal is due: most calls need none. */
+async function renewAtIssuer(options: RenewOptions): Promise<Renewal> {
+  return await (await import('./oauth.ts')).renewTokens(options);
+}
+
+function mustBeProvider(name: string): void {
+  if (isProviderName(name)) return;
+  throw new GatehouseError('GH2201', 'a provider name is 1 to 64 characters: a-z, 0-9, dot, dash and underscore', {
+    hint: 'use the name of the config, such as openai',
+  });
+}
+
+/** A signal of its own that ends after `ms`. */
+function timeLimit(clock: Clock, ms: number): { readonly signal: AbortSignal } & Disposable {
+  const controller = new AbortController();
+  const expire = (): void => controller.abort(new GatehouseError('GH2202', 'the issuer did not answer in time'));
+  clock.sleep(ms, controller.signal).then(expire, () => undefined);
+  return { signal: controller.signal, [Symbol.dispose]: () => controller.abort(NO_LONGER_NEEDED) };
+}
+
+function settledOrAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const onAbort = (): void => reject(signal.reason);
+    signal.addEventListener('abort', onAbort, { once: true });
+    if (signal.aborted) onAbort();
+    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
+  });
+}

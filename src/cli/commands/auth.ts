@@ -1,0 +1,213 @@
+import { join } from 'node:path';
+import type { AuthMethod, Credential } from '../../auth/credential.ts';
+import type { Tokens } from '../../auth/oauth.ts';
+import type { OAuthOptions } from '../../auth/oauth-client.ts';
+import { type AuthStore, type LoginSummary, openAuthStore } from '../../auth/store.ts';
+import { GatehouseError } from '../../core/errors.ts';
+import { nearest } from '../../lib/edit-distance.ts';
+import { printable } from '../../lib/printable.ts';
+import { type Command, type CommandContext, dataDirOf } from '../context.ts';
+import { EXIT } from '../exit-codes.ts';
+import { formatRelative, isoTime } from '../format-time.ts';
+import { formatTable } from '../output.ts';
+import { readSecret } from '../questions.ts';
+
+export interface AuthLoginOptions {
+  readonly provider?: string;
+  readonly device?: boolean;
+  readonly paste?: boolean;
+  readonly issuer?: string;
+  readonly clientId?: string;
+  readonly port?: string;
+  /** `--no-browser` sets it to false. */
+  readonly browser?: boolean;
+  readonly dryRun?: boolean;
+}
+
+export interface AuthChangeOptions {
+  readonly provider: string;
+  readonly dryRun?: boolean;
+}
+
+/** No provider's name comes near; most keys are longer. */
+const LONGEST_NAME = 24;
+
+const METHODS: Readonly<Record<AuthMethod, string>> = { oauth: 'browser', device_code: 'code', paste_token: 'key' };
+
+/** Logs in at the issuer, or stores a pasted key where the provider has no login (spec L2). */
+export const authLogin: Command<AuthLoginOptions> = async (context, options) => {
+  const { provider, method, server } = await planOf(context, options);
+  if (options.dryRun) return wouldStore(context, provider, method, server?.issuer);
+  if (!server) return await storeKey(context, provider);
+  await using store = open(context);
+  const oauth: OAuthOptions = { ...server, clock: context.deps.clock, signal: new AbortController().signal };
+  const tokens = await logIn(context, oauth, method, options);
+  return await keep(context, store, { provider, authMethod: method, ...server, ...tokens });
+};
+
+/** Stores a key that is typed unseen or piped in; never one of the command line, where `ps` and the shell's history have it. */
+export const authSetKey: Command<AuthChangeOptions> = async (context, { provider: name, dryRun }) => {
+  const provider = await providerOf(context, name);
+  return dryRun ? wouldStore(context, provider, 'paste_token') : await storeKey(context, provider);
+};
+
+/** Who is logged in, until when; no tokens. */
+export const authStatus: Command<unknown> = async (context) => {
+  const { deps, out } = context;
+  await using store = open(context);
+  const logins = await store.list();
+  out.document({ file: store.path, logins: logins.map(toJson) });
+  if (logins.length === 0) {
+    out.data('no login or key is stored');
+    out.say('→ gatehouse auth set-key PROVIDER');
+    return EXIT.ok;
+  }
+  const now = deps.clock.now();
+  const rows = logins.map(({ provider, authMethod, state, expiresAt, renews }) => {
+    const expiry = expiresAt === undefined ? 'never' : formatRelative(expiresAt, now);
+    return [provider, METHODS[authMethod], state, expiry, renews ? 'by itself' : ''].map(printable);
+  });
+  out.data(formatTable([['PROVIDER', 'BY', 'STATE', 'EXPIRES', 'RENEWS'], ...rows]));
+  const expired = logins.find((login) => login.state === 'expired');
+  if (expired) out.say(`→ gatehouse auth login ${printable(expired.provider)}`);
+  return EXIT.ok;
+};
+
+export const authLogout: Command<AuthChangeOptions> = async (context, { provider: name, dryRun = false }) => {
+  const { out } = context;
+  await using store = open(context);
+  // As stored first: an entry of a provider that is gone from the registry must still be removable.
+  const stored = new Set((await store.list()).map((login) => login.provider));
+  const provider = stored.has(name) ? name : await providerOf(context, name);
+  const there = dryRun ? stored.has(provider) : await store.remove(provider, new AbortController().signal);
+  if (!there) {
+    out.fail({
+      code: 'GH1003',
+      message: `no login or key of ${printable(provider)} is stored`,
+      hint: 'see `gatehouse auth status`',
+    });
+    return EXIT.failed;
+  }
+  out.data(`${out.mark('ok')} ${provider} ${dryRun ? 'would be' : 'is'} forgotten here`);
+  out.document({ provider, dryRun });
+  return EXIT.ok;
+};
+
+interface Plan {
+  readonly provider: string;
+  readonly method: AuthMethod;
+  /** Absent: a key is pasted. */
+  readonly server?: { readonly issuer: string; readonly clientId: string };
+}
+
+async function planOf(context: CommandContext, options: AuthLoginOptions): Promise<Plan> {
+  const { device = false, paste = false, clientId } = options;
+  const provider = await providerOf(context, options.provider ?? 'openai');
+  if (device && paste) throw usage('`--device` and `--paste` are two ways to log in', 'use one of them');
+  if (paste) return { provider, method: 'paste_token' };
+  const { DEFAULT_ISSUER } = await import('../../auth/oauth.ts');
+  const issuer = options.issuer ?? (provider === 'openai' ? DEFAULT_ISSUER : undefined);
+  if (issuer === undefined) {
+    if (!device && clientId === undefined) return { provider, method: 'paste_token' };
+    throw usage(`where to log in for ${provider} is not known`, 'add `--issuer URL`, or use `--paste`');
+  }
+  if (!clientId) {
+    const hint = `add \`--client-id ID\`, or store an API key with \`gatehouse auth set-key ${provider}\``;
+    throw usage(`a login at ${printable(issuer)} needs the client id it gave to this installation`, hint);
+  }
+  return { provider, method: device ? 'device_code' : 'oauth', server: { issuer, clientId } };
+}
+
+async function logIn(
+  context: CommandContext,
+  oauth: OAuthOptions,
+  method: AuthMethod,
+  { port, browser }: AuthLoginOptions,
+): Promise<Tokens> {
+  const { deps, out } = context;
+  const { loginWithBrowser, loginWithDeviceCode } = await import('../../auth/oauth.ts');
+  if (method === 'device_code') {
+    return await loginWithDeviceCode({
+      ...oauth,
+      show: ({ url, userCode, expiresAt }) => {
+        out.say(`Open ${url} on any device and enter this code:\n\n  ${userCode}\n`);
+        out.say(`It expires ${formatRelative(expiresAt, deps.clock.now())}. Waiting …`);
+      },
+    });
+  }
+  const opens = browser !== false && !out.json && deps.stdio.stderr.isTTY === true;
+  return await loginWithBrowser({
+    ...oauth,
+    ...(port === undefined ? {} : { port: parsePort(port) }),
+    show: (url) => {
+      out.say(`Open this page in a browser on this machine and log in:\n\n  ${url}\n\nWaiting …`);
+      // Whether it opens or not, the address is on the screen.
+      if (opens) deps.openUrl(url);
+    },
+  });
+}
+
+function parsePort(text: string): number {
+  const port = /^\d{1,5}$/.test(text) ? Number(text) : Number.NaN;
+  if (port <= 65_535) return port;
+  throw usage('--port is not a port', 'give a number up to 65535');
+}
+
+async function storeKey(context: CommandContext, provider: string): Promise<number> {
+  const { stdio } = context.deps;
+  const key = await readSecret(stdio, `Key of ${provider} (not shown): `, `gatehouse auth set-key ${provider} < key.txt`);
+  await using store = open(context);
+  return await keep(context, store, { provider, accessToken: key, authMethod: 'paste_token' });
+}
+
+async function keep(context: CommandContext, store: AuthStore, credential: Credential): Promise<number> {
+  const { out } = context;
+  await store.set(credential, new AbortController().signal);
+  const { provider } = credential;
+  const summary = (await store.list()).find((login) => login.provider === provider);
+  out.data(`${out.mark('ok')} ${credential.authMethod === 'paste_token' ? 'stored the key of' : 'logged in to'} ${provider}`);
+  out.document({ file: store.path, dryRun: false, ...(summary ? { login: toJson(summary) } : {}) });
+  out.say('→ gatehouse auth status');
+  return EXIT.ok;
+}
+
+function wouldStore(context: CommandContext, provider: string, method: AuthMethod, issuer?: string): number {
+  const { out } = context;
+  const file = join(dataDirOf(context), 'auth.json');
+  const what = issuer === undefined ? `ask for the key of ${provider}` : `log in to ${provider} at ${printable(issuer)}`;
+  out.data(`would ${what} and store it in ${file}`);
+  out.document({ file, dryRun: true, login: { provider, authMethod: method, ...(issuer === undefined ? {} : { issuer }) } });
+  return EXIT.ok;
+}
+
+/** The provider's own name for any of its names; one that is not known here is taken as it is, with a word about it. */
+async function providerOf({ out }: CommandContext, name: string): Promise<string> {
+  const wanted = name.trim().toLowerCase();
+  const { PROVIDERS } = await import('../../llm/providers/index.ts');
+  const known = PROVIDERS.find((provider) => provider.name === wanted || provider.aliases.includes(wanted));
+  if (known) return known.name;
+  const meant = nearest(
+    wanted,
+    PROVIDERS.map((provider) => provider.name),
+  );
+  const { isProviderName } = await import('../../auth/credential.ts');
+  // Whatever is longer is a key in the wrong place: it must not be repeated or become a name.
+  if (!isProviderName(wanted) || wanted.length > LONGEST_NAME)
+    throw usage('this is not a provider name', 'use the name of the config, such as openai');
+  out.say(
+    `${out.mark('warn', 'stderr')} no provider is called ${wanted}${meant === undefined ? '' : `; did you mean ${meant}?`}`,
+  );
+  return wanted;
+}
+
+function open(context: CommandContext): AuthStore {
+  return openAuthStore({ dir: dataDirOf(context), clock: context.deps.clock });
+}
+
+function toJson({ expiresAt, ...login }: LoginSummary): Record<string, unknown> {
+  return { ...login, ...(expiresAt === undefined ? {} : { expiresAt: isoTime(expiresAt) }) };
+}
+
+function usage(message: string, hint: string): GatehouseError {
+  return new GatehouseError('GH1001', message, { hint });
+}
