@@ -94,7 +94,7 @@ export class Attempt {
   }
 
   #charge(): void {
-    this.slot.metrics.failed();
+    this.slot.metrics.failed({ expected: this.slot.circuit.state !== 'closed' });
     this.#pass.failed();
   }
 

@@ -28,11 +28,18 @@ describe('Metrics (spec B5)', () => {
 
   test('the error rate is that of the last 64 calls, so that an outage is forgotten', () => {
     const metrics = new Metrics();
-    for (let i = 0; i < 32; i += 1) metrics.failed();
+    for (let i = 0; i < 32; i += 1) metrics.failed({ expected: false });
     for (let i = 0; i < 32; i += 1) metrics.succeeded({ latencyMs: 1 });
     expect(metrics.errorRate).toBe(0.5);
     for (let i = 0; i < 32; i += 1) metrics.succeeded({ latencyMs: 1 });
     expect([metrics.errorRate, metrics.failures, metrics.calls]).toEqual([0, 32, 96]);
+  });
+
+  test('failures behind an open circuit are counted but do not weigh on the error rate', () => {
+    const metrics = new Metrics();
+    metrics.succeeded({ latencyMs: 1 });
+    for (let i = 0; i < 60; i += 1) metrics.failed({ expected: true });
+    expect([metrics.failures, metrics.errorRate]).toEqual([60, 0]);
   });
 
   test('a baseline is ten calls split by stability, five average latencies and one at p95', () => {

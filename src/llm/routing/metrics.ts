@@ -33,7 +33,7 @@ export class Metrics {
   }
 
   /**
-   * Share of failures among the last 64 calls, 0 without any. Of the last ones only: counted over all time, an outage would be
+   * Share of failures among the last 64 calls in ordinary use, 0 without any. Of the last ones only: counted over all time, an outage would be
    * held against a model that recovered for as long as the daemon runs.
    */
   get errorRate(): number {
@@ -58,9 +58,13 @@ export class Metrics {
     }
   }
 
-  failed(): void {
+  /**
+   * `expected`: the circuit was open, so this was a trial or a last resort. Such a failure is counted, but the error rate is about
+   * what happens when the model is in use: with an hour of failed trials in it, a model that recovered would stay last for hours.
+   */
+  failed({ expected }: { expected: boolean }): void {
     this.failures += 1;
-    this.#addOutcome(false);
+    if (!expected) this.#addOutcome(false);
   }
 
   /** Ten made-up calls from what was measured before this start: split by stability, five average latencies and one at p95 (spec B5). */

@@ -56,7 +56,7 @@ describe('model_catalog.json and provider_baseline.json (spec B5)', () => {
   test('the export blends the catalog with what was measured, and can be read back', () => {
     const catalog = parseModelCatalog(FILE).get('a/1') ?? {};
     const slot = new SlotState({ model: scriptedModel([], { id: 'a/1' }), catalog }, { clock: new FakeClock() });
-    for (let i = 0; i < 5; i += 1) slot.metrics.failed();
+    for (let i = 0; i < 5; i += 1) slot.metrics.failed({ expected: false });
     const file = exportCatalog([slot], [0.3], 0);
     expect(file.updated_at).toBe('1970-01-01T00:00:00.000Z');
     expect(file.models[0]).toMatchObject({ provider: 'a/1', stability: 0.45, tool_avg_ms: 800, cost_out: 15, score: 0.3 });
