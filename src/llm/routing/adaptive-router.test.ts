@@ -103,34 +103,31 @@ describe('choice of the first model (spec B5)', () => {
   });
 
   test('with every circuit open the one with the fewest failures in a row is asked', async () => {
-    const sick = () => ({ fail: 'server' }) as const;
-    let healed = false;
-    const { router, ask, calls } = setup(
-      { 'a/1': sick, 'b/2': () => (healed ? 'hi' : sick()) },
-      { options: { mode: 'off', failureThreshold: 1 } },
-    );
+    const bad = { fail: 'server' } as const;
+    const scripts = { 'a/1': () => bad, 'b/2': [bad, { fail: 'bad-request' } as const, 'saved'] };
+    const { router, ask, calls } = setup(scripts, { options: { mode: 'off', failureThreshold: 1 } });
     await ask();
-    healed = true;
     expect(router.snapshot().map(({ circuit }) => circuit)).toEqual(['open', 'open']);
+    await ask(); // not counted against b
     expect(answerer(await ask())).toBe('b/2');
-    expect(calls()).toEqual([2, 2]);
+    expect(calls()).toEqual([2, 3]);
   });
 
-  test('F25 lane: after the interval one call tries an open model, whatever its score; its success brings it back', async () => {
-    let healed = false;
-    const { ask, clock, router, calls } = setup({ 'a/1': () => (healed ? 'back' : { fail: 'server' }), 'b/2': () => 'hi' });
-    for (let i = 0; i < 3; i += 1) await ask();
-    // Its score is worse by now, and nothing but failures made its circuit open.
-    while (router.snapshot()[0]?.circuit === 'closed') {
-      await clock.advance(61_000);
-      await ask();
-    }
-    const before = calls()[0] ?? 0;
-    healed = true;
-    await clock.advance(60_000);
+  test('F25 lane: after the interval one call tries an open model, however bad its score; its success closes the circuit', async () => {
+    let random = 0.05;
+    const { ask, clock, router, calls } = setup(
+      { 'a/1': () => 'hi', 'b/2': [{ fail: 'server' }, 'back', 'again'] },
+      { prices: { 'a/1': 1, 'b/2': 50 }, options: { failureThreshold: 1, random: () => random } },
+    );
+    expect(answerer(await ask())).toBe('a/1'); // a probe of b that failed
+    random = 0.5;
+    expect(router.snapshot()[1]?.circuit).toBe('open');
+    await clock.advance(49_999);
+    await ask();
+    expect(calls()[1]).toBe(1);
+    expect(answerer(await ask())).toBe('b/2');
+    expect(router.snapshot()[1]?.circuit).toBe('closed');
     expect(answerer(await ask())).toBe('a/1');
-    expect(calls()[0]).toBe(before + 1);
-    expect(router.snapshot()[0]?.circuit).toBe('closed');
   });
 
   test('qos ranking puts the better quality first among equals, and can be set at run time', async () => {
@@ -221,14 +218,36 @@ describe('failover and attribution', () => {
     await clock.advance(0);
   });
 
-  test('a call that was cancelled is not recorded, and frees the trial it held', async () => {
-    const { router, clock } = setup({ 'a/1': () => ({ hang: true }), 'b/2': () => 'hi' }, { options: { mode: 'off' } });
+  test('a call that was cancelled is not recorded, whatever the model calls it', async () => {
+    const clock = new FakeClock();
+    const model: Model = {
+      id: 'a/1',
+      contextWindow: 1,
+      async *call(_request, signal) {
+        await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
+        yield { type: 'failed', failure: createFailure('network', { message: 'socket closed' }) };
+      },
+    };
+    const router = createAdaptiveRouter([{ model }], { clock, random: () => 0.5 });
     const stop = new AbortController();
     const result = collect(router.call(modelRequest('hi'), stop.signal));
     await clock.advance(1);
     stop.abort(new Error('stop'));
     expect(await result).toMatchObject([{ failure: { kind: 'aborted' } }]);
     expect(router.snapshot()[0]).toMatchObject({ successes: 0, failures: 0, consecutiveFailures: 0 });
+  });
+
+  test('a consumer that leaves in the middle of a trial frees its place', async () => {
+    const { router, ask, clock, calls } = setup(
+      { 'a/1': [{ fail: 'server' }, 'leave', 'back'], 'b/2': () => 'hi' },
+      { options: { mode: 'off', failureThreshold: 1 } },
+    );
+    await ask();
+    await clock.advance(60_000);
+    for await (const event of router.call(modelRequest('hi'), live)) if (event.type === 'text') break;
+    expect(router.snapshot()[0]?.circuit).toBe('half-open');
+    expect(answerer(await ask())).toBe('a/1');
+    expect(calls()).toEqual([3, 1]);
   });
 
   test('a consumer that leaves early closes the stream and leaves no record', async () => {

@@ -14,11 +14,12 @@ export class Attempt {
   readonly slot: SlotState;
   readonly #clock: Clock;
   readonly #signal: AbortSignal;
-  readonly #events: AsyncIterator<ModelEvent>;
+  readonly #open: () => AsyncIterator<ModelEvent>;
   readonly #pass: Pass;
   /** Time the model took so far; the time a consumer takes between two events is not the model's. */
   #waitedMs = 0;
   #firstTokenMs: number | undefined;
+  #events: AsyncIterator<ModelEvent> | undefined;
   #closed = false;
   /** Whether text or reasoning came that no restart took back. */
   streamed = false;
@@ -29,7 +30,7 @@ export class Attempt {
     this.#signal = options.signal;
     this.#pass = slot.circuit.enter();
     slot.usedAt = options.clock.monotonic();
-    this.#events = slot.model.call(request, options.signal)[Symbol.asyncIterator]();
+    this.#open = () => slot.model.call(request, options.signal)[Symbol.asyncIterator]();
   }
 
   /** The next event. After `done` or `failed`, of which there is exactly one, it must not be called again. Never rejects. */
@@ -65,6 +66,7 @@ export class Attempt {
 
   async #read(): Promise<ModelEvent> {
     try {
+      this.#events ??= this.#open();
       const step = await this.#events.next();
       if (!step.done) return step.value;
       return broken(`${this.slot.model.id} ended without an answer`);
@@ -100,7 +102,7 @@ export class Attempt {
 
   async #closeStream(): Promise<void> {
     try {
-      await this.#events.return?.();
+      await this.#events?.return?.();
     } catch {
       // A stream that fails while it is closed has nothing more to say: its outcome is known.
     }

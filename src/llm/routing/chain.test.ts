@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { ModelEvent } from '../../core/model.ts';
+import type { Model, ModelEvent } from '../../core/model.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { FakeClock } from '../../testing/fakes.ts';
 import { type Script, type ScriptedModelOptions, scriptedModel } from '../../testing/scripted-model.ts';
@@ -65,6 +65,23 @@ describe('createChain (spec B4)', () => {
     expect(streamedText(events)).toBe('whole');
   });
 
+  test('text that the model itself took back before it failed is not taken back again', async () => {
+    const broken = createFailure('malformed', { message: 'cut' });
+    const { ask } = setup({
+      'a/1': [
+        {
+          events: [
+            { type: 'text', text: 'par' },
+            { type: 'restart', reason: 'server' },
+            { type: 'failed', failure: broken },
+          ],
+        },
+      ],
+      'b/2': ['whole'],
+    });
+    expect((await ask()).map(({ type }) => type)).toEqual(['text', 'restart', 'switched', 'text', 'done']);
+  });
+
   test('another failure is returned at once', async () => {
     const { ask, calls } = setup({ 'a/1': () => ({ fail: 'bad-request' }), 'b/2': () => 'hello' });
     expect((await ask()).at(-1)).toMatchObject({ type: 'failed', failure: { kind: 'bad-request' } });
@@ -90,6 +107,29 @@ describe('createChain (spec B4)', () => {
     expect(calls()).toEqual([3, 3, 3]);
     await ask();
     expect(calls()).toEqual([3, 3, 4]);
+  });
+
+  test('a degraded model is passed over by a failover too', async () => {
+    const bad = { fail: 'server' } as const;
+    const { ask, calls } = setup({ 'a/1': [bad, bad, 'ok', bad, bad], 'b/2': [bad, bad, bad], 'c/3': () => 'hello' });
+    for (let i = 0; i < 5; i += 1) await ask();
+    expect(calls()).toEqual([5, 3, 4]);
+  });
+
+  test('the walk goes round: from the one that failed to the end, then from the beginning', async () => {
+    const bad = { fail: 'server' } as const;
+    const { ask } = setup({ 'a/1': () => bad, 'b/2': [bad, bad, 'ok', bad, bad], 'c/3': () => bad });
+    for (let i = 0; i < 4; i += 1) await ask();
+    const switches = (await ask()).flatMap((event) => (event.type === 'switched' ? [`${event.from} ${event.to}`] : []));
+    expect(switches).toEqual(['b/2 c/3', 'c/3 a/1']);
+  });
+
+  test('of degraded models the one with fewer failures in a row is asked first', async () => {
+    const bad = { fail: 'server' } as const;
+    const { ask, calls } = setup({ 'a/1': () => bad, 'b/2': [bad, bad, bad, { fail: 'bad-request' }, 'saved'] });
+    for (let i = 0; i < 4; i += 1) await ask();
+    expect(answerer(await ask())).toBe('b/2');
+    expect(calls()).toEqual([4, 5]);
   });
 
   test('with all degraded it starts with the fewest failures in a row, and still asks everyone', async () => {
@@ -178,6 +218,15 @@ describe('createChain (spec B4)', () => {
     expect(answerer(await result)).toBe('a/1');
   });
 
+  test('F24 it is waited for once per call, and that is no switch where the model is the only one', async () => {
+    const limited = { fail: createFailure('rate-limit', { message: 'slow down', retryAfterMs: 7_000 }) };
+    const { ask, clock, calls } = setup({ 'a/1': () => limited });
+    const result = ask();
+    await clock.advance(60_000);
+    expect(await result).toMatchObject([{ type: 'failed', failure: { kind: 'rate-limit', retryAfterMs: 7_000 } }]);
+    expect(calls()).toEqual([2]);
+  });
+
   test('an abort ends the call with aborted and asks nobody else', async () => {
     const { chain, calls } = setup({ 'a/1': () => ({ hang: true }), 'b/2': () => 'hello' });
     const stop = new AbortController();
@@ -186,6 +235,18 @@ describe('createChain (spec B4)', () => {
     stop.abort(new Error('stop'));
     expect(await result).toEqual([{ type: 'failed', failure: expect.objectContaining({ kind: 'aborted' }) }]);
     expect(calls()).toEqual([1, 0]);
+  });
+
+  test('a model that throws before it has a stream is a failure like any other', async () => {
+    const broken: Model = {
+      id: 'a/1',
+      contextWindow: 1_000,
+      call() {
+        throw new Error('bug');
+      },
+    };
+    const chain = createChain([{ model: broken }, { model: scriptedModel(['hi'], { id: 'b/2' }) }], { clock: new FakeClock() });
+    expect(answerer(await collect(chain.call(modelRequest('hi'), live)))).toBe('b/2');
   });
 
   test('a model that throws or ends without an outcome is a failure like any other', async () => {

@@ -82,7 +82,7 @@ export async function* drain(attempt: Attempt, tried: Tried, walk: Walk): Piece 
 
 export function noteFailure(slot: SlotState, failure: ModelFailure, tried: Tried, walk: Walk): void {
   tried.set(slot, failure);
-  if (failure.kind !== 'aborted') walk.onFailed?.(slot, failure);
+  walk.onFailed?.(slot, failure);
 }
 
 function nextSlot(from: SlotState, tried: Tried, { rest }: Walk): SlotState | undefined {

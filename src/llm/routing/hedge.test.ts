@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Model, ModelEvent } from '../../core/model.ts';
@@ -74,6 +75,51 @@ describe('hedge (spec B5)', () => {
     expect(b).toMatchObject({ successes: 1, firstTokenMs: 100, latencyMs: 200, tokensPerSecond: 50 });
   });
 
+  test('reasoning is a first token too', async () => {
+    const clock = new FakeClock();
+    const thinker: Model = {
+      id: 'a/1',
+      contextWindow: 1,
+      async *call(request, signal) {
+        yield { type: 'reasoning', text: 'hm' };
+        yield* streaming('a/1', clock, 500, ['whole']).model.call(request, signal);
+      },
+    };
+    const other = streaming('b/2', clock, 10, ['b']);
+    const router = createAdaptiveRouter([{ model: thinker }, { model: other.model }], {
+      clock,
+      random: () => 0.5,
+      mode: 'hedge',
+    });
+    const result = collect(router.call(modelRequest('hi'), live));
+    await clock.advance(500);
+    expect(types(await result)).toEqual(['reasoning', 'text', 'done']);
+  });
+
+  test('a call leaves no listener on the signal of its caller', async () => {
+    const { ask } = setup({ 'a/1': ['hi'], 'b/2': ['ho'] });
+    const caller = new AbortController();
+    await ask(caller.signal);
+    expect(getEventListeners(caller.signal, 'abort')).toEqual([]);
+  });
+
+  test('F25 the trial of a half-open circuit is free again when its call lost the race, also one that will not stop', async () => {
+    const { clock, ask, calls, status } = setup({
+      'a/1': () => ({ text: 'hi', delayMs: 10 }),
+      'b/2': [{ fail: 'server' }, { fail: 'server' }, { fail: 'server' }, { hang: 'deaf' }, { hang: 'deaf' }],
+    });
+    const asked = async () => {
+      const result = ask();
+      await clock.advance(10);
+      await result;
+    };
+    for (let i = 0; i < 4; i += 1) await asked();
+    expect([calls(), status('b/2').circuit]).toEqual([[4, 3], 'open']);
+    await clock.advance(60_000);
+    for (let i = 0; i < 2; i += 1) await asked();
+    expect([calls(), status('b/2').circuit]).toEqual([[6, 5], 'half-open']);
+  });
+
   test('the main model winning is no switch', async () => {
     const { clock, ask } = setup({ 'a/1': [{ text: 'hi', delayMs: 10 }], 'b/2': [{ text: 'ho', delayMs: 20 }] });
     const result = ask();
@@ -148,7 +194,7 @@ describe('hedge (spec B5)', () => {
   });
 
   test('an abort before the first token ends the call at once, whatever the two models do', async () => {
-    const { ask, status } = setup({ 'a/1': [{ hang: 'deaf' }], 'b/2': [{ hang: true }] });
+    const { ask, status } = setup({ 'a/1': [{ hang: 'deaf' }], 'b/2': [{ hang: 'deaf' }] });
     const stop = new AbortController();
     const result = ask(stop.signal);
     await new Promise((resolve) => setImmediate(resolve));
@@ -179,58 +225,64 @@ describe('hedge (spec B5)', () => {
     );
     const play = fc.array(step, { maxLength: 5 });
     await fc.assert(
-      fc.asyncProperty(play, play, fc.option(fc.nat(120), { nil: undefined }), async (first, second, abortAt) => {
-        const clock = new FakeClock();
-        let open = 0;
-        let opened = 0;
-        const model = (id: string, steps: typeof first): Model => ({
-          id,
-          contextWindow: 1_000,
-          async *call(_request, signal): AsyncGenerator<ModelEvent> {
-            open += 1;
-            opened += 1;
-            try {
-              for (const action of steps) {
-                try {
-                  await clock.sleep(action.ms, signal);
-                } catch {
-                  return yield { type: 'failed', failure: abortedFailure() };
+      fc.asyncProperty(
+        play,
+        play,
+        fc.option(fc.nat(120), { nil: undefined }),
+        fc.constantFrom('hedge' as const, 'hedge' as const, 'lane' as const, 'off' as const),
+        async (first, second, abortAt, mode) => {
+          const clock = new FakeClock();
+          let open = 0;
+          let opened = 0;
+          const model = (id: string, steps: typeof first): Model => ({
+            id,
+            contextWindow: 1_000,
+            async *call(_request, signal): AsyncGenerator<ModelEvent> {
+              open += 1;
+              opened += 1;
+              try {
+                for (const action of steps) {
+                  try {
+                    await clock.sleep(action.ms, signal);
+                  } catch {
+                    return yield { type: 'failed', failure: abortedFailure() };
+                  }
+                  if (action.do === 'throw') throw new Error('bug');
+                  if (action.do === 'stop') return;
+                  if (action.do === 'failed')
+                    return yield { type: 'failed', failure: createFailure(action.kind, { message: 'x' }) };
+                  if (action.do === 'done' || action.do === 'empty') {
+                    const usage = { tokensIn: 1, tokensOut: 1, tokensCached: 0 };
+                    const text = action.do === 'done' ? id : '';
+                    return yield { type: 'done', answer: { text, toolCalls: [], stop: 'end', usage, provider: id, model: id } };
+                  }
+                  yield action.do === 'text' ? { type: 'text', text: id } : { type: 'restart', reason: 'x' };
                 }
-                if (action.do === 'throw') throw new Error('bug');
-                if (action.do === 'stop') return;
-                if (action.do === 'failed')
-                  return yield { type: 'failed', failure: createFailure(action.kind, { message: 'x' }) };
-                if (action.do === 'done' || action.do === 'empty') {
-                  const usage = { tokensIn: 1, tokensOut: 1, tokensCached: 0 };
-                  const text = action.do === 'done' ? id : '';
-                  return yield { type: 'done', answer: { text, toolCalls: [], stop: 'end', usage, provider: id, model: id } };
-                }
-                yield action.do === 'text' ? { type: 'text', text: id } : { type: 'restart', reason: 'x' };
+              } finally {
+                open -= 1;
               }
-            } finally {
-              open -= 1;
-            }
-          },
-        });
-        const router = createAdaptiveRouter([{ model: model('a/1', first) }, { model: model('b/2', second) }], {
-          clock,
-          random: () => 0.5,
-          mode: 'hedge',
-        });
-        const stop = new AbortController();
-        const started = router.call(modelRequest('hi'), stop.signal);
-        const result = collect(started);
-        if (abortAt !== undefined) {
-          await clock.advance(abortAt);
-          stop.abort(new Error('stop'));
-        }
-        await clock.advance(1_000);
-        const events = await result;
-        expect(events.filter(({ type }) => type === 'done' || type === 'failed')).toHaveLength(1);
-        expect(['done', 'failed']).toContain(events.at(-1)?.type);
-        await router[Symbol.asyncDispose]();
-        expect({ opened: opened > 0 || abortAt === 0, open }).toEqual({ opened: true, open: 0 });
-      }),
+            },
+          });
+          const router = createAdaptiveRouter([{ model: model('a/1', first) }, { model: model('b/2', second) }], {
+            clock,
+            random: () => 0.5,
+            mode,
+          });
+          const stop = new AbortController();
+          const started = router.call(modelRequest('hi'), stop.signal);
+          const result = collect(started);
+          if (abortAt !== undefined) {
+            await clock.advance(abortAt);
+            stop.abort(new Error('stop'));
+          }
+          await clock.advance(1_000);
+          const events = await result;
+          expect(events.filter(({ type }) => type === 'done' || type === 'failed')).toHaveLength(1);
+          expect(['done', 'failed']).toContain(events.at(-1)?.type);
+          await router[Symbol.asyncDispose]();
+          expect({ opened: opened > 0 || abortAt === 0, open }).toEqual({ opened: true, open: 0 });
+        },
+      ),
       { numRuns: 150 },
     );
   });

@@ -21,6 +21,7 @@ const FILE = {
       max_output: 64_000,
     },
     { provider: 'b/2', stability: 'often', cost_in: -1, type: 'odd', p95_ms: null },
+    { provider: 'c/3', stability: 7 },
     { type: 'fast' },
     'nonsense',
   ],
@@ -45,6 +46,7 @@ describe('model_catalog.json and provider_baseline.json (spec B5)', () => {
         },
       ],
       ['b/2', {}],
+      ['c/3', { stability: 1 }],
     ]);
     for (const junk of [null, 1, 'x', [], {}, { models: 3 }]) expect(parseModelCatalog(junk).size).toBe(0);
   });

@@ -116,6 +116,12 @@ describe('createFallback (spec B6)', () => {
     expect([main.model.requests.length, sick.model.requests.length]).toEqual([2, 1]);
   });
 
+  test('F21 a refusal that is not the doing of the model does not cool it down', async () => {
+    const { router, call } = ask([entry('main', 'a/1', { script: () => ({ fail: 'budget' }) }), entry('b', 'b/2')]);
+    expect(answerer(await call())).toBe('2');
+    expect(router.isCooling('main')).toBe(false);
+  });
+
   test('when all fail the failure of the main model is returned', async () => {
     const { call } = ask([
       entry('main', 'a/1', { script: () => ({ fail: 'timeout' }) }),

@@ -71,7 +71,7 @@ function findEntry(entries: readonly RouterEntry[], name: string): RouterEntry |
   const rules: ((entry: RouterEntry) => boolean)[] = [
     ({ key }) => key === name,
     ({ key }) => key.toLowerCase() === wanted,
-    ({ key }) => wanted.includes('/') && key.toLowerCase() === prefix,
+    ({ key }) => key.toLowerCase() === prefix,
     ({ key, model }) => key.toLowerCase().endsWith(wanted) || model.id.toLowerCase().endsWith(wanted),
   ];
   for (const rule of rules) {
