@@ -56,6 +56,7 @@ export function createThinkSplitter(): ThinkSplitter {
 
   return {
     push(delta) {
+      if (state === 'text') return { text: delta, reasoning: '' }; // nothing is held back any more
       held += delta;
       let text = '';
       let reasoning = '';
