@@ -4,7 +4,7 @@ const UNIT = 20;
 const TIMES = 4;
 const LONGEST_UNIT = Math.floor((WINDOW - UNIT) / (TIMES - 1));
 /** A look costs as much as reading ten chunks does; a loop that goes on is found a few words later. */
-const LOOK_EVERY = UNIT * TIMES;
+const LOOK_EVERY = LONGEST_UNIT;
 
 export interface RepetitionWatch {
   /** Takes the next piece of text. True when it has just looked and the tail repeats. */
