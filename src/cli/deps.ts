@@ -5,7 +5,7 @@ import type { Clock } from '../core/ports.ts';
 
 /** What commands use of the journal. */
 export interface OpenJournal {
-  readonly journal: Pick<Journal, 'dead' | 'counts'> & AsyncDisposable;
+  readonly journal: Pick<Journal, 'dead' | 'counts' | 'spending'> & AsyncDisposable;
   readonly pairing: Pick<PairingStore, 'approve' | 'deny' | 'list'>;
 }
 

@@ -1,6 +1,7 @@
 import { Command as Commander, CommanderError, Option } from 'commander';
 import { ConfigError } from '../../config/problem.ts';
 import { errorText, isGatehouseError } from '../core/errors.ts';
+import type { UsageOptions } from './commands/usage.ts';
 import { configFailure, sayProblems } from './config-problems.ts';
 import type { Command, CommandContext, GlobalOptions } from './context.ts';
 import type { CliDeps } from './deps.ts';
@@ -109,10 +110,29 @@ function addMainCommands(program: Commander, run: Run): void {
   reporting(program, 'status', 'show how the daemon is', ['gatehouse status', 'gatehouse status --json']).action(
     (options: unknown, command: Commander) => run(async () => (await import('./commands/status.ts')).status, options, command),
   );
+  addUsageCommand(program, run);
   reporting(program, 'explain', 'explain an error code', ['gatehouse explain GH1101', 'gatehouse explain'])
     .argument('[code]', 'such as GH1101; all codes when left out')
     .action((code: string | undefined, _options: unknown, command: Commander) =>
       run(async () => (await import('./commands/explain.ts')).explain, code === undefined ? {} : { code }, command),
+    );
+}
+
+function addUsageCommand(program: Commander, run: Run): void {
+  reporting(program, 'usage', 'show what the models were used for and what they cost', [
+    'gatehouse usage',
+    'gatehouse usage --by model --since 7d',
+    'gatehouse usage --by sender --since 2026-01-01 --until 2026-01-31 --json',
+  ])
+    .addOption(
+      new Option('--by <what>', 'add up by')
+        .choices(['day', 'model', 'channel', 'session', 'sender', 'purpose', 'job'])
+        .default('day'),
+    )
+    .option('--since <when>', 'first day: a date (2026-01-31) or a number of days (7d)', '30d')
+    .option('--until <date>', 'last day (default: today)')
+    .action((options: UsageOptions, command: Commander) =>
+      run(async () => (await import('./commands/usage.ts')).usage, options, command),
     );
 }
 

@@ -101,6 +101,30 @@ export interface UsageEntry {
   readonly job?: string;
 }
 
+/** What the ledger can be added up by. `model` is `provider/model`; `day` is cut at midnight of the asking process's time zone. */
+export type SpendingGroupKey = 'day' | 'provider' | 'model' | 'channel' | 'session' | 'sender' | 'purpose' | 'job';
+
+export interface SpendingQuery {
+  /** Epoch ms, inclusive. */
+  readonly since: number;
+  /** Epoch ms, exclusive; absent = to the end. */
+  readonly until?: number;
+  readonly by: SpendingGroupKey;
+}
+
+export interface SpendingGroup {
+  /** `2026-01-31` for a day, else the value itself. Calls outside of jobs are in no group of `job`. */
+  readonly key: string;
+  readonly calls: number;
+  readonly tokensIn: number;
+  readonly tokensOut: number;
+  readonly tokensCached: number;
+  /** USD of the calls whose price was known. */
+  readonly costUsd: number;
+  /** Calls whose price was unknown: in `calls` and tokens, not in `costUsd`. */
+  readonly unpriced: number;
+}
+
 export interface TurnResult {
   readonly seq: number;
   readonly generation: number;
@@ -224,6 +248,8 @@ export interface Journal extends AsyncDisposable {
 
   /** Append-only, oldest first. Outlives sessions, inbox rows and their purge. */
   usage(since: number): Promise<readonly UsageEntry[]>;
+  /** Sums of the same ledger, ordered by key. */
+  spending(query: SpendingQuery): Promise<readonly SpendingGroup[]>;
   /** A paid call outside a turn's steps (embedding, transcription, summary). The same id twice is one row. */
   spend(entry: UsageEntry): Promise<void>;
 

@@ -9,6 +9,8 @@ import type {
   OutboxRow,
   Recovery,
   Settlement,
+  SpendingGroup,
+  SpendingQuery,
   StepRecord,
   TurnResult,
   UsageEntry,
@@ -25,7 +27,7 @@ import { type BuryNotice, type RecoveryBounds, recoverAll, workLanes } from './r
 import { dropLines, type UnflushedSession, unflushedLines } from './session-lines.ts';
 import { recordedSteps, recordStep } from './steps.ts';
 import type { Store } from './store.ts';
-import { addUsage, usageSince } from './usage.ts';
+import { addUsage, spendingOf, usageSince } from './usage.ts';
 
 export interface SqliteJournalParts {
   readonly store: Store;
@@ -136,6 +138,10 @@ export class SqliteJournal implements Journal {
 
   usage(since: number): Promise<readonly UsageEntry[]> {
     return this.#queue.read(() => usageSince(this.#store, since));
+  }
+
+  spending(query: SpendingQuery): Promise<readonly SpendingGroup[]> {
+    return this.#queue.read(() => spendingOf(this.#store, query));
   }
 
   spend(entry: UsageEntry): Promise<void> {

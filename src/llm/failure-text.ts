@@ -18,11 +18,15 @@ const SENTENCES: Readonly<Record<FailureKind, string>> = {
   aborted: 'Stopped.',
 };
 
+/** A price nobody knows is no limit that was reached, and no passing of time helps. */
+const UNKNOWN_PRICE = 'The AI model was not asked because its price is not known. The operator has to set it.';
+
 /** One short sentence for the chat, with the code to look up. Safe to send to anybody. */
 export function failureText(failure: ModelFailure): string {
   if (failure.kind === 'aborted') return SENTENCES.aborted;
   const wait = waits(failure) ? ` Please ask again ${waitText(failure.retryAfterMs)}.` : '';
-  return `${SENTENCES[failure.kind]}${wait} (${failure.code})`;
+  const sentence = failure.code === 'GH2113' ? UNKNOWN_PRICE : SENTENCES[failure.kind];
+  return `${sentence}${wait} (${failure.code})`;
 }
 
 /** A limit that no passing of time lifts has no wait. */

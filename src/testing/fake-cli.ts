@@ -6,7 +6,7 @@ import { z } from 'zod';
 import type { RunOptions } from '../app/run-gateway.ts';
 import type { CliDeps, OpenJournal } from '../cli/deps.ts';
 import { runCli } from '../cli/program.ts';
-import type { DeadLetter, JournalCounts, PairingRequest } from '../core/journal.ts';
+import type { DeadLetter, JournalCounts, PairingRequest, SpendingGroup, SpendingQuery } from '../core/journal.ts';
 import { packageRoot } from '../lib/package-info.ts';
 import { FakeClock } from './fakes.ts';
 
@@ -32,6 +32,8 @@ export class FakeCli {
   replayed: string[] = [];
   requests: PairingRequest[] = [];
   counts: JournalCounts = EMPTY_COUNTS;
+  /** What the ledger answers. */
+  spending: (query: SpendingQuery) => readonly SpendingGroup[] = () => [];
   /** What the pairing store knows under a code. */
   codes = new Map<string, PairingRequest>();
   /** Typed on the terminal; undefined = there is no terminal. */
@@ -125,6 +127,7 @@ export class FakeCli {
           drop: async (id) => take(id),
         },
         counts: async () => this.counts,
+        spending: async (query) => this.spending(query),
         [Symbol.asyncDispose]: async () => {
           this.closed += 1;
         },

@@ -93,6 +93,7 @@ export class MemoryJournal implements Journal {
   readonly work = outboxOnly;
   readonly usage = outboxOnly;
   readonly spend = outboxOnly;
+  readonly spending = outboxOnly;
   readonly onOutsideChange = outboxOnly;
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -1,0 +1,44 @@
+import { GatehouseError } from '../../core/errors.ts';
+import { startOfLocalDay } from '../../llm/money/day.ts';
+
+/** Epoch ms; `until` is exclusive. */
+export interface Period {
+  readonly since: number;
+  readonly until: number;
+}
+
+/** Longer than any day with a change to winter time, shorter than two days. */
+const INTO_NEXT_DAY_MS = 30 * 3_600_000;
+
+/**
+ * Whole days of this machine's time zone. `7d` is today and the six days before; `until` names the last day. Throws GH1001 for
+ * what is neither a date nor a number of days, and for a period that ends before it begins.
+ */
+export function parsePeriod(options: { readonly since: string; readonly until?: string }, now: number): Period {
+  const lastDay = options.until === undefined ? startOfLocalDay(now) : startOfDate(options.until, '--until');
+  const until = startOfLocalDay(lastDay + INTO_NEXT_DAY_MS);
+  const days = /^(\d{1,5})d$/.exec(options.since)?.[1];
+  const since = days === undefined ? startOfDate(options.since, '--since') : daysBefore(now, Math.max(1, Number(days)) - 1);
+  if (since >= until) {
+    throw new GatehouseError('GH1001', '--until is before --since', { hint: 'name the earlier day with --since' });
+  }
+  return { since, until };
+}
+
+/** By the calendar: a day may have 23 or 25 hours. */
+function daysBefore(now: number, days: number): number {
+  const date = new Date(startOfLocalDay(now));
+  return date.setDate(date.getDate() - days);
+}
+
+function startOfDate(text: string, option: string): number {
+  const [, year, month, day] = (/^(\d{4})-(\d{2})-(\d{2})$/.exec(text) ?? []).map(Number);
+  if (year !== undefined && month !== undefined && day !== undefined) {
+    const date = new Date(year, month - 1, day);
+    // The 31st of a shorter month would otherwise become a day of the next one.
+    if (date.getMonth() === month - 1 && date.getDate() === day) return date.getTime();
+  }
+  throw new GatehouseError('GH1001', `${option} ${JSON.stringify(text)} is not a day`, {
+    hint: 'write a date like 2026-01-31, or for --since a number of days like 7d',
+  });
+}

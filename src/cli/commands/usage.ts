@@ -1,0 +1,165 @@
+import { ConfigError } from '../../../config/problem.ts';
+import { isGatehouseError } from '../../core/errors.ts';
+import type { Journal, SpendingGroup, SpendingGroupKey } from '../../core/journal.ts';
+import { printable } from '../../lib/printable.ts';
+import type { BudgetLimits, LimitName } from '../../llm/money/budget.ts';
+import { startOfLocalDay } from '../../llm/money/day.ts';
+import { limitsFrom } from '../../llm/money/limits.ts';
+import { PROVIDERS } from '../../llm/providers/index.ts';
+import { type Command, type CommandContext, readConfig } from '../context.ts';
+import { EXIT } from '../exit-codes.ts';
+import { isoTime } from '../format-time.ts';
+import { formatTable } from '../output.ts';
+import { withJournal } from '../read-journal.ts';
+import { parsePeriod } from './usage-period.ts';
+
+export interface UsageOptions {
+  readonly by: SpendingGroupKey;
+  readonly since: string;
+  readonly until?: string;
+}
+
+type Ledger = Pick<Journal, 'spending'>;
+type Sums = Omit<SpendingGroup, 'key'>;
+
+/** A limit of today with the one who used most of it. */
+interface LimitUse {
+  readonly limit: LimitName;
+  /** Whose: a session, sender or job; null for the limit of the day, and when nobody spent anything. */
+  readonly key: string | null;
+  readonly limitUsd: number;
+  readonly spentUsd: number;
+  readonly leftUsd: number;
+}
+
+const NOTHING: Sums = { calls: 0, tokensIn: 0, tokensOut: 0, tokensCached: 0, costUsd: 0, unpriced: 0 };
+/** As the budget of the daemon does (`Budget.open`). */
+const JOB_MS = 30 * 86_400_000;
+
+/**
+ * What the ledger says, whether or not a daemon runs. Days are cut at midnight of this machine's time zone. Calls of unknown price
+ * are counted apart: never as 0.
+ */
+export const usage: Command<UsageOptions> = async (context, options) => {
+  const { deps, out } = context;
+  const now = deps.clock.now();
+  const period = parsePeriod(options, now);
+  const limits = await configuredLimits(context);
+  const found = await withJournal(context, async ({ journal }) => ({
+    groups: sorted(await journal.spending({ ...period, by: options.by }), options.by),
+    // Not the sum of the groups: calls outside of jobs are in no group of `job`.
+    total: addUp(await journal.spending({ ...period, by: 'day' })),
+    uses: await limitUses(journal, limits, now),
+  }));
+  const { groups, total, uses } = found ?? { groups: [], total: NOTHING, uses: [] };
+  out.document({
+    by: options.by,
+    since: isoTime(period.since),
+    until: isoTime(period.until),
+    timeZone: Intl.DateTimeFormat().resolvedOptions().timeZone,
+    groups: groups.map(({ key, ...sums }) => ({ key, ...sumsToJson(sums) })),
+    total: sumsToJson(total),
+    limitsToday: uses,
+  });
+  if (total.calls === 0) out.data('no model call was recorded in this period');
+  else out.data(usageTable(options.by, groups, total));
+  if (uses.length > 0) out.data(`\n${limitTable(uses)}`);
+  if (total.unpriced > 0) out.say('→ ? is an unknown price: set "price" in model_hints of the config');
+  return EXIT.ok;
+};
+
+/** A broken config must not hide what was spent; it is said that the limits could not be read. */
+async function configuredLimits(context: CommandContext): Promise<BudgetLimits> {
+  const { deps, out } = context;
+  try {
+    const { config, file } = await readConfig(context);
+    const hasKey = PROVIDERS.some(({ keyEnv }) => keyEnv !== undefined && (deps.env[keyEnv] ?? '').trim() !== '');
+    return limitsFrom(config.budget, { foundKey: file === undefined && hasKey });
+  } catch (error) {
+    if (!(error instanceof ConfigError) && !(isGatehouseError(error) && error.code.startsWith('GH11'))) throw error;
+    out.say(`${out.mark('warn', 'stderr')} the limits are not known: ${error.message}`);
+    return {};
+  }
+}
+
+async function limitUses(journal: Ledger, limits: BudgetLimits, now: number): Promise<LimitUse[]> {
+  const today = startOfLocalDay(now);
+  const kinds: readonly [LimitName, number | undefined, number][] = [
+    ['day', limits.dailyUsd, today],
+    ['session', limits.sessionUsd, today],
+    ['sender', limits.senderUsd, today],
+    ['job', limits.jobUsd, today - JOB_MS],
+  ];
+  const uses: LimitUse[] = [];
+  for (const [limit, limitUsd, since] of kinds) {
+    if (limitUsd === undefined) continue;
+    const most = (await journal.spending({ since, by: limit })).reduce<SpendingGroup | undefined>(
+      (top, group) => (top && top.costUsd >= group.costUsd ? top : group),
+      undefined,
+    );
+    const spentUsd = most?.costUsd ?? 0;
+    const key = limit === 'day' ? null : (most?.key ?? null);
+    uses.push({ limit, key, limitUsd, spentUsd, leftUsd: Math.max(0, limitUsd - spentUsd) });
+  }
+  return uses;
+}
+
+/** Days in order; anything else with the most expensive first, unknown prices by their tokens. */
+function sorted(groups: readonly SpendingGroup[], by: SpendingGroupKey): readonly SpendingGroup[] {
+  if (by === 'day') return groups;
+  return groups.toSorted((a, b) => b.costUsd - a.costUsd || b.tokensIn + b.tokensOut - a.tokensIn - a.tokensOut);
+}
+
+function addUp(groups: readonly Sums[]): Sums {
+  return groups.reduce<Sums>(
+    (sum, group) => ({
+      calls: sum.calls + group.calls,
+      tokensIn: sum.tokensIn + group.tokensIn,
+      tokensOut: sum.tokensOut + group.tokensOut,
+      tokensCached: sum.tokensCached + group.tokensCached,
+      costUsd: sum.costUsd + group.costUsd,
+      unpriced: sum.unpriced + group.unpriced,
+    }),
+    NOTHING,
+  );
+}
+
+/** `costUsd` is of the calls whose price is known; null when there is none. */
+function sumsToJson({ unpriced, costUsd, ...sums }: Sums): Record<string, unknown> {
+  return { ...sums, costUsd: sums.calls > 0 && unpriced === sums.calls ? null : round(costUsd), unpricedCalls: unpriced };
+}
+
+/** Sums of fractions end in digits that mean nothing. */
+function round(usd: number): number {
+  return Math.round(usd * 1e9) / 1e9;
+}
+
+function usageTable(by: SpendingGroupKey, groups: readonly SpendingGroup[], total: Sums): string {
+  const apart = total.unpriced > 0 ? ['WITHOUT PRICE'] : [];
+  const row = (name: string, sums: Sums): string[] => [
+    printable(name),
+    ...[sums.calls, sums.tokensIn, sums.tokensOut, sums.tokensCached].map(String),
+    sums.calls > 0 && sums.unpriced === sums.calls ? '?' : sums.costUsd.toFixed(4),
+    ...apart.map(() => String(sums.unpriced)),
+  ];
+  const head = [by.toUpperCase(), 'CALLS', 'IN', 'OUT', 'CACHED', 'USD', ...apart];
+  return formatTable(rightAligned([head, ...groups.map((group) => row(group.key, group)), row('total', total)]));
+}
+
+function limitTable(uses: readonly LimitUse[]): string {
+  const rows = uses.map(({ limit, key, limitUsd, spentUsd, leftUsd }) => [
+    limit,
+    limitUsd.toFixed(2),
+    spentUsd.toFixed(4),
+    leftUsd.toFixed(4),
+    key === null ? '' : printable(key),
+  ]);
+  return formatTable([['LIMIT TODAY', 'USD', 'SPENT', 'LEFT', 'MOST BY'], ...rows]);
+}
+
+/** All columns but the first. */
+function rightAligned(rows: readonly (readonly string[])[]): string[][] {
+  const width = (column: number): number => Math.max(...rows.map((row) => row[column]?.length ?? 0));
+  const widths = (rows[0] ?? []).map((_, column) => width(column));
+  return rows.map((row) => row.map((cell, column) => (column === 0 ? cell : cell.padStart(widths[column] ?? 0))));
+}

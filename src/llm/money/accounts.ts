@@ -1,0 +1,68 @@
+/** Whole billionths of a dollar: sums of fractions drift, and what is freed must be exactly what was held. */
+const UNITS = 1e9;
+
+interface Account {
+  spent: number;
+  held: number;
+  /** Epoch ms; only jobs have it: they outlive days. */
+  usedAt?: number;
+}
+
+/** Sums by key, in USD at the surface. A key without sums takes no memory. */
+export class Accounts {
+  readonly #accounts = new Map<string, Account>();
+
+  totals(key: string): { readonly spentUsd: number; readonly reservedUsd: number } {
+    const account = this.#accounts.get(key);
+    return { spentUsd: (account?.spent ?? 0) / UNITS, reservedUsd: (account?.held ?? 0) / UNITS };
+  }
+
+  fits(key: string, limitUsd: number, worstUsd: number): boolean {
+    const account = this.#accounts.get(key);
+    return (account?.spent ?? 0) + (account?.held ?? 0) + worstUnits(worstUsd) <= Math.round(limitUsd * UNITS);
+  }
+
+  /** Whether it would fit if every running call turned out to cost nothing. */
+  fitsLater(key: string, limitUsd: number, worstUsd: number): boolean {
+    return (this.#accounts.get(key)?.spent ?? 0) + worstUnits(worstUsd) <= Math.round(limitUsd * UNITS);
+  }
+
+  hold(key: string, usd: number): void {
+    this.#of(key).held += worstUnits(usd);
+  }
+
+  free(key: string, usd: number): void {
+    this.#of(key).held -= worstUnits(usd);
+  }
+
+  /** `at`: the day, for keys of jobs. */
+  spend(key: string, usd: number, at?: number): void {
+    const account = this.#of(key);
+    account.spent += Math.round(usd * UNITS);
+    if (at !== undefined && key.startsWith('job:')) account.usedAt = at;
+    if (account.spent === 0 && account.held === 0) this.#accounts.delete(key);
+  }
+
+  /** What was spent counts no longer, except by jobs used since; what is held for running calls stays held. */
+  newDay(jobsSince: number): void {
+    for (const [key, account] of this.#accounts) {
+      if (key.startsWith('job:') && (account.usedAt ?? jobsSince) >= jobsSince) continue;
+      account.spent = 0;
+      if (account.held === 0) this.#accounts.delete(key);
+    }
+  }
+
+  #of(key: string): Account {
+    let account = this.#accounts.get(key);
+    if (!account) {
+      account = { spent: 0, held: 0 };
+      this.#accounts.set(key, account);
+    }
+    return account;
+  }
+}
+
+/** Rounded up: a reservation is never less than the call may cost. */
+function worstUnits(usd: number): number {
+  return Math.ceil(usd * UNITS);
+}

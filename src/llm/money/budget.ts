@@ -1,0 +1,296 @@
+/**
+ * Money under control: every paid call is reserved at its worst case before it is sent and settled at its real cost afterwards,
+ * so that what is spent and what running calls may still spend never pass a limit together. Totals live in memory; the ledger of
+ * the journal is what a restart begins with.
+ */
+import type { Journal } from '../../core/journal.ts';
+import type { ModelCallContext } from '../../core/model.ts';
+import type { Clock } from '../../core/ports.ts';
+import { Accounts } from './accounts.ts';
+import { startOfLocalDay } from './day.ts';
+
+/** USD. An absent limit does not limit. Those of a day are counted from midnight to midnight of the daemon's time zone. */
+export interface BudgetLimits {
+  /** All calls of a day together. */
+  readonly dailyUsd?: number;
+  /** Each session, a day. */
+  readonly sessionUsd?: number;
+  /** Each sender, a day. */
+  readonly senderUsd?: number;
+  /** Each job, for as long as it runs: no midnight lifts it. */
+  readonly jobUsd?: number;
+  /** Call models of unknown price in spite of a limit; they count as nothing. Default false. */
+  readonly allowUnknownPrice?: boolean;
+}
+
+export type LimitName = 'day' | 'session' | 'sender' | 'job';
+
+/** A limit as one call meets it. */
+export interface LimitState {
+  readonly limit: LimitName;
+  /** The limit with what it is about, such as `session:_main:telegram:1`: the same for every call it counts. */
+  readonly key: string;
+  readonly limitUsd: number;
+  readonly spentUsd: number;
+  /** Held for calls that run. */
+  readonly reservedUsd: number;
+}
+
+export interface Refused extends LimitState {
+  readonly kind: 'refused';
+  readonly reason: 'limit' | 'unknown-price';
+  /** null = unknown price. */
+  readonly worstUsd: number | null;
+  /** Only calls that run are in the way: it may fit when they end for less than was held for them. */
+  readonly held: boolean;
+  /** Until the day ends; absent when no time helps (a job's limit, an unknown price). */
+  readonly retryAfterMs?: number;
+}
+
+/** One of `settle` and `release` counts, the first; later ones do nothing. */
+export interface Reservation {
+  readonly kind: 'reserved';
+  /** Neither settled nor released. */
+  readonly open: boolean;
+  /** The call cost this much. null = nobody knows, counted as nothing. */
+  settle(actualUsd: number | null): void;
+  /** Nothing was billed. */
+  release(): void;
+}
+
+/** How one call may be treated, and what became of it. Made by `Budget.call`; found again by the identity of its `context`. */
+export interface SpendingCall {
+  /** To be sent as the request's context. A wrapper that copies it loses the terms: the call is then treated like any other. */
+  readonly context: ModelCallContext;
+  /** The output limit may be lowered until the call fits, but not below this many tokens. */
+  readonly fitFrom?: number;
+  /** The last refusal it met, also when another model then answered. */
+  refused?: Refused;
+}
+
+export interface BudgetOptions {
+  readonly clock: Clock;
+  /** The midnight that began the day of a time, epoch ms. Default: of the process's time zone. */
+  readonly startOfDay?: (at: number) => number;
+}
+
+type Terms = SpendingCall & { beyond: 'no' | 'granted' | 'taken' };
+
+/** Longer than any day with a change to winter time, shorter than two days. */
+const INTO_NEXT_DAY_MS = 30 * 3_600_000;
+/** A clock set back by less is taken for a correction around midnight, which must not give out the day's money twice. */
+const SET_BACK_MS = 48 * 3_600_000;
+/** A job that has cost nothing for so long is taken to have ended. */
+const JOB_MS = 30 * 86_400_000;
+
+export class Budget {
+  readonly #clock: Clock;
+  readonly #startOfDay: (at: number) => number;
+  readonly #accounts = new Accounts();
+  readonly #calls = new WeakMap<ModelCallContext, Terms>();
+  #limits: BudgetLimits;
+  #day: number;
+  #changed = Promise.withResolvers<void>();
+
+  private constructor(limits: BudgetLimits, { clock, startOfDay = startOfLocalDay }: BudgetOptions) {
+    this.#limits = limits;
+    this.#clock = clock;
+    this.#startOfDay = startOfDay;
+    this.#day = startOfDay(clock.now());
+  }
+
+  /** Reads what was spent today, and by jobs of the last 30 days, from the ledger. Rejects as the journal does. */
+  static async open(journal: Pick<Journal, 'usage' | 'spending'>, limits: BudgetLimits, options: BudgetOptions): Promise<Budget> {
+    const budget = new Budget(limits, options);
+    const today = await journal.usage(budget.#day);
+    const jobs = await journal.spending({ since: budget.#day - JOB_MS, by: 'job' });
+    for (const entry of today) {
+      for (const key of Object.values(keysOf({ ...entry, job: undefined }))) budget.#accounts.spend(key, entry.costUsd ?? 0);
+    }
+    for (const { key, costUsd } of jobs) budget.#accounts.spend(`job:${key}`, costUsd, budget.#day);
+    return budget;
+  }
+
+  /** When the present day began, epoch ms: what is said once a day is said once per value of this. */
+  get day(): number {
+    this.#turnDay();
+    return this.#day;
+  }
+
+  get limits(): BudgetLimits {
+    return this.#limits;
+  }
+
+  /** For a changed config. What was spent and is held stays counted. */
+  setLimits(limits: BudgetLimits): void {
+    this.#limits = limits;
+    this.#wake();
+  }
+
+  /** Whether any limit counts this call. */
+  limited(context: ModelCallContext): boolean {
+    return this.#statesOf(context).length > 0;
+  }
+
+  /** The limit of which the smallest share is left; undefined without limits. */
+  tightest(context: ModelCallContext): LimitState | undefined {
+    this.#turnDay();
+    return this.#statesOf(context).sort((a, b) => shareLeft(a) - shareLeft(b))[0];
+  }
+
+  /** USD that a call may cost at most; Infinity without limits. Never negative. */
+  leftUsd(context: ModelCallContext): number {
+    this.#turnDay();
+    return Math.min(Number.POSITIVE_INFINITY, ...this.#statesOf(context).map(leftOf));
+  }
+
+  /**
+   * Call before anything is sent; `worstUsd` is the most the call may cost. A free call (0) always fits. null (unknown price)
+   * fits only without limits or with `allowUnknownPrice`. Synchronous: calls that start together cannot share the same money.
+   */
+  reserve(context: ModelCallContext, worstUsd: number | null): Reservation | Refused {
+    this.#turnDay();
+    const terms = this.#calls.get(context);
+    const worst = worstUsd !== null && worstUsd >= 0 && Number.isFinite(worstUsd) ? worstUsd : null;
+    const refused = this.#refusal(context, worst);
+    if (refused) {
+      if (terms) terms.refused = refused;
+      if (terms?.beyond !== 'granted') return refused;
+      terms.beyond = 'taken';
+    }
+    return this.#reserved(context, worst ?? 0, refused ? terms : undefined);
+  }
+
+  /** Terms for one call: see `SpendingCall`. `beyond`: one reservation of it is made whatever the limits say. */
+  call(context: ModelCallContext, terms: { readonly fitFrom?: number; readonly beyond?: boolean } = {}): SpendingCall {
+    const { fitFrom, beyond } = terms;
+    const own: Terms = {
+      context: { ...context },
+      beyond: beyond ? 'granted' : 'no',
+      ...(fitFrom === undefined ? {} : { fitFrom }),
+    };
+    this.#calls.set(own.context, own);
+    return own;
+  }
+
+  /** The terms of the call with exactly this context object. */
+  termsOf(context: ModelCallContext): SpendingCall | undefined {
+    return this.#calls.get(context);
+  }
+
+  /** What `reserve` would say now; `held`: running calls may yet give back what is missing. */
+  outlook(context: ModelCallContext, worstUsd: number | null): 'fits' | 'held' | 'full' {
+    this.#turnDay();
+    const refused = this.#refusal(context, worstUsd);
+    if (!refused) return 'fits';
+    return refused.held ? 'held' : 'full';
+  }
+
+  /** Resolves when a call settled, money was given back, or limits changed; rejects with the signal's reason. */
+  async changed(signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    const { promise } = this.#changed;
+    const aborted = Promise.withResolvers<never>();
+    const onAbort = (): void => aborted.reject(signal.reason);
+    signal.addEventListener('abort', onAbort, { once: true });
+    try {
+      await Promise.race([promise, aborted.promise]);
+    } finally {
+      signal.removeEventListener('abort', onAbort);
+    }
+  }
+
+  #reserved(context: ModelCallContext, worst: number, granted: Terms | undefined): Reservation {
+    const keys = Object.values(keysOf(context));
+    for (const key of keys) this.#accounts.hold(key, worst);
+    let open = true;
+    const end = (actual: number): void => {
+      if (!open) return;
+      open = false;
+      this.#turnDay();
+      for (const key of keys) {
+        this.#accounts.free(key, worst);
+        // Also over midnight: the ledger dates a call by its end.
+        this.#accounts.spend(key, actual, this.#day);
+      }
+      if (granted && actual === 0) granted.beyond = 'granted';
+      this.#wake();
+    };
+    return {
+      kind: 'reserved',
+      get open() {
+        return open;
+      },
+      // A cost that is no amount of money is a bug somewhere: the worst case is then what is safe.
+      settle: (actual) => end(actual === null ? 0 : actual >= 0 && Number.isFinite(actual) ? actual : worst),
+      release: () => end(0),
+    };
+  }
+
+  #refusal(context: ModelCallContext, worst: number | null): Refused | undefined {
+    if (worst === 0) return undefined;
+    const states = this.#statesOf(context);
+    if (worst === null) {
+      const [state] = states;
+      if (!state || this.#limits.allowUnknownPrice) return undefined;
+      return { ...state, kind: 'refused', reason: 'unknown-price', worstUsd: null, held: false };
+    }
+    const met = states.filter((state) => !this.#accounts.fits(state.key, state.limitUsd, worst));
+    // The one that lasts longest is the one to tell: a job's limit, then whatever no running call will give back.
+    const isHeld = (one: LimitState): boolean => this.#accounts.fitsLater(one.key, one.limitUsd, worst);
+    const state = met.find(({ limit }) => limit === 'job') ?? met.find((one) => !isHeld(one)) ?? met[0];
+    if (!state) return undefined;
+    const refused = { ...state, kind: 'refused', reason: 'limit', worstUsd: worst } as const;
+    const held = met.every(isHeld);
+    return state.limit === 'job' ? { ...refused, held } : { ...refused, held, retryAfterMs: this.#untilNextDay() };
+  }
+
+  #statesOf(context: ModelCallContext): LimitState[] {
+    const { dailyUsd, sessionUsd, senderUsd, jobUsd } = this.#limits;
+    const limits = { day: dailyUsd, session: sessionUsd, sender: senderUsd, job: jobUsd };
+    const states: LimitState[] = [];
+    for (const [limit, key] of Object.entries(keysOf(context)) as [LimitName, string][]) {
+      const limitUsd = limits[limit];
+      if (limitUsd !== undefined) states.push({ limit, key, limitUsd, ...this.#accounts.totals(key) });
+    }
+    return states;
+  }
+
+  #untilNextDay(): number {
+    return Math.max(1, this.#startOfDay(this.#day + INTO_NEXT_DAY_MS) - this.#clock.now());
+  }
+
+  #turnDay(): void {
+    const day = this.#startOfDay(this.#clock.now());
+    if (day === this.#day) return;
+    if (day > this.#day) this.#accounts.newDay(day - JOB_MS);
+    // A clock far back was wrong before: count on from there, keeping what was spent.
+    else if (day > this.#day - SET_BACK_MS) return;
+    this.#day = day;
+  }
+
+  #wake(): void {
+    const { resolve } = this.#changed;
+    this.#changed = Promise.withResolvers();
+    resolve();
+  }
+}
+
+/** What is left of a limit, USD, never negative. */
+export function leftOf({ limitUsd, spentUsd, reservedUsd }: LimitState): number {
+  // To the billionth, as it is counted: what is left of a difference of fractions is no money.
+  return Math.max(0, Math.round((limitUsd - spentUsd - reservedUsd) * 1e9) / 1e9);
+}
+
+/** 1 = all of it, 0 = nothing. A limit of 0 has nothing left. */
+export function shareLeft(state: LimitState): number {
+  return state.limitUsd === 0 ? 0 : leftOf(state) / state.limitUsd;
+}
+
+function keysOf(
+  context: Pick<ModelCallContext, 'session' | 'sender'> & { job?: string | undefined },
+): Partial<Record<LimitName, string>> {
+  const { session, sender, job } = context;
+  const keys = { day: 'day', session: `session:${session}`, sender: `sender:${sender}` };
+  return job === undefined ? keys : { ...keys, job: `job:${job}` };
+}

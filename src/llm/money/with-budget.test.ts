@@ -1,0 +1,211 @@
+import { describe, expect, test } from 'vitest';
+import type { UsageEntry } from '../../core/journal.ts';
+import type { Model, ModelEvent, ModelFailure } from '../../core/model.ts';
+import { systemClock } from '../../lib/clock.ts';
+import { FakeClock } from '../../testing/fakes.ts';
+import { facts, inOrder, MemoryLedger, paidModel } from '../../testing/paid-model.ts';
+import { collect, modelContract, modelRequest } from '../contract.ts';
+import { createDemoModel } from '../demo.ts';
+import { failureText } from '../failure-text.ts';
+import { Budget, type BudgetLimits } from './budget.ts';
+import { withCost } from './cost.ts';
+import { type BudgetedOptions, withBudget } from './with-budget.ts';
+
+const signal = new AbortController().signal;
+const NOON = Date.UTC(2026, 0, 1, 12);
+
+async function setup(limits: BudgetLimits, options: Partial<BudgetedOptions> = {}) {
+  const clock = new FakeClock(NOON);
+  const ledger = new MemoryLedger();
+  const budget = await Budget.open(ledger, limits, { clock, startOfDay: (at) => at - (at % 86_400_000) });
+  const entries: UsageEntry[] = [];
+  const onEstimate = (entry: UsageEntry) => entries.push(entry);
+  const wrap = (model: Model) => withBudget(withCost(model), budget, { clock, onEstimate, ...options });
+  return { clock, budget, wrap, entries, context: modelRequest('x').context };
+}
+
+function failureOf(events: readonly ModelEvent[]): ModelFailure {
+  const last = events.at(-1);
+  if (last?.type !== 'failed') throw new Error(`the call ended with ${last?.type}`);
+  return last.failure;
+}
+
+for (const [name, limits] of [
+  ['without limits', {}],
+  ['within a limit', { dailyUsd: 100 }],
+] as const) {
+  modelContract(`budget ${name}`, async () => {
+    const demo = { ...createDemoModel({ clock: systemClock }), demo: false, facts: facts() };
+    const { wrap } = await setup(limits);
+    return {
+      model: wrap(demo),
+      answered: modelRequest('hello'),
+      slow: modelRequest('/demo stream'),
+      [Symbol.asyncDispose]: async () => undefined,
+    };
+  });
+}
+
+describe('withBudget', () => {
+  test('200 calls at once against 1.00 USD never pass it, and the money that was held for them comes back', async () => {
+    const { clock, budget, wrap } = await setup({ dailyUsd: 1 });
+    let real = 0;
+    let worstMoment = 0;
+    const script = async () => {
+      // Up to 0.10 USD of output was held; 0.05 is what it came to.
+      await clock.sleep(1_000);
+      real += 0.05 + 25 / 100_000;
+      worstMoment = Math.max(worstMoment, real);
+      return { text: 'ok', usage: { tokensIn: 25, tokensOut: 500, tokensCached: 0 } };
+    };
+    const model = wrap(paidModel(script));
+    const request = modelRequest('x', { maxOutputTokens: 1_000 });
+    const calls: Promise<ModelEvent[]>[] = [];
+    for (let i = 0; i < 200; i += 1) {
+      calls.push(collect(model.call(request, signal)));
+      if (i % 20 === 19) await clock.advance(1_000);
+    }
+    await clock.advance(1_000);
+    const ends = (await Promise.all(calls)).map((events) => events.at(-1)?.type);
+    expect(ends.filter((end) => end === 'failed').length).toBeGreaterThan(100);
+    expect(real).toBeGreaterThan(0.85);
+    expect(worstMoment).toBeLessThanOrEqual(1);
+    const state = budget.tightest(request.context);
+    expect(state?.spentUsd).toBeCloseTo(real, 6);
+    expect(state?.reservedUsd).toBe(0);
+  });
+
+  test('a server that counts more than was estimated passes the limit by no more than what one call held', async () => {
+    const { wrap, budget, context } = await setup({ dailyUsd: 1 });
+    // Twice the worst case, every time.
+    const model = wrap(paidModel(() => ({ text: 'x', usage: { tokensIn: 0, tokensOut: 2_000, tokensCached: 0 } })));
+    for (let i = 0; i < 20; i += 1) await collect(model.call(modelRequest('x'), signal));
+    expect(budget.tightest(context)?.spentUsd).toBeGreaterThanOrEqual(0.9);
+    expect(budget.tightest(context)?.spentUsd).toBeLessThanOrEqual(1 + 0.101);
+  });
+
+  test('a call that does not fit is not sent; the operator gets figures, the person a plain sentence', async () => {
+    const { wrap } = await setup({ dailyUsd: 0.05 });
+    const inner = paidModel(['never']);
+    const failure = failureOf(await collect(wrap(inner).call(modelRequest('my secret'), signal)));
+    expect(inner.requests).toHaveLength(0);
+    expect(failure).toMatchObject({ kind: 'budget', code: 'GH2112', retryable: false, retryAfterMs: 12 * 3_600_000 });
+    expect(failure.message).toMatch(
+      /^acme\/large was not called: a limit of 0\.0500 USD a day, 0\.00 USD spent, 0\.00 USD held .* may cost 0\.10 USD$/,
+    );
+    expect(failure.message).not.toContain('secret');
+    expect(failureText(failure)).toBe(
+      'The spending limit of this assistant is reached, so the AI model was not asked. Please ask again in 12 h. (GH2112)',
+    );
+  });
+
+  test('an unknown price is not sent under a limit, is sent where that is allowed, and where there is no limit', async () => {
+    for (const [limits, sent] of [
+      [{ sessionUsd: 1 }, 0],
+      [{ sessionUsd: 1, allowUnknownPrice: true }, 1],
+      [{}, 1],
+    ] as const) {
+      const { wrap } = await setup(limits);
+      const inner = paidModel(['hi'], { price: null });
+      const events = await collect(wrap(inner).call(modelRequest('x'), signal));
+      expect(inner.requests).toHaveLength(sent);
+      if (sent === 0) {
+        expect(failureOf(events)).toMatchObject({ kind: 'budget', code: 'GH2113', hint: expect.stringContaining('model_hints') });
+        expect(failureText(failureOf(events))).toContain('price');
+      } else expect(events.at(-1)).toMatchObject({ answer: { usage: { costUsd: null } } });
+    }
+  });
+
+  test('the refusal of one slot leaves the next one to answer', async () => {
+    const { wrap } = await setup({ dailyUsd: 0.05 });
+    const dear = paidModel(['dear']);
+    const cheap = paidModel(['cheap'], { price: { in: 0.1, out: 1 } });
+    const events = await collect(inOrder(wrap(dear), wrap(cheap)).call(modelRequest('x'), signal));
+    expect(events.at(-1)).toMatchObject({ type: 'done', answer: { text: 'cheap' } });
+    expect(dear.requests).toHaveLength(0);
+  });
+
+  test.each([
+    ['network', 0],
+    ['auth', 0],
+    ['bad-request', 0],
+    ['rate-limit', 0],
+    ['overloaded', 0],
+    ['timeout', 0.04],
+    ['malformed', 0.04],
+    ['empty', 0.04],
+    ['aborted', 0.04],
+    ['content-filter', 0.04],
+  ] as const)('a call that failed with %s before any text costs %s USD', async (kind, cost) => {
+    const { wrap, budget, entries } = await setup({ dailyUsd: 1 });
+    const request = modelRequest('x'.repeat(16_000));
+    await collect(wrap(paidModel([{ fail: kind }])).call(request, signal));
+    expect(budget.tightest(request.context)?.spentUsd).toBeCloseTo(cost, 3);
+    expect(budget.tightest(request.context)?.reservedUsd).toBe(0);
+    expect(entries).toHaveLength(cost === 0 ? 0 : 1);
+  });
+
+  test('a stream that broke off is billed for its input and what it wrote, and the ledger is told', async () => {
+    const { wrap, budget, entries, context } = await setup({ dailyUsd: 1 });
+    const text = 'word '.repeat(400);
+    const cut: ModelEvent[] = [
+      { type: 'text', text },
+      { type: 'failed', failure: { kind: 'server', code: 'GH2103', message: '', hint: '', retryable: true } },
+    ];
+    await collect(wrap(paidModel([{ events: cut }])).call(modelRequest('x', { context: { ...context, job: 'j' } }), signal));
+    expect(entries).toEqual([
+      {
+        id: expect.stringMatching(/^unfinished-/),
+        at: NOON,
+        provider: 'acme',
+        model: 'large',
+        tokensIn: expect.any(Number),
+        tokensOut: 500,
+        tokensCached: 0,
+        costUsd: expect.closeTo(0.05, 2),
+        session: context.session,
+        channel: 'test',
+        sender: 'test:1',
+        purpose: 'turn:unfinished',
+        job: 'j',
+      },
+    ]);
+    expect(budget.tightest(context)?.spentUsd).toBeCloseTo(entries[0]?.costUsd ?? 0, 8);
+  });
+
+  test('every attempt of a retry inside that had streamed is paid, and one that no longer fits is not made', async () => {
+    const { wrap, budget, entries, context } = await setup({ dailyUsd: 0.16 });
+    const text = 'word '.repeat(700);
+    const round: ModelEvent[] = [
+      { type: 'text', text },
+      { type: 'restart', reason: 'server' },
+    ];
+    const events = await collect(wrap(paidModel([{ events: [...round, ...round, ...round] }])).call(modelRequest('x'), signal));
+    expect(events.map(({ type }) => type)).toEqual(['text', 'restart', 'failed']);
+    expect(failureOf(events).kind).toBe('budget');
+    expect(entries).toHaveLength(1);
+    expect(budget.tightest(context)?.spentUsd).toBeLessThanOrEqual(0.16);
+    expect(budget.tightest(context)?.reservedUsd).toBe(0);
+  });
+
+  test('a consumer that leaves early pays for what it saw and holds nothing', async () => {
+    const { wrap, budget, entries, context } = await setup({ dailyUsd: 1 });
+    const model = wrap(paidModel([{ chunks: ['word '.repeat(400), 'more'] }]));
+    for await (const event of model.call(modelRequest('x'), signal)) if (event.type === 'text') break;
+    expect(budget.tightest(context)).toMatchObject({ reservedUsd: 0, spentUsd: expect.closeTo(0.05, 2) });
+    expect(entries).toHaveLength(1);
+  });
+
+  test('a server that counts nothing is not free', async () => {
+    const { wrap, budget, context } = await setup({ dailyUsd: 1 });
+    const usage = { tokensIn: 0, tokensOut: 0, tokensCached: 0 };
+    await collect(wrap(paidModel([{ text: 'word '.repeat(400), usage }])).call(modelRequest('x'), signal));
+    expect(budget.tightest(context)?.spentUsd).toBeCloseTo(0.05, 2);
+  });
+
+  test('the demo costs nothing and is left as it is', async () => {
+    const { wrap } = await setup({ dailyUsd: 0 });
+    const demo = createDemoModel({ clock: systemClock });
+    expect((await collect(wrap(demo).call(modelRequest('hi'), signal))).at(-1)?.type).toBe('done');
+  });
+});

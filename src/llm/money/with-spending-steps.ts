@@ -1,0 +1,267 @@
+import type { Model, ModelCallContext, ModelEvent, ModelFailure, ModelRequest } from '../../core/model.ts';
+import type { Clock } from '../../core/ports.ts';
+import { NO_LONGER_NEEDED } from '../../lib/no-longer-needed.ts';
+import { abortedFailure, createFailure } from '../failure.ts';
+import { type Budget, type LimitState, type Refused, type SpendingCall, shareLeft } from './budget.ts';
+import { limitText, usdText } from './with-budget.ts';
+import { withoutTools } from './without-tools.ts';
+
+export type SpendingStep = 'cheaper' | 'no-tools' | 'ask' | 'stop';
+
+/** What the owner is asked. `text` is one plain sentence without anything of the conversation. */
+export interface SpendingQuestion extends LimitState {
+  readonly context: ModelCallContext;
+  /** The most the call may cost; null = unknown price. */
+  readonly worstUsd: number | null;
+  readonly text: string;
+}
+
+/** A step that was taken: data of the event `budget`. */
+export interface SpendingStepTaken extends LimitState {
+  readonly context: ModelCallContext;
+  readonly step: 'cheaper' | 'no-tools' | 'asked' | 'stopped';
+  /** The first time today for this limit and step: what a notice goes by. */
+  readonly first: boolean;
+}
+
+export interface SpendingStepsOptions {
+  readonly clock: Clock;
+  /**
+   * What is tried, in this order, for a call that does not fit. `cheaper` is the router's doing: the refusal of one slot lets it go on to the next.
+   * Whatever follows `stop` is not tried. Default: cheaper, no-tools, ask, stop.
+   */
+  readonly steps?: readonly SpendingStep[];
+  /** Below this share of a limit calls go without tools from the start. Default 0.1. */
+  readonly lowShare?: number;
+  /** The fewest output tokens worth a call whose output limit is lowered. Default 256. */
+  readonly minOutputTokens?: number;
+  /** How long a call waits for running ones when only what is held for them is in the way. ms, default 30,000. */
+  readonly waitMs?: number;
+  /**
+   * Asks the owner to let this one call pass the limit. False or undefined (nobody answered) = no; that limit is not asked about
+   * again today. Resolves or rejects promptly when the signal aborts; a rejection counts as no. Absent: nobody is asked.
+   */
+  readonly askOwner?: (question: SpendingQuestion, signal: AbortSignal) => Promise<boolean | undefined>;
+  /** Must not throw. */
+  readonly onStep?: (taken: SpendingStepTaken) => void;
+}
+
+/** Outermost, around the router: what is done about a call that its slots refused for money. */
+export function withSpendingSteps(model: Model, budget: Budget, options: SpendingStepsOptions): Model {
+  if (model.demo) return model;
+  const memory = new DayMemory(budget);
+  return {
+    ...model,
+    async *call(request, signal) {
+      if (signal.aborted) return yield { type: 'failed', failure: abortedFailure() };
+      if (!budget.limited(request.context)) return yield* model.call(request, signal);
+      yield* new Ladder({ model, budget, options, memory, request, signal }).run();
+    },
+  };
+}
+
+interface LadderParts {
+  readonly model: Model;
+  readonly budget: Budget;
+  readonly options: SpendingStepsOptions;
+  readonly memory: DayMemory;
+  readonly request: ModelRequest;
+  readonly signal: AbortSignal;
+}
+
+/** How an attempt ended that did not end the call. */
+interface Turned {
+  readonly failure: ModelFailure;
+  readonly refused: Refused;
+}
+
+type Attempt = (terms?: { readonly beyond: true }) => { readonly request: ModelRequest; readonly call: SpendingCall };
+
+class Ladder {
+  readonly #parts: LadderParts;
+  readonly #steps: readonly SpendingStep[];
+  /** Text was yielded that no `restart` took back. */
+  #streamed = false;
+  #waitLeftMs: number;
+
+  constructor(parts: LadderParts) {
+    this.#parts = parts;
+    const { steps = ['cheaper', 'no-tools', 'ask', 'stop'], waitMs = 30_000 } = parts.options;
+    const stop = steps.indexOf('stop');
+    this.#steps = stop === -1 ? steps : steps.slice(0, stop);
+    this.#waitLeftMs = waitMs;
+  }
+
+  async *run(): AsyncGenerator<ModelEvent> {
+    const low = this.#low();
+    if (low) this.#report('no-tools', low);
+    let turned = yield* this.#attempt(low ? this.#thrifty : this.#plain);
+    for (const step of this.#steps) {
+      if (!turned || this.#parts.signal.aborted) break;
+      if (step === 'no-tools' && !low) turned = yield* this.#withoutTools(turned);
+      else if (step === 'ask') turned = yield* this.#ask(turned);
+    }
+    if (!turned) return;
+    if (this.#parts.signal.aborted) return yield { type: 'failed', failure: abortedFailure() };
+    if (turned.failure.kind === 'budget') this.#report('stopped', turned.refused);
+    yield { type: 'failed', failure: turned.failure };
+  }
+
+  /** The limit that is nearly used up, when that is a reason to leave the tools out from the start. */
+  #low(): LimitState | undefined {
+    const { budget, request, options } = this.#parts;
+    if (!this.#steps.includes('no-tools') || request.tools.length === 0) return undefined;
+    const tightest = budget.tightest(request.context);
+    return tightest && shareLeft(tightest) < (options.lowShare ?? 0.1) ? tightest : undefined;
+  }
+
+  readonly #plain: Attempt = (terms) => {
+    const { budget, request } = this.#parts;
+    const call = budget.call(request.context, terms);
+    return { call, request: { ...request, context: call.context } };
+  };
+
+  readonly #thrifty: Attempt = () => {
+    const { budget, request, options } = this.#parts;
+    const call = budget.call(request.context, { fitFrom: options.minOutputTokens ?? 256 });
+    return { call, request: { ...withoutTools(request), context: call.context } };
+  };
+
+  async *#withoutTools(turned: Turned): AsyncGenerator<ModelEvent, Turned | undefined> {
+    // No smaller call makes an unknown price known.
+    if (turned.refused.reason === 'unknown-price') return turned;
+    const next = yield* this.#attempt(this.#thrifty);
+    if (!next) this.#report('no-tools', turned.refused);
+    return next;
+  }
+
+  async *#ask(turned: Turned): AsyncGenerator<ModelEvent, Turned | undefined> {
+    const { refused } = turned;
+    const { memory, options } = this.#parts;
+    if (!options.askOwner || !memory.mayAsk(refused.key)) return turned;
+    this.#report('asked', refused);
+    const allowed = await this.#allowed(options.askOwner, refused);
+    memory.answered(refused.key, allowed);
+    return allowed && !this.#parts.signal.aborted ? yield* this.#attempt(() => this.#plain({ beyond: true })) : turned;
+  }
+
+  async #allowed(askOwner: NonNullable<SpendingStepsOptions['askOwner']>, refused: Refused): Promise<boolean> {
+    const { request, signal } = this.#parts;
+    const { limit, key, limitUsd, spentUsd, reservedUsd, worstUsd } = refused;
+    const cost = worstUsd === null ? 'of unknown price' : `of at most ${usdText(worstUsd)}`;
+    const text = `There is ${limitText(refused)}; ${usdText(spentUsd)} are spent. Allow one more call ${cost}?`;
+    try {
+      const facts = { limit, key, limitUsd, spentUsd, reservedUsd, worstUsd };
+      return (await askOwner({ ...facts, context: request.context, text }, signal)) === true;
+    } catch {
+      return false; // whoever cannot be asked has not allowed it
+    }
+  }
+
+  /** One call of the model inside, again after a wait while only running calls are in its way. Undefined = the call has ended. */
+  async *#attempt(make: Attempt): AsyncGenerator<ModelEvent, Turned | undefined> {
+    for (;;) {
+      const { request, call } = make();
+      const failure = yield* this.#once(request);
+      if (!failure) {
+        if (call.refused && this.#steps.includes('cheaper')) this.#report('cheaper', call.refused);
+        return undefined;
+      }
+      if (!call.refused || failure.kind === 'aborted') {
+        yield { type: 'failed', failure };
+        return undefined;
+      }
+      if (!call.refused.held || !(await this.#waited(call.refused))) return { failure, refused: call.refused };
+    }
+  }
+
+  async *#once(request: ModelRequest): AsyncGenerator<ModelEvent, ModelFailure | undefined> {
+    const { model, signal } = this.#parts;
+    if (this.#streamed) {
+      this.#streamed = false;
+      yield { type: 'restart', reason: 'budget' };
+    }
+    for await (const event of model.call(request, signal)) {
+      if (event.type === 'failed') return event.failure;
+      if (event.type === 'text' || event.type === 'reasoning') this.#streamed = true;
+      if (event.type === 'restart') this.#streamed = false;
+      yield event;
+      if (event.type === 'done') return undefined;
+    }
+    return createFailure('malformed', { message: `${model.id} ended without an answer` });
+  }
+
+  /** Until that worst case fits. False: time is up, or the signal aborted, or it can never fit any more. */
+  async #waited(refused: Refused): Promise<boolean> {
+    const { budget, options, request, signal } = this.#parts;
+    const { clock } = options;
+    const startedAt = clock.monotonic();
+    const timer = new AbortController();
+    const either = AbortSignal.any([signal, timer.signal]);
+    const expired = clock.sleep(Math.max(0, this.#waitLeftMs), either).then(
+      () => timer.abort(NO_LONGER_NEEDED),
+      () => undefined, // the signal aborted, or the wait is over: both are seen below
+    );
+    try {
+      for (;;) {
+        const outlook = budget.outlook(request.context, refused.worstUsd);
+        if (outlook !== 'held') return outlook === 'fits';
+        await budget.changed(either);
+      }
+    } catch (error) {
+      if (!either.aborted) throw error;
+      return false;
+    } finally {
+      timer.abort(NO_LONGER_NEEDED);
+      await expired;
+      this.#waitLeftMs -= clock.monotonic() - startedAt;
+    }
+  }
+
+  #report(step: SpendingStepTaken['step'], state: LimitState): void {
+    const { memory, options, request } = this.#parts;
+    const { limit, key, limitUsd, spentUsd, reservedUsd } = state;
+    const first = memory.isFirst(`${step} ${key}`);
+    options.onStep?.({ limit, key, limitUsd, spentUsd, reservedUsd, step, first, context: request.context });
+  }
+}
+
+/** What was said and asked today: gone with the day. */
+class DayMemory {
+  readonly #budget: Budget;
+  #day: number;
+  readonly #said = new Set<string>();
+  /** Limits that are being asked about, or about which the answer was no. */
+  readonly #closed = new Set<string>();
+
+  constructor(budget: Budget) {
+    this.#budget = budget;
+    this.#day = budget.day;
+  }
+
+  isFirst(what: string): boolean {
+    this.#turnDay();
+    if (this.#said.has(what)) return false;
+    this.#said.add(what);
+    return true;
+  }
+
+  /** True closes the question until it is answered. */
+  mayAsk(key: string): boolean {
+    this.#turnDay();
+    if (this.#closed.has(key)) return false;
+    this.#closed.add(key);
+    return true;
+  }
+
+  answered(key: string, allowed: boolean): void {
+    if (allowed) this.#closed.delete(key);
+  }
+
+  #turnDay(): void {
+    if (this.#budget.day === this.#day) return;
+    this.#day = this.#budget.day;
+    this.#said.clear();
+    this.#closed.clear();
+  }
+}
