@@ -165,6 +165,7 @@ describe('tail repetition', () => {
 });
 
 describe('messages', () => {
+  const plain = { sendReasoning: false, vision: true };
   const line = (role: 'user' | 'assistant' | 'tool', content: string, more: object = {}) => ({
     id: content,
     role,
@@ -176,7 +177,7 @@ describe('messages', () => {
   test('arguments that are not a JSON object go back wrapped, so that no server fails to parse them', () => {
     const call = (text: string) => ({ id: 'c', name: 'f', arguments: text });
     const sent = (text: string) => {
-      const [message] = toOpenAiMessages([line('assistant', '', { tool_calls: [call(text)] })], false);
+      const [message] = toOpenAiMessages({ messages: [line('assistant', '', { tool_calls: [call(text)] })] }, plain);
       return message?.role === 'assistant' ? message.tool_calls?.[0]?.function.arguments : undefined;
     };
     expect(sent('{"a": 1}')).toBe('{"a": 1}');
@@ -188,12 +189,13 @@ describe('messages', () => {
   test('reasoning goes back for the present turn only, and only where it is wanted', () => {
     const thought = { reasoning_content: 'r', tool_calls: [{ id: 'c', name: 'f', arguments: '{}' }] };
     const lines = [line('user', 'u1'), line('assistant', 'a1', thought), line('user', 'u2'), line('assistant', 'a2', thought)];
-    const reasoning = (send: boolean) => toOpenAiMessages(lines, send).map((message) => 'reasoning_content' in message);
+    const reasoning = (send: boolean) =>
+      toOpenAiMessages({ messages: lines }, { ...plain, sendReasoning: send }).map((message) => 'reasoning_content' in message);
     expect(reasoning(true)).toEqual([false, false, false, true]);
     expect(reasoning(false)).toEqual([false, false, false, false]);
   });
 
   test('an empty assistant line is left out', () => {
-    expect(toOpenAiMessages([line('user', 'u'), line('assistant', '')], false)).toHaveLength(1);
+    expect(toOpenAiMessages({ messages: [line('user', 'u'), line('assistant', '')] }, plain)).toHaveLength(1);
   });
 });

@@ -65,7 +65,10 @@ function requestBody(options: OpenAiChatOptions, request: ModelRequest): OpenAI.
   const field = options.maxTokensField ?? 'max_tokens';
   return {
     model: options.model,
-    messages: toOpenAiMessages(request.messages, options.sendReasoning ?? false),
+    messages: toOpenAiMessages(request, {
+      sendReasoning: options.sendReasoning ?? false,
+      vision: options.facts?.vision !== false,
+    }),
     stream: true,
     stream_options: { include_usage: true },
     ...(request.tools.length === 0 ? {} : { tools: toOpenAiTools(request.tools) }),

@@ -1,10 +1,13 @@
-import type { ModelRequest, ToolSpec } from '../../core/model.ts';
+import type { Image, ModelRequest, ToolSpec } from '../../core/model.ts';
 import type { SessionMessage, ToolCall } from '../../core/session.ts';
 
 export type OpenAiMessage =
-  | { role: 'system' | 'user'; content: string }
+  | { role: 'system'; content: string }
+  | { role: 'user'; content: string | OpenAiPart[] }
   | { role: 'tool'; content: string; tool_call_id: string }
   | { role: 'assistant'; content: string | null; tool_calls?: OpenAiToolCall[]; reasoning_content?: string };
+
+type OpenAiPart = { type: 'text'; text: string } | { type: 'image_url'; image_url: { url: string } };
 
 interface OpenAiToolCall {
   id: string;
@@ -14,18 +17,47 @@ interface OpenAiToolCall {
 
 /**
  * Session lines as OpenAI chat messages. With `sendReasoning` the reasoning of the present turn goes back, which some thinking
- * models demand between their tool calls; older reasoning never does. Media is text by now; images are not sent.
+ * models demand between their tool calls; older reasoning never does. Without `vision` pictures become a note in the text.
  */
-export function toOpenAiMessages(messages: ModelRequest['messages'], sendReasoning: boolean): OpenAiMessage[] {
+export function toOpenAiMessages(
+  { messages, images }: Pick<ModelRequest, 'messages' | 'images'>,
+  { sendReasoning, vision }: { readonly sendReasoning: boolean; readonly vision: boolean },
+): OpenAiMessage[] {
   const turnStart = messages.findLastIndex((message) => message.role === 'user');
-  return messages.flatMap((message, index) => toOpenAiMessage(message, sendReasoning && index > turnStart));
+  return messages.flatMap((message, index) =>
+    toOpenAiMessage(message, {
+      sendReasoning: sendReasoning && index > turnStart,
+      vision,
+      pictures: images?.get(message.id) ?? [],
+    }),
+  );
 }
 
-function toOpenAiMessage(message: SessionMessage, sendReasoning: boolean): OpenAiMessage[] {
+function toUserMessage(text: string, pictures: readonly Image[], vision: boolean): OpenAiMessage {
+  // A plain string where nothing else is needed: small servers know no parts.
+  if (pictures.length === 0 || !vision) return { role: 'user', content: withPictureNote(text, pictures.length) };
+  const parts = pictures.map(
+    ({ mime, base64 }): OpenAiPart => ({ type: 'image_url', image_url: { url: `data:${mime};base64,${base64}` } }),
+  );
+  return { role: 'user', content: text === '' ? parts : [{ type: 'text', text }, ...parts] };
+}
+
+/** The text of a user message for a model that cannot see its pictures. */
+export function withPictureNote(text: string, pictures: number): string {
+  if (pictures === 0) return text;
+  const note = `[${pictures === 1 ? '1 picture was' : `${pictures} pictures were`} attached; this model cannot see them]`;
+  return text === '' ? note : `${text}\n${note}`;
+}
+
+function toOpenAiMessage(
+  message: SessionMessage,
+  { sendReasoning, vision, pictures }: { sendReasoning: boolean; vision: boolean; pictures: readonly Image[] },
+): OpenAiMessage[] {
   switch (message.role) {
     case 'system':
+      return [{ role: 'system', content: message.content }];
     case 'user':
-      return [{ role: message.role, content: message.content }];
+      return [toUserMessage(message.content, pictures, vision)];
     case 'tool':
       return [{ role: 'tool', content: message.content, tool_call_id: message.tool_call_id ?? '' }];
     case 'assistant': {

@@ -12,6 +12,15 @@ const NEWLINE = 10;
 /** Headers of ours that may leave. A client library adds what it finds in the environment, which belongs to another provider. */
 const SENT_HEADERS = ['accept', 'authorization', 'content-type'];
 
+export interface GuardOptions {
+  /** Headers of the client library that may leave, in lower case. Default: accept, authorization, content-type. */
+  readonly pass?: readonly string[];
+  /** Sent with every request, whatever the client library says: keys and versions that it would look for in the environment. */
+  readonly set?: Readonly<Record<string, string>>;
+  /** A whole answer that came in place of a stream, as the server-sent events that the client library reads. */
+  readonly wholeAnswer?: (answer: unknown) => string;
+}
+
 /** A failure found below the client library, carried through it. */
 export class WireFault extends Error {
   readonly failure: ModelFailure;
@@ -24,14 +33,16 @@ export class WireFault extends Error {
 }
 
 /** Wraps `fetch` for streaming chat wires: own headers only, no redirects, bounded lines and bodies, plain JSON turned into one SSE event. */
-export function guardFetch(fetchFn: typeof fetch, userAgent: string): typeof fetch {
+export function guardFetch(fetchFn: typeof fetch, userAgent: string, options: GuardOptions = {}): typeof fetch {
+  const { pass = SENT_HEADERS, set = {}, wholeAnswer = openAiEvents } = options;
   return async (input, init) => {
     const given = new Headers(init?.headers);
     const headers = new Headers({ 'user-agent': userAgent });
-    for (const name of SENT_HEADERS) {
+    for (const name of pass) {
       const value = given.get(name);
       if (value !== null) headers.set(name, value);
     }
+    for (const [name, value] of Object.entries(set)) headers.set(name, value);
     // A redirect would carry the prompt, and on the same host the key, to a place nobody configured.
     const response = await fetchFn(input, { ...init, headers, redirect: 'manual' });
     if (response.status >= 300 && response.status < 400) {
@@ -46,7 +57,7 @@ export function guardFetch(fetchFn: typeof fetch, userAgent: string): typeof fet
     if (response.ok && !/\bapplication\/json\b/i.test(type)) return boundBody(response);
     const { status, headers: received } = response;
     const text = response.body ? await new Response(ReadableStream.from(bounded(response.body))).text() : '';
-    return response.ok ? jsonAsEvent(text, status) : new Response(text, { status, headers: received });
+    return response.ok ? jsonAsEvents(text, status, wholeAnswer) : new Response(text, { status, headers: received });
   };
 }
 
@@ -94,12 +105,16 @@ async function* bounded(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8A
 }
 
 /** A whole completion in place of a stream; an `error` object inside it is then found like one in a stream. */
-function jsonAsEvent(body: string, status: number): Response {
-  let event: string;
+function jsonAsEvents(body: string, status: number, wholeAnswer: (answer: unknown) => string): Response {
+  let answer: unknown;
   try {
-    event = JSON.stringify(JSON.parse(body));
+    answer = JSON.parse(body);
   } catch {
     throw fault('malformed', `the server answered with invalid JSON (${quote(body).length} characters)`, status);
   }
-  return new Response(`data: ${event}\n\ndata: [DONE]\n\n`, { headers: { 'content-type': 'text/event-stream' } });
+  return new Response(wholeAnswer(answer), { headers: { 'content-type': 'text/event-stream' } });
+}
+
+function openAiEvents(answer: unknown): string {
+  return `data: ${JSON.stringify(answer)}\n\ndata: [DONE]\n\n`;
 }

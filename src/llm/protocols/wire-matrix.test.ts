@@ -1,0 +1,25 @@
+/** The scenarios of `wireContract` over all wires, printed as a matrix. A new wire joins with one entry in `WIRES`. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type Aimock, startAimock } from '../../testing/aimock.ts';
+import { openAiChatSubject } from './openai-chat-contract.ts';
+import { WIRE_FIXTURES, WireMatrix, type WireSubject, wireContract } from './wire-contract.ts';
+
+const WIRES: readonly WireSubject[] = [openAiChatSubject];
+
+const matrix = new WireMatrix();
+let aimock: Aimock;
+beforeAll(async () => {
+  aimock = await startAimock({ fixtures: WIRE_FIXTURES });
+});
+afterAll(async () => {
+  await aimock.stop();
+  process.stdout.write(`\nwire x scenario\n${matrix}\n`);
+});
+
+describe.each(WIRES)('$name', (subject) => {
+  wireContract(subject, () => aimock, matrix);
+});
+
+test('every cell of the matrix is green', () => {
+  expect(matrix.missing()).toEqual([]);
+});
