@@ -13,6 +13,23 @@ export interface FailureContext {
   readonly now: number;
 }
 
+/** An error that the server answered with, in the shape of the client libraries' own errors: `callWire` maps it to a failure. */
+export class AnsweredError extends Error {
+  /** Undefined in the middle of a stream. */
+  readonly status: number | undefined;
+  /** The `error` member of the body, or the body. */
+  readonly error: unknown;
+  readonly headers: HeaderLookup | undefined;
+
+  constructor(status: number | undefined, error: unknown, headers?: HeaderLookup) {
+    super('the server answered with an error');
+    this.name = 'AnsweredError';
+    this.status = status;
+    this.error = error;
+    this.headers = headers;
+  }
+}
+
 interface ErrorBody {
   readonly text: string;
   /** `code`, `type` and `status` words of the body, lower case, joined: what providers differ in least. */
@@ -29,8 +46,8 @@ function parseBody(error: unknown): ErrorBody {
 }
 
 const CONTEXT_LENGTH =
-  /context_length_exceeded|context (?:length|window|size)|maximum context|prompt is too long|too many (?:input )?tokens|exceeds? the (?:available )?context/i;
-const FILTERED = /content_filter|content_policy_violation|data_inspection_failed/i;
+  /context_length_exceeded|context (?:length|window|size)|maximum context|prompt is too long|too many (?:input )?tokens|exceeds? the (?:available )?context|input token count/i;
+const FILTERED = /content_filter|policy_violation|bio_policy|data_inspection_failed/i;
 const NO_CREDIT =
   /insufficient_quota|insufficient_balance|insufficient balance|billing_(?:hard_limit|not_active)|exceeded your current quota/i;
 
@@ -57,7 +74,8 @@ export function failureOfErrorObject(error: unknown, context: FailureContext): M
 
 function kindOfStatus(status: number, body: ErrorBody): FailureKind {
   const everything = `${body.words} ${body.text}`;
-  if (NO_CREDIT.test(everything)) return 'payment';
+  // Gemini says "exceeded your current quota" of every limit, also of one that lasts a minute.
+  if (NO_CREDIT.test(everything) && !body.words.includes('resource_exhausted')) return 'payment';
   switch (status) {
     case 401:
     case 403:
@@ -78,7 +96,7 @@ function kindOfStatus(status: number, body: ErrorBody): FailureKind {
   if (status >= 500) return 'server';
   if (status === 413 || CONTEXT_LENGTH.test(everything)) return 'context-length';
   if (FILTERED.test(everything)) return 'content-filter';
-  // Gemini's compatible endpoint answers a bad key with 400.
+  // Gemini answers a bad key with 400.
   return /api[ _]key[ _](?:not valid|invalid)/i.test(everything) ? 'auth' : 'bad-request';
 }
 
@@ -87,10 +105,10 @@ function kindOfWords(body: ErrorBody): FailureKind {
   if (NO_CREDIT.test(everything)) return 'payment';
   if (CONTEXT_LENGTH.test(everything)) return 'context-length';
   if (FILTERED.test(everything)) return 'content-filter';
-  if (/rate.?limit|too many requests/i.test(everything)) return 'rate-limit';
+  if (/rate.?limit|too many requests|resource_exhausted/i.test(everything)) return 'rate-limit';
   if (/overloaded|capacity|unavailable/i.test(everything)) return 'overloaded';
-  if (/authentication|invalid_api_key|permission/i.test(body.words)) return 'auth';
-  if (/invalid_request|bad_request|not_found/i.test(body.words)) return 'bad-request';
+  if (/authenticat|invalid_api_key|permission/i.test(body.words)) return 'auth';
+  if (/invalid_(?:request|argument|prompt)|image|bad_request|not_found/i.test(body.words)) return 'bad-request';
   return 'server';
 }
 

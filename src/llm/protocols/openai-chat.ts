@@ -1,11 +1,9 @@
-/** The OpenAI chat completions wire: request -> SDK stream -> events. The only file that knows the `openai` package. */
-import type OpenAI from 'openai';
+/** The OpenAI chat completions wire: request -> SDK stream -> events. */
 import type { ModelRequest } from '../../core/model.ts';
-import { connectLimitedFetch } from '../connect.ts';
 import { AnswerAssembly } from './openai-answer.ts';
+import { createOpenAiClient, type OpenAI, takesTemperature } from './openai-client.ts';
 import { toOpenAiMessages, toOpenAiTools } from './openai-messages.ts';
 import { callWire, type WarmableModel, type WireOptions } from './wire.ts';
-import { guardFetch } from './wire-guard.ts';
 
 /** `baseUrl` holds the version segment: `https://api.openai.com/v1`. */
 export interface OpenAiChatOptions extends WireOptions {
@@ -15,14 +13,11 @@ export interface OpenAiChatOptions extends WireOptions {
   readonly sendReasoning?: boolean;
 }
 
-/** OpenAI's reasoning models refuse any temperature but the default. */
-const FIXED_TEMPERATURE = /^(?:o\d|gpt-5)/;
-
 /** Connects nothing and loads nothing until the first call or `warm`. Retries nothing: see `withRetry`. */
 export function createOpenAiChat(options: OpenAiChatOptions): WarmableModel {
   let loading: Promise<OpenAI> | undefined;
   const client = (): Promise<OpenAI> => {
-    loading ??= createClient(options);
+    loading ??= createOpenAiClient(options);
     return loading;
   };
   return {
@@ -40,26 +35,6 @@ export function createOpenAiChat(options: OpenAiChatOptions): WarmableModel {
   };
 }
 
-async function createClient(options: OpenAiChatOptions): Promise<OpenAI> {
-  const { default: Client } = await import('openai');
-  return new Client({
-    apiKey: options.apiKey ?? 'none',
-    // All of these default to environment variables, which are the operator's for OpenAI and not for this provider.
-    adminAPIKey: null,
-    organization: null,
-    project: null,
-    webhookSecret: null,
-    baseURL: options.baseUrl,
-    maxRetries: 0,
-    // The SDK prints broken chunks to the console otherwise.
-    logLevel: 'off',
-    // Never first: the watchdog knows the limits and can tell which one passed.
-    timeout: options.timeouts.totalMs + 60_000,
-    fetch: guardFetch(options.fetch ?? connectLimitedFetch(options.timeouts.connectMs), 'gatehouse'),
-    ...(options.apiKey ? {} : { defaultHeaders: { Authorization: null } }),
-  });
-}
-
 function requestBody(options: OpenAiChatOptions, request: ModelRequest): OpenAI.Chat.ChatCompletionCreateParamsStreaming {
   const limit = request.maxOutputTokens;
   const field = options.maxTokensField ?? 'max_tokens';
@@ -73,6 +48,6 @@ function requestBody(options: OpenAiChatOptions, request: ModelRequest): OpenAI.
     stream_options: { include_usage: true },
     ...(request.tools.length === 0 ? {} : { tools: toOpenAiTools(request.tools) }),
     ...(limit === undefined ? {} : { [field]: limit }),
-    ...(request.temperature === undefined || FIXED_TEMPERATURE.test(options.model) ? {} : { temperature: request.temperature }),
+    ...(request.temperature === undefined || !takesTemperature(options.model) ? {} : { temperature: request.temperature }),
   };
 }

@@ -76,12 +76,12 @@ function toOpenAiMessage(
   }
 }
 
-/** Servers parse the arguments of past calls and fail on broken JSON; the model still sees what it wrote. */
 function toOpenAiToolCall(call: ToolCall): OpenAiToolCall {
   return { id: call.id, type: 'function', function: { name: call.name, arguments: validArguments(call.arguments) } };
 }
 
-function validArguments(text: string): string {
+/** The JSON text of an object. Servers parse the arguments of past calls and fail on broken JSON; the model still sees what it wrote. */
+export function validArguments(text: string): string {
   if (text.trim() === '') return '{}';
   try {
     const value: unknown = JSON.parse(text);

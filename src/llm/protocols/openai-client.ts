@@ -1,0 +1,36 @@
+/** Makes the client of the `openai` package: the only file that loads it. Both OpenAI wires use it. */
+import type OpenAI from 'openai';
+import { connectLimitedFetch } from '../connect.ts';
+import type { WireOptions } from './wire.ts';
+import { guardFetch } from './wire-guard.ts';
+
+export type { OpenAI };
+
+/** OpenAI's reasoning models refuse any temperature but the default. */
+const FIXED_TEMPERATURE = /^(?:o\d|gpt-5)/;
+
+/** Retries nothing, reads nothing from the environment, and is bounded by `guardFetch`. */
+export async function createOpenAiClient(options: WireOptions): Promise<OpenAI> {
+  const { default: Client } = await import('openai');
+  return new Client({
+    apiKey: options.apiKey || 'none',
+    // All of these default to environment variables, which are the operator's for OpenAI and not for this provider.
+    adminAPIKey: null,
+    organization: null,
+    project: null,
+    webhookSecret: null,
+    baseURL: options.baseUrl,
+    maxRetries: 0,
+    // The SDK prints broken chunks to the console otherwise.
+    logLevel: 'off',
+    // Never first: the watchdog knows the limits and can tell which one passed.
+    timeout: options.timeouts.totalMs + 60_000,
+    fetch: guardFetch(options.fetch ?? connectLimitedFetch(options.timeouts.connectMs), 'gatehouse'),
+    ...(options.apiKey ? {} : { defaultHeaders: { Authorization: null } }),
+  });
+}
+
+/** False where a temperature would be refused with a 400. */
+export function takesTemperature(model: string): boolean {
+  return !FIXED_TEMPERATURE.test(model);
+}
