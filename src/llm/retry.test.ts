@@ -5,7 +5,7 @@ import { FakeClock } from '../testing/fakes.ts';
 import { collect, modelContract, modelRequest, streamedText } from './contract.ts';
 import { createDemoModel } from './demo.ts';
 import { createFailure, type FailureDetails } from './failure.ts';
-import { type RetryInfo, withRetry } from './retry.ts';
+import { createRetryGate, type RetryInfo, withRetry } from './retry.ts';
 
 const failed = (kind: FailureKind, details: Partial<FailureDetails> = {}): ModelEvent => ({
   type: 'failed',
@@ -129,6 +129,47 @@ describe('withRetry', () => {
     expect([(await first).at(-1)?.type, (await second).at(-1)?.type]).toEqual(['done', 'done']);
     expect(waits.map((info) => info.attempt)).toEqual([1, 0]);
     expect(waits[1]?.failure.kind).toBe('rate-limit');
+  });
+
+  test('F24 models of one key share its Retry-After through one gate, models of other keys do not wait', async () => {
+    const clock = new FakeClock();
+    const gate = createRetryGate();
+    const waits: RetryInfo[] = [];
+    const wrap = (model: Model, shared: boolean) =>
+      withRetry(model, { clock, random: () => 0, onRetry: (info) => waits.push(info), ...(shared ? { gate } : {}) });
+    const signal = new AbortController().signal;
+    const limited = scripted([failed('rate-limit', { retryAfterMs: 10_000 })], [done('x')]);
+    const [sibling, stranger] = [scripted([done('y')]), scripted([done('z')])];
+    const calls = [collect(wrap(limited, true).call(modelRequest('one'), signal))];
+    await clock.advance(0);
+    calls.push(collect(wrap(sibling, true).call(modelRequest('two'), signal)));
+    await collect(wrap(stranger, false).call(modelRequest('three'), signal));
+    await clock.advance(9_999);
+    expect([limited.calls(), sibling.calls(), stranger.calls()]).toEqual([1, 0, 1]);
+    await clock.advance(1);
+    await Promise.all(calls);
+    expect([limited.calls(), sibling.calls()]).toEqual([2, 1]);
+  });
+
+  test('F24 where another model stands by, a long wait is not taken: the call says how long, and no other is sent before', async () => {
+    const model = scripted([failed('rate-limit')]);
+    const clock = new FakeClock();
+    const gate = createRetryGate();
+    const wrapped = withRetry(model, { clock, random: () => 0, gate, maxWaitMs: 5_000 });
+    const ask = () => collect(wrapped.call(modelRequest('hi'), new AbortController().signal));
+    expect((await ask()).at(-1)).toMatchObject({ failure: { kind: 'rate-limit', retryAfterMs: 30_000 } });
+    const told = scripted([failed('rate-limit', { retryAfterMs: 20_000 })]);
+    await collect(
+      withRetry(told, { clock, random: () => 0, gate, maxWaitMs: 5_000 }).call(modelRequest('hi'), new AbortController().signal),
+    );
+    expect((await ask()).at(-1)).toMatchObject({ failure: { kind: 'rate-limit', retryAfterMs: 20_000 } });
+    expect(model.calls()).toBe(1);
+  });
+
+  test('what is known of the model stays known', () => {
+    const facts = { maxOutputTokens: 1, vision: true, tools: true, price: null };
+    const { wrapped } = setup({ ...scripted([done('x')]), facts });
+    expect(wrapped.facts).toBe(facts);
   });
 
   test('an abort during a wait ends the call at once', async () => {

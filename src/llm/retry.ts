@@ -19,6 +19,13 @@ export interface RetryOptions {
   readonly clock: Clock;
   /** 0 <= x < 1. Each wait is at least half of its nominal length; a wait the provider asked for is never shortened. */
   readonly random: () => number;
+  /**
+   * The longest wait taken; a longer one fails the call at once and says how long. Default `capMs`. A few seconds where another
+   * model stands by: better to switch than to wait.
+   */
+  readonly maxWaitMs?: number;
+  /** Shared by all wrappers of one key. Default: one of its own. */
+  readonly gate?: RetryGate;
   /** Told before each wait; must not throw. */
   readonly onRetry?: (info: RetryInfo) => void;
 }
@@ -26,22 +33,30 @@ export interface RetryOptions {
 /** Spec B3: the wait after a 429 that does not say how long. */
 const UNSTATED_RATE_LIMIT_MS = 30_000;
 
-/** One limiter for all calls of one key: a 429 seen by one call holds back the others (F24). */
-interface Gate {
+/** One limiter for all calls of one key, whichever model they ask: a 429 seen by one call holds back the others (F24). */
+export interface RetryGate {
+  /** Monotonic ms. */
   openAt: number;
+  /** What closed it. */
   failure: ModelFailure | undefined;
+}
+
+/** An open gate. One per key of a provider. */
+export function createRetryGate(): RetryGate {
+  return { openAt: Number.NEGATIVE_INFINITY, failure: undefined };
 }
 
 /**
  * Sends a call again when its failure is retryable (an empty answer excepted). Yields `restart` when the failed attempt had streamed anything. A wait longer
- * than the cap is not waited: the call fails at once and says how long. Calls through the same wrapper share the provider's
- * Retry-After, so use one wrapper per key.
+ * than `maxWaitMs` is not waited: the call fails at once and says how long. Calls through one gate share the provider's
+ * Retry-After, so give all models of one key the same.
  */
 export function withRetry(model: Model, options: RetryOptions): Model {
-  const gate: Gate = { openAt: Number.NEGATIVE_INFINITY, failure: undefined };
+  const gate = options.gate ?? createRetryGate();
   return {
     id: model.id,
     contextWindow: model.contextWindow,
+    ...(model.facts ? { facts: model.facts } : {}),
     ...(model.demo === undefined ? {} : { demo: model.demo }),
     call: (request, signal) => callWithRetry(model, options, gate, request, signal),
   };
@@ -50,11 +65,11 @@ export function withRetry(model: Model, options: RetryOptions): Model {
 async function* callWithRetry(
   model: Model,
   options: RetryOptions,
-  gate: Gate,
+  gate: RetryGate,
   request: ModelRequest,
   signal: AbortSignal,
 ): AsyncGenerator<ModelEvent> {
-  const { maxRetries = 3, capMs = 60_000, clock } = options;
+  const { maxRetries = 3, capMs = 60_000, maxWaitMs = capMs, clock } = options;
   for (let attempt = 0; ; attempt += 1) {
     const closed = await passGate(model, options, gate, signal);
     if (closed) return yield { type: 'failed', failure: closed };
@@ -65,7 +80,7 @@ async function* callWithRetry(
       return yield { type: 'failed', failure: signal.aborted ? abortedFailure() : failure.failure };
     }
     const waitMs = waitFor(failure.failure, attempt, options);
-    if (waitMs > capMs) return yield { type: 'failed', failure: failure.failure };
+    if (waitMs > maxWaitMs) return yield { type: 'failed', failure: tooLong(failure.failure, waitMs) };
     if (failure.streamed) yield { type: 'restart', reason: failure.failure.kind };
     options.onRetry?.({ model: model.id, failure: failure.failure, attempt: attempt + 1, waitMs });
     if (!(await slept(clock, waitMs, signal))) return yield { type: 'failed', failure: abortedFailure() };
@@ -93,13 +108,18 @@ async function* oneAttempt(
   return { failure: createFailure('malformed', { message: `${model.id} ended without an answer` }), streamed };
 }
 
-/** Waits for a Retry-After that another call was told. A failure when that takes longer than the cap, or on abort. */
-async function passGate(model: Model, options: RetryOptions, gate: Gate, signal: AbortSignal): Promise<ModelFailure | undefined> {
-  const { clock, capMs = 60_000, random } = options;
+/** Waits for a Retry-After that another call was told. A failure when that takes too long, or on abort. */
+async function passGate(
+  model: Model,
+  options: RetryOptions,
+  gate: RetryGate,
+  signal: AbortSignal,
+): Promise<ModelFailure | undefined> {
+  const { clock, capMs = 60_000, maxWaitMs = capMs, random } = options;
   for (;;) {
     const left = gate.openAt - clock.monotonic();
     if (left <= 0 || !gate.failure) return undefined;
-    if (left > capMs) return { ...gate.failure, retryAfterMs: left };
+    if (left > maxWaitMs) return { ...gate.failure, retryAfterMs: left };
     // Spread out, or all that waited would arrive at once.
     const waitMs = left + Math.round(random() * Math.min(1_000, left / 10));
     options.onRetry?.({ model: model.id, failure: gate.failure, attempt: 0, waitMs });
@@ -107,11 +127,16 @@ async function passGate(model: Model, options: RetryOptions, gate: Gate, signal:
   }
 }
 
-function closeGate(gate: Gate, failure: ModelFailure, clock: Clock, capMs: number): void {
+function closeGate(gate: RetryGate, failure: ModelFailure, clock: Clock, capMs: number): void {
   if (failure.kind !== 'rate-limit' || failure.retryAfterMs === undefined) return;
   // At most one cap ahead: a provider that says "an hour" is asked again each minute, should its limit be lifted earlier.
   gate.openAt = Math.max(gate.openAt, clock.monotonic() + Math.min(failure.retryAfterMs, capMs));
   gate.failure = failure;
+}
+
+/** Who is told to come back later wants to know when, also where the provider left it to us. */
+function tooLong(failure: ModelFailure, waitMs: number): ModelFailure {
+  return failure.kind === 'rate-limit' ? { ...failure, retryAfterMs: waitMs } : failure;
 }
 
 function waitFor(failure: ModelFailure, attempt: number, options: RetryOptions): number {

@@ -96,6 +96,8 @@ function kindOfStatus(status: number, body: ErrorBody): FailureKind {
   if (status >= 500) return 'server';
   if (status === 413 || CONTEXT_LENGTH.test(everything)) return 'context-length';
   if (FILTERED.test(everything)) return 'content-filter';
+  // Spec B3: gateways pass on the troubles of their upstreams under statuses of their own.
+  if (/connection (?:refused|reset)|timed out|overloaded/i.test(body.text)) return 'overloaded';
   // Gemini answers a bad key with 400.
   return /api[ _]key[ _](?:not valid|invalid)/i.test(everything) ? 'auth' : 'bad-request';
 }
@@ -121,8 +123,10 @@ function describe(
   // Bodies of refused keys quote the key in ways no filter can foresee: they are never passed on.
   const said = kind === 'auth' || body.text === '' ? '' : `: ${quote(context.redact(body.text))}`;
   const hint = status === 404 ? notFoundHint(context) : undefined;
+  // The failover rule reads messages (spec B3), and this word stands in the code only.
+  const word = /\binvalid_value\b/.exec(body.words)?.[0];
   return createFailure(kind, {
-    message: `${context.provider} answered with ${parts.where}${said}`,
+    message: `${context.provider} answered with ${parts.where}${word ? ` ${word}` : ''}${said}`,
     status,
     retryAfterMs,
     // The server's own 408 is worth another try, unlike our time limit; a withheld prompt is withheld again.

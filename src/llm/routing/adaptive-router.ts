@@ -1,0 +1,213 @@
+import type { Model, ModelEvent, ModelRequest } from '../../core/model.ts';
+import type { Clock } from '../../core/ports.ts';
+import { NO_LONGER_NEEDED } from '../../lib/no-longer-needed.ts';
+import { fewestFailures, healthyFirst, wrapperFacts } from './chain.ts';
+import { attemptOn, type Piece, type Tried, walkFrom } from './failover-walk.ts';
+import { type Hedge, hedge } from './hedge.ts';
+import { exportCatalog, type ModelCatalogFile } from './model-catalog.ts';
+import { DEFAULT_WEIGHTS, type ScoreWeights, scoreTerms, weighed } from './score.ts';
+import { type Slot, SlotState, type SlotStatus, suited } from './slot.ts';
+
+/** off: the first model that works. lane: the best by score. hedge: two at once until the first token. */
+export type RoutingMode = 'off' | 'lane' | 'hedge';
+
+export interface AdaptiveRouterOptions {
+  readonly clock: Clock;
+  /** 0 <= x < 1. */
+  readonly random: () => number;
+  /** Default `lane`. */
+  readonly mode?: RoutingMode;
+  /** Of models with the same score (to a hundredth) the one of better catalog quality first. Default false. */
+  readonly qosRanking?: boolean;
+  readonly weights?: Partial<ScoreWeights>;
+  /** Failures in a row that open a circuit. Default 3. */
+  readonly failureThreshold?: number;
+  /** Share of calls that try a model not used for a while (lane). Default 0.1. */
+  readonly probeProbability?: number;
+  /** How long a circuit stays open, and after what idle time a model is stale. ms, default 60 s. */
+  readonly probeIntervalMs?: number;
+  /** Weight of a new sample in the moving averages. Default 0.3. */
+  readonly emaAlpha?: number;
+  /** Gets what is now known of the models every `exportIntervalMs` (default 30 s), to be kept for the next start. Must not throw. */
+  readonly onExport?: (catalog: ModelCatalogFile) => void;
+  readonly exportIntervalMs?: number;
+}
+
+/** A model over several (spec B5). Disposing ends the exports and waits for the streams of cancelled calls. */
+export interface AdaptiveRouter extends Model, AsyncDisposable {
+  readonly mode: RoutingMode;
+  readonly qosRanking: boolean;
+  /** Both hold for calls made from now on. */
+  setMode(mode: RoutingMode): void;
+  setQosRanking(on: boolean): void;
+  /** In the order of the slots. */
+  snapshot(): readonly SlotStatus[];
+}
+
+/** How long `dispose` waits for a model that does not stop when told to. ms. */
+const CLOSE_GRACE_MS = 2_000;
+
+/** At least one slot; the order of the slots is their priority. */
+export function createAdaptiveRouter(slots: readonly Slot[], options: AdaptiveRouterOptions): AdaptiveRouter {
+  return new Router(slots, options);
+}
+
+class Router implements AdaptiveRouter {
+  readonly id: string;
+  readonly contextWindow: number;
+  readonly demo?: boolean;
+  readonly #options: AdaptiveRouterOptions;
+  readonly #weights: ScoreWeights;
+  readonly #probeIntervalMs: number;
+  readonly #slots: readonly SlotState[];
+  readonly #stop = new AbortController();
+  readonly #exports: Promise<void>;
+  /** Cancelled calls whose streams are not closed yet. */
+  readonly #closing = new Set<Promise<void>>();
+  mode: RoutingMode;
+  qosRanking: boolean;
+
+  constructor(slots: readonly Slot[], options: AdaptiveRouterOptions) {
+    const { clock, emaAlpha, failureThreshold: threshold = 3, probeIntervalMs = 60_000 } = options;
+    this.#options = options;
+    this.#weights = { ...DEFAULT_WEIGHTS, ...options.weights };
+    this.#probeIntervalMs = probeIntervalMs;
+    const stateOptions = { clock, threshold, probeIntervalMs, ...(emaAlpha === undefined ? {} : { emaAlpha }) };
+    this.#slots = slots.map((slot) => new SlotState(slot, stateOptions));
+    const { id, contextWindow, demo } = wrapperFacts(this.#slots);
+    this.id = id;
+    this.contextWindow = contextWindow;
+    if (demo) this.demo = demo;
+    this.mode = options.mode ?? 'lane';
+    this.qosRanking = options.qosRanking ?? false;
+    this.#exports = this.#exportRegularly();
+  }
+
+  setMode(mode: RoutingMode): void {
+    this.mode = mode;
+  }
+
+  setQosRanking(on: boolean): void {
+    this.qosRanking = on;
+  }
+
+  call(request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelEvent> {
+    const pool = suited(this.#slots, request);
+    const walk: Hedge = {
+      request,
+      signal,
+      clock: this.#options.clock,
+      rest: () => this.#rest(pool),
+      own: (closing) => this.#own(closing),
+    };
+    return walkFrom((tried) => this.#begin(pool, tried, walk), walk);
+  }
+
+  snapshot(): readonly SlotStatus[] {
+    const scores = this.#scores();
+    const now = this.#options.clock.monotonic();
+    return this.#slots.map(({ model, circuit, metrics, usedAt }, i) => ({
+      id: model.id,
+      circuit: circuit.state,
+      consecutiveFailures: circuit.consecutiveFailures,
+      successes: metrics.successes,
+      failures: metrics.failures,
+      errorRate: metrics.errorRate,
+      latencyMs: metrics.latencyMs ?? null,
+      p95Ms: metrics.p95Ms ?? null,
+      firstTokenMs: metrics.firstTokenMs ?? null,
+      tokensPerSecond: metrics.tokensPerSecond ?? null,
+      score: scores[i] ?? 0,
+      idleMs: usedAt === undefined ? null : now - usedAt,
+    }));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stop.abort(NO_LONGER_NEEDED);
+    await this.#exports;
+    if (this.#closing.size === 0) return;
+    const settled = new AbortController();
+    const grace = asleep(this.#options.clock, CLOSE_GRACE_MS, settled.signal);
+    await Promise.race([Promise.all(this.#closing), grace]);
+    settled.abort(NO_LONGER_NEEDED);
+    await grace;
+  }
+
+  #begin(pool: readonly SlotState[], tried: Tried, walk: Hedge): Piece {
+    const first = this.#select(pool);
+    const alternate = this.mode === 'hedge' ? this.#alternate(first, pool) : undefined;
+    return alternate ? hedge(first, alternate, tried, walk) : attemptOn(first, tried, walk);
+  }
+
+  #select(pool: readonly SlotState[]): SlotState {
+    const usable = pool.filter(({ circuit }) => circuit.admits);
+    const [first] = usable;
+    if (!first) return fewestFailures(pool);
+    if (this.mode !== 'lane') return first;
+    // The trial of a half-open circuit is due now: left to the score, a model with failures behind it would never get one.
+    const trial = usable.find(({ circuit }) => circuit.state === 'half-open');
+    if (trial) return trial;
+    const best = this.#ranked(usable)[0] ?? first;
+    return this.#probe(usable.filter((slot) => slot !== best)) ?? best;
+  }
+
+  /** Now and then a model that was not used for a while, the one longest unused, so that its figures do not stay old for ever. */
+  #probe(others: readonly SlotState[]): SlotState | undefined {
+    const now = this.#options.clock.monotonic();
+    const stale = others.filter(({ usedAt }) => usedAt === undefined || now - usedAt > this.#probeIntervalMs);
+    if (stale.length === 0 || this.#options.random() >= (this.#options.probeProbability ?? 0.1)) return undefined;
+    return stale.reduce((oldest, slot) => ((slot.usedAt ?? -Infinity) < (oldest.usedAt ?? -Infinity) ? slot : oldest));
+  }
+
+  /** Of another provider, or both would fail together; the cheapest, or the best where no price is known (spec B5). */
+  #alternate(primary: SlotState, pool: readonly SlotState[]): SlotState | undefined {
+    const others = pool.filter((slot) => slot.provider !== primary.provider && slot.circuit.admits);
+    const priced = others.filter(({ cost }) => cost !== undefined);
+    if (priced.length === 0) return this.#ranked(others)[0];
+    return priced.reduce((cheapest, slot) => ((slot.cost ?? 0) < (cheapest.cost ?? 0) ? slot : cheapest));
+  }
+
+  /** Where a failed call may go: in score order, open circuits last, and after those the models that do not suit the request. */
+  #rest(pool: readonly SlotState[]): readonly SlotState[] {
+    const unsuited = this.#slots.filter((slot) => !pool.includes(slot));
+    return [...healthyFirst(this.#ranked(pool)), ...healthyFirst(this.#ranked(unsuited))];
+  }
+
+  /** Best first. Scores are relative to all slots, whichever are ranked. */
+  #ranked(slots: readonly SlotState[]): readonly SlotState[] {
+    const scores = this.#scores();
+    const score = new Map(this.#slots.map((slot, i) => [slot, scores[i] ?? 0]));
+    const of = (slot: SlotState): number => score.get(slot) ?? 0;
+    // Rounded, not compared with a tolerance, which would be no order at all for three models in a row.
+    const step = (slot: SlotState): number => (this.qosRanking ? Math.round(of(slot) * 100) : of(slot));
+    const tie = (slot: SlotState): number => (this.qosRanking ? -slot.quality : 0);
+    return slots.toSorted((a, b) => step(a) - step(b) || tie(a) - tie(b) || of(a) - of(b));
+  }
+
+  #scores(): number[] {
+    return scoreTerms(this.#slots.map(({ scoreInput }) => scoreInput)).map((terms) => weighed(terms, this.#weights));
+  }
+
+  #own(closing: Promise<void>): void {
+    this.#closing.add(closing);
+    void closing.then(() => this.#closing.delete(closing));
+  }
+
+  async #exportRegularly(): Promise<void> {
+    const { onExport, exportIntervalMs = 30_000, clock } = this.#options;
+    if (!onExport) return;
+    while (await asleep(clock, exportIntervalMs, this.#stop.signal)) {
+      onExport(exportCatalog(this.#slots, this.#scores(), clock.now()));
+    }
+  }
+}
+
+/** False when the signal aborted, which is the only thing that ends a sleep early. */
+async function asleep(clock: Clock, ms: number, signal: AbortSignal): Promise<boolean> {
+  try {
+    await clock.sleep(ms, signal);
+    return true;
+  } catch {
+    return false;
+  }
+}

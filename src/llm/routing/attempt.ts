@@ -1,0 +1,112 @@
+import { errorText } from '../../core/errors.ts';
+import type { ModelAnswer, ModelEvent, ModelFailure, ModelRequest } from '../../core/model.ts';
+import type { Clock } from '../../core/ports.ts';
+import { abortedFailure, createFailure } from '../failure.ts';
+import type { Pass } from './circuit.ts';
+import { isModelFault } from './failover.ts';
+import type { SlotState } from './slot.ts';
+
+/**
+ * One call of one slot. Its outcome is charged to that slot, also when the stream breaks late; a call that was closed or whose
+ * signal aborted is not recorded.
+ */
+export class Attempt {
+  readonly slot: SlotState;
+  readonly #clock: Clock;
+  readonly #signal: AbortSignal;
+  readonly #events: AsyncIterator<ModelEvent>;
+  readonly #pass: Pass;
+  /** Time the model took so far; the time a consumer takes between two events is not the model's. */
+  #waitedMs = 0;
+  #firstTokenMs: number | undefined;
+  #closed = false;
+  /** Whether text or reasoning came that no restart took back. */
+  streamed = false;
+
+  constructor(slot: SlotState, request: ModelRequest, options: { clock: Clock; signal: AbortSignal }) {
+    this.slot = slot;
+    this.#clock = options.clock;
+    this.#signal = options.signal;
+    this.#pass = slot.circuit.enter();
+    slot.usedAt = options.clock.monotonic();
+    this.#events = slot.model.call(request, options.signal)[Symbol.asyncIterator]();
+  }
+
+  /** The next event. After `done` or `failed`, of which there is exactly one, it must not be called again. Never rejects. */
+  async next(): Promise<ModelEvent> {
+    const from = this.#clock.monotonic();
+    const event = await this.#read();
+    this.#waitedMs += this.#clock.monotonic() - from;
+    if (event.type === 'text' || event.type === 'reasoning') {
+      this.streamed = true;
+      this.#firstTokenMs ??= this.#waitedMs;
+    } else if (event.type === 'restart') {
+      this.streamed = false;
+    } else if (event.type === 'done') {
+      this.#answered(event.answer);
+      await this.#closeStream();
+    } else if (event.type === 'failed') {
+      this.#failed(event.failure);
+      await this.#closeStream();
+      if (this.#signal.aborted) return { type: 'failed', failure: abortedFailure() };
+    }
+    return event;
+  }
+
+  /**
+   * Closes the stream; a call that had not ended is given up without a record. While `next` is pending the signal has to be
+   * aborted first: the model cannot see that its consumer leaves.
+   */
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#pass.released();
+    await this.#closeStream();
+  }
+
+  async #read(): Promise<ModelEvent> {
+    try {
+      const step = await this.#events.next();
+      if (!step.done) return step.value;
+      return broken(`${this.slot.model.id} ended without an answer`);
+    } catch (error) {
+      return broken(`${this.slot.model.id} threw: ${errorText(error)}`);
+    }
+  }
+
+  /**
+   * An answer without text or calls reaches the agent, which records what it cost and asks again (spec C4), but it is a failure
+   * of this slot, so that the third one in a row sends the next try elsewhere.
+   */
+  #answered(answer: ModelAnswer): void {
+    if (this.#closed) return;
+    if (answer.stop === 'end' && answer.text.trim() === '' && answer.toolCalls.length === 0) {
+      this.#charge();
+      return;
+    }
+    const firstToken = this.#firstTokenMs === undefined ? {} : { firstTokenMs: this.#firstTokenMs };
+    this.slot.metrics.succeeded({ latencyMs: this.#waitedMs, ...firstToken, tokensOut: answer.usage.tokensOut });
+    this.#pass.succeeded();
+  }
+
+  #failed(failure: ModelFailure): void {
+    if (this.#closed || this.#signal.aborted || !isModelFault(failure)) this.#pass.released();
+    else this.#charge();
+  }
+
+  #charge(): void {
+    this.slot.metrics.failed({ expected: this.slot.circuit.state !== 'closed' });
+    this.#pass.failed();
+  }
+
+  async #closeStream(): Promise<void> {
+    try {
+      await this.#events.return?.();
+    } catch {
+      // A stream that fails while it is closed has nothing more to say: its outcome is known.
+    }
+  }
+}
+
+function broken(message: string): ModelEvent {
+  return { type: 'failed', failure: createFailure('malformed', { message }) };
+}

@@ -1,0 +1,209 @@
+import { describe, expect, test } from 'vitest';
+import type { ModelEvent } from '../../core/model.ts';
+import { systemClock } from '../../lib/clock.ts';
+import { FakeClock } from '../../testing/fakes.ts';
+import { type Script, type ScriptedModelOptions, scriptedModel } from '../../testing/scripted-model.ts';
+import { collect, modelContract, modelRequest, streamedText } from '../contract.ts';
+import { createDemoModel } from '../demo.ts';
+import { createFailure } from '../failure.ts';
+import { createChain } from './chain.ts';
+
+const live = new AbortController().signal;
+
+function setup(scripts: Readonly<Record<string, Script>>, options: ScriptedModelOptions = {}) {
+  const clock = new FakeClock();
+  const models = Object.entries(scripts).map(([id, script]) => scriptedModel(script, { id, clock, ...options }));
+  const chain = createChain(
+    models.map((model) => ({ model })),
+    { clock },
+  );
+  const ask = () => collect(chain.call(modelRequest('hi'), live));
+  return { clock, chain, ask, calls: () => models.map((model) => model.requests.length) };
+}
+
+const answerer = (events: readonly ModelEvent[]): string => {
+  const last = events.at(-1);
+  return last?.type === 'done' ? `${last.answer.provider}/${last.answer.model}` : `failed ${last?.type}`;
+};
+
+modelContract('chain', async () => ({
+  model: createChain(
+    [{ model: scriptedModel(() => ({ fail: 'server' }), { id: 'a/dead' }) }, { model: createDemoModel({ clock: systemClock }) }],
+    {
+      clock: systemClock,
+    },
+  ),
+  answered: modelRequest('hello'),
+  slow: modelRequest('/demo stream'),
+  [Symbol.asyncDispose]: async () => undefined,
+}));
+
+describe('createChain (spec B4)', () => {
+  test('a failure worth it goes on to the next model, and the switch is an event', async () => {
+    const { ask } = setup({ 'a/1': () => ({ fail: 'auth' }), 'b/2': () => 'hello' });
+    const events = await ask();
+    expect(events[0]).toEqual({ type: 'switched', from: 'a/1', to: 'b/2', reason: 'auth' });
+    expect(answerer(events)).toBe('b/2');
+    expect(events.filter(({ type }) => type === 'restart')).toEqual([]);
+  });
+
+  test('text of a model that broke in the middle is taken back after the switch', async () => {
+    const broken = createFailure('malformed', { message: 'cut' });
+    const { ask } = setup({
+      'a/1': [
+        {
+          events: [
+            { type: 'text', text: 'par' },
+            { type: 'failed', failure: broken },
+          ],
+        },
+      ],
+      'b/2': ['whole'],
+    });
+    const events = await ask();
+    expect(events.map(({ type }) => type)).toEqual(['text', 'switched', 'restart', 'text', 'done']);
+    expect(streamedText(events)).toBe('whole');
+  });
+
+  test('another failure is returned at once', async () => {
+    const { ask, calls } = setup({ 'a/1': () => ({ fail: 'bad-request' }), 'b/2': () => 'hello' });
+    expect((await ask()).at(-1)).toMatchObject({ type: 'failed', failure: { kind: 'bad-request' } });
+    expect(calls()).toEqual([1, 0]);
+  });
+
+  test('F25 a model that failed three times in a row is degraded: later calls do not ask it first', async () => {
+    const { ask, calls } = setup({ 'a/1': () => ({ fail: 'server' }), 'b/2': () => 'hello' });
+    for (let i = 0; i < 5; i += 1) expect(answerer(await ask())).toBe('b/2');
+    expect(calls()).toEqual([3, 5]);
+  });
+
+  test('a success zeroes the counter', async () => {
+    const server = { fail: 'server' } as const;
+    const { ask, calls } = setup({ 'a/1': [server, server, 'ok', server, server, 'ok'], 'b/2': () => 'hello' });
+    for (let i = 0; i < 6; i += 1) await ask();
+    expect(calls()).toEqual([6, 4]);
+  });
+
+  test('after the first attempt degraded models are skipped while a healthy one is left, and used when none is', async () => {
+    const { ask, calls } = setup({ 'a/1': () => ({ fail: 'server' }), 'b/2': () => ({ fail: 'server' }), 'c/3': () => 'hello' });
+    for (let i = 0; i < 3; i += 1) await ask();
+    expect(calls()).toEqual([3, 3, 3]);
+    await ask();
+    expect(calls()).toEqual([3, 3, 4]);
+  });
+
+  test('with all degraded it starts with the fewest failures in a row, and still asks everyone', async () => {
+    let healed = false;
+    const sick = () => (healed ? 'back' : ({ fail: 'server' } as const));
+    const { ask, calls } = setup({ 'a/1': sick, 'b/2': sick });
+    for (let i = 0; i < 4; i += 1) expect((await ask()).at(-1)?.type).toBe('failed');
+    expect(calls()).toEqual([4, 4]);
+    healed = true;
+    expect(answerer(await ask())).toBe('a/1');
+  });
+
+  test('F25 a degraded model gets a call after a minute and is the first again when it answers', async () => {
+    let healed = false;
+    const { ask, clock, calls } = setup({ 'a/1': () => (healed ? 'back' : { fail: 'server' }), 'b/2': () => 'hello' });
+    for (let i = 0; i < 3; i += 1) await ask();
+    await clock.advance(60_000);
+    await ask();
+    await ask();
+    expect(calls()).toEqual([4, 5]);
+    healed = true;
+    await clock.advance(60_000);
+    expect([answerer(await ask()), answerer(await ask())]).toEqual(['a/1', 'a/1']);
+  });
+
+  test('F21 requests that are wrong in themselves do not degrade a model', async () => {
+    const { ask, calls } = setup({ 'a/1': () => ({ fail: 'bad-request' }), 'b/2': () => 'hello' });
+    for (let i = 0; i < 5; i += 1) await ask();
+    expect(calls()).toEqual([5, 0]);
+  });
+
+  test('F26 a refused key and an empty account cost one call each, and the failure names everyone', async () => {
+    const { ask, calls } = setup({ 'a/1': () => ({ fail: 'auth' }), 'b/2': () => ({ fail: 'payment' }) });
+    expect((await ask()).at(-1)).toMatchObject({
+      failure: { kind: 'auth', message: 'scripted auth; also failed: b/2 (payment)' },
+    });
+    expect(calls()).toEqual([1, 1]);
+  });
+
+  test('a refusal by our own budget goes on to the next model and is told only when there is nothing else to tell', async () => {
+    const budget = { fail: 'budget' } as const;
+    const cheap = setup({ 'a/1': () => budget, 'b/2': () => 'cheap' });
+    expect(answerer(await cheap.ask())).toBe('b/2');
+    const both = setup({ 'a/1': () => budget, 'b/2': () => budget });
+    expect((await both.ask()).at(-1)).toMatchObject({ failure: { kind: 'budget' } });
+    const other = setup({ 'a/1': () => budget, 'b/2': () => ({ fail: 'server' }) });
+    expect((await other.ask()).at(-1)).toMatchObject({ failure: { kind: 'server' } });
+  });
+
+  test('a request too long for one model goes to a larger one only', async () => {
+    const clock = new FakeClock();
+    const models = [
+      scriptedModel(() => ({ fail: 'context-length' }), { id: 'a/1', contextWindow: 1_000 }),
+      scriptedModel(() => 'small', { id: 'b/2', contextWindow: 1_000 }),
+      scriptedModel(() => 'large', { id: 'c/3', contextWindow: 9_000 }),
+    ];
+    const chain = createChain(
+      models.map((model) => ({ model })),
+      { clock },
+    );
+    expect(answerer(await collect(chain.call(modelRequest('hi'), live)))).toBe('c/3');
+    expect(models[1]?.requests).toEqual([]);
+    expect(chain.contextWindow).toBe(1_000);
+  });
+
+  test('a model that cannot take the request is passed over: window, pictures, tools', async () => {
+    const clock = new FakeClock();
+    const facts = { maxOutputTokens: 100, vision: false, tools: false, price: null };
+    const plain = scriptedModel(() => 'plain', { id: 'a/plain', contextWindow: 100 });
+    const able = scriptedModel(() => 'able', { id: 'b/able' });
+    const chain = createChain([{ model: { ...plain, facts } }, { model: able }], { clock });
+    const ask = async (request = modelRequest('hi')) => answerer(await collect(chain.call(request, live)));
+    expect(await ask()).toBe('a/plain');
+    expect(await ask(modelRequest('x'.repeat(1_000)))).toBe('b/able');
+    expect(await ask(modelRequest('see', { images: new Map([['u', [{ mime: 'image/png', base64: '' }]]]) }))).toBe('b/able');
+    expect(await ask(modelRequest('do', { tools: [{ name: 't', description: '', parameters: {} }] }))).toBe('b/able');
+  });
+
+  test('F24 when nobody else is left, a Retry-After within a minute is waited for once', async () => {
+    const limited = { fail: createFailure('rate-limit', { message: 'slow down', retryAfterMs: 7_000 }) };
+    const { ask, clock, calls } = setup({ 'a/1': [limited, 'late'], 'b/2': () => ({ fail: 'server' }) });
+    const result = ask();
+    await clock.advance(6_999);
+    expect(calls()).toEqual([1, 1]);
+    await clock.advance(1);
+    expect(answerer(await result)).toBe('a/1');
+  });
+
+  test('an abort ends the call with aborted and asks nobody else', async () => {
+    const { chain, calls } = setup({ 'a/1': () => ({ hang: true }), 'b/2': () => 'hello' });
+    const stop = new AbortController();
+    const result = collect(chain.call(modelRequest('hi'), stop.signal));
+    await new Promise((resolve) => setImmediate(resolve));
+    stop.abort(new Error('stop'));
+    expect(await result).toEqual([{ type: 'failed', failure: expect.objectContaining({ kind: 'aborted' }) }]);
+    expect(calls()).toEqual([1, 0]);
+  });
+
+  test('a model that throws or ends without an outcome is a failure like any other', async () => {
+    const { ask } = setup({
+      'a/1': [
+        () => {
+          throw new Error('bug');
+        },
+      ],
+      'b/2': [{ events: [] }],
+      'c/3': ['hello'],
+    });
+    const events = await ask();
+    expect(events.map((event) => (event.type === 'switched' ? event.reason : event.type))).toEqual([
+      'malformed',
+      'malformed',
+      'text',
+      'done',
+    ]);
+  });
+});

@@ -1,0 +1,62 @@
+import type { Model } from '../../core/model.ts';
+import type { Clock } from '../../core/ports.ts';
+import { attemptOn, walkFrom } from './failover-walk.ts';
+import { type Slot, SlotState, suited } from './slot.ts';
+
+export interface ChainOptions {
+  readonly clock: Clock;
+  /** Failures in a row after which a model is degraded. Default 3 (spec B4). */
+  readonly failureThreshold?: number;
+  /** How long a degraded model is left alone before one call tries it again. ms, default 60 s. */
+  readonly probeIntervalMs?: number;
+}
+
+/**
+ * Models in the order of the config (spec B4): starts with the first healthy one, else the one with the fewest failures in a row,
+ * and walks round. Degraded ones are skipped while a healthy one is left. A degraded model gets one call per probe interval, so
+ * that one that recovers is used again, as spec B5 wants it of the router. At least one slot.
+ */
+export function createChain(slots: readonly Slot[], options: ChainOptions): Model {
+  const { clock, failureThreshold: threshold = 3, probeIntervalMs = 60_000 } = options;
+  const states = slots.map((slot) => new SlotState(slot, { clock, threshold, probeIntervalMs }));
+  return {
+    ...wrapperFacts(states),
+    call(request, signal) {
+      const pool = suited(states, request);
+      const walk = { request, signal, clock, rest: (from: SlotState) => healthyFirst(roundFrom(from, pool, states)) };
+      return walkFrom((tried) => attemptOn(startOf(pool), tried, walk), walk);
+    },
+  };
+}
+
+/**
+ * What a model that wraps several says of itself. The first one decides how much of a conversation is kept: a request too long for
+ * another passes that one over.
+ */
+export function wrapperFacts(states: readonly SlotState[]): Pick<Model, 'id' | 'contextWindow' | 'demo'> {
+  const [main] = states;
+  if (!main) throw new RangeError('at least one model is needed');
+  const demo = states.some(({ model }) => model.demo);
+  return { id: main.model.id, contextWindow: main.model.contextWindow, ...(demo ? { demo } : {}) };
+}
+
+/** The slot with the fewest failures in a row; of equals the first. */
+export function fewestFailures(slots: readonly SlotState[]): SlotState {
+  return slots.reduce((best, slot) => (slot.circuit.consecutiveFailures < best.circuit.consecutiveFailures ? slot : best));
+}
+
+/** Those that may be used in the ordinary way before the last resorts; the order is kept otherwise. */
+export function healthyFirst(slots: readonly SlotState[]): readonly SlotState[] {
+  return [...slots.filter(({ circuit }) => circuit.admits), ...slots.filter(({ circuit }) => !circuit.admits)];
+}
+
+function startOf(pool: readonly SlotState[]): SlotState {
+  return pool.find(({ circuit }) => circuit.admits) ?? fewestFailures(pool);
+}
+
+/** Those after `from`, then round to those before it; the ones that do not suit the request last. */
+function roundFrom(from: SlotState, pool: readonly SlotState[], all: readonly SlotState[]): readonly SlotState[] {
+  const at = all.indexOf(from);
+  const round = [...all.slice(at + 1), ...all.slice(0, at)];
+  return [...round.filter((slot) => pool.includes(slot)), ...round.filter((slot) => !pool.includes(slot))];
+}

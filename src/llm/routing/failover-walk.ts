@@ -1,0 +1,129 @@
+import type { ModelEvent, ModelFailure, ModelRequest } from '../../core/model.ts';
+import type { Clock } from '../../core/ports.ts';
+import { abortedFailure, createFailure } from '../failure.ts';
+import { Attempt } from './attempt.ts';
+import { isFailoverWorthy } from './failover.ts';
+import type { SlotState } from './slot.ts';
+
+/** Longest Retry-After that is waited for when every model has failed: the cap of a retry (spec B3). */
+const PATIENCE_MS = 60_000;
+
+export interface Walk {
+  readonly request: ModelRequest;
+  readonly signal: AbortSignal;
+  readonly clock: Clock;
+  /** The slots still worth a try after `from` failed, best first. Asked anew after each failure; tried ones are left out here. */
+  readonly rest: (from: SlotState) => readonly SlotState[];
+  /** Told of each failure. */
+  readonly onFailed?: (slot: SlotState, failure: ModelFailure) => void;
+}
+
+/** How a piece of a walk ended when it did not end with an answer. */
+export interface Unanswered {
+  readonly slot: SlotState;
+  /** Text was yielded that the next model must take back. */
+  readonly streamed: boolean;
+}
+
+/** Slots that failed in this call, in order. */
+export type Tried = Map<SlotState, ModelFailure>;
+
+/** A piece of a walk: yields everything but a failure, and returns undefined after `done`. */
+export type Piece = AsyncGenerator<ModelEvent, Unanswered | undefined>;
+
+/**
+ * Makes a call with `first`, then with the rest while the failures are worth it; ends with exactly one `done` or `failed`. What a
+ * model streamed before it broke is taken back: tools only run on `done`, so nothing of it had an effect.
+ */
+export async function* walkFrom(first: (tried: Tried) => Piece, walk: Walk): AsyncGenerator<ModelEvent> {
+  const { signal } = walk;
+  const tried: Tried = new Map();
+  if (signal.aborted) return yield { type: 'failed', failure: abortedFailure() };
+  let waited = false;
+  let ended = yield* first(tried);
+  while (ended) {
+    const { slot, streamed }: Unanswered = ended;
+    if (signal.aborted) return yield { type: 'failed', failure: abortedFailure() };
+    let next = nextSlot(slot, tried, walk);
+    if (!next && !waited) {
+      waited = true;
+      next = await waitForLimit(tried, walk);
+      if (signal.aborted) return yield { type: 'failed', failure: abortedFailure() };
+    }
+    if (!next) return yield { type: 'failed', failure: overall(tried) };
+    const reason = tried.get(slot)?.kind ?? 'failed';
+    if (next !== slot) yield { type: 'switched', from: slot.model.id, to: next.model.id, reason };
+    if (streamed) yield { type: 'restart', reason };
+    ended = yield* attemptOn(next, tried, walk);
+  }
+}
+
+/** One slot, one call. */
+export async function* attemptOn(slot: SlotState, tried: Tried, walk: Walk): Piece {
+  return yield* drain(new Attempt(slot, walk.request, walk), tried, walk);
+}
+
+/** Passes on what is left of an attempt. A consumer that leaves early closes it. */
+export async function* drain(attempt: Attempt, tried: Tried, walk: Walk): Piece {
+  try {
+    for (;;) {
+      const event = await attempt.next();
+      if (event.type === 'failed') {
+        noteFailure(attempt.slot, event.failure, tried, walk);
+        return { slot: attempt.slot, streamed: attempt.streamed };
+      }
+      yield event;
+      if (event.type === 'done') return undefined;
+    }
+  } finally {
+    await attempt.close();
+  }
+}
+
+export function noteFailure(slot: SlotState, failure: ModelFailure, tried: Tried, walk: Walk): void {
+  tried.set(slot, failure);
+  if (failure.kind !== 'aborted') walk.onFailed?.(slot, failure);
+}
+
+function nextSlot(from: SlotState, tried: Tried, { rest }: Walk): SlotState | undefined {
+  // A prompt too long for one window may fit a larger one, and fits no smaller one.
+  let window = 0;
+  for (const [slot, failure] of tried) {
+    if (failure.kind === 'context-length') window = Math.max(window, slot.model.contextWindow);
+    else if (!isFailoverWorthy(failure)) return undefined;
+  }
+  return rest(from).find((slot) => !tried.has(slot) && slot.model.contextWindow > window);
+}
+
+/**
+ * Nobody is left, but a model said when to come back: better late than not at all. Once per call, and only within the wait a
+ * single model would be given.
+ */
+async function waitForLimit(tried: Tried, { clock, signal }: Walk): Promise<SlotState | undefined> {
+  let best: { slot: SlotState; ms: number } | undefined;
+  for (const [slot, failure] of tried) {
+    if (!isFailoverWorthy(failure)) return undefined;
+    if (failure.kind !== 'rate-limit' || failure.retryAfterMs === undefined || failure.retryAfterMs > PATIENCE_MS) continue;
+    if (!best || failure.retryAfterMs < best.ms) best = { slot, ms: failure.retryAfterMs };
+  }
+  if (!best) return undefined;
+  try {
+    await clock.sleep(best.ms, signal);
+  } catch {
+    return undefined; // the signal aborted; the caller says so
+  }
+  return best.slot;
+}
+
+/**
+ * What to tell when all failed: the first failure, which is the main model's (spec B6), but a spending limit of ours only when
+ * there is nothing else. The message names the others.
+ */
+function overall(tried: Tried): ModelFailure {
+  const failures = [...tried];
+  const chosen = failures.find(([, { kind }]) => kind !== 'budget') ?? failures[0];
+  if (!chosen) return createFailure('malformed', { message: 'the model ended without an outcome' });
+  const [slot, failure] = chosen;
+  const others = failures.filter(([other]) => other !== slot).map(([other, { kind }]) => `${other.model.id} (${kind})`);
+  return others.length === 0 ? failure : { ...failure, message: `${failure.message}; also failed: ${others.join(', ')}` };
+}

@@ -1,0 +1,33 @@
+import type { FailureKind, ModelFailure } from '../../core/model.ts';
+
+/** Spec B3: bodies of a 400 that are about one provider's taste in histories and keys, which another may not share. */
+const OTHERS_MAY_ACCEPT = /must not be empty|reasoning_content|API key not valid|invalid_value/i;
+
+/** The request's own doing: no other model answers it better. A larger context window is the one exception, see `FailoverWalk`. */
+const REQUEST_FAULTS: readonly FailureKind[] = ['aborted', 'bad-request', 'context-length'];
+
+/** Says nothing about the health of the model: it was not asked, or it did as its rules say. */
+const NOT_THE_MODEL: readonly FailureKind[] = [...REQUEST_FAULTS, 'content-filter', 'budget'];
+
+/**
+ * Whether another model may answer what this one did not (spec B3, a superset of what is retried): everything but an abort, a
+ * request that is too long, and a request that is wrong in itself.
+ */
+export function isFailoverWorthy(failure: ModelFailure): boolean {
+  if (isGone(failure)) return true;
+  if (failure.kind === 'bad-request') return OTHERS_MAY_ACCEPT.test(failure.message);
+  return !REQUEST_FAULTS.includes(failure.kind);
+}
+
+/**
+ * Whether a failure counts against the model that served. Narrower than spec B4, which counts every error: one session with a
+ * broken history must not take a model from all others (F21).
+ */
+export function isModelFault(failure: ModelFailure): boolean {
+  return isGone(failure) || !NOT_THE_MODEL.includes(failure.kind);
+}
+
+/** 404 and 410: the model was renamed or withdrawn. The request is fine. */
+function isGone({ kind, status }: ModelFailure): boolean {
+  return kind === 'bad-request' && (status === 404 || status === 410);
+}

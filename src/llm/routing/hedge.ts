@@ -1,0 +1,97 @@
+import type { ModelEvent } from '../../core/model.ts';
+import { NO_LONGER_NEEDED } from '../../lib/no-longer-needed.ts';
+import { Attempt } from './attempt.ts';
+import { drain, noteFailure, type Piece, type Tried, type Walk } from './failover-walk.ts';
+import type { SlotState } from './slot.ts';
+
+export interface Hedge extends Walk {
+  /** Takes over the closing of a call that nobody waits for any more. */
+  readonly own: (closing: Promise<void>) => void;
+}
+
+/** One of the two calls, with the events it brought before the race was decided. */
+interface Runner {
+  readonly attempt: Attempt;
+  readonly held: ModelEvent[];
+  stop(): void;
+}
+
+/**
+ * Asks two models at once until the first token of either (spec B5). The other call is aborted then, its stream closed, and it is
+ * not recorded. One that fails before is out, and the other one is waited for. A winner that breaks later is charged for it, and
+ * the walk goes on with the rest, the other one included.
+ */
+export async function* hedge(primary: SlotState, alternate: SlotState, tried: Tried, walk: Hedge): Piece {
+  const runners = [primary, alternate].map((slot) => startRunner(slot, walk));
+  try {
+    const winner = await race(runners, tried, walk);
+    if (!winner) return { slot: primary, streamed: false };
+    for (const runner of runners) if (runner !== winner) runner.stop();
+    const { slot } = winner.attempt;
+    if (slot !== primary) {
+      const reason = tried.get(primary)?.kind ?? 'answered first';
+      yield { type: 'switched', from: primary.model.id, to: slot.model.id, reason };
+    }
+    for (const event of winner.held) {
+      yield event;
+      if (event.type === 'done') return undefined;
+    }
+    return yield* drain(winner.attempt, tried, walk);
+  } finally {
+    for (const runner of runners) runner.stop();
+  }
+}
+
+function startRunner(slot: SlotState, walk: Hedge): Runner {
+  const controller = new AbortController();
+  const onAbort = (): void => controller.abort(walk.signal.reason);
+  walk.signal.addEventListener('abort', onAbort, { once: true });
+  if (walk.signal.aborted) onAbort();
+  const attempt = new Attempt(slot, walk.request, { clock: walk.clock, signal: controller.signal });
+  let stopped = false;
+  return {
+    attempt,
+    held: [],
+    stop() {
+      if (stopped) return;
+      stopped = true;
+      walk.signal.removeEventListener('abort', onAbort);
+      // In this order: a model in the middle of waiting notices the abort, but no call of `return`.
+      controller.abort(NO_LONGER_NEEDED);
+      walk.own(attempt.close());
+    },
+  };
+}
+
+/** The runner that brought the first token; undefined when both failed or the signal aborted. */
+async function race(runners: readonly Runner[], tried: Tried, walk: Hedge): Promise<Runner | undefined> {
+  const step = async (runner: Runner) => ({ runner, event: await runner.attempt.next() });
+  const over = new AbortController();
+  const aborted = new Promise<undefined>((resolve) => {
+    walk.signal.addEventListener('abort', () => resolve(undefined), { once: true, signal: over.signal });
+  });
+  const pending = new Map(runners.map((runner) => [runner, step(runner)]));
+  try {
+    while (pending.size > 0) {
+      const first = await Promise.race([aborted, ...pending.values()]);
+      if (!first || walk.signal.aborted) return undefined;
+      const { runner, event } = first;
+      if (event.type === 'failed') {
+        noteFailure(runner.attempt.slot, event.failure, tried, walk);
+        pending.delete(runner);
+        continue;
+      }
+      runner.held.push(event);
+      if (decides(event)) return runner;
+      pending.set(runner, step(runner));
+    }
+    return undefined;
+  } finally {
+    over.abort(NO_LONGER_NEEDED);
+  }
+}
+
+/** Reasoning is a token too: the model is at work. */
+function decides({ type }: ModelEvent): boolean {
+  return type === 'text' || type === 'reasoning' || type === 'done';
+}

@@ -1,0 +1,94 @@
+/** Samples kept for the 95th percentile and the error rate (spec B5). */
+const RING = 64;
+
+export interface Sample {
+  /** To the end of the answer, without the time its consumer took. ms. */
+  readonly latencyMs: number;
+  /** To the first text or reasoning; absent when the answer had none before its end. ms. */
+  readonly firstTokenMs?: number;
+  readonly tokensOut?: number;
+}
+
+/** Live figures of one model. Cancelled calls are not recorded at all. */
+export class Metrics {
+  readonly #alpha: number;
+  readonly #latencies: number[] = [];
+  readonly #outcomes: boolean[] = [];
+  #nextLatency = 0;
+  #nextOutcome = 0;
+  successes = 0;
+  failures = 0;
+  /** Moving averages; undefined before the first sample, which sets them. */
+  latencyMs: number | undefined;
+  firstTokenMs: number | undefined;
+  tokensPerSecond: number | undefined;
+
+  /** `alpha`: weight of a new sample. Default 0.3 (spec B5). */
+  constructor(alpha = 0.3) {
+    this.#alpha = alpha;
+  }
+
+  get calls(): number {
+    return this.successes + this.failures;
+  }
+
+  /**
+   * Share of failures among the last 64 calls in ordinary use, 0 without any. Of the last ones only: counted over all time, an outage would be
+   * held against a model that recovered for as long as the daemon runs.
+   */
+  get errorRate(): number {
+    if (this.#outcomes.length === 0) return 0;
+    return this.#outcomes.filter((succeeded) => !succeeded).length / this.#outcomes.length;
+  }
+
+  /** Of the last 64 successful calls: the sample of rank ceil(0.95 n). Undefined without any. */
+  get p95Ms(): number | undefined {
+    const sorted = this.#latencies.toSorted((a, b) => a - b);
+    return sorted[Math.min(Math.ceil(0.95 * sorted.length), sorted.length) - 1];
+  }
+
+  succeeded(sample: Sample): void {
+    this.successes += 1;
+    this.#addOutcome(true);
+    this.#addLatency(sample.latencyMs);
+    this.latencyMs = this.#blend(this.latencyMs, sample.latencyMs);
+    if (sample.firstTokenMs !== undefined) this.firstTokenMs = this.#blend(this.firstTokenMs, sample.firstTokenMs);
+    if (sample.tokensOut && sample.latencyMs > 0) {
+      this.tokensPerSecond = this.#blend(this.tokensPerSecond, (sample.tokensOut * 1_000) / sample.latencyMs);
+    }
+  }
+
+  /**
+   * `expected`: the circuit was open, so this was a trial or a last resort. Such a failure is counted, but the error rate is about
+   * what happens when the model is in use: with an hour of failed trials in it, a model that recovered would stay last for hours.
+   */
+  failed({ expected }: { expected: boolean }): void {
+    this.failures += 1;
+    if (!expected) this.#addOutcome(false);
+  }
+
+  /** Ten made-up calls from what was measured before this start: split by stability, five average latencies and one at p95 (spec B5). */
+  seed({ stability, averageMs, p95Ms }: { stability: number; averageMs: number; p95Ms: number }): void {
+    const good = Math.round(stability * 10);
+    this.successes += good;
+    this.failures += 10 - good;
+    for (let i = 0; i < 10; i += 1) this.#addOutcome(i < good);
+    for (let i = 0; i < 5; i += 1) this.#addLatency(averageMs);
+    this.#addLatency(p95Ms);
+    this.latencyMs = averageMs;
+  }
+
+  #addOutcome(succeeded: boolean): void {
+    this.#outcomes[this.#nextOutcome] = succeeded;
+    this.#nextOutcome = (this.#nextOutcome + 1) % RING;
+  }
+
+  #addLatency(ms: number): void {
+    this.#latencies[this.#nextLatency] = ms;
+    this.#nextLatency = (this.#nextLatency + 1) % RING;
+  }
+
+  #blend(average: number | undefined, sample: number): number {
+    return average === undefined ? sample : this.#alpha * sample + (1 - this.#alpha) * average;
+  }
+}

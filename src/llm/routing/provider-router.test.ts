@@ -1,0 +1,156 @@
+import { describe, expect, test } from 'vitest';
+import type { ModelEvent } from '../../core/model.ts';
+import { systemClock } from '../../lib/clock.ts';
+import { FakeClock } from '../../testing/fakes.ts';
+import { type Script, scriptedModel } from '../../testing/scripted-model.ts';
+import { collect, modelContract, modelRequest } from '../contract.ts';
+import { createDemoModel } from '../demo.ts';
+import { createFallback } from './fallback.ts';
+import { createProviderRouter, type RouterEntry } from './provider-router.ts';
+import { createSwappable } from './swappable.ts';
+
+const live = new AbortController().signal;
+const clock = new FakeClock();
+
+function entry(
+  key: string,
+  id: string,
+  { script = () => 'hi', score, maxOutput }: { script?: Script; score?: number; maxOutput?: number } = {},
+) {
+  const facts = maxOutput === undefined ? {} : { facts: { maxOutputTokens: maxOutput, vision: true, tools: true, price: null } };
+  const model = { ...scriptedModel(script, { id, clock }), ...facts };
+  return { key, model, ...(score === undefined ? {} : { catalog: { score } }) } satisfies RouterEntry;
+}
+
+const answerer = (events: readonly ModelEvent[]): string => {
+  const last = events.at(-1);
+  return last?.type === 'done' ? last.answer.model : last?.type === 'failed' ? last.failure.kind : '';
+};
+
+describe('createProviderRouter (spec B6)', () => {
+  const router = createProviderRouter(
+    [
+      entry('Cheap', 'groq/llama-3'),
+      entry('cheap', 'deepseek/chat'),
+      entry('openai', 'openai/gpt-4o'),
+      entry('strong/claude', 'anthropic/claude'),
+    ],
+    { clock },
+  );
+
+  test.each([
+    ['Cheap', 'Cheap', 'the exact key'],
+    ['cheap', 'cheap', 'the exact key before another case'],
+    ['OPENAI', 'openai', 'another case'],
+    ['openai/o3', 'openai', 'the key before the slash'],
+    ['claude', 'strong/claude', 'the end of a key'],
+    ['llama-3', 'Cheap', 'the end of a model id'],
+  ])('%s is %s: %s', (name, key) => expect(router.resolve(name).key).toBe(key));
+
+  test('an unknown name is an error that lists the keys', () => {
+    expect(router.find('nobody')).toBeUndefined();
+    expect(router.find(' ')).toBeUndefined();
+    expect(() => router.resolve('nobody')).toThrow(
+      expect.objectContaining({ code: 'GH1003', hint: 'use one of: Cheap, cheap, openai, strong/claude' }),
+    );
+  });
+
+  test('compatible fallbacks: others that put out as much, not cooling, best score first', async () => {
+    const own = new FakeClock();
+    const among = createProviderRouter(
+      [
+        entry('main', 'a/1', { maxOutput: 8_192 }),
+        entry('late', 'b/2', { maxOutput: 8_192, score: 0.9 }),
+        entry('small', 'c/3', { maxOutput: 4_096, score: 0.1 }),
+        entry('best', 'd/4', { maxOutput: 64_000, score: 0.2 }),
+        entry('unknown', 'e/5'),
+      ],
+      { clock: own },
+    );
+    const keys = () => among.fallbacksFor('main').map(({ key }) => key);
+    expect(keys()).toEqual(['best', 'late', 'unknown']);
+    among.coolDown('best');
+    expect(keys()).toEqual(['late', 'unknown']);
+    await own.advance(60_000);
+    expect(keys()).toEqual(['best', 'late', 'unknown']);
+    expect(among.fallbacksFor('nobody')).toEqual([]);
+  });
+});
+
+modelContract('fallback', async () => ({
+  model: createFallback(
+    createProviderRouter(
+      [
+        entry('main', 'a/1', { script: () => ({ fail: 'server' }) }),
+        { key: 'demo', model: createDemoModel({ clock: systemClock }) },
+      ],
+      { clock: systemClock },
+    ),
+    'main',
+    { clock: systemClock },
+  ),
+  answered: modelRequest('hello'),
+  slow: modelRequest('/demo stream'),
+  [Symbol.asyncDispose]: async () => undefined,
+}));
+
+describe('createFallback (spec B6)', () => {
+  const ask = (entries: readonly RouterEntry[]) => {
+    const router = createProviderRouter(entries, { clock });
+    const model = createFallback(router, 'main', { clock });
+    return { router, call: async () => await collect(model.call(modelRequest('hi'), live)) };
+  };
+
+  test('a failed model cools down by its key, so its twin of another account is still offered', async () => {
+    const { router, call } = ask([entry('main', 'a/1', { script: () => ({ fail: 'server' }) }), entry('twin', 'a/1')]);
+    expect((await call())[0]).toMatchObject({ type: 'switched', reason: 'server' });
+    expect([router.isCooling('main'), router.isCooling('twin')]).toEqual([true, false]);
+  });
+
+  test('a cooling model is not offered as a fallback, and the main model is asked all the same', async () => {
+    const sick = entry('sick', 'b/2', { script: () => ({ fail: 'server' }), score: 0 });
+    const main = entry('main', 'a/1', { script: () => ({ fail: 'server' }) });
+    const { call } = ask([main, sick, entry('good', 'c/3', { score: 1 })]);
+    expect(answerer(await call())).toBe('3');
+    expect(answerer(await call())).toBe('3');
+    expect([main.model.requests.length, sick.model.requests.length]).toEqual([2, 1]);
+  });
+
+  test('when all fail the failure of the main model is returned', async () => {
+    const { call } = ask([
+      entry('main', 'a/1', { script: () => ({ fail: 'timeout' }) }),
+      entry('b', 'b/2', { script: () => ({ fail: 'bad-request' }) }),
+    ]);
+    expect((await call()).at(-1)).toMatchObject({ type: 'failed', failure: { kind: 'timeout' } });
+  });
+});
+
+modelContract('swappable', async () => ({
+  model: createSwappable(createDemoModel({ clock: systemClock })),
+  answered: modelRequest('hello'),
+  slow: modelRequest('/demo stream'),
+  [Symbol.asyncDispose]: async () => undefined,
+}));
+
+describe('createSwappable (spec B6)', () => {
+  test('calls made after a swap go to the new model, and it says of itself what that one says', async () => {
+    const first = entry('a', 'a/1', { maxOutput: 5 }).model;
+    const swappable = createSwappable(first);
+    expect(swappable.facts?.maxOutputTokens).toBe(5);
+    swappable.swap(scriptedModel(() => 'hi', { id: 'b/2', contextWindow: 7, demo: true }));
+    expect(swappable).toMatchObject({ id: 'b/2', contextWindow: 7, demo: true, original: first });
+    expect('facts' in swappable).toBe(false);
+    expect(answerer(await collect(swappable.call(modelRequest('hi'), live)))).toBe('2');
+    swappable.swap(first);
+    expect('demo' in swappable).toBe(false);
+  });
+
+  test('a call under way ends with the model it began with', async () => {
+    const swappable = createSwappable(scriptedModel([{ text: 'old', delayMs: 10 }], { id: 'a/1', clock }));
+    const result = collect(swappable.call(modelRequest('hi'), live));
+    await clock.advance(0);
+    swappable.swap(scriptedModel(() => 'new', { id: 'b/2' }));
+    await clock.advance(10);
+    expect(answerer(await result)).toBe('1');
+  });
+});

@@ -1,0 +1,133 @@
+import type { Model, ModelRequest, Price } from '../../core/model.ts';
+import type { Clock } from '../../core/ports.ts';
+import { estimateRequestTokens } from '../tokens.ts';
+import { Circuit, type CircuitOptions, type CircuitState } from './circuit.ts';
+import { Metrics } from './metrics.ts';
+import { catalogQuality, type ScoreInput } from './score.ts';
+
+/** What a catalog says of a model, from `model_catalog.json` (spec B5). Everything absent is unknown. */
+export interface CatalogQuality {
+  readonly type?: 'strong' | 'fast';
+  /** Share of calls that succeed, 0..1. */
+  readonly stability?: number;
+  readonly toolAvgMs?: number;
+  readonly p95Ms?: number;
+  /** Rank in the catalog; lower is better. */
+  readonly score?: number;
+  /** USD per million tokens. */
+  readonly costIn?: number;
+  readonly costOut?: number;
+  /** Quality of long answers; higher is better, the unit is the catalog's. */
+  readonly dsOutput?: number;
+  readonly contextWindow?: number;
+  readonly maxOutput?: number;
+}
+
+/** What was measured before this start, from `provider_baseline.json` (spec B5). */
+export interface Baseline {
+  readonly stability: number;
+  readonly averageMs: number;
+  readonly p95Ms: number;
+}
+
+/** One model with its wrappers (budget, retry, cost). Its place in the list is its priority. */
+export interface Slot {
+  readonly model: Model;
+  readonly catalog?: CatalogQuality;
+  readonly baseline?: Baseline;
+}
+
+/** For `status` and the metrics page. */
+export interface SlotStatus {
+  /** `Model.id`. */
+  readonly id: string;
+  readonly circuit: CircuitState;
+  readonly consecutiveFailures: number;
+  readonly successes: number;
+  readonly failures: number;
+  /** 0..1, of the last 64 calls. */
+  readonly errorRate: number;
+  /** Moving averages and 95th percentile in ms; null before the first sample. */
+  readonly latencyMs: number | null;
+  readonly p95Ms: number | null;
+  readonly firstTokenMs: number | null;
+  readonly tokensPerSecond: number | null;
+  /** Lower wins. */
+  readonly score: number;
+  /** Ms since the last call began; null = never used. */
+  readonly idleMs: number | null;
+}
+
+export interface SlotStateOptions extends CircuitOptions {
+  readonly clock: Clock;
+  readonly emaAlpha?: number;
+}
+
+/** A slot with what was learnt of it. */
+export class SlotState {
+  readonly model: Model;
+  readonly catalog: CatalogQuality;
+  readonly metrics: Metrics;
+  readonly circuit: Circuit;
+  /** Monotonic ms of the start of the last call. */
+  usedAt: number | undefined;
+
+  constructor(slot: Slot, options: SlotStateOptions) {
+    this.model = slot.model;
+    this.catalog = slot.catalog ?? {};
+    this.metrics = new Metrics(options.emaAlpha);
+    if (slot.baseline) this.metrics.seed(slot.baseline);
+    this.circuit = new Circuit(options);
+  }
+
+  get provider(): string {
+    return this.model.id.split('/', 1)[0] ?? '';
+  }
+
+  /**
+   * USD per million tokens, three in for each one out, which is about what a conversation has; undefined = unknown. What the
+   * operator or the price table says goes before the catalog.
+   */
+  get cost(): number | undefined {
+    const price = this.model.facts?.price ?? catalogPrice(this.catalog);
+    return price ? (3 * price.in + price.out) / 4 : undefined;
+  }
+
+  /** From the catalog; 0 = unknown. */
+  get quality(): number {
+    return catalogQuality(this.scoreInput) ?? 0;
+  }
+
+  get scoreInput(): ScoreInput {
+    const { metrics, catalog } = this;
+    return {
+      calls: metrics.calls,
+      errorRate: metrics.errorRate,
+      stability: catalog.stability,
+      output: catalog.dsOutput,
+      throughput: metrics.tokensPerSecond,
+      cost: this.cost,
+    };
+  }
+
+  /** Whether the model can take the whole request as it is. What is not known counts as able. */
+  suits(request: ModelRequest, inputTokens: number): boolean {
+    const { facts, contextWindow } = this.model;
+    if (inputTokens > contextWindow) return false;
+    if (facts?.vision === false && (request.images?.size ?? 0) > 0) return false;
+    return facts?.tools !== false || request.tools.length === 0;
+  }
+}
+
+/** The slots that can take the request, or all when none can: then a failure says what is wrong. */
+export function suited(slots: readonly SlotState[], request: ModelRequest): readonly SlotState[] {
+  // Equal windows fit all or none; the estimate reads the whole conversation.
+  const [first, ...others] = slots.map(({ model }) => model.contextWindow);
+  const inputTokens = others.every((window) => window === first) ? 0 : estimateRequestTokens(request);
+  const able = slots.filter((slot) => slot.suits(request, inputTokens));
+  return able.length > 0 ? able : slots;
+}
+
+function catalogPrice({ costIn, costOut }: CatalogQuality): Price | undefined {
+  return costIn === undefined || costOut === undefined ? undefined : { in: costIn, out: costOut };
+}
