@@ -5,11 +5,14 @@ import type { InboundMessage } from '../core/message.ts';
 import type { SessionMessage } from '../core/session.ts';
 import { type FakeClock, inbound, outbound } from '../testing/fakes.ts';
 import { admit, begin, dead, done, LANE, line, message, part, refuse, SESSION, usage } from '../testing/journal-rows.ts';
+import { ledgerContract } from '../testing/ledger-contract.ts';
 
 export interface JournalHarness extends AsyncDisposable {
   readonly clock: FakeClock;
   /** Another start on the same data: a new boot id. Earlier ones may be left open and idle, as a killed process leaves them. */
   open(options?: { highWater?: number }): Promise<Journal>;
+  /** Housekeeping of the last start, as the daemon does it hourly. */
+  prune(): Promise<void>;
 }
 
 const BOUNDS = { maxAttempts: 3, maxAgeMs: 86_400_000 };
@@ -31,6 +34,7 @@ export function journalContract(name: string, create: () => Promise<JournalHarne
     acceptContract(create);
     amendContract(create);
     turnContract(create);
+    ledgerContract(create);
     outboxContract(create);
     recoverContract(create);
     deadLetterContract(create);
@@ -328,18 +332,6 @@ function turnContract(create: Create): void {
     expect(await journal.steps(seq)).toEqual([model, { ...ended, argsHash: 'h' }, started('b')]);
     await journal.release(seq, generation);
     expect(await journal.steps(seq)).toHaveLength(3);
-  });
-
-  it('usage is written with its step, once per id, and read from a time on', async () => {
-    await using harness = await create();
-    const journal = await harness.open();
-    const { seq, generation } = await begin(journal, 1);
-    const model: StepRecord = { n: 0, kind: 'model', state: 'DONE', value: 'x' };
-    await journal.step(seq, generation, model, usage('u1', 1_000));
-    await journal.step(seq, generation, model, usage('u1', 1_000));
-    await journal.step(seq, generation, { ...model, n: 1 }, usage('u2', 2_000));
-    expect(await journal.usage(0)).toEqual([usage('u1', 1_000), usage('u2', 2_000)]);
-    expect((await journal.usage(1_001)).map(({ id }) => id)).toEqual(['u2']);
   });
 
   it('F7 the end of a turn is one thing: lines, parts and state together, or none of them', async () => {

@@ -13,6 +13,9 @@ journalContract('SQLite journal', async (): Promise<JournalHarness> => {
       opened.push(next);
       return next.journal;
     },
+    async prune() {
+      await opened.at(-1)?.prune();
+    },
     async [Symbol.asyncDispose]() {
       for (const one of opened) await one[Symbol.asyncDispose]();
       await dir[Symbol.asyncDispose]();

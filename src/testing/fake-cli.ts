@@ -33,7 +33,7 @@ export class FakeCli {
   requests: PairingRequest[] = [];
   counts: JournalCounts = EMPTY_COUNTS;
   /** What the ledger answers. */
-  spending: (query: SpendingQuery) => readonly SpendingGroup[] = () => [];
+  spending: (query: SpendingQuery) => readonly SpendingGroup[] | Promise<readonly SpendingGroup[]> = () => [];
   /** What the pairing store knows under a code. */
   codes = new Map<string, PairingRequest>();
   /** Typed on the terminal; undefined = there is no terminal. */

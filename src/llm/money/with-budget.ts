@@ -53,7 +53,7 @@ class BudgetedCall {
   readonly #options: BudgetedOptions;
   readonly #request: ModelRequest;
   readonly #facts: ModelFacts | undefined;
-  #estimate: CallEstimate;
+  #known: CallEstimate | undefined;
   #streamed = '';
 
   constructor(model: Model, budget: Budget, options: BudgetedOptions, request: ModelRequest) {
@@ -61,8 +61,13 @@ class BudgetedCall {
     this.#budget = budget;
     this.#options = options;
     this.#facts = options.facts ?? model.facts;
-    this.#estimate = estimateCall(request, this.#facts);
     this.#request = this.#fitted(request);
+  }
+
+  /** Made when it is needed: it reads the whole request. */
+  get #estimate(): CallEstimate {
+    this.#known ??= estimateCall(this.#request, this.#facts);
+    return this.#known;
   }
 
   async *run(signal: AbortSignal): AsyncGenerator<ModelEvent> {
@@ -95,17 +100,18 @@ class BudgetedCall {
   /** Lowers the output limit where the terms of the call allow it. */
   #fitted(request: ModelRequest): ModelRequest {
     const from = this.#budget.termsOf(request.context)?.fitFrom;
-    const { worstUsd } = this.#estimate;
-    if (from === undefined || worstUsd === null || this.#budget.outlook(request.context, worstUsd) === 'fits') return request;
-    const most = this.#estimate.outputFor(this.#budget.leftUsd(request.context));
+    if (from === undefined) return request;
+    const estimate = estimateCall(request, this.#facts);
+    const { worstUsd } = estimate;
+    if (worstUsd === null || this.#budget.outlook(request.context, worstUsd) === 'fits') return request;
+    const most = estimate.outputFor(this.#budget.leftUsd(request.context));
     if (most < from || most === Number.POSITIVE_INFINITY) return request;
-    const fitted = { ...request, maxOutputTokens: Math.min(most, request.maxOutputTokens ?? most) };
-    this.#estimate = estimateCall(fitted, this.#facts);
-    return fitted;
+    return { ...request, maxOutputTokens: Math.min(most, request.maxOutputTokens ?? most) };
   }
 
   #reserve(): Reservation | Refused {
-    return this.#budget.reserve(this.#request.context, this.#estimate.worstUsd);
+    const { context } = this.#request;
+    return this.#budget.reserve(context, this.#budget.limited(context) ? this.#estimate.worstUsd : 0);
   }
 
   #refusal(refused: Refused): ModelEvent {

@@ -56,6 +56,17 @@ describe('withSpendingSteps', () => {
     expect(names()).toEqual([]);
   });
 
+  test('a model swapped inside shows through, the demo included', async () => {
+    const budget = await Budget.open(new MemoryLedger(), { dailyUsd: 0 }, { clock: systemClock });
+    const swappable = { ...createDemoModel({ clock: systemClock }) };
+    const model = withSpendingSteps(swappable, budget, { clock: systemClock });
+    expect([model.id, model.demo]).toEqual(['demo', true]);
+    expect((await collect(model.call(modelRequest('hi'), signal))).at(-1)?.type).toBe('done');
+    Object.assign(swappable, withBudget(paidModel([]), budget, { clock: systemClock }), { demo: false });
+    expect([model.id, model.demo]).toEqual(['acme/large', false]);
+    expect(failureOf(await collect(model.call(modelRequest('hi'), signal))).kind).toBe('budget');
+  });
+
   test('cheaper: the next slot answers when the first is too dear, and it is reported', async () => {
     const dear = paidModel([]);
     const cheap = paidModel(['cheap', 'cheap'], { price: { in: 0.1, out: 1 } }, 'acme/small');

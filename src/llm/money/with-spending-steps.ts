@@ -48,13 +48,22 @@ export interface SpendingStepsOptions {
 
 /** Outermost, around the router: what is done about a call that its slots refused for money. */
 export function withSpendingSteps(model: Model, budget: Budget, options: SpendingStepsOptions): Model {
-  if (model.demo) return model;
   const memory = new DayMemory(budget);
   return {
-    ...model,
+    // What is inside may be swapped while the daemon runs.
+    get id() {
+      return model.id;
+    },
+    get contextWindow() {
+      return model.contextWindow;
+    },
+    get demo() {
+      return model.demo ?? false;
+    },
+    ...(model.facts ? { facts: model.facts } : {}),
     async *call(request, signal) {
       if (signal.aborted) return yield { type: 'failed', failure: abortedFailure() };
-      if (!budget.limited(request.context)) return yield* model.call(request, signal);
+      if (model.demo || !budget.limited(request.context)) return yield* model.call(request, signal);
       yield* new Ladder({ model, budget, options, memory, request, signal }).run();
     },
   };

@@ -1,0 +1,234 @@
+import { expect, test } from 'vitest';
+import type { SpendingGroup, SpendingQuery, UsageEntry } from '../../core/journal.ts';
+import { openJournal } from '../../journal/open.ts';
+import { systemClock } from '../../lib/clock.ts';
+import { collect, modelRequest } from '../../llm/contract.ts';
+import { Budget } from '../../llm/money/budget.ts';
+import { withCost } from '../../llm/money/cost.ts';
+import { startOfLocalDay } from '../../llm/money/day.ts';
+import { withBudget } from '../../llm/money/with-budget.ts';
+import { createOpenAiChat } from '../../llm/protocols/openai-chat.ts';
+import { withRetry } from '../../llm/retry.ts';
+import { FakeCli } from '../../testing/fake-cli.ts';
+import { tempDir } from '../../testing/fakes.ts';
+import { errorReply, sse, startModelServer, stream, textPieces } from '../../testing/model-server.ts';
+import { facts, PRICE } from '../../testing/paid-model.ts';
+
+const DAY = 86_400_000;
+
+function group(key: string, override: Partial<SpendingGroup> = {}): SpendingGroup {
+  return { key, calls: 2, tokensIn: 1_000, tokensOut: 200, tokensCached: 50, costUsd: 0.0125, unpriced: 0, ...override };
+}
+
+/** A command line whose ledger answers by key. */
+async function ledger(dir: string, groups: Partial<Record<SpendingQuery['by'], readonly SpendingGroup[]>>) {
+  const cli = new FakeCli(dir);
+  await cli.haveJournal();
+  const asked: SpendingQuery[] = [];
+  cli.spending = (query) => {
+    asked.push(query);
+    return groups[query.by] ?? [];
+  };
+  return { cli, asked };
+}
+
+test('the ledger by day is one table with a total, and nothing on stderr', async () => {
+  await using dir = await tempDir();
+  const days = [group('2025-12-31', { calls: 12, tokensIn: 120_000, costUsd: 1.5 }), group('2026-01-01')];
+  const { cli } = await ledger(dir.path, { day: days });
+  const { code, stdout, stderr } = await cli.run('usage');
+  expect([code, stderr]).toEqual([0, '']);
+  expect(stdout.trimEnd().split('\n')).toEqual([
+    'DAY         CALLS      IN  OUT  CACHED     USD',
+    '2025-12-31     12  120000  200      50  1.5000',
+    '2026-01-01      2    1000  200      50  0.0125',
+    'total          14  121000  400     100  1.5125',
+  ]);
+  expect(cli.closed).toBe(1);
+});
+
+test('an unknown price is a question mark and a count of its own, never 0', async () => {
+  await using dir = await tempDir();
+  const unknown = group('p/new', { costUsd: 0, unpriced: 2 });
+  const partly = group('p/old', { costUsd: 0.5, unpriced: 1 });
+  const { cli } = await ledger(dir.path, { model: [unknown, partly], day: [unknown, partly] });
+  const { stdout, stderr } = await cli.run('usage', '--by', 'model');
+  expect(stdout.trimEnd().split('\n')).toEqual([
+    'MODEL  CALLS    IN  OUT  CACHED     USD  WITHOUT PRICE',
+    'p/old      2  1000  200      50  0.5000              1',
+    'p/new      2  1000  200      50       ?              2',
+    'total      4  2000  400     100  0.5000              3',
+  ]);
+  expect(stderr).toBe('→ ? is an unknown price: set "price" in model_hints of the config\n');
+  const json = JSON.parse((await cli.run('usage', '--by', 'model', '--json')).stdout);
+  expect(json.groups.map(({ costUsd, unpricedCalls }: Record<string, unknown>) => [costUsd, unpricedCalls])).toEqual([
+    [0.5, 1],
+    [null, 2],
+  ]);
+});
+
+test('--json is one document with its version, UTC times, the time zone of the days, and the limits', async () => {
+  await using dir = await tempDir();
+  const { cli } = await ledger(dir.path, { day: [group('2026-01-01')], session: [group('s1'), group('s2', { costUsd: 0.2 })] });
+  await cli.write('.gatehouse/config.json', JSON.stringify({ budget: { daily_usd: 1, session_usd: 0.1 } }));
+  const { code, stdout } = await cli.run('usage', '--since', '2025-12-30', '--until', '2025-12-31', '--json');
+  expect(code).toBe(0);
+  expect(JSON.parse(stdout)).toEqual({
+    schemaVersion: 1,
+    ok: true,
+    by: 'day',
+    since: new Date(2025, 11, 30).toISOString(),
+    until: new Date(2026, 0, 1).toISOString(),
+    timeZone: expect.any(String),
+    groups: [
+      { key: '2026-01-01', calls: 2, tokensIn: 1_000, tokensOut: 200, tokensCached: 50, costUsd: 0.0125, unpricedCalls: 0 },
+    ],
+    total: { calls: 2, tokensIn: 1_000, tokensOut: 200, tokensCached: 50, costUsd: 0.0125, unpricedCalls: 0 },
+    limitsToday: [
+      { limit: 'day', key: null, limitUsd: 1, spentUsd: 0.0125, leftUsd: 0.9875 },
+      { limit: 'session', key: 's2', limitUsd: 0.1, spentUsd: 0.2, leftUsd: 0 },
+    ],
+  });
+});
+
+test('limits of today stand below the table; a key of the environment without a config has one of 2 USD', async () => {
+  await using dir = await tempDir();
+  const { cli, asked } = await ledger(dir.path, { day: [group('2026-01-01')] });
+  cli.env = { OPENAI_API_KEY: 'sk-x' };
+  const { stdout } = await cli.run('usage');
+  expect(stdout.trimEnd().split('\n').slice(-2)).toEqual([
+    'LIMIT TODAY  USD   SPENT   LEFT    MOST BY',
+    'day          2.00  0.0125  1.9875',
+  ]);
+  expect(asked.at(-1)).toEqual({ since: startOfLocalDay(cli.clock.now()), by: 'day' });
+  await cli.write('.gatehouse/config.json', '{}');
+  expect((await cli.run('usage')).stdout).not.toContain('LIMIT');
+});
+
+test('a broken config does not hide what was spent', async () => {
+  await using dir = await tempDir();
+  const { cli } = await ledger(dir.path, { day: [group('2026-01-01')] });
+  await cli.write('.gatehouse/config.json', '{ "budget": 5 }');
+  const { code, stdout, stderr } = await cli.run('usage');
+  expect([code, stdout.includes('2026-01-01')]).toEqual([0, true]);
+  expect(stderr).toContain('the limits are not known');
+});
+
+test('an empty ledger, and no ledger at all, say so and are no failure', async () => {
+  await using dir = await tempDir();
+  const cli = new FakeCli(dir.path);
+  const none = { code: 0, stdout: 'no model call was recorded in this period\n', stderr: '' };
+  expect(await cli.run('usage')).toEqual(none);
+  expect(cli.opened).toEqual([]);
+  await cli.haveJournal();
+  expect(await cli.run('usage')).toEqual(none);
+  const json = JSON.parse((await cli.run('usage', '--json')).stdout);
+  expect([json.groups, json.total.calls, json.total.costUsd]).toEqual([[], 0, 0]);
+});
+
+test('--since takes a date or a number of days, today being the last one', async () => {
+  await using dir = await tempDir();
+  const { cli, asked } = await ledger(dir.path, {});
+  const today = startOfLocalDay(cli.clock.now());
+  for (const [since, until, expected] of [
+    ['1d', undefined, [today, today + DAY]],
+    ['7d', undefined, [today - 6 * DAY, today + DAY]],
+    ['2025-12-30', '2025-12-30', [new Date(2025, 11, 30).getTime(), new Date(2025, 11, 31).getTime()]],
+  ] as const) {
+    await cli.run('usage', '--since', since, ...(until ? ['--until', until] : []));
+    expect([asked[0]?.since, asked[0]?.until]).toEqual(expected);
+    asked.length = 0;
+  }
+});
+
+test.each([
+  [['--since', 'yesterday'], '--since "yesterday" is not a day'],
+  [['--since', '2026-02-30'], '--since "2026-02-30" is not a day'],
+  [['--until', '5d'], '--until "5d" is not a day'],
+  [['--since', '2026-01-02', '--until', '2026-01-01'], '--until is before --since'],
+  [['--by', 'colour'], "option '--by <what>' argument 'colour' is invalid"],
+])('a wrong period or key is a usage error: %j', async (options, message) => {
+  await using dir = await tempDir();
+  const cli = new FakeCli(dir.path);
+  const { code, stdout } = await cli.run('usage', ...options, '--json');
+  expect(code).toBe(2);
+  expect(JSON.parse(stdout)).toMatchObject({ ok: false, error: { code: 'GH1001', message: expect.stringContaining(message) } });
+});
+
+test('A46 control characters of a session key do not reach the terminal', async () => {
+  await using dir = await tempDir();
+  const { cli } = await ledger(dir.path, { session: [group('s\u001b[2J')], day: [group('2026-01-01')] });
+  expect((await cli.run('usage', '--by', 'session')).stdout).not.toContain('\u001b');
+});
+
+test('usage agrees with the count of the model server to the token, over retries, refusals and two starts', async () => {
+  await using dir = await tempDir();
+  const counted = { calls: 0, tokensIn: 0, tokensOut: 0, tokensCached: 0 };
+  await using server = await startModelServer({
+    script: (_request, index) => {
+      if (index % 7 === 3) return errorReply(503, { message: 'busy' }, { 'retry-after-ms': '1' });
+      const [tokensIn, tokensOut, tokensCached] = [1_000 + index * 13, 3 + (index % 5), index % 300];
+      counted.calls += 1;
+      counted.tokensIn += tokensIn;
+      counted.tokensOut += tokensOut;
+      counted.tokensCached += tokensCached;
+      const usage = {
+        prompt_tokens: tokensIn,
+        completion_tokens: tokensOut,
+        prompt_tokens_details: { cached_tokens: tokensCached },
+      };
+      return stream([...textPieces('ok').slice(0, 3), sse({ choices: [], usage }), sse('[DONE]')]);
+    },
+  });
+  const wire = createOpenAiChat({
+    provider: 'acme',
+    model: 'large',
+    baseUrl: `${server.url}/v1`,
+    contextWindow: 128_000,
+    facts: facts({ maxOutputTokens: 20 }),
+    timeouts: { connectMs: 1_000, totalMs: 5_000 },
+    clock: systemClock,
+  });
+  const limits = { dailyUsd: 0.7 };
+  let refused = 0;
+  for (const start of [1, 2]) {
+    await using opened = await openJournal({ dir: dir.path, clock: systemClock });
+    const { journal } = opened;
+    const budget = await Budget.open(journal, limits, { clock: systemClock });
+    const retry = { clock: systemClock, random: () => 0, baseMs: 1 };
+    const model = withBudget(withRetry(withCost(wire), retry), budget, {
+      clock: systemClock,
+      facts: facts({ maxOutputTokens: 20 }),
+      onEstimate: (entry) => expect.unreachable(`nothing broke off, but ${entry.id}`),
+    });
+    const turn = async (n: number): Promise<void> => {
+      const request = modelRequest(`question ${n}`);
+      const last = (await collect(model.call(request, new AbortController().signal))).at(-1);
+      if (last?.type !== 'done') {
+        refused += last?.type === 'failed' && last.failure.kind === 'budget' ? 1 : 0;
+        return;
+      }
+      const { provider, model: name, usage } = last.answer;
+      const { session, channel, sender, purpose } = request.context;
+      const id = `${start}-${n}`;
+      const entry: UsageEntry = {
+        ...{ id, at: systemClock.now(), provider, model: name, session, channel, sender, purpose },
+        ...{ costUsd: null, ...usage },
+      };
+      await journal.spend(entry);
+    };
+    for (let n = 0; n < 30; n += 1) await turn(n);
+  }
+  expect(refused).toBeGreaterThan(0);
+  await using opened = await openJournal({ dir: dir.path, clock: systemClock });
+  const cli = new FakeCli(dir.path);
+  await cli.clock.advance(systemClock.now() - cli.clock.now());
+  await cli.haveJournal();
+  cli.spending = (query) => opened.journal.spending(query);
+  const { total, groups } = JSON.parse((await cli.run('usage', '--by', 'model', '--since', '2d', '--json')).stdout);
+  expect(total).toMatchObject({ ...counted, unpricedCalls: 0 });
+  expect(total.costUsd).toBeCloseTo((counted.tokensIn * PRICE.in + counted.tokensOut * PRICE.out) / 1e6, 9);
+  // The server counts fifty times what was estimated; even so the limit is passed by one call at most.
+  expect(total.costUsd).toBeLessThanOrEqual(0.7 + 0.02);
+  expect(groups).toEqual([{ key: 'acme/large', ...total }]);
+});
