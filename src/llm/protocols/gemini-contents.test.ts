@@ -101,6 +101,7 @@ describe('contents', () => {
       contents(messages, model, signed)[1]?.parts.map(({ thoughtSignature }) => thoughtSignature);
     expect(signatures('gemini-3-pro', { a: 'sig' })).toEqual(['sig', undefined]);
     expect(signatures('gemini-3-pro')).toEqual(['skip_thought_signature_validator', undefined]);
+    expect(signatures('models/gemini-flash-latest')).toEqual(['skip_thought_signature_validator', undefined]);
     expect(signatures('gemini-2.5-flash')).toEqual([undefined, undefined]);
   });
 

@@ -9,7 +9,7 @@ const TRIMMED = '(earlier messages left out)';
  * one (https://ai.google.dev/gemini-api/docs/thought-signatures, questions and answers).
  */
 const NO_SIGNATURE = 'skip_thought_signature_validator';
-const DEMANDS_SIGNATURES = /^gemini-(?:[3-9]|\d\d)/;
+const DEMANDS_SIGNATURES = /^(?:models\/)?gemini-(?:[3-9]|\d\d|(?:pro|flash|flash-lite)-latest)/;
 
 export interface GeminiPart {
   readonly text?: string;

@@ -201,6 +201,15 @@ describe('answers', () => {
     expect(await eventsOf([...transcript].map((byte) => Uint8Array.of(byte)))).toEqual(whole);
   });
 
+  test('F28 an error in the middle is the same failure wherever the bytes are cut', async () => {
+    const bytes = Buffer.from(geminiChunk([{ text: 'é' }]) + sse(geminiError(429, 'RESOURCE_EXHAUSTED', 'é')));
+    const whole = await eventsOf([bytes]);
+    expect(whole).toMatchObject([{ type: 'text', text: 'é' }, { failure: { kind: 'rate-limit' } }]);
+    for (let at = 1; at < bytes.length; at += 1) {
+      expect(await eventsOf([bytes.subarray(0, at), bytes.subarray(at)]), `cut at byte ${at}`).toEqual(whole);
+    }
+  });
+
   test('F28 arrive over a socket in pieces as small as a byte', async () => {
     const { events } = await run(stream([...transcript].map((byte) => Uint8Array.of(byte))));
     expect(streamedText(events)).toBe('Grüße 👋🏽');

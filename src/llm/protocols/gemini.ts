@@ -12,7 +12,7 @@ import { callWire, type WarmableModel, type WireOptions } from './wire.ts';
 import { guardFetch } from './wire-guard.ts';
 
 /** Models that think; the others refuse to be asked for their thoughts. */
-const THINKS = /^gemini-(?:2\.5|[3-9]|\d\d)(?!.*(?:image|tts|audio|live))/;
+const THINKS = /^(?:models\/)?gemini-(?:2\.5|[3-9]|\d\d|(?:pro|flash|flash-lite)-latest)(?!.*(?:image|tts|audio|live))/;
 /** Signatures of that many calls are kept for the turns in flight; a lost one costs the model its earlier thoughts, not the call. */
 const SIGNATURES = 1_000;
 const BLANK_LINE = Uint8Array.of(10, 10);
@@ -97,19 +97,22 @@ function requestBody(
 
 /** The guarded fetch in the shape the client library needs, with the key and with errors that keep their headers. */
 function geminiFetch(options: WireOptions): typeof fetch {
-  const send = options.fetch ?? connectLimitedFetch(options.timeouts.connectMs);
-  const withKey: typeof fetch = (input, init) => {
-    const headers = new Headers(init?.headers);
-    if (options.apiKey) headers.set('x-goog-api-key', options.apiKey);
-    return send(input, { ...init, headers });
-  };
-  const guarded = guardFetch(withKey, 'gatehouse');
+  const guarded = guardFetch(options.fetch ?? connectLimitedFetch(options.timeouts.connectMs), 'gatehouse', {
+    pass: ['accept', 'content-type'],
+    set: options.apiKey ? { 'x-goog-api-key': options.apiKey } : {},
+    wholeAnswer: chunkEvents,
+  });
   return async (input, init) => {
     const response = await guarded(input, init);
     // The client library would throw the headers away, and with them Retry-After.
     if (!response.ok) throw answeredError(response.status, await response.text(), response.headers);
     return endedByBlankLine(response);
   };
+}
+
+/** Without `alt=sse` the API answers with a list of the same chunks. */
+function chunkEvents(answer: unknown): string {
+  return (Array.isArray(answer) ? answer : [answer]).map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`).join('');
 }
 
 /**

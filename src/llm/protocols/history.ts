@@ -1,6 +1,6 @@
 /** A request's messages as steps, for wires that know no system messages in between and want each result right after its call. */
 import type { Image, ModelRequest } from '../../core/model.ts';
-import { validArguments } from './openai-messages.ts';
+import { validArguments, withPictureNote } from './openai-messages.ts';
 
 export interface PastCall {
   readonly id: string;
@@ -40,7 +40,7 @@ export function toHistory(request: Pick<ModelRequest, 'messages' | 'images'>, vi
         break;
       case 'user': {
         const images = request.images?.get(message.id) ?? [];
-        const text = vision ? message.content : withNote(message.content, images.length);
+        const text = vision ? message.content : withPictureNote(message.content, images.length);
         if (text !== '' || (vision && images.length > 0)) steps.push({ role: 'user', text, images: vision ? images : [] });
         break;
       }
@@ -66,10 +66,3 @@ export function toHistory(request: Pick<ModelRequest, 'messages' | 'images'>, vi
 }
 
 type Unanswered = Omit<PastCall, 'result'> & { result: string | undefined };
-
-function withNote(text: string, pictures: number): string {
-  if (pictures === 0) return text;
-  const what = pictures === 1 ? '1 picture was' : `${pictures} pictures were`;
-  const note = `[${what} attached; this model cannot see them]`;
-  return text === '' ? note : `${text}\n${note}`;
-}

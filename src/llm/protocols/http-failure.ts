@@ -38,7 +38,9 @@ interface ErrorBody {
 
 function parseBody(error: unknown): ErrorBody {
   if (typeof error === 'string') return { text: error, words: '' };
-  const record = asRecord(error);
+  const whole = asRecord(error);
+  // Some client libraries hand on the member, some the body around it.
+  const record = whole['message'] === undefined && typeof whole['error'] === 'object' ? asRecord(whole['error']) : whole;
   const text =
     typeof record['message'] === 'string' ? record['message'] : error === undefined ? '' : (JSON.stringify(error) ?? '');
   const words = [record['code'], record['type'], record['status']].filter((word) => word !== undefined && word !== null);
@@ -46,10 +48,10 @@ function parseBody(error: unknown): ErrorBody {
 }
 
 const CONTEXT_LENGTH =
-  /context_length_exceeded|context (?:length|window|size)|maximum context|prompt is too long|too many (?:input )?tokens|exceeds? the (?:available )?context|input token count/i;
+  /context_length_exceeded|context (?:length|window|size)|maximum context|prompt is too long|too many (?:input )?tokens|exceeds? (?:the (?:available )?)?context|input token count/i;
 const FILTERED = /content_filter|policy_violation|bio_policy|data_inspection_failed/i;
 const NO_CREDIT =
-  /insufficient_quota|insufficient_balance|insufficient balance|billing_(?:hard_limit|not_active)|exceeded your current quota/i;
+  /insufficient_quota|insufficient_balance|insufficient balance|credit balance is too low|billing_(?:hard_limit|not_active|error)|exceeded your current quota/i;
 
 /** An HTTP status other than 2xx. `error` is the `error` member of the body, or the body. */
 export function failureOfStatus(

@@ -35,7 +35,7 @@ export const openAiChatSubject: WireSubject = {
   },
 };
 
-function fromDataUri(uri: string): Image {
+export function fromDataUri(uri: string): Image {
   const [, mime = '', base64 = ''] = /^data:([^;]+);base64,(.*)$/.exec(uri) ?? [];
   return { mime: mime as ImageType, base64 };
 }

@@ -1,5 +1,9 @@
 import type { ToolCall } from '../../core/session.ts';
 import { sse } from '../../testing/model-server.ts';
+import { fromDataUri } from './openai-chat-contract.ts';
+import { createOpenAiResponses } from './openai-responses.ts';
+import { asRecord } from './tool-call-assembly.ts';
+import type { WireSubject } from './wire-contract.ts';
 
 /** One event of a Responses stream, named as the API names it. */
 export function responsesEvent(type: string, rest: object = {}): string {
@@ -40,3 +44,23 @@ export function responsesEnd(response: object = {}): string {
     response: { object: 'response', status, output: [], usage: USAGE, ...response },
   });
 }
+
+/** The OpenAI Responses wire for `wireContract`. */
+export const openAiResponsesSubject: WireSubject = {
+  name: 'openai-responses',
+  create: (options) => createOpenAiResponses({ ...options, baseUrl: `${options.baseUrl}/v1` }),
+  model: 'gpt-4o',
+  reasoningModel: 'o3',
+  imagesIn: (body) =>
+    (body['input'] as { content?: unknown }[])
+      .flatMap(({ content }) => (Array.isArray(content) ? content.map(asRecord) : []))
+      .filter((part) => part['type'] === 'input_image')
+      .map((part) => fromDataUri(String(part['image_url']))),
+  raw: {
+    open: responsesOpen,
+    text: (piece) => responsesText(piece),
+    calls: responsesCalls,
+    close: () => responsesEnd(),
+    overloaded: responsesEvent('error', { code: 'overloaded_error', message: 'busy' }),
+  },
+};

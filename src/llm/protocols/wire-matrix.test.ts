@@ -1,10 +1,13 @@
 /** The scenarios of `wireContract` over all wires, printed as a matrix. A new wire joins with one entry in `WIRES`. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Aimock, startAimock } from '../../testing/aimock.ts';
+import { anthropicSubject } from './anthropic-contract.ts';
+import { geminiSubject } from './gemini-contract.ts';
 import { openAiChatSubject } from './openai-chat-contract.ts';
+import { openAiResponsesSubject } from './openai-responses-contract.ts';
 import { WIRE_FIXTURES, WireMatrix, type WireSubject, wireContract } from './wire-contract.ts';
 
-const WIRES: readonly WireSubject[] = [openAiChatSubject];
+const WIRES: readonly WireSubject[] = [openAiChatSubject, openAiResponsesSubject, anthropicSubject, geminiSubject];
 
 const matrix = new WireMatrix();
 let aimock: Aimock;

@@ -1,0 +1,89 @@
+/** The Anthropic messages wire: request -> SDK stream -> events. The only file that knows the `@anthropic-ai/sdk` package. */
+import type Anthropic from '@anthropic-ai/sdk';
+import type { ModelRequest } from '../../core/model.ts';
+import { connectLimitedFetch } from '../connect.ts';
+import { AnthropicAssembly } from './anthropic-answer.ts';
+import { toAnthropicMessages, toAnthropicTools } from './anthropic-messages.ts';
+import { toHistory } from './history.ts';
+import { asRecord } from './tool-call-assembly.ts';
+import { callWire, type WarmableModel, type WireOptions } from './wire.ts';
+import { guardFetch } from './wire-guard.ts';
+
+/** https://docs.anthropic.com/en/api/versioning */
+const VERSION = '2023-06-01';
+/** This API refuses a request without a limit (spec B1: for models nothing is known of). */
+const DEFAULT_MAX_TOKENS = 4_096;
+
+/**
+ * `baseUrl` holds no version: `https://api.anthropic.com`. Connects nothing and loads nothing until the first call or `warm`. Retries
+ * nothing: see `withRetry`.
+ */
+export function createAnthropic(options: WireOptions): WarmableModel {
+  let loading: Promise<Anthropic> | undefined;
+  const client = (): Promise<Anthropic> => {
+    loading ??= createClient(options);
+    return loading;
+  };
+  const { provider, model } = options;
+  return {
+    id: `${provider}/${model}`,
+    contextWindow: options.contextWindow,
+    ...(options.facts ? { facts: options.facts } : {}),
+    call: (request, signal) =>
+      callWire(options, request, signal, {
+        assembly: (inputTokens) => new AnthropicAssembly({ provider, model, inputTokens }),
+        open: async (until) => {
+          const body = requestBody(options, request);
+          // `post`, because `messages.create` prints a warning to the console for models that will be retired.
+          return await (await client()).post<AsyncIterable<unknown>>('/v1/messages', { body, stream: true, signal: until });
+        },
+      }),
+    async warm() {
+      await client();
+    },
+  };
+}
+
+async function createClient(options: WireOptions): Promise<Anthropic> {
+  const { default: Client } = await import('@anthropic-ai/sdk');
+  return new Client({
+    // A key passed in code keeps the library from looking for others in the environment and in profile files. It would go out as a
+    // bearer token, which the header list below holds back: gateways with this wire know `x-api-key` alone.
+    apiKey: 'none',
+    webhookKey: null,
+    baseURL: options.baseUrl,
+    maxRetries: 0,
+    logLevel: 'off',
+    // Reads the environment and adds headers when left out.
+    openTelemetry: false,
+    // Never first: the watchdog knows the limits and can tell which one passed.
+    timeout: options.timeouts.totalMs + 60_000,
+    fetch: guardFetch(options.fetch ?? connectLimitedFetch(options.timeouts.connectMs), 'gatehouse', {
+      pass: ['accept', 'content-type'],
+      set: { 'anthropic-version': VERSION, ...(options.apiKey ? { 'x-api-key': options.apiKey } : {}) },
+      wholeAnswer: anthropicEvent,
+    }),
+  });
+}
+
+function requestBody({ model, facts }: WireOptions, request: ModelRequest): Anthropic.MessageCreateParamsStreaming {
+  const { system, steps } = toHistory(request, facts?.vision !== false);
+  const { maxOutputTokens, temperature } = request;
+  return {
+    model,
+    // More than the model can write is refused.
+    max_tokens: Math.min(maxOutputTokens ?? facts?.maxOutputTokens ?? DEFAULT_MAX_TOKENS, facts?.maxOutputTokens ?? Infinity),
+    ...(system === '' ? {} : { system }),
+    messages: toAnthropicMessages(steps),
+    stream: true,
+    ...(request.tools.length === 0 ? {} : { tools: toAnthropicTools(request.tools) }),
+    // The scale ends at 1 here, at 2 elsewhere.
+    ...(temperature === undefined ? {} : { temperature: Math.min(temperature, 1) }),
+  };
+}
+
+/** The library reads events by their name and throws those called `error`. */
+function anthropicEvent(answer: unknown): string {
+  const name = asRecord(answer)['error'] === undefined ? 'message' : 'error';
+  return `event: ${name}\ndata: ${JSON.stringify(answer)}\n\n`;
+}
