@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import type { ModelEvent, ModelFailure, ModelRequest } from '../../core/model.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { startAimock } from '../../testing/aimock.ts';
@@ -106,7 +106,7 @@ describe('requests', () => {
     expect(requests[0]?.headers['user-agent']).toBe('gatehouse');
   });
 
-  test('take nothing from the environment, with a key and without', async () => {
+  test('take nothing from the environment and print nothing about it, with a key and without', async () => {
     const set = {
       GOOGLE_API_KEY: 'canary',
       GEMINI_API_KEY: 'canary',
@@ -119,6 +119,7 @@ describe('requests', () => {
       GOOGLE_GENAI_API_VERSION: 'canary',
     };
     Object.assign(process.env, set);
+    const printed = vi.spyOn(console, 'warn');
     try {
       const keyed = await run();
       const { apiKey: _, ...keyless } = { apiKey: KEY, provider: 'p', model: 'gemini-2.5-flash', contextWindow: 1 };
@@ -128,7 +129,9 @@ describe('requests', () => {
       expect((await collect(model.call(modelRequest('hi'), new AbortController().signal))).at(-1)?.type).toBe('done');
       expect(server.requests[0]?.headers).not.toHaveProperty('x-goog-api-key');
       expect(JSON.stringify([keyed.requests, server.requests])).not.toContain('canary');
+      expect(printed).not.toHaveBeenCalled();
     } finally {
+      printed.mockRestore();
       for (const name of Object.keys(set)) delete process.env[name];
     }
   });
