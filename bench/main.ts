@@ -1,6 +1,6 @@
 // npm run bench: is it as fast and as small as we say? Prints every figure with its limit; exit code 1 when one is missed.
 //
-//   --only NAME   throughput, latency, slow-model, start, soak; repeatable (default: all)
+//   --only NAME   throughput, latency, slow-model, model-calls, start, soak; repeatable (default: all)
 //   --json        one JSON document instead of the table
 //   --write       also puts the figures into bench/README.md
 import { existsSync } from 'node:fs';
@@ -10,6 +10,7 @@ import { parseArgs } from 'node:util';
 import { type Figure, passes, toTable } from './figure.ts';
 import { describeMachine } from './machine.ts';
 import { measureLatency, measureSlowModel, measureThroughput } from './message-path.ts';
+import { measureModelCalls } from './model-calls.ts';
 import { writeReadme } from './readme.ts';
 import { measureSoak } from './soak.ts';
 import { measureStart } from './start.ts';
@@ -19,6 +20,7 @@ const BENCHES: Readonly<Record<string, () => Promise<Figure[]>>> = {
   latency: measureLatency,
   throughput: measureThroughput,
   'slow-model': measureSlowModel,
+  'model-calls': measureModelCalls,
   soak: measureSoak,
 };
 /** Everything together takes about four minutes; whatever hangs ends here. */

@@ -12,7 +12,7 @@ function toReadme({ machine, figures }: { readonly machine: string; readonly fig
 
 \`\`\`sh
 npm run bench                        # everything, about seven minutes; exit code 1 when a limit is missed
-npm run bench -- --only latency      # one of start, latency, throughput, slow-model, soak; repeatable
+npm run bench -- --only latency      # one of start, latency, throughput, slow-model, model-calls, soak; repeatable
 npm run bench -- --json              # for programs
 npm run bench -- --write             # also rewrites this page
 \`\`\`
@@ -41,6 +41,11 @@ the real platform's 30 messages a second would hide everything; all else is as a
 - **start**: from starting the process to its ready line, with an open Telegram channel. \`sources\` is the command of \`npm start\`
   without npm itself, which adds its own start and stays in memory. The first start of all compiles everything; later ones find
   compiled code in Node's cache.
+- **model-calls**: processes that only call a model. \`bare\` is the provider's SDK alone, \`wire\` our wire around it, \`stack\` all that
+  a call of the daemon passes: cost, retry, budget, router over two slots, and the row of the ledger, which is synced to the disk
+  before the call counts as done (in the daemon it shares that sync with the turn's step). The stream is CPU, user and system, of
+  reading an answer of 100 kB in single words that the server writes as fast as it can. The last lines are the packages a process with
+  one provider has loaded after its first call, with the code of the whole program in memory.
 - **soak**: 20,000 messages in ten waves; growth is fitted from the end of the first fifth on. Some of it is wanted: conversations stay
   in memory up to a bound. The daemon runs as the service unit starts it, with two bounds on V8's heap
   (\`--max-old-space-size=768 --max-semi-space-size=16\`, in \`npm start\` and the Docker image too). Without them, on a machine with much

@@ -1,12 +1,12 @@
 // Twelve secrets, a run full of failures, and then every byte that was left behind.
 import { execFile } from 'node:child_process';
-import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { filesHolding } from '../testing/bytes-on-disk.ts';
+import { findCanaries, needlesOf, plantCanaries } from '../testing/canaries.ts';
 import { until } from '../testing/fakes.ts';
 import { errorReply, stream, userText } from '../testing/model-server.ts';
 import { telegramScene } from '../testing/telegram-scene.ts';
@@ -25,15 +25,6 @@ const NAMES = [
   'NPM_TOKEN',
   'GATEHOUSE_CANARY',
 ] as const;
-
-/** What a secret may look like where it leaked: whole or cut, plain or in the encodings that errors and URLs use. */
-function shapes(secret: string): readonly string[] {
-  const base64 = [0, 1, 2].map((shift) => {
-    const text = Buffer.concat([Buffer.alloc(shift, 'x'), Buffer.from(secret)]).toString('base64');
-    return text.slice(4, -4);
-  });
-  return [secret.slice(0, 10), secret.slice(-10), Buffer.from(secret).toString('hex').slice(0, 20), ...base64];
-}
 
 /** An IMAP server that refuses every login and repeats what it was told, password included (RFC 9051 allows any text). */
 async function tellTaleImap(): Promise<{ port: number; heard: () => string } & AsyncDisposable> {
@@ -63,10 +54,7 @@ async function tellTaleImap(): Promise<{ port: number; heard: () => string } & A
 }
 
 test('A29 of twelve secrets none is found on disk, in output, in the CLI, over HTTP, or at a peer it does not belong to', async () => {
-  const canaries = Object.fromEntries(NAMES.map((name) => [name, `c4n${randomBytes(15).toString('hex')}`])) as Record<
-    (typeof NAMES)[number],
-    string
-  >;
+  const canaries = plantCanaries(NAMES);
   const token = `700001:${canaries.TELEGRAM_BOT_TOKEN}`;
   await using imap = await tellTaleImap();
   const key = canaries.TEST_KEY;
@@ -160,14 +148,9 @@ test('A29 of twelve secrets none is found on disk, in output, in the CLI, over H
     expect(headers.authorization).toBe(`Bearer ${key}`);
     outputs.push(JSON.stringify({ ...headers, authorization: '' }));
   }
-  const needles = Object.values(canaries).flatMap(shapes);
   const everything = outputs.join('\n');
-  const found = needles.flatMap((needle) => {
-    const at = everything.indexOf(needle);
-    return at < 0 ? [] : [everything.slice(Math.max(0, at - 200), at + 80)];
-  });
-  expect(found).toEqual([]);
-  expect(await filesHolding(at.dir, needles)).toEqual([]);
+  expect(findCanaries(everything, Object.values(canaries))).toEqual([]);
+  expect(await filesHolding(at.dir, Object.values(canaries).flatMap(needlesOf))).toEqual([]);
   // The search can find: what was planted is known to be in reach.
   expect(everything).toContain('[secret]');
 }, 60_000);

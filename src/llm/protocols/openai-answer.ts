@@ -2,7 +2,7 @@
 import type { ModelAnswer, ModelEvent, ModelFailure, StopReason, Usage } from '../../core/model.ts';
 import { createFailure } from '../failure.ts';
 import { textTokens } from '../tokens.ts';
-import { repetitionStart } from './repetition.ts';
+import { createRepetitionWatch, repetitionStart } from './repetition.ts';
 import { createThinkSplitter, splitOrphanClose } from './think-tags.ts';
 import { asRecord, createToolCallAssembly } from './tool-call-assembly.ts';
 
@@ -18,6 +18,7 @@ export class AnswerAssembly {
   readonly #options: AnswerOptions;
   readonly #splitter = createThinkSplitter();
   readonly #tools = createToolCallAssembly();
+  readonly #repetition = createRepetitionWatch();
   #text = '';
   #reasoning = '';
   #refusal = '';
@@ -51,22 +52,24 @@ export class AnswerAssembly {
     const delta = asRecord(choice['delta'] ?? choice['message']);
     const said = contentText(delta['content']);
     const thought = said.reasoning + (firstString(delta['reasoning_content'], delta['reasoning']) ?? '');
-    this.#refusal += firstString(delta['refusal']) ?? '';
-    const events = this.#take({ text: '', reasoning: thought });
-    if (said.text) events.push(...this.#take(this.#splitter.push(said.text)));
+    this.#refusal += firstString(delta['refusal'], undefined) ?? '';
+    const events: ModelEvent[] = [];
+    if (thought) this.#take({ text: '', reasoning: thought }, events);
+    if (said.text) this.#take(this.#splitter.push(said.text), events);
     let progress = thought !== '' || said.text !== '' || counted !== undefined;
     if (Array.isArray(delta['tool_calls'])) for (const call of delta['tool_calls']) progress = this.#tools.add(call) || progress;
     if (typeof choice['finish_reason'] === 'string') {
       this.#finishReason ??= choice['finish_reason'];
       progress = true;
     }
-    if (said.text && this.#tools.size === 0) this.#loopEnd = repetitionStart(this.#text);
     return { events, progress };
   }
 
   /** Last events of the call: `done` or `failed`, perhaps after a `restart` that corrects the streamed text. */
   end(): readonly ModelEvent[] {
-    const events = this.#take(this.#splitter.flush());
+    const events: ModelEvent[] = [];
+    this.#take(this.#splitter.flush(), events);
+    if (this.#repetition.flush()) this.#noteLoop();
     const failed = this.#brokenOff();
     if (failed) return [...events, { type: 'failed', failure: failed }];
     const streamed = this.#text;
@@ -86,13 +89,20 @@ export class AnswerAssembly {
     return events;
   }
 
-  #take(split: { text: string; reasoning: string }): ModelEvent[] {
+  #take(split: { text: string; reasoning: string }, events: ModelEvent[]): void {
+    if (split.reasoning) {
+      this.#reasoning += split.reasoning;
+      events.push({ type: 'reasoning', text: split.reasoning });
+    }
+    if (!split.text) return;
     this.#text += split.text;
-    this.#reasoning += split.reasoning;
-    const events: ModelEvent[] = [];
-    if (split.reasoning) events.push({ type: 'reasoning', text: split.reasoning });
-    if (split.text) events.push({ type: 'text', text: split.text });
-    return events;
+    events.push({ type: 'text', text: split.text });
+    if (this.#repetition.push(split.text)) this.#noteLoop();
+  }
+
+  /** Arguments of a tool repeat themselves for good reasons; once there are any, text is not looked at. */
+  #noteLoop(): void {
+    if (this.#tools.size === 0) this.#loopEnd = repetitionStart(this.#text);
   }
 
   #brokenOff(): ModelFailure | undefined {
@@ -149,17 +159,19 @@ function contentText(content: unknown): { text: string; reasoning: string } {
     for (const part of content.map(asRecord)) {
       if (typeof part['text'] === 'string') text += part['text'];
       if (Array.isArray(part['thinking']))
-        for (const piece of part['thinking']) reasoning += firstString(asRecord(piece)['text']) ?? '';
+        for (const piece of part['thinking']) reasoning += firstString(asRecord(piece)['text'], undefined) ?? '';
     }
   }
   return { text, reasoning };
 }
 
-function firstString(...values: readonly unknown[]): string | undefined {
-  return values.find((value): value is string => typeof value === 'string' && value !== '');
+function firstString(first: unknown, second: unknown): string | undefined {
+  if (typeof first === 'string' && first !== '') return first;
+  return typeof second === 'string' && second !== '' ? second : undefined;
 }
 
 function parseUsage(value: unknown): Usage | undefined {
+  if (value === undefined || value === null) return undefined;
   const usage = asRecord(value);
   const tokensIn = count(usage['prompt_tokens']);
   const tokensOut = count(usage['completion_tokens']);

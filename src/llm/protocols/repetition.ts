@@ -3,6 +3,36 @@ const WINDOW = 500;
 const UNIT = 20;
 const TIMES = 4;
 const LONGEST_UNIT = Math.floor((WINDOW - UNIT) / (TIMES - 1));
+/** A look costs as much as reading ten chunks does; a loop that goes on is found a few words later. */
+const LOOK_EVERY = LONGEST_UNIT;
+
+export interface RepetitionWatch {
+  /** Takes the next piece of text. True when it has just looked and the tail repeats. */
+  push(piece: string): boolean;
+  /** Looks at what no push has looked at yet: for the end of the text. */
+  flush(): boolean;
+}
+
+/** Looks at the tail of a growing text now and then. Where the text should end then says `repetitionStart`. */
+export function createRepetitionWatch(): RepetitionWatch {
+  // Its own copy of the tail: a slice of the whole text, which was put together piece by piece, copies all of it each time.
+  let tail = '';
+  let unseen = 0;
+  const flush = (): boolean => {
+    if (unseen === 0) return false;
+    unseen = 0;
+    tail = tail.slice(-WINDOW);
+    return repetitionStart(tail) !== undefined;
+  };
+  return {
+    push(piece) {
+      tail += piece;
+      unseen += piece.length;
+      return unseen >= LOOK_EVERY && flush();
+    },
+    flush,
+  };
+}
 
 /**
  * Where the text of a model that got stuck in a loop should end: after the first copy of what it repeats. Undefined when the tail

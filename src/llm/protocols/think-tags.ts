@@ -56,6 +56,7 @@ export function createThinkSplitter(): ThinkSplitter {
 
   return {
     push(delta) {
+      if (state === 'text') return { text: delta, reasoning: '' }; // nothing is held back any more
       held += delta;
       let text = '';
       let reasoning = '';
@@ -79,6 +80,7 @@ export function createThinkSplitter(): ThinkSplitter {
  * before it is reasoning.
  */
 export function splitOrphanClose(text: string): Split {
+  if (!text.includes(CLOSE)) return { text, reasoning: '' };
   const found = /(?:^|\n)<\/think>[ \t]*(?:\n\s*|$)/.exec(text);
   if (!found || text.includes(OPEN)) return { text, reasoning: '' };
   return { text: text.slice(found.index + found[0].length), reasoning: text.slice(0, found.index) };

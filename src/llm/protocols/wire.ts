@@ -60,22 +60,26 @@ export async function* callWire(
   const controller = new AbortController();
   const onAbort = (): void => controller.abort(signal.reason);
   signal.addEventListener('abort', onAbort, { once: true });
+  const orAbort = createAbortRace(controller.signal);
   let streaming = false;
   let closing: readonly ModelEvent[];
   using watchdog = startWatchdog({ clock: options.clock, controller, timeouts: options.timeouts, inputTokens });
   try {
-    const stream = await orAbort(wire.open(controller.signal), controller.signal);
+    const stream = await orAbort(wire.open(controller.signal));
     streaming = true;
     const chunks: AsyncIterator<unknown> = stream[Symbol.asyncIterator]();
     for (;;) {
-      const step = await orAbort(chunks.next(), controller.signal);
+      const step = await orAbort(chunks.next());
       if (step.done) break;
       const { events, progress } = assembly.add(step.value);
       if (progress) watchdog.progress();
       if (assembly.finished) watchdog.shorten(USAGE_WAIT_MS);
-      watchdog.pause();
-      yield* events;
-      watchdog.resume();
+      if (events.length > 0) {
+        watchdog.pause();
+        // Not `yield*`: over an array it makes three more promises for each event.
+        for (const event of events) yield event;
+        watchdog.resume();
+      }
       if (assembly.looping) break;
     }
     // The SDKs end an aborted stream as if it were complete.
@@ -143,21 +147,26 @@ function urlSecrets(baseUrl: string): string[] {
   return url ? [url.password, ...url.searchParams.values()] : [];
 }
 
-/** Settles with the promise, or at once with the reason when the signal aborts: the SDK may still be cleaning up by then. */
-function orAbort<T>(promise: PromiseLike<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const onAbort = (): void => reject(signal.reason);
-    signal.addEventListener('abort', onAbort, { once: true });
-    if (signal.aborted) onAbort();
-    promise.then(
-      (value) => {
-        signal.removeEventListener('abort', onAbort);
-        resolve(value);
-      },
-      (error) => {
-        signal.removeEventListener('abort', onAbort);
-        reject(error);
-      },
-    );
-  });
+/**
+ * Makes waiting end at once with the reason when the signal aborts: the SDK may still be cleaning up by then. One wait at a time.
+ * One listener per call, because adding and removing one per chunk costs a sixth of reading the chunk.
+ */
+function createAbortRace(signal: AbortSignal): <T>(promise: PromiseLike<T>) => Promise<T> {
+  let rejectWaiting: ((reason: unknown) => void) | undefined;
+  // Asking the signal each time is dearer than remembering.
+  let { aborted } = signal;
+  signal.addEventListener(
+    'abort',
+    () => {
+      aborted = true;
+      rejectWaiting?.(signal.reason);
+    },
+    { once: true },
+  );
+  return (promise) =>
+    new Promise((resolve, reject) => {
+      rejectWaiting = reject;
+      promise.then(resolve, reject);
+      if (aborted) reject(signal.reason);
+    });
 }

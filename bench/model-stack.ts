@@ -1,0 +1,48 @@
+import { randomUUID } from 'node:crypto';
+import type { Model, ModelAnswer, ModelRequest } from '../src/core/model.ts';
+import type { Clock } from '../src/core/ports.ts';
+import { openJournal } from '../src/journal/open.ts';
+import { compose } from '../src/llm/client/compose.ts';
+import { Budget } from '../src/llm/money/budget.ts';
+import { withCost } from '../src/llm/money/cost.ts';
+import { withBudget } from '../src/llm/money/with-budget.ts';
+import { withSpendingSteps } from '../src/llm/money/with-spending-steps.ts';
+import { withRetry } from '../src/llm/retry.ts';
+import { createAdaptiveRouter } from '../src/llm/routing/adaptive-router.ts';
+import { createSwappable } from '../src/llm/routing/swappable.ts';
+
+export interface Stack extends AsyncDisposable {
+  readonly model: Model;
+  /** Resolves when the answer's row of the ledger is on the disk. */
+  record(request: ModelRequest, answer: ModelAnswer): Promise<void>;
+}
+
+/** The wires with everything around them that a call of the daemon passes, and the journal in `dir`. */
+export async function createStack(wires: readonly Model[], dir: string, clock: Clock): Promise<Stack> {
+  const opened = await openJournal({ dir, clock });
+  const { journal } = opened;
+  const limits = { dailyUsd: 1_000_000, sessionUsd: 1_000_000, senderUsd: 1_000_000 };
+  const budget = await Budget.open(journal, limits, { clock });
+  const { random } = Math;
+  const slots = wires.map((wire) => ({
+    model: compose(
+      wire,
+      withCost,
+      (model) => withRetry(model, { clock, random }),
+      (model) => withBudget(model, budget, { clock, ...(wire.facts ? { facts: wire.facts } : {}) }),
+    ),
+  }));
+  const router = createAdaptiveRouter(slots, { clock, random, mode: 'lane' });
+  return {
+    model: withSpendingSteps(createSwappable(router), budget, { clock }),
+    async record({ context }, { provider, model, usage }) {
+      const { session, channel, sender, purpose } = context;
+      const id = randomUUID();
+      await journal.spend({ id, at: clock.now(), provider, model, costUsd: null, ...usage, session, channel, sender, purpose });
+    },
+    async [Symbol.asyncDispose]() {
+      await router[Symbol.asyncDispose]();
+      await opened[Symbol.asyncDispose]();
+    },
+  };
+}
