@@ -1,8 +1,8 @@
 import { Command as Commander, CommanderError, Option } from 'commander';
 import { ConfigError } from '../../config/problem.ts';
 import { errorText, isGatehouseError } from '../core/errors.ts';
-import type { UsageOptions } from './commands/usage.ts';
 import type { AuthLoginOptions } from './commands/auth.ts';
+import type { UsageOptions } from './commands/usage.ts';
 import { configFailure, sayProblems } from './config-problems.ts';
 import type { Command, CommandContext, GlobalOptions } from './context.ts';
 import type { CliDeps } from './deps.ts';
