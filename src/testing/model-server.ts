@@ -94,7 +94,13 @@ export function callPieces(...calls: readonly { readonly name: string; readonly 
 /** What a request asks: messages in order, text only. */
 export function messagesOf({ body }: ReceivedRequest): readonly { readonly role: string; readonly content: string }[] {
   const messages = Array.isArray(body['messages']) ? (body['messages'] as { role: string; content: unknown }[]) : [];
-  return messages.map(({ role, content }) => ({ role, content: typeof content === 'string' ? content : '' }));
+  return messages.map(({ role, content }) => ({ role, content: textOf(content) }));
+}
+
+/** A message with pictures has its words in parts. */
+function textOf(content: unknown): string {
+  if (!Array.isArray(content)) return typeof content === 'string' ? content : '';
+  return (content as { text?: string }[]).map(({ text }) => text ?? '').join('');
 }
 
 /** The newest thing a person said in a request. */

@@ -79,7 +79,7 @@ describe('hedge (spec B5)', () => {
     const clock = new FakeClock();
     const thinker: Model = {
       id: 'a/1',
-      contextWindow: 1,
+      contextWindow: 100_000,
       async *call(request, signal) {
         yield { type: 'reasoning', text: 'hm' };
         yield* streaming('a/1', clock, 500, ['whole']).model.call(request, signal);
