@@ -12,7 +12,6 @@ import { errorText, type GatehouseError, isGatehouseError } from '../core/errors
 import type { Emit } from '../core/events.ts';
 import type { Journal, NewPart } from '../core/journal.ts';
 import type { InboundMessage } from '../core/message.ts';
-import type { Model } from '../core/model.ts';
 import type { Clock, Logger } from '../core/ports.ts';
 import type { Tool } from '../core/tool.ts';
 import type { AgentResult } from '../core/turn.ts';
@@ -27,6 +26,7 @@ import { openJournal } from '../journal/open.ts';
 import { builtInTools } from '../tools/index.ts';
 import { copyAttachment, pruneAttachments } from './attachments.ts';
 import { ChannelSet, type Registry } from './channels.ts';
+import type { ModelStack } from './model-stack.ts';
 import { logEvents, Observations } from './observe.ts';
 
 const HOUR_MS = 3_600_000;
@@ -39,7 +39,8 @@ export interface DaemonOptions {
   readonly config: LoadedConfig['config'];
   readonly dataDir: string;
   readonly registry: Registry;
-  readonly model: Model;
+  /** Called once the journal is open: what was spent today is in it. */
+  readonly model: (parts: { readonly journal: Journal; readonly emit: Emit }) => Promise<ModelStack>;
   readonly secret: (variable: string) => string;
   /** Takes every secret given out so far out of a text. Default: nothing is secret. */
   readonly redact?: (text: string) => string;
@@ -70,7 +71,7 @@ export interface Daemon {
   readonly channels: ChannelSet;
   readonly lanes: Lanes;
   readonly observations: Observations;
-  readonly model: Model;
+  readonly models: ModelStack;
   /** Applies what may change without a restart (spec F3): the system prompt and the length of history, from the next turn on. */
   reconfigure(gateway: HotSettings): void;
   /** Stops intake, parks turns, finishes sends under way within the limits, then closes everything in order. */
@@ -82,7 +83,7 @@ export interface Daemon {
  * directory. Rejects with GH12xx or GH13xx when the data directory cannot be used; a channel that fails only goes `down`.
  */
 export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
-  const { config, clock, logger, model } = options;
+  const { config, clock, logger } = options;
   const events = new EventBus((error) => logger.error('observer.failed', { detail: errorText(error) }));
   const redact = options.redact ?? ((text: string) => text);
   const observations = new Observations(redact);
@@ -113,7 +114,8 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     if (event.type === 'received' && event.channel) channels.received(event.channel);
   });
   let hot: HotSettings = config.gateway;
-  const built = buildGateway({ options, journal, pairing: opened.pairing, channels, events, hot: () => hot });
+  const models = await options.model({ journal, emit: events.emit });
+  const built = buildGateway({ options, models, journal, pairing: opened.pairing, channels, events, hot: () => hot });
   const { gateway, delivery, transcripts, lanes } = built;
 
   const recovery = await journal.recover(
@@ -138,7 +140,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     // Intake first, then turns, then what they left to send (sends need their channels), then the disk. Each is closed also
     // when closing another one failed; a stack closes in reverse.
     await using parts = new AsyncDisposableStack();
-    for (const part of [opened, transcripts, channels, delivery]) parts.use(part);
+    for (const part of [opened, transcripts, channels, delivery, models]) parts.use(part);
     housekeeping[Symbol.dispose]();
     channels.stopReceiving();
     await gateway.stop(limits);
@@ -149,7 +151,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     channels,
     lanes,
     observations,
-    model,
+    models,
     reconfigure: (gateway) => {
       hot = gateway;
     },
@@ -167,6 +169,7 @@ function pick(options: DaemonOptions): Pick<DaemonOptions, 'registry' | 'secret'
 
 interface Parts {
   readonly options: DaemonOptions;
+  readonly models: ModelStack;
   readonly journal: Journal;
   readonly pairing: Awaited<ReturnType<typeof openJournal>>['pairing'];
   readonly channels: ChannelSet;
@@ -175,14 +178,14 @@ interface Parts {
   readonly hot: () => HotSettings;
 }
 
-function buildGateway({ options, journal, pairing, channels, events, hot }: Parts): {
+function buildGateway({ options, models, journal, pairing, channels, events, hot }: Parts): {
   gateway: Gateway;
   delivery: Delivery;
   transcripts: Transcripts;
   lanes: Lanes;
   parts: (message: InboundMessage, text: string, files: AgentResult['files']) => readonly NewPart[];
 } {
-  const { config, dataDir, clock, logger, model } = options;
+  const { config, dataDir, clock, logger } = options;
   const emit = events.emit;
   const byName = channels.channels;
   const entries = new Map(config.gateway.channels.map((entry) => [entry.name ?? entry.type, entry]));
@@ -224,7 +227,8 @@ function buildGateway({ options, journal, pairing, channels, events, hot }: Part
   const turns = new Turns({
     journal,
     transcripts,
-    model,
+    model: models.model,
+    ...(models.transcriber ? { transcriber: models.transcriber } : {}),
     tools: [...builtInTools(), ...(options.extraTools ?? [])],
     channels: byName,
     demoAllowed: (channel) => channels.isLocal(channel) || (entries.get(channel)?.allow_demo ?? false),

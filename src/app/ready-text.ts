@@ -27,7 +27,7 @@ export function readyText(about: {
     `gatehouse ${packageVersion()} ready in ${(about.tookMs / 1_000).toFixed(2)} s`,
     row('✓', 'storage', dir),
     row('✓', 'health', `http://${http.host}:${http.port}/healthz`),
-    row(daemon.model.demo ? '!' : '✓', 'model', model),
+    row(daemon.models.model.demo ? '!' : '✓', 'model', model),
     ...more.map((line) => row(' ', '', line)),
     ...channels,
     ...about.hints.map((line) => `  ${line}`),

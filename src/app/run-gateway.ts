@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import { CHANNELS } from '../../channels/registry.ts';
 import type { LoadedConfig } from '../../config/load.ts';
 import type { Terminal } from '../core/channel.ts';
+import { type AuthStore, openAuthStore } from '../auth/store.ts';
 import { errorText, GatehouseError } from '../core/errors.ts';
 import type { Emit } from '../core/events.ts';
 import type { Journal } from '../core/journal.ts';
-import type { Logger } from '../core/ports.ts';
 import type { DaemonRecord } from '../core/status.ts';
 import type { Tool } from '../core/tool.ts';
 import { type HttpServer, startHttpServer } from '../http/server.ts';
@@ -16,11 +16,13 @@ import { systemClock } from '../lib/clock.ts';
 import { createLogger, type LogLevel } from '../lib/log.ts';
 import { packageVersion } from '../lib/package-info.ts';
 import { createRedactor } from '../lib/redact.ts';
-import { createModel } from '../llm/create.ts';
 import { type Detected, detectModel } from '../llm/detect.ts';
+import { resolveKey } from '../llm/providers/key.ts';
+import { resolveProvider } from '../llm/providers/resolve.ts';
 import type { Registry } from './channels.ts';
 import { type Daemon, startDaemon } from './daemon.ts';
 import { Ending } from './ending.ts';
+import { createModelStack, type ModelEntry } from './model-stack.ts';
 import { followConfig } from './follow-config.ts';
 import { readyText } from './ready-text.ts';
 import { Screen } from './screen.ts';
@@ -55,6 +57,8 @@ export interface RunOptions {
   readonly wrapJournal?: (journal: Journal) => Journal;
 }
 
+/** For servers of this machine to show themselves, and for a login to be renewed. ms. */
+const DETECTION_MS = 20_000;
 /** Grace for turns and sends at the first SIGTERM; the service unit's stop time-out is longer. */
 const GRACE = { turnsMs: 5_000, deliveryMs: 10_000 };
 const NO_GRACE = { turnsMs: 0, deliveryMs: 0 };
@@ -67,12 +71,14 @@ export async function runGateway(options: RunOptions): Promise<number> {
   const { config, env, stdio } = options;
   const clock = systemClock;
   const secrets = new Set<string>();
+  const logins = { secrets: (): readonly string[] => [] };
+  const allSecrets = (): readonly string[] => [...secrets, ...logins.secrets()];
   const screen = new Screen(stdio.stderr, isInteractive(options));
   const logger = createLogger({
     level: logLevel(options),
     destination: screen.stderr,
     pretty: stdio.stderr.isTTY ?? false,
-    secrets: () => [...secrets],
+    secrets: allSecrets,
   });
   const secret = (variable: string): string => {
     const value = env[variable];
@@ -83,9 +89,12 @@ export async function runGateway(options: RunOptions): Promise<number> {
   };
 
   await using _lock = await lockDataDir(options.dataDir, clock);
-  const detected = await detectModel({ config: modelConfig(config), env, fetch, clock, signal: AbortSignal.timeout(2_000) });
-  const apiKey = detected.apiKey();
-  if (apiKey) secrets.add(apiKey);
+  await using store = openAuthStore({ dir: options.dataDir, clock, log: logger });
+  logins.secrets = () => store.secrets();
+  const { detected, fallbacks } = await findModels(config, env, store);
+  for (const { key } of [{ key: detected.apiKey() }, ...fallbacks.map((entry) => ({ key: entry.key?.value() }))]) {
+    if (key) secrets.add(key);
+  }
   if (detected.source === 'demo' && (options.requireModel || config.config.require_model)) {
     // What was looked for and what to do next; the first line only says that the demo would answer.
     throw new GatehouseError('GH1104', 'no model is configured, and one is required', {
@@ -100,10 +109,15 @@ export async function runGateway(options: RunOptions): Promise<number> {
     config: config.config,
     dataDir: options.dataDir,
     registry: options.registry ?? CHANNELS,
-    model: createModel(detected, modelOptions(config, logger)),
+    model: ({ journal, emit }) =>
+      createModelStack({
+        config: config.config,
+        ...{ detected, fallbacks, journal, emit, clock, logger, env, secret },
+        login: (provider, signal) => store.get(provider, signal),
+      }),
     secret,
     terminal: terminal(options, screen),
-    redact: createRedactor(() => [...secrets]),
+    redact: createRedactor(allSecrets),
     ...(options.observe ? { observe: options.observe } : {}),
     clock,
     logger,
@@ -134,19 +148,25 @@ export async function runGateway(options: RunOptions): Promise<number> {
   }
 }
 
-function modelConfig({ config }: LoadedConfig): Parameters<typeof detectModel>[0]['config'] {
+/** The model to start with and those that stand by. Rejects with GH11xx when one of them cannot work as configured. */
+async function findModels(
+  { config }: LoadedConfig,
+  env: RunOptions['env'],
+  store: AuthStore,
+): Promise<{ detected: Detected; fallbacks: readonly ModelEntry[] }> {
+  const signal = AbortSignal.timeout(DETECTION_MS);
+  const storedKey = (provider: string): Promise<string | undefined> => store.get(provider, signal);
   const { provider, model, base_url, api_key_env, api_type, model_hints } = config;
-  return { provider, model, base_url, api_key_env, api_type, model_hints };
-}
-
-function modelOptions({ config }: LoadedConfig, logger: Logger): Parameters<typeof createModel>[1] {
-  return {
-    timeouts: { connectMs: config.gateway.llm_connect_timeout_secs * 1_000, totalMs: config.gateway.llm_timeout_secs * 1_000 },
-    clock: systemClock,
-    random: Math.random,
-    onRetry: ({ model, failure, attempt, waitMs }) =>
-      logger.warn('model.retry', { model, code: failure.code, detail: failure.message, attempt, waitMs }),
-  };
+  const detected = await detectModel({
+    config: { provider, model, base_url, api_key_env, api_type, model_hints },
+    ...{ env, storedKey, fetch, clock: systemClock, signal, hasBudget: config.budget !== undefined },
+  });
+  const fallbacks: ModelEntry[] = [];
+  for (const entry of config.fallback_models) {
+    const target = resolveProvider(entry);
+    fallbacks.push({ target, key: await resolveKey(target, { env, storedKey }) });
+  }
+  return { detected, fallbacks };
 }
 
 function stoppingText(reason: string): string {

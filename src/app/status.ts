@@ -8,7 +8,7 @@ import { startOfDay } from './observe.ts';
 /** What is not as it should be, in words that a monitor can match: `model:demo`, `channel:telegram`, `journal`. */
 function degradedParts(daemon: Daemon): readonly string[] {
   return [
-    ...(daemon.model.demo ? ['model:demo'] : []),
+    ...(daemon.models.model.demo ? ['model:demo'] : []),
     ...daemon.channels
       .status()
       .flatMap(({ name, state }) => (state === 'healthy' || state === 'starting' ? [] : [`channel:${name}`])),
@@ -33,7 +33,8 @@ export function statusRoutes(daemon: Daemon, startedAt: number): Readonly<Record
 }
 
 async function statusDocument(daemon: Daemon, startedAt: number): Promise<StatusDocument> {
-  const { observations, model } = daemon;
+  const { observations, models } = daemon;
+  const { model } = models;
   const now = systemClock.now();
   const usage = await daemon.journal.usage(startOfDay(systemClock));
   const { running, waiting } = daemon.lanes.stats();

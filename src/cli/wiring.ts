@@ -7,6 +7,9 @@ import { packageRoot, packageVersion } from '../lib/package-info.ts';
 import type { CliDeps } from './deps.ts';
 import { openUrl } from './open-url.ts';
 
+/** For the renewal of a login that expired. */
+const LOGIN_MS = 20_000;
+
 /** The real collaborators of this process. Heavy parts are imported by the command that needs them. */
 export function processDeps(): CliDeps {
   return {
@@ -27,12 +30,14 @@ export function processDeps(): CliDeps {
     },
     runChat: async (options) => (await import('../app/run-chat.ts')).runChat(options),
     createModel: async (target, { apiKey, timeouts }) => {
-      const { createModel } = await import('../llm/create.ts');
-      const id = `${target.provider.name}/${target.model}`;
-      const detected = { source: 'config' as const, id, lines: [], target, apiKey: () => apiKey };
-      return createModel(detected, { timeouts, clock: systemClock, maxRetries: 0, random: Math.random });
+      const { createWire } = await import('../llm/create.ts');
+      return createWire(target, apiKey, { timeouts, clock: systemClock });
     },
-    storedKey: async () => undefined,
+    storedKey: async (dataDir, provider) => {
+      const { openAuthStore } = await import('../auth/store.ts');
+      await using store = openAuthStore({ dir: dataDir, clock: systemClock });
+      return await store.get(provider, AbortSignal.timeout(LOGIN_MS));
+    },
     openUrl: (url) => openUrl(url, process.env),
     openJournal: async (options) => (await import('../journal/open.ts')).openJournal(options),
   };

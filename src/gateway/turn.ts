@@ -10,7 +10,7 @@ import { shortHash } from '../core/ids.ts';
 import type { InboxRow, Journal, NewPart, TurnResult } from '../core/journal.ts';
 import type { Transcriber } from '../core/media-models.ts';
 import type { InboundMessage, OutboundFile } from '../core/message.ts';
-import type { Model } from '../core/model.ts';
+import type { Model, ModelCallContext } from '../core/model.ts';
 import type { Clock } from '../core/ports.ts';
 import type { SessionMessage } from '../core/session.ts';
 import type { Tool } from '../core/tool.ts';
@@ -31,7 +31,7 @@ export interface TurnOptions {
   readonly model: Model;
   readonly tools: readonly Tool[];
   /** Absent: recordings are files and nothing more. */
-  readonly transcriber?: Transcriber;
+  readonly transcriber?: (context: ModelCallContext) => Transcriber;
   readonly channels: ReadonlyMap<string, Channel>;
   /** True where the demo model may speak: the owner's terminal, or by `allow_demo`. */
   readonly demoAllowed: (channel: string) => boolean;
@@ -200,7 +200,7 @@ export class Turns {
       channel: this.#options.channels.get(row.message.channel),
       workspace,
       timeoutMs: 60_000,
-      ...(transcriber ? { transcriber } : {}),
+      ...(transcriber ? { transcriber: transcriber(callContext(row)) } : {}),
       signal,
       onMediaError: (media, error) => {
         const code = isGatehouseError(error) ? error.code : 'GH1505';
@@ -254,7 +254,7 @@ export class Turns {
       workspace: turn.workspace,
       session: row.session,
       channel: message.channel,
-      principal: `${message.channel}:${message.senderId}`,
+      principal: principalOf(message),
       queuedMs: clock.now() - row.acceptedAt,
       attach: (file) => this.#options.attach(file, message.channel),
       loadImage: (path, until) => loadImage(turn.workspace, path, until),
@@ -268,4 +268,13 @@ export class Turns {
   #workspace(session: string): string {
     return join(userDirectory(this.#options.dataDir, session), 'workspaces', shortHash(session, 32));
   }
+}
+
+function principalOf({ channel, senderId }: InboundMessage): string {
+  return `${channel}:${senderId}`;
+}
+
+/** For what a turn spends before its agent runs. */
+function callContext({ session, message }: InboxRow): ModelCallContext {
+  return { session, channel: message.channel, sender: principalOf(message), purpose: 'transcription' };
 }

@@ -2,40 +2,45 @@ import type { Model } from '../core/model.ts';
 import type { Clock } from '../core/ports.ts';
 import type { ModelTimeouts } from './deadlines.ts';
 import { createDemoModel } from './demo.ts';
-import type { Detected } from './detect.ts';
+import { createAnthropic } from './protocols/anthropic.ts';
+import { createGemini } from './protocols/gemini.ts';
 import { createOpenAiChat } from './protocols/openai-chat.ts';
+import { createOpenAiResponses } from './protocols/openai-responses.ts';
+import type { WarmableModel, WireOptions } from './protocols/wire.ts';
+import type { Provider } from './providers/provider.ts';
+import type { ResolvedProvider } from './providers/resolve.ts';
 import { type RetryOptions, withRetry } from './retry.ts';
 
-export interface CreateModelOptions extends Pick<RetryOptions, 'maxRetries' | 'random' | 'onRetry'> {
+export interface WireDeps {
   readonly timeouts: ModelTimeouts;
   readonly clock: Clock;
   /** Replaces the platform's fetch, and with it the connect limit: for tests. */
   readonly fetch?: typeof fetch;
 }
 
-/** `warm` loads what the first call would load, so that the first answer does not pay for it. Never rejects for the demo. */
-export type CreatedModel = Model & { warm(): Promise<void> };
+/** The model of a target as its provider speaks it, nothing around it. Its SDK is loaded at the first call or by `warm`. */
+export function createWire(target: ResolvedProvider, apiKey: string | undefined, deps: WireDeps): WarmableModel {
+  const { provider, model, wire, baseUrl, contextWindow, facts } = target;
+  const key = apiKey === undefined ? {} : { apiKey };
+  const options: WireOptions = { provider: provider.name, model, baseUrl, contextWindow, facts, ...key, ...deps };
+  switch (wire) {
+    case 'openai-chat':
+      return createOpenAiChat({ ...options, ...chatHabits(provider) });
+    case 'openai-responses':
+      return createOpenAiResponses(options);
+    case 'anthropic':
+      return createAnthropic(options);
+    case 'gemini':
+      return createGemini(options);
+  }
+}
 
-/**
- * The model of the daemon: wire and retry. One instance serves all sessions, so that they share the limit of the key (F24).
- * The demo has the retry layer too, which is what `/demo fail` shows.
- */
-export function createModel(detected: Detected, options: CreateModelOptions): CreatedModel {
-  const { target } = detected;
-  if (!target) return { ...withRetry(createDemoModel(options), options), warm: async () => undefined };
-  const apiKey = detected.apiKey();
-  const { provider } = target;
-  const wire = createOpenAiChat({
-    provider: provider.name,
-    model: target.model,
-    baseUrl: target.baseUrl,
-    ...(apiKey === undefined ? {} : { apiKey }),
-    contextWindow: target.contextWindow,
-    timeouts: options.timeouts,
-    clock: options.clock,
-    ...(options.fetch ? { fetch: options.fetch } : {}),
-    ...(provider.maxTokensField ? { maxTokensField: provider.maxTokensField } : {}),
-    ...(provider.sendReasoning ? { sendReasoning: true } : {}),
-  });
-  return { ...withRetry(wire, options), warm: wire.warm };
+/** The labelled demo. It has the retry layer, which is what `/demo fail` shows. */
+export function createDemo(deps: WireDeps & Pick<RetryOptions, 'random' | 'onRetry'>): Model {
+  return withRetry(createDemoModel(deps), deps);
+}
+
+/** Where servers of the OpenAI chat wire differ. */
+function chatHabits({ maxTokensField, sendReasoning }: Provider): Partial<Parameters<typeof createOpenAiChat>[0]> {
+  return { ...(maxTokensField ? { maxTokensField } : {}), ...(sendReasoning ? { sendReasoning } : {}) };
 }

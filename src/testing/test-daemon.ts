@@ -30,7 +30,7 @@ export async function testDaemon(options: {
     config,
     dataDir: options.dataDir,
     registry: { test: testChannelEntry(() => channel, options.local) },
-    model: options.model,
+    model: async () => ({ model: options.model, [Symbol.asyncDispose]: async () => undefined }),
     secret: (name) => name,
     clock: systemClock,
     logger,

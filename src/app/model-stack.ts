@@ -1,0 +1,174 @@
+// Config and keys in, the model of the daemon out: wire -> cost -> retry -> budget per model, router over them, spending steps outermost
+import type { LoadedConfig } from '../../config/load.ts';
+import type { Emit } from '../core/events.ts';
+import type { Journal, UsageEntry } from '../core/journal.ts';
+import type { Model, ModelCallContext } from '../core/model.ts';
+import { errorText } from '../core/errors.ts';
+import type { Clock, Logger } from '../core/ports.ts';
+import { compose } from '../llm/client/compose.ts';
+import { createDemo, createWire, type WireDeps } from '../llm/create.ts';
+import type { Detected } from '../llm/detect.ts';
+import { Budget } from '../llm/money/budget.ts';
+import { withCost } from '../llm/money/cost.ts';
+import { limitsFrom } from '../llm/money/limits.ts';
+import { withBudget } from '../llm/money/with-budget.ts';
+import { type SpendingStepTaken, withSpendingSteps } from '../llm/money/with-spending-steps.ts';
+import type { WarmableModel } from '../llm/protocols/wire.ts';
+import type { FoundKey } from '../llm/providers/key.ts';
+import type { ResolvedProvider } from '../llm/providers/resolve.ts';
+import { type CurrentKey, withRenewedKey } from '../llm/renewed-key.ts';
+import { createRetryGate, type RetryGate, type RetryInfo, withRetry } from '../llm/retry.ts';
+import { createAdaptiveRouter } from '../llm/routing/adaptive-router.ts';
+import { createChain } from '../llm/routing/chain.ts';
+import type { Slot, SlotStatus } from '../llm/routing/slot.ts';
+import { createSpeech, type SpeechOptions, type TranscriberFor } from './speech.ts';
+
+type Config = LoadedConfig['config'];
+
+/** Where another model stands by, a longer wait than this is not taken: better to switch. ms. */
+const PATIENCE_WITH_OTHERS_MS = 5_000;
+
+/** One model of the config with its key. */
+export interface ModelEntry {
+  readonly target: ResolvedProvider;
+  readonly key: FoundKey | undefined;
+}
+
+export interface ModelStackOptions {
+  readonly config: Config;
+  /** What the daemon starts with; its `target` is absent for the demo. */
+  readonly detected: Detected;
+  /** `fallback_models`, in order. */
+  readonly fallbacks: readonly ModelEntry[];
+  /** The key of a stored login now, by provider. */
+  readonly login: (provider: string, signal: AbortSignal) => Promise<string | undefined>;
+  readonly env: SpeechOptions['env'];
+  readonly secret: SpeechOptions['secret'];
+  readonly journal: Pick<Journal, 'usage' | 'spending' | 'spend'>;
+  readonly emit: Emit;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** Disposing ends what runs beside the calls. */
+export interface ModelStack extends AsyncDisposable {
+  readonly model: Model;
+  /** Absent: recordings are not transcribed. */
+  readonly transcriber?: TranscriberFor;
+  /** Of the models that take part; absent where there is only one. */
+  readonly slots?: () => readonly SlotStatus[];
+  /** Limits hold from now on, for a changed config. */
+  readonly setLimits?: (budget: Config['budget']) => void;
+  /** The limit of a day, for people; undefined = none. */
+  readonly daily?: () => { readonly spentUsd: number; readonly limitUsd: number } | undefined;
+}
+
+/** Reads today's spending from the journal. Rejects as the journal does, and as `createSpeech` throws. */
+export async function createModelStack(options: ModelStackOptions): Promise<ModelStack> {
+  const { config, detected, journal, clock, logger } = options;
+  const foundKey = detected.defaultDailyUsd !== undefined;
+  const budget = await Budget.open(journal, limitsFrom(config.budget, { foundKey }), { clock });
+  const record = (entry: UsageEntry): void => {
+    journal.spend(entry).catch((error: unknown) => logger.warn('usage.unrecorded', { detail: errorText(error) }));
+  };
+  const { transcription } = config;
+  const transcriber = transcription && createSpeech(transcription, { ...options, budget, onSpent: record });
+  const { model, ...routed } = createModel(options, budget, record);
+  return {
+    ...routed,
+    model,
+    ...(transcriber ? { transcriber } : {}),
+    setLimits: (section) => budget.setLimits(limitsFrom(section, { foundKey })),
+    daily: () => {
+      const day = budget.tightest(NOBODY);
+      return budget.limits.dailyUsd === undefined || !day ? undefined : { spentUsd: day.spentUsd, limitUsd: day.limitUsd };
+    },
+  };
+}
+
+function createModel(options: ModelStackOptions, budget: Budget, record: (entry: UsageEntry) => void): Routed {
+  const { config, detected, clock, logger } = options;
+  const onRetry = ({ model, failure, attempt, waitMs }: RetryInfo): void =>
+    logger.warn('model.retry', { model, code: failure.code, detail: failure.message, attempt, waitMs });
+  const deps: WireDeps = { timeouts: timeoutsOf(config), clock };
+  const { target } = detected;
+  if (!target) return { model: createDemo({ ...deps, random: Math.random, onRetry }), ...ALONE };
+  const entries = [{ target, key: mainKey(detected) }, ...options.fallbacks];
+  const patience = entries.length > 1 ? { maxWaitMs: PATIENCE_WITH_OTHERS_MS } : {};
+  const gates = new Gates();
+  const slots = entries.map((entry) => ({
+    model: compose(
+      createEntryWire(entry, options.login, deps),
+      withCost,
+      (inner) => withRetry(inner, { clock, random: Math.random, onRetry, gate: gates.of(entry), ...patience }),
+      (inner) => withBudget(inner, budget, { clock, facts: entry.target.facts, onEstimate: record }),
+    ),
+  }));
+  const routed = route(slots, config, clock);
+  const steps = config.budget ? { steps: config.budget.steps } : {};
+  const onStep = (taken: SpendingStepTaken): void => report(taken, options);
+  return { ...routed, model: withSpendingSteps(routed.model, budget, { clock, ...steps, onStep }) };
+}
+
+/** Counted by the limit of a day alone. */
+const NOBODY: ModelCallContext = { session: '', channel: '', sender: '', purpose: 'status' };
+const ALONE = { [Symbol.asyncDispose]: async () => undefined };
+
+type Routed = Pick<ModelStack, 'model' | 'slots'> & AsyncDisposable;
+
+function route(slots: readonly Slot[], { adaptive_routing: settings }: Config, clock: Clock): Routed {
+  const [only, second] = slots;
+  if (only && !second) return { model: only.model, ...ALONE };
+  if (!settings?.enabled) return { model: createChain(slots, { clock }), ...ALONE };
+  const router = createAdaptiveRouter(slots, {
+    clock,
+    random: Math.random,
+    mode: settings.mode,
+    qosRanking: settings.qos_ranking,
+    failureThreshold: settings.failure_threshold,
+    probeProbability: settings.probe_probability,
+    probeIntervalMs: settings.probe_interval_secs * 1_000,
+    weights: {
+      latency: settings.weight_latency,
+      error: settings.weight_error,
+      priority: settings.weight_priority,
+      cost: settings.weight_cost,
+    },
+  });
+  return { model: router, slots: () => router.snapshot(), [Symbol.asyncDispose]: () => router[Symbol.asyncDispose]() };
+}
+
+function createEntryWire({ target, key }: ModelEntry, login: ModelStackOptions['login'], deps: WireDeps): WarmableModel {
+  const create = (value: string | undefined): WarmableModel => createWire(target, value, deps);
+  if (key?.from !== 'login') return create(key?.value());
+  const current: CurrentKey = (signal) => login(target.provider.name, signal);
+  return withRenewedKey(key.value(), current, create);
+}
+
+function mainKey({ keyFrom, apiKey }: Detected): FoundKey | undefined {
+  const value = apiKey();
+  return keyFrom === undefined || value === undefined ? undefined : { from: keyFrom, value: () => value };
+}
+
+/** All models of one key at one address share what a 429 said (F24). */
+class Gates {
+  readonly #byKey = new Map<string, RetryGate>();
+
+  of({ target, key }: ModelEntry): RetryGate {
+    const name = `${target.baseUrl}\n${key?.value() ?? ''}`;
+    const gate = this.#byKey.get(name) ?? createRetryGate();
+    this.#byKey.set(name, gate);
+    return gate;
+  }
+}
+
+function timeoutsOf({ gateway }: Config): WireDeps['timeouts'] {
+  return { connectMs: gateway.llm_connect_timeout_secs * 1_000, totalMs: gateway.llm_timeout_secs * 1_000 };
+}
+
+/** In the timeline each time, in the log once a day for each limit and step. */
+function report({ limit, key, limitUsd, spentUsd, step, first, context }: SpendingStepTaken, options: ModelStackOptions): void {
+  const { emit, clock, logger } = options;
+  emit({ type: 'budget', at: clock.now(), session: context.session, channel: context.channel, limit, step, spentUsd, limitUsd });
+  if (first) logger.warn('budget.met', { limit, key, step, spentUsd, limitUsd, hint: 'see `gatehouse usage`; change it with "budget" in the config' });
+}

@@ -1,0 +1,68 @@
+import { randomUUID } from 'node:crypto';
+import { GatehouseError } from '../../core/errors.ts';
+import type { UsageEntry } from '../../core/journal.ts';
+import type { Transcriber } from '../../core/media-models.ts';
+import type { ModelCallContext } from '../../core/model.ts';
+import type { Clock } from '../../core/ports.ts';
+import type { TranscriptionUsage } from '../transcription/openai-transcriber.ts';
+import type { Budget } from './budget.ts';
+import { refusalFailure } from './with-budget.ts';
+
+/** Speech is hardly ever sent in fewer bytes a second (Opus at 8 kbit/s): what a recording may cost before anybody has heard it. */
+const FEWEST_BYTES_PER_SECOND = 1_000;
+
+export interface PaidTranscriberOptions {
+  readonly context: ModelCallContext;
+  readonly budget: Budget;
+  /** null = unknown, 0 = a server of one's own. */
+  readonly usdPerMinute: number | null;
+  readonly clock: Clock;
+  /** For the ledger; must not throw. */
+  readonly onSpent: (entry: UsageEntry) => void;
+}
+
+/** Makes the transcriber with its listener for what each answer took. */
+export type MakeTranscriber = (onUsage: (usage: TranscriptionUsage) => void) => Transcriber;
+
+/**
+ * A transcriber of which each recording is reserved before it is sent, settled by its length, and booked. Rejects with GH2114 when a
+ * limit does not allow it; nothing is sent then.
+ */
+export function createPaidTranscriber(make: MakeTranscriber, options: PaidTranscriberOptions): Transcriber {
+  const { context, budget, usdPerMinute } = options;
+  const cost = (seconds: number): number | null => (usdPerMinute === null ? null : (seconds / 60) * usdPerMinute);
+  return {
+    id: make(() => undefined).id,
+    async transcribe(file, signal) {
+      const worstSeconds = file.bytes / FEWEST_BYTES_PER_SECOND;
+      const reservation = budget.reserve(context, cost(worstSeconds));
+      if (reservation.kind === 'refused') {
+        const { message, hint } = refusalFailure(reservation, this.id);
+        const unknown = reservation.reason === 'unknown-price';
+        throw new GatehouseError('GH2114', message, { hint: unknown ? 'set "price_per_minute" in the config' : hint });
+      }
+      const transcriber = make((usage) => {
+        const costUsd = cost(usage.seconds ?? worstSeconds);
+        reservation.settle(costUsd);
+        options.onSpent(entryOf(usage, costUsd, options));
+      });
+      try {
+        return await transcriber.transcribe(file, signal);
+      } finally {
+        reservation.release();
+      }
+    },
+  };
+}
+
+function entryOf({ provider, model }: TranscriptionUsage, costUsd: number | null, { context, clock }: PaidTranscriberOptions): UsageEntry {
+  const { session, channel, sender, job } = context;
+  return {
+    id: `transcription-${randomUUID()}`,
+    at: clock.now(),
+    provider,
+    model,
+    ...{ tokensIn: 0, tokensOut: 0, tokensCached: 0, costUsd, session, channel, sender, purpose: 'transcription' },
+    ...(job === undefined ? {} : { job }),
+  };
+}

@@ -1,0 +1,37 @@
+import { errorText, isGatehouseError } from '../core/errors.ts';
+import { abortedFailure, createFailure } from './failure.ts';
+import type { WarmableModel } from './protocols/wire.ts';
+
+/** The key to send now; undefined = without one. Rejects with GH2202 when a login expired and could not be renewed. */
+export type CurrentKey = (signal: AbortSignal) => Promise<string | undefined>;
+
+/**
+ * A wire whose key may change while it runs, because it is a login that is renewed (spec L1): each call asks for the key, and the
+ * wire is made anew only when it is another one. `first` is the key at the start.
+ */
+export function withRenewedKey(
+  first: string | undefined,
+  current: CurrentKey,
+  create: (key: string | undefined) => WarmableModel,
+): WarmableModel {
+  let key = first;
+  let wire = create(first);
+  return {
+    ...wire,
+    async *call(request, signal) {
+      try {
+        const now = await current(signal);
+        if (now !== key) {
+          wire = create(now);
+          key = now;
+        }
+      } catch (error) {
+        if (signal.aborted) return yield { type: 'failed', failure: abortedFailure() };
+        const hint = isGatehouseError(error) && error.hint ? { hint: error.hint } : {};
+        return yield { type: 'failed', failure: createFailure('auth', { message: errorText(error), ...hint }) };
+      }
+      yield* wire.call(request, signal);
+    },
+    warm: () => wire.warm(),
+  };
+}
