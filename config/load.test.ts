@@ -52,7 +52,6 @@ describe('which file', () => {
     expect(config).toEqual({
       version: 1,
       fallback_models: [],
-      sub_providers: [],
       max_iterations: 50,
       require_model: false,
       log: { level: 'info' },

@@ -9,7 +9,6 @@ import {
   environmentName,
   fallbackModel,
   modelHints,
-  subProvider,
   transcriptionSection,
 } from './sections/model.ts';
 
@@ -40,7 +39,6 @@ export const configSchema = z.strictObject({
     .max(16)
     .default([])
     .describe('Models that take over when the main one fails, in order.'),
-  sub_providers: z.array(subProvider).max(32).default([]).describe('Further models, asked for by key.'),
   adaptive_routing: adaptiveRouting.optional(),
   budget: budgetSection.optional(),
   embedding: embeddingSection.optional(),

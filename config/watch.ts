@@ -5,7 +5,13 @@ import { hashOf, type LoadedConfig } from './load.ts';
 import { formatPath } from './problem.ts';
 
 /** Keys that take effect on the next turn; every other change needs a restart (spec F3). */
-const HOT_KEYS: readonly string[] = ['gateway.system_prompt', 'gateway.max_history'];
+const HOT_KEYS: readonly string[] = [
+  'gateway.system_prompt',
+  'gateway.max_history',
+  // Not in spec F3: whoever lowers a limit wants it to hold now.
+  'budget',
+  ...['daily_usd', 'session_usd', 'sender_usd', 'job_usd', 'allow_unknown_price'].map((key) => `budget.${key}`),
+];
 
 /** Read by editors only. */
 const EDITOR_KEYS: readonly string[] = ['$schema'];

@@ -45,11 +45,6 @@ export const fallbackModel = z.strictObject({
   model_hints: modelHints.optional(),
 });
 
-export const subProvider = fallbackModel.extend({
-  key: z.string().min(1).describe('Name by which it is asked for.'),
-  description: z.string().optional().describe('What it is good for; the agent reads this when it chooses.'),
-});
-
 /** Spec B5. Times in the unit of their names. */
 export const adaptiveRouting = z
   .strictObject({

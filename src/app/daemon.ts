@@ -62,7 +62,7 @@ export interface DaemonOptions {
 }
 
 /** The keys of section `gateway` that take effect while the daemon runs. */
-export type HotSettings = Pick<LoadedConfig['config']['gateway'], 'system_prompt' | 'max_history'>;
+type HotSettings = Pick<LoadedConfig['config']['gateway'], 'system_prompt' | 'max_history'>;
 
 /** The running parts. `close` is the only way down; it is safe to call twice. */
 export interface Daemon {
@@ -72,8 +72,8 @@ export interface Daemon {
   readonly lanes: Lanes;
   readonly observations: Observations;
   readonly models: ModelStack;
-  /** Applies what may change without a restart (spec F3): the system prompt and the length of history, from the next turn on. */
-  reconfigure(gateway: HotSettings): void;
+  /** Applies what may change without a restart (spec F3): system prompt, length of history, and limits on spending. */
+  reconfigure(config: LoadedConfig['config']): void;
   /** Stops intake, parks turns, finishes sends under way within the limits, then closes everything in order. */
   close(limits?: { turnsMs: number; deliveryMs: number }): Promise<void>;
 }
@@ -152,8 +152,9 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     lanes,
     observations,
     models,
-    reconfigure: (gateway) => {
+    reconfigure: ({ gateway, budget }) => {
       hot = gateway;
+      models.setLimits?.(budget);
     },
     close: (limits = { turnsMs: 5_000, deliveryMs: 10_000 }) => {
       closing ??= close(limits);

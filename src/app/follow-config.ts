@@ -19,7 +19,7 @@ export function followConfig(options: FollowOptions, daemon: Daemon, clock: Cloc
   const stop = new AbortController();
   let waiting = '';
   const onValid: WatchOptions['onValid'] = ({ loaded, hot, restart }) => {
-    daemon.reconfigure(loaded.config.gateway);
+    daemon.reconfigure(loaded.config);
     for (const warning of loaded.warnings) logger.warn('config.warning', { path: warning.path, detail: warning.message });
     if (hot.length > 0) logger.info('config.applied', { keys: hot });
     // The watch names these again with every later change; people need to hear it once.

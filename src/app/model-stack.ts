@@ -1,10 +1,11 @@
 // Config and keys in, the model of the daemon out: wire -> cost -> retry -> budget per model, router over them, spending steps outermost
 import type { LoadedConfig } from '../../config/load.ts';
+import { errorText } from '../core/errors.ts';
 import type { Emit } from '../core/events.ts';
 import type { Journal, UsageEntry } from '../core/journal.ts';
 import type { Model, ModelCallContext } from '../core/model.ts';
-import { errorText } from '../core/errors.ts';
 import type { Clock, Logger } from '../core/ports.ts';
+import type { SlotStatus } from '../core/status.ts';
 import { compose } from '../llm/client/compose.ts';
 import { createDemo, createWire, type WireDeps } from '../llm/create.ts';
 import type { Detected } from '../llm/detect.ts';
@@ -20,13 +21,13 @@ import { type CurrentKey, withRenewedKey } from '../llm/renewed-key.ts';
 import { createRetryGate, type RetryGate, type RetryInfo, withRetry } from '../llm/retry.ts';
 import { createAdaptiveRouter } from '../llm/routing/adaptive-router.ts';
 import { createChain } from '../llm/routing/chain.ts';
-import type { Slot, SlotStatus } from '../llm/routing/slot.ts';
+import type { Slot } from '../llm/routing/slot.ts';
 import { createSpeech, type SpeechOptions, type TranscriberFor } from './speech.ts';
 
 type Config = LoadedConfig['config'];
 
 /** Where another model stands by, a longer wait than this is not taken: better to switch. ms. */
-const PATIENCE_WITH_OTHERS_MS = 5_000;
+const PATIENCE_WITH_OTHERS_MS = 2_000;
 
 /** One model of the config with its key. */
 export interface ModelEntry {
@@ -119,7 +120,10 @@ type Routed = Pick<ModelStack, 'model' | 'slots'> & AsyncDisposable;
 function route(slots: readonly Slot[], { adaptive_routing: settings }: Config, clock: Clock): Routed {
   const [only, second] = slots;
   if (only && !second) return { model: only.model, ...ALONE };
-  if (!settings?.enabled) return { model: createChain(slots, { clock }), ...ALONE };
+  if (!settings?.enabled) {
+    const chain = createChain(slots, { clock });
+    return { model: chain, slots: () => chain.snapshot(), ...ALONE };
+  }
   const router = createAdaptiveRouter(slots, {
     clock,
     random: Math.random,
@@ -170,5 +174,13 @@ function timeoutsOf({ gateway }: Config): WireDeps['timeouts'] {
 function report({ limit, key, limitUsd, spentUsd, step, first, context }: SpendingStepTaken, options: ModelStackOptions): void {
   const { emit, clock, logger } = options;
   emit({ type: 'budget', at: clock.now(), session: context.session, channel: context.channel, limit, step, spentUsd, limitUsd });
-  if (first) logger.warn('budget.met', { limit, key, step, spentUsd, limitUsd, hint: 'see `gatehouse usage`; change it with "budget" in the config' });
+  if (first)
+    logger.warn('budget.met', {
+      limit,
+      key,
+      step,
+      spentUsd,
+      limitUsd,
+      hint: 'see `gatehouse usage`; change it with "budget" in the config',
+    });
 }

@@ -29,10 +29,24 @@ export function readyText(about: {
     row('✓', 'health', `http://${http.host}:${http.port}/healthz`),
     row(daemon.models.model.demo ? '!' : '✓', 'model', model),
     ...more.map((line) => row(' ', '', line)),
+    ...spending(daemon),
     ...channels,
     ...about.hints.map((line) => `  ${line}`),
     '',
   ].join('\n');
+}
+
+function spending({ models }: Daemon): readonly string[] {
+  const day = models.daily?.();
+  return day
+    ? [
+        row(
+          day.spentUsd < day.limitUsd ? '✓' : '!',
+          'budget',
+          `${day.spentUsd.toFixed(2)} of ${day.limitUsd.toFixed(2)} USD spent today`,
+        ),
+      ]
+    : [];
 }
 
 function row(sign: string, name: string, text: string): string {

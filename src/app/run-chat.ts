@@ -15,6 +15,7 @@ export async function runChat(options: RunOptions): Promise<number> {
     quiet: true,
     config: { ...options.config, config: { ...config, gateway } },
     dataDir: join(options.dataDir, 'chat'),
+    loginDir: options.dataDir,
     observe: (event) => {
       if (event.type === 'finished' && event.outcome.startsWith('failed:')) failed = true;
     },

@@ -2,8 +2,8 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { CHANNELS } from '../../channels/registry.ts';
 import type { LoadedConfig } from '../../config/load.ts';
-import type { Terminal } from '../core/channel.ts';
 import { type AuthStore, openAuthStore } from '../auth/store.ts';
+import type { Terminal } from '../core/channel.ts';
 import { errorText, GatehouseError } from '../core/errors.ts';
 import type { Emit } from '../core/events.ts';
 import type { Journal } from '../core/journal.ts';
@@ -22,8 +22,8 @@ import { resolveProvider } from '../llm/providers/resolve.ts';
 import type { Registry } from './channels.ts';
 import { type Daemon, startDaemon } from './daemon.ts';
 import { Ending } from './ending.ts';
-import { createModelStack, type ModelEntry } from './model-stack.ts';
 import { followConfig } from './follow-config.ts';
+import { createModelStack, type ModelEntry } from './model-stack.ts';
 import { readyText } from './ready-text.ts';
 import { Screen } from './screen.ts';
 import { statusRoutes } from './status.ts';
@@ -37,6 +37,8 @@ export interface Stdio {
 export interface RunOptions {
   readonly config: LoadedConfig;
   readonly dataDir: string;
+  /** Where stored logins lie. Default: the data directory. */
+  readonly loginDir?: string;
   readonly stdio: Stdio;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly requireModel: boolean;
@@ -89,7 +91,7 @@ export async function runGateway(options: RunOptions): Promise<number> {
   };
 
   await using _lock = await lockDataDir(options.dataDir, clock);
-  await using store = openAuthStore({ dir: options.dataDir, clock, log: logger });
+  await using store = openAuthStore({ dir: options.loginDir ?? options.dataDir, clock, log: logger });
   logins.secrets = () => store.secrets();
   const { detected, fallbacks } = await findModels(config, env, store);
   for (const { key } of [{ key: detected.apiKey() }, ...fallbacks.map((entry) => ({ key: entry.key?.value() }))]) {

@@ -39,13 +39,17 @@ export function createSpeech(section: Section, options: SpeechOptions): Transcri
   const { base_url: baseUrl, model, api_key_env, language, price_per_minute } = section;
   const own = isLoopback(baseUrl);
   if (!own && new URL(baseUrl).protocol !== 'https:') {
-    throw new GatehouseError('GH1101', 'transcription.base_url must be https: recordings and the key would be readable on the way', {
-      hint: 'use an https:// address, or a server on this machine',
-    });
+    throw new GatehouseError(
+      'GH1101',
+      'transcription.base_url must be https: recordings and the key would be readable on the way',
+      {
+        hint: 'use an https:// address, or a server on this machine',
+      },
+    );
   }
   const apiKey = own && !env[api_key_env] ? undefined : secret(api_key_env);
   const settings = {
-    ...{ kind: 'openai', baseUrl, model } as const,
+    ...({ kind: 'openai', baseUrl, model } as const),
     ...(apiKey === undefined ? {} : { apiKey }),
     ...(language === undefined ? {} : { language }),
   };

@@ -9,6 +9,7 @@ import { startOfDay } from './observe.ts';
 function degradedParts(daemon: Daemon): readonly string[] {
   return [
     ...(daemon.models.model.demo ? ['model:demo'] : []),
+    ...(daemon.models.slots?.() ?? []).flatMap(({ id, circuit }) => (circuit === 'closed' ? [] : [`model:${id}`])),
     ...daemon.channels
       .status()
       .flatMap(({ name, state }) => (state === 'healthy' || state === 'starting' ? [] : [`channel:${name}`])),
@@ -35,6 +36,7 @@ export function statusRoutes(daemon: Daemon, startedAt: number): Readonly<Record
 async function statusDocument(daemon: Daemon, startedAt: number): Promise<StatusDocument> {
   const { observations, models } = daemon;
   const { model } = models;
+  const budget = models.daily?.();
   const now = systemClock.now();
   const usage = await daemon.journal.usage(startOfDay(systemClock));
   const { running, waiting } = daemon.lanes.stats();
@@ -48,6 +50,8 @@ async function statusDocument(daemon: Daemon, startedAt: number): Promise<Status
       demo: model.demo ?? false,
       ...(observations.lastModelMs === undefined ? {} : { lastLatencyMs: observations.lastModelMs }),
     },
+    models: models.slots?.() ?? [],
+    ...(budget ? { budget } : {}),
     channels: daemon.channels.status(),
     journal: await daemon.journal.counts(),
     lanes: { running, waiting },
@@ -55,6 +59,8 @@ async function statusDocument(daemon: Daemon, startedAt: number): Promise<Status
       calls: usage.length,
       tokensIn: usage.reduce((sum, entry) => sum + entry.tokensIn, 0),
       tokensOut: usage.reduce((sum, entry) => sum + entry.tokensOut, 0),
+      costUsd: usage.reduce((sum, entry) => sum + (entry.costUsd ?? 0), 0),
+      unpriced: usage.filter(({ costUsd }) => costUsd === null).length,
     },
     lastErrors: [...observations.errors],
     degraded: degradedParts(daemon),

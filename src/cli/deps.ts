@@ -4,7 +4,6 @@ import type { Journal, PairingStore } from '../core/journal.ts';
 import type { Model } from '../core/model.ts';
 import type { Clock } from '../core/ports.ts';
 import type { ModelTimeouts } from '../llm/deadlines.ts';
-import type { StoredKey } from '../llm/providers/key.ts';
 import type { ResolvedProvider } from '../llm/providers/resolve.ts';
 
 /** What commands use of the journal. */
@@ -33,8 +32,8 @@ export interface CliDeps {
     target: ResolvedProvider,
     options: { readonly apiKey: string | undefined; readonly timeouts: ModelTimeouts },
   ) => Promise<Model>;
-  /** Keys of stored logins. */
-  readonly storedKey: StoredKey;
+  /** The key of a provider's stored login in a data directory; undefined = none. Rejects as the store does. */
+  readonly storedKey: (dataDir: string, provider: string) => Promise<string | undefined>;
   /** Shows a page in the person's browser, if there is one; does not wait and does not fail. */
   readonly openUrl: (url: string) => void;
   /** Opens `<dir>/journal.db`, also while a daemon uses it. Creates it when absent, so readers look first. */

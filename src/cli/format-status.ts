@@ -1,6 +1,6 @@
 import type { ChannelHealth } from '../core/channel.ts';
 import type { JournalCounts } from '../core/journal.ts';
-import type { StatusDocument } from '../core/status.ts';
+import type { SlotStatus, StatusDocument } from '../core/status.ts';
 import type { ChannelStatus } from '../core/turn.ts';
 import { printable } from '../lib/printable.ts';
 import { formatDuration, formatRelative } from './format-time.ts';
@@ -26,10 +26,11 @@ export function formatStatus(status: StatusDocument, view: View): string {
   const { model, usageToday, lanes } = status;
   const latency = model.lastLatencyMs === undefined ? '' : `  last answer in ${Math.round(model.lastLatencyMs)} ms`;
   const modelText = model.demo ? 'demo: no real AI answers' : printable(model.id);
-  const calls = `${usageToday.calls} calls, ${usageToday.tokensIn} tokens in, ${usageToday.tokensOut} out`;
+  const calls = `${usageToday.calls} calls, ${usageToday.tokensIn} tokens in, ${usageToday.tokensOut} out, ${moneyText(status)}`;
   return [
     `${out.paint('bold', 'gatehouse')} ${printable(status.version)}  up ${formatDuration(status.uptimeSec * 1000)}  pid ${status.pid}  ${dataDir}`,
     `${out.mark(model.demo ? 'warn' : 'ok')} model     ${modelText}${latency}`,
+    ...formatModels(status.models, view),
     ...formatChannels(status.channels, view),
     `${out.mark('none')} turns     ${lanes.running} running, ${lanes.waiting} waiting`,
     ...formatJournal(status.journal, view),
@@ -42,6 +43,25 @@ export function formatStatus(status: StatusDocument, view: View): string {
       ),
     ...(status.degraded.length === 0 ? [] : [`${out.mark('warn')} degraded  ${status.degraded.map(printable).join(', ')}`]),
   ].join('\n');
+}
+
+function moneyText({ usageToday: { costUsd, unpriced }, budget }: StatusDocument): string {
+  const spent = budget ? `${budget.spentUsd.toFixed(2)} of ${budget.limitUsd.toFixed(2)} USD` : `${costUsd.toFixed(2)} USD`;
+  return unpriced === 0 ? spent : `${spent} and ${unpriced} of unknown price`;
+}
+
+function formatModels(models: readonly SlotStatus[], { out }: View): string[] {
+  if (models.length === 0) return [];
+  const rows = models.map(({ id, circuit, successes, failures, latencyMs, firstTokenMs }) => [
+    printable(id),
+    circuit === 'closed' ? 'in use' : circuit === 'open' ? 'left alone' : 'tried again',
+    `${successes} answered, ${failures} failed`,
+    latencyMs === null
+      ? ''
+      : `${Math.round(latencyMs)} ms${firstTokenMs === null ? '' : `, first token ${Math.round(firstTokenMs)} ms`}`,
+  ]);
+  const lines = formatTable(rows).split('\n');
+  return models.map(({ circuit }, index) => `${out.mark(circuit === 'closed' ? 'ok' : 'warn')} slot      ${lines[index] ?? ''}`);
 }
 
 function formatChannels(channels: readonly ChannelStatus[], { out, now }: View): string[] {

@@ -10,15 +10,49 @@ export interface StatusDocument {
   readonly uptimeSec: number;
   /** `id` is `provider/model`; `demo` true means no real model answers. */
   readonly model: { readonly id: string; readonly demo: boolean; readonly lastLatencyMs?: number };
+  /** Those that stand by for each other, the main one first; empty where there is only one. */
+  readonly models: readonly SlotStatus[];
+  /** Today's limit on spending; absent = none. */
+  readonly budget?: { readonly spentUsd: number; readonly limitUsd: number };
   readonly channels: readonly ChannelStatus[];
   readonly journal: JournalCounts;
   readonly lanes: { readonly running: number; readonly waiting: number };
   /** Since midnight of the daemon's time zone. */
-  readonly usageToday: { readonly tokensIn: number; readonly tokensOut: number; readonly calls: number };
+  readonly usageToday: {
+    readonly tokensIn: number;
+    readonly tokensOut: number;
+    readonly calls: number;
+    /** Of the calls whose price is known. */
+    readonly costUsd: number;
+    /** How many calls are not in it. */
+    readonly unpriced: number;
+  };
   /** Newest first; `at` in epoch ms. */
   readonly lastErrors: readonly { readonly at: number; readonly code: string; readonly detail: string }[];
   /** What works less well than configured, e.g. `model:demo`, `channel:telegram`. Empty = all well. */
   readonly degraded: readonly string[];
+}
+
+/** One of several models: how it does and how it is rated. */
+export interface SlotStatus {
+  /** `Model.id`. */
+  readonly id: string;
+  /** open: left alone after failures. half-open: one call tries it again. */
+  readonly circuit: 'closed' | 'open' | 'half-open';
+  readonly consecutiveFailures: number;
+  readonly successes: number;
+  readonly failures: number;
+  /** 0..1, of the last 64 calls. */
+  readonly errorRate: number;
+  /** Moving averages and 95th percentile in ms; null before the first sample. */
+  readonly latencyMs: number | null;
+  readonly p95Ms: number | null;
+  readonly firstTokenMs: number | null;
+  readonly tokensPerSecond: number | null;
+  /** Lower wins. */
+  readonly score: number;
+  /** Ms since the last call began; null = never used. */
+  readonly idleMs: number | null;
 }
 
 /** `<dataDir>/daemon.json`, written by a daemon that is ready and removed when it stops. */

@@ -3,9 +3,8 @@ import type { ModelEvent } from '../core/model.ts';
 import { systemClock } from '../lib/clock.ts';
 import { FakeClock } from '../testing/fakes.ts';
 import { collect, modelContract, modelRequest } from './contract.ts';
-import { createModel } from './create.ts';
+import { createDemo } from './create.ts';
 import { createDemoModel } from './demo.ts';
-import { detectModel } from './detect.ts';
 import type { RetryInfo } from './retry.ts';
 
 const signal = new AbortController().signal;
@@ -83,11 +82,7 @@ describe('the demo', () => {
   test('/demo fail shows the real retries and then the failure', async () => {
     const clock = new FakeClock();
     const waits: RetryInfo[] = [];
-    const nothing = async () => {
-      throw new TypeError('fetch failed');
-    };
-    const detected = await detectModel({ config: {}, env: {}, fetch: nothing, clock, signal });
-    const model = createModel(detected, {
+    const model = createDemo({
       clock,
       random: () => 0,
       timeouts: { connectMs: 1, totalMs: 1 },

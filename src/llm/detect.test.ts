@@ -3,7 +3,7 @@ import { systemClock } from '../lib/clock.ts';
 import { type AimockFixture, startAimock } from '../testing/aimock.ts';
 import { jsonReply, startModelServer } from '../testing/model-server.ts';
 import { collect, modelRequest } from './contract.ts';
-import { createModel } from './create.ts';
+import { createWire } from './create.ts';
 import { type DetectOptions, detectModel } from './detect.ts';
 import { PROVIDERS } from './providers/index.ts';
 
@@ -83,7 +83,11 @@ describe('environment', () => {
     await using aimock = await startAimock({ fixtures });
     const found = await detect({ env: { OPENAI_API_KEY: KEY, OPENAI_BASE_URL: `${aimock.url}/v1` } });
     expect(found.lines.join('\n')).toContain(`${aimock.url}/v1 from OPENAI_BASE_URL`);
-    const model = createModel(found, { clock: systemClock, random: Math.random, timeouts: { connectMs: 1_000, totalMs: 5_000 } });
+    if (!found.target) throw new Error('no model was found');
+    const model = createWire(found.target, found.apiKey(), {
+      clock: systemClock,
+      timeouts: { connectMs: 1_000, totalMs: 5_000 },
+    });
     await model.warm();
     expect((await collect(model.call(modelRequest('hi'), signal))).at(-1)).toMatchObject({ answer: { text: 'from there' } });
     expect(await aimock.journal()).toHaveLength(1);

@@ -125,7 +125,7 @@ export class FakeCli {
         this.apiKeys.push(apiKey);
         return found;
       },
-      storedKey: async (provider) => this.logins.get(provider),
+      storedKey: async (_dataDir, provider) => this.logins.get(provider),
       openUrl: (url) => void this.openedUrls.push(url),
       openJournal: async ({ dir }) => {
         if (this.failure) throw this.failure;

@@ -15,6 +15,8 @@ export interface TelegramScene extends AsyncDisposable {
 
 export interface TelegramSceneOptions {
   readonly script?: ModelServerOptions['script'];
+  /** Laid over the config, which has `gateway` from below. */
+  readonly config?: Readonly<Record<string, unknown>>;
   /** Laid over section `gateway` of the config. */
   readonly gateway?: Readonly<Record<string, unknown>>;
   /** Laid over the channel's entry. */
@@ -38,6 +40,7 @@ export async function telegramScene(options: TelegramSceneOptions = {}): Promise
     model: 'm',
     base_url: `${model.url}/v1${options.baseUrlSuffix ?? ''}`,
     api_key_env: 'TEST_KEY',
+    ...options.config,
     gateway: { channels: [telegram, ...(options.channels ?? [])], http: { port: 0 }, ...options.gateway },
   };
   const env = { TEST_KEY: 'sk-test', TELEGRAM_BOT_TOKEN: platform.token };

@@ -4,13 +4,13 @@ import { isGatehouseError } from '../../core/errors.ts';
 import type { Price } from '../../core/model.ts';
 import { printable } from '../../lib/printable.ts';
 import { findKeyWithoutConfig } from '../../llm/detect.ts';
-import { type FoundKey, resolveKey } from '../../llm/providers/key.ts';
+import { type FoundKey, type KeySources, resolveKey } from '../../llm/providers/key.ts';
 import { type ModelConfig, type ResolvedProvider, resolveProvider } from '../../llm/providers/resolve.ts';
-import type { CliDeps } from '../deps.ts';
+import { type CommandContext, dataDirOf } from '../context.ts';
 import type { Failure } from '../output.ts';
 
 export interface ModelEntry {
-  /** `main`, `fallback-1`, or the key of a sub provider. */
+  /** `main` or `fallback-1`. */
   readonly name: string;
   /** Absent when the entry names no model that can be. */
   readonly target?: ResolvedProvider;
@@ -19,20 +19,21 @@ export interface ModelEntry {
   readonly problem?: Failure;
 }
 
-/** Main, fallback and sub models in the order of the config. No main one: neither config nor keys name a model. */
-export async function modelEntries({ config }: LoadedConfig, deps: Pick<CliDeps, 'env' | 'storedKey'>): Promise<ModelEntry[]> {
-  const main = await mainEntry(config, deps);
+/** Main and fallback models in the order of the config. No main one: neither config nor keys name a model. */
+export async function modelEntries({ config }: LoadedConfig, context: CommandContext): Promise<ModelEntry[]> {
+  const { env, storedKey } = context.deps;
+  const sources: KeySources = { env, storedKey: (provider) => storedKey(dataDirOf(context), provider) };
+  const main = await mainEntry(config, sources);
   const further: [string, ModelConfig][] = [
     ...config.fallback_models.map((entry, index): [string, ModelConfig] => [`fallback-${index + 1}`, entry]),
-    ...config.sub_providers.map((entry): [string, ModelConfig] => [entry.key, entry]),
   ];
-  return [...main, ...(await Promise.all(further.map(([name, entry]) => toEntry(name, entry, deps))))];
+  return [...main, ...(await Promise.all(further.map(([name, entry]) => toEntry(name, entry, sources))))];
 }
 
-async function mainEntry(config: ModelConfig, deps: Pick<CliDeps, 'env' | 'storedKey'>): Promise<ModelEntry[]> {
-  if (config.provider || config.model || config.base_url) return [await toEntry('main', config, deps)];
+async function mainEntry(config: ModelConfig, sources: KeySources): Promise<ModelEntry[]> {
+  if (config.provider || config.model || config.base_url) return [await toEntry('main', config, sources)];
   try {
-    const found = await findKeyWithoutConfig({ config, env: deps.env, storedKey: deps.storedKey });
+    const found = await findKeyWithoutConfig({ config, ...sources });
     const key = found?.apiKey();
     if (!found?.target || !key) return [];
     return [{ name: 'main', target: found.target, key: { from: found.keyFrom ?? '', value: () => key } }];
@@ -41,11 +42,11 @@ async function mainEntry(config: ModelConfig, deps: Pick<CliDeps, 'env' | 'store
   }
 }
 
-async function toEntry(name: string, config: ModelConfig, deps: Pick<CliDeps, 'env' | 'storedKey'>): Promise<ModelEntry> {
+async function toEntry(name: string, config: ModelConfig, sources: KeySources): Promise<ModelEntry> {
   let target: ResolvedProvider | undefined;
   try {
     target = resolveProvider(config);
-    const key = await resolveKey(target, deps);
+    const key = await resolveKey(target, sources);
     return { name, target, ...(key ? { key } : {}) };
   } catch (error) {
     return { name, ...(target ? { target } : {}), problem: toProblem(error) };

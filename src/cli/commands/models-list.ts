@@ -11,10 +11,10 @@ const NO_MAIN =
 
 /** The models of the config. Calls nobody; see `models test`. */
 export const modelsList: Command<unknown> = async (context) => {
-  const { deps, out } = context;
+  const { out } = context;
   const loaded = await readConfig(context);
   sayWarnings(context, loaded);
-  const entries = await modelEntries(loaded, deps);
+  const entries = await modelEntries(loaded, context);
   if (entries.length > 0) {
     out.data(formatTable([HEAD, ...entries.map((entry) => row(entry, out))]));
     out.data(`prices in USD per million tokens in / out, table of ${PRICES_UPDATED_AT}`);

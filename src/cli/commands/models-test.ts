@@ -27,7 +27,7 @@ export const modelsTest: Command<{ readonly name?: string }> = async (context, {
   const { deps, out } = context;
   const loaded = await readConfig(context);
   sayWarnings(context, loaded);
-  const entries = choose(await modelEntries(loaded, deps), name);
+  const entries = choose(await modelEntries(loaded, context), name);
   const { llm_connect_timeout_secs, llm_timeout_secs } = loaded.config.gateway;
   const timeouts = {
     connectMs: llm_connect_timeout_secs * 1_000,

@@ -16,10 +16,8 @@ const CONFIG = {
     { provider: 'openai', model: 'gpt-5', api_key_env: 'MY_OPENAI' },
     { provider: 'ollama', model: 'qwen3:4b' },
     { provider: 'nobody' },
-  ],
-  sub_providers: [
-    { key: 'cheap', provider: 'google', model_hints: { price: { in: 1, out: 2 } } },
-    { key: 'fast', provider: 'groq' },
+    { provider: 'google', model_hints: { price: { in: 1, out: 2 } } },
+    { provider: 'groq' },
   ],
 };
 
@@ -42,8 +40,8 @@ describe('models list', () => {
       ['✗ fallback-1', 'openai/gpt-5', 'openai-responses', '400k', 'unknown', expect.stringContaining('GH1103 MY_OPENAI is not')],
       ['✓ fallback-2', 'ollama/qwen3:4b', 'openai-chat', '8.2k', 'free', 'none needed'],
       ['✗ fallback-3', '?', 'GH1104 there is no provider "nobody"'],
-      ['✓ cheap', 'gemini/gemini-2.5-flash', 'gemini', '1.05M', '1 / 2', 'from GEMINI_API_KEY'],
-      ['✓ fast', 'groq/llama-3.3-70b-versatile', 'openai-chat', '131.1k', '0.4 / 1.6', 'from the stored login'],
+      ['✓ fallback-4', 'gemini/gemini-2.5-flash', 'gemini', '1.05M', '1 / 2', 'from GEMINI_API_KEY'],
+      ['✓ fallback-5', 'groq/llama-3.3-70b-versatile', 'openai-chat', '131.1k', '0.4 / 1.6', 'from the stored login'],
       [expect.stringMatching(/^prices in USD per million tokens in \/ out, table of \d{4}-\d\d-\d\d$/)],
     ]);
     expect(stdout).not.toContain('canary');
@@ -74,8 +72,8 @@ describe('models list', () => {
       { name: 'fallback-1', price: null, keyFrom: null, problem: { code: 'GH1103', hint: 'export MY_OPENAI=…' } },
       { name: 'fallback-2', price: { in: 0, out: 0 }, keyFrom: null, problem: null },
       { name: 'fallback-3', provider: null, problem: { code: 'GH1104' } },
-      { name: 'cheap', price: { in: 1, out: 2 } },
-      { name: 'fast', keyFrom: 'login' },
+      { name: 'fallback-4', price: { in: 1, out: 2 } },
+      { name: 'fallback-5', keyFrom: 'login' },
     ]);
   });
 
@@ -99,7 +97,7 @@ describe('models list', () => {
     const cli = await configured(dir.path, {
       provider: 'openrouter',
       model: 'a\u001b[2Jb',
-      sub_providers: [{ key: '\u0007', provider: 'x\u009b' }],
+      fallback_models: [{ provider: '\u0007x\u009b' }],
     });
     const { stdout } = await cli.run('models', 'list');
     expect(stdout).toContain('openrouter/a\\u001b[2Jb');
@@ -161,7 +159,7 @@ describe('models test', () => {
     expect(stdout).toMatch(/✗ main .* GH2101 anthropic answered 401 {2}→ check the provider key/);
     expect(stdout).toMatch(/✗ fallback-1 .* - +GH1103 MY_OPENAI is not set/);
     expect(stdout).toMatch(/✓ fallback-2 /);
-    expect(stdout).toMatch(/✗ cheap .* GH2108/);
+    expect(stdout).toMatch(/✗ fallback-4 .* GH2108/);
     expect(stderr).toContain('✗ GH2101 4 of 6 models failed');
     const json = JSON.parse((await cli.run('models', 'test', 'anthropic/claude-sonnet-4-20250514', '--json')).stdout) as unknown;
     expect(json).toMatchObject({
@@ -174,8 +172,8 @@ describe('models test', () => {
   test('an unknown name is refused with what was meant, and nothing at all with exit code 78', async () => {
     await using dir = await tempDir();
     const cli = await configured(dir.path);
-    const wrong = await cli.run('models', 'test', 'chaep');
-    expect(wrong).toMatchObject({ code: 1, stderr: expect.stringContaining('did you mean cheap?') });
+    const wrong = await cli.run('models', 'test', 'fallbcak-4');
+    expect(wrong).toMatchObject({ code: 1, stderr: expect.stringContaining('did you mean fallback-4?') });
     const empty = new FakeCli(join(dir.path, 'empty'));
     expect(await empty.run('models', 'test')).toMatchObject({ code: 78, stderr: expect.stringContaining('GH1104') });
   });

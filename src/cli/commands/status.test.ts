@@ -43,7 +43,8 @@ function document(override: Partial<StatusDocument> = {}): StatusDocument {
       refused: [{ channel: 'telegram', reason: 'not-allowed', count: 4 }],
     },
     lanes: { running: 1, waiting: 2 },
-    usageToday: { tokensIn: 1000, tokensOut: 200, calls: 12 },
+    usageToday: { tokensIn: 1000, tokensOut: 200, calls: 12, costUsd: 0.125, unpriced: 1 },
+    models: [],
     lastErrors: [{ at: NOW - 60_000, code: 'GH1501', detail: 'login refused' }],
     degraded: ['channel:mail'],
     ...override,
@@ -78,7 +79,7 @@ test('a running daemon is one screen, with a word next to every symbol', async (
     '! messages  2 waiting, oldest 5 s ago, 1 running, 30 done, 1 dead',
     '! answers   2 to send, 31 sent, 1 unknown, 0 expired, 0 dead   → gatehouse dead list',
     '- refused   telegram not-allowed 4',
-    '- today     12 calls, 1000 tokens in, 200 out',
+    '- today     12 calls, 1000 tokens in, 200 out, 0.13 USD and 1 of unknown price',
     '✗ error     GH1501 login refused  1 min ago',
     '! degraded  channel:mail',
   ]);
@@ -102,6 +103,22 @@ test('--json is one document with ISO times', async () => {
       lastErrors: [{ at: '2025-12-31T23:59:00.000Z' }],
     },
   });
+});
+
+test('models that stand by for each other have a line each, and a limit is told with what was spent', async () => {
+  await using dir = await tempDir();
+  const slot = { consecutiveFailures: 0, errorRate: 0, p95Ms: 900, tokensPerSecond: 50, score: 0.2, idleMs: 10 };
+  const models = [
+    { ...slot, id: 'openai/gpt-5-mini', circuit: 'open', successes: 2, failures: 3, latencyMs: 812.4, firstTokenMs: 300 },
+    { ...slot, id: 'ollama/qwen3:4b', circuit: 'closed', successes: 4, failures: 0, latencyMs: null, firstTokenMs: null },
+  ] as const;
+  await using server = await serve(JSON.stringify(document({ models, budget: { spentUsd: 1.5, limitUsd: 2 } })));
+  const cli = new FakeCli(dir.path);
+  await daemon(cli, server.port);
+  const { stdout } = await cli.run('status');
+  expect(stdout).toMatch(/^! slot +openai\/gpt-5-mini +left alone +2 answered, 3 failed +812 ms, first token 300 ms$/m);
+  expect(stdout).toMatch(/^✓ slot +ollama\/qwen3:4b +in use +4 answered, 0 failed$/m);
+  expect(stdout).toContain('200 out, 1.50 of 2.00 USD and 1 of unknown price');
 });
 
 test('the demo model is named as such', async () => {

@@ -55,7 +55,11 @@ export function createPaidTranscriber(make: MakeTranscriber, options: PaidTransc
   };
 }
 
-function entryOf({ provider, model }: TranscriptionUsage, costUsd: number | null, { context, clock }: PaidTranscriberOptions): UsageEntry {
+function entryOf(
+  { provider, model }: TranscriptionUsage,
+  costUsd: number | null,
+  { context, clock }: PaidTranscriberOptions,
+): UsageEntry {
   const { session, channel, sender, job } = context;
   return {
     id: `transcription-${randomUUID()}`,

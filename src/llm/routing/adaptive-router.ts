@@ -1,12 +1,13 @@
 import type { Model, ModelEvent, ModelRequest } from '../../core/model.ts';
 import type { Clock } from '../../core/ports.ts';
+import type { SlotStatus } from '../../core/status.ts';
 import { NO_LONGER_NEEDED } from '../../lib/no-longer-needed.ts';
 import { fewestFailures, healthyFirst, wrapperFacts } from './chain.ts';
 import { attemptOn, type Piece, type Tried, walkFrom } from './failover-walk.ts';
 import { type Hedge, hedge } from './hedge.ts';
 import { exportCatalog, type ModelCatalogFile } from './model-catalog.ts';
 import { DEFAULT_WEIGHTS, type ScoreWeights, scoreTerms, weighed } from './score.ts';
-import { type Slot, SlotState, type SlotStatus, suited } from './slot.ts';
+import { type Slot, SlotState, statusOf, suited } from './slot.ts';
 
 /** off: the first model that works. lane: the best by score. hedge: two at once until the first token. */
 export type RoutingMode = 'off' | 'lane' | 'hedge';
@@ -106,20 +107,7 @@ class Router implements AdaptiveRouter {
   snapshot(): readonly SlotStatus[] {
     const scores = this.#scores();
     const now = this.#options.clock.monotonic();
-    return this.#slots.map(({ model, circuit, metrics, usedAt }, i) => ({
-      id: model.id,
-      circuit: circuit.state,
-      consecutiveFailures: circuit.consecutiveFailures,
-      successes: metrics.successes,
-      failures: metrics.failures,
-      errorRate: metrics.errorRate,
-      latencyMs: metrics.latencyMs ?? null,
-      p95Ms: metrics.p95Ms ?? null,
-      firstTokenMs: metrics.firstTokenMs ?? null,
-      tokensPerSecond: metrics.tokensPerSecond ?? null,
-      score: scores[i] ?? 0,
-      idleMs: usedAt === undefined ? null : now - usedAt,
-    }));
+    return this.#slots.map((slot, i) => statusOf(slot, scores[i] ?? 0, now));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

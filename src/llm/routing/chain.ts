@@ -1,7 +1,8 @@
 import type { Model } from '../../core/model.ts';
 import type { Clock } from '../../core/ports.ts';
+import type { SlotStatus } from '../../core/status.ts';
 import { attemptOn, walkFrom } from './failover-walk.ts';
-import { type Slot, SlotState, suited } from './slot.ts';
+import { type Slot, SlotState, statusOf, suited } from './slot.ts';
 
 export interface ChainOptions {
   readonly clock: Clock;
@@ -11,12 +12,14 @@ export interface ChainOptions {
   readonly probeIntervalMs?: number;
 }
 
+export type Chain = Model & { snapshot(): readonly SlotStatus[] };
+
 /**
  * Models in the order of the config (spec B4): starts with the first healthy one, else the one with the fewest failures in a row,
  * and walks round. Degraded ones are skipped while a healthy one is left. A degraded model gets one call per probe interval, so
  * that one that recovers is used again, as spec B5 wants it of the router. At least one slot.
  */
-export function createChain(slots: readonly Slot[], options: ChainOptions): Model {
+export function createChain(slots: readonly Slot[], options: ChainOptions): Chain {
   const { clock, failureThreshold: threshold = 3, probeIntervalMs = 60_000 } = options;
   const states = slots.map((slot) => new SlotState(slot, { clock, threshold, probeIntervalMs }));
   return {
@@ -26,6 +29,8 @@ export function createChain(slots: readonly Slot[], options: ChainOptions): Mode
       const walk = { request, signal, clock, rest: (from: SlotState) => healthyFirst(roundFrom(from, pool, states)) };
       return walkFrom((tried) => attemptOn(startOf(pool), tried, walk), walk);
     },
+    // Nothing is rated here: the place in the config is all there is.
+    snapshot: () => states.map((state, index) => statusOf(state, index / states.length, clock.monotonic())),
   };
 }
 

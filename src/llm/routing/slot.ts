@@ -1,7 +1,8 @@
 import type { Model, ModelRequest, Price } from '../../core/model.ts';
 import type { Clock } from '../../core/ports.ts';
+import type { SlotStatus } from '../../core/status.ts';
 import { estimateRequestTokens } from '../tokens.ts';
-import { Circuit, type CircuitOptions, type CircuitState } from './circuit.ts';
+import { Circuit, type CircuitOptions } from './circuit.ts';
 import { Metrics } from './metrics.ts';
 import { catalogQuality, type ScoreInput } from './score.ts';
 
@@ -35,27 +36,6 @@ export interface Slot {
   readonly model: Model;
   readonly catalog?: CatalogQuality;
   readonly baseline?: Baseline;
-}
-
-/** For `status` and the metrics page. */
-export interface SlotStatus {
-  /** `Model.id`. */
-  readonly id: string;
-  readonly circuit: CircuitState;
-  readonly consecutiveFailures: number;
-  readonly successes: number;
-  readonly failures: number;
-  /** 0..1, of the last 64 calls. */
-  readonly errorRate: number;
-  /** Moving averages and 95th percentile in ms; null before the first sample. */
-  readonly latencyMs: number | null;
-  readonly p95Ms: number | null;
-  readonly firstTokenMs: number | null;
-  readonly tokensPerSecond: number | null;
-  /** Lower wins. */
-  readonly score: number;
-  /** Ms since the last call began; null = never used. */
-  readonly idleMs: number | null;
 }
 
 export interface SlotStateOptions extends CircuitOptions {
@@ -117,6 +97,24 @@ export class SlotState {
     if (facts?.vision === false && (request.images?.size ?? 0) > 0) return false;
     return facts?.tools !== false || request.tools.length === 0;
   }
+}
+
+/** `now`: monotonic ms. */
+export function statusOf({ model, circuit, metrics, usedAt }: SlotState, score: number, now: number): SlotStatus {
+  return {
+    id: model.id,
+    circuit: circuit.state,
+    consecutiveFailures: circuit.consecutiveFailures,
+    successes: metrics.successes,
+    failures: metrics.failures,
+    errorRate: metrics.errorRate,
+    latencyMs: metrics.latencyMs ?? null,
+    p95Ms: metrics.p95Ms ?? null,
+    firstTokenMs: metrics.firstTokenMs ?? null,
+    tokensPerSecond: metrics.tokensPerSecond ?? null,
+    score,
+    idleMs: usedAt === undefined ? null : now - usedAt,
+  };
 }
 
 /** The slots that can take the request, or all when none can: then a failure says what is wrong. */
