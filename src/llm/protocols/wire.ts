@@ -6,6 +6,7 @@ import { CallTimeout, type ModelTimeouts, startWatchdog } from '../deadlines.ts'
 import { abortedFailure, createFailure } from '../failure.ts';
 import { createRedactor } from '../redact.ts';
 import { estimateRequestTokens } from '../tokens.ts';
+import { Burst } from './burst.ts';
 import { type FailureContext, failureOfConnection, failureOfErrorObject, failureOfStatus } from './http-failure.ts';
 import { WireFault } from './wire-guard.ts';
 
@@ -60,28 +61,39 @@ export async function* callWire(
   const controller = new AbortController();
   const onAbort = (): void => controller.abort(signal.reason);
   signal.addEventListener('abort', onAbort, { once: true });
-  const orAbort = createAbortRace(controller.signal);
+  const race = createRace(controller.signal);
+  const burst = new Burst(race.interrupt);
   let streaming = false;
   let closing: readonly ModelEvent[];
   using watchdog = startWatchdog({ clock: options.clock, controller, timeouts: options.timeouts, inputTokens });
   try {
-    const stream = await orAbort(wire.open(controller.signal));
+    const stream = await race.orAbort(wire.open(controller.signal));
     streaming = true;
     const chunks: AsyncIterator<unknown> = stream[Symbol.asyncIterator]();
+    let waiting: Promise<IteratorResult<unknown>> | undefined;
     for (;;) {
-      const step = await orAbort(chunks.next());
-      if (step.done) break;
-      const { events, progress } = assembly.add(step.value);
-      if (progress) watchdog.progress();
-      if (assembly.finished) watchdog.shorten(USAGE_WAIT_MS);
-      if (events.length > 0) {
+      waiting ??= chunks.next();
+      const step = await race.wait(waiting);
+      let due: readonly ModelEvent[];
+      if (step === undefined) {
+        due = burst.take();
+      } else {
+        waiting = undefined;
+        if (step.done) break;
+        const { events, progress } = assembly.add(step.value);
+        if (progress) watchdog.progress();
+        if (assembly.finished) watchdog.shorten(USAGE_WAIT_MS);
+        due = events.length === 0 ? events : joined(events, burst);
+      }
+      if (due.length > 0) {
         watchdog.pause();
         // Not `yield*`: over an array it makes three more promises for each event.
-        for (const event of events) yield event;
+        for (const event of due) yield event;
         watchdog.resume();
       }
       if (assembly.looping) break;
     }
+    for (const event of burst.take()) yield event;
     // The SDKs end an aborted stream as if it were complete.
     controller.signal.throwIfAborted();
     closing = assembly.end();
@@ -147,12 +159,26 @@ function urlSecrets(baseUrl: string): string[] {
   return url ? [url.password, ...url.searchParams.values()] : [];
 }
 
+function joined(events: readonly ModelEvent[], burst: Burst): readonly ModelEvent[] {
+  const [only, more] = events;
+  return only && !more ? burst.add(only) : events.flatMap((event) => burst.add(event));
+}
+
+interface Race {
+  /** Settles as the promise does, or rejects with the reason when the signal aborts first. */
+  orAbort<T>(promise: PromiseLike<T>): Promise<T>;
+  /** The same, but resolves with undefined when it is interrupted; the promise can be waited for again. */
+  wait<T>(promise: PromiseLike<T>): Promise<T | undefined>;
+  readonly interrupt: () => void;
+}
+
 /**
- * Makes waiting end at once with the reason when the signal aborts: the SDK may still be cleaning up by then. One wait at a time.
- * One listener per call, because adding and removing one per chunk costs a sixth of reading the chunk.
+ * Makes waiting end at once when the signal aborts: the SDK may still be cleaning up by then. One wait at a time. One listener per
+ * call, because adding and removing one per chunk costs a sixth of reading the chunk.
  */
-function createAbortRace(signal: AbortSignal): <T>(promise: PromiseLike<T>) => Promise<T> {
+function createRace(signal: AbortSignal): Race {
   let rejectWaiting: ((reason: unknown) => void) | undefined;
+  let interruptWaiting: (() => void) | undefined;
   // Asking the signal each time is dearer than remembering.
   let { aborted } = signal;
   signal.addEventListener(
@@ -163,10 +189,20 @@ function createAbortRace(signal: AbortSignal): <T>(promise: PromiseLike<T>) => P
     },
     { once: true },
   );
-  return (promise) =>
-    new Promise((resolve, reject) => {
-      rejectWaiting = reject;
-      promise.then(resolve, reject);
-      if (aborted) reject(signal.reason);
-    });
+  return {
+    orAbort: (promise) =>
+      new Promise((resolve, reject) => {
+        rejectWaiting = reject;
+        promise.then(resolve, reject);
+        if (aborted) reject(signal.reason);
+      }),
+    wait: (promise) =>
+      new Promise((resolve, reject) => {
+        rejectWaiting = reject;
+        interruptWaiting = () => resolve(undefined);
+        promise.then(resolve, reject);
+        if (aborted) reject(signal.reason);
+      }),
+    interrupt: () => interruptWaiting?.(),
+  };
 }
