@@ -64,6 +64,6 @@ export const anthropicSubject: WireSubject = {
         })
         .join(''),
     close: (tools) => anthropicEnd(tools ? 'tool_use' : 'end_turn'),
-    overloaded: anthropicError('overloaded_error', 'Overloaded'),
+    overloaded: (message) => anthropicError('overloaded_error', message),
   },
 };

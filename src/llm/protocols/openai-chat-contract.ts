@@ -31,7 +31,7 @@ export const openAiChatSubject: WireSubject = {
       chunk({}, tools ? 'tool_calls' : 'stop') +
       sse({ choices: [], usage: { prompt_tokens: 7, completion_tokens: 5, total_tokens: 12 } }) +
       sse('[DONE]'),
-    overloaded: sse({ error: { code: 'overloaded_error', message: 'busy' } }),
+    overloaded: (message) => sse({ error: { code: 'overloaded_error', message } }),
   },
 };
 

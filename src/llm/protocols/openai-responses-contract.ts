@@ -61,6 +61,6 @@ export const openAiResponsesSubject: WireSubject = {
     text: (piece) => responsesText(piece),
     calls: responsesCalls,
     close: () => responsesEnd(),
-    overloaded: responsesEvent('error', { code: 'overloaded_error', message: 'busy' }),
+    overloaded: (message) => responsesEvent('error', { code: 'overloaded_error', message }),
   },
 };

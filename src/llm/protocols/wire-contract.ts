@@ -57,8 +57,8 @@ export interface RawWire {
   calls(calls: readonly ToolCall[]): string;
   /** The end of an answer; `tools` = it ends in calls. Reports 7 input and 5 output tokens. */
   close(tools: boolean): string;
-  /** The provider's error in the middle of a stream which says that it is overloaded. */
-  readonly overloaded: string;
+  /** The provider's error in the middle of a stream which says that it is overloaded, in these words. */
+  overloaded(said: string): string;
 }
 
 /** Which scenario of which wire passed; printed at the end of a run. */
