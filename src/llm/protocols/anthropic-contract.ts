@@ -65,5 +65,7 @@ export const anthropicSubject: WireSubject = {
         .join(''),
     close: (tools) => anthropicEnd(tools ? 'tool_use' : 'end_turn'),
     overloaded: (message) => anthropicError('overloaded_error', message),
+    thought: (thinking) => anthropicBlock(0, { type: 'thinking', thinking: '' }, { type: 'thinking_delta', thinking }),
+    refusal: anthropicStart() + anthropicEnd('refusal'),
   },
 };

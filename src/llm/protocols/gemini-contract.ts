@@ -43,5 +43,7 @@ export const geminiSubject: WireSubject = {
     calls: geminiCalls,
     close: () => geminiEnd(),
     overloaded: (message) => sse(geminiError(503, 'UNAVAILABLE', message)),
+    thought: (text) => geminiChunk([{ text, thought: true }]),
+    refusal: sse({ promptFeedback: { blockReason: 'SAFETY' }, usageMetadata: { promptTokenCount: 7 } }),
   },
 };

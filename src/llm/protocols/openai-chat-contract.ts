@@ -32,6 +32,8 @@ export const openAiChatSubject: WireSubject = {
       sse({ choices: [], usage: { prompt_tokens: 7, completion_tokens: 5, total_tokens: 12 } }) +
       sse('[DONE]'),
     overloaded: (message) => sse({ error: { code: 'overloaded_error', message } }),
+    thought: (piece) => chunk({ reasoning_content: piece }),
+    refusal: chunk({ role: 'assistant', refusal: 'I will not.' }) + chunk({}, 'stop') + sse('[DONE]'),
   },
 };
 

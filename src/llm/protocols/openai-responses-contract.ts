@@ -62,5 +62,10 @@ export const openAiResponsesSubject: WireSubject = {
     calls: responsesCalls,
     close: () => responsesEnd(),
     overloaded: (message) => responsesEvent('error', { code: 'overloaded_error', message }),
+    thought: (delta) => responsesEvent('response.reasoning_summary_text.delta', { output_index: 0, summary_index: 0, delta }),
+    refusal:
+      responsesOpen +
+      responsesEvent('response.refusal.delta', { output_index: 0, content_index: 0, delta: 'I will not.' }) +
+      responsesEnd(),
   },
 };
