@@ -30,7 +30,8 @@ function escapePattern(text: string): string {
   return text.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&');
 }
 
-function encodedForms(secret: string): string[] {
+/** How a secret may be written down: as it is, base64, base64url, hex, percent- and JSON-encoded; some forms come twice. */
+export function encodedForms(secret: string): readonly string[] {
   const percent = encodeURIComponent(secret.toWellFormed());
   const strict = percent.replace(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`);
   const form = new URLSearchParams([['', secret]]).toString().slice(1);

@@ -1,4 +1,6 @@
 /** Removes secrets from text that came from outside before it can reach a failure's message (attack A29). */
+import { encodedForms } from '../lib/redact.ts';
+
 export type Redact = (text: string) => string;
 
 /** Runs of this length shared with a secret are masked: a body that quotes a cut-off key leaks as well. */
@@ -7,22 +9,9 @@ const MARK = '[redacted]';
 /** Shapes of keys in general: providers echo a key they were sent by mistake, often with its middle starred out. */
 const KEY_SHAPES = /\b(?:sk|gsk|pk|nvapi|xai|key)[-_][A-Za-z0-9*._…-]{6,}|\bBearer\s+\S{6,}|\bAIza[\w-]{10,}|\b\w{2,}\*{3,}\w*/g;
 
-/** A redactor for the given secrets in raw, URL-encoded and base64 form, whole or in part. Empty secrets are ignored. */
+/** A redactor for the given secrets in all their encoded forms, whole or in part. Empty secrets are ignored. */
 export function createRedactor(secrets: readonly (string | undefined)[]): Redact {
-  const forms = new Set<string>();
-  for (const secret of secrets) {
-    if (!secret) continue;
-    const bytes = Buffer.from(secret);
-    for (const form of [
-      secret,
-      encodeURIComponent(secret),
-      bytes.toString('base64'),
-      bytes.toString('base64url'),
-      bytes.toString('hex'),
-    ]) {
-      forms.add(form);
-    }
-  }
+  const forms = new Set(secrets.flatMap((secret) => (secret ? encodedForms(secret) : [])));
   return (text) => {
     let clean = text;
     for (const form of forms) clean = maskSharedRuns(clean, form);

@@ -12,7 +12,7 @@ interface ReceivedRequest {
   readonly method: string;
   readonly path: string;
   readonly headers: IncomingMessage['headers'];
-  /** Parsed JSON; `{}` when there was none. */
+  /** Parsed JSON; `{}` when there was none, or a form. */
   readonly body: Readonly<Record<string, unknown>>;
   /** True once the client had closed its connection before the answer was complete. */
   cut: boolean;
@@ -21,6 +21,8 @@ interface ReceivedRequest {
 /** What one request is answered with. */
 export interface Reply {
   readonly status?: number;
+  /** The words after the status. Default: the usual ones. */
+  readonly reason?: string;
   readonly headers?: Readonly<Record<string, string>>;
   /** Sent piece by piece, each in a write of its own. */
   readonly pieces: readonly (string | Uint8Array)[];
@@ -176,7 +178,8 @@ async function readBody(incoming: IncomingMessage): Promise<Record<string, unkno
   const parts: Buffer[] = [];
   for await (const part of incoming) parts.push(part as Buffer);
   const text = Buffer.concat(parts).toString();
-  return text === '' ? {} : (JSON.parse(text) as Record<string, unknown>);
+  const isForm = incoming.headers['content-type']?.startsWith('multipart/') ?? false;
+  return text === '' || isForm ? {} : (JSON.parse(text) as Record<string, unknown>);
 }
 
 function echo(request: ReceivedRequest, latencyMs: number): Reply {
@@ -188,7 +191,8 @@ function echo(request: ReceivedRequest, latencyMs: number): Reply {
 async function send(response: ServerResponse, reply: Reply, signal: AbortSignal): Promise<void> {
   const { status = 200, headers = {}, latencyMs = 0, gapMs = 0, end = 'close' } = reply;
   if (latencyMs > 0) await sleep(latencyMs, undefined, { signal });
-  response.writeHead(status, headers);
+  if (reply.reason === undefined) response.writeHead(status, headers);
+  else response.writeHead(status, reply.reason, headers);
   response.flushHeaders();
   for (const [index, piece] of reply.pieces.entries()) {
     if (index > 0) await (gapMs > 0 ? sleep(gapMs, undefined, { signal }) : nextTick());

@@ -64,6 +64,8 @@ export const anthropicSubject: WireSubject = {
         })
         .join(''),
     close: (tools) => anthropicEnd(tools ? 'tool_use' : 'end_turn'),
-    overloaded: anthropicError('overloaded_error', 'Overloaded'),
+    overloaded: (message) => anthropicError('overloaded_error', message),
+    thought: (thinking) => anthropicBlock(0, { type: 'thinking', thinking: '' }, { type: 'thinking_delta', thinking }),
+    refusal: anthropicStart() + anthropicEnd('refusal'),
   },
 };

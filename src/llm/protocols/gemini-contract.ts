@@ -42,6 +42,8 @@ export const geminiSubject: WireSubject = {
     text: (piece) => geminiChunk([{ text: piece }]),
     calls: geminiCalls,
     close: () => geminiEnd(),
-    overloaded: sse(geminiError(503, 'UNAVAILABLE', 'busy')),
+    overloaded: (message) => sse(geminiError(503, 'UNAVAILABLE', message)),
+    thought: (text) => geminiChunk([{ text, thought: true }]),
+    refusal: sse({ promptFeedback: { blockReason: 'SAFETY' }, usageMetadata: { promptTokenCount: 7 } }),
   },
 };

@@ -36,15 +36,19 @@ interface ErrorBody {
   readonly words: string;
 }
 
+/** What is read of an error body: searching one of many megabytes for each piece of a key would hold the daemon up for seconds. */
+const MAX_TEXT = 64_000;
+const MAX_WORDS = 1_000;
+
 function parseBody(error: unknown): ErrorBody {
-  if (typeof error === 'string') return { text: error, words: '' };
+  if (typeof error === 'string') return { text: error.slice(0, MAX_TEXT), words: '' };
   const whole = asRecord(error);
   // Some client libraries hand on the member, some the body around it.
   const record = whole['message'] === undefined && typeof whole['error'] === 'object' ? asRecord(whole['error']) : whole;
   const text =
     typeof record['message'] === 'string' ? record['message'] : error === undefined ? '' : (JSON.stringify(error) ?? '');
   const words = [record['code'], record['type'], record['status']].filter((word) => word !== undefined && word !== null);
-  return { text, words: words.join(' ').toLowerCase() };
+  return { text: text.slice(0, MAX_TEXT), words: words.join(' ').slice(0, MAX_WORDS).toLowerCase() };
 }
 
 const CONTEXT_LENGTH =

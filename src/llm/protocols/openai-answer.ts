@@ -1,6 +1,6 @@
 /** From the chunks of an OpenAI chat stream to events and the final answer; knows nothing of sockets and time. */
 import type { ModelAnswer, ModelEvent, ModelFailure, StopReason, Usage } from '../../core/model.ts';
-import { createFailure } from '../failure.ts';
+import { createFailure, quote } from '../failure.ts';
 import { textTokens } from '../tokens.ts';
 import { createRepetitionWatch, repetitionStart } from './repetition.ts';
 import { createThinkSplitter, splitOrphanClose } from './think-tags.ts';
@@ -138,7 +138,7 @@ export class AnswerAssembly {
     if (this.#refusal) return createFailure('content-filter', { message: 'the model refused', retryable: false });
     const what = this.#reasoning ? 'only reasoning and no answer' : 'nothing';
     return createFailure('empty', {
-      message: `the model returned ${what} (finish_reason ${this.#finishReason ?? 'none'})`,
+      message: `the model returned ${what} (finish_reason ${quote(this.#finishReason ?? 'none')})`,
       ...(this.#finishReason === 'length' ? { hint: 'raise the output token limit, or ask for less' } : {}),
     });
   }

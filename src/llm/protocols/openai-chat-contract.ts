@@ -31,7 +31,9 @@ export const openAiChatSubject: WireSubject = {
       chunk({}, tools ? 'tool_calls' : 'stop') +
       sse({ choices: [], usage: { prompt_tokens: 7, completion_tokens: 5, total_tokens: 12 } }) +
       sse('[DONE]'),
-    overloaded: sse({ error: { code: 'overloaded_error', message: 'busy' } }),
+    overloaded: (message) => sse({ error: { code: 'overloaded_error', message } }),
+    thought: (piece) => chunk({ reasoning_content: piece }),
+    refusal: chunk({ role: 'assistant', refusal: 'I will not.' }) + chunk({}, 'stop') + sse('[DONE]'),
   },
 };
 

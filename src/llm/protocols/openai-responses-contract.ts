@@ -61,6 +61,11 @@ export const openAiResponsesSubject: WireSubject = {
     text: (piece) => responsesText(piece),
     calls: responsesCalls,
     close: () => responsesEnd(),
-    overloaded: responsesEvent('error', { code: 'overloaded_error', message: 'busy' }),
+    overloaded: (message) => responsesEvent('error', { code: 'overloaded_error', message }),
+    thought: (delta) => responsesEvent('response.reasoning_summary_text.delta', { output_index: 0, summary_index: 0, delta }),
+    refusal:
+      responsesOpen +
+      responsesEvent('response.refusal.delta', { output_index: 0, content_index: 0, delta: 'I will not.' }) +
+      responsesEnd(),
   },
 };

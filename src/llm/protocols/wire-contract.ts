@@ -57,34 +57,43 @@ export interface RawWire {
   calls(calls: readonly ToolCall[]): string;
   /** The end of an answer; `tools` = it ends in calls. Reports 7 input and 5 output tokens. */
   close(tools: boolean): string;
-  /** The provider's error in the middle of a stream which says that it is overloaded. */
-  readonly overloaded: string;
+  /** The provider's error in the middle of a stream which says that it is overloaded, in these words. */
+  overloaded(said: string): string;
+  /** A piece of reasoning before any text. */
+  thought(piece: string): string;
+  /** A whole stream in which the model, or its provider, refuses. */
+  readonly refusal: string;
 }
 
 /** Which scenario of which wire passed; printed at the end of a run. */
-export class WireMatrix {
-  readonly #cells = new Map<string, Map<WireScenario, 'ok' | 'FAIL'>>();
+export class WireMatrix<Scenario extends string> {
+  readonly #scenarios: readonly Scenario[];
+  readonly #cells = new Map<string, Map<Scenario, 'ok' | 'FAIL'>>();
 
-  set(wire: string, scenario: WireScenario, result: 'ok' | 'FAIL'): void {
-    const row = this.#cells.get(wire) ?? new Map<WireScenario, 'ok' | 'FAIL'>();
+  constructor(scenarios: readonly Scenario[]) {
+    this.#scenarios = scenarios;
+  }
+
+  set(wire: string, scenario: Scenario, result: 'ok' | 'FAIL'): void {
+    const row = this.#cells.get(wire) ?? new Map<Scenario, 'ok' | 'FAIL'>();
     this.#cells.set(wire, row.set(scenario, result));
   }
 
   /** Cells that are not `ok`, as `wire/scenario`; cells of a known wire that never ran count. */
   missing(): string[] {
     return [...this.#cells].flatMap(([wire, row]) =>
-      WIRE_SCENARIOS.filter((scenario) => row.get(scenario) !== 'ok').map((scenario) => `${wire}/${scenario}`),
+      this.#scenarios.filter((scenario) => row.get(scenario) !== 'ok').map((scenario) => `${wire}/${scenario}`),
     );
   }
 
   toString(): string {
     const wires = [...this.#cells.keys()];
-    const first = Math.max(...WIRE_SCENARIOS.map((scenario) => scenario.length));
+    const first = Math.max(...this.#scenarios.map((scenario) => scenario.length));
     const row = (name: string, cells: readonly string[]) =>
       [name.padEnd(first), ...cells.map((cell, i) => cell.padEnd(wires[i]?.length ?? 0))].join('  ').trimEnd();
     return [
       row('', wires),
-      ...WIRE_SCENARIOS.map((scenario) =>
+      ...this.#scenarios.map((scenario) =>
         row(
           scenario,
           wires.map((wire) => this.#cells.get(wire)?.get(scenario) ?? '-'),
@@ -183,7 +192,7 @@ export function failureOf(events: readonly ModelEvent[]): ModelFailure {
 }
 
 /** `aimock` serves `WIRE_FIXTURES`; every scenario leaves its result in `matrix`. */
-export function wireContract(subject: WireSubject, aimock: () => Aimock, matrix: WireMatrix): void {
+export function wireContract(subject: WireSubject, aimock: () => Aimock, matrix: WireMatrix<WireScenario>): void {
   const create = (override: Partial<WireOptions> = {}): WarmableModel =>
     subject.create(wireOptions(aimock().url, { model: subject.model, ...override }));
   const call = async (request: ModelRequest, override: Partial<WireOptions> = {}): Promise<readonly ModelEvent[]> =>

@@ -165,7 +165,7 @@ export function wireFaultContract(subject: WireSubject): void {
   });
 
   test('F25 an error in the middle of a stream keeps its kind', async () => {
-    const { events } = await callServer(stream([raw.open, raw.text('par', 0), raw.overloaded]));
+    const { events } = await callServer(stream([raw.open, raw.text('par', 0), raw.overloaded('busy')]));
     expect(streamedText(events)).toBe('par');
     expect(failureOf(events)).toMatchObject({ kind: 'overloaded', code: 'GH2103', retryable: true });
   });

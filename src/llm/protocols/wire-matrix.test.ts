@@ -5,11 +5,11 @@ import { anthropicSubject } from './anthropic-contract.ts';
 import { geminiSubject } from './gemini-contract.ts';
 import { openAiChatSubject } from './openai-chat-contract.ts';
 import { openAiResponsesSubject } from './openai-responses-contract.ts';
-import { WIRE_FIXTURES, WireMatrix, type WireSubject, wireContract } from './wire-contract.ts';
+import { WIRE_FIXTURES, WIRE_SCENARIOS, WireMatrix, type WireSubject, wireContract } from './wire-contract.ts';
 
 const WIRES: readonly WireSubject[] = [openAiChatSubject, openAiResponsesSubject, anthropicSubject, geminiSubject];
 
-const matrix = new WireMatrix();
+const matrix = new WireMatrix(WIRE_SCENARIOS);
 let aimock: Aimock;
 beforeAll(async () => {
   aimock = await startAimock({ fixtures: WIRE_FIXTURES });

@@ -4,7 +4,7 @@ import type { Clock } from '../../core/ports.ts';
 import { NO_LONGER_NEEDED } from '../../lib/no-longer-needed.ts';
 import { CallTimeout, type ModelTimeouts, startWatchdog } from '../deadlines.ts';
 import { abortedFailure, createFailure } from '../failure.ts';
-import { createRedactor } from '../redact.ts';
+import { createRedactor, type Redact } from '../redact.ts';
 import { estimateRequestTokens } from '../tokens.ts';
 import { Burst } from './burst.ts';
 import { type FailureContext, failureOfConnection, failureOfErrorObject, failureOfStatus } from './http-failure.ts';
@@ -96,10 +96,10 @@ export async function* callWire(
     for (const event of burst.take()) yield event;
     // The SDKs end an aborted stream as if it were complete.
     controller.signal.throwIfAborted();
-    closing = assembly.end();
+    closing = withoutSecrets(assembly.end(), options);
   } catch (error) {
     // A complete answer is not lost because its connection ended badly afterwards.
-    if (assembly.finished && !signal.aborted) closing = assembly.end();
+    if (assembly.finished && !signal.aborted) closing = withoutSecrets(assembly.end(), options);
     else closing = [failed(signal.aborted ? abortedFailure() : toFailure(error, streaming, options))];
   } finally {
     signal.removeEventListener('abort', onAbort);
@@ -115,14 +115,10 @@ function failed(failure: ModelFailure): ModelEvent {
 
 function toFailure(error: unknown, streaming: boolean, options: WireOptions): ModelFailure {
   if (error instanceof CallTimeout) return createFailure('timeout', { message: `${options.provider}: ${error.message}` });
+  const redact = redactorFor(options);
   const fault = findFault(error);
-  if (fault) return fault.failure;
-  const context: FailureContext = {
-    provider: options.provider,
-    model: options.model,
-    redact: createRedactor([options.apiKey, ...urlSecrets(options.baseUrl)]),
-    now: options.clock.now(),
-  };
+  if (fault) return { ...fault.failure, message: redact(fault.failure.message) };
+  const context: FailureContext = { provider: options.provider, model: options.model, redact, now: options.clock.now() };
   if (isApiError(error)) {
     if (error.status !== undefined) return failureOfStatus(error.status, error.error, error.headers, context);
     if (error.error !== undefined) return failureOfErrorObject(error.error, context);
@@ -131,6 +127,18 @@ function toFailure(error: unknown, streaming: boolean, options: WireOptions): Mo
     return createFailure('malformed', { message: `${options.provider} sent a chunk that is not JSON` });
   if (streaming) return createFailure('malformed', { message: `${options.provider} broke the stream off` });
   return failureOfConnection(error, origin(options.baseUrl), context);
+}
+
+/** Failures of an assembly quote words of the answer, such as its stop reason (A29). */
+function withoutSecrets(events: readonly ModelEvent[], options: WireOptions): readonly ModelEvent[] {
+  return events.map((event) => {
+    if (event.type !== 'failed') return event;
+    return failed({ ...event.failure, message: redactorFor(options)(event.failure.message) });
+  });
+}
+
+function redactorFor({ apiKey, baseUrl }: WireOptions): Redact {
+  return createRedactor([apiKey, ...urlSecrets(baseUrl)]);
 }
 
 interface ApiError {
