@@ -71,6 +71,7 @@ describe('which file', () => {
         high_water: 10000,
         bus_capacity: 256,
         http: { host: '127.0.0.1', port: 7780 },
+        webhooks: { host: '127.0.0.1', port: 7781 },
       },
     });
   });

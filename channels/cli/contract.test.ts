@@ -1,4 +1,5 @@
 import { PassThrough } from 'node:stream';
+import { channelDeps } from '../../src/testing/channel-deps.ts';
 import { quickClock } from '../../src/testing/channel-host.ts';
 import { MemoryLogger, outbound } from '../../src/testing/fakes.ts';
 import { type ChannelSetup, channelContract } from '../contract.ts';
@@ -14,6 +15,7 @@ async function setup(): Promise<ChannelSetup> {
     descriptor.create(
       {},
       {
+        ...channelDeps(),
         name: 'cli',
         secret: () => '',
         ...{ clock: quickClock(), logger: new MemoryLogger(), random: Math.random },

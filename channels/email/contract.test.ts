@@ -1,6 +1,8 @@
 /** Against a real dovecot and postfix, one pair for the file: each case has its own two people and its own bot. */
+
 import { afterAll, beforeAll, describe } from 'vitest';
 import type { ChannelHost } from '../../src/core/channel.ts';
+import { channelDeps } from '../../src/testing/channel-deps.ts';
 import { quickClock } from '../../src/testing/channel-host.ts';
 import { MemoryLogger, outbound, until } from '../../src/testing/fakes.ts';
 import { BUSY_RECIPIENT } from '../../src/testing/mail-config.ts';
@@ -34,6 +36,7 @@ async function setup(): Promise<ChannelSetup> {
         ...{ from_address: `${bot}@example.test`, authserv_id: 'mx.example.test', max_attachment_bytes: MAX_ATTACHMENT },
       }),
       {
+        ...channelDeps(),
         name: 'email',
         secret: (variable) => (variable === 'EMAIL_USERNAME' ? `${bot}@example.test` : password),
         ...{ clock: quickClock(), logger: new MemoryLogger(), random: Math.random },

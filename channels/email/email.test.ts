@@ -1,9 +1,11 @@
 /** Against a real dovecot and postfix. */
+
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Channel, ChannelHealth, ChannelHost, Receipt } from '../../src/core/channel.ts';
 import { partKey } from '../../src/core/ids.ts';
 import type { InboundMessage, OutboundPart } from '../../src/core/message.ts';
 import { systemClock } from '../../src/lib/clock.ts';
+import { channelDeps } from '../../src/testing/channel-deps.ts';
 import { quickClock } from '../../src/testing/channel-host.ts';
 import { MemoryLogger, until } from '../../src/testing/fakes.ts';
 import { startMailProxy } from '../../src/testing/mail-proxy.ts';
@@ -91,7 +93,7 @@ describe.skipIf(missing !== undefined)('against dovecot and postfix', () => {
       ...override,
     });
     const secret = (variable: string) => (variable === 'EMAIL_USERNAME' ? 'bot@example.test' : password);
-    const deps = { name: 'email', secret, clock, logger: new MemoryLogger(), random: () => 0 };
+    const deps = { ...channelDeps(), name: 'email', secret, clock, logger: new MemoryLogger(), random: () => 0 };
     const channel = await descriptor.create(settings, deps);
     await channel.start(host, receiving);
     return Object.assign(channel, { [Symbol.asyncDispose]: () => channel.stop() });

@@ -1,3 +1,4 @@
+import { channelDeps } from '../../src/testing/channel-deps.ts';
 import { quickClock } from '../../src/testing/channel-host.ts';
 import { MemoryLogger, outbound } from '../../src/testing/fakes.ts';
 import { startTelegramServer } from '../../src/testing/telegram-server.ts';
@@ -8,6 +9,7 @@ async function setup(): Promise<ChannelSetup> {
   const server = await startTelegramServer();
   const create = (token: string) =>
     descriptor.create(descriptor.settings.parse({ api_root: server.url, poll_timeout_secs: 1, send_timeout_secs: 5 }), {
+      ...channelDeps(),
       name: 'telegram',
       secret: () => token,
       clock: quickClock(),

@@ -1,8 +1,10 @@
 /** The adapter against a Bot API emulator that is not ours. */
+
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { OutboundFile, OutboundPart } from '../../src/core/message.ts';
+import { channelDeps } from '../../src/testing/channel-deps.ts';
 import { quickClock, TestHost } from '../../src/testing/channel-host.ts';
 import { startCrablineTelegram } from '../../src/testing/crabline.ts';
 import { MemoryLogger, outbound, tempDir, until } from '../../src/testing/fakes.ts';
@@ -11,6 +13,7 @@ import { channel as descriptor } from './index.ts';
 async function scene() {
   const platform = await startCrablineTelegram();
   const channel = await descriptor.create(descriptor.settings.parse({ api_root: platform.url, poll_timeout_secs: 1 }), {
+    ...channelDeps(),
     name: 'telegram',
     secret: () => platform.token,
     clock: quickClock(),

@@ -1,6 +1,8 @@
 /** Receiving, against the test server: what the contract suite cannot know about long polls. */
+
 import { afterEach, expect, test } from 'vitest';
 import type { Channel } from '../../src/core/channel.ts';
+import { channelDeps } from '../../src/testing/channel-deps.ts';
 import { quickClock, TestHost } from '../../src/testing/channel-host.ts';
 import { MemoryLogger, until } from '../../src/testing/fakes.ts';
 import { startTelegramServer, type TelegramServer } from '../../src/testing/telegram-server.ts';
@@ -19,6 +21,7 @@ async function server(): Promise<TelegramServer> {
 
 async function start(platform: TelegramServer, host = new TestHost(), factor = 20): Promise<Channel> {
   const channel = await descriptor.create(descriptor.settings.parse({ api_root: platform.url, poll_timeout_secs: 1 }), {
+    ...channelDeps(),
     name: 'telegram',
     secret: () => platform.token,
     clock: quickClock(factor),

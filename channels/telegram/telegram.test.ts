@@ -1,4 +1,5 @@
 /** Sending and downloading, against the test server. */
+
 import { execFile } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -7,6 +8,7 @@ import { afterEach, expect, test } from 'vitest';
 import type { Channel, SendResult } from '../../src/core/channel.ts';
 import type { OutboundFile, OutboundPart } from '../../src/core/message.ts';
 import { systemClock } from '../../src/lib/clock.ts';
+import { channelDeps } from '../../src/testing/channel-deps.ts';
 import { TestHost } from '../../src/testing/channel-host.ts';
 import { MemoryLogger, outbound, tempDir, until } from '../../src/testing/fakes.ts';
 import { startTelegramServer, type TelegramServer } from '../../src/testing/telegram-server.ts';
@@ -30,6 +32,7 @@ async function scene(settings: object = {}, token?: string): Promise<Scene> {
   open.push(() => platform.close());
   const logger = new MemoryLogger();
   const channel = await descriptor.create(descriptor.settings.parse({ api_root: `${platform.url}/`, ...settings }), {
+    ...channelDeps(),
     name: 'telegram',
     secret: () => platform.token,
     clock: systemClock,
@@ -62,7 +65,14 @@ test('loading the descriptor does not load the SDK', async () => {
 });
 
 test('a secret that is no bot token is refused at once, without showing it', async () => {
-  const deps = { name: 't', secret: () => 'hunter2', clock: systemClock, logger: new MemoryLogger(), random: Math.random };
+  const deps = {
+    ...channelDeps(),
+    name: 't',
+    secret: () => 'hunter2',
+    clock: systemClock,
+    logger: new MemoryLogger(),
+    random: Math.random,
+  };
   const failed = descriptor.create(descriptor.settings.parse({}), deps);
   await expect(failed).rejects.toMatchObject({ code: 'GH1101' });
   await expect(failed).rejects.not.toThrow(/hunter2/);
@@ -103,6 +113,7 @@ test('F37 a connection that breaks after the request left is unknown, one that n
   // TLS to a port that speaks none: the handshake fails, so nothing was sent.
   const settings = descriptor.settings.parse({ api_root: platform.url.replace('http:', 'https:') });
   const secure = await descriptor.create(settings, {
+    ...channelDeps(),
     name: 'telegram',
     secret: () => platform.token,
     clock: systemClock,

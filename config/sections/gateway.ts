@@ -10,6 +10,20 @@ const seconds = z
   .min(1)
   .max(7 * 24 * 3600);
 
+const webhooks = z
+  .strictObject({
+    host: z
+      .string()
+      .min(1)
+      .default('127.0.0.1')
+      .describe(
+        'Address that platforms reach, through a proxy or tunnel in front of it. Every call is checked for its signature.',
+      ),
+    port: z.int().min(0).max(65_535).default(7781).describe('0 takes any free port.'),
+  })
+  .prefault({})
+  .describe('Where channels with webhooks listen; only when one is configured.');
+
 const http = z
   .strictObject({
     host: z.string().min(1).default('127.0.0.1').describe('Address to listen on.'),
@@ -82,6 +96,7 @@ export const gatewaySection = z
       .describe('Messages waiting on disk above which the platforms are asked to hold theirs.'),
     bus_capacity: z.int().min(1).default(256).describe('Messages held in memory; more wait on disk.'),
     http,
+    webhooks,
   })
   .prefault({})
   .describe('The daemon: channels, bounds and time limits.');

@@ -1,4 +1,5 @@
-import type { AnyChannelDescriptor, Channel, ChannelHealth, ChannelHost, Terminal } from '../core/channel.ts';
+import { join } from 'node:path';
+import type { AnyChannelDescriptor, Channel, ChannelHealth, ChannelHost, Terminal, Webhooks } from '../core/channel.ts';
 import { errorText, GatehouseError, isGatehouseError } from '../core/errors.ts';
 import type { Emit } from '../core/events.ts';
 import type { Clock, Logger } from '../core/ports.ts';
@@ -27,6 +28,9 @@ export interface ChannelSetOptions {
   readonly registry: Registry;
   readonly secret: (variable: string) => string;
   readonly terminal?: Terminal;
+  /** Each instance has a directory of its own below. */
+  readonly dataDir: string;
+  readonly webhooks: { for(instance: string): Webhooks };
   readonly clock: Clock;
   readonly logger: Logger;
   readonly emit: Emit;
@@ -115,7 +119,7 @@ export class ChannelSet implements AsyncDisposable {
   }
 
   async #create(entry: ChannelEntry): Promise<Instance> {
-    const { registry, secret, clock, logger, terminal } = this.#options;
+    const { registry, secret, clock, logger, terminal, dataDir, webhooks } = this.#options;
     const instance: Instance = {
       entry,
       local: false,
@@ -136,6 +140,8 @@ export class ChannelSet implements AsyncDisposable {
         clock,
         logger: logger.child({ channel: entry.name }),
         random: Math.random,
+        dir: channelDir(dataDir, entry.name),
+        webhooks: webhooks.for(entry.name),
         ...(terminal ? { terminal } : {}),
       });
       return { ...instance, local: descriptor.local ?? false, channel };
@@ -178,4 +184,9 @@ export class ChannelSet implements AsyncDisposable {
     instance.detail = detail;
     emit({ type: 'channel', at: clock.now(), channel: instance.entry.name, state, ...(detail === undefined ? {} : { detail }) });
   }
+}
+
+/** Where an instance keeps what its platform gave it; names are the operator's and may hold anything. */
+export function channelDir(dataDir: string, instance: string): string {
+  return join(dataDir, 'channels', encodeURIComponent(instance).replaceAll('.', '%2E'));
 }

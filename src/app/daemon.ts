@@ -22,6 +22,7 @@ import { channelHost, Gateway } from '../gateway/gateway.ts';
 import { Lanes } from '../gateway/lanes.ts';
 import { Transcripts } from '../gateway/transcripts.ts';
 import { Turns } from '../gateway/turn.ts';
+import { WebhookServer } from '../http/webhook-server.ts';
 import { openJournal } from '../journal/open.ts';
 import { builtInTools } from '../tools/index.ts';
 import { copyAttachment, pruneAttachments } from './attachments.ts';
@@ -105,9 +106,10 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       }),
   });
   const journal = options.wrapJournal?.(opened.journal) ?? opened.journal;
+  const webhooks = new WebhookServer({ ...config.gateway.webhooks, logger });
   const channels = await ChannelSet.create(
     config.gateway.channels.map((entry) => ({ name: entry.name ?? entry.type, type: entry.type, settings: entry.settings })),
-    { ...pick(options), redact, emit: events.emit, onAllEnded: options.onAllEnded },
+    { ...pick(options), dataDir: options.dataDir, webhooks, redact, emit: events.emit, onAllEnded: options.onAllEnded },
   );
   options.stop?.addEventListener('abort', () => channels.stopReceiving(), { once: true });
   events.observe((event) => {
@@ -140,7 +142,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     // Intake first, then turns, then what they left to send (sends need their channels), then the disk. Each is closed also
     // when closing another one failed; a stack closes in reverse.
     await using parts = new AsyncDisposableStack();
-    for (const part of [opened, transcripts, channels, delivery, models]) parts.use(part);
+    for (const part of [opened, transcripts, webhooks, channels, delivery, models]) parts.use(part);
     housekeeping[Symbol.dispose]();
     channels.stopReceiving();
     await gateway.stop(limits);

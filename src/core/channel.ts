@@ -101,6 +101,19 @@ export interface Channel {
   typing?(part: Pick<OutboundPart, 'chatId' | 'threadId'>, signal: AbortSignal): Promise<void>;
   /** Required for send class `find`: did the part with this key arrive? Undefined = the platform cannot say now. */
   find?(part: OutboundPart, signal: AbortSignal): Promise<{ readonly platformId: string } | 'absent' | undefined>;
+  /**
+   * Replaces the text of a message of ours. Omit where the platform cannot. Like `send`: one wire call, never throws. `retry` and
+   * `unknown` may be tried again: the same edit twice is one edit.
+   */
+  edit?(platformId: string, part: OutboundPart, options: SendOptions): Promise<SendResult>;
+  /** Puts an emoji under a message, or takes it away with undefined. Omit where the platform has none. Failures are ignored. */
+  react?(
+    target: Pick<OutboundPart, 'chatId' | 'threadId'> & { platformId: string },
+    emoji: string | undefined,
+    signal: AbortSignal,
+  ): Promise<void>;
+  /** True where `OutboundPart.choices` become buttons. Absent: the text has to list them. */
+  readonly buttons?: boolean;
   /** Omit where messages never carry files; such a ref is then answered with a note. Rejects with GH15xx. */
   download?(media: MediaRef, signal: AbortSignal): Promise<MediaFile>;
 }
@@ -115,8 +128,58 @@ export interface ChannelDeps {
   readonly logger: Logger;
   /** 0 <= x < 1; for jitter. */
   readonly random: () => number;
+  /**
+   * A directory of this instance alone, for credentials and keys that the platform makes (a WhatsApp login). Absolute, mode 0700; the
+   * adapter makes it when it needs it.
+   */
+  readonly dir: string;
+  /** Where the platform can call us. */
+  readonly webhooks: Webhooks;
   /** The process's own terminal, for the channel that is one; absent when there is none to give away. */
   readonly terminal?: Terminal;
+}
+
+/** A request of a platform. Nothing about it is verified: that is the adapter's, before it reads the body. */
+export interface WebhookRequest {
+  readonly method: 'GET' | 'POST';
+  /** Path and query as received, `/hooks/sms?x=1`: what signatures are made over, behind the public origin. */
+  readonly target: string;
+  readonly query: URLSearchParams;
+  /** By lower-case name; of a repeated header the first. */
+  readonly headers: Readonly<Record<string, string | undefined>>;
+  /** At most `maxBytes`. */
+  readonly body: Buffer;
+}
+
+export interface WebhookAnswer {
+  readonly status: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
+}
+
+/** Rejecting answers 500. The signal aborts when the caller hung up or the server stops. */
+export type WebhookHandler = (request: WebhookRequest, signal: AbortSignal) => Promise<WebhookAnswer>;
+
+export interface Webhooks {
+  /**
+   * Serves `/hooks/<instance name>` until disposed. One at a time per instance. A larger body is answered with 413 before the handler
+   * sees it. Default 1 MB. Rejects with GH1004 when the port is taken.
+   */
+  serve(handler: WebhookHandler, options?: { readonly maxBytes?: number }): Promise<Webhook>;
+}
+
+export interface Webhook extends AsyncDisposable {
+  /** `/hooks/<instance name>`. */
+  readonly path: string;
+  /** `http://127.0.0.1:7781`, for a proxy or tunnel to point at. */
+  readonly localOrigin: string;
+}
+
+/** What `gatehouse channels login` shows and asks while an account is linked. */
+export interface LoginUi {
+  say(text: string): void;
+  /** Draws the text as a QR code. */
+  qr(content: string): void;
 }
 
 export interface Terminal {
@@ -139,12 +202,15 @@ export interface ChannelDescriptor<Settings = unknown> {
   readonly settings: ZodType<Settings>;
   /** The local terminal: its sender is the owner, so access is not checked and the demo model may answer. */
   readonly local?: boolean;
+  /** Links an account where the platform does that by a device and not by a key; resolves once it is stored. Omit elsewhere. */
+  login?(settings: Settings, deps: ChannelDeps, ui: LoginUi, signal: AbortSignal): Promise<void>;
   /** Connects nothing; imports the SDK. Rejects with GH1103 or GH1101 when the settings cannot work. */
   create(settings: Settings, deps: ChannelDeps): Promise<Channel>;
 }
 
 /** A descriptor whose settings type is not known here: what a registry holds. */
-export interface AnyChannelDescriptor extends Omit<ChannelDescriptor, 'settings' | 'create'> {
+export interface AnyChannelDescriptor extends Omit<ChannelDescriptor, 'settings' | 'create' | 'login'> {
   readonly settings: ZodType;
+  login?(settings: never, deps: ChannelDeps, ui: LoginUi, signal: AbortSignal): Promise<void>;
   create(settings: never, deps: ChannelDeps): Promise<Channel>;
 }

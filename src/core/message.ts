@@ -41,9 +41,11 @@ export interface InboundMessage extends ChatRef {
   readonly id: string;
   /**
    * `edit` and `delete` name the message they change in `targetId` (its platformId). Before that message's turn began
-   * they change or cancel it; later an edit becomes a correction the agent sees and a delete is recorded only.
+   * they change or cancel it; later an edit becomes a correction the agent sees and a delete is recorded only. A `reaction` names
+   * the message it is about; `text` is the emoji, empty when it was taken back. Pressing a button is a `message` with the
+   * choice's value as its text.
    */
-  readonly kind: 'message' | 'edit' | 'delete';
+  readonly kind: 'message' | 'edit' | 'delete' | 'reaction';
   readonly targetId?: string;
   /** The dedup key within (channel, account): what the platform repeats when it delivers the same message again. */
   readonly platformId: string;
@@ -81,7 +83,9 @@ export type RefusalReason =
   | 'empty'
   | 'too-large'
   | 'unreadable'
-  | 'deleted';
+  | 'deleted'
+  /** A reaction: recorded, and not a question to the agent. */
+  | 'reaction';
 
 /** One deliverable piece of an answer; what the journal's outbox holds and `Channel.send` takes. */
 export interface OutboundPart extends ChatRef {
@@ -95,7 +99,16 @@ export interface OutboundPart extends ChatRef {
   /** Markdown, already split to the channel's limit; the adapter renders its dialect. Empty only with a file. */
   readonly text: string;
   readonly file?: OutboundFile;
+  /** Answers to press, in order; at most 10. The text lists them too where the channel has no buttons: see `Channel.buttons`. */
+  readonly choices?: readonly Choice[];
   readonly replyContext?: { readonly [key: string]: Json };
+}
+
+/** One answer that can be pressed instead of typed. */
+export interface Choice {
+  readonly label: string;
+  /** Comes back as the text of a message of the person who pressed it. At most 60 bytes of UTF-8 (Telegram takes 64). */
+  readonly value: string;
 }
 
 export interface OutboundFile {

@@ -34,6 +34,7 @@ export async function admit(message: InboundMessage, options: AdmitOptions): Pro
       parts: options.answer(stripped, pairingText(access.code)),
     };
   }
+  if (message.kind === 'reaction') return { kind: 'refuse', message, reason: 'reaction' };
   const command = message.kind === 'message' ? parseCommand(message.text) : undefined;
   if (command?.kind === 'stop') {
     return {

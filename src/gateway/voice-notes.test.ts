@@ -1,4 +1,5 @@
 /** Recordings on their way to the agent, with a scripted transcriber and, at the end, with real speech over a real channel adapter. */
+
 import { mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -9,6 +10,7 @@ import type { AudioFile } from '../core/media-models.ts';
 import type { MediaRef } from '../core/message.ts';
 import { systemClock } from '../lib/clock.ts';
 import { createCommandTranscriber } from '../llm/transcription/command-transcriber.ts';
+import { channelDeps } from '../testing/channel-deps.ts';
 import { TestHost } from '../testing/channel-host.ts';
 import { inbound, MemoryLogger, tempDir, until } from '../testing/fakes.ts';
 import { needsSpeech, RECOGNIZER, voiceNote } from '../testing/speech.ts';
@@ -194,7 +196,14 @@ test('a voice note sent over Telegram reaches the agent as the words that were s
   const spoken = await readFile(await voiceNote(dir.path, 'what is the weather like tomorrow'));
   const platform = await startTelegramServer();
   const logger = new MemoryLogger();
-  const deps = { name: 'telegram', secret: () => platform.token, clock: systemClock, logger, random: () => 0.5 };
+  const deps = {
+    ...channelDeps(),
+    name: 'telegram',
+    secret: () => platform.token,
+    clock: systemClock,
+    logger,
+    random: () => 0.5,
+  };
   const channel = await telegram.create(telegram.settings.parse({ api_root: platform.url, poll_timeout_secs: 1 }), deps);
   try {
     const host = new TestHost();

@@ -1,0 +1,38 @@
+/** What a user of a platform expects of its channel, one row each. An adapter plays each row, or says why its platform has none. */
+export const CAPABILITIES = [
+  'text in',
+  'text out',
+  'photo in',
+  'photo out',
+  'voice in',
+  'voice out',
+  'audio in',
+  'audio out',
+  'document in',
+  'document out',
+  'album in',
+  'thread in',
+  'thread out',
+  'reply in',
+  'reply out',
+  'reaction in',
+  'reaction out',
+  'edit in',
+  'delete in',
+  'edit out',
+  'typing',
+  'buttons',
+  'command in',
+  'mention in a group',
+  'catch-up after a disconnect',
+  'second key',
+  'proof of a send',
+] as const;
+
+export type Capability = (typeof CAPABILITIES)[number];
+
+/**
+ * A function plays the row against the platform's peer with a fresh adapter and throws when it does not hold; a string is the
+ * platform's reason for having no such thing, e.g. 'SMS has no threads'.
+ */
+export type CapabilityCases = Readonly<Record<Capability, (() => Promise<void>) | string>>;

@@ -1,0 +1,80 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import type { WebhookHandler, WebhookRequest } from '../core/channel.ts';
+import { MemoryLogger } from '../testing/fakes.ts';
+import { WebhookServer } from './webhook-server.ts';
+
+async function serving(handler: WebhookHandler, options?: { maxBytes: number }) {
+  const server = new WebhookServer({ host: '127.0.0.1', port: 0, logger: new MemoryLogger() });
+  const hook = await server.for('sms').serve(handler, options);
+  return { hook, url: `${hook.localOrigin}${hook.path}`, server, [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() };
+}
+
+test('a request arrives as it was sent, and the answer goes back', async () => {
+  const seen: WebhookRequest[] = [];
+  await using at = await serving(async (request) => {
+    seen.push(request);
+    return { status: 201, headers: { 'content-type': 'text/xml' }, body: '<Response/>' };
+  });
+  const answer = await fetch(`${at.url}?a=1&b=%20`, { method: 'POST', headers: { 'X-Sig': 's' }, body: 'From=%2B1' });
+  expect([answer.status, answer.headers.get('content-type'), await answer.text()]).toEqual([201, 'text/xml', '<Response/>']);
+  expect(seen).toMatchObject([{ method: 'POST', target: '/hooks/sms?a=1&b=%20', body: Buffer.from('From=%2B1') }]);
+  expect(seen[0]?.headers['x-sig']).toBe('s');
+  expect(seen[0]?.query.get('b')).toBe(' ');
+});
+
+test('another path, another method and a body above the limit never reach the handler', async () => {
+  let calls = 0;
+  await using at = await serving(
+    async () => {
+      calls += 1;
+      return { status: 200 };
+    },
+    { maxBytes: 10 },
+  );
+  const chunked = new ReadableStream({ pull: (controller) => controller.enqueue(new Uint8Array(8)) });
+  const statuses = await Promise.all([
+    fetch(`${at.hook.localOrigin}/hooks/other`).then(({ status }) => status),
+    fetch(at.url, { method: 'PUT', body: 'x' }).then(({ status }) => status),
+    fetch(at.url, { method: 'POST', body: 'x'.repeat(11) }).then(({ status }) => status),
+    fetch(at.url, { method: 'POST', body: chunked, duplex: 'half' } as RequestInit).then(
+      ({ status }) => status,
+      () => 413, // the connection may be closed while the rest is still being written
+    ),
+  ]);
+  expect([...statuses, calls]).toEqual([404, 405, 413, 413, 0]);
+});
+
+test('a handler that fails answers 500 without its words, and the next request is served', async () => {
+  await using at = await serving(async ({ method }) => {
+    if (method === 'GET') throw new Error('secret words');
+    return { status: 200 };
+  });
+  const failed = await fetch(at.url);
+  expect([failed.status, await failed.text()]).toEqual([500, '']);
+  expect((await fetch(at.url, { method: 'POST', body: '' })).status).toBe(200);
+});
+
+test('a caller that hangs up aborts the handler, and closing the server ends what waits', async () => {
+  const reasons: string[] = [];
+  await using at = await serving(async (_request, signal) => {
+    await sleep(60_000, undefined, { signal }).catch(() => reasons.push(String((signal.reason as Error).message)));
+    return { status: 200 };
+  });
+  await expect(fetch(at.url, { signal: AbortSignal.timeout(50) })).rejects.toThrow();
+  const waiting = fetch(at.url).catch(() => 'closed');
+  await sleep(50);
+  await at.server[Symbol.asyncDispose]();
+  expect(await waiting).toBe('closed');
+  expect(reasons[0]).toBe('the caller hung up');
+  expect(reasons).toHaveLength(2);
+});
+
+test('an instance is served once at a time and again after it let go', async () => {
+  await using at = await serving(async () => ({ status: 200 }));
+  await expect(at.server.for('sms').serve(async () => ({ status: 200 }))).rejects.toMatchObject({ code: 'GH1004' });
+  await at.hook[Symbol.asyncDispose]();
+  expect((await fetch(at.url)).status).toBe(404);
+  await at.server.for('sms').serve(async () => ({ status: 204 }));
+  expect((await fetch(at.url)).status).toBe(204);
+});

@@ -1,0 +1,152 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Webhook, WebhookAnswer, WebhookHandler, WebhookRequest, Webhooks } from '../core/channel.ts';
+import { errorText, GatehouseError } from '../core/errors.ts';
+import type { Logger } from '../core/ports.ts';
+
+const MAX_BYTES = 1_000_000;
+/** Requests that are worked on at once; more are answered with 503, which platforms take for "try again". */
+const AT_ONCE = 64;
+
+interface Route {
+  readonly handler: WebhookHandler;
+  readonly maxBytes: number;
+}
+
+export interface WebhookServerOptions {
+  /** May be any address: each adapter verifies its platform's signature and refuses without one (decision D8). */
+  readonly host: string;
+  /** 0 = any free port. */
+  readonly port: number;
+  readonly logger: Logger;
+}
+
+/**
+ * The server platforms call, apart from the one with health and status, so that a proxy can never publish those. It listens from the
+ * first `serve` on. Limits come before any parsing: method, path, size, time.
+ */
+export class WebhookServer implements AsyncDisposable {
+  readonly #options: WebhookServerOptions;
+  readonly #routes = new Map<string, Route>();
+  readonly #stopping = new AbortController();
+  #listening: Promise<Server> | undefined;
+  #running = 0;
+
+  constructor(options: WebhookServerOptions) {
+    this.#options = options;
+  }
+
+  /** What the adapter of one instance gets. */
+  for(instance: string): Webhooks {
+    const path = `/hooks/${encodeURIComponent(instance)}`;
+    return {
+      serve: async (handler, { maxBytes = MAX_BYTES } = {}) => await this.#serve(path, { handler, maxBytes }),
+    };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stopping.abort(new Error('the server stops'));
+    const server = await this.#listening?.catch(() => undefined);
+    if (!server) return;
+    await new Promise<void>((resolve) => {
+      server.close(() => resolve());
+      server.closeAllConnections();
+    });
+  }
+
+  async #serve(path: string, route: Route): Promise<Webhook> {
+    if (this.#routes.has(path)) throw new GatehouseError('GH1004', `${path} is served already`);
+    this.#routes.set(path, route);
+    try {
+      this.#listening ??= this.#listen();
+      const server = await this.#listening;
+      const { address, port, family } = server.address() as AddressInfo;
+      const host = family === 'IPv6' ? `[${address}]` : address;
+      return {
+        path,
+        localOrigin: `http://${host}:${port}`,
+        [Symbol.asyncDispose]: async () => {
+          if (this.#routes.get(path) === route) this.#routes.delete(path);
+        },
+      };
+    } catch (error) {
+      this.#routes.delete(path);
+      this.#listening = undefined;
+      throw error;
+    }
+  }
+
+  async #listen(): Promise<Server> {
+    const { host, port } = this.#options;
+    const limits = { requestTimeout: 15_000, headersTimeout: 5_000, maxHeaderSize: 16_384 };
+    const server = createServer(limits, (request, response) => {
+      this.#answer(request, response)
+        .catch((error: unknown) => {
+          this.#options.logger.error('webhook.failed', { path: pathOf(request), detail: errorText(error) });
+          return { status: 500 };
+        })
+        .then((answer) => write(response, answer))
+        .catch(() => response.destroy());
+    });
+    server.maxConnections = 256;
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', (cause) => {
+        reject(
+          new GatehouseError('GH1004', `cannot listen on ${host}:${port} for webhooks: ${cause.message}`, {
+            hint: 'choose another gateway.webhooks.port, or 0 for any free one',
+            cause,
+          }),
+        );
+      });
+      server.listen(port, host, resolve);
+    });
+    return server;
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<WebhookAnswer> {
+    const route = this.#routes.get(pathOf(request));
+    if (!route) return { status: 404 };
+    const { method } = request;
+    if (method !== 'GET' && method !== 'POST') return { status: 405 };
+    if (this.#running >= AT_ONCE) return { status: 503, headers: { 'retry-after': '1' } };
+    this.#running += 1;
+    try {
+      const body = await readBody(request, route.maxBytes);
+      if (!body) return { status: 413, headers: { connection: 'close' } };
+      const gone = new AbortController();
+      response.once('close', () => gone.abort(new Error('the caller hung up')));
+      const signal = AbortSignal.any([gone.signal, this.#stopping.signal]);
+      return await route.handler(toRequest(request, method, body), signal);
+    } finally {
+      this.#running -= 1;
+    }
+  }
+}
+
+/** Undefined when it is larger. */
+async function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer | undefined> {
+  if (Number(request.headers['content-length'] ?? 0) > maxBytes) return undefined;
+  const parts: Buffer[] = [];
+  let total = 0;
+  for await (const part of request as AsyncIterable<Buffer>) {
+    total += part.byteLength;
+    if (total > maxBytes) return undefined;
+    parts.push(part);
+  }
+  return Buffer.concat(parts);
+}
+
+function pathOf(request: IncomingMessage): string {
+  return (request.url ?? '/').split('?', 1)[0] ?? '/';
+}
+
+function toRequest(request: IncomingMessage, method: WebhookRequest['method'], body: Buffer): WebhookRequest {
+  const target = request.url ?? '/';
+  const headers = Object.fromEntries(Object.entries(request.headersDistinct).map(([name, values]) => [name, values?.[0]]));
+  return { method, target, query: new URLSearchParams(target.split('?').slice(1).join('?')), headers, body };
+}
+
+function write(response: ServerResponse, { status, headers, body = '' }: WebhookAnswer): void {
+  response.writeHead(status, { 'content-type': 'text/plain; charset=utf-8', 'cache-control': 'no-store', ...headers });
+  response.end(body);
+}
