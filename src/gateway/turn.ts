@@ -10,7 +10,7 @@ import { shortHash } from '../core/ids.ts';
 import type { InboxRow, Journal, NewPart, TurnResult } from '../core/journal.ts';
 import type { Transcriber } from '../core/media-models.ts';
 import type { InboundMessage, OutboundFile } from '../core/message.ts';
-import type { Model, ModelCallContext } from '../core/model.ts';
+import type { FailureKind, Model, ModelCallContext } from '../core/model.ts';
 import type { Clock } from '../core/ports.ts';
 import type { SessionMessage } from '../core/session.ts';
 import type { Tool } from '../core/tool.ts';
@@ -24,6 +24,9 @@ import type { Transcripts } from './transcripts.ts';
 
 /** The demo says once an hour per chat that there is no model (ux.md 3, rule 5). */
 const DEMO_NOTICE_EVERY_MS = 3_600_000;
+
+/** The model did its part and had nothing to say (F29): asking the same again is the person's choice, not a repair. */
+const ANSWERED_WITH_NOTHING: readonly FailureKind[] = ['empty', 'content-filter'];
 
 export interface TurnOptions {
   readonly journal: Journal;
@@ -140,7 +143,7 @@ export class Turns {
         return this.#done(row, { state: 'DONE', outcome: `limit:${outcome.limit}`, text: outcome.text, files, lines });
       case 'failed':
         return this.#done(row, {
-          state: 'DEAD',
+          state: ANSWERED_WITH_NOTHING.includes(outcome.failure.kind) ? 'DONE' : 'DEAD',
           outcome: `failed:${outcome.failure.code}`,
           text: failureText(outcome.failure),
           lines,
