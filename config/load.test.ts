@@ -56,7 +56,9 @@ describe('which file', () => {
       require_model: false,
       log: { level: 'info' },
       gateway: {
-        channels: [{ type: 'cli', allowed_senders: [], allowed_groups: [], group_mode: 'mention', settings: {} }],
+        channels: [
+          { type: 'cli', allowed_senders: [], allowed_groups: [], group_mode: 'mention', group_patterns: [], settings: {} },
+        ],
         max_history: 50,
         max_sessions: 1000,
         max_concurrent_sessions: 10,

@@ -37,7 +37,9 @@ export const gatewaySection = z
   .strictObject({
     channels: z
       .array(channelEntry)
-      .default([{ type: 'cli', allowed_senders: [], allowed_groups: [], group_mode: 'mention', settings: {} }])
+      .default([
+        { type: 'cli', allowed_senders: [], allowed_groups: [], group_mode: 'mention', group_patterns: [], settings: {} },
+      ])
       .describe('Where people can talk to the agent. Default: the local terminal.'),
     max_history: z
       .int()

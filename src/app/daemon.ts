@@ -277,6 +277,9 @@ function buildGateway({ options, models, journal, pairing, channels, events, hot
     clock,
     emit,
   });
+  const patterns = new Map(
+    [...entries].map(([name, entry]) => [name, entry.group_patterns.map((text) => new RegExp(text, 'iu'))]),
+  );
   const rules = (channel: string): AccessRules => {
     const entry = entries.get(channel);
     return {
@@ -284,6 +287,7 @@ function buildGateway({ options, models, journal, pairing, channels, events, hot
       allowedSenders: entry?.allowed_senders ?? [],
       allowedGroups: entry?.allowed_groups ?? [],
       groupMode: entry?.group_mode ?? 'mention',
+      groupPatterns: patterns.get(channel) ?? [],
     };
   };
   const admission = { rules, pairing, clock, answer: (message: InboundMessage, text: string) => parts(message, text, []) };
