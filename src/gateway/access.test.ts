@@ -176,7 +176,7 @@ it('in mode `pattern` a group message that fits a pattern is answered, and a men
   } as const;
   await using dir = await tempDir();
   await using at = await setUp(dir.path);
-  const group = { isGroup: true, chatId: 'group-1', mentionsBot: false };
+  const group = { ...GROUP, senderId: '42', mentionsBot: false };
   expect(await at.decide({ ...group, text: 'Robot, what time is it?' }, rules)).toEqual({ kind: 'allowed' });
   expect(await at.decide({ ...group, text: 'ask the robot' }, rules)).toEqual(refused('not-mentioned'));
   expect(await at.decide({ ...group, text: 'hello', mentionsBot: true }, rules)).toEqual({ kind: 'allowed' });
