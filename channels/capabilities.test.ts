@@ -4,6 +4,8 @@ import { CAPABILITIES, type CapabilityCases } from './capabilities.ts';
 
 /** The one line a channel adds here. */
 const CHANNELS: Readonly<Record<string, () => Promise<CapabilityCases>>> = {
+  cli: async () => (await import('./cli/capability-cases.ts')).cliCases,
+  email: async () => (await import('./email/capability-cases.ts')).emailCases,
   telegram: async () => (await import('./telegram/capability-cases.ts')).telegramCases,
 };
 
@@ -21,6 +23,7 @@ test('a capability has one name', () => {
 
 describe.each(Object.entries(CHANNELS))('%s', async (name, load) => {
   const cases = await load();
+  afterAll(() => cases.close?.());
   const column = new Map<string, string>();
   table.set(name, column);
   for (const row of CAPABILITIES) {
@@ -31,7 +34,8 @@ describe.each(Object.entries(CHANNELS))('%s', async (name, load) => {
         column.set(row, 'n/a');
       });
     } else {
-      test(row, async () => {
+      // Each has an adapter and a peer of its own, and most of the time waits for one.
+      test.concurrent(row, async () => {
         await play();
         column.set(row, 'pass');
       });

@@ -35,4 +35,7 @@ export type Capability = (typeof CAPABILITIES)[number];
  * A function plays the row against the platform's peer with a fresh adapter and throws when it does not hold; a string is the
  * platform's reason for having no such thing, e.g. 'SMS has no threads'.
  */
-export type CapabilityCases = Readonly<Record<Capability, (() => Promise<void>) | string>>;
+export type CapabilityCases = Readonly<Record<Capability, (() => Promise<void>) | string>> & {
+  /** Ends what the cases share, after the last one. */
+  readonly close?: () => Promise<void>;
+};
