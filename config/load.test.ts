@@ -58,6 +58,7 @@ describe('which file', () => {
       gateway: {
         channels: [{ type: 'cli', allowed_senders: [], allowed_groups: [], group_mode: 'mention', settings: {} }],
         max_history: 50,
+        owner: [],
         max_sessions: 1000,
         max_concurrent_sessions: 10,
         queue_mode: 'followup',
