@@ -130,17 +130,31 @@ describe('a question to the owner', () => {
     expect(logger.lines).toMatchObject([{ level: 'warn', event: 'owner.not-asked' }]);
   });
 
-  test('eight are open at once; the ninth is a no without a wait, and a closed one makes room', async () => {
+  test('three are open at once, each with a code of its own; the next is a no without a wait, and a closed one makes room', async () => {
     const { ask, answer, code, posts } = setup();
-    const open = Array.from({ length: 8 }, () => ask());
+    const open = Array.from({ length: 3 }, () => ask());
     expect(await ask()).toBeUndefined();
-    expect(posts).toHaveLength(8);
-    expect(new Set(posts.map((_post, n) => code(n))).size).toBe(8);
+    expect(posts).toHaveLength(3);
+    expect(new Set(posts.map((_post, n) => code(n))).size).toBe(3);
+    answer(`/allow ${code(1)}`);
+    expect(await open[1]).toBe(true);
+    const next = ask();
     answer(`/allow ${code(3)}`);
-    expect(await open[3]).toBe(true);
-    const ninth = ask();
-    answer(`/allow ${code(8)}`);
-    expect(await ninth).toBe(true);
+    expect(await next).toBe(true);
+  });
+
+  test('hostile: however many chats meet a limit, the owner is asked twenty times an hour', async () => {
+    const { ask, answer, code, posts, clock } = setup();
+    for (let n = 0; n < 30; n += 1) {
+      const asked = ask();
+      answer(`/deny ${code(n)}`);
+      expect(await asked).toBe(n < 20 ? false : undefined);
+    }
+    expect(posts).toHaveLength(20);
+    await clock.advance(60 * MINUTE);
+    const asked = ask();
+    answer(`/allow ${code(20)}`);
+    expect(await asked).toBe(true);
   });
 });
 

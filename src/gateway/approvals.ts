@@ -11,8 +11,12 @@ const CODE_LENGTH = 6;
 const MISSES_PER_HOUR = 10;
 const HOUR_MS = 3_600_000;
 const TIMEOUT_MS = 10 * 60_000;
-/** At once: many chats that meet a limit of their own must not bury the owner in questions. */
-const MAX_OPEN = 8;
+/**
+ * Many chats may meet a limit of their own: they must neither bury the owner in questions nor, as each waiting turn holds one of
+ * the places of `max_concurrent_sessions`, keep others from their answers.
+ */
+const MAX_OPEN = 3;
+const QUESTIONS_PER_HOUR = 20;
 /** Closed questions that are remembered for whoever answers late or twice. */
 const REMEMBERED = 64;
 
@@ -44,25 +48,28 @@ export interface Decision {
 export class Approvals {
   readonly #options: ApprovalsOptions;
   readonly #questions = new Map<string, Question>();
-  /** Monotonic ms of wrong codes. */
-  #misses: number[] = [];
+  readonly #misses: HourlyCount;
+  readonly #asked: HourlyCount;
 
   constructor(options: ApprovalsOptions) {
     this.#options = options;
+    this.#misses = new HourlyCount(options.clock, MISSES_PER_HOUR);
+    this.#asked = new HourlyCount(options.clock, QUESTIONS_PER_HOUR);
   }
 
   /**
-   * The owner's verdict; undefined when nobody can be asked or nobody answered within 10 minutes. `text` holds no words of
+   * The owner's verdict; undefined when nobody can be asked or nobody answered within 10 minutes, or too many wait already. `text` holds no words of
    * anybody's conversation. Rejects with the signal's reason.
    */
   async ask(text: string, signal: AbortSignal): Promise<boolean | undefined> {
     signal.throwIfAborted();
     const { owner, clock, logger } = this.#options;
     const open = [...this.#questions.values()].filter(({ closed }) => !closed);
-    if (open.length >= MAX_OPEN) {
-      logger.warn('owner.not-asked', { detail: `${open.length} questions are open already` });
+    if (open.length >= MAX_OPEN || this.#asked.isFull) {
+      logger.warn('owner.not-asked', { detail: `${open.length} questions are open, or too many were asked within an hour` });
       return undefined;
     }
+    this.#asked.add();
     const code = this.#newCode();
     const answered = Promise.withResolvers<boolean | undefined>();
     const question: Question = { decidedBy: undefined, allowed: false, closed: false, settle: answered.resolve };
@@ -115,11 +122,9 @@ export class Approvals {
   }
 
   #find(code: string): Question | undefined {
-    const now = this.#options.clock.monotonic();
-    this.#misses = this.#misses.filter((at) => now - at < HOUR_MS);
-    if (this.#misses.length >= MISSES_PER_HOUR) return undefined;
+    if (this.#misses.isFull) return undefined;
     const found = this.#questions.get(code.toUpperCase());
-    if (!found) this.#misses.push(now);
+    if (!found) this.#misses.add();
     return found;
   }
 
@@ -133,5 +138,28 @@ export class Approvals {
   #forget(): void {
     const closed = [...this.#questions].filter(([, question]) => question.closed);
     for (const [code] of closed.slice(0, Math.max(0, closed.length - REMEMBERED))) this.#questions.delete(code);
+  }
+}
+
+/** What happened within the last hour, up to a limit. */
+class HourlyCount {
+  readonly #clock: Clock;
+  readonly #limit: number;
+  /** Monotonic ms, oldest first. */
+  #times: number[] = [];
+
+  constructor(clock: Clock, limit: number) {
+    this.#clock = clock;
+    this.#limit = limit;
+  }
+
+  get isFull(): boolean {
+    const now = this.#clock.monotonic();
+    this.#times = this.#times.filter((at) => now - at < HOUR_MS);
+    return this.#times.length >= this.#limit;
+  }
+
+  add(): void {
+    this.#times.push(this.#clock.monotonic());
   }
 }

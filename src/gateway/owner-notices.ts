@@ -19,13 +19,14 @@ export function modelRefused(model: string, { kind, code }: ModelFailure): Owner
   return { key: `model ${kind} ${model}`, text };
 }
 
-/** Undefined but for the first call of the day that a limit stopped. */
+/** Undefined but for the first call of the day that a limit stopped. One key for all senders, or a thousand of them would be a thousand notices. */
 export function spendingStopped(taken: SpendingStepTaken): OwnerNotice | undefined {
   if (taken.step !== 'stopped' || !taken.first) return undefined;
   const text =
     `⚠️ Spending is stopped: there is ${limitText(taken)}, and ${usdText(taken.spentUsd)} are spent. ` +
+    `${oneLine(taken.context.sender, DETAIL_LIMIT)} met it first. ` +
     'See `gatehouse usage`; raise it with "budget" in the config, which applies at once.';
-  return { key: `budget ${taken.key}`, text };
+  return { key: `budget ${taken.limit}`, text };
 }
 
 /** `detail` must hold no secret (F34). */

@@ -33,7 +33,8 @@ function setup(states: Readonly<Record<string, ChannelHealth>>, options: Partial
 
 describe('a notice to the owner', () => {
   test('goes to the first chat whose channel works, as a part that answers no message', async () => {
-    const { owner, told, journal, poked } = setup({ down: 'down', gone: 'stopped', first: 'healthy', second: 'healthy' });
+    const states = { down: 'down', gone: 'stopped', weak: 'degraded', first: 'healthy', second: 'healthy' } as const;
+    const { owner, told, journal, poked } = setup(states);
     await owner.tell({ key: 'k', text: 'news' });
     expect(told()).toEqual(['owner@first: news']);
     const [row] = journal.rows.values();

@@ -131,13 +131,13 @@ export class Owner implements AsyncDisposable {
     return owned;
   }
 
-  /** One that is connected; else one that is still connecting, whose parts wait for it. */
+  /** One that is connected; else one in trouble that mends itself, or still connecting: the part waits for it. */
   #usable(except: string | undefined): { channel: Channel; chatId: string } | undefined {
     const { chats, channel: find, state } = this.#options;
-    for (const wanted of [['healthy', 'degraded'], ['starting']] as const) {
+    for (const wanted of ['healthy', 'degraded', 'starting']) {
       for (const { channel: name, chatId } of chats) {
         const channel = find(name);
-        if (channel && name !== except && wanted.some((one) => one === state(name))) return { channel, chatId };
+        if (channel && name !== except && state(name) === wanted) return { channel, chatId };
       }
     }
     return undefined;
