@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { openJsonlStore } from '../../sessions/jsonl-store.ts';
 import { GatehouseError } from '../core/errors.ts';
 import type { RunEvent } from '../core/events.ts';
-import type { Journal } from '../core/journal.ts';
+import type { Journal, NewPart } from '../core/journal.ts';
 import type { ModelEvent } from '../core/model.ts';
 import { systemClock } from '../lib/clock.ts';
 import { tempDir } from '../testing/fakes.ts';
@@ -16,6 +16,18 @@ const done = (text: string): ModelEvent => ({
   type: 'done',
   answer: { text, toolCalls: [], stop: 'end', usage, provider: 'p', model: 'm' },
 });
+
+/** A journal whose `enqueue` is another one, given the real one. */
+function enqueuing(enqueue: (parts: readonly NewPart[], journal: Journal) => Promise<void>): (journal: Journal) => Journal {
+  return (journal) =>
+    new Proxy(journal, {
+      get(target, name) {
+        if (name === 'enqueue') return (parts: readonly NewPart[]) => enqueue(parts, target);
+        const value: unknown = Reflect.get(target, name);
+        return typeof value === 'function' ? value.bind(target) : value;
+      },
+    });
+}
 
 async function answered(dataDir: string, events: readonly ModelEvent[], options: object = {}): Promise<TestDaemon> {
   const rig = await testDaemon({ dataDir, model: scriptedModel(() => ({ events })), ...options });
@@ -43,6 +55,20 @@ test('F24 it is said once per message, however often its calls wait', async () =
   expect(rig.channel.texts().map((text) => text.slice(0, 20))).toEqual(
     Array.from({ length: 2 }, () => ['The AI model is busy', 'the answer']).flat(),
   );
+});
+
+test('F24 it is written once per message, and the answer waits for it where the disk is slow', async () => {
+  await using dir = await tempDir();
+  let writes = 0;
+  const slow = async (parts: readonly NewPart[], journal: Journal): Promise<void> => {
+    writes += 1;
+    await systemClock.sleep(50);
+    await journal.enqueue(parts);
+  };
+  const events = [waiting(40_000), waiting(20_000), done('the answer')];
+  await using rig = await answered(dir.path, events, { daemon: { wrapJournal: enqueuing(slow) } });
+  expect(rig.channel.texts()).toEqual([expect.stringContaining('40 s'), 'the answer']);
+  expect(writes).toBe(1);
 });
 
 test('F24 it is part of the timeline, and of no session', async () => {
@@ -78,14 +104,7 @@ test('F13 when the notice cannot be written the answer comes all the same', asyn
   const full = async () => {
     throw new GatehouseError('GH1301', 'the disk is full');
   };
-  const wrapJournal = (journal: Journal): Journal =>
-    new Proxy(journal, {
-      get(target, name) {
-        const value: unknown = name === 'enqueue' ? full : Reflect.get(target, name);
-        return typeof value === 'function' ? value.bind(target) : value;
-      },
-    });
-  await using rig = await answered(dir.path, [waiting(40_000), done('the answer')], { daemon: { wrapJournal } });
+  await using rig = await answered(dir.path, [waiting(40_000), done('the answer')], { daemon: { wrapJournal: enqueuing(full) } });
   expect(rig.channel.texts()).toEqual(['the answer']);
   expect(rig.logger.lines).toContainEqual(
     expect.objectContaining({ event: 'failed', data: expect.objectContaining({ code: 'GH1301' }) }),
