@@ -24,6 +24,8 @@ export interface GatewayOptions {
   readonly transcripts: Transcripts;
   readonly delivery: Delivery;
   readonly admission: AdmitOptions;
+  /** A message that was answered at once is on disk. */
+  readonly onAnswered?: (messageId: string) => void;
   readonly clock: Clock;
   readonly emit: Emit;
 }
@@ -104,6 +106,7 @@ export class Gateway {
     } else if (admission.kind === 'refuse') {
       this.#note(message, { type: 'dropped', reason: admission.reason });
     } else if (accepted?.kind === 'answered' && admission.kind === 'answer') {
+      this.#options.onAnswered?.(message.id);
       if (admission.cancelsLane) this.#options.lanes.abort(admission.lane);
       for (const lane of new Set(admission.parts.map((part) => part.lane))) this.#options.delivery.poke(lane);
       this.#note(message, { type: 'finished', outcome: admission.outcome, ms: 0 });

@@ -17,6 +17,7 @@ import type { Tool } from '../core/tool.ts';
 import type { AgentResult, RunLimits } from '../core/turn.ts';
 import { failureText } from '../llm/failure-text.ts';
 import { parseCommand } from './commands.ts';
+import { DelayNotice } from './delay-notice.ts';
 import { type Finish, TurnStopped } from './lanes.ts';
 import { loadImage } from './load-image.ts';
 import { prepare } from './prepare.ts';
@@ -48,6 +49,8 @@ export interface TurnOptions {
   readonly attach: (file: { path: string; name: string }, channel: string) => Promise<OutboundFile>;
   /** Shows that somebody is working until disposed. */
   readonly typing: (message: InboundMessage) => Disposable;
+  /** False where nothing but the answer may be written: a program reads it. */
+  readonly tellsDelays: (channel: string) => boolean;
   readonly parts: (message: InboundMessage, text: string, files: AgentResult['files']) => readonly NewPart[];
   /** Parts were committed: delivery may look. */
   readonly onParts: (parts: readonly NewPart[]) => void;
@@ -226,9 +229,10 @@ export class Turns {
     turn: { text: string; media: readonly string[]; history: readonly SessionMessage[]; workspace: string },
     signal: AbortSignal,
   ): Promise<AgentResult> {
-    const { journal, clock, emit, limits, maxHistory } = this.#options;
+    const { journal, clock, limits, maxHistory, tellsDelays } = this.#options;
     const { message } = row;
     const ended = new AbortController();
+    const delay = new DelayNotice(message, this.#options);
     const recorded = await journal.steps(row.seq);
     const input: SessionMessage = {
       id: `${message.id}:in`,
@@ -237,7 +241,7 @@ export class Turns {
       ...(turn.media.length > 0 ? { media: turn.media } : {}),
       timestamp: new Date(row.acceptedAt).toISOString(),
     };
-    return await runAgent({
+    const result = await runAgent({
       runId: message.id,
       system: this.#options.system(),
       // A dead letter that is replayed: what its first run left in the session must not be read as earlier conversation.
@@ -261,10 +265,12 @@ export class Turns {
       queuedMs: clock.now() - row.acceptedAt,
       attach: (file) => this.#options.attach(file, message.channel),
       loadImage: (path, until) => loadImage(turn.workspace, path, until),
-      emit,
+      emit: tellsDelays(message.channel) ? delay.emit : this.#options.emit,
       clock,
       signal: AbortSignal.any([signal, ended.signal]),
     });
+    await delay.settled();
+    return result;
   }
 
   /** One directory per session, named by a digest of its key: no two sessions share one (attack A37). */
