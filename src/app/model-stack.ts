@@ -1,4 +1,4 @@
-// Config and keys in, the model of the daemon out: wire -> cost -> retry -> budget per model, router over them, spending steps outermost
+// Config and keys in, the model of the daemon out: wire -> cost -> budget -> retry per model, router over them, spending steps outermost
 import type { LoadedConfig } from '../../config/load.ts';
 import { errorText } from '../core/errors.ts';
 import type { Emit } from '../core/events.ts';
@@ -101,8 +101,8 @@ function createModel(options: ModelStackOptions, budget: Budget, record: (entry:
     model: compose(
       createEntryWire(entry, options.login, deps),
       withCost,
-      (inner) => withRetry(inner, { clock, random: Math.random, onRetry, gate: gates.of(entry), ...patience }),
       (inner) => withBudget(inner, budget, { clock, facts: entry.target.facts, onEstimate: record }),
+      (inner) => withRetry(inner, { clock, random: Math.random, onRetry, gate: gates.of(entry), ...patience }),
     ),
   }));
   const routed = route(slots, config, clock);

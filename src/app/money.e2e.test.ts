@@ -5,7 +5,7 @@ import { countFile, startChild } from '../testing/child-daemon.ts';
 import { cliJson } from '../testing/cli-process.ts';
 import { DoublePlatform } from '../testing/double-platform.ts';
 import { tempDir, until } from '../testing/fakes.ts';
-import { callPieces, errorReply, messagesOf, startModelServer, stream, textPieces } from '../testing/model-server.ts';
+import { callPieces, chunk, errorReply, messagesOf, startModelServer, stream, textPieces } from '../testing/model-server.ts';
 import { telegramScene } from '../testing/telegram-scene.ts';
 
 /** 0.01 USD a token out: ten tokens, the most an answer may have here, are 0.10 USD. */
@@ -107,6 +107,29 @@ test('killed between a model answer and its use: it is not paid for twice, and t
   expect(status.usageToday).toMatchObject({ calls: 2, unpriced: 0 });
   const { total } = (await cliJson(dir.path, ['usage'])) as Usage;
   expect(total).toMatchObject({ calls: 2, costUsd: status.budget?.spentUsd });
+});
+
+test('one request is one row of the ledger, also when the wire takes text back; an attempt that broke off has its own', async () => {
+  const thinking = stream(
+    [...['reasoning ', '\n</think>\n', 'Hello'].map((content) => chunk({ content })), ...textPieces().slice(1)],
+    { gapMs: 5 },
+  );
+  const cutCall = {
+    ...stream([chunk({ role: 'assistant', tool_calls: [{ index: 0, id: 'c', function: { name: 'read', arguments: '{"p' } }] })]),
+  };
+  const script = (_request: unknown, index: number) => (index === 0 ? cutCall : thinking);
+  await using at = await telegramScene({ script, config: { ...PRICED, budget: { daily_usd: 1 } }, gateway: LIMITED });
+  await using daemon = await at.start();
+  await daemon.ready();
+  at.platform.inject({ text: 'hello' });
+  await daemon.settled(1);
+  expect(at.texts()).toEqual(['Hello']);
+  const { groups } = (await cliJson(at.dir, ['usage', '--by', 'purpose'])) as { groups: { key: string; calls: number }[] };
+  expect(groups.map(({ key, calls }) => [key, calls]).sort()).toEqual([
+    ['turn', 1],
+    ['turn:unfinished', 1],
+  ]);
+  expect(at.model.requests).toHaveLength(2);
 });
 
 test('F25 a model that fails is passed over: the answer comes from the next one, each switch is in the log, and status says so', async () => {

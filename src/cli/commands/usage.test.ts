@@ -196,11 +196,12 @@ test('usage agrees with the count of the model server to the token, over retries
     const { journal } = opened;
     const budget = await Budget.open(journal, limits, { clock: systemClock });
     const retry = { clock: systemClock, random: () => 0, baseMs: 1 };
-    const model = withBudget(withRetry(withCost(wire), retry), budget, {
+    const budgeted = withBudget(withCost(wire), budget, {
       clock: systemClock,
       facts: facts({ maxOutputTokens: 20 }),
       onEstimate: (entry) => expect.unreachable(`nothing broke off, but ${entry.id}`),
     });
+    const model = withRetry(budgeted, retry);
     const turn = async (n: number): Promise<void> => {
       const request = modelRequest(`question ${n}`);
       const last = (await collect(model.call(request, new AbortController().signal))).at(-1);

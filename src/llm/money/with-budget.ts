@@ -19,9 +19,9 @@ export interface BudgetedOptions {
 }
 
 /**
- * Around each slot, inside the router and outside retry. A call that does not fit ends with `failed` of kind `budget` (GH2112; GH2113
- * when the price is unknown) and nothing is sent; the router may then go on to a cheaper slot. The demo costs nothing and
- * passes through.
+ * Around the wire and inside retry: each attempt is billed by its provider, so each is reserved and booked. A `restart` is then the
+ * wire's own and part of the same call. A call that does not fit ends with `failed` of kind `budget` (GH2112; GH2113 when the price is
+ * unknown) and nothing is sent; the router may then go on to a cheaper slot. The demo costs nothing and passes through.
  */
 export function withBudget(model: Model, budget: Budget, options: BudgetedOptions): Model {
   if (model.demo) return model;
@@ -71,29 +71,19 @@ class BudgetedCall {
   }
 
   async *run(signal: AbortSignal): AsyncGenerator<ModelEvent> {
-    let reservation = this.#reserve();
+    const reservation = this.#reserve();
     if (reservation.kind === 'refused') return yield this.#refusal(reservation);
     try {
       for await (const event of this.#model.call(this.#request, signal)) {
         if (event.type === 'text' || event.type === 'reasoning') this.#streamed += event.text;
         if (event.type === 'done') reservation.settle(this.#actual(event.answer.usage));
         if (event.type === 'failed') this.#settleFailed(reservation, event.failure);
-        if (event.type === 'restart' && this.#streamed !== '') {
-          // What had been streamed is billed, and the same again may come: it needs money of its own.
-          this.#settleUnfinished(reservation);
-          const next = this.#reserve();
-          if (next.kind === 'refused') {
-            yield event;
-            return yield this.#refusal(next);
-          }
-          reservation = next;
-        }
         yield event;
         if (event.type === 'done' || event.type === 'failed') return;
       }
     } finally {
       // Only a call that neither answered nor failed is still open here: its consumer left.
-      if (reservation.kind === 'reserved') this.#settleUnfinished(reservation);
+      this.#settleUnfinished(reservation);
     }
   }
 
@@ -139,7 +129,6 @@ class BudgetedCall {
   #settleUnfinished(reservation: Reservation): void {
     if (!reservation.open) return;
     const usage = this.#estimate.partly(this.#streamed);
-    this.#streamed = '';
     reservation.settle(usage.costUsd);
     const { session, channel, sender, purpose, job } = this.#request.context;
     const [provider, ...model] = this.#model.id.split('/');
