@@ -132,6 +132,15 @@ describe('text and reasoning', () => {
     expect(answer).toMatchObject({ stop: 'length', usage: { tokensIn: 12, tokensOut: 2, tokensCached: 0 } });
   });
 
+  test('what the model wrote is estimated whole: a repetition and a call are billed like the rest', () => {
+    const sentence = 'this is the same sentence again. ';
+    const { answer: looping } = assemble(...Array.from({ length: 40 }, () => delta({ content: sentence })));
+    expect(looping?.text).toBe(sentence);
+    expect(looping?.usage.tokensOut).toBe((40 * sentence.length) / 4);
+    const call = { index: 0, id: 'a', function: { name: 'save', arguments: JSON.stringify({ text: 'x'.repeat(400) }) } };
+    expect(assemble(delta({ tool_calls: [call] }), delta({}, 'tool_calls')).answer?.usage.tokensOut).toBeGreaterThan(100);
+  });
+
   test('any JSON value in place of a chunk never throws', () => {
     fc.assert(
       fc.property(fc.array(fc.jsonValue()), (chunks) => {
