@@ -207,6 +207,14 @@ function addModelsCommands(program: Commander, run: Run): void {
     .action((options: { provider?: string }, command: Commander) =>
       run(async () => (await import('./commands/models-catalog.ts')).modelsCatalog, options, command),
     );
+  reporting(group, 'add-local', 'install a small English embedding model that needs no key (35 MB, runs on this machine)', [
+    'gatehouse models add-local',
+    'gatehouse models add-local --dry-run',
+  ])
+    .option('--dry-run', 'change nothing, say what would be installed')
+    .action((options: { dryRun?: boolean }, command: Commander) =>
+      run(async () => (await import('./commands/models-add-local.ts')).modelsAddLocal, options, command),
+    );
 }
 
 function addConfigCommands(program: Commander, run: Run): void {
