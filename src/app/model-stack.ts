@@ -64,7 +64,7 @@ export interface ModelStack extends AsyncDisposable {
   readonly daily?: () => { readonly spentUsd: number; readonly limitUsd: number } | undefined;
 }
 
-/** Reads today's spending from the journal. Rejects as the journal does, and as `createSpeech` throws. */
+/** Reads today's spending from the journal. Rejects as the journal and `createSpeech` do. */
 export async function createModelStack(options: ModelStackOptions): Promise<ModelStack> {
   const { config, detected, journal, clock, logger } = options;
   const foundKey = detected.defaultDailyUsd !== undefined;
@@ -73,7 +73,7 @@ export async function createModelStack(options: ModelStackOptions): Promise<Mode
     journal.spend(entry).catch((error: unknown) => logger.warn('usage.unrecorded', { detail: errorText(error) }));
   };
   const { transcription } = config;
-  const transcriber = transcription && createSpeech(transcription, { ...options, budget, onSpent: record });
+  const transcriber = transcription && (await createSpeech(transcription, { ...options, budget, onSpent: record }));
   const { model, ...routed } = createModel(options, budget, record);
   return {
     ...routed,
