@@ -191,11 +191,11 @@ function addModelsCommands(program: Commander, run: Run): void {
   ]).action((options: unknown, command: Commander) =>
     run(async () => (await import('./commands/models-list.ts')).modelsList, options, command),
   );
-  reporting(group, 'test', 'make one small real call per model; exit code 1 when one fails', [
+  reporting(group, 'test', 'make one small real call per model, embedding and transcription too; exit code 1 when one fails', [
     'gatehouse models test',
     'gatehouse models test fallback-1',
   ])
-    .argument('[name]', 'as listed, or provider/model; all when left out')
+    .argument('[name]', 'as listed, or provider/model, embedding, transcription; all when left out')
     .action((name: string | undefined, _options: unknown, command: Commander) =>
       run(async () => (await import('./commands/models-test.ts')).modelsTest, name === undefined ? {} : { name }, command),
     );
