@@ -46,6 +46,8 @@ export interface ModelStackOptions {
   readonly env: SpeechOptions['env'];
   readonly secret: SpeechOptions['secret'];
   readonly journal: Pick<Journal, 'usage' | 'spending' | 'spend'>;
+  /** Counts in the budget what a program beside this one has spent on the same keys. Called once. */
+  readonly includeOthers?: (budget: Budget) => Promise<void>;
   readonly emit: Emit;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -67,8 +69,10 @@ export interface ModelStack extends AsyncDisposable {
 /** Reads today's spending from the journal. Rejects as the journal and `createSpeech` do. */
 export async function createModelStack(options: ModelStackOptions): Promise<ModelStack> {
   const { config, detected, journal, clock, logger } = options;
-  const foundKey = detected.defaultDailyUsd !== undefined;
+  // By where the key is from and not by the limit there is now: a budget may be taken out of the config while this runs.
+  const foundKey = detected.source === 'environment' || detected.source === 'login';
   const budget = await Budget.open(journal, limitsFrom(config.budget, { foundKey }), { clock });
+  await options.includeOthers?.(budget);
   const record = (entry: UsageEntry): void => {
     journal.spend(entry).catch((error: unknown) => logger.warn('usage.unrecorded', { detail: errorText(error) }));
   };

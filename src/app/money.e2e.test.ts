@@ -1,5 +1,8 @@
 // Money, judged by what the model server counted: the real program, its real ledger, a scripted server.
+import { execFile } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { countFile, startChild } from '../testing/child-daemon.ts';
 import { cliJson } from '../testing/cli-process.ts';
@@ -7,6 +10,8 @@ import { DoublePlatform } from '../testing/double-platform.ts';
 import { tempDir, until } from '../testing/fakes.ts';
 import { callPieces, chunk, errorReply, messagesOf, startModelServer, stream, textPieces } from '../testing/model-server.ts';
 import { telegramScene } from '../testing/telegram-scene.ts';
+
+const MAIN = join(import.meta.dirname, '../cli/main.ts');
 
 /** 0.01 USD a token out: ten tokens, the most an answer may have here, are 0.10 USD. */
 const PRICED = { model_hints: { price: { in: 0, out: 10_000 } } };
@@ -58,6 +63,46 @@ test('a restart does not give out the money again', async () => {
   await ask(second, 2);
   expect(at.texts().at(-1)).toContain('(GH2112)');
   expect(at.model.requests).toHaveLength(1);
+});
+
+test('`chat` and the daemon spend the same money: each begins with what the other spent, and `usage` shows both', async () => {
+  const script = () => stream(textPieces('a', 'b', 'c', 'd', 'e'));
+  const config = { ...PRICED, budget: { daily_usd: 0.15, steps: ['stop'] } };
+  await using at = await telegramScene({ script, config, gateway: LIMITED });
+  await writeFile(join(at.dir, 'config.json'), JSON.stringify(at.config));
+  const chat = () =>
+    promisify(execFile)(
+      process.execPath,
+      [MAIN, 'chat', '-m', 'hello', '--config', join(at.dir, 'config.json'), '--data-dir', join(at.dir, 'data')],
+      { cwd: at.dir, env: { PATH: process.env['PATH'], HOME: at.dir, TEST_KEY: 'sk-test' } },
+    );
+  expect((await chat()).stdout).toContain('abcde');
+  {
+    await using daemon = await at.start();
+    await daemon.ready();
+    expect(daemon.stderr()).toContain('budget   0.05 of 0.15 USD spent today');
+    at.platform.inject({ text: 'hello' });
+    await daemon.settled(1);
+    expect(at.texts()).toEqual(['abcde']);
+  }
+  // 0.10 are spent, and the next call may cost 0.10.
+  await expect(chat()).rejects.toMatchObject({ code: 1, stdout: expect.stringContaining('(GH2112)') });
+  const { total } = (await cliJson(at.dir, ['usage'])) as Usage;
+  expect(total).toMatchObject({ calls: 2, costUsd: expect.closeTo(0.1, 9) });
+});
+
+test('a limit that is taken out of the config while it runs does not leave a found key without one', async () => {
+  const script = () => stream(textPieces('a', 'b', 'c', 'd', 'e'));
+  await using at = await telegramScene({ script, gateway: LIMITED });
+  const { gateway } = at.config;
+  const hints = { price: { in: 0, out: 10_000 } };
+  const env = { OPENAI_API_KEY: 'sk-test', OPENAI_BASE_URL: `${at.model.url}/v1` };
+  await using daemon = await at.start({ config: { model_hints: hints, budget: { daily_usd: 50 }, gateway }, env });
+  await daemon.ready();
+  expect((await daemon.status()).budget?.limitUsd).toBe(50);
+  await writeFile(join(at.dir, 'config.json'), JSON.stringify({ model_hints: hints, gateway }));
+  await until('the config is applied', () => daemon.stderr().includes('config.applied'), 10_000);
+  expect((await daemon.status()).budget?.limitUsd).toBe(2);
 });
 
 test('an unknown price under a limit fails closed and says who has to act', async () => {

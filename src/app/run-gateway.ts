@@ -2,6 +2,7 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { CHANNELS } from '../../channels/registry.ts';
 import type { LoadedConfig } from '../../config/load.ts';
+import { chatDirOf } from '../../config/paths.ts';
 import { type AuthStore, openAuthStore } from '../auth/store.ts';
 import type { Terminal } from '../core/channel.ts';
 import { errorText, GatehouseError } from '../core/errors.ts';
@@ -23,6 +24,7 @@ import type { Registry } from './channels.ts';
 import { type Daemon, startDaemon } from './daemon.ts';
 import { Ending } from './ending.ts';
 import { followConfig } from './follow-config.ts';
+import { includeLedger } from './include-ledger.ts';
 import { createModelStack, type ModelEntry } from './model-stack.ts';
 import { readyText } from './ready-text.ts';
 import { Screen } from './screen.ts';
@@ -39,6 +41,8 @@ export interface RunOptions {
   readonly dataDir: string;
   /** Where stored logins lie. Default: the data directory. */
   readonly loginDir?: string;
+  /** Data directory whose spending counts as well. Default: that of `gatehouse chat`. */
+  readonly otherLedger?: string;
   readonly stdio: Stdio;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly requireModel: boolean;
@@ -116,6 +120,7 @@ export async function runGateway(options: RunOptions): Promise<number> {
         config: config.config,
         ...{ detected, fallbacks, journal, emit, clock, logger, env, secret },
         login: (provider, signal) => store.get(provider, signal),
+        includeOthers: (budget) => includeLedger(budget, options.otherLedger ?? chatDirOf(options.dataDir), { clock, logger }),
       }),
     secret,
     terminal: terminal(options, screen),
