@@ -3,7 +3,7 @@ import type { LoadedConfig } from '../../config/load.ts';
 import { errorText } from '../core/errors.ts';
 import type { Emit } from '../core/events.ts';
 import type { Journal, UsageEntry } from '../core/journal.ts';
-import type { Model, ModelCallContext } from '../core/model.ts';
+import type { Model, ModelCallContext, ModelFailure } from '../core/model.ts';
 import type { Clock, Logger } from '../core/ports.ts';
 import type { SlotStatus } from '../core/status.ts';
 import { compose } from '../llm/client/compose.ts';
@@ -109,7 +109,7 @@ function createModel(options: ModelStackOptions, budget: Budget, record: (entry:
       (inner) => withRetry(inner, { clock, random: Math.random, onRetry, gate: gates.of(entry), ...patience }),
     ),
   }));
-  const routed = route(slots, config, clock);
+  const routed = route(slots, config, clock, (model, failure) => reportFailure(model, failure, logger));
   const steps = config.budget ? { steps: config.budget.steps } : {};
   const onStep = (taken: SpendingStepTaken): void => report(taken, options);
   return { ...routed, model: withSpendingSteps(routed.model, budget, { clock, ...steps, onStep }) };
@@ -121,15 +121,21 @@ const ALONE = { [Symbol.asyncDispose]: async () => undefined };
 
 type Routed = Pick<ModelStack, 'model' | 'slots'> & AsyncDisposable;
 
-function route(slots: readonly Slot[], { adaptive_routing: settings }: Config, clock: Clock): Routed {
+function route(
+  slots: readonly Slot[],
+  { adaptive_routing: settings }: Config,
+  clock: Clock,
+  onFailed: (model: string, failure: ModelFailure) => void,
+): Routed {
   const [only, second] = slots;
   if (only && !second) return { model: only.model, ...ALONE };
   if (!settings?.enabled) {
-    const chain = createChain(slots, { clock });
+    const chain = createChain(slots, { clock, onFailed });
     return { model: chain, slots: () => chain.snapshot(), ...ALONE };
   }
   const router = createAdaptiveRouter(slots, {
     clock,
+    onFailed,
     random: Math.random,
     mode: settings.mode,
     qosRanking: settings.qos_ranking,
@@ -172,6 +178,13 @@ class Gates {
 
 function timeoutsOf({ gateway }: Config): WireDeps['timeouts'] {
   return { connectMs: gateway.llm_connect_timeout_secs * 1_000, totalMs: gateway.llm_timeout_secs * 1_000 };
+}
+
+/** Another model answers and the chat sees nothing: a key that was refused for weeks would otherwise be known to nobody. */
+function reportFailure(model: string, { kind, code, message, hint }: ModelFailure, logger: Logger): void {
+  // What was stopped on purpose is no failure, and limits have a report of their own.
+  if (kind === 'aborted' || kind === 'budget') return;
+  logger.warn('model.passed-over', { model, code, kind, detail: message, hint });
 }
 
 /** In the timeline each time, in the log once a day for each limit and step. */
