@@ -59,3 +59,16 @@ test('hedge: the model that is asked in vain is cut off and booked, the other on
   ]);
   expect(daemon.stderr()).not.toContain('passed-over');
 });
+
+test('A29 a key that would travel unencrypted is named at the start; on this machine it may', async () => {
+  await using scene = await twoModels(undefined, {
+    fallback_models: [{ provider: 'openai', model: 'far', base_url: 'http://192.0.2.1/v1', api_key_env: 'TEST_KEY' }],
+  });
+  await using daemon = await scene.at.start();
+  await daemon.ready();
+  const told = daemon
+    .stderr()
+    .split('\n')
+    .filter((line) => line.includes('model.plain-text'));
+  expect(told).toEqual([expect.stringMatching(/"openai\/far".*\(TEST_KEY\).*192\.0\.2\.1 unencrypted/)]);
+});

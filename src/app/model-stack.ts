@@ -6,6 +6,7 @@ import type { Journal, UsageEntry } from '../core/journal.ts';
 import type { Model, ModelCallContext, ModelFailure } from '../core/model.ts';
 import type { Clock, Logger } from '../core/ports.ts';
 import type { SlotStatus } from '../core/status.ts';
+import { isLoopback } from '../llm/catalog/price.ts';
 import { compose } from '../llm/client/compose.ts';
 import { createDemo, createWire, type WireDeps } from '../llm/create.ts';
 import type { Detected } from '../llm/detect.ts';
@@ -99,6 +100,7 @@ function createModel(options: ModelStackOptions, budget: Budget, record: (entry:
   const { target } = detected;
   if (!target) return { model: createDemo({ ...deps, random: Math.random, onRetry }), ...ALONE };
   const entries = [{ target, key: mainKey(detected) }, ...options.fallbacks];
+  for (const entry of entries) warnOfPlainText(entry, logger);
   const patience = entries.length > 1 ? { maxWaitMs: PATIENCE_WITH_OTHERS_MS } : {};
   const gates = new Gates();
   const slots = entries.map((entry) => ({
@@ -178,6 +180,17 @@ class Gates {
 
 function timeoutsOf({ gateway }: Config): WireDeps['timeouts'] {
   return { connectMs: gateway.llm_connect_timeout_secs * 1_000, totalMs: gateway.llm_timeout_secs * 1_000 };
+}
+
+/** Said and not refused: in networks of their own people do so, and only they know whose wires these are. */
+function warnOfPlainText({ target, key }: ModelEntry, logger: Logger): void {
+  const { protocol, host } = new URL(target.baseUrl);
+  if (!key || protocol === 'https:' || isLoopback(target.baseUrl)) return;
+  logger.warn('model.plain-text', {
+    model: `${target.provider.name}/${target.model}`,
+    detail: `its key (${key.from}) and every message go to ${host} unencrypted`,
+    hint: 'use an https:// address in base_url',
+  });
 }
 
 /** Another model answers and the chat sees nothing: a key that was refused for weeks would otherwise be known to nobody. */
