@@ -23,6 +23,7 @@ import { createRetryGate, type RetryGate, type RetryInfo, withRetry } from '../l
 import { createAdaptiveRouter } from '../llm/routing/adaptive-router.ts';
 import { createChain } from '../llm/routing/chain.ts';
 import type { Slot } from '../llm/routing/slot.ts';
+import { currentLogin, type Login } from './current-login.ts';
 import { createSpeech, type SpeechOptions, type TranscriberFor } from './speech.ts';
 
 type Config = LoadedConfig['config'];
@@ -42,8 +43,7 @@ export interface ModelStackOptions {
   readonly detected: Detected;
   /** `fallback_models`, in order. */
   readonly fallbacks: readonly ModelEntry[];
-  /** The key of a stored login now, by provider. */
-  readonly login: (provider: string, signal: AbortSignal) => Promise<string | undefined>;
+  readonly login: Login;
   readonly env: SpeechOptions['env'];
   readonly secret: SpeechOptions['secret'];
   readonly journal: Pick<Journal, 'usage' | 'spending' | 'spend'>;
@@ -157,7 +157,7 @@ function route(
 function createEntryWire({ target, key }: ModelEntry, login: ModelStackOptions['login'], deps: WireDeps): WarmableModel {
   const create = (value: string | undefined): WarmableModel => createWire(target, value, deps);
   if (key?.from !== 'login') return create(key?.value());
-  const current: CurrentKey = (signal) => login(target.provider.name, signal);
+  const current: CurrentKey = (signal) => currentLogin(target, login, signal);
   return withRenewedKey(key.value(), current, create);
 }
 

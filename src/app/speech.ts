@@ -8,6 +8,7 @@ import { createPaidTranscriber } from '../llm/money/paid-transcriber.ts';
 import { resolveKey } from '../llm/providers/key.ts';
 import { createTranscriber } from '../llm/transcription/create-transcriber.ts';
 import { speechServerOf } from '../llm/transcription/speech-server.ts';
+import { currentLogin, type Login } from './current-login.ts';
 
 type Section = NonNullable<LoadedConfig['config']['transcription']>;
 
@@ -18,8 +19,7 @@ export interface SpeechOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** The value of a variable; it is kept out of every output from then on. Throws GH1103 when it is not set. */
   readonly secret: (variable: string) => string;
-  /** The key of a stored login now, by provider. */
-  readonly login: (provider: string, signal: AbortSignal) => Promise<string | undefined>;
+  readonly login: Login;
   readonly budget: Budget;
   readonly clock: Clock;
   /** For the ledger; must not throw. */
@@ -66,6 +66,6 @@ export async function createSpeech(section: Section, options: SpeechOptions): Pr
   // A login is renewed while the daemon runs.
   return (context) => ({
     id: paid(undefined, context).id,
-    transcribe: async (file, signal) => await paid(await login(server.provider.name, signal), context).transcribe(file, signal),
+    transcribe: async (file, signal) => await paid(await currentLogin(server, login, signal), context).transcribe(file, signal),
   });
 }
