@@ -132,6 +132,12 @@ describe('text and reasoning', () => {
     expect(answer).toMatchObject({ stop: 'length', usage: { tokensIn: 12, tokensOut: 2, tokensCached: 0 } });
   });
 
+  test.each([-1, 1.5, 1e300, '7', null])('F28 a count of %j tokens is no count: it is estimated', (prompt_tokens) => {
+    const usage = { choices: [], usage: { prompt_tokens, completion_tokens: 3 } };
+    const { answer } = assemble(delta({ content: '12345678' }), delta({}, 'stop'), usage);
+    expect(answer?.usage).toEqual({ tokensIn: 12, tokensOut: 2, tokensCached: 0 });
+  });
+
   test('what the model wrote is estimated whole: a repetition and a call are billed like the rest', () => {
     const sentence = 'this is the same sentence again. ';
     const { answer: looping } = assemble(...Array.from({ length: 40 }, () => delta({ content: sentence })));

@@ -184,6 +184,7 @@ function parseUsage(value: unknown): Usage | undefined {
   return { tokensIn, tokensOut, tokensCached: cached ?? 0 };
 }
 
+/** Anything else is no count, and one such row would spoil every sum of the ledger for good. */
 function count(value: unknown): number | undefined {
-  return typeof value === 'number' && Number.isFinite(value) && value >= 0 ? value : undefined;
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : undefined;
 }
