@@ -47,6 +47,11 @@ const UNBILLED: readonly FailureKind[] = [
   'budget',
 ];
 
+/** Whether the request was refused and not worked on. */
+export function isUnbilled({ kind, status }: ModelFailure): boolean {
+  return UNBILLED.includes(kind) || (status !== undefined && status >= 400);
+}
+
 class BudgetedCall {
   readonly #model: Model;
   readonly #budget: Budget;
@@ -120,9 +125,8 @@ class BudgetedCall {
    * limit, abort, withheld or empty answer) is billed by every provider for its input and what it had written, so that is what
    * it is charged: too much where the provider never began, which errs to the side of the limit.
    */
-  #settleFailed(reservation: Reservation, { kind, status }: ModelFailure): void {
-    const unbilled = UNBILLED.includes(kind) || (status !== undefined && status >= 400);
-    if (unbilled && this.#streamed === '') reservation.release();
+  #settleFailed(reservation: Reservation, failure: ModelFailure): void {
+    if (isUnbilled(failure) && this.#streamed === '') reservation.release();
     else this.#settleUnfinished(reservation);
   }
 
