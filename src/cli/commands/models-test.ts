@@ -1,13 +1,15 @@
+import { randomUUID } from 'node:crypto';
 import { GatehouseError } from '../../core/errors.ts';
 import type { ModelFailure, ModelRequest, Usage } from '../../core/model.ts';
 import { nearest } from '../../lib/edit-distance.ts';
 import { printable } from '../../lib/printable.ts';
 import type { ModelTimeouts } from '../../llm/deadlines.ts';
 import { costOf } from '../../llm/money/cost.ts';
-import { type Command, readConfig, sayWarnings } from '../context.ts';
+import { type Command, type CommandContext, readConfig, sayWarnings } from '../context.ts';
 import type { CliDeps } from '../deps.ts';
 import { EXIT } from '../exit-codes.ts';
 import { type Failure, formatTable, type Output } from '../output.ts';
+import { withJournal } from '../read-journal.ts';
 import { type MediaCheck, type MediaResult, mediaChecks } from './media-checks.ts';
 import { entryId, type ModelEntry, modelEntries } from './models-entries.ts';
 
@@ -39,6 +41,7 @@ export const modelsTest: Command<{ readonly name?: string }> = async (context, {
     Promise.all(entries.map((entry) => testEntry(entry, deps, timeouts))),
     Promise.all(media.map((check) => check.run(timeouts.totalMs))),
   ]);
+  await book(tested, context);
   out.data(formatTable([...tested.map((result) => row(result, out)), ...checked.map((result) => mediaRow(result, out))]));
   const results = [...tested, ...checked];
   const failed = results.filter(({ failure }) => failure);
@@ -93,6 +96,19 @@ async function testEntry(entry: ModelEntry, deps: CliDeps, timeouts: ModelTimeou
     }
   }
   return { entry, failure: NO_ANSWER };
+}
+
+/** These calls are paid like any other. Where there is no ledger yet none is made: nothing else has spent anything. */
+async function book(tested: readonly Tested[], context: CommandContext): Promise<void> {
+  await withJournal(context, async ({ journal }) => {
+    for (const { entry, usage, costUsd = null } of tested) {
+      if (!usage || !entry.target) continue;
+      const { provider, model } = entry.target;
+      const names = { provider: provider.name, model };
+      const at = context.deps.clock.now();
+      await journal.spend({ id: `test-${randomUUID()}`, at, ...names, ...usage, costUsd, ...REQUEST.context });
+    }
+  });
 }
 
 const NO_ANSWER: Failure = { code: 'GH2108', message: 'the model returned nothing', hint: 'try again' };

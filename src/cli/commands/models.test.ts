@@ -129,11 +129,16 @@ describe('models test', () => {
     expect(main.requests).toHaveLength(1);
     expect(main.requests[0]).toMatchObject({ tools: [], context: { purpose: 'test' } });
     expect(cli.apiKeys).toEqual([KEY, undefined, KEY]);
+    expect([cli.opened, cli.spent]).toEqual([[], []]);
+    await cli.haveJournal();
     const one = JSON.parse((await cli.run('models', 'test', 'main', '--json')).stdout) as unknown;
     expect(one).toMatchObject({
       ok: true,
       models: [{ name: 'main', ok: true, tokensIn: 1_000, tokensOut: 10, costUsd: 0.00315 }],
     });
+    expect(cli.spent).toMatchObject([
+      { provider: 'anthropic', tokensIn: 1_000, costUsd: 0.00315, channel: 'cli', purpose: 'test' },
+    ]);
   });
 
   test('a failure is shown with code and hint, ends with exit code 1, and hides no other', async () => {
