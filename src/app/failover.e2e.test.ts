@@ -72,3 +72,14 @@ test('A29 a key that would travel unencrypted is named at the start; on this mac
     .filter((line) => line.includes('model.plain-text'));
   expect(told).toEqual([expect.stringMatching(/"openai\/far".*\(TEST_KEY\).*192\.0\.2\.1 unencrypted/)]);
 });
+
+test('where only fallback_models are configured the first of them answers, and not the demo', async () => {
+  await using scene = await twoModels(undefined, { provider: undefined, model: undefined, base_url: undefined });
+  const { at } = scene;
+  await using daemon = await at.start({ env: { OLLAMA_HOST: '127.0.0.1:9' } });
+  await daemon.ready();
+  expect(daemon.stderr()).toContain('vllm/spare from the config');
+  at.platform.inject({ text: 'hello' });
+  await daemon.settled(1);
+  expect(at.texts()).toEqual(['from the spare']);
+});

@@ -19,7 +19,7 @@ import { packageVersion } from '../lib/package-info.ts';
 import { createRedactor } from '../lib/redact.ts';
 import { type Detected, detectModel } from '../llm/detect.ts';
 import { resolveKey } from '../llm/providers/key.ts';
-import { resolveProvider } from '../llm/providers/resolve.ts';
+import { type ModelConfig, resolveProvider } from '../llm/providers/resolve.ts';
 import type { Registry } from './channels.ts';
 import { type Daemon, startDaemon } from './daemon.ts';
 import { Ending } from './ending.ts';
@@ -163,13 +163,18 @@ async function findModels(
 ): Promise<{ detected: Detected; fallbacks: readonly ModelEntry[] }> {
   const signal = AbortSignal.timeout(DETECTION_MS);
   const storedKey = (provider: string): Promise<string | undefined> => store.get(provider, signal);
-  const { provider, model, base_url, api_key_env, api_type, model_hints } = config;
-  const detected = await detectModel({
-    config: { provider, model, base_url, api_key_env, api_type, model_hints },
-    ...{ env, storedKey, fetch, clock: systemClock, signal, hasBudget: config.budget !== undefined },
-  });
+  const detect = ({ provider, model, base_url, api_key_env, api_type, model_hints }: ModelConfig): Promise<Detected> =>
+    detectModel({
+      config: { provider, model, base_url, api_key_env, api_type, model_hints },
+      ...{ env, storedKey, fetch, clock: systemClock, signal, hasBudget: config.budget !== undefined },
+    });
+  const found = await detect(config);
+  const { fallback_models: spare } = config;
+  // The demo never answers where a real model is configured (ux.md 3, rule 4).
+  const promoted = found.source === 'demo' ? spare[0] : undefined;
+  const detected = promoted ? await detect(promoted) : found;
   const fallbacks: ModelEntry[] = [];
-  for (const entry of config.fallback_models) {
+  for (const entry of promoted ? spare.slice(1) : spare) {
     const target = resolveProvider(entry);
     fallbacks.push({ target, key: await resolveKey(target, { env, storedKey }) });
   }

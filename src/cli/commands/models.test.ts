@@ -90,6 +90,12 @@ describe('models list', () => {
     const { code, stdout, stderr } = await new FakeCli(dir.path).run('models', 'list');
     expect([code, stdout]).toEqual([0, '']);
     expect(stderr).toContain('no model is configured');
+    const spare = await (await configured(dir.path, { fallback_models: [{ provider: 'ollama' }] })).run('models', 'list');
+    expect(spare.stderr).not.toContain('main');
+    const cli = await configured(dir.path, { fallback_models: [{ provider: 'ollama' }] });
+    cli.env = {};
+    cli.logins.clear();
+    expect((await cli.run('models', 'list')).stderr).toContain('begins with fallback-1');
   });
 
   test('A29 control characters of the config cannot drive the terminal', async () => {
