@@ -3,7 +3,7 @@ import type { LoadedConfig } from '../../config/load.ts';
 import { errorText } from '../core/errors.ts';
 import type { Emit } from '../core/events.ts';
 import type { Journal, UsageEntry } from '../core/journal.ts';
-import type { Model, ModelCallContext, ModelFailure } from '../core/model.ts';
+import type { Model, ModelCallContext, ModelFacts, ModelFailure } from '../core/model.ts';
 import type { Clock, Logger } from '../core/ports.ts';
 import type { SlotStatus } from '../core/status.ts';
 import { spendingQuestion, spendingStopped } from '../gateway/owner-notices.ts';
@@ -122,7 +122,12 @@ function createModel(options: ModelStackOptions, budget: Budget, record: (entry:
   const askOwner: SpendingStepsOptions['askOwner'] = (question, signal) =>
     operator.approvals.ask(spendingQuestion(question), signal);
   const asking = operator.owner.exists ? { askOwner } : {};
-  return { ...routed, model: withSpendingSteps(routed.model, budget, { clock, ...steps, ...asking, onStep }) };
+  const freeFirst = isFree(target.facts.price);
+  return { ...routed, model: withSpendingSteps(routed.model, budget, { clock, freeFirst, ...steps, ...asking, onStep }) };
+}
+
+function isFree(price: ModelFacts['price']): boolean {
+  return price !== null && price.in === 0 && price.out === 0;
 }
 
 /** Counted by the limit of a day alone. */

@@ -32,6 +32,7 @@ export function speechServerOf(section: { readonly base_url: string; readonly ap
     keyEnvs: provider ? keyVariables(provider, api_key_env) : named,
     keyRequired: !own && (provider !== undefined || api_key_env !== undefined),
     keyForAddress: provider === undefined,
+    foreignAddress: provider === undefined,
     own,
   };
 }
