@@ -8,7 +8,7 @@ import type { ResolvedProvider } from '../llm/providers/resolve.ts';
 
 /** What commands use of the journal. */
 export interface OpenJournal {
-  readonly journal: Pick<Journal, 'dead' | 'counts' | 'spending'> & AsyncDisposable;
+  readonly journal: Pick<Journal, 'dead' | 'counts' | 'spending' | 'spend'> & AsyncDisposable;
   readonly pairing: Pick<PairingStore, 'approve' | 'deny' | 'list'>;
 }
 

@@ -191,11 +191,11 @@ function addModelsCommands(program: Commander, run: Run): void {
   ]).action((options: unknown, command: Commander) =>
     run(async () => (await import('./commands/models-list.ts')).modelsList, options, command),
   );
-  reporting(group, 'test', 'make one small real call per model; exit code 1 when one fails', [
+  reporting(group, 'test', 'make one small real call per model, embedding and transcription too; exit code 1 when one fails', [
     'gatehouse models test',
     'gatehouse models test fallback-1',
   ])
-    .argument('[name]', 'as listed, or provider/model; all when left out')
+    .argument('[name]', 'as listed, or provider/model, embedding, transcription; all when left out')
     .action((name: string | undefined, _options: unknown, command: Commander) =>
       run(async () => (await import('./commands/models-test.ts')).modelsTest, name === undefined ? {} : { name }, command),
     );
@@ -206,6 +206,14 @@ function addModelsCommands(program: Commander, run: Run): void {
     .option('--provider <name>', 'only this one')
     .action((options: { provider?: string }, command: Commander) =>
       run(async () => (await import('./commands/models-catalog.ts')).modelsCatalog, options, command),
+    );
+  reporting(group, 'add-local', 'install a small English embedding model that needs no key (35 MB, runs on this machine)', [
+    'gatehouse models add-local',
+    'gatehouse models add-local --dry-run',
+  ])
+    .option('--dry-run', 'change nothing, say what would be installed')
+    .action((options: { dryRun?: boolean }, command: Commander) =>
+      run(async () => (await import('./commands/models-add-local.ts')).modelsAddLocal, options, command),
     );
 }
 

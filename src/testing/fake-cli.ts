@@ -6,7 +6,7 @@ import { z } from 'zod';
 import type { RunOptions } from '../app/run-gateway.ts';
 import type { CliDeps, OpenJournal } from '../cli/deps.ts';
 import { runCli } from '../cli/program.ts';
-import type { DeadLetter, JournalCounts, PairingRequest, SpendingGroup, SpendingQuery } from '../core/journal.ts';
+import type { DeadLetter, JournalCounts, PairingRequest, SpendingGroup, SpendingQuery, UsageEntry } from '../core/journal.ts';
 import type { Model } from '../core/model.ts';
 import { packageRoot } from '../lib/package-info.ts';
 import { FakeClock } from './fakes.ts';
@@ -35,6 +35,8 @@ export class FakeCli {
   counts: JournalCounts = EMPTY_COUNTS;
   /** What the ledger answers. */
   spending: (query: SpendingQuery) => readonly SpendingGroup[] | Promise<readonly SpendingGroup[]> = () => [];
+  /** What commands added to the ledger. */
+  spent: UsageEntry[] = [];
   /** What the pairing store knows under a code. */
   codes = new Map<string, PairingRequest>();
   /** Typed on the terminal; undefined = there is no terminal. */
@@ -151,6 +153,7 @@ export class FakeCli {
         },
         counts: async () => this.counts,
         spending: async (query) => this.spending(query),
+        spend: async (entry) => void this.spent.push(entry),
         [Symbol.asyncDispose]: async () => {
           this.closed += 1;
         },
