@@ -69,6 +69,7 @@ function buildProgram(deps: CliDeps, setExit: (code: number) => void): Commander
   addMainCommands(program, run);
   addDeadCommands(program, run);
   addPairCommands(program, run);
+  addChannelsCommands(program, run);
   addModelsCommands(program, run);
   addConfigCommands(program, run);
   addAuthCommands(program, run);
@@ -179,6 +180,23 @@ function addPairCommands(program: Commander, run: Run): void {
     .argument('<code>', 'the code the person was sent')
     .action((code: string, _options: unknown, command: Commander) =>
       run(async () => (await import('./commands/pair.ts')).pairDeny, { code }, command),
+    );
+}
+
+function addChannelsCommands(program: Commander, run: Run): void {
+  const group = program.command('channels').description('the channels of the config, and whether they work');
+  group.addHelpText('before', examples('gatehouse channels status', 'gatehouse channels test telegram'));
+  reporting(group, 'status', 'show the channels of the running daemon', ['gatehouse channels status --json']).action(
+    (options: unknown, command: Commander) =>
+      run(async () => (await import('./commands/channels.ts')).channelsStatus, options, command),
+  );
+  reporting(group, 'test', 'connect each channel once, taking no message; exit code 1 when one does not work', [
+    'gatehouse channels test',
+    'gatehouse channels test telegram',
+  ])
+    .argument('[name]', 'as in the config; all when left out')
+    .action((name: string | undefined, _options: unknown, command: Commander) =>
+      run(async () => (await import('./commands/channels.ts')).channelsTest, name === undefined ? {} : { name }, command),
     );
 }
 
