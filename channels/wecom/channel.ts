@@ -1,9 +1,7 @@
 /** The adapter: one application of one company. Callbacks come in by `webhook.ts` and `intake.ts`, answers go out by the API. */
-import { stat } from 'node:fs/promises';
 import type {
   Channel,
   ChannelDeps,
-  ChannelHealth,
   ChannelHost,
   ChannelLimits,
   MediaFile,
@@ -12,27 +10,18 @@ import type {
   SendResult,
   Webhook as ServedWebhook,
 } from '../../src/core/channel.ts';
-import { errorText, GatehouseError, isGatehouseError } from '../../src/core/errors.ts';
-import type { MediaRef, OutboundFile, OutboundPart } from '../../src/core/message.ts';
-import { withDeadline } from '../kit/deadline.ts';
+import { errorText, GatehouseError } from '../../src/core/errors.ts';
+import type { MediaRef, OutboundPart } from '../../src/core/message.ts';
 import { reconnect } from '../kit/reconnect.ts';
 import { CallError } from './call-error.ts';
 import type { CallbackKeys } from './callback.ts';
-import type { Progress, WecomClient } from './client.ts';
+import type { WecomClient } from './client.ts';
 import { download } from './download.ts';
+import { type Fault, faultOf } from './fault.ts';
 import { Intake } from './intake.ts';
-import {
-  isAuthFailure,
-  LEAST_BYTES,
-  type MessageOptions,
-  toFileMessage,
-  toMessage,
-  toSendResult,
-  toSent,
-  toUpload,
-} from './outbound.ts';
+import { isAuthFailure } from './outbound.ts';
+import { Sender } from './sender.ts';
 import type { WecomSettings } from './settings.ts';
-import { Uploads } from './uploads.ts';
 import { MAX_BODY_BYTES, Webhook } from './webhook.ts';
 
 const MEGABYTE = 1024 * 1024;
@@ -64,7 +53,7 @@ export class WecomChannel implements Channel {
   readonly #keys: CallbackKeys;
   readonly #settings: WecomSettings;
   readonly #deps: ChannelDeps;
-  readonly #uploads: Uploads;
+  readonly #sender: Sender;
   readonly #stopping = new AbortController();
   readonly #sending = new Set<Promise<unknown>>();
   /** What keeps the channel from being healthy: the journal, or the platform. */
@@ -76,15 +65,16 @@ export class WecomChannel implements Channel {
   #served: ServedWebhook | undefined;
 
   constructor(options: { client: WecomClient; keys: CallbackKeys; settings: WecomSettings; deps: ChannelDeps }) {
-    this.#client = options.client;
-    this.#keys = options.keys;
-    this.#settings = options.settings;
-    this.#deps = options.deps;
-    this.#uploads = new Uploads(options.deps.dir, () => options.deps.clock.now());
-    this.name = options.deps.name;
-    this.account = `${options.keys.receiveId}:${options.settings.agent_id}`;
-    this.limits = options.settings.rate_limits ? { ...LIMITS, rate: RATES } : LIMITS;
-    this.sendClass = options.settings.duplicate_check ? 'idem' : 'blind';
+    const { client, keys, settings, deps } = options;
+    this.#client = client;
+    this.#keys = keys;
+    this.#settings = settings;
+    this.#deps = deps;
+    this.#sender = new Sender({ client, settings, deps, onAuthFailure: (error) => this.#lose(error) });
+    this.name = deps.name;
+    this.account = `${keys.receiveId}:${settings.agent_id}`;
+    this.limits = settings.rate_limits ? { ...LIMITS, rate: RATES } : LIMITS;
+    this.sendClass = settings.duplicate_check ? 'idem' : 'blind';
   }
 
   async start(host: ChannelHost, signal: AbortSignal): Promise<void> {
@@ -102,7 +92,7 @@ export class WecomChannel implements Channel {
           settled.resolve();
         }),
       onEnd: (error) => {
-        this.#report('platform', stop.aborted ? undefined : faultOf(error));
+        this.#report('platform', faultOf(error));
         settled.resolve();
         return true;
       },
@@ -129,7 +119,7 @@ export class WecomChannel implements Channel {
 
   async send(part: OutboundPart, options: SendOptions): Promise<SendResult> {
     if (this.#stopping.signal.aborted) return { kind: 'retry', reason: 'the channel is stopped', scope: 'account' };
-    const sending = this.#send(part, options);
+    const sending = this.#sender.send(part, options);
     this.#sending.add(sending);
     try {
       return await sending;
@@ -149,9 +139,11 @@ export class WecomChannel implements Channel {
 
   /** Serves callbacks from the first time on, whatever the API says: they are signed with keys of their own. Ends in trouble. */
   async #connect(host: ChannelHost, signal: AbortSignal, connected: () => void): Promise<void> {
-    this.#served ??= await this.#serve(host, signal);
-    await this.#uploads.sweep();
-    await this.#client.checkCredentials(this.#settings.agent_id, signal);
+    if (!this.#served) {
+      this.#served = await this.#serve(host, signal);
+      await this.#sender.sweep();
+    }
+    await this.#check(signal);
     this.#trouble = Promise.withResolvers();
     this.#report('platform', undefined);
     connected();
@@ -159,6 +151,17 @@ export class WecomChannel implements Channel {
     signal.addEventListener('abort', () => resolve(undefined), { once: true });
     const trouble = await Promise.race([this.#trouble.promise, aborted]);
     if (trouble) throw trouble;
+  }
+
+  /** A refusal that is not about credentials says nothing of messages: not every installation lets an application read itself. */
+  async #check(signal: AbortSignal): Promise<void> {
+    try {
+      await this.#client.checkCredentials(this.#settings.agent_id, signal);
+    } catch (error) {
+      const harmless = error instanceof CallError && error.method === 'agent/get' && error.failure.kind === 'api';
+      if (!harmless || isAuthFailure(error)) throw error;
+      this.#deps.logger.info('wecom.not-checked', { detail: error.message });
+    }
   }
 
   async #serve(host: ChannelHost, signal: AbortSignal): Promise<ServedWebhook> {
@@ -195,111 +198,9 @@ export class WecomChannel implements Channel {
     else this.#host?.health('healthy');
   }
 
-  async #send(part: OutboundPart, options: SendOptions): Promise<SendResult> {
-    if (options.signal.aborted) return NOT_SENT;
-    const fault = part.file && (await unusable(part.file));
-    if (fault) return { kind: 'refused', reason: 'invalid', detail: fault };
-    const { send_timeout_secs, upload_timeout_secs, agent_id, markdown, duplicate_check } = this.#settings;
-    const message: MessageOptions = { plain: options.plain, agentId: agent_id, markdown, duplicateCheck: duplicate_check };
-    const ms = (part.file ? upload_timeout_secs : send_timeout_secs) * 1_000;
-    const progress: Progress = { left: false };
-    const result = await withDeadline({ clock: this.#deps.clock, ms, signal: options.signal }, (signal) =>
-      part.file ? this.#sendFile(part, part.file, message, progress, signal) : this.#sendText(part, message, progress, signal),
-    ).catch((error: unknown): SendResult => {
-      if (error instanceof CallError) {
-        if (isAuthFailure(error)) this.#lose(error);
-        return toSendResult(error);
-      }
-      // Neither our deadline nor an abort takes a request back that has left.
-      if (progress.left) return { kind: 'unknown', detail: errorText(error) };
-      return { kind: 'retry', reason: errorText(error), scope: 'part' };
-    });
-    // What is settled for good is never asked for again.
-    if (part.file && (result.kind === 'sent' || result.kind === 'refused')) await this.#forget(part.key);
-    return result;
-  }
-
-  async #sendText(part: OutboundPart, options: MessageOptions, progress: Progress, signal: AbortSignal): Promise<SendResult> {
-    const message = await toMessage(part, options);
-    if (typeof message === 'string') return { kind: 'refused', reason: 'too-long', detail: message };
-    return toSent(await this.#client.send(message, progress, signal), part);
-  }
-
-  async #sendFile(
-    part: OutboundPart,
-    file: OutboundFile,
-    options: MessageOptions,
-    progress: Progress,
-    signal: AbortSignal,
-  ): Promise<SendResult> {
-    const upload = toUpload(file);
-    const known = await this.#uploads.get(part.key);
-    const id = known ?? (await this.#client.upload(upload, signal));
-    // On disk before the message leaves: after a crash it goes out with this id again, and the duplicate check knows it.
-    if (known === undefined) await this.#uploads.put(part.key, id);
-    try {
-      return toSent(await this.#client.send(toFileMessage(part, { type: upload.type, id }, options), progress, signal), part);
-    } catch (error) {
-      const gone = error instanceof CallError && error.failure.kind === 'api' && error.failure.errcode === UNKNOWN_MEDIA;
-      if (!gone || known === undefined) throw error;
-      await this.#uploads.forget(part.key);
-      return { kind: 'retry', reason: 'the platform no longer has the upload', afterMs: 0, scope: 'part' };
-    }
-  }
-
-  async #forget(key: string): Promise<void> {
-    try {
-      await this.#uploads.forget(key);
-    } catch (error) {
-      this.#deps.logger.warn('wecom.upload-not-forgotten', { detail: errorText(error) });
-    }
-  }
-
   /** Credentials that worked do no more: says so, and asks until they do. */
   #lose(error: CallError): void {
     this.#report('platform', faultOf(error));
     this.#trouble.resolve(error);
-  }
-}
-
-interface Fault {
-  readonly state: ChannelHealth;
-  readonly detail: string;
-}
-
-const NOT_SENT: SendResult = { kind: 'retry', reason: 'stopped before the request left', scope: 'part' };
-/** "Invalid media_id": never there, or older than three days. */
-const UNKNOWN_MEDIA = 40_007;
-
-/** What the operator is told to do about each. */
-const ADVICE: Readonly<Record<number, string>> = {
-  40001: 'copy the Secret of the application again',
-  40013: 'check the id of the company',
-  60020: 'add the address of this machine to "Trusted IPs" of the application in the admin console',
-  48002: 'the Secret belongs to something that may not send messages: use the one of a self-built application',
-  50003: 'switch the application on in the admin console',
-  301002: 'agent_id and the Secret belong to different applications',
-};
-
-function faultOf(error: unknown): Fault {
-  if (!(error instanceof CallError)) {
-    return {
-      state: 'down',
-      detail: isGatehouseError(error) ? `${error.code}: ${error.message}; ${error.hint}` : errorText(error),
-    };
-  }
-  const { failure, message } = error;
-  if (!isAuthFailure(error)) return { state: 'degraded', detail: `GH1502: ${message}` };
-  const advice = failure.kind === 'api' ? ADVICE[failure.errcode] : undefined;
-  return { state: 'down', detail: `GH1501: ${message}; ${advice ?? 'check the application in the admin console'}` };
-}
-
-/** Must be noticed before the request leaves: afterwards nobody knows what the platform took. */
-async function unusable({ path, bytes }: OutboundFile): Promise<string | undefined> {
-  if (bytes < LEAST_BYTES) return `the platform takes no file of less than ${LEAST_BYTES} bytes`;
-  try {
-    return (await stat(path)).isFile() ? undefined : 'the attachment is not a file';
-  } catch {
-    return 'the attachment is not there any more';
   }
 }

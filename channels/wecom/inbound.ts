@@ -50,9 +50,9 @@ function toPress(root: XmlElement, press: { event: string; from: string; context
   const { event, from, context } = press;
   const key = textOf(root, 'EventKey') ?? '';
   if ((event !== 'click' && event !== 'template_card_event') || key === '') return { kind: 'notice', event: event.slice(0, 64) };
-  // Events have no id: the platform says to tell them apart by sender and time. The hash separates two presses within a second.
-  const what = shortHash([event, key, textOf(root, 'TaskId') ?? ''].join('\n'));
-  const platformId = `${from}:${textOf(root, 'CreateTime') ?? ''}:${what}`;
+  // Events have no id: the platform says to tell them apart by sender and time. The rest separates two presses within a second.
+  const facts = [from, textOf(root, 'CreateTime') ?? '', event, key, textOf(root, 'TaskId') ?? ''];
+  const platformId = `press:${shortHash(JSON.stringify(facts), 32)}`;
   return { kind: 'message', message: build({ platformId, from, root, context, text: key, media: [] }) };
 }
 

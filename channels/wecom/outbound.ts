@@ -26,11 +26,16 @@ const CHECK_SECS = 14_400;
 const CARD_TEXT = 160;
 const CARD_BUTTONS = 6;
 
-/** The whole message, but for a part with a file: see `toFileMessage`. A string says why there can be none. */
-export async function toMessage(part: OutboundPart, options: MessageOptions): Promise<object | string> {
+export type Message =
+  | { readonly payload: object }
+  /** The platform would cut it off, or refuse it. */
+  | { readonly refused: 'too-long' | 'invalid'; readonly detail: string };
+
+/** The whole message, but for a part with a file: see `toFileMessage`. */
+export async function toMessage(part: OutboundPart, options: MessageOptions): Promise<Message> {
   if (part.choices?.length) {
     const card = await toCard(part, part.choices);
-    if (card) return envelope(part, options, card);
+    if (card) return { payload: envelope(part, options, card) };
   }
   const text = part.choices?.length ? withChoices(part.text, part.choices) : part.text;
   const room = TEXT_BYTES - (options.duplicateCheck ? MARK_LENGTH : 0);
@@ -38,10 +43,10 @@ export async function toMessage(part: OutboundPart, options: MessageOptions): Pr
   // Markup that grew past the limit, or text that renders to nothing, goes out as it was written.
   const fits = formatted && formatted.content !== '' && Buffer.byteLength(formatted.content) <= room;
   const { msgtype, content } = fits ? formatted : { msgtype: 'text' as const, content: printable(text) };
-  if (Buffer.byteLength(content) > room) return `the text has more than ${room} bytes`;
-  if (content.trim() === '') return 'the text is empty';
+  if (Buffer.byteLength(content) > room) return { refused: 'too-long', detail: `the text has more than ${room} bytes` };
+  if (content.trim() === '') return { refused: 'invalid', detail: 'the text is empty' };
   const marked = options.duplicateCheck ? content + markOf(part.key) : content;
-  return envelope(part, options, { msgtype, [msgtype]: { content: marked } });
+  return { payload: envelope(part, options, { msgtype, [msgtype]: { content: marked } }) };
 }
 
 export function toFileMessage(part: OutboundPart, media: { type: MediaType; id: string }, options: MessageOptions): object {

@@ -17,9 +17,10 @@ export interface WecomPlatform extends AsyncDisposable {
   part(override?: Partial<OutboundPart>): OutboundPart;
 }
 
-export async function startWecomPlatform(): Promise<WecomPlatform> {
+/** `timing`: how long the platform waits for an answer, and before it repeats. */
+export async function startWecomPlatform(timing: { timeoutMs?: number; pauseMs?: number } = {}): Promise<WecomPlatform> {
   const [server, dir] = await Promise.all([startWecomServer(), tempDir()]);
-  const push = new WecomPush({ corpId: server.corpId, agentId: server.agentId, timeoutMs: 2_000, pauseMs: 50 });
+  const push = new WecomPush({ corpId: server.corpId, agentId: server.agentId, timeoutMs: 2_000, pauseMs: 50, ...timing });
   const webhooks = testWebhooks();
   const logger = new MemoryLogger();
   return {
