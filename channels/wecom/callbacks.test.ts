@@ -49,7 +49,7 @@ test('A13 a replay to the next process is refused by the key, not by a list in m
 });
 
 test('F1 a slow gateway: the platform hangs up and repeats, the message is offered once and accepted once', async () => {
-  await using platform = await startWecomPlatform({ timeoutMs: 80, pauseMs: 20 });
+  await using platform = await startWecomPlatform({ timeoutMs: 150, pauseMs: 20 });
   const host = new TestHost();
   const channel = await platform.create();
   await channel.start(host, new AbortController().signal);
@@ -66,7 +66,7 @@ test('F1 a slow gateway: the platform hangs up and repeats, the message is offer
 });
 
 test('a message stays in line after the platform gave up, and is accepted when the gateway has room', async () => {
-  await using platform = await startWecomPlatform({ timeoutMs: 30, pauseMs: 5 });
+  await using platform = await startWecomPlatform({ timeoutMs: 150, pauseMs: 5 });
   const host = new TestHost();
   const channel = await platform.create();
   await channel.start(host, new AbortController().signal);

@@ -148,8 +148,10 @@ export class WecomChannel implements Channel {
     this.#report('platform', undefined);
     connected();
     const { promise: aborted, resolve } = Promise.withResolvers<undefined>();
-    signal.addEventListener('abort', () => resolve(undefined), { once: true });
+    const onAbort = (): void => resolve(undefined);
+    signal.addEventListener('abort', onAbort, { once: true });
     const trouble = await Promise.race([this.#trouble.promise, aborted]);
+    signal.removeEventListener('abort', onAbort);
     if (trouble) throw trouble;
   }
 

@@ -5,6 +5,7 @@ import { printable, toWecom, toWords } from './format.ts';
 test.each([
   ['bold', 'a **b** c', 'a **b** c'],
   ['bold over two lines', '**a\nb**', '**a**\n**b**'],
+  ['bold within bold', '**a __b__ c**', '**a b c**'],
   ['italics have no form', '**a** *b*', '**a** b'],
   ['headings', '# One\n\n### Two', '# One\n\n### Two'],
   ['links', '[docs](https://example.org/a_(b)?x=1)', '[docs](https://example.org/a_%28b%29?x=1)'],

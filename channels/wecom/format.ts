@@ -24,13 +24,18 @@ export async function toWords(markdown: string): Promise<string> {
   return printable(renderMarkdown(await parseMarkdown(markdown), WORDS)).trim();
 }
 
+/** Markdown as it was written, for when it cannot be rendered: nothing in it is taken for a link. */
+export function asWritten(markdown: string): string {
+  return printable(WORDS.text(markdown));
+}
+
 /** Without what JSON would have to escape as \uXXXX, which the platform refuses (40033). */
 export function printable(text: string): string {
   return text.toWellFormed().replace(/(?![\n\t])\p{Cc}/gu, '');
 }
 
 /** Marks that the platform would see in text that has none. */
-const MISREAD = /\*\*|^\*|\*$|`|\]\(|<\/?(?:font|a|@)|^\s*(?:#{1,6}\s|>)/im;
+const MISREAD = /\*\*|^\*|\*$|`|\]\(|<\/?(?:font|a|@)|^[^\S\n]*(?:#{1,6}\s|>)/im;
 const FORMATS: ReadonlySet<string> = new Set(['strong', 'heading', 'link', 'linkReference', 'inlineCode', 'blockquote']);
 
 function worthMarkdown(root: MarkdownNode): boolean {
@@ -76,8 +81,8 @@ const WORDS: Dialect = {
 const MARKDOWN: Dialect = {
   ...WORDS,
   text: (value) => value,
-  // A mark does not reach over a line.
-  strong: (inner) => inner.replace(/[^\n]+/g, '**$&**'),
+  // A mark does not reach over a line, and bold within bold would end it.
+  strong: (inner) => inner.replaceAll('**', '').replace(/[^\n]+/g, '**$&**'),
   inlineCode: (value) => `\`${value.replace(/\s+/g, ' ')}\``,
   link: (inner, url) => {
     if (!SAFE_URL.test(url) || inner === '' || /[[\]\n]/.test(inner)) return WORDS.link(inner, url);

@@ -6,7 +6,7 @@ export const channel: ChannelDescriptor<WecomSettings> = {
   type: 'wecom',
   settings: WecomSettings,
   async create(settings, deps) {
-    const corpId = deps.secret(settings.corp_id_env);
+    const corpId = settings.corp_id ?? deps.secret(settings.corp_id_env);
     const token = deps.secret(settings.verification_token_env);
     const secret = deps.secret(settings.agent_secret_env);
     const encoded = deps.secret(settings.encoding_aes_key_env);

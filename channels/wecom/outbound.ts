@@ -4,7 +4,7 @@ import type { SendResult } from '../../src/core/channel.ts';
 import type { Choice, OutboundFile, OutboundPart } from '../../src/core/message.ts';
 import type { CallError } from './call-error.ts';
 import type { MediaType, Sent, Upload } from './client.ts';
-import { printable, toWecom, toWords } from './format.ts';
+import { asWritten, printable, toWecom, toWords } from './format.ts';
 
 export interface MessageOptions {
   readonly plain: boolean;
@@ -42,7 +42,8 @@ export async function toMessage(part: OutboundPart, options: MessageOptions): Pr
   const formatted = options.plain ? undefined : await toWecom(text, options.markdown);
   // Markup that grew past the limit, or text that renders to nothing, goes out as it was written.
   const fits = formatted && formatted.content !== '' && Buffer.byteLength(formatted.content) <= room;
-  const { msgtype, content } = fits ? formatted : { msgtype: 'text' as const, content: printable(text) };
+  const raw = options.plain ? printable(text) : asWritten(text);
+  const { msgtype, content } = fits ? formatted : { msgtype: 'text' as const, content: raw };
   if (Buffer.byteLength(content) > room) return { refused: 'too-long', detail: `the text has more than ${room} bytes` };
   if (content.trim() === '') return { refused: 'invalid', detail: 'the text is empty' };
   const marked = options.duplicateCheck ? content + markOf(part.key) : content;

@@ -2,11 +2,16 @@ import { z } from 'zod';
 
 /** The settings of a wecom entry in `gateway.channels[]`. */
 export const WecomSettings = z.strictObject({
+  corp_id: z
+    .string()
+    .regex(/^[A-Za-z0-9_-]{1,64}$/, 'must be the Company ID, which begins with ww')
+    .optional()
+    .describe('Company ID, "My Company" in the admin console. It is no secret, and part of every message id in the log.'),
   corp_id_env: z
     .string()
     .min(1)
     .default('WECOM_CORP_ID')
-    .describe('Environment variable that holds the id of the company, "My Company" in the admin console.'),
+    .describe('Environment variable that holds the Company ID where `corp_id` is not set; the log then masks it like a secret.'),
   agent_id: z.int().min(1).describe('AgentId of the self-built application, on its page in the admin console.'),
   agent_secret_env: z
     .string()

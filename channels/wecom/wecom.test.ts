@@ -67,11 +67,11 @@ describe('the access token', () => {
 describe('a message whose fate is unknown', () => {
   test.each([
     ['the connection broke', { kind: 'drop' }],
-    ['the answer came too late', { kind: 'slow', ms: 600 }],
+    ['the answer came too late', { kind: 'slow', ms: 1_000 }],
     ['a proxy answered', { kind: 'body', body: '<html>gateway timeout</html>' }],
   ] as const)('F37 is sent again and seen once: %s', async (_name, fault) => {
     // The clock of the scene runs twenty times as fast.
-    await using at = await startWecomScene({ send_timeout_secs: 4 });
+    await using at = await startWecomScene({ send_timeout_secs: 12 });
     expect(at.channel.sendClass).toBe('idem');
     at.server.fault({ method: 'message/send', ...fault });
     expect(await at.send({ key: 'k#0', text: 'once' })).toMatchObject({ kind: 'unknown' });
@@ -113,8 +113,8 @@ describe('a message whose fate is unknown', () => {
   test('an abort under way is unknown, one while waiting for a token is not', async () => {
     await using at = await startWecomScene();
     const abort = (method: string) => {
-      at.server.fault({ method, kind: 'slow', ms: 300 });
-      return at.channel.send(at.part({ text: method, key: method }), { plain: false, signal: AbortSignal.timeout(100) });
+      at.server.fault({ method, kind: 'slow', ms: 900 });
+      return at.channel.send(at.part({ text: method, key: method }), { plain: false, signal: AbortSignal.timeout(300) });
     };
     expect(await abort('message/send')).toMatchObject({ kind: 'unknown' });
     at.server.expireTokens();
@@ -172,6 +172,8 @@ describe('credentials', () => {
     await expect(platform.create({}, { secret: () => 'ww x' })).rejects.toMatchObject({ code: 'GH1101' });
     await expect(platform.create({}, { secret: () => 'wwok' })).rejects.toMatchObject({ code: 'GH1101' });
     expect(() => descriptor.settings.parse({})).toThrow(/agent_id/);
+    expect(() => descriptor.settings.parse({ agent_id: 7, corp_id: 'ww x' })).toThrow(/Company ID/);
+    expect((await platform.create({ corp_id: 'wwnamed' })).account).toBe(`wwnamed:${platform.server.agentId}`);
   });
 
   test('an installation that lets no application read itself is healthy all the same', async () => {
