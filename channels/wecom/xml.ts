@@ -70,15 +70,19 @@ const TOKEN = [
 
 const ENTITIES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" };
 
+/** An `&` that begins no reference of XML itself. Looked for first: what holds one is refused whole. */
+const UNKNOWN_REFERENCE = /&(?!(?:#x[\da-f]{1,6}|#\d{1,7}|amp|lt|gt|quot|apos);)/i;
+
 /** Undefined for a reference that means nothing without a document type, or that names no character. */
 function resolveReferences(text: string): string | undefined {
+  if (!text.includes('&')) return text;
+  if (UNKNOWN_REFERENCE.test(text)) return undefined;
   let known = true;
-  const out = text.replace(/&(?:#(?:x([\da-f]{1,6})|(\d{1,7}))|([a-z]{1,4}));|&/gi, (_all, hex, decimal, name) => {
-    if (name !== undefined && Object.hasOwn(ENTITIES, name)) return ENTITIES[name] ?? '';
-    const code = hex !== undefined ? Number.parseInt(hex, 16) : Number(decimal ?? Number.NaN);
-    if (code > 0 && code <= 0x10ffff && !(code >= 0xd800 && code <= 0xdfff)) return String.fromCodePoint(code);
-    known = false;
-    return '';
+  const out = text.replace(/&(?:#x([\da-f]+)|#(\d+)|(\w+));/gi, (_all, hex, decimal, name) => {
+    if (name !== undefined) return ENTITIES[name.toLowerCase()] ?? '';
+    const code = hex === undefined ? Number(decimal) : Number.parseInt(hex, 16);
+    known &&= code > 0 && code <= 0x10ffff && !(code >= 0xd800 && code <= 0xdfff);
+    return known ? String.fromCodePoint(code) : '';
   });
   return known ? out : undefined;
 }
