@@ -71,15 +71,15 @@ const TOKEN = [
 const ENTITIES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" };
 
 /** An `&` that begins no reference of XML itself. Looked for first: what holds one is refused whole. */
-const UNKNOWN_REFERENCE = /&(?!(?:#x[\da-f]{1,6}|#\d{1,7}|amp|lt|gt|quot|apos);)/i;
+const UNKNOWN_REFERENCE = /&(?!(?:#x[\da-fA-F]{1,6}|#\d{1,7}|amp|lt|gt|quot|apos);)/;
 
 /** Undefined for a reference that means nothing without a document type, or that names no character. */
 function resolveReferences(text: string): string | undefined {
   if (!text.includes('&')) return text;
   if (UNKNOWN_REFERENCE.test(text)) return undefined;
   let known = true;
-  const out = text.replace(/&(?:#x([\da-f]+)|#(\d+)|(\w+));/gi, (_all, hex, decimal, name) => {
-    if (name !== undefined) return ENTITIES[name.toLowerCase()] ?? '';
+  const out = text.replace(/&(?:#x([\da-fA-F]+)|#(\d+)|(\w+));/g, (_all, hex, decimal, name) => {
+    if (name !== undefined) return ENTITIES[name] ?? '';
     const code = hex === undefined ? Number(decimal) : Number.parseInt(hex, 16);
     known &&= code > 0 && code <= 0x10ffff && !(code >= 0xd800 && code <= 0xdfff);
     return known ? String.fromCodePoint(code) : '';
