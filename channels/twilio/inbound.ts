@@ -35,10 +35,10 @@ const OPT_OUT_WORDS = new Set(
   ),
 );
 
-/** Undefined for a webhook without a message's SID: there is no key to know it by, so it cannot be accepted. */
+/** Undefined without a SID, which is the key it is known by, or without a sender: the list tells what is there. */
 export function fromWebhook(fields: Fields, context: InboundContext): InboundMessage | undefined {
   const sid = fields.get('MessageSid') ?? fields.get('SmsMessageSid') ?? fields.get('SmsSid') ?? '';
-  if (!MESSAGE_SID.test(sid)) return undefined;
+  if (!MESSAGE_SID.test(sid) || (fields.get('From') ?? '') === '') return undefined;
   const count = Math.min(Number(fields.get('NumMedia') ?? 0) || 0, MAX_FILES);
   const media: MediaRef[] = [];
   let lost = 0;

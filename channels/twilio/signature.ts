@@ -5,7 +5,11 @@ import type { WebhookRequest } from '../../src/core/channel.ts';
 /** Field name -> value; of a repeated field the first. */
 export type Fields = ReadonlyMap<string, string>;
 
-export type Verdict = { readonly kind: 'genuine'; readonly fields: Fields } | { readonly kind: 'refused'; readonly why: string };
+export type Verdict =
+  | { readonly kind: 'genuine'; readonly fields: Fields }
+  /** Signed, but the fields can be cut in more than one way: see `isAmbiguous`. Only the list can tell what was meant. */
+  | { readonly kind: 'ambiguous' }
+  | { readonly kind: 'refused'; readonly why: string };
 
 export interface Proof {
   /** As entered at Twilio, without a query; a fragment (connection overrides) may follow. */
@@ -15,6 +19,8 @@ export interface Proof {
 
 /** An inbound message has about 40 fields and 10 files; signing sorts them all. */
 const MAX_FIELDS = 500;
+/** As Twilio names its fields: MessageSid, MediaUrl0. */
+const FIELD_NAME = /^[A-Z][A-Za-z0-9_]{0,63}$/;
 
 /**
  * Checks the signature before anything of the body is believed. Fails closed: without the header, without a token, or for a
@@ -30,9 +36,9 @@ export function verify(request: WebhookRequest, { publicUrl, authToken }: Proof)
   if (type === 'application/x-www-form-urlencoded') {
     const form = new URLSearchParams(request.body.toString('utf8'));
     if (form.size > MAX_FIELDS) return refused('too many fields');
-    return signedOver(publicUrl, query, joined(form), authToken, given)
-      ? { kind: 'genuine', fields: firstOfEach(form) }
-      : refused('wrong signature');
+    const fields = joined(form);
+    if (!signedOver(publicUrl, query, fields, authToken, given)) return refused('wrong signature');
+    return isAmbiguous(form, fields) ? { kind: 'ambiguous' } : { kind: 'genuine', fields: firstOfEach(form) };
   }
   if (type !== 'application/json') return refused('unknown content type');
   // A JSON body is not part of what is signed; its hash in the query is.
@@ -80,6 +86,19 @@ function joined(form: URLSearchParams): string {
         .join(''),
     )
     .join('');
+}
+
+/**
+ * Names and values are signed without a mark between them: whoever got hold of one signed request could cut it elsewhere, so that
+ * words of the text become its sender. Then the true sender is still somewhere in it, beside the pretended one.
+ */
+function isAmbiguous(form: URLSearchParams, fields: string): boolean {
+  const several = (pattern: RegExp): boolean =>
+    new Set([...fields.matchAll(pattern)].map((match) => match[1]?.toLowerCase())).size > 1;
+  for (const name of form.keys()) if (!FIELD_NAME.test(name)) return true;
+  return (
+    several(/From(?!City|State|Zip|Country)(\+?\d{3,15}|[A-Za-z]\w*)/g) || several(/(?:Message|Sms)Sid((?:SM|MM)[0-9a-f]{32})/gi)
+  );
 }
 
 function equal(given: string, expected: string): boolean {

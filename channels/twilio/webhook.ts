@@ -46,6 +46,10 @@ export function createWebhookHandler(options: WebhookOptions): WebhookHandler {
       options.onRefused(verdict.why);
       return { status: 403 };
     }
+    if (verdict.kind === 'ambiguous') {
+      logger.warn('twilio.webhook-ambiguous');
+      return LATER; // the list brings it, as it was written
+    }
     const { fields } = verdict;
     if ((fields.get('AccountSid') ?? accountSid) !== accountSid) {
       options.onRefused('another account');

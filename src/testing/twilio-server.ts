@@ -58,6 +58,8 @@ export class TwilioServer implements AsyncDisposable {
   /** Where files are redirected to; default the store. */
   redirectTo: ((mediaSid: string) => string) | undefined;
   pageSize = 100;
+  /** Added to the time that answers state. */
+  skewMs = 0;
   /** Set to where the channel listens. Webhooks are posted one after the other. */
   target: WebhookTarget | undefined;
   readonly #files = new Map<string, TwilioFile>();
@@ -229,7 +231,10 @@ export class TwilioServer implements AsyncDisposable {
     if (rest === undefined || (rest !== '.json' && sid === '')) return answer(response, 404, errorBody(404, 20404, 'Not found'));
     if (call === 'send') return this.#create(form, response, fault?.kind);
     if (fault) return fault.kind === 'drop' ? void response.destroy() : undefined;
-    if (call === 'list') return answer(response, 200, listBody(this.messages, url, this.pageSize));
+    if (call === 'list') {
+      const date = new Date(Date.now() + this.skewMs).toUTCString();
+      return answer(response, 200, listBody(this.messages, url, this.pageSize), { date });
+    }
     const message = this.messages.find((one) => one.sid === sid);
     if (!message) return answer(response, 404, errorBody(404, 20404, 'Not found'));
     if (mediaSid === undefined) return answer(response, 200, mediaBody(message, url));
