@@ -67,6 +67,7 @@ export class TwilioChannel implements Channel {
   readonly #stopping = new AbortController();
   readonly #sending = new Set<Promise<unknown>>();
   #receiving: Promise<void> | undefined;
+  #intake: Intake | undefined;
   #webhook: Webhook | undefined;
   #health: Health | undefined;
   /** Platform's time since which the webhook can have worked. */
@@ -100,6 +101,7 @@ export class TwilioChannel implements Channel {
     this.#health = health;
     const common = { host, clock, random, logger, health, signal: stop };
     const intake = new Intake(common);
+    this.#intake = intake;
     // Before the list is read: what comes between the two would otherwise wait for the next reading.
     await this.#serve(intake, health);
     const toInbound: CatchUpOptions['toInbound'] = (record, media) => this.#capped(fromRecord(record, media, this.#context()));
@@ -124,6 +126,7 @@ export class TwilioChannel implements Channel {
     this.#stopping.abort(new Error('channel stopped'));
     await this.#webhook?.[Symbol.asyncDispose]();
     await this.#receiving;
+    await this.#intake?.idle();
     await Promise.allSettled(this.#sending);
     this.#files.close();
     this.#options.client.close();

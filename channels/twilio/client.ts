@@ -126,7 +126,7 @@ export class TwilioClient {
     return { url: new URL(`${this.#mediaRoot}/${messageSid}/Media/${mediaSid}`), authorization: this.#authorization };
   }
 
-  /** Closes idle connections and breaks those in use. Twice is safe. */
+  /** Breaks what is under way. Twice is safe. */
   close(): void {
     this.#transport.close();
   }

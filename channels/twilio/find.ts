@@ -17,7 +17,9 @@ export interface FindOptions {
 
 const CALL_TIMEOUT_MS = 20_000;
 const POLL_MS = 2_000;
-/** Between our clock and the platform's; dates in the list are whole seconds besides. */
+/** Dates in the list are whole seconds, and an answer takes a moment to tell the platform's time. */
+const GRAIN_MS = 5_000;
+/** Between our clock and the platform's, where it does not tell its own. */
 const SKEW_MS = 120_000;
 /** Older parts have expired (gateway.answer_expiry_hours, default 24). */
 const LONGEST_MS = 24 * 3_600_000;
@@ -34,7 +36,7 @@ export async function find(
   const { sent, clock, graceMs, signal } = options;
   const name = SentLog.nameOf(part);
   const known = sent.begunAt(name) ?? receivedAt(part);
-  const from = (known ?? clock.now() - LONGEST_MS) - SKEW_MS;
+  const from = known ?? clock.now() - LONGEST_MS;
   // Delivery's second try is without markup, and the row of the first may be the one in doubt.
   const bodies = new Set([normal(await toBody(part, false)), normal(part.text)]);
   const end = clock.monotonic() + graceMs;
@@ -61,11 +63,14 @@ async function search(part: OutboundPart, options: Search): Promise<string | und
   const call = (run: (inner: AbortSignal) => Promise<MessageList>) => withDeadline({ clock, ms: CALL_TIMEOUT_MS, signal }, run);
   // No filter by date: one that waits in the queue has none yet.
   let page: MessageList | undefined = await call((inner) => client.list({ to: part.chatId, from: number }, inner));
+  // A clock that is ahead of the platform's makes its dates look too old.
+  const ahead = page.serverTime === undefined ? SKEW_MS : Math.max(0, clock.now() - page.serverTime);
+  const earliest = from - ahead - GRAIN_MS;
   let oldest: string | undefined;
   for (let pages = 1; page; pages += 1) {
     let reached: boolean = page.messages.length > 0;
     for (const message of page.messages) {
-      if (message.at !== undefined && message.at < from) continue;
+      if (message.at !== undefined && message.at < earliest) continue;
       reached = false;
       const withFile = message.mediaCount > 0;
       if (message.direction === 'inbound' || withFile !== (part.file !== undefined)) continue;

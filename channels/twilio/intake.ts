@@ -69,6 +69,11 @@ export class Intake {
     return turn;
   }
 
+  /** Resolves once nothing is being offered any more. */
+  async idle(): Promise<void> {
+    await this.#tail;
+  }
+
   async #offer(batch: readonly InboundMessage[], cursor: string | undefined): Promise<void> {
     const { host, clock, random, logger, health, signal } = this.#options;
     await offer(batch, cursor, {

@@ -126,14 +126,35 @@ test('the first start answers nothing that is older than it, and what came while
   expect(host.accepted.map(({ text }) => text)).toEqual(['while down']);
 });
 
-test('F1 a webhook that was answered with an error comes with the list', async () => {
+test('F13 a webhook that cannot be stored in time is answered with 503, and its message is accepted later, once', async () => {
   const at = await scene();
-  const { host } = await at.start({ poll_interval_secs: 5 });
-  host.next.push(...Array.from({ length: 6 }, () => new Error('disk full')));
-  at.platform.inject(ADA, 'late');
-  await until('the webhook was given up', () => at.platform.webhooks.size === 1 || host.accepted.length === 1, 15_000);
+  const { host } = await at.start();
+  host.next.push(...Array.from({ length: 5 }, () => new Error('disk full')));
+  const sid = at.platform.inject(ADA, 'late');
+  await until('the webhook was given up', () => at.platform.webhooks.get(sid));
+  expect(at.platform.webhooks.get(sid)).toEqual([503]);
+  expect([host.accepted.length, host.state]).toEqual([0, 'down']);
   await until('it was accepted', () => host.accepted.length === 1);
+  expect(await at.platform.redeliver(sid)).toBe(200);
   await until('the channel recovered', () => host.state === 'healthy');
+  expect(host.accepted).toHaveLength(1);
+});
+
+test('F1 what was being offered when the daemon was killed comes with the list of the next start', async () => {
+  const at = await scene();
+  const { channel, host } = await at.start();
+  const gate = Promise.withResolvers<never>();
+  host.next.push(gate.promise);
+  const sid = at.platform.inject(ADA, 'cut off');
+  await until('it was offered', () => host.offered.length === 1);
+  const stopping = channel.stop();
+  gate.reject(new Error('killed'));
+  await stopping;
+  await until('the webhook was answered', () => at.platform.webhooks.get(sid));
+  expect(at.platform.webhooks.get(sid)).toEqual([503]);
+  await at.start({}, host);
+  await until('it came', () => host.accepted.length === 1);
+  expect(host.accepted[0]?.id).toBe(host.offered[0]?.id);
 });
 
 test('pages are followed to the cursor and handed over oldest first', async () => {
@@ -215,7 +236,7 @@ test('F33 a platform that fails again and again is asked with growing waits, and
   const at = await scene();
   const { host } = await at.start({ poll_interval_secs: 5 });
   at.platform.calls.length = 0;
-  at.platform.fault({ call: 'list', kind: 'error', status: 503, times: 5 });
+  at.platform.fault({ call: 'list', kind: 'error', status: 503, times: 3 });
   await until('it was noticed', () => host.states.some(({ detail }) => detail?.includes('GH1502: 503')));
   await until('it is well again', () => host.state === 'healthy', 15_000);
   expect(at.platform.calls.length).toBeLessThan(12);

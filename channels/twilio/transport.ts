@@ -50,9 +50,9 @@ export class Transport {
   /** `root` has no trailing slash; whatever host the SDK names, requests go there. */
   constructor(root: string) {
     this.#root = new URL(root);
-    // An idle connection is dropped long before the platform would drop it: a request written to a connection that the other
-    // side just closed is a request nobody knows the fate of.
-    const options = { keepAlive: true, timeout: 15_000 };
+    // A connection for each request: one written to a connection that the other side just closed is a request nobody knows the
+    // fate of, and at a message a second the handshake costs nothing.
+    const options = { keepAlive: false };
     this.#agent = this.#root.protocol === 'https:' ? new HttpsAgent(options) : new HttpAgent(options);
   }
 
@@ -87,7 +87,7 @@ export class Transport {
     return response;
   }
 
-  /** Closes idle connections and breaks those in use. Twice is safe. */
+  /** Breaks what is under way. Twice is safe. */
   close(): void {
     this.#agent.destroy();
   }
@@ -123,8 +123,7 @@ export class Transport {
         clearTimeout(timer);
       };
       request.on('socket', (socket) => {
-        if (request.reusedSocket) onConnected();
-        else socket.once(tls ? 'secureConnect' : 'connect', onConnected);
+        socket.once(tls ? 'secureConnect' : 'connect', onConnected);
       });
       request.on('close', () => clearTimeout(timer));
       request.on('error', (error) => fail(codeOf(error)));
