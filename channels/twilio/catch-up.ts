@@ -11,7 +11,7 @@ import type { Intake } from './intake.ts';
 /** Small, so that a crash repeats little. */
 const BATCH = 50;
 /** Longest wait for one page. */
-const CALL_TIMEOUT_MS = 20_000;
+const CALL_TIMEOUT_MS = 30_000;
 /** The oldest ones are kept when there are more; the rest is read in the next round. */
 const MAX_HELD = 2_000;
 
