@@ -11,6 +11,7 @@ const CHANNELS: Readonly<Record<string, () => Promise<CapabilityCases>>> = {
   email: async () => (await import('./email/capability-cases.ts')).emailCases,
   telegram: async () => (await import('./telegram/capability-cases.ts')).telegramCases,
   wecom: async () => (await import('./wecom/capability-cases.ts')).cases,
+  twilio: async () => (await import('./twilio/capability-cases.ts')).cases,
 };
 
 const table = new Map<string, Map<string, string>>();
