@@ -1,24 +1,17 @@
-import { channelDeps } from '../../src/testing/channel-deps.ts';
-import { quickClock } from '../../src/testing/channel-host.ts';
 import { outbound } from '../../src/testing/fakes.ts';
-import { startFeishuServer, visibleText } from '../../src/testing/feishu-server.ts';
+import { visibleText } from '../../src/testing/feishu-posts.ts';
+import { feishuPlatform } from '../../src/testing/feishu-scene.ts';
 import { type ChannelSetup, channelContract } from '../contract.ts';
-import { channel as descriptor } from './index.ts';
 
-async function setup(): Promise<ChannelSetup> {
-  const server = await startFeishuServer();
-  const create = (secret: string) =>
-    descriptor.create(descriptor.settings.parse({ api_root: server.url, send_timeout_secs: 20 }), {
-      ...channelDeps(),
-      name: 'feishu',
-      secret: (variable) => (variable === 'FEISHU_APP_ID' ? server.appId : secret),
-      clock: quickClock(),
-      random: Math.random,
-    });
+const SEND = /^POST .*messages$/;
+
+async function setup(mode: 'ws' | 'webhook'): Promise<ChannelSetup> {
+  const platform = await feishuPlatform(mode);
+  const { server } = platform;
   return {
     people: ['ou_ada', 'ou_eve'],
-    create: () => create(server.appSecret),
-    createRefused: () => create('revoked'),
+    create: () => platform.create(),
+    createRefused: () => platform.create({ secret: 'revoked' }),
     // The platform sends no names with messages.
     deliver: async ({ text, senderId, file }) => {
       if (!file) return void server.say({ openId: senderId, text });
@@ -35,21 +28,17 @@ async function setup(): Promise<ChannelSetup> {
     part: (override) => outbound({ channel: 'feishu', account: server.appId, chatId: 'oc_ou_ada', ...override }),
     async limitNextSend() {
       const headers = { 'x-ogw-ratelimit-limit': '100', 'x-ogw-ratelimit-reset': '3' };
-      server.faults.push({ match: /^POST .*messages$/, kind: 'error', status: 429, code: 99991400, headers });
+      server.faults.push({ match: SEND, kind: 'error', status: 429, code: 99991400, headers });
       return { statedMs: 3_000 };
     },
-    loseNextReply: async () => void server.faults.push({ match: /^POST .*messages$/, kind: 'drop' }),
-    refuseNextSend: async () =>
-      void server.faults.push({
-        match: /^POST .*messages$/,
-        kind: 'error',
-        status: 400,
-        code: 230002,
-        msg: 'The bot can not be outside the group.',
-      }),
+    loseNextReply: async () => void server.faults.push({ match: SEND, kind: 'drop' }),
+    refuseNextSend: async () => {
+      server.faults.push({ match: SEND, kind: 'error', status: 400, code: 230002, msg: 'The bot can not be outside the group.' });
+    },
     goDown: () => server.close(),
-    [Symbol.asyncDispose]: () => server.close(),
+    [Symbol.asyncDispose]: () => platform[Symbol.asyncDispose](),
   };
 }
 
-channelContract('feishu', setup);
+channelContract('feishu over a long connection', () => setup('ws'));
+channelContract('feishu over webhooks', () => setup('webhook'));

@@ -5,6 +5,8 @@ import type { AddressInfo, Socket } from 'node:net';
 import { type WebSocket, WebSocketServer } from 'ws';
 import { BOT_OPEN_ID, type FeishuMessage, type FeishuPayload, feishuEvent, messageEvent, newMessageId } from './feishu-events.ts';
 import { decodeFrame, encodeFrame } from './feishu-frame.ts';
+import { ApiError, editPost, type FeishuPost, readPostContent } from './feishu-posts.ts';
+import type { WebhookCaller } from './feishu-webhook.ts';
 import { parseMultipart } from './multipart.ts';
 
 /** What becomes of the next call whose `METHOD /path` matches. */
@@ -24,17 +26,6 @@ export type FeishuFault = { readonly match: RegExp } & (
   | { readonly kind: 'page'; readonly status: number; readonly headers?: Record<string, string> }
 );
 
-export interface FeishuPost {
-  readonly id: string;
-  readonly chatId: string;
-  readonly type: string;
-  content: Record<string, unknown>;
-  readonly parentId?: string;
-  readonly inThread: boolean;
-  readonly uuid?: string;
-  edits: number;
-}
-
 interface Call {
   readonly method: string;
   readonly path: string;
@@ -47,17 +38,6 @@ interface Answer {
   readonly status?: number;
   readonly json?: object;
   readonly bytes?: Buffer;
-}
-
-class ApiError extends Error {
-  readonly status: number;
-  readonly code: number;
-
-  constructor(code: number, msg: string, status = 400) {
-    super(msg);
-    this.status = status;
-    this.code = code;
-  }
 }
 
 export async function startFeishuServer(): Promise<FeishuServer> {
@@ -85,6 +65,8 @@ export class FeishuServer {
   readonly modes = new Map<string, string>();
   /** Codes of the frames that answered events, oldest first. */
   readonly acknowledged: { readonly eventId: string; readonly code: number }[] = [];
+  /** Set, events go there in place of the long connection. */
+  caller: WebhookCaller | undefined;
   /** How many frames an event is cut into. */
   fragments = 1;
   tokensIssued = 0;
@@ -167,6 +149,10 @@ export class FeishuServer {
   }
 
   #deliver(payload: FeishuPayload): void {
+    if (this.caller) {
+      this.caller.deliver(payload, () => this.#acknowledge(payload.header.event_id, 200));
+      return;
+    }
     // Cluster mode: one of the connections gets it.
     const [client] = this.#ready;
     if (!client) return;
@@ -209,9 +195,7 @@ export class FeishuServer {
       }
       const eventId = frame.headers['message_id'] ?? '';
       const { code } = JSON.parse(frame.payload.toString()) as { code: number };
-      this.acknowledged.push({ eventId, code });
-      const at = this.#events.findIndex(({ header }) => header.event_id === eventId);
-      if (code === 200 && at !== -1) this.#events.splice(at, 1);
+      this.#acknowledge(eventId, code);
     });
     // Not at once: the official client attaches its listener a moment after the handshake and loses what came with it. There the
     // platform delivers again after 15 s.
@@ -220,6 +204,12 @@ export class FeishuServer {
       this.#ready.add(client);
       for (const event of [...this.#events]) this.#deliver(event);
     }, 20);
+  }
+
+  #acknowledge(eventId: string, code: number): void {
+    this.acknowledged.push({ eventId, code });
+    const at = this.#events.findIndex(({ header }) => header.event_id === eventId);
+    if (code === 200 && at !== -1) this.#events.splice(at, 1);
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -332,7 +322,10 @@ export class FeishuServer {
       return ok({ data: { items: [item] } });
     }
     if (!post) throw new ApiError(230001, 'invalid message_id');
-    if (method === 'PUT' || method === 'PATCH') return edit(post, method, data);
+    if (method === 'PUT' || method === 'PATCH') {
+      editPost(post, method, data);
+      return ok({ data: {} });
+    }
     throw new ApiError(404, 'no such route', 404);
   }
 
@@ -342,7 +335,7 @@ export class FeishuServer {
     const before = uuid === undefined ? undefined : this.posts.find((post) => post.uuid === uuid);
     if (before) return ok({ data: { message_id: before.id, chat_id: before.chatId } });
     const type = String(data['msg_type']);
-    const content = readContent(type, data['content']);
+    const content = readPostContent(type, data['content']);
     const key = content['image_key'] ?? content['file_key'];
     if (key !== undefined && !this.uploads.has(String(key))) throw new ApiError(230055, 'The file is not there.');
     const post: FeishuPost = {
@@ -389,49 +382,4 @@ export class FeishuServer {
 
 function ok(body: object): Answer {
   return { json: { code: 0, msg: 'success', ...body } };
-}
-
-function edit(post: FeishuPost, method: string, data: Record<string, unknown>): Answer {
-  const card = post.type === 'interactive';
-  if (card !== (method === 'PATCH')) throw new ApiError(230001, 'NOT a card, or a card');
-  if (card && (post.content['config'] as Record<string, unknown> | undefined)?.['update_multi'] !== true) {
-    throw new ApiError(230099, 'the card is not shared');
-  }
-  if (!card && !['text', 'post'].includes(String(data['msg_type']))) throw new ApiError(230054, 'this type cannot be edited');
-  post.content = readContent(card ? 'interactive' : String(data['msg_type']), data['content']);
-  post.edits += 1;
-  return ok({ data: {} });
-}
-
-/** The limits of "Send message": size by type, tables in a card, empty lines and text. */
-function readContent(type: string, raw: unknown): Record<string, unknown> {
-  if (typeof raw !== 'string') throw new ApiError(230001, 'content is not a string, ext=invalid message content');
-  if (Buffer.byteLength(raw) > (type === 'text' ? 150_000 : 30_720))
-    throw new ApiError(230025, 'The length of the message content reaches its limit.');
-  const content = JSON.parse(raw) as Record<string, unknown>;
-  if (type === 'interactive') {
-    const elements = content['elements'];
-    if (!Array.isArray(elements)) throw new ApiError(230099, 'Failed to create card content');
-    if (elements.filter((element: { tag: string }) => element.tag === 'table').length > 5) {
-      throw new ApiError(230099, 'Failed to create card content, ext=ErrCode: 11310; ErrMsg: card table number over limit');
-    }
-  } else if (type === 'post') {
-    const [post] = Object.values(content) as { content?: unknown[][] }[];
-    if (!post?.content?.every((line) => line.length > 0)) throw new ApiError(230001, 'ext=invalid message content');
-  } else if (type === 'text' && (typeof content['text'] !== 'string' || content['text'] === '')) {
-    throw new ApiError(230001, 'ext=invalid message content');
-  }
-  return content;
-}
-
-/** The words people see of a message. */
-export function visibleText(post: Pick<FeishuPost, 'type' | 'content'>): string {
-  if (post.type === 'text') return String(post.content['text']);
-  if (post.type === 'post') {
-    const [body] = Object.values(post.content) as { content: { text?: string }[][] }[];
-    return body?.content.map((line) => line.map(({ text }) => text ?? '').join('')).join('\n') ?? '';
-  }
-  if (post.type !== 'interactive') return '';
-  const elements = post.content['elements'] as { content?: string; text?: { content: string } }[];
-  return elements.map((element) => element.content ?? element.text?.content ?? '').join('\n');
 }
