@@ -105,7 +105,10 @@ class Reader {
   blocks(): readonly Block[] {
     let at = 0;
     while (at < this.#source.length) at = this.#step(at);
-    this.#endLine();
+    this.#flush();
+    const last = this.#blocks.at(-1);
+    // Behind a block at the very end there is no line.
+    if (this.#runs.length > 0 || last === undefined || last.kind === 'line') this.#endLine();
     return this.#blocks;
   }
 
