@@ -59,6 +59,7 @@ interface Request {
 /** One app's calls. Every method rejects with a `CallError`, or with the signal's reason once that aborted. */
 export class FeishuClient {
   readonly #appId: string;
+  readonly #pongWaitSecs: number;
   readonly #appSecret: string;
   readonly #apiRoot: string;
   readonly #agent: ReturnType<typeof createHttpAgent>;
@@ -66,7 +67,14 @@ export class FeishuClient {
   readonly #sdk: Client;
 
   /** `apiRoot` has no trailing slash. */
-  constructor(options: { readonly appId: string; readonly appSecret: string; readonly apiRoot: string }) {
+  constructor(options: {
+    readonly appId: string;
+    readonly appSecret: string;
+    readonly apiRoot: string;
+    /** How long a ping of the long connection may stay unanswered. */
+    readonly pongWaitSecs?: number;
+  }) {
+    this.#pongWaitSecs = options.pongWaitSecs ?? PONG_WAIT_SECS;
     this.#appId = options.appId;
     this.#appSecret = options.appSecret;
     this.#apiRoot = options.apiRoot;
@@ -215,7 +223,7 @@ export class FeishuClient {
       agent,
       autoReconnect: false,
       handshakeTimeoutMs: HANDSHAKE_MS,
-      wsConfig: { pingTimeout: PONG_WAIT_SECS },
+      wsConfig: { pingTimeout: this.#pongWaitSecs },
       onReady: resolve,
       onError: (error) => reject(failure ?? new CallError('connect', { kind: 'unreached', detail: error.message })),
     });

@@ -72,6 +72,8 @@ export class FeishuServer {
   tokensIssued = 0;
   pings = 0;
   pingSecs = 120;
+  /** Pings stay unanswered, as on a connection that went away unnoticed. */
+  mute = false;
   #token = '';
   readonly #events: FeishuPayload[] = [];
   readonly #sockets = new Set<Socket>();
@@ -189,6 +191,7 @@ export class FeishuServer {
       const frame = decodeFrame(data);
       if (frame.method === 0) {
         this.pings += 1;
+        if (this.mute) return;
         const config = { PingInterval: this.pingSecs, ReconnectCount: -1, ReconnectInterval: 120, ReconnectNonce: 30 };
         client.send(encodeFrame({ ...frame, headers: { type: 'pong' }, payload: Buffer.from(JSON.stringify(config)) }));
         return;
