@@ -53,6 +53,8 @@ export class FeishuChannel implements Channel {
   readonly limits: ChannelLimits;
   readonly inboundClass = 'A';
   readonly sendClass = 'idem';
+  /** Send message, `uuid`: at most one message within an hour. */
+  readonly idemWindowMs = 3_600_000;
   readonly buttons = true;
   readonly #client: FeishuClient;
   readonly #settings: FeishuSettings;

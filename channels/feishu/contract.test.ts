@@ -1,3 +1,4 @@
+import { quickClock } from '../../src/testing/channel-host.ts';
 import { outbound } from '../../src/testing/fakes.ts';
 import { visibleText } from '../../src/testing/feishu-posts.ts';
 import { feishuPlatform } from '../../src/testing/feishu-scene.ts';
@@ -8,10 +9,12 @@ const SEND = /^POST .*messages$/;
 async function setup(mode: 'ws' | 'webhook'): Promise<ChannelSetup> {
   const platform = await feishuPlatform(mode);
   const { server } = platform;
+  // A webhook has 2.5 s for its answer: enough of it must be left on a busy machine.
+  const clock = quickClock(mode === 'ws' ? 20 : 5);
   return {
     people: ['ou_ada', 'ou_eve'],
-    create: () => platform.create(),
-    createRefused: () => platform.create({ secret: 'revoked' }),
+    create: () => platform.create({ clock }),
+    createRefused: () => platform.create({ clock, secret: 'revoked' }),
     // The platform sends no names with messages.
     deliver: async ({ text, senderId, file }) => {
       if (!file) return void server.say({ openId: senderId, text });

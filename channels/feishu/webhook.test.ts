@@ -2,7 +2,9 @@
 import { createCipheriv, createHash, randomBytes } from 'node:crypto';
 import { afterEach, expect, test } from 'vitest';
 import type { WebhookRequest } from '../../src/core/channel.ts';
-import { TestHost } from '../../src/testing/channel-host.ts';
+import type { Clock } from '../../src/core/ports.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { quickClock, TestHost } from '../../src/testing/channel-host.ts';
 import { feishuEvent, messageEvent, sealWebhook, signWebhook } from '../../src/testing/feishu-events.ts';
 import { type FeishuPlatform, feishuPlatform, feishuScene } from '../../src/testing/feishu-scene.ts';
 import { FEISHU_KEYS } from '../../src/testing/feishu-webhook.ts';
@@ -55,7 +57,7 @@ test.each<[string, string, Record<string, string>]>([
   ['a signature of another key', SEALED, signWebhook(SEALED, 'another key')],
   ['a signature of another body', SEALED, signWebhook(`${SEALED} `, encryptKey)],
   ['a changed nonce', SEALED, { ...SIGNED, 'x-lark-request-nonce': '1' }],
-  ['a changed timestamp', SEALED, { ...SIGNED, 'x-lark-request-timestamp': String(Math.floor(now / 1_000) + 1) }],
+  ['a changed timestamp', SEALED, { ...SIGNED, 'x-lark-request-timestamp': String(Math.floor(now / 1_000) + 100) }],
   ['a signature in capitals', SEALED, { ...SIGNED, 'x-lark-signature': SIGNED['x-lark-signature']?.toUpperCase() ?? '' }],
   ['an empty signature', SEALED, { ...SIGNED, 'x-lark-signature': '' }],
   ['a signature over plain text', JSON.stringify(EVENT), signWebhook(JSON.stringify(EVENT), encryptKey)],
@@ -121,10 +123,10 @@ test('A10 a challenge is answered only to who knows key and token', () => {
   expect(verdict(seal({ ...challenge, padding: 'x'.repeat(5_000) }).body)).toMatchObject({ kind: 'refused' });
 });
 
-async function serving(): Promise<{ platform: FeishuPlatform; host: TestHost }> {
+async function serving(clock: Clock = systemClock): Promise<{ platform: FeishuPlatform; host: TestHost }> {
   const platform = await feishuPlatform('webhook');
   open.push(platform);
-  const channel = await platform.create();
+  const channel = await platform.create({ clock });
   open.push({ [Symbol.asyncDispose]: () => channel.stop() });
   const host = new TestHost();
   await channel.start(host, new AbortController().signal);
@@ -170,7 +172,7 @@ test('A13 a request that is replayed is answered and has no second effect, also 
   const { body, headers } = seal(event);
   for (let replay = 0; replay < 3; replay += 1) expect((await post(platform.hookUrl(), body, headers)).status).toBe(200);
   for (const channel of open.splice(1)) await channel[Symbol.asyncDispose]();
-  const second = await platform.create();
+  const second = await platform.create({ clock: systemClock });
   open.push({ [Symbol.asyncDispose]: () => second.stop() });
   await second.start(host, new AbortController().signal);
   expect((await post(platform.hookUrl(), body, headers)).status).toBe(200);
@@ -182,7 +184,7 @@ test('A13 a request that is replayed is answered and has no second effect, also 
 });
 
 test('F13 an event that cannot be committed within the 3 s the platform waits is refused with 503 and comes again', async () => {
-  const { platform, host } = await serving();
+  const { platform, host } = await serving(quickClock(5));
   const gate = Promise.withResolvers<{ kind: 'accepted' }>();
   host.next.push(gate.promise);
   const event = feishuEvent('im.message.receive_v1', messageEvent({ text: 'slow' }), { ...APP, appId: platform.server.appId });
@@ -209,7 +211,7 @@ test('A10 mode webhook refuses to start without its two secrets', async () => {
 });
 
 test('a button is answered with an empty JSON object, which the platform takes for "done"', async () => {
-  await using at = await feishuScene('webhook');
+  await using at = await feishuScene('webhook', { clock: systemClock });
   const value = { choice: 'yes', chat: 'oc_ou_ada', group: false };
   const press = { operator: { open_id: 'ou_ada' }, action: { value, tag: 'button' }, context: { open_chat_id: 'oc_ou_ada' } };
   const { body, headers } = seal(feishuEvent('card.action.trigger', press, { ...APP, appId: at.server.appId }));
