@@ -9,6 +9,7 @@ import { CAPABILITIES, type CapabilityCases, capabilityTable } from './capabilit
 const CHANNELS: Readonly<Record<string, () => Promise<CapabilityCases>>> = {
   cli: async () => (await import('./cli/capability-cases.ts')).cliCases,
   email: async () => (await import('./email/capability-cases.ts')).emailCases,
+  feishu: async () => (await import('./feishu/capability-cases.ts')).feishuCases,
   telegram: async () => (await import('./telegram/capability-cases.ts')).telegramCases,
   wecom: async () => (await import('./wecom/capability-cases.ts')).cases,
   twilio: async () => (await import('./twilio/capability-cases.ts')).cases,

@@ -7,4 +7,5 @@ export const CHANNELS: Readonly<Record<string, () => Promise<AnyChannelDescripto
   email: async () => (await import('./email/index.ts')).channel,
   wecom: async () => (await import('./wecom/index.ts')).channel,
   twilio: async () => (await import('./twilio/index.ts')).channel,
+  feishu: async () => (await import('./feishu/index.ts')).channel,
 };
