@@ -1,0 +1,188 @@
+/** What both modes share: who we are, the way in, the catch-up, and what the operator is told. */
+import type { ChannelDeps, ChannelHealth, ChannelHost } from '../../src/core/channel.ts';
+import { errorText } from '../../src/core/errors.ts';
+import { DeadlineError, withDeadline } from '../kit/deadline.ts';
+import { reconnect } from '../kit/reconnect.ts';
+import { catchUp } from './catch-up.ts';
+import { CallError, type SlackClient } from './client.ts';
+import { Cursor } from './cursor.ts';
+import type { Identity, InboundContext } from './inbound.ts';
+import { Intake } from './intake.ts';
+import { str } from './json.ts';
+import type { SlackSettings } from './settings.ts';
+
+export interface ReceiverOptions {
+  readonly client: SlackClient;
+  readonly host: ChannelHost;
+  readonly account: string;
+  readonly settings: SlackSettings;
+  readonly deps: ChannelDeps;
+  readonly signal: AbortSignal;
+  /** Called when the channel is ready to receive, or is known not to be for now. */
+  readonly settled: () => void;
+}
+
+const CALL_DEADLINE_MS = 20_000;
+/** One refusal may be the platform's mood; a revoked login is refused again and again. */
+const MAX_AUTH_FAILURES = 3;
+const AUTH_ERRORS = new Set(
+  'invalid_auth not_authed account_inactive token_revoked token_expired not_allowed_token_type missing_scope org_login_required'.split(
+    ' ',
+  ),
+);
+
+export class Receiver {
+  readonly options: ReceiverOptions;
+  /** Set once the login was accepted. */
+  intake: Intake | undefined;
+  #me: Identity | undefined;
+  #cursor: Cursor | undefined;
+  #intakeDone: Promise<void> | undefined;
+  #authFailures = 0;
+  #lastHealth = '';
+  /** Shown beside every good state: what an outage would cost. */
+  #gaps: string | undefined;
+
+  constructor(options: ReceiverOptions) {
+    this.options = options;
+  }
+
+  /** Asks who we are, and opens the way in the first time. Rejects with a `CallError` when the login is refused. */
+  async login(): Promise<void> {
+    const { client, host, deps, signal } = this.options;
+    const answer = await withDeadline({ clock: deps.clock, ms: CALL_DEADLINE_MS, signal }, (inner) =>
+      client.call('auth.test', {}, inner),
+    );
+    const [userId, teamId] = [str(answer['user_id']), str(answer['team_id'])];
+    if (userId === undefined || teamId === undefined) throw new CallError('auth.test', { kind: 'api', error: 'invalid_auth' });
+    this.#authFailures = 0;
+    this.#me = { userId, teamId, botId: str(answer['bot_id']) ?? '' };
+    if (this.intake) return;
+    const cursor = new Cursor(await host.cursor(), deps.clock.now());
+    this.#cursor = cursor;
+    const { clock, random, logger } = deps;
+    this.intake = new Intake({
+      ...{ host, cursor, clock, random, logger, signal },
+      context: () => this.#context(),
+      onStorage: (error) =>
+        error === undefined
+          ? this.healthy()
+          : this.health('down', `messages cannot be stored, trying again: ${errorText(error)}`),
+    });
+    this.#intakeDone = this.intake.run();
+  }
+
+  /**
+   * Fetches what was missed and then moves the cursor; tries again until it worked. `live`: from now on every live message moves the
+   * cursor too, because a gap would be noticed. Never rejects; ends with the signal.
+   */
+  async catchUp(live: boolean, signal: AbortSignal): Promise<void> {
+    const { intake } = this;
+    const cursor = this.#cursor;
+    if (!intake || !cursor) return;
+    const { client, settings, deps } = this.options;
+    const { clock, logger, random } = deps;
+    const now = clock.now() / 1_000;
+    const hours = settings.catch_up_hours;
+    const run = async (): Promise<void> => {
+      const options = { client, intake, cursor, hours, clock, logger, signal, context: () => this.#context() };
+      const gaps = hours > 0 ? await catchUp(options) : { missing: [], capped: 0 };
+      signal.throwIfAborted();
+      this.#gaps =
+        gaps.missing.length > 0
+          ? `what is written during an outage is lost: the app needs ${gaps.missing.join(', ')}`
+          : undefined;
+      await intake.commitCursor(() => cursor.caughtUp(now));
+      if (!live) cursor.interrupted();
+    };
+    const onEnd = (error: unknown, waitMs: number): boolean => {
+      if (error === undefined) return false;
+      logger.warn('slack.catch-up-failed', { error: errorText(error), waitMs });
+      return true;
+    };
+    await reconnect({ run, onEnd, clock, random, signal });
+  }
+
+  /** The connection broke: the cursor stands still until the next catch-up came to its end. */
+  interrupted(): void {
+    this.#cursor?.interrupted();
+  }
+
+  /** After an abort: resolves when the batch under way is committed and acknowledged. */
+  async intakeEnded(): Promise<void> {
+    await this.#intakeDone;
+  }
+
+  healthy(): void {
+    this.health('healthy', this.#gaps);
+  }
+
+  /** Reports changes only. */
+  health(state: ChannelHealth, detail?: string): void {
+    const next = `${state} ${detail ?? ''}`;
+    if (next === this.#lastHealth) return;
+    this.#lastHealth = next;
+    this.options.host.health(state, detail);
+  }
+
+  /** Tells the operator, and whether there is any use in trying again. */
+  failed(error: unknown): { readonly again: boolean; readonly waitMs: number } {
+    const { state, detail, auth, waitMs } = diagnose(error);
+    if (auth) this.#authFailures += 1;
+    const again = this.#authFailures < MAX_AUTH_FAILURES;
+    this.health(state, detail);
+    this.options.deps.logger.warn('slack.disconnected', { detail, again });
+    this.options.settled();
+    return { again, waitMs };
+  }
+
+  #context(): InboundContext {
+    const { account, settings, deps } = this.options;
+    const me = this.#me;
+    if (!me) throw new Error('nothing is read before the login');
+    return {
+      channel: deps.name,
+      account,
+      me,
+      replyInThread: settings.reply_in_thread,
+      followThreads: settings.follow_threads,
+      joined: (chatId, threadId) => this.#cursor?.joined(chatId, threadId) ?? false,
+      now: deps.clock.now(),
+    };
+  }
+}
+
+/** What to check, by the code of a connection that never stood (Node: errors of `dns`, `net` and `tls`). */
+const ADVICE: readonly (readonly [RegExp, string])[] = [
+  [/ENOTFOUND|EAI_/, 'the host name is not known: check DNS and api_root'],
+  [/ECONNREFUSED/, 'nothing listens there: check api_root'],
+  [/CERT_HAS_EXPIRED/, 'the TLS certificate has expired: renew it on the server'],
+  [/ALTNAME/, 'the TLS certificate is for another name: check api_root'],
+  [/SELF_SIGNED|UNABLE_TO_/, 'nobody known here vouches for the TLS certificate: name its authority in NODE_EXTRA_CA_CERTS'],
+  [/ETIMEDOUT|EHOSTUNREACH|ENETUNREACH/, 'no answer from there: check the network and api_root'],
+];
+
+interface Diagnosis {
+  readonly state: ChannelHealth;
+  readonly detail: string;
+  readonly auth: boolean;
+  /** Beyond the ordinary back-off. */
+  readonly waitMs: number;
+}
+
+function diagnose(error: unknown): Diagnosis {
+  const other = { state: 'degraded', auth: false, waitMs: 0 } as const;
+  if (error instanceof DeadlineError) return { ...other, detail: `GH1502: the platform does not answer (${error.message})` };
+  if (!(error instanceof CallError)) return { ...other, detail: errorText(error) };
+  const { failure } = error;
+  if (failure.kind === 'limited') return { ...other, detail: `GH1502: ${error.message}`, waitMs: failure.retryAfterMs };
+  if (failure.kind === 'unreached') {
+    const advice = ADVICE.find(([pattern]) => pattern.test(failure.detail))?.[1];
+    return { ...other, detail: `GH1502: ${failure.detail}${advice === undefined ? '' : `: ${advice}`}` };
+  }
+  if (failure.kind !== 'api' || !AUTH_ERRORS.has(failure.error)) return { ...other, detail: `GH1502: ${error.message}` };
+  const which = error.message.startsWith('apps.connections.open')
+    ? 'app-level token (does it have connections:write, and is Socket Mode on?)'
+    : 'bot token';
+  return { state: 'down', auth: true, waitMs: 0, detail: `GH1501: the platform refused the ${which}: ${failure.error}` };
+}
