@@ -28,7 +28,7 @@ function sources(dir: string): string[] {
 }
 
 const ALL = ['src', 'channels', 'config', 'sessions'].flatMap(sources);
-const isTest = (file: string) => /(?:\.test|[/-]contract)\.ts$/.test(file) || file.startsWith('src/testing/');
+const isTest = (file: string) => /(?:\.test|[/-]contract|\/capability-cases)\.ts$/.test(file) || file.startsWith('src/testing/');
 const SHIPPED = ALL.filter((file) => !isTest(file));
 
 /** Relative imports of a file, type-only and dynamic ones included, as paths from the root. */
