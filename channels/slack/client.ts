@@ -5,7 +5,7 @@ import type { Readable } from 'node:stream';
 import { SocketModeReceiver, webApi } from '@slack/bolt';
 import type { Clock } from '../../src/core/ports.ts';
 import { withDeadline } from '../kit/deadline.ts';
-import { HttpTransport, NotConnectedError, readText } from './http.ts';
+import { HttpTransport, notSent, readText } from './http.ts';
 import { type JsonObject, obj, parseObject, str } from './json.ts';
 
 /** Why a call failed, by what a caller can do about it. Holds no token. */
@@ -254,7 +254,8 @@ function toFailure(error: unknown): CallFailure {
   if (error instanceof webApi.WebAPIRateLimitedError) return { kind: 'limited', retryAfterMs: error.retryAfter * 1_000 };
   if (error instanceof webApi.WebAPIHTTPError) return { kind: 'status', status: error.statusCode };
   const cause = error instanceof webApi.WebAPIRequestError ? error.original : error;
-  if (cause instanceof NotConnectedError) return { kind: 'unreached', detail: cause.message };
+  const unsent = notSent(cause);
+  if (unsent !== undefined) return { kind: 'unreached', detail: unsent };
   // Messages are not passed on: they may spell out an address that is a credential.
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'no usable answer';
   return { kind: 'lost', detail: `the connection broke before an answer (${code})` };

@@ -1,42 +1,25 @@
-import { channelDeps, testWebhooks } from '../../src/testing/channel-deps.ts';
-import { quickClock } from '../../src/testing/channel-host.ts';
+/** In both modes, against the test workspace. */
 import { outbound } from '../../src/testing/fakes.ts';
-import { type SlackServer, startSlackServer } from '../../src/testing/slack-server.ts';
+import { type SlackSetupOptions, slackSetup } from '../../src/testing/slack-setup.ts';
 import { DIRECT } from '../../src/testing/slack-workspace.ts';
 import { type ChannelSetup, channelContract } from '../contract.ts';
 import { channel as descriptor } from './index.ts';
 
-async function setup(): Promise<ChannelSetup> {
-  const server = await startSlackServer();
+async function setup(mode: NonNullable<SlackSetupOptions['mode']>): Promise<ChannelSetup> {
+  const at = await slackSetup(descriptor, { mode });
+  const { server } = at;
   return {
-    ...common(server),
-    create: () => create(server, server.botToken),
-    createRefused: () => create(server, 'xoxb-111111111111-222222222222-revoked'),
-    unacknowledged: async () => server.sockets.unacknowledged,
-  };
-}
-
-function create(server: SlackServer, botToken: string) {
-  const secrets: Record<string, string> = { SLACK_BOT_TOKEN: botToken, SLACK_APP_TOKEN: server.appToken };
-  return descriptor.create(descriptor.settings.parse({ api_root: server.apiRoot, send_timeout_secs: 5 }), {
-    ...channelDeps(),
-    name: 'slack',
-    secret: (variable) => secrets[variable] ?? '',
-    clock: quickClock(),
-    random: Math.random,
-  });
-}
-
-function common(server: SlackServer) {
-  return {
-    people: ['U0ADA', 'U0BOB'] as const,
-    async deliver({ text, senderId, senderName, file }: Parameters<ChannelSetup['deliver']>[0]) {
+    people: ['U0ADA', 'U0BOB'],
+    create: () => at.create(),
+    createRefused: () => at.create('xoxb-111111111111-222222222222-revoked'),
+    async deliver({ text, senderId, senderName, file }) {
       const files = file ? { files: [server.file(file)] } : {};
       server.say({ text, user: senderId, user_profile: { display_name: senderName }, ...files });
     },
     seen: async () => server.sends.map(({ text, fileName }) => ({ text, ...(fileName !== undefined && { fileName }) })),
+    unacknowledged: async () => (at.requests ?? server.sockets).unacknowledged,
     connections: () => server.connections(),
-    part: (override: Parameters<ChannelSetup['part']>[0]) => outbound({ channel: 'slack', chatId: DIRECT, ...override }),
+    part: (override) => outbound({ channel: 'slack', chatId: DIRECT, ...override }),
     async limitNextSend() {
       server.fault({ method: 'chat.postMessage', kind: 'limit', retryAfter: 3 });
       return { statedMs: 3_000 };
@@ -44,9 +27,9 @@ function common(server: SlackServer) {
     loseNextReply: async () => server.fault({ method: 'chat.postMessage', kind: 'drop' }),
     refuseNextSend: async () => server.fault({ method: 'chat.postMessage', kind: 'error', error: 'channel_not_found' }),
     goDown: () => server.close(),
-    [Symbol.asyncDispose]: () => server.close(),
+    [Symbol.asyncDispose]: () => at[Symbol.asyncDispose](),
   };
 }
 
-channelContract('slack over a socket', setup);
-void testWebhooks;
+channelContract('slack over a socket', () => setup('socket'));
+channelContract('slack over signed requests', () => setup('http'));

@@ -6,6 +6,7 @@ import type { Clock, Logger } from '../../src/core/ports.ts';
 import { offer } from '../kit/offer.ts';
 import type { Cursor } from './cursor.ts';
 import { type InboundContext, type SlackPayload, toInbound, unreadable } from './inbound.ts';
+import { str } from './json.ts';
 
 export interface IntakeItem {
   readonly payload: SlackPayload;
@@ -25,6 +26,13 @@ export interface IntakeOptions {
   readonly onStorage: (error: unknown) => void;
 }
 
+/** A payload and everybody who waits for its commit: it may be delivered again while the first delivery waits. */
+interface Waiting {
+  readonly payload: SlackPayload;
+  readonly key: string | undefined;
+  readonly acks: (() => Promise<void>)[];
+}
+
 /** Payloads in memory at most; above it they are left with the platform, which delivers what is not acknowledged again. */
 const MAX_WAITING = 1_000;
 const MAX_BATCH = 100;
@@ -33,7 +41,9 @@ const MAX_RECENT = 5_000;
 
 export class Intake {
   readonly #options: IntakeOptions;
-  #waiting: IntakeItem[] = [];
+  #waiting: Waiting[] = [];
+  /** By the platform's id of the payload, until it is committed. */
+  readonly #pending = new Map<string, Waiting>();
   #wake = Promise.withResolvers<void>();
   /** Ids that were accepted lately: a refused message is not remembered by the journal and would be counted again. */
   readonly #recent = new Set<string>();
@@ -49,8 +59,17 @@ export class Intake {
 
   /** False when there are too many: the caller must not acknowledge. */
   push(item: IntakeItem): boolean {
+    const { payload, ack } = item;
+    const key = payload.kind === 'event' ? str(payload.body['event_id']) : str(payload.body['trigger_id']);
+    const pending = key === undefined ? undefined : this.#pending.get(key);
+    if (pending) {
+      pending.acks.push(ack);
+      return pending.acks.length < MAX_WAITING;
+    }
     if (this.#waiting.length >= MAX_WAITING) return false;
-    this.#waiting.push(item);
+    const waiting = { payload, key, acks: [ack] };
+    this.#waiting.push(waiting);
+    if (key !== undefined) this.#pending.set(key, waiting);
     this.#wake.resolve();
     return true;
   }
@@ -95,7 +114,7 @@ export class Intake {
     await this.#exclusive(() => this.#offer([], cursor()));
   }
 
-  async #commitLive(items: readonly IntakeItem[]): Promise<void> {
+  async #commitLive(items: readonly Waiting[]): Promise<void> {
     const messages = items.flatMap(({ payload }) => this.#read(payload) ?? []);
     if (messages.length === 0) return;
     const latest = Math.max(...messages.map((message) => (message.kind === 'message' ? message.timestamp : 0)));
@@ -134,11 +153,14 @@ export class Intake {
     }
   }
 
-  async #acknowledge(item: IntakeItem): Promise<void> {
-    try {
-      await item.ack();
-    } catch (error) {
-      this.#options.logger.info('slack.ack-failed', { error: errorText(error) });
+  async #acknowledge({ key, acks }: Waiting): Promise<void> {
+    if (key !== undefined) this.#pending.delete(key);
+    for (const ack of acks) {
+      try {
+        await ack();
+      } catch (error) {
+        this.#options.logger.info('slack.ack-failed', { error: errorText(error) });
+      }
     }
   }
 

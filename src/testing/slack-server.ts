@@ -1,5 +1,4 @@
 /** A small workspace with the Web API, files, and Socket Mode behind it; scripted faults. Started in process: `startSlackServer()`. */
-import { createHmac } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type SlackSocketOptions, SlackSocketServer } from './slack-socket-server.ts';
@@ -47,6 +46,8 @@ export interface SlackSend {
   readonly args: Json;
 }
 
+export type SlackTransport = Pick<SlackSocketServer, 'deliver'>;
+
 class ApiError extends Error {
   readonly needed: string | undefined;
 
@@ -59,7 +60,6 @@ class ApiError extends Error {
 export class SlackServer implements AsyncDisposable {
   readonly botToken = 'xoxb-111111111111-222222222222-testtoken';
   readonly appToken = 'xapp-1-A0TEST-333-testtoken';
-  readonly signingSecret = 'test-signing-secret';
   readonly workspace = new SlackWorkspace();
   readonly sockets: SlackSocketServer;
   readonly sends: SlackSend[] = [];
@@ -67,6 +67,8 @@ export class SlackServer implements AsyncDisposable {
   readonly calls: { readonly method: string; readonly args: Json }[] = [];
   /** `Authorization` headers that came with requests for files. */
   readonly fileAuthorizations: (string | undefined)[] = [];
+  /** How events travel; the sockets unless something else is put here. */
+  transport: SlackTransport;
   /** False: every token is refused from now on. */
   loggedIn = true;
   readonly #uploads = new Map<string, { name: string; length: number; bytes?: Buffer }>();
@@ -76,6 +78,7 @@ export class SlackServer implements AsyncDisposable {
 
   constructor(options: SlackSocketOptions = {}) {
     this.sockets = new SlackSocketServer(options);
+    this.transport = this.sockets;
     this.#server.on('upgrade', (request, socket, head) => this.sockets.upgrade(request, socket, head));
   }
 
@@ -134,7 +137,7 @@ export class SlackServer implements AsyncDisposable {
 
   event(event: Json): Json {
     const payload = eventPayload(event, this.workspace.nextId('Ev'));
-    this.sockets.deliver('events_api', payload);
+    this.transport.deliver('events_api', payload);
     return payload;
   }
 
@@ -144,12 +147,6 @@ export class SlackServer implements AsyncDisposable {
 
   fault(fault: SlackFault): void {
     this.#faults.push({ ...fault, left: fault.times ?? 1 });
-  }
-
-  /** Headers and body of a signed request. */
-  sign(body: string, stampSecs = Math.floor(Date.now() / 1_000), secret = this.signingSecret): Record<string, string> {
-    const signature = createHmac('sha256', secret).update(`v0:${stampSecs}:${body}`).digest('hex');
-    return { 'x-slack-request-timestamp': String(stampSecs), 'x-slack-signature': `v0=${signature}` };
   }
 
   close(): Promise<void> {
