@@ -155,11 +155,13 @@ async function ask(
         await clock.sleep(failure.retryAfterMs, signal);
         continue;
       }
-      if (failure.kind !== 'api') throw error;
-      if (GONE.has(failure.error)) return undefined;
-      if (!UNAVAILABLE.has(failure.error)) throw error;
-      missing.add(failure.needed ?? method);
-      logger.warn('slack.catch-up-refused', { method, error: failure.error, needed: failure.needed });
+      if (failure.kind === 'api' && GONE.has(failure.error)) return undefined;
+      const refused =
+        failure.kind === 'api' ? UNAVAILABLE.has(failure.error) : failure.kind === 'status' && failure.status === 404;
+      if (!refused) throw error;
+      const needed = failure.kind === 'api' ? failure.needed : undefined;
+      missing.add(needed ?? method);
+      logger.warn('slack.catch-up-refused', { method, detail: error.message });
       return undefined;
     }
   }

@@ -45,7 +45,7 @@ const dialect: Dialect = {
   image: (alt, url) => toLink(literalText(alt || url), url),
   heading: (inner) => (inner === '' ? '' : `${BOLD}${without(inner, BOLD, BOLD_END)}${BOLD_END}`),
   // A quote in a quote does not exist: it stays at the one level there is.
-  quote: (inner, depth) => (depth === 0 ? inner.replace(/^/gm, '> ') : inner),
+  quote: (inner, depth) => (depth === 0 && inner !== '' ? inner.replace(/^/gm, '> ') : inner),
   listItem: (inner, { ordered, number, depth, checked }) => {
     const box = checked === undefined ? '' : checked ? '☑ ' : '☐ ';
     return `${'    '.repeat(depth)}${ordered ? `${number}.` : '•'} ${box}${inner}`;

@@ -2,7 +2,7 @@
 import type { Webhook, WebhookAnswer, WebhookRequest } from '../../src/core/channel.ts';
 import { errorText } from '../../src/core/errors.ts';
 import { reconnect } from '../kit/reconnect.ts';
-import type { Receiver } from './receiver.ts';
+import { pause, type Receiver } from './receiver.ts';
 import { readRequest, refuseRequest } from './webhook.ts';
 
 /** Below the three seconds after which the platform counts a request as failed and sends it again. */
@@ -28,10 +28,13 @@ export async function receiveByHttp(receiver: Receiver, signingSecret: string): 
       run: async (connected) => {
         try {
           await receiver.login();
-          await receiver.catchUp(false, signal);
+          const { begun, done } = receiver.catchUpFirst(false, signal);
+          receiver.intake?.holdUntil(begun);
+          await begun;
           receiver.healthy();
           settled();
           connected();
+          await done;
         } catch (error) {
           if (signal.aborted) return;
           const failed = receiver.failed(error);
@@ -39,7 +42,7 @@ export async function receiveByHttp(receiver: Receiver, signingSecret: string): 
           if (failed.waitMs > 0) await clock.sleep(failed.waitMs, signal);
           throw error;
         }
-        await clock.sleep(CATCH_UP_EVERY_MS, signal);
+        await pause(clock, CATCH_UP_EVERY_MS, signal);
       },
       onEnd: () => again,
       clock,

@@ -45,7 +45,7 @@ export class Intake {
   /** By the platform's id of the payload, until it is committed. */
   readonly #pending = new Map<string, Waiting>();
   #wake = Promise.withResolvers<void>();
-  /** Ids that were accepted lately: a refused message is not remembered by the journal and would be counted again. */
+  /** Ids that were accepted lately: the journal does not remember a message it refused, and would count it again. */
   readonly #recent = new Set<string>();
   /** Live messages wait for it: what was missed before comes first. */
   #gate: Promise<void> = Promise.resolve();
@@ -115,7 +115,10 @@ export class Intake {
   }
 
   async #commitLive(items: readonly Waiting[]): Promise<void> {
-    const messages = items.flatMap(({ payload }) => this.#read(payload) ?? []);
+    const read = items.flatMap(({ payload }) => this.#read(payload) ?? []);
+    const messages = [...new Map(read.map((message) => [message.id, message])).values()].filter(
+      ({ id }) => !this.#recent.has(id),
+    );
     if (messages.length === 0) return;
     const latest = Math.max(...messages.map((message) => (message.kind === 'message' ? message.timestamp : 0)));
     await this.#offer(messages, this.#options.cursor.after(latest / 1_000));

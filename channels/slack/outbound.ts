@@ -106,7 +106,10 @@ const REFUSALS: readonly (readonly [Refusal, readonly string[]])[] = [
       ' ',
     ),
   ],
-  ['chat-gone', 'channel_not_found is_archived not_in_channel user_not_found user_disabled thread_not_found'.split(' ')],
+  [
+    'chat-gone',
+    'channel_not_found is_archived not_in_channel user_not_found user_disabled thread_not_found invalid_thread_ts'.split(' '),
+  ],
   ['chat-gone', 'message_not_found channel_is_archived cannot_find_channel invalid_channel'.split(' ')],
   ['too-long', 'msg_too_long msg_blocks_too_long file_upload_size_restricted'.split(' ')],
   ['markup', 'invalid_blocks invalid_blocks_format markdown_text_conflict'.split(' ')],

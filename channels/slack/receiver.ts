@@ -1,6 +1,7 @@
 /** What both modes share: who we are, the way in, the catch-up, and what the operator is told. */
 import type { ChannelDeps, ChannelHealth, ChannelHost } from '../../src/core/channel.ts';
 import { errorText } from '../../src/core/errors.ts';
+import type { Clock } from '../../src/core/ports.ts';
 import { DeadlineError, withDeadline } from '../kit/deadline.ts';
 import { reconnect } from '../kit/reconnect.ts';
 import { catchUp } from './catch-up.ts';
@@ -23,6 +24,8 @@ export interface ReceiverOptions {
 }
 
 const CALL_DEADLINE_MS = 20_000;
+/** The platform wants an acknowledgement within three seconds. */
+const CATCH_UP_FIRST_MS = 2_000;
 /** One refusal may be the platform's mood; a revoked login is refused again and again. */
 const MAX_AUTH_FAILURES = 3;
 const AUTH_ERRORS = new Set(
@@ -40,6 +43,7 @@ export class Receiver {
   #intakeDone: Promise<void> | undefined;
   #authFailures = 0;
   #lastHealth = '';
+  #state: ChannelHealth = 'starting';
   /** Shown beside every good state: what an outage would cost. */
   #gaps: string | undefined;
 
@@ -88,19 +92,33 @@ export class Receiver {
       const options = { client, intake, cursor, hours, clock, logger, signal, context: () => this.#context() };
       const gaps = hours > 0 ? await catchUp(options) : { missing: [], capped: 0 };
       signal.throwIfAborted();
-      this.#gaps =
+      this.#note(
         gaps.missing.length > 0
           ? `what is written during an outage is lost: the app needs ${gaps.missing.join(', ')}`
-          : undefined;
+          : gaps.capped > 0
+            ? `more was written during the outage than is fetched, in ${gaps.capped} conversations`
+            : undefined,
+      );
       await intake.commitCursor(() => cursor.caughtUp(now));
       if (!live) cursor.interrupted();
     };
     const onEnd = (error: unknown, waitMs: number): boolean => {
       if (error === undefined) return false;
       logger.warn('slack.catch-up-failed', { error: errorText(error), waitMs });
+      this.#note('what was written during the outage is not fetched yet, trying again');
       return true;
     };
     await reconnect({ run, onEnd, clock, random, signal });
+  }
+
+  /**
+   * The same in the background. Live messages wait for those that were missed, but not for long; `begun` resolves when they go on,
+   * `done` when everything is fetched or the signal aborted. Neither rejects.
+   */
+  catchUpFirst(live: boolean, signal: AbortSignal): { readonly begun: Promise<void>; readonly done: Promise<void> } {
+    const done = this.catchUp(live, signal);
+    const begun = Promise.race([done, pause(this.options.deps.clock, CATCH_UP_FIRST_MS, signal)]);
+    return { begun, done };
   }
 
   /** The connection broke: the cursor stands still until the next catch-up came to its end. */
@@ -117,11 +135,17 @@ export class Receiver {
     this.health('healthy', this.#gaps);
   }
 
+  #note(gaps: string | undefined): void {
+    this.#gaps = gaps;
+    if (this.#state === 'healthy') this.healthy();
+  }
+
   /** Reports changes only. */
   health(state: ChannelHealth, detail?: string): void {
     const next = `${state} ${detail ?? ''}`;
     if (next === this.#lastHealth) return;
     this.#lastHealth = next;
+    this.#state = state;
     this.options.host.health(state, detail);
   }
 
@@ -149,6 +173,15 @@ export class Receiver {
       joined: (chatId, threadId) => this.#cursor?.joined(chatId, threadId) ?? false,
       now: deps.clock.now(),
     };
+  }
+}
+
+/** Sleeps until the time is over or the signal aborts, whichever is first; never rejects. */
+export async function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<undefined> {
+  try {
+    await clock.sleep(ms, signal);
+  } catch (error) {
+    if (!signal.aborted) throw error;
   }
 }
 

@@ -24,27 +24,33 @@ export interface SendContext {
 export async function sendPart(part: OutboundPart, context: SendContext): Promise<SendResult> {
   const { signal, clock, timeoutMs } = context;
   if (signal.aborted) return STOPPED;
-  const progress = { shown: part.file === undefined };
+  // What a person may see begins with one call; whatever fails before it has sent nothing.
+  const progress = { shown: false };
   try {
     return await withDeadline({ clock, ms: timeoutMs, signal }, (inner) =>
-      part.file ? sendFile(part, part.file, context, progress, inner) : sendText(part, context, inner),
+      part.file ? sendFile(part, part.file, context, progress, inner) : sendText(part, context, progress, inner),
     );
   } catch (error) {
     const scope = part.file ? 'account' : 'chat';
     const result: SendResult =
       error instanceof CallError ? toSendResult(error.failure, scope) : { kind: 'unknown', detail: errorText(error) };
-    // Bytes that nobody was shown are no message: whatever became of them, the part has not arrived.
     if (result.kind !== 'unknown' || progress.shown) return result;
-    return { kind: 'retry', reason: `the upload broke off: ${result.detail}`, scope: 'part' };
+    return { kind: 'retry', reason: `broken off before anything was shown: ${result.detail}`, scope: 'part' };
   }
 }
 
 const STOPPED: SendResult = { kind: 'retry', reason: 'stopped before the request left', scope: 'part' };
 
-async function sendText(part: OutboundPart, { client, plain, signal }: SendContext, inner: AbortSignal): Promise<SendResult> {
+async function sendText(
+  part: OutboundPart,
+  { client, plain }: SendContext,
+  progress: { shown: boolean },
+  signal: AbortSignal,
+): Promise<SendResult> {
   const args = await toPost(part, plain);
-  if (signal.aborted) return STOPPED;
-  const answer = await client.call('chat.postMessage', args, inner);
+  signal.throwIfAborted();
+  progress.shown = true;
+  const answer = await client.call('chat.postMessage', args, signal);
   const ts = str(answer['ts']);
   if (ts === undefined) return { kind: 'unknown', detail: 'the answer names no message' };
   return { kind: 'sent', platformId: `${str(answer['channel']) ?? part.chatId}:${ts}` };

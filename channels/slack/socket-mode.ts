@@ -3,10 +3,8 @@ import { errorText } from '../../src/core/errors.ts';
 import { reconnect } from '../kit/reconnect.ts';
 import type { Envelope } from './client.ts';
 import type { SlackPayload } from './inbound.ts';
-import type { Receiver } from './receiver.ts';
+import { pause, type Receiver } from './receiver.ts';
 
-/** How long live messages wait for those that were missed. The platform wants an acknowledgement within three seconds. */
-const CATCH_UP_FIRST_MS = 2_000;
 /** A socket that lived shorter does not count as a success: something breaks it. The platform renews each after hours. */
 const STABLE_MS = 30_000;
 /** Whether the other program is gone is told by the next greeting only. */
@@ -68,12 +66,13 @@ async function holdSocket(receiver: Receiver, appToken: string): Promise<boolean
     const socket = await client.openSocket(appToken, handlers, signal);
     try {
       void socket.closed.then(ending.resolve);
-      catching = receiver.catchUp(true, life.signal);
-      await Promise.race([catching, pause(receiver, CATCH_UP_FIRST_MS, life.signal), ending.promise]);
+      const { begun, done } = receiver.catchUpFirst(true, life.signal);
+      catching = done;
+      await Promise.race([begun, ending.promise]);
       caughtUp.resolve();
       reportConnected(receiver, rivals);
       settled();
-      const waits = [ending.promise, ...(rivals > 0 ? [pause(receiver, RECHECK_MS, life.signal)] : [])];
+      const waits = [ending.promise, ...(rivals > 0 ? [pause(clock, RECHECK_MS, life.signal)] : [])];
       const reason = await Promise.race(waits);
       reportEnd(receiver, reason, clock.monotonic() - started);
       logger.info('slack.socket-closed', { reason: reason ?? 'no reason stated' });
@@ -118,13 +117,4 @@ function reportEnd(receiver: Receiver, reason: string | undefined, livedMs: numb
   if (receiver.options.signal.aborted) return;
   if (reason === 'link_disabled') receiver.health('down', 'GH1501: Socket Mode was turned off for the app');
   else if (livedMs < STABLE_MS) receiver.health('degraded', `GH1502: the connection broke (${reason ?? 'no reason stated'})`);
-}
-
-/** Sleeps until the time is over or the signal aborts, whichever is first; never rejects. */
-async function pause(receiver: Receiver, ms: number, signal: AbortSignal): Promise<undefined> {
-  try {
-    await receiver.options.deps.clock.sleep(ms, signal);
-  } catch (error) {
-    if (!signal.aborted) throw error;
-  }
 }

@@ -39,7 +39,7 @@ export async function slackSetup<Settings>(
       SLACK_APP_TOKEN: server.appToken,
       SLACK_SIGNING_SECRET: SIGNING_SECRET,
     };
-    const parsed = descriptor.settings.parse({ mode, api_root: server.apiRoot, send_timeout_secs: 5, ...settings });
+    const parsed = descriptor.settings.parse({ mode, api_root: server.apiRoot, send_timeout_secs: 60, ...settings });
     const secret = (variable: string): string => secrets[variable] ?? '';
     const deps = channelDeps({ name: 'slack', webhooks: webhooks.for('slack'), secret, clock, logger, random: Math.random });
     return descriptor.create(parsed, deps);
