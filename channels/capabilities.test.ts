@@ -3,7 +3,9 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { CAPABILITIES, type CapabilityCases } from './capabilities.ts';
 
 /** The one line a channel adds here. */
-const CHANNELS: Readonly<Record<string, () => Promise<CapabilityCases>>> = {};
+const CHANNELS: Readonly<Record<string, () => Promise<CapabilityCases>>> = {
+  slack: async () => (await import('./slack/capability-cases.ts')).cases,
+};
 
 const table = new Map<string, Map<string, string>>();
 

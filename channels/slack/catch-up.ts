@@ -98,8 +98,10 @@ async function fetchChat(
     items.push(...replies.items.filter((reply) => str(reply['ts']) !== ts));
   }
   if (capped) range.logger.warn('slack.catch-up-capped', { chatId });
+  // A millisecond, which is what a message's time is told in, holds a thousand of the platform's.
+  items.sort((a, b) => Number(str(a['ts'])) - Number(str(b['ts'])));
   const byId = new Map(items.flatMap((item) => read(item, chatId, range)).map((message) => [message.id, message]));
-  return { messages: [...byId.values()].sort((a, b) => a.timestamp - b.timestamp), capped };
+  return { messages: [...byId.values()], capped };
 }
 
 function read(item: JsonObject, chatId: string, { oldest, cursor, ...options }: Range): readonly InboundMessage[] {

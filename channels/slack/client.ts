@@ -6,7 +6,7 @@ import { SocketModeReceiver, webApi } from '@slack/bolt';
 import type { Clock } from '../../src/core/ports.ts';
 import { withDeadline } from '../kit/deadline.ts';
 import { HttpTransport, notSent, readText } from './http.ts';
-import { type JsonObject, obj, parseObject, str } from './json.ts';
+import { type JsonObject, num, obj, parseObject, str } from './json.ts';
 
 /** Why a call failed, by what a caller can do about it. Holds no token. */
 export type CallFailure =
@@ -125,7 +125,7 @@ export class SlackClient {
     let reason: string | undefined;
     client.once('disconnected', () => closed.resolve(reason));
     guardFrames(client, (frame) => {
-      if (frame['type'] === 'hello') handlers.onHello(Number(frame['num_connections'] ?? 1));
+      if (frame['type'] === 'hello') handlers.onHello(Math.max(1, num(frame['num_connections']) ?? 1));
       if (frame['type'] === 'disconnect') reason = str(frame['reason']);
     });
     client.on('slack_event', (event: SlackEvent) => handlers.onEnvelope(toEnvelope(event)));

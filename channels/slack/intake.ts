@@ -7,6 +7,7 @@ import { offer } from '../kit/offer.ts';
 import type { Cursor } from './cursor.ts';
 import { type InboundContext, type SlackPayload, toInbound, unreadable } from './inbound.ts';
 import { str } from './json.ts';
+import type { UserNames } from './names.ts';
 
 export interface IntakeItem {
   readonly payload: SlackPayload;
@@ -18,6 +19,7 @@ export interface IntakeOptions {
   readonly host: ChannelHost;
   readonly cursor: Cursor;
   readonly context: () => InboundContext;
+  readonly names: Pick<UserNames, 'named'>;
   readonly clock: Clock;
   readonly random: () => number;
   readonly logger: Logger;
@@ -140,14 +142,15 @@ export class Intake {
   }
 
   async #offer(batch: readonly InboundMessage[], cursor: string | undefined): Promise<void> {
-    const { host, clock, random, signal, logger, onStorage } = this.#options;
+    const { host, clock, random, signal, logger, onStorage, names } = this.#options;
+    const named = await names.named(batch, signal);
     let failed = false;
     const onRejected = (error: unknown, waitMs: number): void => {
       failed = true;
       onStorage(error);
       logger.error('slack.receive-failed', { error: errorText(error), waitMs });
     };
-    await offer(batch, cursor, { host, clock, random, signal, onRejected });
+    await offer(named, cursor, { host, clock, random, signal, onRejected });
     if (failed) onStorage(undefined);
     for (const { id } of batch) this.#recent.add(id);
     for (const id of this.#recent) {

@@ -10,6 +10,7 @@ import { Cursor } from './cursor.ts';
 import type { Identity, InboundContext } from './inbound.ts';
 import { Intake } from './intake.ts';
 import { str } from './json.ts';
+import { UserNames } from './names.ts';
 import type { SlackSettings } from './settings.ts';
 
 export interface ReceiverOptions {
@@ -41,6 +42,8 @@ export class Receiver {
   #me: Identity | undefined;
   #cursor: Cursor | undefined;
   #intakeDone: Promise<void> | undefined;
+  /** The first start of all: nothing can have been missed, and what is older was not meant for us. */
+  #fresh = false;
   #authFailures = 0;
   #lastHealth = '';
   #state: ChannelHealth = 'starting';
@@ -62,11 +65,14 @@ export class Receiver {
     this.#authFailures = 0;
     this.#me = { userId, teamId, botId: str(answer['bot_id']) ?? '' };
     if (this.intake) return;
-    const cursor = new Cursor(await host.cursor(), deps.clock.now());
+    const stored = await host.cursor();
+    const cursor = new Cursor(stored, deps.clock.now());
+    this.#fresh = stored === undefined;
     this.#cursor = cursor;
     const { clock, random, logger } = deps;
+    const names = new UserNames({ client, clock });
     this.intake = new Intake({
-      ...{ host, cursor, clock, random, logger, signal },
+      ...{ host, cursor, clock, random, logger, signal, names },
       context: () => this.#context(),
       onStorage: (error) =>
         error === undefined
@@ -89,9 +95,15 @@ export class Receiver {
     const now = clock.now() / 1_000;
     const hours = settings.catch_up_hours;
     const run = async (): Promise<void> => {
+      const fresh = this.#fresh;
+      if (fresh) {
+        await intake.commitCursor(() => cursor.caughtUp(cursor.ts));
+        this.#fresh = false;
+        if (!live) cursor.interrupted();
+      }
+      // Even then: it shows which histories could not be read after an outage.
       const options = { client, intake, cursor, hours, clock, logger, signal, context: () => this.#context() };
       const gaps = hours > 0 ? await catchUp(options) : { missing: [], capped: 0 };
-      signal.throwIfAborted();
       this.#note(
         gaps.missing.length > 0
           ? `what is written during an outage is lost: the app needs ${gaps.missing.join(', ')}`
@@ -99,7 +111,8 @@ export class Receiver {
             ? `more was written during the outage than is fetched, in ${gaps.capped} conversations`
             : undefined,
       );
-      await intake.commitCursor(() => cursor.caughtUp(now));
+      signal.throwIfAborted();
+      if (!fresh) await intake.commitCursor(() => cursor.caughtUp(now));
       if (!live) cursor.interrupted();
     };
     const onEnd = (error: unknown, waitMs: number): boolean => {

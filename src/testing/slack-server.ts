@@ -6,14 +6,17 @@ import {
   BOT_ID,
   BOT_USER,
   DIRECT,
+  decode,
   eventPayload,
   type Json,
   PERSON,
   type PersonMessage,
+  page,
   SlackWorkspace,
   type StoredFile,
   type StoredMessage,
   TEAM_ID,
+  within,
 } from './slack-workspace.ts';
 
 /** What happens to the next `times` calls (default 1) of `method`. */
@@ -69,6 +72,8 @@ export class SlackServer implements AsyncDisposable {
   readonly fileAuthorizations: (string | undefined)[] = [];
   /** How events travel; the sockets unless something else is put here. */
   transport: SlackTransport;
+  /** User id -> name, for `users.info`. */
+  readonly names = new Map([[PERSON, 'Ada']]);
   /** False: every token is refused from now on. */
   loggedIn = true;
   readonly #uploads = new Map<string, { name: string; length: number; bytes?: Buffer }>();
@@ -147,6 +152,10 @@ export class SlackServer implements AsyncDisposable {
 
   fault(fault: SlackFault): void {
     this.#faults.push({ ...fault, left: fault.times ?? 1 });
+  }
+
+  clearFaults(): void {
+    this.#faults = [];
   }
 
   close(): Promise<void> {
@@ -282,6 +291,11 @@ export class SlackServer implements AsyncDisposable {
         if (!file) throw new ApiError('file_not_found');
         return { file: workspace.fileObject(file, this.origin) };
       }
+      case 'users.info': {
+        const name = this.names.get(String(args['user']));
+        if (name === undefined) throw new ApiError('user_not_found');
+        return { user: { id: args['user'], name: 'handle', profile: { display_name: '', real_name: name } } };
+      }
       case 'assistant.threads.setStatus':
         return {};
       default:
@@ -360,26 +374,6 @@ export class SlackServer implements AsyncDisposable {
       ...(file && { fileName: file.name, fileBytes: file.bytes }),
     });
   }
-}
-
-function within(messages: readonly Json[], args: Json): readonly Json[] {
-  const oldest = Number(args['oldest'] ?? 0);
-  return messages.filter((message) => Number(message['ts']) > oldest);
-}
-
-/** The cursor is the number of what was listed already. */
-function page(items: readonly Json[], field: string, args: Json): Json {
-  const from = Number(args['cursor'] ?? 0);
-  const to = from + Number(args['limit'] ?? 100);
-  return {
-    [field]: items.slice(from, to),
-    has_more: to < items.length,
-    response_metadata: { next_cursor: to < items.length ? String(to) : '' },
-  };
-}
-
-function decode(text: string): string {
-  return text.replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&amp;', '&');
 }
 
 function answer(response: ServerResponse, status: number, body: Json, headers: Record<string, string> = {}): void {

@@ -1,6 +1,7 @@
 /** An adapter on the test workspace, for the adapter's own tests. */
 import type { Channel, ChannelDescriptor } from '../core/channel.ts';
 import type { Clock } from '../core/ports.ts';
+import { systemClock } from '../lib/clock.ts';
 import { channelDeps, testWebhooks } from './channel-deps.ts';
 import { quickClock, TestHost } from './channel-host.ts';
 import { MemoryLogger } from './fakes.ts';
@@ -23,6 +24,11 @@ export interface SlackSetupOptions extends SlackSocketOptions {
   readonly mode?: 'socket' | 'http';
   readonly settings?: Readonly<Record<string, unknown>>;
   readonly clock?: Clock;
+}
+
+/** Waits of minutes, which nobody but a schedule has, are over at once; deadlines of seconds keep enough for a busy machine. */
+export function impatientClock(): Clock {
+  return { ...systemClock, sleep: (ms, signal) => systemClock.sleep(ms > 100_000 ? 20 : ms / 10, signal) };
 }
 
 export async function slackSetup<Settings>(

@@ -126,3 +126,25 @@ export function eventPayload(event: Json, eventId: string): Json {
     event_context: '4-test',
   };
 }
+
+/** As `oldest` of the listing methods: after it, itself excluded. */
+export function within(messages: readonly Json[], args: Json): readonly Json[] {
+  const oldest = Number(args['oldest'] ?? 0);
+  return messages.filter((message) => Number(message['ts']) > oldest);
+}
+
+/** One page of a listing. The cursor is the number of what was listed already. */
+export function page(items: readonly Json[], field: string, args: Json): Json {
+  const from = Number(args['cursor'] ?? 0);
+  const to = from + Number(args['limit'] ?? 100);
+  return {
+    [field]: items.slice(from, to),
+    has_more: to < items.length,
+    response_metadata: { next_cursor: to < items.length ? String(to) : '' },
+  };
+}
+
+/** Entities as people see them. */
+export function decode(text: string): string {
+  return text.replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&amp;', '&');
+}
