@@ -89,9 +89,8 @@ test('A11 our check and the official one agree on 10,000 mutations of a signed r
     const request = toRequest(body, { 'x-slack-signature': signature, 'x-slack-request-timestamp': stamp });
     const believed = refuseRequest(request, SIGNING_SECRET, Date.now()) === undefined;
     const unchanged = signature === base['x-slack-signature'] && stamp === base['x-slack-request-timestamp'] && body === BODY;
-    expect(believed).toBe(unchanged);
     // The official check takes what ours takes; it is laxer about the form of a stamp.
-    if (believed) expect(official(signature, stamp, body)).toBe(true);
+    return believed === unchanged && (!believed || official(signature, stamp, body));
   });
   fc.assert(property, { numRuns: 10_000 });
 });
