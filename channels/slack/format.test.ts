@@ -60,7 +60,7 @@ test('whatever a model writes, it addresses nobody and every bracket is a link o
       expect(others).not.toContain('<');
       expect(rendered).not.toMatch(/[\uE001-\uE006]/);
     }),
-    { numRuns: 500 },
+    { numRuns: 300 },
   );
 });
 

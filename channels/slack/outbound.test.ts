@@ -15,8 +15,8 @@ afterEach(async () => {
 });
 
 /** Not started: sending needs no socket. */
-async function scene() {
-  const at: SlackSetup = await slackSetup(descriptor);
+async function scene(settings: Readonly<Record<string, unknown>> = {}) {
+  const at: SlackSetup = await slackSetup(descriptor, { settings });
   open.push(at);
   const channel = await at.create();
   open.push({ [Symbol.asyncDispose]: () => channel.stop() });
@@ -200,7 +200,7 @@ test('a proxy that answers with its own page leaves the outcome open', async () 
 });
 
 test('an answer that does not come in time is unknown, and the call is not repeated', async () => {
-  const at = await scene();
+  const at = await scene({ send_timeout_secs: 10 });
   at.server.fault({ method: 'chat.postMessage', kind: 'hang' });
   expect(await at.send()).toMatchObject({ kind: 'unknown', detail: expect.stringContaining('no answer within') });
   expect(at.server.calls.filter(({ method }) => method === 'chat.postMessage')).toHaveLength(1);

@@ -328,7 +328,7 @@ test('a button and a command come through the socket and are acknowledged after 
 });
 
 test('authors are shown by name, asked for once; without a name or the right to ask they keep their id', async () => {
-  const at = await scene();
+  const at = await scene({ clock: quickClock(1) });
   const { host } = await at.start();
   const asked = () => at.server.calls.filter(({ method }) => method === 'users.info').length;
   for (const user of ['U0ADA', 'U0ADA', 'U0NOBODY', 'U0NOBODY']) {
