@@ -13,6 +13,7 @@ const CHANNELS: Readonly<Record<string, () => Promise<CapabilityCases>>> = {
   telegram: async () => (await import('./telegram/capability-cases.ts')).telegramCases,
   wecom: async () => (await import('./wecom/capability-cases.ts')).cases,
   twilio: async () => (await import('./twilio/capability-cases.ts')).cases,
+  slack: async () => (await import('./slack/capability-cases.ts')).cases,
 };
 
 const table = new Map<string, Map<string, string>>();

@@ -8,4 +8,5 @@ export const CHANNELS: Readonly<Record<string, () => Promise<AnyChannelDescripto
   wecom: async () => (await import('./wecom/index.ts')).channel,
   twilio: async () => (await import('./twilio/index.ts')).channel,
   feishu: async () => (await import('./feishu/index.ts')).channel,
+  slack: async () => (await import('./slack/index.ts')).channel,
 };
