@@ -143,7 +143,10 @@ export class DiscordGateway {
     if (payload['op'] !== 0) return;
     const type = String(payload['t']);
     const data = payload['d'] as JsonObject;
-    if (type !== 'READY') return this.#send(session, type, this.#options.adapt(type, data));
+    if (type !== 'READY') {
+      this.#send(session, type, this.#options.adapt(type, data));
+      return;
+    }
     this.#sessions.set(session.id, session);
     this.#send(session, type, { ...data, session_id: session.id, resume_gateway_url: this.#options.url() });
     this.#flap(session);
