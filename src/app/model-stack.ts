@@ -6,6 +6,7 @@ import type { Journal, UsageEntry } from '../core/journal.ts';
 import type { Model, ModelCallContext } from '../core/model.ts';
 import type { Clock, Logger } from '../core/ports.ts';
 import type { SlotStatus } from '../core/status.ts';
+import { spendingQuestion, spendingStopped } from '../gateway/owner-notices.ts';
 import { compose } from '../llm/client/compose.ts';
 import { createDemo, createWire, type WireDeps } from '../llm/create.ts';
 import type { Detected } from '../llm/detect.ts';
@@ -13,7 +14,7 @@ import { Budget } from '../llm/money/budget.ts';
 import { withCost } from '../llm/money/cost.ts';
 import { limitsFrom } from '../llm/money/limits.ts';
 import { withBudget } from '../llm/money/with-budget.ts';
-import { type SpendingStepTaken, withSpendingSteps } from '../llm/money/with-spending-steps.ts';
+import { type SpendingStepsOptions, type SpendingStepTaken, withSpendingSteps } from '../llm/money/with-spending-steps.ts';
 import type { WarmableModel } from '../llm/protocols/wire.ts';
 import type { FoundKey } from '../llm/providers/key.ts';
 import type { ResolvedProvider } from '../llm/providers/resolve.ts';
@@ -22,6 +23,8 @@ import { createRetryGate, type RetryGate, type RetryInfo, withRetry } from '../l
 import { createAdaptiveRouter } from '../llm/routing/adaptive-router.ts';
 import { createChain } from '../llm/routing/chain.ts';
 import type { Slot } from '../llm/routing/slot.ts';
+import type { Operator } from './operator.ts';
+import { withRefusalNotice } from './refusal-notice.ts';
 import { createSpeech, type SpeechOptions, type TranscriberFor } from './speech.ts';
 
 type Config = LoadedConfig['config'];
@@ -47,6 +50,7 @@ export interface ModelStackOptions {
   readonly secret: SpeechOptions['secret'];
   readonly journal: Pick<Journal, 'usage' | 'spending' | 'spend'>;
   readonly emit: Emit;
+  readonly operator: Operator;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -88,7 +92,7 @@ export async function createModelStack(options: ModelStackOptions): Promise<Mode
 }
 
 function createModel(options: ModelStackOptions, budget: Budget, record: (entry: UsageEntry) => void): Routed {
-  const { config, detected, clock, logger } = options;
+  const { config, detected, clock, logger, operator } = options;
   const onRetry = ({ model, failure, attempt, waitMs }: RetryInfo): void =>
     logger.warn('model.retry', { model, code: failure.code, detail: failure.message, attempt, waitMs });
   const deps: WireDeps = { timeouts: timeoutsOf(config), clock };
@@ -102,13 +106,17 @@ function createModel(options: ModelStackOptions, budget: Budget, record: (entry:
       createEntryWire(entry, options.login, deps),
       withCost,
       (inner) => withRetry(inner, { clock, random: Math.random, onRetry, gate: gates.of(entry), ...patience }),
+      (inner) => withRefusalNotice(inner, operator.owner),
       (inner) => withBudget(inner, budget, { clock, facts: entry.target.facts, onEstimate: record }),
     ),
   }));
   const routed = route(slots, config, clock);
   const steps = config.budget ? { steps: config.budget.steps } : {};
   const onStep = (taken: SpendingStepTaken): void => report(taken, options);
-  return { ...routed, model: withSpendingSteps(routed.model, budget, { clock, ...steps, onStep }) };
+  const askOwner: SpendingStepsOptions['askOwner'] = (question, signal) =>
+    operator.approvals.ask(spendingQuestion(question), signal);
+  const asking = operator.owner.exists ? { askOwner } : {};
+  return { ...routed, model: withSpendingSteps(routed.model, budget, { clock, ...steps, ...asking, onStep }) };
 }
 
 /** Counted by the limit of a day alone. */
@@ -170,9 +178,11 @@ function timeoutsOf({ gateway }: Config): WireDeps['timeouts'] {
   return { connectMs: gateway.llm_connect_timeout_secs * 1_000, totalMs: gateway.llm_timeout_secs * 1_000 };
 }
 
-/** In the timeline each time, in the log once a day for each limit and step. */
-function report({ limit, key, limitUsd, spentUsd, step, first, context }: SpendingStepTaken, options: ModelStackOptions): void {
-  const { emit, clock, logger } = options;
+/** In the timeline each time, in the log once a day for each limit and step; the operator is told when calls are stopped. */
+function report(taken: SpendingStepTaken, { emit, clock, logger, operator }: ModelStackOptions): void {
+  const { limit, key, limitUsd, spentUsd, step, first, context } = taken;
+  const notice = spendingStopped(taken);
+  if (notice) void operator.owner.tell(notice);
   emit({ type: 'budget', at: clock.now(), session: context.session, channel: context.channel, limit, step, spentUsd, limitUsd });
   if (first)
     logger.warn('budget.met', {

@@ -7,8 +7,10 @@ import { type RunOptions, runGateway } from './run-gateway.ts';
  */
 export async function runChat(options: RunOptions): Promise<number> {
   const { config } = options.config;
-  const channels = [{ type: 'cli', allowed_senders: [], allowed_groups: [], group_mode: 'mention' as const, settings: {} }];
-  const gateway = { ...config.gateway, channels, http: { ...config.gateway.http, port: 0 } };
+  const channels = [
+    { type: 'cli', allowed_senders: [], allowed_groups: [], group_mode: 'mention' as const, group_patterns: [], settings: {} },
+  ];
+  const gateway = { ...config.gateway, channels, owner: [], http: { ...config.gateway.http, port: 0 } };
   let failed = false;
   const code = await runGateway({
     ...options,

@@ -111,10 +111,10 @@ export async function runGateway(options: RunOptions): Promise<number> {
     config: config.config,
     dataDir: options.dataDir,
     registry: options.registry ?? CHANNELS,
-    model: ({ journal, emit }) =>
+    model: ({ journal, emit, operator }) =>
       createModelStack({
         config: config.config,
-        ...{ detected, fallbacks, journal, emit, clock, logger, env, secret },
+        ...{ detected, fallbacks, journal, emit, operator, clock, logger, env, secret },
         login: (provider, signal) => store.get(provider, signal),
       }),
     secret,

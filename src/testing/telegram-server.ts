@@ -267,6 +267,9 @@ export class TelegramServer implements AsyncDisposable {
         return this.#getFile(str(params['file_id']) ?? '');
       case 'editMessageText':
         return this.#edit(params);
+      case 'setMessageReaction':
+      case 'answerCallbackQuery':
+        return true;
       default:
         if (!(method in SENDS)) throw new ApiError(404, 'Not Found');
         return this.#send(method, params, files, lost);
@@ -327,6 +330,12 @@ export class TelegramServer implements AsyncDisposable {
 
   #edit(params: JsonObject): unknown {
     const text = this.#visible(str(params['text']) ?? '', params, 4_096, 'message is too long');
+    const messageId = num(params['message_id']);
+    const at = this.sends.findIndex((send) => send.messageId === messageId && send.chatId === str(params['chat_id']));
+    const old = this.sends[at];
+    if (!old) throw new ApiError(400, 'Bad Request: message to edit not found');
+    if (old.text === text) throw new ApiError(400, 'Bad Request: message is not modified');
+    this.sends[at] = { ...old, text };
     return { message_id: num(params['message_id']), date: 0, chat: { id: num(params['chat_id']) }, text };
   }
 
