@@ -52,6 +52,8 @@ export class DiscordChannel implements Channel {
   readonly limits: ChannelLimits;
   readonly inboundClass = 'C';
   readonly sendClass = 'idem';
+  /** A nonce is checked "in the past few minutes" (API reference, create message): two are a few. */
+  readonly idemWindowMs = 120_000;
   readonly buttons = true;
 
   readonly #client: DiscordClient;

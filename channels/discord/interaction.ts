@@ -59,6 +59,7 @@ export function toInteraction(event: JsonObject, context: InboundContext): Inter
     text,
     // Both are given to one bot and to no other.
     mentionsBot: true,
+    ...(pressed !== undefined && { replyTo: { platformId: pressed, fromBot: true, ...quoted(event) } }),
     ...(user['bot'] === true && { refusal: 'bot-author' as const }),
     ...replyContext,
   };
@@ -81,6 +82,11 @@ function words(options: unknown, depth: number): readonly string[] {
     const scalar = typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean';
     return scalar ? [String(value)] : [str(option['name']) ?? '', ...words(option['options'], depth + 1)];
   });
+}
+
+function quoted(event: JsonObject): { readonly text?: string } {
+  const text = str(obj(event['message'])['content']);
+  return text ? { text } : {};
 }
 
 function choiceOf(event: JsonObject, data: JsonObject, context: InboundContext): string | undefined {
