@@ -19,6 +19,7 @@ import { keepConnected } from './connect.ts';
 import { download } from './download.ts';
 import { CallError, toSendResult } from './failure.ts';
 import { Interactions } from './interactions.ts';
+import { linked } from './linked.ts';
 import { type Awaiting, awaitingOf, placeOf, type SendCall, toAnswer, toCreate, toEditCall, uploadName } from './outbound.ts';
 import { Receiver } from './receive.ts';
 import type { DiscordSettings } from './settings.ts';
@@ -66,6 +67,9 @@ export class DiscordChannel implements Channel {
   #host: ChannelHost | undefined;
   /** Why the channel is not quite well although it is connected. */
   #lacking: string | undefined;
+  /** Chats whose history cannot be read. */
+  #unread = 0;
+  #isHealthy = false;
   #lastHealth: string | undefined;
 
   constructor(options: { client: DiscordClient; account: string; settings: DiscordSettings; deps: ChannelDeps }) {
@@ -110,7 +114,9 @@ export class DiscordChannel implements Channel {
     const place = placeOf(part);
     if (place === undefined) return NO_PLACE;
     return this.#own(() =>
-      this.#send(part, signal, (awaiting) => (awaiting ? toAnswer(part, awaiting, plain) : toCreate(part, place, plain))),
+      this.#send(part, signal, (awaiting, file) =>
+        awaiting ? toAnswer(part, awaiting, plain) : toCreate(part, place, { plain, ...(file && { bytes: file.bytes }) }),
+      ),
     );
   }
 
@@ -187,6 +193,11 @@ export class DiscordChannel implements Channel {
           logger,
         });
       },
+      notCaughtUp: (chats) => {
+        if (chats === this.#unread) return;
+        this.#unread = chats;
+        if (this.#isHealthy) health('healthy');
+      },
       interaction: (interaction) => this.#interactions.acknowledge(interaction),
     });
     const working = receiver.run();
@@ -228,7 +239,7 @@ export class DiscordChannel implements Channel {
   async #send(
     part: OutboundPart,
     signal: AbortSignal,
-    build: (awaiting: Awaiting | undefined) => Promise<SendCall>,
+    build: (awaiting: Awaiting | undefined, file: CallOptions['file']) => Promise<SendCall>,
   ): Promise<SendResult> {
     if (signal.aborted) return { kind: 'retry', reason: 'stopped before the request left', scope: 'part' };
     const awaiting = this.#interactions.claim(awaitingOf(part, this.#deps.clock.now()));
@@ -236,7 +247,7 @@ export class DiscordChannel implements Channel {
     try {
       const file = part.file && (await readUpload(part.file));
       if (file === 'gone') return { kind: 'refused', reason: 'invalid', detail: 'the attachment is not there any more' };
-      const { method, route, body } = await build(awaiting);
+      const { method, route, body } = await build(awaiting, file);
       if (signal.aborted) return { kind: 'retry', reason: 'stopped before the request left', scope: 'part' };
       const answer = await withDeadline({ clock: this.#deps.clock, ms: seconds * 1_000, signal }, (inner) =>
         this.#client.call(method, route, { body, ...(file && { file }), signal: inner }),
@@ -256,22 +267,29 @@ export class DiscordChannel implements Channel {
     }
   }
 
-  #call(
+  async #call(
     method: Parameters<DiscordClient['call']>[0],
     route: string,
     options: { readonly body?: CallOptions['body']; readonly signal?: AbortSignal },
   ): Promise<unknown> {
     const { body, signal } = options;
-    const stop = signal ? AbortSignal.any([signal, this.#stopping.signal]) : this.#stopping.signal;
-    return withDeadline({ clock: this.#deps.clock, ms: CALL_TIMEOUT_MS, signal: stop }, (inner) =>
+    using stop = linked(this.#stopping.signal, ...(signal ? [signal] : []));
+    return await withDeadline({ clock: this.#deps.clock, ms: CALL_TIMEOUT_MS, signal: stop.controller.signal }, (inner) =>
       this.#client.call(method, route, { ...(body && { body }), signal: inner }),
     );
   }
 
+  #healthy(): readonly [ChannelHealth, string | undefined] {
+    if (this.#lacking !== undefined) return ['degraded', this.#lacking];
+    if (this.#unread === 0) return ['healthy', undefined];
+    const advice = 'give the bot the permission Read Message History there';
+    return ['healthy', `messages written while it was not connected are not answered in ${this.#unread} chats: ${advice}`];
+  }
+
   /** Reports changes only. */
   #health(state: ChannelHealth, detail?: string): void {
-    const lacking = state === 'healthy' ? this.#lacking : undefined;
-    const [shown, words] = lacking === undefined ? [state, detail] : (['degraded', lacking] as const);
+    this.#isHealthy = state === 'healthy';
+    const [shown, words] = this.#isHealthy ? this.#healthy() : [state, detail];
     const next = `${shown} ${words ?? ''}`;
     if (next === this.#lastHealth) return;
     this.#lastHealth = next;

@@ -12,6 +12,7 @@ import {
 } from 'discord.js';
 import { errorText } from '../../src/core/errors.ts';
 import type { Clock } from '../../src/core/ports.ts';
+import { withDeadline } from '../kit/deadline.ts';
 import { CallError, type CallFailure } from './failure.ts';
 import { HttpPool } from './http.ts';
 import { type JsonObject, num, obj, str } from './wire.ts';
@@ -61,6 +62,8 @@ export interface GatewayEnd {
 
 /** Two sessions begun within this time are refused (gateway docs, max_concurrency). */
 const IDENTIFY_GAP_MS = 5_000;
+/** A daemon's start must not hang on a platform that is silent. */
+const GATEWAY_TIMEOUT_MS = 20_000;
 /** The SDK waits for the close frame of a peer that may be gone. */
 const CLOSE_TIMEOUT_MS = 2_000;
 
@@ -128,7 +131,11 @@ export class DiscordClient {
   /** Connects once, to a new session or an old one. Resolves when that connection ended, however it did. */
   async gateway(options: GatewayOptions): Promise<GatewayEnd> {
     const { signal } = options;
-    const information = obj(await this.call('GET', '/gateway/bot', { signal }));
+    const information = obj(
+      await withDeadline({ clock: this.#clock, ms: GATEWAY_TIMEOUT_MS, signal }, (inner) =>
+        this.call('GET', '/gateway/bot', { signal: inner }),
+      ),
+    );
     const limit = obj(information['session_start_limit']);
     if (!options.session && num(limit['remaining']) === 0) {
       const waitMs = num(limit['reset_after']) ?? 60_000;
@@ -150,18 +157,20 @@ export class DiscordClient {
         token: this.#token,
         intents: options.intents,
         version: '10',
+        handshakeTimeout: GATEWAY_TIMEOUT_MS,
+        helloTimeout: GATEWAY_TIMEOUT_MS,
         buildIdentifyThrottler: async () => ({
           waitForIdentify: (_: number, until: AbortSignal) => this.#waitForIdentify(until),
         }),
         retrieveSessionInfo: async (id: number) => {
-          if ((await strategy.fetchStatus()).get(id) === WebSocketShardStatus.Idle) {
-            // The SDK connects again at once and for ever. This one is over: how long to wait before another is `reconnect`'s.
-            if (started || over || signal.aborted) {
-              end(undefined, 'the connection was lost');
-              return new Promise<never>(() => undefined);
-            }
-            started = true;
+          // The SDK connects again at once and for ever. This one is over: how long to wait before another is `reconnect`'s. A shard
+          // that was destroyed is not listed any more, and yet wakes up half a second later.
+          const idle = over || (await strategy.fetchStatus()).get(id) === WebSocketShardStatus.Idle;
+          if (idle && (started || over || signal.aborted)) {
+            end(undefined, 'the connection was lost');
+            return new Promise<never>(() => undefined);
           }
+          if (idle) started = true;
           return session && { sessionId: session.id, resumeURL: session.url, sequence: session.seq, shardCount: 1, shardId: 0 };
         },
         updateSessionInfo: (_: number, info: { sessionId: string; resumeURL: string; sequence: number } | null) => {

@@ -5,6 +5,7 @@ import { reconnect } from '../kit/reconnect.ts';
 import type { DiscordClient, GatewayEnd, Packet, Session } from './client.ts';
 import { DISALLOWED_INTENTS, diagnoseCall, diagnoseClose } from './failure.ts';
 import { intents, NO_CONTENT } from './intents.ts';
+import { linked } from './linked.ts';
 import { MAX_QUEUED } from './receive.ts';
 
 export interface ConnectOptions {
@@ -29,22 +30,28 @@ export interface ConnectOptions {
 const STABLE_MS = 30_000;
 /** As many connections in a row that stood only briefly are no accident. */
 const FLAPS = 3;
+/** Then a new session is begun. */
+const RESUME_ATTEMPTS = 2;
 /** The queue is looked at this often while it is too long. */
 const DRAIN_MS = 1_000;
 
-/** Connects until the signal aborts. Never rejects: every failure is reported as health and tried again. */
+/** Connects until the signal aborts or the login is refused. Never rejects: every failure is reported as health. */
 export async function keepConnected(options: ConnectOptions): Promise<void> {
   const { client, clock, random, logger, signal, health } = options;
   let { session, messageContent } = options;
   let flaps = 0;
+  let refused = false;
+  let notResumed = 0;
   await reconnect({
     clock,
     random,
     signal,
-    onEnd: () => true,
+    // A token that was reset is never valid again, and the new one comes with a restart.
+    onEnd: () => !refused,
     run: async (connected) => {
       while (options.queued() >= MAX_QUEUED / 2) await clock.sleep(DRAIN_MS, signal);
-      const life = lifeOf(signal);
+      using life = linked(signal);
+      const resuming = session !== undefined;
       let began = false;
       const begin = (): void => {
         if (began) return;
@@ -66,8 +73,10 @@ export async function keepConnected(options: ConnectOptions): Promise<void> {
             if (options.queued() > MAX_QUEUED) life.controller.abort(new Error('too many events wait'));
           },
         });
-        session = end.session;
         if (signal.aborted) return;
+        // The server a session is resumed at may be gone while the platform is well: a new session then, and the history.
+        notResumed = began ? 0 : notResumed + 1;
+        session = notResumed >= RESUME_ATTEMPTS ? undefined : end.session;
         if (end.code === DISALLOWED_INTENTS && messageContent) {
           messageContent = false;
           session = undefined;
@@ -75,25 +84,30 @@ export async function keepConnected(options: ConnectOptions): Promise<void> {
           options.contentRefused(NO_CONTENT);
           return;
         }
+        if (resuming && !began && end.session === undefined && diagnoseClose(end.code) === undefined) {
+          logger.info('discord.session-over');
+          return;
+        }
         flaps += 1;
-        const waitMs = tell(end, began, flaps, options);
-        if (waitMs > 0) await clock.sleep(waitMs, signal);
+        refused = tell(end, began, flaps, options);
       } catch (error) {
         if (signal.aborted) return;
         const diagnosis = diagnoseCall(error);
+        refused = diagnosis.final;
         health(diagnosis.health, diagnosis.detail);
         logger.warn('discord.connect-failed', { detail: diagnosis.detail });
         options.failed();
         if (diagnosis.waitMs > 0) await clock.sleep(diagnosis.waitMs, signal);
       } finally {
-        life.end();
+        // Whoever waited for the connection to prove stable need not any more.
+        life.controller.abort(new Error('the connection ended'));
       }
     },
   });
 }
 
-/** Reports an end that is news, and returns how long to wait beyond the back-off. */
-function tell(end: GatewayEnd, began: boolean, flaps: number, options: ConnectOptions): number {
+/** Reports an end that is news. True when trying again would change nothing. */
+function tell(end: GatewayEnd, began: boolean, flaps: number, options: ConnectOptions): boolean {
   const { health, logger, failed } = options;
   const fatal = diagnoseClose(end.code);
   logger.warn('discord.disconnected', { detail: end.detail, resumable: end.session !== undefined });
@@ -101,22 +115,7 @@ function tell(end: GatewayEnd, began: boolean, flaps: number, options: ConnectOp
   // The platform asks every client to reconnect now and then; only what does not heal is worth telling.
   else if (!began || flaps >= FLAPS) health('degraded', `GH1502: ${end.detail}`);
   if (!began) failed();
-  return fatal?.waitMs ?? 0;
-}
-
-/** Ends with the daemon's signal, or alone. */
-function lifeOf(signal: AbortSignal): { readonly controller: AbortController; readonly end: () => void } {
-  const controller = new AbortController();
-  const onAbort = (): void => controller.abort(signal.reason);
-  signal.addEventListener('abort', onAbort, { once: true });
-  if (signal.aborted) onAbort();
-  return {
-    controller,
-    end: () => {
-      signal.removeEventListener('abort', onAbort);
-      controller.abort(new Error('the connection ended'));
-    },
-  };
+  return fatal !== undefined;
 }
 
 async function stable(clock: Clock, signal: AbortSignal, then: () => void): Promise<void> {

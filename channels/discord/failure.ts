@@ -44,6 +44,10 @@ const REFUSALS: ReadonlyMap<number, Refusal> = new Map([
   [50_008, 'blocked'], // cannot send messages in this channel
   [50_013, 'blocked'], // missing permissions
   [50_278, 'blocked'], // no mutual servers
+  [50_159, 'markup'], // a voice message must not have other content
+  [50_160, 'markup'], // a voice message must be one sound
+  [50_161, 'markup'], // a voice message must tell its length and waveform
+  [50_173, 'markup'], // no voice messages in this channel: the second try sends a file
   [50_083, 'blocked'], // the thread is archived
   [160_005, 'blocked'], // the thread is locked
   [200_000, 'blocked'], // AutoMod
@@ -80,10 +84,9 @@ export interface Diagnosis {
   readonly health: ChannelHealth;
   readonly detail: string;
   readonly waitMs: number;
+  /** Only the operator can mend it, with a restart. */
+  readonly final: boolean;
 }
-
-/** Only the operator can mend what was refused; it may have been mended without a restart. */
-const REFUSED_WAIT_MS = 300_000;
 
 /** What to check, by the code of a connection that never stood (Node: errors of `dns`, `net` and `tls`). */
 const ADVICE: readonly (readonly [RegExp, string])[] = [
@@ -98,21 +101,25 @@ const ADVICE: readonly (readonly [RegExp, string])[] = [
 /** A call that was to open the connection failed. */
 export function diagnoseCall(error: unknown): Diagnosis {
   if (error instanceof DeadlineError) {
-    return { health: 'degraded', detail: `GH1502: the platform does not answer (${error.message})`, waitMs: 0 };
+    return { health: 'degraded', detail: `GH1502: the platform does not answer (${error.message})`, waitMs: 0, final: false };
   }
-  if (!(error instanceof CallError)) return { health: 'degraded', detail: `GH1502: ${errorText(error)}`, waitMs: 0 };
+  if (!(error instanceof CallError))
+    return { health: 'degraded', detail: `GH1502: ${errorText(error)}`, waitMs: 0, final: false };
   const { failure } = error;
-  if (failure.kind === 'limited') return { health: 'degraded', detail: `GH1502: ${failure.detail}`, waitMs: failure.afterMs };
+  if (failure.kind === 'limited')
+    return { health: 'degraded', detail: `GH1502: ${failure.detail}`, waitMs: failure.afterMs, final: false };
   if (failure.kind === 'api' && failure.status === 401) {
     return {
       health: 'down',
-      detail: `GH1501: the platform refused the bot token (401 ${failure.detail}): reset it on the Bot page and set it anew`,
-      waitMs: REFUSED_WAIT_MS,
+      detail: `GH1501: the platform refused the bot token (401 ${failure.detail}): reset it on the Bot page, set it anew and restart`,
+      waitMs: 0,
+      final: true,
     };
   }
-  if (failure.kind === 'api') return { health: 'degraded', detail: `GH1502: ${failure.status} ${failure.detail}`, waitMs: 0 };
+  if (failure.kind === 'api')
+    return { health: 'degraded', detail: `GH1502: ${failure.status} ${failure.detail}`, waitMs: 0, final: false };
   const advice = ADVICE.find(([pattern]) => pattern.test(failure.detail))?.[1];
-  return { health: 'degraded', detail: `GH1502: ${failure.detail}${advice ? `: ${advice}` : ''}`, waitMs: 0 };
+  return { health: 'degraded', detail: `GH1502: ${failure.detail}${advice ? `: ${advice}` : ''}`, waitMs: 0, final: false };
 }
 
 /** https://discord.com/developers/docs/topics/opcodes-and-status-codes#gateway-gateway-close-event-codes */
@@ -120,7 +127,7 @@ export const DISALLOWED_INTENTS = 4_014;
 
 /** The close codes after which the same attempt would fail again. */
 const FATAL: ReadonlyMap<number, string> = new Map([
-  [4_004, 'GH1501: the platform refused the bot token: reset it on the Bot page and set it anew'],
+  [4_004, 'GH1501: the platform refused the bot token: reset it on the Bot page, set it anew and restart'],
   [4_010, 'GH1502: the platform refused the shard: this is an error of ours, please report it'],
   [4_011, 'GH1501: the bot is in too many servers for one connection (more than 2500)'],
   [4_012, 'GH1502: the platform refused this version of its API: upgrade gatehouse'],
@@ -131,5 +138,5 @@ const FATAL: ReadonlyMap<number, string> = new Map([
 /** A connection ended. Undefined for an end that is no news: it is resumed. */
 export function diagnoseClose(code: number | undefined): Diagnosis | undefined {
   const detail = code === undefined ? undefined : FATAL.get(code);
-  return detail === undefined ? undefined : { health: 'down', detail, waitMs: REFUSED_WAIT_MS };
+  return detail === undefined ? undefined : { health: 'down', detail, waitMs: 0, final: true };
 }

@@ -58,6 +58,8 @@ function codeBlock(value: string, language: string | undefined): string {
 
 function toLink(inner: string, url: string): string {
   if (inner === '') return '';
+  // An address of mail that the parser found: it is its own name.
+  if (url === `mailto:${unescaped(inner)}`) return inner;
   if (!SAFE_URL.test(url)) return url === '' ? inner : `${inner} (${escapeText(url)})`;
   const target = url.replaceAll(/[()\\]/g, (char) => encodeURIComponent(char).replace('(', '%28').replace(')', '%29'));
   // An address that is its own name is a link as it stands; a name that looks like another address would be refused as a trick.

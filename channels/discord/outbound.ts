@@ -3,6 +3,7 @@ import { shortHash } from '../../src/core/ids.ts';
 import type { OutboundFile, OutboundPart } from '../../src/core/message.ts';
 import { toDiscordMarkdown } from './format.ts';
 import { buttonId } from './interaction.ts';
+import { opusSeconds } from './voice-note.ts';
 import { type JsonObject, num, obj, snowflake, str } from './wire.ts';
 
 /**
@@ -14,6 +15,9 @@ const TEXT_LIMIT = 2_000;
 const NONCE_LENGTH = 24;
 /** https://discord.com/developers/docs/resources/message#message-object-message-flags: no previews of links (reliability.md A31). */
 const SUPPRESS_EMBEDS = 1 << 2;
+const IS_VOICE_MESSAGE = 1 << 13;
+/** The picture beside the button that plays it; what it shows is not worth decoding a sound for. */
+const EVEN_WAVEFORM = Buffer.alloc(64, 0x50).toString('base64');
 /** Nobody is notified by what a model wrote, not even the author of the message it replies to. */
 const NO_MENTIONS = { parse: [], replied_user: false } as const;
 const BUTTONS_PER_ROW = 5;
@@ -46,9 +50,16 @@ export function awaitingOf(part: OutboundPart, now: number): Awaiting | undefine
 }
 
 /** A new message, which the same key cannot make twice. */
-export async function toCreate(part: OutboundPart, place: string, plain: boolean): Promise<SendCall> {
-  const body = { ...(await contentOf(part, plain)), ...replyOf(part), nonce: nonceOf(part.key), enforce_nonce: true };
-  return { method: 'POST', route: `/channels/${place}/messages`, body };
+export async function toCreate(
+  part: OutboundPart,
+  place: string,
+  { plain, bytes }: { readonly plain: boolean; readonly bytes?: Buffer },
+): Promise<SendCall> {
+  const key = { nonce: nonceOf(part.key), enforce_nonce: true };
+  const route = `/channels/${place}/messages`;
+  const voice = plain ? undefined : voiceOf(part, bytes);
+  if (voice) return { method: 'POST', route, body: { ...voice, ...key } };
+  return { method: 'POST', route, body: { ...(await contentOf(part, plain)), ...replyOf(part), ...key } };
 }
 
 /** The same text in place of "is thinking"; the same edit twice is one edit. */
@@ -64,6 +75,19 @@ export async function toEditCall(part: OutboundPart, place: string, messageId: s
 
 export function nonceOf(key: string): string {
   return shortHash(key, NONCE_LENGTH);
+}
+
+/**
+ * A message that is played in place (https://discord.com/developers/docs/resources/message#message-object-message-flags): it has a
+ * sound and nothing else. Where the bot may not send one, the second and plain try sends the sound as a file.
+ */
+function voiceOf(part: OutboundPart, bytes: Buffer | undefined): JsonObject | undefined {
+  const { file, text, choices } = part;
+  if (!file || !bytes || file.kind !== 'voice' || text !== '' || (choices && choices.length > 0)) return undefined;
+  const seconds = opusSeconds(bytes);
+  if (seconds === undefined) return undefined;
+  const attachment = { id: 0, filename: 'voice-message.ogg', duration_secs: seconds, waveform: EVEN_WAVEFORM };
+  return { attachments: [attachment], flags: IS_VOICE_MESSAGE };
 }
 
 async function contentOf(part: OutboundPart, plain: boolean): Promise<JsonObject> {

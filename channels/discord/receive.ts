@@ -31,6 +31,8 @@ export interface ReceiverOptions {
   readonly health: (state: ChannelHealth, detail?: string) => void;
   /** READY or RESUMED was worked off: what was missed is committed. */
   readonly ready: () => void;
+  /** The history of so many chats could not be read: what was missed there stays missed. */
+  readonly notCaughtUp: (chats: number) => void;
   /** A command or a button whose message is committed: acknowledge it now. Must not throw. */
   readonly interaction: (interaction: Interaction) => void;
 }
@@ -51,6 +53,7 @@ export class Receiver {
   /** Chats with nothing missed since this connection stood. */
   readonly #fresh = new Set<string>();
   readonly #recent = new Set<string>();
+  readonly #unread = new Set<string>();
 
   constructor(options: ReceiverOptions) {
     this.#options = options;
@@ -218,7 +221,7 @@ export class Receiver {
   }
 
   async #catchUp(id: string, packet: Packet): Promise<void> {
-    const { catchUpMs, clock, logger, signal } = this.#options;
+    const { catchUpMs, clock, logger, signal, notCaughtUp } = this.#options;
     this.#fresh.add(id);
     if (catchUpMs === 0) return;
     const cursor = await this.#loadCursor();
@@ -228,7 +231,12 @@ export class Receiver {
     const end = await readHistory({ place: id, after, get, sleep: (ms) => clock.sleep(ms, signal) }, async (messages) => {
       await this.#offerMessages(messages, await this.#places.find(id, undefined), packet);
     });
-    if (end !== 'complete') logger.warn('discord.not-caught-up', { chat: id, why: end });
+    if (end === 'complete') this.#unread.delete(id);
+    else {
+      this.#unread.add(id);
+      logger.warn('discord.not-caught-up', { chat: id, why: end });
+    }
+    notCaughtUp(this.#unread.size);
   }
 
   async #offerMessages(messages: readonly JsonObject[], place: Place, packet: Packet): Promise<void> {
