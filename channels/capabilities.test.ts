@@ -11,6 +11,7 @@ const CHANNELS: Readonly<Record<string, () => Promise<CapabilityCases>>> = {
   discord: async () => (await import('./discord/capability-cases.ts')).discordCases,
   email: async () => (await import('./email/capability-cases.ts')).emailCases,
   telegram: async () => (await import('./telegram/capability-cases.ts')).telegramCases,
+  wecom: async () => (await import('./wecom/capability-cases.ts')).cases,
 };
 
 const table = new Map<string, Map<string, string>>();

@@ -1,4 +1,4 @@
-import { join } from 'node:path';
+import { chatDirOf } from '../../config/paths.ts';
 import { type RunOptions, runGateway } from './run-gateway.ts';
 
 /**
@@ -16,8 +16,9 @@ export async function runChat(options: RunOptions): Promise<number> {
     ...options,
     quiet: true,
     config: { ...options.config, config: { ...config, gateway } },
-    dataDir: join(options.dataDir, 'chat'),
+    dataDir: chatDirOf(options.dataDir),
     loginDir: options.dataDir,
+    otherLedger: options.dataDir,
     observe: (event) => {
       if (event.type === 'finished' && event.outcome.startsWith('failed:')) failed = true;
     },
