@@ -1,5 +1,5 @@
 /** Messages that were written while nobody listened: the platform pushes each once and keeps the history. */
-import { CallError, isFinal } from './failure.ts';
+import { isFinal, waitOf } from './failure.ts';
 import { compareIds, type JsonObject, obj, objects, snowflake } from './wire.ts';
 
 export interface HistoryOptions {
@@ -52,9 +52,8 @@ async function fetchPage(options: HistoryOptions, after: string): Promise<unknow
       return Array.isArray(page) ? page : 'failed';
     } catch (error) {
       if (isFinal(error)) return 'forbidden';
-      if (!(error instanceof CallError)) throw error;
-      const { failure } = error;
-      await options.sleep(failure.kind === 'limited' ? failure.afterMs : 1_000 * 2 ** attempt);
+      // Whatever else it was may pass. When the adapter stops, the wait ends with it.
+      await options.sleep(waitOf(error) ?? 1_000 * 2 ** attempt);
     }
   }
   return 'failed';

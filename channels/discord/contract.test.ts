@@ -1,6 +1,5 @@
 import { channelDeps } from '../../src/testing/channel-deps.ts';
-import { quickClock } from '../../src/testing/channel-host.ts';
-import { startDiscordProxy } from '../../src/testing/discord-proxy.ts';
+import { backoffClock, startDiscordProxy } from '../../src/testing/discord-proxy.ts';
 import { MemoryLogger, outbound } from '../../src/testing/fakes.ts';
 import { type ChannelSetup, channelContract } from '../contract.ts';
 import { channel as descriptor } from './index.ts';
@@ -11,13 +10,13 @@ const MESSAGES = /^POST \/channels\/\d+\/messages$/;
 
 async function setup(): Promise<ChannelSetup> {
   const proxy = await startDiscordProxy();
-  const settings = { api_root: proxy.url, cdn_origins: [proxy.origin], send_timeout_secs: 5, slash_commands: false };
+  const settings = { api_root: proxy.url, cdn_origins: [proxy.origin], slash_commands: false };
   const create = (token: string) =>
     descriptor.create(descriptor.settings.parse(settings), {
       ...channelDeps(),
       name: 'discord',
       secret: () => token,
-      clock: quickClock(),
+      clock: backoffClock(),
       logger: new MemoryLogger(),
       random: Math.random,
     });

@@ -4,8 +4,9 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { OutboundPart } from '../../src/core/message.ts';
 import { channelDeps } from '../../src/testing/channel-deps.ts';
-import { quickClock, TestHost } from '../../src/testing/channel-host.ts';
+import { TestHost } from '../../src/testing/channel-host.ts';
 import { startDiscordPeer } from '../../src/testing/discord-peer.ts';
+import { backoffClock } from '../../src/testing/discord-proxy.ts';
 import { outbound, tempDir, until } from '../../src/testing/fakes.ts';
 import { channel as descriptor } from './index.ts';
 
@@ -18,7 +19,7 @@ async function scene() {
   const create = () =>
     descriptor.create(
       settings,
-      channelDeps({ name: 'discord', secret: () => peer.token, clock: quickClock(), random: () => 0.5 }),
+      channelDeps({ name: 'discord', secret: () => peer.token, clock: backoffClock(), random: () => 0.5 }),
     );
   let channel = await create();
   const host = new TestHost();

@@ -10,8 +10,8 @@ import type { OutboundPart } from '../../src/core/message.ts';
 import type { Clock } from '../../src/core/ports.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { channelDeps } from '../../src/testing/channel-deps.ts';
-import { quickClock, TestHost } from '../../src/testing/channel-host.ts';
-import { type DiscordProxy, startDiscordProxy } from '../../src/testing/discord-proxy.ts';
+import { TestHost } from '../../src/testing/channel-host.ts';
+import { backoffClock, type DiscordProxy, startDiscordProxy } from '../../src/testing/discord-proxy.ts';
 import { MemoryLogger, outbound, until } from '../../src/testing/fakes.ts';
 import { channel as descriptor } from './index.ts';
 import { idAt } from './wire.ts';
@@ -42,7 +42,7 @@ interface SceneOptions {
   readonly clock?: Clock;
 }
 
-async function scene({ settings = {}, token, prepare, clock = quickClock() }: SceneOptions = {}): Promise<Scene> {
+async function scene({ settings = {}, token, prepare, clock = backoffClock() }: SceneOptions = {}): Promise<Scene> {
   const proxy = await startDiscordProxy();
   open.push(() => proxy.close());
   prepare?.(proxy);
@@ -246,6 +246,26 @@ test('a history that is limited or out of order is asked for again, before anyth
   expect(texts(host)).toEqual(['known', 'missed', 'new']);
 });
 
+test('a history and a look-up that hang cost time and no message', async () => {
+  // The deadline of a call is 20 s; here it is half of one.
+  const sleep: Clock['sleep'] = (ms, signal) => systemClock.sleep(ms === 20_000 ? 500 : ms < 20_000 ? 5 : ms, signal);
+  const { host, channel, proxy, again, write } = await scene({ clock: { ...systemClock, sleep } });
+  const { guildId, channelId } = proxy.peer;
+  const group = { guildId, channelId, senderId: ADA };
+  await write('known');
+  await proxy.write({ ...group, content: 'known in the server' });
+  await until('both arrived', () => host.accepted.length === 2);
+  await channel.stop();
+  await write('missed');
+  await proxy.write({ ...group, content: 'missed in the server' });
+  proxy.fault({ call: /^GET \/channels\/\d+\/messages$/, kind: 'hang' });
+  proxy.fault({ call: /^GET \/channels\/\d+$/, kind: 'hang' });
+  await again();
+  await until('all arrived', () => host.accepted.length === 4);
+  expect(host.accepted.find(({ text }) => text === 'missed in the server')).toMatchObject({ isGroup: true, chatId: channelId });
+  expect(host.offered.every(({ refusal }) => refusal === undefined)).toBe(true);
+});
+
 test('a chat whose history may not be read is named, and goes on', async () => {
   const { host, channel, proxy, again, write } = await scene();
   await write('known');
@@ -292,7 +312,9 @@ test('F35 the limit of the whole bot holds up all of it', async () => {
 test.each(['drop', 'hang', 'cut'] as const)(
   'F37 a send that was taken and then lost (%s) is seen once after the second try',
   async (kind) => {
-    const { channel, proxy, write } = await scene({ settings: { send_timeout_secs: 20 } });
+    const { channel, proxy, write } = await scene(
+      kind === 'hang' ? { settings: { send_timeout_secs: 2 }, clock: systemClock } : {},
+    );
     await write('hi');
     proxy.fault({ call: MESSAGES, kind });
     expect(await send(channel, { text: 'maybe' })).toMatchObject({ kind: 'unknown' });
@@ -445,7 +467,6 @@ test('A29 A48 neither the token nor that of a command appears in a log line, hea
   const { channel, host, proxy, logger } = await scene({
     settings: { send_timeout_secs: 1 },
     token: canary,
-    clock: quickClock(100),
   });
   const seen: unknown[] = [logger.lines, host.states];
   expect(host.state).toBe('down');

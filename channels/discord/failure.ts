@@ -31,6 +31,11 @@ export function isFinal(error: unknown): error is CallError {
   return failure.kind === 'api' && failure.status < 500 && failure.status !== 401;
 }
 
+/** How long the platform asked to wait, in ms. */
+export function waitOf(error: unknown): number | undefined {
+  return error instanceof CallError && error.failure.kind === 'limited' ? error.failure.afterMs : undefined;
+}
+
 type Refusal = Extract<SendResult, { kind: 'refused' }>['reason'];
 
 /** https://discord.com/developers/docs/topics/opcodes-and-status-codes#json */

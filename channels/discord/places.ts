@@ -1,5 +1,4 @@
 /** Where a message was written: the platform's events name a channel only, and a thread looks like one. */
-import { isFinal } from './failure.ts';
 import { type JsonObject, num, obj, objects, snowflake, str } from './wire.ts';
 
 /** A channel, a private chat, or a thread in its channel. */
@@ -29,7 +28,7 @@ export class Places {
   readonly #lookUp: (route: string) => Promise<unknown>;
   readonly #account: string;
 
-  /** `lookUp` answers a GET; it rejects with a `CallError`. */
+  /** `lookUp` answers a GET with undefined when the platform would not or could not say; it rejects only when the adapter stops. */
   constructor(options: { readonly account: string; readonly lookUp: (route: string) => Promise<unknown> }) {
     this.#account = options.account;
     this.#lookUp = options.lookUp;
@@ -67,7 +66,7 @@ export class Places {
 
   /**
    * Asks the platform where it does not know. `guildId` is what the event said: an event of a server names it, one of a private
-   * chat does not, and a message fetched by REST never does. Rejects when the platform cannot be asked now.
+   * chat does not, and a message fetched by REST never does.
    */
   async find(id: string, event: { readonly guildId?: string } | undefined): Promise<Place> {
     const known = this.#places.get(id);
@@ -77,13 +76,9 @@ export class Places {
       this.#remember(place);
       return place;
     }
-    try {
-      const place = this.learn(obj(await this.#lookUp(`/channels/${id}`)));
-      if (place) return place;
-    } catch (error) {
-      if (!isFinal(error)) throw error;
-    }
-    // Gone, or not ours to see: it is answered for what the event says it is, and asked for again next time.
+    // Gone, or not ours to see, or not now: it is taken for what the event says it is, and asked for again next time.
+    const told = this.learn(obj(await this.#lookUp(`/channels/${id}`)));
+    if (told) return told;
     return { id, ...(event?.guildId !== undefined && { guildId: event.guildId }) };
   }
 
@@ -91,13 +86,9 @@ export class Places {
   async ownRoles(guildId: string): Promise<ReadonlySet<string>> {
     const known = this.#ownRoles.get(guildId);
     if (known) return known;
-    let roles: ReadonlySet<string> = new Set();
-    try {
-      roles = this.#ownRolesOf(await this.#lookUp(`/guilds/${guildId}/roles`));
-    } catch (error) {
-      if (!isFinal(error)) throw error;
-    }
-    this.#ownRoles.set(guildId, roles);
+    const answer = await this.#lookUp(`/guilds/${guildId}/roles`);
+    const roles = this.#ownRolesOf(answer);
+    if (answer !== undefined) this.#ownRoles.set(guildId, roles);
     return roles;
   }
 

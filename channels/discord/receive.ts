@@ -8,7 +8,7 @@ import { offer } from '../kit/offer.ts';
 import { readHistory } from './catch-up.ts';
 import type { DiscordClient, Packet, Session } from './client.ts';
 import { advance, type Cursor, firstCursor, formatCursor, parseCursor } from './cursor.ts';
-import { CallError } from './failure.ts';
+import { isFinal, waitOf } from './failure.ts';
 import { type InboundContext, toDelete, toEdit, toMessage, toReaction, unreadable } from './inbound.ts';
 import type { Addressing } from './inbound-text.ts';
 import { type Interaction, toInteraction } from './interaction.ts';
@@ -57,7 +57,18 @@ export class Receiver {
 
   constructor(options: ReceiverOptions) {
     this.#options = options;
-    this.#places = new Places({ account: options.account, lookUp: (route) => this.#patiently(() => this.#get(route)) });
+    this.#places = new Places({
+      account: options.account,
+      lookUp: async (route) => {
+        try {
+          return await this.#patiently(() => this.#get(route));
+        } catch (error) {
+          options.signal.throwIfAborted();
+          options.logger.warn('discord.lookup-failed', { route, error: errorText(error) });
+          return undefined;
+        }
+      },
+    });
   }
 
   get queued(): number {
@@ -318,17 +329,15 @@ export class Receiver {
     );
   }
 
-  /** A few tries: the answer decides which conversation a message belongs to. */
+  /** A few tries, about a minute: the answer decides which conversation a message belongs to. */
   async #patiently(get: () => Promise<unknown>): Promise<unknown> {
     const { clock, signal } = this.#options;
     for (let attempt = 0; ; attempt += 1) {
       try {
         return await get();
       } catch (error) {
-        const { failure } = error instanceof CallError ? error : { failure: undefined };
-        if (failure?.kind === 'api' && failure.status < 500) throw error;
-        if (signal.aborted || attempt >= 5) throw error;
-        await clock.sleep(failure?.kind === 'limited' ? failure.afterMs : 1_000 * 2 ** attempt, signal);
+        if (isFinal(error) || attempt >= 5) throw error;
+        await clock.sleep(waitOf(error) ?? 1_000 * 2 ** attempt, signal);
       }
     }
   }
