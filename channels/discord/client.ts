@@ -67,7 +67,7 @@ const GATEWAY_TIMEOUT_MS = 20_000;
 /** The SDK waits for the close frame of a peer that may be gone. */
 const CLOSE_TIMEOUT_MS = 2_000;
 
-/** One bot's calls. Every method rejects with a `CallError`, or with the signal's reason once that aborted. */
+/** One bot's calls. Every method rejects with a `CallError`, or with the signal's reason when that aborted a request under way. */
 export class DiscordClient {
   readonly #rest: REST;
   readonly #pool = new HttpPool();
