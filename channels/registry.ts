@@ -5,4 +5,5 @@ export const CHANNELS: Readonly<Record<string, () => Promise<AnyChannelDescripto
   cli: async () => (await import('./cli/index.ts')).channel,
   telegram: async () => (await import('./telegram/index.ts')).channel,
   email: async () => (await import('./email/index.ts')).channel,
+  whatsapp: async () => (await import('./whatsapp/index.ts')).channel,
 };

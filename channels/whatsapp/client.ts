@@ -21,7 +21,7 @@ import { errorText } from '../../src/core/errors.ts';
 import type { Clock, Logger } from '../../src/core/ports.ts';
 import { CallError, Ended, toCallFailure } from './call-error.ts';
 import { type Delivered, ReceiptGate } from './gate.ts';
-import { type Me, parseJid } from './jid.ts';
+import { bareJid, type Me, parseJid } from './jid.ts';
 import { silenceSignalLibrary } from './quiet.ts';
 import type { LoginStore } from './store.ts';
 
@@ -338,7 +338,8 @@ export function meOf(creds: Pick<AuthenticationCreds, 'me'>): Me | undefined {
 }
 
 function seenKey({ key }: Pick<WAMessage, 'key'>): string {
-  return `${key.remoteJid}|${key.participant}|${key.id}`;
+  // The SDK takes the device out of addresses before it announces a message.
+  return [key.remoteJid, key.participant].map((jid) => bareJid(jid ?? '')).concat(key.id ?? '').join(' ');
 }
 
 /** What the SDK needs again should the stanza be repeated: keys of a group, and what is no message of a person. */

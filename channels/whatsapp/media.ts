@@ -95,6 +95,12 @@ async function* decrypted(
   const mac = createHmac('sha256', keys.mac).update(keys.iv);
   const whole = createHash('sha256');
   let total = 0;
+  let opened = 0;
+  const within = (plain: Buffer): Buffer => {
+    opened += plain.length;
+    if (opened > capBytes) throw tooLarge(capBytes);
+    return plain;
+  };
   // The last bytes are the checksum; which ones are the last shows only at the end.
   let held = Buffer.alloc(0);
   try {
@@ -107,14 +113,14 @@ async function* decrypted(
       const ready = held.subarray(0, Math.max(0, held.length - MAC_BYTES));
       held = held.subarray(ready.length);
       mac.update(ready);
-      const plain = decipher.update(ready);
+      const plain = within(decipher.update(ready));
       if (plain.length > 0) yield plain;
     }
     const expected = mac.digest().subarray(0, MAC_BYTES);
     const intact = held.length === MAC_BYTES && timingSafeEqual(held, expected);
     if (!intact || !sameHash(whole.digest(), address.hash))
       throw new GatehouseError('GH1505', 'the file is damaged or not the one that was sent');
-    const last = decipher.final();
+    const last = within(decipher.final());
     if (last.length > 0) yield last;
   } catch (error) {
     throw toDownloadError(error, signal);

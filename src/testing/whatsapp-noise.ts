@@ -16,13 +16,11 @@ import {
 import { WebSocket } from 'ws';
 import { tempDir } from './fakes.ts';
 
-type Mixed = 'encrypted' | 'opened';
-
 /** Handshake state of either side: keys, hash and counter of the Noise protocol. */
 class Handshake {
-  #hash = Buffer.from(NOISE_MODE);
-  #salt = this.#hash;
-  #key = this.#hash;
+  #hash: Buffer = Buffer.from(NOISE_MODE);
+  #salt: Buffer = this.#hash;
+  #key: Buffer = this.#hash;
   #counter = 0;
 
   authenticate(data: Uint8Array): void {
@@ -41,16 +39,16 @@ class Handshake {
   }
 
   seal(data: Uint8Array): Buffer {
-    return this.#mixed(aesEncryptGCM(data, this.#key, iv(this.#counter), this.#hash), 'encrypted');
+    return this.#mixed(aesEncryptGCM(data, this.#key, iv(this.#counter), this.#hash));
   }
 
   open(data: Uint8Array): Buffer {
     const opened = aesDecryptGCM(data, this.#key, iv(this.#counter), this.#hash);
-    this.#mixed(Buffer.from(data), 'opened');
+    this.#mixed(Buffer.from(data));
     return Buffer.from(opened);
   }
 
-  #mixed(data: Buffer, _how: Mixed): Buffer {
+  #mixed(data: Buffer): Buffer {
     this.#counter += 1;
     this.authenticate(data);
     return data;

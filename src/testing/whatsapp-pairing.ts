@@ -1,5 +1,5 @@
 /** What the owner's phone does to link a device: it signs the device's identity key. */
-import { randomBytes } from 'node:crypto';
+import { createDecipheriv, randomBytes } from 'node:crypto';
 import {
   aesDecryptGCM,
   aesEncryptCTR,
@@ -61,7 +61,6 @@ export class CodePairing {
 
   /** What the server tells the device once the code was typed; `wrapped` is what the device sent with its request. */
   async hello(code: string, wrapped: Uint8Array, ref: Uint8Array): Promise<BinaryNode> {
-    const { createDecipheriv } = await import('node:crypto');
     const companionKey = await derivePairingCodeKey(code, Buffer.from(wrapped.subarray(0, 32)));
     this.#companion = createDecipheriv('aes-256-ctr', companionKey, wrapped.subarray(32, 48)).update(wrapped.subarray(48, 80));
     const [salt, iv] = [randomBytes(32), randomBytes(16)];
