@@ -28,8 +28,8 @@ export async function createStack(wires: readonly Model[], dir: string, clock: C
     model: compose(
       wire,
       withCost,
-      (model) => withRetry(model, { clock, random }),
       (model) => withBudget(model, budget, { clock, ...(wire.facts ? { facts: wire.facts } : {}) }),
+      (model) => withRetry(model, { clock, random }),
     ),
   }));
   const router = createAdaptiveRouter(slots, { clock, random, mode: 'lane' });

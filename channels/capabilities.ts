@@ -35,4 +35,24 @@ export type Capability = (typeof CAPABILITIES)[number];
  * A function plays the row against the platform's peer with a fresh adapter and throws when it does not hold; a string is the
  * platform's reason for having no such thing, e.g. 'SMS has no threads'.
  */
-export type CapabilityCases = Readonly<Record<Capability, (() => Promise<void>) | string>>;
+export type CapabilityCases = Readonly<Record<Capability, (() => Promise<void>) | string>> & {
+  /** Ends what the cases share, after the last one. */
+  readonly close?: () => Promise<void>;
+};
+
+/** The table of all channels, and under it why the platform of a channel has no such thing. Markdown. */
+export function capabilityTable(channels: Readonly<Record<string, CapabilityCases>>): string {
+  const names = Object.keys(channels);
+  const rows = CAPABILITIES.map((row) => [row, ...names.map((name) => (typeof channels[name]?.[row] === 'string' ? '-' : '✓'))]);
+  const table = [['', ...names], ['---', ...names.map(() => ':-:')], ...rows].map((cells) => `| ${cells.join(' | ')} |`);
+  return [...table, '', ...names.map((name) => reasonsOf(name, channels[name]))].join('\n');
+}
+
+function reasonsOf(name: string, cases: CapabilityCases | undefined): string {
+  const rows = new Map<string, Capability[]>();
+  for (const row of CAPABILITIES) {
+    const reason = cases?.[row];
+    if (typeof reason === 'string') rows.set(reason, [...(rows.get(reason) ?? []), row]);
+  }
+  return `- **${name}**: ${[...rows].map(([reason, which]) => `${which.join(', ')}: ${reason}`).join('; ') || 'everything'}.`;
+}

@@ -6,4 +6,5 @@ export const CHANNELS: Readonly<Record<string, () => Promise<AnyChannelDescripto
   telegram: async () => (await import('./telegram/index.ts')).channel,
   email: async () => (await import('./email/index.ts')).channel,
   whatsapp: async () => (await import('./whatsapp/index.ts')).channel,
+  wecom: async () => (await import('./wecom/index.ts')).channel,
 };

@@ -3,6 +3,7 @@ import { nearest } from '../src/lib/edit-distance.ts';
 import { checkValue, describeChoice, type Finding, valueAt } from './check-value.ts';
 
 const LIST = ['gateway', 'channels'] as const;
+const OWNER = ['gateway', 'owner'] as const;
 
 export interface ChannelSchemas {
   /** The settings schema of a channel type; undefined for an unknown type. Loads the channel's descriptor. */
@@ -17,8 +18,8 @@ export interface CheckedChannels {
 }
 
 /**
- * Checks what the schema of the whole file cannot: types that exist, names used once, and each channel's own settings. Takes
- * the unchecked value, so that these problems are reported together with all others.
+ * Checks what the schema of the whole file cannot: types that exist, names used once, each channel's own settings, and that the
+ * owner's chats are on channels there are. Takes the unchecked value, so that these problems are reported together with all others.
  */
 export async function checkChannels(value: unknown, original: unknown, schemas: ChannelSchemas): Promise<CheckedChannels> {
   const findings: Finding[] = [];
@@ -45,7 +46,18 @@ export async function checkChannels(value: unknown, original: unknown, schemas: 
     findings.push(...checked.findings.map((finding) => ({ ...finding, path: [...settingsPath, ...finding.path] })));
     settings.push(checked.data as Readonly<Record<string, unknown>> | undefined);
   }
+  findings.push(...checkOwner(value, original, names));
   return { settings, findings };
+}
+
+function checkOwner(value: unknown, original: unknown, names: ReadonlySet<string>): Finding[] {
+  const chats = valueAt(value, OWNER);
+  return (Array.isArray(chats) ? chats : []).flatMap((chat: unknown, index): Finding[] => {
+    const name = valueAt(chat, ['channel']);
+    const path = [...OWNER, index, 'channel'];
+    if (typeof name !== 'string' || name === '' || names.has(name)) return [];
+    return [{ severity: 'error', path, ...describeChoice([...names], valueAt(original, path)) }];
+  });
 }
 
 function checkName(given: unknown, type: string, path: readonly PropertyKey[], names: Set<string>): Finding[] {

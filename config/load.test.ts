@@ -56,8 +56,11 @@ describe('which file', () => {
       require_model: false,
       log: { level: 'info' },
       gateway: {
-        channels: [{ type: 'cli', allowed_senders: [], allowed_groups: [], group_mode: 'mention', settings: {} }],
+        channels: [
+          { type: 'cli', allowed_senders: [], allowed_groups: [], group_mode: 'mention', group_patterns: [], settings: {} },
+        ],
         max_history: 50,
+        owner: [],
         max_sessions: 1000,
         max_concurrent_sessions: 10,
         queue_mode: 'followup',
@@ -98,6 +101,18 @@ describe('which file', () => {
 });
 
 describe('problems', () => {
+  test('a chat of the owner must be on a channel there is, which is told by its name', async () => {
+    const channels = '[{ "type": "telegram", "name": "family", "settings": { "token_env": "TG" } }, { "type": "cli" }]';
+    const owner =
+      '[{ "channel": "famly", "chat_id": "1" }, { "channel": "telegram", "chat_id": "1" }, { "channel": "cli", "chat_id": "local" }]';
+    expect(brief(await problemsOf(`{"gateway": {"channels": ${channels}, "owner": ${owner}}}`))).toEqual([
+      expect.stringMatching(
+        /gateway\.owner\[0\]\.channel: "famly" is not known; it must be one of: family, cli → did you mean "family"/,
+      ),
+      expect.stringMatching(/gateway\.owner\[1\]\.channel: "telegram" is not known; it must be one of: family, cli/),
+    ]);
+  });
+
   test('all problems of a file are named at once, each with its line, column and a suggestion', async () => {
     const text = `{
   "modle": "x",

@@ -17,6 +17,11 @@ export function resolveDataDir(flag: string | undefined, { cwd, home, env }: Pat
   return chosen === '~' || chosen.startsWith('~/') ? join(home, chosen.slice(1)) : resolve(cwd, chosen);
 }
 
+/** The data directory of `gatehouse chat`, which may run beside the daemon of the one it lies in. */
+export function chatDirOf(dataDir: string): string {
+  return join(dataDir, 'chat');
+}
+
 /** Config files in the order they are looked for; the first that exists is used alone, nothing is merged. */
 export function configCandidates({ cwd, home }: Pick<PathOptions, 'cwd' | 'home'>): readonly string[] {
   return [join(cwd, '.gatehouse', 'config.json'), join(home, '.config', 'gatehouse', 'config.json')];

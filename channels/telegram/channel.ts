@@ -14,7 +14,7 @@ import type { MediaRef, OutboundPart } from '../../src/core/message.ts';
 import { withDeadline } from '../kit/deadline.ts';
 import { CallError, type TelegramClient } from './client.ts';
 import { download } from './download.ts';
-import { CAPTION_LIMIT, toCall, toSendResult } from './outbound.ts';
+import { CAPTION_LIMIT, toCall, toEdit, toSendResult } from './outbound.ts';
 import { pollUpdates } from './poll.ts';
 import type { TelegramSettings } from './settings.ts';
 
@@ -49,6 +49,7 @@ export class TelegramChannel implements Channel {
   readonly limits: ChannelLimits;
   readonly inboundClass = 'B';
   readonly sendClass = 'blind';
+  readonly buttons = true;
   readonly #client: TelegramClient;
   readonly #settings: TelegramSettings;
   readonly #deps: ChannelDeps;
@@ -116,11 +117,41 @@ export class TelegramChannel implements Channel {
   }
 
   async typing(part: Pick<OutboundPart, 'chatId' | 'threadId'>, signal: AbortSignal): Promise<void> {
-    const stop = AbortSignal.any([signal, this.#stopping.signal]);
     const chatId = this.#moved.get(part.chatId) ?? part.chatId;
-    await withDeadline({ clock: this.#deps.clock, ms: CALL_TIMEOUT_MS, signal: stop }, (inner) =>
-      this.#client.sendTyping(chatId, part.threadId, inner),
-    );
+    await this.#call(signal, (inner) => this.#client.sendTyping(chatId, part.threadId, inner));
+  }
+
+  async edit(platformId: string, part: OutboundPart, { plain, signal }: SendOptions): Promise<SendResult> {
+    const messageId = messageIdOf(platformId);
+    if (messageId === undefined || part.file) return { kind: 'refused', reason: 'invalid', detail: 'only a text can be edited' };
+    const chatId = this.#moved.get(part.chatId) ?? part.chatId;
+    try {
+      const payload = await toEdit(part, { plain, chatId, messageId });
+      await this.#call(signal, (inner) => this.#client.edit(payload, inner));
+      return { kind: 'sent', platformId };
+    } catch (error) {
+      if (!(error instanceof CallError)) return { kind: 'unknown', detail: errorText(error) };
+      const { failure } = error;
+      // The edit before this one arrived after all, and its answer was lost.
+      if (failure.kind === 'api' && failure.description.includes('message is not modified')) return { kind: 'sent', platformId };
+      return toSendResult(failure);
+    }
+  }
+
+  async react(
+    target: Pick<OutboundPart, 'chatId'> & { platformId: string },
+    emoji: string | undefined,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const chat_id = this.#moved.get(target.chatId) ?? target.chatId;
+    const reaction = emoji === undefined ? [] : [{ type: 'emoji', emoji }];
+    const payload = { chat_id, message_id: messageIdOf(target.platformId), reaction };
+    await this.#call(signal, (inner) => this.#client.react(payload, inner));
+  }
+
+  #call<T>(signal: AbortSignal, run: (inner: AbortSignal) => Promise<T>): Promise<T> {
+    const stop = AbortSignal.any([signal, this.#stopping.signal]);
+    return withDeadline({ clock: this.#deps.clock, ms: CALL_TIMEOUT_MS, signal: stop }, run);
   }
 
   download(media: MediaRef, signal: AbortSignal): Promise<MediaFile> {
@@ -159,6 +190,12 @@ export class TelegramChannel implements Channel {
     this.#deps.logger.info('telegram.chat-moved', { from: chatId, to: target });
     return { kind: 'retry', reason: 'the group became a supergroup', afterMs: 0, scope: 'part' };
   }
+}
+
+/** Of `chat:message`, as `send` gave it. */
+function messageIdOf(platformId: string): number | undefined {
+  const id = Number(/^-?\d+:(\d+)$/.exec(platformId)?.[1]);
+  return Number.isSafeInteger(id) ? id : undefined;
 }
 
 /** A file that is gone must be noticed before the request leaves: afterwards nobody knows what the platform took. */

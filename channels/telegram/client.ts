@@ -49,6 +49,9 @@ interface WireMethods extends Record<SendCall['method'], (payload: object, signa
   getUpdates(payload: { offset?: number; timeout: number; allowed_updates: string[] }, signal: AbortSignal): Promise<Update[]>;
   sendChatAction(payload: { chat_id: string; action: 'typing'; message_thread_id?: number }, signal: AbortSignal): Promise<true>;
   getFile(payload: { file_id: string }, signal: AbortSignal): Promise<File>;
+  editMessageText(payload: object, signal: AbortSignal): Promise<Message | true>;
+  setMessageReaction(payload: object, signal: AbortSignal): Promise<true>;
+  answerCallbackQuery(payload: { callback_query_id: string }, signal: AbortSignal): Promise<true>;
 }
 
 /** A connection that was not set up by then has sent nothing, which is worth knowing: the message may be tried again. */
@@ -56,6 +59,9 @@ const CONNECT_TIMEOUT_MS = 10_000;
 
 /** Put in front of the code of every error that a connection met before it could carry a request. */
 const NOT_CONNECTED = 'not connected: ';
+
+/** `message_reaction` comes only when it is asked for by name. */
+const UPDATES = ['message', 'edited_message', 'channel_post', 'edited_channel_post', 'callback_query', 'message_reaction'];
 
 /** One bot's calls. Every method rejects with a `CallError`, or with the signal's reason once that aborted. */
 export class TelegramClient {
@@ -96,7 +102,7 @@ export class TelegramClient {
         {
           ...(options.offset !== undefined && { offset: options.offset }),
           timeout: options.timeoutSecs,
-          allowed_updates: ['message', 'edited_message', 'channel_post', 'edited_channel_post'],
+          allowed_updates: [...UPDATES],
         },
         signal,
       ),
@@ -107,6 +113,19 @@ export class TelegramClient {
     const { method, upload } = call;
     const file = upload && { [upload.field]: new InputFile(upload.path, upload.name) };
     return this.#call(method, signal, () => this.#api[method]({ ...call.payload, ...file }, signal));
+  }
+
+  async edit(payload: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<void> {
+    await this.#call('editMessageText', signal, () => this.#api.editMessageText(payload, signal));
+  }
+
+  async react(payload: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<void> {
+    await this.#call('setMessageReaction', signal, () => this.#api.setMessageReaction(payload, signal));
+  }
+
+  /** Ends the waiting mark on a pressed button. */
+  async answerPress(id: string, signal: AbortSignal): Promise<void> {
+    await this.#call('answerCallbackQuery', signal, () => this.#api.answerCallbackQuery({ callback_query_id: id }, signal));
   }
 
   async sendTyping(chatId: string, threadId: string | undefined, signal: AbortSignal): Promise<void> {

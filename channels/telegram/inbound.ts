@@ -10,6 +10,8 @@ export interface InboundContext {
   readonly channel: string;
   readonly account: string;
   readonly me: BotIdentity;
+  /** Epoch ms, for events without a time of their own. */
+  readonly now?: number;
 }
 
 /** The General topic of a forum: the platform leaves it out of messages and refuses it on sends, so it is named here. */
@@ -146,7 +148,7 @@ function originName(origin: MessageOrigin): string {
   }
 }
 
-function personName(user: User): string {
+export function personName(user: User): string {
   return label([user.first_name, user.last_name].filter((part) => part).join(' '));
 }
 

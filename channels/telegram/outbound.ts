@@ -16,7 +16,7 @@ export async function toCall(
   part: OutboundPart,
   options: { readonly plain: boolean; readonly chatId: string },
 ): Promise<SendCall> {
-  const target = { chat_id: options.chatId, ...threadOf(part), ...replyOf(part) };
+  const target = { chat_id: options.chatId, ...threadOf(part), ...replyOf(part), ...buttonsOf(part) };
   const limit = part.file ? CAPTION_LIMIT : TEXT_LIMIT;
   const html = options.plain ? '' : await toTelegramHtml(part.text);
   // Markup that grew past the limit, or text that renders to nothing, goes out as it was written (spec D4).
@@ -29,6 +29,24 @@ export async function toCall(
   }
   const caption = words === '' ? {} : { caption: words, ...mode };
   return { ...toUpload(part.file), payload: { ...target, ...caption } };
+}
+
+/** The new text of a message of ours, its buttons gone: they belonged to the old one. */
+export async function toEdit(
+  part: OutboundPart,
+  options: { readonly plain: boolean; readonly chatId: string; readonly messageId: number },
+): Promise<Readonly<Record<string, unknown>>> {
+  const { payload } = await toCall({ ...part, ordinal: 1 }, options);
+  const { text, parse_mode, link_preview_options, reply_markup } = payload;
+  const optional = { ...(parse_mode ? { parse_mode } : {}), ...(reply_markup ? { reply_markup } : {}) };
+  return { chat_id: options.chatId, message_id: options.messageId, text, link_preview_options, ...optional };
+}
+
+/** One button a row: labels are sentences as often as words. */
+function buttonsOf({ choices }: OutboundPart): object {
+  if (!choices?.length) return {};
+  const rows = choices.map(({ label, value }) => [{ text: label.slice(0, 64), callback_data: value }]);
+  return { reply_markup: { inline_keyboard: rows } };
 }
 
 /** What delivery is told about a call that failed. `detail` is the platform's own sentence and holds no token. */

@@ -7,11 +7,13 @@ import type { Clock, Logger } from '../../src/core/ports.ts';
 import { DeadlineError, withDeadline } from '../kit/deadline.ts';
 import { offer } from '../kit/offer.ts';
 import { reconnect } from '../kit/reconnect.ts';
+import { endsInAlbum, joinAlbums } from './albums.ts';
 import { CallError, type TelegramClient } from './client.ts';
 import { type InboundContext, migrationOf, toInbound, unreadable } from './inbound.ts';
+import { pressOf, reactionOf } from './inbound-events.ts';
 
 export interface PollOptions {
-  readonly client: Pick<TelegramClient, 'getMe' | 'getUpdates' | 'deleteWebhook'>;
+  readonly client: Pick<TelegramClient, 'getMe' | 'getUpdates' | 'deleteWebhook' | 'answerPress'>;
   readonly host: ChannelHost;
   readonly channel: string;
   readonly account: string;
@@ -96,7 +98,7 @@ async function receive(options: PollOptions, state: PollState, connected: () => 
   for (;;) {
     const timeoutSecs = state.first ? 0 : options.pollTimeoutSecs;
     const ms = state.first ? options.callTimeoutMs : timeoutSecs * 1_000 + SILENCE_MS;
-    const updates = await withDeadline({ clock, ms, signal }, (inner) =>
+    const polled = await withDeadline({ clock, ms, signal }, (inner) =>
       client.getUpdates({ ...(offset !== undefined && { offset }), timeoutSecs }, inner),
     );
     state.first = false;
@@ -106,6 +108,7 @@ async function receive(options: PollOptions, state: PollState, connected: () => 
     // The answer shows that the platform saw the offset and forgot what lies below. It is left out from then on: ids start
     // again at a random, perhaps lower number after a quiet week, and an old offset would skip those (Bot API, Update).
     offset = undefined;
+    const updates = await wholeAlbums(polled, options);
     const last = updates.at(-1);
     if (!last) continue;
     const next = last.update_id + 1;
@@ -121,25 +124,62 @@ async function receive(options: PollOptions, state: PollState, connected: () => 
     });
     state.health('healthy');
     offset = next;
+    await answerPresses(updates, options);
   }
 }
 
+/** How long the rest of an album may take to follow its first pictures. */
+const ALBUM_WAIT_MS = 700;
+/** An album has ten pictures at most: this many looks see the end of several in a row. */
+const ALBUM_LOOKS = 5;
+
+/** The same updates and what followed them: until it is acknowledged, a poll without an offset hands out everything again. */
+async function wholeAlbums(polled: readonly Update[], options: PollOptions): Promise<readonly Update[]> {
+  const { client, clock, signal } = options;
+  let updates = polled;
+  for (let look = 0; look < ALBUM_LOOKS && endsInAlbum(updates); look += 1) {
+    await clock.sleep(ALBUM_WAIT_MS, signal);
+    const more = await withDeadline({ clock, ms: options.callTimeoutMs, signal }, (inner) =>
+      client.getUpdates({ timeoutSecs: 0 }, inner),
+    );
+    if (more.length <= updates.length) return updates;
+    updates = more;
+  }
+  return updates;
+}
+
+/** After the commit; a button that goes on waiting for a minute is all that a failure costs. */
+async function answerPresses(updates: readonly Update[], options: PollOptions): Promise<void> {
+  const { client, clock, signal, logger } = options;
+  await Promise.all(
+    updates.map(async ({ callback_query: press }) => {
+      if (!press) return;
+      try {
+        await withDeadline({ clock, ms: options.callTimeoutMs, signal }, (inner) => client.answerPress(press.id, inner));
+      } catch (error) {
+        logger.debug('telegram.press-not-answered', { detail: errorText(error) });
+      }
+    }),
+  );
+}
+
 function readBatch(updates: readonly Update[], context: InboundContext, options: PollOptions): readonly InboundMessage[] {
-  const batch: InboundMessage[] = [];
+  const batch: { update: Update; message: InboundMessage }[] = [];
   for (const update of updates) {
     try {
       const migration = migrationOf(update);
       if (migration) options.migrated(migration.from, migration.to);
-      const message = toInbound(update, context);
-      if (message) batch.push(message);
+      const now = options.clock.now();
+      const message = toInbound(update, context) ?? pressOf(update, { ...context, now }) ?? reactionOf(update, context);
+      if (message) batch.push({ update, message });
       else options.logger.debug('telegram.update-ignored', { update: update.update_id });
     } catch (error) {
       // One message that cannot be read must not stop those behind it.
       options.logger.error('telegram.update-unreadable', { update: update.update_id, error: errorText(error) });
-      batch.push(unreadable(update, context, options.clock.now()));
+      batch.push({ update, message: unreadable(update, context, options.clock.now()) });
     }
   }
-  return batch;
+  return joinAlbums(batch);
 }
 
 async function clearWebhook(error: unknown, options: PollOptions): Promise<void> {

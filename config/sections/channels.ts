@@ -1,5 +1,13 @@
 import { z } from 'zod';
 
+function isPattern(text: string): boolean {
+  try {
+    return new RegExp(text, 'iu') instanceof RegExp;
+  } catch {
+    return false;
+  }
+}
+
 /** What every channel entry has, whatever its type; `settings` is checked by the channel's own schema. */
 export const channelEntry = z.strictObject({
   type: z.string().min(1).describe('Which kind of channel, for example cli, telegram or email.'),
@@ -19,9 +27,14 @@ export const channelEntry = z.strictObject({
     .default([])
     .describe('Group chat ids in which the agent answers; "*" means all. Empty: no group.'),
   group_mode: z
-    .enum(['mention', 'always'])
+    .enum(['mention', 'pattern', 'always'])
     .default('mention')
-    .describe('In groups: answer only when mentioned or replied to, or always.'),
+    .describe('In groups: answer only when mentioned or replied to, also when one of group_patterns fits, or always.'),
+  group_patterns: z
+    .array(z.string().min(1).max(200).refine(isPattern, { error: 'must be a regular expression' }))
+    .max(20)
+    .default([])
+    .describe('Regular expressions, letter case ignored, that address the agent in a group with group_mode "pattern".'),
   allow_demo: z
     .boolean()
     .optional()

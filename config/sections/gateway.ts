@@ -37,8 +37,20 @@ export const gatewaySection = z
   .strictObject({
     channels: z
       .array(channelEntry)
-      .default([{ type: 'cli', allowed_senders: [], allowed_groups: [], group_mode: 'mention', settings: {} }])
+      .default([
+        { type: 'cli', allowed_senders: [], allowed_groups: [], group_mode: 'mention', group_patterns: [], settings: {} },
+      ])
       .describe('Where people can talk to the agent. Default: the local terminal.'),
+    owner: z
+      .array(
+        z.strictObject({
+          channel: z.string().min(1).describe('Name of the channel, as in "channels".'),
+          chat_id: z.string().min(1).describe('Id of the chat on that platform. Whoever may write there can answer for you.'),
+        }),
+      )
+      .max(4)
+      .default([])
+      .describe('Chats in which the operator is told of trouble and asked for decisions; the first that works is used.'),
     max_history: z
       .int()
       .min(1)

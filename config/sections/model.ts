@@ -105,7 +105,9 @@ export const transcriptionSection = z
       kind: z.literal('openai').describe('A server that speaks the OpenAI transcription wire, such as Groq.'),
       base_url: baseUrl.default('https://api.groq.com/openai/v1').describe('Address of the server.'),
       model: z.string().min(1).default('whisper-large-v3').describe('Model name.'),
-      api_key_env: environmentName.default('GROQ_API_KEY').describe('Name of the environment variable that holds the key.'),
+      api_key_env: environmentName
+        .optional()
+        .describe("Name of the environment variable that holds the key. Default: the provider's own, at its own address only."),
       language: z.string().length(2).optional().describe('Language spoken (ISO 639-1). Default: found by the model.'),
       price_per_minute: z.number().min(0).optional().describe('USD per minute of sound.'),
     }),

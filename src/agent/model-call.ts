@@ -45,6 +45,7 @@ async function consume({ model, request, emit, signal }: ModelCall): Promise<Mod
       // After an abort nobody may see more text of this run, even while the model still ends its stream.
       if (signal.aborted) continue;
       if (event.type === 'text') emit({ type: 'model.text', text: event.text });
+      if (event.type === 'waiting') emit({ type: 'model.waiting', reason: event.reason, waitMs: event.waitMs });
       if (event.type === 'restart') emit({ type: 'model.restart', reason: event.reason });
       if (event.type === 'switched') emit({ type: 'model.switched', from: event.from, to: event.to, reason: event.reason });
     }

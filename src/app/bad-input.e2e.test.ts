@@ -134,7 +134,8 @@ test.concurrent('whatever the model answers with, the chat reads what to do and 
     expect([name, ...at.texts(index + 1)]).toEqual([name, expect.stringContaining(`(${code})`)]);
     expect(daemon.stderr()).toMatch(new RegExp(`"code":"${code}".*"channel":"telegram".*"hint":".+"event":"model.failed"`));
   }
-  expect((await daemon.status()).journal.inbox).toMatchObject({ DONE: 1, DEAD: names.length });
+  // All but the empty answer, after which there is nothing to repair (F29), can be run again.
+  expect((await daemon.status()).journal.inbox).toMatchObject({ DONE: 2, DEAD: names.length - 1 });
   // An empty answer is asked for four times, not four times four (spec C4).
   expect(at.model.requests.filter((request) => userText(request) === 'an empty answer')).toHaveLength(4);
 }, 40_000);

@@ -69,6 +69,10 @@ export class ChannelSet implements AsyncDisposable {
     return this.#instances.get(name)?.local ?? false;
   }
 
+  state(name: string): ChannelHealth | undefined {
+    return this.#instances.get(name)?.state;
+  }
+
   /** Sends wait while a channel has not yet connected, or was stopped; one that is merely in trouble answers for itself. */
   canSend(name: string): boolean {
     const state = this.#instances.get(name)?.state;

@@ -18,6 +18,7 @@ import type { AgentResult } from '../core/turn.ts';
 import { createDelivery, type Delivery } from '../delivery/deliver.ts';
 import { planParts } from '../delivery/plan.ts';
 import type { AccessRules } from '../gateway/access.ts';
+import type { AdmitOptions } from '../gateway/admit.ts';
 import { channelHost, Gateway } from '../gateway/gateway.ts';
 import { Lanes } from '../gateway/lanes.ts';
 import { Transcripts } from '../gateway/transcripts.ts';
@@ -29,6 +30,7 @@ import { copyAttachment, pruneAttachments } from './attachments.ts';
 import { ChannelSet, type Registry } from './channels.ts';
 import type { ModelStack } from './model-stack.ts';
 import { logEvents, Observations } from './observe.ts';
+import { createOperator, type Operator, tellOfChannels } from './operator.ts';
 
 const HOUR_MS = 3_600_000;
 /** With a minute between attempts an outage of three hours costs no answer; expiry bounds it in any case. */
@@ -41,7 +43,7 @@ export interface DaemonOptions {
   readonly dataDir: string;
   readonly registry: Registry;
   /** Called once the journal is open: what was spent today is in it. */
-  readonly model: (parts: { readonly journal: Journal; readonly emit: Emit }) => Promise<ModelStack>;
+  readonly model: (parts: { readonly journal: Journal; readonly emit: Emit; readonly operator: Operator }) => Promise<ModelStack>;
   readonly secret: (variable: string) => string;
   /** Takes every secret given out so far out of a text. Default: nothing is secret. */
   readonly redact?: (text: string) => string;
@@ -116,9 +118,17 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     if (event.type === 'received' && event.channel) channels.received(event.channel);
   });
   let hot: HotSettings = config.gateway;
-  const models = await options.model({ journal, emit: events.emit });
-  const built = buildGateway({ options, models, journal, pairing: opened.pairing, channels, events, hot: () => hot });
+  // Delivery is built last; parts that are committed before are found in the outbox when it begins.
+  let poke = (_lane: string): void => undefined;
+  const onParts = (parts: readonly NewPart[]): void => {
+    for (const lane of new Set(parts.map((part) => part.lane))) poke(lane);
+  };
+  const operator = createOperator({ chats: config.gateway.owner, journal, channels, onParts, redact, clock, logger });
+  const models = await options.model({ journal, emit: events.emit, operator });
+  const { pairing } = opened;
+  const built = buildGateway({ options, models, journal, pairing, channels, events, operator, onParts, hot: () => hot });
   const { gateway, delivery, transcripts, lanes } = built;
+  poke = (lane) => delivery.poke(lane);
 
   const recovery = await journal.recover(
     { maxAttempts: config.gateway.max_attempts, maxAgeMs: config.gateway.max_message_age_hours * HOUR_MS },
@@ -129,6 +139,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   }
   await pruneAttachments(join(options.dataDir, 'outgoing'), clock.now());
   await gateway.recover(recovery);
+  tellOfChannels(operator.owner, channels, events);
   journal.onOutsideChange(() => {
     gateway.look().catch((error) => logger.warn('journal.look-failed', { detail: errorText(error) }));
   });
@@ -142,7 +153,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     // Intake first, then turns, then what they left to send (sends need their channels), then the disk. Each is closed also
     // when closing another one failed; a stack closes in reverse.
     await using parts = new AsyncDisposableStack();
-    for (const part of [opened, transcripts, webhooks, channels, delivery, models]) parts.use(part);
+    for (const part of [opened, operator.owner, transcripts, webhooks, channels, delivery, models]) parts.use(part);
     housekeeping[Symbol.dispose]();
     channels.stopReceiving();
     await gateway.stop(limits);
@@ -177,11 +188,13 @@ interface Parts {
   readonly pairing: Awaited<ReturnType<typeof openJournal>>['pairing'];
   readonly channels: ChannelSet;
   readonly events: EventBus;
+  readonly operator: Operator;
+  readonly onParts: (parts: readonly NewPart[]) => void;
   /** Asked at each turn. */
   readonly hot: () => HotSettings;
 }
 
-function buildGateway({ options, models, journal, pairing, channels, events, hot }: Parts): {
+function buildGateway({ options, models, journal, pairing, channels, events, operator, onParts, hot }: Parts): {
   gateway: Gateway;
   delivery: Delivery;
   transcripts: Transcripts;
@@ -249,9 +262,8 @@ function buildGateway({ options, models, journal, pairing, channels, events, hot
     dataDir,
     attach: (file, channel) => copyAttachment(join(dataDir, 'outgoing'), file, byName.get(channel)?.limits.uploadBytes ?? 0),
     parts,
-    onParts: (queued) => {
-      for (const lane of new Set(queued.map((part) => part.lane))) delivery.poke(lane);
-    },
+    onParts,
+    tellsDelays: (channel) => !channels.isLocal(channel) || options.terminal?.interactive !== false,
     typing: (message) => delivery.typing(message),
     clock,
     emit,
@@ -277,6 +289,9 @@ function buildGateway({ options, models, journal, pairing, channels, events, hot
     clock,
     emit,
   });
+  const patterns = new Map(
+    [...entries].map(([name, entry]) => [name, entry.group_patterns.map((text) => new RegExp(text, 'iu'))]),
+  );
   const rules = (channel: string): AccessRules => {
     const entry = entries.get(channel);
     return {
@@ -284,10 +299,17 @@ function buildGateway({ options, models, journal, pairing, channels, events, hot
       allowedSenders: entry?.allowed_senders ?? [],
       allowedGroups: entry?.allowed_groups ?? [],
       groupMode: entry?.group_mode ?? 'mention',
+      groupPatterns: patterns.get(channel) ?? [],
     };
   };
-  const admission = { rules, pairing, clock, answer: (message: InboundMessage, text: string) => parts(message, text, []) };
-  const gateway = new Gateway({ journal, bus, lanes, turns, transcripts, delivery, admission, clock, emit });
+  const { approvals } = operator;
+  const admission: AdmitOptions = {
+    ...{ rules, pairing, clock },
+    answer: (message, text) => parts(message, text, []),
+    decide: (message) => approvals.decide(message),
+  };
+  const onAnswered = (messageId: string): void => approvals.committed(messageId);
+  const gateway = new Gateway({ journal, bus, lanes, turns, transcripts, delivery, admission, onAnswered, clock, emit });
   return { gateway, delivery, transcripts, lanes, parts };
 }
 

@@ -11,7 +11,7 @@ function range(letter: string, from: number, to = from): string[] {
 
 /** The faults and attacks that are defended against so far. */
 const NUMBERS = [
-  ...[range('F', 1, 22), range('F', 35, 38), range('F', 40, 42), range('F', 48)],
+  ...[range('F', 1, 29), range('F', 34, 38), range('F', 40, 42), range('F', 48)],
   ...[range('A', 1, 5), range('A', 20, 21), range('A', 23), range('A', 29), range('A', 37), range('A', 46), range('A', 48)],
 ].flat();
 

@@ -1,12 +1,17 @@
 // Money, judged by what the model server counted: the real program, its real ledger, a scripted server.
+import { execFile } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { countFile, startChild } from '../testing/child-daemon.ts';
 import { cliJson } from '../testing/cli-process.ts';
 import { DoublePlatform } from '../testing/double-platform.ts';
 import { tempDir, until } from '../testing/fakes.ts';
-import { callPieces, errorReply, messagesOf, startModelServer, stream, textPieces } from '../testing/model-server.ts';
+import { callPieces, chunk, errorReply, messagesOf, startModelServer, stream, textPieces } from '../testing/model-server.ts';
 import { telegramScene } from '../testing/telegram-scene.ts';
+
+const MAIN = join(import.meta.dirname, '../cli/main.ts');
 
 /** 0.01 USD a token out: ten tokens, the most an answer may have here, are 0.10 USD. */
 const PRICED = { model_hints: { price: { in: 0, out: 10_000 } } };
@@ -60,6 +65,46 @@ test('a restart does not give out the money again', async () => {
   expect(at.model.requests).toHaveLength(1);
 });
 
+test('`chat` and the daemon spend the same money: each begins with what the other spent, and `usage` shows both', async () => {
+  const script = () => stream(textPieces('a', 'b', 'c', 'd', 'e'));
+  const config = { ...PRICED, budget: { daily_usd: 0.15, steps: ['stop'] } };
+  await using at = await telegramScene({ script, config, gateway: LIMITED });
+  await writeFile(join(at.dir, 'config.json'), JSON.stringify(at.config));
+  const chat = () =>
+    promisify(execFile)(
+      process.execPath,
+      [MAIN, 'chat', '-m', 'hello', '--config', join(at.dir, 'config.json'), '--data-dir', join(at.dir, 'data')],
+      { cwd: at.dir, env: { PATH: process.env['PATH'], HOME: at.dir, TEST_KEY: 'sk-test' } },
+    );
+  expect((await chat()).stdout).toContain('abcde');
+  {
+    await using daemon = await at.start();
+    await daemon.ready();
+    expect(daemon.stderr()).toContain('budget   0.05 of 0.15 USD spent today');
+    at.platform.inject({ text: 'hello' });
+    await daemon.settled(1);
+    expect(at.texts()).toEqual(['abcde']);
+  }
+  // 0.10 are spent, and the next call may cost 0.10.
+  await expect(chat()).rejects.toMatchObject({ code: 1, stdout: expect.stringContaining('(GH2112)') });
+  const { total } = (await cliJson(at.dir, ['usage'])) as Usage;
+  expect(total).toMatchObject({ calls: 2, costUsd: expect.closeTo(0.1, 9) });
+});
+
+test('a limit that is taken out of the config while it runs does not leave a found key without one', async () => {
+  const script = () => stream(textPieces('a', 'b', 'c', 'd', 'e'));
+  await using at = await telegramScene({ script, gateway: LIMITED });
+  const { gateway } = at.config;
+  const hints = { price: { in: 0, out: 10_000 } };
+  const env = { OPENAI_API_KEY: 'sk-test', OPENAI_BASE_URL: `${at.model.url}/v1` };
+  await using daemon = await at.start({ config: { model_hints: hints, budget: { daily_usd: 50 }, gateway }, env });
+  await daemon.ready();
+  expect((await daemon.status()).budget?.limitUsd).toBe(50);
+  await writeFile(join(at.dir, 'config.json'), JSON.stringify({ model_hints: hints, gateway }));
+  await until('the config is applied', () => daemon.stderr().includes('config.applied'), 10_000);
+  expect((await daemon.status()).budget?.limitUsd).toBe(2);
+});
+
 test('an unknown price under a limit fails closed and says who has to act', async () => {
   const config = { provider: 'openai', base_url: undefined, model: 'never-heard-of', budget: { daily_usd: 1 } };
   await using at = await telegramScene({ config });
@@ -107,6 +152,29 @@ test('killed between a model answer and its use: it is not paid for twice, and t
   expect(status.usageToday).toMatchObject({ calls: 2, unpriced: 0 });
   const { total } = (await cliJson(dir.path, ['usage'])) as Usage;
   expect(total).toMatchObject({ calls: 2, costUsd: status.budget?.spentUsd });
+});
+
+test('one request is one row of the ledger, also when the wire takes text back; an attempt that broke off has its own', async () => {
+  const thinking = stream(
+    [...['reasoning ', '\n</think>\n', 'Hello'].map((content) => chunk({ content })), ...textPieces().slice(1)],
+    { gapMs: 5 },
+  );
+  const cutCall = {
+    ...stream([chunk({ role: 'assistant', tool_calls: [{ index: 0, id: 'c', function: { name: 'read', arguments: '{"p' } }] })]),
+  };
+  const script = (_request: unknown, index: number) => (index === 0 ? cutCall : thinking);
+  await using at = await telegramScene({ script, config: { ...PRICED, budget: { daily_usd: 1 } }, gateway: LIMITED });
+  await using daemon = await at.start();
+  await daemon.ready();
+  at.platform.inject({ text: 'hello' });
+  await daemon.settled(1);
+  expect(at.texts()).toEqual(['Hello']);
+  const { groups } = (await cliJson(at.dir, ['usage', '--by', 'purpose'])) as { groups: { key: string; calls: number }[] };
+  expect(groups.map(({ key, calls }) => [key, calls]).sort()).toEqual([
+    ['turn', 1],
+    ['turn:unfinished', 1],
+  ]);
+  expect(at.model.requests).toHaveLength(2);
 });
 
 test('F25 a model that fails is passed over: the answer comes from the next one, each switch is in the log, and status says so', async () => {

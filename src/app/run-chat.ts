@@ -1,4 +1,4 @@
-import { join } from 'node:path';
+import { chatDirOf } from '../../config/paths.ts';
 import { type RunOptions, runGateway } from './run-gateway.ts';
 
 /**
@@ -7,15 +7,18 @@ import { type RunOptions, runGateway } from './run-gateway.ts';
  */
 export async function runChat(options: RunOptions): Promise<number> {
   const { config } = options.config;
-  const channels = [{ type: 'cli', allowed_senders: [], allowed_groups: [], group_mode: 'mention' as const, settings: {} }];
-  const gateway = { ...config.gateway, channels, http: { ...config.gateway.http, port: 0 } };
+  const channels = [
+    { type: 'cli', allowed_senders: [], allowed_groups: [], group_mode: 'mention' as const, group_patterns: [], settings: {} },
+  ];
+  const gateway = { ...config.gateway, channels, owner: [], http: { ...config.gateway.http, port: 0 } };
   let failed = false;
   const code = await runGateway({
     ...options,
     quiet: true,
     config: { ...options.config, config: { ...config, gateway } },
-    dataDir: join(options.dataDir, 'chat'),
+    dataDir: chatDirOf(options.dataDir),
     loginDir: options.dataDir,
+    otherLedger: options.dataDir,
     observe: (event) => {
       if (event.type === 'finished' && event.outcome.startsWith('failed:')) failed = true;
     },

@@ -2,6 +2,7 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { CHANNELS } from '../../channels/registry.ts';
 import type { LoadedConfig } from '../../config/load.ts';
+import { chatDirOf } from '../../config/paths.ts';
 import { type AuthStore, openAuthStore } from '../auth/store.ts';
 import type { Terminal } from '../core/channel.ts';
 import { errorText, GatehouseError } from '../core/errors.ts';
@@ -18,11 +19,12 @@ import { packageVersion } from '../lib/package-info.ts';
 import { createRedactor } from '../lib/redact.ts';
 import { type Detected, detectModel } from '../llm/detect.ts';
 import { resolveKey } from '../llm/providers/key.ts';
-import { resolveProvider } from '../llm/providers/resolve.ts';
+import { type ModelConfig, resolveProvider } from '../llm/providers/resolve.ts';
 import type { Registry } from './channels.ts';
 import { type Daemon, startDaemon } from './daemon.ts';
 import { Ending } from './ending.ts';
 import { followConfig } from './follow-config.ts';
+import { includeLedger } from './include-ledger.ts';
 import { createModelStack, type ModelEntry } from './model-stack.ts';
 import { readyText } from './ready-text.ts';
 import { Screen } from './screen.ts';
@@ -39,6 +41,8 @@ export interface RunOptions {
   readonly dataDir: string;
   /** Where stored logins lie. Default: the data directory. */
   readonly loginDir?: string;
+  /** Data directory whose spending counts as well. Default: that of `gatehouse chat`. */
+  readonly otherLedger?: string;
   readonly stdio: Stdio;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly requireModel: boolean;
@@ -111,11 +115,12 @@ export async function runGateway(options: RunOptions): Promise<number> {
     config: config.config,
     dataDir: options.dataDir,
     registry: options.registry ?? CHANNELS,
-    model: ({ journal, emit }) =>
+    model: ({ journal, emit, operator }) =>
       createModelStack({
         config: config.config,
-        ...{ detected, fallbacks, journal, emit, clock, logger, env, secret },
+        ...{ detected, fallbacks, journal, emit, operator, clock, logger, env, secret },
         login: (provider, signal) => store.get(provider, signal),
+        includeOthers: (budget) => includeLedger(budget, options.otherLedger ?? chatDirOf(options.dataDir), { clock, logger }),
       }),
     secret,
     terminal: terminal(options, screen),
@@ -158,13 +163,18 @@ async function findModels(
 ): Promise<{ detected: Detected; fallbacks: readonly ModelEntry[] }> {
   const signal = AbortSignal.timeout(DETECTION_MS);
   const storedKey = (provider: string): Promise<string | undefined> => store.get(provider, signal);
-  const { provider, model, base_url, api_key_env, api_type, model_hints } = config;
-  const detected = await detectModel({
-    config: { provider, model, base_url, api_key_env, api_type, model_hints },
-    ...{ env, storedKey, fetch, clock: systemClock, signal, hasBudget: config.budget !== undefined },
-  });
+  const detect = ({ provider, model, base_url, api_key_env, api_type, model_hints }: ModelConfig): Promise<Detected> =>
+    detectModel({
+      config: { provider, model, base_url, api_key_env, api_type, model_hints },
+      ...{ env, storedKey, fetch, clock: systemClock, signal, hasBudget: config.budget !== undefined },
+    });
+  const found = await detect(config);
+  const { fallback_models: spare } = config;
+  // The demo never answers where a real model is configured (ux.md 3, rule 4).
+  const promoted = found.source === 'demo' ? spare[0] : undefined;
+  const detected = promoted ? await detect(promoted) : found;
   const fallbacks: ModelEntry[] = [];
-  for (const entry of config.fallback_models) {
+  for (const entry of promoted ? spare.slice(1) : spare) {
     const target = resolveProvider(entry);
     fallbacks.push({ target, key: await resolveKey(target, { env, storedKey }) });
   }

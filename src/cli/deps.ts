@@ -1,14 +1,16 @@
 import type { ZodType } from 'zod';
 import type { RunOptions, Stdio } from '../app/run-gateway.ts';
+import type { TryOptions } from '../app/try-channels.ts';
 import type { Journal, PairingStore } from '../core/journal.ts';
 import type { Model } from '../core/model.ts';
 import type { Clock } from '../core/ports.ts';
+import type { ChannelStatus } from '../core/turn.ts';
 import type { ModelTimeouts } from '../llm/deadlines.ts';
 import type { ResolvedProvider } from '../llm/providers/resolve.ts';
 
 /** What commands use of the journal. */
 export interface OpenJournal {
-  readonly journal: Pick<Journal, 'dead' | 'counts' | 'spending'> & AsyncDisposable;
+  readonly journal: Pick<Journal, 'dead' | 'counts' | 'spending' | 'spend'> & AsyncDisposable;
   readonly pairing: Pick<PairingStore, 'approve' | 'deny' | 'list'>;
 }
 
@@ -36,6 +38,8 @@ export interface CliDeps {
   readonly storedKey: (dataDir: string, provider: string) => Promise<string | undefined>;
   /** Shows a page in the person's browser, if there is one; does not wait and does not fail. */
   readonly openUrl: (url: string) => void;
+  /** Connects the configured channels once, taking nothing. Rejects with GH1003 for a name that is not configured. */
+  readonly tryChannels: (options: Omit<TryOptions, 'registry'>) => Promise<readonly ChannelStatus[]>;
   /** Opens `<dir>/journal.db`, also while a daemon uses it. Creates it when absent, so readers look first. */
   readonly openJournal: (options: { readonly dir: string; readonly clock: Clock }) => Promise<OpenJournal>;
 }

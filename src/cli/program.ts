@@ -69,6 +69,7 @@ function buildProgram(deps: CliDeps, setExit: (code: number) => void): Commander
   addMainCommands(program, run);
   addDeadCommands(program, run);
   addPairCommands(program, run);
+  addChannelsCommands(program, run);
   addModelsCommands(program, run);
   addConfigCommands(program, run);
   addAuthCommands(program, run);
@@ -182,6 +183,23 @@ function addPairCommands(program: Commander, run: Run): void {
     );
 }
 
+function addChannelsCommands(program: Commander, run: Run): void {
+  const group = program.command('channels').description('the channels of the config, and whether they work');
+  group.addHelpText('before', examples('gatehouse channels status', 'gatehouse channels test telegram'));
+  reporting(group, 'status', 'show the channels of the running daemon', ['gatehouse channels status --json']).action(
+    (options: unknown, command: Commander) =>
+      run(async () => (await import('./commands/channels.ts')).channelsStatus, options, command),
+  );
+  reporting(group, 'test', 'connect each channel once, taking no message; exit code 1 when one does not work', [
+    'gatehouse channels test',
+    'gatehouse channels test telegram',
+  ])
+    .argument('[name]', 'as in the config; all when left out')
+    .action((name: string | undefined, _options: unknown, command: Commander) =>
+      run(async () => (await import('./commands/channels.ts')).channelsTest, name === undefined ? {} : { name }, command),
+    );
+}
+
 function addModelsCommands(program: Commander, run: Run): void {
   const group = program.command('models').description('the models of the config, and what is known of models');
   group.addHelpText('before', examples('gatehouse models list', 'gatehouse models test', 'gatehouse models catalog'));
@@ -191,11 +209,11 @@ function addModelsCommands(program: Commander, run: Run): void {
   ]).action((options: unknown, command: Commander) =>
     run(async () => (await import('./commands/models-list.ts')).modelsList, options, command),
   );
-  reporting(group, 'test', 'make one small real call per model; exit code 1 when one fails', [
+  reporting(group, 'test', 'make one small real call per model, embedding and transcription too; exit code 1 when one fails', [
     'gatehouse models test',
     'gatehouse models test fallback-1',
   ])
-    .argument('[name]', 'as listed, or provider/model; all when left out')
+    .argument('[name]', 'as listed, or provider/model, embedding, transcription; all when left out')
     .action((name: string | undefined, _options: unknown, command: Commander) =>
       run(async () => (await import('./commands/models-test.ts')).modelsTest, name === undefined ? {} : { name }, command),
     );
@@ -206,6 +224,14 @@ function addModelsCommands(program: Commander, run: Run): void {
     .option('--provider <name>', 'only this one')
     .action((options: { provider?: string }, command: Commander) =>
       run(async () => (await import('./commands/models-catalog.ts')).modelsCatalog, options, command),
+    );
+  reporting(group, 'add-local', 'install a small English embedding model that needs no key (35 MB, runs on this machine)', [
+    'gatehouse models add-local',
+    'gatehouse models add-local --dry-run',
+  ])
+    .option('--dry-run', 'change nothing, say what would be installed')
+    .action((options: { dryRun?: boolean }, command: Commander) =>
+      run(async () => (await import('./commands/models-add-local.ts')).modelsAddLocal, options, command),
     );
 }
 

@@ -39,6 +39,7 @@ export function processDeps(): CliDeps {
       return await store.get(provider, AbortSignal.timeout(LOGIN_MS));
     },
     openUrl: (url) => openUrl(url, process.env),
+    tryChannels: async (options) => (await import('../app/try-channels.ts')).tryChannels({ ...options, registry: CHANNELS }),
     openJournal: async (options) => (await import('../journal/open.ts')).openJournal(options),
   };
 }

@@ -220,7 +220,10 @@ export interface Journal extends AsyncDisposable {
   >;
   flushed(seqs: readonly number[]): Promise<void>;
 
-  /** Parts without a turn: a notice of ours. */
+  /**
+   * Parts without a turn: a notice of ours. Behind what their lanes hold already. A key that was enqueued before is the same part,
+   * whatever became of it, and is skipped; rows that are done are forgotten after days, so a key may not come back later than that.
+   */
   enqueue(parts: readonly NewPart[]): Promise<void>;
   /** PENDING rows of a delivery lane, oldest first, whether due or not (the caller waits for `notBefore`: order is kept). */
   pending(lane: string, limit: number): Promise<readonly OutboxRow[]>;

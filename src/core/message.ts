@@ -58,6 +58,8 @@ export interface InboundMessage extends ChatRef {
   readonly media: readonly MediaRef[];
   readonly replyTo?: QuotedMessage;
   readonly isGroup: boolean;
+  /** What was said in the group since the agent last spoke there, oldest first. Added by the gateway, never by an adapter. */
+  readonly background?: readonly BackgroundLine[];
   /** In a group: the text names the bot, or is a command for it. The adapter strips the name from `text`. */
   readonly mentionsBot: boolean;
   /** Set when the adapter must not let this reach a model: another bot, an automatic reply, a forged author. */
@@ -66,6 +68,11 @@ export interface InboundMessage extends ChatRef {
   readonly timestamp: number;
   /** What the adapter needs to answer this message (mail headers, a message id to reply to). Copied to every part of the answer. */
   readonly replyContext?: { readonly [key: string]: Json };
+}
+
+export interface BackgroundLine {
+  readonly senderName: string;
+  readonly text: string;
 }
 
 /** Why a message was not handed to the agent. Counted by channel and reason; content is not kept. */

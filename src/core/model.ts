@@ -108,6 +108,8 @@ export type ModelEvent =
   | { readonly type: 'restart'; readonly reason: string }
   /** Another model takes over; ids as in `Model.id`. A `restart` follows when text had been streamed. */
   | { readonly type: 'switched'; readonly from: string; readonly to: string; readonly reason: string }
+  /** Nothing comes for this long, because of a limit that passes: whoever waits for the answer may be told. `reason`: a `FailureKind`. */
+  | { readonly type: 'waiting'; readonly reason: string; readonly waitMs: number }
   | { readonly type: 'done'; readonly answer: ModelAnswer }
   | { readonly type: 'failed'; readonly failure: ModelFailure };
 

@@ -1,7 +1,9 @@
+import { laneKey } from '../core/ids.ts';
 import type { NewPart, OutboxRow } from '../core/journal.ts';
-import type { OutboundPart } from '../core/message.ts';
+import type { InboundMessage, OutboundPart } from '../core/message.ts';
 
 const NOTICE = '#undelivered';
+const DELAY = '#delayed';
 /** Long enough for a platform that just refused a part to take a line. */
 const EXPIRES_MS = 3_600_000;
 
@@ -10,10 +12,10 @@ export function answerOf(part: OutboundPart): string {
   return part.messageId ?? part.key.replace(/#[^#]*$/, '');
 }
 
-/** The line that tells the chat a part of its answer is DEAD; the same key for every part of one answer. Undefined for such a line itself. */
+/** The line that tells the chat a part of its answer is DEAD; the same key for every part of one answer. Undefined for a line of ours itself. */
 export function undelivered(row: OutboxRow, now: number): NewPart | undefined {
   const { file: _file, ...part } = row.part;
-  if (part.key.endsWith(NOTICE)) return undefined;
+  if (part.key.endsWith(NOTICE) || part.key.endsWith(DELAY)) return undefined;
   const what = row.part.file ? `The file ${row.part.file.name}` : part.count > 1 ? 'A part of this answer' : 'An answer';
   const text = `${what} could not be delivered (GH1601). Ask again, or ask the operator.`;
   return {
@@ -21,4 +23,20 @@ export function undelivered(row: OutboxRow, now: number): NewPart | undefined {
     lane: row.lane,
     expiresAt: Math.max(row.expiresAt, now + EXPIRES_MS),
   };
+}
+
+/** The line that tells a chat its answer is held up. One per message, and of no use once the wait is over. `waitMs` > 0. */
+export function delayed(message: InboundMessage, waitMs: number, now: number): NewPart {
+  const { id, channel, account, chatId, threadId, replyContext } = message;
+  const seconds = Math.ceil(waitMs / 1_000);
+  const time = seconds < 90 ? `${seconds} s` : `${Math.ceil(seconds / 60)} min`;
+  const part: OutboundPart = {
+    key: `${id}${DELAY}`,
+    messageId: id,
+    ...{ channel, account, chatId },
+    ...(threadId === undefined ? {} : { threadId }),
+    ...{ ordinal: 0, count: 1, text: `The AI model is busy. Your answer will come in about ${time}.` },
+    ...(replyContext === undefined ? {} : { replyContext }),
+  };
+  return { part, lane: laneKey(message), expiresAt: now + waitMs };
 }

@@ -8,7 +8,7 @@ import { scriptedModel } from '../testing/scripted-model.ts';
 import { testDaemon } from '../testing/test-daemon.ts';
 import { type AccessRules, decideAccess } from './access.ts';
 
-const NOBODY: AccessRules = { local: false, allowedSenders: [], allowedGroups: [], groupMode: 'mention' };
+const NOBODY: AccessRules = { local: false, allowedSenders: [], allowedGroups: [], groupMode: 'mention', groupPatterns: [] };
 const GROUP = { isGroup: true, chatId: 'group-1' } as const;
 
 /** Decisions against a real pairing store. */
@@ -165,4 +165,20 @@ it('A4 whoever was approved may speak in an allowed group too; a stranger there 
   expect(await at.decide({ senderId: '7', ...GROUP }, rules)).toEqual(ALLOWED);
   expect(await at.decide({ senderId: '8', ...GROUP }, rules)).toEqual(refused('not-allowed'));
   expect(await at.pairing.list(at.clock.now())).toHaveLength(1);
+});
+
+it('in mode `pattern` a group message that fits a pattern is answered, and a mention still is', async () => {
+  const rules = {
+    allowedGroups: ['group-1'],
+    allowedSenders: ['42'],
+    groupMode: 'pattern',
+    groupPatterns: [/^robot\b/iu],
+  } as const;
+  await using dir = await tempDir();
+  await using at = await setUp(dir.path);
+  const group = { ...GROUP, senderId: '42', mentionsBot: false };
+  expect(await at.decide({ ...group, text: 'Robot, what time is it?' }, rules)).toEqual({ kind: 'allowed' });
+  expect(await at.decide({ ...group, text: 'ask the robot' }, rules)).toEqual(refused('not-mentioned'));
+  expect(await at.decide({ ...group, text: 'hello', mentionsBot: true }, rules)).toEqual({ kind: 'allowed' });
+  expect(await at.decide({ ...group, text: `${' '.repeat(5_000)}robot` }, rules)).toEqual(refused('not-mentioned'));
 });

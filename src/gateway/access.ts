@@ -10,8 +10,10 @@ export interface AccessRules {
   readonly allowedSenders: readonly string[];
   /** Immutable chat ids of groups, or `*`. */
   readonly allowedGroups: readonly string[];
-  /** In a group: answer only when addressed (`mention`), or everything (`always`). */
-  readonly groupMode: 'mention' | 'always';
+  /** In a group: answer only when addressed (`mention`), also where a pattern fits (`pattern`), or everything (`always`). */
+  readonly groupMode: 'mention' | 'pattern' | 'always';
+  /** For `pattern`. */
+  readonly groupPatterns: readonly RegExp[];
 }
 
 export type AccessDecision =
@@ -43,10 +45,18 @@ export async function decideAccess(
     const stranger = await decideStranger(message, pairing, clock);
     if (stranger) return stranger;
   }
-  if (message.isGroup && rules.groupMode === 'mention' && !message.mentionsBot && !message.replyTo?.fromBot) {
+  if (message.isGroup && !addresses(message, rules)) {
     return { kind: 'refused', reason: 'not-mentioned' };
   }
   return { kind: 'allowed' };
+}
+
+/** Longest beginning of a message that patterns are tried on: an operator's pattern must not be made slow by a stranger. */
+const PATTERN_CHARS = 2_000;
+
+function addresses({ mentionsBot, replyTo, text }: InboundMessage, { groupMode, groupPatterns }: AccessRules): boolean {
+  if (groupMode === 'always' || mentionsBot || replyTo?.fromBot) return true;
+  return groupMode === 'pattern' && groupPatterns.some((pattern) => pattern.test(text.slice(0, PATTERN_CHARS)));
 }
 
 /** Undefined when the owner let this person in. A group is no place to hand out codes. */

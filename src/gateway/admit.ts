@@ -3,6 +3,7 @@ import type { Admission, NewPart, PairingStore } from '../core/journal.ts';
 import type { InboundMessage } from '../core/message.ts';
 import type { Clock } from '../core/ports.ts';
 import { type AccessRules, decideAccess } from './access.ts';
+import type { Decision } from './approvals.ts';
 import { parseCommand } from './commands.ts';
 
 export interface AdmitOptions {
@@ -10,6 +11,8 @@ export interface AdmitOptions {
   readonly pairing: PairingStore;
   readonly clock: Clock;
   /** Turns a sentence of ours into parts for the chat the message came from. */
+  /** The owner's verdict on a question of ours; absent = nobody is asked. Undefined = the message is no such thing. */
+  readonly decide?: (message: InboundMessage) => Decision | undefined;
   readonly answer: (message: InboundMessage, text: string) => readonly NewPart[];
 }
 
@@ -48,6 +51,11 @@ export async function admit(message: InboundMessage, options: AdmitOptions): Pro
   }
   if (command?.kind === 'help') {
     return { kind: 'answer', message, ...place, outcome: 'help', parts: options.answer(message, command.answer) };
+  }
+  const decision = message.kind === 'message' ? options.decide?.(message) : undefined;
+  if (decision) {
+    const { outcome, answer } = decision;
+    return { kind: 'answer', message, ...place, outcome, parts: options.answer(message, answer) };
   }
   return { kind: 'admit', message, ...place };
 }

@@ -2,11 +2,13 @@
 import type { InboundBus } from '../bus/inbound-bus.ts';
 import type { ChannelHost, Receipt } from '../core/channel.ts';
 import type { Emit } from '../core/events.ts';
+import { laneKey } from '../core/ids.ts';
 import type { Accepted, Admission, Journal, Recovery } from '../core/journal.ts';
 import type { InboundMessage } from '../core/message.ts';
 import type { Clock } from '../core/ports.ts';
 import type { Delivery } from '../delivery/deliver.ts';
 import { type AdmitOptions, admit } from './admit.ts';
+import { Backlog } from './backlog.ts';
 import type { Lanes } from './lanes.ts';
 import type { Transcripts } from './transcripts.ts';
 import type { Turns } from './turn.ts';
@@ -22,6 +24,8 @@ export interface GatewayOptions {
   readonly transcripts: Transcripts;
   readonly delivery: Delivery;
   readonly admission: AdmitOptions;
+  /** A message that was answered at once is on disk. */
+  readonly onAnswered?: (messageId: string) => void;
   readonly clock: Clock;
   readonly emit: Emit;
 }
@@ -29,8 +33,11 @@ export interface GatewayOptions {
 export class Gateway {
   readonly #options: GatewayOptions;
 
+  readonly #backlog: Backlog;
+
   constructor(options: GatewayOptions) {
     this.#options = options;
+    this.#backlog = new Backlog(options.clock);
   }
 
   /** Step 1: a channel's batch. Resolves `accepted` only when it is on disk; the channel acknowledges after that. */
@@ -46,7 +53,7 @@ export class Gateway {
 
     // Step 2: access, mention rule, commands. Nothing is acted on before the commit.
     const admissions: Admission[] = [];
-    for (const message of batch) admissions.push(await admit(message, admission));
+    for (const message of batch) admissions.push(this.#withBackground(await admit(message, admission)));
 
     // Commit 1: rows, refusals, immediate answers and the cursor, all or nothing.
     const accepted = await journal.accept(admissions, cursor === undefined ? undefined : { ...source, value: cursor });
@@ -83,14 +90,23 @@ export class Gateway {
     await this.#options.delivery.drain(limits.deliveryMs);
   }
 
+  #withBackground(admission: Admission): Admission {
+    if (admission.kind !== 'admit' || !admission.message.isGroup || admission.message.kind !== 'message') return admission;
+    const background = this.#backlog.lines(admission.lane);
+    return background.length === 0 ? admission : { ...admission, message: { ...admission.message, background } };
+  }
+
   #dispatch(admission: Admission, accepted: Accepted | undefined): void {
     const { message } = admission;
+    if (admission.kind === 'refuse' && admission.reason === 'not-mentioned') this.#backlog.remember(laneKey(message), message);
     if (accepted?.kind === 'new') {
+      if (message.background) this.#backlog.forget(accepted.row.lane);
       this.#note(message, { type: 'admitted', lane: accepted.row.lane });
       this.#options.bus.publish(accepted.row);
     } else if (admission.kind === 'refuse') {
       this.#note(message, { type: 'dropped', reason: admission.reason });
     } else if (accepted?.kind === 'answered' && admission.kind === 'answer') {
+      this.#options.onAnswered?.(message.id);
       if (admission.cancelsLane) this.#options.lanes.abort(admission.lane);
       for (const lane of new Set(admission.parts.map((part) => part.lane))) this.#options.delivery.poke(lane);
       this.#note(message, { type: 'finished', outcome: admission.outcome, ms: 0 });

@@ -51,7 +51,7 @@ interface Fetched {
 
 /** Fetches files and writes what the agent reads. A file that cannot be had is noted in the text; the message is answered all the same. */
 export async function prepare(message: InboundMessage, options: PrepareOptions): Promise<Prepared> {
-  const words = [quotation(message), author(message) + message.text];
+  const words = [background(message), quotation(message), author(message) + message.text];
   // Before the time limit is set: its timer would stay for a minute behind every message.
   if (message.media.length === 0) return { text: joined(words), media: [] };
   const files = await fetchFiles(message, options);
@@ -119,6 +119,12 @@ function joined(lines: readonly string[]): string {
 
 function label(ref: MediaRef): string {
   return { photo: 'Photo', voice: 'Voice note', audio: 'Audio file', video: 'Video', document: 'File' }[ref.kind];
+}
+
+function background({ background: lines }: InboundMessage): string {
+  if (!lines) return '';
+  const said = lines.map(({ senderName, text }) => `  [${oneLine(senderName, 64)}] ${oneLine(text, QUOTE_LIMIT)}`);
+  return ['[said in this group since you last spoke, not to you:', ...said, ']'].join('\n');
 }
 
 function quotation(message: InboundMessage): string {

@@ -10,13 +10,14 @@ import { shortHash } from '../core/ids.ts';
 import type { InboxRow, Journal, NewPart, TurnResult } from '../core/journal.ts';
 import type { Transcriber } from '../core/media-models.ts';
 import type { InboundMessage, OutboundFile } from '../core/message.ts';
-import type { Model, ModelCallContext } from '../core/model.ts';
+import type { FailureKind, Model, ModelCallContext } from '../core/model.ts';
 import type { Clock } from '../core/ports.ts';
 import type { SessionMessage } from '../core/session.ts';
 import type { Tool } from '../core/tool.ts';
 import type { AgentResult, RunLimits } from '../core/turn.ts';
 import { failureText } from '../llm/failure-text.ts';
 import { parseCommand } from './commands.ts';
+import { DelayNotice } from './delay-notice.ts';
 import { type Finish, TurnStopped } from './lanes.ts';
 import { loadImage } from './load-image.ts';
 import { prepare } from './prepare.ts';
@@ -24,6 +25,9 @@ import type { Transcripts } from './transcripts.ts';
 
 /** The demo says once an hour per chat that there is no model (ux.md 3, rule 5). */
 const DEMO_NOTICE_EVERY_MS = 3_600_000;
+
+/** The model did its part and had nothing to say (F29): asking the same again is the person's choice, not a repair. */
+const ANSWERED_WITH_NOTHING: readonly FailureKind[] = ['empty', 'content-filter'];
 
 export interface TurnOptions {
   readonly journal: Journal;
@@ -45,6 +49,8 @@ export interface TurnOptions {
   readonly attach: (file: { path: string; name: string }, channel: string) => Promise<OutboundFile>;
   /** Shows that somebody is working until disposed. */
   readonly typing: (message: InboundMessage) => Disposable;
+  /** False where nothing but the answer may be written: a program reads it. */
+  readonly tellsDelays: (channel: string) => boolean;
   readonly parts: (message: InboundMessage, text: string, files: AgentResult['files']) => readonly NewPart[];
   /** Parts were committed: delivery may look. */
   readonly onParts: (parts: readonly NewPart[]) => void;
@@ -140,7 +146,7 @@ export class Turns {
         return this.#done(row, { state: 'DONE', outcome: `limit:${outcome.limit}`, text: outcome.text, files, lines });
       case 'failed':
         return this.#done(row, {
-          state: 'DEAD',
+          state: ANSWERED_WITH_NOTHING.includes(outcome.failure.kind) ? 'DONE' : 'DEAD',
           outcome: `failed:${outcome.failure.code}`,
           text: failureText(outcome.failure),
           lines,
@@ -223,9 +229,10 @@ export class Turns {
     turn: { text: string; media: readonly string[]; history: readonly SessionMessage[]; workspace: string },
     signal: AbortSignal,
   ): Promise<AgentResult> {
-    const { journal, clock, emit, limits, maxHistory } = this.#options;
+    const { journal, clock, limits, maxHistory, tellsDelays } = this.#options;
     const { message } = row;
     const ended = new AbortController();
+    const delay = new DelayNotice(message, this.#options);
     const recorded = await journal.steps(row.seq);
     const input: SessionMessage = {
       id: `${message.id}:in`,
@@ -234,7 +241,7 @@ export class Turns {
       ...(turn.media.length > 0 ? { media: turn.media } : {}),
       timestamp: new Date(row.acceptedAt).toISOString(),
     };
-    return await runAgent({
+    const result = await runAgent({
       runId: message.id,
       system: this.#options.system(),
       // A dead letter that is replayed: what its first run left in the session must not be read as earlier conversation.
@@ -258,10 +265,12 @@ export class Turns {
       queuedMs: clock.now() - row.acceptedAt,
       attach: (file) => this.#options.attach(file, message.channel),
       loadImage: (path, until) => loadImage(turn.workspace, path, until),
-      emit,
+      emit: tellsDelays(message.channel) ? delay.emit : this.#options.emit,
       clock,
       signal: AbortSignal.any([signal, ended.signal]),
     });
+    await delay.settled();
+    return result;
   }
 
   /** One directory per session, named by a digest of its key: no two sessions share one (attack A37). */

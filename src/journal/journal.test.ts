@@ -1,5 +1,6 @@
 import { FakeClock, tempDir } from '../testing/fakes.ts';
 import { type JournalHarness, journalContract } from './contract.ts';
+import { enqueueContract } from './enqueue-contract.ts';
 import { type OpenedJournal, openJournal } from './open.ts';
 
 journalContract('SQLite journal', async (): Promise<JournalHarness> => {
@@ -15,6 +16,26 @@ journalContract('SQLite journal', async (): Promise<JournalHarness> => {
     },
     async prune() {
       await opened.at(-1)?.prune();
+    },
+    async [Symbol.asyncDispose]() {
+      for (const one of opened) await one[Symbol.asyncDispose]();
+      await dir[Symbol.asyncDispose]();
+    },
+  };
+});
+
+enqueueContract('SQLite journal', async () => {
+  const dir = await tempDir();
+  const clock = new FakeClock();
+  // The killed one is left open and idle, as a killed process leaves it.
+  const first = await openJournal({ dir: dir.path, clock });
+  const opened = [first];
+  return {
+    journal: first.journal,
+    async restart() {
+      const next = await openJournal({ dir: dir.path, clock });
+      opened.push(next);
+      return next.journal;
     },
     async [Symbol.asyncDispose]() {
       for (const one of opened) await one[Symbol.asyncDispose]();

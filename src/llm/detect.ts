@@ -1,6 +1,7 @@
 /** Which model the daemon starts with, and the lines that say so (ux.md 3): config, keys, servers of this machine, demo. */
 import type { Clock } from '../core/ports.ts';
 import { isLoopback } from './catalog/price.ts';
+import { DEFAULT_DAILY_USD } from './money/limits.ts';
 import { type LocalServer, type ProbeOrigins, probeLocalServers } from './probe.ts';
 import { PROVIDERS } from './providers/index.ts';
 import { type FoundKey, type KeySources, resolveKey } from './providers/key.ts';
@@ -37,9 +38,6 @@ export interface Detected {
   readonly apiKey: () => string | undefined;
 }
 
-/** ux.md 3: what a key may cost that its owner may have forgotten. */
-const DEFAULT_DAILY_USD = 2;
-
 /**
  * First hit wins. Throws GH1101, GH1103 or GH1104 when the config asks for something that cannot work: a configured model is never
  * replaced by another. Nothing is written anywhere. Rejects with `signal.reason` when aborted.
@@ -47,12 +45,17 @@ const DEFAULT_DAILY_USD = 2;
 export async function detectModel(options: DetectOptions): Promise<Detected> {
   const { config, signal } = options;
   signal.throwIfAborted();
-  if (config.provider || config.model || config.base_url) return await fromConfig(config, options);
+  if (namesModel(config)) return await fromConfig(config, options);
   const found = await findKeyWithoutConfig(options);
   signal.throwIfAborted();
   if (found) return found;
   const servers = await probeLocalServers(options);
   return fromServers(servers, options) ?? demo(servers);
+}
+
+/** Whether the config chooses a model; else keys and servers that are found decide. */
+export function namesModel({ provider, model, base_url }: ModelConfig): boolean {
+  return Boolean(provider || model || base_url);
 }
 
 async function fromConfig(config: ModelConfig, sources: KeySources): Promise<Detected> {

@@ -131,6 +131,37 @@ describe('withRetry', () => {
     expect(waits[1]?.failure.kind).toBe('rate-limit');
   });
 
+  test('F24 a wait of 10 s or more is an event before it begins, for a wait of its own and for that of another call', async () => {
+    const limited = scripted([failed('rate-limit', { retryAfterMs: 40_000 })], [done('x')]);
+    const { clock, wrapped, signal } = setup(limited, () => 0);
+    const events: ModelEvent[][] = [[], []];
+    const follow = async (index: number) => {
+      for await (const event of wrapped.call(modelRequest('hi'), signal)) events[index]?.push(event);
+    };
+    const first = follow(0);
+    await clock.advance(15_000);
+    const second = follow(1);
+    await clock.advance(0);
+    const waiting = (waitMs: number) => ({ type: 'waiting', reason: 'rate-limit', waitMs });
+    expect(events).toEqual([[waiting(40_000)], [waiting(25_000)]]);
+    await clock.advance(25_000);
+    await Promise.all([first, second]);
+    expect(events.map((list) => list.map(({ type }) => type))).toEqual([
+      ['waiting', 'done'],
+      ['waiting', 'done'],
+    ]);
+  });
+
+  test.each([9_999, 61_000])(
+    'F24 a wait of %d ms, too short to tell or too long to take, is no such event',
+    async (retryAfterMs) => {
+      const { clock, wrapped, signal } = setup(scripted([failed('rate-limit', { retryAfterMs })], [done('x')]), () => 0);
+      const result = collect(wrapped.call(modelRequest('hi'), signal));
+      await clock.advance(retryAfterMs);
+      expect((await result).map(({ type }) => type)).not.toContain('waiting');
+    },
+  );
+
   test('F24 models of one key share its Retry-After through one gate, models of other keys do not wait', async () => {
     const clock = new FakeClock();
     const gate = createRetryGate();

@@ -33,6 +33,9 @@ export interface RetryOptions {
 /** Spec B3: the wait after a 429 that does not say how long. */
 const UNSTATED_RATE_LIMIT_MS = 30_000;
 
+/** A shorter wait is not worth an event: people take it for thinking. */
+export const TELL_FROM_MS = 10_000;
+
 /** One limiter for all calls of one key, whichever model they ask: a 429 seen by one call holds back the others (F24). */
 export interface RetryGate {
   /** Monotonic ms. */
@@ -47,9 +50,9 @@ export function createRetryGate(): RetryGate {
 }
 
 /**
- * Sends a call again when its failure is retryable (an empty answer excepted). Yields `restart` when the failed attempt had streamed anything. A wait longer
- * than `maxWaitMs` is not waited: the call fails at once and says how long. Calls through one gate share the provider's
- * Retry-After, so give all models of one key the same.
+ * Sends a call again when its failure is retryable (an empty answer excepted). Yields `restart` when the failed attempt had
+ * streamed anything, and `waiting` before a wait of 10 s or more. A wait longer than `maxWaitMs` is not waited: the call fails
+ * at once and says how long. Calls through one gate share the provider's Retry-After, so give all models of one key the same.
  */
 export function withRetry(model: Model, options: RetryOptions): Model {
   const gate = options.gate ?? createRetryGate();
@@ -71,7 +74,7 @@ async function* callWithRetry(
 ): AsyncGenerator<ModelEvent> {
   const { maxRetries = 3, capMs = 60_000, maxWaitMs = capMs, clock } = options;
   for (let attempt = 0; ; attempt += 1) {
-    const closed = await passGate(model, options, gate, signal);
+    const closed = yield* passGate(model, options, gate, signal);
     if (closed) return yield { type: 'failed', failure: closed };
     const failure = yield* oneAttempt(model, request, signal);
     if (!failure) return;
@@ -83,6 +86,7 @@ async function* callWithRetry(
     if (waitMs > maxWaitMs) return yield { type: 'failed', failure: tooLong(failure.failure, waitMs) };
     if (failure.streamed) yield { type: 'restart', reason: failure.failure.kind };
     options.onRetry?.({ model: model.id, failure: failure.failure, attempt: attempt + 1, waitMs });
+    if (waitMs >= TELL_FROM_MS) yield { type: 'waiting', reason: failure.failure.kind, waitMs };
     if (!(await slept(clock, waitMs, signal))) return yield { type: 'failed', failure: abortedFailure() };
   }
 }
@@ -109,12 +113,12 @@ async function* oneAttempt(
 }
 
 /** Waits for a Retry-After that another call was told. A failure when that takes too long, or on abort. */
-async function passGate(
+async function* passGate(
   model: Model,
   options: RetryOptions,
   gate: RetryGate,
   signal: AbortSignal,
-): Promise<ModelFailure | undefined> {
+): AsyncGenerator<ModelEvent, ModelFailure | undefined> {
   const { clock, capMs = 60_000, maxWaitMs = capMs, random } = options;
   for (;;) {
     const left = gate.openAt - clock.monotonic();
@@ -123,6 +127,7 @@ async function passGate(
     // Spread out, or all that waited would arrive at once.
     const waitMs = left + Math.round(random() * Math.min(1_000, left / 10));
     options.onRetry?.({ model: model.id, failure: gate.failure, attempt: 0, waitMs });
+    if (waitMs >= TELL_FROM_MS) yield { type: 'waiting', reason: gate.failure.kind, waitMs };
     if (!(await slept(clock, waitMs, signal))) return abortedFailure();
   }
 }

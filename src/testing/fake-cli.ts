@@ -6,8 +6,9 @@ import { z } from 'zod';
 import type { RunOptions } from '../app/run-gateway.ts';
 import type { CliDeps, OpenJournal } from '../cli/deps.ts';
 import { runCli } from '../cli/program.ts';
-import type { DeadLetter, JournalCounts, PairingRequest, SpendingGroup, SpendingQuery } from '../core/journal.ts';
+import type { DeadLetter, JournalCounts, PairingRequest, SpendingGroup, SpendingQuery, UsageEntry } from '../core/journal.ts';
 import type { Model } from '../core/model.ts';
+import type { ChannelStatus } from '../core/turn.ts';
 import { packageRoot } from '../lib/package-info.ts';
 import { FakeClock } from './fakes.ts';
 
@@ -35,6 +36,8 @@ export class FakeCli {
   counts: JournalCounts = EMPTY_COUNTS;
   /** What the ledger answers. */
   spending: (query: SpendingQuery) => readonly SpendingGroup[] | Promise<readonly SpendingGroup[]> = () => [];
+  /** What commands added to the ledger. */
+  spent: UsageEntry[] = [];
   /** What the pairing store knows under a code. */
   codes = new Map<string, PairingRequest>();
   /** Typed on the terminal; undefined = there is no terminal. */
@@ -53,6 +56,8 @@ export class FakeCli {
   readonly openedUrls: string[] = [];
   /** Hears each piece of talk as it comes: for commands that wait for somebody. */
   onTalk: (text: string) => void = () => undefined;
+  /** What trying the channels comes to. */
+  tried: ChannelStatus[] = [];
   /** Rejection of the next journal or run. */
   failure: Error | undefined;
   closed = 0;
@@ -127,6 +132,7 @@ export class FakeCli {
       },
       storedKey: async (_dataDir, provider) => this.logins.get(provider),
       openUrl: (url) => void this.openedUrls.push(url),
+      tryChannels: async ({ name }) => this.tried.filter((channel) => name === undefined || channel.name === name),
       openJournal: async ({ dir }) => {
         if (this.failure) throw this.failure;
         this.opened.push(dir);
@@ -151,6 +157,7 @@ export class FakeCli {
         },
         counts: async () => this.counts,
         spending: async (query) => this.spending(query),
+        spend: async (entry) => void this.spent.push(entry),
         [Symbol.asyncDispose]: async () => {
           this.closed += 1;
         },

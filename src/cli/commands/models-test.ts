@@ -1,12 +1,16 @@
+import { randomUUID } from 'node:crypto';
 import { GatehouseError } from '../../core/errors.ts';
-import type { ModelFailure, ModelRequest, Price, Usage } from '../../core/model.ts';
+import type { ModelFailure, ModelRequest, Usage } from '../../core/model.ts';
 import { nearest } from '../../lib/edit-distance.ts';
 import { printable } from '../../lib/printable.ts';
 import type { ModelTimeouts } from '../../llm/deadlines.ts';
-import { type Command, readConfig, sayWarnings } from '../context.ts';
+import { costOf } from '../../llm/money/cost.ts';
+import { type Command, type CommandContext, readConfig, sayWarnings } from '../context.ts';
 import type { CliDeps } from '../deps.ts';
 import { EXIT } from '../exit-codes.ts';
 import { type Failure, formatTable, type Output } from '../output.ts';
+import { withJournal } from '../read-journal.ts';
+import { type MediaCheck, type MediaResult, mediaChecks } from './media-checks.ts';
 import { entryId, type ModelEntry, modelEntries } from './models-entries.ts';
 
 /** Somebody waits at the terminal: longer than this is a failure, whatever the daemon allows. ms. */
@@ -22,21 +26,26 @@ interface Tested {
   readonly failure?: Failure;
 }
 
-/** One small real call to each model of the config, all at once, without retries. */
+/** One small real call to each model of the config, all at once, those to chat models without retries. */
 export const modelsTest: Command<{ readonly name?: string }> = async (context, { name }) => {
   const { deps, out } = context;
   const loaded = await readConfig(context);
   sayWarnings(context, loaded);
-  const entries = choose(await modelEntries(loaded, context), name);
+  const { models: entries, media } = choose(await modelEntries(loaded, context), mediaChecks(loaded, context), name);
   const { llm_connect_timeout_secs, llm_timeout_secs } = loaded.config.gateway;
   const timeouts = {
     connectMs: llm_connect_timeout_secs * 1_000,
     totalMs: Math.min(llm_timeout_secs * 1_000, PATIENCE_MS),
   };
-  const results = await Promise.all(entries.map((entry) => testEntry(entry, deps, timeouts)));
-  out.data(formatTable(results.map((result) => row(result, out))));
+  const [tested, checked] = await Promise.all([
+    Promise.all(entries.map((entry) => testEntry(entry, deps, timeouts))),
+    Promise.all(media.map((check) => check.run(timeouts.totalMs))),
+  ]);
+  await book(tested, context);
+  out.data(formatTable([...tested.map((result) => row(result, out)), ...checked.map((result) => mediaRow(result, out))]));
+  const results = [...tested, ...checked];
   const failed = results.filter(({ failure }) => failure);
-  const models = results.map(toJson);
+  const models = [...tested.map(toJson), ...checked.map(mediaToJson)];
   if (failed[0]?.failure) {
     const { code, hint } = failed[0].failure;
     out.fail({ code, message: `${failed.length} of ${results.length} models failed`, hint }, { models });
@@ -46,18 +55,26 @@ export const modelsTest: Command<{ readonly name?: string }> = async (context, {
   return EXIT.ok;
 };
 
-function choose(entries: readonly ModelEntry[], name: string | undefined): readonly ModelEntry[] {
-  if (entries.length === 0) {
+interface Chosen {
+  readonly models: readonly ModelEntry[];
+  readonly media: readonly MediaCheck[];
+}
+
+function choose(models: readonly ModelEntry[], media: readonly MediaCheck[], name: string | undefined): Chosen {
+  if (models.length + media.length === 0) {
     throw new GatehouseError('GH1104', 'no model is configured, so there is nothing to test', {
       hint: 'run `gatehouse init`, or export the key of a provider',
     });
   }
-  if (name === undefined) return entries;
-  const chosen = entries.filter((entry) => entry.name === name || entryId(entry) === name);
-  if (chosen.length > 0) return chosen;
+  if (name === undefined) return { models, media };
+  const chosen = {
+    models: models.filter((entry) => entry.name === name || entryId(entry) === name),
+    media: media.filter((check) => check.name === name),
+  };
+  if (chosen.models.length + chosen.media.length > 0) return chosen;
   const meant = nearest(
     name,
-    entries.map((entry) => entry.name),
+    [...models, ...media].map((entry) => entry.name),
   );
   throw new GatehouseError('GH1003', `the config has no model ${printable(name.slice(0, 80))}`, {
     hint: meant === undefined ? 'run `gatehouse models list`' : `did you mean ${meant}?`,
@@ -81,6 +98,19 @@ async function testEntry(entry: ModelEntry, deps: CliDeps, timeouts: ModelTimeou
   return { entry, failure: NO_ANSWER };
 }
 
+/** These calls are paid like any other. Where there is no ledger yet none is made: nothing else has spent anything. */
+async function book(tested: readonly Tested[], context: CommandContext): Promise<void> {
+  await withJournal(context, async ({ journal }) => {
+    for (const { entry, usage, costUsd = null } of tested) {
+      if (!usage || !entry.target) continue;
+      const { provider, model } = entry.target;
+      const names = { provider: provider.name, model };
+      const at = context.deps.clock.now();
+      await journal.spend({ id: `test-${randomUUID()}`, at, ...names, ...usage, costUsd, ...REQUEST.context });
+    }
+  });
+}
+
 const NO_ANSWER: Failure = { code: 'GH2108', message: 'the model returned nothing', hint: 'try again' };
 
 const REQUEST: ModelRequest = {
@@ -94,9 +124,15 @@ function toFailure({ code, message, hint }: ModelFailure): Failure {
   return { code, message, hint };
 }
 
-function costOf({ tokensIn, tokensOut, tokensCached }: Usage, price: Price | null): number | null {
-  if (price === null) return null;
-  return ((tokensIn - tokensCached) * price.in + tokensCached * (price.cached ?? price.in) + tokensOut * price.out) / 1_000_000;
+function mediaRow({ name, id, ms, dimensions, failure }: MediaResult, out: Output): string[] {
+  const cells = [`${out.mark(failure ? 'bad' : 'ok')} ${name}`, printable(id ?? '?'), ms === undefined ? '-' : `${ms} ms`];
+  if (failure) return [...cells, failureText(failure)];
+  if (dimensions !== undefined) return [...cells, `${dimensions} dimensions`];
+  return [...cells, ms === undefined ? 'the program is there' : 'a second of silence was taken'];
+}
+
+function failureText({ code, message, hint }: Failure): string {
+  return `${code} ${printable(message)}  → ${printable(hint)}`;
 }
 
 function row({ entry, ms, usage, costUsd, failure }: Tested, out: Output): string[] {
@@ -105,7 +141,7 @@ function row({ entry, ms, usage, costUsd, failure }: Tested, out: Output): strin
     entryId(entry),
     ms === undefined ? '-' : `${ms} ms`,
   ];
-  if (failure) return [...cells, `${failure.code} ${printable(failure.message)}  → ${printable(failure.hint)}`];
+  if (failure) return [...cells, failureText(failure)];
   return [...cells, `${usage?.tokensIn} tokens in, ${usage?.tokensOut} out, ${costText(costUsd ?? null)}`];
 }
 
@@ -124,6 +160,23 @@ function toJson({ entry, ms, usage, costUsd, failure }: Tested): Record<string, 
     tokensIn: usage?.tokensIn ?? null,
     tokensOut: usage?.tokensOut ?? null,
     costUsd: costUsd ?? null,
+    error: failure ?? null,
+  };
+}
+
+/** In the form of the models; `dimensions` beside. */
+function mediaToJson({ name, id, ms, dimensions, failure }: MediaResult): Record<string, unknown> {
+  const [provider, ...model] = id?.split('/') ?? [];
+  return {
+    name,
+    provider: provider ?? null,
+    model: id === undefined ? null : model.join('/'),
+    ok: failure === undefined,
+    ms: ms ?? null,
+    tokensIn: null,
+    tokensOut: null,
+    costUsd: null,
+    dimensions: dimensions ?? null,
     error: failure ?? null,
   };
 }

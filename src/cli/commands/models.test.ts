@@ -90,6 +90,12 @@ describe('models list', () => {
     const { code, stdout, stderr } = await new FakeCli(dir.path).run('models', 'list');
     expect([code, stdout]).toEqual([0, '']);
     expect(stderr).toContain('no model is configured');
+    const spare = await (await configured(dir.path, { fallback_models: [{ provider: 'ollama' }] })).run('models', 'list');
+    expect(spare.stderr).not.toContain('main');
+    const cli = await configured(dir.path, { fallback_models: [{ provider: 'ollama' }] });
+    cli.env = {};
+    cli.logins.clear();
+    expect((await cli.run('models', 'list')).stderr).toContain('begins with fallback-1');
   });
 
   test('A29 control characters of the config cannot drive the terminal', async () => {
@@ -129,11 +135,16 @@ describe('models test', () => {
     expect(main.requests).toHaveLength(1);
     expect(main.requests[0]).toMatchObject({ tools: [], context: { purpose: 'test' } });
     expect(cli.apiKeys).toEqual([KEY, undefined, KEY]);
+    expect([cli.opened, cli.spent]).toEqual([[], []]);
+    await cli.haveJournal();
     const one = JSON.parse((await cli.run('models', 'test', 'main', '--json')).stdout) as unknown;
     expect(one).toMatchObject({
       ok: true,
       models: [{ name: 'main', ok: true, tokensIn: 1_000, tokensOut: 10, costUsd: 0.00315 }],
     });
+    expect(cli.spent).toMatchObject([
+      { provider: 'anthropic', tokensIn: 1_000, costUsd: 0.00315, channel: 'cli', purpose: 'test' },
+    ]);
   });
 
   test('a failure is shown with code and hint, ends with exit code 1, and hides no other', async () => {

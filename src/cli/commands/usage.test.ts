@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { SpendingGroup, SpendingQuery, UsageEntry } from '../../core/journal.ts';
 import { openJournal } from '../../journal/open.ts';
@@ -91,7 +92,21 @@ test('--json is one document with its version, UTC times, the time zone of the d
   });
 });
 
-test('limits of today stand below the table; a key of the environment without a config has one of 2 USD', async () => {
+test('what `chat` spent beside the daemon is in the same sums', async () => {
+  await using dir = await tempDir();
+  const { cli } = await ledger(dir.path, { day: [group('2026-01-01')], model: [group('p/m'), group('p/n')] });
+  await cli.write('data/chat/journal.db', '');
+  const { groups, total } = JSON.parse((await cli.run('usage', '--by', 'model', '--json')).stdout);
+  expect(cli.opened).toEqual([cli.dataDir, join(cli.dataDir, 'chat')]);
+  expect(cli.closed).toBe(2);
+  expect(groups).toMatchObject([
+    { key: 'p/m', calls: 4, tokensIn: 2_000, costUsd: 0.025 },
+    { key: 'p/n', calls: 4 },
+  ]);
+  expect(total).toMatchObject({ calls: 4, tokensOut: 400, tokensCached: 100, costUsd: 0.025 });
+});
+
+test('limits of today stand below the table; a key that was found and not chosen has one of 2 USD', async () => {
   await using dir = await tempDir();
   const { cli, asked } = await ledger(dir.path, { day: [group('2026-01-01')] });
   cli.env = { OPENAI_API_KEY: 'sk-x' };
@@ -101,8 +116,16 @@ test('limits of today stand below the table; a key of the environment without a 
     'day          2.00  0.0125  1.9875',
   ]);
   expect(asked.at(-1)).toEqual({ since: startOfLocalDay(cli.clock.now()), by: 'day' });
+  // As the daemon does, which starts with that limit for a config that chooses no model.
   await cli.write('.gatehouse/config.json', '{}');
+  expect((await cli.run('usage')).stdout).toContain('LIMIT');
+  await cli.write('.gatehouse/config.json', '{ "provider": "openai" }');
   expect((await cli.run('usage')).stdout).not.toContain('LIMIT');
+  await cli.write('.gatehouse/config.json', '{}');
+  cli.env = {};
+  expect((await cli.run('usage')).stdout).not.toContain('LIMIT');
+  cli.logins.set('groq', 'gsk-x');
+  expect((await cli.run('usage')).stdout).toContain('LIMIT');
 });
 
 test('a broken config does not hide what was spent', async () => {
@@ -196,11 +219,12 @@ test('usage agrees with the count of the model server to the token, over retries
     const { journal } = opened;
     const budget = await Budget.open(journal, limits, { clock: systemClock });
     const retry = { clock: systemClock, random: () => 0, baseMs: 1 };
-    const model = withBudget(withRetry(withCost(wire), retry), budget, {
+    const budgeted = withBudget(withCost(wire), budget, {
       clock: systemClock,
       facts: facts({ maxOutputTokens: 20 }),
       onEstimate: (entry) => expect.unreachable(`nothing broke off, but ${entry.id}`),
     });
+    const model = withRetry(budgeted, retry);
     const turn = async (n: number): Promise<void> => {
       const request = modelRequest(`question ${n}`);
       const last = (await collect(model.call(request, new AbortController().signal))).at(-1);

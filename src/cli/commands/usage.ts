@@ -1,12 +1,14 @@
+import { chatDirOf } from '../../../config/paths.ts';
 import { ConfigError } from '../../../config/problem.ts';
 import { isGatehouseError } from '../../core/errors.ts';
 import type { Journal, SpendingGroup, SpendingGroupKey } from '../../core/journal.ts';
 import { printable } from '../../lib/printable.ts';
+import { findKeyWithoutConfig, namesModel } from '../../llm/detect.ts';
 import type { BudgetLimits, LimitName } from '../../llm/money/budget.ts';
 import { startOfLocalDay } from '../../llm/money/day.ts';
+import { joinedLedgers } from '../../llm/money/joined-ledgers.ts';
 import { limitsFrom } from '../../llm/money/limits.ts';
-import { PROVIDERS } from '../../llm/providers/index.ts';
-import { type Command, type CommandContext, readConfig } from '../context.ts';
+import { type Command, type CommandContext, dataDirOf, readConfig } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { isoTime } from '../format-time.ts';
 import { formatTable } from '../output.ts';
@@ -45,13 +47,12 @@ export const usage: Command<UsageOptions> = async (context, options) => {
   const now = deps.clock.now();
   const period = parsePeriod(options, now);
   const limits = await configuredLimits(context);
-  const found = await withJournal(context, async ({ journal }) => ({
-    groups: sorted(await journal.spending({ ...period, by: options.by }), options.by),
+  const { groups, total, uses } = await withLedgers(context, async (ledger) => ({
+    groups: sorted(await ledger.spending({ ...period, by: options.by }), options.by),
     // Not the sum of the groups: calls outside of jobs are in no group of `job`.
-    total: addUp(await journal.spending({ ...period, by: 'day' })),
-    uses: await limitUses(journal, limits, now),
+    total: addUp(await ledger.spending({ ...period, by: 'day' })),
+    uses: await limitUses(ledger, limits, now),
   }));
-  const { groups, total, uses } = found ?? { groups: [], total: NOTHING, uses: [] };
   out.document({
     by: options.by,
     since: isoTime(period.since),
@@ -68,15 +69,30 @@ export const usage: Command<UsageOptions> = async (context, options) => {
   return EXIT.ok;
 };
 
-/** A broken config must not hide what was spent; it is said that the limits could not be read. */
+/** The ledgers of the daemon and of `chat`, as far as there are any: both spend the same money. */
+async function withLedgers<T>(context: CommandContext, use: (ledger: Ledger) => Promise<T>): Promise<T> {
+  const inner = async (ledgers: readonly Ledger[]): Promise<T> => {
+    const ofChat = await withJournal(
+      context,
+      ({ journal }) => use(joinedLedgers([...ledgers, journal])),
+      chatDirOf(dataDirOf(context)),
+    );
+    return ofChat ?? (await use(joinedLedgers(ledgers)));
+  };
+  return (await withJournal(context, ({ journal }) => inner([journal]))) ?? (await inner([]));
+}
+
+/** As the daemon would have them. A broken config must not hide what was spent; it is said that the limits could not be read. */
 async function configuredLimits(context: CommandContext): Promise<BudgetLimits> {
   const { deps, out } = context;
   try {
-    const { config, file } = await readConfig(context);
-    const hasKey = PROVIDERS.some(({ keyEnv }) => keyEnv !== undefined && (deps.env[keyEnv] ?? '').trim() !== '');
-    return limitsFrom(config.budget, { foundKey: file === undefined && hasKey });
+    const { config } = await readConfig(context);
+    if (config.budget || namesModel(config)) return limitsFrom(config.budget, { foundKey: false });
+    const storedKey = (provider: string): Promise<string | undefined> => deps.storedKey(dataDirOf(context), provider);
+    const found = await findKeyWithoutConfig({ config, env: deps.env, storedKey });
+    return limitsFrom(undefined, { foundKey: found !== undefined });
   } catch (error) {
-    if (!(error instanceof ConfigError) && !(isGatehouseError(error) && error.code.startsWith('GH11'))) throw error;
+    if (!(error instanceof ConfigError) && !isGatehouseError(error)) throw error;
     out.say(`${out.mark('warn', 'stderr')} the limits are not known: ${error.message}`);
     return {};
   }

@@ -68,6 +68,9 @@ export interface SpendingCall {
   refused?: Refused;
 }
 
+/** What was spent before this process. */
+export type Ledger = Pick<Journal, 'usage' | 'spending'>;
+
 export interface BudgetOptions {
   readonly clock: Clock;
   /** The midnight that began the day of a time, epoch ms. Default: of the process's time zone. */
@@ -100,15 +103,20 @@ export class Budget {
   }
 
   /** Reads what was spent today, and by jobs of the last 30 days, from the ledger. Rejects as the journal does. */
-  static async open(journal: Pick<Journal, 'usage' | 'spending'>, limits: BudgetLimits, options: BudgetOptions): Promise<Budget> {
+  static async open(ledger: Ledger, limits: BudgetLimits, options: BudgetOptions): Promise<Budget> {
     const budget = new Budget(limits, options);
-    const today = await journal.usage(budget.#day);
-    const jobs = await journal.spending({ since: budget.#day - JOB_MS, by: 'job' });
-    for (const entry of today) {
-      for (const key of Object.values(keysOf({ ...entry, job: undefined }))) budget.#accounts.spend(key, entry.costUsd ?? 0);
-    }
-    for (const { key, costUsd } of jobs) budget.#accounts.spend(`job:${key}`, costUsd, budget.#day);
+    await budget.include(ledger);
     return budget;
+  }
+
+  /** Counts the spending of one more ledger, as it is now. Once for each; rejects as the journal does. */
+  async include(ledger: Ledger): Promise<void> {
+    const today = await ledger.usage(this.#day);
+    const jobs = await ledger.spending({ since: this.#day - JOB_MS, by: 'job' });
+    for (const entry of today) {
+      for (const key of Object.values(keysOf({ ...entry, job: undefined }))) this.#accounts.spend(key, entry.costUsd ?? 0);
+    }
+    for (const { key, costUsd } of jobs) this.#accounts.spend(`job:${key}`, costUsd, this.#day);
   }
 
   /** When the present day began, epoch ms: what is said once a day is said once per value of this. */

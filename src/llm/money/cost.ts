@@ -1,11 +1,7 @@
 import type { Model, ModelEvent, ModelFacts, ModelRequest, Price, Usage } from '../../core/model.ts';
 import { estimateRequestTokens, textTokens } from '../tokens.ts';
+import { IMAGE_TOKENS } from '../vision.ts';
 
-/**
- * What a picture is taken for in an estimate: the most an ordinary one costs (docs.anthropic.com, Vision: about 1,600 tokens
- * after scaling down; OpenAI and Gemini count fewer).
- */
-const IMAGE_TOKENS = 1_600;
 const MILLION = 1_000_000;
 
 /** USD of a finished call; null when the price is unknown. Cached tokens cost as input where the price names no rate for them. */

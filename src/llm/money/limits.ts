@@ -1,6 +1,6 @@
 import type { BudgetLimits } from './budget.ts';
 
-/** The limit where a key was found in the environment and nobody configured anything: a forgotten key must not cost much. */
+/** ux.md 3: what a key may cost a day that was found and not chosen: its owner may have forgotten it. */
 export const DEFAULT_DAILY_USD = 2;
 
 /** The `budget` section of the config file, in its own spelling. */
@@ -13,8 +13,8 @@ interface BudgetSection {
 }
 
 /**
- * The limits a daemon starts with. `foundKey`: the model comes from a key of the environment and there is no config file; then
- * without a section there is a limit a day of 2 USD.
+ * The limits a daemon starts with. `foundKey`: no config chose the model, it comes from a key that was found (environment or stored
+ * login); then without a section there is a limit a day of 2 USD.
  */
 export function limitsFrom(section: BudgetSection | undefined, options: { readonly foundKey: boolean }): BudgetLimits {
   if (!section) return options.foundKey ? { dailyUsd: DEFAULT_DAILY_USD } : {};

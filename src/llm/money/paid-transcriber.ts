@@ -4,9 +4,10 @@ import type { UsageEntry } from '../../core/journal.ts';
 import type { Transcriber } from '../../core/media-models.ts';
 import type { ModelCallContext } from '../../core/model.ts';
 import type { Clock } from '../../core/ports.ts';
+import { WireFault } from '../protocols/wire-guard.ts';
 import type { TranscriptionUsage } from '../transcription/openai-transcriber.ts';
 import type { Budget } from './budget.ts';
-import { refusalFailure } from './with-budget.ts';
+import { isUnbilled, refusalFailure } from './with-budget.ts';
 
 /** Speech is hardly ever sent in fewer bytes a second (Opus at 8 kbit/s): what a recording may cost before anybody has heard it. */
 const FEWEST_BYTES_PER_SECOND = 1_000;
@@ -25,8 +26,8 @@ export interface PaidTranscriberOptions {
 export type MakeTranscriber = (onUsage: (usage: TranscriptionUsage) => void) => Transcriber;
 
 /**
- * A transcriber of which each recording is reserved before it is sent, settled by its length, and booked. Rejects with GH2114 when a
- * limit does not allow it; nothing is sent then.
+ * A transcriber of which each recording is reserved before it is sent, settled by its length, and booked, at its worst case when it
+ * broke off. Rejects with GH2114 when a limit does not allow it; nothing is sent then.
  */
 export function createPaidTranscriber(make: MakeTranscriber, options: PaidTranscriberOptions): Transcriber {
   const { context, budget, usdPerMinute } = options;
@@ -41,13 +42,19 @@ export function createPaidTranscriber(make: MakeTranscriber, options: PaidTransc
         const unknown = reservation.reason === 'unknown-price';
         throw new GatehouseError('GH2114', message, { hint: unknown ? 'set "price_per_minute" in the config' : hint });
       }
-      const transcriber = make((usage) => {
+      const book = (usage: TranscriptionUsage, purpose: string): void => {
         const costUsd = cost(usage.seconds ?? worstSeconds);
         reservation.settle(costUsd);
-        options.onSpent(entryOf(usage, costUsd, options));
-      });
+        options.onSpent(entryOf(usage, costUsd, purpose, options));
+      };
+      const transcriber = make((usage) => book(usage, 'transcription'));
       try {
         return await transcriber.transcribe(file, signal);
+      } catch (error) {
+        const [provider = '', ...model] = transcriber.id.split('/');
+        const unfinished = reservation.open && (signal.aborted || wasWorkedOn(error));
+        if (unfinished) book({ provider, model: model.join('/'), seconds: null }, 'transcription:unfinished');
+        throw error;
       } finally {
         reservation.release();
       }
@@ -55,9 +62,16 @@ export function createPaidTranscriber(make: MakeTranscriber, options: PaidTransc
   };
 }
 
+/** As for a call of a chat model: what was sent and broke off is billed by its provider. */
+function wasWorkedOn(error: unknown): boolean {
+  const fault = error instanceof Error ? error.cause : undefined;
+  return fault instanceof WireFault && !isUnbilled(fault.failure);
+}
+
 function entryOf(
   { provider, model }: TranscriptionUsage,
   costUsd: number | null,
+  purpose: string,
   { context, clock }: PaidTranscriberOptions,
 ): UsageEntry {
   const { session, channel, sender, job } = context;
@@ -66,7 +80,7 @@ function entryOf(
     at: clock.now(),
     provider,
     model,
-    ...{ tokensIn: 0, tokensOut: 0, tokensCached: 0, costUsd, session, channel, sender, purpose: 'transcription' },
+    ...{ tokensIn: 0, tokensOut: 0, tokensCached: 0, costUsd, session, channel, sender, purpose },
     ...(job === undefined ? {} : { job }),
   };
 }

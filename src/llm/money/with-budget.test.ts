@@ -7,6 +7,7 @@ import { facts, inOrder, MemoryLedger, paidModel } from '../../testing/paid-mode
 import { collect, modelContract, modelRequest } from '../contract.ts';
 import { createDemoModel } from '../demo.ts';
 import { failureText } from '../failure-text.ts';
+import { withRetry } from '../retry.ts';
 import { Budget, type BudgetLimits } from './budget.ts';
 import { withCost } from './cost.ts';
 import { type BudgetedOptions, withBudget } from './with-budget.ts';
@@ -173,19 +174,42 @@ describe('withBudget', () => {
     expect(budget.tightest(context)?.spentUsd).toBeCloseTo(entries[0]?.costUsd ?? 0, 8);
   });
 
-  test('every attempt of a retry inside that had streamed is paid, and one that no longer fits is not made', async () => {
-    const { wrap, budget, entries, context } = await setup({ dailyUsd: 0.16 });
-    const text = 'word '.repeat(700);
-    const round: ModelEvent[] = [
-      { type: 'text', text },
-      { type: 'restart', reason: 'server' },
-    ];
-    const events = await collect(wrap(paidModel([{ events: [...round, ...round, ...round] }])).call(modelRequest('x'), signal));
+  test('every attempt of a retry around it that broke off is paid, with or without text, and one that no longer fits is not made', async () => {
+    const { wrap, clock, budget, entries, context } = await setup({ dailyUsd: 0.21 });
+    const failure: ModelFailure = { kind: 'malformed', code: 'GH2109', message: '', hint: '', retryable: true };
+    const cut: ModelEvent = { type: 'failed', failure };
+    // Each may cost 0.10 USD: the first wrote a good part of that, the second was cut in the middle of a tool call.
+    const inner = paidModel([
+      { events: [{ type: 'text', text: 'word '.repeat(400) }, cut] },
+      { events: [cut] },
+      { text: 'never' },
+    ]);
+    const model = withRetry(wrap(inner), { clock, random: () => 1 });
+    const request = modelRequest('x'.repeat(16_000), { maxOutputTokens: 600 });
+    const ended = collect(model.call(request, signal));
+    await clock.advance(10_000);
+    const events = await ended;
     expect(events.map(({ type }) => type)).toEqual(['text', 'restart', 'failed']);
     expect(failureOf(events).kind).toBe('budget');
-    expect(entries).toHaveLength(1);
-    expect(budget.tightest(context)?.spentUsd).toBeLessThanOrEqual(0.16);
-    expect(budget.tightest(context)?.reservedUsd).toBe(0);
+    expect(inner.requests).toHaveLength(2);
+    expect(entries.map(({ costUsd }) => costUsd)).toEqual([expect.closeTo(0.09, 3), expect.closeTo(0.04, 3)]);
+    expect(budget.tightest(context)).toMatchObject({ reservedUsd: 0, spentUsd: expect.closeTo(0.13, 3) });
+  });
+
+  test('text that the model itself takes back is part of one call: it is billed by its answer and by nothing else', async () => {
+    const { wrap, budget, entries, context } = await setup({ dailyUsd: 1 });
+    const usage = { tokensIn: 100, tokensOut: 500, tokensCached: 0 };
+    const answer = { text: 'Hello', toolCalls: [], stop: 'end', usage, provider: 'acme', model: 'large' } as const;
+    const events: ModelEvent[] = [
+      { type: 'text', text: 'word '.repeat(400) },
+      { type: 'restart', reason: 'reasoning' },
+      { type: 'text', text: 'Hello' },
+      { type: 'done', answer },
+    ];
+    const seen = await collect(wrap(paidModel([{ events }])).call(modelRequest('x'), signal));
+    expect(seen.map(({ type }) => type)).toEqual(['text', 'restart', 'text', 'done']);
+    expect(entries).toEqual([]);
+    expect(budget.tightest(context)?.spentUsd).toBeCloseTo(0.051, 6);
   });
 
   test('a consumer that leaves early pays for what it saw and holds nothing', async () => {

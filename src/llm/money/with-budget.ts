@@ -19,9 +19,9 @@ export interface BudgetedOptions {
 }
 
 /**
- * Around each slot, inside the router and outside retry. A call that does not fit ends with `failed` of kind `budget` (GH2112; GH2113
- * when the price is unknown) and nothing is sent; the router may then go on to a cheaper slot. The demo costs nothing and
- * passes through.
+ * Around the wire and inside retry: each attempt is billed by its provider, so each is reserved and booked. A `restart` is then the
+ * wire's own and part of the same call. A call that does not fit ends with `failed` of kind `budget` (GH2112; GH2113 when the price is
+ * unknown) and nothing is sent; the router may then go on to a cheaper slot. The demo costs nothing and passes through.
  */
 export function withBudget(model: Model, budget: Budget, options: BudgetedOptions): Model {
   if (model.demo) return model;
@@ -47,6 +47,11 @@ const UNBILLED: readonly FailureKind[] = [
   'budget',
 ];
 
+/** Whether the request was refused and not worked on. */
+export function isUnbilled({ kind, status }: ModelFailure): boolean {
+  return UNBILLED.includes(kind) || (status !== undefined && status >= 400);
+}
+
 class BudgetedCall {
   readonly #model: Model;
   readonly #budget: Budget;
@@ -71,29 +76,19 @@ class BudgetedCall {
   }
 
   async *run(signal: AbortSignal): AsyncGenerator<ModelEvent> {
-    let reservation = this.#reserve();
+    const reservation = this.#reserve();
     if (reservation.kind === 'refused') return yield this.#refusal(reservation);
     try {
       for await (const event of this.#model.call(this.#request, signal)) {
         if (event.type === 'text' || event.type === 'reasoning') this.#streamed += event.text;
         if (event.type === 'done') reservation.settle(this.#actual(event.answer.usage));
         if (event.type === 'failed') this.#settleFailed(reservation, event.failure);
-        if (event.type === 'restart' && this.#streamed !== '') {
-          // What had been streamed is billed, and the same again may come: it needs money of its own.
-          this.#settleUnfinished(reservation);
-          const next = this.#reserve();
-          if (next.kind === 'refused') {
-            yield event;
-            return yield this.#refusal(next);
-          }
-          reservation = next;
-        }
         yield event;
         if (event.type === 'done' || event.type === 'failed') return;
       }
     } finally {
       // Only a call that neither answered nor failed is still open here: its consumer left.
-      if (reservation.kind === 'reserved') this.#settleUnfinished(reservation);
+      this.#settleUnfinished(reservation);
     }
   }
 
@@ -130,16 +125,14 @@ class BudgetedCall {
    * limit, abort, withheld or empty answer) is billed by every provider for its input and what it had written, so that is what
    * it is charged: too much where the provider never began, which errs to the side of the limit.
    */
-  #settleFailed(reservation: Reservation, { kind, status }: ModelFailure): void {
-    const unbilled = UNBILLED.includes(kind) || (status !== undefined && status >= 400);
-    if (unbilled && this.#streamed === '') reservation.release();
+  #settleFailed(reservation: Reservation, failure: ModelFailure): void {
+    if (isUnbilled(failure) && this.#streamed === '') reservation.release();
     else this.#settleUnfinished(reservation);
   }
 
   #settleUnfinished(reservation: Reservation): void {
     if (!reservation.open) return;
     const usage = this.#estimate.partly(this.#streamed);
-    this.#streamed = '';
     reservation.settle(usage.costUsd);
     const { session, channel, sender, purpose, job } = this.#request.context;
     const [provider, ...model] = this.#model.id.split('/');

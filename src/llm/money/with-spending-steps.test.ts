@@ -89,6 +89,14 @@ describe('withSpendingSteps', () => {
     expect(names()).toEqual(['no-tools']);
   });
 
+  test('a free model that is asked first keeps its tools, however little is left', async () => {
+    const free = paidModel(['fine'], { price: { in: 0, out: 0 } });
+    const { call, names } = await setup({ dailyUsd: 0 }, [free], { freeFirst: true });
+    expect((await call(modelRequest('x', { tools: [TOOL] }))).at(-1)).toMatchObject({ answer: { text: 'fine' } });
+    expect(free.requests[0]?.tools).toEqual([TOOL]);
+    expect(names()).toEqual([]);
+  });
+
   test('no-tools: below a tenth of a limit tools are left out from the start', async () => {
     const slot = paidModel(['a', 'b', 'c']);
     const { call, spend, names } = await setup({ dailyUsd: 10 }, [slot]);

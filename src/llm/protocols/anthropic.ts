@@ -6,42 +6,26 @@ import { AnthropicAssembly } from './anthropic-answer.ts';
 import { toAnthropicMessages, toAnthropicTools } from './anthropic-messages.ts';
 import { toHistory } from './history.ts';
 import { asRecord } from './tool-call-assembly.ts';
-import { callWire, type WarmableModel, type WireOptions } from './wire.ts';
+import type { WarmableModel, WireOptions } from './wire.ts';
 import { guardFetch } from './wire-guard.ts';
+import { createWireModel } from './wire-model.ts';
 
 /** https://docs.anthropic.com/en/api/versioning */
 const VERSION = '2023-06-01';
 /** This API refuses a request without a limit (spec B1: for models nothing is known of). */
 const DEFAULT_MAX_TOKENS = 4_096;
 
-/**
- * `baseUrl` holds no version: `https://api.anthropic.com`. Connects nothing and loads nothing until the first call or `warm`. Retries
- * nothing: see `withRetry`.
- */
+/** `baseUrl` holds no version: `https://api.anthropic.com`. */
 export function createAnthropic(options: WireOptions): WarmableModel {
-  let loading: Promise<Anthropic> | undefined;
-  const client = (): Promise<Anthropic> => {
-    loading ??= createClient(options);
-    return loading;
-  };
-  const { provider, model } = options;
-  return {
-    id: `${provider}/${model}`,
-    contextWindow: options.contextWindow,
-    ...(options.facts ? { facts: options.facts } : {}),
-    call: (request, signal) =>
-      callWire(options, request, signal, {
-        assembly: (inputTokens) => new AnthropicAssembly({ provider, model, inputTokens }),
-        open: async (until) => {
-          const body = requestBody(options, request);
-          // `post`, because `messages.create` prints a warning to the console for models that will be retired.
-          return await (await client()).post<AsyncIterable<unknown>>('/v1/messages', { body, stream: true, signal: until });
-        },
-      }),
-    async warm() {
-      await client();
+  return createWireModel(options, {
+    connect: () => createClient(options),
+    assembly: (answer) => new AnthropicAssembly(answer),
+    open: async (client, request, signal) => {
+      const body = requestBody(options, request);
+      // `post`, because `messages.create` prints a warning to the console for models that will be retired.
+      return await client.post<AsyncIterable<unknown>>('/v1/messages', { body, stream: true, signal });
     },
-  };
+  });
 }
 
 async function createClient(options: WireOptions): Promise<Anthropic> {

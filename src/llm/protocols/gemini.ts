@@ -8,8 +8,9 @@ import { toGeminiContents, toGeminiFunctions } from './gemini-contents.ts';
 import { toHistory } from './history.ts';
 import { AnsweredError } from './http-failure.ts';
 import { asRecord } from './tool-call-assembly.ts';
-import { callWire, type WarmableModel, type WireOptions } from './wire.ts';
+import type { WarmableModel, WireOptions } from './wire.ts';
 import { guardFetch } from './wire-guard.ts';
+import { createWireModel } from './wire-model.ts';
 
 /** Models that think; the others refuse to be asked for their thoughts. */
 const THINKS = /^(?:models\/)?gemini-(?:2\.5|[3-9]|\d\d|(?:pro|flash|flash-lite)-latest)(?!.*(?:image|tts|audio|live))/;
@@ -17,40 +18,22 @@ const THINKS = /^(?:models\/)?gemini-(?:2\.5|[3-9]|\d\d|(?:pro|flash|flash-lite)
 const SIGNATURES = 1_000;
 const BLANK_LINE = Uint8Array.of(10, 10);
 
-/**
- * `baseUrl` holds the version segment: `https://generativelanguage.googleapis.com/v1beta`. Connects nothing and loads nothing until
- * the first call or `warm`. Retries nothing: see `withRetry`.
- */
+/** `baseUrl` holds the version segment: `https://generativelanguage.googleapis.com/v1beta`. */
 export function createGemini(options: WireOptions): WarmableModel {
-  let loading: Promise<GoogleGenAI> | undefined;
-  const client = (): Promise<GoogleGenAI> => {
-    loading ??= createClient(options);
-    return loading;
-  };
   const signatures = new Map<string, string>();
   const remember = (callId: string, signature: string): void => {
     signatures.set(callId, signature);
     const oldest = signatures.keys().next();
     if (signatures.size > SIGNATURES && !oldest.done) signatures.delete(oldest.value);
   };
-  const { provider, model } = options;
-  return {
-    id: `${provider}/${model}`,
-    contextWindow: options.contextWindow,
-    ...(options.facts ? { facts: options.facts } : {}),
-    call: (request, signal) =>
-      callWire(options, request, signal, {
-        assembly: (inputTokens) => new GeminiAssembly({ provider, model, inputTokens }, remember),
-        open: async (until) => {
-          const body = requestBody(options, request, (callId) => signatures.get(callId));
-          const { models } = await client();
-          return named(await models.generateContentStream({ ...body, config: { ...body.config, abortSignal: until } }));
-        },
-      }),
-    async warm() {
-      await client();
+  return createWireModel(options, {
+    connect: () => createClient(options),
+    assembly: (answer) => new GeminiAssembly(answer, remember),
+    open: async ({ models }, request, abortSignal) => {
+      const body = requestBody(options, request, (callId) => signatures.get(callId));
+      return named(await models.generateContentStream({ ...body, config: { ...body.config, abortSignal } }));
     },
-  };
+  });
 }
 
 /**

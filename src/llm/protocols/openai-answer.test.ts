@@ -132,6 +132,21 @@ describe('text and reasoning', () => {
     expect(answer).toMatchObject({ stop: 'length', usage: { tokensIn: 12, tokensOut: 2, tokensCached: 0 } });
   });
 
+  test.each([-1, 1.5, 1e300, '7', null])('F28 a count of %j tokens is no count: it is estimated', (prompt_tokens) => {
+    const usage = { choices: [], usage: { prompt_tokens, completion_tokens: 3 } };
+    const { answer } = assemble(delta({ content: '12345678' }), delta({}, 'stop'), usage);
+    expect(answer?.usage).toEqual({ tokensIn: 12, tokensOut: 2, tokensCached: 0 });
+  });
+
+  test('what the model wrote is estimated whole: a repetition and a call are billed like the rest', () => {
+    const sentence = 'this is the same sentence again. ';
+    const { answer: looping } = assemble(...Array.from({ length: 40 }, () => delta({ content: sentence })));
+    expect(looping?.text).toBe(sentence);
+    expect(looping?.usage.tokensOut).toBe((40 * sentence.length) / 4);
+    const call = { index: 0, id: 'a', function: { name: 'save', arguments: JSON.stringify({ text: 'x'.repeat(400) }) } };
+    expect(assemble(delta({ tool_calls: [call] }), delta({}, 'tool_calls')).answer?.usage.tokensOut).toBeGreaterThan(100);
+  });
+
   test('any JSON value in place of a chunk never throws', () => {
     fc.assert(
       fc.property(fc.array(fc.jsonValue()), (chunks) => {

@@ -73,6 +73,7 @@ export class AnswerAssembly {
     const failed = this.#brokenOff();
     if (failed) return [...events, { type: 'failed', failure: failed }];
     const streamed = this.#text;
+    const written = streamed + this.#reasoning;
     if (this.#loopEnd !== undefined) this.#text = streamed.slice(0, this.#loopEnd);
     const orphan = splitOrphanClose(this.#text);
     if (orphan.reasoning) {
@@ -84,7 +85,7 @@ export class AnswerAssembly {
       events.push({ type: 'restart', reason: this.looping ? 'repetition' : 'reasoning' });
       if (this.#text) events.push({ type: 'text', text: this.#text });
     }
-    const result = this.#answer();
+    const result = this.#answer(written);
     events.push('kind' in result ? { type: 'failed', failure: result } : { type: 'done', answer: result });
     return events;
   }
@@ -117,12 +118,14 @@ export class AnswerAssembly {
     return undefined;
   }
 
-  #answer(): ModelAnswer | ModelFailure {
+  /** `written`: also what was taken back, which is billed like the rest. */
+  #answer(written: string): ModelAnswer | ModelFailure {
     const toolCalls = this.#tools.finish();
     if (!toolCalls) return createFailure('malformed', { message: 'a tool call arrived without a name' });
     if (this.#text.trim() === '' && toolCalls.length === 0) return this.#empty();
     const { provider, model, inputTokens } = this.#options;
-    const estimated = { tokensIn: inputTokens, tokensOut: textTokens(this.#text + this.#reasoning), tokensCached: 0 };
+    const calls = toolCalls.map((call) => call.name + call.arguments).join('');
+    const estimated = { tokensIn: inputTokens, tokensOut: textTokens(written + calls), tokensCached: 0 };
     return {
       text: this.#text,
       ...(this.#reasoning ? { reasoning: this.#reasoning } : {}),
@@ -181,6 +184,7 @@ function parseUsage(value: unknown): Usage | undefined {
   return { tokensIn, tokensOut, tokensCached: cached ?? 0 };
 }
 
+/** Anything else is no count, and one such row would spoil every sum of the ledger for good. */
 function count(value: unknown): number | undefined {
-  return typeof value === 'number' && Number.isFinite(value) && value >= 0 ? value : undefined;
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : undefined;
 }

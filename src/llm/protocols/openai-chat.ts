@@ -3,7 +3,8 @@ import type { ModelRequest } from '../../core/model.ts';
 import { AnswerAssembly } from './openai-answer.ts';
 import { createOpenAiClient, type OpenAI, takesTemperature } from './openai-client.ts';
 import { toOpenAiMessages, toOpenAiTools } from './openai-messages.ts';
-import { callWire, type WarmableModel, type WireOptions } from './wire.ts';
+import type { WarmableModel, WireOptions } from './wire.ts';
+import { createWireModel } from './wire-model.ts';
 
 /** `baseUrl` holds the version segment: `https://api.openai.com/v1`. */
 export interface OpenAiChatOptions extends WireOptions {
@@ -13,26 +14,12 @@ export interface OpenAiChatOptions extends WireOptions {
   readonly sendReasoning?: boolean;
 }
 
-/** Connects nothing and loads nothing until the first call or `warm`. Retries nothing: see `withRetry`. */
 export function createOpenAiChat(options: OpenAiChatOptions): WarmableModel {
-  let loading: Promise<OpenAI> | undefined;
-  const client = (): Promise<OpenAI> => {
-    loading ??= createOpenAiClient(options);
-    return loading;
-  };
-  return {
-    id: `${options.provider}/${options.model}`,
-    contextWindow: options.contextWindow,
-    ...(options.facts ? { facts: options.facts } : {}),
-    call: (request, signal) =>
-      callWire(options, request, signal, {
-        assembly: (inputTokens) => new AnswerAssembly({ provider: options.provider, model: options.model, inputTokens }),
-        open: async (until) => await (await client()).chat.completions.create(requestBody(options, request), { signal: until }),
-      }),
-    async warm() {
-      await client();
-    },
-  };
+  return createWireModel(options, {
+    connect: () => createOpenAiClient(options),
+    assembly: (answer) => new AnswerAssembly(answer),
+    open: ({ chat }, request, signal) => chat.completions.create(requestBody(options, request), { signal }),
+  });
 }
 
 function requestBody(options: OpenAiChatOptions, request: ModelRequest): OpenAI.Chat.ChatCompletionCreateParamsStreaming {

@@ -17,6 +17,8 @@ export interface KeyNeed {
    * server.
    */
   readonly keyForAddress: boolean;
+  /** The address is not the provider's own: a login, which nobody chose for that address, is not sent there. */
+  readonly foreignAddress: boolean;
 }
 
 export interface KeySources {
@@ -40,7 +42,7 @@ export function keyVariables(provider: Provider, configured: string | undefined)
 
 /** The key, or undefined when a call without one is fine. Throws GH1103, which names the variable to set. */
 export async function resolveKey(target: KeyNeed, { env, storedKey }: KeySources): Promise<FoundKey | undefined> {
-  const stored = target.keyForAddress ? undefined : await storedKey?.(target.provider.name);
+  const stored = target.keyForAddress || target.foreignAddress ? undefined : await storedKey?.(target.provider.name);
   if (stored) return { from: 'login', value: () => stored };
   for (const from of target.keyEnvs) {
     const value = env[from]?.trim();

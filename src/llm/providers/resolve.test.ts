@@ -131,6 +131,13 @@ describe('F2 the key', () => {
     await expect(from(config, { OPENAI_API_KEY: KEY }, KEY)).rejects.toMatchObject({ code: 'GH1103' });
   });
 
+  test('A29 a login is for the own address of its provider alone, also where the config names no variable', async () => {
+    const config = { provider: 'openai', base_url: LOCAL };
+    expect(await from(config, { OPENAI_API_KEY: KEY }, 'login-token')).toEqual(['OPENAI_API_KEY', KEY]);
+    await expect(from(config, {}, 'login-token')).rejects.toMatchObject({ code: 'GH1103' });
+    expect(await from({ provider: 'openai' }, { OPENAI_API_KEY: KEY }, 'login-token')).toEqual(['login', 'login-token']);
+  });
+
   test('is not shown when what was found is printed', async () => {
     const found = await resolveKey(resolveProvider({ provider: 'zai' }), { env: { ZAI_API_KEY: KEY } });
     expect(JSON.stringify(found)).toBe('{"from":"ZAI_API_KEY"}');

@@ -54,7 +54,8 @@ export function resolveProvider(config: ModelConfig): ResolvedProvider {
   const baseUrl = baseUrlFor(provider, wire, config.base_url);
   const hints = toHints(config.model_hints);
   const { contextWindow, ...facts } = factsOf(provider, model, hints, baseUrl);
-  const keyForAddress = config.api_key_env !== undefined && isForeign(provider, baseUrl);
+  const foreignAddress = isForeign(provider, baseUrl);
+  const keyForAddress = config.api_key_env !== undefined && foreignAddress;
   return {
     provider,
     model,
@@ -63,6 +64,7 @@ export function resolveProvider(config: ModelConfig): ResolvedProvider {
     keyEnvs: keyForAddress ? [config.api_key_env ?? ''] : keyVariables(provider, config.api_key_env),
     keyRequired: provider.keyRequired || config.api_key_env !== undefined,
     keyForAddress,
+    foreignAddress,
     contextWindow,
     facts,
     hints,

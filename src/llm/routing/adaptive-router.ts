@@ -1,4 +1,4 @@
-import type { Model, ModelEvent, ModelRequest } from '../../core/model.ts';
+import type { Model, ModelEvent, ModelFailure, ModelRequest } from '../../core/model.ts';
 import type { Clock } from '../../core/ports.ts';
 import type { SlotStatus } from '../../core/status.ts';
 import { NO_LONGER_NEEDED } from '../../lib/no-longer-needed.ts';
@@ -29,6 +29,8 @@ export interface AdaptiveRouterOptions {
   readonly probeIntervalMs?: number;
   /** Weight of a new sample in the moving averages. Default 0.3. */
   readonly emaAlpha?: number;
+  /** Told of each failure of one model, also when another then answers. Must not throw. */
+  readonly onFailed?: (model: string, failure: ModelFailure) => void;
   /** Gets what is now known of the models every `exportIntervalMs` (default 30 s), to be kept for the next start. Must not throw. */
   readonly onExport?: (catalog: ModelCatalogFile) => void;
   readonly exportIntervalMs?: number;
@@ -99,6 +101,7 @@ class Router implements AdaptiveRouter {
       signal,
       clock: this.#options.clock,
       rest: () => this.#rest(pool),
+      onFailed: (slot, failure) => this.#options.onFailed?.(slot.model.id, failure),
       own: (closing) => this.#own(closing),
     };
     return walkFrom((tried) => this.#begin(pool, tried, walk), walk);

@@ -218,6 +218,16 @@ describe('createChain (spec B4)', () => {
     expect(answerer(await result)).toBe('a/1');
   });
 
+  test('F24 a long wait of that kind is told before it begins', async () => {
+    const limited = { fail: createFailure('rate-limit', { message: 'slow down', retryAfterMs: 30_000 }) };
+    const { ask, clock } = setup({ 'a/1': [limited, 'late'], 'b/2': () => ({ fail: 'server' }) });
+    const result = ask();
+    await clock.advance(30_000);
+    const events = (await result).filter(({ type }) => type !== 'text');
+    expect(events.map(({ type }) => type)).toEqual(['switched', 'waiting', 'switched', 'done']);
+    expect(events[1]).toEqual({ type: 'waiting', reason: 'rate-limit', waitMs: 30_000 });
+  });
+
   test('F24 it is waited for once per call, and that is no switch where the model is the only one', async () => {
     const limited = { fail: createFailure('rate-limit', { message: 'slow down', retryAfterMs: 7_000 }) };
     const { ask, clock, calls } = setup({ 'a/1': () => limited });

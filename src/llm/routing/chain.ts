@@ -1,7 +1,7 @@
-import type { Model } from '../../core/model.ts';
+import type { Model, ModelFailure } from '../../core/model.ts';
 import type { Clock } from '../../core/ports.ts';
 import type { SlotStatus } from '../../core/status.ts';
-import { attemptOn, walkFrom } from './failover-walk.ts';
+import { attemptOn, type Walk, walkFrom } from './failover-walk.ts';
 import { type Slot, SlotState, statusOf, suited } from './slot.ts';
 
 export interface ChainOptions {
@@ -10,6 +10,8 @@ export interface ChainOptions {
   readonly failureThreshold?: number;
   /** How long a degraded model is left alone before one call tries it again. ms, default 60 s. */
   readonly probeIntervalMs?: number;
+  /** Told of each failure of one model, also when another then answers. Must not throw. */
+  readonly onFailed?: (model: string, failure: ModelFailure) => void;
 }
 
 export type Chain = Model & { snapshot(): readonly SlotStatus[] };
@@ -26,7 +28,11 @@ export function createChain(slots: readonly Slot[], options: ChainOptions): Chai
     ...wrapperFacts(states),
     call(request, signal) {
       const pool = suited(states, request);
-      const walk = { request, signal, clock, rest: (from: SlotState) => healthyFirst(roundFrom(from, pool, states)) };
+      const walk: Walk = {
+        ...{ request, signal, clock },
+        rest: (from) => healthyFirst(roundFrom(from, pool, states)),
+        onFailed: (slot, failure) => options.onFailed?.(slot.model.id, failure),
+      };
       return walkFrom((tried) => attemptOn(startOf(pool), tried, walk), walk);
     },
     // Nothing is rated here: the place in the config is all there is.

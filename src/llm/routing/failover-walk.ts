@@ -1,6 +1,7 @@
 import type { ModelEvent, ModelFailure, ModelRequest } from '../../core/model.ts';
 import type { Clock } from '../../core/ports.ts';
 import { abortedFailure, createFailure } from '../failure.ts';
+import { TELL_FROM_MS } from '../retry.ts';
 import { Attempt } from './attempt.ts';
 import { isFailoverWorthy } from './failover.ts';
 import type { SlotState } from './slot.ts';
@@ -47,7 +48,7 @@ export async function* walkFrom(first: (tried: Tried) => Piece, walk: Walk): Asy
     let next = nextSlot(slot, tried, walk);
     if (!next && !waited) {
       waited = true;
-      next = await waitForLimit(tried, walk);
+      next = yield* waitForLimit(tried, walk);
       if (signal.aborted) return yield { type: 'failed', failure: abortedFailure() };
     }
     if (!next) return yield { type: 'failed', failure: overall(tried) };
@@ -99,7 +100,7 @@ function nextSlot(from: SlotState, tried: Tried, { rest }: Walk): SlotState | un
  * Nobody is left, but a model said when to come back: better late than not at all. Once per call, and only within the wait a
  * single model would be given.
  */
-async function waitForLimit(tried: Tried, { clock, signal }: Walk): Promise<SlotState | undefined> {
+async function* waitForLimit(tried: Tried, { clock, signal }: Walk): AsyncGenerator<ModelEvent, SlotState | undefined> {
   let best: { slot: SlotState; ms: number } | undefined;
   for (const [slot, failure] of tried) {
     if (!isFailoverWorthy(failure)) return undefined;
@@ -107,6 +108,7 @@ async function waitForLimit(tried: Tried, { clock, signal }: Walk): Promise<Slot
     if (!best || failure.retryAfterMs < best.ms) best = { slot, ms: failure.retryAfterMs };
   }
   if (!best) return undefined;
+  if (best.ms >= TELL_FROM_MS) yield { type: 'waiting', reason: 'rate-limit', waitMs: best.ms };
   try {
     await clock.sleep(best.ms, signal);
   } catch {

@@ -96,6 +96,48 @@ describe('hedge (spec B5)', () => {
     expect(types(await result)).toEqual(['reasoning', 'text', 'done']);
   });
 
+  /** Waits, as a model behind a rate limit does, then answers. */
+  function waiter(id: string, clock: FakeClock, waitMs: number): Model {
+    const { model } = streaming(id, clock, 1, [id]);
+    return {
+      ...model,
+      async *call(request, signal) {
+        yield { type: 'waiting', reason: 'rate-limit', waitMs };
+        await clock.sleep(waitMs, signal).catch(() => undefined);
+        yield* model.call(request, signal);
+      },
+    };
+  }
+
+  async function raced(models: (clock: FakeClock) => readonly Model[]): Promise<readonly ModelEvent[]> {
+    const clock = new FakeClock();
+    const slots = models(clock).map((model) => ({ model }));
+    await using router = createAdaptiveRouter(slots, { clock, random: () => 0.5, mode: 'hedge' });
+    const result = collect(router.call(modelRequest('hi'), live));
+    await clock.advance(100_000);
+    return await result;
+  }
+
+  test('F24 one that waits is not told while the other is at work', async () => {
+    const events = await raced((clock) => [waiter('a/1', clock, 40_000), streaming('b/2', clock, 5_000, ['b']).model]);
+    expect(types(events)).toEqual(['switched', 'text', 'done']);
+  });
+
+  test('F24 a wait is told once both are in one, with the shorter of the two', async () => {
+    const events = await raced((clock) => [waiter('a/1', clock, 40_000), waiter('b/2', clock, 20_000)]);
+    expect(types(events)).toEqual(['waiting', 'switched', 'text', 'done']);
+    expect(events[0]).toEqual({ type: 'waiting', reason: 'rate-limit', waitMs: 20_000 });
+  });
+
+  test('F24 and with what is left of it when the other one fails meanwhile', async () => {
+    const events = await raced((clock) => [
+      waiter('a/1', clock, 40_000),
+      scriptedModel([{ fail: 'server', delayMs: 15_000 }], { id: 'b/2', clock }),
+    ]);
+    expect(types(events)).toEqual(['waiting', 'text', 'done']);
+    expect(events[0]).toMatchObject({ waitMs: 25_000 });
+  });
+
   test('a call leaves no listener on the signal of its caller', async () => {
     const { ask } = setup({ 'a/1': ['hi'], 'b/2': ['ho'] });
     const caller = new AbortController();

@@ -13,6 +13,8 @@ export interface Hedge extends Walk {
 interface Runner {
   readonly attempt: Attempt;
   readonly held: ModelEvent[];
+  /** The wait it is in; `until` in monotonic ms. */
+  waiting: { readonly reason: string; readonly until: number } | undefined;
   stop(): void;
 }
 
@@ -24,7 +26,7 @@ interface Runner {
 export async function* hedge(primary: SlotState, alternate: SlotState, tried: Tried, walk: Hedge): Piece {
   const runners = [primary, alternate].map((slot) => startRunner(slot, walk));
   try {
-    const winner = await race(runners, tried, walk);
+    const winner = yield* race(runners, tried, walk);
     if (!winner) return { slot: primary, streamed: false };
     for (const runner of runners) if (runner !== winner) runner.stop();
     const { slot } = winner.attempt;
@@ -52,6 +54,7 @@ function startRunner(slot: SlotState, walk: Hedge): Runner {
   return {
     attempt,
     held: [],
+    waiting: undefined,
     stop() {
       if (stopped) return;
       stopped = true;
@@ -63,8 +66,11 @@ function startRunner(slot: SlotState, walk: Hedge): Runner {
   };
 }
 
-/** The runner that brought the first token; undefined when both failed or the signal aborted. */
-async function race(runners: readonly Runner[], tried: Tried, walk: Hedge): Promise<Runner | undefined> {
+/**
+ * The runner that brought the first token; undefined when both failed or the signal aborted. Yields a wait only when all that
+ * still run are in one: as long as another is at work the call is not held up.
+ */
+async function* race(runners: readonly Runner[], tried: Tried, walk: Hedge): AsyncGenerator<ModelEvent, Runner | undefined> {
   const step = async (runner: Runner) => ({ runner, event: await runner.attempt.next() });
   const over = new AbortController();
   const aborted = new Promise<undefined>((resolve) => {
@@ -79,16 +85,30 @@ async function race(runners: readonly Runner[], tried: Tried, walk: Hedge): Prom
       if (event.type === 'failed') {
         noteFailure(runner.attempt.slot, event.failure, tried, walk);
         pending.delete(runner);
-        continue;
+      } else {
+        runner.waiting = undefined;
+        if (event.type === 'waiting') {
+          runner.waiting = { reason: event.reason, until: walk.clock.monotonic() + event.waitMs };
+        } else runner.held.push(event);
+        if (decides(event)) return runner;
+        pending.set(runner, step(runner));
       }
-      runner.held.push(event);
-      if (decides(event)) return runner;
-      pending.set(runner, step(runner));
+      const wait = commonWait([...pending.keys()], walk);
+      if (wait) yield wait;
     }
     return undefined;
   } finally {
     over.abort(NO_LONGER_NEEDED);
   }
+}
+
+/** How long it takes until the first of them goes on, when all wait. */
+function commonWait(runners: readonly Runner[], { clock }: Hedge): ModelEvent | undefined {
+  const waits = runners.flatMap(({ waiting }) => waiting ?? []);
+  const [first] = waits.toSorted((a, b) => a.until - b.until);
+  if (!first || waits.length < runners.length) return undefined;
+  const waitMs = Math.round(first.until - clock.monotonic());
+  return waitMs > 0 ? { type: 'waiting', reason: first.reason, waitMs } : undefined;
 }
 
 /** Reasoning is a token too: the model is at work. */

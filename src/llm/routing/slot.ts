@@ -31,7 +31,7 @@ export interface Baseline {
   readonly p95Ms: number;
 }
 
-/** One model with its wrappers (budget, retry, cost). Its place in the list is its priority. */
+/** One model with its wrappers (cost, budget, retry). Its place in the list is its priority. */
 export interface Slot {
   readonly model: Model;
   readonly catalog?: CatalogQuality;

@@ -1,0 +1,57 @@
+/** Updates that are no message of their own: a pressed button, a reaction. Pure. */
+import type { Update, User } from 'grammy/types';
+import { messageKey, shortHash } from '../../src/core/ids.ts';
+import type { InboundMessage } from '../../src/core/message.ts';
+import { type InboundContext, personName } from './inbound.ts';
+
+/** A press is what the choice says, from whoever pressed, about the message with the buttons. */
+export function pressOf(update: Update, context: InboundContext): InboundMessage | undefined {
+  const query = update.callback_query;
+  const message = query?.message;
+  // Presses under inline messages and games belong to chats the bot is not in.
+  if (!query?.data || !message) return undefined;
+  const target = `${message.chat.id}:${message.message_id}`;
+  const threadId = 'is_topic_message' in message && message.is_topic_message ? message.message_thread_id : undefined;
+  return {
+    ...frame(context, String(message.chat.id), `${target}:press:${query.id}`),
+    kind: 'message',
+    ...(threadId === undefined ? {} : { threadId: String(threadId) }),
+    ...writer(query.from),
+    text: query.data,
+    replyTo: { platformId: target, fromBot: true },
+    isGroup: message.chat.type !== 'private',
+    mentionsBot: true,
+    ...(query.from.is_bot ? { refusal: 'bot-author' as const } : {}),
+    // A press has no time of its own; that of the message may be weeks old.
+    timestamp: context.now ?? message.date * 1000,
+    replyContext: { messageId: message.message_id },
+  };
+}
+
+/** The platform sends these where the bot may see them: in private chats, and in groups where it is an administrator. */
+export function reactionOf(update: Update, context: InboundContext): InboundMessage | undefined {
+  const change = update.message_reaction;
+  // Without `user` somebody reacted in the name of a chat: there is no person behind it.
+  if (!change?.user) return undefined;
+  const target = `${change.chat.id}:${change.message_id}`;
+  const emoji = change.new_reaction.map((reaction) => (reaction.type === 'emoji' ? reaction.emoji : '⭐')).join('');
+  return {
+    ...frame(context, String(change.chat.id), `${target}:reaction:${change.user.id}:${change.date}:${shortHash(emoji, 8)}`),
+    kind: 'reaction',
+    targetId: target,
+    ...writer(change.user),
+    text: emoji,
+    isGroup: change.chat.type !== 'private',
+    mentionsBot: false,
+    timestamp: change.date * 1000,
+  };
+}
+
+function frame({ channel, account }: InboundContext, chatId: string, platformId: string) {
+  const ref = { channel, account, chatId, platformId };
+  return { ...ref, id: messageKey(ref), media: [] };
+}
+
+function writer(user: User): { senderId: string; senderName: string } {
+  return { senderId: String(user.id), senderName: personName(user) };
+}

@@ -1,0 +1,208 @@
+/** The adapter: one application of one company. Callbacks come in by `webhook.ts` and `intake.ts`, answers go out by the API. */
+import type {
+  Channel,
+  ChannelDeps,
+  ChannelHost,
+  ChannelLimits,
+  MediaFile,
+  SendClass,
+  SendOptions,
+  SendResult,
+  Webhook as ServedWebhook,
+} from '../../src/core/channel.ts';
+import { errorText, GatehouseError } from '../../src/core/errors.ts';
+import type { MediaRef, OutboundPart } from '../../src/core/message.ts';
+import { reconnect } from '../kit/reconnect.ts';
+import { CallError } from './call-error.ts';
+import type { CallbackKeys } from './callback.ts';
+import type { WecomClient } from './client.ts';
+import { download } from './download.ts';
+import { type Fault, faultOf } from './fault.ts';
+import { Intake } from './intake.ts';
+import { isAuthFailure } from './outbound.ts';
+import { Sender } from './sender.ts';
+import type { WecomSettings } from './settings.ts';
+import { MAX_BODY_BYTES, Webhook } from './webhook.ts';
+
+const MEGABYTE = 1024 * 1024;
+
+const LIMITS: ChannelLimits = {
+  // Below the platform's 2048: room for a fence that a split closes and opens again, and for the mark of `outbound.ts`.
+  text: 1_950,
+  unit: 'byte',
+  caption: 0,
+  uploadBytes: 20 * MEGABYTE,
+  downloadBytes: 20 * MEGABYTE,
+};
+
+/** 30 a minute and 1000 an hour per member, and what is more is dropped in silence: burst plus refill stay below both. */
+const RATES: NonNullable<ChannelLimits['rate']> = { perChat: { burst: 10, perSecond: 0.27 } };
+
+/** Credentials that were refused are tried again this often at most, so that mended ones are picked up without a restart. */
+const RECONNECT_CAP_MS = 300_000;
+
+export class WecomChannel implements Channel {
+  readonly name: string;
+  readonly type = 'wecom';
+  readonly account: string;
+  readonly limits: ChannelLimits;
+  readonly inboundClass = 'A';
+  readonly sendClass: SendClass;
+  readonly buttons = true;
+  readonly #client: WecomClient;
+  readonly #keys: CallbackKeys;
+  readonly #settings: WecomSettings;
+  readonly #deps: ChannelDeps;
+  readonly #sender: Sender;
+  readonly #stopping = new AbortController();
+  readonly #sending = new Set<Promise<unknown>>();
+  /** What keeps the channel from being healthy: the journal, or the platform. */
+  readonly #faults: { journal?: Fault; platform?: Fault } = {};
+  #trouble = Promise.withResolvers<CallError>();
+  #running: Promise<void> | undefined;
+  #host: ChannelHost | undefined;
+  #intake: Intake | undefined;
+  #served: ServedWebhook | undefined;
+
+  constructor(options: { client: WecomClient; keys: CallbackKeys; settings: WecomSettings; deps: ChannelDeps }) {
+    const { client, keys, settings, deps } = options;
+    this.#client = client;
+    this.#keys = keys;
+    this.#settings = settings;
+    this.#deps = deps;
+    this.#sender = new Sender({ client, settings, deps, onAuthFailure: (error) => this.#lose(error) });
+    this.name = deps.name;
+    this.account = `${keys.receiveId}:${settings.agent_id}`;
+    this.limits = settings.rate_limits ? { ...LIMITS, rate: RATES } : LIMITS;
+    this.sendClass = settings.duplicate_check ? 'idem' : 'blind';
+  }
+
+  async start(host: ChannelHost, signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    if (this.#running || this.#stopping.signal.aborted) throw new GatehouseError('GH1004', 'a channel can be started once only');
+    const { clock, random } = this.#deps;
+    const stop = AbortSignal.any([signal, this.#stopping.signal]);
+    this.#host = host;
+    host.health('starting');
+    const settled = Promise.withResolvers<void>();
+    this.#running = reconnect({
+      run: (connected) =>
+        this.#connect(host, stop, () => {
+          connected();
+          settled.resolve();
+        }),
+      onEnd: (error) => {
+        this.#report('platform', faultOf(error));
+        settled.resolve();
+        return true;
+      },
+      clock,
+      random,
+      signal: stop,
+      capMs: RECONNECT_CAP_MS,
+    });
+    await Promise.race([settled.promise, this.#running]);
+    signal.throwIfAborted();
+  }
+
+  /** Waits for sends under way: breaking them would leave their fate unknown. The caller bounds them with their signals. */
+  async stop(): Promise<void> {
+    this.#stopping.abort(new Error('channel stopped'));
+    await this.#running;
+    await this.#served?.[Symbol.asyncDispose]();
+    await this.#intake?.settled();
+    await Promise.allSettled(this.#sending);
+    this.#client.close();
+    this.#host?.health('stopped');
+    this.#host = undefined;
+  }
+
+  async send(part: OutboundPart, options: SendOptions): Promise<SendResult> {
+    if (this.#stopping.signal.aborted) return { kind: 'retry', reason: 'the channel is stopped', scope: 'account' };
+    const sending = this.#sender.send(part, options);
+    this.#sending.add(sending);
+    try {
+      return await sending;
+    } finally {
+      this.#sending.delete(sending);
+    }
+  }
+
+  download(media: MediaRef, signal: AbortSignal): Promise<MediaFile> {
+    return download(media, {
+      client: this.#client,
+      capBytes: this.limits.downloadBytes,
+      timeoutMs: this.#settings.download_timeout_secs * 1_000,
+      signal: AbortSignal.any([signal, this.#stopping.signal]),
+    });
+  }
+
+  /** Serves callbacks from the first time on, whatever the API says: they are signed with keys of their own. Ends in trouble. */
+  async #connect(host: ChannelHost, signal: AbortSignal, connected: () => void): Promise<void> {
+    if (!this.#served) {
+      this.#served = await this.#serve(host, signal);
+      await this.#sender.sweep();
+    }
+    await this.#check(signal);
+    this.#trouble = Promise.withResolvers();
+    this.#report('platform', undefined);
+    connected();
+    const { promise: aborted, resolve } = Promise.withResolvers<undefined>();
+    const onAbort = (): void => resolve(undefined);
+    signal.addEventListener('abort', onAbort, { once: true });
+    const trouble = await Promise.race([this.#trouble.promise, aborted]);
+    signal.removeEventListener('abort', onAbort);
+    if (trouble) throw trouble;
+  }
+
+  /** A refusal that is not about credentials says nothing of messages: not every installation lets an application read itself. */
+  async #check(signal: AbortSignal): Promise<void> {
+    try {
+      await this.#client.checkCredentials(this.#settings.agent_id, signal);
+    } catch (error) {
+      const harmless = error instanceof CallError && error.method === 'agent/get' && error.failure.kind === 'api';
+      if (!harmless || isAuthFailure(error)) throw error;
+      this.#deps.logger.info('wecom.not-checked', { detail: error.message });
+    }
+  }
+
+  async #serve(host: ChannelHost, signal: AbortSignal): Promise<ServedWebhook> {
+    const { clock, random, logger, name, webhooks } = this.#deps;
+    const intake = new Intake({
+      host,
+      clock,
+      random,
+      signal,
+      onRejected: (error) =>
+        this.#report('journal', { state: 'down', detail: `messages cannot be stored, trying again: ${errorText(error)}` }),
+      onAccepted: () => this.#report('journal', undefined),
+    });
+    const context = {
+      channel: name,
+      account: this.account,
+      corpId: this.#keys.receiveId,
+      agentId: String(this.#settings.agent_id),
+    };
+    const webhook = new Webhook({ keys: this.#keys, context, take: (message) => intake.take(message), clock, logger });
+    const served = await webhooks.serve((request, caller) => webhook.handle(request, caller), { maxBytes: MAX_BODY_BYTES });
+    this.#intake = intake;
+    logger.info('wecom.serving', { path: served.path, origin: served.localOrigin });
+    return served;
+  }
+
+  /** Health is the worst of what is wrong. Nothing is reported twice, and nothing after the stop. */
+  #report(part: 'journal' | 'platform', fault: Fault | undefined): void {
+    if (this.#stopping.signal.aborted || (part === 'journal' && fault === this.#faults.journal)) return;
+    if (fault) this.#faults[part] = fault;
+    else delete this.#faults[part];
+    const worst = this.#faults.journal ?? this.#faults.platform;
+    if (worst) this.#host?.health(worst.state, worst.detail);
+    else this.#host?.health('healthy');
+  }
+
+  /** Credentials that worked do no more: says so, and asks until they do. */
+  #lose(error: CallError): void {
+    this.#report('platform', faultOf(error));
+    this.#trouble.resolve(error);
+  }
+}

@@ -1,0 +1,241 @@
+/** Wire calls to the WeCom API (https://developer.work.weixin.qq.com/document/path/90664). */
+import { openAsBlob } from 'node:fs';
+import type { Clock } from '../../src/core/ports.ts';
+import { withDeadline } from '../kit/deadline.ts';
+import { CallError, type CallFailure, toFailure } from './call-error.ts';
+
+export type MediaType = 'image' | 'voice' | 'video' | 'file';
+
+export interface Upload {
+  readonly type: MediaType;
+  readonly path: string;
+  readonly name: string;
+  readonly mime: string;
+}
+
+/** The answer to message/send, as far as it is used. */
+export interface Sent {
+  readonly msgid?: string;
+  /** Those of `touser` that got nothing, separated by `|`. */
+  readonly invaliduser?: string;
+  readonly unlicenseduser?: string;
+}
+
+/** Set to true while a message is on its way: an abort by then takes nothing back. */
+export interface Progress {
+  left: boolean;
+}
+
+/** Long enough for a slow network, short enough that a daemon's start does not hang on a silent one. */
+const CALL_TIMEOUT_MS = 20_000;
+/** Answers other than files are a few hundred bytes. */
+const MAX_ANSWER = 65_536;
+/** A token is renewed this long before its end, so that none ends on its way. */
+const RENEW_EARLY_SECS = 200;
+/** Invalid and expired; also what remains of a token after the secret was changed. */
+const STALE_TOKEN: ReadonlySet<number> = new Set([40_014, 42_001, 41_001]);
+
+interface Answer {
+  readonly errcode: number;
+  readonly errmsg: string;
+  readonly [key: string]: unknown;
+}
+
+/** One application's calls. Every method rejects with a `CallError`, or with the signal's reason once that aborted. */
+export class WecomClient {
+  readonly #options: { readonly corpId: string; readonly secret: string; readonly apiRoot: string; readonly clock: Clock };
+  readonly #closing = new AbortController();
+  #token: { readonly value: string; readonly until: number } | undefined;
+  #fetching: Promise<string> | undefined;
+
+  /** `apiRoot` has no trailing slash. */
+  constructor(options: { readonly corpId: string; readonly secret: string; readonly apiRoot: string; readonly clock: Clock }) {
+    this.#options = options;
+  }
+
+  /**
+   * Asks for a new token and, with it, for the application itself: a token is given to any address, calls are answered only to
+   * trusted ones.
+   */
+  async checkCredentials(agentId: number, signal: AbortSignal): Promise<void> {
+    const { clock } = this.#options;
+    const token = await this.#accessToken(signal, this.#token?.value);
+    try {
+      await withDeadline({ clock, ms: CALL_TIMEOUT_MS, signal }, (inner) =>
+        this.#json('agent/get', { access_token: token, agentid: String(agentId) }, {}, inner),
+      );
+    } catch (error) {
+      signal.throwIfAborted();
+      throw error instanceof CallError ? error : this.#error('agent/get', { kind: 'lost', detail: 'no answer in time' });
+    }
+  }
+
+  /** `payload` is the whole message; resolves to what the platform says of it. */
+  async send(payload: object, progress: Progress, signal: AbortSignal): Promise<Sent> {
+    // The platform refuses \u escapes in JSON (40033): what `JSON.stringify` would write as one was taken out of the texts before.
+    const body = JSON.stringify(payload);
+    return await this.#withToken(signal, async (token) => {
+      progress.left = true;
+      try {
+        const init = { method: 'POST', body, headers: { 'content-type': 'application/json; charset=utf-8' } };
+        return toSent(await this.#json('message/send', { access_token: token }, init, signal));
+      } catch (error) {
+        if (error instanceof CallError && error.provenUnsent) progress.left = false;
+        throw error;
+      }
+    });
+  }
+
+  /** Resolves to the media id, valid for three days. */
+  async upload({ type, path, name, mime }: Upload, signal: AbortSignal): Promise<string> {
+    const file = await openAsBlob(path, { type: mime });
+    return await this.#withToken(signal, async (token) => {
+      const form = new FormData();
+      form.set('media', file, name);
+      const answer = await this.#json('media/upload', { access_token: token, type }, { method: 'POST', body: form }, signal);
+      const id = answer['media_id'];
+      if (typeof id !== 'string' || id === '')
+        throw this.#error('media/upload', { kind: 'lost', detail: 'the answer has no media id' });
+      return id;
+    });
+  }
+
+  /** The response is unread and its status is 200. */
+  async fetchMedia(mediaId: string, signal: AbortSignal): Promise<Response> {
+    return await this.#withToken(signal, async (token) => {
+      const response = await this.#fetch('media/get', { access_token: token, media_id: mediaId }, {}, signal);
+      // A file comes as an attachment; JSON that is none is the platform's refusal.
+      const type = response.headers.get('content-type') ?? '';
+      if (response.headers.has('content-disposition') || !/json|^text\/plain/i.test(type)) return response;
+      await this.#read('media/get', response, signal);
+      throw this.#error('media/get', { kind: 'lost', detail: 'the answer holds no file' });
+    });
+  }
+
+  /** Ends calls under way. Twice is safe. */
+  close(): void {
+    this.#closing.abort(new Error('the client is closed'));
+  }
+
+  /** Once more with a fresh token when the platform does not take this one (spec I4): such a call did nothing. */
+  async #withToken<T>(signal: AbortSignal, run: (token: string) => Promise<T>): Promise<T> {
+    const token = await this.#accessToken(signal);
+    try {
+      return await run(token);
+    } catch (error) {
+      if (!(error instanceof CallError && error.failure.kind === 'api' && STALE_TOKEN.has(error.failure.errcode))) throw error;
+      return await run(await this.#accessToken(signal, token));
+    }
+  }
+
+  /** `stale`: a token that must not be given again. All who wait share one call, which none of them can abort. */
+  async #accessToken(signal: AbortSignal, stale?: string): Promise<string> {
+    signal.throwIfAborted();
+    if (this.#token && (this.#token.value === stale || this.#options.clock.monotonic() >= this.#token.until))
+      this.#token = undefined;
+    if (this.#token) return this.#token.value;
+    this.#fetching ??= this.#fetchToken().finally(() => {
+      this.#fetching = undefined;
+    });
+    const { promise: aborted, reject } = Promise.withResolvers<never>();
+    const onAbort = (): void => reject(signal.reason);
+    signal.addEventListener('abort', onAbort, { once: true });
+    try {
+      return await Promise.race([this.#fetching, aborted]);
+    } finally {
+      signal.removeEventListener('abort', onAbort);
+    }
+  }
+
+  async #fetchToken(): Promise<string> {
+    const { corpId, secret, clock } = this.#options;
+    const answer = await withDeadline({ clock, ms: CALL_TIMEOUT_MS, signal: this.#closing.signal }, (signal) =>
+      this.#json('gettoken', { corpid: corpId, corpsecret: secret }, {}, signal),
+    ).catch((error: unknown) => {
+      throw error instanceof CallError ? error : this.#error('gettoken', { kind: 'lost', detail: 'no answer in time' });
+    });
+    const { access_token: value, expires_in: seconds } = answer;
+    if (typeof value !== 'string' || value === '')
+      throw this.#error('gettoken', { kind: 'lost', detail: 'the answer has no token' });
+    const valid = typeof seconds === 'number' && seconds > 0 ? seconds : 7_200;
+    this.#token = { value, until: clock.monotonic() + Math.max(valid / 2, valid - RENEW_EARLY_SECS) * 1_000 };
+    return value;
+  }
+
+  async #json(method: string, query: Query, init: RequestInit, signal: AbortSignal): Promise<Answer> {
+    return await this.#read(method, await this.#fetch(method, query, init, signal), signal);
+  }
+
+  /** The query holds the credentials: no URL is ever in an error, and no redirect is followed with it. */
+  async #fetch(method: string, query: Query, init: RequestInit, signal: AbortSignal): Promise<Response> {
+    signal.throwIfAborted();
+    const url = `${this.#options.apiRoot}/cgi-bin/${method}?${new URLSearchParams(query)}`;
+    try {
+      // A connection for each call: a request written to one that the other side just closed is a request nobody knows the fate of.
+      const headers = { ...(init.headers as Record<string, string> | undefined), connection: 'close' };
+      const response = await fetch(url, { ...init, headers, redirect: 'error', signal });
+      if (response.status === 200) return response;
+      await response.body?.cancel();
+      throw this.#error(method, { kind: 'http', status: response.status });
+    } catch (error) {
+      signal.throwIfAborted();
+      throw error instanceof CallError ? error : this.#error(method, toFailure(error));
+    }
+  }
+
+  /** Rejects for every answer but a success. */
+  async #read(method: string, response: Response, signal: AbortSignal): Promise<Answer> {
+    let answer: Answer | undefined;
+    try {
+      answer = toAnswer(await readText(response));
+    } catch (error) {
+      signal.throwIfAborted();
+      throw this.#error(method, toFailure(error));
+    }
+    if (!answer) throw this.#error(method, { kind: 'lost', detail: 'the answer is not one of the WeCom API' });
+    if (answer.errcode !== 0) throw this.#error(method, { kind: 'api', errcode: answer.errcode, errmsg: answer.errmsg });
+    return answer;
+  }
+
+  /** What the platform says may quote the call, credentials included. */
+  #error(method: string, failure: CallFailure): CallError {
+    if (failure.kind !== 'api') return new CallError(method, failure);
+    let { errmsg } = failure;
+    for (const hidden of [this.#options.secret, this.#token?.value]) if (hidden) errmsg = errmsg.replaceAll(hidden, '[secret]');
+    return new CallError(method, { ...failure, errmsg: errmsg.replace(/\p{Cc}+/gu, ' ').slice(0, 300) });
+  }
+}
+
+type Query = Readonly<Record<string, string>>;
+
+async function readText(response: Response): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let total = 0;
+  // Leaving the loop cancels the body.
+  for await (const chunk of response.body ?? []) {
+    total += chunk.byteLength;
+    if (total > MAX_ANSWER) break;
+    chunks.push(chunk);
+  }
+  return total > MAX_ANSWER ? '' : Buffer.concat(chunks).toString('utf8');
+}
+
+function toAnswer(text: string): Answer | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  if (typeof value !== 'object' || value === null || !('errcode' in value) || typeof value.errcode !== 'number') return undefined;
+  return { ...value, errcode: value.errcode, errmsg: 'errmsg' in value && typeof value.errmsg === 'string' ? value.errmsg : '' };
+}
+
+function toSent(answer: Answer): Sent {
+  const sent: Record<string, string> = {};
+  for (const name of ['msgid', 'invaliduser', 'unlicenseduser']) {
+    const value = answer[name];
+    if (typeof value === 'string' && value !== '') sent[name] = value;
+  }
+  return sent;
+}

@@ -1,0 +1,152 @@
+/** A decrypted callback -> `InboundMessage`. Pure (https://developer.work.weixin.qq.com/document/path/90239 and 90240). */
+import { messageKey, shortHash } from '../../src/core/ids.ts';
+import type { InboundMessage, MediaRef, RefusalReason } from '../../src/core/message.ts';
+import { parseXml, textOf, type XmlElement } from './xml.ts';
+
+export interface InboundContext {
+  /** Instance name and account of the channel. */
+  readonly channel: string;
+  readonly account: string;
+  readonly corpId: string;
+  readonly agentId: string;
+  /** Epoch ms; stands in for a time the platform did not state. */
+  readonly now: number;
+}
+
+export type Decoded =
+  | { readonly kind: 'message'; readonly message: InboundMessage }
+  /** A notice that nobody wrote: somebody opened the chat, moved, was added to the company. */
+  | { readonly kind: 'notice'; readonly event: string }
+  /** For another application or company: its keys are the same, its people are not ours. */
+  | { readonly kind: 'foreign' };
+
+/** Never throws. What was signed by the platform and cannot be read is a message with the refusal `unreadable`. */
+export function toInbound(plaintext: Buffer, context: InboundContext): Decoded {
+  const root = parseXml(plaintext.toString('utf8'));
+  const from = root && textOf(root, 'FromUserName');
+  if (!root || !from || from.length > MAX_ID) return unreadable(plaintext, context);
+  const agentId = textOf(root, 'AgentID');
+  if (textOf(root, 'ToUserName') !== context.corpId || (agentId !== undefined && agentId !== context.agentId)) {
+    return { kind: 'foreign' };
+  }
+  const event = textOf(root, 'MsgType') === 'event' ? (textOf(root, 'Event') ?? 'unnamed') : undefined;
+  if (event !== undefined) return toPress(root, { event, from, context });
+  const id = textOf(root, 'MsgId');
+  if (!id || id.length > MAX_ID) return unreadable(plaintext, context);
+  return { kind: 'message', message: build({ platformId: id, from, root, context, ...contentOf(root) }) };
+}
+
+/** User ids have at most 64 bytes, media ids some hundred: longer ones are not stored. */
+const MAX_ID = 512;
+
+interface Content {
+  readonly text: string;
+  readonly media: readonly MediaRef[];
+  readonly refusal?: RefusalReason;
+}
+
+/** Pressed buttons and menu entries are what a person says; other events are notices. */
+function toPress(root: XmlElement, press: { event: string; from: string; context: InboundContext }): Decoded {
+  const { event, from, context } = press;
+  const key = textOf(root, 'EventKey') ?? '';
+  if ((event !== 'click' && event !== 'template_card_event') || key === '') return { kind: 'notice', event: event.slice(0, 64) };
+  // Events have no id: the platform says to tell them apart by sender and time. The rest separates two presses within a second.
+  const facts = [from, textOf(root, 'CreateTime') ?? '', event, key, textOf(root, 'TaskId') ?? ''];
+  const platformId = `press:${shortHash(JSON.stringify(facts), 32)}`;
+  return { kind: 'message', message: build({ platformId, from, root, context, text: key, media: [] }) };
+}
+
+function build(of: Content & { platformId: string; from: string; root: XmlElement; context: InboundContext }): InboundMessage {
+  const { platformId, from, root, context, text, media, refusal } = of;
+  const ref = { channel: context.channel, account: context.account, chatId: from, platformId };
+  const seconds = textOf(root, 'CreateTime') ?? '';
+  return {
+    ...ref,
+    id: messageKey(ref),
+    kind: 'message',
+    senderId: from,
+    // The callback names nobody; the user id is what colleagues see in the directory.
+    senderName: from,
+    text,
+    media,
+    isGroup: false,
+    mentionsBot: false,
+    ...(refusal && { refusal }),
+    timestamp: /^\d{1,12}$/.test(seconds) ? Number(seconds) * 1_000 : context.now,
+  };
+}
+
+function contentOf(root: XmlElement): Content {
+  const of = (name: string): string => textOf(root, name) ?? '';
+  switch (of('MsgType')) {
+    case 'text': {
+      const text = of('Content');
+      return { text, media: [], ...(text.trim() === '' && { refusal: 'empty' }) };
+    }
+    case 'image':
+      return fileOf({ kind: 'photo', ref: of('MediaId') });
+    case 'voice':
+      return fileOf({
+        kind: 'voice',
+        ref: of('MediaId'),
+        mime: /^\w{1,8}$/.test(of('Format')) ? `audio/${of('Format').toLowerCase()}` : 'audio/amr',
+      });
+    case 'video':
+      return fileOf({ kind: 'video', ref: of('MediaId'), mime: 'video/mp4' });
+    case 'file': {
+      const [name, size] = [of('FileName') || of('Title'), of('FileSize')];
+      return fileOf({
+        kind: 'document',
+        ref: of('MediaId'),
+        // Longer names fit no file system; the rest of the cleaning is done where a file is made.
+        ...(name !== '' && { name: name.slice(0, 255) }),
+        ...(/^\d{1,12}$/.test(size) && { size: Number(size) }),
+      });
+    }
+    case 'location':
+      return { text: note('location', of('Label'), `(${of('Location_X')}, ${of('Location_Y')})`), media: [] };
+    case 'link':
+      return { text: note('link', of('Title'), of('Description'), of('Url')), media: [] };
+    default:
+      return { text: '', media: [], refusal: 'unreadable' };
+  }
+}
+
+function fileOf(media: MediaRef): Content {
+  const known = media.ref !== '' && media.ref.length <= MAX_ID;
+  return known ? { text: '', media: [media] } : { text: '', media: [], refusal: 'unreadable' };
+}
+
+/** One bracketed line. The words are the sender's: they may not close the bracket and begin a line of their own. */
+function note(kind: string, ...words: readonly string[]): string {
+  const inner = words
+    .filter((word) => word !== '')
+    .join(' ')
+    .replace(/\p{Cc}+/gu, ' ')
+    .replaceAll(']', ')')
+    .replaceAll('[', '(')
+    .slice(0, 1_000);
+  return inner === '' ? `[${kind}]` : `[${kind}: ${inner}]`;
+}
+
+/** Counted under the hash of what came, so that the same thing sent again is one message. */
+function unreadable(plaintext: Buffer, context: InboundContext): Decoded {
+  const platformId = `unreadable:${shortHash(plaintext.toString('latin1'), 32)}`;
+  const ref = { channel: context.channel, account: context.account, chatId: 'unknown', platformId };
+  return {
+    kind: 'message',
+    message: {
+      ...ref,
+      id: messageKey(ref),
+      kind: 'message',
+      senderId: 'unknown',
+      senderName: 'unknown',
+      text: '',
+      media: [],
+      isGroup: false,
+      mentionsBot: false,
+      refusal: 'unreadable',
+      timestamp: context.now,
+    },
+  };
+}

@@ -1,0 +1,159 @@
+import { expect, test } from 'vitest';
+import type { OutboundFile } from '../../src/core/message.ts';
+import { outbound } from '../../src/testing/fakes.ts';
+import { CallError, type CallFailure } from './call-error.ts';
+import { toMessage, toSendResult, toSent, toUpload } from './outbound.ts';
+
+const OPTIONS = { plain: false, agentId: 7, markdown: true, duplicateCheck: true };
+const PART = outbound({ chatId: 'ada', key: 'k#0' });
+
+const payloadOf = async (part = PART, options = OPTIONS) => {
+  const message = await toMessage(part, options);
+  if ('refused' in message) throw new Error(message.detail);
+  return message.payload as Readonly<Record<string, unknown>> & { text: { content: string }; markdown: { content: string } };
+};
+
+test('one member is addressed, by the application, with the longest duplicate check there is', async () => {
+  expect(await payloadOf({ ...PART, text: 'words' })).toEqual({
+    touser: 'ada',
+    agentid: 7,
+    msgtype: 'text',
+    text: { content: expect.stringMatching(/^words[ \t]{16}$/) },
+    enable_duplicate_check: 1,
+    duplicate_check_interval: 14_400,
+  });
+  expect(await payloadOf({ ...PART, text: '**words**' })).toMatchObject({ msgtype: 'markdown' });
+});
+
+test('F37 the same part is the same request each time, another part with the same words is another', async () => {
+  const one = await payloadOf({ ...PART, text: 'Done.' });
+  expect(await payloadOf({ ...PART, text: 'Done.' })).toEqual(one);
+  const others = await Promise.all(
+    Array.from({ length: 200 }, (_, at) => payloadOf({ ...PART, key: `k#${at + 1}`, text: 'Done.' })),
+  );
+  expect(new Set(others.map(({ text }) => text.content)).size).toBeGreaterThan(195);
+});
+
+test('without the duplicate check nothing is added', async () => {
+  const payload = await payloadOf({ ...PART, text: 'words' }, { ...OPTIONS, duplicateCheck: false });
+  expect(payload).toEqual({ touser: 'ada', agentid: 7, msgtype: 'text', text: { content: 'words' } });
+});
+
+test('the platform counts bytes: what it would cut off is refused, what only markup made too long goes as it was written', async () => {
+  const fits = '中'.repeat(677);
+  expect((await payloadOf({ ...PART, text: fits })).text.content.startsWith(fits)).toBe(true);
+  expect(await toMessage({ ...PART, text: '中'.repeat(678) }, OPTIONS)).toMatchObject({ refused: 'too-long' });
+  const bullets = '- a\n'.repeat(500).trim();
+  expect(await payloadOf({ ...PART, text: bullets })).toMatchObject({
+    msgtype: 'text',
+    text: { content: expect.stringMatching(/^- a\n/) },
+  });
+  expect(await toMessage({ ...PART, text: ' ' }, OPTIONS)).toMatchObject({ refused: 'invalid' });
+});
+
+test('plain text is sent as it stands', async () => {
+  const text = '# a **b** <c> [d](e)';
+  expect(await payloadOf({ ...PART, text }, { ...OPTIONS, plain: true })).toMatchObject({
+    msgtype: 'text',
+    text: { content: expect.stringContaining(text) },
+  });
+});
+
+const CHOICES = [
+  { label: 'Approve', value: 'approve:1' },
+  { label: 'Deny', value: 'deny:1' },
+];
+
+test('choices become buttons of a card, whose id is the same on every attempt', async () => {
+  const part = { ...PART, text: 'Run **rm**?', choices: CHOICES };
+  const payload = await payloadOf(part);
+  expect(payload).toMatchObject({
+    msgtype: 'template_card',
+    template_card: {
+      card_type: 'button_interaction',
+      sub_title_text: 'Run rm?',
+      task_id: expect.stringMatching(/^[\da-f]{64}$/),
+      button_list: [
+        { text: 'Approve', key: 'approve:1' },
+        { text: 'Deny', key: 'deny:1' },
+      ],
+    },
+  });
+  expect(await payloadOf(part)).toEqual(payload);
+});
+
+test.each([
+  [
+    'more choices than a card takes',
+    { text: 'Pick', choices: Array.from({ length: 7 }, (_, at) => ({ label: `L${at}`, value: `v${at}` })) },
+  ],
+  ['a text that a card cuts off', { text: 'long '.repeat(60), choices: CHOICES }],
+  [
+    'two choices of one value',
+    { text: 'Pick', choices: [CHOICES[0] ?? { label: '', value: '' }, { label: 'Too', value: 'approve:1' }] },
+  ],
+])('%s: the text lists them', async (_name, override) => {
+  const payload = await payloadOf({ ...PART, ...override });
+  expect(payload['msgtype']).toBe('text');
+  for (const { value } of override.choices) expect(payload.text.content).toContain(value);
+});
+
+const FILE: OutboundFile = { path: '/x', name: 'a.bin', mime: 'application/pdf', kind: 'document', bytes: 100 };
+const MEGABYTE = 1024 * 1024;
+
+test.each<[string, Partial<OutboundFile>, string]>([
+  ['a JPEG', { kind: 'photo', mime: 'image/jpeg' }, 'image'],
+  ['a PNG above 10 MB', { kind: 'photo', mime: 'image/png', bytes: 11 * MEGABYTE }, 'file'],
+  ['a WebP', { kind: 'photo', mime: 'image/webp' }, 'file'],
+  ['an AMR voice note', { kind: 'voice', mime: 'audio/amr' }, 'voice'],
+  ['an AMR voice note above 2 MB', { kind: 'voice', mime: 'audio/amr', bytes: 3 * MEGABYTE }, 'file'],
+  ['an OGG voice note', { kind: 'voice', mime: 'audio/ogg' }, 'file'],
+  ['an MP4', { kind: 'video', mime: 'video/mp4' }, 'video'],
+  ['an MP4 above 10 MB', { kind: 'video', mime: 'video/mp4', bytes: 11 * MEGABYTE }, 'file'],
+  ['music', { kind: 'audio', mime: 'audio/mpeg' }, 'file'],
+  ['a document', {}, 'file'],
+])('%s goes as %3$s', (_name, override, type) => {
+  expect(toUpload({ ...FILE, ...override }).type).toBe(type);
+});
+
+test('A23 a file name cannot leave its header', () => {
+  expect(toUpload({ ...FILE, name: '../a"\r\nx: y;\\报告.pdf' }).name).toBe('.._a_x: y_报告.pdf');
+  expect(toUpload({ ...FILE, name: '\0' }).name).toBe('file');
+});
+
+const failed = (failure: CallFailure, method = 'message/send') => toSendResult(new CallError(method, failure));
+
+test.each([
+  [45_009, { kind: 'retry', afterMs: 60_000, scope: 'account' }],
+  [45_033, { kind: 'retry', scope: 'account' }],
+  [42_001, { kind: 'retry', scope: 'account' }],
+  [-1, { kind: 'unknown' }],
+  [81_013, { kind: 'refused', reason: 'chat-gone' }],
+  [40_003, { kind: 'refused', reason: 'chat-gone' }],
+  [60_011, { kind: 'refused', reason: 'blocked' }],
+  [60_020, { kind: 'refused', reason: 'auth' }],
+  [48_002, { kind: 'refused', reason: 'auth' }],
+  [301_002, { kind: 'refused', reason: 'auth' }],
+  [45_002, { kind: 'refused', reason: 'too-long' }],
+  [40_058, { kind: 'refused', reason: 'invalid' }],
+])('F35 F36 errcode %i means %j', (errcode, result) => {
+  expect(failed({ kind: 'api', errcode, errmsg: 'words' })).toMatchObject(result);
+});
+
+test('F37 only a message that may have left is unknown', () => {
+  expect(failed({ kind: 'unreached', detail: 'x' })).toMatchObject({ kind: 'retry' });
+  expect(failed({ kind: 'lost', detail: 'x' })).toMatchObject({ kind: 'unknown' });
+  expect(failed({ kind: 'http', status: 502 })).toMatchObject({ kind: 'unknown' });
+  for (const method of ['gettoken', 'media/upload']) {
+    expect(failed({ kind: 'lost', detail: 'x' }, method)).toMatchObject({ kind: 'retry' });
+    expect(failed({ kind: 'http', status: 502 }, method)).toMatchObject({ kind: 'retry' });
+    expect(failed({ kind: 'api', errcode: -1, errmsg: 'busy' }, method)).toMatchObject({ kind: 'retry' });
+  }
+});
+
+test('a success that names our member as one who got nothing is none', () => {
+  expect(toSent({ msgid: 'm', invaliduser: 'ada' }, PART)).toMatchObject({ kind: 'refused', reason: 'chat-gone' });
+  expect(toSent({ msgid: 'm', unlicenseduser: 'ada' }, PART)).toMatchObject({ kind: 'refused', reason: 'blocked' });
+  expect(toSent({ msgid: 'm' }, PART)).toEqual({ kind: 'sent', platformId: 'm' });
+  expect(toSent({}, PART)).toEqual({ kind: 'sent', platformId: expect.stringMatching(/^accepted:/) });
+});

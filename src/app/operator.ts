@@ -1,0 +1,45 @@
+// gateway.owner of the config -> who is told of trouble and asked for decisions, and what of the daemon's events they are told
+import type { LoadedConfig } from '../../config/load.ts';
+import type { EventBus } from '../bus/event-bus.ts';
+import type { Journal, NewPart } from '../core/journal.ts';
+import type { Clock, Logger } from '../core/ports.ts';
+import { Approvals } from '../gateway/approvals.ts';
+import { Owner } from '../gateway/owner.ts';
+import { channelDown } from '../gateway/owner-notices.ts';
+import type { ChannelSet } from './channels.ts';
+
+/** The person who runs the daemon, as its parts see them. */
+export interface Operator {
+  readonly owner: Owner;
+  readonly approvals: Approvals;
+}
+
+export interface OperatorOptions {
+  readonly chats: LoadedConfig['config']['gateway']['owner'];
+  readonly journal: Journal;
+  readonly channels: ChannelSet;
+  /** Parts are on disk: delivery may look. */
+  readonly onParts: (parts: readonly NewPart[]) => void;
+  readonly redact: (text: string) => string;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+export function createOperator({ chats, channels, ...options }: OperatorOptions): Operator {
+  const owner = new Owner({
+    ...options,
+    chats: chats.map(({ channel, chat_id }) => ({ channel, chatId: chat_id })),
+    channel: (name) => channels.channels.get(name),
+    state: (name) => channels.state(name),
+  });
+  return { owner, approvals: new Approvals({ ...options, owner }) };
+}
+
+/** From now on channels that go down are told of elsewhere (F34), and at once those that could not even be created. */
+export function tellOfChannels(owner: Owner, channels: ChannelSet, events: EventBus): void {
+  const down = (name: string, detail: string | undefined): void => void owner.tell(channelDown(name, detail));
+  for (const { name, state, detail } of channels.status()) if (state === 'down') down(name, detail);
+  events.observe((event) => {
+    if (event.type === 'channel' && event.state === 'down' && event.channel !== undefined) down(event.channel, event.detail);
+  });
+}

@@ -1,0 +1,190 @@
+// What the operator and a waiting chat are told, by the real program: real money, real channels, a scripted model server.
+import { writeFile } from 'node:fs/promises';
+import { expect, test } from 'vitest';
+import { type ChildDaemon, countFile, startChild } from '../testing/child-daemon.ts';
+import { DoublePlatform } from '../testing/double-platform.ts';
+import { tempDir, until } from '../testing/fakes.ts';
+import { errorReply, startModelServer, stream, textPieces } from '../testing/model-server.ts';
+import { type TelegramScene, telegramScene } from '../testing/telegram-scene.ts';
+import { startTelegramServer } from '../testing/telegram-server.ts';
+
+const OWNER = 500;
+const OWNED = { owner: [{ channel: 'telegram', chat_id: String(OWNER) }] };
+/** Ten tokens, the most an answer may have here, are 0.10 USD: no call fits 0.05. */
+const TOO_DEAR = {
+  model_hints: { price: { in: 0, out: 10_000 } },
+  budget: { daily_usd: 0.05, steps: ['ask', 'stop'] },
+};
+const LIMITED = { ...OWNED, max_output_tokens: 10 };
+
+function say(at: TelegramScene, chat: number, text: string): void {
+  at.platform.inject({ chat_id: chat, from: { id: chat }, text });
+}
+
+const asked = (at: TelegramScene, chat = OWNER) =>
+  until('the owner is asked', () => /\/allow ([A-Z2-9]{6})/.exec(at.texts(chat).join('\n'))?.[1]);
+const has = (at: TelegramScene, chat: number, text: string | RegExp) =>
+  until(`chat ${chat} reads ${text}`, () =>
+    at.texts(chat).some((one) => (typeof text === 'string' ? one === text : text.test(one))),
+  );
+
+test.concurrent.each([
+  [401, { message: 'Incorrect API key provided: sk-test' }, /^⚠️ The provider refused our key for openai\/m \(GH2101\)/],
+  [402, { message: 'Insufficient balance' }, /^⚠️ The provider wants payment before openai\/m answers again \(GH2110\)/],
+])(
+  'F26 %i of the provider: one call per message, and the owner is told once, across chats and restarts',
+  async (status, error, notice) => {
+    await using at = await telegramScene({ script: () => errorReply(status, error), gateway: OWNED });
+    for (const start of [1, 2]) {
+      await using daemon = await at.start();
+      await daemon.ready();
+      for (const chat of [1, 2]) say(at, chat, `question ${start}`);
+      await daemon.settled(2 * start);
+      await daemon.stop();
+    }
+    expect(at.model.requests).toHaveLength(4);
+    expect(at.texts(OWNER)).toEqual([expect.stringMatching(notice)]);
+    expect(at.texts(OWNER).join()).not.toContain('sk-test');
+  },
+);
+
+test.concurrent('F26 with a spare that answers the owner is told all the same, and nobody else notices', async () => {
+  await using spare = await startModelServer({ script: () => stream(textPieces('from the spare')) });
+  const fallback = { provider: 'vllm', model: 'spare', base_url: `${spare.url}/v1` };
+  await using at = await telegramScene({
+    script: () => errorReply(401, { message: 'no' }),
+    config: { fallback_models: [fallback] },
+    gateway: OWNED,
+  });
+  await using daemon = await at.start();
+  await daemon.ready();
+  say(at, 1, 'hello');
+  await daemon.settled(1);
+  expect(at.texts(1)).toEqual(['from the spare']);
+  expect(at.texts(OWNER)).toEqual([expect.stringContaining('refused our key for openai/m')]);
+});
+
+test.concurrent('F26 without a chat of the owner it is one warning in the log', async () => {
+  await using at = await telegramScene({ script: () => errorReply(401, { message: 'no' }) });
+  await using daemon = await at.start();
+  await daemon.ready();
+  for (const chat of [1, 2]) say(at, chat, 'hello');
+  await daemon.settled(2);
+  expect(daemon.stderr().match(/"event":"owner\.not-told"/g)).toHaveLength(1);
+  expect(daemon.stderr()).toContain('name a chat in gateway.owner to be told there');
+});
+
+test.concurrent('F34 a revoked login: its channel is down, the other goes on, and the owner is told there', async () => {
+  const token = '700002:test-token-BBBBBBBBBBBBBBBBBBBBBBBBBBB';
+  const second = await startTelegramServer({ token });
+  await using _second = second;
+  const settings = { api_root: second.url, poll_timeout_secs: 1, rate_limits: false, token_env: 'SECOND_TOKEN' };
+  const owner = [{ channel: 'work', chat_id: '500' }, ...OWNED.owner];
+  await using at = await telegramScene({
+    channels: [{ type: 'telegram', name: 'work', allowed_senders: ['*'], settings }],
+    gateway: { owner },
+  });
+  await using daemon = await at.start({ env: { SECOND_TOKEN: token } });
+  await daemon.ready();
+  const state = async (name: string) => (await daemon.status()).channels.find((channel) => channel.name === name)?.state;
+  await until('both receive', async () => (await state('work')) === 'healthy' && (await state('telegram')) === 'healthy');
+  second.fault({ kind: 'error', status: 401, description: 'Unauthorized', times: 1_000 });
+  await has(at, OWNER, /^⚠️ Channel work is down: .*GH1501/s);
+  expect(await state('work')).toBe('down');
+  say(at, 1, 'hello');
+  await has(at, 1, 'echo: hello');
+  expect(at.texts(OWNER)).toHaveLength(1);
+  expect(at.texts(OWNER).join()).not.toContain(token.slice(7));
+  expect(second.sends).toEqual([]);
+});
+
+test.concurrent('F34 a login that is refused at the start is told on the channel that came up', async () => {
+  const settings = { token_env: 'SECOND_TOKEN', poll_timeout_secs: 1 };
+  await using at = await telegramScene({ gateway: OWNED, channels: [{ type: 'telegram', name: 'work', settings }] });
+  await using daemon = await at.start({ env: { SECOND_TOKEN: 'not a token' } });
+  await daemon.ready();
+  await has(at, OWNER, /^⚠️ Channel work is down: GH1101/);
+});
+
+test.concurrent('a limit that stops calls is told to the owner once, whoever meets it', async () => {
+  const config = { ...TOO_DEAR, budget: { daily_usd: 0.05, steps: ['stop'] } };
+  await using at = await telegramScene({ config, gateway: LIMITED });
+  await using daemon = await at.start();
+  await daemon.ready();
+  for (const chat of [1, 2, 3]) say(at, chat, 'hello');
+  await daemon.settled(3);
+  expect(at.texts(OWNER)).toEqual([expect.stringMatching(/^⚠️ Spending is stopped: there is a limit of 0\.0500 USD a day/)]);
+});
+
+test.concurrent('a call beyond the limit waits for the owner; a stranger with the right code decides nothing, a second answer changes nothing', async () => {
+  const script = () => stream(textPieces('a', 'b'));
+  await using at = await telegramScene({ script, config: TOO_DEAR, gateway: LIMITED });
+  await using daemon = await at.start();
+  await daemon.ready();
+  say(at, 1, 'my secret question');
+  const code = await asked(at);
+  expect(at.texts(OWNER)[0]).toContain('It is for telegram:1.');
+  expect(at.texts(OWNER)[0]).not.toContain('secret question');
+  say(at, 2, `/allow ${code}`);
+  // To the agent like any other text, which has no money either.
+  await has(at, 2, /\(GH2112\)$/);
+  expect([at.texts(1), at.model.requests.length]).toEqual([[], 0]);
+  say(at, OWNER, `/allow ${code}`);
+  await has(at, 1, 'ab');
+  say(at, OWNER, `/deny ${code}`);
+  await has(at, OWNER, 'This question was answered already: allowed.');
+  expect(at.texts(OWNER)).toContain('✅ Allowed.');
+  expect(at.model.requests).toHaveLength(1);
+});
+
+test.concurrent('the owner who asks is asked in that very chat, while its turn waits, and a no ends the turn', async () => {
+  await using at = await telegramScene({ config: TOO_DEAR, gateway: LIMITED });
+  await using daemon = await at.start();
+  await daemon.ready();
+  say(at, OWNER, 'hello');
+  say(at, OWNER, `/deny ${await asked(at)}`);
+  await has(at, OWNER, /\(GH2112\)$/);
+  expect(at.texts(OWNER)).toContain('🛑 Denied.');
+  expect(at.model.requests).toEqual([]);
+});
+
+test.concurrent('/stop ends a turn that waits for the owner', async () => {
+  await using at = await telegramScene({ config: TOO_DEAR, gateway: LIMITED });
+  await using daemon = await at.start();
+  await daemon.ready();
+  say(at, 1, 'hello');
+  const code = await asked(at);
+  say(at, 1, '/stop');
+  await has(at, 1, '🛑 Cancelled.');
+  await daemon.settled(2);
+  say(at, OWNER, `/allow ${code}`);
+  await has(at, OWNER, 'Too late: this question is closed.');
+  expect([at.texts(1), at.model.requests.length]).toEqual([['🛑 Cancelled.'], 0]);
+});
+
+test.concurrent('F26 killed between the commit of a notice and its sending: the next start sends it, once', async () => {
+  await using platform = new DoublePlatform();
+  const url = await platform.start();
+  await using model = await startModelServer({ script: () => errorReply(401, { message: 'no' }) });
+  await using dir = await tempDir();
+  const config = {
+    ...{ provider: 'openai', model: 'm', base_url: `${model.url}/v1`, api_key_env: 'TEST_KEY' },
+    gateway: {
+      channels: [{ type: 'double', allowed_senders: ['*'], settings: { url } }],
+      owner: [{ channel: 'double', chat_id: 'owner' }],
+      http: { port: 0 },
+    },
+  };
+  await writeFile(countFile(dir.path), '');
+  const start = (killAt: string): Promise<ChildDaemon> => startChild({ dir: dir.path, config, env: { TEST_KEY: 'sk' }, killAt });
+  platform.deliver({ id: 'm1', chatId: 'c', senderId: 'ada', text: 'hello' });
+  {
+    await using dying = await start('enqueue:after');
+    expect((await dying.ended).signal).toBe('SIGKILL');
+  }
+  expect(platform.posted.filter(({ chatId }) => chatId === 'owner')).toEqual([]);
+  await using last = await start('none');
+  await last.settled(1);
+  const told = platform.posted.filter(({ chatId }) => chatId === 'owner');
+  expect(told.map(({ text }) => text)).toEqual([expect.stringContaining('refused our key')]);
+});

@@ -1,0 +1,53 @@
+import { expect, test } from 'vitest';
+import type { ChannelStatus } from '../../core/turn.ts';
+import { cliJson } from '../../testing/cli-process.ts';
+import { FakeCli } from '../../testing/fake-cli.ts';
+import { tempDir } from '../../testing/fakes.ts';
+import { telegramScene } from '../../testing/telegram-scene.ts';
+
+const channel = (override: Partial<ChannelStatus> = {}): ChannelStatus => ({
+  ...{ name: 'telegram', type: 'telegram', account: '99', state: 'healthy', since: 0, inboundClass: 'B', sendClass: 'blind' },
+  ...override,
+});
+
+test('each channel is tried, and one that does not work is named with its code', async () => {
+  await using dir = await tempDir();
+  const cli = new FakeCli(dir.path);
+  cli.tried = [channel(), channel({ name: 'mail', state: 'down', detail: 'GH1501: login refused\u001b[2J', sendClass: 'find' })];
+  const { code, stdout, stderr } = await cli.run('channels', 'test');
+  expect(stdout.trimEnd().split('\n')).toEqual([
+    '✓ telegram  healthy  99  in B, out blind',
+    '✗ mail      down     99  in B, out find   GH1501: login refused\\u001b[2J',
+  ]);
+  expect([code, stderr]).toEqual([1, expect.stringContaining('GH1501 1 of 2 channels does not work')]);
+  expect((await cli.run('channels', 'test', 'telegram')).code).toBe(0);
+  const json = JSON.parse((await cli.run('channels', 'test', '--json')).stdout) as unknown;
+  expect(json).toMatchObject({ ok: false, error: { code: 'GH1501' }, channels: [{ state: 'healthy' }, { state: 'down' }] });
+});
+
+test('without a daemon there is no status: exit code 3', async () => {
+  await using dir = await tempDir();
+  const { code, stderr } = await new FakeCli(dir.path).run('channels', 'status');
+  expect([code, stderr]).toEqual([3, expect.stringContaining('gatehouse channels test')]);
+});
+
+test('the real program tries a bot, takes none of its messages, and asks a daemon that runs', async () => {
+  await using at = await telegramScene();
+  const env = { TELEGRAM_BOT_TOKEN: at.platform.token, TEST_KEY: 'sk' };
+  {
+    await using first = await at.start();
+    await first.ready();
+    expect(await cliJson(at.dir, ['channels', 'status'], env)).toMatchObject({
+      channels: [{ name: 'telegram', state: 'healthy' }],
+    });
+    expect(await cliJson(at.dir, ['channels', 'test'], env)).toMatchObject({
+      channels: [{ name: 'telegram', state: 'healthy' }],
+    });
+    await first.stop();
+  }
+  at.platform.inject({ text: 'kept for the daemon' });
+  expect(await cliJson(at.dir, ['channels', 'test'], env)).toMatchObject({ channels: [{ account: String(at.platform.botId) }] });
+  await using second = await at.start();
+  await second.settled(1);
+  expect(at.texts()).toEqual(['echo: kept for the daemon']);
+});

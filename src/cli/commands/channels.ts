@@ -1,0 +1,83 @@
+import { GatehouseError } from '../../core/errors.ts';
+import type { ChannelStatus } from '../../core/turn.ts';
+import { printable } from '../../lib/printable.ts';
+import { type Command, type CommandContext, dataDirOf, readConfig, sayWarnings } from '../context.ts';
+import { askDaemon } from '../daemon-status.ts';
+import { EXIT } from '../exit-codes.ts';
+import { formatDuration, formatRelative, isoTime } from '../format-time.ts';
+import { formatTable, type Mark, type Output } from '../output.ts';
+
+const MARKS: Readonly<Record<ChannelStatus['state'], Mark>> = {
+  starting: 'none',
+  healthy: 'ok',
+  degraded: 'warn',
+  down: 'bad',
+  stopped: 'none',
+};
+
+/** The channels of the running daemon, one line each. Exit code 3 when none runs, 1 when a channel is down. */
+export const channelsStatus: Command<unknown> = async (context) => {
+  const { out } = context;
+  const daemon = await askDaemon(dataDirOf(context));
+  if (daemon.kind === 'down') {
+    const message = `the daemon is not running: ${daemon.detail}`;
+    out.fail({ code: 'GH1002', message, hint: 'start it with `gatehouse gateway`, or see `gatehouse channels test`' });
+    return EXIT.notRunning;
+  }
+  return report(context, daemon.status.channels, true);
+};
+
+/**
+ * Connects each channel of the config once, taking no message. A running daemon holds those connections, so then its word is what
+ * is shown. Exit code 1 when one does not work.
+ */
+export const channelsTest: Command<{ readonly name?: string }> = async (context, { name }) => {
+  const { deps, out } = context;
+  const loaded = await readConfig(context);
+  sayWarnings(context, loaded);
+  const dataDir = dataDirOf(context);
+  const daemon = await askDaemon(dataDir);
+  if (daemon.kind === 'up') {
+    out.say('a daemon runs and holds the connections: this is how its channels are');
+    const channels = daemon.status.channels.filter((channel) => name === undefined || channel.name === name);
+    if (name !== undefined && channels.length === 0) throw noSuch(name);
+    return report(context, channels, true);
+  }
+  out.say('connecting …');
+  const options = { config: loaded.config, dataDir, env: deps.env, ...(name === undefined ? {} : { name }) };
+  return report(context, await deps.tryChannels(options), false);
+};
+
+function noSuch(name: string): GatehouseError {
+  return new GatehouseError('GH1003', `the daemon has no channel ${printable(name.slice(0, 80))}`, {
+    hint: 'see `gatehouse channels status`',
+  });
+}
+
+function report({ deps, out }: CommandContext, channels: readonly ChannelStatus[], running: boolean): number {
+  const now = deps.clock.now();
+  if (channels.length === 0) out.data('no channel is configured');
+  else out.data(formatTable(channels.map((channel) => row(channel, { out, now, running }))));
+  const bad = channels.filter(({ state }) => state === 'down' || (!running && state !== 'healthy'));
+  const documents = channels.map(({ since, lastMessageAt, ...channel }) => ({
+    ...channel,
+    since: isoTime(since),
+    lastMessageAt: lastMessageAt === undefined ? null : isoTime(lastMessageAt),
+  }));
+  if (bad.length === 0) {
+    out.document({ channels: documents });
+    return EXIT.ok;
+  }
+  const code = /GH\d{4}/.exec(bad[0]?.detail ?? '')?.[0] ?? 'GH1502';
+  const message = `${bad.length} of ${channels.length} channels ${bad.length === 1 ? 'does' : 'do'} not work`;
+  out.fail({ code, message, hint: `run \`gatehouse explain ${code}\`` }, { channels: documents });
+  return EXIT.failed;
+}
+
+function row(channel: ChannelStatus, { out, now, running }: { out: Output; now: number; running: boolean }): string[] {
+  const { name, account, state, inboundClass, sendClass, detail, since, lastMessageAt } = channel;
+  const last = lastMessageAt === undefined ? 'no message yet' : `last message ${formatRelative(lastMessageAt, now)}`;
+  const times = running ? [`for ${formatDuration(now - since)}`, last] : [];
+  const cells = [name, state, account || '-', `in ${inboundClass}, out ${sendClass}`, ...times, detail ?? ''].map(printable);
+  return [`${out.mark(MARKS[state] ?? 'none')} ${cells[0] ?? ''}`, ...cells.slice(1)];
+}

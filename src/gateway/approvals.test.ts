@@ -1,0 +1,167 @@
+import { describe, expect, test } from 'vitest';
+import { FakeClock, inbound, MemoryLogger } from '../testing/fakes.ts';
+import { Approvals } from './approvals.ts';
+
+const MINUTE = 60_000;
+
+function setup(reachable = true) {
+  const clock = new FakeClock();
+  const logger = new MemoryLogger();
+  const posts: { id: string; text: string; expiresInMs: number }[] = [];
+  const approvals = new Approvals({
+    clock,
+    logger,
+    owner: {
+      isOwnersChat: ({ chatId }) => chatId === 'owner',
+      post: async (id, text, { expiresInMs }) => {
+        if (reachable) posts.push({ id, text, expiresInMs });
+        return reachable;
+      },
+    },
+  });
+  let count = 0;
+  const say = (text: string, chatId = 'owner') => {
+    count += 1;
+    const message = inbound({ chatId, text, platformId: `m${count}` });
+    return { message, decision: approvals.decide(message) };
+  };
+  /** Decided and on disk. */
+  const answer = (text: string, chatId?: string) => {
+    const { message, decision } = say(text, chatId);
+    if (decision) approvals.committed(message.id);
+    return decision?.answer;
+  };
+  const ask = (signal = new AbortController().signal) => approvals.ask('May I?', signal);
+  const code = (n = 0) => /\/allow ([A-Z2-9]{6})`/.exec(posts[n]?.text ?? '')?.[1] ?? 'no code';
+  return { clock, logger, posts, approvals, say, answer, ask, code };
+}
+
+describe('a question to the owner', () => {
+  test('holds its text and both commands, and is of no use after ten minutes', async () => {
+    const { posts, ask, answer, code } = setup();
+    const asked = ask();
+    expect(posts[0]?.text).toBe(`May I? Reply \`/allow ${code()}\` or \`/deny ${code()}\` within 10 minutes.`);
+    expect(posts[0]?.expiresInMs).toBe(10 * MINUTE);
+    answer(`/deny ${code()}`);
+    expect(await asked).toBe(false);
+  });
+
+  test.each([
+    ['/allow CODE', true, '✅ Allowed.'],
+    ['/deny CODE', false, '🛑 Denied.'],
+    ['  /Allow   code  ', true, '✅ Allowed.'],
+    ['/allow CODE\n\n-- \nsent from a mail program', true, '✅ Allowed.'],
+  ])('is answered by %j', async (text, verdict, reply) => {
+    const { ask, answer, code } = setup();
+    const asked = ask();
+    expect(answer(text.replace('CODE', code()).replace('code', code().toLowerCase()))).toBe(reply);
+    expect(await asked).toBe(verdict);
+  });
+
+  test('is decided by the first answer; a second one, also the opposite, is told what was decided', async () => {
+    const { ask, answer, code } = setup();
+    const asked = ask();
+    answer(`/deny ${code()}`);
+    expect(answer(`/allow ${code()}`)).toBe('This question was answered already: denied.');
+    expect(await asked).toBe(false);
+    expect(answer(`/deny ${code()}`)).toBe('This question was answered already: denied.');
+  });
+
+  test('is open until the answer is on disk; the same message again has the same effect', async () => {
+    const { approvals, ask, say, code, clock } = setup();
+    const asked = ask();
+    let verdict: unknown = 'open';
+    void asked.then((value) => {
+      verdict = value;
+    });
+    const { message } = say(`/allow ${code()}`);
+    await clock.advance(1);
+    expect(verdict).toBe('open');
+    expect(approvals.decide(message)?.answer).toBe('✅ Allowed.');
+    approvals.committed(message.id);
+    expect(await asked).toBe(true);
+  });
+
+  test('hostile: a stranger with the right code decides nothing and learns nothing', async () => {
+    const { ask, answer, code, clock } = setup();
+    const asked = ask();
+    expect(answer(`/allow ${code()}`, 'stranger')).toBeUndefined();
+    expect(answer('/allow AAAAAA', 'stranger')).toBeUndefined();
+    await clock.advance(10 * MINUTE);
+    expect(await asked).toBeUndefined();
+  });
+
+  test('hostile: of guessed codes ten an hour are looked at, and from then on not even the right one counts', async () => {
+    const { ask, answer, code, clock } = setup();
+    const asked = ask();
+    for (let n = 0; n < 10; n += 1) expect(answer(`/allow 22222${n}`)).toBe('No open question has this code.');
+    expect(answer(`/allow ${code()}`)).toBe('No open question has this code.');
+    await clock.advance(10 * MINUTE);
+    expect(await asked).toBeUndefined();
+    await clock.advance(50 * MINUTE);
+    const again = ask();
+    expect(answer(`/allow ${code(1)}`)).toBe('✅ Allowed.');
+    expect(await again).toBe(true);
+  });
+
+  test('nobody answers for ten minutes: undefined, and whoever comes later is told', async () => {
+    const { ask, answer, code, clock } = setup();
+    const asked = ask();
+    await clock.advance(10 * MINUTE);
+    expect(await asked).toBeUndefined();
+    expect(answer(`/allow ${code()}`)).toBe('Too late: this question is closed.');
+  });
+
+  test('ends at once with the reason of the signal, before and while it waits', async () => {
+    const { ask, answer, code, clock } = setup();
+    const reason = new Error('stopped');
+    await expect(ask(AbortSignal.abort(reason))).rejects.toBe(reason);
+    const stop = new AbortController();
+    const asked = ask(stop.signal);
+    stop.abort(reason);
+    await expect(asked).rejects.toBe(reason);
+    await clock.advance(0);
+    expect(answer(`/allow ${code()}`)).toBe('Too late: this question is closed.');
+  });
+
+  test('that reaches nobody is a no without a wait, and a warning', async () => {
+    const { ask, logger } = setup(false);
+    expect(await ask()).toBeUndefined();
+    expect(logger.lines).toMatchObject([{ level: 'warn', event: 'owner.not-asked' }]);
+  });
+
+  test('three are open at once, each with a code of its own; the next is a no without a wait, and a closed one makes room', async () => {
+    const { ask, answer, code, posts } = setup();
+    const open = Array.from({ length: 3 }, () => ask());
+    expect(await ask()).toBeUndefined();
+    expect(posts).toHaveLength(3);
+    expect(new Set(posts.map((_post, n) => code(n))).size).toBe(3);
+    answer(`/allow ${code(1)}`);
+    expect(await open[1]).toBe(true);
+    const next = ask();
+    answer(`/allow ${code(3)}`);
+    expect(await next).toBe(true);
+  });
+
+  test('hostile: however many chats meet a limit, the owner is asked twenty times an hour', async () => {
+    const { ask, answer, code, posts, clock } = setup();
+    for (let n = 0; n < 30; n += 1) {
+      const asked = ask();
+      answer(`/deny ${code(n)}`);
+      expect(await asked).toBe(n < 20 ? false : undefined);
+    }
+    expect(posts).toHaveLength(20);
+    await clock.advance(60 * MINUTE);
+    const asked = ask();
+    answer(`/allow ${code(20)}`);
+    expect(await asked).toBe(true);
+  });
+});
+
+test.each(['hello', '/allowed', '/stop', 'allow ABCDEF', ''])('%j is an ordinary message of the owner', (text) => {
+  expect(setup().answer(text)).toBeUndefined();
+});
+
+test.each(['/allow', '/deny', '/allow ABCDEF now'])('%j names no question, and says so to the owner', (text) => {
+  expect(setup().answer(text)).toBe('No open question has this code.');
+});

@@ -1,0 +1,165 @@
+// question -> owner's chat with a code -> /allow CODE or /deny CODE, admitted and committed -> verdict
+import { randomInt } from 'node:crypto';
+import type { InboundMessage } from '../core/message.ts';
+import type { Clock, Logger } from '../core/ports.ts';
+import { NO_LONGER_NEEDED } from '../lib/no-longer-needed.ts';
+import type { Owner } from './owner.ts';
+
+/** Without look-alikes. Six of 31 are 900 million codes, of which ten may be tried an hour. */
+const ALPHABET = '23456789ABCDEFGHJKMNPQRSTUVWXYZ';
+const CODE_LENGTH = 6;
+const MISSES_PER_HOUR = 10;
+const HOUR_MS = 3_600_000;
+const TIMEOUT_MS = 10 * 60_000;
+/**
+ * Many chats may meet a limit of their own: they must neither bury the owner in questions nor, as each waiting turn holds one of
+ * the places of `max_concurrent_sessions`, keep others from their answers.
+ */
+const MAX_OPEN = 3;
+const QUESTIONS_PER_HOUR = 20;
+/** Closed questions that are remembered for whoever answers late or twice. */
+const REMEMBERED = 64;
+
+interface Question {
+  /** The message that decided it, once one was admitted. Only that message's commit makes the verdict count. */
+  decidedBy: string | undefined;
+  allowed: boolean;
+  /** Nobody waits for the verdict any more. */
+  closed: boolean;
+  readonly settle: (verdict: boolean | undefined) => void;
+}
+
+export interface ApprovalsOptions {
+  readonly owner: Pick<Owner, 'post' | 'isOwnersChat'>;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** What a message that decides a question is answered with, and the outcome of its row. */
+export interface Decision {
+  readonly outcome: 'allow' | 'deny';
+  readonly answer: string;
+}
+
+/**
+ * Questions to the owner that a running turn waits for. They live as long as the process: a turn that is resumed asks anew, and
+ * the old code then names no question.
+ */
+export class Approvals {
+  readonly #options: ApprovalsOptions;
+  readonly #questions = new Map<string, Question>();
+  readonly #misses: HourlyCount;
+  readonly #asked: HourlyCount;
+
+  constructor(options: ApprovalsOptions) {
+    this.#options = options;
+    this.#misses = new HourlyCount(options.clock, MISSES_PER_HOUR);
+    this.#asked = new HourlyCount(options.clock, QUESTIONS_PER_HOUR);
+  }
+
+  /**
+   * The owner's verdict; undefined when nobody can be asked or nobody answered within 10 minutes, or too many wait already. `text` holds no words of
+   * anybody's conversation. Rejects with the signal's reason.
+   */
+  async ask(text: string, signal: AbortSignal): Promise<boolean | undefined> {
+    signal.throwIfAborted();
+    const { owner, clock, logger } = this.#options;
+    const open = [...this.#questions.values()].filter(({ closed }) => !closed);
+    if (open.length >= MAX_OPEN || this.#asked.isFull) {
+      logger.warn('owner.not-asked', { detail: `${open.length} questions are open, or too many were asked within an hour` });
+      return undefined;
+    }
+    this.#asked.add();
+    const code = this.#newCode();
+    const answered = Promise.withResolvers<boolean | undefined>();
+    const question: Question = { decidedBy: undefined, allowed: false, closed: false, settle: answered.resolve };
+    this.#questions.set(code, question);
+    const over = new AbortController();
+    const expired = clock.sleep(TIMEOUT_MS, AbortSignal.any([signal, over.signal])).then(() => undefined);
+    const full = `${text} Reply \`/allow ${code}\` or \`/deny ${code}\` within ${TIMEOUT_MS / 60_000} minutes.`;
+    // By the code: it is new each time, and so must the question's key be.
+    void owner.post(`ask/${code}/${clock.now()}`, full, { expiresInMs: TIMEOUT_MS }).then((reached) => {
+      if (reached) return;
+      logger.warn('owner.not-asked', { detail: 'no chat of gateway.owner can be used now' });
+      answered.resolve(undefined);
+    });
+    try {
+      return await Promise.race([answered.promise, expired]);
+    } finally {
+      question.closed = true;
+      over.abort(NO_LONGER_NEEDED);
+      this.#forget();
+    }
+  }
+
+  /**
+   * What `/allow CODE` and `/deny CODE` come to; undefined for every other message and for everybody but the owner, whose words
+   * are then an ordinary message. Changes nothing that counts before `committed` names the message.
+   */
+  decide(message: InboundMessage): Decision | undefined {
+    // Below it may stand what a mail program adds.
+    const [line = ''] = message.text.trim().split('\n', 1);
+    const [word, code = '', ...more] = line.trim().split(/\s+/);
+    const command = word?.toLowerCase();
+    if ((command !== '/allow' && command !== '/deny') || !this.#options.owner.isOwnersChat(message)) return undefined;
+    const outcome = command === '/allow' ? 'allow' : 'deny';
+    const question = more.length === 0 ? this.#find(code) : undefined;
+    if (!question) return { outcome, answer: 'No open question has this code.' };
+    if (question.decidedBy === undefined && !question.closed) {
+      question.decidedBy = message.id;
+      question.allowed = outcome === 'allow';
+    }
+    if (question.decidedBy === undefined) return { outcome, answer: 'Too late: this question is closed.' };
+    if (question.decidedBy === message.id) return { outcome, answer: outcome === 'allow' ? '✅ Allowed.' : '🛑 Denied.' };
+    return { outcome, answer: `This question was answered already: ${question.allowed ? 'allowed' : 'denied'}.` };
+  }
+
+  /** The message is on disk with its answer: what it decided holds from now on. */
+  committed(messageId: string): void {
+    for (const question of this.#questions.values()) {
+      if (question.decidedBy === messageId) question.settle(question.allowed);
+    }
+  }
+
+  #find(code: string): Question | undefined {
+    if (this.#misses.isFull) return undefined;
+    const found = this.#questions.get(code.toUpperCase());
+    if (!found) this.#misses.add();
+    return found;
+  }
+
+  #newCode(): string {
+    for (;;) {
+      const code = Array.from({ length: CODE_LENGTH }, () => ALPHABET[randomInt(ALPHABET.length)]).join('');
+      if (!this.#questions.has(code)) return code;
+    }
+  }
+
+  #forget(): void {
+    const closed = [...this.#questions].filter(([, question]) => question.closed);
+    for (const [code] of closed.slice(0, Math.max(0, closed.length - REMEMBERED))) this.#questions.delete(code);
+  }
+}
+
+/** What happened within the last hour, up to a limit. */
+class HourlyCount {
+  readonly #clock: Clock;
+  readonly #limit: number;
+  /** Monotonic ms, oldest first. */
+  #times: number[] = [];
+
+  constructor(clock: Clock, limit: number) {
+    this.#clock = clock;
+    this.#limit = limit;
+  }
+
+  get isFull(): boolean {
+    const now = this.#clock.monotonic();
+    this.#times = this.#times.filter((at) => now - at < HOUR_MS);
+    return this.#times.length >= this.#limit;
+  }
+
+  add(): void {
+    this.#times.push(this.#clock.monotonic());
+  }
+}

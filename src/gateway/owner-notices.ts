@@ -1,0 +1,41 @@
+/** What the operator is told: what happened, and the command that mends it. No words of anybody's conversation, no provider's words. */
+import type { ModelFailure } from '../core/model.ts';
+import { limitText, usdText } from '../llm/money/with-budget.ts';
+import type { SpendingQuestion, SpendingStepTaken } from '../llm/money/with-spending-steps.ts';
+import { oneLine } from './one-line.ts';
+import type { OwnerNotice } from './owner.ts';
+
+/** Longest quotation of what a platform said of itself, in UTF-16 units. */
+const DETAIL_LIMIT = 300;
+
+/** Undefined for failures that pass, or that are the business of whoever asked (F26). */
+export function modelRefused(model: string, { kind, code }: ModelFailure): OwnerNotice | undefined {
+  if (kind !== 'auth' && kind !== 'payment') return undefined;
+  const [provider = model] = model.split('/');
+  const text =
+    kind === 'auth'
+      ? `⚠️ The provider refused our key for ${model} (${code}). Run \`gatehouse auth login ${provider}\`, or export a new key and restart.`
+      : `⚠️ The provider wants payment before ${model} answers again (${code}). Look after the account at ${provider}.`;
+  return { key: `model ${kind} ${model}`, text };
+}
+
+/** Undefined but for the first call of the day that a limit stopped. One key for all senders, or a thousand of them would be a thousand notices. */
+export function spendingStopped(taken: SpendingStepTaken): OwnerNotice | undefined {
+  if (taken.step !== 'stopped' || !taken.first) return undefined;
+  const text =
+    `⚠️ Spending is stopped: there is ${limitText(taken)}, and ${usdText(taken.spentUsd)} are spent. ` +
+    `${oneLine(taken.context.sender, DETAIL_LIMIT)} met it first. ` +
+    'See `gatehouse usage`; raise it with "budget" in the config, which applies at once.';
+  return { key: `budget ${taken.limit}`, text };
+}
+
+/** `detail` must hold no secret (F34). */
+export function channelDown(channel: string, detail: string | undefined): OwnerNotice {
+  const why = detail === undefined ? '' : `: ${oneLine(detail, DETAIL_LIMIT)}`;
+  return { key: `channel ${channel}`, text: `⚠️ Channel ${channel} is down${why}. See \`gatehouse status\`.`, except: channel };
+}
+
+/** What is asked about one call that no longer fits a limit. */
+export function spendingQuestion({ text, context }: SpendingQuestion): string {
+  return `❓ ${text} It is for ${oneLine(context.sender, DETAIL_LIMIT)}.`;
+}

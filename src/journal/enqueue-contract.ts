@@ -1,0 +1,69 @@
+/** What every journal must do with parts that answer no message. Run for SQLite and for the one in memory. */
+import { describe, expect, it } from 'vitest';
+import type { Journal } from '../core/journal.ts';
+import { LANE, part } from '../testing/journal-rows.ts';
+
+export interface EnqueueHarness extends AsyncDisposable {
+  readonly journal: Journal;
+  /** The process is killed, and another one starts on what was committed. */
+  restart(): Promise<Journal>;
+}
+
+async function keys(journal: Journal, lane = LANE): Promise<readonly string[]> {
+  return (await journal.pending(lane, 100)).map((row) => row.part.key);
+}
+
+async function sendFirst(journal: Journal): Promise<number> {
+  const [row] = await journal.pending(LANE, 1);
+  if (!row || !(await journal.sending(row.seq))) throw new Error('there is no part to send');
+  return row.seq;
+}
+
+export function enqueueContract(name: string, create: () => Promise<EnqueueHarness>): void {
+  describe(`${name}: parts without a message`, () => {
+    it('stand in their lane in the order they came, and a key that is there already changes nothing', async () => {
+      await using harness = await create();
+      const { journal } = harness;
+      await journal.enqueue([part('a'), part('b')]);
+      await journal.enqueue([{ ...part('a'), expiresAt: 1 }, part('x', { lane: 'other' }), part('c')]);
+      expect(await keys(journal)).toEqual(['a', 'b', 'c']);
+      expect(await keys(journal, 'other')).toEqual(['x']);
+      expect((await journal.pending(LANE, 1))[0]).toMatchObject({ ...part('a'), state: 'PENDING', attempts: 0 });
+    });
+
+    it.each([
+      { kind: 'sent', platformId: 'p1' },
+      { kind: 'unknown', reason: 'cut' },
+      { kind: 'dead', reason: 'refused' },
+      { kind: 'expired' },
+    ] as const)('are not sent again under the same key once they are $kind', async (settlement) => {
+      await using harness = await create();
+      const { journal } = harness;
+      await journal.enqueue([part('a')]);
+      await journal.settle(await sendFirst(journal), settlement);
+      await journal.enqueue([part('a')]);
+      expect(await keys(journal)).toEqual([]);
+    });
+
+    it('a failed send puts them back in their place, ahead of what came later', async () => {
+      await using harness = await create();
+      const { journal } = harness;
+      await journal.enqueue([part('a')]);
+      const seq = await sendFirst(journal);
+      await journal.enqueue([part('b')]);
+      await journal.settle(seq, { kind: 'retry', notBefore: 0, reason: '429' });
+      expect(await keys(journal)).toEqual(['a', 'b']);
+    });
+
+    it('F7 a kill after the commit loses none: the next start finds them, and what was being sent is told apart', async () => {
+      await using harness = await create();
+      await harness.journal.enqueue([part('a'), part('b')]);
+      await sendFirst(harness.journal);
+      const next = await harness.restart();
+      const { sending, outboxLanes } = await next.recover({ maxAttempts: 3, maxAgeMs: 86_400_000 }, () => []);
+      expect([sending.map((row) => row.part.key), outboxLanes]).toEqual([['a'], [LANE]]);
+      await next.enqueue([part('a'), part('b')]);
+      expect(await keys(next)).toEqual(['b']);
+    });
+  });
+}
