@@ -10,6 +10,7 @@ const CHANNELS: Readonly<Record<string, () => Promise<CapabilityCases>>> = {
   cli: async () => (await import('./cli/capability-cases.ts')).cliCases,
   email: async () => (await import('./email/capability-cases.ts')).emailCases,
   telegram: async () => (await import('./telegram/capability-cases.ts')).telegramCases,
+  whatsapp: async () => (await import('./whatsapp/capability-cases.ts')).whatsAppCases,
   wecom: async () => (await import('./wecom/capability-cases.ts')).cases,
 };
 

@@ -339,7 +339,10 @@ export function meOf(creds: Pick<AuthenticationCreds, 'me'>): Me | undefined {
 
 function seenKey({ key }: Pick<WAMessage, 'key'>): string {
   // The SDK takes the device out of addresses before it announces a message.
-  return [key.remoteJid, key.participant].map((jid) => bareJid(jid ?? '')).concat(key.id ?? '').join(' ');
+  return [key.remoteJid, key.participant]
+    .map((jid) => bareJid(jid ?? ''))
+    .concat(key.id ?? '')
+    .join(' ');
 }
 
 /** What the SDK needs again should the stanza be repeated: keys of a group, and what is no message of a person. */

@@ -47,7 +47,8 @@ export class LoginStore implements Pins, Disposable {
     }
     const db = new DatabaseSync(path, { timeout: 5_000 });
     // FULL: a transaction that was reported written survives power loss, and only then the server is told.
-    db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;');
+    // Secure delete: what is removed (used keys, words of messages) is overwritten in the file.
+    db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA secure_delete = ON;');
     db.exec(SCHEMA);
     await syncDirectory(dirname(path));
     const store = new LoginStore(db);

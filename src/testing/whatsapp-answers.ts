@@ -31,7 +31,11 @@ export function answerIq(node: BinaryNode, directory: Directory): BinaryNode {
   const attrs = { id: node.attrs['id'] ?? '', from: node.attrs['to'] ?? 's.whatsapp.net', type: 'result' };
   const content = contentFor(node, directory);
   if (typeof content === 'number') {
-    return { tag: 'iq', attrs: { ...attrs, type: 'error' }, content: [{ tag: 'error', attrs: { code: String(content), text: 'refused' } }] };
+    return {
+      tag: 'iq',
+      attrs: { ...attrs, type: 'error' },
+      content: [{ tag: 'error', attrs: { code: String(content), text: 'refused' } }],
+    };
   }
   return { tag: 'iq', attrs, ...(content && { content }) };
 }
@@ -105,7 +109,9 @@ function group(found: Group | undefined): BinaryNode[] | number {
   const members = found.members.map((phone) => ({
     tag: 'participant',
     attrs:
-      found.addressing === 'lid' ? { jid: phone.lidJid, phone_number: phone.phoneJid } : { jid: phone.phoneJid, lid: phone.lidJid },
+      found.addressing === 'lid'
+        ? { jid: phone.lidJid, phone_number: phone.phoneJid }
+        : { jid: phone.phoneJid, lid: phone.lidJid },
   }));
   const attrs = { id: found.id, subject: found.subject, s_t: '1', creation: '1', addressing_mode: found.addressing };
   return [{ tag: 'group', attrs, content: members }];

@@ -3,7 +3,11 @@ import { createCipheriv, createHash, createHmac, hkdfSync, randomBytes } from 'n
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { downloadContentFromMessage, type MediaType } from '@whiskeysockets/baileys';
 
-type MediaFault = { readonly kind: 'status'; readonly status: number } | { readonly kind: 'redirect'; readonly to: string } | { readonly kind: 'stall' } | { readonly kind: 'damage' };
+type MediaFault =
+  | { readonly kind: 'status'; readonly status: number }
+  | { readonly kind: 'redirect'; readonly to: string }
+  | { readonly kind: 'stall' }
+  | { readonly kind: 'damage' };
 
 /** The fields of a message with a file. */
 export interface Stored {
@@ -33,7 +37,11 @@ export class MediaHost {
     const keys = Buffer.from(hkdfSync('sha256', mediaKey, Buffer.alloc(32), `WhatsApp ${NAMES[kind]} Keys`, 112));
     const cipher = createCipheriv('aes-256-cbc', keys.subarray(16, 48), keys.subarray(0, 16));
     const encrypted = Buffer.concat([cipher.update(bytes), cipher.final()]);
-    const mac = createHmac('sha256', keys.subarray(48, 80)).update(keys.subarray(0, 16)).update(encrypted).digest().subarray(0, 10);
+    const mac = createHmac('sha256', keys.subarray(48, 80))
+      .update(keys.subarray(0, 16))
+      .update(encrypted)
+      .digest()
+      .subarray(0, 10);
     const whole = Buffer.concat([encrypted, mac]);
     const directPath = `/v/${randomBytes(8).toString('hex')}.enc`;
     this.files.set(directPath, whole);
@@ -63,7 +71,7 @@ export class MediaHost {
     const fault = this.faults.shift();
     if (fault?.kind === 'status') return void response.writeHead(fault.status).end();
     if (fault?.kind === 'redirect') return void response.writeHead(302, { location: fault.to }).end();
-    if (request.method === 'POST') return this.#take(request, response, url);
+    if (request.method === 'POST') return void this.#take(request, response, url);
     const file = this.files.get(url.pathname);
     if (!file) return void response.writeHead(404).end();
     if (fault?.kind === 'stall') return void response.writeHead(200).write(file.subarray(0, 1));
@@ -78,10 +86,13 @@ export class MediaHost {
     request.on('end', () => {
       const body = Buffer.concat(chunks);
       const token = createHash('sha256').update(body).digest('base64url');
-      if (url.searchParams.get('auth') !== 'media-token' || url.searchParams.get('token') !== token) return response.writeHead(403).end();
+      if (url.searchParams.get('auth') !== 'media-token' || url.searchParams.get('token') !== token)
+        return response.writeHead(403).end();
       const path = `${url.pathname}.enc`;
       this.files.set(path, body);
-      response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ url: `${this.#root()}${path}`, direct_path: path }));
+      response
+        .writeHead(200, { 'content-type': 'application/json' })
+        .end(JSON.stringify({ url: `${this.#root()}${path}`, direct_path: path }));
     });
   }
 }

@@ -1,7 +1,7 @@
 /** Phones of people: the keys of the Signal protocol and what they write and read with them. */
 import {
-  addTransactionCapability,
   type AuthenticationCreds,
+  addTransactionCapability,
   type BinaryNode,
   DEFAULT_CONNECTION_CONFIG,
   initAuthCreds,
@@ -28,7 +28,8 @@ export type Bundle = Pick<AuthenticationCreds, 'registrationId' | 'signedIdentit
 function memoryKeys(): SignalKeyStore {
   const rows = new Map<string, unknown>();
   return {
-    get: async (type, ids) => Object.fromEntries(ids.flatMap((id) => (rows.has(`${type}/${id}`) ? [[id, rows.get(`${type}/${id}`)]] : []))) as never,
+    get: async (type, ids) =>
+      Object.fromEntries(ids.flatMap((id) => (rows.has(`${type}/${id}`) ? [[id, rows.get(`${type}/${id}`)]] : []))) as never,
     set: async (data) => {
       for (const [type, changes] of Object.entries(data)) {
         for (const [id, value] of Object.entries(changes ?? {})) {
@@ -80,11 +81,23 @@ export class Phone {
     return { tag: 'enc', attrs: { v: '2', type }, content: ciphertext };
   }
 
+  /** Whatever bytes, padding included, to the device that this phone has written to before. */
+  async encryptBytes(data: Uint8Array): Promise<BinaryNode> {
+    const { type, ciphertext } = await this.#repository.encryptMessage({ jid: this.#peer, data });
+    return { tag: 'enc', attrs: { v: '2', type }, content: ciphertext };
+  }
+
   /** For a group: the message, and before it the key of this writer to those who have it not. */
   async encryptForGroup(group: string, message: proto.IMessage, bundle: Bundle): Promise<BinaryNode[]> {
     const data = writeRandomPadMax16(proto.Message.encode(message).finish());
-    const { ciphertext, senderKeyDistributionMessage } = await this.#repository.encryptGroupMessage({ group, meId: this.phoneJid, data });
-    const key = { senderKeyDistributionMessage: { groupId: group, axolotlSenderKeyDistributionMessage: senderKeyDistributionMessage } };
+    const { ciphertext, senderKeyDistributionMessage } = await this.#repository.encryptGroupMessage({
+      group,
+      meId: this.phoneJid,
+      data,
+    });
+    const key = {
+      senderKeyDistributionMessage: { groupId: group, axolotlSenderKeyDistributionMessage: senderKeyDistributionMessage },
+    };
     return [await this.encrypt(key, bundle), { tag: 'enc', attrs: { v: '2', type: 'skmsg' }, content: ciphertext }];
   }
 

@@ -5,13 +5,13 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { join } from 'node:path';
-import { type AuthenticationCreds, type BinaryNode, initAuthCreds, proto } from '@whiskeysockets/baileys';
+import { type BinaryNode, initAuthCreds, proto } from '@whiskeysockets/baileys';
 import { type WebSocket, WebSocketServer } from 'ws';
 import { LoginStore } from '../../channels/whatsapp/store.ts';
 import { answerIq, type Group } from './whatsapp-answers.ts';
 import { MediaHost } from './whatsapp-media.ts';
 import { certificateChain, type Hello, NoiseServer } from './whatsapp-noise.ts';
-import { CodePairing, pairSuccess, readQr } from './whatsapp-pairing.ts';
+import { Linking } from './whatsapp-pairing.ts';
 import { type Bundle, Phone } from './whatsapp-phone.ts';
 
 export interface Written {
@@ -40,7 +40,11 @@ export interface Seen {
 }
 
 /** What becomes of the next message of the device. */
-type SendFault = { readonly kind: 'refuse'; readonly code: number } | { readonly kind: 'lose' } | { readonly kind: 'cut' } | { readonly kind: 'hold' };
+type SendFault =
+  | { readonly kind: 'refuse'; readonly code: number }
+  | { readonly kind: 'lose' }
+  | { readonly kind: 'cut' }
+  | { readonly kind: 'hold' };
 
 interface Connection {
   readonly socket: WebSocket;
@@ -63,6 +67,7 @@ export class WhatsAppPlatform implements AsyncDisposable {
   readonly said: BinaryNode[] = [];
   readonly groups = new Map<string, Group>();
   readonly media: MediaHost;
+  readonly linking: Linking;
   /** Codes that the next logins end with. */
   readonly failures: number[] = [];
   readonly faults: SendFault[] = [];
@@ -79,8 +84,6 @@ export class WhatsAppPlatform implements AsyncDisposable {
   readonly #wss = new WebSocketServer({ noServer: true });
   readonly #certificates: Buffer;
   #bundle: Bundle | undefined;
-  #pairing: CodePairing | undefined;
-  #codeRequest: { wrapped: Uint8Array } | undefined;
   #ids = 0;
 
   private constructor(certificates: Buffer) {
@@ -95,6 +98,14 @@ export class WhatsAppPlatform implements AsyncDisposable {
     });
     this.owner = this.#add('15550000000', '900000000000001', 'Bot');
     this.media = new MediaHost(() => this.httpUrl);
+    this.linking = new Linking({
+      owner: this.owner,
+      deviceJid: this.deviceJid,
+      linked: (device, bundle) => this.#register(device, bundle),
+      send: (node, device) => {
+        for (const connection of this.#open()) if (connection.device === device) this.#send(connection, node);
+      },
+    });
   }
 
   static async start(): Promise<WhatsAppPlatform> {
@@ -124,10 +135,10 @@ export class WhatsAppPlatform implements AsyncDisposable {
     return this.#queue.length;
   }
 
-  person(phone: string, name = `P${phone}`): Phone {
-    const known = this.#phones.get(phone);
-    if (known) known.name = name;
-    return known ?? this.#add(phone, `9${phone.padStart(14, '0')}`, name);
+  person(phone: string, name?: string): Phone {
+    const person = this.#phones.get(phone) ?? this.#add(phone, `9${phone.padStart(14, '0')}`, phone);
+    if (name !== undefined) person.name = name;
+    return person;
   }
 
   /** The same number with another account behind it. */
@@ -141,12 +152,23 @@ export class WhatsAppPlatform implements AsyncDisposable {
 
   /** Puts a login into `dir` as if the account had been linked there; `known: false` one that the phone has removed again. */
   async link(dir: string, options: { readonly known?: boolean } = {}): Promise<void> {
-    const creds = { ...initAuthCreds(), me: { id: this.deviceJid, lid: `${this.owner.lid}:7@lid`, name: 'Bot' }, registered: true };
+    const creds = {
+      ...initAuthCreds(),
+      me: { id: this.deviceJid, lid: `${this.owner.lid}:7@lid`, name: 'Bot' },
+      registered: true,
+    };
     // Of no use to these tests, but whoever is sent the first message of a session is shown it.
-    Object.assign(creds, { account: { details: Buffer.alloc(1), accountSignature: Buffer.alloc(64), accountSignatureKey: Buffer.alloc(32), deviceSignature: Buffer.alloc(64) } });
+    Object.assign(creds, {
+      account: {
+        details: Buffer.alloc(1),
+        accountSignature: Buffer.alloc(64),
+        accountSignatureKey: Buffer.alloc(32),
+        deviceSignature: Buffer.alloc(64),
+      },
+    });
     using store = await LoginStore.open(join(dir, 'login.db'), { create: true, now: Date.now() });
     store?.write({ creds: { creds } }, Date.now());
-    if (options.known !== false) this.#register(creds);
+    if (options.known !== false) this.#register(Buffer.from(creds.noiseKey.public).toString('base64'), creds);
   }
 
   /** Queues a message and sends it to whoever is connected. Resolves to its id. */
@@ -159,13 +181,23 @@ export class WhatsAppPlatform implements AsyncDisposable {
     const bytes = proto.Message.encode(written.message).finish();
     const content = plaintext
       ? [{ tag: 'plaintext', attrs: {}, content: bytes }]
-      : (written.enc ?? (group ? await from.encryptForGroup(group, written.message, bundle) : [await from.encrypt(written.message, bundle)]));
+      : (written.enc ??
+        (group ? await from.encryptForGroup(group, written.message, bundle) : [await from.encrypt(written.message, bundle)]));
     const [own, other] = by === 'phone' ? [from.phoneJid, from.lidJid] : [from.lidJid, from.phoneJid];
     const beside = by === 'phone' ? 'lid' : 'pn';
     const place = group ? { from: group, participant: own } : { from: own };
     const alternative = alone ? {} : { [`${group ? 'participant' : 'sender'}_${beside}`]: other };
     const t = String(Math.floor(Date.now() / 1_000));
-    const attrs = { ...place, ...alternative, id, t, type: 'text', notify: from.name, addressing_mode: by === 'phone' ? 'pn' : 'lid', ...written.attributes };
+    const attrs = {
+      ...place,
+      ...alternative,
+      id,
+      t,
+      type: 'text',
+      notify: from.name,
+      addressing_mode: by === 'phone' ? 'pn' : 'lid',
+      ...written.attributes,
+    };
     const node: BinaryNode = { tag: 'message', attrs, content: [...content] };
     this.#queue.push({ id, node });
     for (const connection of this.#open()) this.#send(connection, node);
@@ -188,6 +220,13 @@ export class WhatsAppPlatform implements AsyncDisposable {
     this.#queue.push({ id: node.attrs['id'] ?? '', node });
   }
 
+  /** A phone could not read a message of the device. */
+  askAgain(reader: Phone, id: string): void {
+    const attrs = { id, from: reader.phoneJid, type: 'retry', t: '1' };
+    const retry: BinaryNode = { tag: 'retry', attrs: { count: '1', id, t: '1', v: '1' } };
+    for (const connection of this.#open()) this.#send(connection, { tag: 'receipt', attrs, content: [retry] });
+  }
+
   /** Ends the connections with a code, as the platform does when it replaces or removes a device. */
   endWith(code: number, child: BinaryNode = { tag: 'conflict', attrs: {} }): void {
     for (const connection of this.#open()) {
@@ -199,21 +238,6 @@ export class WhatsAppPlatform implements AsyncDisposable {
   /** The network goes away for a moment. */
   cut(): void {
     for (const { socket } of this.#connections) socket.terminate();
-  }
-
-  /** The owner scans the QR code. */
-  scan(content: string): void {
-    const { identityKey, secret, noiseKey } = readQr(content);
-    this.#vouch(identityKey, secret, noiseKey.toString('base64'));
-  }
-
-  /** The owner types the code. */
-  async typeCode(code: string): Promise<void> {
-    if (!this.#codeRequest) throw new Error('no device asked for a code');
-    this.#pairing = new CodePairing(this.owner.creds);
-    const content = await this.#pairing.hello(code.replace(/\W/g, ''), this.#codeRequest.wrapped, Buffer.from('ref'));
-    const attrs = { from: 's.whatsapp.net', id: 'n1', type: 'link_code_companion_reg', t: '1' };
-    for (const connection of this.#open()) this.#send(connection, { tag: 'notification', attrs, content: [content] });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -230,9 +254,9 @@ export class WhatsAppPlatform implements AsyncDisposable {
     return added;
   }
 
-  #register(creds: AuthenticationCreds): void {
-    this.#devices.set(Buffer.from(creds.noiseKey.public).toString('base64'), creds);
-    this.#bundle = creds;
+  #register(device: string, bundle: Bundle): void {
+    this.#devices.set(device, bundle);
+    this.#bundle = bundle;
   }
 
   #open(): Connection[] {
@@ -272,9 +296,9 @@ export class WhatsAppPlatform implements AsyncDisposable {
     connection.state = 'open';
     connection.device = noiseKey.toString('base64');
     const failure = this.failures.shift();
-    if (failure !== undefined) return this.#refuse(connection, failure);
-    if (payload.devicePairingData) return this.#offerCodes(connection, payload);
-    if (!this.#devices.has(connection.device)) return this.#refuse(connection, 401);
+    if (failure !== undefined) return void this.#refuse(connection, failure);
+    if (payload.devicePairingData) return void this.linking.offerCodes(connection.device, payload.devicePairingData);
+    if (!this.#devices.has(connection.device)) return void this.#refuse(connection, 401);
     const t = String(Math.floor(Date.now() / 1_000));
     this.#send(connection, { tag: 'success', attrs: { t, lid: `${this.owner.lid}:7@lid` } });
     for (const { node } of this.#queue) this.#send(connection, { ...node, attrs: { ...node.attrs, offline: '0' } });
@@ -287,38 +311,12 @@ export class WhatsAppPlatform implements AsyncDisposable {
     connection.socket.close();
   }
 
-  #offerCodes(connection: Connection, { devicePairingData }: proto.ClientPayload): void {
-    if (!devicePairingData) return;
-    const { eRegid, eIdent, eSkeyId, eSkeyVal, eSkeySig } = devicePairingData;
-    const number = (bytes: Uint8Array | null | undefined): number => Buffer.from(bytes ?? []).readUIntBE(0, bytes?.byteLength ?? 0);
-    const keyPair = (bytes: Uint8Array | null | undefined) => ({ public: bytes ?? Buffer.alloc(0), private: Buffer.alloc(0) });
-    this.#pending.set(connection.device, {
-      registrationId: number(eRegid),
-      signedIdentityKey: keyPair(eIdent),
-      signedPreKey: { keyId: number(eSkeyId), keyPair: keyPair(eSkeyVal), signature: eSkeySig ?? Buffer.alloc(0) },
-    });
-    const refs = Array.from({ length: 3 }, (_, index): BinaryNode => ({ tag: 'ref', attrs: {}, content: Buffer.from(`ref-${index}`) }));
-    const pairDevice: BinaryNode = { tag: 'pair-device', attrs: {}, content: refs };
-    this.#send(connection, { tag: 'iq', attrs: { from: 's.whatsapp.net', type: 'set', id: 'pair-1', xmlns: 'md' }, content: [pairDevice] });
-  }
-
-  readonly #pending = new Map<string, Bundle>();
-
-  #vouch(identityKey: Uint8Array, secret: Uint8Array, device: string): void {
-    const bundle = this.#pending.get(device);
-    if (!bundle) throw new Error('this device did not ask to be linked');
-    this.#devices.set(device, bundle);
-    this.#bundle = bundle;
-    const pair = pairSuccess({ account: this.owner.creds, identityKey, secret, jid: this.deviceJid, lid: `${this.owner.lid}:7@lid` });
-    const attrs = { from: 's.whatsapp.net', type: 'set', id: 'pair-2', xmlns: 'md' };
-    for (const connection of this.#open()) if (connection.device === device) this.#send(connection, { tag: 'iq', attrs, content: [pair] });
-  }
-
   async #handle(connection: Connection, node: BinaryNode): Promise<void> {
     if (node.tag === 'message') return await this.#take(connection, node);
     if (node.tag === 'iq') return this.#answer(connection, node);
     this.said.push(node);
-    const done = node.tag === 'receipt' ? node.attrs['type'] !== 'retry' : node.tag === 'ack' && node.attrs['class'] === 'message';
+    const done =
+      node.tag === 'receipt' ? node.attrs['type'] !== 'retry' : node.tag === 'ack' && node.attrs['class'] === 'message';
     const at = done ? this.#queue.findIndex(({ id }) => id === node.attrs['id']) : -1;
     if (at >= 0) this.#queue.splice(at, 1);
   }
@@ -333,27 +331,17 @@ export class WhatsAppPlatform implements AsyncDisposable {
       }
       return;
     }
-    if (question?.tag === 'link_code_companion_reg') this.#codeStep(connection, question);
+    if (question?.tag === 'link_code_companion_reg') this.linking.codeStep(connection.device, question);
     const kind = `${node.attrs['xmlns']} ${question?.tag}`;
     const code = this.questionFaults.get(kind);
-    if (code === undefined) return this.#send(connection, answerIq(node, this.#directory()));
+    if (code === undefined) return void this.#send(connection, answerIq(node, this.#directory()));
     this.questionFaults.delete(kind);
     const error: BinaryNode = { tag: 'error', attrs: { code: String(code), text: code === 429 ? 'rate-overlimit' : 'refused' } };
-    this.#send(connection, { tag: 'iq', attrs: { id: node.attrs['id'] ?? '', type: 'error', from: 's.whatsapp.net' }, content: [error] });
-  }
-
-  #codeStep(connection: Connection, { attrs, content }: BinaryNode): void {
-    const parts = Array.isArray(content) ? content : [];
-    const bytes = (tag: string): Uint8Array => {
-      const value = parts.find((part) => part.tag === tag)?.content;
-      return value instanceof Uint8Array ? value : Buffer.alloc(0);
-    };
-    if (attrs['stage'] === 'companion_hello') {
-      this.#codeRequest = { wrapped: bytes('link_code_pairing_wrapped_companion_ephemeral_pub') };
-    } else if (this.#pairing) {
-      const { identityKey, secret } = this.#pairing.finish(bytes('link_code_pairing_wrapped_key_bundle'));
-      this.#vouch(identityKey, secret, connection.device);
-    }
+    this.#send(connection, {
+      tag: 'iq',
+      attrs: { id: node.attrs['id'] ?? '', type: 'error', from: 's.whatsapp.net' },
+      content: [error],
+    });
   }
 
   #directory() {
@@ -374,7 +362,8 @@ export class WhatsAppPlatform implements AsyncDisposable {
     this.wire.push(node);
     const message = await this.#read(node);
     // Apps show one message per id.
-    if (message && !this.seen.some((one) => one.id === id && one.to === to)) this.seen.push({ id, to, message, attrs: node.attrs });
+    if (message && !this.seen.some((one) => one.id === id && one.to === to))
+      this.seen.push({ id, to, message, attrs: node.attrs });
     if (fault?.kind === 'cut') return connection.socket.terminate();
     if (fault?.kind === 'lose') return;
     if (fault?.kind === 'hold') await new Promise((resolve) => setTimeout(resolve, 300));
