@@ -98,7 +98,8 @@ async function connectOnce(
 }
 
 function toError({ status, message }: Ended): GatehouseError {
-  if (status === 408) return new GatehouseError('GH1501', 'no phone linked itself in time', { hint: 'run it again' });
+  // The SDK's word for the last code having run out; a connection that times out has the same status.
+  if (message.startsWith('QR')) return new GatehouseError('GH1501', 'no phone linked itself in time', { hint: 'run it again' });
   if (status === 401 || status === 403)
     return new GatehouseError('GH1501', `the platform refused to link (${status})`, { hint: 'run it again' });
   return new GatehouseError('GH1502', `the platform could not be reached: ${message}`);

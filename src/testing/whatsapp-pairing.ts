@@ -118,6 +118,11 @@ export class Linking {
     this.#options = options;
   }
 
+  /** A device asked for a code to be typed. */
+  get codeAsked(): boolean {
+    return this.#code !== undefined;
+  }
+
   /** A device came that nobody knows. */
   offerCodes(device: string, data: proto.ClientPayload.IDevicePairingRegistrationData): void {
     const { eRegid, eIdent, eSkeyId, eSkeyVal, eSkeySig } = data;
