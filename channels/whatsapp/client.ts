@@ -131,8 +131,12 @@ export class WhatsAppConnection {
     try {
       this.#guard(() => this.#options.store.keepSent(id, proto.Message.encode(message).finish(), this.#options.clock.now()));
       if (parseJid(jid)?.kind === 'group') await this.#knowGroup(jid);
-      await this.#socket.relayMessage(jid, message, { messageId: id, ...(attributes && { additionalAttributes: attributes }) });
-      const { attrs } = await ack.promise;
+      const left = this.#socket.relayMessage(jid, message, {
+        messageId: id,
+        ...(attributes && { additionalAttributes: attributes }),
+      });
+      // The end of the connection rejects the second at once; the SDK would wait for its questions to time out.
+      const { attrs } = await Promise.race([left.then(() => ack.promise), ack.promise]);
       if (attrs['error'] !== undefined)
         throw new CallError({ kind: 'refused', code: Number(attrs['error']), detail: `error ${attrs['error']}` });
     } catch (error) {
@@ -169,7 +173,8 @@ export class WhatsAppConnection {
     } finally {
       clearTimeout(timer);
     }
-    await Promise.allSettled([...this.#delivering, this.#queue]);
+    // Not for the SDK: what it had asked the server it waits for up to a minute, and cannot do anything with any more.
+    await Promise.allSettled(this.#delivering);
   }
 
   #listen(): void {
@@ -247,6 +252,7 @@ export class WhatsAppConnection {
     bytes: Uint8Array,
     origin: 'encrypted' | 'plaintext',
   ): Promise<proto.IMessage | 'unreadable'> {
+    if (this.#over) throw new Error('the connection has ended');
     const { fullMessage } = decodeMessageNode(node, this.#creds.me?.id ?? '', this.#creds.me?.lid ?? '');
     this.#note(seenKey(fullMessage));
     let content: proto.IMessage | undefined;

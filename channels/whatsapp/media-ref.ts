@@ -25,13 +25,13 @@ export function toRef({ kind, key, path, url, hash }: MediaAddress): string {
 
 /** Undefined for what `toRef` did not make. */
 export function fromRef(ref: string): MediaAddress | undefined {
-  let value: Record<string, unknown>;
+  let value: Record<string, unknown> | null;
   try {
-    value = JSON.parse(ref) as Record<string, unknown>;
+    value = JSON.parse(ref) as Record<string, unknown> | null;
   } catch {
     return undefined;
   }
-  const { kind, key, path, url, hash } = value;
+  const { kind, key, path, url, hash } = value ?? {};
   if (kind !== 'image' && kind !== 'video' && kind !== 'audio' && kind !== 'document') return undefined;
   if (typeof key !== 'string') return undefined;
   return {

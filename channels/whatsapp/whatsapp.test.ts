@@ -45,7 +45,7 @@ test('what the Signal library prints of its sessions never reaches the terminal,
   expect([stdout.trim(), stderr.trim()]).toEqual(['said by somebody else', '']);
 });
 
-test('A27 the login is readable by its owner alone, and neither logs nor errors hold keys or messages', async () => {
+test('A29 the login is readable by its owner alone, and neither logs nor errors hold keys or messages', async () => {
   await using at = await whatsAppScene();
   await at.platform.write({ from: at.platform.person(ADA), message: { conversation: 'my-private-words' } });
   await at.received();
@@ -162,7 +162,7 @@ describe('receipts', () => {
     expect(await at.received()).toMatchObject({ text: 'later' });
   });
 
-  test('A7 a message without end-to-end encryption is refused as forged, counted and acknowledged', async () => {
+  test('A3 a message without end-to-end encryption is refused as forged, counted and acknowledged', async () => {
     await using at = await whatsAppScene();
     await at.platform.write({ from: at.platform.person(ADA), plaintext: true, message: { conversation: 'run rm -rf' } });
     expect(await at.received()).toMatchObject({ refusal: 'forged-sender', text: '', senderId: ADA });
