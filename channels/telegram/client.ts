@@ -1,8 +1,7 @@
 /** Wire calls to the Bot API. The only file that loads grammY. */
-import { Agent as HttpAgent } from 'node:http';
-import { Agent as HttpsAgent } from 'node:https';
 import { Api, GrammyError, HttpError, InputFile } from 'grammy';
 import type { File, Message, Update, UserFromGetMe } from 'grammy/types';
+import { createHttpAgent, errorCodeOf, notConnected } from '../kit/http-agent.ts';
 
 /** Why a call failed, by what a caller can do about it. Holds neither the token nor a URL with it. */
 export type CallFailure =
@@ -54,25 +53,19 @@ interface WireMethods extends Record<SendCall['method'], (payload: object, signa
   answerCallbackQuery(payload: { callback_query_id: string }, signal: AbortSignal): Promise<true>;
 }
 
-/** A connection that was not set up by then has sent nothing, which is worth knowing: the message may be tried again. */
-const CONNECT_TIMEOUT_MS = 10_000;
-
-/** Put in front of the code of every error that a connection met before it could carry a request. */
-const NOT_CONNECTED = 'not connected: ';
-
 /** `message_reaction` comes only when it is asked for by name. */
 const UPDATES = ['message', 'edited_message', 'channel_post', 'edited_channel_post', 'callback_query', 'message_reaction'];
 
 /** One bot's calls. Every method rejects with a `CallError`, or with the signal's reason once that aborted. */
 export class TelegramClient {
   readonly #api: WireMethods;
-  readonly #agent: HttpAgent | HttpsAgent;
+  readonly #agent: ReturnType<typeof createHttpAgent>;
   readonly #fileRoot: string;
   readonly #token: string;
 
   /** `apiRoot` has no trailing slash. */
   constructor(options: { readonly token: string; readonly apiRoot: string }) {
-    this.#agent = createAgent(options.apiRoot.startsWith('https:'));
+    this.#agent = createHttpAgent({ tls: options.apiRoot.startsWith('https:') });
     this.#token = options.token;
     this.#fileRoot = `${options.apiRoot}/file/bot${options.token}`;
     const api = new Api(options.token, {
@@ -174,36 +167,6 @@ export class TelegramClient {
   }
 }
 
-function createAgent(tls: boolean): HttpAgent | HttpsAgent {
-  // An idle connection is dropped long before the platform would drop it: a request written to a connection that the other
-  // side just closed is a request nobody knows the fate of.
-  const options = { keepAlive: true, timeout: 15_000 };
-  const agent = tls ? new HttpsAgent(options) : new HttpAgent(options);
-  const connect = agent.createConnection.bind(agent);
-  agent.createConnection = (target, callback) => {
-    const socket = connect(target, callback);
-    if (!socket) return socket;
-    const timer = setTimeout(() => {
-      socket.destroy(Object.assign(new Error('connection not set up in time'), { code: 'ETIMEDOUT' }));
-    }, CONNECT_TIMEOUT_MS);
-    timer.unref();
-    // Name, route, port, TLS: whatever fails by now is proof that nothing was sent. Only the code survives the SDK's wrapping,
-    // and this listener comes before those of the HTTP client.
-    const onError = (error: Error): void => {
-      const code = codeOf(error);
-      Object.assign(error, { code: `${NOT_CONNECTED}${code ?? 'no code'}` });
-    };
-    socket.on('error', onError);
-    socket.once('close', () => clearTimeout(timer));
-    socket.once(tls ? 'secureConnect' : 'connect', () => {
-      clearTimeout(timer);
-      socket.removeListener('error', onError);
-    });
-    return socket;
-  };
-  return agent;
-}
-
 function toFailure(error: unknown): CallFailure {
   if (error instanceof GrammyError) {
     const { retry_after, migrate_to_chat_id } = error.parameters;
@@ -217,14 +180,7 @@ function toFailure(error: unknown): CallFailure {
   }
   // The messages below are never passed on: node-fetch writes the whole URL, token included, into them.
   const cause = error instanceof HttpError ? error.error : error;
-  const code = codeOf(cause);
-  if (code?.startsWith(NOT_CONNECTED)) return { kind: 'unreached', detail: code };
+  const code = errorCodeOf(cause);
+  if (notConnected(code)) return { kind: 'unreached', detail: code };
   return { kind: 'lost', detail: `the connection broke before an answer (${code ?? 'no usable reply'})` };
-}
-
-function codeOf(error: unknown): string | undefined {
-  for (let at = error, depth = 0; at instanceof Error && depth < 4; at = at.cause, depth += 1) {
-    if ('code' in at && typeof at.code === 'string') return at.code;
-  }
-  return undefined;
 }

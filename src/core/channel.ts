@@ -141,6 +141,7 @@ export interface ChannelDeps {
 
 /** A request of a platform. Nothing about it is verified: that is the adapter's, before it reads the body. */
 export interface WebhookRequest {
+  /** HEAD comes as GET; the body of the answer is then left out. */
   readonly method: 'GET' | 'POST';
   /** Path and query as received, `/hooks/sms?x=1`: what signatures are made over, behind the public origin. */
   readonly target: string;
@@ -154,7 +155,7 @@ export interface WebhookRequest {
 export interface WebhookAnswer {
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>>;
-  readonly body?: string;
+  readonly body?: string | Uint8Array;
 }
 
 /** Rejecting answers 500. The signal aborts when the caller hung up or the server stops. */

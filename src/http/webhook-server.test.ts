@@ -45,6 +45,19 @@ test('another path, another method and a body above the limit never reach the ha
   expect([...statuses, calls]).toEqual([404, 405, 413, 413, 0]);
 });
 
+test('bytes go out as they are, and HEAD is answered like GET without them', async () => {
+  const bytes = Buffer.from([0, 255, 128, 10]);
+  const methods: string[] = [];
+  await using at = await serving(async ({ method }) => {
+    methods.push(method);
+    return { status: 200, headers: { 'content-type': 'image/png', 'content-length': '4' }, body: bytes };
+  });
+  expect(Buffer.from(await (await fetch(at.url)).arrayBuffer())).toEqual(bytes);
+  const head = await fetch(at.url, { method: 'HEAD' });
+  expect([head.status, head.headers.get('content-length'), await head.text()]).toEqual([200, '4', '']);
+  expect(methods).toEqual(['GET', 'GET']);
+});
+
 test('a handler that fails answers 500 without its words, and the next request is served', async () => {
   await using at = await serving(async ({ method }) => {
     if (method === 'GET') throw new Error('secret words');

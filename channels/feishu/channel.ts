@@ -1,0 +1,267 @@
+/** The adapter: one app. Receiving is `receive.ts`, shaping is `inbound.ts` and `outbound.ts`, wire calls are `client.ts`. */
+import { stat } from 'node:fs/promises';
+import type {
+  Channel,
+  ChannelDeps,
+  ChannelHost,
+  ChannelLimits,
+  MediaFile,
+  SendOptions,
+  SendResult,
+} from '../../src/core/channel.ts';
+import { errorText, GatehouseError } from '../../src/core/errors.ts';
+import type { MediaRef, OutboundFile, OutboundPart } from '../../src/core/message.ts';
+import { withDeadline } from '../kit/deadline.ts';
+import type { FeishuClient, SendCall } from './client.ts';
+import { download } from './download.ts';
+import { toReactionName } from './emoji.ts';
+import { CallError, isTargetGone, toSendResult } from './faults.ts';
+import { KnownMessages } from './known-messages.ts';
+import { targetOf, toFileMessage, toMessage, toUpload, uuidOf } from './outbound.ts';
+import { receiveEvents } from './receive.ts';
+import type { FeishuSettings } from './settings.ts';
+import type { WebhookKeys } from './webhook.ts';
+
+const MEGABYTE = 1024 * 1024;
+
+const LIMITS: ChannelLimits = {
+  // A card may have 30 KB: enough for this much of three-byte letters, with room for markup and escapes.
+  text: 4_000,
+  unit: 'utf16',
+  caption: 0,
+  uploadBytes: 30 * MEGABYTE,
+  // The platform itself gives up to 100 MB.
+  downloadBytes: 30 * MEGABYTE,
+};
+
+/** Send message: 5 a second to a person or a group, there shared by all its bots; 1000 a minute in all. */
+const RATES: NonNullable<ChannelLimits['rate']> = {
+  perChat: { burst: 2, perSecond: 3 },
+  perGroup: { burst: 2, perSecond: 2 },
+  perAccount: { burst: 10, perSecond: 15 },
+};
+
+/** Long enough for a slow network, short enough that a daemon's start does not hang on a silent one. */
+const CALL_TIMEOUT_MS = 20_000;
+/** Of reactions and of questions that were taken back; older ones are forgotten. */
+const REMEMBERED = 1_000;
+
+export class FeishuChannel implements Channel {
+  readonly name: string;
+  readonly type = 'feishu';
+  readonly account: string;
+  readonly limits: ChannelLimits;
+  readonly inboundClass = 'A';
+  readonly sendClass = 'idem';
+  /** Send message, `uuid`: at most one message within an hour. */
+  readonly idemWindowMs = 3_600_000;
+  readonly buttons = true;
+  readonly #client: FeishuClient;
+  readonly #settings: FeishuSettings;
+  readonly #deps: ChannelDeps;
+  readonly #webhook: WebhookKeys | undefined;
+  readonly #known: KnownMessages;
+  readonly #stopping = new AbortController();
+  readonly #sending = new Set<Promise<unknown>>();
+  /** Message -> id of our reaction to it. */
+  readonly #reactions = new Map<string, string>();
+  /** Messages that cannot be answered any more. In memory: after a restart the first answer learns it again. */
+  readonly #gone = new Set<string>();
+  #openId: string | undefined;
+  #receiving: Promise<void> | undefined;
+  #host: ChannelHost | undefined;
+
+  constructor(options: {
+    readonly client: FeishuClient;
+    readonly account: string;
+    readonly settings: FeishuSettings;
+    readonly deps: ChannelDeps;
+    readonly webhook?: WebhookKeys;
+  }) {
+    this.#client = options.client;
+    this.#settings = options.settings;
+    this.#deps = options.deps;
+    this.#webhook = options.webhook;
+    this.name = options.deps.name;
+    this.account = options.account;
+    this.limits = options.settings.rate_limits ? { ...LIMITS, rate: RATES } : LIMITS;
+    const { clock, logger } = options.deps;
+    this.#known = new KnownMessages({ client: this.#client, account: this.account, openId: () => this.#openId, clock, logger });
+  }
+
+  async start(host: ChannelHost, signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    if (this.#receiving || this.#stopping.signal.aborted)
+      throw new GatehouseError('GH1004', 'a channel can be started once only');
+    this.#host = host;
+    host.health('starting');
+    const settled = Promise.withResolvers<void>();
+    this.#receiving = receiveEvents({
+      client: this.#client,
+      host,
+      known: this.#known,
+      account: this.account,
+      deps: this.#deps,
+      ...(this.#webhook && { webhook: this.#webhook }),
+      callTimeoutMs: CALL_TIMEOUT_MS,
+      identified: (me) => {
+        this.#openId = me.openId;
+      },
+      signal: AbortSignal.any([signal, this.#stopping.signal]),
+      settled: settled.resolve,
+    });
+    await Promise.race([settled.promise, this.#receiving]);
+    signal.throwIfAborted();
+  }
+
+  /** Waits for sends under way: breaking them would leave their fate unknown. The caller bounds them with their signals. */
+  async stop(): Promise<void> {
+    this.#stopping.abort(new Error('channel stopped'));
+    await this.#receiving;
+    await Promise.allSettled(this.#sending);
+    this.#client.close();
+    this.#host?.health('stopped');
+    this.#host = undefined;
+  }
+
+  send(part: OutboundPart, options: SendOptions): Promise<SendResult> {
+    return this.#track(options, () => this.#send(part, options));
+  }
+
+  edit(platformId: string, part: OutboundPart, options: SendOptions): Promise<SendResult> {
+    return this.#track(options, () => this.#edit(platformId, part, options));
+  }
+
+  async react(target: { readonly platformId: string }, emoji: string | undefined, signal: AbortSignal): Promise<void> {
+    const { platformId: id } = target;
+    const name = emoji === undefined ? undefined : toReactionName(emoji);
+    // The platform knows no such reaction, and another one would say something else.
+    if (emoji !== undefined && name === undefined) return;
+    await this.#within(CALL_TIMEOUT_MS, signal, async (inner) => {
+      const old = this.#reactions.get(id);
+      this.#reactions.delete(id);
+      if (old !== undefined) await this.#client.removeReaction(id, old, inner);
+      if (name === undefined) return;
+      const added = await this.#client.addReaction(id, name, inner);
+      if (added === undefined) return;
+      this.#reactions.set(id, added);
+      const oldest = this.#reactions.keys().next();
+      if (this.#reactions.size > REMEMBERED && !oldest.done) this.#reactions.delete(oldest.value);
+    });
+  }
+
+  download(media: MediaRef, signal: AbortSignal): Promise<MediaFile> {
+    return download(media, {
+      client: this.#client,
+      capBytes: this.limits.downloadBytes,
+      timeoutMs: this.#settings.download_timeout_secs * 1_000,
+      signal: AbortSignal.any([signal, this.#stopping.signal]),
+    });
+  }
+
+  async #track(options: SendOptions, run: () => Promise<SendResult>): Promise<SendResult> {
+    if (this.#stopping.signal.aborted) return { kind: 'retry', reason: 'the channel is stopped', scope: 'account' };
+    if (options.signal.aborted) return NOT_LEFT;
+    const sending = run().catch((error: unknown): SendResult => {
+      // Neither our deadline nor an abort takes a request back that has left.
+      return error instanceof CallError ? toSendResult(error.failure) : { kind: 'unknown', detail: errorText(error) };
+    });
+    this.#sending.add(sending);
+    try {
+      return await sending;
+    } finally {
+      this.#sending.delete(sending);
+    }
+  }
+
+  async #send(part: OutboundPart, options: SendOptions): Promise<SendResult> {
+    const messageId = part.replyContext?.['messageId'];
+    const to = targetOf(part, typeof messageId === 'string' && this.#gone.has(messageId));
+    const message = part.file ? await this.#upload(part.file, options.signal) : await this.#render(part, options.plain);
+    if ('kind' in message) return message;
+    if (options.signal.aborted) return NOT_LEFT;
+    const call: SendCall = { to, ...message, uuid: uuidOf(part) };
+    try {
+      const ms = this.#settings.send_timeout_secs * 1_000;
+      const id = await this.#within(ms, options.signal, (inner) => this.#client.send(call, inner));
+      const { chatId, threadId, text } = part;
+      this.#known.sent(id, { chatId, type: message.type, text, ...(threadId !== undefined && { threadId }) });
+      return { kind: 'sent', platformId: id };
+    } catch (error) {
+      return this.#withoutReply(to, error) ?? Promise.reject(error);
+    }
+  }
+
+  async #render(part: OutboundPart, plain: boolean): Promise<{ readonly type: string; readonly content: string }> {
+    const { type, content } = await toMessage(part, { plain, isGroup: this.#isGroup(part) });
+    return { type, content: JSON.stringify(content) };
+  }
+
+  #isGroup(part: OutboundPart): boolean | undefined {
+    const group = part.replyContext?.['group'];
+    return typeof group === 'boolean' ? group : this.#known.isGroup(part.chatId);
+  }
+
+  /** Nobody sees a file before a message names it: whatever went wrong, nothing was sent. */
+  async #upload(
+    file: OutboundFile,
+    signal: AbortSignal,
+  ): Promise<{ readonly type: string; readonly content: string } | SendResult> {
+    const fault = await unreadableFile(file.path);
+    if (fault) return { kind: 'refused', reason: 'invalid', detail: fault };
+    const upload = toUpload(file);
+    try {
+      const ms = this.#settings.upload_timeout_secs * 1_000;
+      const key = await this.#within(ms, signal, (inner) => this.#client.upload(upload, inner));
+      return toFileMessage(upload.kind, key);
+    } catch (error) {
+      if (signal.aborted) return NOT_LEFT;
+      const result = error instanceof CallError ? toSendResult(error.failure) : undefined;
+      if (result && result.kind !== 'unknown') return result;
+      return { kind: 'retry', reason: `the file was not uploaded: ${errorText(error)}`, scope: 'part' };
+    }
+  }
+
+  /**
+   * The question was taken back: nothing was sent, and the next attempt goes to the chat itself. Not out of a thread, where the
+   * answer would be read by others.
+   */
+  #withoutReply(to: SendCall['to'], error: unknown): SendResult | undefined {
+    if (!(error instanceof CallError) || !isTargetGone(error.failure) || 'chatId' in to || to.inThread) return undefined;
+    this.#gone.add(to.messageId);
+    const [oldest] = this.#gone;
+    if (this.#gone.size > REMEMBERED && oldest !== undefined) this.#gone.delete(oldest);
+    return { kind: 'retry', reason: 'the message it answers is gone', afterMs: 0, scope: 'part' };
+  }
+
+  async #edit(platformId: string, part: OutboundPart, { plain, signal }: SendOptions): Promise<SendResult> {
+    const ms = this.#settings.send_timeout_secs * 1_000;
+    return this.#within(ms, signal, async (inner) => {
+      const type = await this.#known.typeOf(platformId, inner);
+      if (type !== 'text' && type !== 'post' && type !== 'interactive') {
+        return { kind: 'refused', reason: 'invalid', detail: `a message of type ${type ?? 'unknown'} cannot be edited` };
+      }
+      const shared = { plain, isGroup: this.#isGroup(part) };
+      let message = await toMessage(part, { ...shared, ...(type !== 'text' && { form: type }) });
+      // Only a card can become a card.
+      if (type !== 'interactive' && message.type === 'interactive') message = await toMessage(part, { ...shared, form: 'post' });
+      await this.#client.edit(platformId, { type: message.type, content: JSON.stringify(message.content) }, inner);
+      return { kind: 'sent', platformId };
+    });
+  }
+
+  #within<T>(ms: number, signal: AbortSignal, task: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    return withDeadline({ clock: this.#deps.clock, ms, signal }, task);
+  }
+}
+
+const NOT_LEFT: SendResult = { kind: 'retry', reason: 'stopped before the request left', scope: 'part' };
+
+/** A file that is gone must be noticed before the request leaves. */
+async function unreadableFile(path: string): Promise<string | undefined> {
+  try {
+    return (await stat(path)).isFile() ? undefined : 'the attachment is not a file';
+  } catch {
+    return 'the attachment is not there any more';
+  }
+}

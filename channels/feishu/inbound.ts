@@ -1,0 +1,258 @@
+/** An event of the platform -> `InboundMessage`. Pure; what the event itself does not tell is asked beforehand, see `known-messages.ts`. */
+import { messageKey, shortHash } from '../../src/core/ids.ts';
+import type { InboundMessage, QuotedMessage, RefusalReason } from '../../src/core/message.ts';
+import type { BotIdentity } from './client.ts';
+import { toEmoji } from './emoji.ts';
+import { type Fields, fieldsOf, parseJson, stringOf } from './fields.ts';
+import { readContent } from './inbound-content.ts';
+
+export interface InboundContext {
+  /** Instance name and account of the channel. */
+  readonly channel: string;
+  readonly account: string;
+  readonly me: BotIdentity;
+}
+
+/** What is known of a message that an event only names. */
+export interface KnownMessage {
+  readonly chatId: string;
+  readonly isGroup: boolean;
+  readonly threadId?: string;
+  /** Immutable id of the author; of a bot its app id. */
+  readonly senderId: string;
+  readonly fromBot: boolean;
+  readonly text?: string;
+}
+
+export interface FeishuEvent {
+  /** Of the delivery: the same on every redelivery, and not to be relied on for messages (Receive message, step "deduplicate"). */
+  readonly id: string;
+  readonly type: string;
+  /** Milliseconds since the epoch; NaN when the platform did not say. */
+  readonly createdAt: number;
+  readonly appId: string;
+  readonly body: Fields;
+}
+
+/** Throws on a payload that is no event of version 2.0. */
+export function readEvent(payload: unknown): FeishuEvent {
+  const { header, event } = fieldsOf(payload);
+  const head = fieldsOf(header);
+  const type = stringOf(head['event_type']);
+  const id = stringOf(head['event_id']);
+  if (type === '' || id === '') throw new Error('not an event of version 2.0');
+  const createdAt = Number.parseInt(stringOf(head['create_time']), 10);
+  return {
+    id,
+    type,
+    // Presses of buttons come in microseconds.
+    createdAt: createdAt > 1e14 ? Math.floor(createdAt / 1_000) : createdAt,
+    appId: stringOf(head['app_id']),
+    body: fieldsOf(event),
+  };
+}
+
+/** The message an event is about, when more must be known of it than the event tells. */
+export function subjectOf(event: FeishuEvent): string | undefined {
+  switch (event.type) {
+    case 'im.message.receive_v1':
+      return stringOf(fieldsOf(event.body['message'])['parent_id']) || undefined;
+    case 'im.message.recalled_v1':
+    case 'im.message.reaction.created_v1':
+    case 'im.message.reaction.deleted_v1':
+      return stringOf(event.body['message_id']) || undefined;
+    case 'card.action.trigger':
+      return stringOf(fieldsOf(event.body['context'])['open_message_id']) || undefined;
+    default:
+      return undefined;
+  }
+}
+
+/** Undefined for events that are no message. Throws only on an event that breaks the platform's own schema. */
+export function toInbound(event: FeishuEvent, context: InboundContext, subject?: KnownMessage): InboundMessage | undefined {
+  switch (event.type) {
+    case 'im.message.receive_v1':
+      return toMessage(event, context, subject);
+    case 'im.message.recalled_v1':
+      return toDelete(event, context, subject);
+    case 'im.message.reaction.created_v1':
+    case 'im.message.reaction.deleted_v1':
+      return toReaction(event, context, subject);
+    case 'card.action.trigger':
+      return toPress(event, context, subject);
+    default:
+      return undefined;
+  }
+}
+
+function toMessage(event: FeishuEvent, context: InboundContext, parent: KnownMessage | undefined): InboundMessage {
+  const { me } = context;
+  const sender = fieldsOf(event.body['sender']);
+  const message = fieldsOf(event.body['message']);
+  const messageId = required(message['message_id'], 'message_id');
+  const chatId = required(message['chat_id'], 'chat_id');
+  const isGroup = message['chat_type'] !== 'p2p';
+  const type = stringOf(message['message_type']);
+  const senderType = stringOf(sender['sender_type']);
+  // The open id never changes; user ids and names may (reliability.md A3).
+  const senderId = stringOf(fieldsOf(sender['sender_id'])['open_id']) || 'unknown';
+  const rawContent = stringOf(message['content']);
+  const content = readContent(
+    { messageId, type, content: rawContent, mentions: message['mentions'] },
+    isGroup ? me.openId : undefined,
+  );
+  const threadId = stringOf(message['thread_id']);
+  const parentId = stringOf(message['parent_id']);
+  const createdAt = Number.parseInt(stringOf(message['create_time']), 10);
+  const timestamp = Number.isFinite(createdAt) ? createdAt : event.createdAt;
+  const refusal = refusalOf({ senderId, senderType, empty: content.text.trim() === '' && content.media.length === 0 }, context);
+  return {
+    ...keys(context, chatId, messageId),
+    // The platform was seen to deliver a message again under a new message id (reliability.md 1.1): chat, author, time and words stay.
+    secondaryId: `${chatId}:${senderId}:${timestamp}:${shortHash(`${type}\n${rawContent}`)}`,
+    kind: 'message',
+    ...(threadId !== '' && { threadId }),
+    senderId,
+    senderName: senderId,
+    text: content.text,
+    media: content.media,
+    ...(parentId !== '' && { replyTo: quoted(parentId, senderId, parent) }),
+    isGroup,
+    mentionsBot: content.mentionsBot,
+    ...(refusal && { refusal }),
+    timestamp,
+    replyContext: { messageId, group: isGroup },
+  };
+}
+
+function quoted(platformId: string, senderId: string, parent: KnownMessage | undefined): QuotedMessage {
+  if (!parent) return { platformId, fromBot: false };
+  const words = parent.text ?? '';
+  const own = parent.fromBot || parent.senderId === senderId;
+  const text = own || words === '' ? words : `[written by ${parent.senderId}, not by the sender] ${words}`;
+  return { platformId, ...(text !== '' && { text }), fromBot: parent.fromBot };
+}
+
+function refusalOf(
+  author: { readonly senderId: string; readonly senderType: string; readonly empty: boolean },
+  { me, account }: InboundContext,
+): RefusalReason | undefined {
+  if (author.senderId === me.openId || author.senderId === account) return 'own-message';
+  // `user` is the only kind with a person behind it; the others are apps and anonymous authors (reliability.md A5).
+  if (author.senderType !== 'user' || author.senderId === 'unknown') return 'bot-author';
+  return author.empty ? 'empty' : undefined;
+}
+
+/** The event does not tell who recalled it: its author, an owner of the group, an administrator. It counts as its author's. */
+function toDelete(event: FeishuEvent, context: InboundContext, target: KnownMessage | undefined): InboundMessage {
+  const targetId = required(event.body['message_id'], 'message_id');
+  const chatId = stringOf(event.body['chat_id']) || target?.chatId || 'unknown';
+  const time = Number.parseInt(stringOf(event.body['recall_time']), 10);
+  // Documented in seconds, seen in milliseconds.
+  const timestamp = Number.isFinite(time) ? (time < 1e11 ? time * 1_000 : time) : event.createdAt;
+  return {
+    ...keys(context, chatId, `${targetId}:recalled`),
+    kind: 'delete',
+    targetId,
+    ...place(target),
+    senderId: target?.senderId ?? 'unknown',
+    senderName: target?.senderId ?? 'unknown',
+    text: '',
+    media: [],
+    // It takes back what was addressed to us, whatever is in it.
+    mentionsBot: true,
+    ...(target?.fromBot && { refusal: 'own-message' as const }),
+    timestamp,
+  };
+}
+
+function toReaction(event: FeishuEvent, context: InboundContext, target: KnownMessage | undefined): InboundMessage {
+  const targetId = required(event.body['message_id'], 'message_id');
+  const senderId = stringOf(fieldsOf(event.body['user_id'])['open_id']) || stringOf(event.body['app_id']) || 'unknown';
+  const senderType = stringOf(event.body['operator_type']);
+  const name = stringOf(fieldsOf(event.body['reaction_type'])['emoji_type']);
+  const created = event.type === 'im.message.reaction.created_v1';
+  const time = stringOf(event.body['action_time']);
+  const refusal = refusalOf({ senderId, senderType, empty: false }, context);
+  return {
+    ...keys(
+      context,
+      target?.chatId ?? 'unknown',
+      `${targetId}:${created ? 'reaction' : 'unreaction'}:${senderId}:${name}:${time || event.id}`,
+    ),
+    kind: 'reaction',
+    targetId,
+    ...place(target),
+    senderId,
+    senderName: senderId,
+    text: created ? toEmoji(name) : '',
+    media: [],
+    mentionsBot: target?.fromBot === true,
+    ...(refusal && { refusal }),
+    timestamp: Number.parseInt(time, 10) || event.createdAt,
+  };
+}
+
+/** A button of ours: its value is what `outbound.ts` put there. The platform asks once and does not repeat itself. */
+function toPress(event: FeishuEvent, context: InboundContext, card: KnownMessage | undefined): InboundMessage {
+  const { operator, action, context: where } = event.body;
+  const senderId = stringOf(fieldsOf(operator)['open_id']) || 'unknown';
+  const messageId = stringOf(fieldsOf(where)['open_message_id']);
+  const chatId = stringOf(fieldsOf(where)['open_chat_id']) || 'unknown';
+  const raw = fieldsOf(action)['value'];
+  const value = fieldsOf(typeof raw === 'string' ? parseJson(raw) : raw);
+  const text = stringOf(value['choice']);
+  const threadId = stringOf(value['thread']) || card?.threadId;
+  // Unknown is the stricter of the two.
+  const isGroup = typeof value['group'] === 'boolean' ? value['group'] : (card?.isGroup ?? true);
+  // A card that was forwarded carries its buttons along; they answer for the chat they were made for.
+  const ours = text !== '' && value['chat'] === chatId;
+  const refusal = ours ? refusalOf({ senderId, senderType: 'user', empty: false }, context) : 'unreadable';
+  return {
+    ...keys(context, chatId, `press:${event.id}`),
+    kind: 'message',
+    ...(threadId !== undefined && { threadId }),
+    senderId,
+    senderName: senderId,
+    text: ours ? text : '',
+    media: [],
+    ...(messageId !== '' && { replyTo: { platformId: messageId, fromBot: true } }),
+    isGroup,
+    mentionsBot: true,
+    ...(refusal && { refusal }),
+    timestamp: event.createdAt,
+    ...(messageId !== '' && { replyContext: { messageId, group: isGroup } }),
+  };
+}
+
+function place(target: KnownMessage | undefined): Pick<InboundMessage, 'isGroup' | 'threadId'> {
+  return { isGroup: target?.isGroup ?? true, ...(target?.threadId !== undefined && { threadId: target.threadId }) };
+}
+
+/** Stands for an event that could not be read, so that it is counted and acknowledged. */
+export function unreadable(payload: unknown, context: InboundContext, now: number): InboundMessage {
+  const id = stringOf(fieldsOf(fieldsOf(payload)['header'])['event_id']) || shortHash(JSON.stringify(payload) ?? '');
+  return {
+    ...keys(context, 'unknown', `event:${id}`),
+    kind: 'message',
+    senderId: 'unknown',
+    senderName: 'unknown',
+    text: '',
+    media: [],
+    isGroup: false,
+    mentionsBot: false,
+    refusal: 'unreadable',
+    timestamp: now,
+  };
+}
+
+function keys(context: InboundContext, chatId: string, platformId: string) {
+  const ref = { channel: context.channel, account: context.account, chatId, platformId };
+  return { ...ref, id: messageKey(ref) };
+}
+
+function required(value: unknown, name: string): string {
+  const text = stringOf(value);
+  if (text === '') throw new Error(`the event has no ${name}`);
+  return text;
+}

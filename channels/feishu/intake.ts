@@ -1,0 +1,90 @@
+/** Events, from whichever side they come -> `host.receive`, one after another, in the order in which they came. */
+import type { ChannelHealth, ChannelHost } from '../../src/core/channel.ts';
+import { errorText } from '../../src/core/errors.ts';
+import type { InboundMessage } from '../../src/core/message.ts';
+import type { Clock, Logger } from '../../src/core/ports.ts';
+import { offer } from '../kit/offer.ts';
+import { type FeishuEvent, type InboundContext, readEvent, subjectOf, toInbound, unreadable } from './inbound.ts';
+import type { KnownMessages } from './known-messages.ts';
+
+export interface IntakeOptions {
+  readonly host: ChannelHost;
+  readonly known: KnownMessages;
+  readonly context: InboundContext;
+  readonly health: (state: ChannelHealth, detail?: string) => void;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly logger: Logger;
+}
+
+/** Beyond it the platform keeps them: what is not acknowledged comes again. */
+const MAX_WAITING = 500;
+
+export class EventIntake {
+  readonly #options: IntakeOptions;
+  #waiting = 0;
+  #last: Promise<void> = Promise.resolve();
+
+  constructor(options: IntakeOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Resolves once the event is committed, or is none for us: only then may it be acknowledged. Rejects when it must come again;
+   * with the signal's reason when that aborted, whether or not the commit went through.
+   */
+  async take(payload: unknown, signal: AbortSignal): Promise<void> {
+    if (this.#waiting >= MAX_WAITING) throw new Error('too many events are waiting');
+    this.#waiting += 1;
+    const turn = this.#last.then(() => this.#handle(payload, signal));
+    // The one behind it must not fail with it.
+    this.#last = turn.catch(() => undefined);
+    try {
+      await turn;
+    } finally {
+      this.#waiting -= 1;
+    }
+  }
+
+  /** Resolves when nothing waits any more. */
+  idle(): Promise<void> {
+    return this.#last;
+  }
+
+  async #handle(payload: unknown, signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    const message = await this.#read(payload, signal);
+    if (!message) return;
+    const { host, known, clock, random, health, logger } = this.#options;
+    await offer([message], undefined, {
+      host,
+      clock,
+      random,
+      signal,
+      onRejected: (error, waitMs) => {
+        health('down', `messages cannot be stored, trying again: ${errorText(error)}`);
+        logger.error('feishu.receive-failed', { error: errorText(error), waitMs });
+      },
+    });
+    known.received(message);
+    health('healthy');
+  }
+
+  async #read(payload: unknown, signal: AbortSignal): Promise<InboundMessage | undefined> {
+    const { known, context, clock, logger } = this.#options;
+    let event: FeishuEvent | undefined;
+    try {
+      event = readEvent(payload);
+      if (event.appId !== '' && event.appId !== context.account) throw new Error('the event is for another app');
+      const subject = subjectOf(event);
+      const message = toInbound(event, context, subject === undefined ? undefined : await known.find(subject, signal));
+      if (!message) logger.debug('feishu.event-ignored', { type: event.type });
+      return message;
+    } catch (error) {
+      signal.throwIfAborted();
+      // One event that cannot be read must not come again and again.
+      logger.error('feishu.event-unreadable', { ...(event && { type: event.type }), error: errorText(error) });
+      return unreadable(payload, context, clock.now());
+    }
+  }
+}

@@ -1,0 +1,132 @@
+/** What is known of messages that events only name: who wrote them, where, and what kind they are. Asked from the platform when forgotten. */
+import { errorText } from '../../src/core/errors.ts';
+import type { InboundMessage } from '../../src/core/message.ts';
+import type { Clock, Logger } from '../../src/core/ports.ts';
+import { withDeadline } from '../kit/deadline.ts';
+import type { FeishuClient } from './client.ts';
+import { type Fields, fieldsOf, stringOf } from './fields.ts';
+import type { KnownMessage } from './inbound.ts';
+import { readContent } from './inbound-content.ts';
+
+export interface KnownMessagesOptions {
+  readonly client: Pick<FeishuClient, 'message' | 'chatMode'>;
+  /** Our app id: the author of our own messages, in the platform's records. */
+  readonly account: string;
+  /** Our open id, once it is known: older records name that. */
+  readonly openId: () => string | undefined;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+const REMEMBERED = 2_000;
+/** An event must be acknowledged within 3 s: without an answer by then it goes on without what was asked. */
+const LOOKUP_MS = 1_000;
+
+export class KnownMessages {
+  readonly #options: KnownMessagesOptions;
+  readonly #messages = new Map<string, KnownMessage>();
+  readonly #types = new Map<string, string>();
+  readonly #groups = new Map<string, boolean>();
+
+  constructor(options: KnownMessagesOptions) {
+    this.#options = options;
+  }
+
+  /** A message that arrived. */
+  received(message: InboundMessage): void {
+    if (message.kind !== 'message' || message.platformId.startsWith('press:')) return;
+    keep(this.#groups, message.chatId, message.isGroup);
+    keep(this.#messages, message.platformId, {
+      chatId: message.chatId,
+      isGroup: message.isGroup,
+      ...(message.threadId !== undefined && { threadId: message.threadId }),
+      senderId: message.senderId,
+      fromBot: false,
+      text: message.text.slice(0, 2_000),
+    });
+  }
+
+  /** A message of ours that the platform accepted. */
+  sent(messageId: string, message: Pick<KnownMessage, 'chatId' | 'threadId' | 'text'> & { readonly type: string }): void {
+    const { type, ...rest } = message;
+    keep(this.#types, messageId, type);
+    keep(this.#messages, messageId, {
+      ...rest,
+      isGroup: this.#groups.get(message.chatId) ?? true,
+      senderId: this.#options.account,
+      fromBot: true,
+    });
+  }
+
+  /** Whether the chat is known to be a group. */
+  isGroup(chatId: string): boolean | undefined {
+    return this.#groups.get(chatId);
+  }
+
+  /** Undefined when nobody knows it, or the platform did not say in time. Rejects with the signal's reason alone. */
+  async find(messageId: string, signal: AbortSignal): Promise<KnownMessage | undefined> {
+    const known = this.#messages.get(messageId);
+    if (known) return known;
+    const { clock, logger } = this.#options;
+    try {
+      return await withDeadline({ clock, ms: LOOKUP_MS, signal }, async (inner) => this.#ask(messageId, inner));
+    } catch (error) {
+      signal.throwIfAborted();
+      logger.warn('feishu.message-unknown', { messageId, error: errorText(error) });
+      return undefined;
+    }
+  }
+
+  /** The type of a message of ours, asked when forgotten. Rejects with a `CallError`. */
+  async typeOf(messageId: string, signal: AbortSignal): Promise<string | undefined> {
+    const known = this.#types.get(messageId);
+    if (known !== undefined) return known;
+    const stored = await this.#options.client.message(messageId, signal);
+    const type = stringOf(stored?.['msg_type']) || undefined;
+    if (type !== undefined) keep(this.#types, messageId, type);
+    return type;
+  }
+
+  async #ask(messageId: string, signal: AbortSignal): Promise<KnownMessage | undefined> {
+    const stored = await this.#options.client.message(messageId, signal);
+    const chatId = stringOf(stored?.['chat_id']);
+    if (!stored || chatId === '') return undefined;
+    const known = this.#read(messageId, stored, await this.#askGroup(chatId, signal));
+    keep(this.#messages, messageId, known);
+    return known;
+  }
+
+  async #askGroup(chatId: string, signal: AbortSignal): Promise<boolean> {
+    const known = this.#groups.get(chatId);
+    if (known !== undefined) return known;
+    const isGroup = (await this.#options.client.chatMode(chatId, signal)) !== 'p2p';
+    keep(this.#groups, chatId, isGroup);
+    return isGroup;
+  }
+
+  #read(messageId: string, stored: Fields, isGroup: boolean): KnownMessage {
+    const sender = fieldsOf(stored['sender']);
+    const senderId = stringOf(sender['id']) || 'unknown';
+    const type = stringOf(stored['msg_type']);
+    const content = stringOf(fieldsOf(stored['body'])['content']);
+    const { text } = readContent({ messageId, type, content, mentions: stored['mentions'] }, undefined);
+    const threadId = stringOf(stored['thread_id']);
+    const { account, openId } = this.#options;
+    return {
+      chatId: stringOf(stored['chat_id']),
+      isGroup,
+      ...(threadId !== '' && { threadId }),
+      senderId,
+      fromBot: sender['sender_type'] === 'app' && (senderId === account || senderId === openId()),
+      text: text.slice(0, 2_000),
+    };
+  }
+}
+
+/** Forgets the oldest beyond the limit. */
+function keep<T>(map: Map<string, T>, key: string, value: T): void {
+  map.delete(key);
+  map.set(key, value);
+  const oldest = map.keys().next();
+  if (map.size > REMEMBERED && !oldest.done) map.delete(oldest.value);
+}

@@ -1,0 +1,73 @@
+/** `OutboundPart` -> what is posted where. Pure but for the Markdown parser, which is loaded at its first use. */
+import { shortHash } from '../../src/core/ids.ts';
+import type { OutboundFile, OutboundPart } from '../../src/core/message.ts';
+import type { SendCall, UploadCall } from './client.ts';
+import { type Rendered, type RenderOptions, render } from './format.ts';
+
+/** Upload image: at most 10 MB; a larger picture goes as a file. */
+const IMAGE_BYTES = 10 * 1024 * 1024;
+
+/** The message a part's text becomes. `form`: what an edited message is, which cannot change. */
+export function toMessage(
+  part: OutboundPart,
+  options: { readonly plain: boolean; readonly isGroup: boolean | undefined; readonly form?: RenderOptions['form'] },
+): Promise<Rendered> {
+  const { plain, isGroup, form } = options;
+  const press = {
+    chat: part.chatId,
+    ...(isGroup !== undefined && { group: isGroup }),
+    ...(part.threadId !== undefined && { thread: part.threadId }),
+  };
+  return render(part.text, { plain, choices: part.choices, press, form });
+}
+
+/**
+ * Where a part goes. In a thread every part answers the message it is about: that is the only way into one. In a group the first
+ * part refers to the question; in a private chat that would only be noise. `gone`: that message cannot be answered any more.
+ */
+export function targetOf(part: OutboundPart, gone: boolean): SendCall['to'] {
+  const messageId = part.replyContext?.['messageId'];
+  const inThread = part.threadId !== undefined;
+  const refers = inThread || (part.replyContext?.['group'] === true && part.ordinal === 0);
+  if (typeof messageId !== 'string' || !refers || gone) return { chatId: part.chatId };
+  return { messageId, inThread };
+}
+
+/** The same for every attempt at a part. Send message: at most 50 characters. */
+export function uuidOf(part: OutboundPart): string {
+  return shortHash(part.key, 40);
+}
+
+export function toUpload(file: OutboundFile): UploadCall {
+  return { kind: uploadKind(file), path: file.path, name: uploadName(file.name) };
+}
+
+/** The message that shows an uploaded file. */
+export function toFileMessage(kind: UploadCall['kind'], key: string): { readonly type: string; readonly content: string } {
+  if (kind === 'image') return { type: 'image', content: JSON.stringify({ image_key: key }) };
+  const type = kind === 'opus' ? 'audio' : kind === 'mp4' ? 'media' : 'file';
+  return { type, content: JSON.stringify({ file_key: key }) };
+}
+
+const OFFICE: readonly (readonly [RegExp, UploadCall['kind']])[] = [
+  [/^application\/pdf$/, 'pdf'],
+  [/^application\/(?:msword|vnd\.openxmlformats-officedocument\.wordprocessingml)/, 'doc'],
+  [/^application\/vnd\.(?:ms-excel|openxmlformats-officedocument\.spreadsheetml)/, 'xls'],
+  [/^application\/vnd\.(?:ms-powerpoint|openxmlformats-officedocument\.presentationml)/, 'ppt'],
+];
+
+function uploadKind(file: OutboundFile): UploadCall['kind'] {
+  const mime = file.mime.toLowerCase();
+  // Upload image: the formats it takes.
+  if (file.kind === 'photo' && /^image\/(?:jpeg|png|webp|gif|tiff|bmp|x-icon)$/.test(mime) && file.bytes <= IMAGE_BYTES)
+    return 'image';
+  // Upload file: audio that is to be played in the chat must be opus.
+  if ((file.kind === 'voice' || file.kind === 'audio') && /^audio\/(?:ogg|opus)/.test(mime)) return 'opus';
+  if (file.kind === 'video' && mime === 'video/mp4') return 'mp4';
+  return OFFICE.find(([pattern]) => pattern.test(mime))?.[1] ?? 'stream';
+}
+
+/** Written into a form: no path, no line break, no quote. */
+function uploadName(name: string): string {
+  return name.replace(/[\p{Cc}";\\/]+/gu, '_').slice(-120) || 'file';
+}

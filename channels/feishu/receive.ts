@@ -1,0 +1,167 @@
+/** The two ways in: a long connection of ours, or requests of theirs. Both end in `intake.ts`. */
+import type { ChannelDeps, ChannelHealth, ChannelHost, WebhookHandler } from '../../src/core/channel.ts';
+import { errorText } from '../../src/core/errors.ts';
+import { DeadlineError, withDeadline } from '../kit/deadline.ts';
+import { reconnect } from '../kit/reconnect.ts';
+import type { BotIdentity, FeishuClient } from './client.ts';
+import { CallError, isRefusedLogin } from './faults.ts';
+import { EventIntake } from './intake.ts';
+import type { KnownMessages } from './known-messages.ts';
+import { readWebhook, type WebhookKeys } from './webhook.ts';
+
+export interface ReceiveOptions {
+  readonly client: Pick<FeishuClient, 'botInfo' | 'connect'>;
+  readonly host: ChannelHost;
+  readonly known: KnownMessages;
+  readonly account: string;
+  readonly deps: ChannelDeps;
+  /** Absent: the long connection. */
+  readonly webhook?: WebhookKeys;
+  readonly callTimeoutMs: number;
+  /** Called with each answer to "who am I". */
+  readonly identified: (me: BotIdentity) => void;
+  readonly signal: AbortSignal;
+  /** Called once: receiving, or failed for the first time and trying again. */
+  readonly settled: () => void;
+}
+
+type Health = (state: ChannelHealth, detail?: string) => void;
+
+/** Only the operator can mend refused credentials; an app may be switched on again without a restart of ours. */
+const REFUSED_WAIT_MS = 300_000;
+/** A connection that ended sooner counts as one that failed. */
+const STEADY_MS = 30_000;
+/** The platform waits 3 s. */
+const ANSWER_MS = 2_500;
+
+/** Receives until the signal aborts. Never rejects: every failure is reported as health and tried again. */
+export async function receiveEvents(options: ReceiveOptions): Promise<void> {
+  const { deps, signal, settled } = options;
+  const { clock, random, logger } = deps;
+  const health = createHealth(options.host);
+  const live = options.webhook ? listen : converse;
+  await reconnect({
+    run: async (connected) => {
+      try {
+        await live(options, health, connected);
+      } catch (error) {
+        if (signal.aborted) return;
+        const { state, detail, waitMs } = diagnose(error);
+        health(state, detail);
+        logger.warn('feishu.connection-failed', { detail });
+        settled();
+        if (waitMs > 0) await clock.sleep(waitMs, signal);
+        throw error;
+      }
+    },
+    onEnd: () => true,
+    clock,
+    random,
+    signal,
+  });
+}
+
+/** One long connection, from its beginning to its end. */
+async function converse(options: ReceiveOptions, health: Health, connected: () => void): Promise<void> {
+  const { client, deps, signal, callTimeoutMs: ms, settled } = options;
+  const { clock } = deps;
+  const intake = createIntake(options, health, await identify(options));
+  const connection = await withDeadline({ clock, ms, signal }, (inner) =>
+    client.connect((payload) => intake.take(payload, signal), inner),
+  );
+  const since = clock.monotonic();
+  const { promise: aborted, resolve } = Promise.withResolvers<void>();
+  const onAbort = (): void => resolve();
+  signal.addEventListener('abort', onAbort, { once: true });
+  if (signal.aborted) onAbort();
+  try {
+    health('healthy');
+    settled();
+    await Promise.race([connection.closed, aborted]);
+    if (clock.monotonic() - since > STEADY_MS) connected();
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+    connection.close();
+    await intake.idle();
+  }
+  signal.throwIfAborted();
+  throw new CallError('connection', { kind: 'lost', detail: 'the platform ended the connection' });
+}
+
+/** Serves until the signal aborts. */
+async function listen(options: ReceiveOptions, health: Health, connected: () => void): Promise<void> {
+  const { deps, webhook, signal, settled } = options;
+  if (!webhook) throw new Error('no keys for a webhook');
+  const intake = createIntake(options, health, await identify(options));
+  await using hook = await deps.webhooks.serve(createHandler(webhook, intake, options));
+  connected();
+  health('healthy');
+  deps.logger.info('feishu.listening', { path: hook.path });
+  settled();
+  await new Promise<void>((resolve) => {
+    signal.addEventListener('abort', () => resolve(), { once: true });
+    if (signal.aborted) resolve();
+  });
+  await intake.idle();
+}
+
+function createHandler(keys: WebhookKeys, intake: EventIntake, { deps, signal }: ReceiveOptions): WebhookHandler {
+  const { clock, logger } = deps;
+  const json = { 'content-type': 'application/json' };
+  return async (request) => {
+    if (request.method !== 'POST') return { status: 405 };
+    const verdict = readWebhook(request, keys, clock.now());
+    if (verdict.kind === 'refused') {
+      logger.warn('feishu.webhook-refused', { reason: verdict.reason });
+      return { status: 401 };
+    }
+    if (verdict.kind === 'challenge') {
+      return { status: 200, headers: json, body: JSON.stringify({ challenge: verdict.challenge }) };
+    }
+    try {
+      await withDeadline({ clock, ms: ANSWER_MS, signal }, (inner) => intake.take(verdict.payload, inner));
+      return { status: 200, headers: json, body: '{}' };
+    } catch (error) {
+      // Not committed, or not known to be: the platform delivers it again, and its key is recognised.
+      logger.warn('feishu.webhook-not-accepted', { error: errorText(error) });
+      return { status: 503, headers: { 'retry-after': '5' } };
+    }
+  };
+}
+
+async function identify({ client, deps, signal, callTimeoutMs: ms, identified }: ReceiveOptions): Promise<BotIdentity> {
+  const me = await withDeadline({ clock: deps.clock, ms, signal }, (inner) => client.botInfo(inner));
+  identified(me);
+  return me;
+}
+
+function createIntake({ host, known, account, deps }: ReceiveOptions, health: Health, me: BotIdentity): EventIntake {
+  const { clock, random, logger, name } = deps;
+  return new EventIntake({ host, known, context: { channel: name, account, me }, health, clock, random, logger });
+}
+
+/** Reports changes only. */
+function createHealth(host: ChannelHost): Health {
+  let last: string | undefined;
+  return (state, detail) => {
+    const next = `${state} ${detail ?? ''}`;
+    if (next === last) return;
+    last = next;
+    host.health(state, detail);
+  };
+}
+
+/** What the operator is told, and how long to wait beyond the ordinary back-off. */
+function diagnose(error: unknown): { state: ChannelHealth; detail: string; waitMs: number } {
+  if (error instanceof DeadlineError) {
+    return { state: 'degraded', detail: `GH1502: the platform does not answer (${error.message})`, waitMs: 0 };
+  }
+  if (!(error instanceof CallError)) return { state: 'down', detail: errorText(error), waitMs: 0 };
+  const { failure } = error;
+  if (isRefusedLogin(failure)) {
+    const detail = `GH1501: ${error.message}: check the App ID, the App Secret and \`region\`, and that bot and scopes are published`;
+    return { state: 'down', detail, waitMs: REFUSED_WAIT_MS };
+  }
+  const waitMs = failure.kind === 'api' ? (failure.retryAfterMs ?? 0) : 0;
+  return { state: 'degraded', detail: `GH1502: ${error.message}`, waitMs };
+}

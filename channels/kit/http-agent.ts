@@ -1,0 +1,62 @@
+import { Agent as HttpAgent } from 'node:http';
+import { Agent as HttpsAgent } from 'node:https';
+import type { Duplex } from 'node:stream';
+
+/** A connection that was not set up by then has sent nothing, which is worth knowing: the message may be tried again. */
+const CONNECT_TIMEOUT_MS = 10_000;
+
+/** Put in front of the code of every error that a connection met before it could carry a request. */
+const NOT_CONNECTED = 'not connected: ';
+
+export interface HttpAgentOptions {
+  readonly tls: boolean;
+  /** Told about each connection before it is set up. */
+  readonly onSocket?: (socket: Duplex) => void;
+}
+
+/**
+ * Connections for one account. An error met before a connection could carry a request has a code for which `notConnected` is
+ * true, also after an SDK wrapped it: then nothing was sent. Ended with `destroy`.
+ */
+export function createHttpAgent({ tls, onSocket }: HttpAgentOptions): HttpAgent | HttpsAgent {
+  // An idle connection is dropped long before the platform would drop it: a request written to a connection that the other
+  // side just closed is a request nobody knows the fate of.
+  const options = { keepAlive: true, timeout: 15_000 };
+  const agent = tls ? new HttpsAgent(options) : new HttpAgent(options);
+  const connect = agent.createConnection.bind(agent);
+  agent.createConnection = (target, callback) => {
+    const socket = connect(target, callback);
+    if (!socket) return socket;
+    onSocket?.(socket);
+    const timer = setTimeout(() => {
+      socket.destroy(Object.assign(new Error('connection not set up in time'), { code: 'ETIMEDOUT' }));
+    }, CONNECT_TIMEOUT_MS);
+    timer.unref();
+    // Name, route, port, TLS: whatever fails by now is proof that nothing was sent. Only the code survives the wrapping of SDKs,
+    // and this listener comes before those of the HTTP client.
+    const onError = (error: Error): void => {
+      Object.assign(error, { code: `${NOT_CONNECTED}${errorCodeOf(error) ?? 'no code'}` });
+    };
+    socket.on('error', onError);
+    socket.once('close', () => clearTimeout(timer));
+    socket.once(tls ? 'secureConnect' : 'connect', () => {
+      clearTimeout(timer);
+      socket.removeListener('error', onError);
+    });
+    return socket;
+  };
+  return agent;
+}
+
+/** Whether the code is of a request that never left. */
+export function notConnected(code: string | undefined): code is string {
+  return code?.startsWith(NOT_CONNECTED) === true;
+}
+
+/** The first code along the causes of an error. */
+export function errorCodeOf(error: unknown): string | undefined {
+  for (let at = error, depth = 0; at instanceof Error && depth < 4; at = at.cause, depth += 1) {
+    if ('code' in at && typeof at.code === 'string') return at.code;
+  }
+  return undefined;
+}

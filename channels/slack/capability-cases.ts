@@ -1,0 +1,220 @@
+/** Each capability against the test workspace, with a fresh adapter over a socket. */
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect } from 'vitest';
+import type { Channel } from '../../src/core/channel.ts';
+import type { InboundMessage, MediaKind, OutboundFile, OutboundPart } from '../../src/core/message.ts';
+import type { TestHost } from '../../src/testing/channel-host.ts';
+import { outbound, tempDir, until } from '../../src/testing/fakes.ts';
+import type { SlackServer } from '../../src/testing/slack-server.ts';
+import { slackSetup } from '../../src/testing/slack-setup.ts';
+import { BOT_USER, DIRECT, PERSON, type StoredFile } from '../../src/testing/slack-workspace.ts';
+import type { CapabilityCases } from '../capabilities.ts';
+import { channel as descriptor } from './index.ts';
+
+interface Scene {
+  readonly server: SlackServer;
+  readonly channel: Channel;
+  readonly host: TestHost;
+  readonly signal: AbortSignal;
+  /** Sends a part and expects it to arrive; its platform id. */
+  send(part: Partial<OutboundPart>): Promise<string>;
+  /** The next message that is accepted after `act`. */
+  arrives(act: () => unknown): Promise<InboundMessage>;
+}
+
+const CHANNEL = 'C0TEST';
+
+function scene(play: (at: Scene) => Promise<void>): () => Promise<void> {
+  return async () => {
+    await using at = await slackSetup(descriptor);
+    const { channel, host } = await at.start();
+    const { signal } = new AbortController();
+    await play({
+      ...{ server: at.server, channel, host, signal },
+      async send(part) {
+        const result = await channel.send(outbound({ channel: 'slack', chatId: DIRECT, ...part }), { plain: false, signal });
+        if (result.kind !== 'sent') throw new Error(`not sent: ${JSON.stringify(result)}`);
+        return result.platformId;
+      },
+      async arrives(act) {
+        const before = host.accepted.length;
+        act();
+        return await until('it arrived', () => host.accepted[before]);
+      },
+    });
+  };
+}
+
+function fileIn(kind: MediaKind, mime: string, subtype?: string): () => Promise<void> {
+  return scene(async ({ server, channel, arrives, signal }) => {
+    const file: StoredFile = server.file({ name: `a.${kind}`, mime, bytes: Buffer.from(`bytes of ${kind}`) });
+    const description = { ...server.workspace.fileObject(file, server.origin), ...(subtype !== undefined && { subtype }) };
+    const message = await arrives(() => {
+      const stored = server.store({ text: 'look', files: [file] });
+      server.event({ ...stored, files: [description], event_ts: stored.ts });
+    });
+    expect(message).toMatchObject({ text: 'look', media: [{ kind, mime, name: `a.${kind}` }] });
+    const [media] = message.media;
+    const found = media && (await channel.download?.(media, signal));
+    const parts: Uint8Array[] = [];
+    for await (const part of found?.bytes ?? []) parts.push(part);
+    expect(Buffer.concat(parts).toString()).toBe(`bytes of ${kind}`);
+  });
+}
+
+function fileOut(kind: MediaKind, mime: string): () => Promise<void> {
+  return scene(async ({ server, send }) => {
+    await using dir = await tempDir();
+    const path = join(dir.path, 'copy');
+    await writeFile(path, `bytes of ${kind}`);
+    const file: OutboundFile = { path, name: `b.${kind}`, mime, kind, bytes: 9 + kind.length };
+    await send({ text: 'here', file });
+    expect(server.sends).toMatchObject([{ text: 'here', fileName: `b.${kind}` }]);
+    expect(server.sends[0]?.fileBytes?.toString()).toBe(`bytes of ${kind}`);
+  });
+}
+
+export const cases: CapabilityCases = {
+  'text in': scene(async ({ server, arrives }) => {
+    expect(await arrives(() => server.say({ text: 'a &lt; b' }))).toMatchObject({
+      text: 'a < b',
+      senderId: PERSON,
+      chatId: DIRECT,
+    });
+  }),
+  'text out': scene(async ({ server, send }) => {
+    await send({ text: '**bold** & `code`' });
+    expect(server.sends[0]?.raw).toBe('*bold* &amp; `code`');
+  }),
+  'photo in': fileIn('photo', 'image/png'),
+  'photo out': fileOut('photo', 'image/png'),
+  'voice in': fileIn('voice', 'audio/mp4', 'slack_audio'),
+  'voice out': fileOut('voice', 'audio/ogg'),
+  'audio in': fileIn('audio', 'audio/mpeg'),
+  'audio out': fileOut('audio', 'audio/mpeg'),
+  'document in': fileIn('document', 'application/pdf'),
+  'document out': fileOut('document', 'application/pdf'),
+  'album in': scene(async ({ server, arrives }) => {
+    const files = ['1.png', '2.png', '3.png'].map((name) => server.file({ name, mime: 'image/png', bytes: Buffer.from(name) }));
+    const message = await arrives(() => server.say({ text: 'three', files }));
+    expect(message.media.map(({ name }) => name)).toEqual(['1.png', '2.png', '3.png']);
+  }),
+  'thread in': scene(async ({ server, arrives }) => {
+    const parent = server.store({ channel: CHANNEL, text: 'first' });
+    expect(await arrives(() => server.say({ channel: CHANNEL, text: 'second', thread_ts: parent.ts }))).toMatchObject({
+      threadId: parent.ts,
+    });
+  }),
+  'thread out': scene(async ({ server, send }) => {
+    const parent = server.store({ channel: CHANNEL });
+    await send({ chatId: CHANNEL, threadId: parent.ts });
+    expect(server.sends[0]?.threadTs).toBe(parent.ts);
+  }),
+  // A reply is a message in the thread of another one.
+  'reply in': scene(async ({ server, arrives, send }) => {
+    const platformId = await send({ text: 'a question' });
+    const ts = platformId.slice(DIRECT.length + 1);
+    const message = await arrives(() => server.say({ text: 'an answer', thread_ts: ts, parent_user_id: BOT_USER }));
+    expect(message.replyTo).toEqual({ platformId, fromBot: true });
+  }),
+  'reply out': scene(async ({ server, arrives, send }) => {
+    const message = await arrives(() => server.say({ channel: CHANNEL, text: `<@${BOT_USER}> well?` }));
+    const { chatId, threadId, replyContext } = message;
+    await send({ chatId, ...(threadId !== undefined && { threadId }), ...(replyContext && { replyContext }) });
+    expect(`${CHANNEL}:${server.sends[0]?.threadTs}`).toBe(message.platformId);
+  }),
+  'reaction in': scene(async ({ server, arrives, send }) => {
+    const platformId = await send({});
+    const item = { type: 'message', channel: DIRECT, ts: platformId.split(':')[1] };
+    const event = { user: PERSON, reaction: '+1', item, item_user: BOT_USER };
+    const added = await arrives(() => server.event({ type: 'reaction_added', ...event, event_ts: server.workspace.nextTs() }));
+    expect(added).toMatchObject({ kind: 'reaction', text: '👍', targetId: platformId, senderId: PERSON });
+    const removed = await arrives(() =>
+      server.event({ type: 'reaction_removed', ...event, event_ts: server.workspace.nextTs() }),
+    );
+    expect(removed).toMatchObject({ kind: 'reaction', text: '', targetId: platformId });
+  }),
+  'reaction out': scene(async ({ server, channel, signal }) => {
+    const platformId = `${DIRECT}:${server.store().ts}`;
+    await channel.react?.({ chatId: DIRECT, platformId }, '👍', signal);
+    expect([...(server.workspace.reactions.get(platformId)?.keys() ?? [])]).toEqual(['+1']);
+    await channel.react?.({ chatId: DIRECT, platformId }, undefined, signal);
+    expect(server.workspace.reactions.get(platformId)?.size).toBe(0);
+  }),
+  'edit in': scene(async ({ server, arrives }) => {
+    const first = await arrives(() => server.say({ text: 'one' }));
+    const previous = server.workspace.messages.at(-1);
+    const message = { ...previous, text: 'two', edited: { user: PERSON, ts: server.workspace.nextTs() } };
+    const event = { type: 'message', subtype: 'message_changed', hidden: true, channel: DIRECT, ts: server.workspace.nextTs() };
+    const edit = await arrives(() => server.event({ ...event, message, previous_message: previous }));
+    expect(edit).toMatchObject({ kind: 'edit', targetId: first.platformId, text: 'two', senderId: PERSON });
+  }),
+  'delete in': scene(async ({ server, arrives }) => {
+    const first = await arrives(() => server.say({ text: 'one' }));
+    const previous = server.workspace.messages.at(-1);
+    const event = { type: 'message', subtype: 'message_deleted', hidden: true, channel: DIRECT, ts: server.workspace.nextTs() };
+    const deleted = await arrives(() => server.event({ ...event, deleted_ts: previous?.ts, previous_message: previous }));
+    expect(deleted).toMatchObject({ kind: 'delete', targetId: first.platformId, senderId: PERSON });
+  }),
+  'edit out': scene(async ({ server, channel, send, signal }) => {
+    const platformId = await send({ text: 'one' });
+    const part = outbound({ channel: 'slack', chatId: DIRECT, text: '*two*' });
+    expect(await channel.edit?.(platformId, part, { plain: false, signal })).toEqual({ kind: 'sent', platformId });
+    expect(server.workspace.messages.map(({ text }) => text)).toEqual(['_two_']);
+  }),
+  typing: scene(async ({ server, channel, signal }) => {
+    await channel.typing?.({ chatId: CHANNEL, threadId: '1.000001' }, signal);
+    expect(server.calls.at(-1)).toMatchObject({ method: 'assistant.threads.setStatus', args: { channel_id: CHANNEL } });
+  }),
+  buttons: scene(async ({ server, channel, arrives, send }) => {
+    expect(channel.buttons).toBe(true);
+    const platformId = await send({ text: 'Sure?', choices: [{ label: 'Yes', value: 'yes' }] });
+    const [message] = server.workspace.messages;
+    const blocks = message?.['blocks'] as readonly { type: string; elements?: readonly object[] }[];
+    const [button] = blocks.find(({ type }) => type === 'actions')?.elements ?? [];
+    const pressed = await arrives(() =>
+      server.sockets.deliver('interactive', {
+        ...{ type: 'block_actions', user: { id: PERSON, username: 'ada', team_id: 'T0TEST' }, channel: { id: DIRECT }, message },
+        actions: [{ ...button, block_id: 'x', action_ts: server.workspace.nextTs() }],
+      }),
+    );
+    expect(pressed).toMatchObject({ kind: 'message', text: 'yes', senderId: PERSON, replyTo: { platformId, fromBot: true } });
+  }),
+  'command in': scene(async ({ server, arrives }) => {
+    const command = {
+      command: '/new',
+      text: '--keep 3',
+      user_id: PERSON,
+      team_id: 'T0TEST',
+      channel_id: DIRECT,
+      trigger_id: '1.2.3',
+    };
+    expect(await arrives(() => server.sockets.deliver('slash_commands', command))).toMatchObject({ text: '/new --keep 3' });
+  }),
+  'mention in a group': scene(async ({ server, arrives }) => {
+    expect(await arrives(() => server.say({ channel: CHANNEL, text: `<@${BOT_USER}> hello` }))).toMatchObject({
+      ...{ isGroup: true, mentionsBot: true, text: 'hello' },
+    });
+    expect(await arrives(() => server.say({ channel: CHANNEL, text: 'lunch?' }))).toMatchObject({ mentionsBot: false });
+  }),
+  'catch-up after a disconnect': scene(async ({ server, arrives }) => {
+    server.sockets.disconnect('refresh_requested');
+    await until('it left', () => server.sockets.open === 0);
+    expect(await arrives(() => server.store({ text: 'meanwhile' }))).toMatchObject({ text: 'meanwhile' });
+  }),
+  'second key': scene(async ({ server, host }) => {
+    server.say({ channel: CHANNEL, text: `<@${BOT_USER}> once` });
+    await until('both events are acknowledged', () => server.sockets.acknowledged.length === 2);
+    expect(host.offered.map(({ platformId, secondaryId }) => [platformId, secondaryId])).toEqual([
+      [`${CHANNEL}:${server.workspace.messages[0]?.ts}`, expect.stringMatching(/^event:Ev/)],
+    ]);
+  }),
+  'proof of a send': scene(async ({ server, channel, signal }) => {
+    const part = outbound({ channel: 'slack', chatId: DIRECT, text: 'once' });
+    server.fault({ method: 'chat.postMessage', kind: 'drop' });
+    expect(await channel.send(part, { plain: false, signal })).toMatchObject({ kind: 'unknown' });
+    expect(await channel.find?.(part, signal)).toEqual({ platformId: `${DIRECT}:${server.sends[0]?.ts}` });
+    expect(await channel.find?.({ ...part, key: 'other' }, signal)).toBe('absent');
+  }),
+};

@@ -1,0 +1,170 @@
+/** After an outage: what was written meanwhile, from the history of every conversation we are in. */
+import type { InboundMessage } from '../../src/core/message.ts';
+import type { Clock, Logger } from '../../src/core/ports.ts';
+import { withDeadline } from '../kit/deadline.ts';
+import { CallError, type SlackClient } from './client.ts';
+import type { Cursor } from './cursor.ts';
+import { type InboundContext, toEdit, toInbound } from './inbound.ts';
+import type { Intake } from './intake.ts';
+import { type JsonObject, list, obj, str } from './json.ts';
+
+export interface CatchUpOptions {
+  readonly client: Pick<SlackClient, 'call'>;
+  readonly intake: Pick<Intake, 'commitFetched'>;
+  readonly cursor: Cursor;
+  readonly context: () => InboundContext;
+  readonly hours: number;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly signal: AbortSignal;
+}
+
+export interface CatchUpGaps {
+  /** Scopes the app lacks: conversations of these kinds are not loss-proof. */
+  readonly missing: readonly string[];
+  /** Conversations with more messages than are fetched. */
+  readonly capped: number;
+}
+
+/**
+ * A message may be pushed minutes after a later one: the platform tries an event again at once, after a minute and after five
+ * (docs.slack.dev, Events API, retries). The journal recognises what it has.
+ */
+const OVERLAP_SECS = 600;
+/** A shorter gap is a change of sockets, which the platform bridges with its own retries. */
+const SHORT_GAP_SECS = 120;
+const DAY_SECS = 86_400;
+const PAGE = 200;
+const MAX_PAGES = 25;
+const CALL_DEADLINE_MS = 20_000;
+/** Asked one by one: each needs a scope of its own, and the call fails as a whole when one is missing. */
+const KINDS = ['im', 'mpim', 'public_channel', 'private_channel'];
+/** The conversation, or the thread, is gone for us: nothing of it can be answered anyway. */
+const GONE = new Set(['channel_not_found', 'not_in_channel', 'is_archived', 'thread_not_found', 'access_denied']);
+const UNAVAILABLE = new Set(['missing_scope', 'not_allowed_token_type', 'unknown_method', 'enterprise_is_restricted']);
+
+/** Rejects when the platform could not be asked to the end: then nothing may be taken for complete, and it is to be tried again. */
+export async function catchUp(options: CatchUpOptions): Promise<CatchUpGaps> {
+  const { cursor, clock, hours, intake } = options;
+  const now = clock.now() / 1_000;
+  const oldest = Math.max(cursor.since, cursor.ts - OVERLAP_SECS, now - hours * 3_600);
+  // A reply is listed with its thread only, and the thread with its first message, which may be older than the gap.
+  const parents = now - cursor.ts > SHORT_GAP_SECS ? oldest - DAY_SECS : oldest;
+  const missing = new Set<string>();
+  let capped = 0;
+  for (const kind of KINDS) {
+    for (const chatId of await conversations(kind, options, missing)) {
+      const found = await fetchChat(chatId, { ...options, oldest, parents }, missing);
+      if (found.capped) capped += 1;
+      await intake.commitFetched(found.messages);
+    }
+  }
+  return { missing: [...missing], capped };
+}
+
+async function conversations(kind: string, options: CatchUpOptions, missing: Set<string>): Promise<readonly string[]> {
+  const args = { types: kind, exclude_archived: true };
+  const found = await pages('users.conversations', args, 'channels', options, missing);
+  return found.items.flatMap((channel) => str(channel['id']) ?? []);
+}
+
+interface Range extends CatchUpOptions {
+  /** Messages after this are wanted, seconds since the epoch. */
+  readonly oldest: number;
+  /** First messages of threads are looked for from here on. */
+  readonly parents: number;
+}
+
+async function fetchChat(
+  chatId: string,
+  range: Range,
+  missing: Set<string>,
+): Promise<{ readonly messages: readonly InboundMessage[]; readonly capped: boolean }> {
+  const { oldest, cursor } = range;
+  const since = { channel: chatId, oldest: range.parents.toFixed(6) };
+  const history = await pages('conversations.history', since, 'messages', range, missing);
+  const threads = new Set(cursor.threads().flatMap(([chat, thread]) => (chat === chatId ? [thread] : [])));
+  for (const message of history.items) {
+    const ts = str(message['ts']);
+    if (ts !== undefined && Number(str(message['latest_reply'])) > oldest) threads.add(ts);
+  }
+  let capped = history.capped;
+  const items = [...history.items];
+  for (const ts of threads) {
+    const args = { channel: chatId, ts, oldest: oldest.toFixed(6) };
+    const replies = await pages('conversations.replies', args, 'messages', range, missing);
+    capped ||= replies.capped;
+    // The first message comes along with its replies, whatever its age.
+    items.push(...replies.items.filter((reply) => str(reply['ts']) !== ts));
+  }
+  if (capped) range.logger.warn('slack.catch-up-capped', { chatId });
+  // A millisecond, which is what a message's time is told in, holds a thousand of the platform's.
+  items.sort((a, b) => Number(str(a['ts'])) - Number(str(b['ts'])));
+  const byId = new Map(items.flatMap((item) => read(item, chatId, range)).map((message) => [message.id, message]));
+  return { messages: [...byId.values()], capped };
+}
+
+function read(item: JsonObject, chatId: string, { oldest, cursor, ...options }: Range): readonly InboundMessage[] {
+  const context = options.context();
+  const event = { ...item, type: 'message', channel: chatId };
+  const ts = Number(str(item['ts']));
+  // History shows the latest text alone. A message from before the outage was committed with another one.
+  const edited = Number(str(obj(item['edited'])['ts']));
+  const found =
+    ts <= cursor.ts && edited > cursor.ts
+      ? toEdit({ channel: chatId, message: item, previous_message: {} }, context)
+      : ts > oldest
+        ? toInbound({ kind: 'event', body: { event } }, context)
+        : undefined;
+  if (!found || found.refusal === 'own-message' || found.refusal === 'bot-author') return [];
+  cursor.join(found);
+  return [found];
+}
+
+/** Every page of a listing. Waits out rate limits; what we may not see is empty. */
+async function pages(
+  method: string,
+  args: JsonObject,
+  field: string,
+  options: CatchUpOptions,
+  missing: Set<string>,
+): Promise<{ readonly items: readonly JsonObject[]; readonly capped: boolean }> {
+  const items: JsonObject[] = [];
+  let cursor: string | undefined;
+  for (let page = 0; page < MAX_PAGES; page += 1) {
+    const answer = await ask(method, { ...args, limit: PAGE, ...(cursor !== undefined && { cursor }) }, options, missing);
+    if (!answer) return { items, capped: false };
+    items.push(...list(answer[field]).map(obj));
+    cursor = str(obj(answer['response_metadata'])['next_cursor']);
+    if (cursor === undefined || cursor === '') return { items, capped: false };
+  }
+  return { items, capped: true };
+}
+
+async function ask(
+  method: string,
+  args: JsonObject,
+  { client, clock, signal, logger }: CatchUpOptions,
+  missing: Set<string>,
+): Promise<JsonObject | undefined> {
+  for (;;) {
+    try {
+      return await withDeadline({ clock, ms: CALL_DEADLINE_MS, signal }, (inner) => client.call(method, args, inner));
+    } catch (error) {
+      if (!(error instanceof CallError)) throw error;
+      const { failure } = error;
+      if (failure.kind === 'limited') {
+        await clock.sleep(failure.retryAfterMs, signal);
+        continue;
+      }
+      if (failure.kind === 'api' && GONE.has(failure.error)) return undefined;
+      const refused =
+        failure.kind === 'api' ? UNAVAILABLE.has(failure.error) : failure.kind === 'status' && failure.status === 404;
+      if (!refused) throw error;
+      const needed = failure.kind === 'api' ? failure.needed : undefined;
+      missing.add(needed ?? method);
+      logger.warn('slack.catch-up-refused', { method, detail: error.message });
+      return undefined;
+    }
+  }
+}

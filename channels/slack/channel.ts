@@ -1,0 +1,256 @@
+/** The adapter: one app in one workspace. Receiving is `socket-mode.ts` or `http-mode.ts`, wire calls are `client.ts`. */
+import type {
+  Channel,
+  ChannelDeps,
+  ChannelHost,
+  ChannelLimits,
+  MediaFile,
+  SendOptions,
+  SendResult,
+} from '../../src/core/channel.ts';
+import { errorText, GatehouseError } from '../../src/core/errors.ts';
+import type { MediaRef, OutboundPart } from '../../src/core/message.ts';
+import { withDeadline } from '../kit/deadline.ts';
+import { CallError, type SlackClient } from './client.ts';
+import { download } from './download.ts';
+import { nameFromEmoji } from './emoji.ts';
+import { type Found, findPart } from './find.ts';
+import { receiveByHttp } from './http-mode.ts';
+import { type JsonObject, list, obj, str } from './json.ts';
+import { toSendResult, toUpdate } from './outbound.ts';
+import { Receiver } from './receiver.ts';
+import { sendPart } from './send.ts';
+import type { SlackSettings } from './settings.ts';
+import { receiveBySocket } from './socket-mode.ts';
+
+const MEGABYTE = 1024 * 1024;
+const LIMITS: ChannelLimits = {
+  // Below the 4000 that one message should have, and that an edit may have: room for the entities and marks of the dialect.
+  text: 3_500,
+  unit: 'utf16',
+  caption: 3_500,
+  uploadBytes: 100 * MEGABYTE,
+  downloadBytes: 20 * MEGABYTE,
+};
+/** https://docs.slack.dev/apis/web-api/rate-limits: one message a second in a conversation, short bursts allowed. */
+const RATES: NonNullable<ChannelLimits['rate']> = {
+  perChat: { burst: 3, perSecond: 1 },
+  perGroup: { burst: 3, perSecond: 1 },
+  perAccount: { burst: 20, perSecond: 10 },
+};
+const SIDE_CALL_MS = 10_000;
+const MAX_REMEMBERED = 500;
+/** The platform says so in so many words: asking again would not change it. */
+const NO_STATUS = new Set(['missing_scope', 'unknown_method', 'not_allowed_token_type', 'no_permission']);
+
+export interface SlackChannelOptions {
+  readonly client: SlackClient;
+  readonly account: string;
+  readonly settings: SlackSettings;
+  readonly deps: ChannelDeps;
+  /** Mode `socket`. */
+  readonly appToken?: string;
+  /** Mode `http`. */
+  readonly signingSecret?: string;
+}
+
+export class SlackChannel implements Channel {
+  readonly name: string;
+  readonly type = 'slack';
+  readonly account: string;
+  readonly limits: ChannelLimits;
+  readonly inboundClass = 'A';
+  readonly sendClass = 'find';
+  readonly buttons = true;
+  readonly #options: SlackChannelOptions;
+  readonly #client: SlackClient;
+  readonly #stopping = new AbortController();
+  readonly #sending = new Set<Promise<unknown>>();
+  /** Part key -> id of the file that was uploaded for it. */
+  readonly #files = new Map<string, string>();
+  /** Message -> the reaction we put under it. */
+  readonly #reactions = new Map<string, string>();
+  #receiving: Promise<void> | undefined;
+  #host: ChannelHost | undefined;
+  #userId: string | undefined;
+  #hasStatus = true;
+
+  constructor(options: SlackChannelOptions) {
+    this.#options = options;
+    this.#client = options.client;
+    this.name = options.deps.name;
+    this.account = options.account;
+    this.limits = options.settings.rate_limits ? { ...LIMITS, rate: RATES } : LIMITS;
+  }
+
+  async start(host: ChannelHost, signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    if (this.#receiving || this.#stopping.signal.aborted)
+      throw new GatehouseError('GH1004', 'a channel can be started once only');
+    const { settings, deps, appToken = '', signingSecret = '' } = this.#options;
+    this.#host = host;
+    host.health('starting');
+    const settled = Promise.withResolvers<void>();
+    const receiver = new Receiver({
+      client: this.#client,
+      host,
+      account: this.account,
+      settings,
+      deps,
+      signal: AbortSignal.any([signal, this.#stopping.signal]),
+      settled: settled.resolve,
+    });
+    this.#receiving = settings.mode === 'socket' ? receiveBySocket(receiver, appToken) : receiveByHttp(receiver, signingSecret);
+    await Promise.race([settled.promise, this.#receiving]);
+    signal.throwIfAborted();
+  }
+
+  /** Waits for sends under way: breaking them would leave their fate unknown. The caller bounds them with their signals. */
+  async stop(): Promise<void> {
+    this.#stopping.abort(new Error('channel stopped'));
+    await this.#receiving;
+    await Promise.allSettled(this.#sending);
+    this.#client.close();
+    this.#host?.health('stopped');
+    this.#host = undefined;
+  }
+
+  async send(part: OutboundPart, { plain, signal }: SendOptions): Promise<SendResult> {
+    const { settings, deps } = this.#options;
+    return await this.#tracked(() =>
+      sendPart(part, {
+        ...{ client: this.#client, clock: deps.clock, plain, signal },
+        timeoutMs: (part.file ? settings.upload_timeout_secs : settings.send_timeout_secs) * 1_000,
+        uploaded: ({ key }, fileId) => remember(this.#files, key, fileId),
+      }),
+    );
+  }
+
+  async edit(platformId: string, part: OutboundPart, { plain, signal }: SendOptions): Promise<SendResult> {
+    const target = messageOf(platformId);
+    if (!target) return { kind: 'refused', reason: 'invalid', detail: 'a message with a file cannot be edited' };
+    return await this.#tracked(async () => {
+      if (signal.aborted) return { kind: 'retry', reason: 'stopped before the request left', scope: 'part' };
+      try {
+        await this.#call(
+          'chat.update',
+          await toUpdate(target, part, plain),
+          signal,
+          this.#options.settings.send_timeout_secs * 1_000,
+        );
+        return { kind: 'sent', platformId };
+      } catch (error) {
+        return error instanceof CallError ? toSendResult(error.failure, 'chat') : { kind: 'unknown', detail: errorText(error) };
+      }
+    });
+  }
+
+  /** Works before `start` too: what another boot left is settled before any channel starts. */
+  async find(part: OutboundPart, signal: AbortSignal): Promise<Found> {
+    try {
+      this.#userId ??= str((await this.#call('auth.test', {}, signal))['user_id']);
+    } catch (error) {
+      if (signal.aborted) throw error;
+      return undefined;
+    }
+    const userId = this.#userId;
+    if (userId === undefined) return undefined;
+    const fileId = this.#files.get(part.key);
+    return findPart(part, {
+      ...{ client: this.#client, clock: this.#options.deps.clock, signal },
+      isOwn: (message) => message['user'] === userId,
+      ...(fileId !== undefined && { fileId }),
+    });
+  }
+
+  /** The platform shows what an app is doing only in a thread. */
+  async typing({ chatId, threadId }: Pick<OutboundPart, 'chatId' | 'threadId'>, signal: AbortSignal): Promise<void> {
+    if (threadId === undefined || !this.#hasStatus) return;
+    const stop = AbortSignal.any([signal, this.#stopping.signal]);
+    try {
+      await this.#call('assistant.threads.setStatus', { channel_id: chatId, thread_ts: threadId, status: 'is typing…' }, stop);
+    } catch (error) {
+      if (error instanceof CallError && error.failure.kind === 'api' && NO_STATUS.has(error.failure.error))
+        this.#hasStatus = false;
+      throw error;
+    }
+  }
+
+  async react({ platformId }: { readonly platformId: string }, emoji: string | undefined, signal: AbortSignal): Promise<void> {
+    const target = messageOf(platformId);
+    if (!target) return;
+    const place = { channel: target.chatId, timestamp: target.ts };
+    const stop = AbortSignal.any([signal, this.#stopping.signal]);
+    const name = emoji === undefined ? undefined : nameFromEmoji(emoji);
+    if (emoji !== undefined && name === undefined) return;
+    const before = this.#reactions.get(platformId);
+    if (name !== undefined) {
+      await this.#call('reactions.add', { ...place, name }, stop, SIDE_CALL_MS, ['already_reacted']);
+      remember(this.#reactions, platformId, name);
+    }
+    if (name === undefined) this.#reactions.delete(platformId);
+    const old = before !== undefined ? [before] : name === undefined ? await this.#ownReactions(place, stop) : [];
+    for (const each of old) {
+      if (each !== name) await this.#call('reactions.remove', { ...place, name: each }, stop, SIDE_CALL_MS, ['no_reaction']);
+    }
+  }
+
+  download(media: MediaRef, signal: AbortSignal): Promise<MediaFile> {
+    return download(media, {
+      client: this.#client,
+      capBytes: this.limits.downloadBytes,
+      timeoutMs: this.#options.settings.download_timeout_secs * 1_000,
+      signal: AbortSignal.any([signal, this.#stopping.signal]),
+    });
+  }
+
+  /** After a restart: which reactions of ours are there. */
+  async #ownReactions(place: JsonObject, signal: AbortSignal): Promise<readonly string[]> {
+    this.#userId ??= str((await this.#call('auth.test', {}, signal))['user_id']);
+    const message = obj((await this.#call('reactions.get', { ...place, full: true }, signal))['message']);
+    return list(message['reactions'])
+      .map(obj)
+      .flatMap((reaction) => (list(reaction['users']).includes(this.#userId) ? (str(reaction['name']) ?? []) : []));
+  }
+
+  async #call(
+    method: string,
+    args: JsonObject,
+    signal: AbortSignal,
+    ms = SIDE_CALL_MS,
+    fine: readonly string[] = [],
+  ): Promise<JsonObject> {
+    try {
+      return await withDeadline({ clock: this.#options.deps.clock, ms, signal }, (inner) =>
+        this.#client.call(method, args, inner),
+      );
+    } catch (error) {
+      if (error instanceof CallError && error.failure.kind === 'api' && fine.includes(error.failure.error)) return {};
+      throw error;
+    }
+  }
+
+  async #tracked(run: () => Promise<SendResult>): Promise<SendResult> {
+    if (this.#stopping.signal.aborted) return { kind: 'retry', reason: 'the channel is stopped', scope: 'account' };
+    const sending = run();
+    this.#sending.add(sending);
+    try {
+      return await sending;
+    } finally {
+      this.#sending.delete(sending);
+    }
+  }
+}
+
+/** Undefined for a file, whose message has no id that we know. */
+function messageOf(platformId: string): { readonly chatId: string; readonly ts: string } | undefined {
+  const match = /^([^:]+):(\d+\.\d+)$/.exec(platformId);
+  return match?.[1] !== undefined && match[2] !== undefined ? { chatId: match[1], ts: match[2] } : undefined;
+}
+
+function remember(map: Map<string, string>, key: string, value: string): void {
+  map.delete(key);
+  map.set(key, value);
+  const [oldest] = map.keys();
+  if (map.size > MAX_REMEMBERED && oldest !== undefined) map.delete(oldest);
+}

@@ -1,0 +1,275 @@
+/** Wire calls to the platform. The only file that loads the SDK. */
+import { AsyncLocalStorage } from 'node:async_hooks';
+import type { IncomingMessage } from 'node:http';
+import type { Readable } from 'node:stream';
+import { SocketModeReceiver, webApi } from '@slack/bolt';
+import type { Clock } from '../../src/core/ports.ts';
+import { withDeadline } from '../kit/deadline.ts';
+import { HttpTransport, notSent, readText } from './http.ts';
+import { type JsonObject, num, obj, parseObject, str } from './json.ts';
+
+/** Why a call failed, by what a caller can do about it. Holds no token. */
+export type CallFailure =
+  /** The platform answered `ok: false` with this word, e.g. `channel_not_found`. */
+  | { readonly kind: 'api'; readonly error: string; readonly needed?: string }
+  | { readonly kind: 'limited'; readonly retryAfterMs: number }
+  /** An HTTP status other than 200 and 429. */
+  | { readonly kind: 'status'; readonly status: number }
+  /** The request never reached the platform. */
+  | { readonly kind: 'unreached'; readonly detail: string }
+  /** The request left and no readable answer came back. */
+  | { readonly kind: 'lost'; readonly detail: string };
+
+export class CallError extends Error {
+  readonly failure: CallFailure;
+
+  constructor(method: string, failure: CallFailure) {
+    super(`${method}: ${describe(failure)}`);
+    this.name = 'CallError';
+    this.failure = failure;
+  }
+}
+
+/** What the platform pushed over a socket. `ack` tells it that we have it; unacknowledged ones come again. */
+export interface Envelope {
+  readonly type: string;
+  readonly body: JsonObject;
+  readonly retry?: { readonly count: number; readonly reason: string };
+  ack(): Promise<void>;
+}
+
+export interface SocketHandlers {
+  readonly onEnvelope: (envelope: Envelope) => void;
+  /** How many sockets of this app are open, ours included. */
+  readonly onHello: (connections: number) => void;
+}
+
+export interface Socket {
+  /** Resolves when the socket is gone, with the platform's reason where it stated one. */
+  readonly closed: Promise<string | undefined>;
+  /** Twice is safe. */
+  close(): Promise<void>;
+}
+
+export interface SlackClientOptions {
+  readonly botToken: string;
+  /** Without a trailing slash. */
+  readonly apiRoot: string;
+  readonly clock: Clock;
+}
+
+/** Long enough for a slow network, short enough that a daemon's start does not hang on a silent one. */
+const CONNECT_DEADLINE_MS = 20_000;
+const CLOSE_DEADLINE_MS = 1_000;
+/** The SDK writes requests, answers and the socket's address, which is a credential, to its logger. */
+const SILENT = {
+  debug: () => undefined,
+  info: () => undefined,
+  warn: () => undefined,
+  error: () => undefined,
+  setLevel: () => undefined,
+  getLevel: () => 'error' as never,
+  setName: () => undefined,
+};
+
+/** One app's calls. Every method rejects with a `CallError`, or with the signal's reason once that aborted. */
+export class SlackClient {
+  readonly #http = new HttpTransport();
+  readonly #options: SlackClientOptions;
+  readonly #web: webApi.WebClient;
+  /** The SDK takes no signal with a call; its requests run in the context they were asked for in. */
+  readonly #signal = new AsyncLocalStorage<AbortSignal>();
+
+  constructor(options: SlackClientOptions) {
+    this.#options = options;
+    this.#web = new webApi.WebClient(options.botToken, { ...this.#webOptions(), maxRequestConcurrency: Number.MAX_SAFE_INTEGER });
+  }
+
+  /** Host names that files may be fetched from with the token, besides the platform's own. */
+  get apiHost(): string {
+    return new URL(this.#options.apiRoot).host;
+  }
+
+  /** One POST to a method of the Web API; the answer's fields, `ok` among them. */
+  call(method: string, args: JsonObject, signal: AbortSignal): Promise<JsonObject> {
+    return this.#guard(method, signal, async () => obj(await this.#signal.run(signal, () => this.#web.apiCall(method, args))));
+  }
+
+  /** The bytes of a file, to the address that `files.getUploadURLExternal` gave out, which is itself the credential. */
+  upload(url: string, file: { readonly bytes: Readable; readonly size: number }, signal: AbortSignal): Promise<void> {
+    return this.#guard('file upload', signal, async () => {
+      const headers = { 'content-type': 'application/octet-stream', 'content-length': String(file.size) };
+      const response = await this.#http.request({ method: 'POST', url: new URL(url), headers, body: file.bytes, signal });
+      await readText(response);
+      const status = response.statusCode ?? 0;
+      if (status !== 200) throw new CallError('file upload', { kind: 'status', status });
+    });
+  }
+
+  /** The head of the answer, unread; the caller has checked that the token may go to this address. */
+  fetchFile(url: URL, signal: AbortSignal): Promise<IncomingMessage> {
+    const headers = { authorization: `Bearer ${this.#options.botToken}` };
+    return this.#guard('file download', signal, () => this.#http.request({ method: 'GET', url, headers, signal }));
+  }
+
+  /** Opens a socket and resolves once the platform greeted on it. It never reconnects by itself. */
+  async openSocket(appToken: string, handlers: SocketHandlers, signal: AbortSignal): Promise<Socket> {
+    const receiver = new SocketModeReceiver({
+      appToken,
+      logger: SILENT,
+      autoReconnectEnabled: false,
+      installerOptions: { clientOptions: this.#webOptions() },
+    });
+    const { client } = receiver;
+    const closed = Promise.withResolvers<string | undefined>();
+    let reason: string | undefined;
+    client.once('disconnected', () => closed.resolve(reason));
+    guardFrames(client, (frame) => {
+      if (frame['type'] === 'hello') handlers.onHello(Math.max(1, num(frame['num_connections']) ?? 1));
+      if (frame['type'] === 'disconnect') reason = str(frame['reason']);
+    });
+    client.on('slack_event', (event: SlackEvent) => handlers.onEnvelope(toEnvelope(event)));
+    const close = async (): Promise<void> => {
+      await this.#closeSocket(client, closed.promise);
+    };
+    try {
+      await this.#guard('apps.connections.open', signal, () =>
+        withDeadline({ clock: this.#options.clock, ms: CONNECT_DEADLINE_MS, signal }, (inner) =>
+          this.#signal.run(inner, () => receiver.start()),
+        ),
+      );
+    } catch (error) {
+      await close();
+      throw error;
+    }
+    return { closed: closed.promise, close };
+  }
+
+  /** Closes idle connections and breaks those in use. Twice is safe. */
+  close(): void {
+    this.#http.close();
+  }
+
+  async #closeSocket(client: SocketModeReceiver['client'], closed: Promise<unknown>): Promise<void> {
+    // The second call does not wait for the peer's part of the closing handshake.
+    for (let attempt = 0; attempt < 2; attempt += 1) {
+      void client.disconnect();
+      const timer = new AbortController();
+      const waited = this.#options.clock.sleep(CLOSE_DEADLINE_MS, timer.signal).then(
+        () => false,
+        () => true,
+      );
+      const done = await Promise.race([closed.then(() => true), waited]);
+      timer.abort();
+      if (done) return;
+    }
+  }
+
+  #webOptions(): webApi.WebClientOptions {
+    return {
+      slackApiUrl: `${this.#options.apiRoot}/`,
+      logger: SILENT,
+      // Trying again is delivery's, which knows what may be sent twice.
+      retryConfig: { retries: 0 },
+      rejectRateLimitedCalls: true,
+      allowAbsoluteUrls: false,
+      fetch: (url, init) => this.#fetch(url, init),
+    };
+  }
+
+  async #fetch(url: string | URL, init: FetchInit = {}): ReturnType<Fetch> {
+    if (typeof init.body !== 'string') throw new Error('only form bodies are sent this way');
+    const response = await this.#http.request({
+      method: 'POST',
+      url: new URL(url),
+      body: init.body,
+      signal: this.#signal.getStore() ?? AbortSignal.abort(new Error('a call without a signal')),
+      ...(init.headers && { headers: { ...init.headers, 'content-length': String(Buffer.byteLength(init.body)) } }),
+    });
+    const text = await readText(response);
+    const status = response.statusCode ?? 0;
+    const headers = new Headers();
+    for (const [name, value] of Object.entries(response.headers)) if (typeof value === 'string') headers.set(name, value);
+    // The SDK takes a limit without a wait for a failure of another kind.
+    if (status === 429 && !/^\d+$/.test(headers.get('retry-after') ?? '')) headers.set('retry-after', '1');
+    // An answer that is no JSON would come back as a refusal; a proxy's page says nothing about what became of the request.
+    if (status === 200 && !parseObject(text)) throw new Error('the answer is no JSON object');
+    return {
+      ok: status === 200,
+      status,
+      statusText: response.statusMessage ?? '',
+      url: String(url),
+      headers,
+      text: async () => text,
+      json: async () => JSON.parse(text),
+      arrayBuffer: async () => new TextEncoder().encode(text).buffer,
+    };
+  }
+
+  async #guard<T>(method: string, signal: AbortSignal, run: () => Promise<T>): Promise<T> {
+    signal.throwIfAborted();
+    try {
+      return await run();
+    } catch (error) {
+      signal.throwIfAborted();
+      throw error instanceof CallError ? error : new CallError(method, toFailure(error));
+    }
+  }
+}
+
+type Fetch = NonNullable<webApi.WebClientOptions['fetch']>;
+type FetchInit = NonNullable<Parameters<Fetch>[1]>;
+
+interface SlackEvent {
+  readonly type?: string;
+  readonly body?: unknown;
+  readonly retry_num?: number;
+  readonly retry_reason?: string;
+  readonly ack: () => Promise<void>;
+}
+
+function toEnvelope({ type = '', body, retry_num: count, retry_reason: reason, ack }: SlackEvent): Envelope {
+  const retry = typeof count === 'number' && count > 0 ? { retry: { count, reason: String(reason ?? '') } } : {};
+  return { type, body: obj(body), ack, ...retry };
+}
+
+/** The SDK rejects unhandled, which ends the process, on a frame that is no object or an event without a type: those stop here. */
+function guardFrames(client: SocketModeReceiver['client'], see: (frame: JsonObject) => void): void {
+  const listeners = client.listeners('ws_message');
+  client.removeAllListeners('ws_message');
+  client.on('ws_message', (data: unknown, isBinary: boolean) => {
+    const frame = isBinary || typeof data !== 'string' ? undefined : parseObject(data);
+    if (!frame) return;
+    if (frame['type'] === 'events_api' && str(obj(obj(frame['payload'])['event'])['type']) === undefined) return;
+    see(frame);
+    for (const listener of listeners) listener(data, isBinary);
+  });
+}
+
+function toFailure(error: unknown): CallFailure {
+  if (error instanceof webApi.WebAPIPlatformError) {
+    const needed = str(obj(error.data)['needed']);
+    return { kind: 'api', error: String(error.data.error).slice(0, 200), ...(needed !== undefined && { needed }) };
+  }
+  if (error instanceof webApi.WebAPIRateLimitedError) return { kind: 'limited', retryAfterMs: error.retryAfter * 1_000 };
+  if (error instanceof webApi.WebAPIHTTPError) return { kind: 'status', status: error.statusCode };
+  const cause = error instanceof webApi.WebAPIRequestError ? error.original : error;
+  const unsent = notSent(cause);
+  if (unsent !== undefined) return { kind: 'unreached', detail: unsent };
+  // Messages are not passed on: they may spell out an address that is a credential.
+  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'no usable answer';
+  return { kind: 'lost', detail: `the connection broke before an answer (${code})` };
+}
+
+function describe(failure: CallFailure): string {
+  switch (failure.kind) {
+    case 'api':
+      return failure.needed === undefined ? failure.error : `${failure.error}, needed: ${failure.needed}`;
+    case 'limited':
+      return `too many requests, wait ${failure.retryAfterMs} ms`;
+    case 'status':
+      return `HTTP status ${failure.status}`;
+    default:
+      return failure.detail;
+  }
+}

@@ -1,0 +1,83 @@
+/** How far messages were committed, as the journal keeps it. */
+import type { InboundMessage } from '../../src/core/message.ts';
+import { list, parseObject, str } from './json.ts';
+
+/** Threads kept: those that were called last. The journal rewrites the cursor with every batch, so it stays small. */
+const MAX_THREADS = 100;
+
+/**
+ * `ts`: every message up to it was offered and accepted, apart from what was delivered out of order. It moves only while nothing
+ * older can be missing, that is after a catch-up came to its end. `since`: the first start; older messages were never meant for us.
+ * Times are the platform's: seconds since the epoch with six places.
+ */
+export class Cursor {
+  #since: number;
+  #ts: number;
+  /** `C1:1712.0001`, least recently called first. */
+  readonly #threads: Set<string>;
+  /** False while messages of an outage may still be missing. */
+  #complete = false;
+
+  constructor(stored: string | undefined, now: number) {
+    const value = stored === undefined ? {} : (parseObject(stored) ?? {});
+    const ts = Number(str(value['ts']) ?? Number.NaN);
+    this.#ts = Number.isFinite(ts) ? ts : now / 1_000;
+    const since = Number(str(value['since']) ?? Number.NaN);
+    this.#since = Number.isFinite(since) ? since : this.#ts;
+    this.#threads = new Set(list(value['threads']).filter((entry): entry is string => typeof entry === 'string'));
+  }
+
+  get ts(): number {
+    return this.#ts;
+  }
+
+  get since(): number {
+    return this.#since;
+  }
+
+  /** Threads that somebody called us into, as `[chat, thread]`. */
+  threads(): readonly (readonly [string, string])[] {
+    return [...this.#threads].map((entry) => {
+      const at = entry.lastIndexOf(':');
+      return [entry.slice(0, at), entry.slice(at + 1)] as const;
+    });
+  }
+
+  joined(chatId: string, threadId: string): boolean {
+    return this.#threads.has(`${chatId}:${threadId}`);
+  }
+
+  /** Remembers the thread of a message that is addressed to us. */
+  join({ chatId, threadId, mentionsBot, isGroup, refusal, replyTo }: InboundMessage): void {
+    if (threadId === undefined || refusal !== undefined || !(mentionsBot || !isGroup || replyTo?.fromBot)) return;
+    const entry = `${chatId}:${threadId}`;
+    this.#threads.delete(entry);
+    this.#threads.add(entry);
+    const [oldest] = this.#threads;
+    if (this.#threads.size > MAX_THREADS && oldest !== undefined) this.#threads.delete(oldest);
+  }
+
+  /** What to commit along with live messages of this time; undefined while the cursor must stand still. */
+  after(ts: number | undefined): string | undefined {
+    if (!this.#complete) return undefined;
+    if (ts !== undefined) this.#ts = Math.max(this.#ts, ts);
+    return this.toString();
+  }
+
+  /** The connection broke: what comes next may come after a gap. */
+  interrupted(): void {
+    this.#complete = false;
+  }
+
+  /** Everything up to `ts` was fetched and committed. */
+  caughtUp(ts: number): string {
+    this.#complete = true;
+    this.#ts = Math.max(this.#ts, ts);
+    return this.toString();
+  }
+
+  toString(): string {
+    const [ts, since] = [this.#ts.toFixed(6), this.#since.toFixed(6)];
+    return JSON.stringify({ ts, since, threads: [...this.#threads] });
+  }
+}

@@ -1,0 +1,79 @@
+/** Did a part arrive? Messages carry our key as metadata; files are known by their id, or else by what they are. */
+import type { OutboundPart } from '../../src/core/message.ts';
+import type { Clock } from '../../src/core/ports.ts';
+import { CallError, type SlackClient } from './client.ts';
+import { type JsonObject, list, num, obj, str } from './json.ts';
+import { METADATA_TYPE, metadataKey } from './outbound.ts';
+import { uploadName } from './send.ts';
+
+export interface FindOptions {
+  readonly client: Pick<SlackClient, 'call'>;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  /** Ours: only what we sent counts. */
+  readonly isOwn: (message: JsonObject) => boolean;
+  /** The id that the file got when this process uploaded it. */
+  readonly fileId?: string;
+}
+
+export type Found = { readonly platformId: string } | 'absent' | undefined;
+
+/** A message may take a moment from "accepted" to "in the history", and one with a file some seconds. */
+const SECOND_LOOK_MS = 3_000;
+const FILE_LOOK_MS = 8_000;
+const PAGE = 200;
+const MAX_PAGES = 10;
+/** For parts that answer nothing: answers expire after a day. */
+const DAY_SECS = 86_400;
+
+/** `absent` is said only after a second look. Undefined when the platform cannot say. Rejects with `signal.reason` alone. */
+export async function findPart(part: OutboundPart, options: FindOptions): Promise<Found> {
+  const first = await look(part, options);
+  if (first !== 'absent') return first;
+  await options.clock.sleep(part.file ? FILE_LOOK_MS : SECOND_LOOK_MS, options.signal);
+  return look(part, options);
+}
+
+async function look(part: OutboundPart, options: FindOptions): Promise<Found> {
+  const { client, clock, signal, isOwn, fileId } = options;
+  // An answer comes after what it answers.
+  const asked = Number(str(part.replyContext?.['ts']));
+  const oldest = Number.isFinite(asked) ? asked : clock.now() / 1_000 - DAY_SECS;
+  const place = part.threadId === undefined ? {} : { ts: part.threadId };
+  const method = part.threadId === undefined ? 'conversations.history' : 'conversations.replies';
+  const args = { channel: part.chatId, ...place, oldest: oldest.toFixed(6), limit: PAGE, include_all_metadata: true };
+  try {
+    let cursor: string | undefined;
+    for (let page = 0; page < MAX_PAGES; page += 1) {
+      const answer = await client.call(method, { ...args, ...(cursor !== undefined && { cursor }) }, signal);
+      const found = list(answer['messages'])
+        .map(obj)
+        .find((message) => isOwn(message) && (part.file ? holdsFile(message, part, fileId) : holdsKey(message, part)));
+      const ts = str(found?.['ts']);
+      if (ts !== undefined) return { platformId: `${part.chatId}:${ts}` };
+      cursor = str(obj(answer['response_metadata'])['next_cursor']);
+      if (cursor === undefined || cursor === '') return 'absent';
+    }
+    // Too much was written since to be sure.
+    return undefined;
+  } catch (error) {
+    if (error instanceof CallError) return undefined;
+    throw error;
+  }
+}
+
+function holdsKey(message: JsonObject, part: OutboundPart): boolean {
+  const metadata = obj(message['metadata']);
+  return metadata['event_type'] === METADATA_TYPE && obj(metadata['event_payload'])['key'] === metadataKey(part);
+}
+
+/** A file carries no metadata. After a restart its id is lost; then name and size have to do. */
+function holdsFile(message: JsonObject, { file }: OutboundPart, fileId: string | undefined): boolean {
+  return list(message['files'])
+    .map(obj)
+    .some((sent) =>
+      fileId === undefined
+        ? file !== undefined && str(sent['name']) === uploadName(file.name) && num(sent['size']) === file.bytes
+        : sent['id'] === fileId,
+    );
+}

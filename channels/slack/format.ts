@@ -1,0 +1,119 @@
+/** Markdown -> mrkdwn (https://docs.slack.dev/messaging/formatting-message-text). */
+import { type Dialect, parseMarkdown, renderMarkdown, type TableText } from '../kit/markdown.ts';
+
+/** Never rejects. */
+export async function toMrkdwn(markdown: string): Promise<string> {
+  return finish(renderMarkdown(await parseMarkdown(markdown), dialect)).trim();
+}
+
+/** Text that shows as it stands where markup is off. The platform reads these three even then. */
+export function escapeText(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+}
+
+/**
+ * While the tree is rendered, markup is written with characters nobody sends: so that it can be taken out again where it does
+ * not work (in headings and tables) and cannot be mistaken for a star or an underscore of the text.
+ */
+const [BOLD, BOLD_END, ITALIC, ITALIC_END, STRIKE, STRIKE_END] = ['\uE001', '\uE002', '\uE003', '\uE004', '\uE005', '\uE006'];
+const MARKS: Readonly<Record<string, string>> = {
+  [BOLD]: '*',
+  [BOLD_END]: '*',
+  [ITALIC]: '_',
+  [ITALIC_END]: '_',
+  [STRIKE]: '~',
+  [STRIKE_END]: '~',
+};
+const ANY_MARK = /[\uE001-\uE006]/g;
+/** Zero width: keeps a sign of the text from being read as markup, and markup from being stuck to a word. */
+const JOINER = '\u2060';
+const SPACE = '\u200B';
+/** The schemes the apps open. Others, `javascript:` above all, are shown as words. */
+const SAFE_URL = /^(?:https?|mailto|tel):/i;
+/** A wider table in letters of one width is broken up by the apps. */
+const TABLE_COLUMNS = 90;
+
+const dialect: Dialect = {
+  text: literalText,
+  strong: (inner) => `${BOLD}${without(inner, BOLD, BOLD_END)}${BOLD_END}`,
+  emphasis: (inner) => `${ITALIC}${without(inner, ITALIC, ITALIC_END)}${ITALIC_END}`,
+  strike: (inner) => `${STRIKE}${without(inner, STRIKE, STRIKE_END)}${STRIKE_END}`,
+  inlineCode: (value) => (value.includes('`') ? literalText(value) : `\`${escapeText(clean(value))}\``),
+  // The language would be shown as the first line; three backticks in the code would end it.
+  codeBlock: (value) => `\`\`\`\n${escapeText(clean(value)).replaceAll('```', `\`\`${SPACE}\``)}\n\`\`\``,
+  link: toLink,
+  image: (alt, url) => toLink(literalText(alt || url), url),
+  heading: (inner) => (inner === '' ? '' : `${BOLD}${without(inner, BOLD, BOLD_END)}${BOLD_END}`),
+  // A quote in a quote does not exist: it stays at the one level there is.
+  quote: (inner, depth) => (depth === 0 && inner !== '' ? inner.replace(/^/gm, '> ') : inner),
+  listItem: (inner, { ordered, number, depth, checked }) => {
+    const box = checked === undefined ? '' : checked ? '☑ ' : '☐ ';
+    return `${'    '.repeat(depth)}${ordered ? `${number}.` : '•'} ${box}${inner}`;
+  },
+  table: toTable,
+  rule: '———',
+  lineBreak: '\n',
+};
+
+function toTable({ header, rows }: TableText): string {
+  if (header.length === 2)
+    return rows.map(([key = '', value = '']) => `${BOLD}${without(key, BOLD, BOLD_END)}${BOLD_END}: ${value}`).join('\n');
+  const cells = [header, ...rows].map((row) => row.map(cellText));
+  const widths = header.map((_, column) => Math.max(...cells.map((row) => width(row[column] ?? ''))));
+  if (widths.reduce((sum, each) => sum + each + 3, 0) > TABLE_COLUMNS)
+    return [header, ...rows].map((row) => row.join(' | ')).join('\n');
+  const lines = cells.map((row) =>
+    row
+      .map((cell, column) => cell + ' '.repeat(Math.max(0, (widths[column] ?? 0) - width(cell))))
+      .join(' | ')
+      .trimEnd(),
+  );
+  lines.splice(1, 0, widths.map((each) => '-'.repeat(each)).join('-|-'));
+  return `\`\`\`\n${lines.join('\n')}\n\`\`\``;
+}
+
+/** A rendered cell inside a code block, where only entities and addresses are read. */
+function cellText(cell: string): string {
+  return cell
+    .replace(ANY_MARK, '')
+    .replace(/<([^<>|]*)\|([^<>]*)>/g, (_link, url: string, label: string) => (url === label ? label : `${label} (${url})`))
+    .replaceAll(JOINER, '')
+    .replace(/[`\n]+/g, ' ')
+    .trim();
+}
+
+function width(cell: string): number {
+  return [...cell.replace(/&(?:lt|gt|amp);/g, '.')].length;
+}
+
+function toLink(inner: string, url: string): string {
+  if (inner === '') return '';
+  if (!SAFE_URL.test(url)) return `${inner}${url === '' ? '' : ` (${literalText(url)})`}`;
+  // A bar would begin the label, a bracket end the link.
+  const target = escapeText(clean(url).replace(/[\s|<>]/g, (char) => encodeURIComponent(char)));
+  const label = inner.replace(/<[^<>|]*\|([^<>]*)>/g, '$1').replace(/\s*\n\s*/g, ' ');
+  return `<${target}|${label.replaceAll('|', '¦')}>`;
+}
+
+/** Text of the source: escaped, and its own stars, underscores and quote signs kept from being read as markup. */
+export function literalText(text: string): string {
+  return escapeText(clean(text))
+    .replace(/(?<![\p{L}\p{N}])[*_~`](?=\S)/gu, (sign) => `${sign}${JOINER}`)
+    .replace(/^(?=&gt;)/gm, JOINER);
+}
+
+function clean(text: string): string {
+  return text.replace(ANY_MARK, '\uFFFD');
+}
+
+function without(text: string, ...marks: readonly string[]): string {
+  return marks.reduce((rest, mark) => rest.replaceAll(mark, ''), text);
+}
+
+/** Markup is read at the edge of a word only, and never around nothing. */
+function finish(text: string): string {
+  return text
+    .replace(/([\uE001\uE003\uE005])([ \t]*)([\uE002\uE004\uE006])/g, '$2')
+    .replace(/(?<=[\p{L}\p{N}])(?=[\uE001\uE003\uE005])|(?<=[\uE002\uE004\uE006])(?=[\p{L}\p{N}])/gu, SPACE)
+    .replace(ANY_MARK, (mark) => MARKS[mark] ?? '');
+}

@@ -1,0 +1,73 @@
+/** Files of a message, and words for what is neither text nor a file we can fetch. Pure. */
+import type { MediaKind, MediaRef } from '../../src/core/message.ts';
+import { plainText } from './inbound-text.ts';
+import { type JsonObject, list, num, obj, str } from './json.ts';
+
+/** The platform allows 10 files on one message of a person; an app may send more. */
+const MAX_FILES = 20;
+
+export function mediaOf(message: JsonObject): readonly MediaRef[] {
+  return files(message).flatMap((file) => {
+    const id = str(file['id']);
+    if (id === undefined || !isFetchable(file)) return [];
+    const mime = str(file['mimetype']);
+    const size = num(file['size']);
+    const name = str(file['name']);
+    return [
+      {
+        kind: kindOf(file, mime ?? ''),
+        ref: id,
+        // Longer names fit no file system; the rest of the cleaning is done where a file is made.
+        ...(name !== undefined && { name: name.slice(0, 255) }),
+        ...(mime !== undefined && mime !== '' && { mime: mime.slice(0, 255) }),
+        ...(size !== undefined && size >= 0 && { size }),
+      },
+    ];
+  });
+}
+
+/** Files that live elsewhere or are gone, and messages of others that were shared. Empty when the text tells everything. */
+export function notesOf(message: JsonObject): string {
+  const elsewhere = files(message)
+    .filter((file) => !isFetchable(file))
+    .map((file) => {
+      const name = label(str(file['name']) ?? str(file['title']) ?? 'unnamed');
+      if (file['mode'] === 'external') return `[file elsewhere: ${name} ${str(file['external_url']) ?? ''}]`;
+      return `[file that cannot be fetched: ${name}]`;
+    });
+  const shared = list(message['attachments'])
+    .map(obj)
+    .filter((attachment) => attachment['is_share'] === true || attachment['is_msg_unfurl'] === true)
+    .slice(0, MAX_FILES)
+    .map((attachment) => {
+      const author = label(str(attachment['author_name']) ?? str(attachment['author_id']) ?? 'somebody');
+      const words = plainText(str(attachment['text']) ?? str(attachment['fallback']) ?? '');
+      return `[shared message of ${author}, not written by the sender]\n${words}`.trim();
+    });
+  return [...elsewhere, ...shared].join('\n');
+}
+
+/** A name for display inside our brackets: people choose their names, so it may close no bracket and start no line. */
+export function label(name: string): string {
+  const safe = name.replace(/[\p{C}\p{Z}[\]]+/gu, ' ').trim();
+  return (safe || 'unnamed').slice(0, 64);
+}
+
+function files(message: JsonObject): readonly JsonObject[] {
+  return list(message['files']).map(obj).slice(0, MAX_FILES);
+}
+
+/** https://docs.slack.dev/reference/objects/file-object: `tombstone` was deleted, `hidden_by_limit` is beyond the free plan. */
+function isFetchable(file: JsonObject): boolean {
+  return !['external', 'tombstone', 'hidden_by_limit'].includes(str(file['mode']) ?? '');
+}
+
+function kindOf(file: JsonObject, mime: string): MediaKind {
+  // A clip recorded in the app; uploaded sound has no subtype.
+  if (file['subtype'] === 'slack_audio') return 'voice';
+  if (file['subtype'] === 'slack_video') return 'video';
+  if (/^image\/(?:jpe?g|png|gif|webp|heic)$/.test(mime)) return 'photo';
+  if (mime.startsWith('audio/')) return 'audio';
+  if (mime.startsWith('video/')) return 'video';
+  return 'document';
+}

@@ -1,0 +1,301 @@
+/** What the platform pushes, or its history holds -> `InboundMessage`. Pure; nothing throws for any JSON. */
+import { messageKey, shortHash } from '../../src/core/ids.ts';
+import type { InboundMessage, RefusalReason } from '../../src/core/message.ts';
+import { emojiFromName } from './emoji.ts';
+import { label, mediaOf, notesOf } from './inbound-content.ts';
+import { plainText, stripMention } from './inbound-text.ts';
+import { type JsonObject, list, obj, str } from './json.ts';
+
+/** Who we are, from `auth.test`. */
+export interface Identity {
+  readonly userId: string;
+  readonly botId: string;
+  readonly teamId: string;
+}
+
+export interface InboundContext {
+  /** Instance name and account of the channel. */
+  readonly channel: string;
+  readonly account: string;
+  readonly me: Identity;
+  /** Top-level messages of a channel open a thread of their own. */
+  readonly replyInThread: boolean;
+  /** Replies in our threads are addressed to us. */
+  readonly followThreads: boolean;
+  /** True for a thread that somebody called us into. */
+  readonly joined: (chatId: string, threadId: string) => boolean;
+  /** Epoch ms, for payloads without a time of their own. */
+  readonly now: number;
+}
+
+/** The three kinds of payload that concern us; all others are acknowledged and forgotten. */
+export type SlackPayload = { readonly kind: 'event' | 'action' | 'command'; readonly body: JsonObject };
+
+/** Our buttons, so that those of other apps' messages, which cannot reach us, and older ones are told apart. */
+export const CHOICE_ACTION = 'gatehouse_choice_';
+
+/** Subtypes of messages that people write. Any other is a notice of the platform: somebody joined, a topic was set. */
+const WRITTEN = new Set(['', 'file_share', 'thread_broadcast', 'me_message', 'bot_message']);
+const TS = /^\d{1,12}\.\d{1,9}$/;
+
+/** Undefined for what nobody wrote: joins, unfurled links, our own edits, events of other kinds. */
+export function toInbound({ kind, body }: SlackPayload, context: InboundContext): InboundMessage | undefined {
+  if (kind === 'action') return toChoice(body, context);
+  if (kind === 'command') return toCommand(body, context);
+  const event = obj(body['event']);
+  const eventId = str(body['event_id']);
+  const message = toEvent(event, context);
+  return message && eventId !== undefined ? { ...message, secondaryId: `event:${eventId}` } : message;
+}
+
+function toEvent(event: JsonObject, context: InboundContext): InboundMessage | undefined {
+  switch (event['type']) {
+    case 'app_mention':
+    case 'message':
+      break;
+    case 'reaction_added':
+    case 'reaction_removed':
+      return toReaction(event, context);
+    default:
+      return undefined;
+  }
+  switch (event['subtype']) {
+    case 'message_changed':
+      return toEdit(event, context);
+    case 'message_deleted':
+      return toDelete(event, context);
+    default:
+      return toMessage(event, context);
+  }
+}
+
+function toMessage(event: JsonObject, context: InboundContext): InboundMessage | undefined {
+  const chatId = str(event['channel']);
+  const ts = str(event['ts']);
+  if (chatId === undefined || ts === undefined || !TS.test(ts)) return undefined;
+  if (!WRITTEN.has(str(event['subtype']) ?? '') && !isBot(event)) return undefined;
+  return { ...shape(event, { chatId, ts }, context), kind: 'message', ...key(context, chatId, `${chatId}:${ts}`) };
+}
+
+/** Also made from history, where an edited message shows that it was. */
+export function toEdit(event: JsonObject, context: InboundContext): InboundMessage | undefined {
+  const chatId = str(event['channel']);
+  const message = obj(event['message']);
+  const previous = obj(event['previous_message']);
+  const ts = str(message['ts']);
+  if (chatId === undefined || ts === undefined || !TS.test(ts) || isBot(message)) return undefined;
+  // The parent of a thread leaves a stone behind when it is deleted.
+  if (message['subtype'] === 'tombstone') return deletion(previous, { chatId, ts, at: str(event['event_ts']) }, context);
+  // A link that was unfurled, a reply that was counted: nobody changed anything.
+  const changed = message['text'] !== previous['text'] || fileIds(message) !== fileIds(previous);
+  const edited = str(obj(message['edited'])['ts']);
+  if (!changed || edited === undefined || !TS.test(edited)) return undefined;
+  const shaped = shape(message, { chatId, ts }, context);
+  const id = `${chatId}:${ts}`;
+  return {
+    ...shaped,
+    kind: 'edit',
+    targetId: id,
+    // History tells when a message was edited last, with whole seconds; the hash keeps two edits in one second apart.
+    ...key(context, chatId, `${id}:edit:${Math.floor(Number(edited))}:${shortHash(str(message['text']) ?? '', 8)}`),
+    timestamp: toMs(edited),
+  };
+}
+
+function toDelete(event: JsonObject, context: InboundContext): InboundMessage | undefined {
+  const chatId = str(event['channel']);
+  const ts = str(event['deleted_ts']);
+  if (chatId === undefined || ts === undefined || !TS.test(ts)) return undefined;
+  return deletion(obj(event['previous_message']), { chatId, ts, at: str(event['event_ts']) ?? str(event['ts']) }, context);
+}
+
+function deletion(
+  previous: JsonObject,
+  { chatId, ts, at }: { chatId: string; ts: string; at: string | undefined },
+  context: InboundContext,
+): InboundMessage | undefined {
+  if (isBot(previous)) return undefined;
+  const id = `${chatId}:${ts}`;
+  return {
+    ...shape(previous, { chatId, ts }, context),
+    text: '',
+    media: [],
+    kind: 'delete',
+    targetId: id,
+    ...key(context, chatId, `${id}:delete`),
+    timestamp: toMs(at !== undefined && TS.test(at) ? at : ts),
+  };
+}
+
+function toReaction(event: JsonObject, context: InboundContext): InboundMessage | undefined {
+  const item = obj(event['item']);
+  const chatId = str(item['channel']);
+  const ts = str(item['ts']);
+  const user = str(event['user']);
+  const name = str(event['reaction']);
+  const at = str(event['event_ts']);
+  if (chatId === undefined || ts === undefined || user === undefined || name === undefined || at === undefined) return undefined;
+  if (!TS.test(ts) || !TS.test(at)) return undefined;
+  const added = event['type'] === 'reaction_added';
+  const id = `${chatId}:${ts}`;
+  const refusal: RefusalReason | undefined = user === context.me.userId ? 'own-message' : undefined;
+  return {
+    ...bare(context, { chatId, senderId: user, senderName: user }),
+    kind: 'reaction',
+    targetId: id,
+    ...key(context, chatId, `${id}:reaction:${user}:${name.slice(0, 100)}:${at}`),
+    text: added ? emojiFromName(name.slice(0, 100)) : '',
+    ...(refusal && { refusal }),
+    timestamp: toMs(at),
+  };
+}
+
+/** Pressing a button of ours: the person says what the button says. */
+function toChoice(body: JsonObject, context: InboundContext): InboundMessage | undefined {
+  if (body['type'] !== 'block_actions') return undefined;
+  const action = list(body['actions'])
+    .map(obj)
+    .find((entry) => str(entry['action_id'])?.startsWith(CHOICE_ACTION));
+  const [user, message] = [obj(body['user']), obj(body['message'])];
+  const chatId = str(obj(body['channel'])['id']) ?? str(obj(body['container'])['channel_id']);
+  const ts = str(message['ts']) ?? str(obj(body['container'])['message_ts']);
+  const senderId = authorId(str(user['id']), str(user['team_id']), context);
+  const value = str(action?.['value']);
+  const at = str(action?.['action_ts']);
+  if (chatId === undefined || ts === undefined || senderId === undefined || value === undefined || at === undefined)
+    return undefined;
+  if (!TS.test(ts) || !TS.test(at)) return undefined;
+  const thread = threadOf(chatId, ts, str(message['thread_ts']), context);
+  return {
+    ...bare(context, { chatId, senderId, senderName: label(str(user['name']) ?? str(user['username']) ?? senderId) }),
+    ...(thread !== undefined && { threadId: thread }),
+    kind: 'message',
+    ...key(context, chatId, `${chatId}:${ts}:action:${senderId}:${at}`),
+    text: value,
+    mentionsBot: isGroup(chatId),
+    replyTo: { platformId: `${chatId}:${ts}`, fromBot: true },
+    timestamp: toMs(at),
+    replyContext: { ts: at },
+  };
+}
+
+function toCommand(body: JsonObject, context: InboundContext): InboundMessage | undefined {
+  const command = str(body['command']);
+  const chatId = str(body['channel_id']);
+  const senderId = authorId(str(body['user_id']), str(body['team_id']), context);
+  const trigger = str(body['trigger_id']);
+  if (!command?.startsWith('/') || chatId === undefined || senderId === undefined || trigger === undefined) return undefined;
+  return {
+    ...bare(context, { chatId, senderId, senderName: label(str(body['user_name']) ?? senderId) }),
+    kind: 'message',
+    ...key(context, chatId, `command:${trigger}`),
+    // The platform passes the words as they were typed, with the same entities as in a message.
+    text: `${command} ${plainText(str(body['text']) ?? '')}`.trim(),
+    mentionsBot: isGroup(chatId),
+    timestamp: context.now,
+    replyContext: { ts: (context.now / 1_000).toFixed(6) },
+  };
+}
+
+/** Stands for a payload that could not be read, so that it is counted and what follows is not held up. */
+export function unreadable({ body }: SlackPayload, context: InboundContext): InboundMessage {
+  const id = str(body['event_id']) ?? str(body['trigger_id']) ?? shortHash(JSON.stringify(body) ?? '');
+  const refused = bare(context, { chatId: 'unknown', senderId: 'unknown', senderName: 'unknown' });
+  return { ...refused, kind: 'message', ...key(context, 'unknown', `payload:${id}`), refusal: 'unreadable' };
+}
+
+/** What a message and its edit have in common. */
+function shape(
+  message: JsonObject,
+  { chatId, ts }: { readonly chatId: string; readonly ts: string },
+  context: InboundContext,
+): Omit<InboundMessage, 'id' | 'kind' | 'platformId'> {
+  const { me } = context;
+  const mention = stripMention(str(message['text']) ?? '', me.userId);
+  const media = mediaOf(message);
+  const text = [plainText(mention.text), notesOf(message)].filter((line) => line !== '').join('\n');
+  const team = str(message['user_team']) ?? str(message['source_team']) ?? str(message['team']);
+  const senderId = authorId(str(message['user']), team, context) ?? str(message['bot_id']) ?? 'unknown';
+  const threadTs = str(message['thread_ts']);
+  const inThread = threadTs !== undefined && TS.test(threadTs) && threadTs !== ts;
+  const thread = threadOf(chatId, ts, threadTs, context);
+  const refusal = refusalOf(message, me, text === '' && media.length === 0);
+  const parentIsOurs = str(message['parent_user_id']) === me.userId;
+  const called = mention.found || (inThread && context.followThreads && context.joined(chatId, threadTs));
+  const profile = obj(message['user_profile']);
+  return {
+    ...bare(context, {
+      chatId,
+      senderId,
+      senderName: label(str(profile['display_name']) || str(profile['real_name']) || senderId),
+    }),
+    ...(thread !== undefined && { threadId: thread }),
+    text,
+    media,
+    ...(inThread && context.followThreads && { replyTo: { platformId: `${chatId}:${threadTs}`, fromBot: parentIsOurs } }),
+    mentionsBot: isGroup(chatId) && called,
+    ...(refusal && { refusal }),
+    timestamp: toMs(ts),
+    replyContext: { ts },
+  };
+}
+
+function bare(
+  context: InboundContext,
+  who: { readonly chatId: string; readonly senderId: string; readonly senderName: string },
+): Omit<InboundMessage, 'id' | 'kind' | 'platformId'> {
+  return {
+    channel: context.channel,
+    account: context.account,
+    ...who,
+    text: '',
+    media: [],
+    isGroup: isGroup(who.chatId),
+    mentionsBot: false,
+    timestamp: context.now,
+  };
+}
+
+function key(context: InboundContext, chatId: string, platformId: string): Pick<InboundMessage, 'id' | 'platformId' | 'chatId'> {
+  return { chatId, platformId, id: messageKey({ channel: context.channel, account: context.account, platformId }) };
+}
+
+/** Ids of direct conversations with one person begin with D, those of groups and channels with C or G. */
+export function isGroup(chatId: string): boolean {
+  return !chatId.startsWith('D');
+}
+
+/**
+ * User ids are unique within a workspace only. People of other workspaces, who write in shared channels, are named with theirs, so
+ * that none of them can stand for somebody here (reliability.md A3).
+ */
+function authorId(user: string | undefined, team: string | undefined, { me }: InboundContext): string | undefined {
+  if (user === undefined || user === '') return undefined;
+  return team === undefined || team === me.teamId ? user : `${team}:${user}`;
+}
+
+function threadOf(chatId: string, ts: string, threadTs: string | undefined, context: InboundContext): string | undefined {
+  // Its own ts marks the parent of a thread, but only in history: when it was pushed, it had no replies yet.
+  if (threadTs !== undefined && threadTs !== ts && TS.test(threadTs)) return threadTs;
+  return context.replyInThread && isGroup(chatId) ? ts : undefined;
+}
+
+function isBot(message: JsonObject): boolean {
+  return message['subtype'] === 'bot_message' || str(message['bot_id']) !== undefined || message['user'] === 'USLACKBOT';
+}
+
+function refusalOf(message: JsonObject, me: Identity, empty: boolean): RefusalReason | undefined {
+  if (message['user'] === me.userId || (me.botId !== '' && message['bot_id'] === me.botId)) return 'own-message';
+  if (isBot(message) || str(message['user']) === undefined) return 'bot-author';
+  return empty ? 'empty' : undefined;
+}
+
+function fileIds(message: JsonObject): string {
+  return list(message['files'])
+    .map((file) => str(obj(file)['id']) ?? '')
+    .join();
+}
+
+function toMs(ts: string): number {
+  return Math.floor(Number(ts) * 1_000);
+}

@@ -1,0 +1,184 @@
+/** The one way in: payloads are read, committed in the order of their arrival, and only then acknowledged. */
+import type { ChannelHost } from '../../src/core/channel.ts';
+import { errorText } from '../../src/core/errors.ts';
+import type { InboundMessage } from '../../src/core/message.ts';
+import type { Clock, Logger } from '../../src/core/ports.ts';
+import { offer } from '../kit/offer.ts';
+import type { Cursor } from './cursor.ts';
+import { type InboundContext, type SlackPayload, toInbound, unreadable } from './inbound.ts';
+import { str } from './json.ts';
+import type { UserNames } from './names.ts';
+
+export interface IntakeItem {
+  readonly payload: SlackPayload;
+  /** Called once, after the commit; never when the channel stops first. A failure means that the platform will deliver again. */
+  ack(): Promise<void>;
+}
+
+export interface IntakeOptions {
+  readonly host: ChannelHost;
+  readonly cursor: Cursor;
+  readonly context: () => InboundContext;
+  readonly names: Pick<UserNames, 'named'>;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly logger: Logger;
+  readonly signal: AbortSignal;
+  /** Told the error while the journal cannot write, and undefined once it can again. */
+  readonly onStorage: (error: unknown) => void;
+}
+
+/** A payload and everybody who waits for its commit: it may be delivered again while the first delivery waits. */
+interface Waiting {
+  readonly payload: SlackPayload;
+  readonly key: string | undefined;
+  readonly acks: (() => Promise<void>)[];
+}
+
+/** Payloads in memory at most; above it they are left with the platform, which delivers what is not acknowledged again. */
+const MAX_WAITING = 1_000;
+const MAX_BATCH = 100;
+/** How many messages a catch-up need not offer again. */
+const MAX_RECENT = 5_000;
+
+export class Intake {
+  readonly #options: IntakeOptions;
+  #waiting: Waiting[] = [];
+  /** By the platform's id of the payload, until it is committed. */
+  readonly #pending = new Map<string, Waiting>();
+  #wake = Promise.withResolvers<void>();
+  /** Ids that were accepted lately: the journal does not remember a message it refused, and would count it again. */
+  readonly #recent = new Set<string>();
+  /** Live messages wait for it: what was missed before comes first. */
+  #gate: Promise<void> = Promise.resolve();
+  /** One batch at a time, live or caught up. */
+  #turn: Promise<void> = Promise.resolve();
+
+  constructor(options: IntakeOptions) {
+    this.#options = options;
+    options.signal.addEventListener('abort', () => this.#wake.resolve(), { once: true });
+  }
+
+  /** False when there are too many: the caller must not acknowledge. */
+  push(item: IntakeItem): boolean {
+    const { payload, ack } = item;
+    const key = payload.kind === 'event' ? str(payload.body['event_id']) : str(payload.body['trigger_id']);
+    const pending = key === undefined ? undefined : this.#pending.get(key);
+    if (pending) {
+      pending.acks.push(ack);
+      return pending.acks.length < MAX_WAITING;
+    }
+    if (this.#waiting.length >= MAX_WAITING) return false;
+    const waiting = { payload, key, acks: [ack] };
+    this.#waiting.push(waiting);
+    if (key !== undefined) this.#pending.set(key, waiting);
+    this.#wake.resolve();
+    return true;
+  }
+
+  /** Holds live messages back until `gate` settles. */
+  holdUntil(gate: Promise<void>): void {
+    this.#gate = gate;
+  }
+
+  /** Runs until the signal aborts; a batch that the host is working on is acknowledged before. Never rejects. */
+  async run(): Promise<void> {
+    const { signal } = this.#options;
+    while (!signal.aborted) {
+      await this.#wake.promise;
+      await this.#gate;
+      this.#wake = Promise.withResolvers();
+      const items = this.#waiting.splice(0, MAX_BATCH);
+      if (this.#waiting.length > 0 || signal.aborted) this.#wake.resolve();
+      if (items.length === 0) continue;
+      try {
+        await this.#exclusive(() => this.#commitLive(items));
+      } catch (error) {
+        if (!signal.aborted) throw error;
+        return;
+      }
+      for (const item of items) await this.#acknowledge(item);
+    }
+  }
+
+  /** Commits messages that were fetched, without those accepted lately. The cursor stays where it is. Rejects with `signal.reason`. */
+  async commitFetched(messages: readonly InboundMessage[]): Promise<void> {
+    await this.#exclusive(async () => {
+      const news = messages.filter((message) => !this.#recent.has(message.id));
+      for (let from = 0; from < news.length; from += MAX_BATCH) {
+        await this.#offer(news.slice(from, from + MAX_BATCH), undefined);
+      }
+    });
+  }
+
+  /** Commits the cursor alone. Rejects with `signal.reason`. */
+  async commitCursor(cursor: () => string): Promise<void> {
+    await this.#exclusive(() => this.#offer([], cursor()));
+  }
+
+  async #commitLive(items: readonly Waiting[]): Promise<void> {
+    const read = items.flatMap(({ payload }) => this.#read(payload) ?? []);
+    const messages = [...new Map(read.map((message) => [message.id, message])).values()].filter(
+      ({ id }) => !this.#recent.has(id),
+    );
+    if (messages.length === 0) return;
+    const latest = Math.max(...messages.map((message) => (message.kind === 'message' ? message.timestamp : 0)));
+    await this.#offer(messages, this.#options.cursor.after(latest / 1_000));
+  }
+
+  #read(payload: SlackPayload): InboundMessage | undefined {
+    const { logger, cursor } = this.#options;
+    const context = this.#options.context();
+    try {
+      const message = toInbound(payload, context);
+      if (message) cursor.join(message);
+      else logger.debug('slack.payload-ignored', { kind: payload.kind });
+      return message;
+    } catch (error) {
+      // One payload that cannot be read must not stop those behind it.
+      logger.error('slack.payload-unreadable', { kind: payload.kind, error: errorText(error) });
+      return unreadable(payload, context);
+    }
+  }
+
+  async #offer(batch: readonly InboundMessage[], cursor: string | undefined): Promise<void> {
+    const { host, clock, random, signal, logger, onStorage, names } = this.#options;
+    const named = await names.named(batch, signal);
+    let failed = false;
+    const onRejected = (error: unknown, waitMs: number): void => {
+      failed = true;
+      onStorage(error);
+      logger.error('slack.receive-failed', { error: errorText(error), waitMs });
+    };
+    await offer(named, cursor, { host, clock, random, signal, onRejected });
+    if (failed) onStorage(undefined);
+    for (const { id } of batch) this.#recent.add(id);
+    for (const id of this.#recent) {
+      if (this.#recent.size <= MAX_RECENT) break;
+      this.#recent.delete(id);
+    }
+  }
+
+  async #acknowledge({ key, acks }: Waiting): Promise<void> {
+    if (key !== undefined) this.#pending.delete(key);
+    for (const ack of acks) {
+      try {
+        await ack();
+      } catch (error) {
+        this.#options.logger.info('slack.ack-failed', { error: errorText(error) });
+      }
+    }
+  }
+
+  async #exclusive(task: () => Promise<void>): Promise<void> {
+    const before = this.#turn;
+    const done = Promise.withResolvers<void>();
+    this.#turn = done.promise;
+    await before;
+    try {
+      await task();
+    } finally {
+      done.resolve();
+    }
+  }
+}

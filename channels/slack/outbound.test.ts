@@ -1,0 +1,269 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, expect, test } from 'vitest';
+import type { OutboundFile, OutboundPart } from '../../src/core/message.ts';
+import { outbound, tempDir } from '../../src/testing/fakes.ts';
+import { type SlackSetup, slackSetup } from '../../src/testing/slack-setup.ts';
+import { DIRECT } from '../../src/testing/slack-workspace.ts';
+import type { CallFailure } from './client.ts';
+import { channel as descriptor } from './index.ts';
+import { toPost, toSendResult, toUpdate } from './outbound.ts';
+
+const open: AsyncDisposable[] = [];
+afterEach(async () => {
+  for (const item of open.splice(0).reverse()) await item[Symbol.asyncDispose]();
+});
+
+/** Not started: sending needs no socket. */
+async function scene(settings: Readonly<Record<string, unknown>> = {}) {
+  const at: SlackSetup = await slackSetup(descriptor, { settings });
+  open.push(at);
+  const channel = await at.create();
+  open.push({ [Symbol.asyncDispose]: () => channel.stop() });
+  const part = (override: Partial<OutboundPart> = {}) => outbound({ channel: 'slack', chatId: DIRECT, ...override });
+  const send = (override: Partial<OutboundPart> = {}, signal = new AbortController().signal) =>
+    channel.send(part(override), { plain: false, signal });
+  return { ...at, channel, part, send, signal: new AbortController().signal };
+}
+
+async function file(content: string, override: Partial<OutboundFile> = {}): Promise<OutboundFile> {
+  const dir = await tempDir();
+  open.push(dir);
+  const path = join(dir.path, 'copy');
+  await writeFile(path, content);
+  return { path, name: 'report.txt', mime: 'text/plain', kind: 'document', bytes: Buffer.byteLength(content), ...override };
+}
+
+test.each<[string, CallFailure, object]>([
+  ['429', { kind: 'limited', retryAfterMs: 7_000 }, { kind: 'retry', afterMs: 7_000, scope: 'chat' }],
+  ['ratelimited in words', { kind: 'api', error: 'ratelimited' }, { kind: 'retry', scope: 'chat' }],
+  ['never connected', { kind: 'unreached', detail: 'not connected: ECONNREFUSED' }, { kind: 'retry', scope: 'account' }],
+  ['no answer', { kind: 'lost', detail: 'x' }, { kind: 'unknown' }],
+  ['5xx', { kind: 'status', status: 502 }, { kind: 'unknown' }],
+  ['fatal_error, after which some of it may be done', { kind: 'api', error: 'fatal_error' }, { kind: 'unknown' }],
+  ['4xx', { kind: 'status', status: 413 }, { kind: 'refused', reason: 'invalid' }],
+  ['a revoked token', { kind: 'api', error: 'token_revoked' }, { kind: 'refused', reason: 'auth' }],
+  [
+    'a missing scope',
+    { kind: 'api', error: 'missing_scope', needed: 'chat:write' },
+    { kind: 'refused', reason: 'auth', detail: /chat:write/ },
+  ],
+  ['an archived channel', { kind: 'api', error: 'is_archived' }, { kind: 'refused', reason: 'chat-gone' }],
+  ['not in the channel', { kind: 'api', error: 'not_in_channel' }, { kind: 'refused', reason: 'chat-gone' }],
+  [
+    'a rule of the workspace',
+    { kind: 'api', error: 'restricted_action_thread_only_channel' },
+    { kind: 'refused', reason: 'blocked' },
+  ],
+  ['too long', { kind: 'api', error: 'msg_too_long' }, { kind: 'refused', reason: 'too-long' }],
+  ['blocks it does not like', { kind: 'api', error: 'invalid_blocks' }, { kind: 'refused', reason: 'markup' }],
+  ['any other word', { kind: 'api', error: 'as_user_not_supported' }, { kind: 'refused', reason: 'invalid' }],
+])('F35 F36 F37 %s', (_name, failure, expected) => {
+  const { detail, ...rest } = expected as { detail?: RegExp };
+  expect(toSendResult(failure, 'chat')).toMatchObject({ ...rest, ...(detail && { detail: expect.stringMatching(detail) }) });
+});
+
+test('markup that grew past what an edit may have goes out as it was written', async () => {
+  const text = '**&** '.repeat(580);
+  const post = await toPost(outbound({ text }), false);
+  expect(post).toMatchObject({ mrkdwn: false, text: expect.stringContaining('**&amp;**') });
+  expect((await toPost(outbound({ text: '**short**' }), false))['text']).toBe('*short*');
+});
+
+test('an edit in plain text has no marks that the platform would read', async () => {
+  const update = await toUpdate({ chatId: 'C1', ts: '1.2' }, outbound({ text: '*a* _b_ <!here>' }), true);
+  expect(update).toMatchObject({ channel: 'C1', ts: '1.2', blocks: [], text: '*\u2060a* _\u2060b_ &lt;!here&gt;' });
+});
+
+test('choices become buttons under the text; a long text is cut into sections and its code goes on', async () => {
+  const choices = [
+    { label: 'Yes, please', value: 'yes' },
+    { label: 'x'.repeat(100), value: 'no' },
+  ];
+  const code = `\`\`\`\n${'let x = 1;\n'.repeat(330)}\`\`\``;
+  const { blocks } = (await toPost(outbound({ text: code, choices }), false)) as {
+    blocks: { type: string; text?: { text: string } }[];
+  };
+  const sections = blocks.filter(({ type }) => type === 'section').map(({ text }) => text?.text ?? '');
+  expect(sections).toHaveLength(2);
+  for (const section of sections) {
+    expect(section.length).toBeLessThanOrEqual(3_000);
+    expect(section.split('```')).toHaveLength(3);
+  }
+  expect(blocks.at(-1)).toMatchObject({
+    type: 'actions',
+    elements: [
+      { action_id: 'gatehouse_choice_0', value: 'yes', text: { type: 'plain_text', text: 'Yes, please' } },
+      { action_id: 'gatehouse_choice_1', value: 'no', text: { text: 'x'.repeat(75) } },
+    ],
+  });
+});
+
+test('a part goes to its thread, unfurls nothing, and carries a hash of its key', async () => {
+  const at = await scene();
+  const parent = at.server.store({ channel: 'C0TEST' });
+  expect(await at.send({ chatId: 'C0TEST', threadId: parent.ts, text: 'hi' })).toMatchObject({ kind: 'sent' });
+  const { args } = at.server.sends[0] ?? {};
+  expect(args).toMatchObject({ thread_ts: parent.ts, unfurl_links: 'false', unfurl_media: 'false', parse: 'none' });
+  expect(JSON.parse(String(args?.['metadata']))).toEqual({
+    event_type: 'gatehouse_part',
+    event_payload: { key: expect.stringMatching(/^[\da-f]{32}$/) },
+  });
+});
+
+test('F8 F37 a lost answer is looked up by the key: found once, in the thread too, and absent when it was never taken', async () => {
+  const at = await scene();
+  const parent = at.server.store({ channel: 'C0TEST' });
+  for (const place of [{}, { chatId: 'C0TEST', threadId: parent.ts }]) {
+    const part = at.part({ ...place, key: JSON.stringify(place), text: 'maybe' });
+    at.server.fault({ method: 'chat.postMessage', kind: 'drop' });
+    expect(await at.channel.send(part, { plain: false, signal: at.signal })).toMatchObject({ kind: 'unknown' });
+    expect(await at.channel.find?.(part, at.signal)).toEqual({ platformId: `${part.chatId}:${at.server.sends.at(-1)?.ts}` });
+    at.server.fault({ method: 'chat.postMessage', kind: 'cut' });
+    const lost = { ...part, key: `${part.key} 2` };
+    expect(await at.channel.send(lost, { plain: false, signal: at.signal })).toMatchObject({ kind: 'unknown' });
+    expect(await at.channel.find?.(lost, at.signal)).toBe('absent');
+  }
+});
+
+test('a key that somebody else wrote down proves nothing, and a platform that cannot be asked is no answer', async () => {
+  const at = await scene();
+  const part = at.part();
+  await at.channel.send(part, { plain: false, signal: at.signal });
+  const [sent] = at.server.workspace.messages;
+  at.server.workspace.messages.length = 0;
+  at.server.workspace.add({ ...sent, channel: DIRECT, text: 'forged', user: 'U0EVE' });
+  expect(await at.channel.find?.(part, at.signal)).toBe('absent');
+  at.server.fault({ method: 'conversations.history', kind: 'error', error: 'missing_scope' });
+  expect(await at.channel.find?.(part, at.signal)).toBeUndefined();
+});
+
+test('a file goes up in three steps and is shown by the last, with its caption, in its thread', async () => {
+  const at = await scene();
+  const parent = at.server.store({ channel: 'C0TEST' });
+  const sent = await at.send({
+    chatId: 'C0TEST',
+    threadId: parent.ts,
+    text: '**see**',
+    file: await file('the bytes', { name: 'a/b"c.txt' }),
+  });
+  expect(sent).toMatchObject({ kind: 'sent', platformId: expect.stringMatching(/^C0TEST:file:F/) });
+  expect(at.server.sends).toMatchObject([{ text: '*see*', fileName: 'a_b"c.txt', threadTs: parent.ts }]);
+  expect(at.server.sends[0]?.fileBytes?.toString()).toBe('the bytes');
+  expect(at.server.calls.map(({ method }) => method)).toEqual(['files.getUploadURLExternal', 'files.completeUploadExternal']);
+});
+
+test('F37 of a file only the last step can be in doubt', async () => {
+  const at = await scene();
+  const document = await file('the bytes');
+  for (const fault of [
+    { method: 'files.getUploadURLExternal', kind: 'drop' },
+    { method: 'upload', kind: 'cut' },
+  ] as const) {
+    at.server.fault(fault);
+    expect(await at.send({ text: '', file: document })).toMatchObject({ kind: 'retry' });
+  }
+  expect(at.server.sends).toEqual([]);
+  at.server.fault({ method: 'files.completeUploadExternal', kind: 'drop' });
+  const part = at.part({ text: '', file: document });
+  expect(await at.channel.send(part, { plain: false, signal: at.signal })).toMatchObject({ kind: 'unknown' });
+  const found = { platformId: `${DIRECT}:${at.server.sends[0]?.ts}` };
+  expect(await at.channel.find?.(part, at.signal)).toEqual(found);
+  // After a restart its id is lost: name and size tell.
+  const second = await at.create();
+  expect(await second.find?.(part, at.signal)).toEqual(found);
+  expect(await second.find?.({ ...part, file: { ...document, bytes: 3 } }, at.signal)).toBe('absent');
+  await second.stop();
+});
+
+test('F35 a limit on uploads concerns the account; F36 a file that is gone or empty is refused', async () => {
+  const at = await scene();
+  at.server.fault({ method: 'files.getUploadURLExternal', kind: 'limit', retryAfter: 4 });
+  expect(await at.send({ file: await file('x') })).toMatchObject({ kind: 'retry', afterMs: 4_000, scope: 'account' });
+  const gone = { ...(await file('x')), path: '/nonexistent/file' };
+  expect(await at.send({ file: gone })).toMatchObject({ kind: 'refused', reason: 'invalid' });
+  expect(await at.send({ file: await file('') })).toMatchObject({ kind: 'refused', reason: 'invalid' });
+});
+
+test('a limit without a stated wait is a limit still', async () => {
+  const at = await scene();
+  at.server.fault({ method: 'chat.postMessage', kind: 'limit' });
+  expect(await at.send()).toMatchObject({ kind: 'retry', afterMs: 1_000, scope: 'chat' });
+});
+
+test('a proxy that answers with its own page leaves the outcome open', async () => {
+  const at = await scene();
+  at.server.fault({ method: 'chat.postMessage', kind: 'status', status: 200 });
+  expect(await at.send()).toMatchObject({ kind: 'unknown' });
+  at.server.fault({ method: 'chat.postMessage', kind: 'status', status: 503 });
+  expect(await at.send()).toMatchObject({ kind: 'unknown' });
+});
+
+test('an answer that does not come in time is unknown, and the call is not repeated', async () => {
+  const at = await scene({ send_timeout_secs: 10 });
+  at.server.fault({ method: 'chat.postMessage', kind: 'hang' });
+  expect(await at.send()).toMatchObject({ kind: 'unknown', detail: expect.stringContaining('no answer within') });
+  expect(at.server.calls.filter(({ method }) => method === 'chat.postMessage')).toHaveLength(1);
+});
+
+test('an edit replaces the text, twice is once, and takes the buttons away', async () => {
+  const at = await scene();
+  const sent = await at.send({ text: 'one', choices: [{ label: 'a', value: 'a' }] });
+  if (sent.kind !== 'sent') throw new Error('not sent');
+  for (let round = 0; round < 2; round += 1) {
+    const edited = await at.channel.edit?.(sent.platformId, at.part({ text: '**two**' }), { plain: false, signal: at.signal });
+    expect(edited).toEqual(sent);
+  }
+  expect(at.server.workspace.messages.map(({ text }) => text)).toEqual(['*two*']);
+  expect(at.server.calls.at(-1)?.args['blocks']).toBe('[]');
+  const other = await at.channel.edit?.(`${DIRECT}:1.000001`, at.part(), { plain: false, signal: at.signal });
+  expect(other).toMatchObject({ kind: 'refused', reason: 'chat-gone' });
+  const ofFile = await at.channel.edit?.(`${DIRECT}:file:F1`, at.part(), { plain: false, signal: at.signal });
+  expect(ofFile).toMatchObject({ kind: 'refused', reason: 'invalid' });
+});
+
+test('a reaction replaces the one before it and can be taken away, after a restart too', async () => {
+  const at = await scene();
+  const { ts } = at.server.store();
+  const platformId = `${DIRECT}:${ts}`;
+  const reactions = () => [...(at.server.workspace.reactions.get(platformId)?.keys() ?? [])];
+  const target = { chatId: DIRECT, platformId };
+  await at.channel.react?.(target, '👀', at.signal);
+  await at.channel.react?.(target, '👀', at.signal);
+  expect(reactions()).toEqual(['eyes']);
+  await at.channel.react?.(target, '✅', at.signal);
+  expect(reactions()).toEqual(['white_check_mark']);
+  const second = await at.create();
+  await second.react?.(target, undefined, at.signal);
+  expect(reactions()).toEqual([]);
+  await second.react?.(target, ':party_parrot:', at.signal);
+  expect(reactions()).toEqual(['party_parrot']);
+  await second.react?.(target, 'no such emoji', at.signal);
+  expect(reactions()).toEqual(['party_parrot']);
+  await second.stop();
+});
+
+test('typing is shown in a thread, and not asked for again when the app may not', async () => {
+  const at = await scene();
+  const statuses = () => at.server.calls.filter(({ method }) => method === 'assistant.threads.setStatus');
+  await at.channel.typing?.({ chatId: DIRECT }, at.signal);
+  expect(statuses()).toHaveLength(0);
+  await at.channel.typing?.({ chatId: 'C0TEST', threadId: '1.000001' }, at.signal);
+  expect(statuses()[0]?.args).toMatchObject({ channel_id: 'C0TEST', thread_ts: '1.000001' });
+  at.server.fault({ method: 'assistant.threads.setStatus', kind: 'error', error: 'missing_scope' });
+  await expect(at.channel.typing?.({ chatId: 'C0TEST', threadId: '1.000001' }, at.signal)).rejects.toThrow('missing_scope');
+  await at.channel.typing?.({ chatId: 'C0TEST', threadId: '1.000001' }, at.signal);
+  expect(statuses()).toHaveLength(2);
+});
+
+test('no token is in anything that is told or logged', async () => {
+  const at = await scene();
+  at.server.loggedIn = false;
+  const results = [await at.send(), await at.send({ file: await file('x') }), await at.channel.find?.(at.part(), at.signal)];
+  await at.server.close();
+  results.push(await at.send());
+  const told = JSON.stringify([results, at.logger.lines]);
+  expect(told).not.toContain(at.server.botToken);
+  expect(told).toContain('invalid_auth');
+  expect(at.server.calls.every(({ args }) => !JSON.stringify(args).includes(at.server.botToken))).toBe(true);
+});

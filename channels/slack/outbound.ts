@@ -1,0 +1,148 @@
+/** `OutboundPart` -> the arguments of one call, and the outcome of a call -> `SendResult`. */
+import type { SendResult } from '../../src/core/channel.ts';
+import { shortHash } from '../../src/core/ids.ts';
+import type { Choice, OutboundPart } from '../../src/core/message.ts';
+import type { CallFailure } from './client.ts';
+import { escapeText, literalText, toMrkdwn } from './format.ts';
+import { CHOICE_ACTION } from './inbound.ts';
+import type { JsonObject } from './json.ts';
+
+/** `chat.postMessage` advises 4 000 characters and breaks longer text up; `chat.update` refuses it. */
+const TEXT_LIMIT = 4_000;
+/** Block Kit: characters of a section's text, of a button's label. */
+const SECTION_LIMIT = 3_000;
+const LABEL_LIMIT = 75;
+/** Names our metadata among those of other apps. Other apps of the workspace can read it: the key goes in as its hash. */
+export const METADATA_TYPE = 'gatehouse_part';
+
+export function metadataKey(part: Pick<OutboundPart, 'key'>): string {
+  return shortHash(part.key, 32);
+}
+
+/** The text as the platform wants it, and whether it reads markup in it. */
+export async function toText(part: Pick<OutboundPart, 'text'>, plain: boolean): Promise<{ text: string; mrkdwn: boolean }> {
+  const rendered = plain ? '' : await toMrkdwn(part.text);
+  // Markup that grew past the limit, or text that renders to nothing, goes out as it was written.
+  if (rendered !== '' && rendered.length <= TEXT_LIMIT) return { text: rendered, mrkdwn: true };
+  return { text: escapeText(part.text), mrkdwn: false };
+}
+
+/** Arguments of `chat.postMessage`. */
+export async function toPost(part: OutboundPart, plain: boolean): Promise<JsonObject> {
+  return {
+    channel: part.chatId,
+    ...(part.threadId !== undefined && { thread_ts: part.threadId }),
+    ...(await toBody(part, plain)),
+    unfurl_links: false,
+    unfurl_media: false,
+    metadata: { event_type: METADATA_TYPE, event_payload: { key: metadataKey(part) } },
+  };
+}
+
+/** Arguments of `chat.update`, which always reads markup: plain text is kept from being any. */
+export async function toUpdate(target: { chatId: string; ts: string }, part: OutboundPart, plain: boolean): Promise<JsonObject> {
+  const { mrkdwn, ...body } = await toBody(part, plain);
+  const text = mrkdwn ? body['text'] : literalText(part.text);
+  // An empty list takes the buttons of the message away.
+  return { channel: target.chatId, ts: target.ts, blocks: [], ...body, text };
+}
+
+async function toBody(part: OutboundPart, plain: boolean): Promise<JsonObject & { readonly mrkdwn: boolean }> {
+  const { text, mrkdwn } = await toText(part, plain);
+  const choices = part.choices ?? [];
+  return {
+    text,
+    mrkdwn,
+    parse: 'none',
+    link_names: false,
+    ...(choices.length > 0 && { blocks: toBlocks(text, mrkdwn, choices) }),
+  };
+}
+
+function toBlocks(text: string, mrkdwn: boolean, choices: readonly Choice[]): readonly JsonObject[] {
+  // `plain_text` shows entities as they are written; mrkdwn with `verbatim` leaves names and addresses alone.
+  const sections = cut(text).map((piece) => ({
+    type: 'section',
+    text: mrkdwn
+      ? { type: 'mrkdwn', text: piece, verbatim: true }
+      : { type: 'plain_text', text: withoutEntities(piece), emoji: false },
+  }));
+  const elements = choices.map(({ label, value }, index) => ({
+    type: 'button',
+    action_id: `${CHOICE_ACTION}${index}`,
+    text: { type: 'plain_text', text: label.slice(0, LABEL_LIMIT), emoji: true },
+    value,
+  }));
+  return [...sections, { type: 'actions', elements }];
+}
+
+/** Pieces a section can hold, cut at a line's end where there is one. A code block that is cut goes on as one. */
+function cut(text: string): readonly string[] {
+  const pieces: string[] = [];
+  let rest = text;
+  while (rest.length > SECTION_LIMIT) {
+    const room = SECTION_LIMIT - 8;
+    const line = rest.lastIndexOf('\n', room);
+    const at = line > room / 2 ? line : room;
+    const piece = rest.slice(0, at);
+    const open = (piece.split('```').length - 1) % 2 === 1;
+    pieces.push(open ? `${piece}\n\`\`\`` : piece);
+    rest = (open ? '```\n' : '') + rest.slice(at).replace(/^\n/, '');
+  }
+  return rest === '' ? pieces : [...pieces, rest];
+}
+
+function withoutEntities(text: string): string {
+  return text.replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&amp;', '&');
+}
+
+type Refusal = Extract<SendResult, { kind: 'refused' }>['reason'];
+
+/** https://docs.slack.dev/reference/methods/chat.postMessage, errors; and those of the file methods. */
+const REFUSALS: readonly (readonly [Refusal, readonly string[]])[] = [
+  [
+    'auth',
+    'invalid_auth not_authed account_inactive token_revoked token_expired missing_scope not_allowed_token_type no_permission org_login_required ekm_access_denied'.split(
+      ' ',
+    ),
+  ],
+  [
+    'chat-gone',
+    'channel_not_found is_archived not_in_channel user_not_found user_disabled thread_not_found invalid_thread_ts'.split(' '),
+  ],
+  ['chat-gone', 'message_not_found channel_is_archived cannot_find_channel invalid_channel'.split(' ')],
+  ['too-long', 'msg_too_long msg_blocks_too_long file_upload_size_restricted'.split(' ')],
+  ['markup', 'invalid_blocks invalid_blocks_format markdown_text_conflict'.split(' ')],
+  [
+    'blocked',
+    'restricted_action cannot_dm_bot messages_tab_disabled posting_to_channel_denied access_denied is_inactive'.split(' '),
+  ],
+];
+const MEANING = new Map(REFUSALS.flatMap(([reason, words]) => words.map((word) => [word, reason] as const)));
+/** The platform failed halfway: its documentation says that some of the work may have been done. */
+const MAYBE_DONE = new Set(['fatal_error', 'internal_error', 'service_unavailable', 'request_timeout', 'team_added_to_org']);
+const LIMITED = new Set(['ratelimited', 'rate_limited', 'message_limit_exceeded']);
+
+/** What delivery is told about the call that failed. `scope` says whom a rate limit of this method concerns. */
+export function toSendResult(failure: CallFailure, scope: 'chat' | 'account'): SendResult {
+  switch (failure.kind) {
+    case 'limited':
+      return { kind: 'retry', reason: 'too many requests', afterMs: failure.retryAfterMs, scope };
+    case 'unreached':
+      return { kind: 'retry', reason: failure.detail, scope: 'account' };
+    case 'lost':
+      return { kind: 'unknown', detail: failure.detail };
+    case 'status': {
+      const detail = `HTTP status ${failure.status}`;
+      // 5xx comes from a machine that may have passed the message on already.
+      return failure.status >= 500 ? { kind: 'unknown', detail } : { kind: 'refused', reason: 'invalid', detail };
+    }
+    case 'api': {
+      const { error } = failure;
+      if (MAYBE_DONE.has(error)) return { kind: 'unknown', detail: error };
+      if (LIMITED.has(error)) return { kind: 'retry', reason: error, afterMs: 1_000, scope };
+      const reason = MEANING.get(error) ?? (error.startsWith('restricted_action') ? 'blocked' : 'invalid');
+      return { kind: 'refused', reason, detail: failure.needed === undefined ? error : `${error}, needed: ${failure.needed}` };
+    }
+  }
+}

@@ -1,0 +1,234 @@
+/** What both modes share: who we are, the way in, the catch-up, and what the operator is told. */
+import type { ChannelDeps, ChannelHealth, ChannelHost } from '../../src/core/channel.ts';
+import { errorText } from '../../src/core/errors.ts';
+import type { Clock } from '../../src/core/ports.ts';
+import { DeadlineError, withDeadline } from '../kit/deadline.ts';
+import { reconnect } from '../kit/reconnect.ts';
+import { catchUp } from './catch-up.ts';
+import { CallError, type SlackClient } from './client.ts';
+import { Cursor } from './cursor.ts';
+import type { Identity, InboundContext } from './inbound.ts';
+import { Intake } from './intake.ts';
+import { str } from './json.ts';
+import { UserNames } from './names.ts';
+import type { SlackSettings } from './settings.ts';
+
+export interface ReceiverOptions {
+  readonly client: SlackClient;
+  readonly host: ChannelHost;
+  readonly account: string;
+  readonly settings: SlackSettings;
+  readonly deps: ChannelDeps;
+  readonly signal: AbortSignal;
+  /** Called when the channel is ready to receive, or is known not to be for now. */
+  readonly settled: () => void;
+}
+
+const CALL_DEADLINE_MS = 20_000;
+/** The platform wants an acknowledgement within three seconds. */
+const CATCH_UP_FIRST_MS = 2_000;
+/** One refusal may be the platform's mood; a revoked login is refused again and again. */
+const MAX_AUTH_FAILURES = 3;
+const AUTH_ERRORS = new Set(
+  'invalid_auth not_authed account_inactive token_revoked token_expired not_allowed_token_type missing_scope org_login_required'.split(
+    ' ',
+  ),
+);
+
+export class Receiver {
+  readonly options: ReceiverOptions;
+  /** Set once the login was accepted. */
+  intake: Intake | undefined;
+  #me: Identity | undefined;
+  #cursor: Cursor | undefined;
+  #intakeDone: Promise<void> | undefined;
+  /** The first start of all: nothing can have been missed, and what is older was not meant for us. */
+  #fresh = false;
+  #authFailures = 0;
+  #lastHealth = '';
+  #state: ChannelHealth = 'starting';
+  /** Shown beside every good state: what an outage would cost. */
+  #gaps: string | undefined;
+
+  constructor(options: ReceiverOptions) {
+    this.options = options;
+  }
+
+  /** Asks who we are, and opens the way in the first time. Rejects with a `CallError` when the login is refused. */
+  async login(): Promise<void> {
+    const { client, host, deps, signal } = this.options;
+    const answer = await withDeadline({ clock: deps.clock, ms: CALL_DEADLINE_MS, signal }, (inner) =>
+      client.call('auth.test', {}, inner),
+    );
+    const [userId, teamId] = [str(answer['user_id']), str(answer['team_id'])];
+    if (userId === undefined || teamId === undefined) throw new CallError('auth.test', { kind: 'api', error: 'invalid_auth' });
+    this.#authFailures = 0;
+    this.#me = { userId, teamId, botId: str(answer['bot_id']) ?? '' };
+    if (this.intake) return;
+    const stored = await host.cursor();
+    const cursor = new Cursor(stored, deps.clock.now());
+    this.#fresh = stored === undefined;
+    this.#cursor = cursor;
+    const { clock, random, logger } = deps;
+    const names = new UserNames({ client, clock });
+    this.intake = new Intake({
+      ...{ host, cursor, clock, random, logger, signal, names },
+      context: () => this.#context(),
+      onStorage: (error) =>
+        error === undefined
+          ? this.healthy()
+          : this.health('down', `messages cannot be stored, trying again: ${errorText(error)}`),
+    });
+    this.#intakeDone = this.intake.run();
+  }
+
+  /**
+   * Fetches what was missed and then moves the cursor; tries again until it worked. `live`: from now on every live message moves the
+   * cursor too, because a gap would be noticed. Never rejects; ends with the signal.
+   */
+  async catchUp(live: boolean, signal: AbortSignal): Promise<void> {
+    const { intake } = this;
+    const cursor = this.#cursor;
+    if (!intake || !cursor) return;
+    const { client, settings, deps } = this.options;
+    const { clock, logger, random } = deps;
+    const now = clock.now() / 1_000;
+    const hours = settings.catch_up_hours;
+    const run = async (): Promise<void> => {
+      const fresh = this.#fresh;
+      if (fresh) {
+        await intake.commitCursor(() => cursor.caughtUp(cursor.ts));
+        this.#fresh = false;
+        if (!live) cursor.interrupted();
+      }
+      // Even then: it shows which histories could not be read after an outage.
+      const options = { client, intake, cursor, hours, clock, logger, signal, context: () => this.#context() };
+      const gaps = hours > 0 ? await catchUp(options) : { missing: [], capped: 0 };
+      this.#note(
+        gaps.missing.length > 0
+          ? `what is written during an outage is lost: the app needs ${gaps.missing.join(', ')}`
+          : gaps.capped > 0
+            ? `more was written during the outage than is fetched, in ${gaps.capped} conversations`
+            : undefined,
+      );
+      signal.throwIfAborted();
+      if (!fresh) await intake.commitCursor(() => cursor.caughtUp(now));
+      if (!live) cursor.interrupted();
+    };
+    const onEnd = (error: unknown, waitMs: number): boolean => {
+      if (error === undefined) return false;
+      logger.warn('slack.catch-up-failed', { error: errorText(error), waitMs });
+      this.#note('what was written during the outage is not fetched yet, trying again');
+      return true;
+    };
+    await reconnect({ run, onEnd, clock, random, signal });
+  }
+
+  /**
+   * The same in the background. Live messages wait for those that were missed, but not for long; `begun` resolves when they go on,
+   * `done` when everything is fetched or the signal aborted. Neither rejects.
+   */
+  catchUpFirst(live: boolean, signal: AbortSignal): { readonly begun: Promise<void>; readonly done: Promise<void> } {
+    const done = this.catchUp(live, signal);
+    const begun = Promise.race([done, pause(this.options.deps.clock, CATCH_UP_FIRST_MS, signal)]);
+    return { begun, done };
+  }
+
+  /** The connection broke: the cursor stands still until the next catch-up came to its end. */
+  interrupted(): void {
+    this.#cursor?.interrupted();
+  }
+
+  /** After an abort: resolves when the batch under way is committed and acknowledged. */
+  async intakeEnded(): Promise<void> {
+    await this.#intakeDone;
+  }
+
+  healthy(): void {
+    this.health('healthy', this.#gaps);
+  }
+
+  #note(gaps: string | undefined): void {
+    this.#gaps = gaps;
+    if (this.#state === 'healthy') this.healthy();
+  }
+
+  /** Reports changes only. */
+  health(state: ChannelHealth, detail?: string): void {
+    const next = `${state} ${detail ?? ''}`;
+    if (next === this.#lastHealth) return;
+    this.#lastHealth = next;
+    this.#state = state;
+    this.options.host.health(state, detail);
+  }
+
+  /** Tells the operator, and whether there is any use in trying again. */
+  failed(error: unknown): { readonly again: boolean; readonly waitMs: number } {
+    const { state, detail, auth, waitMs } = diagnose(error);
+    if (auth) this.#authFailures += 1;
+    const again = this.#authFailures < MAX_AUTH_FAILURES;
+    this.health(state, detail);
+    this.options.deps.logger.warn('slack.disconnected', { detail, again });
+    this.options.settled();
+    return { again, waitMs };
+  }
+
+  #context(): InboundContext {
+    const { account, settings, deps } = this.options;
+    const me = this.#me;
+    if (!me) throw new Error('nothing is read before the login');
+    return {
+      channel: deps.name,
+      account,
+      me,
+      replyInThread: settings.reply_in_thread,
+      followThreads: settings.follow_threads,
+      joined: (chatId, threadId) => this.#cursor?.joined(chatId, threadId) ?? false,
+      now: deps.clock.now(),
+    };
+  }
+}
+
+/** Sleeps until the time is over or the signal aborts, whichever is first; never rejects. */
+export async function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<undefined> {
+  try {
+    await clock.sleep(ms, signal);
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  }
+}
+
+/** What to check, by the code of a connection that never stood (Node: errors of `dns`, `net` and `tls`). */
+const ADVICE: readonly (readonly [RegExp, string])[] = [
+  [/ENOTFOUND|EAI_/, 'the host name is not known: check DNS and api_root'],
+  [/ECONNREFUSED/, 'nothing listens there: check api_root'],
+  [/CERT_HAS_EXPIRED/, 'the TLS certificate has expired: renew it on the server'],
+  [/ALTNAME/, 'the TLS certificate is for another name: check api_root'],
+  [/SELF_SIGNED|UNABLE_TO_/, 'nobody known here vouches for the TLS certificate: name its authority in NODE_EXTRA_CA_CERTS'],
+  [/ETIMEDOUT|EHOSTUNREACH|ENETUNREACH/, 'no answer from there: check the network and api_root'],
+];
+
+interface Diagnosis {
+  readonly state: ChannelHealth;
+  readonly detail: string;
+  readonly auth: boolean;
+  /** Beyond the ordinary back-off. */
+  readonly waitMs: number;
+}
+
+function diagnose(error: unknown): Diagnosis {
+  const other = { state: 'degraded', auth: false, waitMs: 0 } as const;
+  if (error instanceof DeadlineError) return { ...other, detail: `GH1502: the platform does not answer (${error.message})` };
+  if (!(error instanceof CallError)) return { ...other, detail: errorText(error) };
+  const { failure } = error;
+  if (failure.kind === 'limited') return { ...other, detail: `GH1502: ${error.message}`, waitMs: failure.retryAfterMs };
+  if (failure.kind === 'unreached') {
+    const advice = ADVICE.find(([pattern]) => pattern.test(failure.detail))?.[1];
+    return { ...other, detail: `GH1502: ${failure.detail}${advice === undefined ? '' : `: ${advice}`}` };
+  }
+  if (failure.kind !== 'api' || !AUTH_ERRORS.has(failure.error)) return { ...other, detail: `GH1502: ${error.message}` };
+  const which = error.message.startsWith('apps.connections.open')
+    ? 'app-level token (does it have connections:write, and is Socket Mode on?)'
+    : 'bot token';
+  return { state: 'down', auth: true, waitMs: 0, detail: `GH1501: the platform refused the ${which}: ${failure.error}` };
+}

@@ -1,0 +1,105 @@
+/** One part out: a message is one call; a file is three, of which only the last shows anything. */
+import { createReadStream } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import type { SendResult } from '../../src/core/channel.ts';
+import { errorText } from '../../src/core/errors.ts';
+import type { OutboundFile, OutboundPart } from '../../src/core/message.ts';
+import type { Clock } from '../../src/core/ports.ts';
+import { withDeadline } from '../kit/deadline.ts';
+import { CallError, type SlackClient } from './client.ts';
+import { str } from './json.ts';
+import { toPost, toSendResult, toText } from './outbound.ts';
+
+export interface SendContext {
+  readonly client: Pick<SlackClient, 'call' | 'upload'>;
+  readonly clock: Clock;
+  readonly plain: boolean;
+  readonly signal: AbortSignal;
+  readonly timeoutMs: number;
+  /** Told the platform's id of a file before it is shown, so that it can be asked for. */
+  readonly uploaded: (part: OutboundPart, fileId: string) => void;
+}
+
+/** Never rejects. */
+export async function sendPart(part: OutboundPart, context: SendContext): Promise<SendResult> {
+  const { signal, clock, timeoutMs } = context;
+  if (signal.aborted) return STOPPED;
+  // What a person may see begins with one call; whatever fails before it has sent nothing.
+  const progress = { shown: false };
+  try {
+    return await withDeadline({ clock, ms: timeoutMs, signal }, (inner) =>
+      part.file ? sendFile(part, part.file, context, progress, inner) : sendText(part, context, progress, inner),
+    );
+  } catch (error) {
+    const scope = part.file ? 'account' : 'chat';
+    const result: SendResult =
+      error instanceof CallError ? toSendResult(error.failure, scope) : { kind: 'unknown', detail: errorText(error) };
+    if (result.kind !== 'unknown' || progress.shown) return result;
+    return { kind: 'retry', reason: `broken off before anything was shown: ${result.detail}`, scope: 'part' };
+  }
+}
+
+const STOPPED: SendResult = { kind: 'retry', reason: 'stopped before the request left', scope: 'part' };
+
+async function sendText(
+  part: OutboundPart,
+  { client, plain }: SendContext,
+  progress: { shown: boolean },
+  signal: AbortSignal,
+): Promise<SendResult> {
+  const args = await toPost(part, plain);
+  signal.throwIfAborted();
+  progress.shown = true;
+  const answer = await client.call('chat.postMessage', args, signal);
+  const ts = str(answer['ts']);
+  if (ts === undefined) return { kind: 'unknown', detail: 'the answer names no message' };
+  return { kind: 'sent', platformId: `${str(answer['channel']) ?? part.chatId}:${ts}` };
+}
+
+async function sendFile(
+  part: OutboundPart,
+  file: OutboundFile,
+  { client, plain, uploaded }: SendContext,
+  progress: { shown: boolean },
+  signal: AbortSignal,
+): Promise<SendResult> {
+  const size = await fileSize(file.path);
+  if (size === undefined) return { kind: 'refused', reason: 'invalid', detail: 'the attachment is not there any more' };
+  if (size === 0) return { kind: 'refused', reason: 'invalid', detail: 'the platform takes no empty file' };
+  const name = uploadName(file.name);
+  const slot = await client.call('files.getUploadURLExternal', { filename: name, length: size }, signal);
+  const [url, id] = [str(slot['upload_url']), str(slot['file_id'])];
+  if (url === undefined || id === undefined || !URL.canParse(url)) {
+    return { kind: 'retry', reason: 'the platform gave no place for the file', scope: 'part' };
+  }
+  await client.upload(url, { bytes: createReadStream(file.path), size }, signal);
+  const { text } = await toText(part, plain);
+  uploaded(part, id);
+  signal.throwIfAborted();
+  progress.shown = true;
+  await client.call(
+    'files.completeUploadExternal',
+    {
+      files: [{ id, title: name }],
+      channel_id: part.chatId,
+      ...(part.threadId !== undefined && { thread_ts: part.threadId }),
+      ...(text !== '' && { initial_comment: text }),
+    },
+    signal,
+  );
+  // The message is made a little later, and its ts is not in the answer.
+  return { kind: 'sent', platformId: `${part.chatId}:file:${id}` };
+}
+
+async function fileSize(path: string): Promise<number | undefined> {
+  try {
+    const found = await stat(path);
+    return found.isFile() ? found.size : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+export function uploadName(name: string): string {
+  return name.replace(/[\p{Cc}/\\]+/gu, '_').slice(-120) || 'file';
+}

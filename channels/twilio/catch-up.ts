@@ -1,0 +1,148 @@
+/** The list of messages -> what no webhook brought. Runs at start, after every failure and once per period. */
+import type { ChannelHost } from '../../src/core/channel.ts';
+import type { InboundMessage } from '../../src/core/message.ts';
+import type { Clock, Logger } from '../../src/core/ports.ts';
+import { withDeadline } from '../kit/deadline.ts';
+import { CallError, type MediaRecord, type MessageList, type MessageRecord, type TwilioClient } from './client.ts';
+import { advance, firstCursor, type ListCursor, OVERLAP_MS, parseCursor, since } from './cursor.ts';
+import { MESSAGE_SID } from './inbound.ts';
+import type { Intake } from './intake.ts';
+
+/** Small, so that a crash repeats little. */
+const BATCH = 50;
+/** Longest wait for one page. */
+const CALL_TIMEOUT_MS = 30_000;
+/** The oldest ones are kept when there are more; the rest is read in the next round. */
+const MAX_HELD = 2_000;
+
+export interface CatchUpOptions {
+  readonly client: Pick<TwilioClient, 'list' | 'media'>;
+  readonly host: Pick<ChannelHost, 'cursor'>;
+  readonly intake: Pick<Intake, 'offer' | 'accepted'>;
+  readonly number: string;
+  readonly toInbound: (record: MessageRecord, media: readonly MediaRecord[] | undefined) => InboundMessage;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly signal: AbortSignal;
+}
+
+/** What one reading found that the host had not accepted before, oldest first, and the platform's time of it. */
+export interface Caught {
+  readonly messages: readonly MessageRecord[];
+  readonly serverTime: number;
+}
+
+export class CatchUp {
+  readonly #options: CatchUpOptions;
+  #cursor: ListCursor | undefined;
+  /** `at` of the last cursor on disk. */
+  #saved = Number.NEGATIVE_INFINITY;
+
+  constructor(options: CatchUpOptions) {
+    this.#options = options;
+  }
+
+  /** Reads until nothing is left and everything was accepted. Rejects with a `CallError` or the signal's reason. */
+  async run(): Promise<Caught> {
+    const { host, clock, logger, intake } = this.#options;
+    if (!this.#cursor) {
+      const stored = await host.cursor();
+      this.#cursor = stored === undefined ? undefined : parseCursor(stored);
+      if (!this.#cursor) {
+        if (stored !== undefined) logger.warn('twilio.cursor-unreadable');
+        // Also tells whether the credentials are good. The first start answers nothing that is older than it, and says so on
+        // disk at once: else what comes while the daemon is down would again lie before the first start.
+        const { serverTime } = await this.#call((signal) => this.#options.client.list({ to: this.#options.number }, signal));
+        const cursor = firstCursor(serverTime ?? clock.now());
+        await intake.offer([], JSON.stringify(cursor));
+        this.#cursor = cursor;
+        this.#saved = cursor.at;
+        return { messages: [], serverTime: cursor.at };
+      }
+    }
+    const caught: MessageRecord[] = [];
+    for (let from = since(this.#cursor), hold = MAX_HELD; ; ) {
+      const { found, serverTime, complete } = await this.#read(from, hold);
+      const fresh = found.filter(({ sid }) => !intake.accepted(sid));
+      this.#cursor = await this.#handOver(fresh, this.#cursor, complete ? serverTime : found.at(-1)?.at);
+      for (const message of fresh) if (caught.length < BATCH) caught.push(message);
+      if (complete) return { messages: caught, serverTime };
+      const reached = found.at(-1)?.at ?? from;
+      // More in one second than can be held: only a longer reading gets past it.
+      if (reached <= from) hold *= 2;
+      from = Math.max(from, reached);
+    }
+  }
+
+  /** From the newest back to the cursor, then turned round. */
+  async #read(from: number, hold: number): Promise<{ found: MessageRecord[]; serverTime: number; complete: boolean }> {
+    const { client, number, clock, signal } = this.#options;
+    let page: MessageList | undefined = await this.#call((inner) =>
+      client.list({ to: number, sentAfter: new Date(from) }, inner),
+    );
+    const serverTime = page.serverTime ?? clock.now();
+    const found: MessageRecord[] = [];
+    let complete = true;
+    while (page) {
+      signal.throwIfAborted();
+      let reached: boolean = page.messages.length > 0;
+      for (const message of page.messages) {
+        if ((message.at ?? serverTime) >= from) reached = false;
+        else continue;
+        if (isInbound(message, number)) found.push(message);
+      }
+      if (found.length > hold) {
+        found.splice(0, found.length - hold);
+        complete = false;
+      }
+      // The filter may know dates only; the list is in order, so a page of older ones is the end.
+      const next: MessageList['next'] = reached ? undefined : page.next;
+      page = next && (await this.#call(next));
+    }
+    return { found: found.reverse(), serverTime, complete };
+  }
+
+  async #handOver(fresh: readonly MessageRecord[], before: ListCursor, end: number | undefined): Promise<ListCursor> {
+    const { intake } = this.#options;
+    let cursor = before;
+    for (let start = 0; start < fresh.length; start += BATCH) {
+      const chunk = fresh.slice(start, start + BATCH);
+      const batch: InboundMessage[] = [];
+      for (const record of chunk) batch.push(await this.#message(record));
+      const last = start + BATCH >= fresh.length;
+      cursor = advance(cursor, (last ? end : undefined) ?? chunk.at(-1)?.at ?? cursor.at);
+      await intake.offer(batch, JSON.stringify(cursor));
+      this.#saved = cursor.at;
+    }
+    if (fresh.length === 0 && end !== undefined) cursor = advance(cursor, end);
+    // A cursor that only grew older costs a longer list after a restart, a commit each minute costs more.
+    if (cursor.at - this.#saved > OVERLAP_MS / 3) {
+      await intake.offer([], JSON.stringify(cursor));
+      this.#saved = cursor.at;
+    }
+    return cursor;
+  }
+
+  async #message(record: MessageRecord): Promise<InboundMessage> {
+    const { client, toInbound } = this.#options;
+    if (record.mediaCount === 0) return toInbound(record, []);
+    try {
+      return toInbound(record, await this.#call((signal) => client.media(record.sid, signal)));
+    } catch (error) {
+      // Deleted since. Anything else is tried again with the whole reading: the message must not lose its files.
+      if (!(error instanceof CallError) || error.failure.kind !== 'api' || error.failure.status !== 404) throw error;
+      return toInbound(record, undefined);
+    }
+  }
+
+  #call<T>(run: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const { clock, signal } = this.#options;
+    return withDeadline({ clock, ms: CALL_TIMEOUT_MS, signal }, run);
+  }
+}
+
+/** The list also holds what we sent to ourselves, and what is still arriving in pieces: that comes with the next reading. */
+function isInbound(message: MessageRecord, number: string): boolean {
+  const { direction, to, status, sid } = message;
+  return direction === 'inbound' && to === number && status !== 'receiving' && MESSAGE_SID.test(sid);
+}

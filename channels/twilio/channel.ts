@@ -1,0 +1,286 @@
+/** The adapter: one number. Receiving is `webhook.ts` and `receive.ts`, shaping is `inbound.ts` and `outbound.ts`, wire calls are `client.ts`. */
+import type {
+  Channel,
+  ChannelDeps,
+  ChannelHost,
+  ChannelLimits,
+  MediaFile,
+  SendOptions,
+  SendResult,
+  Webhook,
+} from '../../src/core/channel.ts';
+import { errorText, GatehouseError } from '../../src/core/errors.ts';
+import type { InboundMessage, MediaRef, OutboundPart } from '../../src/core/message.ts';
+import { withDeadline } from '../kit/deadline.ts';
+import { CatchUp, type CatchUpOptions, type Caught } from './catch-up.ts';
+import { CallError, type SendCall, type TwilioClient } from './client.ts';
+import { download, isPlatformHost } from './download.ts';
+import { find } from './find.ts';
+import { Health } from './health.ts';
+import { fromRecord, fromWebhook, type InboundContext } from './inbound.ts';
+import { InboundCap } from './inbound-cap.ts';
+import { Intake } from './intake.ts';
+import { TEXT_LIMIT, toBody, toSendResult } from './outbound.ts';
+import { PublicFiles, UPLOAD_BYTES } from './public-files.ts';
+import { receive } from './receive.ts';
+import { SentLog } from './sent-log.ts';
+import type { TwilioSettings } from './settings.ts';
+import { Statuses } from './status.ts';
+import { createWebhookHandler, MAX_WEBHOOK_BYTES } from './webhook.ts';
+
+const LIMITS: Omit<ChannelLimits, 'rate'> = {
+  // Ten segments of 153 GSM characters, below the platform's 1600: a split that closes and opens a construct has room.
+  text: 1_530,
+  // The platform counts characters; code units are never fewer.
+  unit: 'utf16',
+  caption: TEXT_LIMIT,
+  uploadBytes: UPLOAD_BYTES,
+  // https://www.twilio.com/docs/messaging/guides/accepted-mime-types: 5 MB for all files of a message.
+  downloadBytes: UPLOAD_BYTES,
+};
+
+/** Numbers people have; a brand that writes under its name cannot be answered. */
+const RECIPIENT = /^\+?\d{3,15}$/;
+/** A message of the list is taken for missed by its webhook when it is older than this: the two may cross. */
+const CROSSING_MS = 30_000;
+
+export interface TwilioChannelOptions {
+  readonly client: TwilioClient;
+  readonly accountSid: string;
+  readonly authToken: string;
+  readonly settings: TwilioSettings;
+  readonly deps: ChannelDeps;
+}
+
+export class TwilioChannel implements Channel {
+  readonly name: string;
+  readonly type = 'twilio';
+  readonly account: string;
+  readonly limits: ChannelLimits;
+  readonly inboundClass = 'B';
+  readonly sendClass = 'find';
+  readonly #options: TwilioChannelOptions;
+  readonly #cap: InboundCap;
+  readonly #files: PublicFiles;
+  readonly #sent = new SentLog();
+  readonly #statuses: Statuses;
+  readonly #stopping = new AbortController();
+  readonly #sending = new Set<Promise<unknown>>();
+  #receiving: Promise<void> | undefined;
+  #intake: Intake | undefined;
+  #webhook: Webhook | undefined;
+  #health: Health | undefined;
+  /** Platform's time since which the webhook can have worked. */
+  #servedSince: number | undefined;
+
+  constructor(options: TwilioChannelOptions) {
+    const { settings, deps } = options;
+    this.#options = options;
+    this.name = deps.name;
+    this.account = settings.from_number;
+    const perSecond = settings.messages_per_second;
+    // Twilio queues what is beyond, for hours: better that it waits where it can expire. Three at once for one long answer.
+    const rate = {
+      perAccount: { burst: Math.max(3, perSecond), perSecond },
+      perChat: { burst: 3, perSecond: Math.min(1, perSecond) },
+    };
+    this.limits = { ...LIMITS, rate };
+    this.#cap = new InboundCap({ perSender: settings.max_per_sender_per_minute, inAll: settings.max_per_minute });
+    this.#files = new PublicFiles(deps.clock);
+    this.#statuses = new Statuses(deps.logger, () => this.#health);
+  }
+
+  async start(host: ChannelHost, signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    if (this.#receiving || this.#stopping.signal.aborted)
+      throw new GatehouseError('GH1004', 'a channel can be started once only');
+    const { settings, deps, client } = this.#options;
+    const { clock, random, logger } = deps;
+    const stop = AbortSignal.any([signal, this.#stopping.signal]);
+    const health = new Health(host);
+    this.#health = health;
+    const common = { host, clock, random, logger, health, signal: stop };
+    const intake = new Intake(common);
+    this.#intake = intake;
+    // Before the list is read: what comes between the two would otherwise wait for the next reading.
+    await this.#serve(intake, health);
+    const toInbound: CatchUpOptions['toInbound'] = (record, media) => this.#capped(fromRecord(record, media, this.#context()));
+    const catchUp = new CatchUp({ ...common, client, intake, number: this.account, toInbound });
+    const settled = Promise.withResolvers<void>();
+    this.#receiving = receive({
+      ...common,
+      catchUp,
+      pollMs: settings.poll_interval_secs * 1_000,
+      settled: () => {
+        intake.open();
+        settled.resolve();
+      },
+      onRead: (caught, first) => this.#onRead(caught, first),
+    });
+    await Promise.race([settled.promise, this.#receiving]);
+    signal.throwIfAborted();
+  }
+
+  /** Waits for sends under way: breaking them would leave their fate unknown. The caller bounds them with their signals. */
+  async stop(): Promise<void> {
+    this.#stopping.abort(new Error('channel stopped'));
+    await this.#webhook?.[Symbol.asyncDispose]();
+    await this.#receiving;
+    await this.#intake?.idle();
+    await Promise.allSettled(this.#sending);
+    this.#files.close();
+    this.#options.client.close();
+    this.#health?.stopped();
+    this.#health = undefined;
+  }
+
+  async send(part: OutboundPart, options: SendOptions): Promise<SendResult> {
+    if (this.#stopping.signal.aborted) return { kind: 'retry', reason: 'the channel is stopped', scope: 'account' };
+    const sending = this.#send(part, options);
+    this.#sending.add(sending);
+    try {
+      return await sending;
+    } finally {
+      this.#sending.delete(sending);
+    }
+  }
+
+  /** Undefined while the platform cannot be asked, and where the list cannot tell this part from an earlier one of the same words. */
+  async find(part: OutboundPart, signal: AbortSignal): Promise<{ readonly platformId: string } | 'absent' | undefined> {
+    const { client, settings, deps } = this.#options;
+    const { clock, logger } = deps;
+    try {
+      const graceMs = settings.find_grace_secs * 1_000;
+      return await find(part, { client, number: this.account, sent: this.#sent, graceMs, clock, signal });
+    } catch (error) {
+      signal.throwIfAborted();
+      logger.warn('twilio.find-failed', { detail: errorText(error) });
+      return undefined;
+    }
+  }
+
+  download(media: MediaRef, signal: AbortSignal): Promise<MediaFile> {
+    const { client, settings } = this.#options;
+    return download(media, {
+      client,
+      isAllowed: (url) => isPlatformHost(url, settings.media_hosts),
+      capBytes: this.limits.downloadBytes,
+      timeoutMs: settings.download_timeout_secs * 1_000,
+      signal: AbortSignal.any([signal, this.#stopping.signal]),
+    });
+  }
+
+  async #serve(intake: Intake, health: Health): Promise<void> {
+    const { settings, deps, accountSid, authToken } = this.#options;
+    const publicUrl = settings.public_url;
+    if (publicUrl === undefined) return;
+    const { clock, logger, webhooks } = deps;
+    const handler = createWebhookHandler({
+      ...{ accountSid, number: this.account, intake, files: this.#files, clock, logger },
+      proof: { publicUrl, authToken },
+      toInbound: (fields) => {
+        const message = fromWebhook(fields, this.#context());
+        return message && this.#capped(message);
+      },
+      onStatus: (fields, part) => {
+        const sid = fields.get('MessageSid');
+        if (part !== undefined && sid !== undefined) this.#sent.own(sid, part);
+        this.#statuses.note(fields);
+      },
+      onMessage: () => health.set('webhook', undefined),
+      onRefused: (why) => logger.warn('twilio.webhook-refused', { why, signedOver: publicUrl }),
+    });
+    try {
+      this.#webhook = await webhooks.serve(handler, { maxBytes: MAX_WEBHOOK_BYTES });
+      logger.info('twilio.webhook-served', { path: this.#webhook.path, at: this.#webhook.localOrigin, publicUrl });
+    } catch (error) {
+      // The list still works: slower, but nothing is lost.
+      health.set('webhook', { state: 'degraded', detail: `webhooks cannot be served: ${errorText(error)}` });
+    }
+  }
+
+  #onRead({ messages, serverTime }: Caught, first: boolean): void {
+    if (!this.#webhook) return;
+    if (first || this.#servedSince === undefined) {
+      this.#servedSince = serverTime;
+      return;
+    }
+    const since = this.#servedSince;
+    const missed = messages.filter(({ at = serverTime }) => at > since && at < serverTime - CROSSING_MS);
+    if (missed.length === 0) return;
+    this.#options.deps.logger.warn('twilio.webhook-missed', { messages: missed.length });
+    const detail = 'GH1502: messages come by the list only, late: check that the number posts them to public_url, and the proxy';
+    this.#health?.set('webhook', { state: 'degraded', detail });
+  }
+
+  #context(): InboundContext {
+    const { accountSid, settings, deps } = this.#options;
+    const own = [new URL(settings.api_root).hostname, ...settings.media_hosts];
+    return {
+      channel: this.name,
+      number: this.account,
+      accountSid,
+      isMediaHost: (host) => own.includes(host) || host === 'twilio.com' || host.endsWith('.twilio.com'),
+      answerOptOutWords: settings.answer_opt_out_words,
+      now: deps.clock.now(),
+    };
+  }
+
+  #capped(message: InboundMessage): InboundMessage {
+    const { platformId: sid, senderId: sender, timestamp: at } = message;
+    if (message.refusal !== undefined || this.#cap.admit({ sid, sender, at })) return message;
+    this.#options.deps.logger.warn('twilio.refused', { reason: 'loop-cap', sid });
+    return { ...message, text: '', media: [], refusal: 'loop-cap' };
+  }
+
+  async #send(part: OutboundPart, options: SendOptions): Promise<SendResult> {
+    if (options.signal.aborted) return { kind: 'retry', reason: 'stopped before the request left', scope: 'part' };
+    if (!RECIPIENT.test(part.chatId))
+      return { kind: 'refused', reason: 'chat-gone', detail: 'this sender has no number to answer to' };
+    const { client, settings, deps } = this.#options;
+    const body = await toBody(part, options.plain);
+    const offered = part.file && (await this.#offer(part.file));
+    if (offered && 'result' in offered) return offered.result;
+    if (options.signal.aborted) return { kind: 'retry', reason: 'stopped before the request left', scope: 'part' };
+    const name = SentLog.nameOf(part);
+    this.#sent.begin(name, deps.clock.now());
+    const call: SendCall = {
+      to: part.chatId,
+      from: this.account,
+      ...(body !== '' && { body }),
+      ...(offered && { mediaUrl: this.#address('file', offered.token) }),
+      ...(this.#webhook && { statusCallback: this.#address('part', name) }),
+    };
+    try {
+      const { clock } = deps;
+      const sid = await withDeadline({ clock, ms: settings.send_timeout_secs * 1_000, signal: options.signal }, (inner) =>
+        client.send(call, inner),
+      );
+      this.#sent.own(sid, name);
+      return { kind: 'sent', platformId: sid };
+    } catch (error) {
+      // Neither our deadline nor an abort takes a request back that has left.
+      if (!(error instanceof CallError)) return { kind: 'unknown', detail: errorText(error) };
+      const result = toSendResult(error.failure);
+      if (offered && result.kind !== 'unknown') this.#files.withdraw(offered.token);
+      return result;
+    }
+  }
+
+  async #offer(file: NonNullable<OutboundPart['file']>): Promise<{ token: string } | { result: SendResult }> {
+    if (!this.#webhook) {
+      return {
+        result: { kind: 'refused', reason: 'invalid', detail: 'files need `public_url`: Twilio fetches them from there' },
+      };
+    }
+    const offered = await this.#files.offer(file);
+    if (offered.kind === 'held') return { token: offered.token };
+    if (offered.kind === 'refused') return { result: offered };
+    return { result: { kind: 'retry', reason: 'too many files wait to be fetched', afterMs: 60_000, scope: 'account' } };
+  }
+
+  #address(name: 'file' | 'part', value: string): string {
+    const [base = ''] = (this.#options.settings.public_url ?? '').split('#', 1);
+    return `${base}?${name}=${value}`;
+  }
+}

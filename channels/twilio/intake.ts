@@ -1,0 +1,98 @@
+import type { ChannelHost } from '../../src/core/channel.ts';
+import { errorText } from '../../src/core/errors.ts';
+import type { InboundMessage } from '../../src/core/message.ts';
+import type { Clock, Logger } from '../../src/core/ports.ts';
+import { offer } from '../kit/offer.ts';
+import type { Health } from './health.ts';
+
+export interface IntakeOptions {
+  readonly host: ChannelHost;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly logger: Logger;
+  readonly health: Health;
+  readonly signal: AbortSignal;
+}
+
+/** Kept this long after the message's own time: longer than the list is looked at again. */
+const REMEMBER_MS = 60 * 60_000;
+/** Webhooks that wait, answered with 503 or not yet; what is beyond comes with the list. */
+const MAX_WAITING = 200;
+
+/** Webhooks and the list meet here: one offer at a time, in order of arrival. */
+export class Intake {
+  readonly #options: IntakeOptions;
+  /** SID -> time of what the host accepted in this process, so that the list does not offer it each time. */
+  readonly #accepted = new Map<string, number>();
+  readonly #open = Promise.withResolvers<void>();
+  readonly #stopped = Promise.withResolvers<never>();
+  #tail: Promise<unknown> = Promise.resolve();
+  #waiting = 0;
+
+  constructor(options: IntakeOptions) {
+    this.#options = options;
+    const { signal } = options;
+    // One listener for all who wait: the signal lives as long as the channel.
+    this.#stopped.promise.catch(() => undefined);
+    if (signal.aborted) this.#stopped.reject(signal.reason);
+    else signal.addEventListener('abort', () => this.#stopped.reject(signal.reason), { once: true });
+  }
+
+  /** What was missed while nothing ran goes first: until this is called, pushed messages wait. */
+  open(): void {
+    this.#open.resolve();
+  }
+
+  accepted(sid: string): boolean {
+    return this.#accepted.has(sid);
+  }
+
+  /** A message of a webhook. Resolves once it is durable, `full` when too many wait. Rejects with the signal's reason alone. */
+  async push(message: InboundMessage): Promise<'accepted' | 'full'> {
+    if (this.#waiting >= MAX_WAITING) return 'full';
+    this.#waiting += 1;
+    try {
+      await Promise.race([this.#open.promise, this.#stopped.promise]);
+      // It may have come by the list while it waited; offering it again is harmless and tells that it is durable.
+      await this.offer([message]);
+      return 'accepted';
+    } finally {
+      this.#waiting -= 1;
+    }
+  }
+
+  /** Resolves once the host accepted. Rejects with the signal's reason alone. */
+  offer(batch: readonly InboundMessage[], cursor?: string): Promise<void> {
+    const turn = this.#tail.then(() => this.#offer(batch, cursor));
+    // Who called hears of a failure; those who come next only wait for the end.
+    this.#tail = turn.catch(() => undefined);
+    return turn;
+  }
+
+  /** Resolves once nothing is being offered any more. */
+  async idle(): Promise<void> {
+    await this.#tail;
+  }
+
+  async #offer(batch: readonly InboundMessage[], cursor: string | undefined): Promise<void> {
+    const { host, clock, random, logger, health, signal } = this.#options;
+    await offer(batch, cursor, {
+      host,
+      clock,
+      random,
+      signal,
+      onRejected: (error, waitMs) => {
+        health.set('journal', { state: 'down', detail: `messages cannot be stored, trying again: ${errorText(error)}` });
+        logger.error('twilio.receive-failed', { error: errorText(error), waitMs });
+      },
+    });
+    health.set('journal', undefined);
+    for (const { platformId, timestamp } of batch) this.#accepted.set(platformId, timestamp);
+    const now = clock.now();
+    for (const [sid, at] of this.#accepted) {
+      // In order of acceptance, which is nearly that of time: the first young one ends the search.
+      if (now - at < REMEMBER_MS) break;
+      this.#accepted.delete(sid);
+    }
+  }
+}

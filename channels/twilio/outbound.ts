@@ -1,0 +1,36 @@
+/** `OutboundPart` -> one message, and the outcome of that call -> `SendResult`. */
+import type { SendResult } from '../../src/core/channel.ts';
+import type { OutboundPart } from '../../src/core/message.ts';
+import type { CallFailure } from './client.ts';
+import { REFUSALS, TRY_AGAIN } from './errors.ts';
+import { toPlainText } from './format.ts';
+
+/** https://www.twilio.com/docs/api/errors/21617 */
+export const TEXT_LIMIT = 1_600;
+
+/** The body of a part: what `find` will look for, so the same part always gives the same text. */
+export async function toBody(part: Pick<OutboundPart, 'text'>, plain: boolean): Promise<string> {
+  if (plain || part.text === '') return part.text;
+  const text = await toPlainText(part.text);
+  // Text that renders to nothing, or grew past the limit, goes out as it was written (spec D4).
+  return text === '' || text.length > TEXT_LIMIT ? part.text : text;
+}
+
+/** What delivery is told about a call that failed. */
+export function toSendResult(failure: CallFailure): SendResult {
+  if (failure.kind === 'unreached') return { kind: 'retry', reason: failure.detail, scope: 'account' };
+  if (failure.kind === 'lost') return { kind: 'unknown', detail: failure.detail };
+  const { status, code, description, retryAfterMs } = failure;
+  const number = code === undefined ? `HTTP ${status}` : `error ${code}`;
+  const again = code === undefined ? undefined : TRY_AGAIN.get(code);
+  if (again || status === 429) {
+    const reason = `${number}: ${again?.why ?? description}`;
+    return { kind: 'retry', reason, afterMs: retryAfterMs ?? again?.afterMs ?? 1_000, scope: 'account' };
+  }
+  // 5xx comes from a machine that may have passed the message on already.
+  if (status >= 500) return { kind: 'unknown', detail: `${status} ${description}` };
+  const known = code === undefined ? undefined : REFUSALS.get(code);
+  if (known) return { kind: 'refused', reason: known[0], detail: `${number}: ${known[1]} (${description})` };
+  const reason = status === 401 || status === 403 || status === 404 ? 'auth' : 'invalid';
+  return { kind: 'refused', reason, detail: `${number}: ${description}` };
+}

@@ -1,0 +1,108 @@
+/** Files on their way out: Twilio takes a picture only from an address, so they are served for a short time under a secret one. */
+import { randomBytes } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import type { WebhookAnswer } from '../../src/core/channel.ts';
+import type { OutboundFile } from '../../src/core/message.ts';
+import type { Clock } from '../../src/core/ports.ts';
+
+/** https://www.twilio.com/docs/messaging/guides/accepted-mime-types */
+export const UPLOAD_BYTES = 5 * 1024 * 1024;
+/** Twilio shrinks pictures to what a network takes and passes on everything else; most networks end near this. */
+const OTHER_BYTES = 500 * 1024;
+/** Twilio fetches within seconds; a number that is behind with its queue may do so later. */
+const KEEP_MS = 10 * 60_000;
+/** 8 files of 5 MB at most are held in memory. */
+const MAX_FILES = 8;
+
+const PICTURES = /^image\/(?:jpe?g|png|gif)$/;
+/** Never markup: it would be served from the operator's own address (attack A23). */
+const OTHERS =
+  /^(?:audio\/(?:basic|mp4|mpeg|ogg|vnd\.wave|3gpp2?|ac3|webm|amr|amr-nb|aac)|video\/(?:mpeg|mp4|quicktime|webm|3gpp2?)|image\/(?:bmp|tiff|heic|heif)|text\/(?:vcard|x-vcard|csv|rtf|calendar)|application\/(?:pdf|vcard|msword|vnd\.[\w.+-]+))$/;
+
+interface Held {
+  readonly bytes: Buffer;
+  readonly mime: string;
+  readonly name: string;
+  readonly until: number;
+}
+
+export type Offered = { readonly kind: 'held'; readonly token: string } | { readonly kind: 'full' } | Refusal;
+interface Refusal {
+  readonly kind: 'refused';
+  readonly reason: 'too-long' | 'invalid';
+  readonly detail: string;
+}
+
+export class PublicFiles {
+  readonly #clock: Clock;
+  readonly #files = new Map<string, Held>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Reads the file at once: the private copy may be gone when Twilio asks. */
+  async offer(file: OutboundFile): Promise<Offered> {
+    this.#forget();
+    const mime = file.mime.toLowerCase().split(';', 1)[0]?.trim() ?? '';
+    const picture = PICTURES.test(mime);
+    if (!picture && !OTHERS.test(mime)) return { kind: 'refused', reason: 'invalid', detail: 'MMS takes no files of this type' };
+    const most = picture ? UPLOAD_BYTES : OTHER_BYTES;
+    if (file.bytes > most) return tooLarge(most);
+    if (this.#files.size >= MAX_FILES) return { kind: 'full' };
+    let bytes: Buffer;
+    try {
+      bytes = await readFile(file.path);
+    } catch {
+      return { kind: 'refused', reason: 'invalid', detail: 'the attachment is not there any more' };
+    }
+    if (bytes.byteLength > most) return tooLarge(most);
+    // Unguessable: 256 bits. Nothing else protects the file.
+    const token = randomBytes(32).toString('base64url');
+    this.#files.set(token, { bytes, mime, name: safeName(file.name), until: this.#clock.monotonic() + KEEP_MS });
+    return { kind: 'held', token };
+  }
+
+  /** It was not sent: nobody will ask for the file. */
+  withdraw(token: string): void {
+    this.#files.delete(token);
+  }
+
+  /** Twilio asks twice, first for the head; both within the time. */
+  serve(token: string): WebhookAnswer {
+    this.#forget();
+    const file = this.#files.get(token);
+    if (!file) return { status: 404 };
+    return {
+      status: 200,
+      headers: {
+        'content-type': file.mime,
+        'content-length': String(file.bytes.byteLength),
+        'content-disposition': `inline; filename="${file.name}"`,
+        'x-content-type-options': 'nosniff',
+        'content-security-policy': "default-src 'none'; sandbox",
+      },
+      body: file.bytes,
+    };
+  }
+
+  close(): void {
+    this.#files.clear();
+  }
+
+  #forget(): void {
+    const now = this.#clock.monotonic();
+    for (const [token, { until }] of this.#files) if (until <= now) this.#files.delete(token);
+  }
+}
+
+function tooLarge(most: number): Refusal {
+  return { kind: 'refused', reason: 'too-long', detail: `MMS takes at most ${Math.floor(most / 1024)} kB of this type` };
+}
+
+/** Twilio: no spaces, few special characters, 20 characters at most. */
+function safeName(name: string): string {
+  const [, stem = 'file', ending = ''] = /^(.*?)(\.[A-Za-z0-9]{1,5})?$/s.exec(name) ?? [];
+  const clean = stem.replace(/[^A-Za-z0-9_-]+/g, '_').slice(0, 20 - ending.length);
+  return `${clean === '' || clean === '_' ? 'file' : clean}${ending}`;
+}

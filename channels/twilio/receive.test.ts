@@ -1,0 +1,315 @@
+/** Receiving, by webhook and by the list, against the test server. */
+import { afterEach, expect, test } from 'vitest';
+import type { ChannelDeps } from '../../src/core/channel.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { TestHost } from '../../src/testing/channel-host.ts';
+import { until } from '../../src/testing/fakes.ts';
+import { PUBLIC_URL, type TwilioScene, twilioScene } from '../../src/testing/twilio-scene.ts';
+import { newSid } from '../../src/testing/twilio-server.ts';
+import { jsonUrl, postWebhook, type SignedPost } from '../../src/testing/twilio-webhooks.ts';
+import { channel as descriptor } from './index.ts';
+
+const ADA = '+14155550001';
+const BOB = '+14155550002';
+const signal = new AbortController().signal;
+
+const open: TwilioScene[] = [];
+afterEach(async () => {
+  for (const scene of open.splice(0)) await scene[Symbol.asyncDispose]();
+});
+
+async function scene(): Promise<TwilioScene> {
+  const made = await twilioScene(descriptor);
+  open.push(made);
+  return made;
+}
+
+/** A webhook posted by hand. */
+function post({ platform }: TwilioScene, shape: Partial<SignedPost> = {}) {
+  if (!platform.target) throw new Error('nothing listens');
+  const fields = {
+    MessageSid: newSid('SM'),
+    AccountSid: platform.accountSid,
+    From: ADA,
+    To: platform.number,
+    Body: 'hi',
+    NumMedia: '0',
+  };
+  return postWebhook(platform.target, { fields, authToken: platform.authToken, signal, ...shape });
+}
+
+test('the answer to a webhook is empty TwiML, after the commit', async () => {
+  const at = await scene();
+  const { host } = await at.start();
+  const gate = Promise.withResolvers<{ kind: 'accepted' }>();
+  host.next.push(gate.promise);
+  const answered = post(at);
+  await until('it was offered', () => host.offered.length === 1);
+  const early = await Promise.race([answered, systemClock.sleep(60).then(() => 'waiting')]);
+  expect(early).toBe('waiting');
+  gate.resolve({ kind: 'accepted' });
+  expect(await answered).toEqual({
+    status: 200,
+    type: 'text/xml; charset=utf-8',
+    body: '<?xml version="1.0" encoding="UTF-8"?><Response/>',
+  });
+});
+
+test('A7 a webhook without a signature, with a wrong one or over a changed body reaches nothing', async () => {
+  const at = await scene();
+  const { host } = await at.start();
+  const batches = host.batches.length;
+  expect((await post(at, { headers: { 'x-twilio-signature': undefined } })).status).toBe(403);
+  expect((await post(at, { headers: { 'x-twilio-signature': '' } })).status).toBe(403);
+  expect((await post(at, { authToken: '0'.repeat(32) })).status).toBe(403);
+  expect((await post(at, { body: 'From=%2B19995550000&Body=forged' })).status).toBe(403);
+  expect((await post(at, { headers: { 'content-type': 'text/plain' } })).status).toBe(403);
+  expect((await post(at, { body: 'x'.repeat(70_000) })).status).toBe(413);
+  expect(host.batches.length).toBe(batches);
+  expect(at.logger.lines.filter(({ event }) => event === 'twilio.webhook-refused')).toHaveLength(5);
+});
+
+test('another account is refused, another number is not answered for', async () => {
+  const at = await scene();
+  const { host } = await at.start();
+  const base = { MessageSid: newSid('SM'), From: ADA, Body: 'hi' };
+  expect((await post(at, { fields: { ...base, AccountSid: `AC${'9'.repeat(32)}`, To: at.platform.number } })).status).toBe(403);
+  expect((await post(at, { fields: { ...base, AccountSid: at.platform.accountSid, To: '+15005559999' } })).status).toBe(200);
+  expect(
+    (await post(at, { fields: { ...base, AccountSid: at.platform.accountSid, To: at.platform.number, MessageSid: 'x' } })).status,
+  ).toBe(400);
+  expect(host.offered).toEqual([]);
+});
+
+test('a JSON webhook is taken when the hash in its address is that of its body', async () => {
+  const at = await scene();
+  const { host } = await at.start();
+  const message = {
+    MessageSid: newSid('SM'),
+    AccountSid: at.platform.accountSid,
+    From: ADA,
+    To: at.platform.number,
+    Body: 'json',
+  };
+  const body = JSON.stringify(message);
+  const shape = { fields: {}, body, headers: { 'content-type': 'application/json' } };
+  expect((await post(at, { ...shape, url: jsonUrl(PUBLIC_URL, body) })).status).toBe(200);
+  expect((await post(at, { ...shape, url: jsonUrl(PUBLIC_URL, '{}') })).status).toBe(403);
+  expect((await post(at, { ...shape, url: PUBLIC_URL })).status).toBe(403);
+  expect(host.accepted.map(({ text }) => text)).toEqual(['json']);
+});
+
+test('A13 a webhook that comes again, at once, after a restart and after 1001 others, has the same key', async () => {
+  const at = await scene();
+  const { channel, host } = await at.start({ max_per_sender_per_minute: 5_000, max_per_minute: 5_000 });
+  const sid = at.platform.inject(ADA, 'once');
+  await until('it arrived', () => host.accepted.length === 1);
+  expect(await at.platform.redeliver(sid)).toBe(200);
+  for (let n = 0; n < 1_001; n += 1) at.platform.inject(BOB, `other ${n}`, { silent: true });
+  await channel.stop();
+  const later = await at.start({ max_per_sender_per_minute: 5_000, max_per_minute: 5_000 }, host);
+  await until('the others came', () => host.accepted.length === 1_002);
+  expect(await at.platform.redeliver(sid)).toBe(200);
+  expect(host.accepted.filter(({ text }) => text === 'once')).toHaveLength(1);
+  await later.channel.stop();
+});
+
+test('the first start answers nothing that is older than it, and what came while the daemon was down is not missed', async () => {
+  const at = await scene();
+  at.platform.inject(ADA, 'long ago', { silent: true, at: Date.now() - 5_000 });
+  const { channel, host } = await at.start();
+  expect(host.accepted).toEqual([]);
+  await channel.stop();
+  at.platform.inject(ADA, 'while down', { silent: true });
+  await at.start({}, host);
+  await until('it came', () => host.accepted.length === 1);
+  expect(host.accepted.map(({ text }) => text)).toEqual(['while down']);
+});
+
+test('F13 a webhook that cannot be stored in time is answered with 503, and its message is accepted later, once', async () => {
+  const at = await scene();
+  const { host } = await at.start();
+  host.next.push(...Array.from({ length: 5 }, () => new Error('disk full')));
+  const sid = at.platform.inject(ADA, 'late');
+  await until('the webhook was given up', () => at.platform.webhooks.get(sid));
+  expect(at.platform.webhooks.get(sid)).toEqual([503]);
+  expect([host.accepted.length, host.state]).toEqual([0, 'down']);
+  await until('it was accepted', () => host.accepted.length === 1);
+  expect(await at.platform.redeliver(sid)).toBe(200);
+  await until('the channel recovered', () => host.state === 'healthy');
+  expect(host.accepted).toHaveLength(1);
+});
+
+test('F1 what was being offered when the daemon was killed comes with the list of the next start', async () => {
+  const at = await scene();
+  const { channel, host } = await at.start();
+  const gate = Promise.withResolvers<never>();
+  host.next.push(gate.promise);
+  const sid = at.platform.inject(ADA, 'cut off');
+  await until('it was offered', () => host.offered.length === 1);
+  const stopping = channel.stop();
+  gate.reject(new Error('killed'));
+  await stopping;
+  await until('the webhook was answered', () => at.platform.webhooks.get(sid));
+  expect(at.platform.webhooks.get(sid)).toEqual([503]);
+  await at.start({}, host);
+  await until('it came', () => host.accepted.length === 1);
+  expect(host.accepted[0]?.id).toBe(host.offered[0]?.id);
+});
+
+test('pages are followed to the cursor and handed over oldest first', async () => {
+  const at = await scene();
+  const { channel, host } = await at.start();
+  await channel.stop();
+  at.platform.pageSize = 20;
+  const now = Date.now();
+  for (let n = 0; n < 130; n += 1) at.platform.inject(ADA, `m${n}`, { silent: true, at: now + n * 1_000 });
+  await at.start({ max_per_sender_per_minute: 1_000 }, host);
+  await until('all came', () => host.accepted.length === 130);
+  expect(host.accepted.map(({ text }) => text)).toEqual(Array.from({ length: 130 }, (_, n) => `m${n}`));
+  expect(at.platform.calls.filter((call) => call.includes('PageToken')).length).toBeGreaterThanOrEqual(6);
+});
+
+test('a list that is in order is not read beyond the cursor', async () => {
+  const at = await scene();
+  at.platform.pageSize = 10;
+  const hour = 3_600_000;
+  for (let n = 0; n < 100; n += 1) at.platform.inject(ADA, `old ${n}`, { silent: true, at: Date.now() - 2 * hour + n });
+  const { channel, host } = await at.start();
+  await channel.stop();
+  at.platform.inject(ADA, 'new', { silent: true });
+  at.platform.calls.length = 0;
+  await at.start({}, host);
+  await until('it came', () => host.accepted.length === 1);
+  expect(at.platform.calls.length).toBeLessThanOrEqual(2);
+});
+
+test('messages that are still arriving, of other numbers and of our own are not taken from the list', async () => {
+  const at = await scene();
+  const { channel, host } = await at.start();
+  await channel.stop();
+  at.platform.inject(ADA, 'half', { silent: true, status: 'receiving' });
+  at.platform.inject(ADA, 'elsewhere', { silent: true, to: '+15005559999' });
+  at.platform.inject(at.platform.number, 'to myself', { silent: true });
+  at.platform.inject(ADA, 'mine', { silent: true });
+  await at.start({}, host);
+  await until('it came', () => host.accepted.some(({ text }) => text === 'mine'));
+  expect(host.accepted.map(({ text, refusal }) => [text, refusal])).toEqual([
+    ['to myself', 'own-message'],
+    ['mine', undefined],
+  ]);
+});
+
+test('without a public address messages come by the list alone', async () => {
+  const at = await scene();
+  const noWebhooks: Partial<ChannelDeps> = { webhooks: { serve: () => Promise.reject(new Error('must not be asked')) } };
+  const { host } = await at.start({ public_url: undefined, poll_interval_secs: 5 }, new TestHost(), noWebhooks);
+  at.platform.inject(ADA, 'polled', { silent: true });
+  await until('it came', () => host.accepted.length === 1);
+  expect(host.state).toBe('healthy');
+  expect(host.accepted[0]?.timestamp).toBeLessThanOrEqual(Date.now());
+});
+
+test('a webhook port that is taken leaves the list, and says so', async () => {
+  const at = await scene();
+  const taken = { webhooks: { serve: () => Promise.reject(new Error('GH1004: port taken')) } };
+  const { host } = await at.start({ poll_interval_secs: 5 }, new TestHost(), taken);
+  expect(host.states.at(-1)).toMatchObject({ state: 'degraded', detail: expect.stringContaining('port taken') });
+  at.platform.inject(ADA, 'polled', { silent: true });
+  await until('it came', () => host.accepted.length === 1);
+});
+
+test('messages that only the list brings are reported, until a webhook comes through', async () => {
+  const at = await scene();
+  const { host } = await at.start({ poll_interval_secs: 5 });
+  // A minute later by the platform's clock: the webhook had its time.
+  at.platform.skewMs = 60_000;
+  at.platform.inject(ADA, 'lost webhook', { silent: true, at: Date.now() + 2_000 });
+  await until('it came', () => host.accepted.length === 1);
+  await until('it is reported', () => host.states.at(-1)?.detail?.includes('by the list only'));
+  expect(host.state).toBe('degraded');
+  at.platform.inject(ADA, 'through');
+  await until('it is well again', () => host.state === 'healthy');
+});
+
+test('F33 a platform that fails again and again is asked with growing waits, and by one reader', async () => {
+  const at = await scene();
+  const { host } = await at.start({ poll_interval_secs: 5 });
+  at.platform.calls.length = 0;
+  at.platform.fault({ call: 'list', kind: 'error', status: 503, times: 3 });
+  await until('it was noticed', () => host.states.some(({ detail }) => detail?.includes('GH1502: 503')));
+  await until('it is well again', () => host.state === 'healthy', 15_000);
+  expect(at.platform.calls.length).toBeLessThan(12);
+  for (const kind of ['cut', 'garbage', 'drop'] as const) {
+    at.platform.fault({ call: 'list', kind });
+    await until('it was noticed', () => host.state === 'degraded');
+    await until('it is well again', () => host.state === 'healthy');
+  }
+});
+
+test('F34 refused credentials are down and asked about rarely; webhooks signed with the right token still arrive', async () => {
+  const at = await scene();
+  const { host } = await at.start({ poll_interval_secs: 5 });
+  at.platform.fault({ call: 'list', kind: 'error', status: 401, code: 20003, message: 'Authenticate', times: 50 });
+  await until('it is down', () => host.state === 'down');
+  expect(host.states.at(-1)?.detail).toMatch(/^GH1501: .*auth token/);
+  const calls = at.platform.calls.length;
+  at.platform.inject(ADA, 'still there');
+  await until('it arrived', () => host.accepted.length === 1);
+  await systemClock.sleep(400);
+  expect(at.platform.calls.length - calls).toBeLessThanOrEqual(1);
+});
+
+test('F35 a limited list waits as it was told', async () => {
+  const at = await scene();
+  const { host } = await at.start({ poll_interval_secs: 5 });
+  at.platform.fault({
+    call: 'list',
+    kind: 'error',
+    status: 429,
+    code: 20429,
+    message: 'Too Many',
+    headers: { 'retry-after': '8' },
+  });
+  await until('it was noticed', () => host.state === 'degraded');
+  const calls = at.platform.calls.length;
+  await systemClock.sleep(300); // 8 s, twenty times as fast
+  expect(at.platform.calls.length).toBe(calls);
+  await until('it is well again', () => host.state === 'healthy');
+});
+
+test('F39 a list of files that fails keeps the message back until it can be read', async () => {
+  const at = await scene();
+  const { channel, host } = await at.start();
+  await channel.stop();
+  const files = [{ bytes: Buffer.from('x'), mime: 'image/png' }];
+  at.platform.inject(ADA, 'with file', { silent: true, files });
+  at.platform.fault({ call: 'media-list', kind: 'error', status: 503 });
+  await at.start({}, host);
+  await until('it came', () => host.accepted.length === 1);
+  expect(host.accepted[0]?.media).toHaveLength(1);
+});
+
+test('A5 a machine that answers at once is refused after its share, and the refusal is recorded', async () => {
+  const at = await scene();
+  const { host } = await at.start({ max_per_sender_per_minute: 3 });
+  for (let n = 0; n < 5; n += 1) at.platform.inject(ADA, `loop ${n}`);
+  at.platform.inject(BOB, 'me too');
+  await until('all arrived', () => host.accepted.length === 6);
+  expect(host.accepted.map(({ refusal }) => refusal)).toEqual([
+    undefined,
+    undefined,
+    undefined,
+    'loop-cap',
+    'loop-cap',
+    undefined,
+  ]);
+  expect(host.accepted[3]).toMatchObject({ text: '', media: [] });
+});
+
+test('a cursor that cannot be read starts afresh, and says so', async () => {
+  const at = await scene();
+  const { host } = await at.start({}, new TestHost('{"at":"x"}'));
+  expect(at.logger.lines.some(({ event }) => event === 'twilio.cursor-unreadable')).toBe(true);
+  expect(JSON.parse((await host.cursor()) ?? '')).toMatchObject({ at: expect.any(Number), floor: expect.any(Number) });
+});

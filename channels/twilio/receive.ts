@@ -1,0 +1,95 @@
+/** Keeps reading the list until the signal aborts, and says what is wrong while it cannot. */
+import { errorText } from '../../src/core/errors.ts';
+import type { Clock, Logger } from '../../src/core/ports.ts';
+import { DeadlineError } from '../kit/deadline.ts';
+import { reconnect } from '../kit/reconnect.ts';
+import type { CatchUp, Caught } from './catch-up.ts';
+import { CallError } from './client.ts';
+import type { Fault, Health } from './health.ts';
+
+export interface ReceiveOptions {
+  readonly catchUp: Pick<CatchUp, 'run'>;
+  readonly health: Health;
+  readonly pollMs: number;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly logger: Logger;
+  readonly signal: AbortSignal;
+  /** After the first reading, and after its failure: from then on webhooks need not wait for it. */
+  readonly settled: () => void;
+  /** After each reading; `first` after a start or a failure, when messages were bound to be missed. */
+  readonly onRead: (caught: Caught, first: boolean) => void;
+}
+
+/** Only the operator can mend refused credentials; an account that was suspended may come back. */
+const REFUSED_WAIT_MS = 300_000;
+/** An hour of refusals: the token was changed, and a new one needs a restart. */
+const MAX_REFUSALS = 12;
+
+/** Never rejects. */
+export async function receive(options: ReceiveOptions): Promise<void> {
+  const { catchUp, health, pollMs, clock, random, logger, signal, settled, onRead } = options;
+  let refusals = 0;
+  await reconnect({
+    run: async (connected) => {
+      try {
+        for (let first = true; ; first = false) {
+          const caught = await catchUp.run();
+          refusals = 0;
+          connected();
+          health.set('api', undefined);
+          health.ready();
+          settled();
+          if (caught.messages.length > 0) logger.info('twilio.caught-up', { messages: caught.messages.length });
+          onRead(caught, first);
+          await clock.sleep(pollMs, signal);
+        }
+      } catch (error) {
+        if (signal.aborted) return;
+        const { fault, waitMs } = diagnose(error);
+        health.set('api', fault);
+        logger.warn('twilio.list-failed', { detail: fault.detail });
+        settled();
+        if (fault.state === 'down') refusals += 1;
+        if (waitMs > 0) await clock.sleep(waitMs, signal);
+        throw error;
+      }
+    },
+    onEnd: () => refusals < MAX_REFUSALS,
+    clock,
+    random,
+    signal,
+  });
+  if (!signal.aborted) logger.error('twilio.gave-up', { refusals });
+}
+
+/** What to check, by the code of a connection that never stood. */
+const ADVICE: readonly (readonly [RegExp, string])[] = [
+  [/ENOTFOUND|EAI_/, 'the host name is not known: check api_root and DNS'],
+  [/ECONNREFUSED/, 'nothing listens there: check api_root'],
+  [/CERT_HAS_EXPIRED/, 'the TLS certificate has expired: renew it on the server'],
+  [/ALTNAME/, 'the TLS certificate is for another name: check api_root'],
+  [/SELF_SIGNED|UNABLE_TO_/, 'nobody known here vouches for the TLS certificate: name its authority in NODE_EXTRA_CA_CERTS'],
+  [/ETIMEDOUT|EHOSTUNREACH|ENETUNREACH/, 'no answer from there: check the network and api_root'],
+];
+
+/** What the operator is told, and how long to wait beyond the ordinary back-off. */
+function diagnose(error: unknown): { fault: Fault; waitMs: number } {
+  if (error instanceof DeadlineError) return degraded(`GH1502: the platform does not answer (${error.message})`);
+  if (!(error instanceof CallError)) return degraded(errorText(error));
+  const { failure } = error;
+  if (failure.kind !== 'api') {
+    const advice = ADVICE.find(([pattern]) => pattern.test(failure.detail))?.[1];
+    return degraded(`GH1502: ${failure.detail}${advice === undefined ? '' : `: ${advice}`}`);
+  }
+  const { status, description, retryAfterMs = 0 } = failure;
+  if (status === 401 || status === 403 || status === 404) {
+    const detail = `GH1501: Twilio refused the account SID or auth token (${status} ${description}): check both in its console, and that the account is active`;
+    return { fault: { state: 'down', detail }, waitMs: REFUSED_WAIT_MS };
+  }
+  return { ...degraded(`GH1502: ${status} ${description}`), waitMs: retryAfterMs };
+}
+
+function degraded(detail: string): { fault: Fault; waitMs: number } {
+  return { fault: { state: 'degraded', detail }, waitMs: 0 };
+}

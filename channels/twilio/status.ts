@@ -1,0 +1,67 @@
+/** What became of messages after Twilio had taken them (https://www.twilio.com/docs/messaging/guides/track-outbound-message-status). */
+import type { Logger } from '../../src/core/ports.ts';
+import { UNDELIVERED } from './errors.ts';
+import type { Health } from './health.ts';
+import type { Fields } from './signature.ts';
+
+/** Callbacks come in any order and more than once; a message never goes back. */
+const RANK: Readonly<Record<string, number>> = {
+  accepted: 0,
+  scheduled: 0,
+  queued: 1,
+  sending: 2,
+  sent: 3,
+  delivered: 4,
+  undelivered: 4,
+  failed: 4,
+  canceled: 4,
+  read: 5,
+};
+/** Callbacks of one message come within minutes, at most within the four hours a message may wait. */
+const MAX_KEPT = 2_000;
+
+/** True for a status callback, which comes to the same address as messages do. */
+export function isStatus(fields: Fields): boolean {
+  const status = fields.get('MessageStatus') ?? fields.get('SmsStatus') ?? 'received';
+  return status !== 'received' && status !== 'receiving';
+}
+
+export class Statuses {
+  readonly #logger: Logger;
+  readonly #health: () => Health | undefined;
+  readonly #ranks = new Map<string, number>();
+
+  constructor(logger: Logger, health: () => Health | undefined) {
+    this.#logger = logger;
+    this.#health = health;
+  }
+
+  note(fields: Fields): void {
+    const sid = fields.get('MessageSid') ?? fields.get('SmsSid') ?? '';
+    const status = (fields.get('MessageStatus') ?? fields.get('SmsStatus') ?? '').toLowerCase();
+    const rank = RANK[status];
+    if (rank === undefined || sid === '') {
+      this.#logger.debug('twilio.status-unknown', { status });
+      return;
+    }
+    if (rank <= (this.#ranks.get(sid) ?? -1)) return;
+    this.#ranks.delete(sid);
+    this.#ranks.set(sid, rank);
+    for (const oldest of this.#ranks.keys()) {
+      if (this.#ranks.size <= MAX_KEPT) break;
+      this.#ranks.delete(oldest);
+    }
+    if (status === 'failed' || status === 'undelivered')
+      this.#undelivered(sid, status, Number(fields.get('ErrorCode')) || undefined);
+    else if (status === 'delivered') this.#health()?.set('number', undefined);
+  }
+
+  #undelivered(sid: string, status: string, code: number | undefined): void {
+    const known = code === undefined ? undefined : UNDELIVERED.get(code);
+    const meaning = known?.meaning ?? 'see https://www.twilio.com/docs/api/errors for the number';
+    this.#logger.warn('twilio.undelivered', { sid, status, ...(code !== undefined && { code }), meaning });
+    if (known?.everybody) {
+      this.#health()?.set('number', { state: 'degraded', detail: `messages do not arrive: ${meaning} (Twilio error ${code})` });
+    }
+  }
+}

@@ -1,0 +1,164 @@
+/** The HTTP client that is injected into the SDK: its own address, no redirects, no retries, and word of what reached the platform. */
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { Agent as HttpAgent, type IncomingMessage, request as requestHttp } from 'node:http';
+import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
+
+/** No answer came. `unreached`: the connection never stood, which proves that nothing was sent. */
+export class TransportError extends Error {
+  readonly kind: 'unreached' | 'lost';
+
+  constructor(kind: 'unreached' | 'lost', detail: string) {
+    super(detail);
+    this.name = 'TransportError';
+    this.kind = kind;
+  }
+}
+
+/** What one call of the SDK needs and leaves behind; the SDK passes neither a signal down nor headers up. */
+interface Exchange {
+  readonly signal: AbortSignal;
+  headers: IncomingMessage['headers'];
+}
+
+/** The part of the SDK's request options that is used. */
+export interface TransportRequest {
+  readonly method: string;
+  readonly uri: string;
+  readonly username?: string;
+  readonly password?: string;
+  readonly headers?: object;
+  readonly params?: object;
+  readonly data?: object;
+}
+
+export interface TransportResponse {
+  readonly statusCode: number;
+  readonly body: string;
+  readonly headers: IncomingMessage['headers'];
+}
+
+/** A connection that was not set up by then has sent nothing, which is worth knowing: the message may be tried again. */
+const CONNECT_TIMEOUT_MS = 10_000;
+/** A page of 100 messages is about 150 kB. */
+const MAX_ANSWER_BYTES = 8 * 1024 * 1024;
+
+export class Transport {
+  readonly #root: URL;
+  readonly #agent: HttpAgent | HttpsAgent;
+  readonly #exchanges = new AsyncLocalStorage<Exchange>();
+
+  /** `root` has no trailing slash; whatever host the SDK names, requests go there. */
+  constructor(root: string) {
+    this.#root = new URL(root);
+    // A connection for each request: one written to a connection that the other side just closed is a request nobody knows the
+    // fate of, and at a message a second the handshake costs nothing.
+    const options = { keepAlive: false };
+    this.#agent = this.#root.protocol === 'https:' ? new HttpsAgent(options) : new HttpAgent(options);
+  }
+
+  /** Runs one call of the SDK; `headers` of the last answer come back with its result or through `onHeaders` when it throws. */
+  async run<T>(
+    signal: AbortSignal,
+    call: () => Promise<T>,
+    onHeaders?: (headers: IncomingMessage['headers']) => void,
+  ): Promise<T> {
+    const exchange: Exchange = { signal, headers: {} };
+    try {
+      return await this.#exchanges.run(exchange, call);
+    } finally {
+      onHeaders?.(exchange.headers);
+    }
+  }
+
+  /** Called by the SDK. */
+  async request(options: TransportRequest): Promise<TransportResponse> {
+    const exchange = this.#exchanges.getStore();
+    if (!exchange) throw new TransportError('unreached', 'a request outside of a call');
+    const target = this.#target(options);
+    const headers: Record<string, string> = {};
+    for (const [name, value] of Object.entries(options.headers ?? {})) headers[name] = String(value);
+    if (options.username !== undefined && options.password !== undefined) {
+      headers['Authorization'] = `Basic ${Buffer.from(`${options.username}:${options.password}`).toString('base64')}`;
+    }
+    const body = options.data ? toForm(options.data).toString() : undefined;
+    if (body !== undefined) headers['Content-Length'] = String(Buffer.byteLength(body));
+    const response = await this.#exchange(target, { method: options.method.toUpperCase(), headers, body }, exchange.signal);
+    exchange.headers = response.headers;
+    return response;
+  }
+
+  /** Breaks what is under way. Twice is safe. */
+  close(): void {
+    this.#agent.destroy();
+  }
+
+  #target(options: TransportRequest): URL {
+    const asked = new URL(options.uri);
+    const prefix = this.#root.pathname.replace(/\/+$/, '');
+    const target = new URL(`${this.#root.origin}${prefix}${asked.pathname}${asked.search}`);
+    for (const [name, value] of toForm(options.params ?? {})) target.searchParams.append(name, value);
+    return target;
+  }
+
+  #exchange(
+    target: URL,
+    { method, headers, body }: { method: string; headers: Record<string, string>; body: string | undefined },
+    signal: AbortSignal,
+  ): Promise<TransportResponse> {
+    const tls = target.protocol === 'https:';
+    return new Promise((resolve, reject) => {
+      let connected = false;
+      const request = (tls ? requestHttps : requestHttp)(target, { method, headers, agent: this.#agent, signal });
+      const fail = (code: string | undefined): void => {
+        const detail = connected
+          ? `the connection broke before an answer (${code ?? 'no code'})`
+          : `not connected: ${code ?? ''}`;
+        reject(new TransportError(connected ? 'lost' : 'unreached', detail));
+      };
+      const timer = setTimeout(() => {
+        request.destroy(Object.assign(new Error('connection not set up in time'), { code: 'ETIMEDOUT' }));
+      }, CONNECT_TIMEOUT_MS);
+      const onConnected = (): void => {
+        connected = true;
+        clearTimeout(timer);
+      };
+      request.on('socket', (socket) => {
+        socket.once(tls ? 'secureConnect' : 'connect', onConnected);
+      });
+      request.on('close', () => clearTimeout(timer));
+      request.on('error', (error) => fail(codeOf(error)));
+      request.on('response', (response) => {
+        readAnswer(response).then(
+          (text) => resolve({ statusCode: response.statusCode ?? 0, body: text, headers: response.headers }),
+          (error: unknown) => fail(codeOf(error)),
+        );
+      });
+      request.end(body);
+    });
+  }
+}
+
+async function readAnswer(response: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  let total = 0;
+  for await (const chunk of response as AsyncIterable<Buffer>) {
+    total += chunk.byteLength;
+    // Leaving the loop destroys the response.
+    if (total > MAX_ANSWER_BYTES) throw Object.assign(new Error('the answer is too large'), { code: 'ANSWER_TOO_LARGE' });
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+function toForm(data: object): URLSearchParams {
+  const form = new URLSearchParams();
+  for (const [name, value] of Object.entries(data)) {
+    for (const item of Array.isArray(value) ? value : [value])
+      if (item !== undefined && item !== null) form.append(name, String(item));
+  }
+  return form;
+}
+
+function codeOf(error: unknown): string | undefined {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
+}

@@ -1,0 +1,69 @@
+/** What the platform makes of the messages it is sent. */
+
+export interface FeishuPost {
+  readonly id: string;
+  readonly chatId: string;
+  readonly type: string;
+  content: Record<string, unknown>;
+  readonly parentId?: string;
+  readonly inThread: boolean;
+  readonly uuid?: string;
+  edits: number;
+}
+
+/** An error answer. */
+export class ApiError extends Error {
+  readonly status: number;
+  readonly code: number;
+
+  constructor(code: number, msg: string, status = 400) {
+    super(msg);
+    this.status = status;
+    this.code = code;
+  }
+}
+
+/** PUT changes text and rich text, PATCH changes cards that were made to be changed. */
+export function editPost(post: FeishuPost, method: string, data: Record<string, unknown>): void {
+  const card = post.type === 'interactive';
+  if (card !== (method === 'PATCH')) throw new ApiError(230001, 'NOT a card, or a card');
+  if (card && (post.content['config'] as Record<string, unknown> | undefined)?.['update_multi'] !== true) {
+    throw new ApiError(230099, 'the card is not shared');
+  }
+  if (!card && !['text', 'post'].includes(String(data['msg_type']))) throw new ApiError(230054, 'this type cannot be edited');
+  post.content = readPostContent(card ? 'interactive' : String(data['msg_type']), data['content']);
+  post.edits += 1;
+}
+
+/** The limits of "Send message": size by type, tables in a card, empty lines and text. */
+export function readPostContent(type: string, raw: unknown): Record<string, unknown> {
+  if (typeof raw !== 'string') throw new ApiError(230001, 'content is not a string, ext=invalid message content');
+  if (Buffer.byteLength(raw) > (type === 'text' ? 150_000 : 30_720))
+    throw new ApiError(230025, 'The length of the message content reaches its limit.');
+  const content = JSON.parse(raw) as Record<string, unknown>;
+  if (type === 'interactive') {
+    const elements = content['elements'];
+    if (!Array.isArray(elements)) throw new ApiError(230099, 'Failed to create card content');
+    if (elements.filter((element: { tag: string }) => element.tag === 'table').length > 5) {
+      throw new ApiError(230099, 'Failed to create card content, ext=ErrCode: 11310; ErrMsg: card table number over limit');
+    }
+  } else if (type === 'post') {
+    const [post] = Object.values(content) as { content?: unknown[][] }[];
+    if (!post?.content?.every((line) => line.length > 0)) throw new ApiError(230001, 'ext=invalid message content');
+  } else if (type === 'text' && (typeof content['text'] !== 'string' || content['text'] === '')) {
+    throw new ApiError(230001, 'ext=invalid message content');
+  }
+  return content;
+}
+
+/** The words people see of a message. */
+export function visibleText(post: Pick<FeishuPost, 'type' | 'content'>): string {
+  if (post.type === 'text') return String(post.content['text']);
+  if (post.type === 'post') {
+    const [body] = Object.values(post.content) as { content: { text?: string }[][] }[];
+    return body?.content.map((line) => line.map(({ text }) => text ?? '').join('')).join('\n') ?? '';
+  }
+  if (post.type !== 'interactive') return '';
+  const elements = post.content['elements'] as { content?: string; text?: { content: string } }[];
+  return elements.map((element) => element.content ?? element.text?.content ?? '').join('\n');
+}

@@ -1,0 +1,150 @@
+/** What a workspace holds, for the test server: conversations with their messages, files and reactions. No wire, no faults. */
+export type Json = Readonly<Record<string, unknown>>;
+
+export interface StoredFile {
+  readonly id: string;
+  readonly name: string;
+  readonly bytes: Buffer;
+  readonly mime: string;
+  readonly statedSize?: number;
+  /** Served as a redirect to there. */
+  readonly redirect?: string;
+  /** What `files.info` names instead of the server's own address. */
+  readonly url?: string;
+}
+
+export interface StoredMessage {
+  readonly type: 'message';
+  readonly channel: string;
+  readonly ts: string;
+  readonly user?: string;
+  text: string;
+  readonly [field: string]: unknown;
+}
+
+export interface PersonMessage {
+  /** Default: the direct conversation with the bot. */
+  readonly channel?: string;
+  readonly user?: string;
+  readonly text?: string;
+  readonly thread_ts?: string;
+  readonly files?: readonly StoredFile[];
+  readonly [field: string]: unknown;
+}
+
+export const TEAM_ID = 'T0TEST';
+export const BOT_USER = 'U0BOT';
+export const BOT_ID = 'B0BOT';
+export const PERSON = 'U0ADA';
+export const DIRECT = 'D0ADA';
+
+export class SlackWorkspace {
+  readonly messages: StoredMessage[] = [];
+  readonly files = new Map<string, StoredFile>();
+  /** Conversation id -> its kind; messages in others make a new one, direct when the id begins with D. */
+  readonly conversations = new Map<string, 'im' | 'mpim' | 'public_channel' | 'private_channel'>([[DIRECT, 'im']]);
+  /** `channel:ts` -> name -> users. */
+  readonly reactions = new Map<string, Map<string, Set<string>>>();
+  #last = 0;
+  #ids = 0;
+
+  /** Never twice, and never earlier than the one before. Microseconds since the epoch. */
+  nextTs(): string {
+    this.#last = Math.max(Date.now() * 1_000, this.#last + 1);
+    return `${Math.floor(this.#last / 1_000_000)}.${String(this.#last % 1_000_000).padStart(6, '0')}`;
+  }
+
+  nextId(letter: string): string {
+    this.#ids += 1;
+    return `${letter}0TEST${this.#ids}`;
+  }
+
+  add(message: Json & { readonly channel: string; readonly text: string }): StoredMessage {
+    if (!this.conversations.has(message.channel)) {
+      this.conversations.set(message.channel, message.channel.startsWith('D') ? 'im' : 'public_channel');
+    }
+    const stored: StoredMessage = { ts: this.nextTs(), ...message, type: 'message' };
+    this.messages.push(stored);
+    return stored;
+  }
+
+  find(channel: string, ts: string): StoredMessage | undefined {
+    return this.messages.find((message) => message.channel === channel && message.ts === ts);
+  }
+
+  /** First messages and those outside threads, newest first, as `conversations.history` lists them. */
+  history(channel: string): readonly Json[] {
+    return this.messages
+      .filter(
+        (message) =>
+          message.channel === channel && (message['thread_ts'] === undefined || message['subtype'] === 'thread_broadcast'),
+      )
+      .map((message) => {
+        const replies = this.messages.filter((reply) => reply.channel === channel && reply['thread_ts'] === message.ts);
+        const latest = replies.at(-1)?.ts;
+        return latest === undefined
+          ? message
+          : { ...message, thread_ts: message.ts, reply_count: replies.length, latest_reply: latest };
+      })
+      .sort((a, b) => Number(b.ts) - Number(a.ts));
+  }
+
+  /** The first message and its replies, oldest first, as `conversations.replies` lists them. */
+  thread(channel: string, ts: string): readonly Json[] {
+    return this.messages.filter((message) => message.channel === channel && (message.ts === ts || message['thread_ts'] === ts));
+  }
+
+  fileObject(file: StoredFile, origin: string): Json {
+    const address = file.url ?? `${origin}/files/${file.id}/${encodeURIComponent(file.name)}`;
+    return {
+      id: file.id,
+      name: file.name,
+      title: file.name,
+      mimetype: file.mime,
+      size: file.statedSize ?? file.bytes.length,
+      mode: 'hosted',
+      url_private: address,
+      url_private_download: address,
+    };
+  }
+}
+
+/** The full payload of an event, as both transports carry it. */
+export function eventPayload(event: Json, eventId: string): Json {
+  return {
+    token: 'legacy-verification-token',
+    team_id: TEAM_ID,
+    context_team_id: TEAM_ID,
+    context_enterprise_id: null,
+    api_app_id: 'A0TEST',
+    event,
+    type: 'event_callback',
+    event_id: eventId,
+    event_time: Math.floor(Date.now() / 1_000),
+    authorizations: [{ enterprise_id: null, team_id: TEAM_ID, user_id: BOT_USER, is_bot: true, is_enterprise_install: false }],
+    is_ext_shared_channel: false,
+    event_context: '4-test',
+  };
+}
+
+/** As `oldest` of the listing methods: after it, itself excluded. */
+export function within(messages: readonly Json[], args: Json): readonly Json[] {
+  const oldest = Number(args['oldest'] ?? 0);
+  return messages.filter((message) => Number(message['ts']) > oldest);
+}
+
+/** One page of a listing. The cursor is the number of what was listed already. */
+export function page(items: readonly Json[], field: string, args: Json): Json {
+  const from = Number(args['cursor'] ?? 0);
+  const to = from + Number(args['limit'] ?? 100);
+  return {
+    [field]: items.slice(from, to),
+    has_more: to < items.length,
+    response_metadata: { next_cursor: to < items.length ? String(to) : '' },
+  };
+}
+
+/** Entities as people see them. */
+export function decode(text: string): string {
+  return text.replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&amp;', '&');
+}
