@@ -174,7 +174,14 @@ export const whatsAppCases: CapabilityCases = {
     expect(state).toMatchObject({ attrs: { to: `${ADA}@s.whatsapp.net` }, content: [{ tag: 'composing' }] });
   }),
   buttons: 'WhatsApp shows buttons of business accounts only, so choices are listed in the text',
-  'command in': 'WhatsApp has no commands of its own; what people type arrives as text',
+  'command in': play(async ({ platform, received }) => {
+    const from = platform.person(ADA);
+    platform.group(GROUP, [from]);
+    const contextInfo = { mentionedJid: [platform.owner.phoneJid] };
+    const text = `@${platform.owner.phone} /new please`;
+    await platform.write({ from, group: GROUP, message: { extendedTextMessage: { text, contextInfo } } });
+    expect(await received()).toMatchObject({ text: '/new please', mentionsBot: true });
+  }),
   'mention in a group': play(async ({ platform, received, host }) => {
     const from = platform.person(ADA);
     platform.group(GROUP, [from], 'lid');

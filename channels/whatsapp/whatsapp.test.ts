@@ -4,6 +4,7 @@ import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { inspect, promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
+import { WebSocket } from 'ws';
 import type { Receipt } from '../../src/core/channel.ts';
 import { channelDeps } from '../../src/testing/channel-deps.ts';
 import { TestHost } from '../../src/testing/channel-host.ts';
@@ -297,16 +298,33 @@ describe('sending', () => {
     expect(ids[0]).toMatch(/^3EB0[0-9A-F]{18}$/);
   });
 
-  test('a key that was used is not used again after a kill right behind the message', async () => {
+  test.each([ADA, GROUP])('the keys of a message to %s are on disk before it leaves', async (chatId) => {
     await using at = await whatsAppScene();
-    at.platform.person(ADA);
-    await at.send({ text: 'one', key: 'k1' });
-    at.platform.faults.push({ kind: 'cut' });
-    await at.send({ text: 'two', key: 'k2' });
-    await at.restart();
-    await at.send({ text: 'three', key: 'k3' });
-    // The phone decrypts each message once and refuses a key it has seen.
-    expect(at.platform.seen.map(({ message }) => wordsOf(message))).toEqual(['one', 'two', 'three']);
+    at.platform.group(GROUP, [at.platform.person(ADA)]);
+    await at.send({ chatId, text: 'the session is there', key: 'k1' });
+    const steps: string[] = [];
+    const { write } = LoginStore.prototype;
+    const { send } = WebSocket.prototype;
+    LoginStore.prototype.write = function (changes, now) {
+      steps.push(...Object.keys(changes).filter((type) => type === 'session' || type === 'sender-key'));
+      write.call(this, changes, now);
+    };
+    WebSocket.prototype.send = function (this: WebSocket, ...args: Parameters<typeof send>) {
+      // Only the client masks its frames.
+      if (!('_isServer' in this && this._isServer)) steps.push(`${(args[0] as Buffer).length} bytes`);
+      send.apply(this, args);
+    } as typeof send;
+    try {
+      expect(await at.send({ chatId, text: 'x'.repeat(2_000), key: 'k2' })).toMatchObject({ kind: 'sent' });
+    } finally {
+      Object.assign(LoginStore.prototype, { write });
+      Object.assign(WebSocket.prototype, { send });
+    }
+    const left = steps.findIndex((step) => /^\d{4,} bytes$/.test(step));
+    const keys = steps.map((step, at) => (step.endsWith('bytes') ? -1 : at)).filter((at) => at >= 0);
+    expect(left).toBeGreaterThan(0);
+    expect(keys.length).toBeGreaterThan(0);
+    expect(Math.max(...keys)).toBeLessThan(left);
   });
 
   test('a recipient who could not read a message gets it again, also after a restart', async () => {
