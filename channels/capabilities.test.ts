@@ -12,6 +12,7 @@ const CHANNELS: Readonly<Record<string, () => Promise<CapabilityCases>>> = {
   email: async () => (await import('./email/capability-cases.ts')).emailCases,
   feishu: async () => (await import('./feishu/capability-cases.ts')).feishuCases,
   telegram: async () => (await import('./telegram/capability-cases.ts')).telegramCases,
+  whatsapp: async () => (await import('./whatsapp/capability-cases.ts')).whatsAppCases,
   wecom: async () => (await import('./wecom/capability-cases.ts')).cases,
   twilio: async () => (await import('./twilio/capability-cases.ts')).cases,
   slack: async () => (await import('./slack/capability-cases.ts')).cases,

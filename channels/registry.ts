@@ -6,6 +6,7 @@ export const CHANNELS: Readonly<Record<string, () => Promise<AnyChannelDescripto
   telegram: async () => (await import('./telegram/index.ts')).channel,
   discord: async () => (await import('./discord/index.ts')).channel,
   email: async () => (await import('./email/index.ts')).channel,
+  whatsapp: async () => (await import('./whatsapp/index.ts')).channel,
   wecom: async () => (await import('./wecom/index.ts')).channel,
   twilio: async () => (await import('./twilio/index.ts')).channel,
   feishu: async () => (await import('./feishu/index.ts')).channel,

@@ -1,4 +1,5 @@
 import type { ZodType } from 'zod';
+import type { LoginOptions } from '../app/login-channel.ts';
 import type { RunOptions, Stdio } from '../app/run-gateway.ts';
 import type { TryOptions } from '../app/try-channels.ts';
 import type { Journal, PairingStore } from '../core/journal.ts';
@@ -40,6 +41,8 @@ export interface CliDeps {
   readonly openUrl: (url: string) => void;
   /** Connects the configured channels once, taking nothing. Rejects with GH1003 for a name that is not configured. */
   readonly tryChannels: (options: Omit<TryOptions, 'registry'>) => Promise<readonly ChannelStatus[]>;
+  /** Links the account of one configured channel. Rejects with GH1003, GH1001 where there is nothing to link, and as the channel does. */
+  readonly loginChannel: (options: Omit<LoginOptions, 'registry'>) => Promise<void>;
   /** Opens `<dir>/journal.db`, also while a daemon uses it. Creates it when absent, so readers look first. */
   readonly openJournal: (options: { readonly dir: string; readonly clock: Clock }) => Promise<OpenJournal>;
 }

@@ -185,7 +185,10 @@ function addPairCommands(program: Commander, run: Run): void {
 
 function addChannelsCommands(program: Commander, run: Run): void {
   const group = program.command('channels').description('the channels of the config, and whether they work');
-  group.addHelpText('before', examples('gatehouse channels status', 'gatehouse channels test telegram'));
+  group.addHelpText(
+    'before',
+    examples('gatehouse channels status', 'gatehouse channels test telegram', 'gatehouse channels login whatsapp'),
+  );
   reporting(group, 'status', 'show the channels of the running daemon', ['gatehouse channels status --json']).action(
     (options: unknown, command: Commander) =>
       run(async () => (await import('./commands/channels.ts')).channelsStatus, options, command),
@@ -197,6 +200,11 @@ function addChannelsCommands(program: Commander, run: Run): void {
     .argument('[name]', 'as in the config; all when left out')
     .action((name: string | undefined, _options: unknown, command: Commander) =>
       run(async () => (await import('./commands/channels.ts')).channelsTest, name === undefined ? {} : { name }, command),
+    );
+  reporting(group, 'login', 'link the account of a channel with a phone', ['gatehouse channels login whatsapp'])
+    .argument('<name>', 'as in the config')
+    .action((name: string, _options: unknown, command: Commander) =>
+      run(async () => (await import('./commands/channels-login.ts')).channelsLogin, { name }, command),
     );
 }
 

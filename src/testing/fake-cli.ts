@@ -58,6 +58,8 @@ export class FakeCli {
   onTalk: (text: string) => void = () => undefined;
   /** What trying the channels comes to. */
   tried: ChannelStatus[] = [];
+  /** What linking a channel does. */
+  login: CliDeps['loginChannel'] = async () => undefined;
   /** Rejection of the next journal or run. */
   failure: Error | undefined;
   closed = 0;
@@ -133,6 +135,7 @@ export class FakeCli {
       storedKey: async (_dataDir, provider) => this.logins.get(provider),
       openUrl: (url) => void this.openedUrls.push(url),
       tryChannels: async ({ name }) => this.tried.filter((channel) => name === undefined || channel.name === name),
+      loginChannel: (options) => this.login(options),
       openJournal: async ({ dir }) => {
         if (this.failure) throw this.failure;
         this.opened.push(dir);

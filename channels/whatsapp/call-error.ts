@@ -1,0 +1,56 @@
+import { errorText } from '../../src/core/errors.ts';
+
+/** Why a call failed, by what a caller can do about it. */
+export type CallFailure =
+  /** It never left. */
+  | { readonly kind: 'unreached'; readonly detail: string }
+  /** The server said no. */
+  | { readonly kind: 'refused'; readonly code: number; readonly detail: string }
+  /** It may have left, and no answer came. */
+  | { readonly kind: 'lost'; readonly detail: string };
+
+export class CallError extends Error {
+  readonly failure: CallFailure;
+
+  constructor(failure: CallFailure) {
+    super(failure.detail);
+    this.name = 'CallError';
+    this.failure = failure;
+  }
+}
+
+/** Why a connection ended; `status` is the platform's code where it gave one. */
+export class Ended extends Error {
+  readonly status: number | undefined;
+
+  constructor(cause: unknown) {
+    super(cause === undefined ? 'closed by us' : errorText(cause), { cause });
+    this.name = 'Ended';
+    this.status = statusOf(cause);
+  }
+}
+
+/** The SDK's own refusal to write on a closed connection; everything it asks before the message itself fails in the same way. */
+const CLOSED = 428;
+
+/**
+ * Sorts what the SDK throws while it prepares and sends a message. Preparing asks the server for devices and keys; only the last step
+ * writes the message, and a failure of that step has no status.
+ */
+export function toCallFailure(error: unknown): CallFailure {
+  // A question was cut off by the end of the connection: the SDK then throws the close code itself.
+  if (typeof error === 'number') return { kind: 'unreached', detail: `the connection ended (${error})` };
+  const detail = errorText(error);
+  const status = statusOf(error);
+  if (status === CLOSED) return { kind: 'unreached', detail };
+  const code = error instanceof Error && 'data' in error ? error.data : undefined;
+  if (typeof code === 'number' && Number.isInteger(code)) return { kind: 'refused', code, detail: `${code} ${detail}` };
+  if (detail === 'All encryptions failed') return { kind: 'unreached', detail: 'it could not be encrypted for any device' };
+  return { kind: 'lost', detail };
+}
+
+function statusOf(error: unknown): number | undefined {
+  const output: unknown = error instanceof Error && 'output' in error ? error.output : undefined;
+  const status: unknown = typeof output === 'object' && output !== null && 'statusCode' in output ? output.statusCode : undefined;
+  return typeof status === 'number' ? status : undefined;
+}

@@ -1,0 +1,235 @@
+/** The adapter: one linked account. Connections are `session.ts`, shaping is `inbound.ts` and `outbound.ts`, wire calls are `client.ts`. */
+import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import type {
+  Channel,
+  ChannelDeps,
+  ChannelHost,
+  ChannelLimits,
+  MediaFile,
+  SendOptions,
+  SendResult,
+} from '../../src/core/channel.ts';
+import { errorText, GatehouseError } from '../../src/core/errors.ts';
+import type { MediaRef, OutboundPart } from '../../src/core/message.ts';
+import { withDeadline } from '../kit/deadline.ts';
+import { CallError } from './call-error.ts';
+import type { WhatsAppConnection } from './client.ts';
+import { platformIdOf, splitPlatformId } from './inbound.ts';
+import { lockLogin } from './lock.ts';
+import { download, type StoredFile, UploadError, upload } from './media.ts';
+import { messageId, storedAs, targetOf, toEdit, toMessage, toReaction, toSendResult, wordsOf } from './outbound.ts';
+import { stayConnected } from './session.ts';
+import type { WhatsAppSettings } from './settings.ts';
+import { LoginStore } from './store.ts';
+
+const MEGABYTE = 1024 * 1024;
+
+const LIMITS: ChannelLimits = {
+  // The apps take 65536, and fold what is longer than this.
+  text: 4_000,
+  unit: 'utf16',
+  caption: 1_024,
+  uploadBytes: 50 * MEGABYTE,
+  downloadBytes: 50 * MEGABYTE,
+};
+
+/** No limits are published for linked devices; accounts that send in bursts are banned. These are what a quick person types. */
+const RATES: NonNullable<ChannelLimits['rate']> = {
+  perChat: { burst: 3, perSecond: 0.5 },
+  perAccount: { burst: 5, perSecond: 1 },
+};
+
+export const LOGIN_FILE = 'login.db';
+
+export class WhatsAppChannel implements Channel {
+  readonly name: string;
+  readonly type = 'whatsapp';
+  readonly account: string;
+  readonly limits: ChannelLimits;
+  readonly inboundClass = 'A';
+  readonly sendClass = 'idem';
+  readonly #settings: WhatsAppSettings;
+  readonly #deps: ChannelDeps;
+  readonly #stopping = new AbortController();
+  readonly #sending = new Set<Promise<unknown>>();
+  #stopped = false;
+  #session: Promise<void> | undefined;
+  #host: ChannelHost | undefined;
+  #connection: WhatsAppConnection | undefined;
+
+  constructor(options: { account: string | undefined; settings: WhatsAppSettings; deps: ChannelDeps }) {
+    this.#settings = options.settings;
+    this.#deps = options.deps;
+    this.name = options.deps.name;
+    this.account = options.account ?? 'not-linked';
+    this.limits = options.settings.rate_limits ? { ...LIMITS, rate: RATES } : LIMITS;
+  }
+
+  async start(host: ChannelHost, signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    if (this.#session || this.#stopped) throw new GatehouseError('GH1004', 'a channel can be started once only');
+    this.#host = host;
+    host.health('starting');
+    const settled = Promise.withResolvers<void>();
+    const onAbort = (): void => settled.resolve();
+    signal.addEventListener('abort', onAbort, { once: true });
+    this.#session = this.#run(host, signal, settled.resolve);
+    await Promise.race([settled.promise, this.#session]);
+    signal.removeEventListener('abort', onAbort);
+    signal.throwIfAborted();
+  }
+
+  /** Waits for sends under way, as long as their own time limit: breaking them would leave their fate unknown. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    await Promise.allSettled(this.#sending);
+    this.#stopping.abort(new Error('channel stopped'));
+    await this.#session;
+    this.#host?.health('stopped');
+    this.#host = undefined;
+  }
+
+  send(part: OutboundPart, options: SendOptions): Promise<SendResult> {
+    return this.#tracked(options.signal, async () => {
+      const fault = part.file && (await unreadableFile(part.file.path));
+      if (fault) return { kind: 'refused', reason: 'invalid', detail: fault };
+      const seconds = part.file ? this.#settings.upload_timeout_secs : this.#settings.send_timeout_secs;
+      return await this.#limited(seconds, options.signal, async (signal) => {
+        const words = await wordsOf(part, options.plain);
+        const jid = targetOf(part);
+        const stored = part.file && (await this.#store(part.file.path, storedAs(part.file, words), signal));
+        // Nothing has left yet that anybody could see; from here on it may have.
+        if (signal.aborted) throw new CallError({ kind: 'unreached', detail: 'stopped before the message left' });
+        const id = messageId(part.key);
+        await this.#open().relay(jid, toMessage(part, words, stored), { id });
+        return platformIdOf(part.chatId, this.account, id);
+      });
+    });
+  }
+
+  edit(platformId: string, part: OutboundPart, options: SendOptions): Promise<SendResult> {
+    return this.#tracked(options.signal, async () => {
+      const target = splitPlatformId(platformId);
+      if (target?.authorId !== this.account) return { kind: 'refused', reason: 'invalid', detail: 'not a message of ours' };
+      return await this.#limited(this.#settings.send_timeout_secs, options.signal, async () => {
+        const words = await wordsOf(part, options.plain);
+        const jid = targetOf(part);
+        // The same edit twice is one edit, another text is another.
+        const id = messageId(`${platformId}\n${words}`);
+        const message = toEdit(jid, target.id, words, this.#deps.clock.now());
+        await this.#open().relay(jid, message, { id, attributes: { edit: '1' } });
+        return platformId;
+      });
+    });
+  }
+
+  async react(
+    target: Pick<OutboundPart, 'chatId' | 'threadId'> & { platformId: string },
+    emoji: string | undefined,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const jid = targetOf(target);
+    const now = this.#deps.clock.now();
+    const message = toReaction(target.platformId, { jid, account: this.account, emoji: emoji ?? '', now });
+    if (!message) return;
+    const id = messageId(`reaction:${target.platformId}:${emoji ?? ''}:${now}`);
+    await this.#within(this.#settings.send_timeout_secs, signal, () => this.#open().relay(jid, message, { id }));
+  }
+
+  async typing(part: Pick<OutboundPart, 'chatId' | 'threadId'>, signal: AbortSignal): Promise<void> {
+    await this.#within(this.#settings.send_timeout_secs, signal, () => this.#open().typing(targetOf(part)));
+  }
+
+  download(media: MediaRef, signal: AbortSignal): Promise<MediaFile> {
+    return download(media, {
+      mediaRoot: this.#settings.media_root.replace(/\/+$/, ''),
+      capBytes: this.limits.downloadBytes,
+      timeoutMs: this.#settings.download_timeout_secs * 1_000,
+      signal: AbortSignal.any([signal, this.#stopping.signal]),
+    });
+  }
+
+  async #run(host: ChannelHost, intake: AbortSignal, settled: () => void): Promise<void> {
+    const { dir, clock, random, logger } = this.#deps;
+    const { signal } = this.#stopping;
+    const down = (detail: string): void => {
+      logger.error('whatsapp.not-started', { detail });
+      host.health('down', detail);
+    };
+    try {
+      const login = `\`gatehouse channels login ${this.name}\``;
+      if (this.account === 'not-linked') return down(`GH1501: no account is linked; run ${login}, then restart the daemon`);
+      using lock = await lockLogin(dir, { clock, signal });
+      if (!lock) return down('GH1503: another program uses this login; stop it, then restart the daemon');
+      using store = await LoginStore.open(join(dir, LOGIN_FILE), { create: false, now: clock.now() });
+      if (!store) return down(`GH1501: the login is gone; run ${login}, then restart the daemon`);
+      await stayConnected({
+        ...{ store, host, clock, random, logger, signal, intake, settled },
+        settings: this.#settings,
+        channel: this.name,
+        account: this.account,
+        connected: (connection) => {
+          this.#connection = connection;
+        },
+      });
+    } catch (error) {
+      if (!signal.aborted) down(`the login cannot be used: ${errorText(error)}`);
+    }
+  }
+
+  #open(): WhatsAppConnection {
+    if (!this.#connection?.isOpen) throw new CallError({ kind: 'unreached', detail: 'not connected' });
+    return this.#connection;
+  }
+
+  async #tracked(signal: AbortSignal, work: () => Promise<SendResult>): Promise<SendResult> {
+    if (this.#stopped) return { kind: 'retry', reason: 'the channel is stopped', scope: 'account' };
+    if (signal.aborted) return { kind: 'retry', reason: 'stopped before the message left', scope: 'part' };
+    const sending = work();
+    this.#sending.add(sending);
+    try {
+      return await sending;
+    } finally {
+      this.#sending.delete(sending);
+    }
+  }
+
+  async #limited(seconds: number, signal: AbortSignal, work: (signal: AbortSignal) => Promise<string>): Promise<SendResult> {
+    try {
+      return { kind: 'sent', platformId: await this.#within(seconds, signal, work) };
+    } catch (error) {
+      if (error instanceof CallError) return toSendResult(error.failure);
+      if (error instanceof UploadError) return uploadResult(error);
+      // Neither our time limit nor an abort takes a message back that has left.
+      return { kind: 'unknown', detail: errorText(error) };
+    }
+  }
+
+  #within<T>(seconds: number, signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    return withDeadline({ clock: this.#deps.clock, ms: seconds * 1_000, signal }, work);
+  }
+
+  async #store(path: string, kind: Parameters<typeof upload>[0]['kind'], signal: AbortSignal): Promise<StoredFile> {
+    const { hosts, auth } = await this.#open().mediaHosts();
+    const configured = this.#settings.media_root.replace(/\/+$/, '');
+    const assigned = hosts.map(({ hostname }) => hostname).find((name) => /^[a-z0-9.-]+\.whatsapp\.net$/.test(name));
+    const own = configured.endsWith('.whatsapp.net') && assigned !== undefined;
+    return await upload({ path, kind, root: own ? `https://${assigned}` : configured, auth, signal });
+  }
+}
+
+/** An upload that failed was seen by nobody. */
+function uploadResult({ status, message }: UploadError): SendResult {
+  if (status === 413 || status === 415) return { kind: 'refused', reason: 'invalid', detail: message };
+  return { kind: 'retry', reason: message, scope: status === 429 || status === undefined ? 'account' : 'part' };
+}
+
+/** A file that is gone must be noticed before anything leaves. */
+async function unreadableFile(path: string): Promise<string | undefined> {
+  try {
+    return (await stat(path)).isFile() ? undefined : 'the attachment is not a file';
+  } catch {
+    return 'the attachment is not there any more';
+  }
+}

@@ -1,0 +1,382 @@
+/** One connection to WhatsApp Web. The only file that loads Baileys. */
+import type { EventEmitter } from 'node:events';
+import {
+  type AuthenticationCreds,
+  type BinaryNode,
+  Browsers,
+  type ConnectionState,
+  DEFAULT_CONNECTION_CONFIG,
+  decodeMessageNode,
+  type GroupMetadata,
+  initAuthCreds,
+  type MediaConnInfo,
+  makeWASocket,
+  proto,
+  type SignalKeyStore,
+  unpadRandomMax16,
+  type WAMessage,
+  type WAVersion,
+} from '@whiskeysockets/baileys';
+import { errorText } from '../../src/core/errors.ts';
+import type { Clock, Logger } from '../../src/core/ports.ts';
+import { CallError, Ended, toCallFailure } from './call-error.ts';
+import { type Delivered, ReceiptGate } from './gate.ts';
+import { bareJid, type Me, parseJid } from './jid.ts';
+import { silenceSignalLibrary } from './quiet.ts';
+import type { LoginStore } from './store.ts';
+
+silenceSignalLibrary();
+
+export interface ConnectionOptions {
+  readonly store: LoginStore;
+  readonly url: string;
+  readonly version?: string;
+  readonly requireEncryption: boolean;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Resolves when the message is safe; only then the server gets its receipt. Rejects only after the connection ended. */
+  readonly onMessage: (message: WAMessage, origin: 'encrypted' | 'plaintext') => Promise<void>;
+  readonly onQr?: (content: string) => void;
+}
+
+/** Stanzas in memory; when the gateway takes no more than this, the server keeps the rest. */
+const MAX_WAITING = 500;
+const CONNECT_TIMEOUT_MS = 20_000;
+/** A server that does not answer the closing handshake is left. */
+const CLOSE_MS = 2_000;
+const GROUP_TTL_MS = 5 * 60_000;
+/** An empty message in the padding of the Signal layer: the last byte says how many bytes of padding there are. */
+const NOTHING = Uint8Array.of(1);
+
+type Socket = ReturnType<typeof makeWASocket>;
+
+export class WhatsAppConnection {
+  /** Rejects with `Ended` when the connection ended before it was open. */
+  readonly opened: Promise<void>;
+  readonly ended: Promise<Ended>;
+  readonly #options: ConnectionOptions;
+  readonly #socket: Socket;
+  readonly #creds: AuthenticationCreds;
+  readonly #gate: ReceiptGate;
+  readonly #open = Promise.withResolvers<void>();
+  readonly #end = Promise.withResolvers<Ended>();
+  readonly #acks = new Map<string, PromiseWithResolvers<BinaryNode>>();
+  readonly #groups = new Map<string, { readonly metadata: GroupMetadata; readonly until: number }>();
+  readonly #delivering = new Set<Promise<unknown>>();
+  /** Stanzas handed to the SDK and not offered again when the SDK announces them. */
+  readonly #seen = new Set<string>();
+  #queue: Promise<void> = Promise.resolve();
+  #waiting = 0;
+  #over = false;
+  #cause: unknown;
+
+  constructor(options: ConnectionOptions) {
+    this.#options = options;
+    this.opened = this.#open.promise;
+    this.ended = this.#end.promise;
+    this.opened.catch(() => undefined); // whoever waits for it sees it; a connection that is only ended has nobody waiting
+    const { store, url, version } = options;
+    this.#creds = (store.get('creds', 'creds') as AuthenticationCreds | undefined) ?? initAuthCreds();
+    this.#gate = new ReceiptGate({
+      store,
+      guard: (access) => this.#guard(access),
+      deliver: (node, plaintext) => this.#deliver(node, plaintext),
+    });
+    this.#socket = makeWASocket({
+      waWebSocketUrl: url,
+      ...(version !== undefined && { version: version.split('.').map(Number) as WAVersion }),
+      auth: { creds: this.#creds, keys: this.#keys() },
+      browser: Browsers.ubuntu('Chrome'),
+      logger: quietLogger(options.logger),
+      connectTimeoutMs: CONNECT_TIMEOUT_MS,
+      // Whatever cannot be written ends the connection at once: no second attempt may come after the server was told something else.
+      transactionOpts: { maxCommitRetries: 1, delayBetweenTriesMs: 0 },
+      // The phone goes on to notify its owner; and chats of before the link are none of ours.
+      markOnlineOnConnect: false,
+      syncFullHistory: false,
+      emitOwnEvents: false,
+      generateHighQualityLinkPreview: false,
+      getMessage: async ({ id }) => {
+        const kept = id ? store.sent(id) : undefined;
+        return kept && proto.Message.decode(kept);
+      },
+      cachedGroupMetadata: async (jid) => this.#cachedGroup(jid),
+      shouldIgnoreJid: (jid) => parseJid(jid)?.kind === 'newsletter' || jid === 'status@broadcast',
+      makeSignalRepository: (auth, logger, lookUp) =>
+        this.#gate.wrap(DEFAULT_CONNECTION_CONFIG.makeSignalRepository(auth, logger, lookUp), auth),
+    });
+    this.#listen();
+  }
+
+  get me(): Me | undefined {
+    return meOf(this.#creds);
+  }
+
+  get isOpen(): boolean {
+    return !this.#over && this.#socket.ws.isOpen;
+  }
+
+  /** The code to type on the phone instead of scanning. Only after the server offered a QR code. */
+  pairingCode(phone: string): Promise<string> {
+    return this.#socket.requestPairingCode(phone.replace(/\D/g, ''));
+  }
+
+  /** Sends one message under an id of ours and waits for the server's word. Rejects with a `CallError`. */
+  async relay(jid: string, message: proto.IMessage, options: { id: string; attributes?: Record<string, string> }): Promise<void> {
+    if (!this.isOpen) throw new CallError({ kind: 'unreached', detail: 'not connected' });
+    const { id, attributes } = options;
+    const ack = Promise.withResolvers<BinaryNode>();
+    ack.promise.catch(() => undefined); // the call may fail before anybody waits for it
+    this.#acks.set(id, ack);
+    try {
+      this.#guard(() => this.#options.store.keepSent(id, proto.Message.encode(message).finish(), this.#options.clock.now()));
+      if (parseJid(jid)?.kind === 'group') await this.#knowGroup(jid);
+      const left = this.#socket.relayMessage(jid, message, {
+        messageId: id,
+        ...(attributes && { additionalAttributes: attributes }),
+      });
+      // The end of the connection rejects the second at once; the SDK would wait for its questions to time out.
+      const { attrs } = await Promise.race([left.then(() => ack.promise), ack.promise]);
+      if (attrs['error'] !== undefined)
+        throw new CallError({ kind: 'refused', code: Number(attrs['error']), detail: `error ${attrs['error']}` });
+    } catch (error) {
+      throw error instanceof CallError ? error : new CallError(toCallFailure(error));
+    } finally {
+      this.#acks.delete(id);
+    }
+  }
+
+  /** Where files can be stored, and the token for it. Rejects with a `CallError`. */
+  async mediaHosts(): Promise<Pick<MediaConnInfo, 'hosts' | 'auth'>> {
+    if (!this.isOpen) throw new CallError({ kind: 'unreached', detail: 'not connected' });
+    try {
+      return await this.#socket.refreshMediaConn(false);
+    } catch (error) {
+      throw new CallError(toCallFailure(error));
+    }
+  }
+
+  async typing(jid: string): Promise<void> {
+    if (this.isOpen) await this.#socket.sendPresenceUpdate('composing', jid);
+  }
+
+  /** Ends the connection and waits until nothing of it is under way. Twice is safe. */
+  async close(): Promise<void> {
+    // First the socket, then whoever waits for the gateway: the SDK answers a message that broke off with a refusal.
+    const closing = this.#socket.end(undefined);
+    this.#over = true;
+    const { socket } = this.#socket.ws as unknown as { socket?: { terminate(): void } };
+    const timer = setTimeout(() => socket?.terminate(), CLOSE_MS);
+    try {
+      await closing;
+      await this.ended;
+    } finally {
+      clearTimeout(timer);
+    }
+    // Not for the SDK: what it had asked the server it waits for up to a minute, and cannot do anything with any more.
+    await Promise.allSettled(this.#delivering);
+  }
+
+  #listen(): void {
+    const { ev } = this.#socket;
+    const ws: EventEmitter = this.#socket.ws;
+    const [handle] = ws.listeners('CB:message') as ((node: BinaryNode) => Promise<void>)[];
+    if (!handle) throw new Error('this version of the SDK handles messages in another place');
+    ws.removeAllListeners('CB:message');
+    ws.on('CB:message', (node: BinaryNode) => this.#enqueue(() => this.#take(node, handle)));
+    ws.on('CB:ack,class:message', (node: BinaryNode) => this.#acks.get(node.attrs['id'] ?? '')?.resolve(node));
+    ev.on('creds.update', () => this.#saveCreds());
+    ev.on('connection.update', (update) => this.#follow(update));
+    // What did not come as a stanza of its own: the phone sends on what this device could not be given.
+    ev.on('messages.upsert', ({ messages }) => {
+      for (const message of messages) {
+        if (!message.message || this.#seen.has(seenKey(message))) continue;
+        this.#enqueue(() => this.#track(this.#options.onMessage(message, 'encrypted')));
+      }
+    });
+    ev.on('groups.update', (updates) => {
+      for (const { id } of updates) if (id !== undefined) this.#groups.delete(id);
+    });
+    ev.on('group-participants.update', ({ id }) => this.#groups.delete(id));
+  }
+
+  #follow({ connection, qr, lastDisconnect }: Partial<ConnectionState>): void {
+    if (qr !== undefined) this.#options.onQr?.(qr);
+    if (connection === 'open') this.#open.resolve();
+    if (connection !== 'close') return;
+    this.#over = true;
+    const ended = new Ended(this.#cause ?? lastDisconnect?.error);
+    for (const ack of this.#acks.values())
+      ack.reject(new CallError({ kind: 'lost', detail: 'the connection ended before the answer' }));
+    this.#open.reject(ended);
+    this.#end.resolve(ended);
+  }
+
+  /** One stanza after the other, in the order in which they came. */
+  #enqueue(work: () => Promise<void>): void {
+    this.#waiting += 1;
+    if (this.#waiting > MAX_WAITING) this.#fail(new Error('more messages are waiting than are kept in memory'));
+    this.#queue = this.#queue
+      .then(() => (this.#over ? undefined : work()))
+      .catch((error: unknown) => this.#options.logger.debug('whatsapp.stanza-failed', { error: errorText(error) }))
+      .finally(() => {
+        this.#waiting -= 1;
+      });
+  }
+
+  async #take(node: BinaryNode, handle: (node: BinaryNode) => Promise<void>): Promise<void> {
+    this.#gate.remember(node);
+    const plain = Array.isArray(node.content) ? node.content.find(({ tag }) => tag === 'plaintext') : undefined;
+    if (plain?.content instanceof Uint8Array && parseJid(node.attrs['from'])?.kind !== 'newsletter') {
+      await this.#track(this.#deliverBytes(node, plain.content, 'plaintext'));
+      // It is acknowledged, so that it does not come again, and nothing in it reaches the SDK.
+      if (this.#options.requireEncryption) return await this.#socket.sendMessageAck(node);
+    }
+    await handle(node);
+  }
+
+  async #deliver(node: BinaryNode, padded: Uint8Array): Promise<Delivered> {
+    let bytes: Uint8Array;
+    try {
+      bytes = unpadRandomMax16(padded);
+    } catch {
+      bytes = Uint8Array.of(0xff); // no protobuf: reported as unreadable
+    }
+    const message = await this.#track(this.#deliverBytes(node, bytes, 'encrypted'));
+    if (message === 'unreadable') return { plaintext: NOTHING, rest: NOTHING };
+    return { plaintext: padded, rest: restOf(message) };
+  }
+
+  async #deliverBytes(
+    node: BinaryNode,
+    bytes: Uint8Array,
+    origin: 'encrypted' | 'plaintext',
+  ): Promise<proto.IMessage | 'unreadable'> {
+    if (this.#over) throw new Error('the connection has ended');
+    const { fullMessage } = decodeMessageNode(node, this.#creds.me?.id ?? '', this.#creds.me?.lid ?? '');
+    this.#note(seenKey(fullMessage));
+    let content: proto.IMessage | undefined;
+    try {
+      const decoded = proto.Message.decode(bytes);
+      content = decoded.deviceSentMessage?.message ?? decoded;
+    } catch (error) {
+      this.#options.logger.warn('whatsapp.message-unreadable', { id: fullMessage.key.id, error: errorText(error) });
+    }
+    await this.#options.onMessage({ ...fullMessage, ...(content && { message: content }) }, origin);
+    return content ?? 'unreadable';
+  }
+
+  #note(key: string): void {
+    this.#seen.add(key);
+    if (this.#seen.size <= MAX_WAITING * 2) return;
+    for (const oldest of this.#seen) {
+      this.#seen.delete(oldest);
+      break;
+    }
+  }
+
+  async #track<T>(work: Promise<T>): Promise<T> {
+    this.#delivering.add(work);
+    try {
+      return await work;
+    } finally {
+      this.#delivering.delete(work);
+    }
+  }
+
+  #keys(): SignalKeyStore {
+    const { store, clock } = this.#options;
+    return {
+      get: async (type, ids) => {
+        // The SDK goes on a little after the end; by then nothing it learns or changes can leave.
+        const rows = this.#over
+          ? []
+          : ids.map((id) => [id, this.#guard(() => store.get(type, id))] as const).filter(([, value]) => value !== undefined);
+        const typed = type === 'app-state-sync-key' ? rows.map(([id, value]) => [id, toSyncKey(value)] as const) : rows;
+        return Object.fromEntries(typed) as Awaited<ReturnType<SignalKeyStore['get']>> as never;
+      },
+      set: async (data) => {
+        if (!this.#over) this.#guard(() => store.write(data, clock.now()));
+      },
+    };
+  }
+
+  #saveCreds(): void {
+    const { store, clock } = this.#options;
+    if (!this.#over) this.#guard(() => store.write({ creds: { creds: this.#creds } }, clock.now()));
+  }
+
+  /** A change that is not on disk must not become known to the server, not even as a refusal of what it was for. */
+  #guard<T>(access: () => T): T {
+    try {
+      return access();
+    } catch (error) {
+      this.#fail(new Error(`the login cannot be read or written: ${errorText(error)}`, { cause: error }));
+      throw error;
+    }
+  }
+
+  #fail(error: Error): void {
+    if (this.#over) return;
+    this.#cause ??= error;
+    this.#over = true;
+    void this.#socket.end(error);
+  }
+
+  #cachedGroup(jid: string): GroupMetadata | undefined {
+    const cached = this.#groups.get(jid);
+    return cached && cached.until > this.#options.clock.monotonic() ? cached.metadata : undefined;
+  }
+
+  /** Asking for the members before every message gets accounts limited. */
+  async #knowGroup(jid: string): Promise<void> {
+    if (this.#cachedGroup(jid)) return;
+    const metadata = await this.#socket.groupMetadata(jid);
+    this.#groups.set(jid, { metadata, until: this.#options.clock.monotonic() + GROUP_TTL_MS });
+  }
+}
+
+/** The account of a stored login, undefined before it was linked. */
+export function meOf(creds: Pick<AuthenticationCreds, 'me'>): Me | undefined {
+  const phone = parseJid(creds.me?.id)?.user;
+  const lid = parseJid(creds.me?.lid)?.user;
+  return phone === undefined ? undefined : { phone, ...(lid !== undefined && { lid }) };
+}
+
+function seenKey({ key }: Pick<WAMessage, 'key'>): string {
+  // The SDK takes the device out of addresses before it announces a message.
+  return [key.remoteJid, key.participant]
+    .map((jid) => bareJid(jid ?? ''))
+    .concat(key.id ?? '')
+    .join(' ');
+}
+
+/** What the SDK needs again should the stanza be repeated: keys of a group, and what is no message of a person. */
+function restOf(message: proto.IMessage): Uint8Array {
+  const { senderKeyDistributionMessage, protocolMessage } = message;
+  const kept = protocolMessage && !protocolMessage.editedMessage ? { protocolMessage } : {};
+  const rest = { ...(senderKeyDistributionMessage && { senderKeyDistributionMessage }), ...kept };
+  return Buffer.concat([proto.Message.encode(rest).finish(), NOTHING]);
+}
+
+function toSyncKey(value: unknown): proto.Message.AppStateSyncKeyData {
+  return proto.Message.AppStateSyncKeyData.fromObject(value as { [key: string]: unknown });
+}
+
+/** Objects that the SDK logs hold keys and messages; its sentences do not. */
+function quietLogger(logger: Logger): NonNullable<Parameters<typeof makeWASocket>[0]['logger']> {
+  const nothing = (): void => undefined;
+  const sentence = (_data: unknown, text?: string): void => {
+    if (text !== undefined) logger.debug('whatsapp.sdk', { text: text.slice(0, 200) });
+  };
+  const quiet = {
+    level: 'warn',
+    child: () => quiet,
+    trace: nothing,
+    debug: nothing,
+    info: nothing,
+    warn: sentence,
+    error: sentence,
+  };
+  return quiet;
+}

@@ -1,0 +1,86 @@
+/** Markdown -> WhatsApp's own marks (https://faq.whatsapp.com/539178204879377): *bold* _italic_ ~strike~ `code` ``` > - 1. */
+import { type Dialect, parseMarkdown, renderMarkdown } from '../kit/markdown.ts';
+
+/** Never rejects; the platform refuses no text. */
+export async function toWhatsApp(markdown: string): Promise<string> {
+  return renderMarkdown(await parseMarkdown(markdown), dialect).trim();
+}
+
+/** Apps make these tappable by themselves, so they are shown as they are. */
+const SAFE_URL = /^(?:https?:\/\/|mailto:|tel:)/i;
+/** Keeps a mark of the text from being taken for ours; nobody sees it. There is no escape character. */
+const JOINER = '\u2060';
+
+const dialect: Dialect = {
+  text: (value) => keepLiteral(value),
+  strong: (inner) => wrap(inner, '*'),
+  emphasis: (inner) => wrap(inner, '_'),
+  strike: (inner) => wrap(inner, '~'),
+  inlineCode: (value) => (value.includes('`') || value.includes('\n') ? value : `\`${value}\``),
+  // There are no languages, and a fence within would end it.
+  codeBlock: (value) => `\`\`\`\n${value.replaceAll('```', `\`\`${JOINER}\``)}\n\`\`\``,
+  link: (inner, url) => {
+    if (url === '' || inner === '') return inner || url;
+    return sameTarget(inner, url) ? url : `${inner} (${url})`;
+  },
+  image: (alt, url) => (alt && SAFE_URL.test(url) ? `${keepLiteral(alt)} (${url})` : keepLiteral(alt || url)),
+  heading: (inner) => (inner === '' ? '' : wrap(inner.replaceAll('*', ''), '*')),
+  // One depth of quotes only.
+  quote: (inner, depth) =>
+    depth === 0
+      ? inner
+          .split('\n')
+          .map((line) => `> ${line}`)
+          .join('\n')
+      : inner,
+  listItem: (inner, { ordered, number, depth, checked }) => {
+    const box = checked === undefined ? '' : checked ? '☑ ' : '☐ ';
+    // Nested lists are not known to the apps: a plain bullet keeps them readable.
+    const marker = ordered ? `${number}.` : depth === 0 ? '-' : '•';
+    return `${'  '.repeat(depth)}${marker} ${box}${inner}`;
+  },
+  table: ({ header, rows }) => {
+    if (header.length === 2) return rows.map(([key = '', value = '']) => `${wrap(key, '*')}: ${value}`).join('\n');
+    return [header.map((cell) => wrap(cell, '*')), ...rows].map((row) => row.join(' | ')).join('\n');
+  },
+  rule: '———',
+  lineBreak: '\n',
+};
+
+/** A mark counts only beside a word and within one line; what cannot be marked is shown without. */
+function wrap(inner: string, mark: string): string {
+  const parts = inner.split('\n').map((line) => {
+    const match = /^(\s*)(.*?)(\s*)$/s.exec(line);
+    const [before = '', words = '', after = ''] = match?.slice(1) ?? [];
+    if (words === '' || words.includes(mark)) return line;
+    return `${before}${mark}${words}${mark}${after}`;
+  });
+  return parts.join('\n');
+}
+
+/** `2*3*4`, `snake_case_name` and a line that begins with `> ` would be read as marks. */
+function keepLiteral(text: string): string {
+  return text
+    .replace(/[*_~`]/g, (mark, at: number) => (pairsUp(text, at, mark) ? `${mark}${JOINER}` : mark))
+    .replace(/^([ \t]*)([>-]|\d+\.)(?= )/gm, `$1${JOINER}$2`);
+}
+
+/** Whether the apps could take the mark at `at` for the begin of a marked span: a word follows, and the mark comes again. */
+function pairsUp(text: string, at: number, mark: string): boolean {
+  const before = text[at - 1];
+  const next = text[at + 1];
+  if (next === undefined || /\s/.test(next)) return false;
+  if (mark !== '`' && before !== undefined && /[\p{L}\p{N}]/u.test(before)) return false;
+  const end = text.indexOf(mark, at + 1);
+  const lineEnd = text.indexOf('\n', at);
+  return end !== -1 && (lineEnd === -1 || end < lineEnd);
+}
+
+function sameTarget(inner: string, url: string): boolean {
+  const bare = (text: string): string =>
+    text
+      .replaceAll(JOINER, '')
+      .replace(/^mailto:|^tel:/i, '')
+      .replace(/\/$/, '');
+  return bare(inner) === bare(url) || bare(`http://${inner}`) === bare(url);
+}

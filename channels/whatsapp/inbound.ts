@@ -1,0 +1,245 @@
+/** A decrypted WhatsApp message -> `InboundMessage`. */
+import type { proto, WAMessage } from '@whiskeysockets/baileys';
+import { messageKey, shortHash } from '../../src/core/ids.ts';
+import type { InboundMessage, QuotedMessage, RefusalReason } from '../../src/core/message.ts';
+import { readContent, type Said } from './inbound-content.ts';
+import { bareJid, isMe, type Me, type Pins, parseJid, personId } from './jid.ts';
+
+export interface InboundContext {
+  /** Instance name and account of the channel. */
+  readonly channel: string;
+  readonly account: string;
+  readonly me: Me;
+  readonly pins: Pins;
+}
+
+/** Values of `ProtocolMessage.Type` (WAProto). */
+const REVOKE = 0;
+const EDIT = 14;
+/** In a message beside what it says, or instead: nothing a person wrote. */
+const SILENT = new Set([
+  'senderKeyDistributionMessage',
+  'fastRatchetKeySenderKeyDistributionMessage',
+  'messageContextInfo',
+  'protocolMessage',
+  'albumMessage',
+  'pollUpdateMessage',
+  'keepInChatMessage',
+  'pinInChatMessage',
+  'encReactionMessage',
+  'encEventResponseMessage',
+  'messageHistoryNotice',
+  'placeholderMessage',
+]);
+/** Long enough to recognise what is answered. */
+const QUOTE_CHARS = 200;
+
+interface Place {
+  readonly chatId: string;
+  /** How it was addressed, which is how the answer is addressed. */
+  readonly jid: string;
+  readonly senderId: string;
+  readonly isGroup: boolean;
+  readonly fromMe: boolean;
+  readonly isPerson: boolean;
+}
+
+/** Undefined for what is no message of anybody: keys, settings, status updates, newsletters. */
+export function toInbound(message: WAMessage, context: InboundContext): InboundMessage | undefined {
+  const place = placeOf(message, context);
+  if (!place || message.category === 'peer') return undefined;
+  if (!message.message) return blank(message, place, context, 'unreadable');
+  const said = readContent(message.message);
+  const { protocolMessage, reactionMessage } = said.content;
+  if (protocolMessage) return fromProtocol(message, place, protocolMessage, context);
+  if (reactionMessage) return fromReaction(message, place, reactionMessage, context);
+  const silent = said.text === '' && said.media.length === 0;
+  if (silent && Object.entries(said.content).every(([name, value]) => SILENT.has(name) || value === null || value === undefined))
+    return undefined;
+  return fromWords(message, place, said, context);
+}
+
+/** Stands for a message that could not be read, so that it is counted; undefined when not even its place is known. */
+export function unreadable(message: WAMessage, context: InboundContext, refusal: RefusalReason): InboundMessage | undefined {
+  const place = placeOf(message, context);
+  return place && blank(message, place, context, refusal);
+}
+
+/** The name of a message within the account: ids are chosen by senders and unique only together with who wrote where. */
+export function platformIdOf(chatId: string, authorId: string, id: string): string {
+  return `${chatId}:${authorId}:${id}`;
+}
+
+/** The inverse of `platformIdOf`; neither chats nor people have a colon in their id. */
+export function splitPlatformId(platformId: string): { chatId: string; authorId: string; id: string } | undefined {
+  const match = /^([^:]+):([^:]+):(.+)$/s.exec(platformId);
+  return match ? { chatId: match[1] ?? '', authorId: match[2] ?? '', id: match[3] ?? '' } : undefined;
+}
+
+function placeOf({ key }: WAMessage, { me, pins, account }: InboundContext): Place | undefined {
+  const chat = parseJid(key.remoteJid);
+  if (!chat || !key.remoteJid || !key.id || key.remoteJid === 'status@broadcast' || chat.kind === 'newsletter') return undefined;
+  const isGroup = chat.kind === 'group';
+  // A broadcast list is read like a private message, under the name of who sent it.
+  const author = chat.kind === 'broadcast' || isGroup ? key.participant : key.remoteJid;
+  const alternative = isGroup ? key.participantAlt : key.remoteJidAlt;
+  const fromMe = key.fromMe === true || isMe(author, me);
+  const person = personId(author, alternative, pins);
+  const peer = fromMe && !isGroup ? personId(key.remoteJid, key.remoteJidAlt, pins) : person;
+  const senderId = fromMe ? account : (person ?? bareJid(author ?? 'unknown@other'));
+  const chatId = isGroup ? bareJid(key.remoteJid) : (peer ?? bareJid(key.remoteJid));
+  const jid = bareJid(chat.kind === 'broadcast' ? (author ?? key.remoteJid) : key.remoteJid);
+  return { chatId, jid, senderId, isGroup, fromMe, isPerson: person !== undefined };
+}
+
+/** What every kind has in common. */
+function frame(message: WAMessage, place: Place, context: InboundContext) {
+  const { chatId, senderId, isGroup } = place;
+  const ref = {
+    channel: context.channel,
+    account: context.account,
+    chatId,
+    platformId: platformIdOf(chatId, senderId, idOf(message.key.id)),
+  };
+  return {
+    ...ref,
+    id: messageKey(ref),
+    senderId,
+    senderName: label(message.pushName) || senderId,
+    isGroup,
+    timestamp: millis(message.messageTimestamp),
+  };
+}
+
+function blank(message: WAMessage, place: Place, context: InboundContext, refusal: RefusalReason): InboundMessage {
+  return { ...frame(message, place, context), kind: 'message', text: '', media: [], mentionsBot: false, refusal };
+}
+
+function fromWords(message: WAMessage, place: Place, said: Said, context: InboundContext): InboundMessage {
+  const { me } = context;
+  const forwarded = said.context?.isForwarded === true || (said.context?.forwardingScore ?? 0) > 0;
+  const mention = place.isGroup && !forwarded ? readMention(said, me) : { text: said.text, found: false };
+  const text = forwarded ? `[forwarded, not written by the sender]\n${mention.text}`.trimEnd() : mention.text;
+  const replyTo = quotedOf(said, place, context);
+  const refusal = refusalOf(place, said.text === '' && said.media.length === 0);
+  return {
+    ...frame(message, place, context),
+    kind: 'message',
+    text,
+    media: said.media,
+    ...(replyTo && { replyTo }),
+    mentionsBot: mention.found,
+    ...(refusal && { refusal }),
+    replyContext: {
+      jid: place.jid,
+      id: message.key.id ?? '',
+      ...(place.isGroup && message.key.participant && { participant: bareJid(message.key.participant) }),
+      ...(said.text !== '' && { text: said.text.slice(0, QUOTE_CHARS) }),
+    },
+  };
+}
+
+/** An edit or a deletion by the author; anything else of this kind is between devices. */
+function fromProtocol(
+  message: WAMessage,
+  place: Place,
+  protocol: proto.Message.IProtocolMessage,
+  context: InboundContext,
+): InboundMessage | undefined {
+  const { key, editedMessage } = protocol;
+  const type = protocol.type ?? REVOKE;
+  if (!key?.id || (type !== REVOKE && type !== EDIT)) return undefined;
+  // Nobody changes what another person wrote. That an administrator may delete cannot be checked here, so it is not done.
+  if (place.isGroup && key.participant && personId(key.participant, undefined, context.pins) !== place.senderId && !place.fromMe)
+    return undefined;
+  const targetId = platformIdOf(place.chatId, place.senderId, idOf(key.id));
+  const refusal = refusalOf(place, false);
+  const base = { ...frame(message, place, context), targetId, media: [], ...(refusal && { refusal }) };
+  if (type === REVOKE) return { ...base, kind: 'delete', text: '', mentionsBot: false };
+  if (!editedMessage) return undefined;
+  const said = readContent(editedMessage);
+  const mention = place.isGroup ? readMention(said, context.me) : { text: said.text, found: false };
+  return { ...base, kind: 'edit', text: mention.text, mentionsBot: mention.found };
+}
+
+function fromReaction(
+  message: WAMessage,
+  place: Place,
+  { key, text }: proto.Message.IReactionMessage,
+  context: InboundContext,
+): InboundMessage | undefined {
+  if (!key?.id) return undefined;
+  // The key is written from the view of who reacts: theirs, or that of the other one here.
+  const other = place.isGroup ? authorOf(key.participant, context) : place.fromMe ? place.chatId : context.account;
+  const author = key.fromMe ? place.senderId : other;
+  const refusal = refusalOf(place, false);
+  return {
+    ...frame(message, place, context),
+    kind: 'reaction',
+    targetId: platformIdOf(place.chatId, author, idOf(key.id)),
+    text: (text ?? '').slice(0, 64),
+    media: [],
+    mentionsBot: false,
+    ...(refusal && { refusal }),
+  };
+}
+
+function quotedOf(said: Said, place: Place, context: InboundContext): QuotedMessage | undefined {
+  const { stanzaId, participant, quotedMessage, remoteJid } = said.context ?? {};
+  if (!stanzaId) return undefined;
+  const author = participant ? authorOf(participant, context) : place.isGroup ? 'unknown' : place.chatId;
+  const fromBot = author === context.account;
+  const elsewhere = remoteJid && bareJid(remoteJid) !== place.jid ? bareJid(remoteJid) : undefined;
+  const words = quotedMessage ? readContent(quotedMessage).text : '';
+  const mark = elsewhere
+    ? 'quoted from another chat'
+    : author === place.senderId || fromBot
+      ? undefined
+      : `written by ${label(author)}, not by the sender`;
+  const text = mark && words ? `[${mark}] ${words}` : words;
+  return {
+    platformId: platformIdOf(elsewhere ?? place.chatId, author, idOf(stanzaId)),
+    ...(text && { text }),
+    fromBot: fromBot && !elsewhere,
+  };
+}
+
+function authorOf(jid: string | null | undefined, { me, account, pins }: InboundContext): string {
+  if (isMe(jid, me)) return account;
+  return personId(jid, undefined, pins) ?? 'unknown';
+}
+
+/** The text without mentions of us, `@<digits of our number or LID>`, and whether the message names us as mentioned. */
+function readMention({ text, context }: Said, me: Me): { readonly text: string; readonly found: boolean } {
+  const mentioned = (context?.mentionedJid ?? []).some((jid) => isMe(jid, me));
+  if (!mentioned) return { text, found: false };
+  const names = [me.phone, ...(me.lid === undefined ? [] : [me.lid])].join('|');
+  const without = text.replace(new RegExp(`@(?:${names})(?!\\d)[,:]?[ \\t]?`, 'g'), '');
+  return { text: without.trim(), found: true };
+}
+
+function refusalOf({ fromMe, isPerson }: Place, empty: boolean): RefusalReason | undefined {
+  // Also what the owner of the account writes on the phone: to other people, and not to us.
+  if (fromMe) return 'own-message';
+  if (!isPerson) return 'bot-author';
+  return empty ? 'empty' : undefined;
+}
+
+/** Senders choose their ids. */
+function idOf(id: string | null | undefined): string {
+  const text = id ?? 'unknown';
+  return text.length <= 128 ? text : `${text.slice(0, 64)}#${shortHash(text)}`;
+}
+
+function millis(seconds: WAMessage['messageTimestamp']): number {
+  const value = typeof seconds === 'object' ? Number(seconds) : seconds;
+  return typeof value === 'number' && Number.isFinite(value) && value > 0 ? Math.floor(value) * 1_000 : 0;
+}
+
+/** A name for display: people choose their names, so it may close no bracket and start no line. */
+function label(name: string | null | undefined): string {
+  return (name ?? '')
+    .replace(/[\p{C}\p{Z}[\]]+/gu, ' ')
+    .trim()
+    .slice(0, 64);
+}

@@ -1,0 +1,20 @@
+import { join } from 'node:path';
+import type { ChannelDescriptor } from '../../src/core/channel.ts';
+import { parseJid } from './jid.ts';
+import { WhatsAppSettings } from './settings.ts';
+import { LoginStore } from './store.ts';
+
+export const channel: ChannelDescriptor<WhatsAppSettings> = {
+  type: 'whatsapp',
+  settings: WhatsAppSettings,
+  async login(settings, deps, ui, signal) {
+    // The SDK is loaded here and not at import time: a daemon without WhatsApp does not pay for it.
+    await (await import('./login.ts')).login(settings, deps, ui, signal);
+  },
+  async create(settings, deps) {
+    const { LOGIN_FILE, WhatsAppChannel } = await import('./channel.ts');
+    using store = await LoginStore.open(join(deps.dir, LOGIN_FILE), { create: false, now: deps.clock.now() });
+    const creds = store?.get('creds', 'creds') as { me?: { id?: string } } | undefined;
+    return new WhatsAppChannel({ account: parseJid(creds?.me?.id)?.user, settings, deps });
+  },
+};

@@ -1,0 +1,76 @@
+/** WhatsApp addresses. A person has two: a phone number and a LID, which belongs to the account and survives a new number. */
+
+export interface Jid {
+  readonly user: string;
+  readonly kind: 'phone' | 'lid' | 'group' | 'broadcast' | 'newsletter' | 'bot' | 'other';
+}
+
+const KINDS: Readonly<Record<string, Jid['kind']>> = {
+  's.whatsapp.net': 'phone',
+  'c.us': 'phone',
+  hosted: 'phone',
+  lid: 'lid',
+  'hosted.lid': 'lid',
+  'g.us': 'group',
+  broadcast: 'broadcast',
+  newsletter: 'newsletter',
+  bot: 'bot',
+};
+
+/** `user[_agent][:device]@server`: the devices of a person are one sender. Undefined for what is no address. */
+export function parseJid(jid: string | null | undefined): Jid | undefined {
+  const match = /^([^@:_\s]{1,64})(?:_\d+)?(?::\d+)?@([a-z.]{1,32})$/.exec(jid ?? '');
+  if (!match) return undefined;
+  return { user: match[1] ?? '', kind: KINDS[match[2] ?? ''] ?? 'other' };
+}
+
+/** Without the device: `15550001234@s.whatsapp.net`, `99@lid`, `120363@g.us`. */
+export function bareJid(jid: string): string {
+  return jid.replace(/(?:_\d+)?(?::\d+)?@/, '@');
+}
+
+/** The id we show for a person: the digits of the number, or `<digits>@lid` where the number is not known. The two never collide. */
+export function addressOf(person: Jid): string {
+  return person.kind === 'phone' ? person.user : `${person.user}@lid`;
+}
+
+/** Back to what the platform takes: the inverse of `addressOf`; other addresses are left as they are. */
+export function jidOf(chatId: string): string {
+  return chatId.includes('@') ? chatId : `${chatId}@s.whatsapp.net`;
+}
+
+/** Our own account: the number it was linked with and, once connected, its LID. */
+export interface Me {
+  readonly phone: string;
+  readonly lid?: string;
+}
+
+export function isMe(jid: string | null | undefined, me: Me): boolean {
+  const parsed = parseJid(jid);
+  if (parsed?.kind === 'phone') return parsed.user === me.phone;
+  return parsed?.kind === 'lid' && parsed.user === me.lid;
+}
+
+/** Who belongs to which number, as first seen. */
+export interface Pins {
+  phoneOf(lid: string): string | undefined;
+  lidOf(phone: string): string | undefined;
+  pin(phone: string, lid: string): void;
+}
+
+/**
+ * One immutable id for a person who may come under either address. The number under which a LID was first seen stays its id, also
+ * after the person took another number; a number that comes with another LID has a new owner, who is known by that LID alone.
+ */
+export function personId(jid: string | null | undefined, alternative: string | null | undefined, pins: Pins): string | undefined {
+  const [first, second] = [parseJid(jid), parseJid(alternative)];
+  const known = [first, second];
+  const phone = known.find((one) => one?.kind === 'phone')?.user;
+  const lid = known.find((one) => one?.kind === 'lid')?.user;
+  if (lid === undefined) return phone;
+  const pinned = pins.phoneOf(lid);
+  if (pinned !== undefined) return pinned;
+  if (phone === undefined || pins.lidOf(phone) !== undefined) return `${lid}@lid`;
+  pins.pin(phone, lid);
+  return phone;
+}

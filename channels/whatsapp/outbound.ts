@@ -1,0 +1,143 @@
+/** `OutboundPart` -> one message of the platform, and the outcome of sending it -> `SendResult`. */
+import { hash } from 'node:crypto';
+import type { proto } from '@whiskeysockets/baileys';
+import type { SendResult } from '../../src/core/channel.ts';
+import type { Json, OutboundFile, OutboundPart } from '../../src/core/message.ts';
+import type { CallFailure } from './call-error.ts';
+import { toWhatsApp } from './format.ts';
+import { splitPlatformId } from './inbound.ts';
+import { jidOf } from './jid.ts';
+import type { StoredFile } from './media.ts';
+import type { StoredKind } from './media-ref.ts';
+
+/** https://developers.facebook.com/docs/whatsapp/cloud-api/reference/media: larger pictures are refused by some apps. */
+const PHOTO_BYTES = 5 * 1024 * 1024;
+const VIDEO_BYTES = 16 * 1024 * 1024;
+
+/**
+ * Our own id for a message, the same for every attempt at the same part: apps and server show one message per id. The prefix and the
+ * length are those of WhatsApp Web.
+ */
+export function messageId(key: string): string {
+  return `3EB0${hash('sha256', `gatehouse:${key}`).slice(0, 18).toUpperCase()}`;
+}
+
+/** The chat as the message came that is answered; a person may have moved from the number to the LID since the link. */
+export function targetOf(part: Pick<OutboundPart, 'chatId' | 'replyContext'>): string {
+  const jid = text(part.replyContext?.['jid']);
+  return jid ?? jidOf(part.chatId);
+}
+
+/** Plain text is sent as it stands, though the apps read its marks all the same: the platform has no way to send text without. */
+export function wordsOf(part: Pick<OutboundPart, 'text'>, plain: boolean): Promise<string> | string {
+  return plain ? part.text : toWhatsApp(part.text);
+}
+
+export function toMessage(part: OutboundPart, words: string, stored: StoredFile | undefined): proto.IMessage {
+  const contextInfo = quoteOf(part);
+  const context = contextInfo && { contextInfo };
+  if (!part.file || !stored) return { extendedTextMessage: { text: words, ...context } };
+  const { file } = part;
+  const common = { ...stored, mimetype: file.mime, mediaKeyTimestamp: 0, ...context };
+  const caption = words === '' ? {} : { caption: words };
+  switch (sentAs(file, words)) {
+    case 'image':
+      return { imageMessage: { ...common, ...caption } };
+    case 'video':
+      return { videoMessage: { ...common, ...caption } };
+    case 'voice':
+      // Only OGG with OPUS plays as a voice note, and only under this very type.
+      return { audioMessage: { ...common, mimetype: 'audio/ogg; codecs=opus', ptt: true } };
+    case 'audio':
+      return { audioMessage: common };
+    case 'document': {
+      const documentMessage = { ...common, ...caption, fileName: file.name, title: file.name };
+      return words === '' ? { documentMessage } : { documentWithCaptionMessage: { message: { documentMessage } } };
+    }
+  }
+}
+
+type SentAs = 'image' | 'video' | 'voice' | 'audio' | 'document';
+
+function sentAs({ kind, mime, bytes }: OutboundFile, words: string): SentAs {
+  const type = mime.toLowerCase();
+  // A sound carries no words: with some it goes as a document.
+  if (type.startsWith('audio/') && words !== '') return 'document';
+  if (kind === 'photo' && /^image\/(?:jpeg|png)$/.test(type) && bytes <= PHOTO_BYTES) return 'image';
+  if (kind === 'voice' && /^audio\/(?:ogg|opus)/.test(type)) return 'voice';
+  if ((kind === 'voice' || kind === 'audio') && type.startsWith('audio/')) return 'audio';
+  if (kind === 'video' && type === 'video/mp4' && bytes <= VIDEO_BYTES) return 'video';
+  return 'document';
+}
+
+/** How the file is encrypted for the message that `toMessage` makes of it. */
+export function storedAs(file: OutboundFile, words: string): StoredKind {
+  const as = sentAs(file, words);
+  return as === 'voice' ? 'audio' : as;
+}
+
+/** The platform takes an edit for 15 minutes after the message; the apps drop a later one without a word. */
+export function toEdit(jid: string, id: string, words: string, now: number): proto.IMessage {
+  return {
+    protocolMessage: {
+      key: { remoteJid: jid, fromMe: true, id },
+      // ProtocolMessage.Type.MESSAGE_EDIT
+      type: 14,
+      editedMessage: { extendedTextMessage: { text: words } },
+      timestampMs: now,
+    },
+  };
+}
+
+/** `emoji` empty takes the reaction away. Undefined for an id that is none of ours. */
+export function toReaction(
+  platformId: string,
+  options: { readonly jid: string; readonly account: string; readonly emoji: string; readonly now: number },
+): proto.IMessage | undefined {
+  const { jid, account, emoji, now } = options;
+  const target = splitPlatformId(platformId);
+  if (!target) return undefined;
+  const fromMe = target.authorId === account;
+  const participant = jid.endsWith('@g.us') && !fromMe ? { participant: jidOf(target.authorId) } : {};
+  return {
+    reactionMessage: { key: { remoteJid: jid, fromMe, id: target.id, ...participant }, text: emoji, senderTimestampMs: now },
+  };
+}
+
+/** In a group the first part shows what it answers; in a private chat that would only be noise. */
+function quoteOf(part: OutboundPart): proto.IContextInfo | undefined {
+  const { replyContext, ordinal } = part;
+  const [id, participant] = [text(replyContext?.['id']), text(replyContext?.['participant'])];
+  if (ordinal !== 0 || id === undefined || participant === undefined) return undefined;
+  return { stanzaId: id, participant, quotedMessage: { conversation: text(replyContext?.['text']) ?? '' } };
+}
+
+function text(value: Json | undefined): string | undefined {
+  return typeof value === 'string' && value !== '' ? value : undefined;
+}
+
+/** What delivery is told about a call that failed. */
+export function toSendResult(failure: CallFailure): SendResult {
+  switch (failure.kind) {
+    case 'unreached':
+      return { kind: 'retry', reason: failure.detail, scope: 'account' };
+    case 'lost':
+      return { kind: 'unknown', detail: failure.detail };
+    case 'refused':
+      return refusalOf(failure.code, failure.detail);
+  }
+}
+
+/** Codes of `<ack error>` and of `<error code>` in the answers to what is asked before a message (WhatsApp Web). */
+function refusalOf(code: number, detail: string): SendResult {
+  // No wait is stated. Shorter ones are what accounts get banned for.
+  if (code === 429) return { kind: 'retry', reason: `too many requests (${detail})`, afterMs: 60_000, scope: 'account' };
+  if (code === 401 || code === 403)
+    return { kind: 'refused', reason: 'blocked', detail: `not allowed to write there (${detail})` };
+  if (code === 404 || code === 410) return { kind: 'refused', reason: 'chat-gone', detail: `there is no such chat (${detail})` };
+  if (code === 463) {
+    return { kind: 'refused', reason: 'blocked', detail: `the account may not begin new chats at the moment (${detail})` };
+  }
+  if (code >= 500 && code < 600) return { kind: 'retry', reason: `the server failed (${detail})`, scope: 'part' };
+  return { kind: 'refused', reason: 'invalid', detail: `the platform refused the message (${detail})` };
+}

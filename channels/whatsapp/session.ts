@@ -1,0 +1,159 @@
+/** Stays connected and offers what arrives: one connection after the other on one login. */
+import type { WAMessage } from '@whiskeysockets/baileys';
+import type { ChannelHost } from '../../src/core/channel.ts';
+import { errorText } from '../../src/core/errors.ts';
+import type { InboundMessage } from '../../src/core/message.ts';
+import type { Clock, Logger } from '../../src/core/ports.ts';
+import { offer } from '../kit/offer.ts';
+import { reconnect } from '../kit/reconnect.ts';
+import { Ended } from './call-error.ts';
+import { WhatsAppConnection } from './client.ts';
+import { describeEnding } from './endings.ts';
+import { type InboundContext, toInbound, unreadable } from './inbound.ts';
+import type { WhatsAppSettings } from './settings.ts';
+import type { LoginStore } from './store.ts';
+
+export interface SessionOptions {
+  readonly store: LoginStore;
+  readonly settings: WhatsAppSettings;
+  readonly host: ChannelHost;
+  readonly channel: string;
+  readonly account: string;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly logger: Logger;
+  /** Ends everything. */
+  readonly signal: AbortSignal;
+  /** Ends receiving; the connection stays for what is still to be sent. */
+  readonly intake: AbortSignal;
+  /** Called once or more: connected, or failed for the first time and trying again. */
+  readonly settled: () => void;
+  /** The connection to send over. */
+  readonly connected: (connection: WhatsAppConnection | undefined) => void;
+}
+
+/** A server that asks again and again to connect at once is not obeyed for ever. */
+const MAX_RESTARTS = 5;
+
+/** Until the signal aborts, or the platform said something that only the operator can mend. Never rejects. */
+export async function stayConnected(options: SessionOptions): Promise<void> {
+  const { channel, host, clock, random, signal, logger, settled } = options;
+  let restarts = 0;
+  await reconnect({
+    run: async (connected) => {
+      for (;;) {
+        const ended = await connectOnce(options, () => {
+          connected();
+          host.health('healthy');
+          settled();
+        });
+        restarts += 1;
+        const { next, waitMs, health, detail } = describeEnding(ended, channel);
+        if (next === 'now' && restarts <= MAX_RESTARTS && !signal.aborted) continue;
+        if (waitMs > 0) {
+          host.health(health, detail);
+          settled();
+          await clock.sleep(waitMs, signal);
+        }
+        throw ended;
+      }
+    },
+    onEnd: (error, waitMs) => {
+      restarts = 0;
+      const ending = describeEnding(error instanceof Ended ? error : new Ended(error), channel);
+      logger.warn('whatsapp.disconnected', { detail: ending.detail, next: ending.next, waitMs });
+      host.health(ending.health, ending.detail);
+      settled();
+      return ending.next !== 'stop';
+    },
+    clock,
+    random,
+    signal,
+  });
+}
+
+async function connectOnce(options: SessionOptions, opened: () => void): Promise<Ended> {
+  const { store, settings, clock, logger, signal } = options;
+  const over = new AbortController();
+  const connection = new WhatsAppConnection({
+    store,
+    url: settings.web_socket_url,
+    ...(settings.client_version !== undefined && { version: settings.client_version }),
+    requireEncryption: settings.require_encryption,
+    clock,
+    logger,
+    onMessage: async (message, origin) => {
+      try {
+        await receive(message, origin, connection, options, over.signal);
+      } catch (error) {
+        // The SDK answers a message whose handling broke off with a refusal, which must not find an open socket.
+        await connection.ended;
+        throw error;
+      }
+    },
+  });
+  const onAbort = (): void => void connection.close();
+  const onIntakeEnd = (): void => over.abort(options.intake.reason);
+  signal.addEventListener('abort', onAbort, { once: true });
+  options.intake.addEventListener('abort', onIntakeEnd, { once: true });
+  const ended = connection.ended.then((reason) => {
+    over.abort(reason);
+    return reason;
+  });
+  try {
+    if (options.intake.aborted) onIntakeEnd();
+    if (signal.aborted) onAbort();
+    options.connected(connection);
+    await connection.opened;
+    opened();
+    return await ended;
+  } catch (error) {
+    return error instanceof Ended ? error : new Ended(error);
+  } finally {
+    options.connected(undefined);
+    signal.removeEventListener('abort', onAbort);
+    options.intake.removeEventListener('abort', onIntakeEnd);
+    await connection.close();
+  }
+}
+
+async function receive(
+  message: WAMessage,
+  origin: 'encrypted' | 'plaintext',
+  connection: WhatsAppConnection,
+  options: SessionOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  const { host, clock, random, logger, channel, account, store, settings } = options;
+  signal.throwIfAborted();
+  const me = connection.me ?? { phone: account };
+  const forged = origin === 'plaintext' && settings.require_encryption;
+  const inbound = read(message, { channel, account, me, pins: store }, forged, logger);
+  if (!inbound) return;
+  let rejected = false;
+  await offer([inbound], undefined, {
+    host,
+    clock,
+    random,
+    signal,
+    onRejected: (error, waitMs) => {
+      rejected = true;
+      host.health('down', `messages cannot be stored, trying again: ${errorText(error)}`);
+      logger.error('whatsapp.receive-failed', { error: errorText(error), waitMs });
+    },
+  });
+  if (rejected) host.health('healthy');
+}
+
+function read(message: WAMessage, context: InboundContext, forged: boolean, logger: Logger): InboundMessage | undefined {
+  if (forged) return unreadable(message, context, 'forged-sender');
+  try {
+    const inbound = toInbound(message, context);
+    if (!inbound) logger.debug('whatsapp.stanza-ignored', { id: message.key.id });
+    return inbound;
+  } catch (error) {
+    // One message that cannot be read must not stop those behind it.
+    logger.error('whatsapp.message-unreadable', { id: message.key.id, error: errorText(error) });
+    return unreadable(message, context, 'unreadable');
+  }
+}

@@ -1,0 +1,405 @@
+/** Connections, receipts and faults, against our own server with real Noise and Signal. */
+import { execFile } from 'node:child_process';
+import { readdir, readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { inspect, promisify } from 'node:util';
+import { describe, expect, test } from 'vitest';
+import { WebSocket } from 'ws';
+import type { Receipt } from '../../src/core/channel.ts';
+import { channelDeps } from '../../src/testing/channel-deps.ts';
+import { TestHost } from '../../src/testing/channel-host.ts';
+import { until } from '../../src/testing/fakes.ts';
+import { whatsAppScene, wordsOf } from '../../src/testing/whatsapp-scene.ts';
+import { channel as descriptor } from './index.ts';
+import { LoginStore } from './store.ts';
+
+const ADA = '15551110000';
+const GROUP = '120363000000000001@g.us';
+const settle = (ms = 80) => new Promise((resolve) => setTimeout(resolve, ms));
+
+test('settings have defaults, refuse unknown keys and other schemes', () => {
+  expect(descriptor.settings.parse({})).toMatchObject({
+    web_socket_url: 'wss://web.whatsapp.com/ws/chat',
+    require_encryption: true,
+  });
+  expect(() => descriptor.settings.parse({ web_socket: 'wss://x' })).toThrow();
+  expect(() => descriptor.settings.parse({ web_socket_url: 'https://x' })).toThrow();
+  expect(() => descriptor.settings.parse({ pairing_phone: '0155' })).toThrow();
+});
+
+test('loading the descriptor does not load the SDK', async () => {
+  const script = `await import(${JSON.stringify(join(import.meta.dirname, 'index.ts'))});
+    const { default: { _cache } } = await import('node:module');
+    console.log(Object.keys(_cache).filter((file) => /baileys|libsignal/.test(file)).length);`;
+  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script]);
+  expect(stdout.trim()).toBe('0');
+});
+
+test('what the Signal library prints of its sessions never reaches the terminal, and other lines do', async () => {
+  const script = `await import(${JSON.stringify(join(import.meta.dirname, 'client.ts'))});
+    const { SessionRecord } = (await import('libsignal')).default;
+    const record = new SessionRecord();
+    const session = { indexInfo: { baseKey: Buffer.from('secret'), closed: -1, baseKeyType: 1 }, chains: {}, getChain() {} };
+    record.closeSession(session); record.openSession(session); record.closeSession(session); record.closeSession(session);
+    console.info('said by somebody else');`;
+  const { stdout, stderr } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script]);
+  expect([stdout.trim(), stderr.trim()]).toEqual(['said by somebody else', '']);
+});
+
+test('A29 the login is readable by its owner alone, and neither logs nor errors hold keys or messages', async () => {
+  await using at = await whatsAppScene();
+  await at.platform.write({ from: at.platform.person(ADA), message: { conversation: 'my-private-words' } });
+  await at.received();
+  await at.send({ text: 'our-private-words' });
+  expect((await stat(at.dir)).mode & 0o777).toBe(0o700);
+  const files = await readdir(at.dir);
+  expect(files).toContain('login.db');
+  for (const file of files.filter((name) => name.startsWith('login.db')))
+    expect([file, (await stat(join(at.dir, file))).mode & 0o777]).toEqual([file, 0o600]);
+  const said = inspect(at.logger.lines, { depth: 10 });
+  expect(said).not.toMatch(/private-words|privKey|private:/);
+});
+
+test('an account that is not linked is down with what to do, and sends wait', async () => {
+  const channel = await descriptor.create(descriptor.settings.parse({}), channelDeps({ name: 'wa', dir: '/nonexistent/wa' }));
+  const host = new TestHost();
+  await channel.start(host, new AbortController().signal);
+  expect(host.states.at(-1)).toMatchObject({ state: 'down', detail: expect.stringContaining('GH1501') });
+  expect(host.states.at(-1)?.detail).toContain('gatehouse channels login wa');
+  await channel.stop();
+});
+
+describe('receipts', () => {
+  test('F1 nothing that a message causes is sent before it is committed, not even the delivery receipt', async () => {
+    await using at = await whatsAppScene();
+    const gate = Promise.withResolvers<Receipt>();
+    at.host.next.push(gate.promise);
+    const id = await at.platform.write({ from: at.platform.person(ADA), message: { conversation: 'hi' } });
+    await until('it was offered', () => at.host.offered.length === 1);
+    await settle();
+    expect(at.platform.said.filter(({ attrs }) => attrs['id'] === id)).toEqual([]);
+    gate.resolve({ kind: 'accepted' });
+    await until('the receipt came', () => at.platform.said.some(({ tag, attrs }) => tag === 'receipt' && attrs['id'] === id));
+  });
+
+  test('F1 a kill between decrypting and commit loses nothing: the same ciphertext is read again', async () => {
+    await using at = await whatsAppScene();
+    const from = at.platform.person(ADA);
+    // A session that has moved on: the next key is used once.
+    await at.platform.write({ from, message: { conversation: 'one' } });
+    await at.received();
+    const never = Promise.withResolvers<Receipt>();
+    never.promise.catch(() => undefined);
+    at.host.next.push(new Error('disk full'), never.promise);
+    await at.platform.write({ from, message: { conversation: 'two' } });
+    await until('it was offered twice', () => at.host.offered.length === 3);
+    never.reject(new Error('killed'));
+    await at.restart();
+    expect(await at.received(2)).toMatchObject({ text: 'two' });
+    await until('it is acknowledged', () => at.platform.unacknowledged === 0);
+    expect(at.platform.said.filter(({ attrs }) => attrs['type'] === 'retry')).toEqual([]);
+  });
+
+  test('F2 a message whose receipt was lost is acknowledged again, and its words are no longer stored', async () => {
+    await using at = await whatsAppScene();
+    await at.platform.write({ from: at.platform.person(ADA), message: { conversation: 'remember-me-not' } });
+    const stanza = at.platform.lastStanza();
+    await at.received();
+    await until('it is acknowledged', () => at.platform.unacknowledged === 0);
+    at.platform.requeue(stanza);
+    await at.restart();
+    await until('it is acknowledged again', () => at.platform.unacknowledged === 0);
+    expect(at.host.accepted).toHaveLength(1);
+    expect(at.platform.said.filter(({ attrs }) => attrs['type'] === 'retry' || attrs['error'])).toEqual([]);
+    await at.channel.stop();
+    for (const file of await readdir(at.dir)) {
+      expect((await readFile(join(at.dir, file))).includes('remember-me-not')).toBe(false);
+    }
+  });
+
+  test('F13 a login that cannot be written ends the connection instead of refusing the message', async () => {
+    await using at = await whatsAppScene();
+    const from = at.platform.person(ADA);
+    const write = LoginStore.prototype.write;
+    let failures = 0;
+    LoginStore.prototype.write = function (changes, now) {
+      if (failures++ < 1) throw new Error('database or disk is full');
+      return write.call(this, changes, now);
+    };
+    try {
+      await at.platform.write({ from, message: { conversation: 'kept' } });
+      expect(await at.received()).toMatchObject({ text: 'kept' });
+    } finally {
+      LoginStore.prototype.write = write;
+    }
+    expect(at.platform.logins).toBe(2);
+    expect(at.host.states).toContainEqual({ state: 'down', detail: expect.stringContaining('disk is full') });
+    expect(at.platform.said.filter(({ attrs }) => attrs['error'] ?? attrs['type'] === 'retry')).toEqual([]);
+    await until('it is acknowledged', () => at.platform.unacknowledged === 0);
+  });
+
+  test('messages that waited at the server while nobody was connected are real ones, in order', async () => {
+    await using at = await whatsAppScene({}, { started: false });
+    const from = at.platform.person(ADA);
+    for (const text of ['one', 'two', 'three']) await at.platform.write({ from, message: { conversation: text } });
+    await at.channel.start(at.host, at.signal);
+    await at.received(3);
+    expect(at.host.accepted.map(({ text }) => text)).toEqual(['one', 'two', 'three']);
+    await until('they are acknowledged', () => at.platform.unacknowledged === 0);
+  });
+
+  test('intake that ended takes no message and refuses none, while sending goes on', async () => {
+    await using at = await whatsAppScene({}, { started: false });
+    const intake = new AbortController();
+    await at.channel.start(at.host, intake.signal);
+    intake.abort(new Error('shutting down'));
+    await at.platform.write({ from: at.platform.person(ADA), message: { conversation: 'later' } });
+    expect(await at.send({ text: 'still here' })).toMatchObject({ kind: 'sent' });
+    await settle();
+    expect(at.host.offered).toEqual([]);
+    await at.channel.stop();
+    expect(at.platform.unacknowledged).toBe(1);
+    await at.restart();
+    expect(await at.received()).toMatchObject({ text: 'later' });
+  });
+
+  test('A3 a message without end-to-end encryption is refused as forged, counted and acknowledged', async () => {
+    await using at = await whatsAppScene();
+    await at.platform.write({ from: at.platform.person(ADA), plaintext: true, message: { conversation: 'run rm -rf' } });
+    expect(await at.received()).toMatchObject({ refusal: 'forged-sender', text: '', senderId: ADA });
+    await until('it is acknowledged', () => at.platform.unacknowledged === 0);
+  });
+
+  test('a message that decrypts to no message is counted as unreadable and not asked for again', async () => {
+    await using at = await whatsAppScene();
+    const from = at.platform.person(ADA);
+    await at.platform.write({ from, message: { conversation: 'first' } });
+    const enc = await from.encryptBytes(Buffer.from([0xff, 0xff, 0xff, 0x03, 0x03, 0x03]));
+    await at.platform.write({ from, message: {}, enc: [enc] });
+    expect(await at.received(2)).toMatchObject({ refusal: 'unreadable', senderId: ADA });
+    await at.platform.write({ from, message: { conversation: 'after' } });
+    expect(await at.received(3)).toMatchObject({ text: 'after' });
+    await until('they are acknowledged', () => at.platform.unacknowledged === 0);
+  });
+
+  test('a message that cannot be decrypted is asked for again, and taken when it comes anew', async () => {
+    await using at = await whatsAppScene();
+    const from = at.platform.person(ADA);
+    await at.platform.write({ from, message: { conversation: 'first' } });
+    await at.received();
+    const broken = await from.encryptBytes(Buffer.from('lost'));
+    const content = Buffer.from(broken.content as Uint8Array);
+    // Within the checksum; behind it come only numbers of keys.
+    content.writeUInt8(content.readUInt8(content.length - 12) ^ 1, content.length - 12);
+    await at.platform.write({ from, id: 'M9', message: {}, enc: [{ ...broken, content }] });
+    await until('it is asked for', () => at.platform.said.some(({ attrs }) => attrs['type'] === 'retry' && attrs['id'] === 'M9'));
+    expect(at.host.accepted).toHaveLength(1);
+    from.reset();
+    await at.platform.write({ from, id: 'M9', message: { conversation: 'once more' } });
+    expect(await at.received(2)).toMatchObject({ text: 'once more' });
+  });
+});
+
+describe('endings', () => {
+  test.each([
+    ['removed by the phone', 401, 'GH1501'],
+    ['locked by the platform', 403, 'GH1501'],
+    ['replaced by another program', 440, 'GH1503'],
+  ])('F34 a login %s is down for good: nothing is tried again', async (_what, code, expected) => {
+    await using at = await whatsAppScene();
+    at.platform.endWith(code);
+    await until('it is down', () => at.host.state === 'down');
+    expect(at.host.states.at(-1)?.detail).toContain(expected);
+    await settle(200);
+    expect(at.platform.logins).toBe(1);
+    expect(await at.send({ text: 'x' })).toMatchObject({ kind: 'retry', scope: 'account' });
+  });
+
+  test('a server that wants us to connect again is obeyed at once', async () => {
+    await using at = await whatsAppScene();
+    const before = performance.now();
+    at.platform.endWith(515);
+    await until('it is connected again', () => at.platform.logins === 2 && at.platform.connections === 1);
+    expect(at.host.states.some(({ state }) => state === 'degraded')).toBe(false);
+    expect(performance.now() - before).toBeLessThan(2_000);
+    await until('it can send', async () => (await at.send({ text: 'x' })).kind === 'sent');
+  });
+
+  test('F33 a connection that flaps is one at a time, with growing waits, and receives once', async () => {
+    await using at = await whatsAppScene();
+    for (let flap = 1; flap <= 4; flap += 1) {
+      await until('it is connected', () => at.host.state === 'healthy' && at.platform.connections === 1);
+      at.platform.cut();
+      await until('it noticed', () => at.host.state === 'degraded');
+      expect(at.platform.connections).toBeLessThanOrEqual(1);
+    }
+    await at.platform.write({ from: at.platform.person(ADA), message: { conversation: 'once' } });
+    await at.received();
+    await settle();
+    expect(at.host.offered).toHaveLength(1);
+    const waits = at.logger.lines.filter(({ event }) => event === 'whatsapp.disconnected').map(({ data }) => data['waitMs']);
+    expect(waits).toEqual([500, 500, 500, 500]);
+  });
+
+  test('a version that the platform refuses is told with the setting that mends it, and tried again slowly', async () => {
+    await using at = await whatsAppScene({}, { started: false });
+    at.platform.failures.push(405);
+    await at.channel.start(at.host, at.signal);
+    expect(at.host.states.at(-1)).toMatchObject({ state: 'down', detail: expect.stringMatching(/GH1502.*client_version/) });
+  });
+
+  test('F42 a second program on the same login does not connect at all', async () => {
+    await using at = await whatsAppScene();
+    const second = await descriptor.create(descriptor.settings.parse({ web_socket_url: at.platform.url }), at.deps);
+    const host = new TestHost();
+    await second.start(host, at.signal);
+    expect(host.states.at(-1)).toMatchObject({ state: 'down', detail: expect.stringContaining('GH1503') });
+    expect(at.platform.logins).toBe(1);
+    await second.stop();
+  });
+});
+
+describe('sending', () => {
+  test.each([
+    [429, { kind: 'retry', scope: 'account', afterMs: 60_000 }],
+    [404, { kind: 'refused', reason: 'chat-gone' }],
+    [403, { kind: 'refused', reason: 'blocked' }],
+    [463, { kind: 'refused', reason: 'blocked' }],
+    [479, { kind: 'refused', reason: 'invalid' }],
+    [503, { kind: 'retry', scope: 'part' }],
+  ])('F36 a message refused with %i', async (code, expected) => {
+    await using at = await whatsAppScene();
+    at.platform.person(ADA);
+    at.platform.faults.push({ kind: 'refuse', code });
+    expect(await at.send({ text: 'no' })).toMatchObject(expected);
+    expect(at.platform.seen).toEqual([]);
+  });
+
+  test('F35 too many questions before a message mean a wait, and nothing was sent', async () => {
+    await using at = await whatsAppScene();
+    at.platform.person(ADA);
+    at.platform.questionFaults.set('usync usync', 429);
+    expect(await at.send({ text: 'soon' })).toMatchObject({ kind: 'retry', scope: 'account' });
+    expect(at.platform.wire).toEqual([]);
+    expect(await at.send({ text: 'soon' })).toMatchObject({ kind: 'sent' });
+  });
+
+  test('F37 a connection that breaks after the message left is unknown, and every attempt has the same id', async () => {
+    await using at = await whatsAppScene();
+    at.platform.person(ADA);
+    at.platform.faults.push({ kind: 'cut' });
+    expect(await at.send({ text: 'maybe', key: 'k1' })).toMatchObject({ kind: 'unknown' });
+    await until('it is connected again', () => at.host.state === 'healthy' && at.platform.connections === 1);
+    expect(await at.send({ text: 'maybe', key: 'k1' })).toMatchObject({ kind: 'sent' });
+    expect(await at.send({ text: 'maybe', key: 'k2' })).toMatchObject({ kind: 'sent' });
+    const ids = at.platform.wire.map(({ attrs }) => attrs['id']);
+    expect(ids[0]).toBe(ids[1]);
+    expect(ids[2]).not.toBe(ids[0]);
+    expect(ids[0]).toMatch(/^3EB0[0-9A-F]{18}$/);
+  });
+
+  test.each([ADA, GROUP])('the keys of a message to %s are on disk before it leaves', async (chatId) => {
+    await using at = await whatsAppScene();
+    at.platform.group(GROUP, [at.platform.person(ADA)]);
+    await at.send({ chatId, text: 'the session is there', key: 'k1' });
+    const steps: string[] = [];
+    const { write } = LoginStore.prototype;
+    const { send } = WebSocket.prototype;
+    LoginStore.prototype.write = function (changes, now) {
+      steps.push(...Object.keys(changes).filter((type) => type === 'session' || type === 'sender-key'));
+      write.call(this, changes, now);
+    };
+    WebSocket.prototype.send = function (this: WebSocket, ...args: Parameters<typeof send>) {
+      // Only the client masks its frames.
+      if (!('_isServer' in this && this._isServer)) steps.push(`${(args[0] as Buffer).length} bytes`);
+      send.apply(this, args);
+    } as typeof send;
+    try {
+      expect(await at.send({ chatId, text: 'x'.repeat(2_000), key: 'k2' })).toMatchObject({ kind: 'sent' });
+    } finally {
+      Object.assign(LoginStore.prototype, { write });
+      Object.assign(WebSocket.prototype, { send });
+    }
+    const left = steps.findIndex((step) => /^\d{4,} bytes$/.test(step));
+    const keys = steps.map((step, at) => (step.endsWith('bytes') ? -1 : at)).filter((at) => at >= 0);
+    expect(left).toBeGreaterThan(0);
+    expect(keys.length).toBeGreaterThan(0);
+    expect(Math.max(...keys)).toBeLessThan(left);
+  });
+
+  test('a recipient who could not read a message gets it again, also after a restart', async () => {
+    await using at = await whatsAppScene();
+    const ada = at.platform.person(ADA);
+    await at.send({ text: 'read me' });
+    const [sent] = at.platform.seen;
+    await at.restart();
+    at.platform.askAgain(ada, sent?.id ?? '');
+    await until('it came again', () => at.platform.wire.filter(({ attrs }) => attrs['id'] === sent?.id).length === 2);
+    // One message, readable with a new session.
+    expect(at.platform.seen).toHaveLength(1);
+  });
+
+  test.each(['pn', 'lid'] as const)('a group addressed by %s is written to with one key for all members', async (addressing) => {
+    await using at = await whatsAppScene();
+    at.platform.group(GROUP, [at.platform.person(ADA), at.platform.person('15552220000')], addressing);
+    expect(await at.send({ chatId: GROUP, text: 'one', key: 'k1' })).toMatchObject({ kind: 'sent' });
+    expect(await at.send({ chatId: GROUP, text: 'two', key: 'k2' })).toMatchObject({ kind: 'sent' });
+    // Every member opened both.
+    expect(at.platform.seen.map(({ message, to }) => [to, wordsOf(message)])).toEqual([
+      [GROUP, 'one'],
+      [GROUP, 'two'],
+    ]);
+  });
+
+  test('a group we are not in is gone', async () => {
+    await using at = await whatsAppScene();
+    expect(await at.send({ chatId: '120363000000000009@g.us', text: 'x' })).toMatchObject({
+      kind: 'refused',
+      reason: 'chat-gone',
+    });
+  });
+
+  test('an answer goes to the address its message came from', async () => {
+    await using at = await whatsAppScene();
+    const ada = at.platform.person(ADA);
+    await at.platform.write({ from: ada, by: 'lid', message: { conversation: 'hi' } });
+    const { chatId, replyContext } = await at.received();
+    expect(chatId).toBe(ADA);
+    expect(await at.send({ chatId, text: 'hello', ...(replyContext && { replyContext }) })).toMatchObject({ kind: 'sent' });
+    expect(at.platform.seen[0]).toMatchObject({ to: ada.lidJid });
+  });
+
+  test('stop waits for a send under way, so that its outcome is known', async () => {
+    await using at = await whatsAppScene();
+    at.platform.person(ADA);
+    at.platform.faults.push({ kind: 'hold' });
+    const sending = at.send({ text: 'slow' });
+    await until('it left', () => at.platform.wire.length === 1);
+    await at.channel.stop();
+    expect(await sending).toMatchObject({ kind: 'sent' });
+  });
+});
+
+describe('A3 who wrote', () => {
+  test('a person has one id under number and LID, in private and in groups', async () => {
+    await using at = await whatsAppScene();
+    const ada = at.platform.person(ADA);
+    at.platform.group(GROUP, [ada], 'lid');
+    await at.platform.write({ from: ada, message: { conversation: '1' } });
+    await at.platform.write({ from: ada, by: 'lid', message: { conversation: '2' } });
+    await at.platform.write({ from: ada, by: 'lid', alone: true, message: { conversation: '3' } });
+    await at.platform.write({ from: ada, by: 'lid', group: GROUP, message: { conversation: '4' } });
+    await at.received(4);
+    expect(at.host.accepted.map(({ senderId }) => senderId)).toEqual([ADA, ADA, ADA, ADA]);
+    expect(at.host.accepted.map(({ chatId }) => chatId)).toEqual([ADA, ADA, ADA, GROUP]);
+  });
+
+  test('the new owner of a number is not the person who had it', async () => {
+    await using at = await whatsAppScene();
+    await at.platform.write({ from: at.platform.person(ADA, 'Ada'), message: { conversation: 'mine' } });
+    await at.received();
+    const other = at.platform.reassign(ADA, 'Ada');
+    await at.platform.write({ from: other, message: { conversation: 'mine now' } });
+    expect(await at.received(2)).toMatchObject({ senderId: other.lidJid, senderName: 'Ada' });
+  });
+});

@@ -1,0 +1,77 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { CHANNELS } from '../../../channels/registry.ts';
+import { loginChannel } from '../../app/login-channel.ts';
+import { GatehouseError } from '../../core/errors.ts';
+import { FakeCli } from '../../testing/fake-cli.ts';
+import { tempDir } from '../../testing/fakes.ts';
+import { startWhatsAppPlatform } from '../../testing/whatsapp-server.ts';
+
+async function cliWith(dir: string, channel: object): Promise<FakeCli> {
+  const cli = new FakeCli(dir);
+  await cli.write('.gatehouse/config.json', JSON.stringify({ version: 1, gateway: { channels: [channel] } }));
+  cli.login = (options) => loginChannel({ ...options, registry: CHANNELS });
+  return cli;
+}
+
+test('the real program links an account that scans what it prints', async () => {
+  await using dir = await tempDir();
+  await using platform = await startWhatsAppPlatform();
+  const settings = { web_socket_url: platform.url };
+  const config = join(dir.path, 'config.json');
+  await writeFile(
+    config,
+    JSON.stringify({ version: 1, gateway: { channels: [{ type: 'whatsapp', name: 'family', settings }] } }),
+  );
+  const args = ['channels', 'login', 'family', '--config', config, '--data-dir', join(dir.path, 'data')];
+  const child = spawn(process.execPath, [join(import.meta.dirname, '../main.ts'), ...args], {
+    env: { PATH: process.env['PATH'], HOME: dir.path },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  let said = '';
+  child.stderr.on('data', (chunk: Buffer) => {
+    said += String(chunk);
+    // Without a terminal the code comes as text, for another program to draw.
+    const content = /QR code: (\S+)\n/.exec(said)?.[1];
+    if (content === undefined || said.includes('scanned')) return;
+    said += 'scanned\n';
+    platform.linking.scan(content);
+  });
+  const [code] = (await once(child, 'close')) as [number];
+  expect([code, said]).toEqual([0, expect.stringContaining('Linked as +15550000000.')]);
+  expect(await readdir(join(dir.path, 'data', 'channels', 'family'))).toContain('login.db');
+});
+
+test('on a terminal the code is drawn in colours of its own, and again in its place', async () => {
+  await using dir = await tempDir();
+  const cli = await cliWith(dir.path, { type: 'telegram' });
+  cli.answers = [];
+  cli.login = async ({ ui }) => {
+    ui.qr('first');
+    ui.qr('second');
+    ui.say('done');
+    ui.qr('third');
+  };
+  const { stderr } = await cli.run('channels', 'login', 'telegram');
+  // 21 modules and a margin of two make 13 lines, and one of advice.
+  expect(stderr.split('\u001b[14A\u001b[J')).toHaveLength(2);
+  expect(stderr).toContain('Linked devices');
+  expect(stderr).not.toContain('first');
+});
+
+test('what cannot be linked is told with what to do', async () => {
+  await using dir = await tempDir();
+  const cli = await cliWith(dir.path, { type: 'telegram' });
+  const other = await cli.run('channels', 'login', 'telegram');
+  expect([other.code, other.stderr]).toEqual([2, expect.stringMatching(/GH1001.*telegram/)]);
+  const unknown = await cli.run('channels', 'login', 'wa');
+  expect([unknown.code, unknown.stderr]).toEqual([1, expect.stringMatching(/GH1003.*\n.*it has: telegram/)]);
+  cli.login = async () => {
+    throw new GatehouseError('GH1501', 'no phone linked itself in time', { hint: 'run it again' });
+  };
+  const late = await cli.run('channels', 'login', 'telegram');
+  expect([late.code, late.stderr]).toEqual([1, expect.stringContaining('GH1501 no phone linked itself in time')]);
+});
