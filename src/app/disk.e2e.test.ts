@@ -98,7 +98,7 @@ test.concurrent('F15 a sync that fails ends the process with code 1 and the reas
   expect(endedAt - Date.parse(JSON.parse(fatal).time)).toBeLessThan(4_000);
   const sent = at.platform.maxUpdateId;
   await using second = await at.start();
-  await second.settled(sent);
+  await second.settled(sent, 45_000);
   const texts = at.texts();
   expect(new Set(texts).size).toBe(texts.length);
   const { outbox } = (await second.status()).journal;
