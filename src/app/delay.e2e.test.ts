@@ -1,4 +1,4 @@
-// A rate limit as a person in a chat sees it: the whole stack from wire to chat, on a clock that runs a hundred times as fast.
+// A rate limit as a person in a chat sees it: the whole stack from wire to chat, on a clock that runs twenty times as fast.
 import { expect, test } from 'vitest';
 import { configSchema } from '../../config/schema.ts';
 import type { Clock } from '../core/ports.ts';
@@ -11,7 +11,7 @@ import { testDaemon } from '../testing/test-daemon.ts';
 import type { DaemonOptions } from './daemon.ts';
 import { createModelStack } from './model-stack.ts';
 
-const SPEED = 100;
+const SPEED = 20;
 const fast: Clock = {
   now: systemClock.now,
   monotonic: () => systemClock.monotonic() * SPEED,

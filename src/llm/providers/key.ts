@@ -17,7 +17,7 @@ export interface KeyNeed {
    * server.
    */
   readonly keyForAddress: boolean;
-  /** The address is not the provider's own: a login, which nobody chose for that address, is not sent there. */
+  /** The address is neither the provider's own nor on this machine: a login, which nobody chose for it, is not sent there. */
   readonly foreignAddress: boolean;
 }
 

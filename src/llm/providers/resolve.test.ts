@@ -132,10 +132,12 @@ describe('F2 the key', () => {
   });
 
   test('A29 a login is for the own address of its provider alone, also where the config names no variable', async () => {
-    const config = { provider: 'openai', base_url: LOCAL };
+    const config = { provider: 'openai', base_url: 'https://models.example.org/v1' };
     expect(await from(config, { OPENAI_API_KEY: KEY }, 'login-token')).toEqual(['OPENAI_API_KEY', KEY]);
     await expect(from(config, {}, 'login-token')).rejects.toMatchObject({ code: 'GH1103' });
-    expect(await from({ provider: 'openai' }, { OPENAI_API_KEY: KEY }, 'login-token')).toEqual(['login', 'login-token']);
+    for (const own of [{ provider: 'openai' }, { provider: 'openai', base_url: LOCAL }]) {
+      expect(await from(own, { OPENAI_API_KEY: KEY }, 'login-token')).toEqual(['login', 'login-token']);
+    }
   });
 
   test('is not shown when what was found is printed', async () => {

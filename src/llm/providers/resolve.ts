@@ -2,6 +2,7 @@
 import { GatehouseError } from '../../core/errors.ts';
 import type { ModelFacts } from '../../core/model.ts';
 import { factsOf, type ModelHints } from '../catalog/facts.ts';
+import { isLoopback } from '../catalog/price.ts';
 import { baseUrlFor } from './base-url.ts';
 import { findProvider, PROVIDERS, providerNames } from './index.ts';
 import { type KeyNeed, keyVariables } from './key.ts';
@@ -54,8 +55,8 @@ export function resolveProvider(config: ModelConfig): ResolvedProvider {
   const baseUrl = baseUrlFor(provider, wire, config.base_url);
   const hints = toHints(config.model_hints);
   const { contextWindow, ...facts } = factsOf(provider, model, hints, baseUrl);
-  const foreignAddress = isForeign(provider, baseUrl);
-  const keyForAddress = config.api_key_env !== undefined && foreignAddress;
+  const foreign = isForeign(provider, baseUrl);
+  const keyForAddress = config.api_key_env !== undefined && foreign;
   return {
     provider,
     model,
@@ -64,7 +65,8 @@ export function resolveProvider(config: ModelConfig): ResolvedProvider {
     keyEnvs: keyForAddress ? [config.api_key_env ?? ''] : keyVariables(provider, config.api_key_env),
     keyRequired: provider.keyRequired || config.api_key_env !== undefined,
     keyForAddress,
-    foreignAddress,
+    // A proxy on this machine is the operator's own.
+    foreignAddress: foreign && !isLoopback(baseUrl),
     contextWindow,
     facts,
     hints,
