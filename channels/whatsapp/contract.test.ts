@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { proto } from '@whiskeysockets/baileys';
 import { channelDeps } from '../../src/testing/channel-deps.ts';
@@ -9,7 +10,7 @@ import { channel as descriptor } from './index.ts';
 
 async function setup(): Promise<ChannelSetup> {
   const platform = await startWhatsAppPlatform();
-  const dir = await tempDir();
+  const dir = await tempDir(existsSync('/dev/shm') ? '/dev/shm' : undefined);
   const login = join(dir.path, 'login');
   await platform.link(login);
   const create = (path: string) =>

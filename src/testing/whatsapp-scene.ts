@@ -1,4 +1,5 @@
 /** A started adapter on a linked account of our own server. */
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { proto } from '@whiskeysockets/baileys';
 import { channel as descriptor } from '../../channels/whatsapp/index.ts';
@@ -27,7 +28,8 @@ export interface WhatsAppScene extends AsyncDisposable {
 
 export async function whatsAppScene(settings: object = {}, options: { started?: boolean } = {}): Promise<WhatsAppScene> {
   const platform = await startWhatsAppPlatform();
-  const temporary = await tempDir();
+  // In memory: no test here is about the disk, and each commit waits for it.
+  const temporary = await tempDir(existsSync('/dev/shm') ? '/dev/shm' : undefined);
   const dir = join(temporary.path, 'login');
   await platform.link(dir);
   const logger = new MemoryLogger();
