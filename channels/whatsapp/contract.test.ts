@@ -14,9 +14,12 @@ async function setup(): Promise<ChannelSetup> {
   const login = join(dir.path, 'login');
   await platform.link(login);
   const create = (path: string) =>
-    descriptor.create(descriptor.settings.parse({ web_socket_url: platform.url, media_root: platform.httpUrl }), {
-      ...channelDeps({ name: 'whatsapp', dir: path, clock: quickClock(), random: Math.random }),
-    });
+    descriptor.create(
+      descriptor.settings.parse({ web_socket_url: platform.url, media_root: platform.httpUrl, send_timeout_secs: 300 }),
+      {
+        ...channelDeps({ name: 'whatsapp', dir: path, clock: quickClock(), random: Math.random }),
+      },
+    );
   return {
     people: ['15551110000', '15552220000'],
     create: () => create(login),
@@ -45,7 +48,7 @@ async function setup(): Promise<ChannelSetup> {
       platform.faults.push({ kind: 'refuse', code: 429 });
       return {};
     },
-    loseNextReply: async () => void platform.faults.push({ kind: 'lose' }),
+    loseNextReply: async () => void platform.faults.push({ kind: 'cut' }),
     refuseNextSend: async () => void platform.faults.push({ kind: 'refuse', code: 404 }),
     goDown: () => platform[Symbol.asyncDispose](),
     async [Symbol.asyncDispose]() {

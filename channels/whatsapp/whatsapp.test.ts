@@ -289,6 +289,14 @@ describe('sending', () => {
     expect(await at.send({ text: 'soon' })).toMatchObject({ kind: 'sent' });
   });
 
+  test('F37 a server that takes a message and does not confirm it leaves the outcome unknown after the time limit', async () => {
+    await using at = await whatsAppScene({ send_timeout_secs: 10 });
+    at.platform.person(ADA);
+    at.platform.faults.push({ kind: 'lose' });
+    expect(await at.send({ text: 'maybe' })).toMatchObject({ kind: 'unknown' });
+    expect(at.platform.seen).toHaveLength(1);
+  });
+
   test('F37 a connection that breaks after the message left is unknown, and every attempt has the same id', async () => {
     await using at = await whatsAppScene();
     at.platform.person(ADA);
