@@ -8,6 +8,7 @@ import { CAPABILITIES, type CapabilityCases, capabilityTable } from './capabilit
 /** The one line a channel adds here. */
 const CHANNELS: Readonly<Record<string, () => Promise<CapabilityCases>>> = {
   cli: async () => (await import('./cli/capability-cases.ts')).cliCases,
+  discord: async () => (await import('./discord/capability-cases.ts')).discordCases,
   email: async () => (await import('./email/capability-cases.ts')).emailCases,
   feishu: async () => (await import('./feishu/capability-cases.ts')).feishuCases,
   telegram: async () => (await import('./telegram/capability-cases.ts')).telegramCases,

@@ -4,6 +4,7 @@ import type { AnyChannelDescriptor } from '../src/core/channel.ts';
 export const CHANNELS: Readonly<Record<string, () => Promise<AnyChannelDescriptor>>> = {
   cli: async () => (await import('./cli/index.ts')).channel,
   telegram: async () => (await import('./telegram/index.ts')).channel,
+  discord: async () => (await import('./discord/index.ts')).channel,
   email: async () => (await import('./email/index.ts')).channel,
   whatsapp: async () => (await import('./whatsapp/index.ts')).channel,
   wecom: async () => (await import('./wecom/index.ts')).channel,

@@ -48,6 +48,8 @@ export class WecomChannel implements Channel {
   readonly limits: ChannelLimits;
   readonly inboundClass = 'A';
   readonly sendClass: SendClass;
+  /** The platform's duplicate check looks back this far at most; see settings. */
+  readonly idemWindowMs = 4 * 3_600_000;
   readonly buttons = true;
   readonly #client: WecomClient;
   readonly #keys: CallbackKeys;

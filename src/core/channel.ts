@@ -89,6 +89,11 @@ export interface Channel {
   readonly inboundClass: InboundClass;
   readonly sendClass: SendClass;
   /**
+   * Class `idem`: for how many ms the platform surely knows a key. A part that may have arrived longer ago is UNKNOWN instead of
+   * sent again. Absent = for ever.
+   */
+  readonly idemWindowMs?: number;
+  /**
    * Connects and keeps receiving until `signal` aborts; sending works until `stop`. Resolves once ready to receive. Transient failures afterwards are the
    * adapter's to retry (kit/reconnect); a failure that only the operator can mend is reported with `host.health('down', …)`.
    */

@@ -66,6 +66,7 @@ export interface NewPart {
 
 export interface OutboxRow extends NewPart {
   readonly seq: number;
+  readonly createdAt: number;
   readonly state: OutboxState;
   readonly attempts: number;
   readonly notBefore: number;

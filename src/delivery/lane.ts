@@ -7,6 +7,7 @@ import type { Clock } from '../core/ports.ts';
 import { NO_LONGER_NEEDED } from '../lib/no-longer-needed.ts';
 import { lookUp, marked, pause, sendOnce } from './attempt.ts';
 import type { Budget, Reservation } from './budget.ts';
+import { Doubts } from './doubts.ts';
 import { answerOf, undelivered } from './notice.ts';
 import { again, type BlindPolicy, type Outcome, type OutcomeContext, outcomeOf, unknownOutcome } from './outcome.ts';
 import { RowTimes } from './row-times.ts';
@@ -53,6 +54,7 @@ export class Lane {
   /** SENDING rows of an earlier boot whose channel has to be asked first. */
   readonly #inherited: OutboxRow[] = [];
   readonly #times: RowTimes;
+  readonly #doubts: Doubts;
   #wake = new AbortController();
   #poked = false;
   /** The answer whose remaining parts have nowhere to go, and why. */
@@ -64,6 +66,7 @@ export class Lane {
     this.key = key;
     this.#context = context;
     this.#times = new RowTimes(context.clock);
+    this.#doubts = new Doubts(context.clock);
   }
 
   /** New parts, or a channel that came back: looks again now. A part that must wait for its time still does. */
@@ -119,6 +122,11 @@ export class Lane {
     const turn = await this.#turn(row);
     if (turn === 'stop') return 'stop';
     if (turn === 'expired') return this.#settle(row, { kind: 'expired' });
+    if (this.#doubts.tooOld(row, turn.channel)) {
+      turn.reservation.release();
+      turn.free();
+      return this.#settle(row, { kind: 'unknown', reason: FORGOTTEN });
+    }
     try {
       const { journal, clock } = this.#context;
       let claimed: boolean;
@@ -182,7 +190,9 @@ export class Lane {
     // Not markable: the earlier attempt may have arrived and this one could not say so.
     if (!mark)
       return { kind: 'settle', settlement: { kind: 'unknown', reason: 'sent once; a repeat could not be marked as one' } };
+    const startedAt = clock.now();
     const result = await sendOnce(channel, mark, { plain: row.plain, timeoutMs: sendTimeoutMs, clock, signal: kill });
+    this.#doubts.note(row, result, startedAt);
     const context = outcomeContext(row, channel, this.#context);
     let outcome = outcomeOf(result, row, context);
     if (outcome.kind === 'find') outcome = await lookUp(channel, row, outcome.detail, { context, clock, signal: kill });
@@ -255,6 +265,7 @@ export class Lane {
     if (settlement.kind !== 'retry') {
       provenAbsent.delete(row.seq);
       this.#times.forget(row.seq);
+      this.#doubts.forget(row.seq);
     }
     if (settlement.kind === 'dead') await this.#tellChat(row);
     emit(settledEvent(row.part, settlement, clock.now(), ms));
@@ -294,6 +305,8 @@ export class Lane {
     emit({ type: 'journal', at: clock.now(), state: 'failing', code: errorCode(error) });
   }
 }
+
+const FORGOTTEN = 'it may have arrived, and so long ago that the platform no longer knows its key';
 
 const INTERRUPTED = 'the process ended while it was being sent';
 

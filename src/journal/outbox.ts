@@ -9,10 +9,11 @@ export interface OutboxRecord {
   readonly attempts: number;
   readonly not_before: number;
   readonly plain: number;
+  readonly created_at: number;
   readonly expires_at: number;
 }
 
-export const OUTBOX_COLUMNS = 'seq, lane, part, state, attempts, not_before, plain, expires_at';
+export const OUTBOX_COLUMNS = 'seq, lane, part, state, attempts, not_before, plain, created_at, expires_at';
 
 export function toOutboxRow(record: OutboxRecord): OutboxRow {
   return {
@@ -23,6 +24,7 @@ export function toOutboxRow(record: OutboxRecord): OutboxRow {
     attempts: record.attempts,
     notBefore: record.not_before,
     plain: record.plain === 1,
+    createdAt: record.created_at,
     expiresAt: record.expires_at,
   };
 }

@@ -46,7 +46,15 @@ export class MemoryJournal implements Journal {
     for (const part of parts) {
       if (this.row(part.part.key)) continue;
       const seq = this.rows.size + 1;
-      this.rows.set(seq, { ...part, seq, state: 'PENDING', attempts: 0, notBefore: 0, plain: false });
+      this.rows.set(seq, {
+        ...part,
+        seq,
+        createdAt: this.#clock.now(),
+        state: 'PENDING',
+        attempts: 0,
+        notBefore: 0,
+        plain: false,
+      });
     }
   }
 

@@ -21,6 +21,7 @@ export class ScriptedChannel implements Channel {
   readonly limits: ChannelLimits;
   readonly inboundClass: InboundClass = 'A';
   readonly sendClass: SendClass;
+  idemWindowMs?: number;
   readonly calls: SendCall[] = [];
   readonly typings: number[] = [];
   /** Every message the people in the chats see, in order. A second send under a key that `idem` knows adds nothing. */

@@ -1,0 +1,310 @@
+/** The adapter: one bot account. Connecting is `connect.ts`, receiving `receive.ts`, wire calls are `client.ts`. */
+import { readFile, stat } from 'node:fs/promises';
+import type {
+  Channel,
+  ChannelDeps,
+  ChannelHealth,
+  ChannelHost,
+  ChannelLimits,
+  MediaFile,
+  SendOptions,
+  SendResult,
+} from '../../src/core/channel.ts';
+import { errorText, GatehouseError } from '../../src/core/errors.ts';
+import type { MediaRef, OutboundPart } from '../../src/core/message.ts';
+import { withDeadline } from '../kit/deadline.ts';
+import type { CallOptions, DiscordClient } from './client.ts';
+import { registerCommands } from './commands.ts';
+import { keepConnected } from './connect.ts';
+import { download } from './download.ts';
+import { CallError, toSendResult } from './failure.ts';
+import { Interactions } from './interactions.ts';
+import { linked } from './linked.ts';
+import { type Awaiting, awaitingOf, placeOf, type SendCall, toAnswer, toCreate, toEditCall, uploadName } from './outbound.ts';
+import { Receiver } from './receive.ts';
+import type { DiscordSettings } from './settings.ts';
+import { obj, objects, snowflake, str } from './wire.ts';
+
+const MEGABYTE = 1024 * 1024;
+
+const LIMITS: ChannelLimits = {
+  // 100 below the platform's 2000: room for a fence that a split closes and opens again, and for what is escaped.
+  text: 1_900,
+  unit: 'codepoint',
+  caption: 1_900,
+  // https://discord.com/developers/docs/reference#uploading-files: the default; servers with boosts take more.
+  uploadBytes: 10 * MEGABYTE,
+  downloadBytes: 20 * MEGABYTE,
+};
+
+/** Five messages in five seconds for a chat is what the platform's own answers state; 50 calls a second for a bot (topics/rate-limits). */
+const RATES: NonNullable<ChannelLimits['rate']> = {
+  perChat: { burst: 4, perSecond: 0.8 },
+  perAccount: { burst: 10, perSecond: 30 },
+};
+
+/** Long enough for a slow network, short enough that a daemon's start does not hang on a silent one. */
+const CALL_TIMEOUT_MS = 20_000;
+
+export class DiscordChannel implements Channel {
+  readonly name: string;
+  readonly type = 'discord';
+  readonly account: string;
+  readonly limits: ChannelLimits;
+  readonly inboundClass = 'C';
+  readonly sendClass = 'idem';
+  /** A nonce is checked "in the past few minutes" (API reference, create message): two are a few. */
+  readonly idemWindowMs = 120_000;
+  readonly buttons = true;
+
+  readonly #client: DiscordClient;
+  readonly #settings: DiscordSettings;
+  readonly #deps: ChannelDeps;
+  readonly #interactions: Interactions;
+  readonly #stopping = new AbortController();
+  readonly #sending = new Set<Promise<unknown>>();
+  #working: Promise<unknown> | undefined;
+  #host: ChannelHost | undefined;
+  /** Why the channel is not quite well although it is connected. */
+  #lacking: string | undefined;
+  /** Chats whose history cannot be read. */
+  #unread = 0;
+  #isHealthy = false;
+  #lastHealth: string | undefined;
+
+  constructor(options: { client: DiscordClient; account: string; settings: DiscordSettings; deps: ChannelDeps }) {
+    this.#client = options.client;
+    this.#settings = options.settings;
+    this.#deps = options.deps;
+    this.name = options.deps.name;
+    this.account = options.account;
+    this.limits = options.settings.rate_limits ? { ...LIMITS, rate: RATES } : LIMITS;
+    this.#interactions = new Interactions({
+      call: (method, route, body) => this.#call(method, route, { ...(body && { body }) }),
+      clock: options.deps.clock,
+      logger: options.deps.logger,
+      signal: this.#stopping.signal,
+    });
+  }
+
+  async start(host: ChannelHost, signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    if (this.#working || this.#stopping.signal.aborted) throw new GatehouseError('GH1004', 'a channel can be started once only');
+    const stop = AbortSignal.any([signal, this.#stopping.signal]);
+    this.#host = host;
+    this.#health('starting');
+    const settled = Promise.withResolvers<void>();
+    this.#working = this.#work(host, stop, settled.resolve);
+    await Promise.race([settled.promise, this.#working]);
+    signal.throwIfAborted();
+  }
+
+  /** Waits for sends under way: breaking them would leave their fate unknown. The caller bounds them with their signals. */
+  async stop(): Promise<void> {
+    this.#stopping.abort(new Error('channel stopped'));
+    await this.#working;
+    await Promise.allSettled(this.#sending);
+    await this.#interactions.done();
+    this.#client.close();
+    this.#host?.health('stopped');
+    this.#host = undefined;
+  }
+
+  async send(part: OutboundPart, { plain, signal }: SendOptions): Promise<SendResult> {
+    const place = placeOf(part);
+    if (place === undefined) return NO_PLACE;
+    return this.#own(() =>
+      this.#send(part, signal, (awaiting, file) =>
+        awaiting ? toAnswer(part, awaiting, plain) : toCreate(part, place, { plain, ...(file && { bytes: file.bytes }) }),
+      ),
+    );
+  }
+
+  async edit(platformId: string, part: OutboundPart, { plain, signal }: SendOptions): Promise<SendResult> {
+    const place = placeOf(part);
+    const messageId = snowflake(platformId);
+    if (place === undefined || messageId === undefined) return NO_PLACE;
+    const { file: _file, replyContext: _context, ...words } = part;
+    return this.#own(() => this.#send(words, signal, () => toEditCall(words, place, messageId, plain)));
+  }
+
+  async react(
+    target: Pick<OutboundPart, 'chatId' | 'threadId'> & { platformId: string },
+    emoji: string | undefined,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const place = placeOf(target);
+    const messageId = snowflake(target.platformId);
+    if (place === undefined || messageId === undefined) return;
+    const message = `/channels/${place}/messages/${messageId}`;
+    const own = (name: string): string => `${message}/reactions/${encodeURIComponent(name)}/@me`;
+    if (emoji !== undefined) {
+      await this.#call('PUT', own(emoji), { signal });
+      return;
+    }
+    const reactions = objects(obj(await this.#call('GET', message, { signal }))['reactions']);
+    for (const reaction of reactions.filter(({ me }) => me === true)) {
+      const { name, id } = obj(reaction['emoji']);
+      const custom = snowflake(id);
+      await this.#call('DELETE', own(custom === undefined ? (str(name) ?? '') : `${str(name) ?? '_'}:${custom}`), { signal });
+    }
+  }
+
+  async typing(part: Pick<OutboundPart, 'chatId' | 'threadId'>, signal: AbortSignal): Promise<void> {
+    const place = placeOf(part);
+    if (place !== undefined) await this.#call('POST', `/channels/${place}/typing`, { signal });
+  }
+
+  download(media: MediaRef, signal: AbortSignal): Promise<MediaFile> {
+    return download(media, {
+      client: this.#client,
+      origins: this.#settings.cdn_origins,
+      capBytes: this.limits.downloadBytes,
+      timeoutMs: this.#settings.download_timeout_secs * 1_000,
+      signal: AbortSignal.any([signal, this.#stopping.signal]),
+    });
+  }
+
+  async #work(host: ChannelHost, signal: AbortSignal, settled: () => void): Promise<void> {
+    const { clock, random, logger, name } = this.#deps;
+    const { mention_roles, mention_everyone, message_content, catch_up_hours, slash_commands } = this.#settings;
+    const health = (state: ChannelHealth, detail?: string): void => this.#health(state, detail);
+    let registering: Promise<void> | undefined;
+    const receiver = new Receiver({
+      client: this.#client,
+      host,
+      channel: name,
+      account: this.account,
+      mentionRoles: mention_roles,
+      mentionEveryone: mention_everyone,
+      catchUpMs: catch_up_hours * 3_600_000,
+      callTimeoutMs: CALL_TIMEOUT_MS,
+      clock,
+      random,
+      logger,
+      signal,
+      health,
+      ready: () => {
+        health('healthy');
+        settled();
+        if (!slash_commands) return;
+        registering ??= registerCommands({
+          call: (method, route, body) => this.#call(method, route, { ...(body && { body }), signal }),
+          logger,
+        });
+      },
+      notCaughtUp: (chats) => {
+        if (chats === this.#unread) return;
+        this.#unread = chats;
+        if (this.#isHealthy) health('healthy');
+      },
+      interaction: (interaction) => this.#interactions.acknowledge(interaction),
+    });
+    const working = receiver.run();
+    try {
+      await keepConnected({
+        client: this.#client,
+        session: await receiver.session(),
+        messageContent: message_content,
+        push: (packet) => receiver.push(packet),
+        queued: () => receiver.queued,
+        clock,
+        random,
+        logger,
+        signal,
+        health,
+        failed: settled,
+        contentRefused: (detail) => {
+          this.#lacking = detail;
+        },
+      });
+    } catch (error) {
+      if (!signal.aborted) health('down', `the journal cannot be read: ${errorText(error)}`);
+    }
+    await working;
+    await registering;
+  }
+
+  async #own(run: () => Promise<SendResult>): Promise<SendResult> {
+    if (this.#stopping.signal.aborted) return { kind: 'retry', reason: 'the channel is stopped', scope: 'account' };
+    const sending = run();
+    this.#sending.add(sending);
+    try {
+      return await sending;
+    } finally {
+      this.#sending.delete(sending);
+    }
+  }
+
+  async #send(
+    part: OutboundPart,
+    signal: AbortSignal,
+    build: (awaiting: Awaiting | undefined, file: CallOptions['file']) => Promise<SendCall>,
+  ): Promise<SendResult> {
+    if (signal.aborted) return { kind: 'retry', reason: 'stopped before the request left', scope: 'part' };
+    const awaiting = this.#interactions.claim(awaitingOf(part, this.#deps.clock.now()));
+    const seconds = part.file ? this.#settings.upload_timeout_secs : this.#settings.send_timeout_secs;
+    try {
+      const file = part.file && (await readUpload(part.file));
+      if (file === 'gone') return { kind: 'refused', reason: 'invalid', detail: 'the attachment is not there any more' };
+      const { method, route, body } = await build(awaiting, file);
+      if (signal.aborted) return { kind: 'retry', reason: 'stopped before the request left', scope: 'part' };
+      const answer = await withDeadline({ clock: this.#deps.clock, ms: seconds * 1_000, signal }, (inner) =>
+        this.#client.call(method, route, { body, ...(file && { file }), signal: inner }),
+      );
+      const platformId = snowflake(obj(answer)['id']);
+      return platformId === undefined ? { kind: 'unknown', detail: 'the answer names no message' } : { kind: 'sent', platformId };
+    } catch (error) {
+      // Neither our deadline nor an abort takes a request back that has left.
+      if (!(error instanceof CallError)) return { kind: 'unknown', detail: errorText(error) };
+      const { failure } = error;
+      if (awaiting && failure.kind === 'api' && failure.status < 500) {
+        // The platform takes no answer to that command any more: it becomes a message of its own.
+        this.#interactions.expire(awaiting.token);
+        return { kind: 'retry', reason: failure.detail, afterMs: 0, scope: 'part' };
+      }
+      return toSendResult(failure);
+    }
+  }
+
+  async #call(
+    method: Parameters<DiscordClient['call']>[0],
+    route: string,
+    options: { readonly body?: CallOptions['body']; readonly signal?: AbortSignal },
+  ): Promise<unknown> {
+    const { body, signal } = options;
+    using stop = linked(this.#stopping.signal, ...(signal ? [signal] : []));
+    return await withDeadline({ clock: this.#deps.clock, ms: CALL_TIMEOUT_MS, signal: stop.controller.signal }, (inner) =>
+      this.#client.call(method, route, { ...(body && { body }), signal: inner }),
+    );
+  }
+
+  #healthy(): readonly [ChannelHealth, string | undefined] {
+    if (this.#lacking !== undefined) return ['degraded', this.#lacking];
+    if (this.#unread === 0) return ['healthy', undefined];
+    const advice = 'give the bot the permission Read Message History there';
+    return ['healthy', `messages written while it was not connected are not answered in ${this.#unread} chats: ${advice}`];
+  }
+
+  /** Reports changes only. */
+  #health(state: ChannelHealth, detail?: string): void {
+    this.#isHealthy = state === 'healthy';
+    const [shown, words] = this.#isHealthy ? this.#healthy() : [state, detail];
+    const next = `${shown} ${words ?? ''}`;
+    if (next === this.#lastHealth) return;
+    this.#lastHealth = next;
+    this.#host?.health(shown, words);
+  }
+}
+
+const NO_PLACE: SendResult = { kind: 'refused', reason: 'chat-gone', detail: 'the chat has no id of Discord' };
+
+/** Read before the request leaves: afterwards nobody knows what the platform took. */
+async function readUpload(file: NonNullable<OutboundPart['file']>): Promise<CallOptions['file'] | 'gone'> {
+  try {
+    if (!(await stat(file.path)).isFile()) return 'gone';
+    return { bytes: await readFile(file.path), name: uploadName(file), mime: file.mime };
+  } catch {
+    return 'gone';
+  }
+}

@@ -1,0 +1,277 @@
+/** Wire calls to Discord: REST, and one gateway connection at a time. The only file that loads discord.js. */
+import { AsyncLocalStorage } from 'node:async_hooks';
+import {
+  DefaultWebSocketManagerOptions,
+  DiscordAPIError,
+  HTTPError,
+  RateLimitError,
+  REST,
+  RequestMethod,
+  SimpleShardingStrategy,
+  WebSocketShardStatus,
+} from 'discord.js';
+import { errorText } from '../../src/core/errors.ts';
+import type { Clock } from '../../src/core/ports.ts';
+import { withDeadline } from '../kit/deadline.ts';
+import { CallError, type CallFailure } from './failure.ts';
+import { HttpPool } from './http.ts';
+import { type JsonObject, num, obj, str } from './wire.ts';
+
+export interface CallOptions {
+  readonly body?: JsonObject;
+  readonly query?: Readonly<Record<string, string>>;
+  readonly file?: { readonly bytes: Buffer; readonly name: string; readonly mime: string };
+  readonly signal: AbortSignal;
+}
+
+/** Where a session of the gateway stands: enough to go on with it on another connection. */
+export interface Session {
+  readonly id: string;
+  readonly url: string;
+  /** Of the last event received, or committed where it is kept. */
+  readonly seq: number;
+}
+
+/** An event as it came. */
+export interface Packet {
+  readonly t: string;
+  readonly s: number;
+  readonly d: unknown;
+  /** The session it belongs to; `s` counts within it. */
+  readonly session: Session | undefined;
+}
+
+export interface GatewayOptions {
+  readonly intents: number;
+  /** Goes on with it, or begins a new one. */
+  readonly session: Session | undefined;
+  readonly onPacket: (packet: Packet) => void;
+  /** Closes the connection in a way that leaves the session resumable. */
+  readonly signal: AbortSignal;
+}
+
+/** How a connection ended. */
+export interface GatewayEnd {
+  /** Close code of the platform, if it gave one. */
+  readonly code: number | undefined;
+  /** In words, for an operator. */
+  readonly detail: string;
+  /** What can be resumed; undefined when the session is over. */
+  readonly session: Session | undefined;
+}
+
+/** Two sessions begun within this time are refused (gateway docs, max_concurrency). */
+const IDENTIFY_GAP_MS = 5_000;
+/** A daemon's start must not hang on a platform that is silent. */
+const GATEWAY_TIMEOUT_MS = 20_000;
+/** The SDK waits for the close frame of a peer that may be gone. */
+const CLOSE_TIMEOUT_MS = 2_000;
+
+/** One bot's calls. Every method rejects with a `CallError`, or with the signal's reason when that aborted a request under way. */
+export class DiscordClient {
+  readonly #rest: REST;
+  readonly #pool = new HttpPool();
+  readonly #token: string;
+  readonly #clock: Clock;
+  /** Whether the request of the call under way has left; the SDK hides that. */
+  readonly #departure = new AsyncLocalStorage<{ left: boolean }>();
+  #identifyAt = Number.NEGATIVE_INFINITY;
+
+  /** `apiRoot` has no trailing slash and no version. */
+  constructor(options: { readonly token: string; readonly apiRoot: string; readonly clock: Clock }) {
+    this.#token = options.token;
+    this.#clock = options.clock;
+    this.#rest = new REST({
+      version: '10',
+      api: options.apiRoot,
+      // Retry is delivery's; waiting for a bucket is too.
+      retries: 0,
+      rejectOnRateLimit: () => true,
+      offset: 0,
+      // Every call of ours has a shorter limit of its own; this one only must never win.
+      timeout: 600_000,
+      hashSweepInterval: 0,
+      handlerSweepInterval: 0,
+      makeRequest: (url, init) => {
+        const departure = this.#departure.getStore();
+        return this.#pool.fetch(url, init as unknown as RequestInit, () => {
+          if (departure) departure.left = true;
+        });
+      },
+    });
+  }
+
+  /** The answer's JSON; an empty object where there is none. `route` begins with a slash and holds only checked ids. */
+  async call(method: keyof typeof METHODS, route: string, options: CallOptions): Promise<unknown> {
+    const { body, file, query, signal } = options;
+    signal.throwIfAborted();
+    const departure = { left: false };
+    try {
+      // The SDK forgets the token for good once it was refused; it may have been mended at the portal since.
+      this.#rest.setToken(this.#token);
+      const request = {
+        method: METHODS[method],
+        fullRoute: route as `/${string}`,
+        ...(body !== undefined && { body }),
+        ...(query && { query: new URLSearchParams(query) }),
+        ...(file && { files: [{ data: file.bytes, name: file.name, contentType: file.mime }] }),
+        signal,
+      };
+      // Reading the answer is part of the call: a body that breaks off is an answer that was lost.
+      return await this.#departure.run(departure, async () => {
+        const response = await this.#rest.queueRequest(request);
+        return response.status === 204 ? {} : await response.json();
+      });
+    } catch (error) {
+      if (signal.aborted && departure.left) throw signal.reason;
+      throw new CallError(`${method} ${publicRoute(route)}`, this.#toFailure(error, departure.left));
+    }
+  }
+
+  /** Connects once, to a new session or an old one. Resolves when that connection ended, however it did. */
+  async gateway(options: GatewayOptions): Promise<GatewayEnd> {
+    const { signal } = options;
+    const information = obj(
+      await withDeadline({ clock: this.#clock, ms: GATEWAY_TIMEOUT_MS, signal }, (inner) =>
+        this.call('GET', '/gateway/bot', { signal: inner }),
+      ),
+    );
+    const limit = obj(information['session_start_limit']);
+    if (!options.session && num(limit['remaining']) === 0) {
+      const waitMs = num(limit['reset_after']) ?? 60_000;
+      throw new CallError('identify', { kind: 'limited', afterMs: waitMs, global: true, detail: 'no sessions left for today' });
+    }
+    const ended = Promise.withResolvers<GatewayEnd>();
+    let session = options.session;
+    let started = false;
+    let over = false;
+    const end = (code: number | undefined, detail: string): void => {
+      if (over) return;
+      over = true;
+      // The SDK decides what becomes of the session right after it tells about the end.
+      setImmediate(() => ended.resolve({ code, detail, session }));
+    };
+    const manager = {
+      options: {
+        ...DefaultWebSocketManagerOptions,
+        token: this.#token,
+        intents: options.intents,
+        version: '10',
+        handshakeTimeout: GATEWAY_TIMEOUT_MS,
+        helloTimeout: GATEWAY_TIMEOUT_MS,
+        buildIdentifyThrottler: async () => ({
+          waitForIdentify: (_: number, until: AbortSignal) => this.#waitForIdentify(until),
+        }),
+        retrieveSessionInfo: async (id: number) => {
+          // The SDK connects again at once and for ever. This one is over: how long to wait before another is `reconnect`'s. A shard
+          // that was destroyed is not listed any more, and yet wakes up half a second later.
+          const idle = over || (await strategy.fetchStatus()).get(id) === WebSocketShardStatus.Idle;
+          if (idle && (started || over || signal.aborted)) {
+            end(undefined, 'the connection was lost');
+            return new Promise<never>(() => undefined);
+          }
+          if (idle) started = true;
+          return session && { sessionId: session.id, resumeURL: session.url, sequence: session.seq, shardCount: 1, shardId: 0 };
+        },
+        updateSessionInfo: (_: number, info: { sessionId: string; resumeURL: string; sequence: number } | null) => {
+          // Closing on our own wish ends the session for the SDK, yet not for the platform.
+          if (signal.aborted) return;
+          session = info ? { id: info.sessionId, url: info.resumeURL, seq: info.sequence } : undefined;
+        },
+      },
+      fetchGatewayInformation: async () => information,
+      getShardCount: async () => 1,
+      emit: (event: string, payload: unknown) => {
+        if (event === 'dispatch' && !over) {
+          const packet = obj(obj(payload)['data']);
+          options.onPacket({ t: str(packet['t']) ?? '', s: num(packet['s']) ?? 0, d: packet['d'], session });
+        } else if (event === 'closed') {
+          const code = num(obj(payload)['code']);
+          end(code, `the connection was closed${code === undefined ? '' : ` with code ${code}`}`);
+        } else if (event === 'error') {
+          end(undefined, `the connection failed: ${errorText(obj(payload)['error'])}`);
+        }
+        return true;
+      },
+    };
+    // The SDK's own manager reconnects without a back-off and its client keeps caches of everything; the shard below does neither.
+    const strategy = new SimpleShardingStrategy(manager as unknown as ConstructorParameters<typeof SimpleShardingStrategy>[0]);
+    await strategy.spawn([0]);
+    signal.throwIfAborted();
+    // What it rejects with is told as an event too.
+    strategy.connect().catch(() => undefined);
+    const onAbort = (): void => {
+      over = true;
+      ended.resolve({ code: undefined, detail: 'stopped', session });
+    };
+    signal.addEventListener('abort', onAbort, { once: true });
+    try {
+      return await ended.promise;
+    } finally {
+      signal.removeEventListener('abort', onAbort);
+      over = true;
+      // Any code but 1000 and 1001 leaves the session resumable (gateway docs, disconnecting).
+      await Promise.race([strategy.destroy({ code: 4_200, reason: 'closing' }), closeTimeout()]);
+    }
+  }
+
+  /** Opens a file at the CDN, without the token. A redirect is refused. */
+  async fetchFile(url: string, signal: AbortSignal): Promise<Response> {
+    return fetch(url, { signal, redirect: 'error', headers: { connection: 'close' } });
+  }
+
+  close(): void {
+    this.#pool.close();
+  }
+
+  async #waitForIdentify(signal: AbortSignal): Promise<void> {
+    const waitMs = this.#identifyAt + IDENTIFY_GAP_MS - this.#clock.monotonic();
+    if (waitMs > 0) await this.#clock.sleep(waitMs, signal);
+    this.#identifyAt = this.#clock.monotonic();
+  }
+
+  #toFailure(error: unknown, left: boolean): CallFailure {
+    if (error instanceof RateLimitError) {
+      const afterMs = Math.max(0, Math.ceil(error.retryAfter));
+      return {
+        kind: 'limited',
+        afterMs,
+        global: error.global || error.scope === 'global',
+        detail: `too many requests (${error.scope})`,
+      };
+    }
+    if (error instanceof DiscordAPIError) {
+      const code = Number(error.code);
+      const detail = error.message.replaceAll(this.#token, '[token]').slice(0, 500);
+      return { kind: 'api', status: error.status, detail, ...(Number.isInteger(code) && { code }) };
+    }
+    if (error instanceof HTTPError) return { kind: 'api', status: error.status, detail: `HTTP ${error.status}` };
+    const code = codeOf(error);
+    if (!left) return { kind: 'unreached', detail: `not connected: ${code ?? 'no code'}` };
+    return { kind: 'lost', detail: `the connection broke before an answer (${code ?? 'no usable reply'})` };
+  }
+}
+
+const METHODS = {
+  GET: RequestMethod.Get,
+  POST: RequestMethod.Post,
+  PUT: RequestMethod.Put,
+  PATCH: RequestMethod.Patch,
+  DELETE: RequestMethod.Delete,
+} as const;
+
+/** A route without what follows a webhook or an interaction: a token that may write in the bot's name. */
+function publicRoute(route: string): string {
+  return route.replace(/^(\/(?:webhooks|interactions)\/\d+\/)[^/]+/, '$1[token]');
+}
+
+function closeTimeout(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, CLOSE_TIMEOUT_MS).unref());
+}
+
+function codeOf(error: unknown): string | undefined {
+  for (let at = error, depth = 0; at instanceof Error && depth < 4; at = at.cause, depth += 1) {
+    if ('code' in at && typeof at.code === 'string') return at.code;
+  }
+  return undefined;
+}

@@ -1,0 +1,128 @@
+/** The gateway connection, again and again: one socket at a time, resumed where that is possible, with a growing wait between. */
+import type { ChannelHealth } from '../../src/core/channel.ts';
+import type { Clock, Logger } from '../../src/core/ports.ts';
+import { reconnect } from '../kit/reconnect.ts';
+import type { DiscordClient, GatewayEnd, Packet, Session } from './client.ts';
+import { DISALLOWED_INTENTS, diagnoseCall, diagnoseClose } from './failure.ts';
+import { intents, NO_CONTENT } from './intents.ts';
+import { linked } from './linked.ts';
+import { MAX_QUEUED } from './receive.ts';
+
+export interface ConnectOptions {
+  readonly client: Pick<DiscordClient, 'gateway'>;
+  readonly session: Session | undefined;
+  readonly messageContent: boolean;
+  readonly push: (packet: Packet) => void;
+  /** Events that wait to be worked off. */
+  readonly queued: () => number;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly logger: Logger;
+  readonly signal: AbortSignal;
+  readonly health: (state: ChannelHealth, detail?: string) => void;
+  /** Told after each connection that could not be made. */
+  readonly failed: () => void;
+  /** Told when the platform refused the intent for texts; the connection is made without it. */
+  readonly contentRefused: (detail: string) => void;
+}
+
+/** A connection that stood for this long is a good one: the next wait is a short one again. */
+const STABLE_MS = 30_000;
+/** As many connections in a row that stood only briefly are no accident. */
+const FLAPS = 3;
+/** Then a new session is begun. */
+const RESUME_ATTEMPTS = 2;
+/** The queue is looked at this often while it is too long. */
+const DRAIN_MS = 1_000;
+
+/** Connects until the signal aborts or the login is refused. Never rejects: every failure is reported as health. */
+export async function keepConnected(options: ConnectOptions): Promise<void> {
+  const { client, clock, random, logger, signal, health } = options;
+  let { session, messageContent } = options;
+  let flaps = 0;
+  let refused = false;
+  let notResumed = 0;
+  await reconnect({
+    clock,
+    random,
+    signal,
+    // A token that was reset is never valid again, and the new one comes with a restart.
+    onEnd: () => !refused,
+    run: async (connected) => {
+      while (options.queued() >= MAX_QUEUED / 2) await clock.sleep(DRAIN_MS, signal);
+      using life = linked(signal);
+      const resuming = session !== undefined;
+      let began = false;
+      const begin = (): void => {
+        if (began) return;
+        began = true;
+        void stable(clock, life.controller.signal, () => {
+          flaps = 0;
+          connected();
+        });
+      };
+      try {
+        const end = await client.gateway({
+          intents: intents(messageContent),
+          session,
+          signal: life.controller.signal,
+          onPacket: (packet) => {
+            if (packet.t === 'READY' || packet.t === 'RESUMED') begin();
+            options.push(packet);
+            // The platform keeps what we do not take for as long as the session can be resumed.
+            if (options.queued() > MAX_QUEUED) life.controller.abort(new Error('too many events wait'));
+          },
+        });
+        if (signal.aborted) return;
+        // The server a session is resumed at may be gone while the platform is well: a new session then, and the history.
+        notResumed = began ? 0 : notResumed + 1;
+        session = notResumed >= RESUME_ATTEMPTS ? undefined : end.session;
+        if (end.code === DISALLOWED_INTENTS && messageContent) {
+          messageContent = false;
+          session = undefined;
+          logger.warn('discord.content-refused');
+          options.contentRefused(NO_CONTENT);
+          return;
+        }
+        if (resuming && !began && end.session === undefined && diagnoseClose(end.code) === undefined) {
+          logger.info('discord.session-over');
+          return;
+        }
+        flaps += 1;
+        refused = tell(end, began, flaps, options);
+      } catch (error) {
+        if (signal.aborted) return;
+        const diagnosis = diagnoseCall(error);
+        refused = diagnosis.final;
+        health(diagnosis.health, diagnosis.detail);
+        logger.warn('discord.connect-failed', { detail: diagnosis.detail });
+        options.failed();
+        if (diagnosis.waitMs > 0) await clock.sleep(diagnosis.waitMs, signal);
+      } finally {
+        // Whoever waited for the connection to prove stable need not any more.
+        life.controller.abort(new Error('the connection ended'));
+      }
+    },
+  });
+}
+
+/** Reports an end that is news. True when trying again would change nothing. */
+function tell(end: GatewayEnd, began: boolean, flaps: number, options: ConnectOptions): boolean {
+  const { health, logger, failed } = options;
+  const fatal = diagnoseClose(end.code);
+  logger.warn('discord.disconnected', { detail: end.detail, resumable: end.session !== undefined });
+  if (fatal) health(fatal.health, fatal.detail);
+  // The platform asks every client to reconnect now and then; only what does not heal is worth telling.
+  else if (!began || flaps >= FLAPS) health('degraded', `GH1502: ${end.detail}`);
+  if (!began) failed();
+  return fatal !== undefined;
+}
+
+async function stable(clock: Clock, signal: AbortSignal, then: () => void): Promise<void> {
+  try {
+    await clock.sleep(STABLE_MS, signal);
+    then();
+  } catch {
+    return; // it ended before
+  }
+}

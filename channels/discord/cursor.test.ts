@@ -1,0 +1,61 @@
+import { expect, test } from 'vitest';
+import { advance, type Cursor, firstCursor, formatCursor, parseCursor } from './cursor.ts';
+import { compareIds, idAt, laterId, timeOf } from './wire.ts';
+
+const NOW = Date.UTC(2026, 0, 1);
+const chat = (n: number): string => String(10n ** 17n + BigInt(n));
+const day = 24 * 3_600_000;
+
+test('a cursor survives the journal', () => {
+  const session = { id: 'abc', url: 'wss://gateway.example', seq: 42 };
+  const cursor = { ...advance(firstCursor(NOW), chat(1), idAt(NOW), { isPrivate: true, oldest: idAt(NOW - day) }), session };
+  expect(parseCursor(formatCursor(cursor))).toEqual(cursor);
+});
+
+test.each([undefined, '', 'x', '{}', '[]', '{"since":5}', '{"since":"0; drop"}', 'null'])('%j is no cursor', (text) => {
+  expect(parseCursor(text)).toBeUndefined();
+});
+
+test('what is wrong inside a cursor is left out', () => {
+  const since = idAt(NOW);
+  const text = JSON.stringify({
+    since,
+    seen: { '../x': since, [chat(1)]: 7 },
+    privates: ['x'],
+    session: { id: 'a', url: 'file:///', seq: 1 },
+  });
+  expect(parseCursor(text)).toEqual({ since, seen: new Map(), privates: new Set() });
+});
+
+test('the newest message of a chat never goes back', () => {
+  const options = { isPrivate: false, oldest: idAt(NOW - day) };
+  const cursor = advance(advance(firstCursor(NOW), chat(1), idAt(NOW + 5), options), chat(1), idAt(NOW + 1), options);
+  expect(cursor.seen.get(chat(1))).toBe(idAt(NOW + 5));
+});
+
+test('chats of servers that were silent for long are forgotten, private chats are not', () => {
+  let cursor: Cursor = firstCursor(NOW);
+  cursor = advance(cursor, chat(1), idAt(NOW), { isPrivate: false, oldest: idAt(NOW - day) });
+  cursor = advance(cursor, chat(2), idAt(NOW), { isPrivate: true, oldest: idAt(NOW - day) });
+  cursor = advance(cursor, chat(3), idAt(NOW + 3 * day), { isPrivate: false, oldest: idAt(NOW + 2 * day) });
+  expect([...cursor.seen.keys()]).toEqual([chat(2), chat(3)]);
+});
+
+test('F46 a cursor stays small, however many chats there are', () => {
+  const seen = new Map(Array.from({ length: 1_200 }, (_, n) => [chat(n), idAt(NOW + n)]));
+  const privates = new Set([...seen.keys()].filter((_, n) => n % 2 === 0));
+  let cursor: Cursor = { ...firstCursor(NOW), seen, privates };
+  const options = { oldest: idAt(NOW - day) };
+  for (let n = 1_200; n < 1_300; n += 1) cursor = advance(cursor, chat(n), idAt(NOW + n), { ...options, isPrivate: n % 2 === 0 });
+  expect(cursor.privates.size).toBeLessThanOrEqual(500);
+  expect(cursor.seen.size).toBeLessThanOrEqual(1_000);
+  expect(formatCursor(cursor).length).toBeLessThan(60_000);
+  expect(cursor.seen.has(chat(1_299))).toBe(true);
+});
+
+test('ids are times, and are compared as numbers', () => {
+  expect(timeOf(idAt(NOW))).toBe(NOW);
+  expect(timeOf('175928847299117063')).toBe(1_462_015_105_796); // the example of the API reference
+  expect(compareIds('999999999999999999', '1000000000000000000')).toBeLessThan(0);
+  expect(laterId('999999999999999999', '1000000000000000000')).toBe('1000000000000000000');
+});

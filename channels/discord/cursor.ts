@@ -1,0 +1,86 @@
+/** What is kept between starts: the gateway session, and per chat the newest message that was committed. */
+import type { Session } from './client.ts';
+import { compareIds, idAt, laterId, num, obj, snowflake, str } from './wire.ts';
+
+export interface Cursor {
+  /** Nothing older than this id was ever ours to answer: the time of the first start. */
+  readonly since: string;
+  /** Its `seq` is that of the last event whose commit this is. */
+  readonly session?: Session;
+  /** Newest committed message by the id of the chat or thread, the most recent last. */
+  readonly seen: ReadonlyMap<string, string>;
+  /** Private chats among them: the platform offers no list of them, so they are kept however old. */
+  readonly privates: ReadonlySet<string>;
+}
+
+/** Private chats that are asked for missed messages. Beyond that the ones silent for longest are forgotten. */
+const MAX_PRIVATES = 500;
+const MAX_CHATS = 1_000;
+
+export function firstCursor(now: number): Cursor {
+  return { since: idAt(now), seen: new Map(), privates: new Set() };
+}
+
+/** Undefined for anything that is no cursor of ours. */
+export function parseCursor(text: string | undefined): Cursor | undefined {
+  if (text === undefined) return undefined;
+  let json: unknown;
+  try {
+    json = JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  const cursor = obj(json);
+  const since = snowflake(cursor['since']);
+  if (since === undefined) return undefined;
+  const seen = new Map<string, string>();
+  for (const [chat, id] of Object.entries(obj(cursor['seen']))) {
+    const value = snowflake(id);
+    if (snowflake(chat) !== undefined && value !== undefined) seen.set(chat, value);
+  }
+  const privates = Array.isArray(cursor['privates']) ? cursor['privates'].filter((id) => snowflake(id) !== undefined) : [];
+  const session = parseSession(cursor['session']);
+  return { since, seen, privates: new Set(privates), ...(session && { session }) };
+}
+
+export function formatCursor(cursor: Cursor): string {
+  const { since, session, seen, privates } = cursor;
+  return JSON.stringify({ since, ...(session && { session }), seen: Object.fromEntries(seen), privates: [...privates] });
+}
+
+/**
+ * The cursor after a message was committed. `oldest` is the id below which nothing is caught up any more: a chat of a server
+ * that was silent for longer need not be remembered, its channel list comes with every new session.
+ */
+export function advance(
+  cursor: Cursor,
+  chat: string,
+  id: string,
+  options: { readonly isPrivate: boolean; readonly oldest: string },
+): Cursor {
+  const seen = new Map(cursor.seen);
+  const newest = laterId(seen.get(chat) ?? id, id);
+  // Again at the end: what is dropped below is what was silent for longest.
+  seen.delete(chat);
+  seen.set(chat, newest);
+  const privates = new Set(cursor.privates);
+  if (options.isPrivate) privates.add(chat);
+  for (const [other, last] of seen) {
+    const over = privates.has(other)
+      ? privates.size > MAX_PRIVATES
+      : compareIds(last, options.oldest) < 0 || seen.size > MAX_CHATS;
+    if (!over || other === chat) continue;
+    seen.delete(other);
+    privates.delete(other);
+  }
+  return { ...cursor, seen, privates };
+}
+
+function parseSession(value: unknown): Session | undefined {
+  const session = obj(value);
+  const id = str(session['id']);
+  const url = str(session['url']);
+  const seq = num(session['seq']);
+  if (id === undefined || url === undefined || seq === undefined || !/^wss?:\/\//.test(url)) return undefined;
+  return { id, url, seq };
+}

@@ -1,0 +1,53 @@
+/** What a message says, without the bot's own name in it and with the names of others in place of their ids. */
+import { type JsonObject, objects, snowflake, str } from './wire.ts';
+
+export interface Addressing {
+  /** Our own user id. */
+  readonly account: string;
+  /** Roles whose mention addresses us; empty unless the operator wants it. */
+  readonly roles: ReadonlySet<string>;
+  /** Whether @everyone and @here address us. */
+  readonly everyone: boolean;
+}
+
+/** A user, member, role or emoji as it stands in a text (https://discord.com/developers/docs/reference#message-formatting). */
+const TOKEN = /<(?:@!?(?<user>\d{15,20})|@&(?<role>\d{15,20})|a?:(?<emoji>\w{1,64}):\d{15,20})>/g;
+
+/**
+ * The text as people read it, and whether it addresses us. Only a name the platform itself resolved counts: one in a code block,
+ * or one that somebody merely typed, is listed nowhere.
+ */
+export function readText(message: JsonObject, to: Addressing): { readonly text: string; readonly mentioned: boolean } {
+  const names = new Map(objects(message['mentions']).map((user) => [str(user['id']) ?? '', displayName(user)]));
+  const roles = new Set(Array.isArray(message['mention_roles']) ? message['mention_roles'] : []);
+  let mentioned = to.everyone && message['mention_everyone'] === true;
+  const content = str(message['content']) ?? '';
+  let out = '';
+  let at = 0;
+  for (const match of content.matchAll(TOKEN)) {
+    const { user, role, emoji } = match.groups ?? {};
+    const own = (user === to.account && names.has(to.account)) || (role !== undefined && roles.has(role) && to.roles.has(role));
+    if (own) mentioned = true;
+    const name = user === undefined ? undefined : names.get(user);
+    const shown = own ? '' : emoji !== undefined ? `:${emoji}:` : name !== undefined ? `@${name}` : match[0];
+    out += content.slice(at, match.index) + shown;
+    at = match.index + match[0].length;
+    if (shown !== '') continue;
+    // "hey @bot do" reads "hey do"; "@bot: do" and "@bot, do" read "do".
+    if (out === '') at += /^[\s,:]*/.exec(content.slice(at))?.[0].length ?? 0;
+    else if (content[at] === ' ' && out.endsWith(' ')) at += 1;
+  }
+  out += content.slice(at);
+  return { text: mentioned ? out.trim() : out, mentioned };
+}
+
+/** What people see of somebody. Anyone can take any name: it decides nothing (reliability.md A3). */
+export function displayName(user: JsonObject, member: JsonObject = {}): string {
+  return label(str(member['nick']) ?? str(user['global_name']) ?? str(user['username']) ?? snowflake(user['id']) ?? '');
+}
+
+/** A name inside our own words: people choose their names, so it may close no bracket and start no line. */
+export function label(name: string): string {
+  const safe = name.replace(/[\p{C}\p{Z}[\]]+/gu, ' ').trim();
+  return (safe || 'unnamed').slice(0, 64);
+}

@@ -1,0 +1,129 @@
+/** `OutboundPart` -> one REST call. */
+import { shortHash } from '../../src/core/ids.ts';
+import type { OutboundFile, OutboundPart } from '../../src/core/message.ts';
+import { toDiscordMarkdown } from './format.ts';
+import { buttonId } from './interaction.ts';
+import { opusSeconds } from './voice-note.ts';
+import { type JsonObject, num, obj, snowflake, str } from './wire.ts';
+
+/**
+ * Code points of a message, caption or not: the API is said to count those
+ * (https://github.com/discord/discord-api-docs/issues/1315), while the apps show UTF-16 code units.
+ */
+const TEXT_LIMIT = 2_000;
+/** Letters a nonce may have (API reference, create message): 96 bits of the part's key. */
+const NONCE_LENGTH = 24;
+/** https://discord.com/developers/docs/resources/message#message-object-message-flags: no previews of links (reliability.md A31). */
+const SUPPRESS_EMBEDS = 1 << 2;
+const IS_VOICE_MESSAGE = 1 << 13;
+/** The picture beside the button that plays it; what it shows is not worth decoding a sound for. */
+const EVEN_WAVEFORM = Buffer.alloc(64, 0x50).toString('base64');
+/** Nobody is notified by what a model wrote, not even the author of the message it replies to. */
+const NO_MENTIONS = { parse: [], replied_user: false } as const;
+const BUTTONS_PER_ROW = 5;
+const LABEL_LIMIT = 80;
+
+export interface SendCall {
+  readonly method: 'POST' | 'PATCH';
+  readonly route: string;
+  readonly body: JsonObject;
+}
+
+/** Where a part goes; undefined when an id is none of the platform's. */
+export function placeOf(part: Pick<OutboundPart, 'chatId' | 'threadId'>): string | undefined {
+  return snowflake(part.threadId ?? part.chatId);
+}
+
+/** A command that shows "is thinking" until it is answered. */
+export interface Awaiting {
+  readonly application: string;
+  readonly token: string;
+}
+
+/** The command that waits for this part, while the platform still takes answers to it. */
+export function awaitingOf(part: OutboundPart, now: number): Awaiting | undefined {
+  const interaction = obj(part.replyContext?.['interaction']);
+  const application = snowflake(interaction['application']);
+  const token = str(interaction['token']);
+  if (part.ordinal !== 0 || application === undefined || token === undefined || !/^[\w.~-]{1,512}$/.test(token)) return undefined;
+  return now < (num(interaction['until']) ?? 0) ? { application, token } : undefined;
+}
+
+/** A new message, which the same key cannot make twice. */
+export async function toCreate(
+  part: OutboundPart,
+  place: string,
+  { plain, bytes }: { readonly plain: boolean; readonly bytes?: Buffer },
+): Promise<SendCall> {
+  const key = { nonce: nonceOf(part.key), enforce_nonce: true };
+  const route = `/channels/${place}/messages`;
+  const voice = plain ? undefined : voiceOf(part, bytes);
+  if (voice) return { method: 'POST', route, body: { ...voice, ...key } };
+  return { method: 'POST', route, body: { ...(await contentOf(part, plain)), ...replyOf(part), ...key } };
+}
+
+/** The same text in place of "is thinking"; the same edit twice is one edit. */
+export async function toAnswer(part: OutboundPart, { application, token }: Awaiting, plain: boolean): Promise<SendCall> {
+  return { method: 'PATCH', route: `/webhooks/${application}/${token}/messages/@original`, body: await contentOf(part, plain) };
+}
+
+/** Buttons that the new text does not offer any more go. */
+export async function toEditCall(part: OutboundPart, place: string, messageId: string, plain: boolean): Promise<SendCall> {
+  const body = { components: [], ...(await contentOf(part, plain)) };
+  return { method: 'PATCH', route: `/channels/${place}/messages/${messageId}`, body };
+}
+
+export function nonceOf(key: string): string {
+  return shortHash(key, NONCE_LENGTH);
+}
+
+/**
+ * A message that is played in place (https://discord.com/developers/docs/resources/message#message-object-message-flags): it has a
+ * sound and nothing else. Where the bot may not send one, the second and plain try sends the sound as a file.
+ */
+function voiceOf(part: OutboundPart, bytes: Buffer | undefined): JsonObject | undefined {
+  const { file, text, choices } = part;
+  if (!file || !bytes || file.kind !== 'voice' || text !== '' || (choices && choices.length > 0)) return undefined;
+  const seconds = opusSeconds(bytes);
+  if (seconds === undefined) return undefined;
+  const attachment = { id: 0, filename: 'voice-message.ogg', duration_secs: seconds, waveform: EVEN_WAVEFORM };
+  return { attachments: [attachment], flags: IS_VOICE_MESSAGE };
+}
+
+async function contentOf(part: OutboundPart, plain: boolean): Promise<JsonObject> {
+  const markup = plain ? '' : await toDiscordMarkdown(part.text);
+  // Markup that grew past the limit, or text that renders to nothing, goes out as it was written (spec D4).
+  const content = markup !== '' && [...markup].length <= TEXT_LIMIT ? markup : part.text;
+  return {
+    ...((content !== '' || !part.file) && { content }),
+    allowed_mentions: NO_MENTIONS,
+    flags: SUPPRESS_EMBEDS,
+    ...(part.choices && part.choices.length > 0 && { components: buttonRows(part.choices) }),
+    ...(part.file && { attachments: [{ id: 0, filename: uploadName(part.file) }] }),
+  };
+}
+
+/** In a server the first part shows what it answers; messages of private chats come without the id. */
+function replyOf(part: OutboundPart): JsonObject {
+  const messageId = snowflake(part.replyContext?.['messageId']);
+  if (part.ordinal !== 0 || messageId === undefined) return {};
+  // The message may have been deleted since; the answer is worth more than the reference.
+  return { message_reference: { message_id: messageId, fail_if_not_exists: false } };
+}
+
+function buttonRows(choices: NonNullable<OutboundPart['choices']>): readonly JsonObject[] {
+  const buttons = choices.map(({ label, value }, index) => {
+    const text = [...label].slice(0, LABEL_LIMIT).join('') || '…';
+    return { type: 2, style: 2, label: text, custom_id: buttonId(index, value) };
+  });
+  const rows: JsonObject[] = [];
+  for (let at = 0; at < buttons.length; at += BUTTONS_PER_ROW) {
+    rows.push({ type: 1, components: buttons.slice(at, at + BUTTONS_PER_ROW) });
+  }
+  return rows;
+}
+
+/** The name is shown, and its ending decides how the apps show the file. */
+export function uploadName(file: Pick<OutboundFile, 'name'>): string {
+  return file.name.replace(/[\p{Cc}"\\/]+/gu, '_').slice(-120) || 'file';
+}

@@ -1,0 +1,106 @@
+/** Where a message was written: the platform's events name a channel only, and a thread looks like one. */
+import { type JsonObject, num, obj, objects, snowflake, str } from './wire.ts';
+
+/** A channel, a private chat, or a thread in its channel. */
+export interface Place {
+  readonly id: string;
+  /** Absent in private chats. */
+  readonly guildId?: string;
+  /** The channel a thread belongs to; absent for everything else. */
+  readonly parentId?: string;
+  /** As of the last event that told it. */
+  readonly lastMessageId?: string;
+}
+
+/** https://discord.com/developers/docs/resources/channel#channel-object-channel-types: announcement, public, private thread. */
+const THREADS: ReadonlySet<number> = new Set([10, 11, 12]);
+/** As many as the channels of a few large servers; asking for one that was forgotten is one call. */
+const MAX_PLACES = 20_000;
+
+/** Chat and thread in the gateway's sense. */
+export function chatOf(place: Place): { readonly chatId: string; readonly threadId?: string } {
+  return place.parentId === undefined ? { chatId: place.id } : { chatId: place.parentId, threadId: place.id };
+}
+
+export class Places {
+  readonly #places = new Map<string, Place>();
+  readonly #ownRoles = new Map<string, ReadonlySet<string>>();
+  readonly #lookUp: (route: string) => Promise<unknown>;
+  readonly #account: string;
+
+  /** `lookUp` answers a GET with undefined when the platform would not or could not say; it rejects only when the adapter stops. */
+  constructor(options: { readonly account: string; readonly lookUp: (route: string) => Promise<unknown> }) {
+    this.#account = options.account;
+    this.#lookUp = options.lookUp;
+  }
+
+  /** Channels and threads of a server, as GUILD_CREATE tells them. Returns those that hold messages. */
+  learnGuild(guild: JsonObject): readonly Place[] {
+    const guildId = snowflake(guild['id']);
+    if (guildId === undefined) return [];
+    this.#ownRoles.set(guildId, this.#ownRolesOf(guild['roles']));
+    const channels = [...objects(guild['channels']), ...objects(guild['threads'])];
+    return channels.map((channel) => this.learn(channel, guildId)).filter((place) => place !== undefined);
+  }
+
+  /** A channel object. Undefined when it has no id. */
+  learn(channel: JsonObject, guild?: string): Place | undefined {
+    const id = snowflake(channel['id']);
+    if (id === undefined) return undefined;
+    const guildId = snowflake(channel['guild_id']) ?? guild;
+    const parentId = THREADS.has(num(channel['type']) ?? -1) ? snowflake(channel['parent_id']) : undefined;
+    const lastMessageId = snowflake(channel['last_message_id']);
+    const place: Place = {
+      id,
+      ...(guildId !== undefined && { guildId }),
+      ...(parentId !== undefined && { parentId }),
+      ...(lastMessageId !== undefined && { lastMessageId }),
+    };
+    this.#remember(place);
+    return place;
+  }
+
+  forget(id: string): void {
+    this.#places.delete(id);
+  }
+
+  /**
+   * Asks the platform where it does not know. `guildId` is what the event said: an event of a server names it, one of a private
+   * chat does not, and a message fetched by REST never does.
+   */
+  async find(id: string, event: { readonly guildId?: string } | undefined): Promise<Place> {
+    const known = this.#places.get(id);
+    if (known) return known;
+    if (event && event.guildId === undefined) {
+      const place: Place = { id };
+      this.#remember(place);
+      return place;
+    }
+    // Gone, or not ours to see, or not now: it is taken for what the event says it is, and asked for again next time.
+    const told = this.learn(obj(await this.#lookUp(`/channels/${id}`)));
+    if (told) return told;
+    return { id, ...(event?.guildId !== undefined && { guildId: event.guildId }) };
+  }
+
+  /** The roles that are the bot itself: the platform makes one for each bot that was invited with permissions. */
+  async ownRoles(guildId: string): Promise<ReadonlySet<string>> {
+    const known = this.#ownRoles.get(guildId);
+    if (known) return known;
+    const answer = await this.#lookUp(`/guilds/${guildId}/roles`);
+    const roles = this.#ownRolesOf(answer);
+    if (answer !== undefined) this.#ownRoles.set(guildId, roles);
+    return roles;
+  }
+
+  #ownRolesOf(roles: unknown): ReadonlySet<string> {
+    const own = objects(roles).filter((role) => str(obj(role['tags'])['bot_id']) === this.#account);
+    return new Set(own.map((role) => snowflake(role['id'])).filter((id) => id !== undefined));
+  }
+
+  #remember(place: Place): void {
+    this.#places.delete(place.id);
+    this.#places.set(place.id, place);
+    const oldest = this.#places.size > MAX_PLACES ? this.#places.keys().next().value : undefined;
+    if (oldest !== undefined) this.#places.delete(oldest);
+  }
+}

@@ -1,0 +1,359 @@
+/** Events, one after the other -> `host.receive` with the cursor. What the platform pushed once must not be dropped here. */
+import type { ChannelHealth, ChannelHost } from '../../src/core/channel.ts';
+import { errorText } from '../../src/core/errors.ts';
+import type { InboundMessage } from '../../src/core/message.ts';
+import type { Clock, Logger } from '../../src/core/ports.ts';
+import { withDeadline } from '../kit/deadline.ts';
+import { offer } from '../kit/offer.ts';
+import { readHistory } from './catch-up.ts';
+import type { DiscordClient, Packet, Session } from './client.ts';
+import { advance, type Cursor, firstCursor, formatCursor, parseCursor } from './cursor.ts';
+import { isFinal, waitOf } from './failure.ts';
+import { type InboundContext, toDelete, toEdit, toMessage, toReaction, unreadable } from './inbound.ts';
+import type { Addressing } from './inbound-text.ts';
+import { type Interaction, toInteraction } from './interaction.ts';
+import { type Place, Places } from './places.ts';
+import { compareIds, idAt, type JsonObject, laterId, obj, objects, requireId, snowflake, timeOf } from './wire.ts';
+
+export interface ReceiverOptions {
+  readonly client: Pick<DiscordClient, 'call'>;
+  readonly host: ChannelHost;
+  readonly channel: string;
+  readonly account: string;
+  readonly mentionRoles: boolean;
+  readonly mentionEveryone: boolean;
+  readonly catchUpMs: number;
+  readonly callTimeoutMs: number;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly logger: Logger;
+  readonly signal: AbortSignal;
+  readonly health: (state: ChannelHealth, detail?: string) => void;
+  /** READY or RESUMED was worked off: what was missed is committed. */
+  readonly ready: () => void;
+  /** The history of so many chats could not be read: what was missed there stays missed. */
+  readonly notCaughtUp: (chats: number) => void;
+  /** A command or a button whose message is committed: acknowledge it now. Must not throw. */
+  readonly interaction: (interaction: Interaction) => void;
+}
+
+/** Events held in memory while the journal or the platform's history is slow. Beyond it the connection is given up. */
+export const MAX_QUEUED = 5_000;
+/** Messages of one chat may be told out of order; those this much older than the newest are asked for again. */
+const OVERLAP_MS = 10_000;
+/** Ids of messages already offered by this process, so that the overlap is not offered twice. */
+const MAX_RECENT = 5_000;
+
+export class Receiver {
+  readonly #options: ReceiverOptions;
+  readonly #places: Places;
+  readonly #queue: Packet[] = [];
+  #wake = Promise.withResolvers<void>();
+  #cursor: Cursor | undefined;
+  /** Chats with nothing missed since this connection stood. */
+  readonly #fresh = new Set<string>();
+  readonly #recent = new Set<string>();
+  readonly #unread = new Set<string>();
+
+  constructor(options: ReceiverOptions) {
+    this.#options = options;
+    this.#places = new Places({
+      account: options.account,
+      lookUp: async (route) => {
+        try {
+          return await this.#patiently(() => this.#get(route));
+        } catch (error) {
+          options.signal.throwIfAborted();
+          options.logger.warn('discord.lookup-failed', { route, error: errorText(error) });
+          return undefined;
+        }
+      },
+    });
+  }
+
+  get queued(): number {
+    return this.#queue.length;
+  }
+
+  push(packet: Packet): void {
+    this.#queue.push(packet);
+    this.#wake.resolve();
+  }
+
+  /** The session of an earlier start, to go on with. */
+  async session(): Promise<Session | undefined> {
+    return (await this.#loadCursor()).session;
+  }
+
+  /** Works until the signal aborts. Never rejects. */
+  async run(): Promise<void> {
+    const { signal } = this.#options;
+    const onAbort = (): void => this.#wake.resolve();
+    signal.addEventListener('abort', onAbort, { once: true });
+    while (!signal.aborted) {
+      const packet = this.#queue.shift();
+      if (packet) {
+        await this.#take(packet);
+        continue;
+      }
+      await this.#wake.promise;
+      this.#wake = Promise.withResolvers();
+    }
+    signal.removeEventListener('abort', onAbort);
+  }
+
+  async #take(packet: Packet): Promise<void> {
+    const { channel, account, clock, logger, signal } = this.#options;
+    try {
+      await this.#handle(packet);
+    } catch (error) {
+      if (signal.aborted) return;
+      // One event that cannot be read must not stop those behind it.
+      logger.error('discord.event-unreadable', { type: packet.t, error: errorText(error) });
+      try {
+        await this.#commit([unreadable(channel, account, sourceOf(packet), clock.now())], packet);
+      } catch (failed) {
+        if (!signal.aborted) logger.error('discord.event-lost', { type: packet.t, error: errorText(failed) });
+      }
+    }
+  }
+
+  async #handle(packet: Packet): Promise<void> {
+    const event = obj(packet.d);
+    switch (packet.t) {
+      case 'READY':
+      case 'RESUMED':
+        return this.#begin(packet);
+      case 'GUILD_CREATE':
+        return this.#catchUpGuild(this.#places.learnGuild(event), packet);
+      case 'CHANNEL_CREATE':
+      case 'CHANNEL_UPDATE':
+      case 'THREAD_CREATE':
+      case 'THREAD_UPDATE':
+        this.#places.learn(event);
+        return;
+      case 'THREAD_LIST_SYNC':
+        for (const thread of objects(event['threads'])) this.#places.learn(thread, snowflake(event['guild_id']));
+        return;
+      case 'CHANNEL_DELETE':
+      case 'THREAD_DELETE':
+        this.#places.forget(String(event['id']));
+        return;
+      case 'MESSAGE_CREATE':
+        return this.#message(event, packet);
+      case 'INTERACTION_CREATE':
+        return this.#interaction(event, packet);
+      default:
+        return this.#change(event, packet);
+    }
+  }
+
+  /** A connection stands. With a new session the platform tells the channels of each server next, with an old one it does not. */
+  async #begin(packet: Packet): Promise<void> {
+    const { ready } = this.#options;
+    this.#fresh.clear();
+    await this.#commit([], packet);
+    const cursor = await this.#loadCursor();
+    const oldest = this.#oldest();
+    const resumed = packet.t === 'RESUMED';
+    for (const [chat, last] of [...cursor.seen].reverse()) {
+      if (cursor.privates.has(chat) || (resumed && compareIds(last, oldest) >= 0)) await this.#catchUp(chat, packet);
+    }
+    ready();
+  }
+
+  async #catchUpGuild(places: readonly Place[], packet: Packet): Promise<void> {
+    const cursor = await this.#loadCursor();
+    for (const { id, lastMessageId } of places) {
+      const newest = cursor.seen.get(id) ?? cursor.since;
+      if (lastMessageId !== undefined && compareIds(lastMessageId, newest) > 0) await this.#catchUp(id, packet);
+      else this.#fresh.add(id);
+    }
+  }
+
+  async #message(event: JsonObject, packet: Packet): Promise<void> {
+    const place = await this.#placeOf(event, packet);
+    // Missed messages of this chat come before this one.
+    if (!this.#fresh.has(place.id)) await this.#catchUp(place.id, packet);
+    await this.#offerMessages([event], place, packet);
+  }
+
+  async #interaction(event: JsonObject, packet: Packet): Promise<void> {
+    const place = await this.#placeOf(event, packet);
+    const interaction = toInteraction(event, await this.#context(place));
+    if (!interaction) return;
+    await this.#commit([interaction.message], packet);
+    this.#options.interaction(interaction);
+  }
+
+  /** Edits, deletions and reactions; anything else is nothing to us. */
+  async #change(event: JsonObject, packet: Packet): Promise<void> {
+    const { account, clock } = this.#options;
+    const kind = CHANGES.get(packet.t);
+    if (kind === undefined) return;
+    // Our own edits and reactions, and the previews the platform makes of our messages.
+    if (kind === 'edit' && obj(event['author'])['id'] === account) return;
+    if (kind === 'reaction' && event['user_id'] === account) return;
+    const context = await this.#context(await this.#placeOf(event, packet));
+    const now = clock.now();
+    switch (kind) {
+      case 'edit': {
+        const edit = toEdit(event, context);
+        if (edit) await this.#commit([edit], packet);
+        return;
+      }
+      case 'delete': {
+        const ids = packet.t === 'MESSAGE_DELETE' ? [event['id']] : Array.isArray(event['ids']) ? event['ids'] : [];
+        return this.#commit(
+          ids.map((id) => toDelete(id, context, now)),
+          packet,
+        );
+      }
+      case 'reaction': {
+        const added = packet.t === 'MESSAGE_REACTION_ADD';
+        return this.#commit([toReaction(event, context, { added, now, source: sourceOf(packet) })], packet);
+      }
+    }
+  }
+
+  async #placeOf(event: JsonObject, packet: Packet): Promise<Place> {
+    const id = requireId(event['channel_id'], 'channel id');
+    const guildId = snowflake(event['guild_id']);
+    const place = await this.#places.find(id, { ...(guildId !== undefined && { guildId }) });
+    this.#options.logger.debug('discord.event', { type: packet.t, place: id });
+    return place;
+  }
+
+  async #context(place: Place): Promise<InboundContext> {
+    const { channel, account, mentionRoles, mentionEveryone } = this.#options;
+    const roles = mentionRoles && place.guildId !== undefined ? await this.#places.ownRoles(place.guildId) : NO_ROLES;
+    const to: Addressing = { account, roles, everyone: mentionEveryone };
+    return { channel, to, place };
+  }
+
+  async #catchUp(id: string, packet: Packet): Promise<void> {
+    const { catchUpMs, clock, logger, signal, notCaughtUp } = this.#options;
+    this.#fresh.add(id);
+    if (catchUpMs === 0) return;
+    const cursor = await this.#loadCursor();
+    const last = cursor.seen.get(id) ?? cursor.since;
+    const after = laterId(laterId(idAt(timeOf(last) - OVERLAP_MS), this.#oldest()), cursor.since);
+    const get = (route: string, query: Readonly<Record<string, string>>): Promise<unknown> => this.#get(route, query);
+    const end = await readHistory({ place: id, after, get, sleep: (ms) => clock.sleep(ms, signal) }, async (messages) => {
+      await this.#offerMessages(messages, await this.#places.find(id, undefined), packet);
+    });
+    if (end === 'complete') this.#unread.delete(id);
+    else {
+      this.#unread.add(id);
+      logger.warn('discord.not-caught-up', { chat: id, why: end });
+    }
+    notCaughtUp(this.#unread.size);
+  }
+
+  async #offerMessages(messages: readonly JsonObject[], place: Place, packet: Packet): Promise<void> {
+    const context = await this.#context(place);
+    const batch: InboundMessage[] = [];
+    let newest: string | undefined;
+    for (const message of messages) {
+      const id = requireId(message['id'], 'message id');
+      newest = laterId(newest ?? id, id);
+      if (this.#recent.has(id)) continue;
+      const read = this.#read(message, context, id);
+      // We know what we wrote; committing the echo of every answer would cost as much as the question.
+      if (read.refusal !== 'own-message') batch.push(read);
+    }
+    if (newest === undefined) return;
+    if (batch.length > 0) await this.#commit(batch, packet, { place, newest });
+    for (const message of messages) this.#remember(String(message['id']));
+  }
+
+  #read(message: JsonObject, context: InboundContext, id: string): InboundMessage {
+    const { channel, account, clock, logger } = this.#options;
+    try {
+      return toMessage(message, context);
+    } catch (error) {
+      logger.error('discord.message-unreadable', { error: errorText(error) });
+      return unreadable(channel, account, `message ${id}`, clock.now());
+    }
+  }
+
+  async #commit(
+    batch: readonly InboundMessage[],
+    packet: Packet,
+    moved?: { readonly place: Place; readonly newest: string },
+  ): Promise<void> {
+    const { host, clock, random, signal, health, logger } = this.#options;
+    const before = await this.#loadCursor();
+    const isPrivate = moved?.place.guildId === undefined;
+    const after = moved ? advance(before, moved.place.id, moved.newest, { isPrivate, oldest: this.#oldest() }) : before;
+    const { session: _old, ...rest } = after;
+    const cursor: Cursor = { ...rest, ...(packet.session && { session: { ...packet.session, seq: packet.s } }) };
+    let rejected = false;
+    await offer(batch, formatCursor(cursor), {
+      host,
+      clock,
+      random,
+      signal,
+      onRejected: (error, waitMs) => {
+        rejected = true;
+        health('down', `messages cannot be stored, trying again: ${errorText(error)}`);
+        logger.error('discord.receive-failed', { error: errorText(error), waitMs });
+      },
+    });
+    this.#cursor = cursor;
+    if (rejected) health('healthy');
+  }
+
+  async #loadCursor(): Promise<Cursor> {
+    if (this.#cursor) return this.#cursor;
+    const { host, clock } = this.#options;
+    const cursor = parseCursor(await host.cursor()) ?? firstCursor(clock.now());
+    this.#cursor = cursor;
+    return cursor;
+  }
+
+  #oldest(): string {
+    return idAt(this.#options.clock.now() - this.#options.catchUpMs);
+  }
+
+  #remember(id: string): void {
+    this.#recent.add(id);
+    const oldest = this.#recent.size > MAX_RECENT ? this.#recent.values().next().value : undefined;
+    if (oldest !== undefined) this.#recent.delete(oldest);
+  }
+
+  #get(route: string, query?: Readonly<Record<string, string>>): Promise<unknown> {
+    const { client, clock, callTimeoutMs, signal } = this.#options;
+    return withDeadline({ clock, ms: callTimeoutMs, signal }, (inner) =>
+      client.call('GET', route, { ...(query && { query }), signal: inner }),
+    );
+  }
+
+  /** A few tries, about a minute: the answer decides which conversation a message belongs to. */
+  async #patiently(get: () => Promise<unknown>): Promise<unknown> {
+    const { clock, signal } = this.#options;
+    for (let attempt = 0; ; attempt += 1) {
+      try {
+        return await get();
+      } catch (error) {
+        if (isFinal(error) || attempt >= 5) throw error;
+        await clock.sleep(waitOf(error) ?? 1_000 * 2 ** attempt, signal);
+      }
+    }
+  }
+}
+
+const NO_ROLES: ReadonlySet<string> = new Set();
+
+const CHANGES: ReadonlyMap<string, 'edit' | 'delete' | 'reaction'> = new Map([
+  ['MESSAGE_UPDATE', 'edit'],
+  ['MESSAGE_DELETE', 'delete'],
+  ['MESSAGE_DELETE_BULK', 'delete'],
+  ['MESSAGE_REACTION_ADD', 'reaction'],
+  ['MESSAGE_REACTION_REMOVE', 'reaction'],
+]);
+
+/** An event's place in its session: the same when it is replayed. */
+function sourceOf(packet: Packet): string {
+  return `${packet.session?.id ?? 'no session'}/${packet.s}`;
+}

@@ -1,0 +1,56 @@
+/** Reading the platform's JSON without trusting its shape, and the arithmetic of its ids. */
+
+export type JsonObject = Readonly<Record<string, unknown>>;
+
+/** An empty object for anything that is none. */
+export function obj(value: unknown): JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : {};
+}
+
+/** The objects of a list; empty for anything that is no list. */
+export function objects(value: unknown): readonly JsonObject[] {
+  return Array.isArray(value) ? value.filter((item) => typeof item === 'object' && item !== null && !Array.isArray(item)) : [];
+}
+
+export function str(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined;
+}
+
+export function num(value: unknown): number | undefined {
+  return typeof value === 'number' && Number.isFinite(value) ? value : undefined;
+}
+
+const SNOWFLAKE = /^[1-9]\d{14,19}$/;
+
+/** An id of the platform. Whatever else stands there must not become part of a route. */
+export function snowflake(value: unknown): string | undefined {
+  return typeof value === 'string' && SNOWFLAKE.test(value) ? value : undefined;
+}
+
+/** Throws on anything but an id: a message without one cannot be recognised when it comes again. */
+export function requireId(value: unknown, what: string): string {
+  const id = snowflake(value);
+  if (id === undefined) throw new Error(`the ${what} is no id of Discord`);
+  return id;
+}
+
+/** First millisecond of 2015 (https://discord.com/developers/docs/reference#snowflakes). */
+const EPOCH_MS = 1_420_070_400_000;
+
+/** When an id was made, in ms since 1970. Ids rise with time, over all of Discord. */
+export function timeOf(id: string): number {
+  return Number(BigInt(id) >> 22n) + EPOCH_MS;
+}
+
+/** The smallest id that can be made at a time. */
+export function idAt(ms: number): string {
+  return String(BigInt(Math.max(1, Math.round(ms) - EPOCH_MS)) << 22n);
+}
+
+export function compareIds(a: string, b: string): number {
+  return a.length === b.length ? (a < b ? -1 : a > b ? 1 : 0) : a.length - b.length;
+}
+
+export function laterId(a: string, b: string): string {
+  return compareIds(a, b) < 0 ? b : a;
+}
