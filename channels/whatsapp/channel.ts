@@ -129,12 +129,17 @@ export class WhatsAppChannel implements Channel {
     emoji: string | undefined,
     signal: AbortSignal,
   ): Promise<void> {
+    const about = splitPlatformId(target.platformId);
+    if (!about) return;
     const jid = targetOf(target);
     const now = this.#deps.clock.now();
-    const message = toReaction(target.platformId, { jid, account: this.account, emoji: emoji ?? '', now });
-    if (!message) return;
+    const fromMe = about.authorId === this.account;
     const id = messageId(`reaction:${target.platformId}:${emoji ?? ''}:${now}`);
-    await this.#within(this.#settings.send_timeout_secs, signal, () => this.#open().relay(jid, message, { id }));
+    await this.#within(this.#settings.send_timeout_secs, signal, async () => {
+      const connection = this.#open();
+      const author = jid.endsWith('@g.us') && !fromMe ? await connection.memberJid(jid, about.authorId) : undefined;
+      await connection.relay(jid, toReaction(about.id, { jid, author, fromMe, emoji: emoji ?? '', now }), { id });
+    });
   }
 
   async typing(part: Pick<OutboundPart, 'chatId' | 'threadId'>, signal: AbortSignal): Promise<void> {

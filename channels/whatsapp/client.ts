@@ -21,7 +21,7 @@ import { errorText } from '../../src/core/errors.ts';
 import type { Clock, Logger } from '../../src/core/ports.ts';
 import { CallError, Ended, toCallFailure } from './call-error.ts';
 import { type Delivered, ReceiptGate } from './gate.ts';
-import { bareJid, type Me, parseJid } from './jid.ts';
+import { bareJid, jidOf, type Me, parseJid } from './jid.ts';
 import { silenceSignalLibrary } from './quiet.ts';
 import type { LoginStore } from './store.ts';
 
@@ -158,6 +158,13 @@ export class WhatsAppConnection {
 
   async typing(jid: string): Promise<void> {
     if (this.isOpen) await this.#socket.sendPresenceUpdate('composing', jid);
+  }
+
+  /** How a group calls a member: groups go by LID or by number, and the apps find a message by its author's address there. */
+  async memberJid(group: string, memberId: string): Promise<string> {
+    await this.#knowGroup(group);
+    const lid = this.#cachedGroup(group)?.addressingMode === 'lid' ? this.#options.store.lidOf(memberId) : undefined;
+    return lid === undefined ? jidOf(memberId) : `${lid}@lid`;
   }
 
   /** Ends the connection and waits until nothing of it is under way. Twice is safe. */

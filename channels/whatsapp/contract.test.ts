@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { proto } from '@whiskeysockets/baileys';
 import { channelDeps } from '../../src/testing/channel-deps.ts';
@@ -9,13 +10,16 @@ import { channel as descriptor } from './index.ts';
 
 async function setup(): Promise<ChannelSetup> {
   const platform = await startWhatsAppPlatform();
-  const dir = await tempDir();
+  const dir = await tempDir(existsSync('/dev/shm') ? '/dev/shm' : undefined);
   const login = join(dir.path, 'login');
   await platform.link(login);
   const create = (path: string) =>
-    descriptor.create(descriptor.settings.parse({ web_socket_url: platform.url, media_root: platform.httpUrl }), {
-      ...channelDeps({ name: 'whatsapp', dir: path, clock: quickClock(), random: Math.random }),
-    });
+    descriptor.create(
+      descriptor.settings.parse({ web_socket_url: platform.url, media_root: platform.httpUrl, send_timeout_secs: 300 }),
+      {
+        ...channelDeps({ name: 'whatsapp', dir: path, clock: quickClock(), random: Math.random }),
+      },
+    );
   return {
     people: ['15551110000', '15552220000'],
     create: () => create(login),
@@ -44,7 +48,7 @@ async function setup(): Promise<ChannelSetup> {
       platform.faults.push({ kind: 'refuse', code: 429 });
       return {};
     },
-    loseNextReply: async () => void platform.faults.push({ kind: 'lose' }),
+    loseNextReply: async () => void platform.faults.push({ kind: 'cut' }),
     refuseNextSend: async () => void platform.faults.push({ kind: 'refuse', code: 404 }),
     goDown: () => platform[Symbol.asyncDispose](),
     async [Symbol.asyncDispose]() {

@@ -7,7 +7,7 @@ import { initAuthCreds } from '@whiskeysockets/baileys';
 import { expect, test } from 'vitest';
 import type { OutboundPart } from '../../src/core/message.ts';
 import { channelDeps } from '../../src/testing/channel-deps.ts';
-import { quickClock, TestHost } from '../../src/testing/channel-host.ts';
+import { TestHost } from '../../src/testing/channel-host.ts';
 import { outbound, until } from '../../src/testing/fakes.ts';
 import { readMedia } from '../../src/testing/whatsapp-scene.ts';
 import { channel as descriptor } from './index.ts';
@@ -29,7 +29,7 @@ async function scene() {
     media_root: manifest.baseUrl,
     require_encryption: false,
   });
-  const deps = channelDeps({ name: 'whatsapp', dir: join(dir, 'login'), clock: quickClock() });
+  const deps = channelDeps({ name: 'whatsapp', dir: join(dir, 'login') });
   const channel = await descriptor.create(settings, deps);
   const host = new TestHost();
   const { signal } = new AbortController();

@@ -2,7 +2,7 @@ import { proto, type WAMessage } from '@whiskeysockets/baileys';
 import { describe, expect, test } from 'vitest';
 import type { InboundMessage } from '../../src/core/message.ts';
 import { type InboundContext, splitPlatformId, toInbound } from './inbound.ts';
-import { addressOf, bareJid, jidOf, type Pins, parseJid, personId } from './jid.ts';
+import { bareJid, jidOf, type Pins, parseJid, personId } from './jid.ts';
 import { fromRef } from './media-ref.ts';
 
 const ME = { phone: '15550000000', lid: '900000000000001' };
@@ -211,12 +211,11 @@ test('A37 two authors, two chats or two ids never share a name', () => {
   expect(splitPlatformId(names[4] ?? '')).toEqual({ chatId: '15551110000', authorId: '15551110000', id: '15551110000:M1' });
 });
 
-test('addresses: devices are one person, numbers and LIDs never collide', () => {
+test('addresses: the devices of a person are one, and what is no address is none', () => {
   expect(parseJid('15551110000_1:7@s.whatsapp.net')).toEqual({ user: '15551110000', kind: 'phone' });
   expect(bareJid('15551110000:7@s.whatsapp.net')).toBe(ADA);
   expect([jidOf('15551110000'), jidOf('1@lid'), jidOf(GROUP)]).toEqual([ADA, '1@lid', GROUP]);
   for (const bad of ['', 'x', '@lid', 'a@b@lid', '1 2@lid', 'x'.repeat(100), undefined]) expect(parseJid(bad)).toBeUndefined();
-  expect(addressOf({ user: '5', kind: 'lid' })).not.toBe(addressOf({ user: '5', kind: 'phone' }));
 });
 
 test('A3 the number under which somebody came first stays their id, and its next owner has another', () => {

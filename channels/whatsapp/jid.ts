@@ -29,12 +29,7 @@ export function bareJid(jid: string): string {
   return jid.replace(/(?:_\d+)?(?::\d+)?@/, '@');
 }
 
-/** The id we show for a person: the digits of the number, or `<digits>@lid` where the number is not known. The two never collide. */
-export function addressOf(person: Jid): string {
-  return person.kind === 'phone' ? person.user : `${person.user}@lid`;
-}
-
-/** Back to what the platform takes: the inverse of `addressOf`; other addresses are left as they are. */
+/** What the platform takes for a chat or a person of ours: ids without a server are numbers. */
 export function jidOf(chatId: string): string {
   return chatId.includes('@') ? chatId : `${chatId}@s.whatsapp.net`;
 }
@@ -59,7 +54,8 @@ export interface Pins {
 }
 
 /**
- * One immutable id for a person who may come under either address. The number under which a LID was first seen stays its id, also
+ * One immutable id for a person who may come under either address: the digits of the number, or `<digits>@lid` where the number is not
+ * known or not theirs; the two never collide. The number under which a LID was first seen stays its id, also
  * after the person took another number; a number that comes with another LID has a new owner, who is known by that LID alone.
  */
 export function personId(jid: string | null | undefined, alternative: string | null | undefined, pins: Pins): string | undefined {

@@ -61,6 +61,17 @@ describe('F39 a file that is not what it should be', () => {
     await expect(fetchAll(refOf(Buffer.from('x'), { hash: Buffer.alloc(32) }))).rejects.toMatchObject({ code: 'GH1505' });
   });
 
+  test('one without a stated hash has its own checksum', async () => {
+    const stored = host.store('document', Buffer.from('the bytes'));
+    const ref = toRef({ kind: 'document', key: stored.mediaKey, path: stored.directPath });
+    expect(String(await fetchAll({ kind: 'document', ref }))).toBe('the bytes');
+    host.faults.push({ kind: 'damage' });
+    await expect(fetchAll({ kind: 'document', ref })).rejects.toMatchObject({
+      code: 'GH1505',
+      message: expect.stringContaining('damaged'),
+    });
+  });
+
   test('one that is gone', async () => {
     const media = refOf(Buffer.from('x'));
     host.faults.push({ kind: 'status', status: 410 });

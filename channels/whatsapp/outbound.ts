@@ -5,7 +5,6 @@ import type { SendResult } from '../../src/core/channel.ts';
 import type { Json, OutboundFile, OutboundPart } from '../../src/core/message.ts';
 import type { CallFailure } from './call-error.ts';
 import { toWhatsApp } from './format.ts';
-import { splitPlatformId } from './inbound.ts';
 import { jidOf } from './jid.ts';
 import type { StoredFile } from './media.ts';
 import type { StoredKind } from './media-ref.ts';
@@ -89,19 +88,20 @@ export function toEdit(jid: string, id: string, words: string, now: number): pro
   };
 }
 
-/** `emoji` empty takes the reaction away. Undefined for an id that is none of ours. */
+/** `emoji` empty takes the reaction away. `author` is the address of who wrote the message, in a group; absent for one of ours. */
 export function toReaction(
-  platformId: string,
-  options: { readonly jid: string; readonly account: string; readonly emoji: string; readonly now: number },
-): proto.IMessage | undefined {
-  const { jid, account, emoji, now } = options;
-  const target = splitPlatformId(platformId);
-  if (!target) return undefined;
-  const fromMe = target.authorId === account;
-  const participant = jid.endsWith('@g.us') && !fromMe ? { participant: jidOf(target.authorId) } : {};
-  return {
-    reactionMessage: { key: { remoteJid: jid, fromMe, id: target.id, ...participant }, text: emoji, senderTimestampMs: now },
-  };
+  id: string,
+  options: {
+    readonly jid: string;
+    readonly author: string | undefined;
+    readonly fromMe: boolean;
+    readonly emoji: string;
+    readonly now: number;
+  },
+): proto.IMessage {
+  const { jid, author, fromMe, emoji, now } = options;
+  const key = { remoteJid: jid, fromMe, id, ...(author !== undefined && { participant: author }) };
+  return { reactionMessage: { key, text: emoji, senderTimestampMs: now } };
 }
 
 /** In a group the first part shows what it answers; in a private chat that would only be noise. */

@@ -121,8 +121,8 @@ export function outbound(override: Partial<OutboundPart> = {}): OutboundPart {
 }
 
 /** A directory that is gone when the test is: `await using dir = await tempDir()`. */
-export async function tempDir(): Promise<{ path: string } & AsyncDisposable> {
-  const path = await mkdtemp(join(tmpdir(), 'gatehouse-'));
+export async function tempDir(parent = tmpdir()): Promise<{ path: string } & AsyncDisposable> {
+  const path = await mkdtemp(join(parent, 'gatehouse-'));
   return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };
 }
 

@@ -25,6 +25,15 @@ const QUIET = {
 /** The keys that a device of somebody shows to the server. */
 export type Bundle = Pick<AuthenticationCreds, 'registrationId' | 'signedIdentityKey' | 'signedPreKey'>;
 
+const MADE = new Map<string, AuthenticationCreds>();
+
+/** Keys of a device, made once per process and name: making them takes longer than most tests. Sessions are never shared. */
+export function credsOf(name: string): AuthenticationCreds {
+  const creds = MADE.get(name) ?? initAuthCreds();
+  MADE.set(name, creds);
+  return { ...creds };
+}
+
 function memoryKeys(): SignalKeyStore {
   const rows = new Map<string, unknown>();
   return {
@@ -43,7 +52,7 @@ function memoryKeys(): SignalKeyStore {
 
 /** One phone. `peer` is the device under test, under one address whatever it calls itself. */
 export class Phone {
-  readonly creds = initAuthCreds();
+  readonly creds: AuthenticationCreds;
   readonly phone: string;
   readonly lid: string;
   name: string;
@@ -52,6 +61,7 @@ export class Phone {
   #session = false;
 
   constructor(options: { phone: string; lid: string; name: string; peer: string }) {
+    this.creds = credsOf(options.lid);
     this.phone = options.phone;
     this.lid = options.lid;
     this.name = options.name;

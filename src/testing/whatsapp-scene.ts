@@ -1,4 +1,5 @@
 /** A started adapter on a linked account of our own server. */
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { proto } from '@whiskeysockets/baileys';
 import { channel as descriptor } from '../../channels/whatsapp/index.ts';
@@ -27,12 +28,20 @@ export interface WhatsAppScene extends AsyncDisposable {
 
 export async function whatsAppScene(settings: object = {}, options: { started?: boolean } = {}): Promise<WhatsAppScene> {
   const platform = await startWhatsAppPlatform();
-  const temporary = await tempDir();
+  // In memory: no test here is about the disk, and each commit waits for it.
+  const temporary = await tempDir(existsSync('/dev/shm') ? '/dev/shm' : undefined);
   const dir = join(temporary.path, 'login');
   await platform.link(dir);
   const logger = new MemoryLogger();
   const deps = channelDeps({ name: 'whatsapp', dir, clock: quickClock(), logger });
-  const parsed = descriptor.settings.parse({ web_socket_url: platform.url, media_root: platform.httpUrl, ...settings });
+  // The clock runs twenty times faster, and machines that test are busy.
+  const patient = { send_timeout_secs: 300, upload_timeout_secs: 480 };
+  const parsed = descriptor.settings.parse({
+    web_socket_url: platform.url,
+    media_root: platform.httpUrl,
+    ...patient,
+    ...settings,
+  });
   const { signal } = new AbortController();
   let channel = await descriptor.create(parsed, deps);
   const host = new TestHost();

@@ -5,14 +5,14 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { join } from 'node:path';
-import { type BinaryNode, initAuthCreds, proto } from '@whiskeysockets/baileys';
+import { type BinaryNode, proto } from '@whiskeysockets/baileys';
 import { type WebSocket, WebSocketServer } from 'ws';
 import { LoginStore } from '../../channels/whatsapp/store.ts';
 import { answerIq, type Group } from './whatsapp-answers.ts';
 import { MediaHost } from './whatsapp-media.ts';
 import { certificateChain, type Hello, NoiseServer } from './whatsapp-noise.ts';
 import { Linking } from './whatsapp-pairing.ts';
-import { type Bundle, Phone } from './whatsapp-phone.ts';
+import { type Bundle, credsOf, Phone } from './whatsapp-phone.ts';
 
 export interface Written {
   readonly from: Phone;
@@ -153,7 +153,7 @@ export class WhatsAppPlatform implements AsyncDisposable {
   /** Puts a login into `dir` as if the account had been linked there; `known: false` one that the phone has removed again. */
   async link(dir: string, options: { readonly known?: boolean } = {}): Promise<void> {
     const creds = {
-      ...initAuthCreds(),
+      ...credsOf(options.known === false ? 'removed device' : 'device'),
       me: { id: this.deviceJid, lid: `${this.owner.lid}:7@lid`, name: 'Bot' },
       registered: true,
     };

@@ -1,0 +1,162 @@
+/** What leaves, under which id, when its keys are stored, and what its outcome is called; against our own server. */
+import { describe, expect, test } from 'vitest';
+import { WebSocket } from 'ws';
+import { until } from '../../src/testing/fakes.ts';
+import { whatsAppScene, wordsOf } from '../../src/testing/whatsapp-scene.ts';
+import { LoginStore } from './store.ts';
+
+const ADA = '15551110000';
+const GROUP = '120363000000000001@g.us';
+
+describe('keys', () => {
+  test.each([ADA, GROUP])('the keys of a message to %s are on disk before it leaves', async (chatId) => {
+    await using at = await whatsAppScene();
+    at.platform.group(GROUP, [at.platform.person(ADA)]);
+    await at.send({ chatId, text: 'the session is there', key: 'k1' });
+    const steps: string[] = [];
+    const { write } = LoginStore.prototype;
+    const { send } = WebSocket.prototype;
+    LoginStore.prototype.write = function (changes, now) {
+      steps.push(...Object.keys(changes).filter((type) => type === 'session' || type === 'sender-key'));
+      write.call(this, changes, now);
+    };
+    WebSocket.prototype.send = function (this: WebSocket, ...args: Parameters<typeof send>) {
+      // Only the client masks its frames.
+      if (!('_isServer' in this && this._isServer)) steps.push(`${(args[0] as Buffer).length} bytes`);
+      send.apply(this, args);
+    } as typeof send;
+    try {
+      expect(await at.send({ chatId, text: 'x'.repeat(2_000), key: 'k2' })).toMatchObject({ kind: 'sent' });
+    } finally {
+      Object.assign(LoginStore.prototype, { write });
+      Object.assign(WebSocket.prototype, { send });
+    }
+    const left = steps.findIndex((step) => /^\d{4,} bytes$/.test(step));
+    const keys = steps.map((step, at) => (step.endsWith('bytes') ? -1 : at)).filter((at) => at >= 0);
+    expect(left).toBeGreaterThan(0);
+    expect(keys.length).toBeGreaterThan(0);
+    expect(Math.max(...keys)).toBeLessThan(left);
+  });
+});
+
+describe.concurrent('sending', () => {
+  test('F36 a message that the server refuses is told by meaning, and nobody saw it', async () => {
+    await using at = await whatsAppScene();
+    at.platform.person(ADA);
+    const meanings = [
+      [429, { kind: 'retry', scope: 'account', afterMs: 60_000 }],
+      [404, { kind: 'refused', reason: 'chat-gone' }],
+      [403, { kind: 'refused', reason: 'blocked' }],
+      [463, { kind: 'refused', reason: 'blocked' }],
+      [479, { kind: 'refused', reason: 'invalid' }],
+      [503, { kind: 'retry', scope: 'part' }],
+    ] as const;
+    for (const [code, expected] of meanings) {
+      at.platform.faults.push({ kind: 'refuse', code });
+      expect([code, await at.send({ text: 'no', key: `k${code}` })]).toMatchObject([code, expected]);
+    }
+    expect(at.platform.seen).toEqual([]);
+    expect(await at.send({ text: 'yes', key: 'k0' })).toMatchObject({ kind: 'sent' });
+  });
+
+  test('F35 too many questions before a message mean a wait, and nothing was sent', async () => {
+    await using at = await whatsAppScene();
+    at.platform.person(ADA);
+    at.platform.questionFaults.set('usync usync', 429);
+    expect(await at.send({ text: 'soon' })).toMatchObject({ kind: 'retry', scope: 'account' });
+    expect(at.platform.wire).toEqual([]);
+    expect(await at.send({ text: 'soon' })).toMatchObject({ kind: 'sent' });
+  });
+
+  test('F37 a server that takes a message and does not confirm it leaves the outcome unknown after the time limit', async () => {
+    await using at = await whatsAppScene({ send_timeout_secs: 10 });
+    at.platform.person(ADA);
+    at.platform.faults.push({ kind: 'lose' });
+    expect(await at.send({ text: 'maybe' })).toMatchObject({ kind: 'unknown' });
+    expect(at.platform.seen).toHaveLength(1);
+  });
+
+  test('F37 a connection that breaks after the message left is unknown, and every attempt has the same id', async () => {
+    await using at = await whatsAppScene();
+    at.platform.person(ADA);
+    at.platform.faults.push({ kind: 'cut' });
+    expect(await at.send({ text: 'maybe', key: 'k1' })).toMatchObject({ kind: 'unknown' });
+    await until('it is connected again', () => at.host.state === 'healthy' && at.platform.connections === 1);
+    expect(await at.send({ text: 'maybe', key: 'k1' })).toMatchObject({ kind: 'sent' });
+    expect(await at.send({ text: 'maybe', key: 'k2' })).toMatchObject({ kind: 'sent' });
+    const ids = at.platform.wire.map(({ attrs }) => attrs['id']);
+    expect(ids[0]).toBe(ids[1]);
+    expect(ids[2]).not.toBe(ids[0]);
+    expect(ids[0]).toMatch(/^3EB0[0-9A-F]{18}$/);
+  });
+
+  test('a recipient who could not read a message gets it again, also after a restart', async () => {
+    await using at = await whatsAppScene();
+    const ada = at.platform.person(ADA);
+    await at.send({ text: 'read me' });
+    const [sent] = at.platform.seen;
+    await at.restart();
+    at.platform.askAgain(ada, sent?.id ?? '');
+    await until('it came again', () => at.platform.wire.filter(({ attrs }) => attrs['id'] === sent?.id).length === 2);
+    // One message, readable with a new session.
+    expect(at.platform.seen).toHaveLength(1);
+  });
+
+  test.each(['pn', 'lid'] as const)('a group addressed by %s is written to with one key for all members', async (addressing) => {
+    await using at = await whatsAppScene();
+    at.platform.group(GROUP, [at.platform.person(ADA), at.platform.person('15552220000')], addressing);
+    expect(await at.send({ chatId: GROUP, text: 'one', key: 'k1' })).toMatchObject({ kind: 'sent' });
+    expect(await at.send({ chatId: GROUP, text: 'two', key: 'k2' })).toMatchObject({ kind: 'sent' });
+    // Every member opened both.
+    expect(at.platform.seen.map(({ message, to }) => [to, wordsOf(message)])).toEqual([
+      [GROUP, 'one'],
+      [GROUP, 'two'],
+    ]);
+  });
+
+  test.each(['pn', 'lid'] as const)(
+    'a reaction in a group addressed by %s names the author as the group does',
+    async (addressing) => {
+      await using at = await whatsAppScene();
+      const ada = at.platform.person(ADA);
+      at.platform.group(GROUP, [ada], addressing);
+      const by = addressing === 'lid' ? 'lid' : 'phone';
+      const id = await at.platform.write({ from: ada, group: GROUP, by, message: { conversation: 'hi' } });
+      const { platformId, chatId } = await at.received();
+      await at.channel.react?.({ chatId, platformId }, '👍', at.signal);
+      const participant = addressing === 'lid' ? ada.lidJid : ada.phoneJid;
+      expect(at.platform.seen[0]?.message.reactionMessage).toMatchObject({
+        text: '👍',
+        key: { id, fromMe: false, participant, remoteJid: GROUP },
+      });
+    },
+  );
+
+  test('a group we are not in is gone', async () => {
+    await using at = await whatsAppScene();
+    expect(await at.send({ chatId: '120363000000000009@g.us', text: 'x' })).toMatchObject({
+      kind: 'refused',
+      reason: 'chat-gone',
+    });
+  });
+
+  test('an answer goes to the address its message came from', async () => {
+    await using at = await whatsAppScene();
+    const ada = at.platform.person(ADA);
+    await at.platform.write({ from: ada, by: 'lid', message: { conversation: 'hi' } });
+    const { chatId, replyContext } = await at.received();
+    expect(chatId).toBe(ADA);
+    expect(await at.send({ chatId, text: 'hello', ...(replyContext && { replyContext }) })).toMatchObject({ kind: 'sent' });
+    expect(at.platform.seen[0]).toMatchObject({ to: ada.lidJid });
+  });
+
+  test('stop waits for a send under way, so that its outcome is known', async () => {
+    await using at = await whatsAppScene();
+    at.platform.person(ADA);
+    at.platform.faults.push({ kind: 'hold' });
+    const sending = at.send({ text: 'slow' });
+    await until('it left', () => at.platform.wire.length === 1);
+    await at.channel.stop();
+    expect(await sending).toMatchObject({ kind: 'sent' });
+  });
+});
