@@ -18,6 +18,8 @@ test.each([
   [['help', 'status']],
   [['pair']],
   [['config']],
+  [['models']],
+  [['models', 'test', '--help']],
 ])('%j shows help that begins with an example', async (argv) => {
   await using dir = await tempDir();
   const { code, stdout } = await new FakeCli(dir.path).run(...argv);
