@@ -13,6 +13,8 @@ export interface DoubleSend {
   readonly key: string;
   readonly chatId: string;
   readonly text: string;
+  /** Epoch ms. */
+  readonly at: number;
 }
 
 /**
@@ -66,7 +68,7 @@ export class DoublePlatform implements AsyncDisposable {
       if (at >= 0) this.#waiting.splice(at, 1);
       return {};
     }
-    const send: DoubleSend = body;
+    const send: DoubleSend = { ...body, at: Date.now() };
     const index = this.posted.findIndex(({ key }) => key === send.key);
     if (index >= 0) {
       this.repeats += 1;

@@ -1,6 +1,6 @@
 // npm run sweep: kills the real daemon at every instant at which a kill could matter, and judges by what the platforms saw.
 //
-//   --channel NAME   telegram, email, double; repeatable (default: all three)
+//   --channel NAME   repeatable (default: all of src/testing/platforms)
 //   --every N        only every Nth point (default 1: all)
 //   --single         without the second kill during recovery
 //   --random N       seeded random kills under load after the sweep (default 20; 0 = none)
@@ -9,13 +9,15 @@
 //   --jobs N         runs at once (default: the number of processors)
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
+import { freePort } from '../free-port.ts';
+import { PLATFORMS } from '../platforms/index.ts';
+import type { Platform } from '../platforms/platform.ts';
 import { emptyVerdict, judge, type Verdict } from './judge.ts';
 import { SweepModel } from './model.ts';
 import { type RunRecord, type RunSpec, runOnce } from './run.ts';
-import { type Scenario, startScenario } from './scenario.ts';
 
 const QUESTIONS = ['plain 1', 'tool 2', 'long 3'];
-const CHANNELS = ['telegram', 'email', 'double'] as const;
+const CHANNELS = Object.keys(PLATFORMS);
 
 const { values: flags } = parseArgs({
   options: {
@@ -29,6 +31,9 @@ const { values: flags } = parseArgs({
   },
 });
 
+/** Known-bad designs that the judge must catch, on the platforms that show them soonest. */
+const CONTROLS: Readonly<Record<string, readonly string[]>> = { telegram: ['ack-first', 'send-first'], double: ['ack-first'] };
+
 interface Baseline {
   readonly answers: readonly (readonly string[])[];
   readonly modelCalls: number;
@@ -36,24 +41,28 @@ interface Baseline {
 }
 
 interface Bench {
-  readonly scenario: Scenario;
+  readonly platform: Platform;
+  readonly webhookPort: number;
   readonly model: SweepModel;
   readonly modelUrl: string;
 }
 
-/** A scenario holds one run at a time; `jobs` of them work side by side. */
-async function startBenches(name: (typeof CHANNELS)[number], jobs: number): Promise<Bench[]> {
+/** A platform holds one run at a time; `jobs` of them work side by side. */
+async function startBenches(name: string, jobs: number): Promise<Bench[]> {
+  const start = PLATFORMS[name];
+  if (!start) throw new Error(`no platform is called ${name}; there are ${CHANNELS.join(', ')}`);
   return await Promise.all(
     Array.from({ length: jobs }, async () => {
       const model = new SweepModel();
-      return { scenario: await startScenario(name), model, modelUrl: await model.start() };
+      const webhookPort = await freePort();
+      return { platform: await start({ webhookPort }), webhookPort, model, modelUrl: await model.start() };
     }),
   );
 }
 
 async function stopBenches(benches: readonly Bench[]): Promise<void> {
-  for (const { scenario, model } of benches) {
-    await scenario[Symbol.asyncDispose]();
+  for (const { platform, model } of benches) {
+    await platform[Symbol.asyncDispose]();
     await model[Symbol.asyncDispose]();
   }
 }
@@ -132,7 +141,7 @@ function line(name: string, points: number, verdict: Verdict): string {
 
 const failed = ({ lost, twice, toolsTwice, notices }: Verdict) => lost + twice + toolsTwice + notices > 0;
 
-async function channelRows(name: (typeof CHANNELS)[number]): Promise<{ rows: string[]; ok: boolean }> {
+async function channelRows(name: string): Promise<{ rows: string[]; ok: boolean }> {
   const benches = await startBenches(name, Number(flags.jobs));
   const rows: string[] = [];
   let ok = true;
@@ -160,9 +169,10 @@ async function channelRows(name: (typeof CHANNELS)[number]): Promise<{ rows: str
       rows.push(line(`${name}, random kills under load`, loaded.points, load));
       ok &&= !failed(load);
     }
-    if (!flags['no-controls'] && name !== 'email') {
+    const controls = CONTROLS[name] ?? [];
+    if (!flags['no-controls'] && controls.length > 0) {
       // Dense enough to hit the few points at which a bad design shows, however thin the sample of the good one is.
-      for (const variant of name === 'telegram' ? ['ack-first', 'send-first'] : ['ack-first']) {
+      for (const variant of controls) {
         const { verdict: bad } = await sweep(
           benches,
           base,
@@ -199,7 +209,7 @@ const head = [
 ];
 const all: string[] = [`| ${head.join(' | ')} |`, `|${'---|'.repeat(head.length)}`];
 let ok = true;
-for (const name of CHANNELS.filter((channel) => flags.channel.includes(channel))) {
+for (const name of flags.channel) {
   const result = await channelRows(name);
   all.push(...result.rows);
   ok &&= result.ok;

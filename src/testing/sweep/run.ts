@@ -4,15 +4,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openJournal } from '../../journal/open.ts';
 import { systemClock } from '../../lib/clock.ts';
+import type { Platform } from '../platforms/platform.ts';
 import type { SweepModel } from './model.ts';
-import type { Scenario } from './scenario.ts';
 
 const HERE = import.meta.dirname;
 /** A run that is not done by then counts what is missing as lost. */
 const DONE_WITHIN_MS = 25_000;
 
 export interface RunSpec {
-  readonly scenario: Scenario;
+  readonly platform: Platform;
+  /** Where the daemon serves webhooks. */
+  readonly webhookPort: number;
   readonly model: SweepModel;
   readonly modelUrl: string;
   readonly questions: readonly string[];
@@ -42,16 +44,17 @@ export interface RunRecord {
 export async function runOnce(spec: RunSpec): Promise<RunRecord> {
   const dir = await mkdtemp(join(tmpdir(), 'gatehouse-sweep-'));
   try {
-    const { scenario, questions } = spec;
+    const { platform, questions } = spec;
+    await platform.begin(join(dir, 'data'));
     await writeConfig(dir, spec);
-    if (scenario.needsFirstStart) await settle(dir, spec, 0);
+    if (platform.needsFirstStart) await settle(dir, spec, 0);
     const callsBefore = spec.model.calls;
-    await scenario.ask(questions);
+    for (const [person, text] of questions.entries()) await platform.write(person, text);
     let killed = 0;
     for (const kill of spec.kills) if (await runUntilKilled(dir, spec, kill)) killed += 1;
     const last = await settle(dir, spec, questions.length);
     return {
-      answers: await scenario.answers(),
+      answers: await answers(spec),
       toolRuns: await toolRuns(dir),
       ...(await journalRecord(dir)),
       modelCalls: spec.model.calls - callsBefore,
@@ -65,13 +68,19 @@ export async function runOnce(spec: RunSpec): Promise<RunRecord> {
   }
 }
 
-async function writeConfig(dir: string, { scenario, modelUrl }: RunSpec): Promise<void> {
+/** Texts that arrived in the chat of each question, in order. */
+async function answers({ platform, questions }: RunSpec): Promise<string[][]> {
+  const seen = await platform.seen();
+  return questions.map((_question, index) => seen.filter(({ person }) => person === index).map(({ text }) => text));
+}
+
+async function writeConfig(dir: string, { platform, webhookPort, modelUrl }: RunSpec): Promise<void> {
   const config = {
     provider: 'openai',
     model: 'sweep',
     base_url: modelUrl,
     api_key_env: 'SWEEP_KEY',
-    gateway: { channels: [scenario.channel], max_attempts: 10, http: { port: 0 } },
+    gateway: { channels: [platform.channel], max_attempts: 10, http: { port: 0 }, webhooks: { port: webhookPort } },
     log: { level: 'warn' },
   };
   await writeFile(join(dir, 'config.json'), JSON.stringify(config));
@@ -100,7 +109,7 @@ function startDaemon(dir: string, spec: RunSpec, killAt?: number): Started {
         SWEEP_KEY: 'sk-sweep',
         SWEEP_COUNT: join(dir, 'points'),
         ...(killAt === undefined ? {} : { SWEEP_KILL_AT: String(killAt) }),
-        ...spec.scenario.env,
+        ...spec.platform.env,
       },
       stdio: ['ignore', 'ignore', 'pipe'],
     },

@@ -1,0 +1,85 @@
+import { parseMail } from '../../../channels/email/mime.ts';
+import { type MailServers, startMailServers } from '../mail-servers.ts';
+import type { FaultKind, Platform, SeenMessage } from './platform.ts';
+
+class EmailPlatform implements Platform {
+  readonly type = 'email';
+  readonly needsFirstStart = true;
+  readonly faults: readonly FaultKind[] = ['disconnect'];
+  readonly #servers: MailServers;
+  /** Of the threads that each person began with this daemon, by the id of the first mail. */
+  #threads = new Map<string, number>();
+  #written = 0;
+
+  constructor(servers: MailServers) {
+    this.#servers = servers;
+  }
+
+  get channel() {
+    const { host, imapPort, smtpPort, users } = this.#servers;
+    const settings = {
+      ...{ imap_host: host, imap_port: imapPort, imap_tls: 'none' },
+      ...{ smtp_host: host, smtp_port: smtpPort, smtp_tls: 'none' },
+      ...{ from_address: users.bot, trust_from: true, poll_interval_secs: 1, bcc_self: true },
+      // The copy in the own mailbox arrives within a few milliseconds here.
+      find_grace_secs: 2,
+    };
+    return { type: 'email', allowed_senders: ['*'], settings };
+  }
+
+  get env(): Record<string, string> {
+    return { EMAIL_USERNAME: this.#servers.users.bot, EMAIL_PASSWORD: 'secret' };
+  }
+
+  async begin(): Promise<void> {
+    this.#threads = new Map();
+  }
+
+  /** Each mail begins a thread: what people in one thread write is one conversation. */
+  async write(person: number, text: string): Promise<void> {
+    this.#written += 1;
+    const id = `<platform-${this.#written}@example.test>`;
+    this.#threads.set(id, person);
+    const headers = [
+      `From: Alice <${this.#servers.users.alice}>`,
+      `To: ${this.#servers.users.bot}`,
+      `Subject: question ${this.#written}`,
+      `Message-ID: ${id}`,
+      `Date: ${new Date().toUTCString()}`,
+    ];
+    await this.#servers.deliver(`${headers.join('\r\n')}\r\n\r\n${text}\r\n`);
+  }
+
+  async seen(): Promise<readonly SeenMessage[]> {
+    // The daemon is done when postfix took the mail; it lies in the mailbox a moment later. A frozen queue shows as lost mail.
+    for (let tries = 0; tries < 100 && (await this.#servers.queued()) > 0; tries += 1)
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    const mails = await this.#servers.mailbox('alice');
+    const seen = await Promise.all(mails.map((mail) => this.#message(mail.raw)));
+    return seen.filter((message) => message !== undefined);
+  }
+
+  async waiting(): Promise<number> {
+    return 0;
+  }
+
+  fault(kind: FaultKind): void {
+    if (kind === 'disconnect') void this.#servers.restartImap();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#servers.stop();
+  }
+
+  async #message(raw: string): Promise<SeenMessage | undefined> {
+    const person = this.#threads.get(/^In-Reply-To:\s*(\S+)/im.exec(raw)?.[1] ?? '');
+    if (person === undefined) return undefined;
+    const { text = '' } = await parseMail(Buffer.from(raw, 'latin1'));
+    return { person, text: text.trim(), at: Date.parse(/^Date:\s*(.+)$/im.exec(raw)?.[1] ?? '') };
+  }
+}
+
+/** dovecot and postfix. `disconnect` ends dovecot and starts it again. */
+export async function startEmailPlatform(): Promise<Platform> {
+  return new EmailPlatform(await startMailServers());
+}

@@ -1,0 +1,50 @@
+/**
+ * A platform with people on it, for programs that run the whole daemon against it: the sweep, the load of all channels, the
+ * simulator. Each is one file here, made of the servers that the adapter's own tests use. Never shipped to production.
+ */
+
+/** What can go wrong at a platform's side. Each kind is explained where it is asked for: `Platform.fault`. */
+export const FAULT_KINDS = ['limit', 'lose-reply', 'duplicate', 'reorder', 'slow', 'disconnect'] as const;
+
+export type FaultKind = (typeof FAULT_KINDS)[number];
+
+/** A message of the bot as people see it now: an edit changes the text of the one that is there. */
+export interface SeenMessage {
+  /** The person it was for: the number given to `write`. */
+  readonly person: number;
+  readonly text: string;
+  /** Epoch ms at which it appeared; an edit does not change it. */
+  readonly at: number;
+}
+
+export interface PlatformOptions {
+  /** Where the daemon will serve webhooks on 127.0.0.1: a platform that pushes calls `http://127.0.0.1:<port>/hooks/<type>`. */
+  readonly webhookPort: number;
+}
+
+export interface Platform extends AsyncDisposable {
+  /** The channel's type, and the name of its instance. */
+  readonly type: string;
+  /** One entry of `gateway.channels` that lets everybody in. */
+  readonly channel: { readonly type: string; readonly [key: string]: unknown };
+  /** The daemon's environment: secrets. */
+  readonly env: Readonly<Record<string, string>>;
+  /** True when messages from before the first start are rightly not answered, so that one undisturbed start comes first. */
+  readonly needsFirstStart: boolean;
+  /** A new daemon with this empty data directory comes: what earlier ones were told and said is over. Links the account where that is a file. */
+  begin(dataDir: string): Promise<void>;
+  /** A person writes to the bot in a private chat of their own. Resolves once the platform has it, not once the bot has. */
+  write(person: number, text: string): Promise<void>;
+  /** What people can see of the bot since `begin`, oldest first. */
+  seen(): Promise<readonly SeenMessage[]>;
+  /** Messages since `begin` that the platform would still deliver: not acknowledged, or in its history behind the bot's cursor. 0 where it cannot say. */
+  waiting(): Promise<number>;
+  /** The faults that this platform can play. */
+  readonly faults: readonly FaultKind[];
+  /**
+   * `limit`: the next `times` sends are answered with "too many requests". `lose-reply`: they are accepted and the connection breaks.
+   * `duplicate`: the next messages of people are delivered twice. `reorder`: the next `times` + 1 messages are delivered in reverse.
+   * `slow`: the next answers to sends take 3 s. `disconnect`: the bot's connections break now (`times` is ignored).
+   */
+  fault(kind: FaultKind, times: number): void;
+}

@@ -1,0 +1,80 @@
+import { startTelegramServer, type TelegramServer } from '../telegram-server.ts';
+import { Deliveries } from './deliveries.ts';
+import type { FaultKind, Platform, SeenMessage } from './platform.ts';
+
+/** The chat of person 0; the others follow. */
+const FIRST_CHAT = 1_001;
+
+interface Update {
+  readonly update_id: number;
+  readonly message: { readonly [key: string]: unknown };
+}
+
+class TelegramPlatform implements Platform {
+  readonly type = 'telegram';
+  readonly needsFirstStart = false;
+  readonly faults: readonly FaultKind[] = ['limit', 'lose-reply', 'duplicate', 'reorder', 'slow', 'disconnect'];
+  readonly #server: TelegramServer;
+  readonly #deliveries: Deliveries<Update>;
+  #sent = 0;
+  #written = 0;
+
+  constructor(server: TelegramServer) {
+    this.#server = server;
+    this.#deliveries = new Deliveries((update) => void server.injectUpdate({ ...update }));
+  }
+
+  get channel() {
+    const settings = { api_root: this.#server.url, poll_timeout_secs: 1, rate_limits: false };
+    return { type: 'telegram', allowed_senders: ['*'], settings };
+  }
+
+  get env(): Record<string, string> {
+    return { TELEGRAM_BOT_TOKEN: this.#server.token };
+  }
+
+  async begin(): Promise<void> {
+    // A new daemon has a cursor of its own, and confirmed updates of the last one are gone at the server.
+    this.#server.clearFaults();
+    this.#deliveries.clear();
+    this.#sent = this.#server.sends.length;
+  }
+
+  async write(person: number, text: string): Promise<void> {
+    const id = FIRST_CHAT + person;
+    this.#written += 1;
+    const from = { id, is_bot: false, first_name: `Person ${person}` };
+    const chat = { id, type: 'private', first_name: from.first_name };
+    const message = { message_id: 1_000_000 + this.#written, date: Math.floor(Date.now() / 1_000), from, chat, text };
+    await this.#deliveries.pass({ update_id: this.#written, message });
+  }
+
+  async seen(): Promise<readonly SeenMessage[]> {
+    const sends = this.#server.sends.slice(this.#sent);
+    return sends.map(({ chatId, text, at }) => ({ person: Number(chatId) - FIRST_CHAT, text, at }));
+  }
+
+  async waiting(): Promise<number> {
+    return this.#server.unconfirmed;
+  }
+
+  fault(kind: FaultKind, times: number): void {
+    const method = 'sendMessage';
+    const limit = { status: 429, description: 'Too Many Requests: retry after 1', parameters: { retry_after: 1 } };
+    if (kind === 'limit') this.#server.fault({ method, times, kind: 'error', ...limit });
+    if (kind === 'lose-reply') this.#server.fault({ method, times, kind: 'drop' });
+    if (kind === 'slow') this.#server.fault({ method, times, kind: 'delay', delayMs: 3_000 });
+    if (kind === 'disconnect') this.#server.fault({ kind: 'cut', times: 3 });
+    if (kind === 'duplicate') this.#deliveries.duplicate(times);
+    if (kind === 'reorder') this.#deliveries.reorder(times);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#server.close();
+  }
+}
+
+/** The Bot API, polled. `disconnect` breaks the next three calls, the poll among them. */
+export async function startTelegramPlatform(): Promise<Platform> {
+  return new TelegramPlatform(await startTelegramServer());
+}
