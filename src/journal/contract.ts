@@ -1,35 +1,16 @@
 /** What every implementation of the `Journal` port must do. Run by `journal.test.ts`. */
 import { describe, expect, it } from 'vitest';
-import type { Admission, InboxRow, Journal, StepRecord } from '../core/journal.ts';
+import type { Admission, StepRecord } from '../core/journal.ts';
 import type { InboundMessage } from '../core/message.ts';
 import type { SessionMessage } from '../core/session.ts';
-import { type FakeClock, inbound, outbound } from '../testing/fakes.ts';
-import { admit, begin, dead, done, LANE, line, message, part, refuse, SESSION, usage } from '../testing/journal-rows.ts';
+import { inbound } from '../testing/fakes.ts';
+import { type CreateJournal as Create, kinds, pendingKeys, texts } from '../testing/journal-harness.ts';
+import { admit, begin, done, LANE, line, message, part, refuse, SESSION, usage } from '../testing/journal-rows.ts';
 import { ledgerContract } from '../testing/ledger-contract.ts';
+import { outboxContract } from './outbox-contract.ts';
+import { deadLetterContract, recoverContract } from './recovery-contract.ts';
 
-export interface JournalHarness extends AsyncDisposable {
-  readonly clock: FakeClock;
-  /** Another start on the same data: a new boot id. Earlier ones may be left open and idle, as a killed process leaves them. */
-  open(options?: { highWater?: number }): Promise<Journal>;
-  /** Housekeeping of the last start, as the daemon does it hourly. */
-  prune(): Promise<void>;
-}
-
-const BOUNDS = { maxAttempts: 3, maxAgeMs: 86_400_000 };
-
-async function kinds(journal: Journal, batch: readonly Admission[]): Promise<readonly string[]> {
-  return (await journal.accept(batch)).map(({ kind }) => kind);
-}
-
-async function texts(journal: Journal, lane = LANE): Promise<readonly string[]> {
-  return (await journal.waiting(lane, 100)).map((row) => row.message.text);
-}
-
-async function pendingKeys(journal: Journal, lane = LANE): Promise<readonly string[]> {
-  return (await journal.pending(lane, 100)).map((row) => row.part.key);
-}
-
-export function journalContract(name: string, create: () => Promise<JournalHarness>): void {
+export function journalContract(name: string, create: Create): void {
   describe(name, () => {
     acceptContract(create);
     amendContract(create);
@@ -40,8 +21,6 @@ export function journalContract(name: string, create: () => Promise<JournalHarne
     deadLetterContract(create);
   });
 }
-
-type Create = () => Promise<JournalHarness>;
 
 function acceptContract(create: Create): void {
   it('a batch is accepted in order and its cursor moves with it', async () => {
@@ -377,194 +356,5 @@ function turnContract(create: Create): void {
     expect(await texts(journal, 'other')).toEqual(['text 4']);
     expect(await journal.finish(done(running))).toBe(true);
     expect((await journal.counts()).inbox).toEqual({ NEW: 1, RUNNING: 0, DONE: 3, DEAD: 0 });
-  });
-}
-
-function outboxContract(create: Create): void {
-  it('parts of a lane come in order, whether due or not, and each is taken once', async () => {
-    await using harness = await create();
-    const journal = await harness.open();
-    await journal.enqueue([part('a'), part('b'), part('x', { lane: 'other' })]);
-    await journal.enqueue([part('a')]); // the same key is the same part
-    expect(await pendingKeys(journal)).toEqual(['a', 'b']);
-    const [first] = await journal.pending(LANE, 1);
-    expect(first).toMatchObject({ ...part('a'), state: 'PENDING', attempts: 0, notBefore: 0, plain: false });
-    const seq = first?.seq ?? 0;
-    expect(await Promise.all([journal.sending(seq), journal.sending(seq)])).toEqual([true, false]);
-    expect(await pendingKeys(journal)).toEqual(['b']);
-    const notBefore = harness.clock.now() + 60_000;
-    await journal.settle(seq, { kind: 'retry', notBefore, reason: '429', plain: true });
-    expect(await pendingKeys(journal)).toEqual(['a', 'b']);
-    expect((await journal.pending(LANE, 1))[0]).toMatchObject({ attempts: 1, notBefore, plain: true });
-    await journal.settle(seq, { kind: 'retry', notBefore, reason: '429' });
-    expect((await journal.pending(LANE, 1))[0]?.plain).toBe(true);
-  });
-
-  it('F37 a settled part never goes back to be sent; only a part of unknown fate can still turn out to be sent', async () => {
-    await using harness = await create();
-    const journal = await harness.open();
-    const ends = [
-      { kind: 'sent', platformId: 'p1' },
-      { kind: 'unknown', reason: 'timeout' },
-      { kind: 'dead', reason: 'blocked' },
-      { kind: 'expired' },
-    ] as const;
-    await journal.enqueue(ends.map(({ kind }) => part(kind)));
-    const rows = await journal.pending(LANE, 10);
-    for (const [n, row] of rows.entries()) {
-      await journal.sending(row.seq);
-      const end = ends[n];
-      if (end) await journal.settle(row.seq, end);
-    }
-    expect((await journal.counts()).outbox).toEqual({ PENDING: 0, SENDING: 0, SENT: 1, UNKNOWN: 1, DEAD: 1, EXPIRED: 1 });
-    for (const { seq } of rows) {
-      await journal.settle(seq, { kind: 'retry', notBefore: 0, reason: 'late' });
-      expect(await journal.sending(seq)).toBe(false);
-      await journal.settle(seq, { kind: 'sent', platformId: 'found' });
-    }
-    expect((await journal.counts()).outbox).toEqual({ PENDING: 0, SENDING: 0, SENT: 2, UNKNOWN: 0, DEAD: 1, EXPIRED: 1 });
-  });
-}
-
-function recoverContract(create: Create): void {
-  const noNotice = () => [];
-
-  it('F3 F5 a killed start leaves its turn to the next one: steps kept, attempt counted, old claim fenced', async () => {
-    await using harness = await create();
-    const killed = await harness.open();
-    const old = await begin(killed, 1);
-    const step: StepRecord = { n: 0, kind: 'tool', state: 'STARTED', callId: 'c', argsHash: 'h' };
-    await killed.step(old.seq, old.generation, step);
-    await killed.accept([admit(message(2), 'other'), admit(message(3))]);
-    // A retry that waited for its time is due at once: the timer that would have woken its lane died with the process.
-    const retry = await killed.claim(old.seq + 1);
-    await killed.release(old.seq + 1, retry?.generation ?? 0, { notBefore: harness.clock.now() + 60_000 });
-    const journal = await harness.open();
-    expect(journal.bootId).not.toBe(killed.bootId);
-    expect(await journal.recover(BOUNDS, noNotice)).toEqual({
-      resumed: 1,
-      buried: 0,
-      sending: [],
-      lanes: [LANE, 'other'],
-      outboxLanes: [],
-    });
-    expect(await texts(journal, 'other')).toEqual(['text 2']);
-    expect(await killed.finish(done(old))).toBe(false);
-    expect((await journal.claim(old.seq))?.attempts).toBe(2);
-    expect(await journal.steps(old.seq)).toEqual([step]);
-    expect((await journal.recover(BOUNDS, noNotice)).resumed).toBe(0); // its own claims are not adopted
-  });
-
-  it('F38 attempts or age end a message, each alone: DEAD with its payload, one notice, and only once (F10)', async () => {
-    await using harness = await create();
-    let journal = await harness.open({ highWater: 10 });
-    await begin(journal, 'poison');
-    for (let n = 1; n < BOUNDS.maxAttempts; n += 1) {
-      journal = await harness.open({ highWater: 10 });
-      expect(await journal.recover(BOUNDS, noNotice)).toMatchObject({ resumed: 1, buried: 0 });
-      await journal.claim((await journal.waiting(LANE, 1))[0]?.seq ?? 0);
-    }
-    await journal.accept([admit(message('behind'))]);
-    const notice = (row: InboxRow, reason: string) => [
-      part(`notice-${row.message.platformId}`, { part: outbound({ key: row.message.id, text: reason }) }),
-    ];
-    journal = await harness.open({ highWater: 10 });
-    expect(await journal.recover(BOUNDS, notice)).toMatchObject({ resumed: 0, buried: 1, lanes: [LANE], outboxLanes: [LANE] });
-    expect(await texts(journal)).toEqual(['text behind']);
-    expect(journal.room()).toBe(9);
-    expect((await journal.pending(LANE, 9)).map((row) => row.part.text)).toEqual(['gave up after 3 attempts']);
-    expect(await journal.recover(BOUNDS, notice)).toMatchObject({ resumed: 0, buried: 0 });
-    await harness.clock.advance(BOUNDS.maxAgeMs + 1);
-    expect(await (await harness.open()).recover(BOUNDS, notice)).toMatchObject({ buried: 1, lanes: [] });
-    const letters = await journal.dead.list();
-    expect(letters.map(({ attempts, payload }) => [attempts, payload])).toEqual([
-      [3, message('poison')],
-      [0, message('behind')],
-    ]);
-  });
-
-  it('F8 F9 parts that were being sent are handed over until settled; the others of the lane still wait in order', async () => {
-    await using harness = await create();
-    const killed = await harness.open();
-    await killed.enqueue([part('a'), part('b'), part('c'), part('late', { expiresAt: harness.clock.now() + 10 })]);
-    const [first] = await killed.pending(LANE, 1);
-    await killed.sending(first?.seq ?? 0);
-    await harness.clock.advance(11);
-    for (let restart = 0; restart < 2; restart += 1) {
-      const { sending, outboxLanes } = await (await harness.open()).recover(BOUNDS, noNotice);
-      expect(sending.map((row) => [row.part.key, row.state, row.attempts])).toEqual([['a', 'SENDING', 1]]);
-      expect(outboxLanes).toEqual([LANE]);
-    }
-    const journal = await harness.open();
-    await journal.settle(first?.seq ?? 0, { kind: 'retry', notBefore: 0, reason: 'asked: not there' });
-    expect((await journal.recover(BOUNDS, noNotice)).sending).toEqual([]);
-    expect(await pendingKeys(journal)).toEqual(['a', 'b', 'c']);
-    expect((await journal.counts()).outbox.EXPIRED).toBe(1);
-  });
-}
-
-function deadLetterContract(create: Create): void {
-  it('a dead message is listed, shown, replayed with its steps and a fresh life, and still known by its dedup key', async () => {
-    await using harness = await create();
-    const journal = await harness.open({ highWater: 10 });
-    const row = await begin(journal, 1);
-    const step: StepRecord = { n: 0, kind: 'tool', state: 'DONE', callId: 'c', value: 'effect' };
-    await journal.step(row.seq, row.generation, step);
-    await journal.finish(dead(row, [part('answer')]));
-    const [letter] = await journal.dead.list();
-    expect(letter).toMatchObject({
-      id: `in-${row.seq}`,
-      channel: 'test',
-      chatId: 'chat-1',
-      sender: 'user-1',
-      reason: 'failed:GH2103',
-      attempts: 1,
-    });
-    expect(await journal.dead.show(`in-${row.seq}`)).toEqual(letter);
-    expect(journal.room()).toBe(10);
-    await harness.clock.advance(BOUNDS.maxAgeMs * 2);
-    expect(await journal.dead.replay(`in-${row.seq}`)).toBe(true);
-    expect(await journal.dead.replay(`in-${row.seq}`)).toBe(false);
-    expect(journal.room()).toBe(9);
-    expect((await journal.recover(BOUNDS, () => [])).buried).toBe(0); // its age starts over
-    expect(await kinds(journal, [admit(message(1))])).toEqual(['duplicate']);
-    const again = await journal.claim(row.seq);
-    expect(again?.attempts).toBe(1);
-    expect(await journal.steps(row.seq)).toEqual([step]);
-    // The notice of the first failure has the key the answer would have; the answer must reach the chat all the same.
-    if (again) await journal.finish(done(again, [part('answer', { part: outbound({ key: 'answer', text: 'the answer' }) })]));
-    const parts = (await journal.pending(LANE, 9)).map((entry) => entry.part);
-    expect(parts.map(({ text }) => text)).toContain('the answer');
-    expect(new Set(parts.map(({ key }) => key)).size).toBe(parts.length);
-  });
-
-  it('a dead part is replayed with the life it was given at first', async () => {
-    await using harness = await create();
-    const journal = await harness.open();
-    await journal.enqueue([part('a', { expiresAt: harness.clock.now() + 1_000 })]);
-    const seq = (await journal.pending(LANE, 1))[0]?.seq ?? 0;
-    await journal.sending(seq);
-    await journal.settle(seq, { kind: 'dead', reason: 'chat-gone' });
-    expect(await journal.dead.show(`out-${seq}`)).toMatchObject({ reason: 'chat-gone', attempts: 1, payload: { key: 'a' } });
-    await harness.clock.advance(5_000);
-    expect(await journal.dead.replay(`out-${seq}`)).toBe(true);
-    expect((await journal.pending(LANE, 1))[0]).toMatchObject({ attempts: 0, expiresAt: harness.clock.now() + 1_000 });
-  });
-
-  it('a dropped letter is gone; what is not a dead letter cannot be shown, replayed or dropped', async () => {
-    await using harness = await create();
-    const journal = await harness.open();
-    await journal.finish(dead(await begin(journal, 1)));
-    await journal.accept([admit(message(2))]);
-    await journal.enqueue([part('a')]);
-    for (const id of ['in-2', 'out-1', 'in-99', 'in-', '1', 'in-1; DROP TABLE inbox', '']) {
-      expect(await journal.dead.show(id)).toBeUndefined();
-      expect(await journal.dead.replay(id)).toBe(false);
-      expect(await journal.dead.drop(id)).toBe(false);
-    }
-    expect(await journal.dead.drop('in-1')).toBe(true);
-    expect(await journal.dead.list()).toEqual([]);
-    expect(await kinds(journal, [admit(message(1))])).toEqual(['duplicate']);
-    expect((await journal.counts()).oldestNewAt).toBe(harness.clock.now());
   });
 }

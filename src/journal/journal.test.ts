@@ -1,5 +1,6 @@
 import { FakeClock, tempDir } from '../testing/fakes.ts';
-import { type JournalHarness, journalContract } from './contract.ts';
+import type { JournalHarness } from '../testing/journal-harness.ts';
+import { journalContract } from './contract.ts';
 import { enqueueContract } from './enqueue-contract.ts';
 import { type OpenedJournal, openJournal } from './open.ts';
 

@@ -1,7 +1,7 @@
 /** The ledger's part of the journal's contract: see `journalContract`. */
 import { expect, it } from 'vitest';
 import type { Journal, SpendingGroup, SpendingGroupKey, StepRecord, UsageEntry } from '../core/journal.ts';
-import type { JournalHarness } from '../journal/contract.ts';
+import type { JournalHarness } from './journal-harness.ts';
 import { begin, done, usage } from './journal-rows.ts';
 
 const DAY = 86_400_000;

@@ -1,0 +1,28 @@
+/** What the suites of the journal share. */
+import type { Admission, Journal } from '../core/journal.ts';
+import type { FakeClock } from './fakes.ts';
+import { LANE } from './journal-rows.ts';
+
+export interface JournalHarness extends AsyncDisposable {
+  readonly clock: FakeClock;
+  /** Another start on the same data: a new boot id. Earlier ones may be left open and idle, as a killed process leaves them. */
+  open(options?: { highWater?: number }): Promise<Journal>;
+  /** Housekeeping of the last start, as the daemon does it hourly. */
+  prune(): Promise<void>;
+}
+
+export const BOUNDS = { maxAttempts: 3, maxAgeMs: 86_400_000 };
+
+export async function kinds(journal: Journal, batch: readonly Admission[]): Promise<readonly string[]> {
+  return (await journal.accept(batch)).map(({ kind }) => kind);
+}
+
+export async function texts(journal: Journal, lane = LANE): Promise<readonly string[]> {
+  return (await journal.waiting(lane, 100)).map((row) => row.message.text);
+}
+
+export async function pendingKeys(journal: Journal, lane = LANE): Promise<readonly string[]> {
+  return (await journal.pending(lane, 100)).map((row) => row.part.key);
+}
+
+export type CreateJournal = () => Promise<JournalHarness>;
