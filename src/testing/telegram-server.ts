@@ -57,6 +57,8 @@ export class TelegramServer implements AsyncDisposable {
   readonly calls: string[] = [];
   /** Parameters of the last call of each method. */
   readonly lastCall = new Map<string, JsonObject>();
+  /** When the bot last said in a chat that it is typing. Epoch ms. */
+  readonly typingAt = new Map<string, number>();
   /** Update id of the next injected update. Set it lower to play a restart of the ids. */
   nextUpdateId = 1;
   webhook = '';
@@ -89,6 +91,11 @@ export class TelegramServer implements AsyncDisposable {
   /** What goes into `api_root`. */
   get url(): string {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  /** Breaks every connection that is open now, a waiting poll's among them. */
+  disconnect(): void {
+    this.#server.closeAllConnections();
   }
 
   /** Updates that no poll has confirmed yet. */
@@ -228,6 +235,7 @@ export class TelegramServer implements AsyncDisposable {
       case 'getUpdates':
         return this.#getUpdates(params, response);
       case 'sendChatAction':
+        this.typingAt.set(str(params['chat_id']) ?? '', Date.now());
         return true;
       case 'getFile':
         return this.#getFile(str(params['file_id']) ?? '');

@@ -1,6 +1,6 @@
 /**
  * A platform with people on it, for programs that run the whole daemon against it: the sweep, the load of all channels, the
- * simulator. Each is one file here, made of the servers that the adapter's own tests use. Never shipped to production.
+ * simulator. Each is one file here, made of the servers that the adapter's own tests use. No daemon loads any of it.
  */
 
 /** What can go wrong at a platform's side. Each kind is explained where it is asked for: `Platform.fault`. */
@@ -39,6 +39,8 @@ export interface Platform extends AsyncDisposable {
   seen(): Promise<readonly SeenMessage[]>;
   /** Messages since `begin` that the platform would still deliver: not acknowledged, or in its history behind the bot's cursor. 0 where it cannot say. */
   waiting(): Promise<number>;
+  /** People to whom it shows now that the bot is typing. Omit where the platform has no such thing, or the double does not keep it. */
+  typing?(): readonly number[];
   /** The faults that this platform can play. */
   readonly faults: readonly FaultKind[];
   /**

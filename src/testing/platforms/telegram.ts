@@ -5,23 +5,26 @@ import type { FaultKind, Platform, SeenMessage } from './platform.ts';
 /** The chat of person 0; the others follow. */
 const FIRST_CHAT = 1_001;
 
-interface Update {
-  readonly update_id: number;
-  readonly message: { readonly [key: string]: unknown };
-}
+/** "The status is set for 5 seconds or less" (core.telegram.org/bots/api#sendchataction). */
+const TYPING_MS = 5_000;
+
+type Message = Readonly<Record<string, unknown>>;
 
 class TelegramPlatform implements Platform {
   readonly type = 'telegram';
   readonly needsFirstStart = false;
   readonly faults: readonly FaultKind[] = ['limit', 'lose-reply', 'duplicate', 'reorder', 'slow', 'disconnect'];
   readonly #server: TelegramServer;
-  readonly #deliveries: Deliveries<Update>;
+  readonly #deliveries: Deliveries<Message>;
+  /** Updates are numbered as they are delivered: the offset that confirms one confirms all with a lower number. */
+  readonly #updateIds = new WeakMap<Message, number>();
+  #updates = 0;
   #sent = 0;
   #written = 0;
 
   constructor(server: TelegramServer) {
     this.#server = server;
-    this.#deliveries = new Deliveries((update) => void server.injectUpdate({ ...update }));
+    this.#deliveries = new Deliveries((message) => void server.injectUpdate({ update_id: this.#updateId(message), message }));
   }
 
   get channel() {
@@ -46,7 +49,7 @@ class TelegramPlatform implements Platform {
     const from = { id, is_bot: false, first_name: `Person ${person}` };
     const chat = { id, type: 'private', first_name: from.first_name };
     const message = { message_id: 1_000_000 + this.#written, date: Math.floor(Date.now() / 1_000), from, chat, text };
-    await this.#deliveries.pass({ update_id: this.#written, message });
+    await this.#deliveries.pass(message);
   }
 
   async seen(): Promise<readonly SeenMessage[]> {
@@ -58,15 +61,35 @@ class TelegramPlatform implements Platform {
     return this.#server.unconfirmed;
   }
 
+  typing(): readonly number[] {
+    const since = Date.now() - TYPING_MS;
+    return [...this.#server.typingAt]
+      .filter(([chat, at]) => at > since && !this.#answeredSince(chat, at))
+      .map(([chat]) => Number(chat) - FIRST_CHAT);
+  }
+
   fault(kind: FaultKind, times: number): void {
     const method = 'sendMessage';
     const limit = { status: 429, description: 'Too Many Requests: retry after 1', parameters: { retry_after: 1 } };
     if (kind === 'limit') this.#server.fault({ method, times, kind: 'error', ...limit });
     if (kind === 'lose-reply') this.#server.fault({ method, times, kind: 'drop' });
     if (kind === 'slow') this.#server.fault({ method, times, kind: 'delay', delayMs: 3_000 });
-    if (kind === 'disconnect') this.#server.fault({ kind: 'cut', times: 3 });
+    if (kind === 'disconnect') this.#server.disconnect();
     if (kind === 'duplicate') this.#deliveries.duplicate(times);
     if (kind === 'reorder') this.#deliveries.reorder(times);
+  }
+
+  #updateId(message: Message): number {
+    const known = this.#updateIds.get(message);
+    if (known !== undefined) return known;
+    this.#updates += 1;
+    this.#updateIds.set(message, this.#updates);
+    return this.#updates;
+  }
+
+  /** A message ends the state, as in the real clients. */
+  #answeredSince(chat: string, at: number): boolean {
+    return (this.#server.sends.findLast(({ chatId }) => chatId === chat)?.at ?? 0) >= at;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -74,7 +97,7 @@ class TelegramPlatform implements Platform {
   }
 }
 
-/** The Bot API, polled. `disconnect` breaks the next three calls, the poll among them. */
+/** The Bot API, polled. `disconnect` breaks all connections, the waiting poll's among them. */
 export async function startTelegramPlatform(): Promise<Platform> {
   return new TelegramPlatform(await startTelegramServer());
 }
