@@ -5,5 +5,6 @@ export const PLATFORMS: Readonly<Record<string, (options: PlatformOptions) => Pr
   telegram: async () => (await import('./telegram.ts')).startTelegramPlatform(),
   discord: async () => (await import('./discord.ts')).startDiscordPlatform(),
   email: async () => (await import('./email.ts')).startEmailPlatform(),
+  slack: async () => (await import('./slack.ts')).startSlackPlatform(),
   double: async () => (await import('./double.ts')).startDoublePlatform(),
 };
