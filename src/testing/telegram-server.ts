@@ -93,11 +93,6 @@ export class TelegramServer implements AsyncDisposable {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  /** Breaks every connection that is open now, a waiting poll's among them. */
-  disconnect(): void {
-    this.#server.closeAllConnections();
-  }
-
   /** Updates that no poll has confirmed yet. */
   get unconfirmed(): number {
     return this.#updates.length;
@@ -151,6 +146,11 @@ export class TelegramServer implements AsyncDisposable {
 
   clearFaults(): void {
     this.#faults = [];
+  }
+
+  /** Breaks every connection of clients without a word, the poll among them. */
+  breakConnections(): void {
+    this.#server.closeAllConnections();
   }
 
   close(): Promise<void> {

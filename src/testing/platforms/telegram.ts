@@ -8,23 +8,28 @@ const FIRST_CHAT = 1_001;
 /** "The status is set for 5 seconds or less" (core.telegram.org/bots/api#sendchataction). */
 const TYPING_MS = 5_000;
 
-type Message = Readonly<Record<string, unknown>>;
+interface Update {
+  /** Given with the first delivery, and kept when the update comes again: the platform hands ids out in ascending order. */
+  update_id?: number;
+  readonly message: { readonly [key: string]: unknown };
+}
 
 class TelegramPlatform implements Platform {
   readonly type = 'telegram';
   readonly needsFirstStart = false;
   readonly faults: readonly FaultKind[] = ['limit', 'lose-reply', 'duplicate', 'reorder', 'slow', 'disconnect'];
   readonly #server: TelegramServer;
-  readonly #deliveries: Deliveries<Message>;
-  /** Updates are numbered as they are delivered: the offset that confirms one confirms all with a lower number. */
-  readonly #updateIds = new WeakMap<Message, number>();
-  #updates = 0;
+  readonly #deliveries: Deliveries<Update>;
   #sent = 0;
   #written = 0;
+  #updates = 0;
 
   constructor(server: TelegramServer) {
     this.#server = server;
-    this.#deliveries = new Deliveries((message) => void server.injectUpdate({ update_id: this.#updateId(message), message }));
+    this.#deliveries = new Deliveries((update) => {
+      update.update_id ??= ++this.#updates;
+      server.injectUpdate({ ...update });
+    });
   }
 
   get channel() {
@@ -49,7 +54,7 @@ class TelegramPlatform implements Platform {
     const from = { id, is_bot: false, first_name: `Person ${person}` };
     const chat = { id, type: 'private', first_name: from.first_name };
     const message = { message_id: 1_000_000 + this.#written, date: Math.floor(Date.now() / 1_000), from, chat, text };
-    await this.#deliveries.pass(message);
+    await this.#deliveries.pass({ message });
   }
 
   async seen(): Promise<readonly SeenMessage[]> {
@@ -63,9 +68,8 @@ class TelegramPlatform implements Platform {
 
   typing(): readonly number[] {
     const since = Date.now() - TYPING_MS;
-    return [...this.#server.typingAt]
-      .filter(([chat, at]) => at > since && !this.#answeredSince(chat, at))
-      .map(([chat]) => Number(chat) - FIRST_CHAT);
+    const typing = [...this.#server.typingAt].filter(([chat, at]) => at > since && !this.#answeredSince(chat, at));
+    return typing.map(([chat]) => Number(chat) - FIRST_CHAT);
   }
 
   fault(kind: FaultKind, times: number): void {
@@ -74,17 +78,9 @@ class TelegramPlatform implements Platform {
     if (kind === 'limit') this.#server.fault({ method, times, kind: 'error', ...limit });
     if (kind === 'lose-reply') this.#server.fault({ method, times, kind: 'drop' });
     if (kind === 'slow') this.#server.fault({ method, times, kind: 'delay', delayMs: 3_000 });
-    if (kind === 'disconnect') this.#server.disconnect();
+    if (kind === 'disconnect') this.#server.breakConnections();
     if (kind === 'duplicate') this.#deliveries.duplicate(times);
     if (kind === 'reorder') this.#deliveries.reorder(times);
-  }
-
-  #updateId(message: Message): number {
-    const known = this.#updateIds.get(message);
-    if (known !== undefined) return known;
-    this.#updates += 1;
-    this.#updateIds.set(message, this.#updates);
-    return this.#updates;
   }
 
   /** A message ends the state, as in the real clients. */
@@ -97,7 +93,7 @@ class TelegramPlatform implements Platform {
   }
 }
 
-/** The Bot API, polled. `disconnect` breaks all connections, the waiting poll's among them. */
+/** The Bot API, polled. `disconnect` breaks the poll and whatever call is under way. */
 export async function startTelegramPlatform(): Promise<Platform> {
   return new TelegramPlatform(await startTelegramServer());
 }
