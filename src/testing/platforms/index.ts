@@ -4,6 +4,7 @@ import type { Platform, PlatformOptions } from './platform.ts';
 export const PLATFORMS: Readonly<Record<string, (options: PlatformOptions) => Promise<Platform>>> = {
   telegram: async () => (await import('./telegram.ts')).startTelegramPlatform(),
   whatsapp: async () => (await import('./whatsapp.ts')).startWhatsAppPlatform(),
+  feishu: async () => (await import('./feishu.ts')).startFeishuPlatform(),
   email: async () => (await import('./email.ts')).startEmailPlatform(),
   double: async () => (await import('./double.ts')).startDoublePlatform(),
 };
