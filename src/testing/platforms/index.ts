@@ -5,6 +5,8 @@ export const PLATFORMS: Readonly<Record<string, (options: PlatformOptions) => Pr
   telegram: async () => (await import('./telegram.ts')).startTelegramPlatform(),
   whatsapp: async () => (await import('./whatsapp.ts')).startWhatsAppPlatform(),
   feishu: async () => (await import('./feishu.ts')).startFeishuPlatform(),
+  discord: async () => (await import('./discord.ts')).startDiscordPlatform(),
   email: async () => (await import('./email.ts')).startEmailPlatform(),
+  slack: async () => (await import('./slack.ts')).startSlackPlatform(),
   double: async () => (await import('./double.ts')).startDoublePlatform(),
 };
