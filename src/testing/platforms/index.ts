@@ -4,5 +4,6 @@ import type { Platform, PlatformOptions } from './platform.ts';
 export const PLATFORMS: Readonly<Record<string, (options: PlatformOptions) => Promise<Platform>>> = {
   telegram: async () => (await import('./telegram.ts')).startTelegramPlatform(),
   email: async () => (await import('./email.ts')).startEmailPlatform(),
+  twilio: async (options) => (await import('./twilio.ts')).startTwilioPlatform(options),
   double: async () => (await import('./double.ts')).startDoublePlatform(),
 };
