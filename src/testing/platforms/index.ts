@@ -5,5 +5,7 @@ export const PLATFORMS: Readonly<Record<string, (options: PlatformOptions) => Pr
   telegram: async () => (await import('./telegram.ts')).startTelegramPlatform(),
   email: async () => (await import('./email.ts')).startEmailPlatform(),
   twilio: async (options) => (await import('./twilio.ts')).startTwilioPlatform(options),
+  wecom: async (options) => (await import('./wecom.ts')).startWecomPlatform(options),
+  cli: async () => (await import('./cli.ts')).startTerminalPlatform(),
   double: async () => (await import('./double.ts')).startDoublePlatform(),
 };
