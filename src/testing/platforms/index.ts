@@ -8,5 +8,8 @@ export const PLATFORMS: Readonly<Record<string, (options: PlatformOptions) => Pr
   discord: async () => (await import('./discord.ts')).startDiscordPlatform(),
   email: async () => (await import('./email.ts')).startEmailPlatform(),
   slack: async () => (await import('./slack.ts')).startSlackPlatform(),
+  twilio: async (options) => (await import('./twilio.ts')).startTwilioPlatform(options),
+  wecom: async (options) => (await import('./wecom.ts')).startWecomPlatform(options),
+  cli: async () => (await import('./cli.ts')).startTerminalPlatform(),
   double: async () => (await import('./double.ts')).startDoublePlatform(),
 };
