@@ -8,6 +8,8 @@ export interface FeishuPost {
   readonly parentId?: string;
   readonly inThread: boolean;
   readonly uuid?: string;
+  /** Epoch ms; an edit does not change it. */
+  readonly at: number;
   edits: number;
 }
 

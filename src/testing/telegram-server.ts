@@ -57,6 +57,8 @@ export class TelegramServer implements AsyncDisposable {
   readonly calls: string[] = [];
   /** Parameters of the last call of each method. */
   readonly lastCall = new Map<string, JsonObject>();
+  /** When the bot last said in a chat that it is typing. Epoch ms. */
+  readonly typingAt = new Map<string, number>();
   /** Update id of the next injected update. Set it lower to play a restart of the ids. */
   nextUpdateId = 1;
   webhook = '';
@@ -146,6 +148,11 @@ export class TelegramServer implements AsyncDisposable {
     this.#faults = [];
   }
 
+  /** Breaks every connection of clients without a word, the poll among them. */
+  breakConnections(): void {
+    this.#server.closeAllConnections();
+  }
+
   close(): Promise<void> {
     this.#closed ??= new Promise((resolve) => {
       this.#poll?.finish('gone');
@@ -228,6 +235,7 @@ export class TelegramServer implements AsyncDisposable {
       case 'getUpdates':
         return this.#getUpdates(params, response);
       case 'sendChatAction':
+        this.typingAt.set(str(params['chat_id']) ?? '', Date.now());
         return true;
       case 'getFile':
         return this.#getFile(str(params['file_id']) ?? '');

@@ -1,5 +1,6 @@
 import { parseMail } from '../../../channels/email/mime.ts';
-import { type MailServers, startMailServers } from '../mail-servers.ts';
+import { GatehouseError } from '../../core/errors.ts';
+import { type MailServers, mailServersMissing, startMailServers } from '../mail-servers.ts';
 import type { FaultKind, Platform, SeenMessage } from './platform.ts';
 
 class EmailPlatform implements Platform {
@@ -21,6 +22,8 @@ class EmailPlatform implements Platform {
       ...{ imap_host: host, imap_port: imapPort, imap_tls: 'none' },
       ...{ smtp_host: host, smtp_port: smtpPort, smtp_tls: 'none' },
       ...{ from_address: users.bot, trust_from: true, poll_interval_secs: 1, bcc_self: true },
+      // Everybody here writes from one address; the bound is against loops and would end a longer run.
+      ...{ max_replies_per_sender_per_hour: 1_000_000, max_replies_per_thread_per_hour: 1_000 },
       // The copy in the own mailbox arrives within a few milliseconds here.
       find_grace_secs: 2,
     };
@@ -79,7 +82,12 @@ class EmailPlatform implements Platform {
   }
 }
 
-/** dovecot and postfix. `disconnect` ends dovecot and starts it again. */
+/** dovecot and postfix. `disconnect` ends dovecot and starts it again. Rejects with GH1004 where they are not installed. */
 export async function startEmailPlatform(): Promise<Platform> {
+  const missing = mailServersMissing();
+  if (missing !== undefined)
+    throw new GatehouseError('GH1004', `the mail servers cannot run here: ${missing}`, {
+      hint: 'on Debian, as root: `apt-get install dovecot-imapd dovecot-lmtpd postfix openssl`',
+    });
   return new EmailPlatform(await startMailServers());
 }

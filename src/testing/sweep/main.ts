@@ -134,9 +134,21 @@ function seeded(seed: number): () => number {
 }
 
 function line(name: string, points: number, verdict: Verdict): string {
-  const { runs, kills, messages, lost, twice, toolsTwice, notices, unknownMissing, unknownArrived, unknownTools, modelRepeats } =
-    verdict;
-  return `| ${[name, points, runs, kills, messages, lost, twice, toolsTwice, notices, `${unknownMissing} + ${unknownArrived}`, unknownTools, modelRepeats].join(' | ')} |`;
+  const {
+    runs,
+    kills,
+    messages,
+    notOffered,
+    lost,
+    twice,
+    toolsTwice,
+    notices,
+    unknownMissing,
+    unknownArrived,
+    unknownTools,
+    modelRepeats,
+  } = verdict;
+  return `| ${[name, points, runs, kills, messages, notOffered, lost, twice, toolsTwice, notices, `${unknownMissing} + ${unknownArrived}`, unknownTools, modelRepeats].join(' | ')} |`;
 }
 
 const failed = ({ lost, twice, toolsTwice, notices }: Verdict) => lost + twice + toolsTwice + notices > 0;
@@ -199,6 +211,7 @@ const head = [
   'runs',
   'kills',
   'messages',
+  'not offered again',
   'lost',
   'twice',
   'tools twice',
