@@ -15,7 +15,7 @@ class TwilioPlatform implements Platform {
   readonly #server: TwilioServer;
   readonly #deliveries: Deliveries<string>;
   // `#rc=3` of the README: three more attempts. When Twilio makes them is not documented.
-  readonly #pushes = new Pushes<string>({ post: (sid) => this.#post(sid), attempts: 4, pauseMs: 700 });
+  readonly #pushes = new Pushes<string>({ post: (sid) => this.#post(sid), pausesMs: [700, 700, 700] });
 
   constructor(server: TwilioServer, webhookPort: number) {
     this.#server = server;
