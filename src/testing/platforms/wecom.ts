@@ -103,7 +103,8 @@ class WecomPlatform implements Platform {
     this.#server.disconnect();
     this.#connections.abort(new Error('the connection broke'));
     this.#connections = new AbortController();
-    this.#server.fault({ method: 'message/send', kind: 'drop' });
+    // One, however often: retries that back off would otherwise meet them one by one for minutes.
+    if (!this.#server.faults.some(({ kind }) => kind === 'drop')) this.#server.fault({ method: 'message/send', kind: 'drop' });
   }
 }
 
