@@ -2,6 +2,9 @@ import type { ChildProcess } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import type { FaultKind, Platform, SeenMessage } from './platform.ts';
 
+/** A person looks at what was printed: nothing is typed while more of it comes. */
+const READING_MS = 20;
+
 /**
  * The person at the terminal the daemon was started in. They type when it says that it is ready, and the next line when something was
  * printed after the last. What they typed to a process that was killed they do not type again.
@@ -24,6 +27,7 @@ class TerminalPlatform implements Platform {
   #ready = false;
   /** A line was typed, and nothing has been printed since. */
   #awaiting = false;
+  #reading: NodeJS.Timeout | undefined;
 
   async begin(): Promise<void> {
     this.#lines = [];
@@ -41,8 +45,11 @@ class TerminalPlatform implements Platform {
     stdin.on('error', () => undefined);
     createInterface({ input: stdout }).on('line', (line) => {
       if (line !== '') this.#screen.push({ person: 0, text: line, at: Date.now() });
-      this.#awaiting = false;
-      this.#type();
+      clearTimeout(this.#reading);
+      this.#reading = setTimeout(() => {
+        this.#awaiting = false;
+        this.#type();
+      }, READING_MS);
     });
     let said = '';
     stderr.on('data', (chunk) => {
@@ -93,6 +100,7 @@ class TerminalPlatform implements Platform {
   }
 
   #leave(): void {
+    clearTimeout(this.#reading);
     this.#daemon = undefined;
     this.#typed = [];
     this.#ready = false;
