@@ -44,6 +44,24 @@ export function outcomeOf(result: SendResult, row: OutboxRow, context: OutcomeCo
   }
 }
 
+/**
+ * The same for a part that edits: doing it again changes nothing, so a doubt is no reason to stop on any send class. `key`: of the part
+ * whose message it was.
+ */
+export function editOutcome(result: SendResult, row: OutboxRow, key: string, context: OutcomeContext): Outcome {
+  if (result.kind === 'sent') return settle({ kind: 'sent', platformId: result.platformId, replaces: key });
+  if (result.kind === 'unknown') return again(result.detail, row, context);
+  const isRefusedMarkup = result.kind === 'refused' && result.reason === 'markup' && !row.plain;
+  if (result.kind === 'retry' || isRefusedMarkup) return outcomeOf(result, row, context);
+  return settle(impossible(row, `the edit was refused: ${result.detail}`, context.now));
+}
+
+/** An edit that cannot be had. Recorded before anything is sent: a SENDING part with `edits` is always one that may be repeated. */
+export function impossible(row: OutboxRow, reason: string, now: number): Settlement {
+  if (row.part.editOnly) return { kind: 'expired' };
+  return { kind: 'retry', notBefore: now, reason: `${reason}; now as a message of its own`, plain: row.plain, asNew: true };
+}
+
 /** For classes `idem` and `blind`, and for `find` when the platform cannot say. */
 export function unknownOutcome(detail: string, row: OutboxRow, context: OutcomeContext): Outcome {
   if (context.sendClass === 'idem') return again(detail, row, context);

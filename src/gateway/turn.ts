@@ -15,6 +15,7 @@ import type { Clock } from '../core/ports.ts';
 import type { SessionMessage } from '../core/session.ts';
 import type { Tool } from '../core/tool.ts';
 import type { AgentResult, RunLimits } from '../core/turn.ts';
+import type { Draft } from '../delivery/draft.ts';
 import { failureText } from '../llm/failure-text.ts';
 import { parseCommand } from './commands.ts';
 import { DelayNotice } from './delay-notice.ts';
@@ -22,6 +23,9 @@ import { type Finish, TurnStopped } from './lanes.ts';
 import { loadImage } from './load-image.ts';
 import { prepare } from './prepare.ts';
 import type { Transcripts } from './transcripts.ts';
+
+/** Below the text of an answer that was stopped. */
+const STOPPED_MARK = '\n\n🛑 Stopped here.';
 
 /** The demo says once an hour per chat that there is no model (ux.md 3, rule 5). */
 const DEMO_NOTICE_EVERY_MS = 3_600_000;
@@ -49,6 +53,8 @@ export interface TurnOptions {
   readonly attach: (file: { path: string; name: string }, channel: string) => Promise<OutboundFile>;
   /** Shows that somebody is working until disposed. */
   readonly typing: (message: InboundMessage) => Disposable;
+  /** Shows the answer while it is written; undefined where that is not possible, or not wanted. */
+  readonly draft: (message: InboundMessage) => Draft | undefined;
   /** False where nothing but the answer may be written: a program reads it. */
   readonly tellsDelays: (channel: string) => boolean;
   readonly parts: (message: InboundMessage, text: string, files: AgentResult['files']) => readonly NewPart[];
@@ -83,13 +89,21 @@ export class Turns {
     const { id: messageId, channel } = row.message;
     const at = clock.now();
     emit({ type: 'started', at, messageId, session: row.session, channel, attempt: row.attempts, waitedMs: at - row.acceptedAt });
-    const result = await this.#result(row, signal);
-    return result && (() => this.#finish(row, result, started));
+    const draft = this.#options.draft(row.message);
+    try {
+      const result = await this.#result(row, draft, signal);
+      return (
+        result && (() => this.#finish(row, { ...result, parts: draft?.finishedBy(result.parts) ?? result.parts }, started, draft))
+      );
+    } finally {
+      draft?.end();
+    }
   }
 
-  async #finish(row: InboxRow, result: TurnResult, started: number): Promise<void> {
+  async #finish(row: InboxRow, result: TurnResult, started: number, draft: Draft | undefined): Promise<void> {
     const { clock, emit, journal, transcripts, onParts } = this.#options;
     const committed = await journal.finish(result);
+    if (!committed && draft) await this.#abandon(draft, row);
     if (committed) {
       transcripts.committed(row.session, result.lines);
       onParts(result.parts);
@@ -99,9 +113,24 @@ export class Turns {
     emit({ type: 'finished', at: clock.now(), messageId, session: row.session, channel, outcome: result.outcome, ms });
   }
 
-  async #result(row: InboxRow, signal: AbortSignal): Promise<TurnResult | undefined> {
+  /** Somebody said stop: what stands in the chat is half an answer, and must not look like a whole one. Never rejects. */
+  async #abandon(draft: Draft, { message, session }: InboxRow): Promise<void> {
+    const { journal, onParts, clock, emit } = this.#options;
+    const parts = draft.abandoned(STOPPED_MARK);
+    if (parts.length === 0) return;
     try {
-      return await this.#outcome(row, signal);
+      await journal.enqueue(parts);
+      onParts(parts);
+    } catch (error) {
+      const code = isGatehouseError(error) ? error.code : 'GH2003';
+      const detail = `no mark on a stopped answer: ${errorText(error)}`;
+      emit({ type: 'failed', at: clock.now(), messageId: message.id, session, channel: message.channel, code, detail });
+    }
+  }
+
+  async #result(row: InboxRow, draft: Draft | undefined, signal: AbortSignal): Promise<TurnResult | undefined> {
+    try {
+      return await this.#outcome(row, draft, signal);
     } catch (error) {
       if (isGatehouseError(error) && (error.code === 'GH1301' || error.code === 'GH1302')) throw error;
       if (signal.aborted) return await this.#stopped(row, signal, []);
@@ -121,7 +150,7 @@ export class Turns {
     }
   }
 
-  async #outcome(row: InboxRow, signal: AbortSignal): Promise<TurnResult | undefined> {
+  async #outcome(row: InboxRow, draft: Draft | undefined, signal: AbortSignal): Promise<TurnResult | undefined> {
     const { message } = row;
     const command = message.kind === 'message' ? parseCommand(message.text) : undefined;
     if (command?.kind === 'new') return await this.#startAfresh(row, command.keep);
@@ -133,7 +162,8 @@ export class Turns {
     if (!statSync(workspace, { throwIfNoEntry: false })?.isDirectory()) mkdirSync(workspace, { recursive: true, mode: 0o700 });
     const prepared = await this.#prepare(row, workspace, signal);
     const history = await this.#options.transcripts.load(row.session, this.#options.maxHistory());
-    const result = await this.#runAgent(row, { ...prepared, history, workspace }, signal);
+    await draft?.open({ isResumed: row.generation > 1 });
+    const result = await this.#runAgent(row, { ...prepared, history, workspace }, draft, signal);
     return this.#conclude(row, result, signal);
   }
 
@@ -227,12 +257,14 @@ export class Turns {
   async #runAgent(
     row: InboxRow,
     turn: { text: string; media: readonly string[]; history: readonly SessionMessage[]; workspace: string },
+    draft: Draft | undefined,
     signal: AbortSignal,
   ): Promise<AgentResult> {
     const { journal, clock, limits, maxHistory, tellsDelays } = this.#options;
     const { message } = row;
     const ended = new AbortController();
     const delay = new DelayNotice(message, this.#options);
+    const observer = tellsDelays(message.channel) ? delay.emit : this.#options.emit;
     const recorded = await journal.steps(row.seq);
     const input: SessionMessage = {
       id: `${message.id}:in`,
@@ -265,7 +297,10 @@ export class Turns {
       queuedMs: clock.now() - row.acceptedAt,
       attach: (file) => this.#options.attach(file, message.channel),
       loadImage: (path, until) => loadImage(turn.workspace, path, until),
-      emit: tellsDelays(message.channel) ? delay.emit : this.#options.emit,
+      emit: (event) => {
+        observer(event);
+        draft?.observe(event);
+      },
       clock,
       signal: AbortSignal.any([signal, ended.signal]),
     });

@@ -9,7 +9,7 @@ import type { AddressInfo } from 'node:net';
 import { parseArgs } from 'node:util';
 import { handleControl } from './telegram-control.ts';
 import { parseTelegramHtml } from './telegram-html.ts';
-import type { TelegramFault, TelegramSend } from './telegram-records.ts';
+import type { TelegramEdit, TelegramFault, TelegramSend } from './telegram-records.ts';
 import { type JsonObject, num, obj, parseBody, readAll, str, type Uploaded } from './telegram-wire.ts';
 
 export interface TelegramServerOptions {
@@ -53,6 +53,7 @@ export class TelegramServer implements AsyncDisposable {
   readonly botId: number;
   /** Accepted sends, oldest first. */
   readonly sends: TelegramSend[] = [];
+  readonly edits: TelegramEdit[] = [];
   /** Every call, also refused ones: `method` only. */
   readonly calls: string[] = [];
   /** Parameters of the last call of each method. */
@@ -302,6 +303,7 @@ export class TelegramServer implements AsyncDisposable {
     if (!old) throw new ApiError(400, 'Bad Request: message to edit not found');
     if (old.text === text) throw new ApiError(400, 'Bad Request: message is not modified');
     this.sends[at] = { ...old, text };
+    this.edits.push({ at: Date.now(), messageId: old.messageId, text });
     return { message_id: num(params['message_id']), date: 0, chat: { id: num(params['chat_id']) }, text };
   }
 
