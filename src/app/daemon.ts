@@ -269,6 +269,7 @@ function buildGateway({ options, models, journal, pairing, channels, events, ope
     onParts,
     tellsDelays: (channel) => !channels.isLocal(channel) || options.terminal?.interactive !== false,
     typing: (message) => delivery.typing(message),
+    edits: (channel) => byName.get(channel)?.edit !== undefined,
     draft: (message) => (entries.get(message.channel)?.streaming === 'off' ? undefined : delivery.draft(message)),
     clock,
     emit,

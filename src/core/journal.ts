@@ -78,7 +78,7 @@ export interface OutboxRow extends NewPart {
 export interface StoredPart extends OutboxRow {
   /** Of a SENT part, as the adapter named it. */
   readonly platformId?: string;
-  /** Key of the part whose text its message shows now. */
+  /** Key of the part that took its place. */
   readonly replacedBy?: string;
 }
 
@@ -146,7 +146,7 @@ export interface TurnResult {
 }
 
 export type Settlement =
-  /** `replaces`: it was an edit of that part's message, whose row then says so. */
+  /** `replaces`: the row with that key then says that this part took its place. */
   | { readonly kind: 'sent'; readonly platformId: string; readonly replaces?: string }
   /** `asNew`: the part loses its `edits`, and its attempts are counted from 0. */
   | {

@@ -113,6 +113,8 @@ export interface OutboundPart extends ChatRef {
    * arrived, or the platform refuses the edit, this one is sent like any other. Never on a part with a file.
    */
   readonly edits?: string;
+  /** Key of the first part of the answer that this one takes the place of, be it in the same message or in a new one. */
+  readonly supersedes?: string;
   /** With `edits`: of no use as a message of its own, so it is dropped (EXPIRED) where the edit is impossible. */
   readonly editOnly?: boolean;
   readonly replyContext?: { readonly [key: string]: Json };

@@ -223,7 +223,7 @@ export class Lane {
   async #edit(row: OutboxRow, channel: Channel, target: string): Promise<Outcome & { kind: 'settle' }> {
     const { clock, sendTimeoutMs, kill } = this.#context;
     const result = await sendOnce(channel, row.part, { plain: row.plain, timeoutMs: sendTimeoutMs, clock, signal: kill, target });
-    const outcome = editOutcome(result, row, row.part.edits ?? '', outcomeContext(row, channel, this.#context));
+    const outcome = editOutcome(result, row, outcomeContext(row, channel, this.#context));
     if (outcome.kind !== 'settle') throw new Error('an edit ends in a settlement');
     this.#obey(row, result, outcome.settlement);
     return outcome;

@@ -5,18 +5,16 @@ import { userDirectory } from '../../sessions/file-name.ts';
 import { runAgent } from '../agent/run.ts';
 import type { Channel } from '../core/channel.ts';
 import { errorText, isGatehouseError } from '../core/errors.ts';
-import type { Emit } from '../core/events.ts';
 import { shortHash } from '../core/ids.ts';
 import type { InboxRow, Journal, NewPart, TurnResult } from '../core/journal.ts';
 import type { Transcriber } from '../core/media-models.ts';
 import type { InboundMessage, OutboundFile } from '../core/message.ts';
 import type { FailureKind, Model, ModelCallContext } from '../core/model.ts';
-import type { Clock } from '../core/ports.ts';
 import type { SessionMessage } from '../core/session.ts';
 import type { Tool } from '../core/tool.ts';
 import type { AgentResult, RunLimits } from '../core/turn.ts';
-import type { Draft } from '../delivery/draft.ts';
 import { failureText } from '../llm/failure-text.ts';
+import { AnswerPlace, type AnswerPlaceOptions } from './answer-place.ts';
 import { parseCommand } from './commands.ts';
 import { DelayNotice } from './delay-notice.ts';
 import { type Finish, TurnStopped } from './lanes.ts';
@@ -24,16 +22,13 @@ import { loadImage } from './load-image.ts';
 import { prepare } from './prepare.ts';
 import type { Transcripts } from './transcripts.ts';
 
-/** Below the text of an answer that was stopped. */
-const STOPPED_MARK = '\n\n🛑 Stopped here.';
-
 /** The demo says once an hour per chat that there is no model (ux.md 3, rule 5). */
 const DEMO_NOTICE_EVERY_MS = 3_600_000;
 
 /** The model did its part and had nothing to say (F29): asking the same again is the person's choice, not a repair. */
 const ANSWERED_WITH_NOTHING: readonly FailureKind[] = ['empty', 'content-filter'];
 
-export interface TurnOptions {
+export interface TurnOptions extends AnswerPlaceOptions {
   readonly journal: Journal;
   readonly transcripts: Transcripts;
   readonly model: Model;
@@ -53,15 +48,9 @@ export interface TurnOptions {
   readonly attach: (file: { path: string; name: string }, channel: string) => Promise<OutboundFile>;
   /** Shows that somebody is working until disposed. */
   readonly typing: (message: InboundMessage) => Disposable;
-  /** Shows the answer while it is written; undefined where that is not possible, or not wanted. */
-  readonly draft: (message: InboundMessage) => Draft | undefined;
   /** False where nothing but the answer may be written: a program reads it. */
   readonly tellsDelays: (channel: string) => boolean;
   readonly parts: (message: InboundMessage, text: string, files: AgentResult['files']) => readonly NewPart[];
-  /** Parts were committed: delivery may look. */
-  readonly onParts: (parts: readonly NewPart[]) => void;
-  readonly clock: Clock;
-  readonly emit: Emit;
 }
 
 /** Runs turns. One instance for the daemon; it keeps no state of a turn. */
@@ -89,21 +78,20 @@ export class Turns {
     const { id: messageId, channel } = row.message;
     const at = clock.now();
     emit({ type: 'started', at, messageId, session: row.session, channel, attempt: row.attempts, waitedMs: at - row.acceptedAt });
-    const draft = this.#options.draft(row.message);
+    const place = new AnswerPlace(row, this.#options);
     try {
-      const result = await this.#result(row, draft, signal);
-      return (
-        result && (() => this.#finish(row, { ...result, parts: draft?.finishedBy(result.parts) ?? result.parts }, started, draft))
-      );
+      await place.open();
+      const result = await this.#result(row, place, signal);
+      return result && (() => this.#finish(row, place.of(result), started, place));
     } finally {
-      draft?.end();
+      place.end();
     }
   }
 
-  async #finish(row: InboxRow, result: TurnResult, started: number, draft: Draft | undefined): Promise<void> {
+  async #finish(row: InboxRow, result: TurnResult, started: number, place: AnswerPlace): Promise<void> {
     const { clock, emit, journal, transcripts, onParts } = this.#options;
     const committed = await journal.finish(result);
-    if (!committed && draft) await this.#abandon(draft, row);
+    if (!committed) await place.abandon();
     if (committed) {
       transcripts.committed(row.session, result.lines);
       onParts(result.parts);
@@ -113,24 +101,9 @@ export class Turns {
     emit({ type: 'finished', at: clock.now(), messageId, session: row.session, channel, outcome: result.outcome, ms });
   }
 
-  /** Somebody said stop: what stands in the chat is half an answer, and must not look like a whole one. Never rejects. */
-  async #abandon(draft: Draft, { message, session }: InboxRow): Promise<void> {
-    const { journal, onParts, clock, emit } = this.#options;
-    const parts = draft.abandoned(STOPPED_MARK);
-    if (parts.length === 0) return;
+  async #result(row: InboxRow, place: AnswerPlace, signal: AbortSignal): Promise<TurnResult | undefined> {
     try {
-      await journal.enqueue(parts);
-      onParts(parts);
-    } catch (error) {
-      const code = isGatehouseError(error) ? error.code : 'GH2003';
-      const detail = `no mark on a stopped answer: ${errorText(error)}`;
-      emit({ type: 'failed', at: clock.now(), messageId: message.id, session, channel: message.channel, code, detail });
-    }
-  }
-
-  async #result(row: InboxRow, draft: Draft | undefined, signal: AbortSignal): Promise<TurnResult | undefined> {
-    try {
-      return await this.#outcome(row, draft, signal);
+      return await this.#outcome(row, place, signal);
     } catch (error) {
       if (isGatehouseError(error) && (error.code === 'GH1301' || error.code === 'GH1302')) throw error;
       if (signal.aborted) return await this.#stopped(row, signal, []);
@@ -150,7 +123,7 @@ export class Turns {
     }
   }
 
-  async #outcome(row: InboxRow, draft: Draft | undefined, signal: AbortSignal): Promise<TurnResult | undefined> {
+  async #outcome(row: InboxRow, place: AnswerPlace, signal: AbortSignal): Promise<TurnResult | undefined> {
     const { message } = row;
     const command = message.kind === 'message' ? parseCommand(message.text) : undefined;
     if (command?.kind === 'new') return await this.#startAfresh(row, command.keep);
@@ -162,8 +135,7 @@ export class Turns {
     if (!statSync(workspace, { throwIfNoEntry: false })?.isDirectory()) mkdirSync(workspace, { recursive: true, mode: 0o700 });
     const prepared = await this.#prepare(row, workspace, signal);
     const history = await this.#options.transcripts.load(row.session, this.#options.maxHistory());
-    await draft?.open({ isResumed: row.generation > 1 });
-    const result = await this.#runAgent(row, { ...prepared, history, workspace }, draft, signal);
+    const result = await this.#runAgent(row, { ...prepared, history, workspace }, place, signal);
     return this.#conclude(row, result, signal);
   }
 
@@ -257,7 +229,7 @@ export class Turns {
   async #runAgent(
     row: InboxRow,
     turn: { text: string; media: readonly string[]; history: readonly SessionMessage[]; workspace: string },
-    draft: Draft | undefined,
+    place: AnswerPlace,
     signal: AbortSignal,
   ): Promise<AgentResult> {
     const { journal, clock, limits, maxHistory, tellsDelays } = this.#options;
@@ -299,7 +271,7 @@ export class Turns {
       loadImage: (path, until) => loadImage(turn.workspace, path, until),
       emit: (event) => {
         observer(event);
-        draft?.observe(event);
+        place.observe(event);
       },
       clock,
       signal: AbortSignal.any([signal, ended.signal]),
