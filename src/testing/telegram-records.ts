@@ -19,6 +19,11 @@ export interface TelegramSend {
   readonly replyLost?: boolean;
 }
 
+export interface TelegramButton {
+  readonly text: string;
+  readonly callback_data: string;
+}
+
 /** One accepted change of a message's text. */
 export interface TelegramEdit {
   /** Epoch ms. */

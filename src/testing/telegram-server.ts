@@ -9,7 +9,7 @@ import type { AddressInfo } from 'node:net';
 import { parseArgs } from 'node:util';
 import { handleControl } from './telegram-control.ts';
 import { parseTelegramHtml } from './telegram-html.ts';
-import type { TelegramEdit, TelegramFault, TelegramSend } from './telegram-records.ts';
+import type { TelegramButton, TelegramEdit, TelegramFault, TelegramSend } from './telegram-records.ts';
 import { type JsonObject, num, obj, parseBody, readAll, str, type Uploaded } from './telegram-wire.ts';
 
 export interface TelegramServerOptions {
@@ -54,6 +54,7 @@ export class TelegramServer implements AsyncDisposable {
   /** Accepted sends, oldest first. */
   readonly sends: TelegramSend[] = [];
   readonly edits: TelegramEdit[] = [];
+  readonly #buttons = new Map<number, readonly TelegramButton[]>();
   /** Every call, also refused ones: `method` only. */
   readonly calls: string[] = [];
   /** Parameters of the last call of each method. */
@@ -145,6 +146,11 @@ export class TelegramServer implements AsyncDisposable {
 
   clearFaults(): void {
     this.#faults = [];
+  }
+
+  /** The buttons under a message of the bot. */
+  markupOf(messageId: number): readonly TelegramButton[] {
+    return this.#buttons.get(messageId) ?? [];
   }
 
   close(): Promise<void> {
@@ -303,6 +309,7 @@ export class TelegramServer implements AsyncDisposable {
     if (!old) throw new ApiError(400, 'Bad Request: message to edit not found');
     if (old.text === text) throw new ApiError(400, 'Bad Request: message is not modified');
     this.sends[at] = { ...old, text };
+    this.#buttons.set(old.messageId, buttonsOf(params));
     this.edits.push({ at: Date.now(), messageId: old.messageId, text });
     return { message_id: num(params['message_id']), date: 0, chat: { id: num(params['chat_id']) }, text };
   }
@@ -337,6 +344,7 @@ export class TelegramServer implements AsyncDisposable {
       ...(lost && { replyLost: true }),
     };
     this.sends.push(send);
+    this.#buttons.set(messageId, buttonsOf(params));
     if (this.#log !== undefined) writeSync(this.#log, `${JSON.stringify(send)}\n`);
     return { message_id: messageId, date: Math.floor(send.at / 1000), chat: { id: Number(chatId), type: 'private' }, text };
   }
@@ -347,6 +355,11 @@ export class TelegramServer implements AsyncDisposable {
     if (parsed.text.length > limit) throw new ApiError(400, `Bad Request: ${tooLong}`);
     return parsed.text;
   }
+}
+
+function buttonsOf(params: JsonObject): readonly TelegramButton[] {
+  const rows = obj(params['reply_markup'])['inline_keyboard'];
+  return Array.isArray(rows) ? (rows.flat() as TelegramButton[]) : [];
 }
 
 function reply(response: ServerResponse, status: number, body: unknown): void {
