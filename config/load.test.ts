@@ -57,7 +57,15 @@ describe('which file', () => {
       log: { level: 'info' },
       gateway: {
         channels: [
-          { type: 'cli', allowed_senders: [], allowed_groups: [], group_mode: 'mention', group_patterns: [], settings: {} },
+          {
+            type: 'cli',
+            allowed_senders: [],
+            allowed_groups: [],
+            group_mode: 'mention',
+            group_patterns: [],
+            streaming: 'edit',
+            settings: {},
+          },
         ],
         max_history: 50,
         owner: [],

@@ -39,5 +39,11 @@ export const channelEntry = z.strictObject({
     .boolean()
     .optional()
     .describe('Let the demo model answer on this channel while no real model is configured. Default false.'),
+  streaming: z
+    .enum(['edit', 'off'])
+    .default('edit')
+    .describe(
+      'edit: an answer that takes longer than a second is shown while it is written, by editing its message, where the platform can. off: it is sent when it is complete.',
+    ),
   settings: z.record(z.string(), z.unknown()).default({}).describe('Settings of this type of channel.'),
 });

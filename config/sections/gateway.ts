@@ -38,7 +38,15 @@ export const gatewaySection = z
     channels: z
       .array(channelEntry)
       .default([
-        { type: 'cli', allowed_senders: [], allowed_groups: [], group_mode: 'mention', group_patterns: [], settings: {} },
+        {
+          type: 'cli',
+          allowed_senders: [],
+          allowed_groups: [],
+          group_mode: 'mention',
+          group_patterns: [],
+          streaming: 'edit',
+          settings: {},
+        },
       ])
       .describe('Where people can talk to the agent. Default: the local terminal.'),
     owner: z

@@ -10,6 +10,7 @@ import { InboundBus } from '../bus/inbound-bus.ts';
 import type { Terminal } from '../core/channel.ts';
 import { errorText, type GatehouseError, isGatehouseError } from '../core/errors.ts';
 import type { Emit } from '../core/events.ts';
+import { draftKey } from '../core/ids.ts';
 import type { Journal, NewPart } from '../core/journal.ts';
 import type { InboundMessage } from '../core/message.ts';
 import type { Clock, Logger } from '../core/ports.ts';
@@ -132,7 +133,10 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
 
   const recovery = await journal.recover(
     { maxAttempts: config.gateway.max_attempts, maxAgeMs: config.gateway.max_message_age_hours * HOUR_MS },
-    (row, reason) => built.parts(row.message, givenUpText(reason), []),
+    (row, reason) => {
+      const notice = built.parts(row.message, givenUpText(reason), []);
+      return channels.channels.get(row.message.channel)?.edit ? inPlaceOfDraft(row.message, notice) : notice;
+    },
   );
   if (recovery.resumed + recovery.buried + recovery.sending.length > 0) {
     logger.info('recovered', { resumed: recovery.resumed, buried: recovery.buried, sending: recovery.sending.length });
@@ -265,6 +269,8 @@ function buildGateway({ options, models, journal, pairing, channels, events, ope
     onParts,
     tellsDelays: (channel) => !channels.isLocal(channel) || options.terminal?.interactive !== false,
     typing: (message) => delivery.typing(message),
+    edits: (channel) => byName.get(channel)?.edit !== undefined,
+    draft: (message) => (entries.get(message.channel)?.streaming === 'off' ? undefined : delivery.draft(message)),
     clock,
     emit,
   });
@@ -311,6 +317,11 @@ function buildGateway({ options, models, journal, pairing, channels, events, ope
   const onAnswered = (messageId: string): void => approvals.committed(messageId);
   const gateway = new Gateway({ journal, bus, lanes, turns, transcripts, delivery, admission, onAnswered, clock, emit });
   return { gateway, delivery, transcripts, lanes, parts };
+}
+
+/** What an earlier process showed of the answer may still stand; where it does not, the notice is sent. */
+function inPlaceOfDraft({ id }: InboundMessage, [first, ...rest]: readonly NewPart[]): readonly NewPart[] {
+  return first ? [{ ...first, part: { ...first.part, edits: draftKey(id) } }, ...rest] : [];
 }
 
 function givenUpText(reason: string): string {

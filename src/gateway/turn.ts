@@ -5,17 +5,16 @@ import { userDirectory } from '../../sessions/file-name.ts';
 import { runAgent } from '../agent/run.ts';
 import type { Channel } from '../core/channel.ts';
 import { errorText, isGatehouseError } from '../core/errors.ts';
-import type { Emit } from '../core/events.ts';
 import { shortHash } from '../core/ids.ts';
 import type { InboxRow, Journal, NewPart, TurnResult } from '../core/journal.ts';
 import type { Transcriber } from '../core/media-models.ts';
 import type { InboundMessage, OutboundFile } from '../core/message.ts';
 import type { FailureKind, Model, ModelCallContext } from '../core/model.ts';
-import type { Clock } from '../core/ports.ts';
 import type { SessionMessage } from '../core/session.ts';
 import type { Tool } from '../core/tool.ts';
 import type { AgentResult, RunLimits } from '../core/turn.ts';
 import { failureText } from '../llm/failure-text.ts';
+import { AnswerPlace, type AnswerPlaceOptions } from './answer-place.ts';
 import { parseCommand } from './commands.ts';
 import { DelayNotice } from './delay-notice.ts';
 import { type Finish, TurnStopped } from './lanes.ts';
@@ -29,7 +28,7 @@ const DEMO_NOTICE_EVERY_MS = 3_600_000;
 /** The model did its part and had nothing to say (F29): asking the same again is the person's choice, not a repair. */
 const ANSWERED_WITH_NOTHING: readonly FailureKind[] = ['empty', 'content-filter'];
 
-export interface TurnOptions {
+export interface TurnOptions extends AnswerPlaceOptions {
   readonly journal: Journal;
   readonly transcripts: Transcripts;
   readonly model: Model;
@@ -52,10 +51,6 @@ export interface TurnOptions {
   /** False where nothing but the answer may be written: a program reads it. */
   readonly tellsDelays: (channel: string) => boolean;
   readonly parts: (message: InboundMessage, text: string, files: AgentResult['files']) => readonly NewPart[];
-  /** Parts were committed: delivery may look. */
-  readonly onParts: (parts: readonly NewPart[]) => void;
-  readonly clock: Clock;
-  readonly emit: Emit;
 }
 
 /** Runs turns. One instance for the daemon; it keeps no state of a turn. */
@@ -83,13 +78,20 @@ export class Turns {
     const { id: messageId, channel } = row.message;
     const at = clock.now();
     emit({ type: 'started', at, messageId, session: row.session, channel, attempt: row.attempts, waitedMs: at - row.acceptedAt });
-    const result = await this.#result(row, signal);
-    return result && (() => this.#finish(row, result, started));
+    const place = new AnswerPlace(row, this.#options);
+    try {
+      await place.open();
+      const result = await this.#result(row, place, signal);
+      return result && (() => this.#finish(row, place.of(result), started, place));
+    } finally {
+      place.end();
+    }
   }
 
-  async #finish(row: InboxRow, result: TurnResult, started: number): Promise<void> {
+  async #finish(row: InboxRow, result: TurnResult, started: number, place: AnswerPlace): Promise<void> {
     const { clock, emit, journal, transcripts, onParts } = this.#options;
     const committed = await journal.finish(result);
+    if (!committed) await place.abandon();
     if (committed) {
       transcripts.committed(row.session, result.lines);
       onParts(result.parts);
@@ -99,9 +101,9 @@ export class Turns {
     emit({ type: 'finished', at: clock.now(), messageId, session: row.session, channel, outcome: result.outcome, ms });
   }
 
-  async #result(row: InboxRow, signal: AbortSignal): Promise<TurnResult | undefined> {
+  async #result(row: InboxRow, place: AnswerPlace, signal: AbortSignal): Promise<TurnResult | undefined> {
     try {
-      return await this.#outcome(row, signal);
+      return await this.#outcome(row, place, signal);
     } catch (error) {
       if (isGatehouseError(error) && (error.code === 'GH1301' || error.code === 'GH1302')) throw error;
       if (signal.aborted) return await this.#stopped(row, signal, []);
@@ -121,7 +123,7 @@ export class Turns {
     }
   }
 
-  async #outcome(row: InboxRow, signal: AbortSignal): Promise<TurnResult | undefined> {
+  async #outcome(row: InboxRow, place: AnswerPlace, signal: AbortSignal): Promise<TurnResult | undefined> {
     const { message } = row;
     const command = message.kind === 'message' ? parseCommand(message.text) : undefined;
     if (command?.kind === 'new') return await this.#startAfresh(row, command.keep);
@@ -133,7 +135,7 @@ export class Turns {
     if (!statSync(workspace, { throwIfNoEntry: false })?.isDirectory()) mkdirSync(workspace, { recursive: true, mode: 0o700 });
     const prepared = await this.#prepare(row, workspace, signal);
     const history = await this.#options.transcripts.load(row.session, this.#options.maxHistory());
-    const result = await this.#runAgent(row, { ...prepared, history, workspace }, signal);
+    const result = await this.#runAgent(row, { ...prepared, history, workspace }, place, signal);
     return this.#conclude(row, result, signal);
   }
 
@@ -227,12 +229,14 @@ export class Turns {
   async #runAgent(
     row: InboxRow,
     turn: { text: string; media: readonly string[]; history: readonly SessionMessage[]; workspace: string },
+    place: AnswerPlace,
     signal: AbortSignal,
   ): Promise<AgentResult> {
     const { journal, clock, limits, maxHistory, tellsDelays } = this.#options;
     const { message } = row;
     const ended = new AbortController();
     const delay = new DelayNotice(message, this.#options);
+    const observer = tellsDelays(message.channel) ? delay.emit : this.#options.emit;
     const recorded = await journal.steps(row.seq);
     const input: SessionMessage = {
       id: `${message.id}:in`,
@@ -265,7 +269,10 @@ export class Turns {
       queuedMs: clock.now() - row.acceptedAt,
       attach: (file) => this.#options.attach(file, message.channel),
       loadImage: (path, until) => loadImage(turn.workspace, path, until),
-      emit: tellsDelays(message.channel) ? delay.emit : this.#options.emit,
+      emit: (event) => {
+        observer(event);
+        place.observe(event);
+      },
       clock,
       signal: AbortSignal.any([signal, ended.signal]),
     });
