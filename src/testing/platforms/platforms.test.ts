@@ -6,7 +6,8 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { CHANNELS } from '../../../channels/registry.ts';
 import { configSchema } from '../../../config/schema.ts';
 import { startDaemon } from '../../app/daemon.ts';
-import type { AnyChannelDescriptor, Channel, ChannelHost, SendResult } from '../../core/channel.ts';
+import type { AnyChannelDescriptor, Channel, ChannelHost, SendOptions, SendResult } from '../../core/channel.ts';
+import type { OutboundPart } from '../../core/message.ts';
 import type { Clock } from '../../core/ports.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { doubleChannel } from '../double-channel.ts';
@@ -23,6 +24,13 @@ const CASES: readonly string[] = ['telegram', 'double', 'discord', 'slack', 'wha
 /** Waits of the daemon, which are none of the platform's, are over soon; deadlines stay. */
 const clock: Clock = { ...systemClock, sleep: (ms, signal) => systemClock.sleep(ms < 6_000 ? ms / 10 : ms, signal) };
 
+interface Sent {
+  readonly question: number;
+  readonly kind: SendResult['kind'];
+  /** Replaces its text; absent where the platform has no edits, or it did not arrive. */
+  readonly edit?: (text: string) => Promise<SendResult>;
+}
+
 /** The longest an adapter may make delivery wait after a limit: WhatsApp names no wait, and its adapter then takes a minute. */
 const LIMIT_MS = 1_000;
 
@@ -33,7 +41,7 @@ interface Scene {
   /** Numbers of the questions that the adapter offered, in order. */
   readonly offered: number[];
   /** What sends came to, by the question they answer. */
-  readonly results: { readonly question: number; readonly kind: SendResult['kind'] }[];
+  readonly results: Sent[];
   /** Asks as a person of the same number. */
   readonly ask: (question: number) => Promise<void>;
   /** Resolves once the person got the answer. */
@@ -55,7 +63,7 @@ async function scene(name: string): Promise<Scene> {
   const dataDir = join(dir, 'data');
   await platform.begin(dataDir);
   const offered: number[] = [];
-  const results: Scene['results'] = [];
+  const results: Sent[] = [];
   const descriptor = platform.type === 'double' ? doubleChannel : await CHANNELS[platform.type]?.();
   if (!descriptor) throw new Error(`no channel is of type ${platform.type}`);
   const observed = observe(descriptor, offered, results);
@@ -87,7 +95,7 @@ async function scene(name: string): Promise<Scene> {
 }
 
 /** The adapter as it is, watched from both sides. */
-function observe(descriptor: AnyChannelDescriptor, offered: number[], results: Scene['results']): AnyChannelDescriptor {
+function observe(descriptor: AnyChannelDescriptor, offered: number[], results: Sent[]): AnyChannelDescriptor {
   const watch = (channel: Channel): Channel => {
     const start: Channel['start'] = (host, signal) => {
       const watched: ChannelHost = {
@@ -103,7 +111,8 @@ function observe(descriptor: AnyChannelDescriptor, offered: number[], results: S
     };
     const send: Channel['send'] = async (part, options) => {
       const result = await channel.send(part, options);
-      results.push({ question: numberIn(part.text), kind: result.kind });
+      const edit = result.kind === 'sent' && editOf(channel, result.platformId, part, options);
+      results.push({ question: numberIn(part.text), kind: result.kind, ...(edit && { edit }) });
       const long = result.kind === 'retry' && (result.afterMs ?? 0) > LIMIT_MS;
       return long ? { ...result, afterMs: LIMIT_MS } : result;
     };
@@ -115,6 +124,12 @@ function observe(descriptor: AnyChannelDescriptor, offered: number[], results: S
     });
   };
   return { ...descriptor, create: async (settings, deps) => watch(await descriptor.create(settings, deps)) };
+}
+
+function editOf(channel: Channel, platformId: string, part: OutboundPart, options: SendOptions): Sent['edit'] {
+  return (
+    channel.edit && (async (text) => (await channel.edit?.(platformId, { ...part, text }, options)) ?? expect.fail('no edits'))
+  );
 }
 
 describe.each(CASES)('%s', (name) => {
@@ -131,6 +146,13 @@ describe.each(CASES)('%s', (name) => {
 
     await askNew(0);
     await answered(0);
+    const [first] = await platform.seen();
+    const edit = results.find(({ question }) => question === 0)?.edit;
+    if (edit) {
+      const text = 'Answer to question 0, edited.';
+      expect(await edit(text)).toMatchObject({ kind: 'sent' });
+      expect(await platform.seen()).toEqual([{ ...first, text }]);
+    }
     if (can.has('duplicate')) {
       platform.fault('duplicate', 1);
       await askNew(1);
