@@ -31,8 +31,13 @@ const { values: flags } = parseArgs({
   },
 });
 
-/** Known-bad designs that the judge must catch, on the platforms that show them soonest. */
-const CONTROLS: Readonly<Record<string, readonly string[]>> = { telegram: ['ack-first', 'send-first'], double: ['ack-first'] };
+/** Known-bad designs that the judge must catch, on the platforms that show them soonest. Nobody can catch a terminal's loss: it has no acknowledgement. */
+const CONTROLS: Readonly<Record<string, readonly string[]>> = {
+  telegram: ['ack-first', 'send-first'],
+  double: ['ack-first'],
+  wecom: ['ack-first'],
+  cli: ['send-first'],
+};
 
 interface Baseline {
   readonly answers: readonly (readonly string[])[];
