@@ -18,8 +18,8 @@ export interface GatewayOptions {
   readonly upstreamUrl: string;
   /** The address clients come back to. */
   readonly url: () => string;
-  /** An event of the emulator on its way to the client. */
-  readonly adapt: (type: string, data: JsonObject) => JsonObject;
+  /** An event of the emulator on its way to the client; undefined: clients are not told. */
+  readonly adapt: (type: string, data: JsonObject) => JsonObject | undefined;
 }
 
 /** Message Content, the intent that an operator has to enable. */
@@ -64,6 +64,11 @@ export class DiscordGateway {
   /** Closes the connections; the sessions stay. */
   kick(code: number): void {
     for (const client of this.#sockets.clients) client.close(code);
+  }
+
+  /** As when the network goes: no close frame. The sessions stay. */
+  breakConnections(): void {
+    for (const client of this.#sockets.clients) client.terminate();
   }
 
   /** The platform asks for a reconnect. */
@@ -144,7 +149,8 @@ export class DiscordGateway {
     const type = String(payload['t']);
     const data = payload['d'] as JsonObject;
     if (type !== 'READY') {
-      this.#send(session, type, this.#options.adapt(type, data));
+      const adapted = this.#options.adapt(type, data);
+      if (adapted) this.#send(session, type, adapted);
       return;
     }
     this.#sessions.set(session.id, session);

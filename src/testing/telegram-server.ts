@@ -146,6 +146,11 @@ export class TelegramServer implements AsyncDisposable {
     this.#faults = [];
   }
 
+  /** Breaks every connection of clients without a word, the poll among them. */
+  breakConnections(): void {
+    this.#server.closeAllConnections();
+  }
+
   close(): Promise<void> {
     this.#closed ??= new Promise((resolve) => {
       this.#poll?.finish('gone');

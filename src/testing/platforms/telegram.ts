@@ -6,7 +6,8 @@ import type { FaultKind, Platform, SeenMessage } from './platform.ts';
 const FIRST_CHAT = 1_001;
 
 interface Update {
-  readonly update_id: number;
+  /** Given with the first delivery, and kept when the update comes again: the platform hands ids out in ascending order. */
+  update_id?: number;
   readonly message: { readonly [key: string]: unknown };
 }
 
@@ -18,10 +19,14 @@ class TelegramPlatform implements Platform {
   readonly #deliveries: Deliveries<Update>;
   #sent = 0;
   #written = 0;
+  #updates = 0;
 
   constructor(server: TelegramServer) {
     this.#server = server;
-    this.#deliveries = new Deliveries((update) => void server.injectUpdate({ ...update }));
+    this.#deliveries = new Deliveries((update) => {
+      update.update_id ??= ++this.#updates;
+      server.injectUpdate({ ...update });
+    });
   }
 
   get channel() {
@@ -46,7 +51,7 @@ class TelegramPlatform implements Platform {
     const from = { id, is_bot: false, first_name: `Person ${person}` };
     const chat = { id, type: 'private', first_name: from.first_name };
     const message = { message_id: 1_000_000 + this.#written, date: Math.floor(Date.now() / 1_000), from, chat, text };
-    await this.#deliveries.pass({ update_id: this.#written, message });
+    await this.#deliveries.pass({ message });
   }
 
   async seen(): Promise<readonly SeenMessage[]> {
@@ -64,7 +69,7 @@ class TelegramPlatform implements Platform {
     if (kind === 'limit') this.#server.fault({ method, times, kind: 'error', ...limit });
     if (kind === 'lose-reply') this.#server.fault({ method, times, kind: 'drop' });
     if (kind === 'slow') this.#server.fault({ method, times, kind: 'delay', delayMs: 3_000 });
-    if (kind === 'disconnect') this.#server.fault({ kind: 'cut', times: 3 });
+    if (kind === 'disconnect') this.#server.breakConnections();
     if (kind === 'duplicate') this.#deliveries.duplicate(times);
     if (kind === 'reorder') this.#deliveries.reorder(times);
   }
@@ -74,7 +79,7 @@ class TelegramPlatform implements Platform {
   }
 }
 
-/** The Bot API, polled. `disconnect` breaks the next three calls, the poll among them. */
+/** The Bot API, polled. `disconnect` breaks the poll and whatever call is under way. */
 export async function startTelegramPlatform(): Promise<Platform> {
   return new TelegramPlatform(await startTelegramServer());
 }
