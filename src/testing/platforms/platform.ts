@@ -39,6 +39,16 @@ export interface Platform extends AsyncDisposable {
   seen(): Promise<readonly SeenMessage[]>;
   /** Messages since `begin` that the platform would still deliver: not acknowledged, or in its history behind the bot's cursor. 0 where it cannot say. */
   waiting(): Promise<number>;
+  /**
+   * Messages that people send by themselves as soon as a daemon has begun, whose answers `seen` leaves out; absent = none. The first
+   * start has to answer them.
+   */
+  readonly greetings?: number;
+  /**
+   * People whose message since `begin` the platform pushed once, to a connection that is gone, and offers in no other way, so that
+   * nobody can answer it unless it was stored in time. Absent = it offers every message until it is taken.
+   */
+  notOffered?(): Promise<readonly number[]>;
   /** The faults that this platform can play. */
   readonly faults: readonly FaultKind[];
   /**

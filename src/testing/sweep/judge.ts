@@ -15,6 +15,8 @@ export interface Verdict {
   unknownMissing: number;
   unknownTools: number;
   modelRepeats: number;
+  /** Messages without an answer that the platform pushed once, to a connection that was cut, and offers in no other way. */
+  notOffered: number;
   /** Error notices and other texts that no question asked for. */
   notices: number;
 }
@@ -31,6 +33,7 @@ export function emptyVerdict(): Verdict {
     unknownMissing: 0,
     unknownTools: 0,
     modelRepeats: 0,
+    notOffered: 0,
     notices: 0,
   };
 }
@@ -50,6 +53,10 @@ export function judge(
   let incomplete = 0;
   for (const [index, parts] of expected.entries()) {
     const got = record.answers[index] ?? [];
+    if (got.length === 0 && record.notOffered.includes(index)) {
+      total.notOffered += 1;
+      continue;
+    }
     const strange = got.filter((text) => !parts.includes(text));
     const known = got.filter((text) => parts.includes(text));
     total.notices += strange.length;

@@ -10,14 +10,15 @@
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { freePort } from '../free-port.ts';
-import { PLATFORMS } from '../platforms/index.ts';
+import { OUTAGES, PLATFORMS } from '../platforms/index.ts';
 import type { Platform } from '../platforms/platform.ts';
 import { emptyVerdict, judge, type Verdict } from './judge.ts';
 import { SweepModel } from './model.ts';
 import { type RunRecord, type RunSpec, runOnce } from './run.ts';
 
 const QUESTIONS = ['plain 1', 'tool 2', 'long 3'];
-const CHANNELS = Object.keys(PLATFORMS);
+const STARTS = { ...PLATFORMS, ...OUTAGES };
+const CHANNELS = Object.keys(STARTS);
 
 const { values: flags } = parseArgs({
   options: {
@@ -49,7 +50,7 @@ interface Bench {
 
 /** A platform holds one run at a time; `jobs` of them work side by side. */
 async function startBenches(name: string, jobs: number): Promise<Bench[]> {
-  const start = PLATFORMS[name];
+  const start = STARTS[name];
   if (!start) throw new Error(`no platform is called ${name}; there are ${CHANNELS.join(', ')}`);
   return await Promise.all(
     Array.from({ length: jobs }, async () => {
@@ -134,9 +135,9 @@ function seeded(seed: number): () => number {
 }
 
 function line(name: string, points: number, verdict: Verdict): string {
-  const { runs, kills, messages, lost, twice, toolsTwice, notices, unknownMissing, unknownArrived, unknownTools, modelRepeats } =
-    verdict;
-  return `| ${[name, points, runs, kills, messages, lost, twice, toolsTwice, notices, `${unknownMissing} + ${unknownArrived}`, unknownTools, modelRepeats].join(' | ')} |`;
+  const { runs, kills, messages, lost, twice, toolsTwice, notices, notOffered } = verdict;
+  const { unknownMissing, unknownArrived, unknownTools, modelRepeats } = verdict;
+  return `| ${[name, points, runs, kills, messages, lost, twice, toolsTwice, notices, notOffered, `${unknownMissing} + ${unknownArrived}`, unknownTools, modelRepeats].join(' | ')} |`;
 }
 
 const failed = ({ lost, twice, toolsTwice, notices }: Verdict) => lost + twice + toolsTwice + notices > 0;
@@ -203,6 +204,7 @@ const head = [
   'twice',
   'tools twice',
   'notices',
+  'not offered',
   'parts UNKNOWN (missing + arrived)',
   'tools UNKNOWN',
   'model calls repeated',

@@ -27,6 +27,8 @@ export interface RunRecord {
   readonly answers: readonly (readonly string[])[];
   /** Runs of the counting tool, per argument. */
   readonly toolRuns: ReadonlyMap<string, number>;
+  /** Questions that the platform does not offer any more: see `Platform.notOffered`. */
+  readonly notOffered: readonly number[];
   readonly unknownParts: number;
   readonly unknownTools: number;
   readonly deadLetters: number;
@@ -47,15 +49,19 @@ export async function runOnce(spec: RunSpec): Promise<RunRecord> {
     const { platform, questions } = spec;
     await platform.begin(join(dir, 'data'));
     await writeConfig(dir, spec);
-    if (platform.needsFirstStart) await settle(dir, spec, 0);
+    const greetings = platform.greetings ?? 0;
+    const notOffered = async () => (await platform.notOffered?.()) ?? [];
+    const expected = async (): Promise<number> => greetings + questions.length - (await notOffered()).length;
+    if (platform.needsFirstStart) await settle(dir, spec, async () => greetings);
     const callsBefore = spec.model.calls;
     for (const [person, text] of questions.entries()) await platform.write(person, text);
     let killed = 0;
-    for (const kill of spec.kills) if (await runUntilKilled(dir, spec, kill)) killed += 1;
-    const last = await settle(dir, spec, questions.length);
+    for (const kill of spec.kills) if (await runUntilKilled(dir, spec, kill, expected)) killed += 1;
+    const last = await settle(dir, spec, expected);
     return {
       answers: await answers(spec),
       toolRuns: await toolRuns(dir),
+      notOffered: await notOffered(),
       ...(await journalRecord(dir)),
       modelCalls: spec.model.calls - callsBefore,
       points: last.points,
@@ -123,17 +129,24 @@ function startDaemon(dir: string, spec: RunSpec, killAt?: number): Started {
 }
 
 /** True when the kill hit; false when the daemon was done (or stuck) before it. */
-async function runUntilKilled(dir: string, spec: RunSpec, kill: RunSpec['kills'][number]): Promise<boolean> {
+async function runUntilKilled(dir: string, spec: RunSpec, kill: RunSpec['kills'][number], expected: Expected): Promise<boolean> {
   const started = startDaemon(dir, spec, 'point' in kill ? kill.point : undefined);
   const timer = 'afterMs' in kill ? setTimeout(() => started.child.kill('SIGKILL'), kill.afterMs) : undefined;
-  await Promise.race([started.ended, whenDone(dir, started, spec.questions.length)]);
+  await Promise.race([started.ended, whenDone(dir, started, expected)]);
   clearTimeout(timer);
   if (started.child.exitCode === null && started.child.signalCode === null) started.child.kill('SIGTERM');
   await started.ended;
   return started.child.signalCode === 'SIGKILL';
 }
 
-async function settle(dir: string, spec: RunSpec, expected: number): Promise<{ finished: boolean; points: number; log: string }> {
+/** How many messages there are to bring to their end; the platform may come to offer fewer. */
+type Expected = () => Promise<number>;
+
+async function settle(
+  dir: string,
+  spec: RunSpec,
+  expected: Expected,
+): Promise<{ finished: boolean; points: number; log: string }> {
   const started = startDaemon(dir, spec);
   const finished = await Promise.race([started.ended.then(() => false), whenDone(dir, started, expected)]);
   started.child.kill('SIGTERM');
@@ -143,7 +156,7 @@ async function settle(dir: string, spec: RunSpec, expected: number): Promise<{ f
 }
 
 /** Polls the daemon's status until every message has its outcome and nothing is left to send. */
-async function whenDone(dir: string, started: Started, expected: number): Promise<boolean> {
+async function whenDone(dir: string, started: Started, expected: Expected): Promise<boolean> {
   const end = performance.now() + DONE_WITHIN_MS;
   while (performance.now() < end && started.child.exitCode === null && started.child.signalCode === null) {
     if (await isDone(dir, expected).catch(() => false)) return true;
@@ -152,7 +165,7 @@ async function whenDone(dir: string, started: Started, expected: number): Promis
   return false;
 }
 
-async function isDone(dir: string, expected: number): Promise<boolean> {
+async function isDone(dir: string, expected: Expected): Promise<boolean> {
   const { port, pid } = JSON.parse(await readFile(join(dir, 'data/daemon.json'), 'utf8'));
   const response = await fetch(`http://127.0.0.1:${port}/status`);
   const status = (await response.json()) as {
@@ -163,7 +176,9 @@ async function isDone(dir: string, expected: number): Promise<boolean> {
   const { inbox, outbox } = status.journal;
   const settled = (inbox['DONE'] ?? 0) + (inbox['DEAD'] ?? 0);
   const open = (inbox['NEW'] ?? 0) + (inbox['RUNNING'] ?? 0) + (outbox['PENDING'] ?? 0) + (outbox['SENDING'] ?? 0);
-  return status.pid === pid && settled >= expected && open === 0 && status.channels.every(({ state }) => state === 'healthy');
+  return (
+    status.pid === pid && settled >= (await expected()) && open === 0 && status.channels.every(({ state }) => state === 'healthy')
+  );
 }
 
 async function journalRecord(dir: string): Promise<Pick<RunRecord, 'unknownParts' | 'unknownTools' | 'deadLetters'>> {
