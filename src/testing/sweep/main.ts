@@ -3,6 +3,7 @@
 //   --channel NAME   repeatable (default: all of src/testing/platforms)
 //   --every N        only every Nth point (default 1: all)
 //   --single         without the second kill during recovery
+//   --fault KIND     repeatable: the platform plays it in each run too (limit, lose-reply, duplicate, reorder, slow)
 //   --random N       seeded random kills under load after the sweep (default 20; 0 = none)
 //   --seed N         of the random kills (default 1)
 //   --controls       also the two known-bad variants, which must fail (default on; --no-controls leaves them out)
@@ -11,7 +12,7 @@ import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { freePort } from '../free-port.ts';
 import { OUTAGES, PLATFORMS } from '../platforms/index.ts';
-import type { Platform } from '../platforms/platform.ts';
+import { FAULT_KINDS, type Platform } from '../platforms/platform.ts';
 import { emptyVerdict, judge, type Verdict } from './judge.ts';
 import { SweepModel } from './model.ts';
 import { type RunRecord, type RunSpec, runOnce } from './run.ts';
@@ -24,6 +25,7 @@ const { values: flags } = parseArgs({
   options: {
     channel: { type: 'string', multiple: true, default: [...CHANNELS] },
     every: { type: 'string', default: '1' },
+    fault: { type: 'string', multiple: true, default: [] },
     single: { type: 'boolean', default: false },
     random: { type: 'string', default: '20' },
     seed: { type: 'string', default: '1' },
@@ -31,6 +33,8 @@ const { values: flags } = parseArgs({
     jobs: { type: 'string', default: String(availableParallelism()) },
   },
 });
+
+const FAULTS = FAULT_KINDS.filter((kind) => flags.fault.includes(kind));
 
 /** Known-bad designs that the judge must catch, on the platforms that show them soonest. */
 const CONTROLS: Readonly<Record<string, readonly string[]>> = { telegram: ['ack-first', 'send-first'], double: ['ack-first'] };
@@ -101,7 +105,7 @@ async function sweep(
   const faults: string[] = [];
   let done = 0;
   await spread(benches, kills, async (bench, kill) => {
-    const record: RunRecord = await runOnce({ ...bench, questions, variant, kills: kill });
+    const record: RunRecord = await runOnce({ ...bench, questions, variant, faults: FAULTS, kills: kill });
     const wrong = judge(record, base.answers, base.modelCalls, verdict);
     faults.push(...wrong.map((fault) => `${JSON.stringify(kill)}: ${fault}`));
     if (wrong.length > 0 && variant === 'none')

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openJournal } from '../../journal/open.ts';
 import { systemClock } from '../../lib/clock.ts';
-import type { Platform } from '../platforms/platform.ts';
+import type { FaultKind, Platform } from '../platforms/platform.ts';
 import type { SweepModel } from './model.ts';
 
 const HERE = import.meta.dirname;
@@ -19,6 +19,8 @@ export interface RunSpec {
   readonly modelUrl: string;
   readonly questions: readonly string[];
   readonly variant: string;
+  /** What the platform plays from the first question on, twice each; those it cannot play are left out. */
+  readonly faults?: readonly FaultKind[];
   /** Points at which the first, second, … start dies; a final start runs to the end. `afterMs` kills by the clock instead. */
   readonly kills: readonly ({ readonly point: number } | { readonly afterMs: number })[];
 }
@@ -54,6 +56,7 @@ export async function runOnce(spec: RunSpec): Promise<RunRecord> {
     const expected = async (): Promise<number> => greetings + questions.length - (await notOffered()).length;
     if (platform.needsFirstStart) await settle(dir, spec, async () => greetings);
     const callsBefore = spec.model.calls;
+    for (const kind of spec.faults ?? []) if (platform.faults.includes(kind)) platform.fault(kind, 2);
     for (const [person, text] of questions.entries()) await platform.write(person, text);
     let killed = 0;
     for (const kill of spec.kills) if (await runUntilKilled(dir, spec, kill, expected)) killed += 1;
