@@ -13,3 +13,9 @@ export const PLATFORMS: Readonly<Record<string, (options: PlatformOptions) => Pr
   cli: async () => (await import('./cli.ts')).startTerminalPlatform(),
   double: async () => (await import('./double.ts')).startDoublePlatform(),
 };
+
+/** The same platforms for a bot that was away for long: whatever they had begun to push is forgotten, and the history has to do. */
+export const OUTAGES: Readonly<Record<string, (options: PlatformOptions) => Promise<Platform>>> = {
+  'discord-outage': async () => (await import('./discord-outage.ts')).startDiscordOutage(),
+  'slack-outage': async () => (await import('./slack.ts')).startSlackPlatform({ outage: true }),
+};

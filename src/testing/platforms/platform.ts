@@ -53,6 +53,11 @@ export interface Platform extends AsyncDisposable {
    * the same: then it must be answered. Absent: the platform offers everything until it is acknowledged, or has a history to ask.
    */
   notOffered?(): Promise<readonly string[]>;
+  /**
+   * Messages that people send by themselves as soon as a daemon has begun, whose answers `seen` leaves out; absent = none. The first
+   * start has to answer them.
+   */
+  readonly greetings?: number;
   /** The faults that this platform can play. */
   readonly faults: readonly FaultKind[];
   /**
