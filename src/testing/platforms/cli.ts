@@ -1,6 +1,5 @@
-import type { ChildProcess } from 'node:child_process';
 import { createInterface } from 'node:readline';
-import type { FaultKind, Platform, SeenMessage } from './platform.ts';
+import type { FaultKind, Platform, SeenMessage, TerminalOwner } from './platform.ts';
 
 /** A person looks at what was printed: nothing is typed while more of it comes. */
 const READING_MS = 20;
@@ -21,7 +20,7 @@ class TerminalPlatform implements Platform {
   #lines: string[] = [];
   #screen: SeenMessage[] = [];
   #gone: string[] = [];
-  #daemon: ChildProcess | undefined;
+  #daemon: TerminalOwner | undefined;
   /** Typed to this process. */
   #typed: string[] = [];
   #ready = false;
@@ -36,7 +35,7 @@ class TerminalPlatform implements Platform {
     this.#leave();
   }
 
-  attach(daemon: ChildProcess): void {
+  attach(daemon: TerminalOwner): void {
     this.#leave();
     this.#daemon = daemon;
     const { stdin, stdout, stderr } = daemon;

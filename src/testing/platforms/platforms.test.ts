@@ -1,8 +1,10 @@
 /** Every platform under the real daemon in this process: a person is answered, and each fault does what platform.ts says. */
+import { EventEmitter } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { PassThrough } from 'node:stream';
+import { describe, expect, it, onTestFinished, test } from 'vitest';
 import { CHANNELS } from '../../../channels/registry.ts';
 import { configSchema } from '../../../config/schema.ts';
 import { startDaemon } from '../../app/daemon.ts';
@@ -17,9 +19,10 @@ import { scriptedModel } from '../scripted-model.ts';
 import { Deliveries } from './deliveries.ts';
 import { PLATFORMS } from './index.ts';
 import type { Platform } from './platform.ts';
+import { Pushes } from './pushes.ts';
 
 /** One line per platform. */
-const CASES: readonly string[] = ['telegram', 'double', 'discord', 'slack', 'whatsapp', 'feishu'];
+const CASES: readonly string[] = ['telegram', 'double', 'discord', 'slack', 'whatsapp', 'feishu', 'twilio', 'wecom'];
 
 /** Waits of the daemon, which are none of the platform's, are over soon; deadlines stay. */
 const clock: Clock = { ...systemClock, sleep: (ms, signal) => systemClock.sleep(ms < 6_000 ? ms / 10 : ms, signal) };
@@ -218,4 +221,57 @@ test('a duplicate comes right behind the first, and what is held back comes newe
   deliveries.clear();
   await write('g');
   expect(came).toEqual(['g']);
+});
+
+test('the person at a terminal types when it is ready and they have read, and nothing twice', async () => {
+  const start = PLATFORMS['cli'];
+  if (!start) throw new Error('there is no terminal');
+  await using platform = await start({ webhookPort: 0 });
+  const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
+  const daemon = Object.assign(new EventEmitter(), { stdin, stdout, stderr });
+  const typed = (): string => String(stdin.read() ?? '');
+  await platform.begin('');
+  platform.attach?.(daemon);
+  for (const text of ['one', 'two', 'three']) await platform.write(0, text);
+  expect([typed(), await platform.waiting()]).toEqual(['', 3]);
+  stderr.write('gatehouse 1.0.0 ready in 0.5 s\n');
+  await until('the first line is typed', async () => (await platform.waiting()) === 3 && stdin.readableLength > 0);
+  expect(typed()).toBe('one\n');
+  stdout.write('an answer\n\nof two paragraphs\n');
+  await until('the second line is typed', () => stdin.readableLength > 0);
+  expect(typed()).toBe('two\n');
+  expect((await platform.seen()).map(({ text }) => text)).toEqual(['an answer', 'of two paragraphs']);
+  expect(await platform.notOffered?.()).toEqual([]);
+  daemon.emit('exit', null, 'SIGKILL');
+  expect([await platform.notOffered?.(), await platform.waiting()]).toEqual([['one', 'two'], 1]);
+  expect(typed()).toBe('');
+});
+
+describe('a pushed message', () => {
+  it('is offered until it is acknowledged, and given up after the last attempt', async () => {
+    const offered: string[] = [];
+    const answers: Record<string, boolean[]> = { a: [false, true], b: [false, false, false] };
+    const pushes = new Pushes<string>({
+      post: async (message) => {
+        offered.push(message);
+        return answers[message]?.shift() ?? false;
+      },
+      pausesMs: [1, 1],
+    });
+    for (const message of ['a', 'b']) pushes.push(message);
+    expect([pushes.waiting, pushes.givenUp]).toEqual([2, []]);
+    await until('nothing is offered any more', () => pushes.waiting === 0);
+    expect([offered.slice(0, 2), offered.length, pushes.givenUp]).toEqual([['a', 'b'], 5, ['b']]);
+    pushes.forget();
+    expect(pushes.givenUp).toEqual([]);
+  });
+
+  it('is offered no more once it was forgotten', async () => {
+    const offered: string[] = [];
+    const pushes = new Pushes<string>({ post: async (message) => offered.push(message) < 0, pausesMs: [1, 1] });
+    pushes.push('a');
+    pushes.forget();
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    expect([offered, pushes.waiting, pushes.givenUp]).toEqual([[], 0, []]);
+  });
 });
