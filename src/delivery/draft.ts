@@ -146,17 +146,14 @@ export class Draft {
 
   async #show(): Promise<void> {
     const { clock, pace } = this.#context;
-    for (let waitMs = FIRST_MS; ; ) {
-      try {
-        await clock.sleep(waitMs, this.#over.signal);
-      } catch {
-        return; // the sleep ends early only because the draft ended
+    try {
+      await clock.sleep(FIRST_MS, this.#over.signal);
+      while (!this.#lost) {
+        await clock.sleep(pace.take(this.#message, this.#intervalMs), this.#over.signal);
+        await this.#beat();
       }
-      if (this.#lost) return;
-      waitMs = pace.waitMs(this.#message);
-      if (waitMs > 0) continue;
-      await this.#beat();
-      waitMs = this.#intervalMs;
+    } catch {
+      this.#lost = true; // the draft ended; a fault of showing would cost the draft, too, and never the answer
     }
   }
 
@@ -173,7 +170,7 @@ export class Draft {
 
   /** Resolves when it is known what became of it. The same row again, after a crash, changes nothing. */
   async #post(text: string): Promise<void> {
-    const { journal, poke, pace } = this.#context;
+    const { journal, poke } = this.#context;
     const settled = new Promise<void>((resolve) => {
       this.#settled = resolve;
     });
@@ -186,15 +183,13 @@ export class Draft {
       this.#lost = true; // the answer itself will say that the journal cannot be written
       return;
     }
-    pace.take(this.#message, this.#intervalMs);
     poke(row.lane);
     await settled;
   }
 
   async #edit(channel: Channel, platformId: string, text: string): Promise<void> {
-    const { budget, pace, clock, kill, editing } = this.#context;
+    const { budget, clock, kill, editing } = this.#context;
     budget.reserve(this.#message, channel.limits.rate);
-    pace.take(this.#message, this.#intervalMs);
     const { part } = this.#row(this.key, text);
     const options = { plain: this.#plain, timeoutMs: EDIT_TIMEOUT_MS, clock, signal: kill, target: platformId };
     const call = sendOnce(channel, part, options);
