@@ -179,6 +179,18 @@ describe('a draft', () => {
   });
 });
 
+test('where a message can be changed twenty times, a long answer grows ever more slowly, and keeps half of them', async () => {
+  const rig = setup({ limits: { limits: { edits: 20 } } });
+  const draft = await begin(rig);
+  const start = rig.clock.monotonic();
+  await write(rig, draft, 180_000);
+  const times = rig.channel.edits.map(({ at }) => Math.round((at - start) / 1_000));
+  expect(times).toEqual([2, 3, 5, 7, 10, 15, 23, 34, 51]);
+  await finish(rig, draft, 'whole');
+  await rig.clock.advance(0);
+  expect(screen(rig)).toEqual(['whole']);
+});
+
 describe('the budget of a chat', () => {
   test('F35 is left to answers: with half of it spent nothing is shown, and each edit takes from it', async () => {
     const rig = setup({ limits: { limits: { rate: { perChat: { burst: 4, perSecond: 0.1 } } } } });

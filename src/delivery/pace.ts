@@ -23,4 +23,10 @@ export class Pace {
     this.#next.set(chatKey(ref), turn + ms);
     return turn - now;
   }
+
+  /** A turn took longer than it should: the next one begins `ms` from now at the earliest. */
+  delay(ref: ChatRef, ms: number): void {
+    const next = this.#clock.monotonic() + ms;
+    this.#next.set(chatKey(ref), Math.max(next, this.#next.get(chatKey(ref)) ?? next));
+  }
 }

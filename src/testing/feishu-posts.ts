@@ -31,6 +31,7 @@ export function editPost(post: FeishuPost, method: string, data: Record<string, 
     throw new ApiError(230099, 'the card is not shared');
   }
   if (!card && !['text', 'post'].includes(String(data['msg_type']))) throw new ApiError(230054, 'this type cannot be edited');
+  if (!card && post.edits >= 20) throw new ApiError(230072, 'The message has reached the number of edits limit.');
   post.content = readPostContent(card ? 'interactive' : String(data['msg_type']), data['content']);
   post.edits += 1;
 }
