@@ -15,6 +15,8 @@ import { splitText } from './split.ts';
 const FIRST_MS = 1_000;
 /** Spec D2. */
 const INTERVAL_MS = 1_000;
+/** Where a message can be changed so many times only, each edit comes so much later than the one before: nine take a minute. */
+const SLOWER = 1.5;
 /** The answer waits for an edit under way, so it gets less time than a send. */
 const EDIT_TIMEOUT_MS = 10_000;
 /** Half an answer is of no use to anybody later than this. */
@@ -52,7 +54,9 @@ export class Draft {
   readonly #message: InboundMessage;
   readonly #limits: ChannelLimits;
   readonly #context: DraftContext;
-  readonly #intervalMs: number;
+  #intervalMs: number;
+  /** Edits that may still be made. Half of what the platform allows: the answer needs one, and a turn that is resumed draws on it again. */
+  #editsLeft: number;
   readonly #over = new AbortController();
   #text = '';
   /** The next text begins the answer of another model call. */
@@ -75,6 +79,7 @@ export class Draft {
     this.#context = context;
     const perGroup = message.isGroup ? limits.rate?.perGroup : undefined;
     this.#intervalMs = Math.max(INTERVAL_MS, perGroup ? 1_000 / perGroup.perSecond : 0);
+    this.#editsLeft = limits.edits === undefined ? Number.POSITIVE_INFINITY : Math.floor(limits.edits / 2) - 1;
   }
 
   /**
@@ -146,17 +151,14 @@ export class Draft {
 
   async #show(): Promise<void> {
     const { clock, pace } = this.#context;
-    for (let waitMs = FIRST_MS; ; ) {
-      try {
-        await clock.sleep(waitMs, this.#over.signal);
-      } catch {
-        return; // the sleep ends early only because the draft ended
+    try {
+      await clock.sleep(FIRST_MS, this.#over.signal);
+      while (!this.#lost) {
+        await clock.sleep(pace.take(this.#message, this.#intervalMs), this.#over.signal);
+        await this.#beat();
       }
-      if (this.#lost) return;
-      waitMs = pace.waitMs(this.#message);
-      if (waitMs > 0) continue;
-      await this.#beat();
-      waitMs = this.#intervalMs;
+    } catch {
+      this.#lost = true; // the draft ended; a fault of showing would cost the draft, too, and never the answer
     }
   }
 
@@ -168,7 +170,7 @@ export class Draft {
     const text = chunk === undefined ? undefined : `${chunk}${/(?:`{3}|~{3})$/.test(chunk) ? MARK_AFTER_FENCE : MARK}`;
     if (text === undefined || text === this.#shown) return;
     if (this.#platformId === undefined) await this.#post(text);
-    else await this.#edit(channel, this.#platformId, text);
+    else if (this.#editsLeft > 0) await this.#edit(channel, this.#platformId, text);
   }
 
   /** Resolves when it is known what became of it. The same row again, after a crash, changes nothing. */
@@ -186,15 +188,16 @@ export class Draft {
       this.#lost = true; // the answer itself will say that the journal cannot be written
       return;
     }
-    pace.take(this.#message, this.#intervalMs);
     poke(row.lane);
     await settled;
+    pace.delay(this.#message, this.#intervalMs); // it may have waited in its lane
   }
 
   async #edit(channel: Channel, platformId: string, text: string): Promise<void> {
-    const { budget, pace, clock, kill, editing } = this.#context;
+    const { budget, clock, kill, editing } = this.#context;
     budget.reserve(this.#message, channel.limits.rate);
-    pace.take(this.#message, this.#intervalMs);
+    this.#editsLeft -= 1;
+    if (channel.limits.edits !== undefined) this.#intervalMs *= SLOWER;
     const { part } = this.#row(this.key, text);
     const options = { plain: this.#plain, timeoutMs: EDIT_TIMEOUT_MS, clock, signal: kill, target: platformId };
     const call = sendOnce(channel, part, options);

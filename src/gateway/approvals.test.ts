@@ -52,6 +52,7 @@ describe('a question to the owner', () => {
     ['/deny CODE', false, '🛑 Denied.'],
     ['  /Allow   code  ', true, '✅ Allowed.'],
     ['/allow CODE\n\n-- \nsent from a mail program', true, '✅ Allowed.'],
+    ['[Subject: Re: a call]\n/deny CODE', false, '🛑 Denied.'],
   ])('is answered by %j', async (text, verdict, reply) => {
     const { ask, answer, code } = setup();
     const asked = ask();
@@ -177,6 +178,7 @@ describe('a choice without its code', () => {
     ['ALLOW', true],
     [' deny ', false],
     ['1\n\n-- \nsent from a mail program', true],
+    ['[Subject: Re: a call]\n2', false],
   ])('typed as %j answers the one open question', async (text, verdict) => {
     const { ask, answer, clock } = setup();
     const asked = ask();
@@ -226,7 +228,7 @@ describe('a choice without its code', () => {
     expect(answer('2', 'owner', quoting(posts[1]?.text ?? ''))).toBe('🛑 Denied.');
     expect(await asked[1]).toBe(false);
     expect(answer('1', 'owner', quoting(posts[1]?.text ?? ''))).toBe('This question was answered already: denied.');
-    expect(answer('1')).toBe('✅ Allowed.');
+    expect(answer('1', 'owner', { replyTo: { platformId: 'q', fromBot: true } })).toBe('✅ Allowed.');
     expect(await asked[0]).toBe(true);
   });
 
@@ -234,6 +236,7 @@ describe('a choice without its code', () => {
     const { ask, answer, posts, clock } = setup();
     const asked = ask();
     await clock.advance(0);
+    expect(answer('1', 'owner', { replyTo: { platformId: 'q', fromBot: false } })).toBeUndefined();
     expect(answer('1', 'owner', quoting('1. apples\n2. pears'))).toBeUndefined();
     expect(answer('1', 'owner', quoting(posts[0]?.text ?? '', false))).toBeUndefined();
     await clock.advance(10 * MINUTE);

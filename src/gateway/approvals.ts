@@ -18,6 +18,8 @@ const TIMEOUT_MS = 10 * 60_000;
  */
 const MAX_OPEN = 3;
 const QUESTIONS_PER_HOUR = 20;
+/** How the mail channel puts it. */
+const SUBJECT = /^\[Subject: .*\]$/;
 /** Closed questions that are remembered for whoever answers late or twice. */
 const REMEMBERED = 64;
 
@@ -109,8 +111,9 @@ export class Approvals {
    */
   decide(message: InboundMessage): Decision | undefined {
     if (!this.#options.owner.isOwnersChat(message)) return undefined;
-    // Below it may stand what a mail program adds.
-    const [line = ''] = message.text.trim().split('\n', 1);
+    // A mail has its subject above, and what a mail program adds below.
+    const lines = message.text.trim().split('\n', 2);
+    const line = lines.length > 1 && SUBJECT.test(lines[0] ?? '') ? (lines[1] ?? '') : (lines[0] ?? '');
     const [word, code = '', ...more] = line.trim().split(/\s+/);
     const command = word?.toLowerCase();
     if (command !== '/allow' && command !== '/deny') return this.#decideTyped(line, message);
@@ -127,9 +130,10 @@ export class Approvals {
     const here = [...this.#questions.values()].filter(
       ({ chat }) => chat?.channel === message.channel && chat.chatId === message.chatId,
     );
-    if (message.replyTo) {
-      const quoted = message.replyTo.fromBot ? (message.replyTo.text ?? '') : '';
-      const question = here.find(({ code }) => quoted.includes(code));
+    // A reply to words of ours that the platform does not repeat is as good as none.
+    const { fromBot = true, text: quoted } = message.replyTo ?? {};
+    if (!fromBot || quoted !== undefined) {
+      const question = fromBot ? here.find(({ code }) => quoted?.includes(code)) : undefined;
       return question && decided(question, outcome, message);
     }
     const open = here.filter(({ closed, decidedBy }) => !closed && (decidedBy === undefined || decidedBy === message.id));

@@ -101,14 +101,14 @@ export function settlePart(store: Store, seq: number, settlement: Settlement): v
   }
   const now = store.clock.now();
   if (settlement.kind === 'sent') {
-    store.db.run(
+    const changed = store.db.run(
       `UPDATE outbox SET state = 'SENT', platform_id = ?, settled_at = ?, reason = NULL
        WHERE seq = ? AND state IN ('PENDING', 'SENDING', 'UNKNOWN')`,
       settlement.platformId,
       now,
       seq,
     );
-    if (settlement.replaces !== undefined) {
+    if (changed === 1 && settlement.replaces !== undefined) {
       const sql = `UPDATE outbox SET part = json_set(part, '$.replacedBy', (SELECT key FROM outbox WHERE seq = ?)) WHERE key = ?`;
       store.db.run(sql, seq, settlement.replaces);
     }

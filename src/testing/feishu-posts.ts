@@ -33,6 +33,7 @@ export function editPost(post: FeishuPost, method: string, data: Record<string, 
     throw new ApiError(230099, 'the card is not shared');
   }
   if (!card && !['text', 'post'].includes(String(data['msg_type']))) throw new ApiError(230054, 'this type cannot be edited');
+  if (!card && post.edits >= 20) throw new ApiError(230072, 'The message has reached the number of edits limit.');
   // A text may become rich text, and the other way round.
   const type = card ? 'interactive' : String(data['msg_type']);
   post.content = readPostContent(type, data['content']);

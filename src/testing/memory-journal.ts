@@ -79,6 +79,8 @@ export class MemoryJournal implements Journal {
     await this.#commit('settle');
     const row = this.rows.get(seq);
     if (!row) throw new Error(`no outbox row ${seq}`);
+    const isOpen = row.state === 'PENDING' || row.state === 'SENDING';
+    if (!isOpen && !(row.state === 'UNKNOWN' && settlement.kind === 'sent')) return;
     this.rows.set(seq, settled(row, settlement));
     const old = settlement.kind === 'sent' && settlement.replaces !== undefined ? this.row(settlement.replaces) : undefined;
     if (old) this.rows.set(old.seq, { ...old, replacedBy: row.part.key });
