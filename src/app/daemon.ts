@@ -279,6 +279,7 @@ function buildGateway({ options, models, journal, pairing, channels, events, ope
     journal,
     bus,
     concurrency: config.gateway.max_concurrent_sessions,
+    channels: config.gateway.channels.length,
     turn: (row, signal) => turns.run(row, signal),
     onTurnError: (row, error, retryInMs) => {
       const code = isGatehouseError(error) ? error.code : 'GH2003';
