@@ -13,7 +13,7 @@ interface Push {
 }
 
 /** Discord for a bot that comes back too late for its session. */
-class DiscordOutage implements Platform {
+export class DiscordOutage implements Platform {
   readonly type = 'discord';
   readonly needsFirstStart = true;
   readonly greetings = ACQUAINTED.length;
@@ -106,6 +106,6 @@ class DiscordOutage implements Platform {
  * Every connection that ends takes its session with it. Some people write while the bot is away, in chats it knows; the others write
  * once it is back, for the first time, and are pushed to that session alone.
  */
-export async function startDiscordOutage(): Promise<Platform> {
+export async function startDiscordOutage(): Promise<DiscordOutage> {
   return new DiscordOutage(await startDiscordProxy());
 }
