@@ -1,6 +1,7 @@
 // A message is corrected after it was answered: the answer that stands changes where the platform can, and nothing stale stays.
 import { expect, test } from 'vitest';
-import { tempDir } from '../testing/fakes.ts';
+import { systemClock } from '../lib/clock.ts';
+import { tempDir, until } from '../testing/fakes.ts';
 import { type ScriptedAnswer, scriptedModel } from '../testing/scripted-model.ts';
 import { TestChannel } from '../testing/test-channel.ts';
 import { testDaemon } from '../testing/test-daemon.ts';
@@ -12,7 +13,7 @@ async function scene(
   channel = new TestChannel('test', { text: LIMIT }).withEdits(),
 ) {
   const dir = await tempDir();
-  const model = scriptedModel(answers);
+  const model = scriptedModel(answers, { clock: systemClock });
   const running = await testDaemon({ dataDir: dir.path, model, channel });
   const settle = async (): Promise<void> => {
     await running.daemon.gateway.idle();
@@ -107,6 +108,16 @@ test('an answer of unknown fate, or with a file, is left as it is', async () => 
   await filed.ask();
   await filed.correct('two and three?');
   expect(filed.channel.screen()).toEqual(['here', '', 'better']);
+});
+
+test('a correction that comes while the first answer is written changes that answer once it is there', async () => {
+  await using at = await scene([{ text: 'four', delayMs: 100 }, 'five', 'six']);
+  await at.channel.deliver({ platformId: 'q1', text: 'two and two?' });
+  await until('the first turn runs', () => at.model.requests.length === 1);
+  await at.correct('two and three?', 1);
+  await at.correct('two and four?', 2);
+  expect(at.channel.texts()).toEqual(['four']);
+  expect(at.channel.screen()).toEqual(['six']);
 });
 
 test('a failure leaves the old answer standing', async () => {

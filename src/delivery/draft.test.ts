@@ -277,6 +277,20 @@ describe('the last text of a draft', () => {
     expect(rig.types()).toEqual(['part.retry', 'part.retry', 'part.sent']);
   });
 
+  test('nor does the answer wait for the time at which the draft would have been tried again', async () => {
+    const rig = setup();
+    rig.channel.script = (part) => (part.key === DRAFT ? busy(60_000, 'part') : undefined);
+    const draft = await begin(rig);
+    await write(rig, draft, 2_000);
+    const ended = rig.clock.monotonic();
+    await finish(rig, draft, 'whole');
+    await rig.clock.advance(HOUR);
+    expect(rig.channel.calls.map((call) => [call.key, call.at - ended])).toEqual([
+      [DRAFT, -1_000],
+      [partKey(MESSAGE.id, 0), 0],
+    ]);
+  });
+
   test.each(['invalid', 'too-long'] as const)(
     'a draft that is refused (%s) is no dead letter and no notice; the answer is sent',
     async (reason) => {
@@ -327,6 +341,7 @@ describe('after a kill', () => {
   /** The next start, whose turn writes the same again. */
   async function resume(before: Rig) {
     const after = await restart(before);
+    await after.clock.advance(0); // delivery begins before any turn
     return { after, draft: await begin(after, MESSAGE, true) };
   }
 
@@ -355,9 +370,7 @@ describe('after a kill', () => {
     before.journal.failNext('sending', 1_000);
     await write(before, await begin(before), 2_500);
     expect(before.states()).toEqual(['PENDING']);
-    const after = await restart(before);
-    await after.clock.advance(0);
-    const draft = await begin(after, MESSAGE, true);
+    const { after, draft } = await resume(before);
     await write(after, draft, 3_000);
     await finish(after, draft, 'whole');
     await after.clock.advance(0);

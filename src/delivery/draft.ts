@@ -20,7 +20,9 @@ const SLOWER = 1.5;
 /** The answer waits for an edit under way, so it gets less time than a send. */
 const EDIT_TIMEOUT_MS = 10_000;
 /** Half an answer is of no use to anybody later than this. */
-const EXPIRES_MS = 600_000;
+const EXPIRES_MS = 120_000;
+/** Of the text that ends a draft: as long as a platform may ask for silence. */
+const LAST_TEXT_EXPIRES_MS = 3_600_000;
 /** A platform that refuses without saying for how long. */
 const BUSY_MS = 1_000;
 /** Shows that more is to come. */
@@ -231,7 +233,8 @@ export class Draft {
       ...(replyContext === undefined ? {} : { replyContext }),
       ...more,
     };
-    return { part, lane: laneKey(part), expiresAt: this.#context.clock.now() + EXPIRES_MS };
+    const expiresInMs = part.edits === undefined ? EXPIRES_MS : LAST_TEXT_EXPIRES_MS;
+    return { part, lane: laneKey(part), expiresAt: this.#context.clock.now() + expiresInMs };
   }
 }
 

@@ -170,7 +170,7 @@ export class Lane {
     let token: { reservation: Reservation; readyAt: number } | undefined;
     for (;;) {
       const leftMs = this.#times.leftMs(row);
-      if (stop.aborted || leftMs <= 0) {
+      if (stop.aborted || leftMs <= 0 || this.#isStale(row)) {
         token?.reservation.release();
         return stop.aborted ? 'stop' : 'expired';
       }
@@ -184,8 +184,10 @@ export class Lane {
         waitMs = token.readyAt - clock.monotonic();
         if (waitMs <= 0) {
           const free = await slots.acquire(channel.name, stop).catch(() => undefined);
-          // While it waited for the slot another chat may have been told to be silent, or delivery to stop.
-          if (free && budget.closedFor(row.part) === 0 && !stop.aborted) return { channel, reservation: token.reservation, free };
+          // While it waited for the slot another chat may have been told to be silent, delivery to stop, or a turn may have ended.
+          if (free && budget.closedFor(row.part) === 0 && !stop.aborted && !this.#isStale(row)) {
+            return { channel, reservation: token.reservation, free };
+          }
           free?.();
           continue;
         }
@@ -207,17 +209,21 @@ export class Lane {
     return old?.state === 'SENT' ? old.platformId : undefined;
   }
 
-  /** What a part comes to that cannot or need not be given to the platform any more. */
+  /** What a part comes to that cannot be given to the platform any more. */
   #withoutCall(row: OutboxRow, channel: Channel, target: string | undefined): Settlement | undefined {
-    const { drafts, clock } = this.#context;
-    const { part } = row;
-    if (part.edits !== undefined) {
-      return target === undefined || !channel.edit ? impossible(row, 'there is no message to edit', clock.now()) : undefined;
+    if (row.part.edits !== undefined) {
+      const now = this.#context.clock.now();
+      return target === undefined || !channel.edit ? impossible(row, 'there is no message to edit', now) : undefined;
     }
-    // Class `idem` may have shown it in an attempt that ended in doubt: only sending it again tells its id.
-    const mayStand = row.attempts > 0 && channel.sendClass === 'idem';
-    if (isProvisional(part) && !drafts.isLive(part.key) && !mayStand) return { kind: 'expired' };
     return this.#doubts.tooOld(row, channel) ? { kind: 'unknown', reason: FORGOTTEN } : undefined;
+  }
+
+  /** A draft whose turn is over: what is behind it in the lane says more. */
+  #isStale({ part, attempts }: OutboxRow): boolean {
+    const { drafts, channels } = this.#context;
+    if (!isProvisional(part) || part.edits !== undefined || drafts.isLive(part.key)) return false;
+    // Class `idem` may have shown it in an attempt that ended in doubt: only sending it again tells its id.
+    return attempts === 0 || channels.get(part.channel)?.sendClass !== 'idem';
   }
 
   async #edit(row: OutboxRow, channel: Channel, target: string): Promise<Outcome & { kind: 'settle' }> {

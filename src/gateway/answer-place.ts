@@ -28,8 +28,8 @@ export interface AnswerPlaceOptions {
 interface Standing {
   /** Key of its first part. */
   readonly first: string;
-  /** Keys of all its parts; undefined when one is a file, or is not known to have arrived. */
-  readonly editable: readonly string[] | undefined;
+  /** Keys of all its parts; undefined when one is a file, or will never be known to have arrived. */
+  readonly editable?: readonly string[];
 }
 
 /**
@@ -67,11 +67,15 @@ export class AnswerPlace {
     this.#draft?.end();
   }
 
-  /** The result with parts that know which messages they become. */
-  of(result: TurnResult): TurnResult {
+  /** The result with parts that know which messages they become. Rejects when the journal cannot be read. */
+  async of(result: TurnResult): Promise<TurnResult> {
+    this.end();
     const parts = this.#draft?.finishedBy(result.parts) ?? result.parts;
     const isAnswer = result.outcome === 'answered' || result.outcome.startsWith('limit:');
-    return { ...result, parts: isAnswer && this.#standing ? instead(this.#standing, parts) : parts };
+    if (!isAnswer || !this.#standing) return { ...result, parts };
+    // Again: the correction before this one may have been delivered meanwhile.
+    const standing = (await findStanding(this.#row.message, this.#options.journal)) ?? this.#standing;
+    return { ...result, parts: instead(this.#draft ? { first: standing.first } : standing, parts) };
   }
 
   /** Somebody said stop: what stands in the chat is half an answer, and must not look like a whole one. Never rejects. */
@@ -107,11 +111,12 @@ async function findStanding(message: InboundMessage, journal: Pick<Journal, 'par
     Array.from({ length: count }, (_, ordinal) => journal.part(key.replace(/#0(?=~|$)/, `#${ordinal}`))),
   );
   const keys = parts.filter((part) => isEditable(part)).map((part) => part.part.key);
-  return { first: key, editable: keys.length === count ? keys : undefined };
+  return { first: key, ...(keys.length === count ? { editable: keys } : {}) };
 }
 
+/** What is still on its way is ahead of the new answer in the same lane, so its fate is known in time. */
 function isEditable(part: StoredPart | undefined): part is StoredPart {
-  return part?.state === 'SENT' && part.part.file === undefined;
+  return part !== undefined && ['PENDING', 'SENDING', 'SENT'].includes(part.state) && part.part.file === undefined;
 }
 
 /** A shorter answer would leave the end of the old one standing, so it is a message of its own. */

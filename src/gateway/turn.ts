@@ -82,7 +82,9 @@ export class Turns {
     try {
       await place.open();
       const result = await this.#result(row, place, signal);
-      return result && (() => this.#finish(row, place.of(result), started, place));
+      if (!result) return undefined;
+      const placed = await place.of(result);
+      return () => this.#finish(row, placed, started, place);
     } finally {
       place.end();
     }
