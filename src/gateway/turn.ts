@@ -20,7 +20,7 @@ import { parseCommand } from './commands.ts';
 import { DelayNotice } from './delay-notice.ts';
 import { type Finish, TurnStopped } from './lanes.ts';
 import { loadImage } from './load-image.ts';
-import { prepare } from './prepare.ts';
+import { type Prepared, prepare } from './prepare.ts';
 import type { Transcripts } from './transcripts.ts';
 
 /** The demo says once an hour per chat that there is no model (ux.md 3, rule 5). */
@@ -200,7 +200,7 @@ export class Turns {
     return this.#done(row, { state: 'DONE', outcome: 'new', text });
   }
 
-  async #prepare(row: InboxRow, workspace: string, signal: AbortSignal): Promise<{ text: string; media: readonly string[] }> {
+  async #prepare(row: InboxRow, workspace: string, signal: AbortSignal): Promise<Prepared> {
     const { clock, emit, transcriber } = this.#options;
     return await prepare(row.message, {
       channel: this.#options.channels.get(row.message.channel),
@@ -226,7 +226,7 @@ export class Turns {
 
   async #runAgent(
     row: InboxRow,
-    turn: { text: string; media: readonly string[]; history: readonly SessionMessage[]; workspace: string },
+    turn: Prepared & { history: readonly SessionMessage[]; workspace: string },
     signal: AbortSignal,
   ): Promise<AgentResult> {
     const { journal, clock, limits, maxHistory, tellsDelays } = this.#options;
@@ -270,13 +270,20 @@ export class Turns {
       signal: AbortSignal.any([signal, ended.signal]),
     });
     await delay.settled();
-    return result;
+    return withNotice(result, turn.notice);
   }
 
   /** One directory per session, named by a digest of its key: no two sessions share one (attack A37). */
   #workspace(session: string): string {
     return join(userDirectory(this.#options.dataDir, session), 'workspaces', shortHash(session, 32));
   }
+}
+
+/** What the person must learn stands below the answer; the session keeps what the model said. */
+function withNotice(result: AgentResult, notice: string): AgentResult {
+  const { outcome } = result;
+  if (notice === '' || outcome.kind !== 'answered') return result;
+  return { ...result, outcome: { ...outcome, text: `${outcome.text}\n\n${notice}` } };
 }
 
 function principalOf({ channel, senderId }: InboundMessage): string {
