@@ -12,8 +12,10 @@ import { transcribe, transcriptionTimedOut, transcriptLine } from './voice-notes
 /** Longest quotation handed to the agent, in UTF-16 units. */
 const QUOTE_LIMIT = 500;
 /** Files of one message that are fetched; the rest is named only. */
-const MAX_FILES = 10;
-const TRANSCRIPTION_MS = 120_000;
+export const MAX_FILES = 10;
+/** Fetching all files of one message may take this long. */
+export const FETCH_MS = 60_000;
+export const TRANSCRIPTION_MS = 120_000;
 
 export interface Prepared {
   readonly text: string;
@@ -109,8 +111,6 @@ async function transcribeAll(files: readonly Fetched[], options: PrepareOptions)
     const { ref, file } = entry;
     if (!file) continue;
     try {
-      // Not what a stranger says it is: other bytes are not sent to a server, or put before a program, that reads sound.
-      if (!file.isRecording) throw new GatehouseError('GH2114', 'the bytes are of no recording');
       const onUnstored = (error: unknown): void => options.onMediaError(ref, error);
       const text = await transcribe(file, workspace, transcriber, { signal, onUnstored });
       lines.set(entry, transcriptLine(text, file.path));
@@ -123,7 +123,7 @@ async function transcribeAll(files: readonly Fetched[], options: PrepareOptions)
   return lines;
 }
 
-function toTranscriptionError(error: unknown): GatehouseError {
+export function toTranscriptionError(error: unknown): GatehouseError {
   return isGatehouseError(error) ? error : new GatehouseError('GH2114', errorText(error), { cause: error });
 }
 

@@ -20,7 +20,7 @@ import { parseCommand } from './commands.ts';
 import { DelayNotice } from './delay-notice.ts';
 import { type Finish, TurnStopped } from './lanes.ts';
 import { loadImage } from './load-image.ts';
-import { type Prepared, prepare } from './prepare.ts';
+import { FETCH_MS, type Prepared, prepare } from './prepare.ts';
 import type { Transcripts } from './transcripts.ts';
 
 /** The demo says once an hour per chat that there is no model (ux.md 3, rule 5). */
@@ -128,9 +128,7 @@ export class Turns {
     if (this.#options.model.demo && !this.#options.demoAllowed(message.channel)) return this.#withoutModel(row);
 
     using _typing = this.#options.typing(message);
-    const workspace = this.#workspace(row.session);
-    // Not through the thread pool, where it would queue behind file syncs. The look is far cheaper than creating what is there.
-    if (!statSync(workspace, { throwIfNoEntry: false })?.isDirectory()) mkdirSync(workspace, { recursive: true, mode: 0o700 });
+    const workspace = this.workspace(row.session);
     const prepared = await this.#prepare(row, workspace, signal);
     const history = await this.#options.transcripts.load(row.session, this.#options.maxHistory());
     const result = await this.#runAgent(row, { ...prepared, history, workspace }, signal);
@@ -205,7 +203,7 @@ export class Turns {
     return await prepare(row.message, {
       channel: this.#options.channels.get(row.message.channel),
       workspace,
-      timeoutMs: 60_000,
+      timeoutMs: FETCH_MS,
       ...(transcriber ? { transcriber: transcriber(callContext(row)) } : {}),
       signal,
       onMediaError: (media, error) => {
@@ -273,9 +271,12 @@ export class Turns {
     return withNotice(result, turn.notice);
   }
 
-  /** One directory per session, named by a digest of its key: no two sessions share one (attack A37). */
-  #workspace(session: string): string {
-    return join(userDirectory(this.#options.dataDir, session), 'workspaces', shortHash(session, 32));
+  /** One directory per session, named by a digest of its key: no two sessions share one (attack A37). Makes it when it is not there. */
+  workspace(session: string): string {
+    const path = join(userDirectory(this.#options.dataDir, session), 'workspaces', shortHash(session, 32));
+    // Not through the thread pool, where it would queue behind file syncs. The look is far cheaper than creating what is there.
+    if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) mkdirSync(path, { recursive: true, mode: 0o700 });
+    return path;
   }
 }
 
