@@ -237,7 +237,7 @@ function generator(seed: number): (below: number) => number {
   };
 }
 
-test('10 000 mutated messages: none throws, none gets another author or chat, and none of ours becomes a command', () => {
+test('A45 10,000 mutated messages: none throws, none gets another author or chat, and none of ours becomes a command', () => {
   const random = generator(42);
   const file = { mediaKey: Buffer.alloc(32, 1), directPath: '/v/x', fileLength: 5 };
   const contextInfo = { stanzaId: 'Q', participant: ADA, mentionedJid: [`${ME.lid}@lid`], quotedMessage: { conversation: 'q' } };
