@@ -4,6 +4,7 @@ import { ERROR_CODES, type ErrorCode } from '../core/error-codes.ts';
 import { errorText, GatehouseError, isGatehouseError } from '../core/errors.ts';
 import type { Transcriber } from '../core/media-models.ts';
 import type { InboundMessage, MediaRef } from '../core/message.ts';
+import { visibleText } from '../lib/visible-text.ts';
 import { ImageQuota } from '../llm/vision.ts';
 import { fetchFile, type StoredFile } from './fetch-file.ts';
 import { oneLine } from './one-line.ts';
@@ -50,7 +51,7 @@ interface Fetched {
 
 /** Fetches files and writes what the agent reads. A file that cannot be had is noted in the text; the message is answered all the same. */
 export async function prepare(message: InboundMessage, options: PrepareOptions): Promise<Prepared> {
-  const words = [background(message), quotation(message), author(message) + message.text];
+  const words = [background(message), quotation(message), author(message) + visibleText(message.text)];
   // Before the time limit is set: its timer would stay for a minute behind every message.
   if (message.media.length === 0) return { text: joined(words), media: [], notice: '' };
   const files = await fetchFiles(message, options);
