@@ -196,7 +196,7 @@ test('F34 a refused token that is accepted again is picked up without a restart'
   const platform = await server();
   platform.fault({ method: 'getMe', kind: 'error', status: 401, description: 'Unauthorized' });
   const host = new TestHost();
-  await start(platform, host, 1_000);
+  await start(platform, host, 150);
   expect(host.state).toBe('down');
   platform.inject({ text: 'mended' });
   await until('the message arrived', () => host.accepted.length === 1);
