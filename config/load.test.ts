@@ -152,6 +152,16 @@ describe('problems', () => {
     ]);
   });
 
+  test('voice notes of a group are listened to only where words can come of them, and a name to look for is given', async () => {
+    const entry = (more: string): string => `"gateway": {"channels": [{"type": "telegram", "group_voice": true${more}}]}`;
+    expect(brief(await problemsOf(`{${entry('')}}`))).toEqual([
+      '1:63 gateway.channels[0].group_voice: needs the section "transcription" → add it, or remove group_voice',
+      '1:63 gateway.channels[0].group_voice: needs "group_patterns" → add what the agent is called, for example "\\\\brobot\\\\b"',
+    ]);
+    const whole = `{"transcription": {"kind": "command", "command": ["whisper"]}, ${entry(', "group_patterns": ["robot"]')}}`;
+    expect(brief(await problemsOf(whole))).toEqual([]);
+  });
+
   test('a problem is shown with its source line and a caret below the place', async () => {
     const [problem] = await problemsOf('{\n  "log": { "level": "inof" }\n}');
     expect(

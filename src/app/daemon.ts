@@ -20,10 +20,12 @@ import { createDelivery, type Delivery } from '../delivery/deliver.ts';
 import { planParts } from '../delivery/plan.ts';
 import type { AccessRules } from '../gateway/access.ts';
 import type { AdmitOptions } from '../gateway/admit.ts';
+import { Backlog } from '../gateway/backlog.ts';
 import { channelHost, Gateway } from '../gateway/gateway.ts';
 import { Lanes } from '../gateway/lanes.ts';
 import { Transcripts } from '../gateway/transcripts.ts';
 import { Turns } from '../gateway/turn.ts';
+import { VoiceGate } from '../gateway/voice-gate.ts';
 import { WebhookServer } from '../http/webhook-server.ts';
 import { openJournal } from '../journal/open.ts';
 import { builtInTools } from '../tools/index.ts';
@@ -274,13 +276,25 @@ function buildGateway({ options, models, journal, pairing, channels, events, ope
     clock,
     emit,
   });
+  const patterns = new Map(
+    [...entries].map(([name, entry]) => [name, entry.group_patterns.map((text) => new RegExp(text, 'iu'))]),
+  );
+  const backlog = new Backlog(clock);
+  const gate = new VoiceGate({
+    turn: (row, signal) => turns.run(row, signal),
+    ...(models.transcriber ? { transcriber: models.transcriber } : {}),
+    patterns: (channel) => patterns.get(channel) ?? [],
+    workspace: (session) => turns.workspace(session),
+    channels: byName,
+    ...{ backlog, journal, clock, emit },
+  });
   const bus = new InboundBus(config.gateway.bus_capacity);
   const lanes = new Lanes({
     journal,
     bus,
     concurrency: config.gateway.max_concurrent_sessions,
     channels: config.gateway.channels.length,
-    turn: (row, signal) => turns.run(row, signal),
+    turn: (row, signal) => gate.run(row, signal),
     onTurnError: (row, error, retryInMs) => {
       const code = isGatehouseError(error) ? error.code : 'GH2003';
       emit({
@@ -296,9 +310,6 @@ function buildGateway({ options, models, journal, pairing, channels, events, ope
     clock,
     emit,
   });
-  const patterns = new Map(
-    [...entries].map(([name, entry]) => [name, entry.group_patterns.map((text) => new RegExp(text, 'iu'))]),
-  );
   const rules = (channel: string): AccessRules => {
     const entry = entries.get(channel);
     return {
@@ -307,6 +318,7 @@ function buildGateway({ options, models, journal, pairing, channels, events, ope
       allowedGroups: entry?.allowed_groups ?? [],
       groupMode: entry?.group_mode ?? 'mention',
       groupPatterns: patterns.get(channel) ?? [],
+      groupVoice: (entry?.group_voice ?? false) && models.transcriber !== undefined,
     };
   };
   const { approvals } = operator;
@@ -316,7 +328,7 @@ function buildGateway({ options, models, journal, pairing, channels, events, ope
     decide: (message) => approvals.decide(message),
   };
   const onAnswered = (messageId: string): void => approvals.committed(messageId);
-  const gateway = new Gateway({ journal, bus, lanes, turns, transcripts, delivery, admission, onAnswered, clock, emit });
+  const gateway = new Gateway({ journal, bus, lanes, turns, transcripts, delivery, admission, backlog, onAnswered, clock, emit });
   return { gateway, delivery, transcripts, lanes, parts };
 }
 

@@ -62,6 +62,11 @@ export interface InboundMessage extends ChatRef {
   readonly background?: readonly BackgroundLine[];
   /** In a group: the text names the bot, or is a command for it. The adapter strips the name from `text`. */
   readonly mentionsBot: boolean;
+  /**
+   * In a group: nothing written addresses the agent, but a voice note may. Its words decide in its lane, before the agent is asked. Set
+   * by the gateway, never by an adapter.
+   */
+  readonly overheard?: true;
   /** Set when the adapter must not let this reach a model: another bot, an automatic reply, a forged author. */
   readonly refusal?: RefusalReason;
   /** Milliseconds since the epoch, the platform's clock. */

@@ -19,7 +19,7 @@ import { parseCommand } from './commands.ts';
 import { DelayNotice } from './delay-notice.ts';
 import { type Finish, TurnStopped } from './lanes.ts';
 import { loadImage } from './load-image.ts';
-import { prepare } from './prepare.ts';
+import { FETCH_MS, type Prepared, prepare } from './prepare.ts';
 import type { Transcripts } from './transcripts.ts';
 
 /** The demo says once an hour per chat that there is no model (ux.md 3, rule 5). */
@@ -132,9 +132,7 @@ export class Turns {
     if (this.#options.model.demo && !this.#options.demoAllowed(message.channel)) return this.#withoutModel(row);
 
     using _typing = this.#options.typing(message);
-    const workspace = this.#workspace(row.session);
-    // Not through the thread pool, where it would queue behind file syncs. The look is far cheaper than creating what is there.
-    if (!statSync(workspace, { throwIfNoEntry: false })?.isDirectory()) mkdirSync(workspace, { recursive: true, mode: 0o700 });
+    const workspace = this.workspace(row.session);
     const prepared = await this.#prepare(row, workspace, signal);
     const history = await this.#options.transcripts.load(row.session, this.#options.maxHistory());
     const result = await this.#runAgent(row, { ...prepared, history, workspace }, place, signal);
@@ -204,12 +202,12 @@ export class Turns {
     return this.#done(row, { state: 'DONE', outcome: 'new', text });
   }
 
-  async #prepare(row: InboxRow, workspace: string, signal: AbortSignal): Promise<{ text: string; media: readonly string[] }> {
+  async #prepare(row: InboxRow, workspace: string, signal: AbortSignal): Promise<Prepared> {
     const { clock, emit, transcriber } = this.#options;
     return await prepare(row.message, {
       channel: this.#options.channels.get(row.message.channel),
       workspace,
-      timeoutMs: 60_000,
+      timeoutMs: FETCH_MS,
       ...(transcriber ? { transcriber: transcriber(callContext(row)) } : {}),
       signal,
       onMediaError: (media, error) => {
@@ -230,7 +228,7 @@ export class Turns {
 
   async #runAgent(
     row: InboxRow,
-    turn: { text: string; media: readonly string[]; history: readonly SessionMessage[]; workspace: string },
+    turn: Prepared & { history: readonly SessionMessage[]; workspace: string },
     place: AnswerPlace,
     signal: AbortSignal,
   ): Promise<AgentResult> {
@@ -279,13 +277,23 @@ export class Turns {
       signal: AbortSignal.any([signal, ended.signal]),
     });
     await delay.settled();
-    return result;
+    return withNotice(result, turn.notice);
   }
 
-  /** One directory per session, named by a digest of its key: no two sessions share one (attack A37). */
-  #workspace(session: string): string {
-    return join(userDirectory(this.#options.dataDir, session), 'workspaces', shortHash(session, 32));
+  /** One directory per session, named by a digest of its key: no two sessions share one (attack A37). Makes it when it is not there. */
+  workspace(session: string): string {
+    const path = join(userDirectory(this.#options.dataDir, session), 'workspaces', shortHash(session, 32));
+    // Not through the thread pool, where it would queue behind file syncs. The look is far cheaper than creating what is there.
+    if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) mkdirSync(path, { recursive: true, mode: 0o700 });
+    return path;
   }
+}
+
+/** What the person must learn stands below the answer; the session keeps what the model said. */
+function withNotice(result: AgentResult, notice: string): AgentResult {
+  const { outcome } = result;
+  if (notice === '' || outcome.kind !== 'answered') return result;
+  return { ...result, outcome: { ...outcome, text: `${outcome.text}\n\n${notice}` } };
 }
 
 function principalOf({ channel, senderId }: InboundMessage): string {
