@@ -88,18 +88,19 @@ test.concurrent('an answer that takes seconds is one message that grows, at most
   const outbox = await at.settled(1);
   expect(at.texts()).toEqual([WHOLE]);
   expect(at.platform.edits.length).toBeGreaterThanOrEqual(2);
-  expect(at.platform.edits.length).toBeLessThanOrEqual(4);
   for (const { text } of at.platform.edits.slice(0, -1)) {
     expect(text.endsWith(' …')).toBe(true);
     expect(WHOLE.startsWith(text.slice(0, -2))).toBe(true);
   }
   // As seen at the other end of a busy machine; the exact times are those of draft.test.ts.
-  expect(gaps(at.platform).filter((ms) => ms < 700)).toEqual([]);
+  const apart = gaps(at.platform);
+  expect(apart.filter((ms) => ms < 700)).toEqual([]);
+  expect(apart.reduce((sum, ms) => sum + ms, 0)).toBeGreaterThan(apart.length * 900);
   expect(outbox).toMatchObject({ SENT: 2, UNKNOWN: 0, DEAD: 0, EXPIRED: 0 });
 });
 
 test.concurrent('an answer that is complete within a second is sent once, and edited never', async () => {
-  await using at = await scene((signal) => slowly(signal, { words: WORDS.slice(0, 5), gapMs: 20 }));
+  await using at = await scene((signal) => slowly(signal, { words: WORDS.slice(0, 5), gapMs: 1 }));
   at.platform.inject({ text: 'quick' });
   const { SENT } = await at.settled(1);
   expect([at.texts(), at.platform.edits, SENT]).toEqual([[WORDS.slice(0, 5).join('').trim()], [], 1]);
