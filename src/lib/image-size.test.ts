@@ -72,6 +72,11 @@ test('F39 a frame larger than its canvas, and a second header that contradicts t
   );
 });
 
+test('a GIF without its trailer is whole, one that ends within a picture is not', () => {
+  expect(imageFault(gif().subarray(0, -1))).toBeUndefined();
+  expect(imageFault(gif().subarray(0, -2))?.kind).toBe('damaged');
+});
+
 test('a JPEG whose height follows behind its first scan is damaged: nobody knows its size by its header', () => {
   expect(imageFault(jpeg(640, 0))?.kind).toBe('damaged');
 });
