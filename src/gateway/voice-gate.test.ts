@@ -181,6 +181,8 @@ test('F3 one that was being listened to when the process ended is listened to ag
   await rig.daemon.gateway.idle();
   expect(at.heard).toBe(2);
   expect(at.outcomes()).toEqual(['answered']);
+  // A shutdown is no attempt that failed.
+  expect(at.events.flatMap((event) => (event.type === 'started' ? [event.attempt] : []))).toEqual([1]);
 });
 
 test('/stop ends the listening, and nobody is answered', async () => {

@@ -31,6 +31,7 @@ test.each<readonly [string, Buffer, string | undefined]>([
   ['.mp3', latin1('ID3\x04'), 'audio/mpeg'],
   ['.mp3', latin1('\xff\xfb\x90\x44'), 'audio/mpeg'],
   ['.aac', latin1('\xff\xf1\x50\x80'), 'audio/aac'],
+  ['.wma', latin1('\x30\x26\xb2\x75\x8e\x66\xcf\x11'), 'audio/x-ms-wma'],
   ['.mp4', box('isom'), 'video/mp4'],
   ['.mov', box('qt  '), 'video/quicktime'],
   ['.3gp', box('3gp4'), 'video/3gpp'],

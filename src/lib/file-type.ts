@@ -89,9 +89,16 @@ const SIGNATURES: readonly Signature[] = [
   {
     type: 'video/webm',
     ending: '.webm',
-    endings: ['.mkv', '.weba'],
+    endings: ['.mkv', '.mka', '.weba'],
     types: ['audio/webm', 'video/x-matroska'],
     fits: starts('\x1a\x45\xdf\xa3'),
+  },
+  {
+    type: 'audio/x-ms-wma',
+    ending: '.wma',
+    endings: ['.wmv', '.asf'],
+    types: ['video/x-ms-wmv', 'video/x-ms-asf'],
+    fits: starts('\x30\x26\xb2\x75\x8e\x66\xcf\x11'),
   },
   { type: 'audio/aac', ending: '.aac', fits: starts('\xff\xf1', '\xff\xf9') },
   { type: 'audio/mpeg', ending: '.mp3', types: ['audio/mp3'], fits: (head) => head.startsWith('ID3') || isMp3Frame(head) },

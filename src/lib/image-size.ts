@@ -112,6 +112,8 @@ function readGif(at: Buffer, found: Found): void {
       place = skipSubBlocks(at, place + 11 + colorTable(at[place + 9] ?? 0));
     } else return;
   }
+  // Some programs leave the trailer out, and decoders do not miss it.
+  if (place === at.length) found.whole = found.frames > 0;
 }
 
 function colorTable(flags: number): number {

@@ -1,4 +1,4 @@
-/** Small files whose headers state any size: real pictures where the size is real, bombs where it is not. */
+/** Files of some bytes whose headers state any size: enough of a picture for who reads headers, and for PNG and GIF a whole one. */
 import { crc32, deflateSync } from 'node:zlib';
 
 interface Animated {
