@@ -38,6 +38,8 @@ export type Capability = (typeof CAPABILITIES)[number];
 export type CapabilityCases = Readonly<Record<Capability, (() => Promise<void>) | string>> & {
   /** Ends what the cases share, after the last one. */
   readonly close?: () => Promise<void>;
+  /** Why the platform's peer cannot be played on this machine, e.g. `not installed: /usr/sbin/postfix`. */
+  readonly missing?: string | undefined;
 };
 
 /** The table of all channels, and under it why the platform of a channel has no such thing. Markdown. */

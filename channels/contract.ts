@@ -4,6 +4,7 @@ import type { Channel, ChannelHost, Receipt, SendOptions } from '../src/core/cha
 import type { OutboundPart } from '../src/core/message.ts';
 import { TestHost } from '../src/testing/channel-host.ts';
 import { until } from '../src/testing/fakes.ts';
+import { CHANNELS } from './registry.ts';
 
 /** One account on one platform, fresh for each test. Disposing it ends the platform; the suite stops the adapters. */
 export interface ChannelSetup extends AsyncDisposable {
@@ -130,6 +131,13 @@ async function readAll(bytes: AsyncIterable<Uint8Array>): Promise<Buffer> {
 }
 
 const CASES = {
+  'the descriptor promises with default settings what the adapter does': async ({ platform }) => {
+    const channel = await platform.create();
+    const guarantee = (await CHANNELS[channel.type]?.())?.guarantee;
+    expect(guarantee).toMatchObject({ inbound: channel.inboundClass, send: channel.sendClass });
+    await channel.stop();
+  },
+
   'a message arrives whole, with the account, the chat and the immutable sender': async ({ platform, start }) => {
     const host = new TestHost();
     const channel = await start(host);

@@ -201,11 +201,23 @@ export interface Terminal {
   readonly onPrompt?: (redraw: () => void) => void;
 }
 
+/** What a channel promises with its default settings, in words of its platform: its row in channels/README.md. */
+export interface ChannelGuarantee {
+  readonly inbound: InboundClass;
+  /** How that comes about; a clause without a full stop. */
+  readonly inboundHow: string;
+  readonly send: SendClass;
+  readonly sendHow?: string;
+  /** What a crash, or an outage, can cost. `nothing` where that is so. */
+  readonly loss: string;
+}
+
 /** One per folder of `channels/`, its `index.ts`'s only export that others use. Loading it must not load the platform's SDK. */
 export interface ChannelDescriptor<Settings = unknown> {
   readonly type: string;
   /** A strict object schema with a description per key; becomes part of config/schema.json. */
   readonly settings: ZodType<Settings>;
+  readonly guarantee: ChannelGuarantee;
   /** The local terminal: its sender is the owner, so access is not checked and the demo model may answer. */
   readonly local?: boolean;
   /** Links an account where the platform does that by a device and not by a key; resolves once it is stored. Omit elsewhere. */
