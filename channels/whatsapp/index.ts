@@ -18,6 +18,9 @@ export const channel: ChannelDescriptor<WhatsAppSettings> = {
     // The SDK is loaded here and not at import time: a daemon without WhatsApp does not pay for it.
     await (await import('./login.ts')).login(settings, deps, ui, signal);
   },
+  async logout(_settings, deps, signal) {
+    return await (await import('./logout.ts')).logout(deps, signal);
+  },
   async create(settings, deps) {
     const { LOGIN_FILE, WhatsAppChannel } = await import('./channel.ts');
     using store = await LoginStore.open(join(deps.dir, LOGIN_FILE), { create: false, now: deps.clock.now() });

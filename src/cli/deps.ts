@@ -1,5 +1,5 @@
 import type { ZodType } from 'zod';
-import type { LoginOptions } from '../app/login-channel.ts';
+import type { LoginOptions, LogoutOptions } from '../app/login-channel.ts';
 import type { RunOptions, Stdio } from '../app/run-gateway.ts';
 import type { TryOptions } from '../app/try-channels.ts';
 import type { Journal, PairingStore } from '../core/journal.ts';
@@ -43,6 +43,8 @@ export interface CliDeps {
   readonly tryChannels: (options: Omit<TryOptions, 'registry'>) => Promise<readonly ChannelStatus[]>;
   /** Links the account of one configured channel. Rejects with GH1003, GH1001 where there is nothing to link, and as the channel does. */
   readonly loginChannel: (options: Omit<LoginOptions, 'registry'>) => Promise<void>;
+  /** Forgets that login. Resolves to what is left to do at the platform, or to undefined when there was none. */
+  readonly logoutChannel: (options: Omit<LogoutOptions, 'registry'>) => Promise<string | undefined>;
   /** Opens `<dir>/journal.db`, also while a daemon uses it. Creates it when absent, so readers look first. */
   readonly openJournal: (options: { readonly dir: string; readonly clock: Clock }) => Promise<OpenJournal>;
 }

@@ -41,6 +41,7 @@ export function processDeps(): CliDeps {
     openUrl: (url) => openUrl(url, process.env),
     tryChannels: async (options) => (await import('../app/try-channels.ts')).tryChannels({ ...options, registry: CHANNELS }),
     loginChannel: async (options) => (await import('../app/login-channel.ts')).loginChannel({ ...options, registry: CHANNELS }),
+    logoutChannel: async (options) => (await import('../app/login-channel.ts')).logoutChannel({ ...options, registry: CHANNELS }),
     openJournal: async (options) => (await import('../journal/open.ts')).openJournal(options),
   };
 }

@@ -222,13 +222,19 @@ export interface ChannelDescriptor<Settings = unknown> {
   readonly local?: boolean;
   /** Links an account where the platform does that by a device and not by a key; resolves once it is stored. Omit elsewhere. */
   login?(settings: Settings, deps: ChannelDeps, ui: LoginUi, signal: AbortSignal): Promise<void>;
+  /**
+   * Forgets what `login` stored; given by the same channels. Resolves to what is left for the person to do at the platform, or to
+   * undefined when nothing was stored. Rejects with GH1503 while the daemon uses it.
+   */
+  logout?(settings: Settings, deps: ChannelDeps, signal: AbortSignal): Promise<string | undefined>;
   /** Connects nothing; imports the SDK. Rejects with GH1103 or GH1101 when the settings cannot work. */
   create(settings: Settings, deps: ChannelDeps): Promise<Channel>;
 }
 
 /** A descriptor whose settings type is not known here: what a registry holds. */
-export interface AnyChannelDescriptor extends Omit<ChannelDescriptor, 'settings' | 'create' | 'login'> {
+export interface AnyChannelDescriptor extends Omit<ChannelDescriptor, 'settings' | 'create' | 'login' | 'logout'> {
   readonly settings: ZodType;
   login?(settings: never, deps: ChannelDeps, ui: LoginUi, signal: AbortSignal): Promise<void>;
+  logout?(settings: never, deps: ChannelDeps, signal: AbortSignal): Promise<string | undefined>;
   create(settings: never, deps: ChannelDeps): Promise<Channel>;
 }
