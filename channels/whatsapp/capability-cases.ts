@@ -6,7 +6,9 @@ import { expect } from 'vitest';
 import type { MediaKind } from '../../src/core/message.ts';
 import { TestHost } from '../../src/testing/channel-host.ts';
 import { outbound, tempDir, until } from '../../src/testing/fakes.ts';
-import { readMedia, type WhatsAppScene, whatsAppScene, wordsOf } from '../../src/testing/whatsapp-scene.ts';
+import { wordsOf } from '../../src/testing/whatsapp-readers.ts';
+import { readMedia, type WhatsAppScene, whatsAppScene } from '../../src/testing/whatsapp-scene.ts';
+
 import type { CapabilityCases } from '../capabilities.ts';
 
 const ADA = '15551110000';

@@ -2,7 +2,8 @@
 import { describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
 import { until } from '../../src/testing/fakes.ts';
-import { whatsAppScene, wordsOf } from '../../src/testing/whatsapp-scene.ts';
+import { wordsOf } from '../../src/testing/whatsapp-readers.ts';
+import { whatsAppScene } from '../../src/testing/whatsapp-scene.ts';
 import { LoginStore } from './store.ts';
 
 const ADA = '15551110000';

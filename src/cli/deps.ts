@@ -15,6 +15,32 @@ export interface OpenJournal {
   readonly pairing: Pick<PairingStore, 'approve' | 'deny' | 'list'>;
 }
 
+export interface SimulateOptions {
+  /** Type of the channel whose platform is played. */
+  readonly channel: string;
+  /** Of the page and its API on 127.0.0.1; 0 = any free one. */
+  readonly port: number;
+  /** What goes wrong from the beginning. */
+  readonly faults: readonly { readonly kind: string; readonly times: number }[];
+  /** Also start a daemon on it. */
+  readonly run: boolean;
+  /** That daemon logs more. */
+  readonly verbose: boolean;
+}
+
+/** A simulated platform that can be talked to. */
+export interface SimulatorInfo {
+  readonly url: string;
+  /** For the config of a daemon, and a file and an empty data directory that go with it. */
+  readonly config: unknown;
+  readonly configFile: string;
+  readonly dataDir: string;
+  readonly env: Readonly<Record<string, string>>;
+  readonly faults: readonly string[];
+  /** Messages from before the daemon's first start are rightly not answered. */
+  readonly needsFirstStart: boolean;
+}
+
 /** Everything commands take from outside, so that they run in a test without a process. */
 export interface CliDeps {
   readonly stdio: Stdio;
@@ -45,6 +71,11 @@ export interface CliDeps {
   readonly loginChannel: (options: Omit<LoginOptions, 'registry'>) => Promise<void>;
   /** Forgets that login. Resolves to what is left to do at the platform, or to undefined when there was none. */
   readonly logoutChannel: (options: Omit<LogoutOptions, 'registry'>) => Promise<string | undefined>;
+  /**
+   * Plays a channel's platform on this machine until a signal; resolves with the exit code. Calls `onReady` once. Rejects with GH1001
+   * for what cannot be simulated and GH1004 when something is missing for it.
+   */
+  readonly simulate: (options: SimulateOptions, onReady: (about: SimulatorInfo) => void) => Promise<number>;
   /** Opens `<dir>/journal.db`, also while a daemon uses it. Creates it when absent, so readers look first. */
   readonly openJournal: (options: { readonly dir: string; readonly clock: Clock }) => Promise<OpenJournal>;
 }

@@ -2,6 +2,7 @@ import { Command as Commander, CommanderError, Option } from 'commander';
 import { ConfigError } from '../../config/problem.ts';
 import { errorText, isGatehouseError } from '../core/errors.ts';
 import type { AuthLoginOptions } from './commands/auth.ts';
+import type { SimulateFlags } from './commands/simulate.ts';
 import type { UsageOptions } from './commands/usage.ts';
 import { configFailure, sayProblems } from './config-problems.ts';
 import type { Command, CommandContext, GlobalOptions } from './context.ts';
@@ -115,6 +116,7 @@ function addMainCommands(program: Commander, run: Run): void {
     (options: unknown, command: Commander) => run(async () => (await import('./commands/status.ts')).status, options, command),
   );
   addUsageCommand(program, run);
+  addSimulateCommand(program, run);
   reporting(program, 'explain', 'explain an error code', ['gatehouse explain GH1101', 'gatehouse explain'])
     .argument('[code]', 'such as GH1101; all codes when left out')
     .action((code: string | undefined, _options: unknown, command: Commander) =>
@@ -137,6 +139,27 @@ function addUsageCommand(program: Commander, run: Run): void {
     .option('--until <date>', 'last day (default: today)')
     .action((options: UsageOptions, command: Commander) =>
       run(async () => (await import('./commands/usage.ts')).usage, options, command),
+    );
+}
+
+function addSimulateCommand(program: Commander, run: Run): void {
+  reporting(
+    program,
+    'simulate',
+    'play the platform of a channel on this machine, to chat with the bot and to make things go wrong',
+    ['gatehouse simulate telegram --run', 'gatehouse simulate telegram --port 7790 --fault limit:3 --fault lose-reply'],
+  )
+    .argument('<channel>', 'its type, such as telegram')
+    .option('--port <number>', 'of the page and its API on 127.0.0.1; 0 takes a free one', '0')
+    .option(
+      '--fault <kind[:times]>',
+      'go wrong from the beginning; repeatable',
+      (one: string, all: string[]) => [...all, one],
+      [],
+    )
+    .option('--run', 'also start a daemon on it, with a data directory that is removed at the end and no key: the demo answers')
+    .action((channel: string, options: Omit<SimulateFlags, 'channel'>, command: Commander) =>
+      run(async () => (await import('./commands/simulate.ts')).simulate, { channel, ...options }, command),
     );
 }
 

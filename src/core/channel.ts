@@ -17,6 +17,8 @@ export interface ChannelLimits {
   readonly caption: number;
   readonly uploadBytes: number;
   readonly downloadBytes: number;
+  /** How often the platform lets one message be changed; absent = as often as one likes. */
+  readonly edits?: number;
   /** Sends allowed per chat, per group and per account; absent = unlimited. */
   readonly rate?: { readonly perChat?: Rate; readonly perGroup?: Rate; readonly perAccount?: Rate };
 }

@@ -112,11 +112,17 @@ function* brokenStreams(raw: RawWire, spelled: string): Generator<[place: string
   yield ['cut', stream([...begun, `: ${spelled.replace(/\s+/g, ' ')}`], { end: 'destroy' })];
 }
 
-/** Each secret that a server is sent, in each of its spellings: the key at all places, the parameter where words are passed on. */
+/**
+ * Each secret that a server is sent, in each of its spellings: the key at all places, the parameter where words are passed on. Plain
+ * it stands at every place; each other spelling at every fourth, a different fourth for its neighbour: what finds a spelling does not
+ * look at the place, nor the other way round.
+ */
 function* thrownBack(places: (spelled: string) => readonly [place: string, reply: Reply][]): Generator<[string, Reply]> {
   for (const name of ['KEY', 'PARAMETER'] as const) {
     for (const [index, spelled] of spellings(canaries[name]).entries()) {
-      const some = places(spelled).filter(([place]) => name === 'KEY' || /^(?:400|error)/.test(place));
+      const some = places(spelled)
+        .filter((_place, at) => index === 0 || (at + index) % 4 === 0)
+        .filter(([place]) => name === 'KEY' || /^(?:400|error)/.test(place));
       for (const [place, next] of some) yield [`${name} as spelling ${index}, ${place}`, next];
     }
   }
@@ -128,7 +134,7 @@ const withPassword = (): string => server.url.replace('//', `//user:${encodeURIC
 /** What belongs to somebody else was not sent, and what belongs to the server went one way only. */
 function expectSentOnce(from: number): void {
   const requests = server.requests.slice(from);
-  expect(requests.length).toBeGreaterThan(100);
+  expect(requests.length).toBeGreaterThan(40);
   expect(findCanaries(JSON.stringify(requests), foreign)).toEqual([]);
   for (const { path, headers, body } of requests) {
     expect(findCanaries(JSON.stringify([path, body]), [canaries.KEY])).toEqual([]);
@@ -166,7 +172,7 @@ describe.each([openAiChatSubject, openAiResponsesSubject, anthropicSubject, gemi
     expect(logger.lines.length).toBeGreaterThan(all.length);
     // The search can find: every call failed, and in words of the server where they are passed on.
     expect(all.filter(({ text }) => text.includes('"failed"'))).toHaveLength(all.length);
-    expect(all.filter(({ text }) => text.includes('[redacted]')).length).toBeGreaterThan(100);
+    expect(all.filter(({ text }) => text.includes('[redacted]')).length).toBeGreaterThan(40);
     expectSentOnce(from);
   });
 
@@ -211,7 +217,7 @@ describe.each([
       all.push(await told(place, address(server.url)));
     }
     expect(leaks(all)).toEqual([]);
-    expect(all.filter(({ text }) => text.includes('[redacted]')).length).toBeGreaterThan(100);
+    expect(all.filter(({ text }) => text.includes('[redacted]')).length).toBeGreaterThan(40);
     expectSentOnce(from);
   });
 

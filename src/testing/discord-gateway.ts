@@ -18,8 +18,8 @@ export interface GatewayOptions {
   readonly upstreamUrl: string;
   /** The address clients come back to. */
   readonly url: () => string;
-  /** An event of the emulator on its way to the client. */
-  readonly adapt: (type: string, data: JsonObject) => JsonObject;
+  /** An event of the emulator on its way to the client; undefined: clients are not told. */
+  readonly adapt: (type: string, data: JsonObject) => JsonObject | undefined;
 }
 
 /** Message Content, the intent that an operator has to enable. */
@@ -34,6 +34,12 @@ export class DiscordGateway {
   readonly closes: number[] = [];
   /** The next connections are closed with a code right after READY or RESUMED. */
   flaps = 0;
+  /** False: a session is over when its connection is, as when a client comes back too late. */
+  keepSessions = true;
+  /** Called after READY with the new session's id. */
+  onReady: ((sessionId: string) => void) | undefined;
+  /** Sessions that are over, and since when (epoch ms). */
+  readonly ended = new Map<string, number>();
   readonly #options: GatewayOptions;
   readonly #sockets = new WebSocketServer({ noServer: true });
   readonly #sessions = new Map<string, Session>();
@@ -66,6 +72,11 @@ export class DiscordGateway {
     for (const client of this.#sockets.clients) client.close(code);
   }
 
+  /** As when the network goes: no close frame. The sessions stay. */
+  breakConnections(): void {
+    for (const client of this.#sockets.clients) client.terminate();
+  }
+
   /** The platform asks for a reconnect. */
   askReconnect(): void {
     for (const client of this.#sockets.clients) client.send(JSON.stringify({ op: 7, d: null }));
@@ -73,8 +84,7 @@ export class DiscordGateway {
 
   /** Sessions run out after a while: none can be resumed. */
   forgetSessions(): void {
-    for (const session of this.#sessions.values()) session.upstream.close();
-    this.#sessions.clear();
+    for (const session of this.#sessions.values()) this.#end(session);
   }
 
   close(): void {
@@ -97,10 +107,14 @@ export class DiscordGateway {
       if (!session || session.client !== client) return;
       session.client = undefined;
       // These two end the session; every other code leaves it to be resumed.
-      if (code !== 1_000 && code !== 1_001) return;
-      session.upstream.close();
-      this.#sessions.delete(session.id);
+      if (code === 1_000 || code === 1_001 || !this.keepSessions) this.#end(session);
     });
+  }
+
+  #end(session: Session): void {
+    session.upstream.close();
+    this.#sessions.delete(session.id);
+    this.ended.set(session.id, Date.now());
   }
 
   #identify(client: WebSocket, identify: Record<string, unknown>): Session | undefined {
@@ -144,11 +158,13 @@ export class DiscordGateway {
     const type = String(payload['t']);
     const data = payload['d'] as JsonObject;
     if (type !== 'READY') {
-      this.#send(session, type, this.#options.adapt(type, data));
+      const adapted = this.#options.adapt(type, data);
+      if (adapted) this.#send(session, type, adapted);
       return;
     }
     this.#sessions.set(session.id, session);
     this.#send(session, type, { ...data, session_id: session.id, resume_gateway_url: this.#options.url() });
+    this.onReady?.(session.id);
     this.#flap(session);
   }
 

@@ -22,13 +22,21 @@ export interface ProxyCall {
   readonly body: JsonObject;
   readonly files: readonly { readonly name: string; readonly bytes: Buffer; readonly mime: string }[];
   readonly accepted: boolean;
+  /** What the platform answered, or would have. */
+  readonly answer?: JsonObject;
+  /** Epoch ms. */
+  readonly at: number;
 }
 
 export interface ProxyFault {
   /** Matched against `POST /channels/1/messages`. */
   readonly call: RegExp;
-  /** `answer`: instead of the platform. `drop`: done, and the connection breaks. `hang`: done, and nothing comes back. `cut`: half an answer. */
-  readonly kind: 'answer' | 'drop' | 'hang' | 'cut';
+  /**
+   * `answer`: instead of the platform. `drop`: done, and the connection breaks. `hang`: done, and nothing comes back. `cut`: half an
+   * answer. `delay`: done, and answered after `delayMs`.
+   */
+  readonly kind: 'answer' | 'drop' | 'hang' | 'cut' | 'delay';
+  readonly delayMs?: number;
   readonly status?: number;
   readonly body?: JsonObject | string;
   readonly headers?: Readonly<Record<string, string>>;
@@ -62,7 +70,14 @@ export interface DiscordProxy extends AsyncDisposable {
   write(message: JsonObject, overlay?: Overlay): Promise<string>;
   /** Changes a message as people see it, also in the history; tells the gateway when `event` is given. */
   change(id: string, fields: JsonObject, event?: string): void;
+  /** Tells the gateway about a message of a person: again, or for the first time while `pushes` is off. */
+  push(id: string): void;
+  /** False: what people write is in the history at once, and the gateway is told by `push` only. */
+  pushes: boolean;
   fault(fault: ProxyFault): void;
+  clearFaults(): void;
+  /** Breaks every connection of clients, REST and gateway, without a close frame. Sessions stay. */
+  breakConnections(): void;
   /** Open connections of clients, REST and gateway. */
   connections(): number;
   close(): Promise<void>;
@@ -84,7 +99,8 @@ class Front implements DiscordProxy {
   readonly peer: DiscordPeer;
   readonly gateway: DiscordGateway;
   readonly calls: ProxyCall[] = [];
-  readonly #faults: { fault: ProxyFault; left: number }[] = [];
+  pushes = true;
+  #faults: { fault: ProxyFault; left: number }[] = [];
   readonly #server = createServer((request, response) => void this.#serve(request, response));
   #open = 0;
   readonly #files = new Map<string, StoredFile>();
@@ -148,8 +164,21 @@ class Front implements DiscordProxy {
     if (event !== undefined) this.gateway.dispatch(event, { ...this.#messages.get(id), ...this.#overlays.get(id) });
   }
 
+  push(id: string): void {
+    this.gateway.dispatch('MESSAGE_CREATE', { ...this.#messages.get(id), ...this.#overlays.get(id) });
+  }
+
   fault(fault: ProxyFault): void {
     this.#faults.push({ fault, left: fault.times ?? 1 });
+  }
+
+  clearFaults(): void {
+    this.#faults = [];
+  }
+
+  breakConnections(): void {
+    this.gateway.breakConnections();
+    this.#server.closeAllConnections();
   }
 
   connections(): number {
@@ -169,8 +198,10 @@ class Front implements DiscordProxy {
     return this.close();
   }
 
-  #adapt(type: string, data: JsonObject): JsonObject {
+  #adapt(type: string, data: JsonObject): JsonObject | undefined {
     if (type !== 'MESSAGE_CREATE') return data;
+    const { id: author } = data['author'] as { readonly id?: unknown };
+    if (!this.pushes && author !== this.peer.botId) return undefined;
     const id = String(data['id']);
     if (this.#pending) this.#overlays.set(id, this.#pending);
     this.#pending = undefined;
@@ -201,11 +232,13 @@ class Front implements DiscordProxy {
       const fault = this.#faults.find((entry) => entry.left > 0 && entry.fault.call.test(call));
       if (fault) fault.left -= 1;
       if (fault?.fault.kind === 'answer') {
-        this.calls.push({ call, body, files, accepted: false });
+        this.calls.push({ call, body, files, accepted: false, at: Date.now() });
         return reply(response, fault.fault.status ?? 500, fault.fault.body ?? {}, fault.fault.headers);
       }
       const answer = await this.#answer(request, raw, route, body);
-      this.calls.push({ call, body, files, accepted: answer.status < 400 });
+      const shown = typeof answer.body === 'object' && answer.body !== null ? { answer: answer.body as JsonObject } : {};
+      this.calls.push({ call, body, files, accepted: answer.status < 400, at: Date.now(), ...shown });
+      if (fault?.fault.kind === 'delay') await new Promise((resolve) => setTimeout(resolve, fault.fault.delayMs));
       if (fault?.fault.kind === 'drop') return void response.destroy();
       if (fault?.fault.kind === 'hang') return;
       if (fault?.fault.kind === 'cut') {

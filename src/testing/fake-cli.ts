@@ -62,6 +62,8 @@ export class FakeCli {
   login: CliDeps['loginChannel'] = async () => undefined;
   /** What forgetting a channel's login comes to. */
   logout: CliDeps['logoutChannel'] = async () => undefined;
+  /** What simulating comes to. */
+  simulate: CliDeps['simulate'] = async () => 0;
   /** Rejection of the next journal or run. */
   failure: Error | undefined;
   closed = 0;
@@ -139,6 +141,7 @@ export class FakeCli {
       tryChannels: async ({ name }) => this.tried.filter((channel) => name === undefined || channel.name === name),
       loginChannel: (options) => this.login(options),
       logoutChannel: (options) => this.logout(options),
+      simulate: (options, onReady) => this.simulate(options, onReady),
       openJournal: async ({ dir }) => {
         if (this.failure) throw this.failure;
         this.opened.push(dir);

@@ -1,12 +1,10 @@
-/** The Open Platform, as far as the adapter uses it: long connection with redelivery, messages, files, reactions, and faults on demand. */
+/** The Open Platform, as far as the adapter uses it: messages, files, reactions, and faults on demand. What it delivers is `feishu-delivery.ts`. */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
-import { type WebSocket, WebSocketServer } from 'ws';
+import { FeishuEvents } from './feishu-delivery.ts';
 import { BOT_OPEN_ID, type FeishuMessage, type FeishuPayload, feishuEvent, messageEvent, newMessageId } from './feishu-events.ts';
-import { decodeFrame, encodeFrame } from './feishu-frame.ts';
 import { ApiError, editPost, type FeishuPost, readPostContent } from './feishu-posts.ts';
-import type { WebhookCaller } from './feishu-webhook.ts';
 import { parseMultipart } from './multipart.ts';
 
 /** What becomes of the next call whose `METHOD /path` matches. */
@@ -20,6 +18,8 @@ export type FeishuFault = { readonly match: RegExp } & (
     }
   /** Done, and the connection broken before the answer. */
   | { readonly kind: 'drop' }
+  /** Done, and answered after so many ms. */
+  | { readonly kind: 'slow'; readonly ms: number }
   /** Done, and never answered. */
   | { readonly kind: 'hang' }
   /** Not done, and answered with something that is not the API. */
@@ -46,7 +46,7 @@ export async function startFeishuServer(): Promise<FeishuServer> {
   return server;
 }
 
-export class FeishuServer {
+export class FeishuServer extends FeishuEvents {
   readonly appId = `cli_${randomBytes(8).toString('hex')}`;
   readonly appSecret = 'secret-of-the-app';
   url = '';
@@ -63,25 +63,10 @@ export class FeishuServer {
   readonly reactions = new Map<string, { readonly messageId: string; readonly emoji: string }>();
   readonly withdrawn = new Set<string>();
   readonly modes = new Map<string, string>();
-  /** Codes of the frames that answered events, oldest first. */
-  readonly acknowledged: { readonly eventId: string; readonly code: number }[] = [];
-  /** Set, events go there in place of the long connection. */
-  caller: WebhookCaller | undefined;
-  /** How many frames an event is cut into. */
-  fragments = 1;
   tokensIssued = 0;
-  pings = 0;
-  pingSecs = 120;
-  /** Pings stay unanswered, as on a connection that went away unnoticed. */
-  mute = false;
   #token = '';
-  readonly #events: FeishuPayload[] = [];
   readonly #sockets = new Set<Socket>();
-  readonly #clients = new Set<WebSocket>();
-  readonly #ready = new Set<WebSocket>();
   readonly #http = createServer((request, response) => void this.#answer(request, response));
-  readonly #ws = new WebSocketServer({ noServer: true });
-  #sequence = 1n;
 
   async listen(): Promise<void> {
     this.#http.on('connection', (socket) => {
@@ -89,14 +74,14 @@ export class FeishuServer {
       socket.once('close', () => this.#sockets.delete(socket));
     });
     this.#http.on('upgrade', (request, socket, head) => {
-      this.#ws.handleUpgrade(request, socket, head, (client) => this.#serve(client));
+      this.upgrade(request, socket, head);
     });
     await new Promise<void>((resolve) => this.#http.listen(0, '127.0.0.1', resolve));
     this.url = `http://127.0.0.1:${(this.#http.address() as AddressInfo).port}`;
   }
 
   async close(): Promise<void> {
-    for (const client of this.#clients) client.terminate();
+    this.endDelivery();
     for (const socket of this.#sockets) socket.destroy();
     await new Promise<void>((resolve) => this.#http.close(() => resolve()));
   }
@@ -105,26 +90,24 @@ export class FeishuServer {
     return this.#sockets.size;
   }
 
-  get liveClients(): number {
-    return this.#clients.size;
-  }
-
-  /** Events the platform would deliver again. */
-  get unacknowledged(): number {
-    return this.#events.length;
-  }
-
-  /** Breaks every long connection. */
-  disconnect(): void {
-    for (const client of this.#clients) client.terminate();
-  }
-
   /** From now on the token is refused as one that was taken back. */
   revokeToken(): void {
     this.#token = randomUUID();
   }
 
+  /** As if nobody had written, read or been answered: for programs that start one daemon after the other. */
+  forget(): void {
+    this.forgetEvents();
+    for (const list of [this.posts, this.calls, this.faults]) list.length = 0;
+    for (const kept of [this.uploads, this.files, this.stored, this.reactions, this.withdrawn, this.modes]) kept.clear();
+  }
+
   say(message: FeishuMessage): FeishuPayload {
+    return this.emit(this.compose(message));
+  }
+
+  /** A message that the platform has stored, and has not begun to deliver. */
+  compose(message: FeishuMessage): FeishuPayload {
     const event = messageEvent(message);
     const { message: sent, sender } = event as { message: Record<string, unknown>; sender: Record<string, unknown> };
     this.stored.set(String(sent['message_id']), {
@@ -135,84 +118,7 @@ export class FeishuServer {
       body: { content: sent['content'] },
     });
     this.modes.set(String(sent['chat_id']), sent['chat_type'] === 'p2p' ? 'p2p' : 'group');
-    return this.emit(feishuEvent('im.message.receive_v1', event, { appId: this.appId }));
-  }
-
-  /** Delivers, and again after each reconnect until it is acknowledged with 200. */
-  emit(payload: FeishuPayload): FeishuPayload {
-    this.#events.push(payload);
-    this.#deliver(payload);
-    return payload;
-  }
-
-  /** The platform's retry: the same event once more. */
-  redeliver(payload: FeishuPayload): void {
-    this.#deliver(payload);
-  }
-
-  #deliver(payload: FeishuPayload): void {
-    if (this.caller) {
-      this.caller.deliver(payload, () => this.#acknowledge(payload.header.event_id, 200));
-      return;
-    }
-    // Cluster mode: one of the connections gets it.
-    const [client] = this.#ready;
-    if (!client) return;
-    const bytes = Buffer.from(JSON.stringify(payload));
-    const size = Math.ceil(bytes.length / this.fragments);
-    for (let index = 0; index < this.fragments; index += 1) {
-      client.send(
-        encodeFrame({
-          sequence: this.#sequence++,
-          log: 0n,
-          service: 1,
-          method: 1,
-          headers: {
-            type: 'event',
-            message_id: payload.header.event_id,
-            sum: String(this.fragments),
-            seq: String(index),
-            trace_id: payload.header.event_id,
-          },
-          payload: bytes.subarray(index * size, (index + 1) * size),
-        }),
-      );
-    }
-  }
-
-  #serve(client: WebSocket): void {
-    this.#clients.add(client);
-    client.once('close', () => {
-      this.#clients.delete(client);
-      this.#ready.delete(client);
-    });
-    client.on('error', () => client.terminate());
-    client.on('message', (data: Buffer) => {
-      const frame = decodeFrame(data);
-      if (frame.method === 0) {
-        this.pings += 1;
-        if (this.mute) return;
-        const config = { PingInterval: this.pingSecs, ReconnectCount: -1, ReconnectInterval: 120, ReconnectNonce: 30 };
-        client.send(encodeFrame({ ...frame, headers: { type: 'pong' }, payload: Buffer.from(JSON.stringify(config)) }));
-        return;
-      }
-      const eventId = frame.headers['message_id'] ?? '';
-      const { code } = JSON.parse(frame.payload.toString()) as { code: number };
-      this.#acknowledge(eventId, code);
-    });
-    // Not at once: the official client attaches its listener a moment after the handshake and loses what came with it. There the
-    // platform delivers again after 15 s.
-    setTimeout(() => {
-      if (!this.#clients.has(client)) return;
-      this.#ready.add(client);
-      for (const event of [...this.#events]) this.#deliver(event);
-    }, 20);
-  }
-
-  #acknowledge(eventId: string, code: number): void {
-    this.acknowledged.push({ eventId, code });
-    const at = this.#events.findIndex(({ header }) => header.event_id === eventId);
-    if (code === 200 && at !== -1) this.#events.splice(at, 1);
+    return feishuEvent('im.message.receive_v1', event, { appId: this.appId });
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -244,6 +150,7 @@ export class FeishuServer {
     const { status = 200, json, bytes } = this.#run(call);
     if (fault?.kind === 'drop') return void request.socket.destroy();
     if (fault?.kind === 'hang') return;
+    if (fault?.kind === 'slow') await new Promise((resolve) => setTimeout(resolve, fault.ms));
     if (bytes) {
       response.writeHead(status, { 'content-type': 'application/octet-stream' });
       response.end(bytes);
@@ -347,6 +254,7 @@ export class FeishuServer {
       type,
       content,
       inThread: data['reply_in_thread'] === true,
+      at: Date.now(),
       edits: 0,
       ...(parentId !== undefined && { parentId }),
       ...(uuid !== undefined && { uuid }),
@@ -377,9 +285,8 @@ export class FeishuServer {
 
   #discover(data: Record<string, unknown>): Answer {
     if (data['AppID'] !== this.appId || data['AppSecret'] !== this.appSecret) throw new ApiError(514, 'auth failed', 200);
-    const config = { PingInterval: this.pingSecs, ReconnectCount: -1, ReconnectInterval: 120, ReconnectNonce: 30 };
     const URL = `${this.url.replace('http', 'ws')}/ws?device_id=d&service_id=1&access_key=k&ticket=t`;
-    return ok({ data: { URL, ClientConfig: config } });
+    return ok({ data: { URL, ClientConfig: this.clientConfig } });
   }
 }
 

@@ -211,3 +211,9 @@ if (import.meta.main) {
   const server = await startModelServer({ port: Number(values.port), latencyMs: Number(values.latency), record: false });
   process.stdout.write(`${server.url}\n`);
 }
+
+/** Places at which a decoder of events is most easily wrong: at and around each line end, and inside each character of several bytes. */
+export function* tenderCuts(bytes: Uint8Array): Generator<number> {
+  const isTender = (byte: number | undefined): boolean => byte === 0x0a || byte === 0x0d || (byte ?? 0) >= 0x80;
+  for (let at = 1; at < bytes.length; at += 1) if (isTender(bytes[at - 1]) || isTender(bytes[at])) yield at;
+}

@@ -158,6 +158,12 @@ export class SlackServer implements AsyncDisposable {
     this.#faults = [];
   }
 
+  /** Breaks every connection of clients, sockets and calls, without a word. */
+  breakConnections(): void {
+    this.sockets.cut();
+    this.#server.closeAllConnections();
+  }
+
   close(): Promise<void> {
     this.#closed ??= new Promise((resolve) => {
       this.sockets.close();

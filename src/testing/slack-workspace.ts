@@ -48,6 +48,14 @@ export class SlackWorkspace {
   #last = 0;
   #ids = 0;
 
+  /** As if nobody had ever written; ids and times go on. */
+  clear(): void {
+    this.messages.length = 0;
+    this.files.clear();
+    this.conversations.clear();
+    this.reactions.clear();
+  }
+
   /** Never twice, and never earlier than the one before. Microseconds since the epoch. */
   nextTs(): string {
     this.#last = Math.max(Date.now() * 1_000, this.#last + 1);

@@ -9,7 +9,7 @@ import type { AddressInfo } from 'node:net';
 import { parseArgs } from 'node:util';
 import { handleControl } from './telegram-control.ts';
 import { parseTelegramHtml } from './telegram-html.ts';
-import type { TelegramFault, TelegramSend } from './telegram-records.ts';
+import type { TelegramButton, TelegramEdit, TelegramFault, TelegramSend } from './telegram-records.ts';
 import { type JsonObject, num, obj, parseBody, readAll, str, type Uploaded } from './telegram-wire.ts';
 
 export interface TelegramServerOptions {
@@ -53,10 +53,14 @@ export class TelegramServer implements AsyncDisposable {
   readonly botId: number;
   /** Accepted sends, oldest first. */
   readonly sends: TelegramSend[] = [];
+  readonly edits: TelegramEdit[] = [];
+  readonly #buttons = new Map<number, readonly TelegramButton[]>();
   /** Every call, also refused ones: `method` only. */
   readonly calls: string[] = [];
   /** Parameters of the last call of each method. */
   readonly lastCall = new Map<string, JsonObject>();
+  /** When the bot last said in a chat that it is typing. Epoch ms. */
+  readonly typingAt = new Map<string, number>();
   /** Update id of the next injected update. Set it lower to play a restart of the ids. */
   nextUpdateId = 1;
   webhook = '';
@@ -146,6 +150,16 @@ export class TelegramServer implements AsyncDisposable {
     this.#faults = [];
   }
 
+  /** Breaks every connection of clients without a word, the poll among them. */
+  breakConnections(): void {
+    this.#server.closeAllConnections();
+  }
+
+  /** The buttons under a message of the bot. */
+  markupOf(messageId: number): readonly TelegramButton[] {
+    return this.#buttons.get(messageId) ?? [];
+  }
+
   close(): Promise<void> {
     this.#closed ??= new Promise((resolve) => {
       this.#poll?.finish('gone');
@@ -228,6 +242,7 @@ export class TelegramServer implements AsyncDisposable {
       case 'getUpdates':
         return this.#getUpdates(params, response);
       case 'sendChatAction':
+        this.typingAt.set(str(params['chat_id']) ?? '', Date.now());
         return true;
       case 'getFile':
         return this.#getFile(str(params['file_id']) ?? '');
@@ -302,6 +317,8 @@ export class TelegramServer implements AsyncDisposable {
     if (!old) throw new ApiError(400, 'Bad Request: message to edit not found');
     if (old.text === text) throw new ApiError(400, 'Bad Request: message is not modified');
     this.sends[at] = { ...old, text };
+    this.#buttons.set(old.messageId, buttonsOf(params));
+    this.edits.push({ at: Date.now(), messageId: old.messageId, text });
     return { message_id: num(params['message_id']), date: 0, chat: { id: num(params['chat_id']) }, text };
   }
 
@@ -335,6 +352,7 @@ export class TelegramServer implements AsyncDisposable {
       ...(lost && { replyLost: true }),
     };
     this.sends.push(send);
+    this.#buttons.set(messageId, buttonsOf(params));
     if (this.#log !== undefined) writeSync(this.#log, `${JSON.stringify(send)}\n`);
     return { message_id: messageId, date: Math.floor(send.at / 1000), chat: { id: Number(chatId), type: 'private' }, text };
   }
@@ -345,6 +363,11 @@ export class TelegramServer implements AsyncDisposable {
     if (parsed.text.length > limit) throw new ApiError(400, `Bad Request: ${tooLong}`);
     return parsed.text;
   }
+}
+
+function buttonsOf(params: JsonObject): readonly TelegramButton[] {
+  const rows = obj(params['reply_markup'])['inline_keyboard'];
+  return Array.isArray(rows) ? (rows.flat() as TelegramButton[]) : [];
 }
 
 function reply(response: ServerResponse, status: number, body: unknown): void {

@@ -5,6 +5,7 @@
 import { randomBytes } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { readAll, sha256 } from './telegram-wire.ts';
 import { postWebhook, type WebhookTarget } from './twilio-webhooks.ts';
 import { errorBody, listBody, mediaBody, messageBody, type TwilioMessage } from './twilio-wire.ts';
@@ -13,8 +14,12 @@ import { errorBody, listBody, mediaBody, messageBody, type TwilioMessage } from 
 export interface TwilioFault {
   readonly call: 'send' | 'list' | 'media-list' | 'media' | 'store';
   readonly times?: number;
-  /** `error` answers with `status` and Twilio's `code`; `hang` and `drop` accept first; `cut` breaks the connection before that. */
-  readonly kind: 'error' | 'hang' | 'drop' | 'cut' | 'garbage';
+  /**
+   * `error` answers with `status` and Twilio's `code`; `hang`, `drop` and `delay` accept first; `cut` breaks the connection before
+   * that. Of `delay` the answer to a send comes after `delayMs`.
+   */
+  readonly kind: 'error' | 'hang' | 'drop' | 'delay' | 'cut' | 'garbage';
+  readonly delayMs?: number;
   readonly status?: number;
   readonly code?: number;
   readonly message?: string;
@@ -60,6 +65,10 @@ export class TwilioServer implements AsyncDisposable {
   pageSize = 100;
   /** Added to the time that answers state. */
   skewMs = 0;
+  /** A message is in the list this long after it was made: the list is consistent in the end only. */
+  listLagMs = 0;
+  /** Told of each accepted send, before it is answered. */
+  onSent: ((sid: string) => void) | undefined;
   /** Set to where the channel listens. Webhooks are posted one after the other. */
   target: WebhookTarget | undefined;
   readonly #files = new Map<string, TwilioFile>();
@@ -68,6 +77,8 @@ export class TwilioServer implements AsyncDisposable {
   readonly #api: Server = createServer((request, response) => this.#guard(response, this.#serveApi(request, response)));
   readonly #store: Server = createServer((request, response) => this.#serveStore(request, response));
   readonly #closing = new AbortController();
+  /** Aborted by `forget`. */
+  #posts = new AbortController();
   #closed: Promise<void> | undefined;
 
   constructor(authToken = 'f0e1d2c3b4a5968778695a4b3c2d1e0f') {
@@ -148,7 +159,9 @@ export class TwilioServer implements AsyncDisposable {
       post[`MediaContentType${index}`] = media.mime;
       post[`MediaUrl${index}`] = `${this.url}/2010-04-01/Accounts/${this.accountSid}/Messages/${sid}/Media/${media.sid}`;
     });
+    const { signal } = this.#posts;
     const posted = this.#posting.then(async () => {
+      if (signal.aborted) return 0;
       const status = await this.post({ ...post, ...fields });
       this.webhooks.set(sid, [...(this.webhooks.get(sid) ?? []), status]);
       return status;
@@ -176,7 +189,7 @@ export class TwilioServer implements AsyncDisposable {
       await postWebhook(target, {
         fields,
         authToken: this.authToken,
-        signal: this.#closing.signal,
+        signal: AbortSignal.any([this.#closing.signal, this.#posts.signal]),
         ...(url !== undefined && { url }),
       })
     ).status;
@@ -184,6 +197,28 @@ export class TwilioServer implements AsyncDisposable {
 
   fault(fault: TwilioFault): void {
     this.#faults.push({ ...fault, left: fault.times ?? 1 });
+  }
+
+  /** Faults that have not befallen anything yet. */
+  get faults(): readonly TwilioFault[] {
+    return this.#faults;
+  }
+
+  /** Breaks every connection of the API, and what is being posted. */
+  disconnect(): void {
+    this.#api.closeAllConnections();
+    this.#posts.abort(new Error('the connection broke'));
+    this.#posts = new AbortController();
+  }
+
+  /** The account is as new: no message, no fault, and nothing on its way. */
+  forget(): void {
+    this.disconnect();
+    this.#faults = [];
+    this.messages.length = 0;
+    this.forms.length = 0;
+    this.calls.length = 0;
+    this.webhooks.clear();
   }
 
   close(): Promise<void> {
@@ -229,11 +264,13 @@ export class TwilioServer implements AsyncDisposable {
     const authorization = `Basic ${Buffer.from(`${this.accountSid}:${this.authToken}`).toString('base64')}`;
     if (request.headers.authorization !== authorization) return answer(response, 401, errorBody(401, 20003, 'Authenticate'));
     if (rest === undefined || (rest !== '.json' && sid === '')) return answer(response, 404, errorBody(404, 20404, 'Not found'));
-    if (call === 'send') return this.#create(form, response, fault?.kind);
+    if (call === 'send') return this.#create(form, response, fault);
     if (fault) return fault.kind === 'drop' ? void response.destroy() : undefined;
     if (call === 'list') {
       const date = new Date(Date.now() + this.skewMs).toUTCString();
-      return answer(response, 200, listBody(this.messages, url, this.pageSize), { date });
+      const lag = this.listLagMs;
+      const visible = this.messages.filter(({ at }) => lag === 0 || at <= Date.now() - lag);
+      return answer(response, 200, listBody(visible, url, this.pageSize), { date });
     }
     const message = this.messages.find((one) => one.sid === sid);
     if (!message) return answer(response, 404, errorBody(404, 20404, 'Not found'));
@@ -243,7 +280,7 @@ export class TwilioServer implements AsyncDisposable {
     response.end();
   }
 
-  async #create(form: URLSearchParams, response: ServerResponse, fault: TwilioFault['kind'] | undefined): Promise<void> {
+  async #create(form: URLSearchParams, response: ServerResponse, fault: TwilioFault | undefined): Promise<void> {
     const [to, from, body] = [form.get('To') ?? '', form.get('From') ?? '', form.get('Body') ?? ''];
     const refuse = (code: number, message: string) => answer(response, 400, errorBody(400, code, message));
     if (!/^\+?\d{3,15}$/.test(to)) return refuse(21211, `Invalid 'To' Phone Number: ${to}`);
@@ -262,8 +299,10 @@ export class TwilioServer implements AsyncDisposable {
     this.messages.push(message);
     this.forms.push(form);
     for (const url of urls) await this.#fetch(message, url);
-    if (fault === 'hang') return;
-    if (fault === 'drop') return void response.destroy();
+    this.onSent?.(message.sid);
+    if (fault?.kind === 'hang') return;
+    if (fault?.kind === 'drop') return void response.destroy();
+    if (fault?.kind === 'delay') await sleep(fault.delayMs ?? 0, undefined, { ref: false });
     answer(response, 201, messageBody(message));
   }
 

@@ -95,10 +95,10 @@ export class WecomPush {
     return elements({ xml: { ToUserName: this.#options.corpId, AgentID: this.#options.agentId, Encrypt: encrypted } });
   }
 
-  /** One attempt; the status, or 0 without an answer. */
-  async post(sealed: { readonly query: URLSearchParams; readonly body: string }): Promise<number> {
+  /** One attempt; the status, or 0 without an answer. It also ends with `hangUp`. */
+  async post(sealed: { readonly query: URLSearchParams; readonly body: string }, hangUp?: AbortSignal): Promise<number> {
     const { timeoutMs = 5_000 } = this.#options;
-    const signal = AbortSignal.any([AbortSignal.timeout(timeoutMs), this.#stopping.signal]);
+    const signal = AbortSignal.any([AbortSignal.timeout(timeoutMs), this.#stopping.signal, ...(hangUp ? [hangUp] : [])]);
     const headers = { 'content-type': 'text/xml', connection: 'close' };
     const init = { method: 'POST', body: sealed.body, headers, signal };
     const status = await fetch(`${this.url}?${sealed.query}`, init).then(

@@ -12,6 +12,8 @@ export interface WecomSend {
   readonly text: string;
   readonly file?: { readonly name: string; readonly bytes: Buffer; readonly type: string };
   readonly card?: Readonly<Record<string, unknown>>;
+  /** Epoch ms. */
+  readonly at: number;
   /** The request as it came. */
   readonly raw: Readonly<Record<string, unknown>>;
 }
@@ -40,13 +42,18 @@ export interface WecomServer extends AsyncDisposable {
   readonly sends: readonly WecomSend[];
   /** Paths below /cgi-bin/ in the order of calls. */
   readonly calls: readonly string[];
+  /** Faults that have not befallen anything yet. */
+  readonly faults: readonly WecomFault[];
   fault(fault: WecomFault): void;
+  clearFaults(): void;
   addMedia(id: string, file: { name: string; bytes: Buffer; mime?: string; stateLength?: boolean }): void;
   /** Every token given so far is refused with 42001 from now on. */
   expireTokens(): void;
   /** Every upload so far is unknown from now on. */
   forgetUploads(): void;
   connections(): Promise<number>;
+  /** Breaks every connection there is. */
+  disconnect(): void;
   close(): Promise<void>;
 }
 
@@ -88,7 +95,7 @@ export async function startWecomServer(): Promise<WecomServer> {
     const identity = JSON.stringify({ touser, agentid, msgtype, content });
     const before = checked.get(identity);
     if (check === 1 && before !== undefined) return ok({ msgid: before });
-    const shown = { touser, msgtype: String(msgtype), raw: message };
+    const shown = { touser, msgtype: String(msgtype), raw: message, at: Date.now() };
     if (msgtype === 'text' || msgtype === 'markdown') {
       if (typeof text !== 'string' || text === '') return no(44_004, 'empty content');
       sends.push({ ...shown, text: Buffer.from(text).subarray(0, 2_048).toString().trimEnd() });
@@ -177,7 +184,9 @@ export async function startWecomServer(): Promise<WecomServer> {
     members,
     sends,
     calls,
+    faults,
     fault: (fault) => void faults.push(fault),
+    clearFaults: () => void faults.splice(0),
     addMedia: (id, { name, bytes, mime = 'application/octet-stream', stateLength = true }) =>
       void files.set(id, { name, bytes, mime, type: 'file', stateLength }),
     expireTokens() {
@@ -186,6 +195,7 @@ export async function startWecomServer(): Promise<WecomServer> {
     forgetUploads: () => files.clear(),
     connections: () =>
       new Promise((resolve, reject) => server.getConnections((error, count) => (error ? reject(error) : resolve(count)))),
+    disconnect: () => server.closeAllConnections(),
     close,
     [Symbol.asyncDispose]: close,
   };

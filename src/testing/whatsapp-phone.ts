@@ -50,13 +50,18 @@ function memoryKeys(): SignalKeyStore {
   };
 }
 
+function repositoryOf(creds: AuthenticationCreds): SignalRepositoryWithLIDStore {
+  const keys = addTransactionCapability(memoryKeys(), QUIET, { maxCommitRetries: 1, delayBetweenTriesMs: 0 });
+  return DEFAULT_CONNECTION_CONFIG.makeSignalRepository({ creds, keys }, QUIET);
+}
+
 /** One phone. `peer` is the device under test, under one address whatever it calls itself. */
 export class Phone {
   readonly creds: AuthenticationCreds;
   readonly phone: string;
   readonly lid: string;
   name: string;
-  readonly #repository: SignalRepositoryWithLIDStore;
+  #repository: SignalRepositoryWithLIDStore;
   readonly #peer: string;
   #session = false;
 
@@ -66,8 +71,7 @@ export class Phone {
     this.lid = options.lid;
     this.name = options.name;
     this.#peer = options.peer;
-    const keys = addTransactionCapability(memoryKeys(), QUIET, { maxCommitRetries: 1, delayBetweenTriesMs: 0 });
-    this.#repository = DEFAULT_CONNECTION_CONFIG.makeSignalRepository({ creds: this.creds, keys }, QUIET);
+    this.#repository = repositoryOf(this.creds);
   }
 
   get phoneJid(): string {
@@ -81,6 +85,12 @@ export class Phone {
   /** Forgets the session, as a phone does that is asked to send a message again. */
   reset(): void {
     this.#session = false;
+  }
+
+  /** Everything it knows of others: the device under test is a new one from here on. */
+  forget(): void {
+    this.#session = false;
+    this.#repository = repositoryOf(this.creds);
   }
 
   /** The `<enc>` of a message to the device whose bundle this is. */

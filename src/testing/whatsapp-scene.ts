@@ -1,7 +1,6 @@
 /** A started adapter on a linked account of our own server. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import type { proto } from '@whiskeysockets/baileys';
 import { channel as descriptor } from '../../channels/whatsapp/index.ts';
 import type { Channel, ChannelDeps, MediaFile } from '../core/channel.ts';
 import type { InboundMessage, MediaRef, OutboundPart } from '../core/message.ts';
@@ -78,17 +77,4 @@ export async function readMedia(channel: Channel, media: MediaRef | undefined, s
   const chunks: Uint8Array[] = [];
   for await (const chunk of file.bytes) chunks.push(chunk);
   return Buffer.concat(chunks);
-}
-
-/** The words of a message as an app shows them. */
-export function wordsOf(message: proto.IMessage): string {
-  const document = message.documentWithCaptionMessage?.message?.documentMessage ?? message.documentMessage;
-  return (
-    message.extendedTextMessage?.text ??
-    message.conversation ??
-    message.imageMessage?.caption ??
-    message.videoMessage?.caption ??
-    document?.caption ??
-    ''
-  );
 }

@@ -13,6 +13,7 @@ import { MediaHost } from './whatsapp-media.ts';
 import { certificateChain, type Hello, NoiseServer } from './whatsapp-noise.ts';
 import { Linking } from './whatsapp-pairing.ts';
 import { type Bundle, credsOf, Phone } from './whatsapp-phone.ts';
+import { readStanza, type Seen } from './whatsapp-readers.ts';
 
 export interface Written {
   readonly from: Phone;
@@ -31,20 +32,13 @@ export interface Written {
   readonly attributes?: Readonly<Record<string, string>>;
 }
 
-/** A message of the device under test, as its readers see it. */
-export interface Seen {
-  readonly id: string;
-  readonly to: string;
-  readonly message: proto.IMessage;
-  readonly attrs: Readonly<Record<string, string>>;
-}
-
 /** What becomes of the next message of the device. */
 type SendFault =
   | { readonly kind: 'refuse'; readonly code: number }
   | { readonly kind: 'lose' }
   | { readonly kind: 'cut' }
-  | { readonly kind: 'hold' };
+  /** Confirmed after so many ms; default 300. */
+  | { readonly kind: 'hold'; readonly ms?: number };
 
 interface Connection {
   readonly socket: WebSocket;
@@ -85,6 +79,8 @@ export class WhatsAppPlatform implements AsyncDisposable {
   readonly #certificates: Buffer;
   #bundle: Bundle | undefined;
   #ids = 0;
+  /** Frames of connections from before the last `forget` are not read. */
+  #era = 0;
 
   private constructor(certificates: Buffer) {
     this.#certificates = certificates;
@@ -173,6 +169,13 @@ export class WhatsAppPlatform implements AsyncDisposable {
 
   /** Queues a message and sends it to whoever is connected. Resolves to its id. */
   async write(written: Written): Promise<string> {
+    const node = await this.compose(written);
+    this.post(node);
+    return node.attrs['id'] ?? '';
+  }
+
+  /** A message as the phone of its writer hands it to the server. */
+  async compose(written: Written): Promise<BinaryNode> {
     const { from, group, by = 'phone', plaintext, alone = false } = written;
     this.#ids += 1;
     const id = written.id ?? `3A${String(this.#ids).padStart(18, '0')}`;
@@ -198,10 +201,13 @@ export class WhatsAppPlatform implements AsyncDisposable {
       addressing_mode: by === 'phone' ? 'pn' : 'lid',
       ...written.attributes,
     };
-    const node: BinaryNode = { tag: 'message', attrs, content: [...content] };
-    this.#queue.push({ id, node });
+    return { tag: 'message', attrs, content: [...content] };
+  }
+
+  /** Kept until there is a receipt for it, and sent to whoever is connected; the same once more is sent once more. */
+  post(node: BinaryNode): void {
+    if (!this.#queue.some((queued) => queued.node === node)) this.#queue.push({ id: node.attrs['id'] ?? '', node });
     for (const connection of this.#open()) this.#send(connection, node);
-    return id;
   }
 
   /** Sends again, as a server does that lost the receipt. */
@@ -240,6 +246,22 @@ export class WhatsAppPlatform implements AsyncDisposable {
     for (const { socket } of this.#connections) socket.terminate();
   }
 
+  /** As if nobody had linked, written or read anything: for programs that start one daemon after the other. */
+  forget(): void {
+    this.cut();
+    this.#era += 1;
+    for (const list of [this.#queue, this.seen, this.wire, this.said, this.failures, this.faults]) list.length = 0;
+    this.questionFaults.clear();
+    this.#devices.clear();
+    this.#bundle = undefined;
+    for (const phone of this.#phones.values()) phone.forget();
+  }
+
+  /** By number or LID; undefined for nobody. */
+  phone(user: string): Phone | undefined {
+    return this.#phones.get(user);
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     this.cut();
     for (const socket of this.#sockets) socket.destroy();
@@ -272,9 +294,10 @@ export class WhatsAppPlatform implements AsyncDisposable {
     this.#connections.add(connection);
     socket.once('close', () => this.#connections.delete(connection));
     socket.on('error', () => socket.terminate());
+    const era = this.#era;
     let work: Promise<void> = Promise.resolve();
     socket.on('message', (data: Buffer) => {
-      work = work.then(() => this.#receive(connection, data)).catch(() => socket.terminate());
+      work = work.then(() => (era === this.#era ? this.#receive(connection, data) : undefined)).catch(() => socket.terminate());
     });
   }
 
@@ -360,36 +383,14 @@ export class WhatsAppPlatform implements AsyncDisposable {
     const ack = { class: 'message', id, from: to, t: '1', ...(type && { type }) };
     if (fault?.kind === 'refuse') return this.#send(connection, { tag: 'ack', attrs: { ...ack, error: String(fault.code) } });
     this.wire.push(node);
-    const message = await this.#read(node);
+    const message = await readStanza(node, this.#directory());
     // Apps show one message per id.
     if (message && !this.seen.some((one) => one.id === id && one.to === to))
-      this.seen.push({ id, to, message, attrs: node.attrs });
+      this.seen.push({ id, to, message, attrs: node.attrs, at: Date.now() });
     if (fault?.kind === 'cut') return connection.socket.terminate();
     if (fault?.kind === 'lose') return;
-    if (fault?.kind === 'hold') await new Promise((resolve) => setTimeout(resolve, 300));
+    if (fault?.kind === 'hold') await new Promise((resolve) => setTimeout(resolve, fault.ms ?? 300));
     this.#send(connection, { tag: 'ack', attrs: ack });
-  }
-
-  /** Opened by every phone it is for, so that one that cannot read it is a failure; the text as the first of them reads it. */
-  async #read(node: BinaryNode): Promise<proto.IMessage | undefined> {
-    const parts = Array.isArray(node.content) ? node.content : [];
-    const { to = '' } = node.attrs;
-    const read: proto.IMessage[] = [];
-    const recipients = parts.find(({ tag }) => tag === 'participants')?.content;
-    for (const { attrs, content } of Array.isArray(recipients) ? recipients : []) {
-      const phone = this.#phones.get(attrs['jid']?.split(/[@:]/)[0] ?? '');
-      const enc = Array.isArray(content) ? content.find(({ tag }) => tag === 'enc') : undefined;
-      if (!phone || !enc) continue;
-      const message = await phone.decrypt(enc);
-      if (message.senderKeyDistributionMessage) await phone.learnGroupKey(message.senderKeyDistributionMessage);
-      else if (phone !== this.owner) read.push(message);
-    }
-    const single = parts.find(({ tag }) => tag === 'enc');
-    if (!(single?.content instanceof Uint8Array)) return read[0];
-    const group = this.groups.get(to);
-    if (!group) return await this.#phones.get(to.split(/[@:]/)[0] ?? '')?.decrypt(single);
-    for (const member of group.members) read.push(await member.decryptForGroup(to, single.content));
-    return read[0];
   }
 }
 

@@ -1,6 +1,8 @@
+import type { ChildProcess } from 'node:child_process';
+
 /**
  * A platform with people on it, for programs that run the whole daemon against it: the sweep, the load of all channels, the
- * simulator. Each is one file here, made of the servers that the adapter's own tests use. Never shipped to production.
+ * simulator. Each is one file here, made of the servers that the adapter's own tests use. No daemon loads any of it.
  */
 
 /** What can go wrong at a platform's side. Each kind is explained where it is asked for: `Platform.fault`. */
@@ -17,6 +19,11 @@ export interface SeenMessage {
   readonly at: number;
 }
 
+/** The part of a process that a terminal has to do with. */
+export interface TerminalOwner extends Pick<ChildProcess, 'stdin' | 'stdout' | 'stderr'> {
+  once(event: 'exit', listener: (code: number | null, signal: NodeJS.Signals | null) => void): unknown;
+}
+
 export interface PlatformOptions {
   /** Where the daemon will serve webhooks on 127.0.0.1: a platform that pushes calls `http://127.0.0.1:<port>/hooks/<type>`. */
   readonly webhookPort: number;
@@ -31,14 +38,33 @@ export interface Platform extends AsyncDisposable {
   readonly env: Readonly<Record<string, string>>;
   /** True when messages from before the first start are rightly not answered, so that one undisturbed start comes first. */
   readonly needsFirstStart: boolean;
+  /** How many people there can be, the first being number 0. Absent: any number. */
+  readonly people?: number;
   /** A new daemon with this empty data directory comes: what earlier ones were told and said is over. Links the account where that is a file. */
   begin(dataDir: string): Promise<void>;
+  /**
+   * For the platform that is the daemon's own terminal: each of its processes as it starts, with pipes for its three streams. Absent:
+   * the daemon gets neither input nor output.
+   */
+  attach?(daemon: TerminalOwner): void;
   /** A person writes to the bot in a private chat of their own. Resolves once the platform has it, not once the bot has. */
   write(person: number, text: string): Promise<void>;
   /** What people can see of the bot since `begin`, oldest first. */
   seen(): Promise<readonly SeenMessage[]>;
   /** Messages since `begin` that the platform would still deliver: not acknowledged, or in its history behind the bot's cursor. 0 where it cannot say. */
   waiting(): Promise<number>;
+  /** People to whom it shows now that the bot is typing. Omit where the platform has no such thing, or the double does not keep it. */
+  typing?(): readonly number[];
+  /**
+   * Texts since `begin` that were handed over, never acknowledged, and will not be handed over again. The bot may have stored one all
+   * the same: then it must be answered. Absent: the platform offers everything until it is acknowledged, or has a history to ask.
+   */
+  notOffered?(): Promise<readonly string[]>;
+  /**
+   * Messages that people send by themselves as soon as a daemon has begun, whose answers `seen` leaves out; absent = none. The first
+   * start has to answer them.
+   */
+  readonly greetings?: number;
   /** The faults that this platform can play. */
   readonly faults: readonly FaultKind[];
   /**

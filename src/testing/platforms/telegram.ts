@@ -5,8 +5,12 @@ import type { FaultKind, Platform, SeenMessage } from './platform.ts';
 /** The chat of person 0; the others follow. */
 const FIRST_CHAT = 1_001;
 
+/** "The status is set for 5 seconds or less" (core.telegram.org/bots/api#sendchataction). */
+const TYPING_MS = 5_000;
+
 interface Update {
-  readonly update_id: number;
+  /** Given with the first delivery, and kept when the update comes again: the platform hands ids out in ascending order. */
+  update_id?: number;
   readonly message: { readonly [key: string]: unknown };
 }
 
@@ -18,10 +22,14 @@ class TelegramPlatform implements Platform {
   readonly #deliveries: Deliveries<Update>;
   #sent = 0;
   #written = 0;
+  #updates = 0;
 
   constructor(server: TelegramServer) {
     this.#server = server;
-    this.#deliveries = new Deliveries((update) => void server.injectUpdate({ ...update }));
+    this.#deliveries = new Deliveries((update) => {
+      update.update_id ??= ++this.#updates;
+      server.injectUpdate({ ...update });
+    });
   }
 
   get channel() {
@@ -46,7 +54,7 @@ class TelegramPlatform implements Platform {
     const from = { id, is_bot: false, first_name: `Person ${person}` };
     const chat = { id, type: 'private', first_name: from.first_name };
     const message = { message_id: 1_000_000 + this.#written, date: Math.floor(Date.now() / 1_000), from, chat, text };
-    await this.#deliveries.pass({ update_id: this.#written, message });
+    await this.#deliveries.pass({ message });
   }
 
   async seen(): Promise<readonly SeenMessage[]> {
@@ -58,15 +66,26 @@ class TelegramPlatform implements Platform {
     return this.#server.unconfirmed;
   }
 
+  typing(): readonly number[] {
+    const since = Date.now() - TYPING_MS;
+    const typing = [...this.#server.typingAt].filter(([chat, at]) => at > since && !this.#answeredSince(chat, at));
+    return typing.map(([chat]) => Number(chat) - FIRST_CHAT);
+  }
+
   fault(kind: FaultKind, times: number): void {
     const method = 'sendMessage';
     const limit = { status: 429, description: 'Too Many Requests: retry after 1', parameters: { retry_after: 1 } };
     if (kind === 'limit') this.#server.fault({ method, times, kind: 'error', ...limit });
     if (kind === 'lose-reply') this.#server.fault({ method, times, kind: 'drop' });
     if (kind === 'slow') this.#server.fault({ method, times, kind: 'delay', delayMs: 3_000 });
-    if (kind === 'disconnect') this.#server.fault({ kind: 'cut', times: 3 });
+    if (kind === 'disconnect') this.#server.breakConnections();
     if (kind === 'duplicate') this.#deliveries.duplicate(times);
     if (kind === 'reorder') this.#deliveries.reorder(times);
+  }
+
+  /** A message ends the state, as in the real clients. */
+  #answeredSince(chat: string, at: number): boolean {
+    return (this.#server.sends.findLast(({ chatId }) => chatId === chat)?.at ?? 0) >= at;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -74,7 +93,7 @@ class TelegramPlatform implements Platform {
   }
 }
 
-/** The Bot API, polled. `disconnect` breaks the next three calls, the poll among them. */
+/** The Bot API, polled. `disconnect` breaks the poll and whatever call is under way. */
 export async function startTelegramPlatform(): Promise<Platform> {
   return new TelegramPlatform(await startTelegramServer());
 }

@@ -4,6 +4,8 @@ export interface Verdict {
   runs: number;
   kills: number;
   messages: number;
+  /** Messages that the platform handed over once, that no journal got, and that nobody will hand over again: class C, and only a kill excuses it. */
+  notOffered: number;
   /** Messages with missing parts that no UNKNOWN accounts for. */
   lost: number;
   /** Messages of which some part arrived more than once, or out of order. */
@@ -24,6 +26,7 @@ export function emptyVerdict(): Verdict {
     runs: 0,
     kills: 0,
     messages: 0,
+    notOffered: 0,
     lost: 0,
     twice: 0,
     toolsTwice: 0,
@@ -46,9 +49,11 @@ export function judge(
   total: Verdict,
 ): readonly string[] {
   const faults: string[] = [];
+  const gone = neverGot(record, expected);
   let missing = 0;
   let incomplete = 0;
   for (const [index, parts] of expected.entries()) {
+    if (gone.has(index)) continue;
     const got = record.answers[index] ?? [];
     const strange = got.filter((text) => !parts.includes(text));
     const known = got.filter((text) => parts.includes(text));
@@ -79,9 +84,16 @@ export function judge(
   total.runs += 1;
   total.kills += record.killed;
   total.messages += expected.length;
+  total.notOffered += gone.size;
   total.unknownMissing += excused;
   total.unknownArrived += record.unknownParts - excused;
   total.unknownTools += record.unknownTools;
   total.modelRepeats += Math.max(0, record.modelCalls - modelCalls);
   return faults;
+}
+
+/** Questions that were handed over for the last time before the journal had them. Whatever it has must be answered, so it bounds their number. */
+function neverGot(record: RunRecord, expected: readonly unknown[]): ReadonlySet<number> {
+  const unanswered = record.notOffered.filter((index) => (record.answers[index] ?? []).length === 0);
+  return new Set(unanswered.slice(0, Math.max(0, expected.length - record.stored)));
 }

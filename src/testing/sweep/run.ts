@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openJournal } from '../../journal/open.ts';
 import { systemClock } from '../../lib/clock.ts';
-import type { Platform } from '../platforms/platform.ts';
+import type { FaultKind, Platform } from '../platforms/platform.ts';
+import { toAnswers } from './answers.ts';
 import type { SweepModel } from './model.ts';
 
 const HERE = import.meta.dirname;
@@ -19,12 +20,18 @@ export interface RunSpec {
   readonly modelUrl: string;
   readonly questions: readonly string[];
   readonly variant: string;
+  /** What the platform plays from the first question on, twice each; those it cannot play are left out. */
+  readonly faults?: readonly FaultKind[];
   /** Points at which the first, second, … start dies; a final start runs to the end. `afterMs` kills by the clock instead. */
   readonly kills: readonly ({ readonly point: number } | { readonly afterMs: number })[];
 }
 
 export interface RunRecord {
   readonly answers: readonly (readonly string[])[];
+  /** Questions, by their place, that the platform handed over and will not hand over again; see `Platform.notOffered`. */
+  readonly notOffered: readonly number[];
+  /** Questions that the journal has. */
+  readonly stored: number;
   /** Runs of the counting tool, per argument. */
   readonly toolRuns: ReadonlyMap<string, number>;
   readonly unknownParts: number;
@@ -47,16 +54,22 @@ export async function runOnce(spec: RunSpec): Promise<RunRecord> {
     const { platform, questions } = spec;
     await platform.begin(join(dir, 'data'));
     await writeConfig(dir, spec);
-    if (platform.needsFirstStart) await settle(dir, spec, 0);
+    const greetings = platform.greetings ?? 0;
+    const expected = greetings + questions.length;
+    if (platform.needsFirstStart) await settle(dir, spec, greetings);
     const callsBefore = spec.model.calls;
-    for (const [person, text] of questions.entries()) await platform.write(person, text);
+    for (const kind of spec.faults ?? []) if (platform.faults.includes(kind)) platform.fault(kind, 2);
+    for (const [index, text] of questions.entries())
+      await platform.write(Math.min(index, (platform.people ?? Infinity) - 1), text);
     let killed = 0;
-    for (const kill of spec.kills) if (await runUntilKilled(dir, spec, kill)) killed += 1;
-    const last = await settle(dir, spec, questions.length);
+    for (const kill of spec.kills) if (await runUntilKilled(dir, spec, kill, expected)) killed += 1;
+    const last = await settle(dir, spec, expected);
+    const notOffered = (await platform.notOffered?.()) ?? [];
     return {
-      answers: await answers(spec),
+      answers: toAnswers(await platform.seen(), questions, platform.people),
+      notOffered: notOffered.map((text) => questions.indexOf(text)),
       toolRuns: await toolRuns(dir),
-      ...(await journalRecord(dir)),
+      ...(await journalRecord(dir, greetings)),
       modelCalls: spec.model.calls - callsBefore,
       points: last.points,
       killed,
@@ -66,12 +79,6 @@ export async function runOnce(spec: RunSpec): Promise<RunRecord> {
   } finally {
     await rm(dir, { recursive: true, force: true, maxRetries: 3 });
   }
-}
-
-/** Texts that arrived in the chat of each question, in order. */
-async function answers({ platform, questions }: RunSpec): Promise<string[][]> {
-  const seen = await platform.seen();
-  return questions.map((_question, index) => seen.filter(({ person }) => person === index).map(({ text }) => text));
 }
 
 async function writeConfig(dir: string, { platform, webhookPort, modelUrl }: RunSpec): Promise<void> {
@@ -111,9 +118,10 @@ function startDaemon(dir: string, spec: RunSpec, killAt?: number): Started {
         ...(killAt === undefined ? {} : { SWEEP_KILL_AT: String(killAt) }),
         ...spec.platform.env,
       },
-      stdio: ['ignore', 'ignore', 'pipe'],
+      stdio: spec.platform.attach ? ['pipe', 'pipe', 'pipe'] : ['ignore', 'ignore', 'pipe'],
     },
   );
+  spec.platform.attach?.(child);
   let log = '';
   child.stderr?.on('data', (chunk) => {
     log = (log + String(chunk)).slice(-4_000);
@@ -123,10 +131,10 @@ function startDaemon(dir: string, spec: RunSpec, killAt?: number): Started {
 }
 
 /** True when the kill hit; false when the daemon was done (or stuck) before it. */
-async function runUntilKilled(dir: string, spec: RunSpec, kill: RunSpec['kills'][number]): Promise<boolean> {
+async function runUntilKilled(dir: string, spec: RunSpec, kill: RunSpec['kills'][number], expected: number): Promise<boolean> {
   const started = startDaemon(dir, spec, 'point' in kill ? kill.point : undefined);
   const timer = 'afterMs' in kill ? setTimeout(() => started.child.kill('SIGKILL'), kill.afterMs) : undefined;
-  await Promise.race([started.ended, whenDone(dir, started, spec.questions.length)]);
+  await Promise.race([started.ended, whenDone(dir, started, { platform: spec.platform, expected })]);
   clearTimeout(timer);
   if (started.child.exitCode === null && started.child.signalCode === null) started.child.kill('SIGTERM');
   await started.ended;
@@ -135,24 +143,42 @@ async function runUntilKilled(dir: string, spec: RunSpec, kill: RunSpec['kills']
 
 async function settle(dir: string, spec: RunSpec, expected: number): Promise<{ finished: boolean; points: number; log: string }> {
   const started = startDaemon(dir, spec);
-  const finished = await Promise.race([started.ended.then(() => false), whenDone(dir, started, expected)]);
+  const finished = await Promise.race([
+    started.ended.then(() => false),
+    whenDone(dir, started, { platform: spec.platform, expected }),
+  ]);
   started.child.kill('SIGTERM');
   await started.ended;
   const points = Number((await readFile(join(dir, 'points'), 'utf8')).trim().split(/\s+/)[0]);
   return { finished, points, log: started.log() };
 }
 
+interface Goal {
+  readonly platform: Platform;
+  /** Messages that were written. */
+  readonly expected: number;
+}
+
+/** How often in a row nothing may be open where fewer messages came than were written: the last one may be on its way in. */
+const STILL = 8;
+
 /** Polls the daemon's status until every message has its outcome and nothing is left to send. */
-async function whenDone(dir: string, started: Started, expected: number): Promise<boolean> {
+async function whenDone(dir: string, started: Started, goal: Goal): Promise<boolean> {
   const end = performance.now() + DONE_WITHIN_MS;
+  let still = 0;
   while (performance.now() < end && started.child.exitCode === null && started.child.signalCode === null) {
-    if (await isDone(dir, expected).catch(() => false)) return true;
+    const left = await leftToDo(dir, goal).catch(() => 'work');
+    still = left === 'work' ? 0 : still + 1;
+    if (left === 'nothing' || still >= STILL) return true;
     await new Promise((resolve) => setTimeout(resolve, 40));
   }
   return false;
 }
 
-async function isDone(dir: string, expected: number): Promise<boolean> {
+/** `nothing-offered`: nothing of what came, and what did not come will not come any more. */
+async function leftToDo(dir: string, { platform, expected }: Goal): Promise<'work' | 'nothing' | 'nothing-offered'> {
+  // Before the journal is looked at: whatever is acknowledged by now is in it.
+  const [gone, waiting] = [(await platform.notOffered?.()) ?? [], await platform.waiting()];
   const { port, pid } = JSON.parse(await readFile(join(dir, 'data/daemon.json'), 'utf8'));
   const response = await fetch(`http://127.0.0.1:${port}/status`);
   const status = (await response.json()) as {
@@ -163,10 +189,15 @@ async function isDone(dir: string, expected: number): Promise<boolean> {
   const { inbox, outbox } = status.journal;
   const settled = (inbox['DONE'] ?? 0) + (inbox['DEAD'] ?? 0);
   const open = (inbox['NEW'] ?? 0) + (inbox['RUNNING'] ?? 0) + (outbox['PENDING'] ?? 0) + (outbox['SENDING'] ?? 0);
-  return status.pid === pid && settled >= expected && open === 0 && status.channels.every(({ state }) => state === 'healthy');
+  if (status.pid !== pid || open > 0 || !status.channels.every(({ state }) => state === 'healthy')) return 'work';
+  if (settled >= expected) return 'nothing';
+  return waiting === 0 && settled + gone.length >= expected ? 'nothing-offered' : 'work';
 }
 
-async function journalRecord(dir: string): Promise<Pick<RunRecord, 'unknownParts' | 'unknownTools' | 'deadLetters'>> {
+async function journalRecord(
+  dir: string,
+  greetings: number,
+): Promise<Pick<RunRecord, 'stored' | 'unknownParts' | 'unknownTools' | 'deadLetters'>> {
   await using opened = await openJournal({ dir: join(dir, 'data'), clock: systemClock });
   const { inbox, outbox } = await opened.journal.counts();
   let unknownTools = 0;
@@ -176,7 +207,8 @@ async function journalRecord(dir: string): Promise<Pick<RunRecord, 'unknownParts
       (step) => step.kind === 'tool' && JSON.stringify(step.value ?? '').includes('outcome unknown'),
     ).length;
   }
-  return { unknownParts: outbox.UNKNOWN, unknownTools, deadLetters: inbox.DEAD + outbox.DEAD + outbox.EXPIRED };
+  const stored = inbox.NEW + inbox.RUNNING + inbox.DONE + inbox.DEAD - greetings;
+  return { stored, unknownParts: outbox.UNKNOWN, unknownTools, deadLetters: inbox.DEAD + outbox.DEAD + outbox.EXPIRED };
 }
 
 async function toolRuns(dir: string): Promise<ReadonlyMap<string, number>> {

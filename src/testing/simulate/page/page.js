@@ -1,0 +1,115 @@
+// The simulator's page. Every text of a person, a bot or the server goes through `textContent`: none of it is ever markup.
+
+const FIRST_PEOPLE = 3;
+const FAULTS = {
+  limit: 'too many requests',
+  'lose-reply': 'lose the reply after accepting',
+  duplicate: 'deliver twice',
+  reorder: 'deliver in reverse',
+  slow: 'answer after 3 s',
+  disconnect: 'break connections',
+};
+
+const byId = (id) => document.getElementById(id);
+const people = new Map();
+const bubbles = new Map();
+
+function personAt(number) {
+  for (let next = people.size; next <= number; next += 1) people.set(next, addPerson(next));
+  return people.get(number);
+}
+
+function addPerson(number) {
+  const section = byId('person').content.firstElementChild.cloneNode(true);
+  const [form, text] = [section.querySelector('form'), section.querySelector('textarea')];
+  section.querySelector('h2').textContent = `Person ${number}`;
+  section.querySelector('.name').textContent = `Message of person ${number}`;
+  form.addEventListener('submit', (event) => {
+    event.preventDefault();
+    const written = text.value;
+    if (written.trim() === '') return;
+    text.value = '';
+    post(`/people/${number}/messages`, { text: written }).catch((error) => {
+      // What could not be sent is not lost: it stands where it was typed.
+      text.value = written;
+      notice(error.message);
+    });
+  });
+  text.addEventListener('keydown', (event) => {
+    if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return;
+    event.preventDefault();
+    form.requestSubmit();
+  });
+  byId('people').append(section);
+  return { list: section.querySelector('.messages'), typing: section.querySelector('.typing') };
+}
+
+function showMessage({ id, person, by, text, at, edited }) {
+  const { list } = personAt(person);
+  let bubble = bubbles.get(id);
+  if (!bubble) {
+    const item = document.createElement('li');
+    item.className = by === 'bot' ? 'bot-wrote' : 'person-wrote';
+    bubble = { words: document.createElement('span'), time: document.createElement('small') };
+    item.append(bubble.words, bubble.time);
+    list.append(item);
+    bubbles.set(id, bubble);
+  }
+  bubble.words.textContent = text;
+  bubble.time.textContent = `${new Date(at).toLocaleTimeString()}${edited ? ' edited' : ''}`;
+  list.scrollTop = list.scrollHeight;
+}
+
+function notice(text) {
+  byId('notice').textContent = text;
+}
+
+async function post(path, body) {
+  const response = await fetch(path, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+  if (response.ok) return;
+  const { error } = await response.json();
+  throw new Error(error.hint ? `${error.message}: ${error.hint}` : error.message);
+}
+
+function addFault(kind) {
+  const button = document.createElement('button');
+  button.type = 'button';
+  button.textContent = FAULTS[kind] ?? kind;
+  button.title = kind;
+  button.addEventListener('click', () => {
+    post('/faults', { kind, times: Number(byId('times').value) }).catch((error) => notice(error.message));
+  });
+  byId('faults').append(button, ' ');
+}
+
+function listen() {
+  const events = new EventSource('/events');
+  const on = (type, show) => events.addEventListener(type, (event) => show(JSON.parse(event.data)));
+  events.addEventListener('open', () => {
+    byId('connection').textContent = 'connected';
+  });
+  events.addEventListener('error', () => {
+    byId('connection').textContent = 'the simulator does not answer; is it still running?';
+  });
+  on('message', ({ message }) => showMessage(message));
+  on('fault', ({ kind, times }) => notice(`From now on: ${FAULTS[kind] ?? kind}, ${times} times.`));
+  on('trouble', ({ text }) => notice(text));
+  on('waiting', ({ waiting }) => {
+    byId('waiting').textContent = String(waiting);
+  });
+  on('typing', ({ people: typing }) => {
+    for (const [number, person] of people) person.typing.hidden = !typing.includes(number);
+  });
+}
+
+personAt(FIRST_PEOPLE - 1);
+byId('add').addEventListener('click', () => personAt(people.size));
+const { channel, faults } = await (await fetch('/messages')).json();
+byId('channel').textContent = channel;
+document.title = `${channel}: Gatehouse simulator`;
+for (const kind of faults) addFault(kind);
+listen();
