@@ -2,10 +2,9 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { BenchCase, BenchPlatform } from '../channels/bench.ts';
 import { CHANNELS } from '../channels/registry.ts';
 import { freePort } from '../src/testing/free-port.ts';
-import { PLATFORMS } from '../src/testing/platforms/index.ts';
+import { FORGETFUL, PLATFORMS } from '../src/testing/platforms/index.ts';
 import type { Platform } from '../src/testing/platforms/platform.ts';
 import type { ChannelWork } from './channel-load.ts';
 import { Child, residentMb } from './child.ts';
@@ -49,8 +48,6 @@ async function measureWork(work: WorkDir): Promise<Figure[]> {
   return figures;
 }
 
-type Connectable = BenchPlatform & Partial<Pick<Platform, 'begin'>>;
-
 interface Start {
   readonly readyMs: number;
   readonly idleMb: number;
@@ -61,13 +58,11 @@ async function measureHaving(work: WorkDir): Promise<Figure[]> {
   await using resources = new AsyncDisposableStack();
   const model = resources.use(await startModel(0));
   const webhookPort = await freePort();
-  const platforms = new Map<string, Connectable>();
+  const platforms = new Map<string, Platform>();
   for (const type of Object.keys(CHANNELS)) {
-    const { benchCase } = (await import(`../channels/${type}/bench-case.ts`)) as { benchCase: BenchCase };
-    const platform = (await benchCase.platform?.()) ?? (await PLATFORMS[type]?.({ webhookPort }));
-    if (platform) platforms.set(type, resources.use(platform));
+    const start = type === BASE ? undefined : (PLATFORMS[type] ?? FORGETFUL[type]);
+    if (start) platforms.set(type, resources.use(await start({ webhookPort })));
   }
-  platforms.delete(BASE);
   const starts = new Map<string, Start[]>();
   // The first round of each fills the cache of compiled code and is not counted.
   for (let run = 0; run <= RUNS; run += 1) {
@@ -104,14 +99,14 @@ interface Having {
   readonly work: WorkDir;
   readonly baseUrl: string;
   readonly webhookPort: number;
-  readonly platform: Connectable | undefined;
+  readonly platform: Platform | undefined;
 }
 
 /** The built daemon with the terminal and, if it is another, one channel more. */
 async function startOnce({ work, baseUrl, webhookPort, platform }: Having, type: string, run: number): Promise<Start> {
   const dir = await work.make(`${type}-${run}`);
   const dataDir = join(dir, 'data');
-  await platform?.begin?.(dataDir);
+  await platform?.begin(dataDir);
   const channels = [{ type: BASE }, ...(platform ? [platform.channel] : [])];
   const gateway = { channels, http: { port: 0 }, webhooks: { port: webhookPort } };
   const config = join(dir, 'config.json');

@@ -9,13 +9,4 @@ export interface BenchCase {
   readonly receive: (number: number) => () => InboundMessage | undefined | Promise<InboundMessage | undefined>;
   /** Markdown in the form the adapter sends. */
   readonly render: (markdown: string) => unknown;
-  /** A platform for the daemon to connect to, for a channel that has none in `src/testing/platforms`. */
-  readonly platform?: () => Promise<BenchPlatform>;
-}
-
-export interface BenchPlatform extends AsyncDisposable {
-  /** One entry of `gateway.channels`. */
-  readonly channel: object;
-  /** The daemon's environment: secrets. */
-  readonly env: Readonly<Record<string, string>>;
 }

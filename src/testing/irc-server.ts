@@ -18,6 +18,8 @@ export function ircMissing(): string | undefined {
 export interface Person {
   /** What the server sent, oldest first. */
   readonly lines: readonly string[];
+  /** When each of them came: epoch ms. */
+  readonly times: readonly number[];
   say(line: string): void;
   /** As `toInbound` tells it: ngircd knows no accounts. */
   readonly id: string;
@@ -57,9 +59,11 @@ export async function startIrcServer(extra: (dir: string) => string | Promise<st
   };
 }
 
+export type IrcServer = Awaited<ReturnType<typeof startIrcServer>>;
+
 async function connectPerson(port: number, first: string, user: string): Promise<Person> {
   const socket = connect(port, '127.0.0.1').setEncoding('utf8');
-  const lines: string[] = [];
+  const [lines, times]: [string[], number[]] = [[], []];
   let [rest, nick] = ['', first];
   const say = (line: string): void => void socket.write(`${line}\r\n`);
   socket.on('error', () => socket.destroy());
@@ -67,6 +71,7 @@ async function connectPerson(port: number, first: string, user: string): Promise
     const whole = `${rest}${chunk}`.split('\r\n');
     rest = whole.pop() ?? '';
     lines.push(...whole);
+    times.push(...whole.map(() => Date.now()));
     for (const line of whole) if (line.startsWith('PING')) say(line.replace('PING', 'PONG'));
   });
   say(`NICK ${nick}`);
@@ -74,6 +79,7 @@ async function connectPerson(port: number, first: string, user: string): Promise
   await until(`${nick} is on the server`, () => lines.some((line) => line.includes(' 001 ')));
   return {
     lines,
+    times,
     say,
     id: `~${user}@127.0.0.1`,
     get nick() {
