@@ -38,6 +38,8 @@ export type Capability = (typeof CAPABILITIES)[number];
 export type CapabilityCases = Readonly<Record<Capability, (() => Promise<void>) | string>> & {
   /** Ends what the cases share, after the last one. */
   readonly close?: () => Promise<void>;
+  /** Why the platform's peer cannot be played on this machine, e.g. `not installed: /usr/sbin/postfix`. */
+  readonly missing?: string | undefined;
 };
 
 /** What delivery makes of the rows above on every channel; played by `contract.ts`. */

@@ -8,6 +8,7 @@ import { readChoice } from '../src/gateway/choices.ts';
 import { TestHost } from '../src/testing/channel-host.ts';
 import { FakeClock, until } from '../src/testing/fakes.ts';
 import { MemoryJournal } from '../src/testing/memory-journal.ts';
+import { CHANNELS } from './registry.ts';
 
 /** One account on one platform, fresh for each test. Disposing it ends the platform; the suite stops the adapters. */
 export interface ChannelSetup extends AsyncDisposable {
@@ -153,6 +154,13 @@ async function readAll(bytes: AsyncIterable<Uint8Array>): Promise<Buffer> {
 }
 
 const CASES = {
+  'the descriptor promises with default settings what the adapter does': async ({ platform }) => {
+    const channel = await platform.create();
+    const guarantee = (await CHANNELS[channel.type]?.())?.guarantee;
+    expect(guarantee).toMatchObject({ inbound: channel.inboundClass, send: channel.sendClass });
+    await channel.stop();
+  },
+
   'a message arrives whole, with the account, the chat and the immutable sender': async ({ platform, start }) => {
     const host = new TestHost();
     const channel = await start(host);

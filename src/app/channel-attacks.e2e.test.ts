@@ -10,7 +10,7 @@ import { systemClock } from '../lib/clock.ts';
 import { filesHolding } from '../testing/bytes-on-disk.ts';
 import { MemoryLogger, until } from '../testing/fakes.ts';
 import { freePort } from '../testing/free-port.ts';
-import { PLATFORMS } from '../testing/platforms/index.ts';
+import { FORGETFUL, PLATFORMS } from '../testing/platforms/index.ts';
 import type { Platform } from '../testing/platforms/platform.ts';
 import { scriptedModel } from '../testing/scripted-model.ts';
 import { type Daemon, startDaemon } from './daemon.ts';
@@ -33,7 +33,7 @@ interface Scene {
 }
 
 async function scene(type: string, entry: Record<string, unknown> = {}): Promise<Scene> {
-  const [start, load] = [PLATFORMS[type], CHANNELS[type]];
+  const [start, load] = [PLATFORMS[type] ?? FORGETFUL[type], CHANNELS[type]];
   if (!start || !load) throw new Error(`there is no platform for ${type}`);
   const webhookPort = await freePort();
   const platform = await start({ webhookPort });

@@ -21,6 +21,7 @@ interface Instance {
   since: number;
   detail: string | undefined;
   lastMessageAt: number | undefined;
+  lastSentAt: number | undefined;
   ended: boolean;
 }
 
@@ -80,7 +81,7 @@ export class ChannelSet implements AsyncDisposable {
   }
 
   status(): readonly ChannelStatus[] {
-    return [...this.#instances.values()].map(({ entry, channel, state, since, detail, lastMessageAt }) => ({
+    return [...this.#instances.values()].map(({ entry, channel, state, since, detail, lastMessageAt, lastSentAt }) => ({
       name: entry.name,
       type: entry.type,
       account: channel?.account ?? '',
@@ -90,6 +91,7 @@ export class ChannelSet implements AsyncDisposable {
       inboundClass: channel?.inboundClass ?? '?',
       sendClass: channel?.sendClass ?? '?',
       ...(lastMessageAt === undefined ? {} : { lastMessageAt }),
+      ...(lastSentAt === undefined ? {} : { lastSentAt }),
     }));
   }
 
@@ -101,6 +103,11 @@ export class ChannelSet implements AsyncDisposable {
   received(name: string): void {
     const instance = this.#instances.get(name);
     if (instance) instance.lastMessageAt = this.#options.clock.now();
+  }
+
+  sent(name: string): void {
+    const instance = this.#instances.get(name);
+    if (instance) instance.lastSentAt = this.#options.clock.now();
   }
 
   /** Intake ends; sending goes on until disposed. */
@@ -132,6 +139,7 @@ export class ChannelSet implements AsyncDisposable {
       since: clock.now(),
       detail: undefined,
       lastMessageAt: undefined,
+      lastSentAt: undefined,
       ended: false,
     };
     try {

@@ -119,6 +119,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   options.stop?.addEventListener('abort', () => channels.stopReceiving(), { once: true });
   events.observe((event) => {
     if (event.type === 'received' && event.channel) channels.received(event.channel);
+    if (event.type === 'part.sent' && event.channel) channels.sent(event.channel);
   });
   let hot: HotSettings = config.gateway;
   // Delivery is built last; parts that are committed before are found in the outbox when it begins.

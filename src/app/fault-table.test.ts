@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { CHANNELS } from '../../channels/registry.ts';
@@ -62,13 +62,20 @@ test.each(NUMBERS)('%s occurs in a test title and has a row in docs/faults.md', 
 
 test('every row names a test that exists, and its number is part of the title', () => {
   expect(ROWS.length).toBeGreaterThanOrEqual(NUMBERS.length);
-  for (const { number, file, title } of ROWS) {
+  for (const { number, file, title } of [...ROWS, ...CHANNEL_ROWS]) {
     expect([file, readFileSync(join(ROOT, file), 'utf8')]).toEqual([file, expect.stringContaining(title)]);
     if (number) expect(title).toMatch(new RegExp(`\\b${number}\\b`));
   }
 });
 
-const SECTION = PAGE.slice(PAGE.indexOf('## Channel by channel'), PAGE.indexOf('## Bad input'));
+/** A channel that was added later brings its rows in its own folder. */
+const OWN_PAGES = Object.keys(CHANNELS)
+  .map((type) => join(ROOT, 'channels', type, 'faults.md'))
+  .filter((file) => existsSync(file));
+const SECTION = [
+  PAGE.slice(PAGE.indexOf('## Channel by channel'), PAGE.indexOf('## Bad input')),
+  ...OWN_PAGES.map((file) => readFileSync(file, 'utf8')),
+].join('\n');
 const CHANNEL_ROWS = rows(SECTION);
 const EXCUSES = [...SECTION.matchAll(/^\| ([FA]\d+) \| (.+) \| does not apply: .{10,} \|$/gm)].map(([, number, about = '']) => ({
   number,
@@ -84,7 +91,7 @@ test.each(PER_CHANNEL)('%s has a test, or else a reason, for each channel', (num
 
 test('a channel whose row names its contract plays that case, and a test of its own lies in its folder', () => {
   for (const { about, file, title } of CHANNEL_ROWS) {
-    const isShared = about.length > 1 || !file.startsWith('channels/');
+    const isShared = about.length > 1 || !file.startsWith('channels/') || file === 'channels/contract.ts';
     if (!isShared) expect(file).toBe(`channels/${about[0]}/${file.split('/').at(-1)}`);
     if (file === 'src/app/channel-attacks.e2e.test.ts')
       expect(Object.keys(PLATFORMS)).toEqual(expect.arrayContaining([...about]));

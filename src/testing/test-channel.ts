@@ -103,6 +103,7 @@ export function testChannelEntry(make: (deps: ChannelDeps) => Channel, local = f
   return async () => ({
     type: 'test',
     settings: z.unknown(),
+    guarantee: { inbound: 'B', inboundHow: 'as its test says', send: 'blind', loss: 'as its test says' },
     local,
     create: async (_settings: never, deps: ChannelDeps) => make(deps),
   });

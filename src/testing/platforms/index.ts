@@ -14,6 +14,11 @@ export const PLATFORMS: Readonly<Record<string, (options: PlatformOptions) => Pr
   double: async () => (await import('./double.ts')).startDoublePlatform(),
 };
 
+/** Those that repeat nothing to a bot that was away and are slow to write to: neither the sweep nor the load can count on them. */
+export const FORGETFUL: Readonly<Record<string, (options: PlatformOptions) => Promise<Platform>>> = {
+  irc: async () => (await import('./irc.ts')).startIrcPlatform(),
+};
+
 /** The same platforms for a bot that was away for long: whatever they had begun to push is forgotten, and the history has to do. */
 export const OUTAGES: Readonly<Record<string, (options: PlatformOptions) => Promise<Platform>>> = {
   'discord-outage': async () => (await import('./discord-outage.ts')).startDiscordOutage(),
