@@ -29,7 +29,8 @@ export async function twilioScene<Settings>(descriptor: ChannelDescriptor<Settin
       public_url: PUBLIC_URL,
       api_root: platform.url,
       poll_interval_secs: 3_600,
-      send_timeout_secs: 5,
+      // Two seconds of this clock: the double fetches a file back before it answers.
+      send_timeout_secs: 40,
       find_grace_secs: 0,
       media_hosts: ['127.0.0.1'],
       ...settings,
