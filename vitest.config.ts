@@ -7,7 +7,7 @@ export default defineConfig({
     hookTimeout: 60_000,
     pool: 'forks',
     // Many tests wait for a process, a retry or a time limit: on the two cores of a small machine one file at a time wastes one.
-    maxWorkers: 2,
+    maxWorkers: 3,
     projects: [
       {
         extends: true,

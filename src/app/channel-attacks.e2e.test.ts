@@ -15,11 +15,13 @@ import type { Platform } from '../testing/platforms/platform.ts';
 import { scriptedModel } from '../testing/scripted-model.ts';
 import { type Daemon, startDaemon } from './daemon.ts';
 
+const STARTS = { ...PLATFORMS, ...FORGETFUL };
+
 /**
  * A terminal has no strangers; mail is played against real mail servers in `email.e2e.test.ts`. A channel without a platform here is
  * named with tests of its own in docs/faults.md, which `fault-table.test.ts` looks after.
  */
-const REACHABLE = Object.keys(CHANNELS).filter((type) => type in PLATFORMS && type !== 'cli' && type !== 'email');
+const REACHABLE = Object.keys(CHANNELS).filter((type) => type in STARTS && type !== 'cli' && type !== 'email');
 
 /** Waits of the daemon are over soon; deadlines stay. */
 const clock: Clock = { ...systemClock, sleep: (ms, signal) => systemClock.sleep(ms < 6_000 ? ms / 10 : ms, signal) };
@@ -33,7 +35,7 @@ interface Scene {
 }
 
 async function scene(type: string, entry: Record<string, unknown> = {}): Promise<Scene> {
-  const [start, load] = [PLATFORMS[type] ?? FORGETFUL[type], CHANNELS[type]];
+  const [start, load] = [STARTS[type], CHANNELS[type]];
   if (!start || !load) throw new Error(`there is no platform for ${type}`);
   const webhookPort = await freePort();
   const platform = await start({ webhookPort });

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { CHANNELS } from '../../channels/registry.ts';
 import { packageRoot } from '../lib/package-info.ts';
-import { PLATFORMS } from '../testing/platforms/index.ts';
+import { FORGETFUL, PLATFORMS } from '../testing/platforms/index.ts';
 
 const ROOT = packageRoot();
 
@@ -94,7 +94,7 @@ test('a channel whose row names its contract plays that case, and a test of its 
     const isShared = about.length > 1 || !file.startsWith('channels/') || file === 'channels/contract.ts';
     if (!isShared) expect(file).toBe(`channels/${about[0]}/${file.split('/').at(-1)}`);
     if (file === 'src/app/channel-attacks.e2e.test.ts')
-      expect(Object.keys(PLATFORMS)).toEqual(expect.arrayContaining([...about]));
+      expect(Object.keys({ ...PLATFORMS, ...FORGETFUL })).toEqual(expect.arrayContaining([...about]));
     if (file !== 'channels/contract.ts') continue;
     for (const channel of about) {
       const suite = readFileSync(join(ROOT, 'channels', channel, 'contract.test.ts'), 'utf8');
