@@ -13,13 +13,13 @@ import type {
 import { errorText, GatehouseError } from '../../src/core/errors.ts';
 import type { MediaRef, OutboundPart } from '../../src/core/message.ts';
 import { withDeadline } from '../kit/deadline.ts';
+import { linked } from '../kit/linked.ts';
 import type { CallOptions, DiscordClient } from './client.ts';
 import { registerCommands } from './commands.ts';
 import { keepConnected } from './connect.ts';
 import { download } from './download.ts';
 import { CallError, toSendResult } from './failure.ts';
 import { Interactions } from './interactions.ts';
-import { linked } from './linked.ts';
 import { type Awaiting, awaitingOf, placeOf, type SendCall, toAnswer, toCreate, toEditCall, uploadName } from './outbound.ts';
 import { Receiver } from './receive.ts';
 import type { DiscordSettings } from './settings.ts';
@@ -161,7 +161,8 @@ export class DiscordChannel implements Channel {
       origins: this.#settings.cdn_origins,
       capBytes: this.limits.downloadBytes,
       timeoutMs: this.#settings.download_timeout_secs * 1_000,
-      signal: AbortSignal.any([signal, this.#stopping.signal]),
+      signal,
+      stop: this.#stopping.signal,
     });
   }
 

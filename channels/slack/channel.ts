@@ -200,7 +200,8 @@ export class SlackChannel implements Channel {
       client: this.#client,
       capBytes: this.limits.downloadBytes,
       timeoutMs: this.#options.settings.download_timeout_secs * 1_000,
-      signal: AbortSignal.any([signal, this.#stopping.signal]),
+      signal,
+      stop: this.#stopping.signal,
     });
   }
 

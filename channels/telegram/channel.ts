@@ -159,7 +159,8 @@ export class TelegramChannel implements Channel {
       client: this.#client,
       capBytes: this.limits.downloadBytes,
       timeoutMs: this.#settings.download_timeout_secs * 1_000,
-      signal: AbortSignal.any([signal, this.#stopping.signal]),
+      signal,
+      stop: this.#stopping.signal,
     });
   }
 

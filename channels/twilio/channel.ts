@@ -166,7 +166,8 @@ export class TwilioChannel implements Channel {
       isAllowed: (url) => isPlatformHost(url, settings.media_hosts),
       capBytes: this.limits.downloadBytes,
       timeoutMs: settings.download_timeout_secs * 1_000,
-      signal: AbortSignal.any([signal, this.#stopping.signal]),
+      signal,
+      stop: this.#stopping.signal,
     });
   }
 

@@ -151,7 +151,8 @@ export class WhatsAppChannel implements Channel {
       mediaRoot: this.#settings.media_root.replace(/\/+$/, ''),
       capBytes: this.limits.downloadBytes,
       timeoutMs: this.#settings.download_timeout_secs * 1_000,
-      signal: AbortSignal.any([signal, this.#stopping.signal]),
+      signal,
+      stop: this.#stopping.signal,
     });
   }
 
