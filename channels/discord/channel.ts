@@ -13,6 +13,7 @@ import type {
 import { errorText, GatehouseError } from '../../src/core/errors.ts';
 import type { MediaRef, OutboundPart } from '../../src/core/message.ts';
 import { withDeadline } from '../kit/deadline.ts';
+import { obj, objects, str } from '../kit/json.ts';
 import { linked } from '../kit/linked.ts';
 import type { CallOptions, DiscordClient } from './client.ts';
 import { registerCommands } from './commands.ts';
@@ -23,7 +24,7 @@ import { Interactions } from './interactions.ts';
 import { type Awaiting, awaitingOf, placeOf, type SendCall, toAnswer, toCreate, toEditCall, uploadName } from './outbound.ts';
 import { Receiver } from './receive.ts';
 import type { DiscordSettings } from './settings.ts';
-import { obj, objects, snowflake, str } from './wire.ts';
+import { snowflake } from './wire.ts';
 
 const MEGABYTE = 1024 * 1024;
 

@@ -13,9 +13,9 @@ import {
 import { errorText } from '../../src/core/errors.ts';
 import type { Clock } from '../../src/core/ports.ts';
 import { withDeadline } from '../kit/deadline.ts';
+import { type JsonObject, num, obj, str } from '../kit/json.ts';
 import { CallError, type CallFailure } from './failure.ts';
 import { HttpPool } from './http.ts';
-import { type JsonObject, num, obj, str } from './wire.ts';
 
 export interface CallOptions {
   readonly body?: JsonObject;

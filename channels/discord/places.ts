@@ -1,5 +1,6 @@
 /** Where a message was written: the platform's events name a channel only, and a thread looks like one. */
-import { type JsonObject, num, obj, objects, snowflake, str } from './wire.ts';
+import { type JsonObject, num, obj, objects, str } from '../kit/json.ts';
+import { snowflake } from './wire.ts';
 
 /** A channel, a private chat, or a thread in its channel. */
 export interface Place {

@@ -4,6 +4,7 @@ import { errorText } from '../../src/core/errors.ts';
 import type { InboundMessage } from '../../src/core/message.ts';
 import type { Clock, Logger } from '../../src/core/ports.ts';
 import { withDeadline } from '../kit/deadline.ts';
+import { type JsonObject, obj, objects } from '../kit/json.ts';
 import { offer } from '../kit/offer.ts';
 import { readHistory } from './catch-up.ts';
 import type { DiscordClient, Packet, Session } from './client.ts';
@@ -13,7 +14,7 @@ import { type InboundContext, toDelete, toEdit, toMessage, toReaction, unreadabl
 import type { Addressing } from './inbound-text.ts';
 import { type Interaction, toInteraction } from './interaction.ts';
 import { type Place, Places } from './places.ts';
-import { compareIds, idAt, type JsonObject, laterId, obj, objects, requireId, snowflake, timeOf } from './wire.ts';
+import { compareIds, idAt, laterId, requireId, snowflake, timeOf } from './wire.ts';
 
 export interface ReceiverOptions {
   readonly client: Pick<DiscordClient, 'call'>;

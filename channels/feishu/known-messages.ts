@@ -3,8 +3,9 @@ import { errorText } from '../../src/core/errors.ts';
 import type { InboundMessage } from '../../src/core/message.ts';
 import type { Clock, Logger } from '../../src/core/ports.ts';
 import { withDeadline } from '../kit/deadline.ts';
+import { type JsonObject, obj } from '../kit/json.ts';
 import type { FeishuClient } from './client.ts';
-import { type Fields, fieldsOf, stringOf } from './fields.ts';
+import { stringOf } from './fields.ts';
 import type { KnownMessage } from './inbound.ts';
 import { readContent } from './inbound-content.ts';
 
@@ -104,11 +105,11 @@ export class KnownMessages {
     return isGroup;
   }
 
-  #read(messageId: string, stored: Fields, isGroup: boolean): KnownMessage {
-    const sender = fieldsOf(stored['sender']);
+  #read(messageId: string, stored: JsonObject, isGroup: boolean): KnownMessage {
+    const sender = obj(stored['sender']);
     const senderId = stringOf(sender['id']) || 'unknown';
     const type = stringOf(stored['msg_type']);
-    const content = stringOf(fieldsOf(stored['body'])['content']);
+    const content = stringOf(obj(stored['body'])['content']);
     const { text } = readContent({ messageId, type, content, mentions: stored['mentions'] }, undefined);
     const threadId = stringOf(stored['thread_id']);
     const { account, openId } = this.#options;

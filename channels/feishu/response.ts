@@ -1,7 +1,8 @@
 /** One HTTP answer of the platform -> its body, its file, or why it is a failure. */
 import type { Readable } from 'node:stream';
+import { obj, parseJson } from '../kit/json.ts';
 import { CallError } from './faults.ts';
-import { fieldsOf, parseJson, stringOf } from './fields.ts';
+import { stringOf } from './fields.ts';
 
 export interface WireResponse {
   /** Parsed JSON; undefined with a stream. */
@@ -29,7 +30,7 @@ export async function readResponse(
     const size = Number(headerOf(response, 'content-length') ?? Number.NaN);
     return { body: undefined, stream, ...(Number.isSafeInteger(size) && { size }) };
   }
-  const body = fieldsOf(parseJson(await readText(stream, options.maxBytes)));
+  const body = obj(parseJson(await readText(stream, options.maxBytes)));
   const code = typeof body['code'] === 'number' ? body['code'] : undefined;
   if (response.status === 200 && code === 0) return { body };
   const { status } = response;

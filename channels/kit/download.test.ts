@@ -2,6 +2,7 @@ import { getEventListeners } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Readable } from 'node:stream';
+import { inspect } from 'node:util';
 import { expect, test } from 'vitest';
 import type { MediaFile } from '../../src/core/channel.ts';
 import type { MediaRef } from '../../src/core/message.ts';
@@ -16,7 +17,9 @@ function limits(override: Partial<Parameters<typeof openDownload>[1]> = {}) {
 }
 
 async function read({ bytes }: MediaFile): Promise<Buffer> {
-  return Buffer.concat(await Array.fromAsync(bytes));
+  const parts: Uint8Array[] = [];
+  for await (const part of bytes) parts.push(part);
+  return Buffer.concat(parts);
 }
 
 const listeners = (signal: AbortSignal): number => getEventListeners(signal, 'abort').length;
@@ -54,7 +57,8 @@ test('A9 a file that is longer than anybody said is cut off at the cap, and its 
 test('what a failure said is not passed on: it may hold an address or a token', async () => {
   const open = () => Promise.reject(new Error('GET https://files.example/?token=hunter2'));
   const failed: unknown = await openDownload(FILE, limits(), { open }).catch((error: unknown) => error);
-  expect(failed).toMatchObject({ code: 'GH1505', message: 'the download broke off or took too long', cause: undefined });
+  expect(failed).toMatchObject({ code: 'GH1505', message: 'the download broke off or took too long' });
+  expect(inspect(failed)).not.toContain('hunter2');
   await expect(openDownload(FILE, limits(), { open, explain: () => 'it was deleted' })).rejects.toMatchObject({
     code: 'GH1505',
     message: 'it was deleted',

@@ -11,12 +11,12 @@ import type {
 import { errorText, GatehouseError } from '../../src/core/errors.ts';
 import type { MediaRef, OutboundPart } from '../../src/core/message.ts';
 import { withDeadline } from '../kit/deadline.ts';
+import { type JsonObject, list, obj, str } from '../kit/json.ts';
 import { CallError, type SlackClient } from './client.ts';
 import { download } from './download.ts';
 import { nameFromEmoji } from './emoji.ts';
 import { type Found, findPart } from './find.ts';
 import { receiveByHttp } from './http-mode.ts';
-import { type JsonObject, list, obj, str } from './json.ts';
 import { toSendResult, toUpdate } from './outbound.ts';
 import { Receiver } from './receiver.ts';
 import { sendPart } from './send.ts';

@@ -5,8 +5,8 @@ import type { Readable } from 'node:stream';
 import { SocketModeReceiver, webApi } from '@slack/bolt';
 import type { Clock } from '../../src/core/ports.ts';
 import { withDeadline } from '../kit/deadline.ts';
+import { type JsonObject, num, obj, parseObject, str } from '../kit/json.ts';
 import { HttpTransport, notSent, readText } from './http.ts';
-import { type JsonObject, num, obj, parseObject, str } from './json.ts';
 
 /** Why a call failed, by what a caller can do about it. Holds no token. */
 export type CallFailure =

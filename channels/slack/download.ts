@@ -4,8 +4,8 @@ import type { MediaFile } from '../../src/core/channel.ts';
 import { GatehouseError } from '../../src/core/errors.ts';
 import type { MediaRef } from '../../src/core/message.ts';
 import { type DownloadLimits, fileUrl, followRedirects, type Hop, openDownload, tooLarge } from '../kit/download.ts';
+import { num, obj, str } from '../kit/json.ts';
 import { CallError, type SlackClient } from './client.ts';
-import { num, obj, str } from './json.ts';
 
 export interface DownloadOptions extends DownloadLimits {
   readonly client: Pick<SlackClient, 'call' | 'fetchFile' | 'apiHost'>;

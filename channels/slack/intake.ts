@@ -3,10 +3,10 @@ import type { ChannelHost } from '../../src/core/channel.ts';
 import { errorText } from '../../src/core/errors.ts';
 import type { InboundMessage } from '../../src/core/message.ts';
 import type { Clock, Logger } from '../../src/core/ports.ts';
+import { str } from '../kit/json.ts';
 import { offer } from '../kit/offer.ts';
 import type { Cursor } from './cursor.ts';
 import { type InboundContext, type SlackPayload, toInbound, unreadable } from './inbound.ts';
-import { str } from './json.ts';
 import type { UserNames } from './names.ts';
 
 export interface IntakeItem {

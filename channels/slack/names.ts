@@ -2,9 +2,9 @@
 import type { InboundMessage } from '../../src/core/message.ts';
 import type { Clock } from '../../src/core/ports.ts';
 import { withDeadline } from '../kit/deadline.ts';
+import { obj, str } from '../kit/json.ts';
+import { label } from '../kit/senders-words.ts';
 import { CallError, type SlackClient } from './client.ts';
-import { label } from './inbound-content.ts';
-import { obj, str } from './json.ts';
 
 /** A message waits this long for its author's name, once per person; the platform wants its acknowledgement within three seconds. */
 const LOOKUP_MS = 1_000;

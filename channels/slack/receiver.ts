@@ -3,13 +3,13 @@ import type { ChannelDeps, ChannelHealth, ChannelHost } from '../../src/core/cha
 import { errorText } from '../../src/core/errors.ts';
 import type { Clock } from '../../src/core/ports.ts';
 import { DeadlineError, withDeadline } from '../kit/deadline.ts';
+import { str } from '../kit/json.ts';
 import { reconnect } from '../kit/reconnect.ts';
 import { catchUp } from './catch-up.ts';
 import { CallError, type SlackClient } from './client.ts';
 import { Cursor } from './cursor.ts';
 import type { Identity, InboundContext } from './inbound.ts';
 import { Intake } from './intake.ts';
-import { str } from './json.ts';
 import { UserNames } from './names.ts';
 import type { SlackSettings } from './settings.ts';
 
