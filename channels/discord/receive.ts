@@ -5,7 +5,8 @@ import type { InboundMessage } from '../../src/core/message.ts';
 import type { Clock, Logger } from '../../src/core/ports.ts';
 import { withDeadline } from '../kit/deadline.ts';
 import { type JsonObject, obj, objects } from '../kit/json.ts';
-import { offer } from '../kit/offer.ts';
+import { RecentSet } from '../kit/recent.ts';
+import { storeMessages } from '../kit/store-messages.ts';
 import { readHistory } from './catch-up.ts';
 import type { DiscordClient, Packet, Session } from './client.ts';
 import { advance, type Cursor, firstCursor, formatCursor, parseCursor } from './cursor.ts';
@@ -53,7 +54,7 @@ export class Receiver {
   #cursor: Cursor | undefined;
   /** Chats with nothing missed since this connection stood. */
   readonly #fresh = new Set<string>();
-  readonly #recent = new Set<string>();
+  readonly #recent = new RecentSet(MAX_RECENT);
   readonly #unread = new Set<string>();
 
   constructor(options: ReceiverOptions) {
@@ -265,7 +266,7 @@ export class Receiver {
     }
     if (newest === undefined) return;
     if (batch.length > 0) await this.#commit(batch, packet, { place, newest });
-    for (const message of messages) this.#remember(String(message['id']));
+    for (const message of messages) this.#recent.add(String(message['id']));
   }
 
   #read(message: JsonObject, context: InboundContext, id: string): InboundMessage {
@@ -289,20 +290,9 @@ export class Receiver {
     const after = moved ? advance(before, moved.place.id, moved.newest, { isPrivate, oldest: this.#oldest() }) : before;
     const { session: _old, ...rest } = after;
     const cursor: Cursor = { ...rest, ...(packet.session && { session: { ...packet.session, seq: packet.s } }) };
-    let rejected = false;
-    await offer(batch, formatCursor(cursor), {
-      host,
-      clock,
-      random,
-      signal,
-      onRejected: (error, waitMs) => {
-        rejected = true;
-        health('down', `messages cannot be stored, trying again: ${errorText(error)}`);
-        logger.error('discord.receive-failed', { error: errorText(error), waitMs });
-      },
-    });
+    const onTrouble = (detail: string | undefined): void => health(detail === undefined ? 'healthy' : 'down', detail);
+    await storeMessages(batch, formatCursor(cursor), { host, clock, random, logger, signal, onTrouble });
     this.#cursor = cursor;
-    if (rejected) health('healthy');
   }
 
   async #loadCursor(): Promise<Cursor> {
@@ -315,12 +305,6 @@ export class Receiver {
 
   #oldest(): string {
     return idAt(this.#options.clock.now() - this.#options.catchUpMs);
-  }
-
-  #remember(id: string): void {
-    this.#recent.add(id);
-    const oldest = this.#recent.size > MAX_RECENT ? this.#recent.values().next().value : undefined;
-    if (oldest !== undefined) this.#recent.delete(oldest);
   }
 
   #get(route: string, query?: Readonly<Record<string, string>>): Promise<unknown> {

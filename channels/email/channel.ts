@@ -11,6 +11,7 @@ import type {
 } from '../../src/core/channel.ts';
 import { GatehouseError } from '../../src/core/errors.ts';
 import type { MediaRef, OutboundPart } from '../../src/core/message.ts';
+import { untilAborted } from '../kit/linked.ts';
 import { reconnect } from '../kit/reconnect.ts';
 import { ImapSession, type ServerAddress } from './client.ts';
 import { describeFault, type ServerFault } from './faults.ts';
@@ -249,18 +250,6 @@ export class EmailChannel implements Channel {
 function address(options: EmailChannelOptions, place: Pick<ServerAddress, 'host' | 'port' | 'tls'>): ServerAddress {
   const { credentials, ca, settings } = options;
   return { ...place, ...credentials, rejectUnauthorized: settings.tls_reject_unauthorized, ...(ca === undefined ? {} : { ca }) };
-}
-
-/** Rejects with `signal.reason` when the signal aborts first. */
-async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  const aborted = Promise.withResolvers<never>();
-  const onAbort = () => aborted.reject(signal.reason);
-  signal.addEventListener('abort', onAbort, { once: true });
-  try {
-    return await Promise.race([work, aborted.promise]);
-  } finally {
-    signal.removeEventListener('abort', onAbort);
-  }
 }
 
 function tooLarge(cap: number): GatehouseError {

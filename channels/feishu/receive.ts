@@ -3,6 +3,7 @@ import type { ChannelDeps, ChannelHealth, ChannelHost, WebhookHandler } from '..
 import { errorText } from '../../src/core/errors.ts';
 import { DeadlineError, withDeadline } from '../kit/deadline.ts';
 import { reconnect } from '../kit/reconnect.ts';
+import { changesOnly, type ReportHealth } from '../kit/reported-health.ts';
 import type { BotIdentity, FeishuClient } from './client.ts';
 import { CallError, isRefusedLogin } from './faults.ts';
 import { EventIntake } from './intake.ts';
@@ -25,8 +26,6 @@ export interface ReceiveOptions {
   readonly settled: () => void;
 }
 
-type Health = (state: ChannelHealth, detail?: string) => void;
-
 /** Only the operator can mend refused credentials; an app may be switched on again without a restart of ours. */
 const REFUSED_WAIT_MS = 300_000;
 /** A connection that ended sooner counts as one that failed. */
@@ -38,7 +37,7 @@ const ANSWER_MS = 2_500;
 export async function receiveEvents(options: ReceiveOptions): Promise<void> {
   const { deps, signal, settled } = options;
   const { clock, random, logger } = deps;
-  const health = createHealth(options.host);
+  const health = changesOnly((state, detail) => options.host.health(state, detail));
   const live = options.webhook ? listen : converse;
   await reconnect({
     run: async (connected) => {
@@ -62,7 +61,7 @@ export async function receiveEvents(options: ReceiveOptions): Promise<void> {
 }
 
 /** One long connection, from its beginning to its end. */
-async function converse(options: ReceiveOptions, health: Health, connected: () => void): Promise<void> {
+async function converse(options: ReceiveOptions, health: ReportHealth, connected: () => void): Promise<void> {
   const { client, deps, signal, callTimeoutMs: ms, settled } = options;
   const { clock } = deps;
   const intake = createIntake(options, health, await identify(options));
@@ -89,7 +88,7 @@ async function converse(options: ReceiveOptions, health: Health, connected: () =
 }
 
 /** Serves until the signal aborts. */
-async function listen(options: ReceiveOptions, health: Health, connected: () => void): Promise<void> {
+async function listen(options: ReceiveOptions, health: ReportHealth, connected: () => void): Promise<void> {
   const { deps, webhook, signal, settled } = options;
   if (!webhook) throw new Error('no keys for a webhook');
   const intake = createIntake(options, health, await identify(options));
@@ -135,20 +134,9 @@ async function identify({ client, deps, signal, callTimeoutMs: ms, identified }:
   return me;
 }
 
-function createIntake({ host, known, account, deps }: ReceiveOptions, health: Health, me: BotIdentity): EventIntake {
+function createIntake({ host, known, account, deps }: ReceiveOptions, health: ReportHealth, me: BotIdentity): EventIntake {
   const { clock, random, logger, name } = deps;
   return new EventIntake({ host, known, context: { channel: name, account, me }, health, clock, random, logger });
-}
-
-/** Reports changes only. */
-function createHealth(host: ChannelHost): Health {
-  let last: string | undefined;
-  return (state, detail) => {
-    const next = `${state} ${detail ?? ''}`;
-    if (next === last) return;
-    last = next;
-    host.health(state, detail);
-  };
 }
 
 /** What the operator is told, and how long to wait beyond the ordinary back-off. */

@@ -5,6 +5,7 @@ import type { Clock } from '../../src/core/ports.ts';
 import { DeadlineError, withDeadline } from '../kit/deadline.ts';
 import { str } from '../kit/json.ts';
 import { reconnect } from '../kit/reconnect.ts';
+import { changesOnly, type ReportHealth, withAdvice } from '../kit/reported-health.ts';
 import { catchUp } from './catch-up.ts';
 import { CallError, type SlackClient } from './client.ts';
 import { Cursor } from './cursor.ts';
@@ -39,19 +40,20 @@ export class Receiver {
   readonly options: ReceiverOptions;
   /** Set once the login was accepted. */
   intake: Intake | undefined;
+  readonly #report: ReportHealth;
   #me: Identity | undefined;
   #cursor: Cursor | undefined;
   #intakeDone: Promise<void> | undefined;
   /** The first start of all: nothing can have been missed, and what is older was not meant for us. */
   #fresh = false;
   #authFailures = 0;
-  #lastHealth = '';
   #state: ChannelHealth = 'starting';
   /** Shown beside every good state: what an outage would cost. */
   #gaps: string | undefined;
 
   constructor(options: ReceiverOptions) {
     this.options = options;
+    this.#report = changesOnly((state, detail) => options.host.health(state, detail));
   }
 
   /** Asks who we are, and opens the way in the first time. Rejects with a `CallError` when the login is refused. */
@@ -74,10 +76,7 @@ export class Receiver {
     this.intake = new Intake({
       ...{ host, cursor, clock, random, logger, signal, names },
       context: () => this.#context(),
-      onStorage: (error) =>
-        error === undefined
-          ? this.healthy()
-          : this.health('down', `messages cannot be stored, trying again: ${errorText(error)}`),
+      onTrouble: (detail) => (detail === undefined ? this.healthy() : this.health('down', detail)),
     });
     this.#intakeDone = this.intake.run();
   }
@@ -153,13 +152,9 @@ export class Receiver {
     if (this.#state === 'healthy') this.healthy();
   }
 
-  /** Reports changes only. */
   health(state: ChannelHealth, detail?: string): void {
-    const next = `${state} ${detail ?? ''}`;
-    if (next === this.#lastHealth) return;
-    this.#lastHealth = next;
     this.#state = state;
-    this.options.host.health(state, detail);
+    this.#report(state, detail);
   }
 
   /** Tells the operator, and whether there is any use in trying again. */
@@ -198,16 +193,6 @@ export async function pause(clock: Clock, ms: number, signal: AbortSignal): Prom
   }
 }
 
-/** What to check, by the code of a connection that never stood (Node: errors of `dns`, `net` and `tls`). */
-const ADVICE: readonly (readonly [RegExp, string])[] = [
-  [/ENOTFOUND|EAI_/, 'the host name is not known: check DNS and api_root'],
-  [/ECONNREFUSED/, 'nothing listens there: check api_root'],
-  [/CERT_HAS_EXPIRED/, 'the TLS certificate has expired: renew it on the server'],
-  [/ALTNAME/, 'the TLS certificate is for another name: check api_root'],
-  [/SELF_SIGNED|UNABLE_TO_/, 'nobody known here vouches for the TLS certificate: name its authority in NODE_EXTRA_CA_CERTS'],
-  [/ETIMEDOUT|EHOSTUNREACH|ENETUNREACH/, 'no answer from there: check the network and api_root'],
-];
-
 interface Diagnosis {
   readonly state: ChannelHealth;
   readonly detail: string;
@@ -222,10 +207,7 @@ function diagnose(error: unknown): Diagnosis {
   if (!(error instanceof CallError)) return { ...other, detail: errorText(error) };
   const { failure } = error;
   if (failure.kind === 'limited') return { ...other, detail: `GH1502: ${error.message}`, waitMs: failure.retryAfterMs };
-  if (failure.kind === 'unreached') {
-    const advice = ADVICE.find(([pattern]) => pattern.test(failure.detail))?.[1];
-    return { ...other, detail: `GH1502: ${failure.detail}${advice === undefined ? '' : `: ${advice}`}` };
-  }
+  if (failure.kind === 'unreached') return { ...other, detail: withAdvice(failure.detail) };
   if (failure.kind !== 'api' || !AUTH_ERRORS.has(failure.error)) return { ...other, detail: `GH1502: ${error.message}` };
   const which = error.message.startsWith('apps.connections.open')
     ? 'app-level token (does it have connections:write, and is Socket Mode on?)'

@@ -2,6 +2,7 @@
 import { openAsBlob } from 'node:fs';
 import type { Clock } from '../../src/core/ports.ts';
 import { withDeadline } from '../kit/deadline.ts';
+import { untilAborted } from '../kit/linked.ts';
 import { CallError, type CallFailure, toFailure } from './call-error.ts';
 
 export type MediaType = 'image' | 'voice' | 'video' | 'file';
@@ -137,14 +138,7 @@ export class WecomClient {
     this.#fetching ??= this.#fetchToken().finally(() => {
       this.#fetching = undefined;
     });
-    const { promise: aborted, reject } = Promise.withResolvers<never>();
-    const onAbort = (): void => reject(signal.reason);
-    signal.addEventListener('abort', onAbort, { once: true });
-    try {
-      return await Promise.race([this.#fetching, aborted]);
-    } finally {
-      signal.removeEventListener('abort', onAbort);
-    }
+    return await untilAborted(this.#fetching, signal);
   }
 
   async #fetchToken(): Promise<string> {
