@@ -188,9 +188,8 @@ export class DiscordChannel implements Channel {
       },
       interaction: (interaction) => this.#interactions.acknowledge(interaction),
     });
-    const working = receiver.run();
-    try {
-      await keepConnected({
+    const connected = async (): Promise<void> =>
+      keepConnected({
         client: this.#client,
         session: await receiver.session(),
         messageContent: message_content,
@@ -206,10 +205,7 @@ export class DiscordChannel implements Channel {
           this.#lacking = detail;
         },
       });
-    } catch (error) {
-      if (!signal.aborted) health('down', `the journal cannot be read: ${errorText(error)}`);
-    }
-    await working;
+    await Promise.all([receiver.run(), connected()]);
     await registering;
   }
 

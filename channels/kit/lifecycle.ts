@@ -97,7 +97,10 @@ export class Lifecycle {
     try {
       await live(life.controller.signal);
     } catch (error) {
-      if (!life.controller.signal.aborted) host.ended(error);
+      if (life.controller.signal.aborted) return;
+      // What else belongs to this life must not outlive it.
+      life.controller.abort(error);
+      host.ended(error);
     }
   }
 }

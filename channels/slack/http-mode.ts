@@ -1,6 +1,5 @@
 /** Receiving by signed requests. A gap cannot be noticed here, so the history is compared every ten minutes. */
 import type { Webhook, WebhookAnswer, WebhookRequest } from '../../src/core/channel.ts';
-import { errorText } from '../../src/core/errors.ts';
 import { reconnect } from '../kit/reconnect.ts';
 import { pause, type Receiver } from './receiver.ts';
 import { readRequest, refuseRequest } from './webhook.ts';
@@ -13,20 +12,17 @@ const CATCH_UP_EVERY_MS = 600_000;
 export async function receiveByHttp(receiver: Receiver, signingSecret: string): Promise<void> {
   const { deps, signal, settled } = receiver.options;
   const { clock, random, webhooks, logger } = deps;
-  let webhook: Webhook;
-  try {
+  let webhook: Webhook | undefined;
+  const serve = async (): Promise<void> => {
     webhook = await webhooks.serve((request, gone) => answer(receiver, signingSecret, request, gone));
-  } catch (error) {
-    receiver.health('down', errorText(error));
-    settled();
-    return;
-  }
-  logger.info('slack.webhook', { path: webhook.path, local: webhook.localOrigin });
+    logger.info('slack.webhook', { path: webhook.path, local: webhook.localOrigin });
+  };
   let again = true;
   try {
     await reconnect({
       run: async (connected) => {
         try {
+          if (!webhook) await serve();
           await receiver.login();
           const { begun, done } = receiver.catchUpFirst(false, signal);
           receiver.intake?.holdUntil(begun);
@@ -51,7 +47,7 @@ export async function receiveByHttp(receiver: Receiver, signingSecret: string): 
     });
     await receiver.intakeEnded();
   } finally {
-    await webhook[Symbol.asyncDispose]();
+    await webhook?.[Symbol.asyncDispose]();
   }
 }
 

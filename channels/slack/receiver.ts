@@ -1,6 +1,6 @@
 /** What both modes share: who we are, the way in, the catch-up, and what the operator is told. */
 import type { ChannelDeps, ChannelHealth, ChannelHost } from '../../src/core/channel.ts';
-import { errorText } from '../../src/core/errors.ts';
+import { errorText, isGatehouseError } from '../../src/core/errors.ts';
 import type { Clock } from '../../src/core/ports.ts';
 import { DeadlineError, withDeadline } from '../kit/deadline.ts';
 import { str } from '../kit/json.ts';
@@ -78,7 +78,7 @@ export class Receiver {
       context: () => this.#context(),
       onTrouble: (detail) => (detail === undefined ? this.healthy() : this.health('down', detail)),
     });
-    this.#intakeDone = this.intake.run();
+    this.#intakeDone = this.intake.run().catch((error: unknown) => host.ended(error));
   }
 
   /**
@@ -204,6 +204,8 @@ interface Diagnosis {
 function diagnose(error: unknown): Diagnosis {
   const other = { state: 'degraded', auth: false, waitMs: 0 } as const;
   if (error instanceof DeadlineError) return { ...other, detail: `GH1502: the platform does not answer (${error.message})` };
+  // Nothing can arrive while requests cannot be served.
+  if (isGatehouseError(error)) return { ...other, state: 'down', detail: `${error.code}: ${error.message}; ${error.hint}` };
   if (!(error instanceof CallError)) return { ...other, detail: errorText(error) };
   const { failure } = error;
   if (failure.kind === 'limited') return { ...other, detail: `GH1502: ${error.message}`, waitMs: failure.retryAfterMs };
