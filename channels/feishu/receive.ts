@@ -40,20 +40,14 @@ export async function receiveEvents(options: ReceiveOptions): Promise<void> {
   const health = changesOnly((state, detail) => options.host.health(state, detail));
   const live = options.webhook ? listen : converse;
   await reconnect({
-    run: async (connected) => {
-      try {
-        await live(options, health, connected);
-      } catch (error) {
-        if (signal.aborted) return;
-        const { state, detail, waitMs } = diagnose(error);
-        health(state, detail);
-        logger.warn('feishu.connection-failed', { detail });
-        settled();
-        if (waitMs > 0) await clock.sleep(waitMs, signal);
-        throw error;
-      }
+    run: (connected) => live(options, health, connected),
+    onEnd: (error) => {
+      const { state, detail, waitMs } = diagnose(error);
+      health(state, detail);
+      logger.warn('feishu.connection-failed', { detail });
+      settled();
+      return waitMs;
     },
-    onEnd: () => true,
     clock,
     random,
     signal,

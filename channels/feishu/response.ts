@@ -1,6 +1,7 @@
 /** One HTTP answer of the platform -> its body, its file, or why it is a failure. */
 import type { Readable } from 'node:stream';
 import { obj, parseJson } from '../kit/json.ts';
+import { readText } from '../kit/read-text.ts';
 import { CallError } from './faults.ts';
 import { stringOf } from './fields.ts';
 
@@ -57,16 +58,4 @@ function waitOf(response: RawResponse): number | undefined {
 function headerOf(response: RawResponse, name: string): string | undefined {
   const value = (response.headers as Readonly<Record<string, unknown>>)[name];
   return typeof value === 'string' ? value : undefined;
-}
-
-async function readText(stream: Readable, maxBytes: number): Promise<string> {
-  const chunks: Buffer[] = [];
-  let total = 0;
-  for await (const chunk of stream as AsyncIterable<Buffer>) {
-    total += chunk.byteLength;
-    // Leaving the loop destroys the stream.
-    if (total > maxBytes) throw new CallError('request', { kind: 'lost', detail: 'the answer is too large' });
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString('utf8');
 }

@@ -17,30 +17,21 @@ export async function receiveByHttp(receiver: Receiver, signingSecret: string): 
     webhook = await webhooks.serve((request, gone) => answer(receiver, signingSecret, request, gone));
     logger.info('slack.webhook', { path: webhook.path, local: webhook.localOrigin });
   };
-  let again = true;
   try {
     await reconnect({
       run: async (connected) => {
-        try {
-          if (!webhook) await serve();
-          await receiver.login();
-          const { begun, done } = receiver.catchUpFirst(false, signal);
-          receiver.intake?.holdUntil(begun);
-          await begun;
-          receiver.healthy();
-          settled();
-          connected();
-          await done;
-        } catch (error) {
-          if (signal.aborted) return;
-          const failed = receiver.failed(error);
-          again = failed.again;
-          if (failed.waitMs > 0) await clock.sleep(failed.waitMs, signal);
-          throw error;
-        }
+        if (!webhook) await serve();
+        await receiver.login();
+        const { begun, done } = receiver.catchUpFirst(false, signal);
+        receiver.intake?.holdUntil(begun);
+        await begun;
+        receiver.healthy();
+        settled();
+        connected();
+        await done;
         await pause(clock, CATCH_UP_EVERY_MS, signal);
       },
-      onEnd: () => again,
+      onEnd: (error) => error === undefined || receiver.failed(error),
       clock,
       random,
       signal,

@@ -157,15 +157,15 @@ export class Receiver {
     this.#report(state, detail);
   }
 
-  /** Tells the operator, and whether there is any use in trying again. */
-  failed(error: unknown): { readonly again: boolean; readonly waitMs: number } {
+  /** Tells the operator. False when there is no use in trying again, else how long to wait on top. */
+  failed(error: unknown): number | false {
     const { state, detail, auth, waitMs } = diagnose(error);
     if (auth) this.#authFailures += 1;
     const again = this.#authFailures < MAX_AUTH_FAILURES;
     this.health(state, detail);
     this.options.deps.logger.warn('slack.disconnected', { detail, again });
     this.options.settled();
-    return { again, waitMs };
+    return again && waitMs;
   }
 
   #context(): InboundContext {

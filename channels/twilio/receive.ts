@@ -33,30 +33,26 @@ export async function receive(options: ReceiveOptions): Promise<void> {
   let refusals = 0;
   await reconnect({
     run: async (connected) => {
-      try {
-        for (let first = true; ; first = false) {
-          const caught = await catchUp.run();
-          refusals = 0;
-          connected();
-          health.set('api', undefined);
-          health.ready();
-          settled();
-          if (caught.messages.length > 0) logger.info('twilio.caught-up', { messages: caught.messages.length });
-          onRead(caught, first);
-          await clock.sleep(pollMs, signal);
-        }
-      } catch (error) {
-        if (signal.aborted) return;
-        const { fault, waitMs } = diagnose(error);
-        health.set('api', fault);
-        logger.warn('twilio.list-failed', { detail: fault.detail });
+      for (let first = true; ; first = false) {
+        const caught = await catchUp.run();
+        refusals = 0;
+        connected();
+        health.set('api', undefined);
+        health.ready();
         settled();
-        if (fault.state === 'down') refusals += 1;
-        if (waitMs > 0) await clock.sleep(waitMs, signal);
-        throw error;
+        if (caught.messages.length > 0) logger.info('twilio.caught-up', { messages: caught.messages.length });
+        onRead(caught, first);
+        await clock.sleep(pollMs, signal);
       }
     },
-    onEnd: () => refusals < MAX_REFUSALS,
+    onEnd: (error) => {
+      const { fault, waitMs } = diagnose(error);
+      health.set('api', fault);
+      logger.warn('twilio.list-failed', { detail: fault.detail });
+      settled();
+      if (fault.state === 'down') refusals += 1;
+      return refusals < MAX_REFUSALS && waitMs;
+    },
     clock,
     random,
     signal,
