@@ -53,19 +53,19 @@ export async function pollUpdates(options: PollOptions): Promise<void> {
           settled();
         });
       } catch (error) {
-        if (signal.aborted) return;
-        const { health, detail, waitMs } = diagnose(error);
         state.first = false;
         state.conflicted = isConflict(error);
-        state.health(health, detail);
-        logger.warn('telegram.poll-failed', { detail });
-        settled();
-        await clearWebhook(error, options);
-        if (waitMs > 0) await clock.sleep(waitMs, signal);
+        if (!signal.aborted) await clearWebhook(error, options);
         throw error;
       }
     },
-    onEnd: () => true,
+    onEnd: (error) => {
+      const { health, detail, waitMs } = diagnose(error);
+      state.health(health, detail);
+      logger.warn('telegram.poll-failed', { detail });
+      settled();
+      return waitMs;
+    },
     clock,
     random,
     signal,

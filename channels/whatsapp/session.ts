@@ -48,14 +48,8 @@ export async function stayConnected(options: SessionOptions): Promise<void> {
           settled();
         });
         restarts += 1;
-        const { next, waitMs, health, detail } = describeEnding(ended, channel);
-        if (next === 'now' && restarts <= MAX_RESTARTS && !signal.aborted) continue;
-        if (waitMs > 0) {
-          host.health(health, detail);
-          settled();
-          await clock.sleep(waitMs, signal);
-        }
-        throw ended;
+        const { next } = describeEnding(ended, channel);
+        if (next !== 'now' || restarts > MAX_RESTARTS || signal.aborted) throw ended;
       }
     },
     onEnd: (error, waitMs) => {
@@ -64,7 +58,7 @@ export async function stayConnected(options: SessionOptions): Promise<void> {
       logger.warn('whatsapp.disconnected', { detail: ending.detail, next: ending.next, waitMs });
       host.health(ending.health, ending.detail);
       settled();
-      return ending.next !== 'stop';
+      return ending.next !== 'stop' && ending.waitMs;
     },
     clock,
     random,
