@@ -2,6 +2,7 @@
 import type { ChannelDeps, ChannelHealth, ChannelHost, WebhookHandler } from '../../src/core/channel.ts';
 import { errorText } from '../../src/core/errors.ts';
 import { DeadlineError, withDeadline } from '../kit/deadline.ts';
+import { untilAborted, whenAborted } from '../kit/linked.ts';
 import { reconnect } from '../kit/reconnect.ts';
 import { changesOnly, type ReportHealth } from '../kit/reported-health.ts';
 import type { BotIdentity, FeishuClient } from './client.ts';
@@ -63,21 +64,15 @@ async function converse(options: ReceiveOptions, health: ReportHealth, connected
     client.connect((payload) => intake.take(payload, signal), inner),
   );
   const since = clock.monotonic();
-  const { promise: aborted, resolve } = Promise.withResolvers<void>();
-  const onAbort = (): void => resolve();
-  signal.addEventListener('abort', onAbort, { once: true });
-  if (signal.aborted) onAbort();
   try {
     health('healthy');
     settled();
-    await Promise.race([connection.closed, aborted]);
+    await untilAborted(connection.closed, signal);
     if (clock.monotonic() - since > STEADY_MS) connected();
   } finally {
-    signal.removeEventListener('abort', onAbort);
     connection.close();
     await intake.idle();
   }
-  signal.throwIfAborted();
   throw new CallError('connection', { kind: 'lost', detail: 'the platform ended the connection' });
 }
 
@@ -91,10 +86,7 @@ async function listen(options: ReceiveOptions, health: ReportHealth, connected: 
   health('healthy');
   deps.logger.info('feishu.listening', { path: hook.path });
   settled();
-  await new Promise<void>((resolve) => {
-    signal.addEventListener('abort', () => resolve(), { once: true });
-    if (signal.aborted) resolve();
-  });
+  await whenAborted(signal);
   await intake.idle();
 }
 

@@ -1,6 +1,6 @@
 import { getEventListeners } from 'node:events';
 import { expect, test } from 'vitest';
-import { linked, untilAborted } from './linked.ts';
+import { linked, untilAborted, whenAborted } from './linked.ts';
 
 const listeners = (signal: AbortSignal): number => getEventListeners(signal, 'abort').length;
 
@@ -30,4 +30,12 @@ test('a wait ends with the signal or with the work, and leaves no listener eithe
   await expect(waiting).rejects.toThrow('stopped');
   await expect(untilAborted(new Promise<never>(() => undefined), stop.signal)).rejects.toThrow('stopped');
   expect(listeners(stop.signal)).toBe(0);
+});
+
+test('the end of a signal is waited for, also of one that ended before', async () => {
+  const stop = new AbortController();
+  const waiting = whenAborted(stop.signal);
+  stop.abort();
+  await waiting;
+  await whenAborted(stop.signal);
 });

@@ -15,6 +15,14 @@ export function linked(...signals: readonly AbortSignal[]): { readonly controlle
   };
 }
 
+/** Resolves when the signal aborts; for one that surely does. */
+export function whenAborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    signal.addEventListener('abort', () => resolve(), { once: true });
+    if (signal.aborted) resolve();
+  });
+}
+
 /** Rejects with `signal.reason` when the signal aborts first; `work` itself goes on. Leaves no listener behind. */
 export async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   const { promise: aborted, reject } = Promise.withResolvers<never>();

@@ -179,7 +179,8 @@ export class WhatsAppChannel implements Channel {
         },
       });
     } catch (error) {
-      if (!signal.aborted) down(`the login cannot be used: ${errorText(error)}`);
+      // The file of the login could not be opened or locked, which may pass.
+      if (!signal.aborted) host.ended(error);
     }
   }
 
