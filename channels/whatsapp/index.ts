@@ -11,9 +11,6 @@ export const channel: ChannelDescriptor<WhatsAppSettings> = {
     // The SDK is loaded here and not at import time: a daemon without WhatsApp does not pay for it.
     await (await import('./login.ts')).login(settings, deps, ui, signal);
   },
-  async logout(deps, options) {
-    return await (await import('./login.ts')).logout(deps, options);
-  },
   async create(settings, deps) {
     const { LOGIN_FILE, WhatsAppChannel } = await import('./channel.ts');
     using store = await LoginStore.open(join(deps.dir, LOGIN_FILE), { create: false, now: deps.clock.now() });

@@ -91,14 +91,6 @@ test('F42 an account that the daemon uses is not linked anew under it', async ()
   await expect(linking).rejects.toMatchObject({ code: 'GH1503', hint: expect.stringContaining('stop the daemon') });
 });
 
-test('F42 a login that the daemon uses is not forgotten under it', async () => {
-  await using at = await whatsAppScene();
-  const forgetting = descriptor.logout?.(at.deps, { dryRun: false, signal: at.signal });
-  await expect(forgetting).rejects.toMatchObject({ code: 'GH1503' });
-  await using other = await scene();
-  expect(await descriptor.logout?.(other.deps, { dryRun: false, signal: at.signal })).toBe(false);
-});
-
 test('a platform that cannot be reached is GH1502', async () => {
   await using at = await scene({ web_socket_url: 'ws://127.0.0.1:9/ws' });
   await expect(at.link()).rejects.toMatchObject({ code: 'GH1502' });

@@ -1,10 +1,8 @@
 /** Links an account: the phone scans a QR code, or a code is typed on it. */
-import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ChannelDeps, LoginUi } from '../../src/core/channel.ts';
 import { GatehouseError } from '../../src/core/errors.ts';
-import { syncDirectory } from '../../src/lib/atomic-file.ts';
 import { Ended } from './call-error.ts';
 import { LOGIN_FILE } from './channel.ts';
 import { WhatsAppConnection } from './client.ts';
@@ -19,7 +17,9 @@ const MAX_CONNECTIONS = 4;
 /** Resolves once the login is stored. A login that was there before stays in use until then. Rejects with GH1501, GH1502 or GH1503. */
 export async function login(settings: WhatsAppSettings, deps: ChannelDeps, ui: LoginUi, signal: AbortSignal): Promise<void> {
   const { dir, clock } = deps;
-  using _lock = await lockedLogin(dir, { clock, signal });
+  using lock = await lockLogin(dir, { clock, signal });
+  if (!lock)
+    throw new GatehouseError('GH1503', 'the daemon is using this login', { hint: 'stop the daemon, then run this again' });
   const path = join(dir, NEW_FILE);
   await remove(path);
   try {
@@ -29,26 +29,6 @@ export async function login(settings: WhatsAppSettings, deps: ChannelDeps, ui: L
   } finally {
     await remove(path);
   }
-}
-
-/** See `ChannelDescriptor.logout`. With the login go its keys, and what was received and not yet answered for. */
-export async function logout(
-  { dir, clock }: Pick<ChannelDeps, 'dir' | 'clock'>,
-  { dryRun, signal }: { readonly dryRun: boolean; readonly signal: AbortSignal },
-): Promise<boolean> {
-  const path = join(dir, LOGIN_FILE);
-  if (!existsSync(path)) return false;
-  if (dryRun) return true;
-  using _lock = await lockedLogin(dir, { clock, signal });
-  await remove(path);
-  await syncDirectory(dir);
-  return true;
-}
-
-async function lockedLogin(dir: string, options: Parameters<typeof lockLogin>[1]): Promise<Disposable> {
-  const lock = await lockLogin(dir, options);
-  if (lock) return lock;
-  throw new GatehouseError('GH1503', 'the daemon is using this login', { hint: 'stop the daemon, then run this again' });
 }
 
 async function link(

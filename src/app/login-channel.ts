@@ -29,24 +29,7 @@ const SILENT: Logger = {
  * login is a key in the environment, and as the channel does.
  */
 export async function loginChannel(options: LoginOptions): Promise<void> {
-  const { entry, login } = await linkable(options);
-  await login(entry.settings as never, depsOf(options), options.ui, options.signal);
-}
-
-export interface LogoutOptions extends Omit<LoginOptions, 'ui'> {
-  /** Only look whether there is one. */
-  readonly dryRun: boolean;
-}
-
-/** Forgets the stored login of one configured channel; false when there is none. Rejects as `loginChannel`. */
-export async function logoutChannel(options: LogoutOptions): Promise<boolean> {
-  const { logout } = await linkable(options);
-  return await logout(depsOf(options), { dryRun: options.dryRun, signal: options.signal });
-}
-
-type Named = Omit<LoginOptions, 'ui'>;
-
-async function linkable({ config, registry, name }: Named) {
+  const { config, dataDir, env, registry, name, ui, signal } = options;
   const entry = config.gateway.channels.find((one) => (one.name ?? one.type) === name);
   if (!entry) {
     const names = config.gateway.channels.map((one) => one.name ?? one.type).join(', ');
@@ -55,16 +38,12 @@ async function linkable({ config, registry, name }: Named) {
     });
   }
   const descriptor = await registry[entry.type]?.();
-  if (descriptor?.login && descriptor.logout) {
-    return { entry, login: descriptor.login.bind(descriptor), logout: descriptor.logout.bind(descriptor) };
+  if (!descriptor?.login) {
+    throw new GatehouseError('GH1001', `a ${entry.type} channel is not linked this way: its login is in the config`, {
+      hint: `see channels/${entry.type}/README.md`,
+    });
   }
-  throw new GatehouseError('GH1001', `a ${entry.type} channel is not linked this way: its login is in the config`, {
-    hint: `see channels/${entry.type}/README.md`,
-  });
-}
-
-function depsOf({ name, env, dataDir }: Named): ChannelDeps {
-  return {
+  const deps: ChannelDeps = {
     name,
     secret: (variable) => {
       const value = env[variable];
@@ -77,4 +56,5 @@ function depsOf({ name, env, dataDir }: Named): ChannelDeps {
     dir: channelDir(dataDir, name),
     webhooks: { serve: () => Promise.reject(new GatehouseError('GH1004', 'no address is served while an account is linked')) },
   };
+  await descriptor.login(entry.settings as never, deps, ui, signal);
 }

@@ -176,13 +176,13 @@ function addDeadCommands(program: Commander, run: Run): void {
     );
   reporting(group, 'replay', 'try them again', ['gatehouse dead replay in-12 out-7'])
     .argument('<ids...>', 'as listed')
-    .option(...DRY_RUN)
+    .option('--dry-run', 'change nothing, say what would be done')
     .action((ids: string[], options: { dryRun?: boolean }, command: Commander) =>
       run(async () => (await import('./commands/dead.ts')).deadReplay, { ids, ...options }, command),
     );
   reporting(group, 'drop', 'remove them for good', ['gatehouse dead drop in-12 --dry-run'])
     .argument('<ids...>', 'as listed')
-    .option(...DRY_RUN)
+    .option('--dry-run', 'change nothing, say what would be done')
     .action((ids: string[], options: { dryRun?: boolean }, command: Commander) =>
       run(async () => (await import('./commands/dead.ts')).deadDrop, { ids, ...options }, command),
     );
@@ -206,8 +206,6 @@ function addPairCommands(program: Commander, run: Run): void {
     );
 }
 
-const DRY_RUN = ['--dry-run', 'change nothing, say what would be done'] as const;
-
 function addChannelsCommands(program: Commander, run: Run): void {
   const group = program.command('channels').description('the channels of the config, and whether they work');
   group.addHelpText(
@@ -230,12 +228,6 @@ function addChannelsCommands(program: Commander, run: Run): void {
     .argument('<name>', 'as in the config')
     .action((name: string, _options: unknown, command: Commander) =>
       run(async () => (await import('./commands/channels-login.ts')).channelsLogin, { name }, command),
-    );
-  reporting(group, 'logout', 'forget the login that linking stored here', ['gatehouse channels logout whatsapp --dry-run'])
-    .argument('<name>', 'as in the config')
-    .option(...DRY_RUN)
-    .action((name: string, options: { dryRun?: boolean }, command: Commander) =>
-      run(async () => (await import('./commands/channels-login.ts')).channelsLogout, { name, ...options }, command),
     );
 }
 
@@ -289,6 +281,7 @@ function addConfigCommands(program: Commander, run: Run): void {
 
 function addAuthCommands(program: Commander, run: Run): void {
   const group = program.command('auth').description('logins and keys of model providers');
+  const dryRun = ['--dry-run', 'change nothing, say what would be done'] as const;
   group.addHelpText('before', examples('gatehouse auth set-key openai', 'gatehouse auth status', 'gatehouse auth logout openai'));
   reporting(group, 'login', 'log in at a provider', [
     'gatehouse auth login openai --client-id ID',
@@ -302,7 +295,7 @@ function addAuthCommands(program: Commander, run: Run): void {
     .option('--client-id <id>', 'the client id the issuer gave to this installation')
     .option('--port <number>', 'where the browser comes back to on this machine (default: 1455)')
     .option('--no-browser', 'print the address only')
-    .option(...DRY_RUN)
+    .option(...dryRun)
     .action((provider: string | undefined, options: AuthLoginOptions, command: Commander) =>
       run(
         async () => (await import('./commands/auth.ts')).authLogin,
@@ -315,7 +308,7 @@ function addAuthCommands(program: Commander, run: Run): void {
     'gatehouse auth set-key groq < key.txt',
   ])
     .argument('<provider>', 'such as openai')
-    .option(...DRY_RUN)
+    .option(...dryRun)
     .action((provider: string, options: { dryRun?: boolean }, command: Commander) =>
       run(async () => (await import('./commands/auth.ts')).authSetKey, { provider, ...options }, command),
     );
@@ -324,7 +317,7 @@ function addAuthCommands(program: Commander, run: Run): void {
   );
   reporting(group, 'logout', 'forget one', ['gatehouse auth logout openai --dry-run'])
     .argument('<provider>', 'as listed')
-    .option(...DRY_RUN)
+    .option(...dryRun)
     .action((provider: string, options: { dryRun?: boolean }, command: Commander) =>
       run(async () => (await import('./commands/auth.ts')).authLogout, { provider, ...options }, command),
     );

@@ -213,11 +213,6 @@ export interface ChannelDescriptor<Settings = unknown> {
   readonly local?: boolean;
   /** Links an account where the platform does that by a device and not by a key; resolves once it is stored. Omit elsewhere. */
   login?(settings: Settings, deps: ChannelDeps, ui: LoginUi, signal: AbortSignal): Promise<void>;
-  /**
-   * Forgets on this machine what `login` stored; the platform is not asked. Resolves to whether there was one; a dry run only looks.
-   * Rejects with GH1503 while a daemon uses it. There exactly where `login` is.
-   */
-  logout?(deps: ChannelDeps, options: { readonly dryRun: boolean; readonly signal: AbortSignal }): Promise<boolean>;
   /** Connects nothing; imports the SDK. Rejects with GH1103 or GH1101 when the settings cannot work. */
   create(settings: Settings, deps: ChannelDeps): Promise<Channel>;
 }

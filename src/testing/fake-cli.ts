@@ -60,8 +60,6 @@ export class FakeCli {
   tried: ChannelStatus[] = [];
   /** What linking a channel does. */
   login: CliDeps['loginChannel'] = async () => undefined;
-  /** Whether a login is there to be forgotten. */
-  logout: CliDeps['logoutChannel'] = async () => false;
   /** What simulating comes to. */
   simulate: CliDeps['simulate'] = async () => 0;
   /** Rejection of the next journal or run. */
@@ -140,7 +138,6 @@ export class FakeCli {
       openUrl: (url) => void this.openedUrls.push(url),
       tryChannels: async ({ name }) => this.tried.filter((channel) => name === undefined || channel.name === name),
       loginChannel: (options) => this.login(options),
-      logoutChannel: (options) => this.logout(options),
       simulate: (options, onReady) => this.simulate(options, onReady),
       openJournal: async ({ dir }) => {
         if (this.failure) throw this.failure;

@@ -4,7 +4,7 @@ import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { CHANNELS } from '../../../channels/registry.ts';
-import { loginChannel, logoutChannel } from '../../app/login-channel.ts';
+import { loginChannel } from '../../app/login-channel.ts';
 import { GatehouseError } from '../../core/errors.ts';
 import { FakeCli } from '../../testing/fake-cli.ts';
 import { tempDir } from '../../testing/fakes.ts';
@@ -14,7 +14,6 @@ async function cliWith(dir: string, channel: object): Promise<FakeCli> {
   const cli = new FakeCli(dir);
   await cli.write('.gatehouse/config.json', JSON.stringify({ version: 1, gateway: { channels: [channel] } }));
   cli.login = (options) => loginChannel({ ...options, registry: CHANNELS });
-  cli.logout = (options) => logoutChannel({ ...options, registry: CHANNELS });
   return cli;
 }
 
@@ -75,32 +74,4 @@ test('what cannot be linked is told with what to do', async () => {
   };
   const late = await cli.run('channels', 'login', 'telegram');
   expect([late.code, late.stderr]).toEqual([1, expect.stringContaining('GH1501 no phone linked itself in time')]);
-});
-
-test('a login is forgotten once, not by a dry run, and only where there is one', async () => {
-  await using dir = await tempDir();
-  await using platform = await startWhatsAppPlatform();
-  const cli = await cliWith(dir.path, { type: 'telegram', name: 'family' });
-  const load = CHANNELS['whatsapp'];
-  if (!load) throw new Error('there is no whatsapp');
-  let login = '';
-  // The types that this command line knows are few; what the type is like decides.
-  cli.logout = (options) => {
-    login = join(options.dataDir, 'channels', 'family');
-    return logoutChannel({ ...options, registry: { telegram: load } });
-  };
-  const none = await cli.run('channels', 'logout', 'family', '--json');
-  expect([none.code, JSON.parse(none.stdout)]).toMatchObject([1, { ok: false, error: { code: 'GH1003' } }]);
-  await platform.link(login);
-  expect(await cli.run('channels', 'logout', 'family', '--dry-run')).toMatchObject({
-    code: 0,
-    stdout: '✓ family would be forgotten here\n',
-  });
-  expect(await readdir(login)).toContain('login.db');
-  const { code, stdout, stderr } = await cli.run('channels', 'logout', 'family');
-  expect([code, stdout, stderr]).toEqual([0, '✓ family is forgotten here\n', expect.stringContaining('Linked devices')]);
-  expect((await readdir(login)).filter((name) => name.startsWith('login.db'))).toEqual([]);
-  expect((await cli.run('channels', 'logout', 'family')).code).toBe(1);
-  const key = await cliWith(dir.path, { type: 'telegram' });
-  expect(await key.run('channels', 'logout', 'telegram')).toMatchObject({ code: 2, stderr: expect.stringContaining('GH1001') });
 });

@@ -1,5 +1,5 @@
 import type { LoginUi } from '../../core/channel.ts';
-import { printable, printableBlock } from '../../lib/printable.ts';
+import { printableBlock } from '../../lib/printable.ts';
 import { type Command, type CommandContext, dataDirOf, readConfig, sayWarnings } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { drawQr, encodeQr } from '../qr-code.ts';
@@ -23,27 +23,6 @@ export const channelsLogin: Command<{ readonly name: string }> = async (context,
   });
   out.document({ channel: name });
   out.say('→ restart the daemon if it runs');
-  return EXIT.ok;
-};
-
-/** Forgets the stored login of a channel that was linked; exit code 1 when there is none. A dry run changes nothing. */
-export const channelsLogout: Command<{ readonly name: string; readonly dryRun?: boolean }> = async (context, options) => {
-  const { deps, out } = context;
-  const { name, dryRun = false } = options;
-  const loaded = await readConfig(context);
-  sayWarnings(context, loaded);
-  const { signal } = new AbortController();
-  const there = await deps.logoutChannel({
-    ...{ config: loaded.config, dataDir: dataDirOf(context), env: deps.env, name, dryRun, signal },
-  });
-  if (!there) {
-    const message = `no login of ${printable(name)} is stored here`;
-    out.fail({ code: 'GH1003', message, hint: `link it with \`gatehouse channels login ${printable(name)}\`` });
-    return EXIT.failed;
-  }
-  out.data(`${out.mark('ok')} ${printable(name)} ${dryRun ? 'would be' : 'is'} forgotten here`);
-  out.document({ channel: name, dryRun });
-  if (!dryRun) out.say('→ the platform still lists this device: remove it there, on the phone under "Linked devices"');
   return EXIT.ok;
 };
 
