@@ -74,10 +74,9 @@ test.each([
   ['size', 'hello **world** '.repeat(100_000)],
 ])('absurd %s are rendered in bounded time and never overflow the stack', async (_name, text) => {
   await parseMarkdown('warm up the parser');
-  const start = process.threadCpuUsage().user;
+  const start = performance.now();
   expect((await render(text)).length).toBeGreaterThan(0);
-  // Work, not time: other tests run beside this one.
-  expect((process.threadCpuUsage().user - start) / 1_000).toBeLessThan(3_000);
+  expect(performance.now() - start).toBeLessThan(3_000);
 });
 
 test('a fence that is never closed is still code', async () => {
