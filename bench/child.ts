@@ -12,6 +12,8 @@ export interface ChildOptions {
   readonly command?: string;
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
+  /** Standard input stays open, as a terminal's does, and says nothing. Else it is at its end. */
+  readonly openInput?: boolean;
 }
 
 /** One process of the benchmark. Disposing ends it by SIGTERM and waits; twice is safe. */
@@ -28,7 +30,7 @@ export class Child implements AsyncDisposable {
     this.#process = spawn(options.command ?? process.execPath, options.args, {
       env: { PATH, HOME, ...(TMPDIR ? { TMPDIR } : {}), ...options.env },
       ...(options.cwd ? { cwd: options.cwd } : {}),
-      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+      stdio: [options.openInput ? 'pipe' : 'ignore', 'pipe', 'pipe', 'ipc'],
     });
     for (const stream of [this.#process.stdout, this.#process.stderr]) {
       stream?.on('data', (chunk: Buffer) => this.#read(String(chunk)));
@@ -72,6 +74,13 @@ export class Child implements AsyncDisposable {
 
   /** Sends a message and resolves with the next one that comes back. One at a time. */
   ask<Answer>(question: unknown, timeoutMs: number): Promise<Answer> {
+    const answer = this.next<Answer>(timeoutMs);
+    this.#process.send(question as object);
+    return answer;
+  }
+
+  /** The next message of the process. */
+  next<Message>(timeoutMs: number): Promise<Message> {
     return new Promise((resolve, reject) => {
       const settle = (done: () => void): void => {
         clearTimeout(timer);
@@ -79,7 +88,7 @@ export class Child implements AsyncDisposable {
         this.#process.off('message', answered);
         done();
       };
-      const answered = (answer: unknown): void => settle(() => resolve(answer as Answer));
+      const answered = (answer: unknown): void => settle(() => resolve(answer as Message));
       const look = (): void => {
         if (this.hasEnded) settle(() => reject(new Error(`process ended early:\n${this.#output}`)));
       };
@@ -89,7 +98,6 @@ export class Child implements AsyncDisposable {
       );
       this.#process.once('message', answered);
       this.#watchers.add(look);
-      this.#process.send(question as object);
     });
   }
 

@@ -1,12 +1,13 @@
 // npm run bench: is it as fast and as small as we say? Prints every figure with its limit; exit code 1 when one is missed.
 //
-//   --only NAME   throughput, latency, slow-model, model-calls, start, soak; repeatable (default: all)
+//   --only NAME   throughput, latency, slow-model, model-calls, channels, start, soak; repeatable (default: all)
 //   --json        one JSON document instead of the table
 //   --write       also puts the figures into bench/README.md
 import { existsSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { measureChannels } from './channels.ts';
 import { type Figure, passes, toTable } from './figure.ts';
 import { describeMachine } from './machine.ts';
 import { measureLatency, measureSlowModel, measureThroughput } from './message-path.ts';
@@ -21,10 +22,11 @@ const BENCHES: Readonly<Record<string, () => Promise<Figure[]>>> = {
   throughput: measureThroughput,
   'slow-model': measureSlowModel,
   'model-calls': measureModelCalls,
+  channels: measureChannels,
   soak: measureSoak,
 };
-/** Everything together takes about four minutes; whatever hangs ends here. */
-const LONGEST_MS = 20 * 60_000;
+/** Everything together takes about twelve minutes; whatever hangs ends here. */
+const LONGEST_MS = 30 * 60_000;
 
 const { values: flags } = parseArgs({
   options: {

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { Child } from './child.ts';
 import { isFailure, type Load, type LoadAnswer, type LoadResult } from './load.ts';
 
-const ROOT = join(import.meta.dirname, '..');
-const SECRETS = { BENCH_BOT_TOKEN: '', BENCH_MODEL_KEY: 'sk-bench' };
+export const ROOT = join(import.meta.dirname, '..');
+export const SECRETS = { BENCH_BOT_TOKEN: '', BENCH_MODEL_KEY: 'sk-bench' };
 
 export type DaemonBuild = 'dist' | 'sources';
 export type BotMode = 'in-turn' | 'at-once' | 'ten-at-once';
@@ -80,7 +80,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Child> {
 }
 
 /** As operators start it: the built package with the service unit's Node options, the sources with the command of `npm start`. */
-async function commandLine(build: DaemonBuild): Promise<readonly string[]> {
+export async function commandLine(build: DaemonBuild): Promise<readonly string[]> {
   if (build === 'sources') {
     const { scripts } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as { scripts: Record<string, string> };
     return (scripts['start'] ?? '').split(' ').slice(1);

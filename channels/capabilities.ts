@@ -38,12 +38,23 @@ export type Capability = (typeof CAPABILITIES)[number];
 export type CapabilityCases = Readonly<Record<Capability, (() => Promise<void>) | string>> & {
   /** Ends what the cases share, after the last one. */
   readonly close?: () => Promise<void>;
+  /** Why the platform's peer cannot be played on this machine, e.g. `not installed: /usr/sbin/postfix`. */
+  readonly missing?: string | undefined;
 };
+
+/** What delivery makes of the rows above on every channel; played by `contract.ts`. */
+const DERIVED: readonly (readonly [row: string, of: Capability | undefined])[] = [
+  ['answers grow while they are written', 'edit out'],
+  ['choices typed', undefined],
+];
 
 /** The table of all channels, and under it why the platform of a channel has no such thing. Markdown. */
 export function capabilityTable(channels: Readonly<Record<string, CapabilityCases>>): string {
   const names = Object.keys(channels);
-  const rows = CAPABILITIES.map((row) => [row, ...names.map((name) => (typeof channels[name]?.[row] === 'string' ? '-' : '✓'))]);
+  const mark = (row: Capability | undefined, name: string): string =>
+    row !== undefined && typeof channels[name]?.[row] === 'string' ? '-' : '✓';
+  const played = CAPABILITIES.map((row) => [row, row] as const);
+  const rows = [...played, ...DERIVED].map(([title, row]) => [title, ...names.map((name) => mark(row, name))]);
   const table = [['', ...names], ['---', ...names.map(() => ':-:')], ...rows].map((cells) => `| ${cells.join(' | ')} |`);
   return [...table, '', ...names.map((name) => reasonsOf(name, channels[name]))].join('\n');
 }

@@ -2,8 +2,13 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import type { Channel, ChannelHost, Receipt, SendOptions } from '../src/core/channel.ts';
 import type { OutboundPart } from '../src/core/message.ts';
+import { createDelivery } from '../src/delivery/deliver.ts';
+import { planParts } from '../src/delivery/plan.ts';
+import { readChoice } from '../src/gateway/choices.ts';
 import { TestHost } from '../src/testing/channel-host.ts';
-import { until } from '../src/testing/fakes.ts';
+import { FakeClock, until } from '../src/testing/fakes.ts';
+import { MemoryJournal } from '../src/testing/memory-journal.ts';
+import { CHANNELS } from './registry.ts';
 
 /** One account on one platform, fresh for each test. Disposing it ends the platform; the suite stops the adapters. */
 export interface ChannelSetup extends AsyncDisposable {
@@ -119,6 +124,25 @@ interface Waiting {
   readonly channel: Channel;
 }
 
+/** The same adapter, with what it was asked to show. */
+function recording(real: Channel): { channel: Channel; calls: { call: 'send' | 'edit'; text: string }[] } {
+  const calls: { call: 'send' | 'edit'; text: string }[] = [];
+  const channel = new Proxy(real, {
+    get(target, name) {
+      const value: unknown = Reflect.get(target, name);
+      if (typeof value !== 'function') return value;
+      if (name !== 'send' && name !== 'edit') return value.bind(target);
+      return async (...args: unknown[]) => {
+        const result: unknown = await value.apply(target, args);
+        expect(result).toMatchObject({ kind: 'sent' });
+        calls.push({ call: name, text: (args[name === 'send' ? 0 : 1] as OutboundPart).text });
+        return result;
+      };
+    },
+  });
+  return { channel, calls };
+}
+
 function sending(plain = false): SendOptions {
   return { plain, signal: new AbortController().signal };
 }
@@ -130,6 +154,13 @@ async function readAll(bytes: AsyncIterable<Uint8Array>): Promise<Buffer> {
 }
 
 const CASES = {
+  'the descriptor promises with default settings what the adapter does': async ({ platform }) => {
+    const channel = await platform.create();
+    const guarantee = (await CHANNELS[channel.type]?.())?.guarantee;
+    expect(guarantee).toMatchObject({ inbound: channel.inboundClass, send: channel.sendClass });
+    await channel.stop();
+  },
+
   'a message arrives whole, with the account, the chat and the immutable sender': async ({ platform, start }) => {
     const host = new TestHost();
     const channel = await start(host);
@@ -293,6 +324,65 @@ const CASES = {
     const result = await channel.send(platform.part({ text: 'good morning' }), sending());
     expect(result).toMatchObject({ kind: 'sent', platformId: expect.stringMatching(/./) });
     expect((await platform.seen()).map((message) => message.text)).toEqual(['good morning']);
+  },
+
+  'an answer that is shown while it is written is one message that ends whole, where messages can be changed': async ({
+    platform,
+    start,
+  }) => {
+    const host = new TestHost();
+    const { channel, calls } = recording(await start(host));
+    await write(platform, 'tell me');
+    const message = await until('the message arrived', () => host.accepted[0]);
+    const clock = new FakeClock();
+    const journal = new MemoryJournal(clock);
+    const channels = new Map([[channel.name, channel]]);
+    await using delivery = createDelivery({ journal, channels, clock, random: () => 0, emit: () => undefined });
+    const draft = delivery.draft(message);
+    expect(draft !== undefined).toBe(channel.edit !== undefined);
+    await draft?.open({ isResumed: false });
+    const shown = async (what: string): Promise<void> => {
+      await until(`it shows ${what}`, async () => {
+        await clock.advance(500);
+        return calls.at(-1)?.text === what;
+      });
+    };
+    for (const text of draft ? ['the first words', ' and more', ' and still more'] : []) {
+      draft?.observe({ type: 'model.text', at: 0, text });
+      await shown(`${calls.at(-1)?.text.replace(' …', '') ?? ''}${text} …`);
+    }
+    draft?.end();
+    const parts = planParts({
+      message,
+      text: 'the answer',
+      files: [],
+      limits: channel.limits,
+      now: clock.now(),
+      expiresInMs: 1e6,
+    });
+    await journal.enqueue(draft?.finishedBy(parts) ?? parts);
+    for (const { lane } of parts) delivery.poke(lane);
+    await shown('the answer');
+    await until('it is settled', () => [...journal.rows.values()].every(({ state }) => state === 'SENT'));
+    expect(calls.map(({ call }) => call)).toEqual(draft ? ['send', 'edit', 'edit', 'edit'] : ['send']);
+    expect(new Set([...journal.rows.values()].map(({ platformId }) => platformId)).size).toBe(1);
+  },
+
+  'choices are pressed where there are buttons, else listed; a typed number names one': async ({ platform, start }) => {
+    const host = new TestHost();
+    const channel = await start(host);
+    await write(platform, 'may I?');
+    const message = await until('the message arrived', () => host.accepted[0]);
+    const choices = ['Yes', 'No'].map((label) => ({ label, value: label.toLowerCase() }));
+    const { limits, buttons = false } = channel;
+    const [question] = planParts({ message, text: 'Shall I?', files: [], choices, buttons, limits, now: 0, expiresInMs: 1 });
+    if (!question) throw new Error('no part');
+    expect(await channel.send(question.part, sending())).toMatchObject({ kind: 'sent' });
+    if (!buttons) expect((await platform.seen()).map(({ text }) => text).join('\n')).toMatch(/1\. Yes\s+2\. No/);
+    await write(platform, '2');
+    // Some platforms show us our own messages, too.
+    const reply = await until('the reply arrived', () => host.accepted.slice(1).find(({ refusal }) => refusal === undefined));
+    expect([reply.text, readChoice(reply.text.trim(), choices)?.value]).toEqual(['2', 'no']);
   },
 
   'plain text is sent as it stands': async ({ platform, start }) => {

@@ -11,4 +11,5 @@ export const CHANNELS: Readonly<Record<string, () => Promise<AnyChannelDescripto
   twilio: async () => (await import('./twilio/index.ts')).channel,
   feishu: async () => (await import('./feishu/index.ts')).channel,
   slack: async () => (await import('./slack/index.ts')).channel,
+  irc: async () => (await import('./irc/index.ts')).channel,
 };

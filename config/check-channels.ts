@@ -34,6 +34,7 @@ export async function checkChannels(value: unknown, original: unknown, schemas: 
     }
     const path = [...LIST, index];
     findings.push(...checkName(valueAt(entry, ['name']), type, path, names));
+    findings.push(...checkVoice(value, entry, path));
     const schema = schemas.channelTypes.includes(type) ? await schemas.channelSettings(type) : undefined;
     if (!schema) {
       const written = valueAt(original, [...path, 'type']) ?? type;
@@ -58,6 +59,25 @@ function checkOwner(value: unknown, original: unknown, names: ReadonlySet<string
     if (typeof name !== 'string' || name === '' || names.has(name)) return [];
     return [{ severity: 'error', path, ...describeChoice([...names], valueAt(original, path)) }];
   });
+}
+
+/** Words that nobody writes down, or that are compared with nothing, would be paid for and never answered. */
+function checkVoice(value: unknown, entry: unknown, path: readonly PropertyKey[]): Finding[] {
+  if (valueAt(entry, ['group_voice']) !== true) return [];
+  const at = { severity: 'error', path: [...path, 'group_voice'] } as const;
+  const patterns = valueAt(entry, ['group_patterns']);
+  const missing: Finding[] = [];
+  if (valueAt(value, ['transcription']) === undefined) {
+    missing.push({ ...at, message: 'needs the section "transcription"', hint: 'add it, or remove group_voice' });
+  }
+  if (!Array.isArray(patterns) || patterns.length === 0) {
+    missing.push({
+      ...at,
+      message: 'needs "group_patterns"',
+      hint: 'add what the agent is called, for example "\\\\brobot\\\\b"',
+    });
+  }
+  return missing;
 }
 
 function checkName(given: unknown, type: string, path: readonly PropertyKey[], names: Set<string>): Finding[] {

@@ -57,7 +57,15 @@ describe('which file', () => {
       log: { level: 'info' },
       gateway: {
         channels: [
-          { type: 'cli', allowed_senders: [], allowed_groups: [], group_mode: 'mention', group_patterns: [], settings: {} },
+          {
+            type: 'cli',
+            allowed_senders: [],
+            allowed_groups: [],
+            group_mode: 'mention',
+            group_patterns: [],
+            streaming: 'edit',
+            settings: {},
+          },
         ],
         max_history: 50,
         owner: [],
@@ -142,6 +150,16 @@ describe('problems', () => {
       '11:7 gateway.channels[2]: a channel named "telegram" exists already → give each channel of the same type its own "name"',
       '12:38 gateway.channels[3].settings.from_address: is missing; it must be text in double quotes',
     ]);
+  });
+
+  test('voice notes of a group are listened to only where words can come of them, and a name to look for is given', async () => {
+    const entry = (more: string): string => `"gateway": {"channels": [{"type": "telegram", "group_voice": true${more}}]}`;
+    expect(brief(await problemsOf(`{${entry('')}}`))).toEqual([
+      '1:63 gateway.channels[0].group_voice: needs the section "transcription" → add it, or remove group_voice',
+      '1:63 gateway.channels[0].group_voice: needs "group_patterns" → add what the agent is called, for example "\\\\brobot\\\\b"',
+    ]);
+    const whole = `{"transcription": {"kind": "command", "command": ["whisper"]}, ${entry(', "group_patterns": ["robot"]')}}`;
+    expect(brief(await problemsOf(whole))).toEqual([]);
   });
 
   test('a problem is shown with its source line and a caret below the place', async () => {

@@ -21,7 +21,7 @@ const NO_FILES = 'a line of text carries no file; the agent reads and writes fil
 const ONE_CHAT = 'a terminal is one conversation without threads or messages to point at';
 const PRINTED = 'what is printed on a terminal stays as it is';
 
-export const cliCases: CapabilityCases = {
+export const cases: CapabilityCases = {
   async 'text in'() {
     await using at = await scene();
     at.input.write('hello\n');

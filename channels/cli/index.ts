@@ -8,6 +8,12 @@ const settings = z.strictObject({}).describe('The terminal has no settings.');
 export const channel: ChannelDescriptor<z.infer<typeof settings>> = {
   type: 'cli',
   settings,
+  guarantee: {
+    inbound: 'C',
+    inboundHow: 'a terminal repeats nothing',
+    send: 'blind',
+    loss: 'the line being typed',
+  },
   local: true,
   async create(_settings, deps) {
     if (!deps.terminal) throw new GatehouseError('GH1101', 'channel cli needs a terminal, and this process was given none');

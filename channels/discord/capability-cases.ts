@@ -103,7 +103,7 @@ const interaction = (fields: object) => ({
   ...fields,
 });
 
-export const discordCases: CapabilityCases = {
+export const cases: CapabilityCases = {
   'text in': play(async ({ proxy, received, dm }) => {
     await proxy.write({ ...dm, content: 'hello' });
     expect(await received()).toMatchObject({ kind: 'message', text: 'hello', senderId: ADA, chatId: DM, isGroup: false });

@@ -8,6 +8,13 @@ const TOKEN = /^([\w-]{18,30})\.[\w-]{1,64}\.[\w-]{1,128}$/;
 export const channel: ChannelDescriptor<DiscordSettings> = {
   type: 'discord',
   settings: DiscordSettings,
+  guarantee: {
+    inbound: 'C',
+    inboundHow: "closed by the session's replay and the history of each chat",
+    send: 'idem',
+    sendHow: 'a nonce, for two minutes',
+    loss: 'an edit, deletion or reaction while the daemon was away; an answer in doubt for longer than two minutes is shown as UNKNOWN',
+  },
   async create(options, deps: ChannelDeps) {
     const token = deps.secret(options.token_env);
     const account = accountOf(token);

@@ -13,7 +13,7 @@ const part = (override: Partial<OutboundPart> = {}): OutboundPart => outbound({ 
 const create = async (override: Partial<OutboundPart>, plain = false) =>
   (await toCreate(part(override), CHANNEL, { plain })).body;
 
-test('a message bears the key of its part as a nonce, and notifies nobody', async () => {
+test('A31 a message bears the key of its part as a nonce, notifies nobody, and has no previews of links', async () => {
   const { method, route, body } = await toCreate(part({ text: 'hi @everyone', key: 'k#0' }), CHANNEL, { plain: true });
   expect([method, route]).toEqual(['POST', `/channels/${CHANNEL}/messages`]);
   expect(body).toEqual({

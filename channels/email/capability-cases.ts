@@ -7,7 +7,7 @@ import { channelDeps } from '../../src/testing/channel-deps.ts';
 import { TestHost } from '../../src/testing/channel-host.ts';
 import { outbound, tempDir, until } from '../../src/testing/fakes.ts';
 import { startMailProxy } from '../../src/testing/mail-proxy.ts';
-import { MAIL_PASSWORD, type MailServers, startMailServers } from '../../src/testing/mail-servers.ts';
+import { MAIL_PASSWORD, type MailServers, mailServersMissing, startMailServers } from '../../src/testing/mail-servers.ts';
 import type { CapabilityCases } from '../capabilities.ts';
 import { channel as descriptor } from './index.ts';
 
@@ -111,7 +111,8 @@ function fileOut(kind: MediaKind) {
 const reply = { inReplyTo: 'a mail' };
 const SENT_IS_SENT = 'a mail that was sent stays as it was sent';
 
-export const emailCases: CapabilityCases = {
+export const cases: CapabilityCases = {
+  missing: mailServersMissing(),
   'text in': play(async ({ deliver, received }) => {
     await deliver(['Subject: greeting'], 'hello there');
     expect(await received()).toMatchObject({

@@ -308,7 +308,7 @@ describe.skipIf(missing !== undefined)('against dovecot and postfix', () => {
     expect(host.states.at(-1)?.state).toBe('healthy');
   });
 
-  test('a lost connection is opened again by itself, and nothing is missed meanwhile', async () => {
+  test('F33 a lost connection is opened again by itself, and nothing is missed meanwhile', async () => {
     const host = new Host();
     await using _ = await open(host, {}, { clock: quickClock() });
     await servers.restartImap();
@@ -329,7 +329,7 @@ describe.skipIf(missing !== undefined)('against dovecot and postfix', () => {
     await until('it is well again', () => host.states.at(-1)?.state === 'healthy');
   });
 
-  test('a wrong password is reported with what to check; so is a certificate nobody vouches for', async () => {
+  test('F34 a wrong password is reported with what to check; so is a certificate nobody vouches for', async () => {
     const wrong = new Host();
     await using _refused = await open(wrong, {}, { password: 'hunter2' });
     expect(wrong.states.at(-1)).toMatchObject({ state: 'down', detail: expect.stringMatching(/^GH1501.*app password/) });

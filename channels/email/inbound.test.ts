@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs';
+import { gzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
 import { type InboundOptions, type MailFacts, toInbound } from './inbound.ts';
 
@@ -183,6 +184,15 @@ test('F39 hostile header fields are read in linear time', async () => {
   const started = performance.now();
   for (const head of floods) await parse(`${head}\nx`);
   expect(performance.now() - started).toBeLessThan(2_000);
+});
+
+test('F39 an archive is a reference and is never opened: what it would unpack to costs nothing', async () => {
+  const zip = gzipSync(Buffer.alloc(20_000_000)).toString('base64');
+  const part = `Content-Type: application/zip\nContent-Encoding: gzip\nContent-Transfer-Encoding: base64\nContent-Disposition: attachment; filename=bomb.zip`;
+  const message = await parse(`${HEAD}Subject: s\nContent-Type: multipart/mixed; boundary=b\n\n--b\n${part}\n\n${zip}\n--b--`);
+  expect(message.media).toEqual([
+    { kind: 'document', ref: '7:42:0', name: 'bomb.zip', mime: 'application/zip', size: Buffer.from(zip, 'base64').length },
+  ]);
 });
 
 test('more than 30 attachments are counted in a note', async () => {

@@ -6,6 +6,13 @@ import { EmailSettings } from './settings.ts';
 export const channel: ChannelDescriptor<EmailSettings> = {
   type: 'email',
   settings: EmailSettings,
+  guarantee: {
+    inbound: 'B',
+    inboundHow: 'UID cursor with UIDVALIDITY',
+    send: 'find',
+    sendHow: 'by Message-ID in a copy to the own mailbox',
+    loss: 'nothing',
+  },
   async create(settings, deps) {
     const credentials = { user: deps.secret(settings.username_env), password: deps.secret(settings.password_env) };
     const ca = settings.tls_ca_file === undefined ? undefined : await readAuthority(settings.tls_ca_file);

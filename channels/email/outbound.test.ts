@@ -50,7 +50,7 @@ test('a mail we start takes its first line as subject', async () => {
   });
 });
 
-test('the HTML part shows Markdown, loads nothing from the network and keeps markup of the text as text', async () => {
+test('A31 the HTML part shows Markdown, loads nothing from the network and keeps markup of the text as text', async () => {
   const text =
     '**b** `c` [l](https://x.test/) [j](javascript:alert(1)) ![i](https://x.test/i.png)\n\n<script>1</script>\n\n1. one\n\n| a |\n|---|\n| 1 |';
   const mail = await toMail(reply('s', { text }), OPTIONS);

@@ -79,7 +79,7 @@ function fileOut(kind: keyof typeof FILES) {
 
 const GROUP = { chatId: 'oc_team', chatType: 'group' } as const;
 
-export const feishuCases: CapabilityCases = {
+export const cases: CapabilityCases = {
   'text in': play(async ({ server, message }) => {
     server.say({ text: 'hello' });
     expect(await message()).toMatchObject({ text: 'hello', senderId: 'ou_ada', chatId: 'oc_ou_ada', isGroup: false });

@@ -34,6 +34,8 @@ const LIMITS: ChannelLimits = {
   uploadBytes: 30 * MEGABYTE,
   // The platform itself gives up to 100 MB.
   downloadBytes: 30 * MEGABYTE,
+  // Of text and rich text; cards have no such limit (code 230072).
+  edits: 20,
 };
 
 /** Send message: 5 a second to a person or a group, there shared by all its bots; 1000 a minute in all. */

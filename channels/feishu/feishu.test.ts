@@ -150,7 +150,7 @@ test('F37 an answer that is not the API is unknown', async () => {
   }
 });
 
-test('A18 a redirect is not followed, so the token goes nowhere else', async () => {
+test('A8 A18 a redirect is not followed, so the token goes nowhere else', async () => {
   const seen: (string | undefined)[] = [];
   const elsewhere = createServer((request, response) => {
     seen.push(request.headers.authorization);

@@ -10,6 +10,13 @@ const API_ROOTS = { cn: 'https://open.feishu.cn', global: 'https://open.larksuit
 export const channel: ChannelDescriptor<FeishuSettings> = {
   type: 'feishu',
   settings: FeishuSettings,
+  guarantee: {
+    inbound: 'A',
+    inboundHow: 'acknowledged after the commit',
+    send: 'idem',
+    sendHow: 'one key for an hour',
+    loss: 'nothing within an hour',
+  },
   async create(options, deps: ChannelDeps) {
     const appId = deps.secret(options.app_id_env);
     if (!APP_ID.test(appId)) {

@@ -39,6 +39,9 @@ const RULE = '\u0011';
 const END = '\u0012';
 const QUOTE = '\u0013';
 
+/** Where a run of plain text ends; its control characters but line feed and tab are marks. */
+const NEXT_MARK = /(?!\t)\p{Cc}/gu;
+
 const MARKS: Readonly<Record<string, Style>> = { b: 'bold', i: 'italic', s: 'strike', c: 'code' };
 
 /** Never rejects for any text. */
@@ -157,9 +160,12 @@ class Reader {
       case RULE:
         this.#block({ kind: 'rule' });
         return this.#afterBlock(at + 1);
-      default:
-        this.#text += char;
-        return at + 1;
+      default: {
+        NEXT_MARK.lastIndex = at + 1;
+        const next = NEXT_MARK.exec(this.#source)?.index ?? this.#source.length;
+        this.#text += this.#source.slice(at, next);
+        return next;
+      }
     }
   }
 

@@ -60,6 +60,24 @@ test('link references are resolved, and a definition nobody uses is shown as tex
   expect(await render('see[^n]\n\n[^n]: the note')).toBe('see[^n]\n\n[^n]: the note');
 });
 
+test.each([
+  [
+    'a bare address keeps the marks in it',
+    'see https://e.org/a_b?c=*d*e now',
+    'see <a https://e.org/a_b?c=*d*e>https://e.org/a_b?c=*d*e</a> now',
+  ],
+  ['a bare address ends before what ends the sentence', 'www.e.org/x.', '<a http://www.e.org/x>www.e.org/x</a>.'],
+  ['marks in front of a mail address are words', 'write to ~ada@e.org', 'write to ~<a mailto:ada@e.org>ada@e.org</a>'],
+  ['a host alone is a word, and so is any other scheme', 'e.org, ftp://e.org and //e.org', 'e.org, ftp://e.org and //e.org'],
+  ['a dialect sees every address, to judge it', '[x](javascript:alert(1))', '<a javascript:alert(1)>x</a>'],
+  ['entities and escapes are what they stand for', '&lt;b&gt; &copy; \\* \\_', '&lt;b> © * _'],
+  ['hard and soft breaks are line breaks', 'a  \nb\\\nc\nd', 'a\nb\nc\nd'],
+  ['a row that is shorter than the header stays so', '| a | b |\n|---|---|\n| 1 |', 'a | b\n1'],
+  ['an empty item is an item', '-\n- a', '• \n• a'],
+])('%s', async (_title, text, rendered) => {
+  expect(await render(text)).toBe(rendered);
+});
+
 test('quotes report their depth', async () => {
   expect(await render('> a\n> > b')).toBe('<q0>a\n<q1>b</q1></q0>');
 });
@@ -71,12 +89,18 @@ test.each([
   ['stars', `${'*'.repeat(8_000)}a${'*'.repeat(8_000)}`],
   ['closers', 'a** b* '.repeat(2_300)],
   ['brackets', `${'['.repeat(8_000)}a${']'.repeat(8_000)}`],
+  ['pictures', '!['.repeat(8_000)],
+  ['pictures among words', 'a![b '.repeat(3_200)],
+  ['columns', `${'|a'.repeat(3_000)}\n${'|-'.repeat(3_000)}\n${'|a\n'.repeat(1_200)}`],
+  ['links', '[a]('.repeat(4_000)],
+  ['ticks', Array.from({ length: 178 }, (_, index) => `${'`'.repeat(index + 1)} `).join('')],
+  ['indented lists', Array.from({ length: 125 }, (_, index) => `${'  '.repeat(index)}- a`).join('\n')],
   ['size', 'hello **world** '.repeat(100_000)],
 ])('absurd %s are rendered in bounded time and never overflow the stack', async (_name, text) => {
   await parseMarkdown('warm up the parser');
   const start = performance.now();
   expect((await render(text)).length).toBeGreaterThan(0);
-  expect(performance.now() - start).toBeLessThan(3_000);
+  expect(performance.now() - start).toBeLessThan(2_000);
 });
 
 test('a fence that is never closed is still code', async () => {

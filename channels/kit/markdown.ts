@@ -1,7 +1,8 @@
-/** Markdown (CommonMark + GFM) -> tree -> a platform's dialect. The only file that loads the parser, and only at its first use. */
-type FromMarkdown = typeof import('mdast-util-from-markdown').fromMarkdown;
-export type Root = ReturnType<FromMarkdown>;
-export type MarkdownNode = Root | Root['children'][number];
+/** Markdown (CommonMark + GFM) -> tree -> a platform's dialect. */
+import { loadParser, type MarkdownNode, type Root } from './markdown-tree.ts';
+
+export type { MarkdownNode, Root } from './markdown-tree.ts';
+
 type Of<Type extends MarkdownNode['type']> = Extract<MarkdownNode, { type: Type }>;
 
 export interface ListItemPlace {
@@ -51,12 +52,15 @@ export interface Dialect {
   list?(inner: string, ordered: boolean): string;
 }
 
-/** The parser is quadratic on hostile text (half a second at this size, 8 s at 60 000): larger text is shown as it was written. */
+/** The parser is quadratic on some hostile text (0.2 s at this size, 1 s at 60 000): larger text is shown as it was written. */
 const MAX_PARSED = 16_384;
 /** A line that opens 33 quotes or lists. Each step takes at least one marker and has one way to match, so the test is linear. */
 const NESTED_ABSURDLY = /^(?:[ \t]{0,8}(?:>|[-*+](?=[ \t])|\d{1,9}[.)](?=[ \t]))){33}/m;
 /** Emphasis is resolved in quadratic time over a run of its marks; a ruled line is shorter than this. */
 const MARK_RUN = /[*_~]{257}/;
+/** Every `![` looks for its end again, and every row is filled up to the columns of its table: each a second at the largest size. */
+const WIDE_TABLE = /^(?:[^|\n]*\|){257}/m;
+const MOST_PICTURES = 500;
 /**
  * One paragraph of words, in which no construct can begin: every line starts with a letter and holds no mark of Markdown. Most
  * short answers are like this, and parsing one costs as much as sending it. Addresses become links, so they are no words.
@@ -68,10 +72,16 @@ const MAX_DEPTH = 64;
 
 /** Parses; never rejects for any text. Text too large or nested absurdly comes back as one literal paragraph. */
 export async function parseMarkdown(text: string): Promise<Root> {
-  if (text.length > MAX_PARSED || MARK_RUN.test(text) || NESTED_ABSURDLY.test(text)) return literal(text);
-  if (WORDS.test(text) && !ADDRESS.test(text)) return literal(text);
+  if (isAbsurd(text) || (WORDS.test(text) && !ADDRESS.test(text))) return literal(text);
   parser ??= loadParser();
   return (await parser)(text);
+}
+
+function isAbsurd(text: string): boolean {
+  if (text.length > MAX_PARSED || MARK_RUN.test(text) || NESTED_ABSURDLY.test(text) || WIDE_TABLE.test(text)) return true;
+  let pictures = 0;
+  for (let at = text.indexOf('!['); at >= 0; at = text.indexOf('![', at + 2)) pictures += 1;
+  return pictures > MOST_PICTURES;
 }
 
 function wordsOnly(word: string): RegExp {
@@ -81,34 +91,13 @@ function wordsOnly(word: string): RegExp {
 
 let parser: Promise<(text: string) => Root> | undefined;
 
-/** Once: putting the extensions together costs as much as parsing a short answer. */
-async function loadParser(): Promise<(text: string) => Root> {
-  const [{ fromMarkdown }, { gfmFromMarkdown }, { gfm }] = await Promise.all([
-    import('mdast-util-from-markdown'),
-    import('mdast-util-gfm'),
-    import('micromark-extension-gfm'),
-  ]);
-  // One tilde means "about" in running text ("~5 minutes"), so only two strike out.
-  const options = { extensions: [gfm({ singleTilde: false })], mdastExtensions: [gfmFromMarkdown()] };
-  return (text) => fromMarkdown(text, options);
-}
-
 /** The tree as one string in the dialect. Pure; loses no visible text: HTML and unused definitions appear as text. */
 export function renderMarkdown(root: Root, dialect: Dialect): string {
-  const definitions = new Map<string, string>();
-  const used = new Set<string>();
-  walk(root, (node) => {
-    // The first definition of a label counts (CommonMark 4.7).
-    if (node.type === 'definition' && !definitions.has(node.identifier)) definitions.set(node.identifier, node.url);
-    if (node.type === 'linkReference' || node.type === 'imageReference') used.add(node.identifier);
-  });
-  return renderBlocks(root.children, { dialect, definitions, used, depth: 0, lists: 0, quotes: 0 });
+  return renderBlocks(root.children, { dialect, depth: 0, lists: 0, quotes: 0 });
 }
 
 interface Frame {
   readonly dialect: Dialect;
-  readonly definitions: ReadonlyMap<string, string>;
-  readonly used: ReadonlySet<string>;
   readonly depth: number;
   readonly lists: number;
   readonly quotes: number;
@@ -121,9 +110,10 @@ function renderBlocks(nodes: readonly MarkdownNode[], frame: Frame): string {
   for (const node of nodes) {
     const rendered = renderBlock(node, frame);
     if (rendered === '') continue;
-    if (lastLine !== undefined) out += node.position?.start.line === lastLine + 1 ? '\n' : '\n\n';
+    const place = 'place' in node ? node.place : undefined;
+    if (lastLine !== undefined) out += place?.start === lastLine + 1 ? '\n' : '\n\n';
     out += rendered;
-    lastLine = node.position?.end.line ?? Number.NaN;
+    lastLine = place?.end ?? Number.NaN;
   }
   return out;
 }
@@ -140,7 +130,7 @@ function renderBlock(node: MarkdownNode, outer: Frame): string {
     case 'heading':
       return dialect.heading(renderInlines(node.children, frame), node.depth);
     case 'code':
-      return dialect.codeBlock(node.value, node.lang ?? undefined);
+      return dialect.codeBlock(node.value, node.language);
     case 'blockquote':
       return dialect.quote(renderBlocks(node.children, { ...frame, quotes: frame.quotes + 1 }), outer.quotes);
     case 'list':
@@ -149,23 +139,19 @@ function renderBlock(node: MarkdownNode, outer: Frame): string {
       return renderTable(node, frame);
     case 'thematicBreak':
       return dialect.rule;
-    case 'definition':
-      return frame.used.has(node.identifier) ? '' : dialect.text(`[${node.label ?? node.identifier}]: ${node.url}`);
-    case 'footnoteDefinition':
-      return `${dialect.text(`[^${node.label ?? node.identifier}]: `)}${renderBlocks(node.children, frame)}`;
     default:
       return renderInline(node, outer);
   }
 }
 
 function renderList(node: Of<'list'>, frame: Frame): string {
-  const ordered = node.ordered === true;
+  const { ordered, start } = node;
   const items = node.children.map((item, index) =>
     frame.dialect.listItem(renderBlocks(item.children, { ...frame, lists: frame.lists + 1 }), {
       ordered,
-      number: ordered ? (node.start ?? 1) + index : index + 1,
+      number: ordered ? start + index : index + 1,
       depth: frame.lists,
-      ...(typeof item.checked === 'boolean' && { checked: item.checked }),
+      ...(item.checked !== undefined && { checked: item.checked }),
     }),
   );
   const inner = items.join('\n');
@@ -182,7 +168,7 @@ function renderInlines(nodes: readonly MarkdownNode[], frame: Frame): string {
 }
 
 function renderInline(node: MarkdownNode, outer: Frame): string {
-  const { dialect, definitions } = outer;
+  const { dialect } = outer;
   const frame = { ...outer, depth: outer.depth + 1 };
   if (frame.depth > MAX_DEPTH) return dialect.text(textOf(node));
   switch (node.type) {
@@ -198,14 +184,8 @@ function renderInline(node: MarkdownNode, outer: Frame): string {
       return dialect.inlineCode(node.value);
     case 'link':
       return dialect.link(renderInlines(node.children, frame), node.url);
-    case 'linkReference':
-      return dialect.link(renderInlines(node.children, frame), definitions.get(node.identifier) ?? '');
     case 'image':
-      return dialect.image(node.alt ?? '', node.url);
-    case 'imageReference':
-      return dialect.image(node.alt ?? '', definitions.get(node.identifier) ?? '');
-    case 'footnoteReference':
-      return dialect.text(`[^${node.label ?? node.identifier}]`);
+      return dialect.image(node.value, node.url);
     case 'break':
       return dialect.lineBreak;
     case 'html':
@@ -229,7 +209,6 @@ function textOf(node: MarkdownNode): string {
   walk(node, (part) => {
     if ('value' in part) out += part.value;
     else if (part.type === 'break') out += '\n';
-    else if (part.type === 'image' || part.type === 'imageReference') out += part.alt ?? '';
   });
   return out;
 }

@@ -193,7 +193,7 @@ test.each([
   ['a clip', { mimetype: 'video/mp4', subtype: 'slack_video' }, { kind: 'video' }],
   ['anything else', { mimetype: 'application/pdf', size: 12 }, { kind: 'document', size: 12 }],
   ['no type', {}, { kind: 'document' }],
-])('%s becomes one reference', (_name, file, ref) => {
+])('A23 %s becomes one reference, whatever it is called', (_name, file, ref) => {
   const files = [{ id: 'F1', name: '../../etc/passwd', mode: 'hosted', ...file }];
   const message = read({ ...direct, text: '', subtype: 'file_share', files });
   expect(message?.media).toEqual([expect.objectContaining({ ref: 'F1', name: '../../etc/passwd', ...ref })]);
@@ -268,7 +268,7 @@ test('a slash command is a message that begins with it', () => {
   expect(toInbound({ kind: 'command', body: { ...body, text: '' } }, context)?.text).toBe('/new');
 });
 
-test('10,000 mangled payloads: nothing throws, nobody is impersonated, and every message has a key and a chat', () => {
+test('A45 10,000 mutated payloads: nothing throws, nobody is impersonated, and every message has a key and a chat', () => {
   const seeds: readonly SlackPayload[] = [
     payload({
       ...inChannel,

@@ -6,6 +6,13 @@ import { SlackSettings } from './settings.ts';
 export const channel: ChannelDescriptor<SlackSettings> = {
   type: 'slack',
   settings: SlackSettings,
+  guarantee: {
+    inbound: 'A',
+    inboundHow: 'acknowledged after the commit, with a catch-up over the history after each outage',
+    send: 'find',
+    sendHow: "by our key in the message's metadata",
+    loss: 'nothing; a file by its name and size',
+  },
   async create(settings, deps: ChannelDeps) {
     const botToken = tokenOf(deps, settings.bot_token_env, /^(?:xoxe\.)?xoxb-/, 'the bot token, which begins with xoxb-');
     const secrets =

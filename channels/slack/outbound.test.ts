@@ -99,7 +99,7 @@ test('choices become buttons under the text; a long text is cut into sections an
   });
 });
 
-test('a part goes to its thread, unfurls nothing, and carries a hash of its key', async () => {
+test('A31 a part goes to its thread, unfurls nothing, and carries a hash of its key', async () => {
   const at = await scene();
   const parent = at.server.store({ channel: 'C0TEST' });
   expect(await at.send({ chatId: 'C0TEST', threadId: parent.ts, text: 'hi' })).toMatchObject({ kind: 'sent' });

@@ -81,7 +81,7 @@ function fileOut(kind: keyof typeof FILES) {
   });
 }
 
-export const telegramCases: CapabilityCases = {
+export const cases: CapabilityCases = {
   'text in': play(async ({ server, received }) => {
     server.inject({ text: 'hello' });
     expect(await received()).toMatchObject({ kind: 'message', text: 'hello', senderId: '1000' });

@@ -8,6 +8,12 @@ const TOKEN = /^(\d{1,20}):[A-Za-z0-9_-]{1,255}$/;
 export const channel: ChannelDescriptor<TelegramSettings> = {
   type: 'telegram',
   settings: TelegramSettings,
+  guarantee: {
+    inbound: 'B',
+    inboundHow: 'the offset moves after the commit',
+    send: 'blind',
+    loss: 'at most one answer part per chat, shown as UNKNOWN',
+  },
   async create(options, deps: ChannelDeps) {
     const token = deps.secret(options.token_env);
     const account = TOKEN.exec(token)?.[1];

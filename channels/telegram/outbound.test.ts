@@ -13,7 +13,7 @@ function file(override: Partial<OutboundFile>): OutboundFile {
   return { path: '/tmp/x', name: 'x', mime: 'application/octet-stream', kind: 'document', bytes: 10, ...override };
 }
 
-test('text goes out as HTML without a link preview', async () => {
+test('A31 text goes out as HTML without a link preview', async () => {
   expect(await call({ text: '**hi**' })).toEqual({
     method: 'sendMessage',
     payload: { chat_id: '1000', text: '<b>hi</b>', parse_mode: 'HTML', link_preview_options: { is_disabled: true } },

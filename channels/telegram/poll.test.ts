@@ -157,6 +157,31 @@ test('a rate limit on the poll is obeyed', async () => {
   expect(performance.now() - started).toBeGreaterThan(10_000 / 20);
 });
 
+test('F33 a platform that breaks every poll is asked with growing waits, one poll at a time, and each message comes once', async () => {
+  const platform = await server();
+  const waits: number[] = [];
+  const quick = quickClock(20);
+  const sleep = (ms: number, signal?: AbortSignal): Promise<void> => {
+    // The others are deadlines of calls.
+    if (ms < 20_000) waits.push(ms);
+    return quick.sleep(ms, signal);
+  };
+  const deps = { ...channelDeps(), name: 'telegram', secret: () => platform.token, clock: { ...quick, sleep }, random: () => 1 };
+  const settings = descriptor.settings.parse({ api_root: platform.url, poll_timeout_secs: 1 });
+  const channel = await descriptor.create(settings, deps);
+  open.push(channel);
+  platform.fault({ method: 'getUpdates', kind: 'drop', times: 4 });
+  const host = new TestHost();
+  platform.inject({ text: 'once' });
+  await channel.start(host, new AbortController().signal);
+  await until('it is received', () => host.accepted.length === 1);
+  await until('the channel is well', () => host.state === 'healthy');
+  expect(waits.slice(0, 4)).toEqual([1_000, 2_000, 4_000, 8_000]);
+  expect(host.offered).toHaveLength(1);
+  // The platform ends the older of two polls and says so.
+  expect(host.states.filter(({ detail }) => detail?.includes('GH1503'))).toEqual([]);
+});
+
 test('a poll that is silent far beyond its time is given up and started again', async () => {
   const platform = await server();
   const host = new TestHost();
@@ -167,11 +192,11 @@ test('a poll that is silent far beyond its time is given up and started again', 
   await until('the message arrived', () => host.accepted.length === 1);
 });
 
-test('a refused token that is accepted again is picked up without a restart', async () => {
+test('F34 a refused token that is accepted again is picked up without a restart', async () => {
   const platform = await server();
   platform.fault({ method: 'getMe', kind: 'error', status: 401, description: 'Unauthorized' });
   const host = new TestHost();
-  await start(platform, host, 1_000);
+  await start(platform, host, 150);
   expect(host.state).toBe('down');
   platform.inject({ text: 'mended' });
   await until('the message arrived', () => host.accepted.length === 1);

@@ -206,13 +206,30 @@ test('stop waits for a send under way, so that its outcome is known', async () =
   expect(await send(channel, { text: 'too late' })).toMatchObject({ kind: 'retry' });
 });
 
-test('a file the platform calls too big is GH1504', async () => {
+test('F39 a file the platform calls too big is GH1504', async () => {
   const { platform, channel } = await scene();
   platform.addFile('huge', Buffer.from('x'), 30 * 1024 * 1024);
   const signal = new AbortController().signal;
   await expect(channel.download?.({ kind: 'video', ref: 'huge' }, signal)).rejects.toMatchObject({ code: 'GH1504' });
   const stated = { kind: 'video', ref: 'any', size: 30 * 1024 * 1024 } as const;
   await expect(channel.download?.(stated, signal)).rejects.toMatchObject({ code: 'GH1504' });
+});
+
+test('F39 a file that is gone, breaks off, or comes too slowly fails alone with GH1505', async () => {
+  const { platform, channel } = await scene({ download_timeout_secs: 1 });
+  platform.addFile('f', Buffer.from('bytes'));
+  const read = async (ref: string): Promise<string> => {
+    const file = await channel.download?.({ kind: 'document', ref }, new AbortController().signal);
+    const chunks: Uint8Array[] = [];
+    for await (const chunk of file?.bytes ?? []) chunks.push(chunk);
+    return Buffer.concat(chunks).toString();
+  };
+  await expect(read('gone')).rejects.toMatchObject({ code: 'GH1505' });
+  for (const kind of ['drop', 'cut', 'hang'] as const) {
+    platform.fault({ method: 'getFile', kind });
+    await expect(read('f')).rejects.toMatchObject({ code: 'GH1505' });
+  }
+  expect(await read('f')).toBe('bytes');
 });
 
 test('an aborted download ends with the reason of its signal', async () => {

@@ -7,6 +7,13 @@ const ACCOUNT_SID = /^AC[0-9a-f]{32}$/i;
 export const channel: ChannelDescriptor<TwilioSettings> = {
   type: 'twilio',
   settings: TwilioSettings,
+  guarantee: {
+    inbound: 'B',
+    inboundHow: 'list read from a cursor; webhooks answered after the commit',
+    send: 'find',
+    sendHow: 'by recipient, words and time',
+    loss: 'nothing; an answer of the same words as another may be taken for it',
+  },
   async create(settings, deps: ChannelDeps) {
     const accountSid = deps.secret(settings.account_sid_env);
     const authToken = deps.secret(settings.auth_token_env);

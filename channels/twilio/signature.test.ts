@@ -132,7 +132,7 @@ const CONTEXT: InboundContext = {
   now: 1,
 };
 
-test('A45 10 000 changed requests: none is believed, none breaks the reader', () => {
+test('A45 10,000 mutated requests: none is believed, none breaks the reader', () => {
   const genuine = request();
   const query = `?bodySHA256=${twilio.getExpectedBodyHash(JSON.stringify(FIELDS))}`;
   const json = request({

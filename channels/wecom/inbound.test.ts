@@ -159,7 +159,7 @@ test('XML as large as a callback may be is refused or read in time, however it i
   expect(performance.now() - started).toBeLessThan(2_000);
 });
 
-test('10,000 changed callbacks: none crashes the decoder, and none speaks for somebody who did not write it', () => {
+test('A45 10,000 mutated callbacks: none crashes the decoder, and none speaks for somebody who did not write it', () => {
   const seeds = [
     push.xml('ada', { MsgType: 'text', Content: 'hello' }),
     push.xml('ada', { MsgType: 'event', Event: 'template_card_event', EventKey: 'yes', TaskId: 't' }),

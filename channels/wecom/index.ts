@@ -5,6 +5,13 @@ import { WecomSettings } from './settings.ts';
 export const channel: ChannelDescriptor<WecomSettings> = {
   type: 'wecom',
   settings: WecomSettings,
+  guarantee: {
+    inbound: 'A',
+    inboundHow: 'the callback is answered after the commit; the platform repeats for about 20 s',
+    send: 'idem',
+    sendHow: 'within 4 hours, by the duplicate check',
+    loss: 'what was written while the daemon was down for longer',
+  },
   async create(settings, deps) {
     const corpId = settings.corp_id ?? deps.secret(settings.corp_id_env);
     const token = deps.secret(settings.verification_token_env);

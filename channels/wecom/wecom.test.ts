@@ -148,7 +148,7 @@ describe('credentials', () => {
     expect(said).toContain('[secret]');
   });
 
-  test('are not carried to another host by a redirect', async () => {
+  test('A8 A18 are not carried to another host by a redirect', async () => {
     const seen: string[] = [];
     const thief = createServer((request, response) => {
       seen.push(request.url ?? '');

@@ -66,7 +66,7 @@ const NO_THREADS = 'WhatsApp has no threads, only quotes';
 
 const reaction = (key: proto.IMessageKey, text: string): proto.IMessage => ({ reactionMessage: { key, text } });
 
-export const whatsAppCases: CapabilityCases = {
+export const cases: CapabilityCases = {
   'text in': play(async ({ platform, received }) => {
     await platform.write({ from: platform.person(ADA), message: { extendedTextMessage: { text: 'hello' } } });
     expect(await received()).toMatchObject({ text: 'hello', senderId: ADA, chatId: ADA, isGroup: false, senderName: 'Ada' });

@@ -1,6 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { outbound } from '../../src/testing/fakes.ts';
 import { toWhatsApp } from './format.ts';
+import { toMessage, wordsOf } from './outbound.ts';
 
 const J = '\u2060';
 
@@ -64,4 +66,12 @@ test('whatever a model writes, no visible word is lost', async () => {
     }),
     { numRuns: 300 },
   );
+});
+
+test('A31 a link goes out as words alone: no picture is loaded for it, and no preview of it is made', async () => {
+  const part = outbound({ text: 'see https://collector.example/?q=secret ![x](https://collector.example/i.png)' });
+  const { extendedTextMessage, ...others } = toMessage(part, await wordsOf(part, false), undefined);
+  expect(others).toEqual({});
+  expect(Object.keys(extendedTextMessage ?? {})).toEqual(['text']);
+  expect(extendedTextMessage?.text).toContain('https://collector.example/?q=secret');
 });

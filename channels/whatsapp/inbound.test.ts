@@ -83,7 +83,7 @@ test.each<[string, proto.IMessage, string]>([
   expect(read(message)?.text).toBe(text);
 });
 
-test('files carry an address of our own, their caption is the text', () => {
+test('A23 files carry an address of our own, their caption is the text, and their name is a word', () => {
   const file = {
     mediaKey: Buffer.alloc(32, 1),
     directPath: '/v/x',
@@ -91,9 +91,12 @@ test('files carry an address of our own, their caption is the text', () => {
     fileLength: 5,
     fileEncSha256: Buffer.alloc(32, 2),
   };
-  const documentMessage = { ...file, caption: 'see', fileName: 'a.pdf', mimetype: 'application/pdf' };
+  const documentMessage = { ...file, caption: 'see', fileName: '../../a.pdf', mimetype: 'application/pdf' };
   const message = read({ documentWithCaptionMessage: { message: { documentMessage } } });
-  expect(message).toMatchObject({ text: 'see', media: [{ kind: 'document', name: 'a.pdf', mime: 'application/pdf', size: 5 }] });
+  expect(message).toMatchObject({
+    text: 'see',
+    media: [{ kind: 'document', name: '../../a.pdf', mime: 'application/pdf', size: 5 }],
+  });
   // The path wins over an address that the sender chose.
   expect(fromRef(message?.media[0]?.ref ?? '')).toMatchObject({ kind: 'document', path: '/v/x' });
   expect(fromRef(message?.media[0]?.ref ?? '')?.url).toBeUndefined();
@@ -237,7 +240,7 @@ function generator(seed: number): (below: number) => number {
   };
 }
 
-test('10 000 mutated messages: none throws, none gets another author or chat, and none of ours becomes a command', () => {
+test('A45 10,000 mutated messages: none throws, none gets another author or chat, and none of ours becomes a command', () => {
   const random = generator(42);
   const file = { mediaKey: Buffer.alloc(32, 1), directPath: '/v/x', fileLength: 5 };
   const contextInfo = { stanzaId: 'Q', participant: ADA, mentionedJid: [`${ME.lid}@lid`], quotedMessage: { conversation: 'q' } };

@@ -7,9 +7,19 @@ import { LoginStore } from './store.ts';
 export const channel: ChannelDescriptor<WhatsAppSettings> = {
   type: 'whatsapp',
   settings: WhatsAppSettings,
+  guarantee: {
+    inbound: 'A',
+    inboundHow: 'the receipt goes out after the commit, and what was decrypted stays readable',
+    send: 'idem',
+    sendHow: 'by an id of our own',
+    loss: 'nothing',
+  },
   async login(settings, deps, ui, signal) {
     // The SDK is loaded here and not at import time: a daemon without WhatsApp does not pay for it.
     await (await import('./login.ts')).login(settings, deps, ui, signal);
+  },
+  async logout(_settings, deps, signal) {
+    return await (await import('./logout.ts')).logout(deps, signal);
   },
   async create(settings, deps) {
     const { LOGIN_FILE, WhatsAppChannel } = await import('./channel.ts');

@@ -89,6 +89,8 @@ test('F42 an account that the daemon uses is not linked anew under it', async ()
   const settings = descriptor.settings.parse({ web_socket_url: at.platform.url });
   const linking = descriptor.login?.(settings, at.deps, { say: () => undefined, qr: () => undefined }, at.signal);
   await expect(linking).rejects.toMatchObject({ code: 'GH1503', hint: expect.stringContaining('stop the daemon') });
+  const leaving = descriptor.logout?.(settings, at.deps, at.signal);
+  await expect(leaving).rejects.toMatchObject({ code: 'GH1503', hint: expect.stringContaining('stop the daemon') });
 });
 
 test('a platform that cannot be reached is GH1502', async () => {

@@ -1,5 +1,4 @@
 /** Links an account: the phone scans a QR code, or a code is typed on it. */
-import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ChannelDeps, LoginUi } from '../../src/core/channel.ts';
 import { GatehouseError } from '../../src/core/errors.ts';
@@ -8,7 +7,7 @@ import { LOGIN_FILE } from './channel.ts';
 import { WhatsAppConnection } from './client.ts';
 import { lockLogin } from './lock.ts';
 import type { WhatsAppSettings } from './settings.ts';
-import { LoginStore, replaceLogin } from './store.ts';
+import { LoginStore, removeLogin, replaceLogin } from './store.ts';
 
 const NEW_FILE = 'login-new.db';
 /** Linking ends the connection once; more often than this something else is wrong. */
@@ -21,13 +20,13 @@ export async function login(settings: WhatsAppSettings, deps: ChannelDeps, ui: L
   if (!lock)
     throw new GatehouseError('GH1503', 'the daemon is using this login', { hint: 'stop the daemon, then run this again' });
   const path = join(dir, NEW_FILE);
-  await remove(path);
+  await removeLogin(path);
   try {
     const phone = await link(path, settings, deps, ui, signal);
     await replaceLogin(path, join(dir, LOGIN_FILE));
     ui.say(`Linked as +${phone}.`);
   } finally {
-    await remove(path);
+    await removeLogin(path);
   }
 }
 
@@ -103,8 +102,4 @@ function toError({ status, message }: Ended): GatehouseError {
   if (status === 401 || status === 403)
     return new GatehouseError('GH1501', `the platform refused to link (${status})`, { hint: 'run it again' });
   return new GatehouseError('GH1502', `the platform could not be reached: ${message}`);
-}
-
-async function remove(path: string): Promise<void> {
-  for (const suffix of ['', '-wal', '-shm', '-journal']) await rm(`${path}${suffix}`, { force: true });
 }

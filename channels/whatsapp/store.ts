@@ -1,5 +1,5 @@
 /** The login of one account and everything its encryption needs, in one SQLite file of the channel's own directory. */
-import { chmod, mkdir, open, rename, stat } from 'node:fs/promises';
+import { chmod, mkdir, open, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { syncDirectory } from '../../src/lib/atomic-file.ts';
@@ -150,6 +150,13 @@ export async function replaceLogin(from: string, to: string): Promise<void> {
   old?.close();
   await rename(from, to);
   await syncDirectory(dirname(to));
+}
+
+/** Removes a login with its logs; false when there is none. The log goes first: it must not be replayed into a successor. */
+export async function removeLogin(path: string): Promise<boolean> {
+  const there = await exists(path);
+  for (const suffix of ['-wal', '-shm', '-journal', '']) await rm(`${path}${suffix}`, { force: true });
+  return there;
 }
 
 async function exists(path: string): Promise<boolean> {

@@ -34,10 +34,24 @@ export const channelEntry = z.strictObject({
     .array(z.string().min(1).max(200).refine(isPattern, { error: 'must be a regular expression' }))
     .max(20)
     .default([])
-    .describe('Regular expressions, letter case ignored, that address the agent in a group with group_mode "pattern".'),
+    .describe(
+      'Regular expressions, letter case ignored, that address the agent in a group with group_mode "pattern", or by voice with group_voice.',
+    ),
+  group_voice: z
+    .boolean()
+    .optional()
+    .describe(
+      'In groups: transcribe the voice notes of allowed senders that address nobody, and answer those in whose words one of group_patterns fits, with group_mode "mention" too. Each is paid for like any transcription. Default false.',
+    ),
   allow_demo: z
     .boolean()
     .optional()
     .describe('Let the demo model answer on this channel while no real model is configured. Default false.'),
+  streaming: z
+    .enum(['edit', 'off'])
+    .default('edit')
+    .describe(
+      'edit: an answer that takes longer than a second is shown while it is written, by editing its message, where the platform can. off: it is sent when it is complete.',
+    ),
   settings: z.record(z.string(), z.unknown()).default({}).describe('Settings of this type of channel.'),
 });

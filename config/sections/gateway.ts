@@ -38,7 +38,15 @@ export const gatewaySection = z
     channels: z
       .array(channelEntry)
       .default([
-        { type: 'cli', allowed_senders: [], allowed_groups: [], group_mode: 'mention', group_patterns: [], settings: {} },
+        {
+          type: 'cli',
+          allowed_senders: [],
+          allowed_groups: [],
+          group_mode: 'mention',
+          group_patterns: [],
+          streaming: 'edit',
+          settings: {},
+        },
       ])
       .describe('Where people can talk to the agent. Default: the local terminal.'),
     owner: z
@@ -62,7 +70,12 @@ export const gatewaySection = z
       .min(1)
       .default(1000)
       .describe('Sessions kept in memory; the rest stay on disk and are read again when needed.'),
-    max_concurrent_sessions: z.int().min(1).max(1000).default(10).describe('Turns that may run at the same time.'),
+    max_concurrent_sessions: z
+      .int()
+      .min(1)
+      .max(1000)
+      .default(10)
+      .describe('Turns that may run at the same time. Channels with work share them equally, so that none waits for another.'),
     queue_mode: z
       .enum(['followup'], {
         error: (issue) =>

@@ -20,6 +20,7 @@ class Played {
     return {
       type: 'played',
       settings: z.object({}),
+      guarantee: { inbound: 'A', inboundHow: 'in memory', send: 'idem', loss: 'nothing' },
       create: async (_settings, { name }) => {
         const failure = this.creations.shift();
         if (failure) throw failure;

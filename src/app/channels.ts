@@ -28,6 +28,7 @@ interface Instance {
   since: number;
   detail: string | undefined;
   lastMessageAt: number | undefined;
+  lastSentAt: number | undefined;
   ended: boolean;
 }
 
@@ -105,7 +106,7 @@ export class ChannelSet implements AsyncDisposable {
   }
 
   status(): readonly ChannelStatus[] {
-    return [...this.#instances.values()].map(({ entry, state, since, detail, lastMessageAt }) => {
+    return [...this.#instances.values()].map(({ entry, state, since, detail, lastMessageAt, lastSentAt }) => {
       const { account = '', inboundClass = '?', sendClass = '?' } = this.#channels.get(entry.name) ?? {};
       return {
         name: entry.name,
@@ -117,6 +118,7 @@ export class ChannelSet implements AsyncDisposable {
         inboundClass,
         sendClass,
         ...(lastMessageAt === undefined ? {} : { lastMessageAt }),
+        ...(lastSentAt === undefined ? {} : { lastSentAt }),
       };
     });
   }
@@ -140,6 +142,11 @@ export class ChannelSet implements AsyncDisposable {
     if (instance) instance.lastMessageAt = this.#options.clock.now();
   }
 
+  sent(name: string): void {
+    const instance = this.#instances.get(name);
+    if (instance) instance.lastSentAt = this.#options.clock.now();
+  }
+
   /** Intake ends; sending goes on until disposed. */
   stopReceiving(): void {
     this.#stopping.abort(new Error('channels are stopping'));
@@ -157,8 +164,9 @@ export class ChannelSet implements AsyncDisposable {
   }
 
   #blank(entry: ChannelEntry): Instance {
-    const nothing = { channel: undefined, unborn: undefined, living: undefined, detail: undefined, lastMessageAt: undefined };
-    return { ...nothing, entry, local: false, state: 'starting', since: this.#options.clock.now(), ended: false };
+    const nothing = { channel: undefined, unborn: undefined, living: undefined, detail: undefined };
+    const never = { lastMessageAt: undefined, lastSentAt: undefined };
+    return { ...nothing, ...never, entry, local: false, state: 'starting', since: this.#options.clock.now(), ended: false };
   }
 
   async #create(instance: Instance): Promise<Channel> {

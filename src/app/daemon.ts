@@ -10,6 +10,7 @@ import { InboundBus } from '../bus/inbound-bus.ts';
 import type { Terminal } from '../core/channel.ts';
 import { errorText, type GatehouseError, isGatehouseError } from '../core/errors.ts';
 import type { Emit } from '../core/events.ts';
+import { draftKey } from '../core/ids.ts';
 import type { Journal, NewPart } from '../core/journal.ts';
 import type { InboundMessage } from '../core/message.ts';
 import type { Clock, Logger } from '../core/ports.ts';
@@ -19,10 +20,12 @@ import { createDelivery, type Delivery } from '../delivery/deliver.ts';
 import { planParts } from '../delivery/plan.ts';
 import type { AccessRules } from '../gateway/access.ts';
 import type { AdmitOptions } from '../gateway/admit.ts';
+import { Backlog } from '../gateway/backlog.ts';
 import { channelHost, Gateway } from '../gateway/gateway.ts';
 import { Lanes } from '../gateway/lanes.ts';
 import { Transcripts } from '../gateway/transcripts.ts';
 import { Turns } from '../gateway/turn.ts';
+import { VoiceGate } from '../gateway/voice-gate.ts';
 import { WebhookServer } from '../http/webhook-server.ts';
 import { openJournal } from '../journal/open.ts';
 import { builtInTools } from '../tools/index.ts';
@@ -116,6 +119,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   options.stop?.addEventListener('abort', () => channels.stopReceiving(), { once: true });
   events.observe((event) => {
     if (event.type === 'received' && event.channel) channels.received(event.channel);
+    if (event.type === 'part.sent' && event.channel) channels.sent(event.channel);
   });
   let hot: HotSettings = config.gateway;
   // Delivery is built last; parts that are committed before are found in the outbox when it begins.
@@ -132,7 +136,10 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
 
   const recovery = await journal.recover(
     { maxAttempts: config.gateway.max_attempts, maxAgeMs: config.gateway.max_message_age_hours * HOUR_MS },
-    (row, reason) => built.parts(row.message, givenUpText(reason), []),
+    (row, reason) => {
+      const notice = built.parts(row.message, givenUpText(reason), []);
+      return channels.channels.get(row.message.channel)?.edit ? inPlaceOfDraft(row.message, notice) : notice;
+    },
   );
   if (recovery.resumed + recovery.buried + recovery.sending.length > 0) {
     logger.info('recovered', { resumed: recovery.resumed, buried: recovery.buried, sending: recovery.sending.length });
@@ -265,15 +272,30 @@ function buildGateway({ options, models, journal, pairing, channels, events, ope
     onParts,
     tellsDelays: (channel) => !channels.isLocal(channel) || options.terminal?.interactive !== false,
     typing: (message) => delivery.typing(message),
+    edits: (channel) => byName.get(channel)?.edit !== undefined,
+    draft: (message) => (entries.get(message.channel)?.streaming === 'off' ? undefined : delivery.draft(message)),
     clock,
     emit,
+  });
+  const patterns = new Map(
+    [...entries].map(([name, entry]) => [name, entry.group_patterns.map((text) => new RegExp(text, 'iu'))]),
+  );
+  const backlog = new Backlog(clock);
+  const gate = new VoiceGate({
+    turn: (row, signal) => turns.run(row, signal),
+    ...(models.transcriber ? { transcriber: models.transcriber } : {}),
+    patterns: (channel) => patterns.get(channel) ?? [],
+    workspace: (session) => turns.workspace(session),
+    channels: byName,
+    ...{ backlog, journal, clock, emit },
   });
   const bus = new InboundBus(config.gateway.bus_capacity);
   const lanes = new Lanes({
     journal,
     bus,
     concurrency: config.gateway.max_concurrent_sessions,
-    turn: (row, signal) => turns.run(row, signal),
+    channels: config.gateway.channels.length,
+    turn: (row, signal) => gate.run(row, signal),
     onTurnError: (row, error, retryInMs) => {
       const code = isGatehouseError(error) ? error.code : 'GH2003';
       emit({
@@ -289,9 +311,6 @@ function buildGateway({ options, models, journal, pairing, channels, events, ope
     clock,
     emit,
   });
-  const patterns = new Map(
-    [...entries].map(([name, entry]) => [name, entry.group_patterns.map((text) => new RegExp(text, 'iu'))]),
-  );
   const rules = (channel: string): AccessRules => {
     const entry = entries.get(channel);
     return {
@@ -300,6 +319,7 @@ function buildGateway({ options, models, journal, pairing, channels, events, ope
       allowedGroups: entry?.allowed_groups ?? [],
       groupMode: entry?.group_mode ?? 'mention',
       groupPatterns: patterns.get(channel) ?? [],
+      groupVoice: (entry?.group_voice ?? false) && models.transcriber !== undefined,
     };
   };
   const { approvals } = operator;
@@ -309,8 +329,13 @@ function buildGateway({ options, models, journal, pairing, channels, events, ope
     decide: (message) => approvals.decide(message),
   };
   const onAnswered = (messageId: string): void => approvals.committed(messageId);
-  const gateway = new Gateway({ journal, bus, lanes, turns, transcripts, delivery, admission, onAnswered, clock, emit });
+  const gateway = new Gateway({ journal, bus, lanes, turns, transcripts, delivery, admission, backlog, onAnswered, clock, emit });
   return { gateway, delivery, transcripts, lanes, parts };
+}
+
+/** What an earlier process showed of the answer may still stand; where it does not, the notice is sent. */
+function inPlaceOfDraft({ id }: InboundMessage, [first, ...rest]: readonly NewPart[]): readonly NewPart[] {
+  return first ? [{ ...first, part: { ...first.part, edits: draftKey(id) } }, ...rest] : [];
 }
 
 function givenUpText(reason: string): string {

@@ -28,7 +28,7 @@ function sources(dir: string): string[] {
 }
 
 const ALL = ['src', 'channels', 'config', 'sessions'].flatMap(sources);
-const isSuite = (file: string) => /(?:\.test|[/-]contract|\/capability-cases)\.ts$/.test(file);
+const isSuite = (file: string) => /(?:\.test|[/-]contract|\/capability-cases|\/bench-case)\.ts$/.test(file);
 const isTest = (file: string) => isSuite(file) || file.startsWith('src/testing/');
 const SHIPPED = ALL.filter((file) => !isTest(file));
 

@@ -5,15 +5,19 @@ import type { Logger } from '../core/ports.ts';
 import { systemClock } from '../lib/clock.ts';
 import { channelDir, type Registry } from './channels.ts';
 
-export interface LoginOptions {
+/** Which channel of which installation. */
+export interface LogoutOptions {
   readonly config: LoadedConfig['config'];
   readonly dataDir: string;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly registry: Registry;
   /** As in the config. */
   readonly name: string;
-  readonly ui: LoginUi;
   readonly signal: AbortSignal;
+}
+
+export interface LoginOptions extends LogoutOptions {
+  readonly ui: LoginUi;
 }
 
 const SILENT: Logger = {
@@ -29,7 +33,19 @@ const SILENT: Logger = {
  * login is a key in the environment, and as the channel does.
  */
 export async function loginChannel(options: LoginOptions): Promise<void> {
-  const { config, dataDir, env, registry, name, ui, signal } = options;
+  const { type, settings, descriptor } = await linkedChannel(options);
+  if (!descriptor?.login) throw notLinked(type);
+  await descriptor.login(settings as never, depsOf(options), options.ui, options.signal);
+}
+
+/** Forgets the stored login of one configured channel. Resolves and rejects as the channel does, or as `loginChannel` before that. */
+export async function logoutChannel(options: LogoutOptions): Promise<string | undefined> {
+  const { type, settings, descriptor } = await linkedChannel(options);
+  if (!descriptor?.logout) throw notLinked(type);
+  return await descriptor.logout(settings as never, depsOf(options), options.signal);
+}
+
+async function linkedChannel({ config, registry, name }: LogoutOptions) {
   const entry = config.gateway.channels.find((one) => (one.name ?? one.type) === name);
   if (!entry) {
     const names = config.gateway.channels.map((one) => one.name ?? one.type).join(', ');
@@ -37,13 +53,17 @@ export async function loginChannel(options: LoginOptions): Promise<void> {
       hint: `it has: ${names || 'none'}`,
     });
   }
-  const descriptor = await registry[entry.type]?.();
-  if (!descriptor?.login) {
-    throw new GatehouseError('GH1001', `a ${entry.type} channel is not linked this way: its login is in the config`, {
-      hint: `see channels/${entry.type}/README.md`,
-    });
-  }
-  const deps: ChannelDeps = {
+  return { ...entry, descriptor: await registry[entry.type]?.() };
+}
+
+function notLinked(type: string): GatehouseError {
+  return new GatehouseError('GH1001', `a ${type} channel is not linked this way: its login is in the config`, {
+    hint: `see channels/${type}/README.md`,
+  });
+}
+
+function depsOf({ env, dataDir, name }: LogoutOptions): ChannelDeps {
+  return {
     name,
     secret: (variable) => {
       const value = env[variable];
@@ -56,5 +76,4 @@ export async function loginChannel(options: LoginOptions): Promise<void> {
     dir: channelDir(dataDir, name),
     webhooks: { serve: () => Promise.reject(new GatehouseError('GH1004', 'no address is served while an account is linked')) },
   };
-  await descriptor.login(entry.settings as never, deps, ui, signal);
 }

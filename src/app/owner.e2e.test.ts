@@ -188,3 +188,53 @@ test.concurrent('F26 killed between the commit of a notice and its sending: the 
   const told = platform.posted.filter(({ chatId }) => chatId === 'owner');
   expect(told.map(({ text }) => text)).toEqual([expect.stringContaining('refused our key')]);
 });
+
+test.concurrent('the owner presses a button; a press on a question that is over is told so', async () => {
+  const script = () => stream(textPieces('a', 'b'));
+  await using at = await telegramScene({ script, config: TOO_DEAR, gateway: LIMITED });
+  await using daemon = await at.start();
+  await daemon.ready();
+  const press = (label: string): void => {
+    const question = at.platform.sends.find(({ chatId }) => chatId === String(OWNER));
+    const markup = at.platform.markupOf(question?.messageId ?? 0);
+    const button = markup.find((one) => one.text === label);
+    const message = { message_id: question?.messageId, date: 1, chat: { id: OWNER, type: 'private' }, text: question?.text };
+    const from = { id: OWNER, is_bot: false, first_name: 'Ada' };
+    at.platform.injectUpdate({
+      callback_query: { id: `press-${label}`, from, message, chat_instance: 'c', data: button?.callback_data },
+    });
+  };
+  say(at, 1, 'hello');
+  await asked(at);
+  press('Allow');
+  await has(at, 1, 'ab');
+  press('Deny');
+  await has(at, OWNER, 'This question was answered already: allowed.');
+  await until('both presses are answered', () => at.platform.calls.filter((call) => call === 'answerCallbackQuery').length === 2);
+});
+
+test.concurrent('where there are no buttons the choices are listed, and a typed number answers', async () => {
+  await using platform = new DoublePlatform();
+  const url = await platform.start();
+  await using model = await startModelServer({ script: () => stream(textPieces('a', 'b')) });
+  await using dir = await tempDir();
+  const config = {
+    ...{ provider: 'openai', model: 'm', base_url: `${model.url}/v1`, api_key_env: 'TEST_KEY' },
+    ...TOO_DEAR,
+    gateway: {
+      channels: [{ type: 'double', allowed_senders: ['*'], settings: { url } }],
+      owner: [{ channel: 'double', chat_id: 'owner' }],
+      max_output_tokens: 10,
+      http: { port: 0 },
+    },
+  };
+  await using _daemon = await startChild({ dir: dir.path, config, env: { TEST_KEY: 'sk' }, killAt: 'none' });
+  const texts = (chat: string) => platform.posted.filter(({ chatId }) => chatId === chat).map(({ text }) => text);
+  platform.deliver({ id: 'm1', chatId: 'c', senderId: 'ada', text: 'hello' });
+  await until('the choices are listed', () => texts('owner').at(-1)?.endsWith('1. Allow\n2. Deny'));
+  platform.deliver({ id: 'm2', chatId: 'c', senderId: 'ada', text: '1' });
+  platform.deliver({ id: 'm3', chatId: 'owner', senderId: 'owner', text: '1' });
+  await until('it is allowed', () => texts('c').includes('ab'));
+  await until('the owner is told', () => texts('owner').at(-1) === '✅ Allowed.');
+  expect(model.requests).toHaveLength(1);
+});

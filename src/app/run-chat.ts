@@ -8,7 +8,15 @@ import { type RunOptions, runGateway } from './run-gateway.ts';
 export async function runChat(options: RunOptions): Promise<number> {
   const { config } = options.config;
   const channels = [
-    { type: 'cli', allowed_senders: [], allowed_groups: [], group_mode: 'mention' as const, group_patterns: [], settings: {} },
+    {
+      type: 'cli',
+      allowed_senders: [],
+      allowed_groups: [],
+      group_mode: 'mention' as const,
+      group_patterns: [],
+      streaming: 'edit' as const,
+      settings: {},
+    },
   ];
   const gateway = { ...config.gateway, channels, owner: [], http: { ...config.gateway.http, port: 0 } };
   let failed = false;

@@ -1,5 +1,5 @@
 import type { ZodType } from 'zod';
-import type { LoginOptions } from '../app/login-channel.ts';
+import type { LoginOptions, LogoutOptions } from '../app/login-channel.ts';
 import type { RunOptions, Stdio } from '../app/run-gateway.ts';
 import type { TryOptions } from '../app/try-channels.ts';
 import type { Journal, PairingStore } from '../core/journal.ts';
@@ -69,6 +69,8 @@ export interface CliDeps {
   readonly tryChannels: (options: Omit<TryOptions, 'registry'>) => Promise<readonly ChannelStatus[]>;
   /** Links the account of one configured channel. Rejects with GH1003, GH1001 where there is nothing to link, and as the channel does. */
   readonly loginChannel: (options: Omit<LoginOptions, 'registry'>) => Promise<void>;
+  /** Forgets that login. Resolves to what is left to do at the platform, or to undefined when there was none. */
+  readonly logoutChannel: (options: Omit<LogoutOptions, 'registry'>) => Promise<string | undefined>;
   /**
    * Plays a channel's platform on this machine until a signal; resolves with the exit code. Calls `onReady` once. Rejects with GH1001
    * for what cannot be simulated and GH1004 when something is missing for it.

@@ -1,24 +1,16 @@
-import type { ChannelHealth } from '../core/channel.ts';
 import type { JournalCounts } from '../core/journal.ts';
 import type { SlotStatus, StatusDocument } from '../core/status.ts';
 import type { ChannelStatus } from '../core/turn.ts';
 import { printable } from '../lib/printable.ts';
+import { CHANNEL_MARKS, channelCells } from './format-channel.ts';
 import { formatDuration, formatRelative } from './format-time.ts';
-import { formatTable, type Mark, type Output } from './output.ts';
+import { formatTable, type Output } from './output.ts';
 
 interface View {
   readonly out: Output;
   readonly now: number;
   readonly dataDir: string;
 }
-
-const HEALTH_MARK: Readonly<Record<ChannelHealth, Mark>> = {
-  starting: 'none',
-  healthy: 'ok',
-  degraded: 'warn',
-  down: 'bad',
-  stopped: 'none',
-};
 
 /** One screen: what runs, what waits, what went wrong. No colour carries meaning alone. */
 export function formatStatus(status: StatusDocument, view: View): string {
@@ -66,13 +58,8 @@ function formatModels(models: readonly SlotStatus[], { out }: View): string[] {
 
 function formatChannels(channels: readonly ChannelStatus[], { out, now }: View): string[] {
   if (channels.length === 0) return [`${out.mark('none')} channels  none`];
-  const rows = channels.map((channel) => {
-    const last =
-      channel.lastMessageAt === undefined ? 'no message yet' : `last message ${formatRelative(channel.lastMessageAt, now)}`;
-    return [channel.name, channel.state, `for ${formatDuration(now - channel.since)}`, last, channel.detail ?? ''].map(printable);
-  });
-  const lines = formatTable(rows).split('\n');
-  return channels.map((channel, index) => `${out.mark(HEALTH_MARK[channel.state] ?? 'none')} channel   ${lines[index] ?? ''}`);
+  const lines = formatTable(channels.map((channel) => channelCells(channel, now))).split('\n');
+  return channels.map(({ state }, index) => `${out.mark(CHANNEL_MARKS[state] ?? 'none')} channel   ${lines[index] ?? ''}`);
 }
 
 /** What the journal holds: also readable while no daemon runs. */

@@ -229,6 +229,11 @@ function addChannelsCommands(program: Commander, run: Run): void {
     .action((name: string, _options: unknown, command: Commander) =>
       run(async () => (await import('./commands/channels-login.ts')).channelsLogin, { name }, command),
     );
+  reporting(group, 'logout', 'forget the login that was linked', ['gatehouse channels logout whatsapp'])
+    .argument('<name>', 'as in the config')
+    .action((name: string, _options: unknown, command: Commander) =>
+      run(async () => (await import('./commands/channels-logout.ts')).channelsLogout, { name }, command),
+    );
 }
 
 function addModelsCommands(program: Commander, run: Run): void {

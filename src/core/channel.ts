@@ -17,6 +17,8 @@ export interface ChannelLimits {
   readonly caption: number;
   readonly uploadBytes: number;
   readonly downloadBytes: number;
+  /** How often the platform lets one message be changed; absent = as often as one likes. */
+  readonly edits?: number;
   /** Sends allowed per chat, per group and per account; absent = unlimited. */
   readonly rate?: { readonly perChat?: Rate; readonly perGroup?: Rate; readonly perAccount?: Rate };
 }
@@ -204,22 +206,40 @@ export interface Terminal {
   readonly onPrompt?: (redraw: () => void) => void;
 }
 
+/** What a channel promises with its default settings, in words of its platform: its row in channels/README.md. */
+export interface ChannelGuarantee {
+  readonly inbound: InboundClass;
+  /** How that comes about; a clause without a full stop. */
+  readonly inboundHow: string;
+  readonly send: SendClass;
+  readonly sendHow?: string;
+  /** What a crash, or an outage, can cost. `nothing` where that is so. */
+  readonly loss: string;
+}
+
 /** One per folder of `channels/`, its `index.ts`'s only export that others use. Loading it must not load the platform's SDK. */
 export interface ChannelDescriptor<Settings = unknown> {
   readonly type: string;
   /** A strict object schema with a description per key; becomes part of config/schema.json. */
   readonly settings: ZodType<Settings>;
+  readonly guarantee: ChannelGuarantee;
   /** The local terminal: its sender is the owner, so access is not checked and the demo model may answer. */
   readonly local?: boolean;
   /** Links an account where the platform does that by a device and not by a key; resolves once it is stored. Omit elsewhere. */
   login?(settings: Settings, deps: ChannelDeps, ui: LoginUi, signal: AbortSignal): Promise<void>;
+  /**
+   * Forgets what `login` stored; given by the same channels. Resolves to what is left for the person to do at the platform, or to
+   * undefined when nothing was stored. Rejects with GH1503 while the daemon uses it.
+   */
+  logout?(settings: Settings, deps: ChannelDeps, signal: AbortSignal): Promise<string | undefined>;
   /** Connects nothing; imports the SDK. Rejects with GH1103 or GH1101 when the settings cannot work. */
   create(settings: Settings, deps: ChannelDeps): Promise<Channel>;
 }
 
 /** A descriptor whose settings type is not known here: what a registry holds. */
-export interface AnyChannelDescriptor extends Omit<ChannelDescriptor, 'settings' | 'create' | 'login'> {
+export interface AnyChannelDescriptor extends Omit<ChannelDescriptor, 'settings' | 'create' | 'login' | 'logout'> {
   readonly settings: ZodType;
   login?(settings: never, deps: ChannelDeps, ui: LoginUi, signal: AbortSignal): Promise<void>;
+  logout?(settings: never, deps: ChannelDeps, signal: AbortSignal): Promise<string | undefined>;
   create(settings: never, deps: ChannelDeps): Promise<Channel>;
 }

@@ -36,6 +36,7 @@ export const ERROR_CODES = {
   GH1504: { title: 'a file is larger than the channel may carry', hint: 'send a smaller file' },
   GH1505: { title: 'a file could not be fetched from the platform', hint: 'send it again' },
   GH1506: { title: 'unknown channel type', hint: 'see `gatehouse config schema` for the types there are' },
+  GH1507: { title: 'a picture would take too much memory to open', hint: 'send it smaller' },
   GH1601: { title: 'an answer could not be delivered', hint: 'see `gatehouse dead show`' },
   GH1602: { title: 'an answer may or may not have arrived', hint: 'look in the chat; `gatehouse status` counts these' },
   GH1603: { title: 'an answer expired before it could be sent', hint: 'ask again' },

@@ -40,6 +40,11 @@ export function partKey(messageId: string, ordinal: number): string {
   return `${messageId}#${ordinal}`;
 }
 
+/** The outbox's key of what is shown of an answer while it is being written. No answer has a part with this key. */
+export function draftKey(messageId: string): string {
+  return `${messageId}#draft`;
+}
+
 /** Short stable hex of any text, for ids that must not reveal or must bound what they are made of. */
 export function shortHash(text: string, length = 16): string {
   return hash('sha256', text).slice(0, length);

@@ -74,6 +74,14 @@ export interface OutboxRow extends NewPart {
   readonly plain: boolean;
 }
 
+/** A part and what became of it. */
+export interface StoredPart extends OutboxRow {
+  /** Of a SENT part, as the adapter named it. */
+  readonly platformId?: string;
+  /** Key of the part that took its place. */
+  readonly replacedBy?: string;
+}
+
 export interface StepRecord {
   readonly n: number;
   readonly kind: 'model' | 'tool';
@@ -138,8 +146,16 @@ export interface TurnResult {
 }
 
 export type Settlement =
-  | { readonly kind: 'sent'; readonly platformId: string }
-  | { readonly kind: 'retry'; readonly notBefore: number; readonly reason: string; readonly plain?: boolean }
+  /** `replaces`: the row with that key then says that this part took its place. */
+  | { readonly kind: 'sent'; readonly platformId: string; readonly replaces?: string }
+  /** `asNew`: the part loses its `edits`, and its attempts are counted from 0. */
+  | {
+      readonly kind: 'retry';
+      readonly notBefore: number;
+      readonly reason: string;
+      readonly plain?: boolean;
+      readonly asNew?: boolean;
+    }
   | { readonly kind: 'unknown'; readonly reason: string }
   | { readonly kind: 'dead'; readonly reason: string }
   | { readonly kind: 'expired' };
@@ -226,6 +242,8 @@ export interface Journal extends AsyncDisposable {
    * whatever became of it, and is skipped; rows that are done are forgotten after days, so a key may not come back later than that.
    */
   enqueue(parts: readonly NewPart[]): Promise<void>;
+  /** The part with this key, in whatever state; undefined when there never was one, or it was forgotten after days. */
+  part(key: string): Promise<StoredPart | undefined>;
   /** PENDING rows of a delivery lane, oldest first, whether due or not (the caller waits for `notBefore`: order is kept). */
   pending(lane: string, limit: number): Promise<readonly OutboxRow[]>;
   /** Commit 5: PENDING -> SENDING, attempts + 1. `false` when it is no longer PENDING. */

@@ -62,6 +62,11 @@ export interface InboundMessage extends ChatRef {
   readonly background?: readonly BackgroundLine[];
   /** In a group: the text names the bot, or is a command for it. The adapter strips the name from `text`. */
   readonly mentionsBot: boolean;
+  /**
+   * In a group: nothing written addresses the agent, but a voice note may. Its words decide in its lane, before the agent is asked. Set
+   * by the gateway, never by an adapter.
+   */
+  readonly overheard?: true;
   /** Set when the adapter must not let this reach a model: another bot, an automatic reply, a forged author. */
   readonly refusal?: RefusalReason;
   /** Milliseconds since the epoch, the platform's clock. */
@@ -108,6 +113,15 @@ export interface OutboundPart extends ChatRef {
   readonly file?: OutboundFile;
   /** Answers to press, in order; at most 10. The text lists them too where the channel has no buttons: see `Channel.buttons`. */
   readonly choices?: readonly Choice[];
+  /**
+   * Key of an earlier part of ours: its message gets this text, instead of a second one being sent. Where that part is not known to have
+   * arrived, or the platform refuses the edit, this one is sent like any other. Never on a part with a file.
+   */
+  readonly edits?: string;
+  /** Key of the first part of the answer that this one takes the place of, be it in the same message or in a new one. */
+  readonly supersedes?: string;
+  /** With `edits`: of no use as a message of its own, so it is dropped (EXPIRED) where the edit is impossible. */
+  readonly editOnly?: boolean;
   readonly replyContext?: { readonly [key: string]: Json };
 }
 

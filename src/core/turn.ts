@@ -93,5 +93,7 @@ export interface ChannelStatus {
   readonly detail?: string;
   readonly inboundClass: string;
   readonly sendClass: string;
+  /** Epoch ms of the last message in and of the last answer that was sent; absent = none since the daemon started. */
   readonly lastMessageAt?: number;
+  readonly lastSentAt?: number;
 }

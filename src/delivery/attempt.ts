@@ -5,7 +5,7 @@ import type { OutboundPart } from '../core/message.ts';
 import type { Clock } from '../core/ports.ts';
 import { NO_LONGER_NEEDED } from '../lib/no-longer-needed.ts';
 import { measure } from './measure.ts';
-import { again, type Outcome, type OutcomeContext, unknownOutcome } from './outcome.ts';
+import { again, arrived, type Outcome, type OutcomeContext, unknownOutcome } from './outcome.ts';
 
 /** After the time limit the adapter has this long to say what it knows: a connection that never opened is no mystery. */
 const AFTER_ABORT_MS = 1_000;
@@ -13,15 +13,19 @@ const AFTER_ABORT_MS = 1_000;
 const FIND_AFTER_MS = [1_000, 5_000, 15_000];
 const FIND_TIMEOUT_MS = 30_000;
 
-/** One wire call under a time limit. Never throws: whatever an adapter throws means that nobody knows. */
+const NO_EDITS: SendResult = { kind: 'refused', reason: 'invalid', detail: 'this channel edits no messages' };
+
+/** One wire call under a time limit; with `target` it edits that message. Never throws: whatever an adapter throws means that nobody knows. */
 export async function sendOnce(
   channel: Channel,
   part: OutboundPart,
-  options: { plain: boolean; timeoutMs: number; clock: Clock; signal: AbortSignal },
+  options: { plain: boolean; timeoutMs: number; clock: Clock; signal: AbortSignal; target?: string },
 ): Promise<SendResult> {
+  const { plain, target } = options;
   const call = async (signal: AbortSignal): Promise<SendResult> => {
     try {
-      return await channel.send(part, { plain: options.plain, signal });
+      if (target === undefined) return await channel.send(part, { plain, signal });
+      return (await channel.edit?.(target, part, { plain, signal })) ?? NO_EDITS;
     } catch (error) {
       return { kind: 'unknown', detail: errorText(error) };
     }
@@ -47,7 +51,7 @@ export async function lookUp(
     const found = await withTimeLimit((limit) => ask(channel, row.part, limit), FIND_TIMEOUT_MS, { clock, signal });
     signal.throwIfAborted();
     if (found === 'absent') return again(detail, row, { ...context, now: clock.now() });
-    if (found) return { kind: 'settle', settlement: { kind: 'sent', platformId: found.platformId } };
+    if (found) return { kind: 'settle', settlement: arrived(row, found.platformId) };
   }
   return unknownOutcome(`${detail}; the platform cannot say`, row, context);
 }

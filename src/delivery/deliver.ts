@@ -6,13 +6,16 @@ import type { Channel } from '../core/channel.ts';
 import type { Emit } from '../core/events.ts';
 import { laneKey } from '../core/ids.ts';
 import type { Journal, OutboxRow } from '../core/journal.ts';
-import type { ChatRef } from '../core/message.ts';
+import type { ChatRef, InboundMessage } from '../core/message.ts';
 import type { Clock } from '../core/ports.ts';
 import { NO_LONGER_NEEDED } from '../lib/no-longer-needed.ts';
 import { pause } from './attempt.ts';
 import { createBudget } from './budget.ts';
+import type { Draft } from './draft.ts';
+import { Drafts } from './drafts.ts';
 import { interruptedOutcome, Lane, type LaneContext, outcomeContext } from './lane.ts';
 import type { BlindPolicy } from './outcome.ts';
+import { Pace } from './pace.ts';
 import { settledEvent } from './settled-event.ts';
 import { createSlots } from './slots.ts';
 import { showTyping } from './typing.ts';
@@ -47,6 +50,11 @@ export interface Delivery extends AsyncDisposable {
   recover(sending: readonly OutboxRow[], lanes: readonly string[]): Promise<void>;
   /** Shows typing after 300 ms and then every 5 s until disposed, at most 10 minutes. Never takes what an answer needs. */
   typing(ref: ChatRef): Disposable;
+  /**
+   * What the chat sees of the answer to this message while it is being written; undefined where the platform edits no messages. The
+   * caller ends it, also when the turn failed.
+   */
+  draft(message: InboundMessage): Draft | undefined;
   /** Resolves when no lane has anything left, those that wait for a retry included. */
   idle(): Promise<void>;
   /**
@@ -81,14 +89,20 @@ class Outbox implements Delivery {
   #draining: Promise<void> | undefined;
 
   constructor(options: DeliveryOptions) {
+    const { journal, channels, clock, ready = () => true } = options;
+    const budget = createBudget(clock);
+    const drafts = new Drafts({
+      ...{ journal, budget, clock, pace: new Pace(clock), kill: this.#kill.signal },
+      channel: (message) => {
+        const channel = channels.get(message.channel);
+        return channel && channel.account === message.account && ready(channel) ? channel : undefined;
+      },
+      poke: (lane) => this.poke(lane),
+    });
     this.#context = {
-      journal: options.journal,
-      channels: options.channels,
-      clock: options.clock,
+      ...{ journal, channels, clock, ready, budget, drafts },
       emit: options.emit,
-      ready: options.ready ?? (() => true),
       random: options.random,
-      budget: createBudget(options.clock),
       slots: createSlots(SENDS_PER_CHANNEL),
       blind: options.policy?.blind ?? 'at_most_once',
       maxAttempts: options.maxAttempts ?? 8,
@@ -125,6 +139,11 @@ class Outbox implements Delivery {
     const done = shown.done.finally(() => this.#typings.delete(done));
     this.#typings.add(done);
     return shown;
+  }
+
+  draft(message: InboundMessage): Draft | undefined {
+    const channel = this.#context.channels.get(message.channel);
+    return channel?.edit && !this.#stop.signal.aborted ? this.#context.drafts.begin(message, channel) : undefined;
   }
 
   idle(): Promise<void> {
@@ -186,6 +205,7 @@ class Outbox implements Delivery {
     this.#kill.abort(new Error('delivery stopped'));
     await this.idle();
     await Promise.all(this.#typings);
+    await this.#context.drafts.stop();
   }
 
   async #idleWithin(ms: number): Promise<void> {
@@ -198,7 +218,7 @@ class Outbox implements Delivery {
 /** Settles at once what needs no question to the platform; `false` leaves the row to its lane, also when the journal cannot write now. */
 async function settleInterrupted(row: OutboxRow, context: LaneContext): Promise<boolean> {
   const channel = context.channels.get(row.part.channel);
-  if (!channel || channel.sendClass === 'find') return false;
+  if (!channel || (channel.sendClass === 'find' && row.part.edits === undefined)) return false;
   const { journal, clock, emit } = context;
   const before = { ...row, attempts: row.attempts - 1 };
   const { settlement } = interruptedOutcome(before, outcomeContext(before, channel, context));

@@ -8,8 +8,18 @@ import { NO_LONGER_NEEDED } from '../lib/no-longer-needed.ts';
 import { lookUp, marked, pause, sendOnce } from './attempt.ts';
 import type { Budget, Reservation } from './budget.ts';
 import { Doubts } from './doubts.ts';
+import { type Drafts, isProvisional } from './drafts.ts';
 import { answerOf, undelivered } from './notice.ts';
-import { again, type BlindPolicy, type Outcome, type OutcomeContext, outcomeOf, unknownOutcome } from './outcome.ts';
+import {
+  again,
+  type BlindPolicy,
+  editOutcome,
+  impossible,
+  type Outcome,
+  type OutcomeContext,
+  outcomeOf,
+  unknownOutcome,
+} from './outcome.ts';
 import { RowTimes } from './row-times.ts';
 import { settledEvent } from './settled-event.ts';
 import type { Slots } from './slots.ts';
@@ -24,6 +34,7 @@ export interface LaneContext {
   readonly emit: Emit;
   readonly budget: Budget;
   readonly slots: Slots;
+  readonly drafts: Drafts;
   readonly blind: BlindPolicy;
   readonly maxAttempts: number;
   readonly sendTimeoutMs: number;
@@ -119,13 +130,15 @@ export class Lane {
   async #deliver(row: OutboxRow): Promise<Step> {
     if (this.#doomed?.answer === answerOf(row.part)) return this.#settle(row, { kind: 'dead', reason: this.#doomed.reason });
     this.#doomed = undefined;
+    const target = await this.#editTarget(row.part);
     const turn = await this.#turn(row);
     if (turn === 'stop') return 'stop';
     if (turn === 'expired') return this.#settle(row, { kind: 'expired' });
-    if (this.#doubts.tooOld(row, turn.channel)) {
+    const settled = this.#withoutCall(row, turn.channel, target);
+    if (settled) {
       turn.reservation.release();
       turn.free();
-      return this.#settle(row, { kind: 'unknown', reason: FORGOTTEN });
+      return this.#settle(row, settled);
     }
     try {
       const { journal, clock } = this.#context;
@@ -143,7 +156,7 @@ export class Lane {
         return 'reread';
       }
       const startedAt = clock.monotonic();
-      const outcome = await this.#send(row, turn.channel);
+      const outcome = target === undefined ? await this.#send(row, turn.channel) : await this.#edit(row, turn.channel, target);
       turn.free();
       return await this.#settle(row, outcome, clock.monotonic() - startedAt);
     } finally {
@@ -157,7 +170,7 @@ export class Lane {
     let token: { reservation: Reservation; readyAt: number } | undefined;
     for (;;) {
       const leftMs = this.#times.leftMs(row);
-      if (stop.aborted || leftMs <= 0) {
+      if (stop.aborted || leftMs <= 0 || this.#isStale(row)) {
         token?.reservation.release();
         return stop.aborted ? 'stop' : 'expired';
       }
@@ -171,8 +184,10 @@ export class Lane {
         waitMs = token.readyAt - clock.monotonic();
         if (waitMs <= 0) {
           const free = await slots.acquire(channel.name, stop).catch(() => undefined);
-          // While it waited for the slot another chat may have been told to be silent, or delivery to stop.
-          if (free && budget.closedFor(row.part) === 0 && !stop.aborted) return { channel, reservation: token.reservation, free };
+          // While it waited for the slot another chat may have been told to be silent, delivery to stop, or a turn may have ended.
+          if (free && budget.closedFor(row.part) === 0 && !stop.aborted && !this.#isStale(row)) {
+            return { channel, reservation: token.reservation, free };
+          }
           free?.();
           continue;
         }
@@ -184,8 +199,44 @@ export class Lane {
     }
   }
 
+  /** The message that a part with `edits` changes. Looked up each time: a row that is behind it in the lane was settled before. */
+  async #editTarget({ edits, file }: OutboundPart): Promise<string | undefined> {
+    if (edits === undefined || file) return undefined;
+    const { drafts, journal } = this.#context;
+    // An edit of the draft that is under way would otherwise overtake this one and stand as the last.
+    await drafts.quiet(edits);
+    const old = await journal.part(edits);
+    return old?.state === 'SENT' ? old.platformId : undefined;
+  }
+
+  /** What a part comes to that cannot be given to the platform any more. */
+  #withoutCall(row: OutboxRow, channel: Channel, target: string | undefined): Settlement | undefined {
+    if (row.part.edits !== undefined) {
+      const now = this.#context.clock.now();
+      return target === undefined || !channel.edit ? impossible(row, 'there is no message to edit', now) : undefined;
+    }
+    return this.#doubts.tooOld(row, channel) ? { kind: 'unknown', reason: FORGOTTEN } : undefined;
+  }
+
+  /** A draft whose turn is over: what is behind it in the lane says more. */
+  #isStale({ part, attempts }: OutboxRow): boolean {
+    const { drafts, channels } = this.#context;
+    if (!isProvisional(part) || part.edits !== undefined || drafts.isLive(part.key)) return false;
+    // Class `idem` may have shown it in an attempt that ended in doubt: only sending it again tells its id.
+    return attempts === 0 || channels.get(part.channel)?.sendClass !== 'idem';
+  }
+
+  async #edit(row: OutboxRow, channel: Channel, target: string): Promise<Outcome & { kind: 'settle' }> {
+    const { clock, sendTimeoutMs, kill } = this.#context;
+    const result = await sendOnce(channel, row.part, { plain: row.plain, timeoutMs: sendTimeoutMs, clock, signal: kill, target });
+    const outcome = editOutcome(result, row, outcomeContext(row, channel, this.#context));
+    if (outcome.kind !== 'settle') throw new Error('an edit ends in a settlement');
+    this.#obey(row, result, outcome.settlement);
+    return outcome;
+  }
+
   async #send(row: OutboxRow, channel: Channel): Promise<Outcome & { kind: 'settle' }> {
-    const { clock, sendTimeoutMs, budget, kill, provenAbsent } = this.#context;
+    const { clock, sendTimeoutMs, kill, provenAbsent } = this.#context;
     const mark = this.#needsMark(row, channel) ? marked(row.part, channel) : row.part;
     // Not markable: the earlier attempt may have arrived and this one could not say so.
     if (!mark)
@@ -197,15 +248,21 @@ export class Lane {
     let outcome = outcomeOf(result, row, context);
     if (outcome.kind === 'find') outcome = await lookUp(channel, row, outcome.detail, { context, clock, signal: kill });
     if (outcome.kind !== 'settle') throw new Error('a look-up ends in a settlement');
-    if (result.kind === 'retry' && result.scope !== 'part') {
-      const { settlement } = outcome;
-      const ms = settlement.kind === 'retry' ? settlement.notBefore - clock.now() : (result.afterMs ?? 0);
-      budget.close(result.scope, row.part, ms);
-    }
+    this.#obey(row, result, outcome.settlement);
     if (outcome.repeat || mark !== row.part) provenAbsent.delete(row.seq);
     else if (outcome.settlement.kind === 'retry') provenAbsent.add(row.seq);
     this.#doom(row, result);
+    // Half an answer that was refused is no letter to keep.
+    if (outcome.settlement.kind === 'dead' && isProvisional(row.part)) return { kind: 'settle', settlement: { kind: 'expired' } };
     return outcome;
+  }
+
+  /** The platform asked for silence. */
+  #obey({ part }: OutboxRow, result: SendResult, settlement: Settlement): void {
+    if (result.kind !== 'retry' || result.scope === 'part') return;
+    const { budget, clock } = this.#context;
+    const ms = settlement.kind === 'retry' ? settlement.notBefore - clock.now() : (result.afterMs ?? 0);
+    budget.close(result.scope, part, ms);
   }
 
   /**
@@ -234,7 +291,7 @@ export class Lane {
       if (channel) {
         const context = outcomeContext(before, channel, this.#context);
         const outcome =
-          channel.sendClass === 'find'
+          channel.sendClass === 'find' && row.part.edits === undefined
             ? await lookUp(channel, before, INTERRUPTED, { context, clock, signal: kill })
             : interruptedOutcome(before, context);
         if (outcome.kind === 'settle') return (await this.#settle(row, outcome)) !== 'stop';
@@ -248,7 +305,7 @@ export class Lane {
   /** Commit 6. While it cannot be written the result is kept here and the lane waits; the part is never sent again for it. */
   async #settle(row: OutboxRow, outcome: Settlement | (Outcome & { kind: 'settle' }), ms = 0): Promise<Step> {
     const settlement = outcome.kind === 'settle' ? outcome.settlement : outcome;
-    const { journal, clock, emit, provenAbsent, kill } = this.#context;
+    const { journal, clock, emit, provenAbsent, kill, drafts } = this.#context;
     for (let failed = false; ; failed = true) {
       try {
         await journal.settle(row.seq, settlement);
@@ -262,13 +319,16 @@ export class Lane {
         if (kill.aborted) return 'stop';
       }
     }
-    if (settlement.kind !== 'retry') {
+    drafts.settled(row.part.key, settlement);
+    if (settlement.kind !== 'retry' || settlement.asNew) {
       provenAbsent.delete(row.seq);
       this.#times.forget(row.seq);
       this.#doubts.forget(row.seq);
     }
     if (settlement.kind === 'dead') await this.#tellChat(row);
-    emit(settledEvent(row.part, settlement, clock.now(), ms));
+    // Nobody waits for it, and the answer behind it says the rest.
+    const isNews = settlement.kind !== 'expired' || !isProvisional(row.part);
+    if (isNews) emit(settledEvent(row.part, settlement, clock.now(), ms));
     return settlement.kind === 'retry' ? 'reread' : 'next';
   }
 
@@ -312,7 +372,8 @@ const INTERRUPTED = 'the process ended while it was being sent';
 
 /** A SENDING row of an earlier boot, for the classes that need not ask the platform. `row` as before that attempt. */
 export function interruptedOutcome(row: OutboxRow, context: OutcomeContext): Outcome & { kind: 'settle' } {
-  const outcome = context.sendClass === 'idem' ? again(INTERRUPTED, row, context, 0) : unknownOutcome(INTERRUPTED, row, context);
+  const isRepeatable = context.sendClass === 'idem' || row.part.edits !== undefined;
+  const outcome = isRepeatable ? again(INTERRUPTED, row, context, 0) : unknownOutcome(INTERRUPTED, row, context);
   if (outcome.kind !== 'settle') throw new Error('an interrupted part ends in a settlement');
   return outcome;
 }
@@ -320,7 +381,8 @@ export function interruptedOutcome(row: OutboxRow, context: OutcomeContext): Out
 export function outcomeContext(row: OutboxRow, channel: Channel, context: LaneContext): OutcomeContext {
   const { blind, maxAttempts, clock, random } = context;
   const markable = marked(row.part, channel) !== undefined;
-  return { sendClass: channel.sendClass, blind, maxAttempts, now: clock.now(), random, markable };
+  const policy = isProvisional(row.part) ? 'at_most_once' : blind;
+  return { sendClass: channel.sendClass, blind: policy, maxAttempts, now: clock.now(), random, markable };
 }
 
 function errorCode(error: unknown): string {

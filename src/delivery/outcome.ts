@@ -31,7 +31,7 @@ const BACKOFF_CAP_MS = 60_000;
 export function outcomeOf(result: SendResult, row: OutboxRow, context: OutcomeContext): Outcome {
   switch (result.kind) {
     case 'sent':
-      return settle({ kind: 'sent', platformId: result.platformId });
+      return settle(arrived(row, result.platformId));
     case 'retry':
       return again(result.reason, row, context, result.afterMs);
     case 'refused':
@@ -42,6 +42,25 @@ export function outcomeOf(result: SendResult, row: OutboxRow, context: OutcomeCo
     case 'unknown':
       return context.sendClass === 'find' ? { kind: 'find', detail: result.detail } : unknownOutcome(result.detail, row, context);
   }
+}
+
+/** The same for a part that edits: doing it again changes nothing, so a doubt is no reason to stop on any send class. */
+export function editOutcome(result: SendResult, row: OutboxRow, context: OutcomeContext): Outcome {
+  if (result.kind === 'unknown') return again(result.detail, row, context);
+  const isFinal = result.kind === 'refused' && (result.reason !== 'markup' || row.plain);
+  if (!isFinal) return outcomeOf(result, row, context);
+  return settle(impossible(row, `the edit was refused: ${result.detail}`, context.now));
+}
+
+/** The part is at the platform. */
+export function arrived({ part }: OutboxRow, platformId: string): Settlement {
+  return { kind: 'sent', platformId, ...(part.supersedes === undefined ? {} : { replaces: part.supersedes }) };
+}
+
+/** An edit that cannot be had. Recorded before anything is sent: a SENDING part with `edits` is always one that may be repeated. */
+export function impossible(row: OutboxRow, reason: string, now: number): Settlement {
+  if (row.part.editOnly) return { kind: 'expired' };
+  return { kind: 'retry', notBefore: now, reason: `${reason}; now as a message of its own`, plain: row.plain, asNew: true };
 }
 
 /** For classes `idem` and `blind`, and for `find` when the platform cannot say. */

@@ -60,3 +60,19 @@ test('a file the platform cannot carry becomes a line that says so', () => {
 test('an empty answer has no part', () => {
   expect(planParts({ ...base, message: inbound(), text: ' \n' })).toEqual([]);
 });
+
+test('choices are buttons under the last piece of the text, or a list in it where there are none', () => {
+  const choices = ['Allow', 'Deny'].map((label) => ({ label, value: label.toLowerCase() }));
+  const message = inbound();
+  const pressed = planParts({ ...base, message, text: 'one two three four five?', choices, buttons: true, files: [{ file }] });
+  expect(pressed.map(({ part }) => [part.text, part.choices])).toEqual([
+    ['one two three four', undefined],
+    ['five?', choices],
+    ['', undefined],
+  ]);
+  const typed = planParts({ ...base, message, text: 'one?', choices });
+  expect(typed.map(({ part }) => [part.text, part.choices])).toEqual([
+    ['one?', undefined],
+    ['1. Allow\n2. Deny', undefined],
+  ]);
+});

@@ -1,7 +1,7 @@
 import type { ChannelLimits } from '../core/channel.ts';
 import { laneKey, partKey } from '../core/ids.ts';
 import type { NewPart } from '../core/journal.ts';
-import type { InboundMessage, OutboundFile, OutboundPart } from '../core/message.ts';
+import type { Choice, InboundMessage, OutboundFile, OutboundPart } from '../core/message.ts';
 import { measure } from './measure.ts';
 import { splitText } from './split.ts';
 
@@ -10,6 +10,10 @@ export interface Answer {
   /** Markdown of any length. */
   readonly text: string;
   readonly files: readonly { readonly file: OutboundFile; readonly caption?: string }[];
+  /** Answers to press, under the last piece of the text. */
+  readonly choices?: readonly Choice[];
+  /** `Channel.buttons`. Without them the text lists the choices, and people type a number. */
+  readonly buttons?: boolean;
   readonly limits: ChannelLimits;
   /** Epoch ms. */
   readonly now: number;
@@ -24,7 +28,12 @@ export interface Answer {
 export function planParts(answer: Answer): NewPart[] {
   const { message, limits } = answer;
   const split = (text: string) => splitText(text, { max: limits.text, unit: limits.unit });
-  const pieces: { text: string; file?: OutboundFile }[] = split(answer.text).map((text) => ({ text }));
+  const { choices = [], buttons = false } = answer;
+  const texts = split(buttons || choices.length === 0 ? answer.text : `${answer.text}\n\n${listed(choices)}`);
+  const pieces: Pick<OutboundPart, 'text' | 'file' | 'choices'>[] = texts.map((text, n) => ({
+    text,
+    ...(buttons && choices.length > 0 && n === texts.length - 1 ? { choices } : {}),
+  }));
   for (const { file, caption = '' } of answer.files) {
     if (file.bytes > limits.uploadBytes) {
       const note = `(${file.name}: ${megabytes(file.bytes)} is more than this channel carries, ${megabytes(limits.uploadBytes)})`;
@@ -48,6 +57,11 @@ export function planParts(answer: Answer): NewPart[] {
     };
     return { part, lane, expiresAt: answer.now + answer.expiresInMs };
   });
+}
+
+/** A line each, as Markdown numbers a list: read back by number, label or value. */
+function listed(choices: readonly Choice[]): string {
+  return choices.map(({ label }, n) => `${n + 1}. ${label}`).join('\n');
 }
 
 function megabytes(bytes: number): string {

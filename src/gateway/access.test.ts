@@ -8,7 +8,14 @@ import { scriptedModel } from '../testing/scripted-model.ts';
 import { testDaemon } from '../testing/test-daemon.ts';
 import { type AccessRules, decideAccess } from './access.ts';
 
-const NOBODY: AccessRules = { local: false, allowedSenders: [], allowedGroups: [], groupMode: 'mention', groupPatterns: [] };
+const NOBODY: AccessRules = {
+  local: false,
+  allowedSenders: [],
+  allowedGroups: [],
+  groupMode: 'mention',
+  groupPatterns: [],
+  groupVoice: false,
+};
 const GROUP = { isGroup: true, chatId: 'group-1' } as const;
 
 /** Decisions against a real pairing store. */

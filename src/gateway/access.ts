@@ -12,12 +12,16 @@ export interface AccessRules {
   readonly allowedGroups: readonly string[];
   /** In a group: answer only when addressed (`mention`), also where a pattern fits (`pattern`), or everything (`always`). */
   readonly groupMode: 'mention' | 'pattern' | 'always';
-  /** For `pattern`. */
+  /** For `pattern`, and for what is said in voice notes. */
   readonly groupPatterns: readonly RegExp[];
+  /** Voice notes that nothing else addresses to the agent are transcribed to see whether their words do. */
+  readonly groupVoice: boolean;
 }
 
 export type AccessDecision =
   | { readonly kind: 'allowed' }
+  /** Somebody who may write, in a group that is allowed, says something: see `isNamed`. */
+  | { readonly kind: 'overheard' }
   | { readonly kind: 'refused'; readonly reason: RefusalReason }
   /** A stranger in a direct chat: tell them this code once. */
   | { readonly kind: 'pair'; readonly code: string };
@@ -46,7 +50,8 @@ export async function decideAccess(
     if (stranger) return stranger;
   }
   if (message.isGroup && !addresses(message, rules)) {
-    return { kind: 'refused', reason: 'not-mentioned' };
+    const isSpoken = message.kind === 'message' && message.media.some(({ kind }) => kind === 'voice');
+    return rules.groupVoice && isSpoken ? { kind: 'overheard' } : { kind: 'refused', reason: 'not-mentioned' };
   }
   return { kind: 'allowed' };
 }
@@ -56,7 +61,12 @@ const PATTERN_CHARS = 2_000;
 
 function addresses({ mentionsBot, replyTo, text }: InboundMessage, { groupMode, groupPatterns }: AccessRules): boolean {
   if (groupMode === 'always' || mentionsBot || replyTo?.fromBot) return true;
-  return groupMode === 'pattern' && groupPatterns.some((pattern) => pattern.test(text.slice(0, PATTERN_CHARS)));
+  return groupMode === 'pattern' && isNamed(text, groupPatterns);
+}
+
+/** Whether what somebody wrote or said addresses the agent by one of its patterns. */
+export function isNamed(words: string, patterns: readonly RegExp[]): boolean {
+  return patterns.some((pattern) => pattern.test(words.slice(0, PATTERN_CHARS)));
 }
 
 /** Undefined when the owner let this person in. A group is no place to hand out codes. */

@@ -37,6 +37,8 @@ export async function admit(message: InboundMessage, options: AdmitOptions): Pro
       parts: options.answer(stripped, pairingText(access.code)),
     };
   }
+  // What it says is not known before the commit: recordings are fetched and paid for after it, once.
+  if (access.kind === 'overheard') return { kind: 'admit', message: { ...message, overheard: true }, ...place };
   if (message.kind === 'reaction') return { kind: 'refuse', message, reason: 'reaction' };
   const command = message.kind === 'message' ? parseCommand(message.text) : undefined;
   if (command?.kind === 'stop') {

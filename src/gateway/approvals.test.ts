@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import type { Choice, InboundMessage } from '../core/message.ts';
 import { FakeClock, inbound, MemoryLogger } from '../testing/fakes.ts';
 import { Approvals } from './approvals.ts';
 
@@ -7,27 +8,27 @@ const MINUTE = 60_000;
 function setup(reachable = true) {
   const clock = new FakeClock();
   const logger = new MemoryLogger();
-  const posts: { id: string; text: string; expiresInMs: number }[] = [];
+  const posts: { id: string; text: string; expiresInMs: number; choices: readonly Choice[] }[] = [];
   const approvals = new Approvals({
     clock,
     logger,
     owner: {
       isOwnersChat: ({ chatId }) => chatId === 'owner',
-      post: async (id, text, { expiresInMs }) => {
-        if (reachable) posts.push({ id, text, expiresInMs });
-        return reachable;
+      post: async (id, text, { expiresInMs, choices = [] }) => {
+        if (reachable) posts.push({ id, text, expiresInMs, choices });
+        return reachable ? { channel: 'test', chatId: 'owner' } : undefined;
       },
     },
   });
   let count = 0;
-  const say = (text: string, chatId = 'owner') => {
+  const say = (text: string, chatId = 'owner', more: Partial<InboundMessage> = {}) => {
     count += 1;
-    const message = inbound({ chatId, text, platformId: `m${count}` });
+    const message = inbound({ chatId, text, platformId: `m${count}`, ...more });
     return { message, decision: approvals.decide(message) };
   };
   /** Decided and on disk. */
-  const answer = (text: string, chatId?: string) => {
-    const { message, decision } = say(text, chatId);
+  const answer = (text: string, chatId?: string, more?: Partial<InboundMessage>) => {
+    const { message, decision } = say(text, chatId, more);
     if (decision) approvals.committed(message.id);
     return decision?.answer;
   };
@@ -51,6 +52,7 @@ describe('a question to the owner', () => {
     ['/deny CODE', false, '🛑 Denied.'],
     ['  /Allow   code  ', true, '✅ Allowed.'],
     ['/allow CODE\n\n-- \nsent from a mail program', true, '✅ Allowed.'],
+    ['[Subject: Re: a call]\n/deny CODE', false, '🛑 Denied.'],
   ])('is answered by %j', async (text, verdict, reply) => {
     const { ask, answer, code } = setup();
     const asked = ask();
@@ -154,6 +156,101 @@ describe('a question to the owner', () => {
     await clock.advance(60 * MINUTE);
     const asked = ask();
     answer(`/allow ${code(20)}`);
+    expect(await asked).toBe(true);
+  });
+});
+
+describe('a choice without its code', () => {
+  const quoting = (text: string, fromBot = true) => ({ replyTo: { platformId: 'q', text, fromBot } });
+
+  test('is offered to press, with the code in it', () => {
+    const { ask, posts, code } = setup();
+    void ask();
+    expect(posts[0]?.choices).toEqual([
+      { label: 'Allow', value: `/allow ${code()}` },
+      { label: 'Deny', value: `/deny ${code()}` },
+    ]);
+  });
+
+  test.each([
+    ['1', true],
+    ['2.', false],
+    ['ALLOW', true],
+    [' deny ', false],
+    ['1\n\n-- \nsent from a mail program', true],
+    ['[Subject: Re: a call]\n2', false],
+  ])('typed as %j answers the one open question', async (text, verdict) => {
+    const { ask, answer, clock } = setup();
+    const asked = ask();
+    await clock.advance(0);
+    expect(answer(text)).toBe(verdict ? '✅ Allowed.' : '🛑 Denied.');
+    expect(await asked).toBe(verdict);
+  });
+
+  test('is an ordinary message when no question is open, also after one was answered or is over', async () => {
+    const { ask, answer, clock } = setup();
+    expect(answer('1')).toBeUndefined();
+    const asked = ask();
+    await clock.advance(0);
+    answer('1');
+    expect(answer('2')).toBeUndefined();
+    expect(await asked).toBe(true);
+    const late = ask();
+    await clock.advance(10 * MINUTE);
+    expect(answer('1')).toBeUndefined();
+    expect(await late).toBeUndefined();
+  });
+
+  test.each(['3', '0', 'allow it', 'yes', '11', '1 2'])('%j is none', async (text) => {
+    const { ask, answer, clock } = setup();
+    void ask();
+    await clock.advance(0);
+    expect(answer(text)).toBeUndefined();
+  });
+
+  test('hostile: typed by a stranger, or in another chat of the owner, decides nothing', async () => {
+    const { ask, answer, clock } = setup();
+    const asked = ask();
+    await clock.advance(0);
+    expect(answer('1', 'stranger')).toBeUndefined();
+    expect(answer('1', 'owner', { channel: 'other' })).toBeUndefined();
+    await clock.advance(10 * MINUTE);
+    expect(await asked).toBeUndefined();
+  });
+
+  test('with several open ones asks which; as a reply it answers the one it replies to, open or over', async () => {
+    const { ask, answer, code, posts, clock } = setup();
+    const asked = [ask(), ask()];
+    await clock.advance(0);
+    expect(answer('1')).toBe(
+      `2 questions are open (\`${code(0)}\`, \`${code(1)}\`). Answer one with \`/allow CODE\` or \`/deny CODE\`.`,
+    );
+    expect(answer('2', 'owner', quoting(posts[1]?.text ?? ''))).toBe('🛑 Denied.');
+    expect(await asked[1]).toBe(false);
+    expect(answer('1', 'owner', quoting(posts[1]?.text ?? ''))).toBe('This question was answered already: denied.');
+    expect(answer('1', 'owner', { replyTo: { platformId: 'q', fromBot: true } })).toBe('✅ Allowed.');
+    expect(await asked[0]).toBe(true);
+  });
+
+  test('hostile: a reply to something else is about that, also when somebody else wrote the code into it', async () => {
+    const { ask, answer, posts, clock } = setup();
+    const asked = ask();
+    await clock.advance(0);
+    expect(answer('1', 'owner', { replyTo: { platformId: 'q', fromBot: false } })).toBeUndefined();
+    expect(answer('1', 'owner', quoting('1. apples\n2. pears'))).toBeUndefined();
+    expect(answer('1', 'owner', quoting(posts[0]?.text ?? '', false))).toBeUndefined();
+    await clock.advance(10 * MINUTE);
+    expect(await asked).toBeUndefined();
+  });
+
+  test('that was not committed counts for the same message again, and for no other', async () => {
+    const { approvals, ask, say, clock } = setup();
+    const asked = ask();
+    await clock.advance(0);
+    const { message, decision } = say('1');
+    expect([decision?.answer, approvals.decide(message)?.answer]).toEqual(['✅ Allowed.', '✅ Allowed.']);
+    expect(say('2').decision).toBeUndefined();
+    approvals.committed(message.id);
     expect(await asked).toBe(true);
   });
 });

@@ -1,9 +1,10 @@
-// question -> owner's chat with a code -> /allow CODE or /deny CODE, admitted and committed -> verdict
+// question -> owner's chat with a code and two buttons -> a press, /allow CODE or a typed choice, admitted and committed -> verdict
 import { randomInt } from 'node:crypto';
-import type { InboundMessage } from '../core/message.ts';
+import type { Choice, InboundMessage } from '../core/message.ts';
 import type { Clock, Logger } from '../core/ports.ts';
 import { NO_LONGER_NEEDED } from '../lib/no-longer-needed.ts';
-import type { Owner } from './owner.ts';
+import { readChoice } from './choices.ts';
+import type { Owner, OwnerChat } from './owner.ts';
 
 /** Without look-alikes. Six of 31 are 900 million codes, of which ten may be tried an hour. */
 const ALPHABET = '23456789ABCDEFGHJKMNPQRSTUVWXYZ';
@@ -17,10 +18,15 @@ const TIMEOUT_MS = 10 * 60_000;
  */
 const MAX_OPEN = 3;
 const QUESTIONS_PER_HOUR = 20;
+/** How the mail channel puts it. */
+const SUBJECT = /^\[Subject: .*\]$/;
 /** Closed questions that are remembered for whoever answers late or twice. */
 const REMEMBERED = 64;
 
 interface Question {
+  readonly code: string;
+  /** Where it was asked; undefined until it is on disk. */
+  chat: OwnerChat | undefined;
   /** The message that decided it, once one was admitted. Only that message's commit makes the verdict count. */
   decidedBy: string | undefined;
   allowed: boolean;
@@ -37,7 +43,8 @@ export interface ApprovalsOptions {
 
 /** What a message that decides a question is answered with, and the outcome of its row. */
 export interface Decision {
-  readonly outcome: 'allow' | 'deny';
+  /** unclear: several questions are open, and it names none of them. */
+  readonly outcome: 'allow' | 'deny' | 'unclear';
   readonly answer: string;
 }
 
@@ -72,14 +79,19 @@ export class Approvals {
     this.#asked.add();
     const code = this.#newCode();
     const answered = Promise.withResolvers<boolean | undefined>();
-    const question: Question = { decidedBy: undefined, allowed: false, closed: false, settle: answered.resolve };
+    const question: Question = {
+      ...{ code, chat: undefined, decidedBy: undefined, allowed: false, closed: false },
+      settle: answered.resolve,
+    };
     this.#questions.set(code, question);
     const over = new AbortController();
     const expired = clock.sleep(TIMEOUT_MS, AbortSignal.any([signal, over.signal])).then(() => undefined);
     const full = `${text} Reply \`/allow ${code}\` or \`/deny ${code}\` within ${TIMEOUT_MS / 60_000} minutes.`;
     // By the code: it is new each time, and so must the question's key be.
-    void owner.post(`ask/${code}/${clock.now()}`, full, { expiresInMs: TIMEOUT_MS }).then((reached) => {
-      if (reached) return;
+    const options = { expiresInMs: TIMEOUT_MS, choices: choicesOf(code) };
+    void owner.post(`ask/${code}/${clock.now()}`, full, options).then((chat) => {
+      question.chat = chat;
+      if (chat) return;
       logger.warn('owner.not-asked', { detail: 'no chat of gateway.owner can be used now' });
       answered.resolve(undefined);
     });
@@ -93,25 +105,41 @@ export class Approvals {
   }
 
   /**
-   * What `/allow CODE` and `/deny CODE` come to; undefined for every other message and for everybody but the owner, whose words
-   * are then an ordinary message. Changes nothing that counts before `committed` names the message.
+   * What a pressed button, `/allow CODE`, `/deny CODE`, or a typed choice (`1`, `allow`) while a question is open comes to; undefined for
+   * every other message and for everybody but the owner, whose words are then an ordinary message. Changes nothing that counts
+   * before `committed` names the message.
    */
   decide(message: InboundMessage): Decision | undefined {
-    // Below it may stand what a mail program adds.
-    const [line = ''] = message.text.trim().split('\n', 1);
+    if (!this.#options.owner.isOwnersChat(message)) return undefined;
+    // A mail has its subject above, and what a mail program adds below.
+    const lines = message.text.trim().split('\n', 2);
+    const line = lines.length > 1 && SUBJECT.test(lines[0] ?? '') ? (lines[1] ?? '') : (lines[0] ?? '');
     const [word, code = '', ...more] = line.trim().split(/\s+/);
     const command = word?.toLowerCase();
-    if ((command !== '/allow' && command !== '/deny') || !this.#options.owner.isOwnersChat(message)) return undefined;
+    if (command !== '/allow' && command !== '/deny') return this.#decideTyped(line, message);
     const outcome = command === '/allow' ? 'allow' : 'deny';
     const question = more.length === 0 ? this.#find(code) : undefined;
-    if (!question) return { outcome, answer: 'No open question has this code.' };
-    if (question.decidedBy === undefined && !question.closed) {
-      question.decidedBy = message.id;
-      question.allowed = outcome === 'allow';
+    return question ? decided(question, outcome, message) : { outcome, answer: 'No open question has this code.' };
+  }
+
+  /** A choice without its code counts for the question it replies to, else for the only one that is open in this chat. */
+  #decideTyped(line: string, message: InboundMessage): Decision | undefined {
+    const choice = readChoice(line, choicesOf(''));
+    if (!choice) return undefined;
+    const outcome = choice.value.startsWith('/allow') ? 'allow' : 'deny';
+    const here = [...this.#questions.values()].filter(
+      ({ chat }) => chat?.channel === message.channel && chat.chatId === message.chatId,
+    );
+    // A reply to words of ours that the platform does not repeat is as good as none.
+    const { fromBot = true, text: quoted } = message.replyTo ?? {};
+    if (!fromBot || quoted !== undefined) {
+      const question = fromBot ? here.find(({ code }) => quoted?.includes(code)) : undefined;
+      return question && decided(question, outcome, message);
     }
-    if (question.decidedBy === undefined) return { outcome, answer: 'Too late: this question is closed.' };
-    if (question.decidedBy === message.id) return { outcome, answer: outcome === 'allow' ? '✅ Allowed.' : '🛑 Denied.' };
-    return { outcome, answer: `This question was answered already: ${question.allowed ? 'allowed' : 'denied'}.` };
+    const open = here.filter(({ closed, decidedBy }) => !closed && (decidedBy === undefined || decidedBy === message.id));
+    const [question] = open;
+    if (question && open.length > 1) return { outcome: 'unclear', answer: whichOf(open) };
+    return question && decided(question, outcome, message);
   }
 
   /** The message is on disk with its answer: what it decided holds from now on. */
@@ -139,6 +167,29 @@ export class Approvals {
     const closed = [...this.#questions].filter(([, question]) => question.closed);
     for (const [code] of closed.slice(0, Math.max(0, closed.length - REMEMBERED))) this.#questions.delete(code);
   }
+}
+
+/** Without a code: the words that people type. */
+function choicesOf(code: string): readonly Choice[] {
+  return [
+    { label: 'Allow', value: `/allow ${code}` },
+    { label: 'Deny', value: `/deny ${code}` },
+  ];
+}
+
+function decided(question: Question, outcome: 'allow' | 'deny', { id }: InboundMessage): Decision {
+  if (question.decidedBy === undefined && !question.closed) {
+    question.decidedBy = id;
+    question.allowed = outcome === 'allow';
+  }
+  if (question.decidedBy === undefined) return { outcome, answer: 'Too late: this question is closed.' };
+  if (question.decidedBy === id) return { outcome, answer: outcome === 'allow' ? '✅ Allowed.' : '🛑 Denied.' };
+  return { outcome, answer: `This question was answered already: ${question.allowed ? 'allowed' : 'denied'}.` };
+}
+
+function whichOf(open: readonly Question[]): string {
+  const codes = open.map(({ code }) => `\`${code}\``).join(', ');
+  return `${open.length} questions are open (${codes}). Answer one with \`/allow CODE\` or \`/deny CODE\`.`;
 }
 
 /** What happened within the last hour, up to a limit. */

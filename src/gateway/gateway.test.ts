@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { systemClock } from '../lib/clock.ts';
 import { inbound, tempDir, until } from '../testing/fakes.ts';
+import { gif, png } from '../testing/pictures.ts';
 import { scriptedModel } from '../testing/scripted-model.ts';
 import { TestChannel } from '../testing/test-channel.ts';
 import { testDaemon } from '../testing/test-daemon.ts';
@@ -210,31 +211,49 @@ describe('files', () => {
     expect(channel.texts()[0]).toMatch(/^look\n\[File: uploads\/[0-9a-f]{16}\.txt \(text\/plain, 4 bytes\)\]$/);
   });
 
-  it('that cannot be had leave the message answered with a note', async () => {
+  it('F39 that cannot be had, or are bombs, leave the text answered with a note to the model and one to the person', async () => {
     await using dir = await tempDir();
-    const model = scriptedModel((request) => request.messages.at(-1)?.content ?? '');
+    const model = scriptedModel(['nice', 'better']);
     const channel = new TestChannel('test');
     channel.files.set('large', Buffer.alloc(2_000));
+    channel.files.set('bomb', png(50_000, 50_000));
     await using rig = await testDaemon({ dataDir: dir.path, model, channel });
     await channel.deliver({
       text: 'look',
       media: [
         { kind: 'photo', ref: 'gone' },
         { kind: 'voice', ref: 'large' },
+        { kind: 'photo', ref: 'bomb' },
       ],
     });
     await rig.daemon.gateway.idle();
-    expect(channel.texts()[0]).toBe(
-      'look\n[Photo could not be fetched (GH1505); it is not available]\n[Voice note could not be fetched (GH1504); it is not available]',
-    );
+    const [request] = model.requests;
+    expect(request?.messages.at(-1)?.content.split('\n')).toEqual([
+      'look',
+      '[Photo could not be fetched (GH1505); it is not available]',
+      '[Voice note could not be fetched (GH1504); it is not available]',
+      '[Photo was refused (GH1507); it is not available]',
+    ]);
+    expect(request?.images).toBeUndefined();
+    expect(channel.texts()[0]?.split('\n')).toEqual([
+      'nice',
+      '',
+      '⚠️ Photo: a file could not be fetched from the platform (GH1505); send it again.',
+      '⚠️ Voice note: a file is larger than the channel may carry (GH1504); send a smaller file.',
+      '⚠️ Photo: a picture would take too much memory to open (GH1507); send it smaller.',
+    ]);
+    // The session keeps what the model said, and no words of ours in its mouth.
+    await channel.deliver({ text: 'and now?' });
+    await rig.daemon.gateway.idle();
+    expect(model.requests[1]?.messages.find(({ role }) => role === 'assistant')?.content).toBe('nice');
   });
 
   it('that are pictures are shown to the model with the message they came with, and with no later one', async () => {
     await using dir = await tempDir();
     const model = scriptedModel(['a cat', 'you are welcome']);
     const channel = new TestChannel('test');
-    const gif = Buffer.from('GIF89a and a cat');
-    channel.files.set('cat', gif);
+    const cat = gif(20, 20);
+    channel.files.set('cat', cat);
     channel.files.set('report', Buffer.from('%PDF-1.7'));
     await using rig = await testDaemon({ dataDir: dir.path, model, channel });
     const media = [{ kind: 'document', ref: 'report' } as const, { kind: 'photo', ref: 'cat' } as const];
@@ -243,7 +262,7 @@ describe('files', () => {
     await rig.daemon.gateway.idle();
     const [first, second] = model.requests;
     const shown = [...(first?.images ?? [])];
-    expect(shown).toEqual([[first?.messages.at(-1)?.id, [{ mime: 'image/gif', base64: gif.toString('base64') }]]]);
+    expect(shown).toEqual([[first?.messages.at(-1)?.id, [{ mime: 'image/gif', base64: cat.toString('base64') }]]]);
     expect(second?.images).toBeUndefined();
     expect(second?.messages.map(({ content }) => content).join()).toContain('[Photo: uploads/');
   });

@@ -8,7 +8,7 @@ import type { InboundMessage } from '../core/message.ts';
 import type { Clock } from '../core/ports.ts';
 import type { Delivery } from '../delivery/deliver.ts';
 import { type AdmitOptions, admit } from './admit.ts';
-import { Backlog } from './backlog.ts';
+import type { Backlog } from './backlog.ts';
 import type { Lanes } from './lanes.ts';
 import type { Transcripts } from './transcripts.ts';
 import type { Turns } from './turn.ts';
@@ -24,6 +24,7 @@ export interface GatewayOptions {
   readonly transcripts: Transcripts;
   readonly delivery: Delivery;
   readonly admission: AdmitOptions;
+  readonly backlog: Backlog;
   /** A message that was answered at once is on disk. */
   readonly onAnswered?: (messageId: string) => void;
   readonly clock: Clock;
@@ -32,12 +33,8 @@ export interface GatewayOptions {
 
 export class Gateway {
   readonly #options: GatewayOptions;
-
-  readonly #backlog: Backlog;
-
   constructor(options: GatewayOptions) {
     this.#options = options;
-    this.#backlog = new Backlog(options.clock);
   }
 
   /** Step 1: a channel's batch. Resolves `accepted` only when it is on disk; the channel acknowledges after that. */
@@ -92,15 +89,18 @@ export class Gateway {
 
   #withBackground(admission: Admission): Admission {
     if (admission.kind !== 'admit' || !admission.message.isGroup || admission.message.kind !== 'message') return admission;
-    const background = this.#backlog.lines(admission.lane);
+    // One that may address nobody must not take the background of the next that does.
+    if (admission.message.overheard) return admission;
+    const background = this.#options.backlog.lines(admission.lane);
     return background.length === 0 ? admission : { ...admission, message: { ...admission.message, background } };
   }
 
   #dispatch(admission: Admission, accepted: Accepted | undefined): void {
     const { message } = admission;
-    if (admission.kind === 'refuse' && admission.reason === 'not-mentioned') this.#backlog.remember(laneKey(message), message);
+    if (admission.kind === 'refuse' && admission.reason === 'not-mentioned')
+      this.#options.backlog.remember(laneKey(message), message);
     if (accepted?.kind === 'new') {
-      if (message.background) this.#backlog.forget(accepted.row.lane);
+      if (message.background) this.#options.backlog.forget(accepted.row.lane);
       this.#note(message, { type: 'admitted', lane: accepted.row.lane });
       this.#options.bus.publish(accepted.row);
     } else if (admission.kind === 'refuse') {

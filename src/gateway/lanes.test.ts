@@ -10,12 +10,13 @@ type Turn = (row: InboxRow, signal: AbortSignal) => Promise<void>;
 interface Setting {
   readonly turn?: Turn;
   readonly concurrency?: number;
+  readonly channels?: number;
   readonly capacity?: number;
   readonly wrap?: (journal: Journal) => Journal;
 }
 
 /** Lanes over a real journal. Turns are scripted; `done` holds the texts of rows in the order their turns ended. */
-async function setUp(path: string, { turn, concurrency = 10, capacity = 256, wrap }: Setting = {}) {
+async function setUp(path: string, { turn, concurrency = 10, channels = 1, capacity = 256, wrap }: Setting = {}) {
   const clock = new FakeClock();
   const opened = await openJournal({ dir: path, clock, highWater: 10_000, onFatal: () => undefined });
   const journal = wrap?.(opened.journal) ?? opened.journal;
@@ -26,7 +27,7 @@ async function setUp(path: string, { turn, concurrency = 10, capacity = 256, wra
   const lanes = new Lanes({
     journal,
     bus,
-    concurrency,
+    ...{ concurrency, channels },
     turn: async (row, signal) => {
       await turn?.(row, signal);
       const { seq, generation } = row;
@@ -40,9 +41,9 @@ async function setUp(path: string, { turn, concurrency = 10, capacity = 256, wra
     emit,
   });
   let count = 0;
-  const add = async (lane: string, text: string, { session = lane, publish = true } = {}): Promise<void> => {
+  const add = async (lane: string, text: string, { session = lane, publish = true, channel = 'test' } = {}): Promise<void> => {
     count += 1;
-    const message = inbound({ text, platformId: `m${count}-${journal.bootId}` });
+    const message = inbound({ text, channel, platformId: `m${count}-${journal.bootId}` });
     const [accepted] = await journal.accept([{ kind: 'admit', message, lane, session }]);
     if (publish && accepted?.kind === 'new') bus.publish(accepted.row);
   };
@@ -128,6 +129,17 @@ describe('order', () => {
     open('two');
     open('three');
     await rig.lanes.idle();
+  });
+
+  it('is no other channel’s concern: one whose model takes long leaves permits to the rest', async () => {
+    await using dir = await tempDir();
+    const { turn, running } = gate();
+    await using rig = await setUp(dir.path, { turn, concurrency: 3, channels: 2 });
+    for (const lane of ['a', 'b', 'c', 'd']) await rig.add(lane, `slow ${lane}`, { channel: 'slow' });
+    await until('the slow channel has what it may have', () => running.length === 2);
+    await rig.add('e', 'quick', { channel: 'quick' });
+    await until('the other channel’s turn runs', () => running.includes('quick'));
+    expect(rig.lanes.stats()).toMatchObject({ running: 3, waiting: 2 });
   });
 
   it('gives each permit to the lanes in turn, so a flood delays another chat by one turn', async () => {

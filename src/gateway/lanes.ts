@@ -1,10 +1,10 @@
-// bus -> lane (order per chat and thread) -> session mutex -> permit (global bound) -> turn
+// bus -> lane (order per chat and thread) -> session mutex -> permit (global bound, shared by channels) -> turn
 import type { InboundBus } from '../bus/inbound-bus.ts';
 import type { Emit } from '../core/events.ts';
 import type { InboxRow, Journal } from '../core/journal.ts';
 import type { Clock } from '../core/ports.ts';
-import { BoundedQueue } from '../lib/bounded-queue.ts';
 import { KeyedMutex } from '../lib/keyed-mutex.ts';
+import { TurnPermits } from './turn-permits.ts';
 
 /** Rows fetched from the journal at a time for a lane that fell behind. */
 const FETCH = 8;
@@ -53,6 +53,8 @@ export interface LanesOptions {
   readonly bus: InboundBus;
   /** Turns that may run at once over all lanes. */
   readonly concurrency: number;
+  /** Channels that share these; default 1. */
+  readonly channels?: number;
   /**
    * One turn on a claimed row, until its outcome is known; `undefined` when there is nothing to commit. After a rejection the
    * lane runs the same claim again, after a back-off: recorded steps are replayed and nothing is lost.
@@ -65,12 +67,13 @@ export interface LanesOptions {
 
 /**
  * Keeps order per lane and lets lanes run side by side. Each lane puts one row at a time into the queue for a permit and joins
- * at its end again, so a flooding chat delays another by at most one turn per permit. Idle lanes are removed.
+ * at its end again, so a flooding chat delays another of its channel by at most one turn per permit, and a channel delays no other
+ * beyond its share. Idle lanes are removed.
  */
 export class Lanes {
   readonly #options: LanesOptions;
   readonly #lanes = new Map<string, Lane>();
-  readonly #permits: BoundedQueue;
+  readonly #permits: TurnPermits;
   readonly #sessions = new KeyedMutex();
   readonly #suspects = new KeyedMutex();
   readonly #stopping = new AbortController();
@@ -78,7 +81,8 @@ export class Lanes {
 
   constructor(options: LanesOptions) {
     this.#options = options;
-    this.#permits = new BoundedQueue(options.concurrency);
+    const { concurrency: total, channels = 1, clock } = options;
+    this.#permits = new TurnPermits({ total, channels, clock });
     options.bus.subscribe((row, lane) => this.#wake(lane, row));
   }
 
@@ -218,7 +222,7 @@ export class Lanes {
     try {
       for (let retryInMs = RETRY_BASE_MS; ; retryInMs = Math.min(RETRY_CAP_MS, retryInMs * 2)) {
         try {
-          finish ??= await this.#permits.run(turn);
+          finish ??= await this.#permits.run(waiting.message.channel, turn);
           return await finish?.();
         } catch (error) {
           this.#options.onTurnError(claimed ?? waiting, error, retryInMs);

@@ -4,9 +4,10 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { MAX_IMAGE_BYTES } from '../llm/vision.ts';
 import { tempDir } from '../testing/fakes.ts';
+import { bmp, gif, jpeg, png } from '../testing/pictures.ts';
 import { loadImage } from './load-image.ts';
 
-const PNG = Buffer.from('\x89PNG\r\n\x1a\n and pixels', 'latin1');
+const PNG = png();
 const signal = new AbortController().signal;
 
 async function workspace() {
@@ -54,6 +55,23 @@ test('F39 a file above the limit is not read', async () => {
   await using at = await workspace();
   await at.write('large.png', Buffer.concat([PNG, Buffer.alloc(MAX_IMAGE_BYTES)]));
   expect(await at.load('large.png')).toBeUndefined();
+});
+
+test('F39 a bomb, a picture that is cut off, and one no model takes are not handed over, whatever put them there', async () => {
+  await using at = await workspace();
+  const files = {
+    'bomb.png': png(50_000, 50_000),
+    'bomb.jpg': jpeg(50_000, 50_000),
+    'film.gif': gif(10, 10, { frames: 5_000 }),
+    'half.png': png().subarray(0, -1),
+    'head.png': png().subarray(0, 12),
+    'other.png': bmp(),
+    'empty.png': '',
+  };
+  for (const [name, bytes] of Object.entries(files)) {
+    await at.write(name, bytes);
+    expect([name, await at.load(name)]).toEqual([name, undefined]);
+  }
 });
 
 test('an abort rejects with its reason', async () => {

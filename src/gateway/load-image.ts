@@ -1,9 +1,11 @@
 import type { Image } from '../core/model.ts';
+import { imageFault } from '../lib/image-size.ts';
 import { IMAGE_HEAD_BYTES, imageTypeOf, MAX_IMAGE_BYTES, toImage } from '../llm/vision.ts';
 import { openParent, PathRefusal } from '../tools/workspace-path.ts';
 
 /**
- * A file of the workspace as a picture for the model; undefined when it is none, too large or gone. Follows no symbolic link
+ * A file of the workspace as a picture for the model; undefined when it is none, too large, damaged, gone,
+ * or one that would fill the memory of whoever decodes it (F39). Follows no symbolic link
  * (A21). Rejects with `signal.reason` or the system's error.
  */
 export async function loadImage(workspace: string, path: string, signal: AbortSignal): Promise<Image | undefined> {
@@ -26,7 +28,8 @@ export async function loadImage(workspace: string, path: string, signal: AbortSi
       if (bytesRead === 0 || at === size) break;
       signal.throwIfAborted();
     }
-    return toImage(bytes.subarray(0, at));
+    // Looked at again: since it was fetched, a tool may have put another file in its place.
+    return imageFault(bytes.subarray(0, at)) ? undefined : toImage(bytes.subarray(0, at));
   } catch (error) {
     if (error instanceof PathRefusal) return undefined;
     throw error;

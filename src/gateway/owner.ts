@@ -3,7 +3,7 @@ import type { Channel, ChannelHealth } from '../core/channel.ts';
 import { errorText } from '../core/errors.ts';
 import { shortHash } from '../core/ids.ts';
 import type { Journal, NewPart } from '../core/journal.ts';
-import type { InboundMessage } from '../core/message.ts';
+import type { Choice, InboundMessage } from '../core/message.ts';
 import type { Clock, Logger } from '../core/ports.ts';
 import { planParts } from '../delivery/plan.ts';
 
@@ -29,6 +29,8 @@ export interface PostOptions {
   readonly expiresInMs: number;
   /** Not on this channel. */
   readonly except?: string;
+  /** Answers to press, or to type where there are no buttons. */
+  readonly choices?: readonly Choice[];
 }
 
 export interface OwnerOptions {
@@ -67,10 +69,10 @@ export class Owner implements AsyncDisposable {
   }
 
   /**
-   * Puts one text into the outbox of the owner's chat. False when no chat works or the journal cannot be written; the caller
-   * says so in the log. `id` is part of the outbox key: the same one again changes nothing. Never rejects.
+   * Puts one text into the outbox of the owner's chat, and says which that is. Undefined when no chat works or the journal cannot be
+   * written; the caller says so in the log. `id` is part of the outbox key: the same one again changes nothing. Never rejects.
    */
-  post(id: string, text: string, options: PostOptions): Promise<boolean> {
+  post(id: string, text: string, options: PostOptions): Promise<OwnerChat | undefined> {
     return this.#own(this.#post(id, text, options));
   }
 
@@ -86,23 +88,24 @@ export class Owner implements AsyncDisposable {
     await Promise.all(this.#running);
   }
 
-  async #post(id: string, text: string, options: PostOptions): Promise<boolean> {
+  async #post(id: string, text: string, options: PostOptions): Promise<OwnerChat | undefined> {
     const chat = this.#usable(options.except);
-    if (!chat) return false;
+    if (!chat) return undefined;
     const { journal, onParts, redact, clock, logger } = this.#options;
     const { channel, chatId } = chat;
     // No message is called so: `#` is escaped there.
     const message = { id: `#owner/${id}`, channel: channel.name, account: channel.account, chatId };
-    const plan = { message, text: redact(text), files: [], limits: channel.limits, now: clock.now() };
-    const parts = planParts({ ...plan, expiresInMs: options.expiresInMs }).map(withoutMessage);
+    const { expiresInMs, choices = [] } = options;
+    const plan = { message, text: redact(text), files: [], choices, limits: channel.limits, now: clock.now(), expiresInMs };
+    const parts = planParts({ ...plan, buttons: channel.buttons ?? false }).map(withoutMessage);
     try {
       await journal.enqueue(parts);
     } catch (error) {
       logger.warn('owner.post-failed', { channel: channel.name, detail: errorText(error) });
-      return false;
+      return undefined;
     }
     onParts(parts);
-    return true;
+    return { channel: channel.name, chatId };
   }
 
   async #tell({ key, text, except }: OwnerNotice): Promise<void> {

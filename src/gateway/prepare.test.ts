@@ -1,10 +1,12 @@
 import { mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
 import type { MediaFile } from '../core/channel.ts';
 import { GatehouseError } from '../core/errors.ts';
 import type { InboundMessage, MediaRef } from '../core/message.ts';
 import { inbound, tempDir } from '../testing/fakes.ts';
+import { bmp, gif, jpeg, png, tiff, webp } from '../testing/pictures.ts';
 import { TestChannel } from '../testing/test-channel.ts';
 import { type PrepareOptions, prepare } from './prepare.ts';
 
@@ -15,7 +17,8 @@ const withMedia = (...media: MediaRef[]): InboundMessage => inbound({ text: 'see
 class FileChannel extends TestChannel {
   opened = 0;
   closed = 0;
-  source: (signal: AbortSignal) => AsyncIterable<Uint8Array> = () => chunks('bytes');
+  file: Buffer | undefined;
+  source: (signal: AbortSignal) => AsyncIterable<Uint8Array> = () => (this.file ? chunked(this.file, 5) : chunks('bytes'));
 
   override async download(_media: MediaRef, signal?: AbortSignal): Promise<MediaFile> {
     const { source } = this;
@@ -39,6 +42,11 @@ async function* chunks(...texts: string[]): AsyncGenerator<Uint8Array> {
   for (const text of texts) yield Buffer.from(text);
 }
 
+/** As a network gives it out: the mark of a type may come in pieces. */
+async function* chunked(bytes: Buffer, size: number): AsyncGenerator<Uint8Array> {
+  for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
+}
+
 async function* endless(signal: AbortSignal): AsyncGenerator<Uint8Array> {
   yield Buffer.from('first');
   await new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true }));
@@ -59,9 +67,11 @@ async function setup(override: Partial<PrepareOptions> = {}) {
 
 test('a file lies in the workspace, private, and the text names it with what was really read', async () => {
   await using scene = await setup();
-  const { text, media } = await prepare(withMedia(photo({ name: 'Cat.JPG', mime: 'image/jpeg', size: 3 })), scene.options);
-  expect(media).toEqual([expect.stringMatching(/^uploads\/[0-9a-f]{16}\.jpg$/)]);
-  expect(text).toBe(`see this\n[Photo: ${media[0]} (image/jpeg, 5 bytes)]`);
+  const note = photo({ kind: 'document', name: 'Note.TXT', mime: 'text/plain', size: 3 });
+  const { text, media, notice } = await prepare(withMedia(note), scene.options);
+  expect(media).toEqual([expect.stringMatching(/^uploads\/[0-9a-f]{16}\.txt$/)]);
+  expect(text).toBe(`see this\n[File: ${media[0]} (text/plain, 5 bytes)]`);
+  expect(notice).toBe('');
   const path = join(scene.dir.path, media[0] ?? '');
   expect(await readFile(path, 'utf8')).toBe('bytes');
   expect((await stat(path)).mode & 0o777).toBe(0o600);
@@ -85,7 +95,7 @@ test('A23 the name a sender chose is no part of the path; at most a plain extens
     '-rf',
     'x'.repeat(300),
     'a.p\u0000df',
-    'a.tar.gz',
+    'a.tar.xz',
     'n.ex e',
     '.bashrc',
     'e.\u202egpj',
@@ -96,7 +106,7 @@ test('A23 the name a sender chose is no part of the path; at most a plain extens
     expect(media[0]).toMatch(/^uploads\/[0-9a-f]{16}(\.[a-z0-9]{1,8})?$/);
     extensions.push(media[0]?.split('.')[1] ?? '');
   }
-  expect(extensions).toEqual(['', 'sh', '', '', '', '', 'gz', '', '', '']);
+  expect(extensions).toEqual(['', 'sh', '', '', '', '', 'xz', '', '', '']);
 });
 
 test('A23 A30 a media type that is none is not repeated to the agent', async () => {
@@ -105,15 +115,89 @@ test('A23 A30 a media type that is none is not repeated to the agent', async () 
   expect(text).toMatch(/^see this\n\[Photo: uploads\/[0-9a-f]{16} \(5 bytes\)\]$/);
 });
 
+test('A23 a file is named and described by its bytes, whatever the sender calls it', async () => {
+  await using scene = await setup({ channel: undefined });
+  const channel = new FileChannel('test', { downloadBytes: 1_000_000 });
+  const html = Buffer.from('<html><script>alert(1)</script>');
+  const sent: readonly (readonly [claim: Partial<MediaRef>, bytes: Buffer, ending: string, told: string])[] = [
+    [{ name: 'x.html', mime: 'text/html' }, png(), 'png', 'image/png, '],
+    [{ name: 'cat.jpg', mime: 'image/jpeg' }, html, '', ''],
+    [{ name: 'cat.gif' }, Buffer.concat([gif(), html]), 'gif', 'image/gif, '],
+    [{ name: 'report.pdf', mime: 'application/pdf' }, Buffer.from('PK\x03\x04'), 'zip', 'application/zip, '],
+    [{ name: 'report.docx' }, Buffer.from('PK\x03\x04'), 'docx', 'application/zip, '],
+    [{ mime: 'image/png' }, jpeg(), 'jpg', 'image/jpeg, '],
+    [{ name: 'empty.png', mime: 'image/png' }, Buffer.alloc(0), '', ''],
+    [{ name: 'list.csv', mime: 'text/csv' }, Buffer.from('a,b'), 'csv', 'text/csv, '],
+  ];
+  for (const [index, [claim, file, ending, told]] of sent.entries()) {
+    channel.file = file;
+    const message = inbound({ platformId: `m${index}`, media: [photo({ kind: 'document', ...claim })] });
+    const { text, media, notice } = await prepare(message, { ...scene.options, channel });
+    expect([media[0]?.split('.')[1] ?? '', text]).toEqual([ending, `hello\n[File: ${media[0]} (${told}${file.length} bytes)]`]);
+    expect(notice).toBe('');
+    expect(await readFile(join(scene.dir.path, media[0] ?? ''))).toEqual(file);
+  }
+});
+
+test('F39 a picture that would fill the memory is refused by its header, its neighbour and the text are not, and the person is told', async () => {
+  await using scene = await setup();
+  const channel = new FileChannel('test', { downloadBytes: 1_000_000 });
+  const far = Buffer.concat([jpeg().subarray(0, 2), Buffer.from('\xff\xe1\xff\xff', 'latin1'), Buffer.alloc(0xfffd)]);
+  const bombs = [
+    png(50_000, 50_000),
+    jpeg(50_000, 50_000),
+    Buffer.concat([far, far.subarray(2), jpeg(50_000, 50_000).subarray(2)]),
+    gif(2, 2, { frames: 5_000 }),
+    webp(50_000, 50_000, { kind: 'VP8X' }),
+    bmp(50_000, 50_000),
+    tiff(50_000, 50_000),
+  ];
+  for (const [index, bomb] of bombs.entries()) {
+    const files = [bomb, png()];
+    channel.source = () => chunked(files.shift() ?? bomb, 10_000);
+    const message = inbound({ platformId: `m${index}`, text: 'look', media: [photo({ mime: 'image/png' }), photo()] });
+    const { text, media, notice } = await prepare(message, { ...scene.options, channel });
+    expect(text.split('\n')).toEqual([
+      'look',
+      '[Photo was refused (GH1507); it is not available]',
+      `[Photo: ${media[0]} (image/png, ${png().length} bytes)]`,
+    ]);
+    expect(notice).toBe('⚠️ Photo: a picture would take too much memory to open (GH1507); send it smaller.');
+    expect(scene.errors.at(-1)).toMatchObject({
+      code: 'GH1507',
+      message: expect.stringMatching(/it has (50000 × 50000 pixels|\d+ frames)/),
+    });
+  }
+  expect((await scene.files()).every((name) => name.endsWith('.png'))).toBe(true);
+  expect(await scene.files()).toHaveLength(bombs.length);
+});
+
+test('F39 a picture that is cut off is kept as a file and shown to no model, and an archive is never opened', async () => {
+  await using scene = await setup();
+  const channel = new FileChannel('test', { downloadBytes: 1_000_000 });
+  channel.file = png().subarray(0, -1);
+  const cut = await prepare(withMedia(photo()), { ...scene.options, channel });
+  expect(cut.text).toMatch(/\.png \(image\/png, \d+ bytes\); not shown as a picture: damaged or cut off\]$/);
+  // Ten million zeros behind ten thousand bytes.
+  channel.file = gzipSync(Buffer.alloc(10_000_000));
+  const message = inbound({ platformId: 'zip', media: [photo({ kind: 'document', name: 'a.gz' })] });
+  const { media } = await prepare(message, { ...scene.options, channel });
+  expect((await stat(join(scene.dir.path, media[0] ?? ''))).size).toBe(channel.file.length);
+  expect(await scene.files()).toHaveLength(2);
+});
+
 test('a file larger than the cap is not fetched when the platform says so, and cut off when it lied', async () => {
   await using scene = await setup();
   scene.channel.source = () => chunks('12345', '67890', '1', 'never read');
   const honest = await prepare(withMedia(photo({ size: 11 })), scene.options);
   expect(scene.channel.opened).toBe(0);
   const liar = await prepare(withMedia(photo({ size: 1 })), scene.options);
-  for (const { text, media } of [honest, liar]) {
-    expect({ text, media }).toEqual({ text: 'see this\n[Photo could not be fetched (GH1504); it is not available]', media: [] });
-  }
+  const told = {
+    text: 'see this\n[Photo could not be fetched (GH1504); it is not available]',
+    media: [],
+    notice: '⚠️ Photo: a file is larger than the channel may carry (GH1504); send a smaller file.',
+  };
+  for (const prepared of [honest, liar]) expect(prepared).toEqual(told);
   expect(scene.channel.closed).toBe(1);
   expect(await scene.files()).toEqual([]);
 });
@@ -179,6 +263,24 @@ test('a part left by a crash is overwritten by the next attempt', async () => {
   expect((await prepare(message, again.options)).media).toEqual(media);
   expect(await again.files()).toEqual(media);
   expect(await readFile(join(again.dir.path, media[0] ?? ''), 'utf8')).toBe('bytes');
+});
+
+test('A32 the model reads nothing that a person would not see: in the text, a quotation, a name, or what was said before', async () => {
+  await using scene = await setup();
+  const hidden = [...'obey'].map((char) => String.fromCodePoint(0xe0000 + char.charCodeAt(0))).join('');
+  const message = inbound({
+    ...{ text: `hello${hidden}`, senderName: `Ada${hidden}`, isGroup: true },
+    replyTo: { platformId: 'm0', text: `quoted${hidden}\u202e`, fromBot: false },
+    background: [{ senderName: `Bob${hidden}`, text: `${hidden}before` }],
+  });
+  const { text } = await prepare(message, scene.options);
+  expect(text.split('\n')).toEqual([
+    '[said in this group since you last spoke, not to you:',
+    '  [Bob] before',
+    ']',
+    '[in reply to another message: “quoted”]',
+    '[Ada] hello',
+  ]);
 });
 
 test('of an album with more than ten files the rest is counted', async () => {

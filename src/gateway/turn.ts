@@ -5,22 +5,21 @@ import { userDirectory } from '../../sessions/file-name.ts';
 import { runAgent } from '../agent/run.ts';
 import type { Channel } from '../core/channel.ts';
 import { errorText, isGatehouseError } from '../core/errors.ts';
-import type { Emit } from '../core/events.ts';
 import { shortHash } from '../core/ids.ts';
 import type { InboxRow, Journal, NewPart, TurnResult } from '../core/journal.ts';
 import type { Transcriber } from '../core/media-models.ts';
 import type { InboundMessage, OutboundFile } from '../core/message.ts';
 import type { FailureKind, Model, ModelCallContext } from '../core/model.ts';
-import type { Clock } from '../core/ports.ts';
 import type { SessionMessage } from '../core/session.ts';
 import type { Tool } from '../core/tool.ts';
 import type { AgentResult, RunLimits } from '../core/turn.ts';
 import { failureText } from '../llm/failure-text.ts';
+import { AnswerPlace, type AnswerPlaceOptions } from './answer-place.ts';
 import { parseCommand } from './commands.ts';
 import { DelayNotice } from './delay-notice.ts';
 import { type Finish, TurnStopped } from './lanes.ts';
 import { loadImage } from './load-image.ts';
-import { prepare } from './prepare.ts';
+import { FETCH_MS, type Prepared, prepare } from './prepare.ts';
 import type { Transcripts } from './transcripts.ts';
 
 /** The demo says once an hour per chat that there is no model (ux.md 3, rule 5). */
@@ -29,7 +28,7 @@ const DEMO_NOTICE_EVERY_MS = 3_600_000;
 /** The model did its part and had nothing to say (F29): asking the same again is the person's choice, not a repair. */
 const ANSWERED_WITH_NOTHING: readonly FailureKind[] = ['empty', 'content-filter'];
 
-export interface TurnOptions {
+export interface TurnOptions extends AnswerPlaceOptions {
   readonly journal: Journal;
   readonly transcripts: Transcripts;
   readonly model: Model;
@@ -52,10 +51,6 @@ export interface TurnOptions {
   /** False where nothing but the answer may be written: a program reads it. */
   readonly tellsDelays: (channel: string) => boolean;
   readonly parts: (message: InboundMessage, text: string, files: AgentResult['files']) => readonly NewPart[];
-  /** Parts were committed: delivery may look. */
-  readonly onParts: (parts: readonly NewPart[]) => void;
-  readonly clock: Clock;
-  readonly emit: Emit;
 }
 
 /** Runs turns. One instance for the daemon; it keeps no state of a turn. */
@@ -83,13 +78,22 @@ export class Turns {
     const { id: messageId, channel } = row.message;
     const at = clock.now();
     emit({ type: 'started', at, messageId, session: row.session, channel, attempt: row.attempts, waitedMs: at - row.acceptedAt });
-    const result = await this.#result(row, signal);
-    return result && (() => this.#finish(row, result, started));
+    const place = new AnswerPlace(row, this.#options);
+    try {
+      await place.open();
+      const result = await this.#result(row, place, signal);
+      if (!result) return undefined;
+      const placed = await place.of(result);
+      return () => this.#finish(row, placed, started, place);
+    } finally {
+      place.end();
+    }
   }
 
-  async #finish(row: InboxRow, result: TurnResult, started: number): Promise<void> {
+  async #finish(row: InboxRow, result: TurnResult, started: number, place: AnswerPlace): Promise<void> {
     const { clock, emit, journal, transcripts, onParts } = this.#options;
     const committed = await journal.finish(result);
+    if (!committed) await place.abandon();
     if (committed) {
       transcripts.committed(row.session, result.lines);
       onParts(result.parts);
@@ -99,9 +103,9 @@ export class Turns {
     emit({ type: 'finished', at: clock.now(), messageId, session: row.session, channel, outcome: result.outcome, ms });
   }
 
-  async #result(row: InboxRow, signal: AbortSignal): Promise<TurnResult | undefined> {
+  async #result(row: InboxRow, place: AnswerPlace, signal: AbortSignal): Promise<TurnResult | undefined> {
     try {
-      return await this.#outcome(row, signal);
+      return await this.#outcome(row, place, signal);
     } catch (error) {
       if (isGatehouseError(error) && (error.code === 'GH1301' || error.code === 'GH1302')) throw error;
       if (signal.aborted) return await this.#stopped(row, signal, []);
@@ -121,19 +125,17 @@ export class Turns {
     }
   }
 
-  async #outcome(row: InboxRow, signal: AbortSignal): Promise<TurnResult | undefined> {
+  async #outcome(row: InboxRow, place: AnswerPlace, signal: AbortSignal): Promise<TurnResult | undefined> {
     const { message } = row;
     const command = message.kind === 'message' ? parseCommand(message.text) : undefined;
     if (command?.kind === 'new') return await this.#startAfresh(row, command.keep);
     if (this.#options.model.demo && !this.#options.demoAllowed(message.channel)) return this.#withoutModel(row);
 
     using _typing = this.#options.typing(message);
-    const workspace = this.#workspace(row.session);
-    // Not through the thread pool, where it would queue behind file syncs. The look is far cheaper than creating what is there.
-    if (!statSync(workspace, { throwIfNoEntry: false })?.isDirectory()) mkdirSync(workspace, { recursive: true, mode: 0o700 });
+    const workspace = this.workspace(row.session);
     const prepared = await this.#prepare(row, workspace, signal);
     const history = await this.#options.transcripts.load(row.session, this.#options.maxHistory());
-    const result = await this.#runAgent(row, { ...prepared, history, workspace }, signal);
+    const result = await this.#runAgent(row, { ...prepared, history, workspace }, place, signal);
     return this.#conclude(row, result, signal);
   }
 
@@ -200,12 +202,12 @@ export class Turns {
     return this.#done(row, { state: 'DONE', outcome: 'new', text });
   }
 
-  async #prepare(row: InboxRow, workspace: string, signal: AbortSignal): Promise<{ text: string; media: readonly string[] }> {
+  async #prepare(row: InboxRow, workspace: string, signal: AbortSignal): Promise<Prepared> {
     const { clock, emit, transcriber } = this.#options;
     return await prepare(row.message, {
       channel: this.#options.channels.get(row.message.channel),
       workspace,
-      timeoutMs: 60_000,
+      timeoutMs: FETCH_MS,
       ...(transcriber ? { transcriber: transcriber(callContext(row)) } : {}),
       signal,
       onMediaError: (media, error) => {
@@ -226,13 +228,15 @@ export class Turns {
 
   async #runAgent(
     row: InboxRow,
-    turn: { text: string; media: readonly string[]; history: readonly SessionMessage[]; workspace: string },
+    turn: Prepared & { history: readonly SessionMessage[]; workspace: string },
+    place: AnswerPlace,
     signal: AbortSignal,
   ): Promise<AgentResult> {
     const { journal, clock, limits, maxHistory, tellsDelays } = this.#options;
     const { message } = row;
     const ended = new AbortController();
     const delay = new DelayNotice(message, this.#options);
+    const observer = tellsDelays(message.channel) ? delay.emit : this.#options.emit;
     const recorded = await journal.steps(row.seq);
     const input: SessionMessage = {
       id: `${message.id}:in`,
@@ -265,18 +269,31 @@ export class Turns {
       queuedMs: clock.now() - row.acceptedAt,
       attach: (file) => this.#options.attach(file, message.channel),
       loadImage: (path, until) => loadImage(turn.workspace, path, until),
-      emit: tellsDelays(message.channel) ? delay.emit : this.#options.emit,
+      emit: (event) => {
+        observer(event);
+        place.observe(event);
+      },
       clock,
       signal: AbortSignal.any([signal, ended.signal]),
     });
     await delay.settled();
-    return result;
+    return withNotice(result, turn.notice);
   }
 
-  /** One directory per session, named by a digest of its key: no two sessions share one (attack A37). */
-  #workspace(session: string): string {
-    return join(userDirectory(this.#options.dataDir, session), 'workspaces', shortHash(session, 32));
+  /** One directory per session, named by a digest of its key: no two sessions share one (attack A37). Makes it when it is not there. */
+  workspace(session: string): string {
+    const path = join(userDirectory(this.#options.dataDir, session), 'workspaces', shortHash(session, 32));
+    // Not through the thread pool, where it would queue behind file syncs. The look is far cheaper than creating what is there.
+    if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) mkdirSync(path, { recursive: true, mode: 0o700 });
+    return path;
   }
+}
+
+/** What the person must learn stands below the answer; the session keeps what the model said. */
+function withNotice(result: AgentResult, notice: string): AgentResult {
+  const { outcome } = result;
+  if (notice === '' || outcome.kind !== 'answered') return result;
+  return { ...result, outcome: { ...outcome, text: `${outcome.text}\n\n${notice}` } };
 }
 
 function principalOf({ channel, senderId }: InboundMessage): string {

@@ -13,13 +13,14 @@ import { createCommandTranscriber } from '../llm/transcription/command-transcrib
 import { channelDeps } from '../testing/channel-deps.ts';
 import { TestHost } from '../testing/channel-host.ts';
 import { inbound, MemoryLogger, tempDir, until } from '../testing/fakes.ts';
+import { gif, png } from '../testing/pictures.ts';
 import { needsSpeech, RECOGNIZER, voiceNote } from '../testing/speech.ts';
 import { startTelegramServer } from '../testing/telegram-server.ts';
 import { TestChannel } from '../testing/test-channel.ts';
 import { type PrepareOptions, prepare } from './prepare.ts';
 
 class FileChannel extends TestChannel {
-  bytes = 'OggS sound';
+  bytes: string | Buffer = 'OggS sound';
 
   override async download(): Promise<MediaFile> {
     const { bytes } = this;
@@ -70,9 +71,9 @@ test('only recordings are transcribed, each beside its own file, and a group mes
     '[User One] hear',
     '[Voice transcription: take 1]',
     '[Voice note: FILE (audio/ogg, 10 bytes)]',
-    '[File: FILE (10 bytes)]',
+    '[File: FILE (audio/ogg, 10 bytes)]',
     '[Voice transcription: take 2]',
-    '[Audio file: FILE (audio/mpeg, 10 bytes)]',
+    '[Audio file: FILE (audio/ogg, 10 bytes)]',
   ]);
 });
 
@@ -142,6 +143,22 @@ test('a transcriber that throws something else, and one that hangs, are GH2114 a
   }
 });
 
+test('A23 what is sent as a voice note and is none reaches no transcriber, and its type is told as it is', async () => {
+  await using at = await scene(async () => 'never');
+  const channel = new FileChannel('test', { downloadBytes: 5_000_000 });
+  for (const [bytes, told] of [
+    [png(), `image/png, ${png().length} bytes`],
+    ['#!/bin/sh\nrm -rf ~', '18 bytes'],
+    ['', '0 bytes'],
+  ] as const) {
+    channel.bytes = bytes;
+    const { text } = await prepare(inbound({ text: '', media: [voice] }), { ...at.options, channel });
+    expect(text).toMatch(/^\[Voice note could not be transcribed \(GH2114\); its words are not known\]\n/);
+    expect(text).toContain(`(${told})`);
+  }
+  expect(at.heard).toEqual([]);
+});
+
 test('an abort ends it with the reason, and nothing is remembered', async () => {
   const stop = new AbortController();
   const reason = new Error('/stop');
@@ -178,14 +195,14 @@ test('A21 a link or a directory in place of the remembered words is not followed
 test('pictures beyond the limits are named as not shown', async () => {
   await using at = await scene(async () => '');
   const channel = new FileChannel('test', { downloadBytes: 5_000_000 });
-  channel.bytes = `GIF89a${'x'.repeat(100)}`;
+  channel.bytes = gif();
   const media = Array.from({ length: 5 }, (): MediaRef => ({ kind: 'photo', ref: 'p' }));
   const lines = (await prepare(inbound({ text: 'look', media }), { ...at.options, channel })).text.split('\n').slice(1);
   expect(lines.map((line) => /; not shown as a picture: (.+)\]$/.exec(line)?.[1])).toEqual([
     ...Array(4).fill(undefined),
     'too many',
   ]);
-  channel.bytes = `GIF89a${'x'.repeat(4_500_000)}`;
+  channel.bytes = Buffer.concat([gif(), Buffer.alloc(4_500_000)]);
   const large = await prepare(inbound({ platformId: 'm-2', media: media.slice(0, 1) }), { ...at.options, channel });
   expect(large.text).toMatch(/bytes\); not shown as a picture: too large\]$/);
 });

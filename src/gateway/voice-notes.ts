@@ -16,11 +16,14 @@ export interface Recording {
   readonly name: string;
   readonly mime: string;
   readonly bytes: number;
+  /** By its bytes. */
+  readonly isRecording: boolean;
 }
 
 /**
  * The words of a recording. They are written beside it before they are used, so that an attempt after a crash, or a second run of a
- * dead letter, does not pay for them again; a failure of that is told to `onUnstored` only. Rejects as the transcriber does, with the
+ * dead letter, does not pay for them again; a failure of that is told to `onUnstored` only. Rejects with GH2114 for a file that
+ * is no recording, as the transcriber does, with the
  * system's error, or with `signal.reason`.
  */
 export async function transcribe(
@@ -29,6 +32,8 @@ export async function transcribe(
   transcriber: Transcriber,
   options: { readonly signal: AbortSignal; readonly onUnstored: (error: unknown) => void },
 ): Promise<string> {
+  // Not what a stranger says it is: other bytes are not sent to a server, or put before a program, that reads sound.
+  if (!recording.isRecording) throw new GatehouseError('GH2114', 'the bytes are of no recording');
   await using folder = await WorkspaceDirectory.open(workspace, [recording.folder]);
   const stored = `${recording.name}.txt`;
   const known = await readStored(folder, stored);

@@ -55,6 +55,52 @@ export function enqueueContract(name: string, create: () => Promise<EnqueueHarne
       expect(await keys(journal)).toEqual(['a', 'b']);
     });
 
+    it('are found by their key in every state, with what the platform called them, also by another process', async () => {
+      await using harness = await create();
+      const { journal } = harness;
+      expect(await journal.part('a')).toBeUndefined();
+      await journal.enqueue([part('a')]);
+      expect(await journal.part('a')).toMatchObject({ ...part('a'), state: 'PENDING', attempts: 0 });
+      const seq = await sendFirst(journal);
+      expect(await journal.part('a')).toMatchObject({ seq, state: 'SENDING', attempts: 1 });
+      await journal.settle(seq, { kind: 'sent', platformId: 'p1' });
+      expect(await (await harness.restart()).part('a')).toMatchObject({ state: 'SENT', platformId: 'p1' });
+    });
+
+    it('an edit that cannot be had becomes a new part in its place: without the edit, its attempts from 0', async () => {
+      await using harness = await create();
+      const { journal } = harness;
+      const edit = part('a');
+      await journal.enqueue([{ ...edit, part: { ...edit.part, edits: 'old', supersedes: 'old' } }, part('b')]);
+      expect((await journal.part('a'))?.part).toMatchObject({ edits: 'old', supersedes: 'old' });
+      const asNew = { kind: 'retry', notBefore: 0, reason: 'gone', plain: true, asNew: true } as const;
+      await journal.settle(await sendFirst(journal), asNew);
+      const row = await journal.part('a');
+      expect(row).toMatchObject({ state: 'PENDING', attempts: 0, plain: true, part: { supersedes: 'old' } });
+      expect(row?.part).not.toHaveProperty('edits');
+      expect(await keys(journal)).toEqual(['a', 'b']);
+      // Before it was ever tried, too; and not once it is settled.
+      await journal.settle(row?.seq ?? 0, asNew);
+      await journal.settle(await sendFirst(journal), { kind: 'unknown', reason: 'cut' });
+      await journal.settle(row?.seq ?? 0, asNew);
+      expect(await journal.part('a')).toMatchObject({ state: 'UNKNOWN', attempts: 1 });
+    });
+
+    it('a part that took the place of another is named there', async () => {
+      await using harness = await create();
+      const { journal } = harness;
+      await journal.enqueue([part('a'), part('b')]);
+      await journal.settle(await sendFirst(journal), { kind: 'sent', platformId: 'p1' });
+      expect(await journal.part('a')).not.toHaveProperty('replacedBy');
+      await journal.settle(await sendFirst(journal), { kind: 'sent', platformId: 'p1', replaces: 'a' });
+      // A key that was forgotten is no obstacle, and a settlement that comes too late changes nothing.
+      await journal.enqueue([part('c')]);
+      const seq = await sendFirst(journal);
+      await journal.settle(seq, { kind: 'sent', platformId: 'p2', replaces: 'gone' });
+      await journal.settle(seq, { kind: 'sent', platformId: 'p2', replaces: 'a' });
+      expect(await (await harness.restart()).part('a')).toMatchObject({ state: 'SENT', platformId: 'p1', replacedBy: 'b' });
+    });
+
     it('F7 a kill after the commit loses none: the next start finds them, and what was being sent is told apart', async () => {
       await using harness = await create();
       await harness.journal.enqueue([part('a'), part('b')]);

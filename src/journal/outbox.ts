@@ -1,4 +1,4 @@
-import type { NewPart, OutboxRow, OutboxState, Settlement } from '../core/journal.ts';
+import type { NewPart, OutboxRow, OutboxState, Settlement, StoredPart } from '../core/journal.ts';
 import { readPart, type Store } from './store.ts';
 
 export interface OutboxRecord {
@@ -60,6 +60,20 @@ export function pendingParts(store: Store, lane: string, limit: number): readonl
     .map(toOutboxRow);
 }
 
+/** `replacedBy` is kept beside the part's own fields: only SENT rows have it, and those go to no adapter again. */
+export function findPart(store: Store, key: string): StoredPart | undefined {
+  const record = store.db.get<OutboxRecord & { platform_id: string | null; replaced_by: string | null }>(
+    `SELECT ${OUTBOX_COLUMNS}, platform_id, part ->> '$.replacedBy' AS replaced_by FROM outbox WHERE key = ?`,
+    key,
+  );
+  if (!record) return undefined;
+  return {
+    ...toOutboxRow(record),
+    ...(record.platform_id === null ? {} : { platformId: record.platform_id }),
+    ...(record.replaced_by === null ? {} : { replacedBy: record.replaced_by }),
+  };
+}
+
 export function markSending(store: Store, seq: number): boolean {
   const sql = "UPDATE outbox SET state = 'SENDING', attempts = attempts + 1, boot_id = ? WHERE seq = ? AND state = 'PENDING'";
   return store.db.run(sql, store.bootId, seq) === 1;
@@ -79,17 +93,25 @@ export function settlePart(store: Store, seq: number, settlement: Settlement): v
       settlement.plain ? 1 : 0,
       seq,
     );
+    if (settlement.asNew) {
+      const sql = "UPDATE outbox SET part = json_remove(part, '$.edits'), attempts = 0 WHERE seq = ? AND state = 'PENDING'";
+      store.db.run(sql, seq);
+    }
     return;
   }
   const now = store.clock.now();
   if (settlement.kind === 'sent') {
-    store.db.run(
+    const changed = store.db.run(
       `UPDATE outbox SET state = 'SENT', platform_id = ?, settled_at = ?, reason = NULL
        WHERE seq = ? AND state IN ('PENDING', 'SENDING', 'UNKNOWN')`,
       settlement.platformId,
       now,
       seq,
     );
+    if (changed === 1 && settlement.replaces !== undefined) {
+      const sql = `UPDATE outbox SET part = json_set(part, '$.replacedBy', (SELECT key FROM outbox WHERE seq = ?)) WHERE key = ?`;
+      store.db.run(sql, seq, settlement.replaces);
+    }
     return;
   }
   const ends = { unknown: 'UNKNOWN', dead: 'DEAD', expired: 'EXPIRED' } as const;

@@ -12,6 +12,7 @@ import type {
   SpendingGroup,
   SpendingQuery,
   StepRecord,
+  StoredPart,
   TurnResult,
   UsageEntry,
 } from '../core/journal.ts';
@@ -21,7 +22,7 @@ import type { CommitQueue } from './commit-queue.ts';
 import { countAll } from './counts.ts';
 import { dropDead, listDead, replayDead, showDead } from './dead-letters.ts';
 import { cancelWaitingRows, claimRow, finishTurn, type ReleaseOptions, releaseRow, waitingRows } from './inbox.ts';
-import { addParts, markSending, pendingParts, settlePart } from './outbox.ts';
+import { addParts, findPart, markSending, pendingParts, settlePart } from './outbox.ts';
 import type { OutsideChanges } from './outside-changes.ts';
 import { type BuryNotice, type RecoveryBounds, recoverAll, workLanes } from './recovery.ts';
 import { dropLines, type UnflushedSession, unflushedLines } from './session-lines.ts';
@@ -103,6 +104,10 @@ export class SqliteJournal implements Journal {
 
   enqueue(parts: readonly NewPart[]): Promise<void> {
     return this.#queue.write(() => addParts(this.#store, parts));
+  }
+
+  part(key: string): Promise<StoredPart | undefined> {
+    return this.#queue.read(() => findPart(this.#store, key));
   }
 
   pending(lane: string, limit: number): Promise<readonly OutboxRow[]> {

@@ -10,6 +10,9 @@ import { until } from './fakes.ts';
 const SOURCES = join(import.meta.dirname, '..');
 const GUARD = join(SOURCES, 'cli/node-guard.mjs');
 
+/** A start takes a second; on a machine that is busy with other things twenty times as long. One that failed is noticed at once. */
+const START_MS = 30_000;
+
 export interface ChildOptions {
   /** Holds `config.json` and, below `data`, the data directory; made when absent. */
   readonly dir: string;
@@ -90,15 +93,19 @@ function watch(child: ChildProcess, dataDir: string): ChildDaemon {
   };
   // The record alone may be one that an earlier start left behind.
   const ready = (): Promise<DaemonRecord> =>
-    until('the daemon serves', async () => {
-      alive();
-      if (!/ ready in [\d.]+ s\n/.test(stderr)) return undefined;
-      // As the process sees it: it may have file systems of its own mounted.
-      return await readFile(join(`/proc/${child.pid}/root`, dataDir, 'daemon.json'), 'utf8').then(
-        (text) => JSON.parse(text) as DaemonRecord,
-        () => undefined,
-      );
-    });
+    until(
+      'the daemon serves',
+      async () => {
+        alive();
+        if (!/ ready in [\d.]+ s\n/.test(stderr)) return undefined;
+        // As the process sees it: it may have file systems of its own mounted.
+        return await readFile(join(`/proc/${child.pid}/root`, dataDir, 'daemon.json'), 'utf8').then(
+          (text) => JSON.parse(text) as DaemonRecord,
+          () => undefined,
+        );
+      },
+      START_MS,
+    );
   const get = async (path: string) => {
     const { port } = await ready();
     const response = await fetch(`http://127.0.0.1:${port}${path}`, { headers: { connection: 'close' } });

@@ -10,6 +10,7 @@ const settings = z.strictObject({ url: z.string(), poll_ms: z.int().default(20) 
 export const doubleChannel: ChannelDescriptor<z.infer<typeof settings>> = {
   type: 'double',
   settings,
+  guarantee: { inbound: 'A', inboundHow: 'acknowledged after the commit', send: 'idem', loss: 'nothing' },
   create: async ({ url, poll_ms }, deps) => new DoubleChannel(url, poll_ms, deps),
 };
 

@@ -60,6 +60,8 @@ export class FakeCli {
   tried: ChannelStatus[] = [];
   /** What linking a channel does. */
   login: CliDeps['loginChannel'] = async () => undefined;
+  /** What forgetting a channel's login comes to. */
+  logout: CliDeps['logoutChannel'] = async () => undefined;
   /** What simulating comes to. */
   simulate: CliDeps['simulate'] = async () => 0;
   /** Rejection of the next journal or run. */
@@ -138,6 +140,7 @@ export class FakeCli {
       openUrl: (url) => void this.openedUrls.push(url),
       tryChannels: async ({ name }) => this.tried.filter((channel) => name === undefined || channel.name === name),
       loginChannel: (options) => this.login(options),
+      logoutChannel: (options) => this.logout(options),
       simulate: (options, onReady) => this.simulate(options, onReady),
       openJournal: async ({ dir }) => {
         if (this.failure) throw this.failure;

@@ -102,6 +102,10 @@ message_size_limit = 104857600
 mailbox_size_limit = 0
 virtual_mailbox_limit = 0
 in_flow_delay = 0
+# What dovecot could not take while it was restarted is offered again after a second instead of five minutes.
+queue_run_delay = 1s
+minimal_backoff_time = 1s
+maximal_backoff_time = 1s
 maillog_file = ${root}/postfix.log
 maillog_file_prefixes = ${root}
 `;

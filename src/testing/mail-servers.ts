@@ -27,6 +27,8 @@ export interface StoredMail {
   readonly raw: string;
   /** Maildir flags, `S` = \Seen. */
   readonly flags: string;
+  /** When it was put there. Epoch ms. */
+  readonly at: number;
 }
 
 export interface MailServers extends AsyncDisposable {
@@ -186,7 +188,7 @@ async function readMaildir(path: string): Promise<readonly StoredMail[]> {
 }
 
 async function readMaildirOnce(path: string): Promise<readonly StoredMail[]> {
-  const files: { mail: StoredMail; at: number; name: string }[] = [];
+  const files: { mail: StoredMail; name: string }[] = [];
   for (const folder of ['new', 'cur']) {
     const names = await readdir(join(path, folder)).catch((error: unknown) => {
       if (isAbsent(error)) return [];
@@ -195,10 +197,10 @@ async function readMaildirOnce(path: string): Promise<readonly StoredMail[]> {
     for (const name of names) {
       const file = join(path, folder, name);
       const [raw, info] = await Promise.all([readFile(file, 'latin1'), stat(file)]);
-      files.push({ mail: { raw, flags: name.split(':2,')[1] ?? '' }, at: info.mtimeMs, name });
+      files.push({ mail: { raw, flags: name.split(':2,')[1] ?? '', at: info.mtimeMs }, name });
     }
   }
-  return files.sort((a, b) => a.at - b.at || (a.name < b.name ? -1 : 1)).map((file) => file.mail);
+  return files.sort((a, b) => a.mail.at - b.mail.at || (a.name < b.name ? -1 : 1)).map((file) => file.mail);
 }
 
 function isAbsent(error: unknown): boolean {

@@ -1,25 +1,24 @@
 /** The outbox half of the journal port, in memory: for tests of delivery. The rest of the port throws. */
 import { GatehouseError } from '../core/errors.ts';
-import type { Journal, NewPart, OutboxRow, OutboxState, Recovery, Settlement } from '../core/journal.ts';
+import type { Journal, NewPart, OutboxRow, Recovery, Settlement, StoredPart } from '../core/journal.ts';
+import type { OutboundPart } from '../core/message.ts';
 import type { Clock } from '../core/ports.ts';
 
-interface StoredPart extends OutboxRow {
-  readonly state: OutboxState;
-  readonly platformId?: string;
+interface StoredRow extends StoredPart {
   readonly reason?: string;
 }
 
-type Write = 'sending' | 'settle' | 'enqueue' | 'pending';
+type Write = 'sending' | 'settle' | 'enqueue' | 'pending' | 'part';
 
 export class MemoryJournal implements Journal {
   readonly bootId: string;
   /** In order of their rows; survives `crash`. */
-  readonly rows: Map<number, StoredPart>;
+  readonly rows: Map<number, StoredRow>;
   readonly #clock: Clock;
   #failing = new Map<Write, number>();
   #killed = false;
 
-  constructor(clock: Clock, rows = new Map<number, StoredPart>(), boot = 1) {
+  constructor(clock: Clock, rows = new Map<number, StoredRow>(), boot = 1) {
     this.#clock = clock;
     this.rows = rows;
     this.bootId = `boot-${boot}`;
@@ -37,7 +36,7 @@ export class MemoryJournal implements Journal {
   }
 
   /** State and whatever settled it, by part key. */
-  row(key: string): StoredPart | undefined {
+  row(key: string): StoredRow | undefined {
     return [...this.rows.values()].find((row) => row.part.key === key);
   }
 
@@ -58,6 +57,11 @@ export class MemoryJournal implements Journal {
     }
   }
 
+  async part(key: string): Promise<StoredPart | undefined> {
+    await this.#commit('part');
+    return this.row(key);
+  }
+
   async pending(lane: string, limit: number): Promise<readonly OutboxRow[]> {
     await this.#commit('pending');
     return [...this.rows.values()].filter((row) => row.lane === lane && row.state === 'PENDING').slice(0, limit);
@@ -75,7 +79,11 @@ export class MemoryJournal implements Journal {
     await this.#commit('settle');
     const row = this.rows.get(seq);
     if (!row) throw new Error(`no outbox row ${seq}`);
+    const isOpen = row.state === 'PENDING' || row.state === 'SENDING';
+    if (!isOpen && !(row.state === 'UNKNOWN' && settlement.kind === 'sent')) return;
     this.rows.set(seq, settled(row, settlement));
+    const old = settlement.kind === 'sent' && settlement.replaces !== undefined ? this.row(settlement.replaces) : undefined;
+    if (old) this.rows.set(old.seq, { ...old, replacedBy: row.part.key });
   }
 
   async recover(): Promise<Recovery> {
@@ -119,12 +127,18 @@ export class MemoryJournal implements Journal {
   }
 }
 
-function settled(row: StoredPart, settlement: Settlement): StoredPart {
+function settled(row: StoredRow, settlement: Settlement): StoredRow {
   switch (settlement.kind) {
     case 'sent':
       return { ...row, state: 'SENT', platformId: settlement.platformId };
     case 'retry':
-      return { ...row, state: 'PENDING', notBefore: settlement.notBefore, plain: settlement.plain ?? row.plain };
+      return {
+        ...row,
+        state: 'PENDING',
+        notBefore: settlement.notBefore,
+        plain: settlement.plain || row.plain,
+        ...(settlement.asNew && { part: withoutEdits(row.part), attempts: 0 }),
+      };
     case 'unknown':
       return { ...row, state: 'UNKNOWN', reason: settlement.reason };
     case 'dead':
@@ -132,6 +146,10 @@ function settled(row: StoredPart, settlement: Settlement): StoredPart {
     case 'expired':
       return { ...row, state: 'EXPIRED' };
   }
+}
+
+function withoutEdits({ edits: _, ...part }: OutboundPart): OutboundPart {
+  return part;
 }
 
 function outboxOnly(): never {

@@ -11,6 +11,10 @@ export interface SendCall {
   readonly at: number;
 }
 
+export interface EditCall extends SendCall {
+  readonly platformId: string;
+}
+
 /** `accept-then-hang`: the platform took the message and the answer never comes. An error is thrown by the adapter. */
 export type Script = SendResult | 'accept' | 'accept-then-hang' | 'hang' | Error;
 
@@ -25,7 +29,11 @@ export class ScriptedChannel implements Channel {
   readonly calls: SendCall[] = [];
   readonly typings: number[] = [];
   /** Every message the people in the chats see, in order. A second send under a key that `idem` knows adds nothing. */
-  readonly shown: { readonly key: string; readonly text: string; readonly chatId: string }[] = [];
+  readonly shown: { readonly key: string; text: string; readonly chatId: string }[] = [];
+  readonly edits: EditCall[] = [];
+  /** As `script`, for the n-th edit. */
+  editScript: (part: OutboundPart, call: number) => Script | undefined = () => undefined;
+  edit?: NonNullable<Channel['edit']>;
   /** What happens to the n-th call (0-based) and part; `accept` when it returns undefined. */
   script: (part: OutboundPart, call: number) => Script | undefined = () => undefined;
   /** What `find` says instead of the truth. */
@@ -33,11 +41,15 @@ export class ScriptedChannel implements Channel {
   finds = 0;
   readonly #clock: Clock;
 
-  constructor(clock: Clock, options: { sendClass?: SendClass; name?: string; limits?: Partial<ChannelLimits> } = {}) {
+  constructor(
+    clock: Clock,
+    options: { sendClass?: SendClass; name?: string; limits?: Partial<ChannelLimits>; edits?: boolean } = {},
+  ) {
     this.#clock = clock;
     this.name = options.name ?? 'test';
     this.sendClass = options.sendClass ?? 'blind';
     this.limits = { text: 4_000, unit: 'utf16', caption: 1_000, uploadBytes: 1e9, downloadBytes: 1e9, ...options.limits };
+    if (options.edits) this.edit = (platformId, part, how) => this.#edit(platformId, part, how);
   }
 
   async start(): Promise<void> {
@@ -56,10 +68,16 @@ export class ScriptedChannel implements Channel {
       const known = this.shown.some((one) => one.key === part.key);
       if (!(known && this.sendClass === 'idem')) this.shown.push({ key: part.key, text: part.text, chatId: part.chatId });
     }
-    if (step === 'accept') return { kind: 'sent', platformId: `p-${part.key}` };
-    if (step !== 'hang' && step !== 'accept-then-hang') return step;
-    await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
-    return { kind: 'unknown', detail: 'connection lost' };
+    return await answer(step, `p-${part.key}`, signal);
+  }
+
+  async #edit(platformId: string, part: OutboundPart, { plain, signal }: SendOptions): Promise<SendResult> {
+    const step = this.editScript(part, this.edits.length) ?? 'accept';
+    this.edits.push({ platformId, key: part.key, text: part.text, plain, at: this.#clock.monotonic() });
+    if (step instanceof Error) throw step;
+    const message = this.shown.find((one) => `p-${one.key}` === platformId);
+    if (message && (step === 'accept' || step === 'accept-then-hang')) message.text = part.text;
+    return await answer(step, platformId, signal);
   }
 
   async typing(): Promise<void> {
@@ -72,4 +90,11 @@ export class ScriptedChannel implements Channel {
     if (this.findAnswer?.() === 'cannot-say') return undefined;
     return this.shown.some((one) => one.key === part.key) ? { platformId: `p-${part.key}` } : 'absent';
   }
+}
+
+async function answer(step: Exclude<Script, Error>, platformId: string, signal: AbortSignal): Promise<SendResult> {
+  if (step === 'accept') return { kind: 'sent', platformId };
+  if (step !== 'hang' && step !== 'accept-then-hang') return step;
+  await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
+  return { kind: 'unknown', detail: 'connection lost' };
 }

@@ -19,6 +19,19 @@ export interface TelegramSend {
   readonly replyLost?: boolean;
 }
 
+export interface TelegramButton {
+  readonly text: string;
+  readonly callback_data: string;
+}
+
+/** One accepted change of a message's text. */
+export interface TelegramEdit {
+  /** Epoch ms. */
+  readonly at: number;
+  readonly messageId: number;
+  readonly text: string;
+}
+
 /** What happens to the next `times` calls (default 1) of `method` (`*` = any, default). The first match wins. */
 export interface TelegramFault {
   readonly method?: string;

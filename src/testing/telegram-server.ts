@@ -9,7 +9,7 @@ import type { AddressInfo } from 'node:net';
 import { parseArgs } from 'node:util';
 import { handleControl } from './telegram-control.ts';
 import { parseTelegramHtml } from './telegram-html.ts';
-import type { TelegramFault, TelegramSend } from './telegram-records.ts';
+import type { TelegramButton, TelegramEdit, TelegramFault, TelegramSend } from './telegram-records.ts';
 import { type JsonObject, num, obj, parseBody, readAll, str, type Uploaded } from './telegram-wire.ts';
 
 export interface TelegramServerOptions {
@@ -53,6 +53,8 @@ export class TelegramServer implements AsyncDisposable {
   readonly botId: number;
   /** Accepted sends, oldest first. */
   readonly sends: TelegramSend[] = [];
+  readonly edits: TelegramEdit[] = [];
+  readonly #buttons = new Map<number, readonly TelegramButton[]>();
   /** Every call, also refused ones: `method` only. */
   readonly calls: string[] = [];
   /** Parameters of the last call of each method. */
@@ -151,6 +153,11 @@ export class TelegramServer implements AsyncDisposable {
   /** Breaks every connection of clients without a word, the poll among them. */
   breakConnections(): void {
     this.#server.closeAllConnections();
+  }
+
+  /** The buttons under a message of the bot. */
+  markupOf(messageId: number): readonly TelegramButton[] {
+    return this.#buttons.get(messageId) ?? [];
   }
 
   close(): Promise<void> {
@@ -310,6 +317,8 @@ export class TelegramServer implements AsyncDisposable {
     if (!old) throw new ApiError(400, 'Bad Request: message to edit not found');
     if (old.text === text) throw new ApiError(400, 'Bad Request: message is not modified');
     this.sends[at] = { ...old, text };
+    this.#buttons.set(old.messageId, buttonsOf(params));
+    this.edits.push({ at: Date.now(), messageId: old.messageId, text });
     return { message_id: num(params['message_id']), date: 0, chat: { id: num(params['chat_id']) }, text };
   }
 
@@ -343,6 +352,7 @@ export class TelegramServer implements AsyncDisposable {
       ...(lost && { replyLost: true }),
     };
     this.sends.push(send);
+    this.#buttons.set(messageId, buttonsOf(params));
     if (this.#log !== undefined) writeSync(this.#log, `${JSON.stringify(send)}\n`);
     return { message_id: messageId, date: Math.floor(send.at / 1000), chat: { id: Number(chatId), type: 'private' }, text };
   }
@@ -353,6 +363,11 @@ export class TelegramServer implements AsyncDisposable {
     if (parsed.text.length > limit) throw new ApiError(400, `Bad Request: ${tooLong}`);
     return parsed.text;
   }
+}
+
+function buttonsOf(params: JsonObject): readonly TelegramButton[] {
+  const rows = obj(params['reply_markup'])['inline_keyboard'];
+  return Array.isArray(rows) ? (rows.flat() as TelegramButton[]) : [];
 }
 
 function reply(response: ServerResponse, status: number, body: unknown): void {

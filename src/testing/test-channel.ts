@@ -15,7 +15,10 @@ import { inbound } from './fakes.ts';
 
 const LIMITS: ChannelLimits = { text: 4_000, unit: 'codepoint', caption: 1_000, uploadBytes: 1_000_000, downloadBytes: 1_000 };
 
-/** A platform in memory. `sent` is what people saw; `results` scripts what sending comes to (default: sent). */
+/**
+ * A platform in memory. `sent` is what was sent, `screen` what people see of it; `results` scripts what sending comes to (default: sent).
+ * Messages can be changed only when `edit` is set: see `withEdits`.
+ */
 export class TestChannel implements Channel {
   readonly name: string;
   readonly type = 'test';
@@ -25,9 +28,14 @@ export class TestChannel implements Channel {
   readonly sendClass = 'blind';
   readonly sent: OutboundPart[] = [];
   readonly results: SendResult[] = [];
+  /** Scripts what editing comes to. Default: sent. */
+  readonly editResults: SendResult[] = [];
+  edit?: NonNullable<Channel['edit']>;
+  buttons?: boolean;
   readonly files = new Map<string, Uint8Array>();
   host: ChannelHost | undefined;
   #count = 0;
+  readonly #messages: { readonly platformId: string; readonly chatId: string; text: string }[] = [];
 
   constructor(name: string, limits: Partial<ChannelLimits> = {}) {
     this.name = name;
@@ -45,8 +53,27 @@ export class TestChannel implements Channel {
 
   async send(part: OutboundPart, _options: SendOptions): Promise<SendResult> {
     const result = this.results.shift() ?? { kind: 'sent', platformId: `p${this.sent.length}` };
-    if (result.kind === 'sent') this.sent.push(part);
+    if (result.kind === 'sent') {
+      this.sent.push(part);
+      this.#messages.push({ platformId: result.platformId, chatId: part.chatId, text: part.text });
+    }
     return result;
+  }
+
+  /** From now on messages can be changed. */
+  withEdits(): this {
+    this.edit = async (platformId, part) => {
+      const result = this.editResults.shift() ?? { kind: 'sent', platformId };
+      const message = this.#messages.find((one) => one.platformId === platformId);
+      if (!message) return { kind: 'refused', reason: 'invalid', detail: 'no such message' };
+      if (result.kind === 'sent') message.text = part.text;
+      return result;
+    };
+    return this;
+  }
+
+  screen(chatId = 'chat-1'): string[] {
+    return this.#messages.filter((message) => message.chatId === chatId).map(({ text }) => text);
   }
 
   async download(media: MediaRef): Promise<MediaFile> {
@@ -76,6 +103,7 @@ export function testChannelEntry(make: (deps: ChannelDeps) => Channel, local = f
   return async () => ({
     type: 'test',
     settings: z.unknown(),
+    guarantee: { inbound: 'B', inboundHow: 'as its test says', send: 'blind', loss: 'as its test says' },
     local,
     create: async (_settings: never, deps: ChannelDeps) => make(deps),
   });

@@ -4,8 +4,9 @@ import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { CHANNELS } from '../../../channels/registry.ts';
-import { loginChannel } from '../../app/login-channel.ts';
+import { loginChannel, logoutChannel } from '../../app/login-channel.ts';
 import { GatehouseError } from '../../core/errors.ts';
+import { cliJson } from '../../testing/cli-process.ts';
 import { FakeCli } from '../../testing/fake-cli.ts';
 import { tempDir } from '../../testing/fakes.ts';
 import { startWhatsAppPlatform } from '../../testing/whatsapp-server.ts';
@@ -14,6 +15,7 @@ async function cliWith(dir: string, channel: object): Promise<FakeCli> {
   const cli = new FakeCli(dir);
   await cli.write('.gatehouse/config.json', JSON.stringify({ version: 1, gateway: { channels: [channel] } }));
   cli.login = (options) => loginChannel({ ...options, registry: CHANNELS });
+  cli.logout = (options) => logoutChannel({ ...options, registry: CHANNELS });
   return cli;
 }
 
@@ -74,4 +76,34 @@ test('what cannot be linked is told with what to do', async () => {
   };
   const late = await cli.run('channels', 'login', 'telegram');
   expect([late.code, late.stderr]).toEqual([1, expect.stringContaining('GH1501 no phone linked itself in time')]);
+});
+
+test('a stored login is forgotten, with all of it, and what is left to do is told', async () => {
+  await using dir = await tempDir();
+  await using platform = await startWhatsAppPlatform();
+  await writeFile(
+    join(dir.path, 'config.json'),
+    JSON.stringify({ version: 1, gateway: { channels: [{ type: 'whatsapp', name: 'family' }] } }),
+  );
+  const stored = join(dir.path, 'data', 'channels', 'family');
+  await platform.link(stored);
+  await writeFile(join(stored, 'login.db-wal'), 'a log that a crash left');
+  expect(await cliJson(dir.path, ['channels', 'logout', 'family'])).toMatchObject({
+    channel: 'family',
+    removed: true,
+    todo: expect.stringContaining('Linked devices'),
+  });
+  expect((await readdir(stored)).filter((file) => file.startsWith('login.db'))).toEqual([]);
+  expect(await cliJson(dir.path, ['channels', 'logout', 'family'])).toMatchObject({
+    channel: 'family',
+    removed: false,
+    todo: null,
+  });
+});
+
+test('a login that is a key in the environment cannot be forgotten here', async () => {
+  await using dir = await tempDir();
+  const cli = await cliWith(dir.path, { type: 'telegram' });
+  const { code, stderr } = await cli.run('channels', 'logout', 'telegram');
+  expect([code, stderr]).toEqual([2, expect.stringMatching(/GH1001.*telegram/)]);
 });

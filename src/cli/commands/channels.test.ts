@@ -37,9 +37,9 @@ test('the real program tries a bot, takes none of its messages, and asks a daemo
   {
     await using first = await at.start();
     await first.ready();
-    expect(await cliJson(at.dir, ['channels', 'status'], env)).toMatchObject({
-      channels: [{ name: 'telegram', state: 'healthy' }],
-    });
+    const guarantee = { inboundClass: 'B', sendClass: 'blind' };
+    const quiet = { name: 'telegram', state: 'healthy', lastMessageAt: null, lastSentAt: null, ...guarantee };
+    expect(await cliJson(at.dir, ['channels', 'status'], env)).toMatchObject({ channels: [quiet] });
     expect(await cliJson(at.dir, ['channels', 'test'], env)).toMatchObject({
       channels: [{ name: 'telegram', state: 'healthy' }],
     });
@@ -50,4 +50,8 @@ test('the real program tries a bot, takes none of its messages, and asks a daemo
   await using second = await at.start();
   await second.settled(1);
   expect(at.texts()).toEqual(['echo: kept for the daemon']);
+  const since = expect.stringMatching(/^\d{4}-.*Z$/);
+  const talked = { name: 'telegram', state: 'healthy', since, lastMessageAt: since, lastSentAt: since };
+  expect(await cliJson(at.dir, ['channels', 'status'], env)).toMatchObject({ channels: [talked] });
+  expect(await cliJson(at.dir, ['status'], env)).toMatchObject({ status: { channels: [talked] } });
 });

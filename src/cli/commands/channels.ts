@@ -4,16 +4,8 @@ import { printable } from '../../lib/printable.ts';
 import { type Command, type CommandContext, dataDirOf, readConfig, sayWarnings } from '../context.ts';
 import { askDaemon } from '../daemon-status.ts';
 import { EXIT } from '../exit-codes.ts';
-import { formatDuration, formatRelative, isoTime } from '../format-time.ts';
-import { formatTable, type Mark, type Output } from '../output.ts';
-
-const MARKS: Readonly<Record<ChannelStatus['state'], Mark>> = {
-  starting: 'none',
-  healthy: 'ok',
-  degraded: 'warn',
-  down: 'bad',
-  stopped: 'none',
-};
+import { CHANNEL_MARKS, channelCells, channelDocument, guarantee } from '../format-channel.ts';
+import { formatTable, type Output } from '../output.ts';
 
 /** The channels of the running daemon, one line each. Exit code 3 when none runs, 1 when a channel is down. */
 export const channelsStatus: Command<unknown> = async (context) => {
@@ -59,11 +51,7 @@ function report({ deps, out }: CommandContext, channels: readonly ChannelStatus[
   if (channels.length === 0) out.data('no channel is configured');
   else out.data(formatTable(channels.map((channel) => row(channel, { out, now, running }))));
   const bad = channels.filter(({ state }) => state === 'down' || (!running && state !== 'healthy'));
-  const documents = channels.map(({ since, lastMessageAt, ...channel }) => ({
-    ...channel,
-    since: isoTime(since),
-    lastMessageAt: lastMessageAt === undefined ? null : isoTime(lastMessageAt),
-  }));
+  const documents = channels.map(channelDocument);
   if (bad.length === 0) {
     out.document({ channels: documents });
     return EXIT.ok;
@@ -75,9 +63,9 @@ function report({ deps, out }: CommandContext, channels: readonly ChannelStatus[
 }
 
 function row(channel: ChannelStatus, { out, now, running }: { out: Output; now: number; running: boolean }): string[] {
-  const { name, account, state, inboundClass, sendClass, detail, since, lastMessageAt } = channel;
-  const last = lastMessageAt === undefined ? 'no message yet' : `last message ${formatRelative(lastMessageAt, now)}`;
-  const times = running ? [`for ${formatDuration(now - since)}`, last] : [];
-  const cells = [name, state, account || '-', `in ${inboundClass}, out ${sendClass}`, ...times, detail ?? ''].map(printable);
-  return [`${out.mark(MARKS[state] ?? 'none')} ${cells[0] ?? ''}`, ...cells.slice(1)];
+  const { name, account, state, detail } = channel;
+  // One that was only tried has taken nothing.
+  const tried = [name, state, account || '-', guarantee(channel), detail ?? ''].map(printable);
+  const [first = '', ...cells] = running ? channelCells(channel, now) : tried;
+  return [`${out.mark(CHANNEL_MARKS[state] ?? 'none')} ${first}`, ...cells];
 }

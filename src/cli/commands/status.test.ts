@@ -24,6 +24,7 @@ function document(override: Partial<StatusDocument> = {}): StatusDocument {
         inboundClass: 'B',
         sendClass: 'blind',
         lastMessageAt: NOW - 180_000,
+        lastSentAt: NOW - 175_000,
       },
       {
         name: 'mail',
@@ -73,8 +74,8 @@ test('a running daemon is one screen, with a word next to every symbol', async (
   expect(stdout.trimEnd().split('\n')).toEqual([
     `gatehouse 1.2.3  up 2 h  pid 4711  ${cli.dataDir}`,
     '✓ model     openai/gpt-5-mini  last answer in 812 ms',
-    '✓ channel   telegram  healthy  for 2 h    last message 3 min ago',
-    '✗ channel   mail      down     for 1 min  no message yet          login refused\\u001b[2J',
+    '✓ channel   telegram  healthy  for 2 h    last in 3 min ago  last out 2 min ago  in B, out blind',
+    '✗ channel   mail      down     for 1 min  last in -          last out -          in B, out find   login refused\\u001b[2J',
     '- turns     1 running, 2 waiting',
     '! messages  2 waiting, oldest 5 s ago, 1 running, 30 done, 1 dead',
     '! answers   2 to send, 31 sent, 1 unknown, 0 expired, 0 dead   → gatehouse dead list',
@@ -98,7 +99,15 @@ test('--json is one document with ISO times', async () => {
     running: true,
     status: {
       startedAt: '2025-12-31T22:00:00.000Z',
-      channels: [{ lastMessageAt: '2025-12-31T23:57:00.000Z' }, { since: '2025-12-31T23:59:00.000Z', lastMessageAt: null }],
+      channels: [
+        {
+          lastMessageAt: '2025-12-31T23:57:00.000Z',
+          lastSentAt: '2025-12-31T23:57:05.000Z',
+          inboundClass: 'B',
+          sendClass: 'blind',
+        },
+        { since: '2025-12-31T23:59:00.000Z', lastMessageAt: null, lastSentAt: null, state: 'down' },
+      ],
       journal: { oldestNewAt: '2025-12-31T23:59:55.000Z' },
       lastErrors: [{ at: '2025-12-31T23:59:00.000Z' }],
     },

@@ -4,6 +4,7 @@ import type { StatusDocument } from '../../core/status.ts';
 import { type Command, dataDirOf } from '../context.ts';
 import { askDaemon } from '../daemon-status.ts';
 import { EXIT } from '../exit-codes.ts';
+import { channelDocument } from '../format-channel.ts';
 import { formatJournal, formatStatus } from '../format-status.ts';
 import { isoTime } from '../format-time.ts';
 import { withJournal } from '../read-journal.ts';
@@ -46,11 +47,7 @@ function statusToJson(status: StatusDocument): Record<string, unknown> {
   return {
     ...status,
     startedAt: isoTime(status.startedAt),
-    channels: status.channels.map(({ since, lastMessageAt, ...channel }) => ({
-      ...channel,
-      since: isoTime(since),
-      lastMessageAt: lastMessageAt === undefined ? null : isoTime(lastMessageAt),
-    })),
+    channels: status.channels.map(channelDocument),
     journal: countsToJson(status.journal),
     lastErrors: status.lastErrors.map(({ at, ...error }) => ({ at: isoTime(at), ...error })),
   };

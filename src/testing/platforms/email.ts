@@ -1,6 +1,7 @@
 import { parseMail } from '../../../channels/email/mime.ts';
 import { GatehouseError } from '../../core/errors.ts';
-import { type MailServers, mailServersMissing, startMailServers } from '../mail-servers.ts';
+import { KeyedMutex } from '../../lib/keyed-mutex.ts';
+import { type MailServers, mailServersMissing, type StoredMail, startMailServers } from '../mail-servers.ts';
 import type { FaultKind, Platform, SeenMessage } from './platform.ts';
 
 class EmailPlatform implements Platform {
@@ -8,9 +9,13 @@ class EmailPlatform implements Platform {
   readonly needsFirstStart = true;
   readonly faults: readonly FaultKind[] = ['disconnect'];
   readonly #servers: MailServers;
-  /** Of the threads that each person began with this daemon, by the id of the first mail. */
-  #threads = new Map<string, number>();
+  /** Who wrote each mail to this daemon, by its id. */
+  #writers = new Map<string, number>();
+  /** The first mail of each person. */
+  #threads = new Map<number, string>();
   #written = 0;
+  /** A restart and a delivery exclude each other: a mail waits for the server, as with any relay, and none is cut off half delivered. */
+  readonly #dovecot = new KeyedMutex();
 
   constructor(servers: MailServers) {
     this.#servers = servers;
@@ -35,22 +40,27 @@ class EmailPlatform implements Platform {
   }
 
   async begin(): Promise<void> {
+    this.#writers = new Map();
     this.#threads = new Map();
   }
 
-  /** Each mail begins a thread: what people in one thread write is one conversation. */
+  /** Everybody has one address, and a thread of their own in it: that is what makes a conversation. */
   async write(person: number, text: string): Promise<void> {
     this.#written += 1;
     const id = `<platform-${this.#written}@example.test>`;
-    this.#threads.set(id, person);
+    this.#writers.set(id, person);
+    const first = this.#threads.get(person);
+    if (first === undefined) this.#threads.set(person, id);
     const headers = [
       `From: Alice <${this.#servers.users.alice}>`,
       `To: ${this.#servers.users.bot}`,
       `Subject: question ${this.#written}`,
       `Message-ID: ${id}`,
       `Date: ${new Date().toUTCString()}`,
+      ...(first === undefined ? [] : [`References: ${first}`]),
     ];
-    await this.#servers.deliver(`${headers.join('\r\n')}\r\n\r\n${text}\r\n`);
+    const mail = `${headers.join('\r\n')}\r\n\r\n${text}\r\n`;
+    await this.#dovecot.runExclusive('', () => this.#servers.deliver(mail));
   }
 
   async seen(): Promise<readonly SeenMessage[]> {
@@ -58,7 +68,7 @@ class EmailPlatform implements Platform {
     for (let tries = 0; tries < 100 && (await this.#servers.queued()) > 0; tries += 1)
       await new Promise((resolve) => setTimeout(resolve, 50));
     const mails = await this.#servers.mailbox('alice');
-    const seen = await Promise.all(mails.map((mail) => this.#message(mail.raw)));
+    const seen = await Promise.all(mails.map((mail) => this.#message(mail)));
     return seen.filter((message) => message !== undefined);
   }
 
@@ -67,18 +77,18 @@ class EmailPlatform implements Platform {
   }
 
   fault(kind: FaultKind): void {
-    if (kind === 'disconnect') void this.#servers.restartImap();
+    if (kind === 'disconnect') void this.#dovecot.runExclusive('', () => this.#servers.restartImap());
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#servers.stop();
+    await this.#dovecot.runExclusive('', () => this.#servers.stop());
   }
 
-  async #message(raw: string): Promise<SeenMessage | undefined> {
-    const person = this.#threads.get(/^In-Reply-To:\s*(\S+)/im.exec(raw)?.[1] ?? '');
+  async #message({ raw, at }: StoredMail): Promise<SeenMessage | undefined> {
+    const person = this.#writers.get(/^In-Reply-To:\s*(\S+)/im.exec(raw)?.[1] ?? '');
     if (person === undefined) return undefined;
     const { text = '' } = await parseMail(Buffer.from(raw, 'latin1'));
-    return { person, text: text.trim(), at: Date.parse(/^Date:\s*(.+)$/im.exec(raw)?.[1] ?? '') };
+    return { person, text: text.trim(), at };
   }
 }
 

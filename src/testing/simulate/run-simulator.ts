@@ -16,6 +16,13 @@ import { type GatewayProcess, startGatewayProcess } from './gateway-process.ts';
 import { startSimulatorServer } from './server.ts';
 import { Simulation } from './simulation.ts';
 
+/** Platforms that no person can be simulated on, and what to do instead. */
+const NOT_PLAYED: Readonly<Record<string, string>> = {
+  cli: 'that is your terminal: run `gatehouse chat`; ',
+  // No channel of the program: only the sweep's own daemon knows it.
+  double: '',
+};
+
 /**
  * Runs until SIGINT, SIGTERM or SIGHUP, or until the daemon that it started ends; then everything it made is gone. Resolves with the
  * exit code. Rejects with GH1001 for a channel or fault that there is not, and GH1004 when something it needs is missing.
@@ -50,13 +57,13 @@ async function isReady(gateway: GatewayProcess, stop: PromiseWithResolvers<numbe
 }
 
 async function startPlatform(channel: string, options: { readonly webhookPort: number }): Promise<Platform> {
-  // `double` is no channel of the program: only the sweep's own daemon knows it.
-  const names = Object.keys(PLATFORMS).filter((name) => name !== 'double');
+  const names = Object.keys(PLATFORMS).filter((name) => !(name in NOT_PLAYED));
   const start = names.includes(channel) ? PLATFORMS[channel] : undefined;
   if (!start) {
     const meant = nearest(channel, names);
+    const advice = NOT_PLAYED[channel] ?? (meant === undefined ? '' : `did you mean ${meant}? `);
     throw new GatehouseError('GH1001', `there is no simulator for "${printable(channel.slice(0, 40))}"`, {
-      hint: `${meant === undefined ? '' : `did you mean ${meant}? `}there are ${names.join(', ')}`,
+      hint: `${advice}there are ${names.join(', ')}`,
     });
   }
   try {

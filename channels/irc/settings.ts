@@ -1,0 +1,14 @@
+import { z } from 'zod';
+
+const [NICK, CHANNEL] = [/^[A-Za-z_][\w-]{0,29}$/, /^[#&][^\s,:]{1,49}$/];
+
+/** The settings of an irc entry in `gateway.channels[]`. */
+export const IrcSettings = z.strictObject({
+  host: z.string().min(1).describe('Host name of the server.'),
+  port: z.int().min(1).max(65_535).default(6_697).describe('Port of the server.'),
+  tls: z.boolean().default(true).describe('false sends everything in clear text, the password included.'),
+  nick: z.string().regex(NICK).describe('Nickname of the bot, and the account it logs in to.'),
+  password_env: z.string().min(1).optional().describe('Environment variable with the password (SASL). Absent: no login.'),
+  channels: z.array(z.string().regex(CHANNEL)).default([]).describe('Channels to join, such as #help.'),
+});
+export type IrcSettings = z.infer<typeof IrcSettings>;

@@ -1,0 +1,124 @@
+import { expect, test } from 'vitest';
+import type { SendResult } from '../../src/core/channel.ts';
+import { GatehouseError } from '../../src/core/errors.ts';
+import { channelDeps } from '../../src/testing/channel-deps.ts';
+import { quickClock, TestHost } from '../../src/testing/channel-host.ts';
+import { inbound, until } from '../../src/testing/fakes.ts';
+import { ConnectionLife } from './connection-life.ts';
+
+/** A connection that stays until told otherwise. */
+function setup() {
+  const life = new ConnectionLife<string>(channelDeps({ clock: quickClock(1_000) }));
+  const host = new TestHost();
+  const over = new AbortController();
+  const connections: PromiseWithResolvers<void>[] = [];
+  const start = () =>
+    life.start(host, over.signal, async (up, stop) => {
+      const end = Promise.withResolvers<void>();
+      const name = `connection ${connections.push(end)}`;
+      stop.addEventListener('abort', () => end.reject(stop.reason), { once: true });
+      up(name);
+      await end.promise;
+    });
+  return { life, host, over, connections, start, signal: over.signal };
+}
+
+const sent: SendResult = { kind: 'sent', platformId: 'x' };
+
+test('a connection that ended is made again, and the health tells why and that it is back', async () => {
+  const { life, host, connections, start } = setup();
+  await start();
+  connections[0]?.reject(new Error('cut'));
+  await until('it is back', () => connections.length === 2);
+  expect(host.states).toEqual([
+    { state: 'starting' },
+    { state: 'healthy' },
+    { state: 'degraded', detail: 'GH1502: cut' },
+    { state: 'healthy' },
+  ]);
+  await life.stop();
+  expect(host.state).toBe('stopped');
+});
+
+test('refused credentials are down, and start resolves', async () => {
+  const { life, host, signal } = setup();
+  await life.start(host, signal, () => Promise.reject(new GatehouseError('GH1501', 'no')));
+  expect(host.states.at(-1)).toEqual({ state: 'down', detail: 'GH1501: no' });
+  await life.stop();
+});
+
+test('F37 a send whose connection ends is unknown, one without a connection has not left', async () => {
+  const { life, connections, start, signal } = setup();
+  await start();
+  const doubtful = life.send(signal, async () => {
+    connections[0]?.reject(new Error('cut'));
+    return undefined;
+  });
+  expect(await doubtful).toMatchObject({ kind: 'unknown' });
+  await life.stop();
+  expect(await life.send(signal, async () => sent)).toMatchObject({ kind: 'retry', scope: 'account' });
+});
+
+test('sends go one after the other, and an answer that is for an earlier one changes nothing', async () => {
+  const { life, start, signal } = setup();
+  await start();
+  const limit = new AbortController();
+  const tokens: string[] = [];
+  const transmit = async (connection: string, token: string) => {
+    expect(connection).toBe('connection 1');
+    tokens.push(token);
+    return undefined;
+  };
+  const [first, second] = [life.send(limit.signal, transmit), life.send(signal, transmit)];
+  await until('the first is written', () => tokens.length === 1);
+  limit.abort(new Error('time limit'));
+  expect(await first).toMatchObject({ kind: 'unknown' });
+  await until('the second is written', () => tokens.length === 2);
+  life.answer({ kind: 'refused', reason: 'blocked', detail: 'late' }, tokens[0]);
+  life.answer(sent, tokens[1]);
+  expect(await second).toEqual(sent);
+  await life.stop();
+});
+
+test('what a transmit throws is unknown, and what it returns is the outcome', async () => {
+  const { life, start, signal } = setup();
+  await start();
+  expect(await life.send(signal, () => Promise.reject(new Error('broke')))).toEqual({ kind: 'unknown', detail: 'broke' });
+  expect(await life.send(signal, async () => sent)).toEqual(sent);
+  await life.stop();
+});
+
+test('a reader waits while 256 messages wait for a busy gateway, and all of them arrive in order', async () => {
+  const { life, host, start } = setup();
+  const gate = Promise.withResolvers<{ kind: 'accepted' }>();
+  host.next.push(gate.promise);
+  await start();
+  let taken = 0;
+  const reading = (async () => {
+    for (let number = 0; number < 300; number += 1) {
+      await life.take(inbound({ platformId: String(number) }));
+      taken += 1;
+    }
+  })();
+  await new Promise((resolve) => setTimeout(resolve, 30));
+  expect(taken).toBe(255);
+  gate.resolve({ kind: 'accepted' });
+  await reading;
+  await until('all arrived', () => host.accepted.length === 300);
+  expect(host.accepted.map(({ platformId }) => Number(platformId))).toEqual(Array.from({ length: 300 }, (_, index) => index));
+  await life.stop();
+});
+
+test('start ends with the reason of its signal while the platform is silent, and a second start is refused', async () => {
+  const { life, host, over } = setup();
+  const reason = new Error('shutdown');
+  const starting = life.start(
+    host,
+    over.signal,
+    (_up, stop) => new Promise((resolve) => stop.addEventListener('abort', () => resolve())),
+  );
+  await expect(life.start(host, over.signal, async () => undefined)).rejects.toMatchObject({ code: 'GH1004' });
+  over.abort(reason);
+  await expect(starting).rejects.toBe(reason);
+  await life.stop();
+});

@@ -1,0 +1,156 @@
+import { randomUUID } from 'node:crypto';
+import type { ChannelDeps, ChannelHost, SendResult } from '../../src/core/channel.ts';
+import { errorText, GatehouseError, isGatehouseError } from '../../src/core/errors.ts';
+import type { InboundMessage } from '../../src/core/message.ts';
+import { offer } from './offer.ts';
+import { reconnect } from './reconnect.ts';
+
+/** A platform that pushes over one connection cannot be told to wait, but reading it can stop: this many messages wait at most. */
+const MOST_WAITING = 256;
+/** A server that refuses us, or throws us out at once, must not be asked every second. */
+const [BASE_MS, CAP_MS] = [2_000, 300_000];
+
+/** One connection: resolves or rejects when it has ended, and ends when `stop` aborts. `up` says that it receives and can send now. */
+export type Connect<Connection> = (up: (connection: Connection) => void, stop: AbortSignal) => Promise<void>;
+
+/** Writes one part. Resolves to the outcome where that is known at once; else the connection brings it, to `answer`. */
+export type Transmit<Connection> = (connection: Connection, token: string) => Promise<SendResult | undefined>;
+
+/**
+ * The life of an adapter that receives and sends over one connection: started once, connected again with back-off, its health told,
+ * what comes in offered in order, one send at a time, stopped. For platforms of class C. `start`, `send` and `stop` keep the
+ * contracts of the methods of `Channel` that call them.
+ */
+export class ConnectionLife<Connection> {
+  readonly #deps: ChannelDeps;
+  readonly #stopping = new AbortController();
+  #host: ChannelHost | undefined;
+  #running: Promise<void> | undefined;
+  #connection: Connection | undefined;
+  /** Aborts when intake ends. */
+  #over: AbortSignal | undefined;
+  #offers: Promise<void> = Promise.resolve();
+  #waiting = 0;
+  #sends: Promise<unknown> = Promise.resolve();
+  #asked: { readonly token: string; readonly settle: (result: SendResult) => void } | undefined;
+
+  constructor(deps: ChannelDeps) {
+    this.#deps = deps;
+  }
+
+  /** A connection that ends with GH1501 is down, with anything else degraded; both are tried again. */
+  async start(host: ChannelHost, signal: AbortSignal, connect: Connect<Connection>): Promise<void> {
+    signal.throwIfAborted();
+    const stop = this.#stopping.signal;
+    if (this.#running || stop.aborted) throw new GatehouseError('GH1004', 'a channel can be started once only');
+    const { clock, random, logger } = this.#deps;
+    const settled = Promise.withResolvers<void>();
+    signal.addEventListener('abort', () => settled.resolve(), { once: true });
+    this.#host = host;
+    this.#over = AbortSignal.any([signal, stop]);
+    host.health('starting');
+    const run = (connected: () => void): Promise<void> =>
+      this.#run(connect, () => {
+        connected();
+        host.health('healthy');
+        settled.resolve();
+      });
+    const onEnd = (error: unknown, waitMs: number): boolean => {
+      const why = error === undefined ? 'the connection was closed' : errorText(error);
+      const [down, detail] = isGatehouseError(error) ? [error.code === 'GH1501', why] : [false, `GH1502: ${why}`];
+      host.health(down ? 'down' : 'degraded', detail);
+      logger.warn('channel.disconnected', { detail, waitMs });
+      settled.resolve();
+      return true;
+    };
+    this.#running = reconnect({ run, onEnd, clock, random, signal: stop, baseMs: BASE_MS, capMs: CAP_MS });
+    await Promise.race([settled.promise, this.#running]);
+    signal.throwIfAborted();
+  }
+
+  /** Offers a message after those before it. Resolves at once, or when there is room for more. Never rejects. */
+  async take(message: InboundMessage): Promise<void> {
+    this.#waiting += 1;
+    this.#offers = this.#offers
+      .then(() => this.#offer(message))
+      .finally(() => {
+        this.#waiting -= 1;
+      });
+    if (this.#waiting >= MOST_WAITING) await this.#offers;
+  }
+
+  /**
+   * One send after those before it. Nothing leaves when there is no connection or the signal aborted by then. Unknown, when the
+   * connection ends before the outcome came, the signal aborts, or `transmit` throws.
+   */
+  send(signal: AbortSignal, transmit: Transmit<Connection>): Promise<SendResult> {
+    const sent = this.#sends.then(() => this.#send(signal, transmit));
+    this.#sends = sent;
+    return sent;
+  }
+
+  /** The outcome of the send under way; one that names another send came too late and is ignored. */
+  answer(result: SendResult, token = this.#asked?.token): void {
+    if (token !== undefined && token === this.#asked?.token) this.#asked.settle(result);
+  }
+
+  /** Waits for sends under way: breaking one would leave its fate unknown. */
+  async stop(): Promise<void> {
+    await this.#sends;
+    this.#stopping.abort(new Error('channel stopped'));
+    await Promise.all([this.#running, this.#offers]);
+    this.#host?.health('stopped');
+    this.#host = undefined;
+  }
+
+  async #run(connect: Connect<Connection>, connected: () => void): Promise<void> {
+    const up = (connection: Connection): void => {
+      this.#connection = connection;
+      connected();
+    };
+    try {
+      await connect(up, this.#stopping.signal);
+    } finally {
+      this.#connection = undefined;
+      this.answer({ kind: 'unknown', detail: 'the connection ended before it was confirmed' });
+    }
+  }
+
+  async #send(signal: AbortSignal, transmit: Transmit<Connection>): Promise<SendResult> {
+    const connection = this.#connection;
+    if (!connection) return { kind: 'retry', reason: 'not connected', scope: 'account' };
+    if (signal.aborted) return { kind: 'retry', reason: 'stopped before it left', scope: 'part' };
+    const { promise, resolve } = Promise.withResolvers<SendResult>();
+    const token = randomUUID();
+    this.#asked = { token, settle: resolve };
+    const onAbort = (): void => resolve({ kind: 'unknown', detail: 'it was not confirmed in time' });
+    signal.addEventListener('abort', onAbort, { once: true });
+    try {
+      return (await transmit(connection, token)) ?? (await promise);
+    } catch (error) {
+      return { kind: 'unknown', detail: errorText(error) };
+    } finally {
+      signal.removeEventListener('abort', onAbort);
+      this.#asked = undefined;
+    }
+  }
+
+  async #offer(message: InboundMessage): Promise<void> {
+    const [host, signal] = [this.#host, this.#over];
+    if (!host || !signal) return;
+    const { clock, random, logger } = this.#deps;
+    let rejected = false;
+    const onRejected = (error: unknown, waitMs: number): void => {
+      rejected = true;
+      host.health('down', `messages cannot be stored, trying again: ${errorText(error)}`);
+      logger.error('channel.receive-failed', { error: errorText(error), waitMs });
+    };
+    try {
+      await offer([message], undefined, { host, clock, random, signal, onRejected });
+      if (rejected) host.health('healthy');
+    } catch (reason) {
+      // It stopped, and the platform will not repeat it.
+      logger.warn('channel.message-lost', { message: message.id, reason: errorText(reason) });
+    }
+  }
+}

@@ -1,0 +1,291 @@
+/** Markdown (CommonMark + GFM) -> tree. The only file that loads the parser, and only when it is first needed. */
+import type { StateBlock, Token } from 'markdown-it';
+
+/** 0-based lines of the source; `end` is the last one that belongs to the node. Absent inside paragraphs. */
+interface Place {
+  readonly start: number;
+  readonly end: number;
+}
+
+interface Parent<Type extends string, Child> {
+  readonly type: Type;
+  readonly children: Child[];
+  readonly place?: Place;
+}
+
+interface Leaf<Type extends string> {
+  readonly type: Type;
+  readonly value: string;
+  readonly place?: Place;
+}
+
+export type TableCell = Parent<'tableCell', MarkdownNode>;
+export type TableRow = Parent<'tableRow', TableCell>;
+export type ListItem = Parent<'listItem', MarkdownNode> & { readonly checked?: boolean };
+export type Root = Parent<'root', MarkdownNode>;
+/** `html` is raw HTML, `text` may hold line feeds; what a definition or a footnote nobody refers to says is a paragraph of text. */
+export type MarkdownNode =
+  | Root
+  | Parent<'paragraph' | 'blockquote' | 'strong' | 'emphasis' | 'delete', MarkdownNode>
+  | (Parent<'heading', MarkdownNode> & { readonly depth: number })
+  | (Parent<'list', ListItem> & { readonly ordered: boolean; readonly start: number })
+  | ListItem
+  | Parent<'table', TableRow>
+  | TableRow
+  | TableCell
+  | (Parent<'link', MarkdownNode> & { readonly url: string })
+  | (Leaf<'image'> & { readonly url: string })
+  | (Leaf<'code'> & { readonly language?: string })
+  | Leaf<'text' | 'inlineCode' | 'html'>
+  | (Parent<'thematicBreak' | 'break', never> & { readonly children: [] });
+
+/** Deeper than any text that is short enough to be parsed at all: what is nested deeper would be left out. */
+const MAX_NESTING = 1_000;
+/** GFM 6.9, behind `www.`: a bare address ends before what a sentence ends with. */
+const WWW = /^[^\s<]*[^\s<?!.,:*_~'")\]]/u;
+
+/** Loads the parser. What it returns takes every text, in bounded time unless it is absurd: `parseMarkdown` keeps such texts away. */
+export async function loadParser(): Promise<(text: string) => Root> {
+  const { default: MarkdownIt } = await import('markdown-it');
+  const parser = new MarkdownIt({ html: true, linkify: true, maxNesting: MAX_NESTING });
+  // Addresses stay as they are written and none is refused: dialects decide what their platform opens.
+  Object.assign(parser, { normalizeLink: asIs, normalizeLinkText: asIs, validateLink: () => true });
+  parser.linkify
+    .add('//', null)
+    .add('ftp:', null)
+    .add('www.', {
+      validate: (text: string, at: number) => WWW.exec(text.slice(at, at + MAX_ADDRESS))?.[0].length ?? 0,
+      normalize: (match: { url: string }) => {
+        match.url = `http://${match.url}`;
+      },
+    });
+  parser.block.ruler.before('reference', 'definition', noteDefinition);
+  return (text) => {
+    const definitions = new Definitions();
+    const tokens = parser.parse(text, { references: definitions.references, definitions });
+    return { type: 'root', children: readBlocks({ tokens, at: 0 }, definitions) };
+  };
+}
+
+const MAX_ADDRESS = 2_000;
+
+function asIs(url: string): string {
+  return url;
+}
+
+/** The parser takes definitions out of the text; who refers to one that is there, it asks for. */
+class Definitions {
+  readonly #known = new Map<string, { title: string; href: string }>();
+  readonly #used = new Set<string>();
+  /** Where the parser is. */
+  #state: StateBlock | undefined;
+  #line = 0;
+
+  readonly references: Record<string, { title: string; href: string }> = new Proxy(
+    {},
+    {
+      get: (_none, label) => {
+        const known = this.#known.get(String(label));
+        if (known) this.#used.add(String(label));
+        return known;
+      },
+      set: (_none, label, value) => {
+        this.#add(String(label), value);
+        return true;
+      },
+    },
+  );
+
+  isUsed(label: string): boolean {
+    return this.#used.has(label);
+  }
+
+  /** A definition may begin here. */
+  note(state: StateBlock, line: number): void {
+    [this.#state, this.#line] = [state, line];
+  }
+
+  #add(label: string, value: { title: string; href: string }): void {
+    // A footnote is no address.
+    if (!label.startsWith('^')) this.#known.set(label, value);
+    const [state, line] = [this.#state, this.#line];
+    if (!state) return;
+    const token = state.push('definition', '', 0);
+    token.content = state.src.slice((state.bMarks[line] ?? 0) + (state.tShift[line] ?? 0), state.eMarks[line]);
+    token.info = label;
+    token.map = [line, line + 1];
+  }
+}
+
+function noteDefinition(state: StateBlock, line: number, _end: number, silent: boolean): boolean {
+  const { definitions } = state.env;
+  if (!silent && definitions instanceof Definitions) definitions.note(state, line);
+  return false;
+}
+
+/** Tokens are a flat list in which what opens is closed. */
+interface Reader {
+  readonly tokens: readonly Token[];
+  at: number;
+}
+
+/** Up to the token that closes what these are in, which is taken as well. */
+function readBlocks(reader: Reader, definitions: Definitions): MarkdownNode[] {
+  const nodes: MarkdownNode[] = [];
+  for (let token = reader.tokens[reader.at]; token; token = reader.tokens[reader.at]) {
+    reader.at += 1;
+    if (token.nesting < 0) return nodes;
+    const node = readBlock(token, reader, definitions);
+    if (node) nodes.push(node);
+  }
+  return nodes;
+}
+
+function readBlock(token: Token, reader: Reader, definitions: Definitions): MarkdownNode | undefined {
+  const place = token.map ? { start: token.map[0], end: token.map[1] - 1 } : undefined;
+  const at = place && { place };
+  switch (token.type) {
+    case 'inline':
+      return { type: 'paragraph', children: readInlines({ tokens: token.children ?? [], at: 0 }) };
+    case 'definition':
+      if (definitions.isUsed(token.info)) return undefined;
+      return { type: 'paragraph', children: [{ type: 'text', value: token.content }], ...at };
+    case 'fence':
+      return { type: 'code', value: withoutEnd(token.content), ...languageOf(token.info), ...at };
+    case 'code_block':
+      return { type: 'code', value: withoutEnd(token.content), ...at };
+    case 'html_block':
+      return { type: 'html', value: withoutEnd(token.content), ...at };
+    case 'hr':
+      return { type: 'thematicBreak', children: [], ...at };
+    default:
+      return readContainer(token, readBlocks(reader, definitions), place);
+  }
+}
+
+function readContainer(token: Token, inside: MarkdownNode[], place: Place | undefined): MarkdownNode {
+  const at = place && { place: { start: place.start, end: endOf(inside) ?? place.start } };
+  switch (token.type) {
+    case 'heading_open':
+      return { type: 'heading', depth: Number(token.tag.slice(1)), children: wordsOf(inside), ...(place && { place }) };
+    case 'blockquote_open':
+      return { type: 'blockquote', children: inside, ...at };
+    case 'bullet_list_open':
+    case 'ordered_list_open': {
+      const start = Number(token.attrGet('start') ?? 1);
+      return { type: 'list', ordered: token.type.startsWith('o'), start, children: inside as ListItem[], ...at };
+    }
+    case 'list_item_open':
+      return { type: 'listItem', children: inside, ...takeBox(inside), ...at };
+    case 'table_open':
+      return {
+        type: 'table',
+        children: inside.flatMap((part) => (part.type === 'table' ? part.children : [])),
+        ...(place && { place }),
+      };
+    case 'thead_open':
+    case 'tbody_open':
+      return { type: 'table', children: inside as TableRow[] };
+    case 'tr_open':
+      return { type: 'tableRow', children: withoutPadding(inside as TableCell[]) };
+    case 'th_open':
+    case 'td_open':
+      return { type: 'tableCell', children: wordsOf(inside) };
+    default:
+      return { type: 'paragraph', children: wordsOf(inside), ...(place && { place }) };
+  }
+}
+
+/** The parser fills rows that are shorter than the header. */
+function withoutPadding(cells: TableCell[]): TableCell[] {
+  return cells.slice(0, cells.findLastIndex(({ children }) => children.length > 0) + 1);
+}
+
+/** What blocks of words have inside is one `inline` token, read as a paragraph. */
+function wordsOf([inline]: MarkdownNode[]): MarkdownNode[] {
+  return inline?.type === 'paragraph' ? inline.children : [];
+}
+
+function endOf(nodes: readonly MarkdownNode[]): number | undefined {
+  const last = nodes.at(-1);
+  return last && 'place' in last ? last.place?.end : undefined;
+}
+
+/** GFM 5.3: a task's box stands in front of its words. */
+function takeBox([first]: readonly MarkdownNode[]): { checked?: boolean } {
+  const words = first?.type === 'paragraph' ? first.children[0] : undefined;
+  const box = words?.type === 'text' ? /^\[([ xX])\]\s+(?=\S)|^\[([ xX])\]\s+$/.exec(words.value) : null;
+  if (!box || first?.type !== 'paragraph' || words?.type !== 'text') return {};
+  if (box[2] !== undefined && first.children.length === 1) return {};
+  first.children[0] = { type: 'text', value: words.value.slice(box[0].length) };
+  return { checked: (box[1] ?? box[2]) !== ' ' };
+}
+
+function languageOf(info: string): { language?: string } {
+  const [language = ''] = info.trim().split(/\s/, 1);
+  return language === '' ? {} : { language };
+}
+
+function withoutEnd(content: string): string {
+  return content.endsWith('\n') ? content.slice(0, -1) : content;
+}
+
+function readInlines(reader: Reader): MarkdownNode[] {
+  const nodes: MarkdownNode[] = [];
+  const say = (value: string): void => {
+    const last = nodes.at(-1);
+    if (last?.type === 'text') nodes[nodes.length - 1] = { type: 'text', value: last.value + value };
+    else if (value !== '') nodes.push({ type: 'text', value });
+  };
+  for (let token = reader.tokens[reader.at]; token; token = reader.tokens[reader.at]) {
+    reader.at += 1;
+    if (token.nesting < 0) return nodes;
+    if (token.type === 'text') say(token.content);
+    else if (token.type === 'softbreak') say('\n');
+    else {
+      const node = readInline(token, reader);
+      const [before, address] = token.markup === 'linkify' ? bareAddress(node) : ['', node];
+      say(before);
+      nodes.push(address);
+    }
+  }
+  return nodes;
+}
+
+/** GFM 6.9 takes fewer characters for a part of a mail address than the parser does: marks in front of one are words. */
+function bareAddress(node: MarkdownNode): [string, MarkdownNode] {
+  const words = node.type === 'link' && node.url.startsWith('mailto:') ? node.children[0] : undefined;
+  const [, before, address] = (words?.type === 'text' && /^(?!mailto:)(.*[^\w.+-])([\w.+-]+@.*)$/i.exec(words.value)) || [];
+  if (before === undefined || address === undefined) return ['', node];
+  return [before, { type: 'link', url: `mailto:${address}`, children: [{ type: 'text', value: address }] }];
+}
+
+function readInline(token: Token, reader: Reader): MarkdownNode {
+  switch (token.type) {
+    case 'code_inline':
+      return { type: 'inlineCode', value: token.content };
+    case 'hardbreak':
+      return { type: 'break', children: [] };
+    case 'image':
+      return { type: 'image', value: altOf(token.children ?? []), url: String(token.attrGet('src') ?? '') };
+    case 'html_inline':
+      return { type: 'html', value: token.content };
+    case 'strong_open':
+      return { type: 'strong', children: readInlines(reader) };
+    case 'em_open':
+      return { type: 'emphasis', children: readInlines(reader) };
+    case 's_open':
+      return { type: 'delete', children: readInlines(reader) };
+    case 'link_open':
+      return { type: 'link', url: String(token.attrGet('href') ?? ''), children: readInlines(reader) };
+    default:
+      return { type: 'text', value: token.content };
+  }
+}
+
+/** The words of a picture's label without their marks. */
+function altOf(tokens: readonly Token[]): string {
+  return tokens
+    .map(({ type, content, children }) => (type === 'image' ? altOf(children ?? []) : type === 'softbreak' ? '\n' : content))
+    .join('');
+}

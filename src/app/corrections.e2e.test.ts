@@ -1,0 +1,135 @@
+// A message is corrected after it was answered: the answer that stands changes where the platform can, and nothing stale stays.
+import { expect, test } from 'vitest';
+import { systemClock } from '../lib/clock.ts';
+import { tempDir, until } from '../testing/fakes.ts';
+import { type ScriptedAnswer, scriptedModel } from '../testing/scripted-model.ts';
+import { TestChannel } from '../testing/test-channel.ts';
+import { testDaemon } from '../testing/test-daemon.ts';
+
+const LIMIT = 40;
+
+async function scene(
+  answers: readonly (string | ScriptedAnswer)[],
+  channel = new TestChannel('test', { text: LIMIT }).withEdits(),
+) {
+  const dir = await tempDir();
+  const model = scriptedModel(answers, { clock: systemClock });
+  const running = await testDaemon({ dataDir: dir.path, model, channel });
+  const settle = async (): Promise<void> => {
+    await running.daemon.gateway.idle();
+  };
+  return {
+    ...running,
+    model,
+    dir: dir.path,
+    settle,
+    ask: async (text = 'two and two?') => {
+      await channel.deliver({ platformId: 'q1', text });
+      await settle();
+    },
+    correct: async (text: string, n = 1, more: object = {}) => {
+      await channel.deliver({ kind: 'edit', platformId: `q1-edit-${n}`, targetId: 'q1', text, ...more });
+      await settle();
+    },
+    async [Symbol.asyncDispose]() {
+      await running[Symbol.asyncDispose]();
+      await dir[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** A text of that many parts. */
+const long = (name: string, parts: number) =>
+  Array.from({ length: parts }, (_, n) => `${name} ${n} ${'x'.repeat(30)}`).join('\n\n');
+const partsOf = (text: string) => text.split('\n\n');
+
+test('the answer to a correction takes the place of the old answer, and the agent is told that it is one', async () => {
+  await using at = await scene(['four', 'five']);
+  await at.ask();
+  await at.correct('two and three?');
+  expect(at.channel.screen()).toEqual(['five']);
+  expect(at.channel.texts()).toEqual(['four']);
+  expect(at.model.requests.at(-1)?.messages.at(-1)?.content).toBe('[correction of an earlier message] two and three?');
+  expect((await at.daemon.journal.counts()).outbox).toMatchObject({ SENT: 2, UNKNOWN: 0, DEAD: 0 });
+});
+
+test('a longer answer changes what is there and sends the rest; corrected again, all of it changes', async () => {
+  await using at = await scene([long('a', 2), long('b', 4), long('c', 5), long('d', 3)]);
+  await at.ask();
+  await at.correct('again', 1);
+  expect(at.channel.screen()).toEqual(partsOf(long('b', 4)));
+  await at.correct('and again', 2);
+  expect(at.channel.screen()).toEqual(partsOf(long('c', 5)));
+  // Shorter: the end of the old one would stay.
+  await at.correct('shorter', 3);
+  expect(at.channel.screen()).toEqual([...partsOf(long('c', 5)), ...partsOf(long('d', 3))]);
+});
+
+test('after a correction that was answered in messages of its own, the next one changes those', async () => {
+  await using at = await scene([long('a', 2), 'short', 'shorter']);
+  await at.ask();
+  await at.correct('b', 1);
+  await at.correct('c', 2);
+  expect(at.channel.screen()).toEqual([...partsOf(long('a', 2)), 'shorter']);
+});
+
+test('without edits, or when the platform refuses this one, it is an ordinary answer', async () => {
+  await using plain = await scene(['four', 'five'], new TestChannel('test'));
+  await plain.ask();
+  await plain.correct('two and three?');
+  expect(plain.channel.screen()).toEqual(['four', 'five']);
+  await using late = await scene(['four', 'five', 'six']);
+  await late.ask();
+  late.channel.editResults.push({ kind: 'refused', reason: 'invalid', detail: 'too old to be edited' });
+  await late.correct('two and three?');
+  expect(late.channel.screen()).toEqual(['four', 'five']);
+  await late.correct('two and four?', 2);
+  expect(late.channel.screen()).toEqual(['four', 'six']);
+});
+
+test('F37 an edit whose answer is lost is made again on a platform that cannot be asked, and stands once', async () => {
+  await using at = await scene(['four', 'five']);
+  await at.ask();
+  at.channel.editResults.push({ kind: 'unknown', detail: 'connection lost' });
+  await at.correct('two and three?');
+  expect(at.channel.screen()).toEqual(['five']);
+  expect((await at.daemon.journal.counts()).outbox).toMatchObject({ SENT: 2, UNKNOWN: 0 });
+});
+
+test('an answer of unknown fate, or with a file, is left as it is', async () => {
+  await using lost = await scene(['four', 'five']);
+  lost.channel.results.push({ kind: 'unknown', detail: 'connection lost' });
+  await lost.ask();
+  await lost.correct('two and three?');
+  expect(lost.channel.screen()).toEqual(['five']);
+  const send = { toolCalls: [{ name: 'send_file', arguments: { file_path: 'plan.txt' } }], stop: 'tools' as const };
+  const write = { toolCalls: [{ name: 'write_file', arguments: { path: 'plan.txt', content: 'x' } }], stop: 'tools' as const };
+  await using filed = await scene([write, send, 'here', 'better']);
+  await filed.ask();
+  await filed.correct('two and three?');
+  expect(filed.channel.screen()).toEqual(['here', '', 'better']);
+});
+
+test('a correction that comes while the first answer is written changes that answer once it is there', async () => {
+  await using at = await scene([{ text: 'four', delayMs: 100 }, 'five', 'six']);
+  await at.channel.deliver({ platformId: 'q1', text: 'two and two?' });
+  await until('the first turn runs', () => at.model.requests.length === 1);
+  await at.correct('two and three?', 1);
+  await at.correct('two and four?', 2);
+  expect(at.channel.texts()).toEqual(['four']);
+  expect(at.channel.screen()).toEqual(['six']);
+});
+
+test('a failure leaves the old answer standing', async () => {
+  await using at = await scene(['four']);
+  await at.ask();
+  await at.correct('two and three?');
+  expect(at.channel.screen()).toEqual(['four', expect.stringMatching('The AI model'), expect.stringContaining('GH21')]);
+});
+
+test('A37 the same id in another chat names another message', async () => {
+  await using at = await scene(['four', 'five']);
+  await at.ask();
+  await at.correct('two and three?', 1, { chatId: 'chat-2' });
+  expect([at.channel.screen(), at.channel.screen('chat-2')]).toEqual([['four'], ['five']]);
+});

@@ -1,0 +1,88 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { CHANNELS } from '../../channels/registry.ts';
+import type { AnyChannelDescriptor, ChannelGuarantee } from '../core/channel.ts';
+
+/** A page with its generated tables as they should be. */
+export interface ChannelPage {
+  /** From the package's root. */
+  readonly path: string;
+  readonly text: string;
+}
+
+/**
+ * The pages whose tables come from the channels' descriptors: the list of channels in channels/README.md, and the settings in the
+ * page of each channel that has any. Rejects for a page without the marks that say where its table goes.
+ */
+export async function renderChannelPages(root: string): Promise<readonly ChannelPage[]> {
+  const descriptors = await Promise.all(Object.values(CHANNELS).map((load) => load()));
+  const pages = [await page(root, 'channels/README.md', 'channels', channelTable(descriptors))];
+  for (const { type, settings } of descriptors) {
+    const table = settingsTable(settings);
+    if (table !== undefined) pages.push(await page(root, `channels/${type}/README.md`, 'settings', table));
+  }
+  return pages;
+}
+
+async function page(root: string, path: string, mark: string, table: string): Promise<ChannelPage> {
+  const [from, to] = [`<!-- ${mark} -->\n`, `<!-- /${mark} -->`];
+  const text = await readFile(join(root, path), 'utf8');
+  const [start, end] = [text.indexOf(from), text.indexOf(to)];
+  if (start < 0 || end < start) throw new Error(`${path} does not say where its table goes: ${from.trim()} ${to}`);
+  return { path, text: `${text.slice(0, start)}${from}${table}\n${text.slice(end)}` };
+}
+
+function channelTable(descriptors: readonly AnyChannelDescriptor[]): string {
+  const rows = descriptors.map(({ type, guarantee }) => [`[${type}](${type}/README.md)`, ...guaranteeCells(guarantee)]);
+  return toTable(['channel', 'inbound class', 'send class', 'what a crash can cost'], rows);
+}
+
+function guaranteeCells({ inbound, inboundHow, send, sendHow, loss }: ChannelGuarantee): string[] {
+  return [`${inbound}: ${inboundHow}`, sendHow === undefined ? send : `${send}: ${sendHow}`, loss];
+}
+
+/** What of a key's JSON Schema the table shows. */
+interface SettingSchema {
+  readonly description?: string;
+  readonly default?: unknown;
+  readonly enum?: readonly unknown[];
+  readonly minimum?: number;
+  readonly maximum?: number;
+}
+
+/** Undefined for a channel without settings. */
+function settingsTable(settings: z.ZodType): string | undefined {
+  const { properties = {}, required = [] } = z.toJSONSchema(settings, { io: 'input', unrepresentable: 'any' });
+  const keys = Object.entries(properties as Readonly<Record<string, SettingSchema>>);
+  if (keys.length === 0) return undefined;
+  const rows = keys.map(([key, schema]) => {
+    const value = required.includes(key) ? 'required' : schema.default === undefined ? '' : code(schema.default);
+    return [`\`${key}\``, value, `${(schema.description ?? '').replace(/\.$/, '')}${bounds(schema)}`];
+  });
+  return toTable(['key', 'default', 'meaning'], rows);
+}
+
+function code(value: unknown): string {
+  if (Array.isArray(value)) return value.map(code).join(', ') || 'none';
+  return value === '' ? 'empty' : `\`${String(value)}\``;
+}
+
+/** What a value must be, where the words do not say so already. */
+function bounds({ description = '', enum: choices = [], minimum, maximum }: SettingSchema): string {
+  if (choices.length > 0) {
+    const codes = choices.map(code);
+    return codes.every((choice) => description.includes(choice)) ? '' : ` (${codes.join(', ')})`;
+  }
+  const [from, to] = [minimum, maximum].map((bound) => (Math.abs(bound ?? UNBOUNDED) < UNBOUNDED ? bound : undefined));
+  if (from === undefined) return to === undefined ? '' : ` (at most ${to})`;
+  return to === undefined ? ` (at least ${from})` : ` (${from} to ${to})`;
+}
+
+/** What zod states for an integer without a bound. */
+const UNBOUNDED = Number.MAX_SAFE_INTEGER;
+
+function toTable(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const lines = [head, head.map(() => '---'), ...rows.map((row) => row.map((cell) => cell.replaceAll('|', '\\|')))];
+  return lines.map((cells) => `| ${cells.join(' | ')} |`).join('\n');
+}

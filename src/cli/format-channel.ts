@@ -1,0 +1,38 @@
+import type { ChannelStatus } from '../core/turn.ts';
+import { printable } from '../lib/printable.ts';
+import { formatDuration, formatRelative, isoTime } from './format-time.ts';
+import type { Mark } from './output.ts';
+
+/** No colour carries meaning alone: the word stands beside it. */
+export const CHANNEL_MARKS: Readonly<Record<ChannelStatus['state'], Mark>> = {
+  starting: 'none',
+  healthy: 'ok',
+  degraded: 'warn',
+  down: 'bad',
+  stopped: 'none',
+};
+
+/** Cells of a table: name, state and since when, last message in and out, class of guarantee, and what the channel says of itself. */
+export function channelCells(channel: ChannelStatus, now: number): string[] {
+  const { name, state, since, lastMessageAt, lastSentAt, detail } = channel;
+  const times = [`last in ${relative(lastMessageAt, now)}`, `last out ${relative(lastSentAt, now)}`];
+  return [name, state, `for ${formatDuration(now - since)}`, ...times, guarantee(channel), detail ?? ''].map(printable);
+}
+
+/** Inbound and send class, as channels/README.md explains them. */
+export function guarantee({ inboundClass, sendClass }: Pick<ChannelStatus, 'inboundClass' | 'sendClass'>): string {
+  return `in ${inboundClass}, out ${sendClass}`;
+}
+
+/** For programs: times in ISO 8601, null where there is none. */
+export function channelDocument({ since, lastMessageAt, lastSentAt, ...channel }: ChannelStatus): Record<string, unknown> {
+  return { ...channel, since: isoTime(since), lastMessageAt: isoOrNull(lastMessageAt), lastSentAt: isoOrNull(lastSentAt) };
+}
+
+function relative(at: number | undefined, now: number): string {
+  return at === undefined ? '-' : formatRelative(at, now);
+}
+
+function isoOrNull(at: number | undefined): string | null {
+  return at === undefined ? null : isoTime(at);
+}

@@ -1,0 +1,243 @@
+// model.text -> (1 s) -> outbox row `#draft` -> lane sends it -> edits while the text grows -> the answer's first part edits it last
+import type { Channel, ChannelLimits } from '../core/channel.ts';
+import type { RunEvent } from '../core/events.ts';
+import { draftKey, laneKey, partKey } from '../core/ids.ts';
+import type { Journal, NewPart } from '../core/journal.ts';
+import type { InboundMessage, OutboundPart } from '../core/message.ts';
+import type { Clock } from '../core/ports.ts';
+import { sendOnce } from './attempt.ts';
+import type { Budget } from './budget.ts';
+import { measure } from './measure.ts';
+import type { Pace } from './pace.ts';
+import { splitText } from './split.ts';
+
+/** An answer that is complete sooner stays one message without a draft. From the first text on. */
+const FIRST_MS = 1_000;
+/** Spec D2. */
+const INTERVAL_MS = 1_000;
+/** Where a message can be changed so many times only, each edit comes so much later than the one before: nine take a minute. */
+const SLOWER = 1.5;
+/** The answer waits for an edit under way, so it gets less time than a send. */
+const EDIT_TIMEOUT_MS = 10_000;
+/** Half an answer is of no use to anybody later than this. */
+const EXPIRES_MS = 120_000;
+/** Of the text that ends a draft: as long as a platform may ask for silence. */
+const LAST_TEXT_EXPIRES_MS = 3_600_000;
+/** A platform that refuses without saying for how long. */
+const BUSY_MS = 1_000;
+/** Shows that more is to come. */
+const MARK = ' …';
+const MARK_AFTER_FENCE = '\n…';
+
+export interface DraftContext {
+  readonly journal: Pick<Journal, 'enqueue' | 'part'>;
+  /** The channel when it can send now. */
+  readonly channel: (message: InboundMessage) => Channel | undefined;
+  readonly budget: Budget;
+  readonly pace: Pace;
+  readonly clock: Clock;
+  /** Ends the wire call that is under way. */
+  readonly kill: AbortSignal;
+  /** The lane has a new part. */
+  readonly poke: (lane: string) => void;
+  /** Owns a wire call on the draft's message; whoever edits that message next waits for it. */
+  readonly editing: (key: string, call: Promise<unknown>) => void;
+  /** The draft shows nothing more. */
+  readonly ended: (draft: Draft) => void;
+}
+
+/**
+ * What a chat sees of one answer while it is being written. Reads the events of the turn, and never holds it up: showing goes on
+ * beside it and its failures are nobody's. The message is an outbox row before it is a wire call, so a turn that resumes after
+ * a crash finds it; from then on only its text changes, at most once a second and only when the chat's budget is not needed.
+ */
+export class Draft {
+  readonly key: string;
+  readonly #message: InboundMessage;
+  readonly #limits: ChannelLimits;
+  readonly #context: DraftContext;
+  #intervalMs: number;
+  /** Edits that may still be made. Half of what the platform allows: the answer needs one, and a turn that is resumed draws on it again. */
+  #editsLeft: number;
+  readonly #over = new AbortController();
+  #text = '';
+  /** The next text begins the answer of another model call. */
+  #restarts = false;
+  /** As it was last given to the platform. */
+  #shown = '';
+  #plain = false;
+  #platformId: string | undefined;
+  /** There may be a message of this draft. */
+  #exists = false;
+  /** It can no longer be shown. */
+  #lost = false;
+  #settled: (() => void) | undefined;
+  #running: Promise<void> | undefined;
+
+  constructor(message: InboundMessage, limits: ChannelLimits, context: DraftContext) {
+    this.key = draftKey(message.id);
+    this.#message = message;
+    this.#limits = limits;
+    this.#context = context;
+    const perGroup = message.isGroup ? limits.rate?.perGroup : undefined;
+    this.#intervalMs = Math.max(INTERVAL_MS, perGroup ? 1_000 / perGroup.perSecond : 0);
+    this.#editsLeft = limits.edits === undefined ? Number.POSITIVE_INFINITY : Math.floor(limits.edits / 2) - 1;
+  }
+
+  /**
+   * Looks for what an earlier attempt at the same turn left. A message that was answered before (a dead letter that is replayed) gets
+   * no draft: the old one shows that answer. Call it before the first event. Rejects like any read of the journal.
+   */
+  async open(options: { readonly isResumed: boolean }): Promise<void> {
+    const { journal } = this.#context;
+    const stored = await journal.part(this.key);
+    if (options.isResumed && (await journal.part(partKey(this.#message.id, 0)))) {
+      this.#lost = true;
+      return;
+    }
+    if (!stored) return;
+    this.#exists = true;
+    this.#shown = stored.part.text;
+    if (stored.state !== 'PENDING' && stored.state !== 'SENDING') this.settled(stored.platformId);
+  }
+
+  /** Takes every event of the turn; only text, and what makes text void, matters. */
+  observe(event: RunEvent): void {
+    if (event.type === 'model.started' || event.type === 'model.restart') this.#restarts = true;
+    if (event.type !== 'model.text' || this.#over.signal.aborted) return;
+    if (this.#restarts) this.#text = '';
+    this.#restarts = false;
+    // Only the first chunk is ever shown. A code point is two units at most, and a cut looks ahead by one chunk.
+    if (this.#text.length < 4 * this.#limits.text) this.#text += event.text;
+    if (this.#running || this.#lost || this.#text.trim() === '') return;
+    this.#running = this.#show();
+  }
+
+  /** Nothing more is shown. Whoever gives the message its last text waits for the edit under way, not the caller. */
+  end(): void {
+    if (this.#over.signal.aborted) return;
+    this.#over.abort(new Error('the draft ended'));
+    this.#settled?.();
+    this.#context.ended(this);
+  }
+
+  /** Resolves when nothing of it runs any more; soon after `end`, but for an edit under way. */
+  async done(): Promise<void> {
+    await this.#running;
+  }
+
+  /** Delivery came to an end with the row: SENT when it has an id. */
+  settled(platformId: string | undefined): void {
+    this.#platformId = platformId;
+    if (platformId === undefined) {
+      this.#lost = true;
+      this.#exists = false;
+    }
+    this.#settled?.();
+  }
+
+  /** The parts of the turn's outcome, the first of which gives the draft its last text. Unchanged when there is no draft. */
+  finishedBy(parts: readonly NewPart[]): readonly NewPart[] {
+    const [first, ...rest] = parts;
+    if (!this.#exists) return parts;
+    if (first && !first.part.file) return [{ ...first, part: { ...first.part, edits: this.key } }, ...rest];
+    return [...this.abandoned(''), ...parts];
+  }
+
+  /** What gives the draft its last text when no answer does: as far as it came, with a mark. Empty when there is no draft. */
+  abandoned(mark: string): readonly NewPart[] {
+    if (!this.#exists) return [];
+    const text = this.#chunk(mark) ?? withoutMark(this.#shown);
+    return [this.#row(`${this.#message.id}#abandoned`, `${text}${mark}`, { edits: this.key, editOnly: true })];
+  }
+
+  async #show(): Promise<void> {
+    const { clock, pace } = this.#context;
+    try {
+      await clock.sleep(FIRST_MS, this.#over.signal);
+      while (!this.#lost) {
+        await clock.sleep(pace.take(this.#message, this.#intervalMs), this.#over.signal);
+        await this.#beat();
+      }
+    } catch {
+      this.#lost = true; // the draft ended; a fault of showing would cost the draft, too, and never the answer
+    }
+  }
+
+  async #beat(): Promise<void> {
+    const { channel: find, budget } = this.#context;
+    const channel = find(this.#message);
+    if (this.#restarts || !channel?.edit || !budget.plentiful(this.#message, channel.limits.rate)) return;
+    const chunk = this.#chunk(MARK);
+    const text = chunk === undefined ? undefined : `${chunk}${/(?:`{3}|~{3})$/.test(chunk) ? MARK_AFTER_FENCE : MARK}`;
+    if (text === undefined || text === this.#shown) return;
+    if (this.#platformId === undefined) await this.#post(text);
+    else if (this.#editsLeft > 0) await this.#edit(channel, this.#platformId, text);
+  }
+
+  /** Resolves when it is known what became of it. The same row again, after a crash, changes nothing. */
+  async #post(text: string): Promise<void> {
+    const { journal, poke, pace } = this.#context;
+    const settled = new Promise<void>((resolve) => {
+      this.#settled = resolve;
+    });
+    if (!this.#exists) this.#shown = text;
+    this.#exists = true;
+    const row = this.#row(this.key, text);
+    try {
+      await journal.enqueue([row]);
+    } catch {
+      this.#lost = true; // the answer itself will say that the journal cannot be written
+      return;
+    }
+    poke(row.lane);
+    await settled;
+    pace.delay(this.#message, this.#intervalMs); // it may have waited in its lane
+  }
+
+  async #edit(channel: Channel, platformId: string, text: string): Promise<void> {
+    const { budget, clock, kill, editing } = this.#context;
+    budget.reserve(this.#message, channel.limits.rate);
+    this.#editsLeft -= 1;
+    if (channel.limits.edits !== undefined) this.#intervalMs *= SLOWER;
+    const { part } = this.#row(this.key, text);
+    const options = { plain: this.#plain, timeoutMs: EDIT_TIMEOUT_MS, clock, signal: kill, target: platformId };
+    const call = sendOnce(channel, part, options);
+    editing(this.key, call);
+    const result = await call;
+    if (result.kind === 'sent' || result.kind === 'unknown') this.#shown = text;
+    if (result.kind === 'retry' && result.scope !== 'part') {
+      budget.close(result.scope, this.#message, result.afterMs ?? BUSY_MS);
+    }
+    if (result.kind !== 'refused') return;
+    // Deleted by somebody, or too old: the answer will be a message of its own.
+    if (result.reason !== 'markup' || this.#plain) this.#lost = true;
+    this.#plain = true;
+  }
+
+  /** The text so far, cut as a part of the answer would be, with room for `mark`. Undefined when there is nothing to see. */
+  #chunk(mark: string): string | undefined {
+    const { text: max, unit } = this.#limits;
+    const room = Math.max(4, max - measure(mark, unit));
+    return splitText(this.#text, { max: room, unit, maxChunks: 1 })[0];
+  }
+
+  #row(key: string, text: string, more: Pick<OutboundPart, 'edits' | 'editOnly'> = {}): NewPart {
+    const { id, channel, account, chatId, threadId, replyContext } = this.#message;
+    const part: OutboundPart = {
+      key,
+      messageId: id,
+      ...{ channel, account, chatId },
+      ...(threadId === undefined ? {} : { threadId }),
+      ...{ ordinal: 0, count: 1, text },
+      ...(replyContext === undefined ? {} : { replyContext }),
+      ...more,
+    };
+    const expiresInMs = part.edits === undefined ? EXPIRES_MS : LAST_TEXT_EXPIRES_MS;
+    return { part, lane: laneKey(part), expiresAt: this.#context.clock.now() + expiresInMs };
+  }
+}
+
+function withoutMark(text: string): string {
+  return text.replace(/\s…$/, '');
+}

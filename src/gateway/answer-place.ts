@@ -1,0 +1,132 @@
+// events of the turn -> what the chat sees of its answer meanwhile -> which message the answer becomes
+import { errorText, isGatehouseError } from '../core/errors.ts';
+import type { Emit, RunEvent } from '../core/events.ts';
+import { messageKey, partKey } from '../core/ids.ts';
+import type { InboxRow, Journal, NewPart, StoredPart, TurnResult } from '../core/journal.ts';
+import type { InboundMessage } from '../core/message.ts';
+import type { Clock } from '../core/ports.ts';
+import type { Draft } from '../delivery/draft.ts';
+
+/** Below the text of an answer that was stopped. */
+const STOPPED_MARK = '\n\n🛑 Stopped here.';
+/** Corrections of one message that are followed to the answer that stands. */
+const MAX_CORRECTIONS = 100;
+
+export interface AnswerPlaceOptions {
+  readonly journal: Pick<Journal, 'enqueue' | 'part'>;
+  /** Shows the answer while it is written; undefined where that is not possible, or not wanted. */
+  readonly draft: (message: InboundMessage) => Draft | undefined;
+  /** Whether messages of ours can be changed on this channel. */
+  readonly edits: (channel: string) => boolean;
+  /** Parts were committed: delivery may look. */
+  readonly onParts: (parts: readonly NewPart[]) => void;
+  readonly clock: Clock;
+  readonly emit: Emit;
+}
+
+/** The answer to a message that is corrected now. */
+interface Standing {
+  /** Key of its first part. */
+  readonly first: string;
+  /** Keys of all its parts; undefined when one is a file, or will never be known to have arrived. */
+  readonly editable?: readonly string[];
+}
+
+/**
+ * Where one turn's answer is shown: in its draft, in place of the answer that a correction makes void, or in messages of its own. One
+ * per attempt at a turn.
+ */
+export class AnswerPlace {
+  readonly #row: InboxRow;
+  readonly #options: AnswerPlaceOptions;
+  #draft: Draft | undefined;
+  #standing: Standing | undefined;
+
+  constructor(row: InboxRow, options: AnswerPlaceOptions) {
+    this.#row = row;
+    this.#options = options;
+  }
+
+  /** Before anything of the turn is done. Rejects when the journal cannot be read. */
+  async open(): Promise<void> {
+    const { message, generation } = this.#row;
+    if (!this.#options.edits(message.channel)) return;
+    if (message.kind === 'edit') this.#standing = await findStanding(message, this.#options.journal);
+    // The old answer stays as it is until the new one is whole: people have read it already.
+    if (this.#standing?.editable) return;
+    this.#draft = this.#options.draft(message);
+    await this.#draft?.open({ isResumed: generation > 1 });
+  }
+
+  observe(event: RunEvent): void {
+    this.#draft?.observe(event);
+  }
+
+  /** Nothing more of this attempt is shown. */
+  end(): void {
+    this.#draft?.end();
+  }
+
+  /** The result with parts that know which messages they become. Rejects when the journal cannot be read. */
+  async of(result: TurnResult): Promise<TurnResult> {
+    this.end();
+    const parts = this.#draft?.finishedBy(result.parts) ?? result.parts;
+    const isAnswer = result.outcome === 'answered' || result.outcome.startsWith('limit:');
+    if (!isAnswer || !this.#standing) return { ...result, parts };
+    // Again: the correction before this one may have been delivered meanwhile.
+    const standing = (await findStanding(this.#row.message, this.#options.journal)) ?? this.#standing;
+    return { ...result, parts: instead(this.#draft ? { first: standing.first } : standing, parts) };
+  }
+
+  /** Somebody said stop: what stands in the chat is half an answer, and must not look like a whole one. Never rejects. */
+  async abandon(): Promise<void> {
+    const { journal, onParts, clock, emit } = this.#options;
+    const { message, session } = this.#row;
+    const parts = this.#draft?.abandoned(STOPPED_MARK) ?? [];
+    if (parts.length === 0) return;
+    try {
+      await journal.enqueue(parts);
+      onParts(parts);
+    } catch (error) {
+      const code = isGatehouseError(error) ? error.code : 'GH2003';
+      const detail = `no mark on a stopped answer: ${errorText(error)}`;
+      emit({ type: 'failed', at: clock.now(), messageId: message.id, session, channel: message.channel, code, detail });
+    }
+  }
+}
+
+/** Undefined when the corrected message has no answer, or none that is remembered. A correction of a correction finds the newest answer. */
+async function findStanding(message: InboundMessage, journal: Pick<Journal, 'part'>): Promise<Standing | undefined> {
+  const { channel, account, targetId } = message;
+  if (targetId === undefined) return undefined;
+  let first = await journal.part(partKey(messageKey({ channel, account, platformId: targetId }), 0));
+  for (let n = 0; n < MAX_CORRECTIONS && first?.replacedBy !== undefined; n += 1) first = await journal.part(first.replacedBy);
+  // An id names a message of one chat only, but not every platform promises that (A37).
+  if (!first || first.part.chatId !== message.chatId || first.part.threadId !== message.threadId) return undefined;
+  // This very turn, resumed or replayed.
+  if (first.part.messageId === message.id) return undefined;
+  const { key, count } = first.part;
+  const parts = await Promise.all(
+    // A replayed answer has a suffix behind the place.
+    Array.from({ length: count }, (_, ordinal) => journal.part(key.replace(/#0(?=~|$)/, `#${ordinal}`))),
+  );
+  const keys = parts.filter((part) => isEditable(part)).map((part) => part.part.key);
+  return { first: key, ...(keys.length === count ? { editable: keys } : {}) };
+}
+
+/** What is still on its way is ahead of the new answer in the same lane, so its fate is known in time. */
+function isEditable(part: StoredPart | undefined): part is StoredPart {
+  return part !== undefined && ['PENDING', 'SENDING', 'SENT'].includes(part.state) && part.part.file === undefined;
+}
+
+/** A shorter answer would leave the end of the old one standing, so it is a message of its own. */
+function instead({ first, editable = [] }: Standing, parts: readonly NewPart[]): readonly NewPart[] {
+  const inPlace = parts.length >= editable.length && parts.slice(0, editable.length).every(({ part }) => !part.file);
+  return parts.map(({ part, ...row }, ordinal) => {
+    const edits = inPlace ? editable[ordinal] : undefined;
+    return {
+      ...row,
+      part: { ...part, ...(edits === undefined ? {} : { edits }), ...(ordinal === 0 ? { supersedes: first } : {}) },
+    };
+  });
+}

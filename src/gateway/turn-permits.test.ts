@@ -1,0 +1,102 @@
+import { describe, expect, it } from 'vitest';
+import { FakeClock } from '../testing/fakes.ts';
+import { TurnPermits } from './turn-permits.ts';
+
+/** Jobs that run until they are ended by name; `running` in the order they started. */
+function rig(total: number, channels: number) {
+  const clock = new FakeClock();
+  const permits = new TurnPermits({ total, channels, clock });
+  const running: string[] = [];
+  const ends = new Map<string, () => void>();
+  const settle = () => new Promise((resolve) => setImmediate(resolve));
+  const ask = async (channel: string, ...names: readonly string[]): Promise<void> => {
+    for (const name of names) {
+      void permits.run(channel, async () => {
+        running.push(name);
+        await new Promise<void>((resolve) => ends.set(name, resolve));
+        running.splice(running.indexOf(name), 1);
+      });
+    }
+    await settle();
+  };
+  const end = async (...names: readonly string[]): Promise<void> => {
+    for (const name of names) ends.get(name)?.();
+    await settle();
+  };
+  return { clock, permits, running, ask, end, settle };
+}
+
+const names = (prefix: string, count: number) => Array.from({ length: count }, (_, index) => `${prefix}${index}`);
+
+describe('permits', () => {
+  it('all go to the only channel there is, and no more than all', async () => {
+    const { permits, running, ask, end } = rig(3, 1);
+    await ask('a', ...names('a', 5));
+    expect([running, permits.running, permits.waiting]).toEqual([['a0', 'a1', 'a2'], 3, 2]);
+    await end('a1');
+    expect(running).toEqual(['a0', 'a2', 'a3']);
+  });
+
+  it('one is kept for a channel that had no work lately, so that its first message does not wait for turns that take long', async () => {
+    const { running, ask } = rig(10, 3);
+    await ask('slow', ...names('s', 30));
+    expect(running).toHaveLength(9);
+    await ask('quick', 'q');
+    expect(running.at(-1)).toBe('q');
+  });
+
+  it('are shared equally among the channels that have work: one with long turns takes no more than the others leave', async () => {
+    const { running, ask, end } = rig(10, 2);
+    await ask('quick', 'q0');
+    await ask('slow', ...names('s', 30));
+    expect(running.filter((name) => name.startsWith('s'))).toHaveLength(5);
+    await end('q0');
+    // It has nothing running at this instant, but it had a moment ago: five stay free for it.
+    expect(running.filter((name) => name.startsWith('s'))).toHaveLength(5);
+    await ask('quick', ...names('r', 6));
+    expect(running.filter((name) => name.startsWith('r'))).toHaveLength(5);
+  });
+
+  it('of a channel that had no work for a minute go to the others, but for one', async () => {
+    const { clock, running, ask, end } = rig(10, 2);
+    await ask('quick', 'q0');
+    await end('q0');
+    await ask('slow', ...names('s', 30));
+    expect(running).toHaveLength(5);
+    await clock.advance(60_001);
+    await end('s0');
+    expect(running).toHaveLength(9);
+  });
+
+  it('that were lent come back as turns end, to whoever waited longest', async () => {
+    const { running, ask, end } = rig(4, 2);
+    await ask('slow', ...names('s', 10));
+    expect(running).toEqual(['s0', 's1', 's2']);
+    await ask('quick', 'q0', 'q1', 'q2');
+    expect(running).toEqual(['s0', 's1', 's2', 'q0']);
+    await end('s0');
+    expect(running).toEqual(['s1', 's2', 'q0', 'q1']);
+    await end('s1');
+    expect(running).toEqual(['s2', 'q0', 'q1', 's3']);
+  });
+
+  it.each([1, 2, 3, 10])('a total of %i keeps every one of nine channels going', async (total) => {
+    const { permits, running, ask, end } = rig(total, 9);
+    for (const channel of names('c', 9)) await ask(channel, ...names(`${channel}-`, 3));
+    const ended: string[] = [];
+    for (let turn = 0; turn < 27; turn += 1) {
+      expect(permits.running).toBeGreaterThan(0);
+      expect(permits.running).toBeLessThanOrEqual(total);
+      const first = running[0] ?? '';
+      ended.push(first);
+      await end(first);
+    }
+    expect([new Set(ended).size, permits.running, permits.waiting]).toEqual([27, 0, 0]);
+  });
+
+  it('come back from a job that fails', async () => {
+    const { permits } = rig(1, 1);
+    await expect(permits.run('a', () => Promise.reject(new Error('boom')))).rejects.toThrow('boom');
+    expect(await permits.run('a', async () => 'went on')).toBe('went on');
+  });
+});

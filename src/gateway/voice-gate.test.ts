@@ -1,0 +1,199 @@
+/** Voice notes in groups, on the daemon with everything real but platform, model and transcriber. */
+import { readdir } from 'node:fs/promises';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { RunEvent } from '../core/events.ts';
+import type { AudioFile, Transcriber } from '../core/media-models.ts';
+import type { InboundMessage, MediaRef } from '../core/message.ts';
+import type { ModelCallContext } from '../core/model.ts';
+import { recordEvents, tempDir, until } from '../testing/fakes.ts';
+import { scriptedModel } from '../testing/scripted-model.ts';
+import { TestChannel } from '../testing/test-channel.ts';
+import { type TestDaemon, testDaemon } from '../testing/test-daemon.ts';
+
+const GROUP = 'group-1';
+const VOICE: MediaRef = { kind: 'voice', ref: 'v', mime: 'audio/ogg' };
+const OPEN = { allowed_senders: ['ada'], allowed_groups: [GROUP], group_patterns: ['\\brobot\\b'], group_voice: true };
+
+let dir: Awaited<ReturnType<typeof tempDir>>;
+beforeEach(async () => {
+  dir = await tempDir();
+});
+afterEach(async () => {
+  await dir[Symbol.asyncDispose]();
+});
+
+class Scene {
+  readonly channel = new TestChannel('test');
+  readonly model = scriptedModel((request) => `echo: ${request.messages.at(-1)?.content}`);
+  readonly asked: ModelCallContext[] = [];
+  readonly events: RunEvent[] = [];
+  /** What is said in the next voice notes. */
+  readonly says: (string | Error | ((signal: AbortSignal) => Promise<string>))[] = [];
+  heard = 0;
+
+  constructor() {
+    this.channel.files.set('v', Buffer.from('OggS sound'));
+  }
+
+  async start(entry: Record<string, unknown> = {}): Promise<TestDaemon> {
+    const { emit, events } = recordEvents();
+    const transcriber = (context: ModelCallContext): Transcriber => {
+      this.asked.push(context);
+      return { id: 'test/ear', transcribe: (file, signal) => this.#hear(file, signal) };
+    };
+    const stack = async () => ({ model: this.model, transcriber, [Symbol.asyncDispose]: async () => undefined });
+    const observe = (event: RunEvent): void => {
+      emit(event);
+      this.events.push(...events.splice(0));
+    };
+    return await testDaemon({
+      ...{ dataDir: dir.path, model: this.model, channel: this.channel, entry: { ...OPEN, ...entry } },
+      daemon: { model: stack, observe },
+    });
+  }
+
+  async #hear(_file: AudioFile, signal: AbortSignal): Promise<string> {
+    this.heard += 1;
+    const said = this.says.shift() ?? '';
+    if (said instanceof Error) throw said;
+    return typeof said === 'string' ? said : await said(signal);
+  }
+
+  async say(words: Scene['says'][number], override: Partial<InboundMessage> = {}): Promise<void> {
+    this.says.push(words);
+    await this.write('', { media: [VOICE], ...override });
+  }
+
+  async write(text: string, override: Partial<InboundMessage> = {}): Promise<void> {
+    await this.channel.deliver({ chatId: GROUP, isGroup: true, senderId: 'ada', senderName: 'Ada', text, ...override });
+  }
+
+  outcomes(): string[] {
+    return this.events.flatMap((event) => (event.type === 'finished' ? [event.outcome] : []));
+  }
+
+  async recordings(): Promise<string[]> {
+    const names = await readdir(dir.path, { recursive: true });
+    return names.filter((name) => /\/uploads\/[^/]+$/.test(name));
+  }
+}
+
+test('a voice note that says the name of the agent is answered in a group that wants to be mentioned, and transcribed once', async () => {
+  const at = new Scene();
+  await using rig = await at.start();
+  await at.say('Hey Robot, what time is it?');
+  await rig.daemon.gateway.idle();
+  const [path] = await at.recordings();
+  expect(path).toMatch(/\.ogg$/);
+  expect(at.channel.texts(GROUP)[0]?.split('\n')).toEqual([
+    'echo: [Ada] ',
+    '[Voice transcription: Hey Robot, what time is it?]',
+    expect.stringMatching(/^\[Voice note: uploads\/\w+\.ogg \(audio\/ogg, 10 bytes\)\]$/),
+  ]);
+  expect(at.heard).toBe(1);
+  expect(at.asked[0]).toMatchObject({ channel: 'test', sender: 'test:ada', purpose: 'transcription' });
+  expect(at.outcomes()).toEqual(['answered']);
+});
+
+test('one that does not is neither answered nor shown to the model; its outcome is recorded and its recording removed', async () => {
+  const at = new Scene();
+  await using rig = await at.start();
+  await at.say('see you at eight');
+  await rig.daemon.gateway.idle();
+  expect(at.model.requests).toEqual([]);
+  expect(at.channel.sent).toEqual([]);
+  expect(at.outcomes()).toEqual(['not-mentioned']);
+  expect(await at.recordings()).toEqual([]);
+  expect((await rig.daemon.journal.counts()).inbox).toMatchObject({ NEW: 0, RUNNING: 0, DONE: 1, DEAD: 0 });
+});
+
+test('what was said and written before is background of the first that names the agent, and of no second', async () => {
+  const at = new Scene();
+  await using rig = await at.start();
+  await at.write('shall we meet?');
+  await at.say('at eight');
+  await at.say('robot, when do we meet?');
+  await at.say('robot, thanks');
+  await rig.daemon.gateway.idle();
+  const [first, second] = at.model.requests.map(({ messages }) => messages.at(-1)?.content.split('\n') ?? []);
+  expect(first?.slice(0, 4)).toEqual([
+    '[said in this group since you last spoke, not to you:',
+    '  [Ada] shall we meet?',
+    '  [Ada] (by voice) at eight',
+    ']',
+  ]);
+  expect(second?.[0]).toBe('[Ada] ');
+});
+
+test.each<[why: string, entry: Record<string, unknown>, message: Partial<InboundMessage>, outcome: string[]]>([
+  ['the config does not ask for it', { group_voice: false }, {}, []],
+  ['the group is not allowed', { allowed_groups: ['other'] }, {}, []],
+  ['a stranger speaks', {}, { senderId: 'mallory' }, []],
+  ['it is music and no voice note', {}, { media: [{ ...VOICE, kind: 'audio' }] }, []],
+  ['the adapter refuses the author', {}, { refusal: 'bot-author' }, []],
+  ['it is a correction of an earlier message', {}, { kind: 'edit', targetId: 'm0' }, []],
+])('A4 nothing is fetched or paid for when %s', async (_why, entry, message, outcome) => {
+  const at = new Scene();
+  await using rig = await at.start(entry);
+  await at.say('robot, what time is it?', message);
+  await rig.daemon.gateway.idle();
+  expect([at.heard, at.model.requests.length, at.outcomes()]).toEqual([0, 0, outcome]);
+  expect(at.channel.sent).toEqual([]);
+});
+
+test('one that is addressed in writing, by a reply, or in a group that answers everything, does not wait for its words', async () => {
+  const at = new Scene();
+  at.channel.files.set('v', Buffer.from('no sound at all'));
+  await using rig = await at.start();
+  await at.say('', { mentionsBot: true });
+  await at.say('', { replyTo: { platformId: 'p1', fromBot: true } });
+  await rig.daemon.gateway.idle();
+  expect(at.outcomes()).toEqual(['answered', 'answered']);
+});
+
+test('F39 a recording that cannot be fetched, is none, or is not understood addresses nobody, and the operator is told', async () => {
+  const at = new Scene();
+  at.channel.files.set('none', Buffer.from('<html>'));
+  await using rig = await at.start();
+  await at.write('', { media: [{ ...VOICE, ref: 'gone' }] });
+  await at.write('', { media: [{ ...VOICE, ref: 'none' }] });
+  await at.say(new Error('overloaded'));
+  await rig.daemon.gateway.idle();
+  expect(at.outcomes()).toEqual(['not-mentioned', 'not-mentioned', 'not-mentioned']);
+  expect(at.channel.sent).toEqual([]);
+  expect(at.events.flatMap((event) => (event.type === 'failed' ? [event.code] : []))).toEqual(['GH1505', 'GH2114', 'GH2114']);
+  expect(await at.recordings()).toEqual([]);
+});
+
+test('F3 one that was being listened to when the process ended is listened to again, and its words are not paid for twice', async () => {
+  const at = new Scene();
+  {
+    await using rig = await at.start();
+    await at.say(
+      (signal) => new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true })),
+    );
+    await until('it listens', () => at.heard === 1);
+    await rig.daemon.close({ turnsMs: 0, deliveryMs: 0 });
+  }
+  at.says.push('robot, are you there?');
+  await using rig = await at.start();
+  await until('it is answered', () => at.channel.texts(GROUP).length === 1);
+  await rig.daemon.gateway.idle();
+  expect(at.heard).toBe(2);
+  expect(at.outcomes()).toEqual(['answered']);
+  // A shutdown is no attempt that failed.
+  expect(at.events.flatMap((event) => (event.type === 'started' ? [event.attempt] : []))).toEqual([1]);
+});
+
+test('/stop ends the listening, and nobody is answered', async () => {
+  const at = new Scene();
+  await using rig = await at.start();
+  await at.say(
+    (signal) => new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true })),
+  );
+  await until('it listens', () => at.heard === 1);
+  await at.write('/stop', { mentionsBot: true });
+  await rig.daemon.gateway.idle();
+  expect(at.model.requests).toEqual([]);
+  expect((await rig.daemon.journal.counts()).inbox).toMatchObject({ NEW: 0, RUNNING: 0 });
+});

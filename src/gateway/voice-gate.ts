@@ -1,0 +1,144 @@
+// claimed row -> (nothing written addresses the agent: what does its voice note say?) -> turn, or DONE without one
+import { rm } from 'node:fs/promises';
+import type { Channel } from '../core/channel.ts';
+import { errorText, isGatehouseError } from '../core/errors.ts';
+import type { Emit } from '../core/events.ts';
+import type { InboxRow, Journal } from '../core/journal.ts';
+import type { Transcriber } from '../core/media-models.ts';
+import type { InboundMessage, MediaRef } from '../core/message.ts';
+import type { ModelCallContext } from '../core/model.ts';
+import type { Clock } from '../core/ports.ts';
+import { WorkspaceDirectory } from '../tools/workspace-path.ts';
+import { isNamed } from './access.ts';
+import type { Backlog } from './backlog.ts';
+import { fetchFile, type StoredFile, UPLOADS } from './fetch-file.ts';
+import { type Finish, TurnStopped } from './lanes.ts';
+import { FETCH_MS, MAX_FILES, TRANSCRIPTION_MS, toTranscriptionError } from './prepare.ts';
+import { transcribe } from './voice-notes.ts';
+
+const NOT_MENTIONED = 'not-mentioned';
+
+export interface VoiceGateOptions {
+  readonly turn: (row: InboxRow, signal: AbortSignal) => Promise<Finish | undefined>;
+  /** Absent: no message is overheard. */
+  readonly transcriber?: (context: ModelCallContext) => Transcriber;
+  /** What the agent is called in groups of the channel. */
+  readonly patterns: (channel: string) => readonly RegExp[];
+  /** An existing directory. */
+  readonly workspace: (session: string) => string;
+  readonly channels: ReadonlyMap<string, Channel>;
+  readonly backlog: Backlog;
+  readonly journal: Pick<Journal, 'finish' | 'release'>;
+  readonly clock: Clock;
+  readonly emit: Emit;
+}
+
+/**
+ * The mention rule for what is spoken. Who may write and in which group was decided at admission; here, after the commit and in the
+ * order of the lane, a recording is fetched and transcribed once, and its words open the way to the agent or do not. Those that do
+ * not are remembered as background of the group, like words that were written, and their recording is removed. Nobody is shown that
+ * somebody is typing meanwhile.
+ */
+export class VoiceGate {
+  readonly #options: VoiceGateOptions;
+
+  constructor(options: VoiceGateOptions) {
+    this.#options = options;
+  }
+
+  /** As `LanesOptions.turn`. */
+  async run(row: InboxRow, signal: AbortSignal): Promise<Finish | undefined> {
+    if (!row.message.overheard) return await this.#options.turn(row, signal);
+    try {
+      return await this.#listen(row, signal);
+    } catch (error) {
+      // After a shutdown the row is NEW again, and what was transcribed lies beside its recording; after /stop it is DONE already.
+      if (!signal.aborted) throw error;
+      const isParked = !(signal.reason instanceof TurnStopped && signal.reason.by === 'user');
+      if (isParked) await this.#options.journal.release(row.seq, row.generation);
+      return undefined;
+    }
+  }
+
+  async #listen(row: InboxRow, signal: AbortSignal): Promise<Finish | undefined> {
+    const { backlog, clock, patterns } = this.#options;
+    const started = clock.monotonic();
+    const { overheard: _overheard, ...message } = row.message;
+    const heard = await this.#hear(row, signal);
+    const words = heard.map((note) => note.words).filter((text) => text !== '');
+    if (words.some((text) => isNamed(text, patterns(message.channel)))) {
+      const background = backlog.lines(row.lane);
+      // In memory, as it was: it is stored with nothing, so a turn that a crash interrupts goes on without it.
+      backlog.forget(row.lane);
+      return await this.#options.turn(
+        { ...row, message: { ...message, ...(background.length > 0 ? { background } : {}) } },
+        signal,
+      );
+    }
+    return async () => {
+      const text = [message.text, ...words.map((said) => `(by voice) ${said}`)].filter((line) => line !== '').join(' ');
+      await this.#pass(row, started);
+      backlog.remember(row.lane, { ...message, text });
+      await this.#remove(row, heard);
+    };
+  }
+
+  async #hear(row: InboxRow, signal: AbortSignal): Promise<readonly { file: StoredFile; words: string }[]> {
+    const { message, session } = row;
+    const { transcriber, channels, workspace } = this.#options;
+    const notes = message.media.slice(0, MAX_FILES).flatMap((ref, index) => (ref.kind === 'voice' ? [{ ref, index }] : []));
+    const ear = transcriber?.({
+      ...{ session, channel: message.channel, sender: `${message.channel}:${message.senderId}` },
+      purpose: 'transcription',
+    });
+    const heard: { file: StoredFile; words: string }[] = [];
+    if (!ear) return heard;
+    const path = workspace(session);
+    const fetching = AbortSignal.any([signal, AbortSignal.timeout(FETCH_MS)]);
+    const hearing = AbortSignal.any([signal, AbortSignal.timeout(FETCH_MS + TRANSCRIPTION_MS)]);
+    for (const { ref, index } of notes) {
+      const onUnstored = (error: unknown): void => this.#report(message, ref, error);
+      try {
+        const channel = channels.get(message.channel);
+        const file = await fetchFile(message, ref, index, { channel, workspace: path, signal: fetching });
+        const entry = { file, words: '' };
+        heard.push(entry);
+        entry.words = await transcribe(file, path, ear, { signal: hearing, onUnstored });
+      } catch (error) {
+        signal.throwIfAborted();
+        this.#report(message, ref, isGatehouseError(error) ? error : toTranscriptionError(error));
+      }
+    }
+    return heard;
+  }
+
+  /** The end of a row without a turn. Rejects when the journal cannot be written. */
+  async #pass(row: InboxRow, started: number): Promise<void> {
+    const { journal, clock, emit } = this.#options;
+    const { seq, generation, session, message } = row;
+    const committed = await journal.finish({ seq, generation, state: 'DONE', outcome: NOT_MENTIONED, lines: [], parts: [] });
+    if (!committed) return;
+    const ms = clock.monotonic() - started;
+    const { id: messageId, channel } = message;
+    emit({ type: 'finished', at: clock.now(), messageId, session, channel, outcome: NOT_MENTIONED, ms });
+  }
+
+  /** What nobody said to the agent does not stay with it. A file that cannot be removed is reported and changes nothing else. */
+  async #remove(row: InboxRow, heard: readonly { file: StoredFile }[]): Promise<void> {
+    try {
+      await using folder = await WorkspaceDirectory.open(this.#options.workspace(row.session), [UPLOADS]);
+      for (const { file } of heard) {
+        for (const name of [file.name, `${file.name}.txt`]) await rm(folder.child(name), { force: true });
+      }
+    } catch (error) {
+      const [ref] = row.message.media;
+      if (heard.length > 0 && ref) this.#report(row.message, ref, error);
+    }
+  }
+
+  #report({ id: messageId, channel }: InboundMessage, ref: MediaRef, error: unknown): void {
+    const code = isGatehouseError(error) ? error.code : 'GH1505';
+    const { clock, emit } = this.#options;
+    emit({ type: 'failed', at: clock.now(), messageId, channel, code, detail: `${ref.kind}: ${errorText(error)}` });
+  }
+}

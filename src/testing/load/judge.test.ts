@@ -1,0 +1,77 @@
+import { expect, test } from 'vitest';
+import { judgeChannel, percentile, type Written } from './judge.ts';
+import { drawVictims, wrong } from './rounds.ts';
+import { planTraffic, seeded } from './traffic.ts';
+
+const asked = (number: number, person: number): Written => ({ channel: 'telegram', person, number, dueMs: 0, writtenAt: 1_000 });
+const seen = (person: number, text: string, at = 1_200) => ({ person, text, at });
+
+test('every way in which an answer can be wrong is told apart', () => {
+  const written = [asked(0, 0), asked(1, 0), asked(2, 0), asked(3, 1), asked(4, 1)];
+  const record = judgeChannel('telegram', written, [
+    seen(0, 'answer telegram 1'),
+    seen(0, 'answer telegram 0', 1_500),
+    seen(0, 'answer telegram 1'),
+    seen(1, 'answer telegram 2'),
+    seen(1, 'I will be a while'),
+    seen(1, 'answer telegram 4'),
+    seen(1, 'answer telegram 99'),
+    seen(7, 'of another phase'),
+  ]);
+  expect(record).toEqual({
+    channel: 'telegram',
+    latenciesMs: [200, 500, 200],
+    missing: [2, 3],
+    twice: [1],
+    disordered: [0],
+    strange: ['for person 0, at person 1: answer telegram 2', 'I will be a while'],
+  });
+  expect(wrong(record, false, 5)).toHaveLength(4);
+});
+
+test('a missing answer is excused only in trouble and only by an UNKNOWN, a notice only in trouble, a second answer never', () => {
+  const lost = judgeChannel('telegram', [asked(0, 0), asked(1, 1)], [seen(0, 'answer telegram 0'), seen(0, 'please wait')]);
+  expect(wrong(lost, true, 1)).toEqual([]);
+  expect(wrong(lost, true, 0)).toHaveLength(1);
+  expect(wrong(lost, false, 1)).toHaveLength(2);
+  const twice = judgeChannel('telegram', [asked(0, 0)], [seen(0, 'answer telegram 0'), seen(0, 'answer telegram 0')]);
+  expect(wrong(twice, true, 9)).toHaveLength(1);
+});
+
+test('traffic is steady on each channel, interleaved, spread over the people, and the same for the same seed', () => {
+  const options = {
+    channels: [{ name: 'a' }, { name: 'b', people: 1 }],
+    ...{ messages: 40, rate: 2, people: 20, firstPerson: 60, firstNumber: 100 },
+  };
+  const plan = planTraffic({ ...options, random: seeded(1) });
+  const [a, b] = ['a', 'b'].map((name) => plan.filter(({ channel }) => channel === name));
+  expect(a?.map(({ number }) => number)).toEqual(Array.from({ length: 40 }, (_, index) => 100 + index));
+  for (const [index, one] of (a ?? []).entries())
+    if (index > 0) expect(one.dueMs - (a?.[index - 1]?.dueMs ?? 0)).toBeCloseTo(500);
+  expect(new Set(a?.map(({ person }) => person))).toEqual(new Set(Array.from({ length: 20 }, (_, index) => 60 + index)));
+  expect(new Set(b?.map(({ person }) => person))).toEqual(new Set([0]));
+  expect(
+    plan
+      .slice(0, 2)
+      .map(({ channel }) => channel)
+      .sort(),
+  ).toEqual(['a', 'b']);
+  expect(planTraffic({ ...options, random: seeded(1) })).toEqual(plan);
+  expect(planTraffic({ ...options, random: seeded(2) })).not.toEqual(plan);
+});
+
+test.each([1, 2, 3])('every channel is in trouble in one round, by a trouble that can befall it (seed %i)', (seed) => {
+  const all = ['disconnect', 'limit'];
+  const faults: Record<string, readonly string[]> = { cli: [], email: ['disconnect'] };
+  const names = ['telegram', 'discord', 'slack', 'whatsapp', 'feishu', 'wecom', 'twilio', 'email', 'cli'];
+  const platforms = new Map(names.map((name) => [name, { faults: faults[name] ?? all }]));
+  const rounds = drawVictims({ platforms }, seeded(seed));
+  expect(rounds).toHaveLength(3);
+  expect(rounds.flatMap((victims) => Object.values(victims)).sort()).toEqual([...names].sort());
+  expect(rounds.find(({ slow }) => slow === 'cli')?.flap).toBe('email');
+});
+
+test('the 95th percentile of 100 values is the 95th of them', () => {
+  const values = Array.from({ length: 100 }, (_, index) => 100 - index);
+  expect([percentile(values, 0.95), percentile(values, 0.5), percentile([], 0.5)]).toEqual([95, 50, Number.NaN]);
+});

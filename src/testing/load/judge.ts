@@ -1,0 +1,60 @@
+import type { SeenMessage } from '../platforms/platform.ts';
+import { answeredNumber, type Question } from './traffic.ts';
+
+/** What people got on one channel in one phase. */
+export interface ChannelRecord {
+  readonly channel: string;
+  /** Of every message that was answered, from writing it to seeing the answer. ms, in no order. */
+  readonly latenciesMs: readonly number[];
+  /** Numbers of questions without an answer, with more than one, and with one that came before that of an earlier question of the person. */
+  readonly missing: readonly number[];
+  readonly twice: readonly number[];
+  readonly disordered: readonly number[];
+  /** Texts that answer nothing, such as notices. */
+  readonly strange: readonly string[];
+}
+
+export interface Written extends Question {
+  /** Epoch ms. */
+  readonly writtenAt: number;
+}
+
+/** `seen` is what the platform shows of the bot, oldest first; what belongs to other phases is left out. */
+export function judgeChannel(channel: string, written: readonly Written[], seen: readonly SeenMessage[]): ChannelRecord {
+  const byNumber = new Map(written.map((question) => [question.number, question]));
+  const answers = new Map<number, SeenMessage>();
+  const twice: number[] = [];
+  const strange: string[] = [];
+  const disordered: number[] = [];
+  const newest = new Map<number, number>();
+  const people = new Set(written.map(({ person }) => person));
+  for (const message of seen) {
+    const number = answeredNumber(channel, message.text);
+    if (number === undefined) {
+      if (people.has(message.person)) strange.push(message.text);
+      continue;
+    }
+    const question = byNumber.get(number);
+    if (!question) continue;
+    // An answer in somebody else's chat answers nobody and tells somebody what is none of their business.
+    if (question.person !== message.person)
+      strange.push(`for person ${question.person}, at person ${message.person}: ${message.text}`);
+    else if (answers.has(number)) twice.push(number);
+    else {
+      answers.set(number, message);
+      if (number < (newest.get(message.person) ?? -1)) disordered.push(number);
+      newest.set(message.person, Math.max(number, newest.get(message.person) ?? -1));
+    }
+  }
+  return {
+    channel,
+    latenciesMs: [...answers].map(([number, { at }]) => at - (byNumber.get(number)?.writtenAt ?? Number.NaN)),
+    missing: written.map(({ number }) => number).filter((number) => !answers.has(number)),
+    ...{ twice, disordered, strange },
+  };
+}
+
+export function percentile(values: readonly number[], share: number): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.max(0, Math.ceil(sorted.length * share) - 1))] ?? Number.NaN;
+}

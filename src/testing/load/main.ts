@@ -1,0 +1,82 @@
+// npm run load: one gateway with all channels at once. Three of them are in trouble (connections that break every two seconds, sends that
+// are refused as too many, a model that takes 30 s); the others must not notice. Exit code 1 when a limit is missed.
+//
+//   --channels a,b   (default: all channels; `double` is none)
+//   --messages N     per channel and phase (default 200)
+//   --rate N         messages a second, per channel (default 2)
+//   --people N       per channel, each with a chat of their own (default 20)
+//   --model-ms N     what a call of the model takes in quiet times (default 200)
+//   --permits N      gateway.max_concurrent_sessions (default: that of the config)
+//   --seed N         of the order and of the victims (default 1)
+//   --control        the same without any trouble: how much the figures of this machine differ by themselves
+//   --json           one JSON document instead of the table
+import { parseArgs } from 'node:util';
+import { PLATFORMS } from '../platforms/index.ts';
+import { MOST_RATIO, type Row, runRounds } from './rounds.ts';
+import { Stage } from './stage.ts';
+import { seeded } from './traffic.ts';
+
+const CHANNELS = Object.keys(PLATFORMS).filter((name) => name !== 'double');
+/** After the last message of a phase: a model that keeps two messages back for 30 s each, and a platform that is told to wait a minute. */
+const PATIENCE_MS = 300_000;
+
+const { values: flags } = parseArgs({
+  options: {
+    channels: { type: 'string', default: CHANNELS.join(',') },
+    messages: { type: 'string', default: '200' },
+    rate: { type: 'string', default: '2' },
+    people: { type: 'string', default: '20' },
+    'model-ms': { type: 'string', default: '200' },
+    permits: { type: 'string' },
+    seed: { type: 'string', default: '1' },
+    control: { type: 'boolean', default: false },
+    json: { type: 'boolean', default: false },
+  },
+});
+
+function refuse(text: string): never {
+  process.stderr.write(`${text}\n`);
+  process.exit(2);
+}
+
+function positive(name: string, text: string): number {
+  const value = Number(text);
+  return value > 0 && Number.isFinite(value) ? value : refuse(`--${name} must be a positive number, not ${text}`);
+}
+
+const channels = flags.channels.split(',').filter((name) => name !== '');
+const unknown = channels.find((name) => !CHANNELS.includes(name));
+if (unknown !== undefined) refuse(`no channel is called ${unknown}; there are ${CHANNELS.join(', ')}`);
+const [messages, rate, people] = [
+  positive('messages', flags.messages),
+  positive('rate', flags.rate),
+  positive('people', flags.people),
+];
+
+const say = (text: string): void => void process.stderr.write(`${text} …\n`);
+const started = performance.now();
+say(`starting ${channels.join(', ')}`);
+const gateway = flags.permits === undefined ? {} : { max_concurrent_sessions: positive('permits', flags.permits) };
+await using stage = await Stage.start({ channels, modelMs: positive('model-ms', flags['model-ms']), gateway });
+const random = seeded(Number(flags.seed));
+const rows = await runRounds(stage, { messages, rate, people, random, patienceMs: PATIENCE_MS, control: flags.control, say });
+const passed = rows.every(({ faults }) => faults.length === 0);
+const seconds = Math.round((performance.now() - started) / 1_000);
+if (flags.json)
+  process.stdout.write(`${JSON.stringify({ passed, seconds, limit: MOST_RATIO, messages, rate, people, rows }, null, 2)}\n`);
+else
+  process.stdout.write(
+    `${toTable(rows)}\n${seconds} s, limit of the ratio ${MOST_RATIO}\nload ${passed ? 'passed' : 'FAILED'}\n`,
+  );
+if (!passed) process.stderr.write(stage.log.slice(-2_000));
+process.exitCode = passed ? 0 : 1;
+
+function toTable(all: readonly Row[]): string {
+  const ms = (value: number): string => `${Math.round(value)}`;
+  const head = ['round', 'channel', 'trouble', 'quiet p50', 'quiet p95', 'p50', 'p95 ms', 'p95 ratio', 'result'];
+  const body = all.map((row) => [
+    ...[`${row.round}`, row.channel, row.trouble ?? '', ms(row.quietP50), ms(row.quietP95), ms(row.p50), ms(row.p95)],
+    ...[row.trouble === undefined ? row.ratio.toFixed(2) : '', row.faults.length === 0 ? 'pass' : row.faults.join('; ')],
+  ]);
+  return [head, head.map(() => '---'), ...body].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
+}

@@ -1,0 +1,142 @@
+import { type ChannelRecord, percentile } from './judge.ts';
+import type { PhaseRecord, Stage, Victims } from './stage.ts';
+import { planTraffic, shuffled } from './traffic.ts';
+
+/** "Every other channel's p95 at most 1.2 times its quiet figure." */
+export const MOST_RATIO = 1.2;
+/** Per channel, before anything is measured: code is compiled, SDKs are loaded, keys are exchanged. */
+const WARM_UP_MESSAGES = 20;
+
+export interface LoadOptions {
+  readonly messages: number;
+  readonly rate: number;
+  readonly people: number;
+  readonly patienceMs: number;
+  readonly random: () => number;
+  /** Nobody is in trouble: shows how much the figures of this machine differ by themselves. */
+  readonly control: boolean;
+  /** Told what happens, for a person who waits. */
+  readonly say: (text: string) => void;
+}
+
+export interface Row {
+  readonly round: number;
+  readonly channel: string;
+  /** What made it suffer, if anything. */
+  readonly trouble: keyof Victims | undefined;
+  readonly quietP50: number;
+  readonly quietP95: number;
+  readonly p50: number;
+  readonly p95: number;
+  readonly ratio: number;
+  /** What was wrong, in words; empty = as promised. */
+  readonly faults: readonly string[];
+}
+
+/**
+ * Rounds of the same traffic with three channels in trouble, until each channel was in trouble once. Half of the quiet messages come
+ * before and half after the troubled ones: what else the machine does changes in minutes, and so it changes both figures alike.
+ */
+export async function runRounds(stage: Stage, options: LoadOptions): Promise<readonly Row[]> {
+  const phases = new Phases(stage, options);
+  options.say('warming up');
+  await phases.run({}, WARM_UP_MESSAGES);
+  const rows: Row[] = [];
+  const drawn = drawVictims(stage, options.random);
+  const plan = options.control ? drawn.map((): Victims => ({})) : drawn;
+  for (const [index, victims] of plan.entries()) {
+    const named = Object.entries(victims).map(([trouble, name]) => `${name} (${trouble})`);
+    const half = Math.ceil(options.messages / 2);
+    options.say(`round ${index + 1} of ${plan.length}: quiet`);
+    const before = await phases.run({}, half);
+    options.say(`round ${index + 1} of ${plan.length}: ${named.join(', ') || 'quiet'}`);
+    const troubled = await phases.run(victims, options.messages);
+    options.say(`round ${index + 1} of ${plan.length}: quiet again`);
+    const after = await phases.run({}, half);
+    rows.push(...compare(index + 1, [before, after], troubled, victims));
+  }
+  return rows;
+}
+
+/** Phases with people and numbers of their own. */
+class Phases {
+  readonly #stage: Stage;
+  readonly #options: LoadOptions;
+  #people = 0;
+  #numbers = 0;
+
+  constructor(stage: Stage, options: LoadOptions) {
+    this.#stage = stage;
+    this.#options = options;
+  }
+
+  async run(victims: Victims, messages: number): Promise<PhaseRecord> {
+    const { rate, people, patienceMs, random } = this.#options;
+    const channels = [...this.#stage.platforms].map(([name, platform]) => ({
+      name,
+      ...(platform.people === undefined ? {} : { people: platform.people }),
+    }));
+    const first = { firstPerson: this.#people, firstNumber: this.#numbers };
+    const questions = planTraffic({ channels, messages, rate, people, ...first, random });
+    this.#people += people;
+    this.#numbers += messages;
+    return await this.#stage.run(questions, victims, patienceMs);
+  }
+}
+
+/**
+ * Each channel is in trouble in one round. Those that few troubles can befall are drawn first: a terminal has no connection to
+ * break, and mail no limit. Towards the end a trouble may find nobody who can have it and had none yet.
+ */
+export function drawVictims(
+  stage: { readonly platforms: ReadonlyMap<string, { readonly faults: readonly string[] }> },
+  random: () => number,
+): readonly Victims[] {
+  const can = (name: string, fault: string): boolean => stage.platforms.get(name)?.faults.includes(fault) ?? false;
+  const choices = (name: string): number => Number(can(name, 'disconnect')) + Number(can(name, 'limit'));
+  const left = shuffled([...stage.platforms.keys()], random).sort((a, b) => choices(a) - choices(b));
+  const take = (fits: (name: string) => boolean): string | undefined => {
+    const at = left.findIndex(fits);
+    return at < 0 ? undefined : left.splice(at, 1)[0];
+  };
+  const rounds: Victims[] = [];
+  while (left.length > 0) {
+    const slow = take((name) => choices(name) === 0) ?? take((name) => choices(name) === 2) ?? take(() => true);
+    const flap = take((name) => can(name, 'disconnect'));
+    const storm = take((name) => can(name, 'limit'));
+    rounds.push({ ...(slow && { slow }), ...(flap && { flap }), ...(storm && { storm }) });
+  }
+  return rounds;
+}
+
+function compare(round: number, quiet: readonly PhaseRecord[], troubled: PhaseRecord, victims: Victims): readonly Row[] {
+  return troubled.channels.map((record): Row => {
+    const { channel, latenciesMs } = record;
+    const calm = quiet.flatMap((phase) => phase.channels.filter((other) => other.channel === channel));
+    const calmMs = calm.flatMap((one) => one.latenciesMs);
+    const trouble = (['flap', 'storm', 'slow'] as const).find((kind) => victims[kind] === channel);
+    const [quietP50, quietP95] = [percentile(calmMs, 0.5), percentile(calmMs, 0.95)];
+    const [p50, p95] = [percentile(latenciesMs, 0.5), percentile(latenciesMs, 0.95)];
+    const ratio = p95 / quietP95;
+    const faults = [
+      ...calm.flatMap((one) => wrong(one, false, 0)).map((fault) => `quiet: ${fault}`),
+      ...wrong(record, trouble !== undefined, troubled.unknown),
+      ...(trouble === undefined && !(ratio <= MOST_RATIO) ? [`p95 is ${ratio.toFixed(2)} times the quiet one`] : []),
+    ];
+    return { round, channel, trouble, ...{ quietP50, quietP95, p50, p95, ratio, faults } };
+  });
+}
+
+/** A notice is right only where there was trouble, and a missing answer only where the daemon says that nobody can know of one. */
+export function wrong(record: ChannelRecord, inTrouble: boolean, unknown: number): string[] {
+  const { missing, twice, disordered, strange } = record;
+  const excused = inTrouble ? Math.min(missing.length, unknown) : 0;
+  return [
+    ...(missing.length > excused
+      ? [`${missing.length} not answered (${missing.slice(0, 5).join(', ')}), ${excused} unknown`]
+      : []),
+    ...(twice.length > 0 ? [`${twice.length} answered twice (${twice.slice(0, 5).join(', ')})`] : []),
+    ...(disordered.length > 0 ? [`${disordered.length} out of order (${disordered.slice(0, 5).join(', ')})`] : []),
+    ...(strange.length > 0 && !inTrouble ? [`${strange.length} unexpected: ${strange[0]?.slice(0, 80)}`] : []),
+  ];
+}

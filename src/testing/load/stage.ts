@@ -1,0 +1,221 @@
+/** One gateway with many channels: its platforms, its model, and the daemon as a process of its own. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type ChildDaemon, startChild } from '../child-daemon.ts';
+import { until } from '../fakes.ts';
+import { freePort } from '../free-port.ts';
+import { PLATFORMS } from '../platforms/index.ts';
+import type { Platform } from '../platforms/platform.ts';
+import { type ChannelRecord, judgeChannel, type Written } from './judge.ts';
+import { LoadModel } from './load-model.ts';
+import { type Question, questionText } from './traffic.ts';
+
+const LOOK_MS = 100;
+const FLAP_EVERY_MS = 2_000;
+const STORM_LOOK_MS = 250;
+/** So many sends are refused before the next one passes, and then again. */
+const STORM_BURST = 3;
+const SLOW_MODEL_MS = 30_000;
+
+/** Who suffers in a phase. Absent = nobody by that. */
+export interface Victims {
+  /** Its connections break every two seconds. */
+  readonly flap?: string;
+  /** Its platform refuses sends with "too many requests". */
+  readonly storm?: string;
+  /** The model takes 30 s for its people. */
+  readonly slow?: string;
+}
+
+export interface PhaseRecord {
+  readonly channels: readonly ChannelRecord[];
+  /** Answers that the daemon itself declared UNKNOWN, and rows it gave up. */
+  readonly unknown: number;
+  readonly dead: number;
+  readonly tookMs: number;
+  /** Everything had its outcome in time. */
+  readonly finished: boolean;
+}
+
+export interface StageOptions {
+  readonly channels: readonly string[];
+  /** Of every call of the model, before its first byte. */
+  readonly modelMs: number;
+  /** Added to the section `gateway`. */
+  readonly gateway?: Readonly<Record<string, unknown>>;
+}
+
+export class Stage implements AsyncDisposable {
+  readonly #owned = new AsyncDisposableStack();
+  readonly #platforms = new Map<string, Platform>();
+  #model!: LoadModel;
+  #daemon!: ChildDaemon;
+  /** Questions so far: what the daemon's counts are held against. */
+  #written = 0;
+
+  /** Starts everything; what was started before a failure is ended again. Rejects for a platform there is not, or that cannot run. */
+  static async start(options: StageOptions): Promise<Stage> {
+    const stage = new Stage();
+    try {
+      await stage.#start(options);
+      return stage;
+    } catch (error) {
+      await stage[Symbol.asyncDispose]();
+      throw error;
+    }
+  }
+
+  get platforms(): ReadonlyMap<string, Platform> {
+    return this.#platforms;
+  }
+
+  /** The daemon's log, for a look at what went wrong. */
+  get log(): string {
+    return this.#daemon.stderr();
+  }
+
+  /** Writes every question when it is due and waits until everything is answered, or `patienceMs` after the last was written. */
+  async run(questions: readonly Question[], victims: Victims, patienceMs: number): Promise<PhaseRecord> {
+    const before = await this.#daemon.status();
+    const started = performance.now();
+    const trouble = new AbortController();
+    const troubles = this.#trouble(victims, questions, trouble.signal);
+    const written = await this.#write(questions);
+    this.#written += written.length;
+    if (victims.slow !== undefined) await this.#othersAsked(questions, victims.slow, patienceMs);
+    trouble.abort(new Error('the phase is over'));
+    await troubles;
+    const finished = await this.#settled(patienceMs);
+    const tookMs = performance.now() - started;
+    const { journal } = await this.#daemon.status();
+    const channels: ChannelRecord[] = [];
+    for (const [name, platform] of this.#platforms) {
+      const own = written.filter(({ channel }) => channel === name);
+      channels.push(judgeChannel(name, own, await platform.seen()));
+    }
+    const dead = (counts: typeof journal) => counts.inbox.DEAD + counts.outbox.DEAD + counts.outbox.EXPIRED;
+    return {
+      ...{ channels, tookMs, finished },
+      unknown: journal.outbox.UNKNOWN - before.journal.outbox.UNKNOWN,
+      dead: dead(journal) - dead(before.journal),
+    };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#owned.disposeAsync();
+  }
+
+  async #start({ channels, modelMs, gateway = {} }: StageOptions): Promise<void> {
+    const dir = await mkdtemp(join(tmpdir(), 'gatehouse-load-'));
+    this.#owned.defer(() => rm(dir, { recursive: true, force: true, maxRetries: 3 }));
+    const webhookPort = await freePort();
+    for (const name of channels) {
+      const start = PLATFORMS[name];
+      if (!start) throw new Error(`no platform is called ${name}; there are ${Object.keys(PLATFORMS).join(', ')}`);
+      const platform = this.#owned.use(await start({ webhookPort }));
+      this.#platforms.set(name, platform);
+      await platform.begin(join(dir, 'data'));
+    }
+    this.#model = this.#owned.use(await LoadModel.start(modelMs));
+    const platforms = [...this.#platforms.values()];
+    const terminal = platforms.find(({ attach }) => attach);
+    this.#daemon = this.#owned.use(
+      await startChild({
+        dir,
+        config: {
+          ...{
+            provider: 'openai',
+            model: 'load',
+            base_url: this.#model.baseUrl,
+            api_key_env: 'LOAD_KEY',
+            log: { level: 'warn' },
+          },
+          gateway: {
+            ...{ channels: platforms.map(({ channel }) => channel), http: { port: 0 }, webhooks: { port: webhookPort } },
+            ...gateway,
+          },
+        },
+        env: Object.assign({ LOAD_KEY: 'sk-load' }, ...platforms.map(({ env }) => env)),
+        stdin: terminal ? 'pipe' : 'ignore',
+      }),
+    );
+    terminal?.attach?.(this.#daemon.process);
+    await until(
+      'every channel is healthy',
+      async () => (await this.#daemon.status()).channels.every(({ state }) => state === 'healthy'),
+      60_000,
+    );
+  }
+
+  async #write(questions: readonly Question[]): Promise<readonly Written[]> {
+    const started = performance.now();
+    const writing: Promise<Written>[] = [];
+    for (const question of questions) {
+      const waitMs = started + question.dueMs - performance.now();
+      if (waitMs > 0) await sleep(waitMs);
+      writing.push(this.#writeOne(question));
+    }
+    return await Promise.all(writing);
+  }
+
+  async #writeOne(question: Question): Promise<Written> {
+    const writtenAt = Date.now();
+    await this.#platforms.get(question.channel)?.write(question.person, questionText(question));
+    return { ...question, writtenAt };
+  }
+
+  /** Keeps the victims' troubles going until the signal. */
+  async #trouble({ flap, storm, slow }: Victims, questions: readonly Question[], signal: AbortSignal): Promise<void> {
+    if (slow !== undefined) this.#model.slow(slow, SLOW_MODEL_MS);
+    await Promise.all([
+      every(flap === undefined ? undefined : FLAP_EVERY_MS, signal, async () => this.#fault(flap, 'disconnect')),
+      every(storm === undefined ? undefined : STORM_LOOK_MS, signal, this.#storm(storm, questions)),
+    ]);
+    if (slow !== undefined) this.#model.slow(slow, undefined);
+  }
+
+  /** As soon as a send got through the next ones are refused, so that little of the storm is left when the phase is over. */
+  #storm(name: string | undefined, questions: readonly Question[]): () => Promise<void> {
+    const people = new Set(questions.filter(({ channel }) => channel === name).map(({ person }) => person));
+    let passed = -1;
+    return async () => {
+      const seen = (await this.#platforms.get(name ?? '')?.seen()) ?? [];
+      const now = seen.filter(({ person }) => people.has(person)).length;
+      if (now === passed) return;
+      passed = now;
+      this.#fault(name, 'limit', STORM_BURST);
+    };
+  }
+
+  #fault(name: string | undefined, kind: 'disconnect' | 'limit', times = 1): void {
+    this.#platforms.get(name ?? '')?.fault(kind, times);
+  }
+
+  /** The slow model stays slow until the others have what they asked for: it must not help them by being over early. */
+  async #othersAsked(questions: readonly Question[], slow: string, patienceMs: number): Promise<void> {
+    const others = questions.filter(({ channel }) => channel !== slow).map(questionText);
+    const end = performance.now() + patienceMs;
+    while (performance.now() < end && !others.every((question) => this.#model.wasAsked(question))) await sleep(LOOK_MS);
+  }
+
+  /** True when everything written so far has its outcome and nothing is left to send. */
+  async #settled(patienceMs: number): Promise<boolean> {
+    const end = performance.now() + patienceMs;
+    while (performance.now() < end) {
+      const { inbox, outbox } = (await this.#daemon.status()).journal;
+      const open = inbox.NEW + inbox.RUNNING + outbox.PENDING + outbox.SENDING;
+      if (inbox.DONE + inbox.DEAD >= this.#written && open === 0) return true;
+      await sleep(LOOK_MS);
+    }
+    return false;
+  }
+}
+
+async function every(ms: number | undefined, signal: AbortSignal, work: () => Promise<void>): Promise<void> {
+  while (ms !== undefined && !signal.aborted) {
+    await work();
+    await sleep(ms, undefined, { signal }).catch(() => undefined);
+  }
+}
