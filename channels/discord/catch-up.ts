@@ -1,6 +1,7 @@
 /** Messages that were written while nobody listened: the platform pushes each once and keeps the history. */
+import { type JsonObject, obj, objects } from '../kit/json.ts';
 import { isFinal, waitOf } from './failure.ts';
-import { compareIds, type JsonObject, obj, objects, snowflake } from './wire.ts';
+import { compareIds, snowflake } from './wire.ts';
 
 export interface HistoryOptions {
   /** Chat or thread. */

@@ -10,20 +10,22 @@ import type {
   SendOptions,
   SendResult,
 } from '../../src/core/channel.ts';
-import { errorText, GatehouseError } from '../../src/core/errors.ts';
+import { errorText } from '../../src/core/errors.ts';
 import type { MediaRef, OutboundPart } from '../../src/core/message.ts';
 import { withDeadline } from '../kit/deadline.ts';
+import { obj, objects, str } from '../kit/json.ts';
+import { Lifecycle, NOT_LEFT } from '../kit/lifecycle.ts';
+import { changesOnly } from '../kit/reported-health.ts';
 import type { CallOptions, DiscordClient } from './client.ts';
 import { registerCommands } from './commands.ts';
 import { keepConnected } from './connect.ts';
 import { download } from './download.ts';
 import { CallError, toSendResult } from './failure.ts';
 import { Interactions } from './interactions.ts';
-import { linked } from './linked.ts';
 import { type Awaiting, awaitingOf, placeOf, type SendCall, toAnswer, toCreate, toEditCall, uploadName } from './outbound.ts';
 import { Receiver } from './receive.ts';
 import type { DiscordSettings } from './settings.ts';
-import { obj, objects, snowflake, str } from './wire.ts';
+import { snowflake } from './wire.ts';
 
 const MEGABYTE = 1024 * 1024;
 
@@ -61,16 +63,13 @@ export class DiscordChannel implements Channel {
   readonly #settings: DiscordSettings;
   readonly #deps: ChannelDeps;
   readonly #interactions: Interactions;
-  readonly #stopping = new AbortController();
-  readonly #sending = new Set<Promise<unknown>>();
-  #working: Promise<unknown> | undefined;
-  #host: ChannelHost | undefined;
+  readonly #life = new Lifecycle();
   /** Why the channel is not quite well although it is connected. */
   #lacking: string | undefined;
   /** Chats whose history cannot be read. */
   #unread = 0;
   #isHealthy = false;
-  #lastHealth: string | undefined;
+  readonly #report = changesOnly((state, detail) => this.#life.host?.health(state, detail));
 
   constructor(options: { client: DiscordClient; account: string; settings: DiscordSettings; deps: ChannelDeps }) {
     this.#client = options.client;
@@ -83,37 +82,25 @@ export class DiscordChannel implements Channel {
       call: (method, route, body) => this.#call(method, route, { ...(body && { body }) }),
       clock: options.deps.clock,
       logger: options.deps.logger,
-      signal: this.#stopping.signal,
+      signal: this.#life.stopping,
     });
   }
 
-  async start(host: ChannelHost, signal: AbortSignal): Promise<void> {
-    signal.throwIfAborted();
-    if (this.#working || this.#stopping.signal.aborted) throw new GatehouseError('GH1004', 'a channel can be started once only');
-    const stop = AbortSignal.any([signal, this.#stopping.signal]);
-    this.#host = host;
-    this.#health('starting');
-    const settled = Promise.withResolvers<void>();
-    this.#working = this.#work(host, stop, settled.resolve);
-    await Promise.race([settled.promise, this.#working]);
-    signal.throwIfAborted();
+  start(host: ChannelHost, signal: AbortSignal): Promise<void> {
+    return this.#life.start(host, signal, (stop, settled) => this.#work(host, stop, settled));
   }
 
-  /** Waits for sends under way: breaking them would leave their fate unknown. The caller bounds them with their signals. */
-  async stop(): Promise<void> {
-    this.#stopping.abort(new Error('channel stopped'));
-    await this.#working;
-    await Promise.allSettled(this.#sending);
-    await this.#interactions.done();
-    this.#client.close();
-    this.#host?.health('stopped');
-    this.#host = undefined;
+  stop(): Promise<void> {
+    return this.#life.stop(async () => {
+      await this.#interactions.done();
+      this.#client.close();
+    });
   }
 
   async send(part: OutboundPart, { plain, signal }: SendOptions): Promise<SendResult> {
     const place = placeOf(part);
     if (place === undefined) return NO_PLACE;
-    return this.#own(() =>
+    return this.#life.sends.run(signal, () =>
       this.#send(part, signal, (awaiting, file) =>
         awaiting ? toAnswer(part, awaiting, plain) : toCreate(part, place, { plain, ...(file && { bytes: file.bytes }) }),
       ),
@@ -125,7 +112,7 @@ export class DiscordChannel implements Channel {
     const messageId = snowflake(platformId);
     if (place === undefined || messageId === undefined) return NO_PLACE;
     const { file: _file, replyContext: _context, ...words } = part;
-    return this.#own(() => this.#send(words, signal, () => toEditCall(words, place, messageId, plain)));
+    return this.#life.sends.run(signal, () => this.#send(words, signal, () => toEditCall(words, place, messageId, plain)));
   }
 
   async react(
@@ -161,7 +148,8 @@ export class DiscordChannel implements Channel {
       origins: this.#settings.cdn_origins,
       capBytes: this.limits.downloadBytes,
       timeoutMs: this.#settings.download_timeout_secs * 1_000,
-      signal: AbortSignal.any([signal, this.#stopping.signal]),
+      signal,
+      stop: this.#life.stopping,
     });
   }
 
@@ -200,9 +188,8 @@ export class DiscordChannel implements Channel {
       },
       interaction: (interaction) => this.#interactions.acknowledge(interaction),
     });
-    const working = receiver.run();
-    try {
-      await keepConnected({
+    const connected = async (): Promise<void> =>
+      keepConnected({
         client: this.#client,
         session: await receiver.session(),
         messageContent: message_content,
@@ -218,22 +205,8 @@ export class DiscordChannel implements Channel {
           this.#lacking = detail;
         },
       });
-    } catch (error) {
-      if (!signal.aborted) health('down', `the journal cannot be read: ${errorText(error)}`);
-    }
-    await working;
+    await Promise.all([receiver.run(), connected()]);
     await registering;
-  }
-
-  async #own(run: () => Promise<SendResult>): Promise<SendResult> {
-    if (this.#stopping.signal.aborted) return { kind: 'retry', reason: 'the channel is stopped', scope: 'account' };
-    const sending = run();
-    this.#sending.add(sending);
-    try {
-      return await sending;
-    } finally {
-      this.#sending.delete(sending);
-    }
   }
 
   async #send(
@@ -241,14 +214,13 @@ export class DiscordChannel implements Channel {
     signal: AbortSignal,
     build: (awaiting: Awaiting | undefined, file: CallOptions['file']) => Promise<SendCall>,
   ): Promise<SendResult> {
-    if (signal.aborted) return { kind: 'retry', reason: 'stopped before the request left', scope: 'part' };
     const awaiting = this.#interactions.claim(awaitingOf(part, this.#deps.clock.now()));
     const seconds = part.file ? this.#settings.upload_timeout_secs : this.#settings.send_timeout_secs;
     try {
       const file = part.file && (await readUpload(part.file));
       if (file === 'gone') return { kind: 'refused', reason: 'invalid', detail: 'the attachment is not there any more' };
       const { method, route, body } = await build(awaiting, file);
-      if (signal.aborted) return { kind: 'retry', reason: 'stopped before the request left', scope: 'part' };
+      if (signal.aborted) return NOT_LEFT;
       const answer = await withDeadline({ clock: this.#deps.clock, ms: seconds * 1_000, signal }, (inner) =>
         this.#client.call(method, route, { body, ...(file && { file }), signal: inner }),
       );
@@ -272,9 +244,8 @@ export class DiscordChannel implements Channel {
     route: string,
     options: { readonly body?: CallOptions['body']; readonly signal?: AbortSignal },
   ): Promise<unknown> {
-    const { body, signal } = options;
-    using stop = linked(this.#stopping.signal, ...(signal ? [signal] : []));
-    return await withDeadline({ clock: this.#deps.clock, ms: CALL_TIMEOUT_MS, signal: stop.controller.signal }, (inner) =>
+    const { body, signal = this.#life.stopping } = options;
+    return await this.#life.call({ clock: this.#deps.clock, ms: CALL_TIMEOUT_MS, signal }, (inner) =>
       this.#client.call(method, route, { ...(body && { body }), signal: inner }),
     );
   }
@@ -286,14 +257,10 @@ export class DiscordChannel implements Channel {
     return ['healthy', `messages written while it was not connected are not answered in ${this.#unread} chats: ${advice}`];
   }
 
-  /** Reports changes only. */
   #health(state: ChannelHealth, detail?: string): void {
     this.#isHealthy = state === 'healthy';
     const [shown, words] = this.#isHealthy ? this.#healthy() : [state, detail];
-    const next = `${shown} ${words ?? ''}`;
-    if (next === this.#lastHealth) return;
-    this.#lastHealth = next;
-    this.#host?.health(shown, words);
+    this.#report(shown, words);
   }
 }
 

@@ -13,9 +13,10 @@ import {
 import { errorText } from '../../src/core/errors.ts';
 import type { Clock } from '../../src/core/ports.ts';
 import { withDeadline } from '../kit/deadline.ts';
+import { errorCodeOf } from '../kit/http-agent.ts';
+import { type JsonObject, num, obj, str } from '../kit/json.ts';
 import { CallError, type CallFailure } from './failure.ts';
 import { HttpPool } from './http.ts';
-import { type JsonObject, num, obj, str } from './wire.ts';
 
 export interface CallOptions {
   readonly body?: JsonObject;
@@ -246,7 +247,7 @@ export class DiscordClient {
       return { kind: 'api', status: error.status, detail, ...(Number.isInteger(code) && { code }) };
     }
     if (error instanceof HTTPError) return { kind: 'api', status: error.status, detail: `HTTP ${error.status}` };
-    const code = codeOf(error);
+    const code = errorCodeOf(error);
     if (!left) return { kind: 'unreached', detail: `not connected: ${code ?? 'no code'}` };
     return { kind: 'lost', detail: `the connection broke before an answer (${code ?? 'no usable reply'})` };
   }
@@ -267,11 +268,4 @@ function publicRoute(route: string): string {
 
 function closeTimeout(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, CLOSE_TIMEOUT_MS).unref());
-}
-
-function codeOf(error: unknown): string | undefined {
-  for (let at = error, depth = 0; at instanceof Error && depth < 4; at = at.cause, depth += 1) {
-    if ('code' in at && typeof at.code === 'string') return at.code;
-  }
-  return undefined;
 }

@@ -1,11 +1,11 @@
 /** The gateway connection, again and again: one socket at a time, resumed where that is possible, with a growing wait between. */
 import type { ChannelHealth } from '../../src/core/channel.ts';
 import type { Clock, Logger } from '../../src/core/ports.ts';
+import { linked } from '../kit/linked.ts';
 import { reconnect } from '../kit/reconnect.ts';
 import type { DiscordClient, GatewayEnd, Packet, Session } from './client.ts';
 import { DISALLOWED_INTENTS, diagnoseCall, diagnoseClose } from './failure.ts';
 import { intents, NO_CONTENT } from './intents.ts';
-import { linked } from './linked.ts';
 import { MAX_QUEUED } from './receive.ts';
 
 export interface ConnectOptions {

@@ -1,6 +1,7 @@
 /** What is kept between starts: the gateway session, and per chat the newest message that was committed. */
+import { list, num, obj, parseObject, str } from '../kit/json.ts';
 import type { Session } from './client.ts';
-import { compareIds, idAt, laterId, num, obj, snowflake, str } from './wire.ts';
+import { compareIds, idAt, laterId, snowflake } from './wire.ts';
 
 export interface Cursor {
   /** Nothing older than this id was ever ours to answer: the time of the first start. */
@@ -23,14 +24,7 @@ export function firstCursor(now: number): Cursor {
 
 /** Undefined for anything that is no cursor of ours. */
 export function parseCursor(text: string | undefined): Cursor | undefined {
-  if (text === undefined) return undefined;
-  let json: unknown;
-  try {
-    json = JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-  const cursor = obj(json);
+  const cursor = obj(parseObject(text));
   const since = snowflake(cursor['since']);
   if (since === undefined) return undefined;
   const seen = new Map<string, string>();
@@ -38,7 +32,7 @@ export function parseCursor(text: string | undefined): Cursor | undefined {
     const value = snowflake(id);
     if (snowflake(chat) !== undefined && value !== undefined) seen.set(chat, value);
   }
-  const privates = Array.isArray(cursor['privates']) ? cursor['privates'].filter((id) => snowflake(id) !== undefined) : [];
+  const privates = list(cursor['privates']).flatMap((id) => snowflake(id) ?? []);
   const session = parseSession(cursor['session']);
   return { since, seen, privates: new Set(privates), ...(session && { session }) };
 }

@@ -2,6 +2,7 @@
 import type { ChannelHealth, SendResult } from '../../src/core/channel.ts';
 import { errorText } from '../../src/core/errors.ts';
 import { DeadlineError } from '../kit/deadline.ts';
+import { withAdvice } from '../kit/reported-health.ts';
 
 /** Holds neither the token nor a URL with one. */
 export type CallFailure =
@@ -93,16 +94,6 @@ export interface Diagnosis {
   readonly final: boolean;
 }
 
-/** What to check, by the code of a connection that never stood (Node: errors of `dns`, `net` and `tls`). */
-const ADVICE: readonly (readonly [RegExp, string])[] = [
-  [/ENOTFOUND|EAI_/, 'the host name is not known: check api_root and DNS'],
-  [/ECONNREFUSED/, 'nothing listens there: check api_root'],
-  [/CERT_HAS_EXPIRED/, 'the TLS certificate has expired: renew it on the server'],
-  [/ALTNAME/, 'the TLS certificate is for another name: check api_root'],
-  [/SELF_SIGNED|UNABLE_TO_/, 'nobody known here vouches for the TLS certificate: name its authority in NODE_EXTRA_CA_CERTS'],
-  [/ETIMEDOUT|EHOSTUNREACH|ENETUNREACH/, 'no answer from there: check the network and api_root'],
-];
-
 /** A call that was to open the connection failed. */
 export function diagnoseCall(error: unknown): Diagnosis {
   if (error instanceof DeadlineError) {
@@ -123,8 +114,7 @@ export function diagnoseCall(error: unknown): Diagnosis {
   }
   if (failure.kind === 'api')
     return { health: 'degraded', detail: `GH1502: ${failure.status} ${failure.detail}`, waitMs: 0, final: false };
-  const advice = ADVICE.find(([pattern]) => pattern.test(failure.detail))?.[1];
-  return { health: 'degraded', detail: `GH1502: ${failure.detail}${advice ? `: ${advice}` : ''}`, waitMs: 0, final: false };
+  return { health: 'degraded', detail: withAdvice(failure.detail), waitMs: 0, final: false };
 }
 
 /** https://discord.com/developers/docs/topics/opcodes-and-status-codes#gateway-gateway-close-event-codes */

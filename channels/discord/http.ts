@@ -1,10 +1,8 @@
 /** HTTP for the SDK's REST client over `node:http`, because it must be known whether a request that failed had left. */
-import { type ClientRequest, Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http';
+import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { Readable } from 'node:stream';
-
-/** A connection that was not set up by then has sent nothing, which is worth knowing: the message may be tried again. */
-const CONNECT_TIMEOUT_MS = 10_000;
+import { whenConnected } from '../kit/http-agent.ts';
 
 export class HttpPool {
   readonly #http: HttpAgent;
@@ -32,7 +30,7 @@ export class HttpPool {
       });
       request.once('error', reject);
       request.once('response', resolve);
-      watchConnection(request, secure, onLeft);
+      whenConnected(request, secure, onLeft);
       request.end(body);
     });
     const status = answer.statusCode ?? 502;
@@ -49,22 +47,6 @@ export class HttpPool {
     this.#http.destroy();
     this.#https.destroy();
   }
-}
-
-function watchConnection(request: ClientRequest, secure: boolean, onLeft: () => void): void {
-  request.once('socket', (socket) => {
-    // One that is kept alive stands already.
-    if (!socket.connecting) return onLeft();
-    const timer = setTimeout(() => {
-      socket.destroy(Object.assign(new Error('connection not set up in time'), { code: 'ETIMEDOUT' }));
-    }, CONNECT_TIMEOUT_MS);
-    timer.unref();
-    socket.once('close', () => clearTimeout(timer));
-    socket.once(secure ? 'secureConnect' : 'connect', () => {
-      clearTimeout(timer);
-      onLeft();
-    });
-  });
 }
 
 async function encodeBody(body: RequestInit['body'] | undefined, headers: Headers): Promise<Buffer | undefined> {

@@ -1,6 +1,8 @@
 /** Files of a message, and a note in words for everything that is neither text nor a file. */
 import type { MediaKind, MediaRef } from '../../src/core/message.ts';
-import { type JsonObject, num, obj, objects, snowflake, str } from './wire.ts';
+import { type JsonObject, num, obj, objects, str } from '../kit/json.ts';
+import { bracketNote } from '../kit/senders-words.ts';
+import { snowflake } from './wire.ts';
 
 /** https://discord.com/developers/docs/resources/message#message-object-message-flags */
 const IS_VOICE_MESSAGE = 1 << 13;
@@ -57,14 +59,14 @@ export function snapshotsOf(message: JsonObject): readonly JsonObject[] {
 
 /** Empty for a message that its text and files tell completely. */
 export function noteOf(message: JsonObject): string {
-  const stickers = objects(message['sticker_items']).map((sticker) => bracket('sticker', str(sticker['name'])));
+  const stickers = objects(message['sticker_items']).map((sticker) => bracketNote('sticker', str(sticker['name'])));
   const poll = message['poll'] === undefined || message['poll'] === null ? [] : [pollNote(obj(message['poll']))];
   return [...stickers, ...poll].join('\n');
 }
 
 function pollNote(poll: JsonObject): string {
   const answers = objects(poll['answers']).map((answer) => `| ${str(obj(answer['poll_media'])['text']) ?? ''}`);
-  return bracket('poll', str(obj(poll['question'])['text']), ...answers);
+  return bracketNote('poll', str(obj(poll['question'])['text']), ...answers);
 }
 
 function kindOf(mime: string | undefined): MediaKind {
@@ -72,16 +74,4 @@ function kindOf(mime: string | undefined): MediaKind {
   if (mime?.startsWith('audio/')) return 'audio';
   if (mime?.startsWith('video/')) return 'video';
   return 'document';
-}
-
-/** One bracketed line. The words are the sender's: they may not close the bracket and begin a line of their own. */
-function bracket(kind: string, ...words: readonly (string | undefined)[]): string {
-  const inner = words
-    .filter((word) => word)
-    .join(' ')
-    .replace(/[\r\n]+/g, ' ')
-    .replaceAll(']', ')')
-    .replaceAll('[', '(')
-    .slice(0, 1_000);
-  return inner === '' ? `[${kind}]` : `[${kind}: ${inner}]`;
 }

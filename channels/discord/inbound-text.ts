@@ -1,5 +1,7 @@
 /** What a message says, without the bot's own name in it and with the names of others in place of their ids. */
-import { type JsonObject, objects, snowflake, str } from './wire.ts';
+import { type JsonObject, objects, str } from '../kit/json.ts';
+import { label } from '../kit/senders-words.ts';
+import { snowflake } from './wire.ts';
 
 export interface Addressing {
   /** Our own user id. */
@@ -44,10 +46,4 @@ export function readText(message: JsonObject, to: Addressing): { readonly text: 
 /** What people see of somebody. Anyone can take any name: it decides nothing (reliability.md A3). */
 export function displayName(user: JsonObject, member: JsonObject = {}): string {
   return label(str(member['nick']) ?? str(user['global_name']) ?? str(user['username']) ?? snowflake(user['id']) ?? '');
-}
-
-/** A name inside our own words: people choose their names, so it may close no bracket and start no line. */
-export function label(name: string): string {
-  const safe = name.replace(/[\p{C}\p{Z}[\]]+/gu, ' ').trim();
-  return (safe || 'unnamed').slice(0, 64);
 }

@@ -1,10 +1,12 @@
 /** An event of the platform -> `InboundMessage`. Pure: what it needs to know about places and roles comes in. */
 import { messageKey, shortHash } from '../../src/core/ids.ts';
 import type { InboundMessage, QuotedMessage, RefusalReason } from '../../src/core/message.ts';
+import { type JsonObject, num, obj, str } from '../kit/json.ts';
+import { unreadableMessage } from '../kit/unreadable-message.ts';
 import { mediaOf, noteOf, snapshotsOf } from './inbound-content.ts';
 import { type Addressing, displayName, readText } from './inbound-text.ts';
 import { chatOf, type Place } from './places.ts';
-import { type JsonObject, num, obj, requireId, snowflake, str, timeOf } from './wire.ts';
+import { requireId, snowflake, timeOf } from './wire.ts';
 
 export interface InboundContext {
   /** Instance name. */
@@ -71,8 +73,7 @@ export function toReaction(
 
 /** Stands for an event that could not be read, so that it is counted and the rest goes on. */
 export function unreadable(channel: string, account: string, source: string, now: number): InboundMessage {
-  const context = { channel, to: { account, roles: new Set<string>(), everyone: false }, place: { id: 'unknown' } };
-  return { ...nobody(context, `event:${source}`, now), refusal: 'unreadable' };
+  return unreadableMessage({ channel, account, platformId: `event:${source}` }, now);
 }
 
 /** A message that no one is named as the author of. */

@@ -1,8 +1,9 @@
 /** Acknowledging commands and buttons, and what becomes of a command that nobody answers. */
 import { errorText } from '../../src/core/errors.ts';
 import type { Clock, Logger } from '../../src/core/ports.ts';
+import type { JsonObject } from '../kit/json.ts';
+import { RecentSet } from '../kit/recent.ts';
 import { DEFERRED_MESSAGE, INTERACTION_MS, type Interaction } from './interaction.ts';
-import type { JsonObject } from './wire.ts';
 
 export interface InteractionsOptions {
   readonly call: (method: 'POST' | 'DELETE', route: string, body?: JsonObject) => Promise<unknown>;
@@ -20,7 +21,7 @@ export class Interactions {
   readonly #options: InteractionsOptions;
   /** Tokens of commands that show "is thinking". After a restart that is forgotten, and the answer still replaces it. */
   readonly #open = new Set<string>();
-  readonly #dead = new Set<string>();
+  readonly #dead = new RecentSet(MAX_OPEN);
   readonly #running = new Set<Promise<void>>();
 
   constructor(options: InteractionsOptions) {
@@ -42,8 +43,6 @@ export class Interactions {
 
   expire(token: string): void {
     this.#dead.add(token);
-    const oldest = this.#dead.size > MAX_OPEN ? this.#dead.values().next().value : undefined;
-    if (oldest !== undefined) this.#dead.delete(oldest);
   }
 
   async done(): Promise<void> {

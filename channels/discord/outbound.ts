@@ -1,10 +1,11 @@
 /** `OutboundPart` -> one REST call. */
 import { shortHash } from '../../src/core/ids.ts';
 import type { OutboundFile, OutboundPart } from '../../src/core/message.ts';
+import { type JsonObject, num, obj, str } from '../kit/json.ts';
 import { toDiscordMarkdown } from './format.ts';
 import { buttonId } from './interaction.ts';
 import { opusSeconds } from './voice-note.ts';
-import { type JsonObject, num, obj, snowflake, str } from './wire.ts';
+import { snowflake } from './wire.ts';
 
 /**
  * Code points of a message, caption or not: the API is said to count those

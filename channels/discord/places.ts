@@ -1,5 +1,7 @@
 /** Where a message was written: the platform's events name a channel only, and a thread looks like one. */
-import { type JsonObject, num, obj, objects, snowflake, str } from './wire.ts';
+import { type JsonObject, num, obj, objects, str } from '../kit/json.ts';
+import { RecentMap } from '../kit/recent.ts';
+import { snowflake } from './wire.ts';
 
 /** A channel, a private chat, or a thread in its channel. */
 export interface Place {
@@ -23,7 +25,7 @@ export function chatOf(place: Place): { readonly chatId: string; readonly thread
 }
 
 export class Places {
-  readonly #places = new Map<string, Place>();
+  readonly #places = new RecentMap<Place>(MAX_PLACES);
   readonly #ownRoles = new Map<string, ReadonlySet<string>>();
   readonly #lookUp: (route: string) => Promise<unknown>;
   readonly #account: string;
@@ -56,7 +58,7 @@ export class Places {
       ...(parentId !== undefined && { parentId }),
       ...(lastMessageId !== undefined && { lastMessageId }),
     };
-    this.#remember(place);
+    this.#places.set(place.id, place);
     return place;
   }
 
@@ -73,7 +75,7 @@ export class Places {
     if (known) return known;
     if (event && event.guildId === undefined) {
       const place: Place = { id };
-      this.#remember(place);
+      this.#places.set(place.id, place);
       return place;
     }
     // Gone, or not ours to see, or not now: it is taken for what the event says it is, and asked for again next time.
@@ -95,12 +97,5 @@ export class Places {
   #ownRolesOf(roles: unknown): ReadonlySet<string> {
     const own = objects(roles).filter((role) => str(obj(role['tags'])['bot_id']) === this.#account);
     return new Set(own.map((role) => snowflake(role['id'])).filter((id) => id !== undefined));
-  }
-
-  #remember(place: Place): void {
-    this.#places.delete(place.id);
-    this.#places.set(place.id, place);
-    const oldest = this.#places.size > MAX_PLACES ? this.#places.keys().next().value : undefined;
-    if (oldest !== undefined) this.#places.delete(oldest);
   }
 }

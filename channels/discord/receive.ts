@@ -4,7 +4,9 @@ import { errorText } from '../../src/core/errors.ts';
 import type { InboundMessage } from '../../src/core/message.ts';
 import type { Clock, Logger } from '../../src/core/ports.ts';
 import { withDeadline } from '../kit/deadline.ts';
-import { offer } from '../kit/offer.ts';
+import { type JsonObject, obj, objects } from '../kit/json.ts';
+import { RecentSet } from '../kit/recent.ts';
+import { storeMessages } from '../kit/store-messages.ts';
 import { readHistory } from './catch-up.ts';
 import type { DiscordClient, Packet, Session } from './client.ts';
 import { advance, type Cursor, firstCursor, formatCursor, parseCursor } from './cursor.ts';
@@ -13,7 +15,7 @@ import { type InboundContext, toDelete, toEdit, toMessage, toReaction, unreadabl
 import type { Addressing } from './inbound-text.ts';
 import { type Interaction, toInteraction } from './interaction.ts';
 import { type Place, Places } from './places.ts';
-import { compareIds, idAt, type JsonObject, laterId, obj, objects, requireId, snowflake, timeOf } from './wire.ts';
+import { compareIds, idAt, laterId, requireId, snowflake, timeOf } from './wire.ts';
 
 export interface ReceiverOptions {
   readonly client: Pick<DiscordClient, 'call'>;
@@ -52,7 +54,7 @@ export class Receiver {
   #cursor: Cursor | undefined;
   /** Chats with nothing missed since this connection stood. */
   readonly #fresh = new Set<string>();
-  readonly #recent = new Set<string>();
+  readonly #recent = new RecentSet(MAX_RECENT);
   /** Private chats that were pushed and are in no cursor yet: no list of the platform's would ever tell of them. */
   readonly #strangers = new Set<string>();
   readonly #unread = new Set<string>();
@@ -271,7 +273,7 @@ export class Receiver {
     }
     if (newest === undefined) return;
     if (batch.length > 0) await this.#commit(batch, packet, { place, newest });
-    for (const message of messages) this.#remember(String(message['id']));
+    for (const message of messages) this.#recent.add(String(message['id']));
   }
 
   #read(message: JsonObject, context: InboundContext, id: string): InboundMessage {
@@ -302,21 +304,10 @@ export class Receiver {
     const { session: old, ...rest } = after;
     const session = packet ? packet.session && { ...packet.session, seq: packet.s } : old;
     const cursor: Cursor = { ...rest, ...(session && { session }) };
-    let rejected = false;
-    await offer(batch, formatCursor(cursor), {
-      host,
-      clock,
-      random,
-      signal,
-      onRejected: (error, waitMs) => {
-        rejected = true;
-        health('down', `messages cannot be stored, trying again: ${errorText(error)}`);
-        logger.error('discord.receive-failed', { error: errorText(error), waitMs });
-      },
-    });
+    const onTrouble = (detail: string | undefined): void => health(detail === undefined ? 'healthy' : 'down', detail);
+    await storeMessages(batch, formatCursor(cursor), { host, clock, random, logger, signal, onTrouble });
     this.#cursor = cursor;
     for (const chat of strangers) this.#strangers.delete(chat);
-    if (rejected) health('healthy');
   }
 
   async #loadCursor(): Promise<Cursor> {
@@ -329,12 +320,6 @@ export class Receiver {
 
   #oldest(): string {
     return idAt(this.#options.clock.now() - this.#options.catchUpMs);
-  }
-
-  #remember(id: string): void {
-    this.#recent.add(id);
-    const oldest = this.#recent.size > MAX_RECENT ? this.#recent.values().next().value : undefined;
-    if (oldest !== undefined) this.#recent.delete(oldest);
   }
 
   #get(route: string, query?: Readonly<Record<string, string>>): Promise<unknown> {

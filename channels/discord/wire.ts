@@ -1,24 +1,4 @@
-/** Reading the platform's JSON without trusting its shape, and the arithmetic of its ids. */
-
-export type JsonObject = Readonly<Record<string, unknown>>;
-
-/** An empty object for anything that is none. */
-export function obj(value: unknown): JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : {};
-}
-
-/** The objects of a list; empty for anything that is no list. */
-export function objects(value: unknown): readonly JsonObject[] {
-  return Array.isArray(value) ? value.filter((item) => typeof item === 'object' && item !== null && !Array.isArray(item)) : [];
-}
-
-export function str(value: unknown): string | undefined {
-  return typeof value === 'string' ? value : undefined;
-}
-
-export function num(value: unknown): number | undefined {
-  return typeof value === 'number' && Number.isFinite(value) ? value : undefined;
-}
+/** The platform's ids, and the arithmetic of them. */
 
 const SNOWFLAKE = /^[1-9]\d{14,19}$/;
 

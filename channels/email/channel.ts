@@ -11,6 +11,8 @@ import type {
 } from '../../src/core/channel.ts';
 import { GatehouseError } from '../../src/core/errors.ts';
 import type { MediaRef, OutboundPart } from '../../src/core/message.ts';
+import { Lifecycle } from '../kit/lifecycle.ts';
+import { untilAborted } from '../kit/linked.ts';
 import { reconnect } from '../kit/reconnect.ts';
 import { ImapSession, type ServerAddress } from './client.ts';
 import { describeFault, type ServerFault } from './faults.ts';
@@ -53,9 +55,7 @@ export class EmailChannel implements Channel {
   readonly #cap: ReplyCap;
   readonly #broken: BrokenFetches = new Map();
   readonly #blindCopy: boolean;
-  #stopper = new AbortController();
-  #loop: Promise<void> | undefined;
-  #host: ChannelHost | undefined;
+  readonly #life = new Lifecycle();
   #session: ImapSession | undefined;
   #imapHealth: { state: ChannelHealth; detail?: string } = { state: 'starting' };
   #smtpFault: ServerFault | undefined;
@@ -80,56 +80,21 @@ export class EmailChannel implements Channel {
     this.limits = { text: 100_000, unit: 'utf16', caption: 100_000, uploadBytes: bytes, downloadBytes: bytes };
   }
 
-  async start(host: ChannelHost, signal: AbortSignal): Promise<void> {
-    signal.throwIfAborted();
-    this.#host = host;
-    this.#stopper = new AbortController();
-    const combined = AbortSignal.any([signal, this.#stopper.signal]);
-    const { clock, random } = this.#options.deps;
-    // Ready to receive, or known why not: the network may come later than the daemon, and it goes on trying.
-    const first = Promise.withResolvers<void>();
-    let authFailures = 0;
-    const run = async (connected: () => void) => {
-      await this.#receive(host, combined, () => {
-        authFailures = 0;
-        connected();
-        this.#report({ state: 'healthy' });
-        first.resolve();
-      });
-    };
-    const onEnd = (error: unknown, waitMs: number) => {
-      const fault = describeFault(this.#imapName, error);
-      this.#options.deps.logger.warn('email.disconnected', { code: fault.code, detail: fault.detail, waitMs });
-      this.#report({ state: fault.permanent ? 'down' : 'degraded', detail: `${fault.code}: ${fault.detail}` });
-      first.resolve();
-      if (fault.code === 'GH1501') authFailures += 1;
-      return authFailures < MAX_AUTH_FAILURES;
-    };
-    this.#loop = reconnect({ run, onEnd, clock, random, signal: combined });
-    await Promise.race([first.promise, this.#loop]);
-    signal.throwIfAborted();
+  start(host: ChannelHost, signal: AbortSignal): Promise<void> {
+    return this.#life.start(host, signal, (stop, settled) => this.#stay(host, stop, settled));
   }
 
   get #imapName(): string {
     return `IMAP server ${this.#imap.host}:${this.#imap.port}`;
   }
 
-  async stop(): Promise<void> {
-    this.#stopper.abort(new Error('the channel was stopped'));
-    await this.#loop;
-    this.#loop = undefined;
-    if (this.#host) this.#report({ state: 'stopped' });
-    this.#host = undefined;
+  stop(): Promise<void> {
+    return this.#life.stop(() => undefined);
   }
 
   async send(part: OutboundPart, { plain, signal }: SendOptions): Promise<SendResult> {
     if (!MAIL_ADDRESS.test(part.chatId)) return { kind: 'refused', reason: 'chat-gone', detail: 'not a mail address' };
-    const { settings, smtpTimeoutMs = SMTP_TIMEOUT_MS } = this.#options;
-    const from = { name: settings.from_name, address: settings.from_address };
-    const mail = await toMail(part, { from, blindCopy: this.#blindCopy, plain });
-    const { result, fault } = await sendMail(mail, { server: this.#smtp, timeoutMs: smtpTimeoutMs }, signal);
-    if (fault || result.kind === 'sent') this.#smtpHealth(fault);
-    return result;
+    return await this.#life.sends.run(signal, () => this.#send(part, plain, signal));
   }
 
   /**
@@ -170,6 +135,39 @@ export class EmailChannel implements Channel {
     const { bytes, mime } = attachment;
     if (bytes.byteLength > cap) throw tooLarge(cap);
     return { bytes: chunks(bytes), mime, size: bytes.byteLength };
+  }
+
+  async #stay(host: ChannelHost, signal: AbortSignal, settled: () => void): Promise<void> {
+    const { clock, random, logger } = this.#options.deps;
+    let authFailures = 0;
+    await reconnect({
+      run: (connected) =>
+        this.#receive(host, signal, () => {
+          authFailures = 0;
+          connected();
+          this.#report({ state: 'healthy' });
+          settled();
+        }),
+      // Ready to receive, or known why not: the network may come later than the daemon, and it goes on trying.
+      onEnd: (error, waitMs) => {
+        const fault = describeFault(this.#imapName, error);
+        logger.warn('email.disconnected', { code: fault.code, detail: fault.detail, waitMs });
+        this.#report({ state: fault.permanent ? 'down' : 'degraded', detail: `${fault.code}: ${fault.detail}` });
+        settled();
+        if (fault.code === 'GH1501') authFailures += 1;
+        return authFailures < MAX_AUTH_FAILURES;
+      },
+      ...{ clock, random, signal },
+    });
+  }
+
+  async #send(part: OutboundPart, plain: boolean, signal: AbortSignal): Promise<SendResult> {
+    const { settings, smtpTimeoutMs = SMTP_TIMEOUT_MS } = this.#options;
+    const from = { name: settings.from_name, address: settings.from_address };
+    const mail = await toMail(part, { from, blindCopy: this.#blindCopy, plain });
+    const { result, fault } = await sendMail(mail, { server: this.#smtp, timeoutMs: smtpTimeoutMs }, signal);
+    if (fault || result.kind === 'sent') this.#smtpHealth(fault);
+    return result;
   }
 
   async #source(uidValidity: string, uid: number, signal: AbortSignal): Promise<Buffer | undefined> {
@@ -219,10 +217,7 @@ export class EmailChannel implements Channel {
       pollMs: settings.poll_interval_secs * 1_000,
       maxMessageBytes: settings.max_message_bytes,
       markSeen: settings.mark_seen,
-      onStorage: (error) =>
-        this.#report(
-          error === undefined ? { state: 'healthy' } : { state: 'down', detail: 'mail waits: the journal cannot write' },
-        ),
+      onTrouble: (detail) => this.#report(detail === undefined ? { state: 'healthy' } : { state: 'down', detail }),
     };
     try {
       await receive(session, this.#broken, options);
@@ -241,26 +236,14 @@ export class EmailChannel implements Channel {
   #report(imap: { state: ChannelHealth; detail?: string }): void {
     this.#imapHealth = imap;
     const fault = this.#smtpFault;
-    if (imap.state !== 'healthy' || !fault) this.#host?.health(imap.state, imap.detail);
-    else this.#host?.health(fault.permanent ? 'down' : 'degraded', `${fault.code}: ${fault.detail}`);
+    if (imap.state !== 'healthy' || !fault) this.#life.host?.health(imap.state, imap.detail);
+    else this.#life.host?.health(fault.permanent ? 'down' : 'degraded', `${fault.code}: ${fault.detail}`);
   }
 }
 
 function address(options: EmailChannelOptions, place: Pick<ServerAddress, 'host' | 'port' | 'tls'>): ServerAddress {
   const { credentials, ca, settings } = options;
   return { ...place, ...credentials, rejectUnauthorized: settings.tls_reject_unauthorized, ...(ca === undefined ? {} : { ca }) };
-}
-
-/** Rejects with `signal.reason` when the signal aborts first. */
-async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  const aborted = Promise.withResolvers<never>();
-  const onAbort = () => aborted.reject(signal.reason);
-  signal.addEventListener('abort', onAbort, { once: true });
-  try {
-    return await Promise.race([work, aborted.promise]);
-  } finally {
-    signal.removeEventListener('abort', onAbort);
-  }
 }
 
 function tooLarge(cap: number): GatehouseError {

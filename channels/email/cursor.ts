@@ -1,4 +1,5 @@
 /** How far the mailbox has been read; kept by the host in the same transaction as the mail (reliability 1.1). Pure. */
+import { obj, parseObject } from '../kit/json.ts';
 
 export interface MailCursor {
   /** The UIDs below mean something only while the server says the same UIDVALIDITY (RFC 3501 section 2.3.1.1). */
@@ -46,17 +47,10 @@ export function counts(cursor: MailCursor, uid: number, receivedAt: number): boo
 
 /** Undefined for anything that is not a cursor of ours. */
 export function parseCursor(text: string): MailCursor | undefined {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-  if (typeof value !== 'object' || value === null) return undefined;
-  const { uidvalidity, uid, at, floor, rescan } = value as Record<string, unknown>;
+  const { uidvalidity, uid, at, floor, rescan } = obj(parseObject(text));
   if (typeof uidvalidity !== 'string' || typeof uid !== 'number' || typeof at !== 'number' || typeof floor !== 'number')
     return undefined;
-  const { below, since } = (rescan ?? {}) as Record<string, unknown>;
+  const { below, since } = obj(rescan);
   const scanning = typeof below === 'number' && typeof since === 'number';
   return { uidvalidity, uid, at, floor, ...(scanning ? { rescan: { below, since } } : {}) };
 }

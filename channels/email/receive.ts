@@ -3,7 +3,7 @@ import type { ChannelHost } from '../../src/core/channel.ts';
 import { errorText } from '../../src/core/errors.ts';
 import type { InboundMessage } from '../../src/core/message.ts';
 import type { Clock, Logger } from '../../src/core/ports.ts';
-import { offer } from '../kit/offer.ts';
+import { storeMessages } from '../kit/store-messages.ts';
 import type { ImapSession } from './client.ts';
 import { advance, counts, firstCursor, type MailCursor, parseCursor, rescanCursor } from './cursor.ts';
 import { type InboundOptions, type MailFacts, refused, toInbound } from './inbound.ts';
@@ -29,8 +29,8 @@ export interface ReceiveOptions {
   readonly signal: AbortSignal;
   /** The cursor is known and the mailbox open: receiving. */
   readonly onReady: () => void;
-  /** The host could not store a batch, and took it later. */
-  readonly onStorage: (error: unknown) => void;
+  /** What the operator is told while the journal cannot write; undefined once it can again. */
+  readonly onTrouble: (detail: string | undefined) => void;
 }
 
 /** platformId -> how often its fetch failed. Lives longer than one connection, to find the mail that breaks them. */
@@ -94,14 +94,7 @@ async function drain(
 }
 
 async function hand(batch: readonly InboundMessage[], cursor: MailCursor, options: ReceiveOptions): Promise<void> {
-  let failed = false;
-  const { host, clock, random, signal } = options;
-  const onRejected = (error: unknown) => {
-    failed = true;
-    options.onStorage(error);
-  };
-  await offer(batch, JSON.stringify(cursor), { host, clock, random, signal, onRejected });
-  if (failed) options.onStorage(undefined);
+  await storeMessages(batch, JSON.stringify(cursor), options);
 }
 
 async function readMail(

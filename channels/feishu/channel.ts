@@ -1,5 +1,4 @@
 /** The adapter: one app. Receiving is `receive.ts`, shaping is `inbound.ts` and `outbound.ts`, wire calls are `client.ts`. */
-import { stat } from 'node:fs/promises';
 import type {
   Channel,
   ChannelDeps,
@@ -9,9 +8,12 @@ import type {
   SendOptions,
   SendResult,
 } from '../../src/core/channel.ts';
-import { errorText, GatehouseError } from '../../src/core/errors.ts';
+import { errorText } from '../../src/core/errors.ts';
 import type { MediaRef, OutboundFile, OutboundPart } from '../../src/core/message.ts';
 import { withDeadline } from '../kit/deadline.ts';
+import { Lifecycle, NOT_LEFT } from '../kit/lifecycle.ts';
+import { RecentMap, RecentSet } from '../kit/recent.ts';
+import { unreadableFile } from '../kit/upload-file.ts';
 import type { FeishuClient, SendCall } from './client.ts';
 import { download } from './download.ts';
 import { toReactionName } from './emoji.ts';
@@ -63,15 +65,12 @@ export class FeishuChannel implements Channel {
   readonly #deps: ChannelDeps;
   readonly #webhook: WebhookKeys | undefined;
   readonly #known: KnownMessages;
-  readonly #stopping = new AbortController();
-  readonly #sending = new Set<Promise<unknown>>();
+  readonly #life = new Lifecycle();
   /** Message -> id of our reaction to it. */
-  readonly #reactions = new Map<string, string>();
+  readonly #reactions = new RecentMap<string>(REMEMBERED);
   /** Messages that cannot be answered any more. In memory: after a restart the first answer learns it again. */
-  readonly #gone = new Set<string>();
+  readonly #gone = new RecentSet(REMEMBERED);
   #openId: string | undefined;
-  #receiving: Promise<void> | undefined;
-  #host: ChannelHost | undefined;
 
   constructor(options: {
     readonly client: FeishuClient;
@@ -92,38 +91,26 @@ export class FeishuChannel implements Channel {
   }
 
   async start(host: ChannelHost, signal: AbortSignal): Promise<void> {
-    signal.throwIfAborted();
-    if (this.#receiving || this.#stopping.signal.aborted)
-      throw new GatehouseError('GH1004', 'a channel can be started once only');
-    this.#host = host;
-    host.health('starting');
-    const settled = Promise.withResolvers<void>();
-    this.#receiving = receiveEvents({
-      client: this.#client,
-      host,
-      known: this.#known,
-      account: this.account,
-      deps: this.#deps,
-      ...(this.#webhook && { webhook: this.#webhook }),
-      callTimeoutMs: CALL_TIMEOUT_MS,
-      identified: (me) => {
-        this.#openId = me.openId;
-      },
-      signal: AbortSignal.any([signal, this.#stopping.signal]),
-      settled: settled.resolve,
-    });
-    await Promise.race([settled.promise, this.#receiving]);
-    signal.throwIfAborted();
+    await this.#life.start(host, signal, (stop, settled) =>
+      receiveEvents({
+        client: this.#client,
+        host,
+        known: this.#known,
+        account: this.account,
+        deps: this.#deps,
+        ...(this.#webhook && { webhook: this.#webhook }),
+        callTimeoutMs: CALL_TIMEOUT_MS,
+        identified: (me) => {
+          this.#openId = me.openId;
+        },
+        signal: stop,
+        settled,
+      }),
+    );
   }
 
-  /** Waits for sends under way: breaking them would leave their fate unknown. The caller bounds them with their signals. */
-  async stop(): Promise<void> {
-    this.#stopping.abort(new Error('channel stopped'));
-    await this.#receiving;
-    await Promise.allSettled(this.#sending);
-    this.#client.close();
-    this.#host?.health('stopped');
-    this.#host = undefined;
+  stop(): Promise<void> {
+    return this.#life.stop(() => this.#client.close());
   }
 
   send(part: OutboundPart, options: SendOptions): Promise<SendResult> {
@@ -147,8 +134,6 @@ export class FeishuChannel implements Channel {
       const added = await this.#client.addReaction(id, name, inner);
       if (added === undefined) return;
       this.#reactions.set(id, added);
-      const oldest = this.#reactions.keys().next();
-      if (this.#reactions.size > REMEMBERED && !oldest.done) this.#reactions.delete(oldest.value);
     });
   }
 
@@ -157,23 +142,18 @@ export class FeishuChannel implements Channel {
       client: this.#client,
       capBytes: this.limits.downloadBytes,
       timeoutMs: this.#settings.download_timeout_secs * 1_000,
-      signal: AbortSignal.any([signal, this.#stopping.signal]),
+      signal,
+      stop: this.#life.stopping,
     });
   }
 
-  async #track(options: SendOptions, run: () => Promise<SendResult>): Promise<SendResult> {
-    if (this.#stopping.signal.aborted) return { kind: 'retry', reason: 'the channel is stopped', scope: 'account' };
-    if (options.signal.aborted) return NOT_LEFT;
-    const sending = run().catch((error: unknown): SendResult => {
-      // Neither our deadline nor an abort takes a request back that has left.
-      return error instanceof CallError ? toSendResult(error.failure) : { kind: 'unknown', detail: errorText(error) };
-    });
-    this.#sending.add(sending);
-    try {
-      return await sending;
-    } finally {
-      this.#sending.delete(sending);
-    }
+  #track({ signal }: SendOptions, run: () => Promise<SendResult>): Promise<SendResult> {
+    return this.#life.sends.run(signal, () =>
+      run().catch((error: unknown): SendResult => {
+        // Neither our deadline nor an abort takes a request back that has left.
+        return error instanceof CallError ? toSendResult(error.failure) : { kind: 'unknown', detail: errorText(error) };
+      }),
+    );
   }
 
   async #send(part: OutboundPart, options: SendOptions): Promise<SendResult> {
@@ -231,8 +211,6 @@ export class FeishuChannel implements Channel {
   #withoutReply(to: SendCall['to'], error: unknown): SendResult | undefined {
     if (!(error instanceof CallError) || !isTargetGone(error.failure) || 'chatId' in to || to.inThread) return undefined;
     this.#gone.add(to.messageId);
-    const [oldest] = this.#gone;
-    if (this.#gone.size > REMEMBERED && oldest !== undefined) this.#gone.delete(oldest);
     return { kind: 'retry', reason: 'the message it answers is gone', afterMs: 0, scope: 'part' };
   }
 
@@ -254,16 +232,5 @@ export class FeishuChannel implements Channel {
 
   #within<T>(ms: number, signal: AbortSignal, task: (signal: AbortSignal) => Promise<T>): Promise<T> {
     return withDeadline({ clock: this.#deps.clock, ms, signal }, task);
-  }
-}
-
-const NOT_LEFT: SendResult = { kind: 'retry', reason: 'stopped before the request left', scope: 'part' };
-
-/** A file that is gone must be noticed before the request leaves. */
-async function unreadableFile(path: string): Promise<string | undefined> {
-  try {
-    return (await stat(path)).isFile() ? undefined : 'the attachment is not a file';
-  } catch {
-    return 'the attachment is not there any more';
   }
 }

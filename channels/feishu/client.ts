@@ -3,8 +3,8 @@ import { createReadStream } from 'node:fs';
 import type { Readable } from 'node:stream';
 import { Client, defaultHttpInstance, EventDispatcher, type HttpInstance, LoggerLevel, WSClient } from '@larksuiteoapi/node-sdk';
 import { createHttpAgent, errorCodeOf, notConnected } from '../kit/http-agent.ts';
+import { type JsonObject, obj } from '../kit/json.ts';
 import { CallError, type CallFailure, isRateLimit, isStaleToken } from './faults.ts';
-import { type Fields, fieldsOf } from './fields.ts';
 import { type RawResponse, readResponse, type WireResponse } from './response.ts';
 
 /** Our own identity. `openId` is how people's mentions name us; it differs from app to app. */
@@ -93,7 +93,7 @@ export class FeishuClient {
 
   async botInfo(signal: AbortSignal): Promise<BotIdentity> {
     const { body } = await this.#call({ method: 'GET', path: '/open-apis/bot/v3/info' }, signal);
-    const bot = fieldsOf(fieldsOf(body)['bot']);
+    const bot = obj(obj(body)['bot']);
     const openId = bot['open_id'];
     if (typeof openId !== 'string' || openId === '') {
       throw new CallError('bot info', { kind: 'api', status: 200, code: 230006, description: 'the app has no bot' });
@@ -163,11 +163,11 @@ export class FeishuClient {
   }
 
   /** As the platform stored it, undefined when it knows none. */
-  async message(messageId: string, signal: AbortSignal): Promise<Fields | undefined> {
+  async message(messageId: string, signal: AbortSignal): Promise<JsonObject | undefined> {
     const path = `/open-apis/im/v1/messages/${encodeURIComponent(messageId)}`;
     const { body } = await this.#call({ method: 'GET', path }, signal);
     const items = dataOf(body)['items'];
-    return Array.isArray(items) && items.length > 0 ? fieldsOf(items[0]) : undefined;
+    return Array.isArray(items) && items.length > 0 ? obj(items[0]) : undefined;
   }
 
   /** `p2p`, `group` or `topic`. */
@@ -376,6 +376,6 @@ function nothing(): void {
   // Silent on purpose.
 }
 
-function dataOf(body: unknown): Fields {
-  return fieldsOf(fieldsOf(body)['data']);
+function dataOf(body: unknown): JsonObject {
+  return obj(obj(body)['data']);
 }

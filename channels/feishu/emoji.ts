@@ -1,5 +1,7 @@
 /** Emoji <-> the platform's own names of reactions (https://open.feishu.cn/document/server-docs/im-v1/message-reaction/emojis-introduce). */
-const NAMES: Readonly<Record<string, string>> = {
+import { emojiNames } from '../kit/emoji-names.ts';
+
+const NAMES = {
   '👍': 'THUMBSUP',
   '👎': 'ThumbsDown',
   '👌': 'OK',
@@ -44,14 +46,5 @@ const NAMES: Readonly<Record<string, string>> = {
   '⏳': 'Typing',
 };
 
-const EMOJI = new Map(Object.entries(NAMES).map(([emoji, name]) => [name.toUpperCase(), emoji]));
-
-/** Undefined for an emoji the platform has no reaction for. Colours of skin and hearts are not told apart. */
-export function toReactionName(emoji: string): string | undefined {
-  return NAMES[emoji.replace(/\uFE0F|[\u{1F3FB}-\u{1F3FF}]/gu, '')];
-}
-
-/** A name without an emoji of its own comes as `:NAME:`. */
-export function toEmoji(name: string): string {
-  return EMOJI.get(name.toUpperCase()) ?? (name === '' ? '' : `:${name}:`);
-}
+/** `nameOf` is undefined for an emoji the platform has no reaction for; colours of hearts are not told apart. */
+export const { nameOf: toReactionName, emojiOf: toEmoji } = emojiNames(NAMES);

@@ -1,6 +1,8 @@
 /** The content of a message, by its type -> words and files. Pure. https://open.feishu.cn/document/server-docs/im-v1/message-content-description/message_content */
 import type { MediaKind, MediaRef } from '../../src/core/message.ts';
-import { type Fields, fieldsOf, listOf, parseJson, stringOf } from './fields.ts';
+import { type JsonObject, list, obj, parseJson } from '../kit/json.ts';
+import { bracketNote, label } from '../kit/senders-words.ts';
+import { stringOf } from './fields.ts';
 
 export interface Content {
   readonly text: string;
@@ -19,7 +21,7 @@ export interface RawContent {
 
 /** Never throws: what cannot be read has no words and no files. `botOpenId` is whose name is taken out. */
 export function readContent(raw: RawContent, botOpenId: string | undefined): Content {
-  const content = fieldsOf(parseJson(raw.content));
+  const content = obj(parseJson(raw.content));
   const names = new Names(raw.mentions, botOpenId);
   const media: MediaRef[] = [];
   const add = (kind: MediaKind, type: 'image' | 'file', key: unknown, name?: unknown, mime?: string): void => {
@@ -34,7 +36,7 @@ export function readContent(raw: RawContent, botOpenId: string | undefined): Con
 
 type Add = (kind: MediaKind, type: 'image' | 'file', key: unknown, name?: unknown, mime?: string) => void;
 
-function wordsOf(type: string, content: Fields, names: Names, add: Add): string {
+function wordsOf(type: string, content: JsonObject, names: Names, add: Add): string {
   switch (type) {
     case 'text':
       return names.replace(stringOf(content['text']));
@@ -58,12 +60,12 @@ function wordsOf(type: string, content: Fields, names: Names, add: Add): string 
   }
 }
 
-function noteOf(type: string, content: Fields): string {
+function noteOf(type: string, content: JsonObject): string {
   switch (type) {
     case 'sticker':
       return '[sticker]';
     case 'location':
-      return bracket(
+      return bracketNote(
         'location',
         stringOf(content['name']),
         `(${stringOf(content['latitude'])}, ${stringOf(content['longitude'])})`,
@@ -75,31 +77,31 @@ function noteOf(type: string, content: Fields): string {
     case 'merge_forward':
       return '[forwarded conversation that bots cannot see]';
     case 'interactive':
-      return bracket('card', cardWords(content));
+      return bracketNote('card', cardWords(content));
     // Nobody wrote it: "Ada joined the group".
     case 'system':
     case '':
       return '';
     default:
-      return bracket(type);
+      return bracketNote(type);
   }
 }
 
 /** Rich text: lines of pieces, bare or under a locale. */
-function postWords(content: Fields, names: Names, add: Add): string {
+function postWords(content: JsonObject, names: Names, add: Add): string {
   const post = Array.isArray(content['content'])
     ? content
-    : fieldsOf(Object.values(content).find((value) => Array.isArray(fieldsOf(value)['content'])));
-  const lines = listOf(post['content']).map((line) =>
-    listOf(line)
-      .map((piece) => pieceWords(fieldsOf(piece), names, add))
+    : obj(Object.values(content).find((value) => Array.isArray(obj(value)['content'])));
+  const lines = list(post['content']).map((line) =>
+    list(line)
+      .map((piece) => pieceWords(obj(piece), names, add))
       .join(''),
   );
   const title = names.replace(stringOf(post['title']));
   return [...(title === '' ? [] : [title]), ...lines].join('\n').trim();
 }
 
-function pieceWords(piece: Fields, names: Names, add: Add): string {
+function pieceWords(piece: JsonObject, names: Names, add: Add): string {
   const text = stringOf(piece['text']);
   switch (stringOf(piece['tag'])) {
     case 'text':
@@ -129,7 +131,7 @@ function pieceWords(piece: Fields, names: Names, add: Add): string {
 }
 
 /** The visible words of a card, in order; people forward cards. */
-function cardWords(card: Fields): string {
+function cardWords(card: JsonObject): string {
   const words: string[] = [];
   const waiting: unknown[] = [card];
   for (let next = waiting.pop(); next !== undefined && words.length < 200; next = waiting.pop()) {
@@ -150,12 +152,12 @@ class Names {
   readonly #byKey = new Map<string, { readonly name: string; readonly bot: boolean }>();
 
   constructor(mentions: unknown, botOpenId: string | undefined) {
-    for (const mention of listOf(mentions).slice(0, 200)) {
-      const { key, id, name } = fieldsOf(mention);
+    for (const mention of list(mentions).slice(0, 200)) {
+      const { key, id, name } = obj(mention);
       const placeholder = stringOf(key);
       if (placeholder === '') continue;
       // An event has an object with an id of each kind, a stored message the id alone.
-      const openId = stringOf(fieldsOf(id)['open_id']) || stringOf(id);
+      const openId = stringOf(obj(id)['open_id']) || stringOf(id);
       // By id: a person may carry the bot's name (A3). "@all" is nobody's id.
       this.#byKey.set(placeholder, { name: stringOf(name), bot: botOpenId !== undefined && openId === botOpenId });
     }
@@ -182,18 +184,6 @@ class Names {
     }
     return key === 'all' || key === '@_all' ? '@all' : `@${label(known?.name || name)}`;
   }
-}
-
-/** A name for display: people choose theirs, so it may close no bracket and start no line. */
-export function label(name: string): string {
-  const safe = name.replace(/[\p{C}\p{Z}[\]]+/gu, ' ').trim();
-  return (safe || 'unnamed').slice(0, 64);
-}
-
-/** One bracketed line. The words are the sender's: they may not close the bracket and begin a line of their own. */
-function bracket(kind: string, ...words: readonly string[]): string {
-  const inner = words.join(' ').replace(/\s+/g, ' ').trim().replaceAll(']', ')').replaceAll('[', '(').slice(0, 1_000);
-  return inner === '' ? `[${label(kind)}]` : `[${label(kind)}: ${inner}]`;
 }
 
 const REF = /^([\w-]{1,200}):(image|file):([\w.-]{1,300})$/;

@@ -1,9 +1,11 @@
 /** An event of the platform -> `InboundMessage`. Pure; what the event itself does not tell is asked beforehand, see `known-messages.ts`. */
 import { messageKey, shortHash } from '../../src/core/ids.ts';
 import type { InboundMessage, QuotedMessage, RefusalReason } from '../../src/core/message.ts';
+import { type JsonObject, obj, parseJson } from '../kit/json.ts';
+import { unreadableMessage } from '../kit/unreadable-message.ts';
 import type { BotIdentity } from './client.ts';
 import { toEmoji } from './emoji.ts';
-import { type Fields, fieldsOf, parseJson, stringOf } from './fields.ts';
+import { stringOf } from './fields.ts';
 import { readContent } from './inbound-content.ts';
 
 export interface InboundContext {
@@ -31,13 +33,13 @@ export interface FeishuEvent {
   /** Milliseconds since the epoch; NaN when the platform did not say. */
   readonly createdAt: number;
   readonly appId: string;
-  readonly body: Fields;
+  readonly body: JsonObject;
 }
 
 /** Throws on a payload that is no event of version 2.0. */
 export function readEvent(payload: unknown): FeishuEvent {
-  const { header, event } = fieldsOf(payload);
-  const head = fieldsOf(header);
+  const { header, event } = obj(payload);
+  const head = obj(header);
   const type = stringOf(head['event_type']);
   const id = stringOf(head['event_id']);
   if (type === '' || id === '') throw new Error('not an event of version 2.0');
@@ -48,7 +50,7 @@ export function readEvent(payload: unknown): FeishuEvent {
     // Presses of buttons come in microseconds.
     createdAt: createdAt > 1e14 ? Math.floor(createdAt / 1_000) : createdAt,
     appId: stringOf(head['app_id']),
-    body: fieldsOf(event),
+    body: obj(event),
   };
 }
 
@@ -56,13 +58,13 @@ export function readEvent(payload: unknown): FeishuEvent {
 export function subjectOf(event: FeishuEvent): string | undefined {
   switch (event.type) {
     case 'im.message.receive_v1':
-      return stringOf(fieldsOf(event.body['message'])['parent_id']) || undefined;
+      return stringOf(obj(event.body['message'])['parent_id']) || undefined;
     case 'im.message.recalled_v1':
     case 'im.message.reaction.created_v1':
     case 'im.message.reaction.deleted_v1':
       return stringOf(event.body['message_id']) || undefined;
     case 'card.action.trigger':
-      return stringOf(fieldsOf(event.body['context'])['open_message_id']) || undefined;
+      return stringOf(obj(event.body['context'])['open_message_id']) || undefined;
     default:
       return undefined;
   }
@@ -87,15 +89,15 @@ export function toInbound(event: FeishuEvent, context: InboundContext, subject?:
 
 function toMessage(event: FeishuEvent, context: InboundContext, parent: KnownMessage | undefined): InboundMessage {
   const { me } = context;
-  const sender = fieldsOf(event.body['sender']);
-  const message = fieldsOf(event.body['message']);
+  const sender = obj(event.body['sender']);
+  const message = obj(event.body['message']);
   const messageId = required(message['message_id'], 'message_id');
   const chatId = required(message['chat_id'], 'chat_id');
   const isGroup = message['chat_type'] !== 'p2p';
   const type = stringOf(message['message_type']);
   const senderType = stringOf(sender['sender_type']);
   // The open id never changes; user ids and names may (reliability.md A3).
-  const senderId = stringOf(fieldsOf(sender['sender_id'])['open_id']) || 'unknown';
+  const senderId = stringOf(obj(sender['sender_id'])['open_id']) || 'unknown';
   const rawContent = stringOf(message['content']);
   const content = readContent(
     { messageId, type, content: rawContent, mentions: message['mentions'] },
@@ -168,9 +170,9 @@ function toDelete(event: FeishuEvent, context: InboundContext, target: KnownMess
 
 function toReaction(event: FeishuEvent, context: InboundContext, target: KnownMessage | undefined): InboundMessage {
   const targetId = required(event.body['message_id'], 'message_id');
-  const senderId = stringOf(fieldsOf(event.body['user_id'])['open_id']) || stringOf(event.body['app_id']) || 'unknown';
+  const senderId = stringOf(obj(event.body['user_id'])['open_id']) || stringOf(event.body['app_id']) || 'unknown';
   const senderType = stringOf(event.body['operator_type']);
-  const name = stringOf(fieldsOf(event.body['reaction_type'])['emoji_type']);
+  const name = stringOf(obj(event.body['reaction_type'])['emoji_type']);
   const created = event.type === 'im.message.reaction.created_v1';
   const time = stringOf(event.body['action_time']);
   const refusal = refusalOf({ senderId, senderType, empty: false }, context);
@@ -196,11 +198,11 @@ function toReaction(event: FeishuEvent, context: InboundContext, target: KnownMe
 /** A button of ours: its value is what `outbound.ts` put there. The platform asks once and does not repeat itself. */
 function toPress(event: FeishuEvent, context: InboundContext, card: KnownMessage | undefined): InboundMessage {
   const { operator, action, context: where } = event.body;
-  const senderId = stringOf(fieldsOf(operator)['open_id']) || 'unknown';
-  const messageId = stringOf(fieldsOf(where)['open_message_id']);
-  const chatId = stringOf(fieldsOf(where)['open_chat_id']) || 'unknown';
-  const raw = fieldsOf(action)['value'];
-  const value = fieldsOf(typeof raw === 'string' ? parseJson(raw) : raw);
+  const senderId = stringOf(obj(operator)['open_id']) || 'unknown';
+  const messageId = stringOf(obj(where)['open_message_id']);
+  const chatId = stringOf(obj(where)['open_chat_id']) || 'unknown';
+  const raw = obj(action)['value'];
+  const value = obj(typeof raw === 'string' ? parseJson(raw) : raw);
   const text = stringOf(value['choice']);
   const threadId = stringOf(value['thread']) || card?.threadId;
   // Unknown is the stricter of the two.
@@ -230,20 +232,9 @@ function place(target: KnownMessage | undefined): Pick<InboundMessage, 'isGroup'
 }
 
 /** Stands for an event that could not be read, so that it is counted and acknowledged. */
-export function unreadable(payload: unknown, context: InboundContext, now: number): InboundMessage {
-  const id = stringOf(fieldsOf(fieldsOf(payload)['header'])['event_id']) || shortHash(JSON.stringify(payload) ?? '');
-  return {
-    ...keys(context, 'unknown', `event:${id}`),
-    kind: 'message',
-    senderId: 'unknown',
-    senderName: 'unknown',
-    text: '',
-    media: [],
-    isGroup: false,
-    mentionsBot: false,
-    refusal: 'unreadable',
-    timestamp: now,
-  };
+export function unreadable(payload: unknown, { channel, account }: InboundContext, now: number): InboundMessage {
+  const id = stringOf(obj(obj(payload)['header'])['event_id']) || shortHash(JSON.stringify(payload) ?? '');
+  return unreadableMessage({ channel, account, platformId: `event:${id}` }, now);
 }
 
 function keys(context: InboundContext, chatId: string, platformId: string) {

@@ -3,7 +3,8 @@ import type { ChannelHealth, ChannelHost } from '../../src/core/channel.ts';
 import { errorText } from '../../src/core/errors.ts';
 import type { InboundMessage } from '../../src/core/message.ts';
 import type { Clock, Logger } from '../../src/core/ports.ts';
-import { offer } from '../kit/offer.ts';
+import { InboundLine } from '../kit/inbound-line.ts';
+import { storeMessages } from '../kit/store-messages.ts';
 import { type FeishuEvent, type InboundContext, readEvent, subjectOf, toInbound, unreadable } from './inbound.ts';
 import type { KnownMessages } from './known-messages.ts';
 
@@ -22,8 +23,7 @@ const MAX_WAITING = 500;
 
 export class EventIntake {
   readonly #options: IntakeOptions;
-  #waiting = 0;
-  #last: Promise<void> = Promise.resolve();
+  readonly #line = new InboundLine(MAX_WAITING);
 
   constructor(options: IntakeOptions) {
     this.#options = options;
@@ -34,21 +34,14 @@ export class EventIntake {
    * with the signal's reason when that aborted, whether or not the commit went through.
    */
   async take(payload: unknown, signal: AbortSignal): Promise<void> {
-    if (this.#waiting >= MAX_WAITING) throw new Error('too many events are waiting');
-    this.#waiting += 1;
-    const turn = this.#last.then(() => this.#handle(payload, signal));
-    // The one behind it must not fail with it.
-    this.#last = turn.catch(() => undefined);
-    try {
-      await turn;
-    } finally {
-      this.#waiting -= 1;
-    }
+    const taken = this.#line.push(() => this.#handle(payload, signal));
+    if (!taken) throw new Error('too many events are waiting');
+    await taken;
   }
 
   /** Resolves when nothing waits any more. */
   idle(): Promise<void> {
-    return this.#last;
+    return this.#line.idle();
   }
 
   async #handle(payload: unknown, signal: AbortSignal): Promise<void> {
@@ -56,16 +49,8 @@ export class EventIntake {
     const message = await this.#read(payload, signal);
     if (!message) return;
     const { host, known, clock, random, health, logger } = this.#options;
-    await offer([message], undefined, {
-      host,
-      clock,
-      random,
-      signal,
-      onRejected: (error, waitMs) => {
-        health('down', `messages cannot be stored, trying again: ${errorText(error)}`);
-        logger.error('feishu.receive-failed', { error: errorText(error), waitMs });
-      },
-    });
+    const onTrouble = (detail: string | undefined): void => health(detail === undefined ? 'healthy' : 'down', detail);
+    await storeMessages([message], undefined, { host, clock, random, logger, signal, onTrouble });
     known.received(message);
     health('healthy');
   }

@@ -3,8 +3,10 @@ import { errorText } from '../../src/core/errors.ts';
 import type { InboundMessage } from '../../src/core/message.ts';
 import type { Clock, Logger } from '../../src/core/ports.ts';
 import { withDeadline } from '../kit/deadline.ts';
+import { type JsonObject, obj } from '../kit/json.ts';
+import { RecentMap } from '../kit/recent.ts';
 import type { FeishuClient } from './client.ts';
-import { type Fields, fieldsOf, stringOf } from './fields.ts';
+import { stringOf } from './fields.ts';
 import type { KnownMessage } from './inbound.ts';
 import { readContent } from './inbound-content.ts';
 
@@ -24,9 +26,9 @@ const LOOKUP_MS = 1_000;
 
 export class KnownMessages {
   readonly #options: KnownMessagesOptions;
-  readonly #messages = new Map<string, KnownMessage>();
-  readonly #types = new Map<string, string>();
-  readonly #groups = new Map<string, boolean>();
+  readonly #messages = new RecentMap<KnownMessage>(REMEMBERED);
+  readonly #types = new RecentMap<string>(REMEMBERED);
+  readonly #groups = new RecentMap<boolean>(REMEMBERED);
 
   constructor(options: KnownMessagesOptions) {
     this.#options = options;
@@ -35,8 +37,8 @@ export class KnownMessages {
   /** A message that arrived. */
   received(message: InboundMessage): void {
     if (message.kind !== 'message' || message.platformId.startsWith('press:')) return;
-    keep(this.#groups, message.chatId, message.isGroup);
-    keep(this.#messages, message.platformId, {
+    this.#groups.set(message.chatId, message.isGroup);
+    this.#messages.set(message.platformId, {
       chatId: message.chatId,
       isGroup: message.isGroup,
       ...(message.threadId !== undefined && { threadId: message.threadId }),
@@ -49,8 +51,8 @@ export class KnownMessages {
   /** A message of ours that the platform accepted. */
   sent(messageId: string, message: Pick<KnownMessage, 'chatId' | 'threadId' | 'text'> & { readonly type: string }): void {
     const { type, ...rest } = message;
-    keep(this.#types, messageId, type);
-    keep(this.#messages, messageId, {
+    this.#types.set(messageId, type);
+    this.#messages.set(messageId, {
       ...rest,
       isGroup: this.#groups.get(message.chatId) ?? true,
       senderId: this.#options.account,
@@ -83,7 +85,7 @@ export class KnownMessages {
     if (known !== undefined) return known;
     const stored = await this.#options.client.message(messageId, signal);
     const type = stringOf(stored?.['msg_type']) || undefined;
-    if (type !== undefined) keep(this.#types, messageId, type);
+    if (type !== undefined) this.#types.set(messageId, type);
     return type;
   }
 
@@ -92,7 +94,7 @@ export class KnownMessages {
     const chatId = stringOf(stored?.['chat_id']);
     if (!stored || chatId === '') return undefined;
     const known = this.#read(messageId, stored, await this.#askGroup(chatId, signal));
-    keep(this.#messages, messageId, known);
+    this.#messages.set(messageId, known);
     return known;
   }
 
@@ -100,15 +102,15 @@ export class KnownMessages {
     const known = this.#groups.get(chatId);
     if (known !== undefined) return known;
     const isGroup = (await this.#options.client.chatMode(chatId, signal)) !== 'p2p';
-    keep(this.#groups, chatId, isGroup);
+    this.#groups.set(chatId, isGroup);
     return isGroup;
   }
 
-  #read(messageId: string, stored: Fields, isGroup: boolean): KnownMessage {
-    const sender = fieldsOf(stored['sender']);
+  #read(messageId: string, stored: JsonObject, isGroup: boolean): KnownMessage {
+    const sender = obj(stored['sender']);
     const senderId = stringOf(sender['id']) || 'unknown';
     const type = stringOf(stored['msg_type']);
-    const content = stringOf(fieldsOf(stored['body'])['content']);
+    const content = stringOf(obj(stored['body'])['content']);
     const { text } = readContent({ messageId, type, content, mentions: stored['mentions'] }, undefined);
     const threadId = stringOf(stored['thread_id']);
     const { account, openId } = this.#options;
@@ -121,12 +123,4 @@ export class KnownMessages {
       text: text.slice(0, 2_000),
     };
   }
-}
-
-/** Forgets the oldest beyond the limit. */
-function keep<T>(map: Map<string, T>, key: string, value: T): void {
-  map.delete(key);
-  map.set(key, value);
-  const oldest = map.keys().next();
-  if (map.size > REMEMBERED && !oldest.done) map.delete(oldest.value);
 }

@@ -2,7 +2,9 @@
 import type { ChannelDeps, ChannelHealth, ChannelHost, WebhookHandler } from '../../src/core/channel.ts';
 import { errorText } from '../../src/core/errors.ts';
 import { DeadlineError, withDeadline } from '../kit/deadline.ts';
+import { untilAborted, whenAborted } from '../kit/linked.ts';
 import { reconnect } from '../kit/reconnect.ts';
+import { changesOnly, type ReportHealth } from '../kit/reported-health.ts';
 import type { BotIdentity, FeishuClient } from './client.ts';
 import { CallError, isRefusedLogin } from './faults.ts';
 import { EventIntake } from './intake.ts';
@@ -25,8 +27,6 @@ export interface ReceiveOptions {
   readonly settled: () => void;
 }
 
-type Health = (state: ChannelHealth, detail?: string) => void;
-
 /** Only the operator can mend refused credentials; an app may be switched on again without a restart of ours. */
 const REFUSED_WAIT_MS = 300_000;
 /** A connection that ended sooner counts as one that failed. */
@@ -38,23 +38,17 @@ const ANSWER_MS = 2_500;
 export async function receiveEvents(options: ReceiveOptions): Promise<void> {
   const { deps, signal, settled } = options;
   const { clock, random, logger } = deps;
-  const health = createHealth(options.host);
+  const health = changesOnly((state, detail) => options.host.health(state, detail));
   const live = options.webhook ? listen : converse;
   await reconnect({
-    run: async (connected) => {
-      try {
-        await live(options, health, connected);
-      } catch (error) {
-        if (signal.aborted) return;
-        const { state, detail, waitMs } = diagnose(error);
-        health(state, detail);
-        logger.warn('feishu.connection-failed', { detail });
-        settled();
-        if (waitMs > 0) await clock.sleep(waitMs, signal);
-        throw error;
-      }
+    run: (connected) => live(options, health, connected),
+    onEnd: (error) => {
+      const { state, detail, waitMs } = diagnose(error);
+      health(state, detail);
+      logger.warn('feishu.connection-failed', { detail });
+      settled();
+      return waitMs;
     },
-    onEnd: () => true,
     clock,
     random,
     signal,
@@ -62,7 +56,7 @@ export async function receiveEvents(options: ReceiveOptions): Promise<void> {
 }
 
 /** One long connection, from its beginning to its end. */
-async function converse(options: ReceiveOptions, health: Health, connected: () => void): Promise<void> {
+async function converse(options: ReceiveOptions, health: ReportHealth, connected: () => void): Promise<void> {
   const { client, deps, signal, callTimeoutMs: ms, settled } = options;
   const { clock } = deps;
   const intake = createIntake(options, health, await identify(options));
@@ -70,26 +64,20 @@ async function converse(options: ReceiveOptions, health: Health, connected: () =
     client.connect((payload) => intake.take(payload, signal), inner),
   );
   const since = clock.monotonic();
-  const { promise: aborted, resolve } = Promise.withResolvers<void>();
-  const onAbort = (): void => resolve();
-  signal.addEventListener('abort', onAbort, { once: true });
-  if (signal.aborted) onAbort();
   try {
     health('healthy');
     settled();
-    await Promise.race([connection.closed, aborted]);
+    await untilAborted(connection.closed, signal);
     if (clock.monotonic() - since > STEADY_MS) connected();
   } finally {
-    signal.removeEventListener('abort', onAbort);
     connection.close();
     await intake.idle();
   }
-  signal.throwIfAborted();
   throw new CallError('connection', { kind: 'lost', detail: 'the platform ended the connection' });
 }
 
 /** Serves until the signal aborts. */
-async function listen(options: ReceiveOptions, health: Health, connected: () => void): Promise<void> {
+async function listen(options: ReceiveOptions, health: ReportHealth, connected: () => void): Promise<void> {
   const { deps, webhook, signal, settled } = options;
   if (!webhook) throw new Error('no keys for a webhook');
   const intake = createIntake(options, health, await identify(options));
@@ -98,10 +86,7 @@ async function listen(options: ReceiveOptions, health: Health, connected: () => 
   health('healthy');
   deps.logger.info('feishu.listening', { path: hook.path });
   settled();
-  await new Promise<void>((resolve) => {
-    signal.addEventListener('abort', () => resolve(), { once: true });
-    if (signal.aborted) resolve();
-  });
+  await whenAborted(signal);
   await intake.idle();
 }
 
@@ -135,20 +120,9 @@ async function identify({ client, deps, signal, callTimeoutMs: ms, identified }:
   return me;
 }
 
-function createIntake({ host, known, account, deps }: ReceiveOptions, health: Health, me: BotIdentity): EventIntake {
+function createIntake({ host, known, account, deps }: ReceiveOptions, health: ReportHealth, me: BotIdentity): EventIntake {
   const { clock, random, logger, name } = deps;
   return new EventIntake({ host, known, context: { channel: name, account, me }, health, clock, random, logger });
-}
-
-/** Reports changes only. */
-function createHealth(host: ChannelHost): Health {
-  let last: string | undefined;
-  return (state, detail) => {
-    const next = `${state} ${detail ?? ''}`;
-    if (next === last) return;
-    last = next;
-    host.health(state, detail);
-  };
 }
 
 /** What the operator is told, and how long to wait beyond the ordinary back-off. */

@@ -1,7 +1,9 @@
 /** One HTTP answer of the platform -> its body, its file, or why it is a failure. */
 import type { Readable } from 'node:stream';
+import { obj, parseJson } from '../kit/json.ts';
+import { readText } from '../kit/read-text.ts';
 import { CallError } from './faults.ts';
-import { fieldsOf, parseJson, stringOf } from './fields.ts';
+import { stringOf } from './fields.ts';
 
 export interface WireResponse {
   /** Parsed JSON; undefined with a stream. */
@@ -29,7 +31,7 @@ export async function readResponse(
     const size = Number(headerOf(response, 'content-length') ?? Number.NaN);
     return { body: undefined, stream, ...(Number.isSafeInteger(size) && { size }) };
   }
-  const body = fieldsOf(parseJson(await readText(stream, options.maxBytes)));
+  const body = obj(parseJson(await readText(stream, options.maxBytes)));
   const code = typeof body['code'] === 'number' ? body['code'] : undefined;
   if (response.status === 200 && code === 0) return { body };
   const { status } = response;
@@ -56,16 +58,4 @@ function waitOf(response: RawResponse): number | undefined {
 function headerOf(response: RawResponse, name: string): string | undefined {
   const value = (response.headers as Readonly<Record<string, unknown>>)[name];
   return typeof value === 'string' ? value : undefined;
-}
-
-async function readText(stream: Readable, maxBytes: number): Promise<string> {
-  const chunks: Buffer[] = [];
-  let total = 0;
-  for await (const chunk of stream as AsyncIterable<Buffer>) {
-    total += chunk.byteLength;
-    // Leaving the loop destroys the stream.
-    if (total > maxBytes) throw new CallError('request', { kind: 'lost', detail: 'the answer is too large' });
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString('utf8');
 }

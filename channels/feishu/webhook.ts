@@ -1,7 +1,8 @@
 /** Whether a request comes from the platform, and what it says. https://open.feishu.cn/document/server-docs/event-subscription-guide/event-subscription-configure-/encrypt-key-encryption-configuration-case */
 import { createDecipheriv, createHash, timingSafeEqual } from 'node:crypto';
 import type { WebhookRequest } from '../../src/core/channel.ts';
-import { fieldsOf, parseJson, stringOf } from './fields.ts';
+import { obj, parseJson } from '../kit/json.ts';
+import { stringOf } from './fields.ts';
 
 export interface WebhookKeys {
   readonly encryptKey: string;
@@ -32,11 +33,11 @@ export function readWebhook(request: WebhookRequest, keys: WebhookKeys, now: num
   if (signed === 'stale') return refused('the signature is too old');
   if (signed === 'absent' && request.body.length > MAX_UNSIGNED_BYTES) return refused('the signature is missing');
   // With an Encrypt Key the platform encrypts everything: plain text is somebody else's.
-  const encrypted = fieldsOf(parseJson(request.body.toString('utf8')))['encrypt'];
+  const encrypted = obj(parseJson(request.body.toString('utf8')))['encrypt'];
   const text = typeof encrypted === 'string' ? decrypt(encrypted, keys.encryptKey) : undefined;
   if (text === undefined) return refused('the body is not encrypted with the Encrypt Key');
-  const payload = fieldsOf(parseJson(text));
-  const token = stringOf(fieldsOf(payload['header'])['token']) || stringOf(payload['token']);
+  const payload = obj(parseJson(text));
+  const token = stringOf(obj(payload['header'])['token']) || stringOf(payload['token']);
   const known = token !== '' && equal(token, keys.verificationToken);
   // The platform sets an address up without a signature (seen in practice); the key and the token prove it all the same.
   if (payload['type'] === 'url_verification' && known) return { kind: 'challenge', challenge: stringOf(payload['challenge']) };

@@ -1,4 +1,4 @@
-import { Agent as HttpAgent } from 'node:http';
+import { type ClientRequest, Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
 import type { Duplex } from 'node:stream';
 
@@ -28,24 +28,40 @@ export function createHttpAgent({ tls, onSocket }: HttpAgentOptions): HttpAgent 
     const socket = connect(target, callback);
     if (!socket) return socket;
     onSocket?.(socket);
-    const timer = setTimeout(() => {
-      socket.destroy(Object.assign(new Error('connection not set up in time'), { code: 'ETIMEDOUT' }));
-    }, CONNECT_TIMEOUT_MS);
-    timer.unref();
     // Name, route, port, TLS: whatever fails by now is proof that nothing was sent. Only the code survives the wrapping of SDKs,
     // and this listener comes before those of the HTTP client.
     const onError = (error: Error): void => {
       Object.assign(error, { code: `${NOT_CONNECTED}${errorCodeOf(error) ?? 'no code'}` });
     };
     socket.on('error', onError);
-    socket.once('close', () => clearTimeout(timer));
-    socket.once(tls ? 'secureConnect' : 'connect', () => {
-      clearTimeout(timer);
-      socket.removeListener('error', onError);
-    });
+    limitConnecting(socket, tls, () => socket.removeListener('error', onError));
     return socket;
   };
   return agent;
+}
+
+/**
+ * Calls `onConnected` once the connection of a request stands, before the first byte is written: what fails earlier has sent nothing.
+ * For requests over an agent that is not `createHttpAgent`'s; one that does not connect in time fails with ETIMEDOUT.
+ */
+export function whenConnected(request: ClientRequest, tls: boolean, onConnected: () => void): void {
+  request.once('socket', (socket) => {
+    // One that is kept alive stands already.
+    if (socket.connecting) limitConnecting(socket, tls, onConnected);
+    else onConnected();
+  });
+}
+
+function limitConnecting(socket: Duplex, tls: boolean, onConnected: () => void): void {
+  const timer = setTimeout(() => {
+    socket.destroy(Object.assign(new Error('connection not set up in time'), { code: 'ETIMEDOUT' }));
+  }, CONNECT_TIMEOUT_MS);
+  timer.unref();
+  socket.once('close', () => clearTimeout(timer));
+  socket.once(tls ? 'secureConnect' : 'connect', () => {
+    clearTimeout(timer);
+    onConnected();
+  });
 }
 
 /** Whether the code is of a request that never left. */
@@ -57,6 +73,8 @@ export function notConnected(code: string | undefined): code is string {
 export function errorCodeOf(error: unknown): string | undefined {
   for (let at = error, depth = 0; at instanceof Error && depth < 4; at = at.cause, depth += 1) {
     if ('code' in at && typeof at.code === 'string') return at.code;
+    // Several addresses of one name were tried: each failed for a reason of its own.
+    if (at instanceof AggregateError) return errorCodeOf(at.errors[0]);
   }
   return undefined;
 }

@@ -3,7 +3,7 @@ import type { InboundMessage } from '../../src/core/message.ts';
 import type { Clock } from '../../src/core/ports.ts';
 
 export interface OfferOptions {
-  readonly host: ChannelHost;
+  readonly host: Pick<ChannelHost, 'receive'>;
   readonly clock: Clock;
   readonly random: () => number;
   readonly signal: AbortSignal;

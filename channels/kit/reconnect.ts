@@ -3,8 +3,11 @@ import type { Clock } from '../../src/core/ports.ts';
 export interface ReconnectOptions {
   /** One connection's life. Returning or throwing ends it; `connected()` resets the back-off. */
   readonly run: (connected: () => void) => Promise<void>;
-  /** Told about each end before the wait. Return `false` to stop for good: only the operator can mend it. */
-  readonly onEnd: (error: unknown, waitMs: number) => boolean;
+  /**
+   * Told about each end before the wait. Return `false` to stop for good: only the operator can mend it. A number is ms to wait on top,
+   * for a platform that named a time.
+   */
+  readonly onEnd: (error: unknown, waitMs: number) => boolean | number;
   readonly clock: Clock;
   readonly random: () => number;
   readonly signal: AbortSignal;
@@ -30,9 +33,10 @@ export async function reconnect(options: ReconnectOptions): Promise<void> {
     const ceiling = Math.min(capMs, baseMs * 2 ** failures);
     const waitMs = Math.round(ceiling / 2 + random() * (ceiling / 2));
     failures += 1;
-    if (!onEnd(error, waitMs)) return;
+    const again = onEnd(error, waitMs);
+    if (again === false) return;
     try {
-      await clock.sleep(waitMs, signal);
+      await clock.sleep(waitMs + (again === true ? 0 : again), signal);
     } catch {
       return; // the sleep ends early only because the signal aborted
     }

@@ -2,11 +2,11 @@
 import type { InboundMessage } from '../../src/core/message.ts';
 import type { Clock, Logger } from '../../src/core/ports.ts';
 import { withDeadline } from '../kit/deadline.ts';
+import { type JsonObject, list, obj, str } from '../kit/json.ts';
 import { CallError, type SlackClient } from './client.ts';
 import type { Cursor } from './cursor.ts';
 import { type InboundContext, toEdit, toInbound } from './inbound.ts';
 import type { Intake } from './intake.ts';
-import { type JsonObject, list, obj, str } from './json.ts';
 
 export interface CatchUpOptions {
   readonly client: Pick<SlackClient, 'call'>;

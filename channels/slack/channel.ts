@@ -8,15 +8,16 @@ import type {
   SendOptions,
   SendResult,
 } from '../../src/core/channel.ts';
-import { errorText, GatehouseError } from '../../src/core/errors.ts';
+import { errorText } from '../../src/core/errors.ts';
 import type { MediaRef, OutboundPart } from '../../src/core/message.ts';
-import { withDeadline } from '../kit/deadline.ts';
+import { type JsonObject, list, obj, str } from '../kit/json.ts';
+import { Lifecycle } from '../kit/lifecycle.ts';
+import { RecentMap } from '../kit/recent.ts';
 import { CallError, type SlackClient } from './client.ts';
 import { download } from './download.ts';
 import { nameFromEmoji } from './emoji.ts';
 import { type Found, findPart } from './find.ts';
 import { receiveByHttp } from './http-mode.ts';
-import { type JsonObject, list, obj, str } from './json.ts';
 import { toSendResult, toUpdate } from './outbound.ts';
 import { Receiver } from './receiver.ts';
 import { sendPart } from './send.ts';
@@ -64,14 +65,11 @@ export class SlackChannel implements Channel {
   readonly buttons = true;
   readonly #options: SlackChannelOptions;
   readonly #client: SlackClient;
-  readonly #stopping = new AbortController();
-  readonly #sending = new Set<Promise<unknown>>();
+  readonly #life = new Lifecycle();
   /** Part key -> id of the file that was uploaded for it. */
-  readonly #files = new Map<string, string>();
+  readonly #files = new RecentMap<string>(MAX_REMEMBERED);
   /** Message -> the reaction we put under it. */
-  readonly #reactions = new Map<string, string>();
-  #receiving: Promise<void> | undefined;
-  #host: ChannelHost | undefined;
+  readonly #reactions = new RecentMap<string>(MAX_REMEMBERED);
   #userId: string | undefined;
   #hasStatus = true;
 
@@ -84,44 +82,32 @@ export class SlackChannel implements Channel {
   }
 
   async start(host: ChannelHost, signal: AbortSignal): Promise<void> {
-    signal.throwIfAborted();
-    if (this.#receiving || this.#stopping.signal.aborted)
-      throw new GatehouseError('GH1004', 'a channel can be started once only');
     const { settings, deps, appToken = '', signingSecret = '' } = this.#options;
-    this.#host = host;
-    host.health('starting');
-    const settled = Promise.withResolvers<void>();
-    const receiver = new Receiver({
-      client: this.#client,
-      host,
-      account: this.account,
-      settings,
-      deps,
-      signal: AbortSignal.any([signal, this.#stopping.signal]),
-      settled: settled.resolve,
+    await this.#life.start(host, signal, async (stop, settled) => {
+      const receiver = new Receiver({
+        client: this.#client,
+        host,
+        account: this.account,
+        settings,
+        deps,
+        signal: stop,
+        settled,
+      });
+      await (settings.mode === 'socket' ? receiveBySocket(receiver, appToken) : receiveByHttp(receiver, signingSecret));
     });
-    this.#receiving = settings.mode === 'socket' ? receiveBySocket(receiver, appToken) : receiveByHttp(receiver, signingSecret);
-    await Promise.race([settled.promise, this.#receiving]);
-    signal.throwIfAborted();
   }
 
-  /** Waits for sends under way: breaking them would leave their fate unknown. The caller bounds them with their signals. */
-  async stop(): Promise<void> {
-    this.#stopping.abort(new Error('channel stopped'));
-    await this.#receiving;
-    await Promise.allSettled(this.#sending);
-    this.#client.close();
-    this.#host?.health('stopped');
-    this.#host = undefined;
+  stop(): Promise<void> {
+    return this.#life.stop(() => this.#client.close());
   }
 
-  async send(part: OutboundPart, { plain, signal }: SendOptions): Promise<SendResult> {
+  send(part: OutboundPart, { plain, signal }: SendOptions): Promise<SendResult> {
     const { settings, deps } = this.#options;
-    return await this.#tracked(() =>
+    return this.#life.sends.run(signal, () =>
       sendPart(part, {
         ...{ client: this.#client, clock: deps.clock, plain, signal },
         timeoutMs: (part.file ? settings.upload_timeout_secs : settings.send_timeout_secs) * 1_000,
-        uploaded: ({ key }, fileId) => remember(this.#files, key, fileId),
+        uploaded: ({ key }, fileId) => this.#files.set(key, fileId),
       }),
     );
   }
@@ -129,8 +115,7 @@ export class SlackChannel implements Channel {
   async edit(platformId: string, part: OutboundPart, { plain, signal }: SendOptions): Promise<SendResult> {
     const target = messageOf(platformId);
     if (!target) return { kind: 'refused', reason: 'invalid', detail: 'a message with a file cannot be edited' };
-    return await this.#tracked(async () => {
-      if (signal.aborted) return { kind: 'retry', reason: 'stopped before the request left', scope: 'part' };
+    return await this.#life.sends.run(signal, async () => {
       try {
         await this.#call(
           'chat.update',
@@ -166,9 +151,8 @@ export class SlackChannel implements Channel {
   /** The platform shows what an app is doing only in a thread. */
   async typing({ chatId, threadId }: Pick<OutboundPart, 'chatId' | 'threadId'>, signal: AbortSignal): Promise<void> {
     if (threadId === undefined || !this.#hasStatus) return;
-    const stop = AbortSignal.any([signal, this.#stopping.signal]);
     try {
-      await this.#call('assistant.threads.setStatus', { channel_id: chatId, thread_ts: threadId, status: 'is typing…' }, stop);
+      await this.#call('assistant.threads.setStatus', { channel_id: chatId, thread_ts: threadId, status: 'is typing…' }, signal);
     } catch (error) {
       if (error instanceof CallError && error.failure.kind === 'api' && NO_STATUS.has(error.failure.error))
         this.#hasStatus = false;
@@ -180,18 +164,17 @@ export class SlackChannel implements Channel {
     const target = messageOf(platformId);
     if (!target) return;
     const place = { channel: target.chatId, timestamp: target.ts };
-    const stop = AbortSignal.any([signal, this.#stopping.signal]);
     const name = emoji === undefined ? undefined : nameFromEmoji(emoji);
     if (emoji !== undefined && name === undefined) return;
     const before = this.#reactions.get(platformId);
     if (name !== undefined) {
-      await this.#call('reactions.add', { ...place, name }, stop, SIDE_CALL_MS, ['already_reacted']);
-      remember(this.#reactions, platformId, name);
+      await this.#call('reactions.add', { ...place, name }, signal, SIDE_CALL_MS, ['already_reacted']);
+      this.#reactions.set(platformId, name);
     }
     if (name === undefined) this.#reactions.delete(platformId);
-    const old = before !== undefined ? [before] : name === undefined ? await this.#ownReactions(place, stop) : [];
+    const old = before !== undefined ? [before] : name === undefined ? await this.#ownReactions(place, signal) : [];
     for (const each of old) {
-      if (each !== name) await this.#call('reactions.remove', { ...place, name: each }, stop, SIDE_CALL_MS, ['no_reaction']);
+      if (each !== name) await this.#call('reactions.remove', { ...place, name: each }, signal, SIDE_CALL_MS, ['no_reaction']);
     }
   }
 
@@ -200,7 +183,8 @@ export class SlackChannel implements Channel {
       client: this.#client,
       capBytes: this.limits.downloadBytes,
       timeoutMs: this.#options.settings.download_timeout_secs * 1_000,
-      signal: AbortSignal.any([signal, this.#stopping.signal]),
+      signal,
+      stop: this.#life.stopping,
     });
   }
 
@@ -221,23 +205,12 @@ export class SlackChannel implements Channel {
     fine: readonly string[] = [],
   ): Promise<JsonObject> {
     try {
-      return await withDeadline({ clock: this.#options.deps.clock, ms, signal }, (inner) =>
+      return await this.#life.call({ clock: this.#options.deps.clock, ms, signal }, (inner) =>
         this.#client.call(method, args, inner),
       );
     } catch (error) {
       if (error instanceof CallError && error.failure.kind === 'api' && fine.includes(error.failure.error)) return {};
       throw error;
-    }
-  }
-
-  async #tracked(run: () => Promise<SendResult>): Promise<SendResult> {
-    if (this.#stopping.signal.aborted) return { kind: 'retry', reason: 'the channel is stopped', scope: 'account' };
-    const sending = run();
-    this.#sending.add(sending);
-    try {
-      return await sending;
-    } finally {
-      this.#sending.delete(sending);
     }
   }
 }
@@ -246,11 +219,4 @@ export class SlackChannel implements Channel {
 function messageOf(platformId: string): { readonly chatId: string; readonly ts: string } | undefined {
   const match = /^([^:]+):(\d+\.\d+)$/.exec(platformId);
   return match?.[1] !== undefined && match[2] !== undefined ? { chatId: match[1], ts: match[2] } : undefined;
-}
-
-function remember(map: Map<string, string>, key: string, value: string): void {
-  map.delete(key);
-  map.set(key, value);
-  const [oldest] = map.keys();
-  if (map.size > MAX_REMEMBERED && oldest !== undefined) map.delete(oldest);
 }

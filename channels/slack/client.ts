@@ -5,8 +5,9 @@ import type { Readable } from 'node:stream';
 import { SocketModeReceiver, webApi } from '@slack/bolt';
 import type { Clock } from '../../src/core/ports.ts';
 import { withDeadline } from '../kit/deadline.ts';
-import { HttpTransport, notSent, readText } from './http.ts';
-import { type JsonObject, num, obj, parseObject, str } from './json.ts';
+import { type JsonObject, num, obj, parseObject, str } from '../kit/json.ts';
+import { readText } from '../kit/read-text.ts';
+import { HttpTransport, notSent } from './http.ts';
 
 /** Why a call failed, by what a caller can do about it. Holds no token. */
 export type CallFailure =
@@ -58,6 +59,8 @@ export interface SlackClientOptions {
   readonly clock: Clock;
 }
 
+/** Answers of the Web API are far smaller; a page of 200 messages at their limit is about this. */
+const MAX_ANSWER_BYTES = 32 * 1024 * 1024;
 /** Long enough for a slow network, short enough that a daemon's start does not hang on a silent one. */
 const CONNECT_DEADLINE_MS = 20_000;
 const CLOSE_DEADLINE_MS = 1_000;
@@ -100,7 +103,7 @@ export class SlackClient {
     return this.#guard('file upload', signal, async () => {
       const headers = { 'content-type': 'application/octet-stream', 'content-length': String(file.size) };
       const response = await this.#http.request({ method: 'POST', url: new URL(url), headers, body: file.bytes, signal });
-      await readText(response);
+      await readText(response, MAX_ANSWER_BYTES);
       const status = response.statusCode ?? 0;
       if (status !== 200) throw new CallError('file upload', { kind: 'status', status });
     });
@@ -186,7 +189,7 @@ export class SlackClient {
       signal: this.#signal.getStore() ?? AbortSignal.abort(new Error('a call without a signal')),
       ...(init.headers && { headers: { ...init.headers, 'content-length': String(Buffer.byteLength(init.body)) } }),
     });
-    const text = await readText(response);
+    const text = await readText(response, MAX_ANSWER_BYTES);
     const status = response.statusCode ?? 0;
     const headers = new Headers();
     for (const [name, value] of Object.entries(response.headers)) if (typeof value === 'string') headers.set(name, value);

@@ -1,8 +1,8 @@
 /** Did a part arrive? Messages carry our key as metadata; files are known by their id, or else by what they are. */
 import type { OutboundPart } from '../../src/core/message.ts';
 import type { Clock } from '../../src/core/ports.ts';
+import { type JsonObject, list, num, obj, str } from '../kit/json.ts';
 import { CallError, type SlackClient } from './client.ts';
-import { type JsonObject, list, num, obj, str } from './json.ts';
 import { METADATA_TYPE, metadataKey } from './outbound.ts';
 import { uploadName } from './send.ts';
 

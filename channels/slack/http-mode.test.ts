@@ -183,6 +183,17 @@ test('a port that is taken is reported, and start does not throw', async () => {
   expect(host.states.at(-1)).toMatchObject({ state: 'down', detail: expect.stringContaining('GH1004') });
 });
 
+test('F33 a port that is free again is served, without a restart', async () => {
+  const at = await scene();
+  const first = await at.start();
+  const { host } = await at.start();
+  expect(host.state).toBe('down');
+  await first.channel.stop();
+  await until('it is served', () => host.state === 'healthy');
+  at.server.say({ text: 'hello again' });
+  await until('it arrived', () => host.accepted.length === 1);
+});
+
 function toRequest(body: string, headers: Record<string, string>): WebhookRequest {
   return { method: 'POST', target: '/hooks/slack', query: new URLSearchParams(), headers, body: Buffer.from(body) };
 }

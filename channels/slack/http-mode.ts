@@ -1,6 +1,5 @@
 /** Receiving by signed requests. A gap cannot be noticed here, so the history is compared every ten minutes. */
 import type { Webhook, WebhookAnswer, WebhookRequest } from '../../src/core/channel.ts';
-import { errorText } from '../../src/core/errors.ts';
 import { reconnect } from '../kit/reconnect.ts';
 import { pause, type Receiver } from './receiver.ts';
 import { readRequest, refuseRequest } from './webhook.ts';
@@ -13,45 +12,33 @@ const CATCH_UP_EVERY_MS = 600_000;
 export async function receiveByHttp(receiver: Receiver, signingSecret: string): Promise<void> {
   const { deps, signal, settled } = receiver.options;
   const { clock, random, webhooks, logger } = deps;
-  let webhook: Webhook;
-  try {
+  let webhook: Webhook | undefined;
+  const serve = async (): Promise<void> => {
     webhook = await webhooks.serve((request, gone) => answer(receiver, signingSecret, request, gone));
-  } catch (error) {
-    receiver.health('down', errorText(error));
-    settled();
-    return;
-  }
-  logger.info('slack.webhook', { path: webhook.path, local: webhook.localOrigin });
-  let again = true;
+    logger.info('slack.webhook', { path: webhook.path, local: webhook.localOrigin });
+  };
   try {
     await reconnect({
       run: async (connected) => {
-        try {
-          await receiver.login();
-          const { begun, done } = receiver.catchUpFirst(false, signal);
-          receiver.intake?.holdUntil(begun);
-          await begun;
-          receiver.healthy();
-          settled();
-          connected();
-          await done;
-        } catch (error) {
-          if (signal.aborted) return;
-          const failed = receiver.failed(error);
-          again = failed.again;
-          if (failed.waitMs > 0) await clock.sleep(failed.waitMs, signal);
-          throw error;
-        }
+        if (!webhook) await serve();
+        await receiver.login();
+        const { begun, done } = receiver.catchUpFirst(false, signal);
+        receiver.intake?.holdUntil(begun);
+        await begun;
+        receiver.healthy();
+        settled();
+        connected();
+        await done;
         await pause(clock, CATCH_UP_EVERY_MS, signal);
       },
-      onEnd: () => again,
+      onEnd: (error) => error === undefined || receiver.failed(error),
       clock,
       random,
       signal,
     });
     await receiver.intakeEnded();
   } finally {
-    await webhook[Symbol.asyncDispose]();
+    await webhook?.[Symbol.asyncDispose]();
   }
 }
 

@@ -4,9 +4,6 @@ import { request as httpsRequest } from 'node:https';
 import type { Readable } from 'node:stream';
 import { createHttpAgent, errorCodeOf, notConnected } from '../kit/http-agent.ts';
 
-/** Answers of the Web API are far smaller; a page of 200 messages at their limit is about this. */
-const MAX_ANSWER_BYTES = 32 * 1024 * 1024;
-
 export interface HttpRequest {
   readonly method: 'GET' | 'POST';
   readonly url: URL;
@@ -40,18 +37,6 @@ export class HttpTransport {
     this.#plain.destroy();
     this.#tls.destroy();
   }
-}
-
-/** Reads a whole answer; rejects when it is absurdly large or breaks off. */
-export async function readText(response: IncomingMessage): Promise<string> {
-  const parts: Buffer[] = [];
-  let total = 0;
-  for await (const part of response as AsyncIterable<Buffer>) {
-    total += part.byteLength;
-    if (total > MAX_ANSWER_BYTES) throw new Error('the answer is too large');
-    parts.push(part);
-  }
-  return Buffer.concat(parts).toString('utf8');
 }
 
 /** The code of an error after which it is proven that no request left; undefined for any other. */

@@ -1,7 +1,8 @@
 /** Files of a message, and words for what is neither text nor a file we can fetch. Pure. */
 import type { MediaKind, MediaRef } from '../../src/core/message.ts';
+import { type JsonObject, list, num, obj, str } from '../kit/json.ts';
+import { label } from '../kit/senders-words.ts';
 import { plainText } from './inbound-text.ts';
-import { type JsonObject, list, num, obj, str } from './json.ts';
 
 /** The platform allows 10 files on one message of a person; an app may send more. */
 const MAX_FILES = 20;
@@ -45,12 +46,6 @@ export function notesOf(message: JsonObject): string {
       return `[shared message of ${author}, not written by the sender]\n${words}`.trim();
     });
   return [...elsewhere, ...shared].join('\n');
-}
-
-/** A name for display inside our brackets: people choose their names, so it may close no bracket and start no line. */
-export function label(name: string): string {
-  const safe = name.replace(/[\p{C}\p{Z}[\]]+/gu, ' ').trim();
-  return (safe || 'unnamed').slice(0, 64);
 }
 
 function files(message: JsonObject): readonly JsonObject[] {

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { expect, test } from 'vitest';
+import type { JsonObject } from '../kit/json.ts';
 import { type InboundContext, type SlackPayload, toInbound } from './inbound.ts';
-import type { JsonObject } from './json.ts';
 
 const joined = new Set(['C1:1767225600.000500']);
 const context: InboundContext = {

@@ -1,10 +1,12 @@
 /** What the platform pushes, or its history holds -> `InboundMessage`. Pure; nothing throws for any JSON. */
 import { messageKey, shortHash } from '../../src/core/ids.ts';
 import type { InboundMessage, RefusalReason } from '../../src/core/message.ts';
+import { type JsonObject, list, obj, str } from '../kit/json.ts';
+import { label } from '../kit/senders-words.ts';
+import { unreadableMessage } from '../kit/unreadable-message.ts';
 import { emojiFromName } from './emoji.ts';
-import { label, mediaOf, notesOf } from './inbound-content.ts';
+import { mediaOf, notesOf } from './inbound-content.ts';
 import { plainText, stripMention } from './inbound-text.ts';
-import { type JsonObject, list, obj, str } from './json.ts';
 
 /** Who we are, from `auth.test`. */
 export interface Identity {
@@ -198,10 +200,9 @@ function toCommand(body: JsonObject, context: InboundContext): InboundMessage | 
 }
 
 /** Stands for a payload that could not be read, so that it is counted and what follows is not held up. */
-export function unreadable({ body }: SlackPayload, context: InboundContext): InboundMessage {
+export function unreadable({ body }: SlackPayload, { channel, account, now }: InboundContext): InboundMessage {
   const id = str(body['event_id']) ?? str(body['trigger_id']) ?? shortHash(JSON.stringify(body) ?? '');
-  const refused = bare(context, { chatId: 'unknown', senderId: 'unknown', senderName: 'unknown' });
-  return { ...refused, kind: 'message', ...key(context, 'unknown', `payload:${id}`), refusal: 'unreadable' };
+  return unreadableMessage({ channel, account, platformId: `payload:${id}` }, now);
 }
 
 /** What a message and its edit have in common. */

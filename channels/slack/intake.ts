@@ -3,10 +3,12 @@ import type { ChannelHost } from '../../src/core/channel.ts';
 import { errorText } from '../../src/core/errors.ts';
 import type { InboundMessage } from '../../src/core/message.ts';
 import type { Clock, Logger } from '../../src/core/ports.ts';
-import { offer } from '../kit/offer.ts';
+import { InboundLine } from '../kit/inbound-line.ts';
+import { str } from '../kit/json.ts';
+import { RecentSet } from '../kit/recent.ts';
+import { storeMessages } from '../kit/store-messages.ts';
 import type { Cursor } from './cursor.ts';
 import { type InboundContext, type SlackPayload, toInbound, unreadable } from './inbound.ts';
-import { str } from './json.ts';
 import type { UserNames } from './names.ts';
 
 export interface IntakeItem {
@@ -24,8 +26,8 @@ export interface IntakeOptions {
   readonly random: () => number;
   readonly logger: Logger;
   readonly signal: AbortSignal;
-  /** Told the error while the journal cannot write, and undefined once it can again. */
-  readonly onStorage: (error: unknown) => void;
+  /** What the operator is told while the journal cannot write; undefined once it can again. */
+  readonly onTrouble: (detail: string | undefined) => void;
 }
 
 /** A payload and everybody who waits for its commit: it may be delivered again while the first delivery waits. */
@@ -48,11 +50,11 @@ export class Intake {
   readonly #pending = new Map<string, Waiting>();
   #wake = Promise.withResolvers<void>();
   /** Ids that were accepted lately: the journal does not remember a message it refused, and would count it again. */
-  readonly #recent = new Set<string>();
+  readonly #recent = new RecentSet(MAX_RECENT);
   /** Live messages wait for it: what was missed before comes first. */
   #gate: Promise<void> = Promise.resolve();
   /** One batch at a time, live or caught up. */
-  #turn: Promise<void> = Promise.resolve();
+  readonly #line = new InboundLine();
 
   constructor(options: IntakeOptions) {
     this.#options = options;
@@ -92,7 +94,7 @@ export class Intake {
       if (this.#waiting.length > 0 || signal.aborted) this.#wake.resolve();
       if (items.length === 0) continue;
       try {
-        await this.#exclusive(() => this.#commitLive(items));
+        await this.#line.run(() => this.#commitLive(items));
       } catch (error) {
         if (!signal.aborted) throw error;
         return;
@@ -103,7 +105,7 @@ export class Intake {
 
   /** Commits messages that were fetched, without those accepted lately. The cursor stays where it is. Rejects with `signal.reason`. */
   async commitFetched(messages: readonly InboundMessage[]): Promise<void> {
-    await this.#exclusive(async () => {
+    await this.#line.run(async () => {
       const news = messages.filter((message) => !this.#recent.has(message.id));
       for (let from = 0; from < news.length; from += MAX_BATCH) {
         await this.#offer(news.slice(from, from + MAX_BATCH), undefined);
@@ -113,7 +115,7 @@ export class Intake {
 
   /** Commits the cursor alone. Rejects with `signal.reason`. */
   async commitCursor(cursor: () => string): Promise<void> {
-    await this.#exclusive(() => this.#offer([], cursor()));
+    await this.#line.run(() => this.#offer([], cursor()));
   }
 
   async #commitLive(items: readonly Waiting[]): Promise<void> {
@@ -142,21 +144,9 @@ export class Intake {
   }
 
   async #offer(batch: readonly InboundMessage[], cursor: string | undefined): Promise<void> {
-    const { host, clock, random, signal, logger, onStorage, names } = this.#options;
-    const named = await names.named(batch, signal);
-    let failed = false;
-    const onRejected = (error: unknown, waitMs: number): void => {
-      failed = true;
-      onStorage(error);
-      logger.error('slack.receive-failed', { error: errorText(error), waitMs });
-    };
-    await offer(named, cursor, { host, clock, random, signal, onRejected });
-    if (failed) onStorage(undefined);
+    const named = await this.#options.names.named(batch, this.#options.signal);
+    await storeMessages(named, cursor, this.#options);
     for (const { id } of batch) this.#recent.add(id);
-    for (const id of this.#recent) {
-      if (this.#recent.size <= MAX_RECENT) break;
-      this.#recent.delete(id);
-    }
   }
 
   async #acknowledge({ key, acks }: Waiting): Promise<void> {
@@ -167,18 +157,6 @@ export class Intake {
       } catch (error) {
         this.#options.logger.info('slack.ack-failed', { error: errorText(error) });
       }
-    }
-  }
-
-  async #exclusive(task: () => Promise<void>): Promise<void> {
-    const before = this.#turn;
-    const done = Promise.withResolvers<void>();
-    this.#turn = done.promise;
-    await before;
-    try {
-      await task();
-    } finally {
-      done.resolve();
     }
   }
 }

@@ -2,9 +2,10 @@
 import type { InboundMessage } from '../../src/core/message.ts';
 import type { Clock } from '../../src/core/ports.ts';
 import { withDeadline } from '../kit/deadline.ts';
+import { obj, str } from '../kit/json.ts';
+import { RecentMap } from '../kit/recent.ts';
+import { label } from '../kit/senders-words.ts';
 import { CallError, type SlackClient } from './client.ts';
-import { label } from './inbound-content.ts';
-import { obj, str } from './json.ts';
 
 /** A message waits this long for its author's name, once per person; the platform wants its acknowledgement within three seconds. */
 const LOOKUP_MS = 1_000;
@@ -15,7 +16,7 @@ export class UserNames {
   readonly #client: Pick<SlackClient, 'call'>;
   readonly #clock: Clock;
   /** Id -> name, or the id where there is none to be had. */
-  readonly #known = new Map<string, string>();
+  readonly #known = new RecentMap<string>(MAX_KNOWN);
   #allowed = true;
 
   constructor(options: { readonly client: Pick<SlackClient, 'call'>; readonly clock: Clock }) {
@@ -51,7 +52,5 @@ export class UserNames {
       if (NOT_ALLOWED.has(error.failure.error)) this.#allowed = false;
       else this.#known.set(senderId, senderId);
     }
-    const [oldest] = this.#known.keys();
-    if (this.#known.size > MAX_KNOWN && oldest !== undefined) this.#known.delete(oldest);
   }
 }

@@ -2,10 +2,10 @@
 import type { SendResult } from '../../src/core/channel.ts';
 import { shortHash } from '../../src/core/ids.ts';
 import type { Choice, OutboundPart } from '../../src/core/message.ts';
+import type { JsonObject } from '../kit/json.ts';
 import type { CallFailure } from './client.ts';
 import { escapeText, literalText, toMrkdwn } from './format.ts';
 import { CHOICE_ACTION } from './inbound.ts';
-import type { JsonObject } from './json.ts';
 
 /** `chat.postMessage` advises 4 000 characters and breaks longer text up; `chat.update` refuses it. */
 const TEXT_LIMIT = 4_000;

@@ -1,15 +1,16 @@
 /** What both modes share: who we are, the way in, the catch-up, and what the operator is told. */
 import type { ChannelDeps, ChannelHealth, ChannelHost } from '../../src/core/channel.ts';
-import { errorText } from '../../src/core/errors.ts';
+import { errorText, isGatehouseError } from '../../src/core/errors.ts';
 import type { Clock } from '../../src/core/ports.ts';
 import { DeadlineError, withDeadline } from '../kit/deadline.ts';
+import { str } from '../kit/json.ts';
 import { reconnect } from '../kit/reconnect.ts';
+import { changesOnly, type ReportHealth, withAdvice } from '../kit/reported-health.ts';
 import { catchUp } from './catch-up.ts';
 import { CallError, type SlackClient } from './client.ts';
 import { Cursor } from './cursor.ts';
 import type { Identity, InboundContext } from './inbound.ts';
 import { Intake } from './intake.ts';
-import { str } from './json.ts';
 import { UserNames } from './names.ts';
 import type { SlackSettings } from './settings.ts';
 
@@ -39,19 +40,20 @@ export class Receiver {
   readonly options: ReceiverOptions;
   /** Set once the login was accepted. */
   intake: Intake | undefined;
+  readonly #report: ReportHealth;
   #me: Identity | undefined;
   #cursor: Cursor | undefined;
   #intakeDone: Promise<void> | undefined;
   /** The first start of all: nothing can have been missed, and what is older was not meant for us. */
   #fresh = false;
   #authFailures = 0;
-  #lastHealth = '';
   #state: ChannelHealth = 'starting';
   /** Shown beside every good state: what an outage would cost. */
   #gaps: string | undefined;
 
   constructor(options: ReceiverOptions) {
     this.options = options;
+    this.#report = changesOnly((state, detail) => options.host.health(state, detail));
   }
 
   /** Asks who we are, and opens the way in the first time. Rejects with a `CallError` when the login is refused. */
@@ -74,12 +76,9 @@ export class Receiver {
     this.intake = new Intake({
       ...{ host, cursor, clock, random, logger, signal, names },
       context: () => this.#context(),
-      onStorage: (error) =>
-        error === undefined
-          ? this.healthy()
-          : this.health('down', `messages cannot be stored, trying again: ${errorText(error)}`),
+      onTrouble: (detail) => (detail === undefined ? this.healthy() : this.health('down', detail)),
     });
-    this.#intakeDone = this.intake.run();
+    this.#intakeDone = this.intake.run().catch((error: unknown) => host.ended(error));
   }
 
   /**
@@ -153,24 +152,20 @@ export class Receiver {
     if (this.#state === 'healthy') this.healthy();
   }
 
-  /** Reports changes only. */
   health(state: ChannelHealth, detail?: string): void {
-    const next = `${state} ${detail ?? ''}`;
-    if (next === this.#lastHealth) return;
-    this.#lastHealth = next;
     this.#state = state;
-    this.options.host.health(state, detail);
+    this.#report(state, detail);
   }
 
-  /** Tells the operator, and whether there is any use in trying again. */
-  failed(error: unknown): { readonly again: boolean; readonly waitMs: number } {
+  /** Tells the operator. False when there is no use in trying again, else how long to wait on top. */
+  failed(error: unknown): number | false {
     const { state, detail, auth, waitMs } = diagnose(error);
     if (auth) this.#authFailures += 1;
     const again = this.#authFailures < MAX_AUTH_FAILURES;
     this.health(state, detail);
     this.options.deps.logger.warn('slack.disconnected', { detail, again });
     this.options.settled();
-    return { again, waitMs };
+    return again && waitMs;
   }
 
   #context(): InboundContext {
@@ -198,16 +193,6 @@ export async function pause(clock: Clock, ms: number, signal: AbortSignal): Prom
   }
 }
 
-/** What to check, by the code of a connection that never stood (Node: errors of `dns`, `net` and `tls`). */
-const ADVICE: readonly (readonly [RegExp, string])[] = [
-  [/ENOTFOUND|EAI_/, 'the host name is not known: check DNS and api_root'],
-  [/ECONNREFUSED/, 'nothing listens there: check api_root'],
-  [/CERT_HAS_EXPIRED/, 'the TLS certificate has expired: renew it on the server'],
-  [/ALTNAME/, 'the TLS certificate is for another name: check api_root'],
-  [/SELF_SIGNED|UNABLE_TO_/, 'nobody known here vouches for the TLS certificate: name its authority in NODE_EXTRA_CA_CERTS'],
-  [/ETIMEDOUT|EHOSTUNREACH|ENETUNREACH/, 'no answer from there: check the network and api_root'],
-];
-
 interface Diagnosis {
   readonly state: ChannelHealth;
   readonly detail: string;
@@ -219,13 +204,12 @@ interface Diagnosis {
 function diagnose(error: unknown): Diagnosis {
   const other = { state: 'degraded', auth: false, waitMs: 0 } as const;
   if (error instanceof DeadlineError) return { ...other, detail: `GH1502: the platform does not answer (${error.message})` };
+  // Nothing can arrive while requests cannot be served.
+  if (isGatehouseError(error)) return { ...other, state: 'down', detail: `${error.code}: ${error.message}; ${error.hint}` };
   if (!(error instanceof CallError)) return { ...other, detail: errorText(error) };
   const { failure } = error;
   if (failure.kind === 'limited') return { ...other, detail: `GH1502: ${error.message}`, waitMs: failure.retryAfterMs };
-  if (failure.kind === 'unreached') {
-    const advice = ADVICE.find(([pattern]) => pattern.test(failure.detail))?.[1];
-    return { ...other, detail: `GH1502: ${failure.detail}${advice === undefined ? '' : `: ${advice}`}` };
-  }
+  if (failure.kind === 'unreached') return { ...other, detail: withAdvice(failure.detail) };
   if (failure.kind !== 'api' || !AUTH_ERRORS.has(failure.error)) return { ...other, detail: `GH1502: ${error.message}` };
   const which = error.message.startsWith('apps.connections.open')
     ? 'app-level token (does it have connections:write, and is Socket Mode on?)'

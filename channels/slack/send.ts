@@ -6,8 +6,8 @@ import { errorText } from '../../src/core/errors.ts';
 import type { OutboundFile, OutboundPart } from '../../src/core/message.ts';
 import type { Clock } from '../../src/core/ports.ts';
 import { withDeadline } from '../kit/deadline.ts';
+import { str } from '../kit/json.ts';
 import { CallError, type SlackClient } from './client.ts';
-import { str } from './json.ts';
 import { toPost, toSendResult, toText } from './outbound.ts';
 
 export interface SendContext {

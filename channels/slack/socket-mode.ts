@@ -19,21 +19,12 @@ const KINDS: Readonly<Record<string, SlackPayload['kind']>> = {
 export async function receiveBySocket(receiver: Receiver, appToken: string): Promise<void> {
   const { deps, signal } = receiver.options;
   const { clock, random } = deps;
-  let last = true;
   await reconnect({
     run: async (connected) => {
-      try {
-        await receiver.login();
-        if (await holdSocket(receiver, appToken)) connected();
-      } catch (error) {
-        if (signal.aborted) return;
-        const { again, waitMs } = receiver.failed(error);
-        last = again;
-        if (waitMs > 0) await clock.sleep(waitMs, signal);
-        throw error;
-      }
+      await receiver.login();
+      if (await holdSocket(receiver, appToken)) connected();
     },
-    onEnd: () => last,
+    onEnd: (error) => error === undefined || receiver.failed(error),
     clock,
     random,
     signal,

@@ -1,5 +1,4 @@
 /** The adapter: one bot account. Receiving is `poll.ts`, shaping is `inbound.ts` and `outbound.ts`, wire calls are `client.ts`. */
-import { stat } from 'node:fs/promises';
 import type {
   Channel,
   ChannelDeps,
@@ -9,9 +8,11 @@ import type {
   SendOptions,
   SendResult,
 } from '../../src/core/channel.ts';
-import { errorText, GatehouseError } from '../../src/core/errors.ts';
+import { errorText } from '../../src/core/errors.ts';
 import type { MediaRef, OutboundPart } from '../../src/core/message.ts';
 import { withDeadline } from '../kit/deadline.ts';
+import { Lifecycle, NOT_LEFT } from '../kit/lifecycle.ts';
+import { unreadableFile } from '../kit/upload-file.ts';
 import { CallError, type TelegramClient } from './client.ts';
 import { download } from './download.ts';
 import { CAPTION_LIMIT, toCall, toEdit, toSendResult } from './outbound.ts';
@@ -53,12 +54,9 @@ export class TelegramChannel implements Channel {
   readonly #client: TelegramClient;
   readonly #settings: TelegramSettings;
   readonly #deps: ChannelDeps;
-  readonly #stopping = new AbortController();
-  readonly #sending = new Set<Promise<unknown>>();
+  readonly #life = new Lifecycle();
   /** Old id -> new id of groups that became supergroups. In memory: after a restart the first send learns it again. */
   readonly #moved = new Map<string, string>();
-  #polling: Promise<void> | undefined;
-  #host: ChannelHost | undefined;
 
   constructor(options: { client: TelegramClient; account: string; settings: TelegramSettings; deps: ChannelDeps }) {
     this.#client = options.client;
@@ -70,50 +68,31 @@ export class TelegramChannel implements Channel {
   }
 
   async start(host: ChannelHost, signal: AbortSignal): Promise<void> {
-    signal.throwIfAborted();
-    if (this.#polling || this.#stopping.signal.aborted) throw new GatehouseError('GH1004', 'a channel can be started once only');
     const { clock, random, logger, name } = this.#deps;
-    const stop = AbortSignal.any([signal, this.#stopping.signal]);
-    this.#host = host;
-    host.health('starting');
-    const settled = Promise.withResolvers<void>();
-    this.#polling = pollUpdates({
-      client: this.#client,
-      host,
-      channel: name,
-      account: this.account,
-      pollTimeoutSecs: this.#settings.poll_timeout_secs,
-      callTimeoutMs: CALL_TIMEOUT_MS,
-      clock,
-      random,
-      logger,
-      signal: stop,
-      settled: settled.resolve,
-      migrated: (from, to) => this.#moved.set(from, to),
-    });
-    await Promise.race([settled.promise, this.#polling]);
-    signal.throwIfAborted();
+    await this.#life.start(host, signal, (stop, settled) =>
+      pollUpdates({
+        client: this.#client,
+        host,
+        channel: name,
+        account: this.account,
+        pollTimeoutSecs: this.#settings.poll_timeout_secs,
+        callTimeoutMs: CALL_TIMEOUT_MS,
+        clock,
+        random,
+        logger,
+        signal: stop,
+        settled,
+        migrated: (from, to) => this.#moved.set(from, to),
+      }),
+    );
   }
 
-  /** Waits for sends under way: breaking them would leave their fate unknown. The caller bounds them with their signals. */
-  async stop(): Promise<void> {
-    this.#stopping.abort(new Error('channel stopped'));
-    await this.#polling;
-    await Promise.allSettled(this.#sending);
-    this.#client.close();
-    this.#host?.health('stopped');
-    this.#host = undefined;
+  stop(): Promise<void> {
+    return this.#life.stop(() => this.#client.close());
   }
 
-  async send(part: OutboundPart, options: SendOptions): Promise<SendResult> {
-    if (this.#stopping.signal.aborted) return { kind: 'retry', reason: 'the channel is stopped', scope: 'account' };
-    const sending = this.#send(part, options);
-    this.#sending.add(sending);
-    try {
-      return await sending;
-    } finally {
-      this.#sending.delete(sending);
-    }
+  send(part: OutboundPart, options: SendOptions): Promise<SendResult> {
+    return this.#life.sends.run(options.signal, () => this.#send(part, options));
   }
 
   async typing(part: Pick<OutboundPart, 'chatId' | 'threadId'>, signal: AbortSignal): Promise<void> {
@@ -150,8 +129,7 @@ export class TelegramChannel implements Channel {
   }
 
   #call<T>(signal: AbortSignal, run: (inner: AbortSignal) => Promise<T>): Promise<T> {
-    const stop = AbortSignal.any([signal, this.#stopping.signal]);
-    return withDeadline({ clock: this.#deps.clock, ms: CALL_TIMEOUT_MS, signal: stop }, run);
+    return this.#life.call({ clock: this.#deps.clock, ms: CALL_TIMEOUT_MS, signal }, run);
   }
 
   download(media: MediaRef, signal: AbortSignal): Promise<MediaFile> {
@@ -159,18 +137,18 @@ export class TelegramChannel implements Channel {
       client: this.#client,
       capBytes: this.limits.downloadBytes,
       timeoutMs: this.#settings.download_timeout_secs * 1_000,
-      signal: AbortSignal.any([signal, this.#stopping.signal]),
+      signal,
+      stop: this.#life.stopping,
     });
   }
 
   async #send(part: OutboundPart, options: SendOptions): Promise<SendResult> {
-    if (options.signal.aborted) return { kind: 'retry', reason: 'stopped before the request left', scope: 'part' };
     const fault = part.file && (await unreadableFile(part.file.path));
     if (fault) return { kind: 'refused', reason: 'invalid', detail: fault };
     const seconds = part.file ? this.#settings.upload_timeout_secs : this.#settings.send_timeout_secs;
     try {
       const call = await toCall(part, { plain: options.plain, chatId: this.#moved.get(part.chatId) ?? part.chatId });
-      if (options.signal.aborted) return { kind: 'retry', reason: 'stopped before the request left', scope: 'part' };
+      if (options.signal.aborted) return NOT_LEFT;
       const message = await withDeadline({ clock: this.#deps.clock, ms: seconds * 1_000, signal: options.signal }, (inner) =>
         this.#client.send(call, inner),
       );
@@ -196,13 +174,4 @@ export class TelegramChannel implements Channel {
 function messageIdOf(platformId: string): number | undefined {
   const id = Number(/^-?\d+:(\d+)$/.exec(platformId)?.[1]);
   return Number.isSafeInteger(id) ? id : undefined;
-}
-
-/** A file that is gone must be noticed before the request leaves: afterwards nobody knows what the platform took. */
-async function unreadableFile(path: string): Promise<string | undefined> {
-  try {
-    return (await stat(path)).isFile() ? undefined : 'the attachment is not a file';
-  } catch {
-    return 'the attachment is not there any more';
-  }
 }

@@ -1,6 +1,7 @@
 /** Files of a message, and a note in words for everything that is neither text nor a file. */
 import type { Message } from 'grammy/types';
 import type { MediaKind, MediaRef } from '../../src/core/message.ts';
+import { bracketNote } from '../kit/senders-words.ts';
 
 interface PlatformFile {
   readonly file_id: string;
@@ -39,37 +40,26 @@ export function mediaOf(message: Message): readonly MediaRef[] {
 /** Empty for a message that its text and files tell completely, and for service messages, which nobody wrote. */
 export function noteOf(message: Message): string {
   if (message.sticker)
-    return bracket('sticker', message.sticker.emoji, message.sticker.set_name && `from ${message.sticker.set_name}`);
+    return bracketNote('sticker', message.sticker.emoji, message.sticker.set_name && `from ${message.sticker.set_name}`);
   if (message.venue) {
     const { title, address, location } = message.venue;
-    return bracket('venue', `${title}, ${address}`, `(${location.latitude}, ${location.longitude})`);
+    return bracketNote('venue', `${title}, ${address}`, `(${location.latitude}, ${location.longitude})`);
   }
-  if (message.location) return bracket('location', `${message.location.latitude}, ${message.location.longitude}`);
+  if (message.location) return bracketNote('location', `${message.location.latitude}, ${message.location.longitude}`);
   if (message.contact) {
     const { first_name, last_name, phone_number } = message.contact;
-    return bracket('contact', [first_name, last_name].filter((part) => part).join(' '), phone_number);
+    return bracketNote('contact', [first_name, last_name].filter((part) => part).join(' '), phone_number);
   }
-  if (message.poll) return bracket('poll', message.poll.question, ...message.poll.options.map((option) => `| ${option.text}`));
-  if (message.dice) return bracket('dice', message.dice.emoji, `shows ${message.dice.value}`);
+  if (message.poll)
+    return bracketNote('poll', message.poll.question, ...message.poll.options.map((option) => `| ${option.text}`));
+  if (message.dice) return bracketNote('dice', message.dice.emoji, `shows ${message.dice.value}`);
   if (message.checklist) {
-    return bracket('checklist', message.checklist.title, ...message.checklist.tasks.map((task) => `| ${task.text}`));
+    return bracketNote('checklist', message.checklist.title, ...message.checklist.tasks.map((task) => `| ${task.text}`));
   }
   if (message.story) return '[story that bots cannot see]';
   if (message.paid_media) return '[paid media that bots cannot see]';
-  if (message.game) return bracket('game', message.game.title);
-  if (message.invoice) return bracket('invoice', message.invoice.title);
-  if (message.web_app_data) return bracket('data of a web app', message.web_app_data.data);
+  if (message.game) return bracketNote('game', message.game.title);
+  if (message.invoice) return bracketNote('invoice', message.invoice.title);
+  if (message.web_app_data) return bracketNote('data of a web app', message.web_app_data.data);
   return '';
-}
-
-/** One bracketed line. The words are the sender's: they may not close the bracket and begin a line of their own. */
-function bracket(kind: string, ...words: readonly (string | undefined)[]): string {
-  const inner = words
-    .filter((word) => word)
-    .join(' ')
-    .replace(/[\r\n]+/g, ' ')
-    .replaceAll(']', ')')
-    .replaceAll('[', '(')
-    .slice(0, 1_000);
-  return inner === '' ? `[${kind}]` : `[${kind}: ${inner}]`;
 }

@@ -2,6 +2,8 @@
 import type { Message, MessageOrigin, Update, User } from 'grammy/types';
 import { messageKey, shortHash } from '../../src/core/ids.ts';
 import type { InboundMessage, QuotedMessage, RefusalReason } from '../../src/core/message.ts';
+import { label } from '../kit/senders-words.ts';
+import { unreadableMessage } from '../kit/unreadable-message.ts';
 import { mediaOf, noteOf } from './inbound-content.ts';
 import { type BotIdentity, plainText, readMention } from './inbound-text.ts';
 
@@ -74,21 +76,8 @@ export function migrationOf(update: Update): { readonly from: string; readonly t
 }
 
 /** Stands for an update that could not be read, so that it is counted and the poll goes on. */
-export function unreadable(update: Update, context: InboundContext, now: number): InboundMessage {
-  const ref = { channel: context.channel, account: context.account, chatId: 'unknown', platformId: `update:${update.update_id}` };
-  return {
-    ...ref,
-    id: messageKey(ref),
-    kind: 'message',
-    senderId: 'unknown',
-    senderName: 'unknown',
-    text: '',
-    media: [],
-    isGroup: false,
-    mentionsBot: false,
-    refusal: 'unreadable',
-    timestamp: now,
-  };
+export function unreadable(update: Update, { channel, account }: InboundContext, now: number): InboundMessage {
+  return unreadableMessage({ channel, account, platformId: `update:${update.update_id}` }, now);
 }
 
 function authorOf(message: Message): { senderId: string; senderName: string } {
@@ -154,10 +143,4 @@ export function personName(user: User): string {
 
 function chatName(chat: Message['chat']): string {
   return chat.title ?? chat.username ?? chat.first_name ?? String(chat.id);
-}
-
-/** A name for display inside our brackets: people choose their names, so it may close no bracket and start no line. */
-function label(name: string): string {
-  const safe = name.replace(/[\p{C}\p{Z}[\]]+/gu, ' ').trim();
-  return (safe || 'unnamed').slice(0, 64);
 }

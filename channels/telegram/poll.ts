@@ -5,8 +5,9 @@ import { errorText } from '../../src/core/errors.ts';
 import type { InboundMessage } from '../../src/core/message.ts';
 import type { Clock, Logger } from '../../src/core/ports.ts';
 import { DeadlineError, withDeadline } from '../kit/deadline.ts';
-import { offer } from '../kit/offer.ts';
 import { reconnect } from '../kit/reconnect.ts';
+import { changesOnly, type ReportHealth, withAdvice } from '../kit/reported-health.ts';
+import { storeMessages } from '../kit/store-messages.ts';
 import { endsInAlbum, joinAlbums } from './albums.ts';
 import { CallError, type TelegramClient } from './client.ts';
 import { type InboundContext, migrationOf, toInbound, unreadable } from './inbound.ts';
@@ -39,7 +40,11 @@ const CONFLICT_WAIT_MS = 10_000;
 /** Receives until the signal aborts. Never rejects: every failure is reported as health and tried again. */
 export async function pollUpdates(options: PollOptions): Promise<void> {
   const { clock, random, signal, settled, logger } = options;
-  const state: PollState = { health: createHealth(options.host), first: true, conflicted: false };
+  const state: PollState = {
+    health: changesOnly((state, detail) => options.host.health(state, detail)),
+    first: true,
+    conflicted: false,
+  };
   await reconnect({
     run: async (connected) => {
       try {
@@ -48,41 +53,28 @@ export async function pollUpdates(options: PollOptions): Promise<void> {
           settled();
         });
       } catch (error) {
-        if (signal.aborted) return;
-        const { health, detail, waitMs } = diagnose(error);
         state.first = false;
         state.conflicted = isConflict(error);
-        state.health(health, detail);
-        logger.warn('telegram.poll-failed', { detail });
-        settled();
-        await clearWebhook(error, options);
-        if (waitMs > 0) await clock.sleep(waitMs, signal);
+        if (!signal.aborted) await clearWebhook(error, options);
         throw error;
       }
     },
-    onEnd: () => true,
+    onEnd: (error) => {
+      const { health, detail, waitMs } = diagnose(error);
+      state.health(health, detail);
+      logger.warn('telegram.poll-failed', { detail });
+      settled();
+      return waitMs;
+    },
     clock,
     random,
     signal,
   });
 }
 
-type Health = (state: ChannelHealth, detail?: string) => void;
-
-/** Reports changes only: a quiet chat polls once a minute for ever. */
-function createHealth(host: ChannelHost): Health {
-  let last: string | undefined;
-  return (state, detail) => {
-    const next = `${state} ${detail ?? ''}`;
-    if (next === last) return;
-    last = next;
-    host.health(state, detail);
-  };
-}
-
 /** What outlives one connection. */
 interface PollState {
-  readonly health: Health;
+  readonly health: ReportHealth;
   /** The first poll asks for an answer at once, so that `start` need not wait until a quiet chat's poll runs out. */
   first: boolean;
   /** Polling worked only if a long poll came back: each short one merely ends the other program's. */
@@ -112,17 +104,10 @@ async function receive(options: PollOptions, state: PollState, connected: () => 
     const last = updates.at(-1);
     if (!last) continue;
     const next = last.update_id + 1;
-    await offer(readBatch(updates, context, options), String(next), {
-      host,
-      clock,
-      random: options.random,
-      signal,
-      onRejected: (error, waitMs) => {
-        state.health('down', `messages cannot be stored, trying again: ${errorText(error)}`);
-        options.logger.error('telegram.receive-failed', { error: errorText(error), waitMs });
-      },
+    await storeMessages(readBatch(updates, context, options), String(next), {
+      ...{ host, clock, random: options.random, logger: options.logger, signal },
+      onTrouble: (detail) => state.health(detail === undefined ? 'healthy' : 'down', detail),
     });
-    state.health('healthy');
     offset = next;
     await answerPresses(updates, options);
   }
@@ -197,21 +182,6 @@ function isConflict(error: unknown): error is CallError {
   return error instanceof CallError && error.failure.kind === 'api' && error.failure.status === 409;
 }
 
-/** What to check, by the code of a connection that never stood (Node: errors of `dns`, `net` and `tls`). */
-const ADVICE: readonly (readonly [RegExp, string])[] = [
-  [/ENOTFOUND|EAI_/, 'the host name is not known: check api_root and DNS'],
-  [/ECONNREFUSED/, 'nothing listens there: check api_root'],
-  [/CERT_HAS_EXPIRED/, 'the TLS certificate has expired: renew it on the server'],
-  [/ALTNAME/, 'the TLS certificate is for another name: check api_root'],
-  [/SELF_SIGNED|UNABLE_TO_/, 'nobody known here vouches for the TLS certificate: name its authority in NODE_EXTRA_CA_CERTS'],
-  [/ETIMEDOUT|EHOSTUNREACH|ENETUNREACH/, 'no answer from there: check the network and api_root'],
-];
-
-function adviceFor(detail: string): string {
-  const advice = ADVICE.find(([pattern]) => pattern.test(detail))?.[1];
-  return advice === undefined ? '' : `: ${advice}`;
-}
-
 /** What the operator is told, and how long to wait beyond the ordinary back-off. */
 function diagnose(error: unknown): { health: ChannelHealth; detail: string; waitMs: number } {
   if (error instanceof DeadlineError) {
@@ -219,8 +189,7 @@ function diagnose(error: unknown): { health: ChannelHealth; detail: string; wait
   }
   if (!(error instanceof CallError)) return { health: 'degraded', detail: errorText(error), waitMs: 0 };
   const { failure } = error;
-  if (failure.kind !== 'api')
-    return { health: 'degraded', detail: `GH1502: ${failure.detail}${adviceFor(failure.detail)}`, waitMs: 0 };
+  if (failure.kind !== 'api') return { health: 'degraded', detail: withAdvice(failure.detail), waitMs: 0 };
   const { status, description } = failure;
   if (status === 401 || status === 404) {
     return {

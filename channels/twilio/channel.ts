@@ -9,9 +9,11 @@ import type {
   SendResult,
   Webhook,
 } from '../../src/core/channel.ts';
-import { errorText, GatehouseError } from '../../src/core/errors.ts';
+import { errorText } from '../../src/core/errors.ts';
 import type { InboundMessage, MediaRef, OutboundPart } from '../../src/core/message.ts';
 import { withDeadline } from '../kit/deadline.ts';
+import { Lifecycle, NOT_LEFT } from '../kit/lifecycle.ts';
+import { whenAborted } from '../kit/linked.ts';
 import { CatchUp, type CatchUpOptions, type Caught } from './catch-up.ts';
 import { CallError, type SendCall, type TwilioClient } from './client.ts';
 import { download, isPlatformHost } from './download.ts';
@@ -64,10 +66,7 @@ export class TwilioChannel implements Channel {
   readonly #files: PublicFiles;
   readonly #sent = new SentLog();
   readonly #statuses: Statuses;
-  readonly #stopping = new AbortController();
-  readonly #sending = new Set<Promise<unknown>>();
-  #receiving: Promise<void> | undefined;
-  #intake: Intake | undefined;
+  readonly #life = new Lifecycle();
   #webhook: Webhook | undefined;
   #health: Health | undefined;
   /** Platform's time since which the webhook can have worked. */
@@ -90,59 +89,21 @@ export class TwilioChannel implements Channel {
     this.#statuses = new Statuses(deps.logger, () => this.#health);
   }
 
-  async start(host: ChannelHost, signal: AbortSignal): Promise<void> {
-    signal.throwIfAborted();
-    if (this.#receiving || this.#stopping.signal.aborted)
-      throw new GatehouseError('GH1004', 'a channel can be started once only');
-    const { settings, deps, client } = this.#options;
-    const { clock, random, logger } = deps;
-    const stop = AbortSignal.any([signal, this.#stopping.signal]);
-    const health = new Health(host);
-    this.#health = health;
-    const common = { host, clock, random, logger, health, signal: stop };
-    const intake = new Intake(common);
-    this.#intake = intake;
-    // Before the list is read: what comes between the two would otherwise wait for the next reading.
-    await this.#serve(intake, health);
-    const toInbound: CatchUpOptions['toInbound'] = (record, media) => this.#capped(fromRecord(record, media, this.#context()));
-    const catchUp = new CatchUp({ ...common, client, intake, number: this.account, toInbound });
-    const settled = Promise.withResolvers<void>();
-    this.#receiving = receive({
-      ...common,
-      catchUp,
-      pollMs: settings.poll_interval_secs * 1_000,
-      settled: () => {
-        intake.open();
-        settled.resolve();
-      },
-      onRead: (caught, first) => this.#onRead(caught, first),
+  start(host: ChannelHost, signal: AbortSignal): Promise<void> {
+    return this.#life.start(host, signal, (stop, settled) => this.#receive(host, stop, settled));
+  }
+
+  stop(): Promise<void> {
+    return this.#life.stop(() => {
+      this.#files.close();
+      this.#options.client.close();
+      this.#health?.close();
+      this.#health = undefined;
     });
-    await Promise.race([settled.promise, this.#receiving]);
-    signal.throwIfAborted();
   }
 
-  /** Waits for sends under way: breaking them would leave their fate unknown. The caller bounds them with their signals. */
-  async stop(): Promise<void> {
-    this.#stopping.abort(new Error('channel stopped'));
-    await this.#webhook?.[Symbol.asyncDispose]();
-    await this.#receiving;
-    await this.#intake?.idle();
-    await Promise.allSettled(this.#sending);
-    this.#files.close();
-    this.#options.client.close();
-    this.#health?.stopped();
-    this.#health = undefined;
-  }
-
-  async send(part: OutboundPart, options: SendOptions): Promise<SendResult> {
-    if (this.#stopping.signal.aborted) return { kind: 'retry', reason: 'the channel is stopped', scope: 'account' };
-    const sending = this.#send(part, options);
-    this.#sending.add(sending);
-    try {
-      return await sending;
-    } finally {
-      this.#sending.delete(sending);
-    }
+  send(part: OutboundPart, options: SendOptions): Promise<SendResult> {
+    return this.#life.sends.run(options.signal, () => this.#send(part, options));
   }
 
   /** Undefined while the platform cannot be asked, and where the list cannot tell this part from an earlier one of the same words. */
@@ -166,8 +127,35 @@ export class TwilioChannel implements Channel {
       isAllowed: (url) => isPlatformHost(url, settings.media_hosts),
       capBytes: this.limits.downloadBytes,
       timeoutMs: settings.download_timeout_secs * 1_000,
-      signal: AbortSignal.any([signal, this.#stopping.signal]),
+      signal,
+      stop: this.#life.stopping,
     });
+  }
+
+  async #receive(host: ChannelHost, signal: AbortSignal, settled: () => void): Promise<void> {
+    const { settings, deps, client } = this.#options;
+    const { clock, random, logger } = deps;
+    const health = new Health(host);
+    this.#health = health;
+    const common = { host, clock, random, logger, health, signal };
+    const intake = new Intake(common);
+    // Before the list is read: what comes between the two would otherwise wait for the next reading.
+    await this.#serve(intake, health);
+    const toInbound: CatchUpOptions['toInbound'] = (record, media) => this.#capped(fromRecord(record, media, this.#context()));
+    await receive({
+      ...common,
+      catchUp: new CatchUp({ ...common, client, intake, number: this.account, toInbound }),
+      pollMs: settings.poll_interval_secs * 1_000,
+      settled: () => {
+        intake.open();
+        settled();
+      },
+      onRead: (caught, first) => this.#onRead(caught, first),
+    });
+    // Also when the list is given up: webhooks may still come.
+    await whenAborted(signal);
+    await this.#webhook?.[Symbol.asyncDispose]();
+    await intake.idle();
   }
 
   async #serve(intake: Intake, health: Health): Promise<void> {
@@ -234,14 +222,13 @@ export class TwilioChannel implements Channel {
   }
 
   async #send(part: OutboundPart, options: SendOptions): Promise<SendResult> {
-    if (options.signal.aborted) return { kind: 'retry', reason: 'stopped before the request left', scope: 'part' };
     if (!RECIPIENT.test(part.chatId))
       return { kind: 'refused', reason: 'chat-gone', detail: 'this sender has no number to answer to' };
     const { client, settings, deps } = this.#options;
     const body = await toBody(part, options.plain);
     const offered = part.file && (await this.#offer(part.file));
     if (offered && 'result' in offered) return offered.result;
-    if (options.signal.aborted) return { kind: 'retry', reason: 'stopped before the request left', scope: 'part' };
+    if (options.signal.aborted) return NOT_LEFT;
     const name = SentLog.nameOf(part);
     this.#sent.begin(name, deps.clock.now());
     const call: SendCall = {

@@ -1,4 +1,5 @@
 /** How far the list of messages has been read; kept by the host in the same transaction as the messages. Pure. */
+import { obj, parseObject } from '../kit/json.ts';
 
 export interface ListCursor {
   /** Platform's clock, epoch ms: everything that was visible in the list then is handled. */
@@ -31,12 +32,6 @@ export function advance(cursor: ListCursor, at: number): ListCursor {
 
 /** Undefined for anything that is not a cursor of ours. */
 export function parseCursor(text: string): ListCursor | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    if (typeof value !== 'object' || value === null) return undefined;
-    const { at, floor } = value as Record<string, unknown>;
-    return Number.isSafeInteger(at) && Number.isSafeInteger(floor) ? { at: at as number, floor: floor as number } : undefined;
-  } catch {
-    return undefined;
-  }
+  const { at, floor } = obj(parseObject(text));
+  return Number.isSafeInteger(at) && Number.isSafeInteger(floor) ? { at: at as number, floor: floor as number } : undefined;
 }

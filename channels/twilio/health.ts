@@ -1,4 +1,5 @@
-import type { ChannelHealth, ChannelHost } from '../../src/core/channel.ts';
+import type { ChannelHost } from '../../src/core/channel.ts';
+import { changesOnly, type ReportHealth } from '../kit/reported-health.ts';
 
 /** What can be wrong, each on its own: reading the list, the webhook, storing, and what the platform thinks of the number. */
 export type Concern = 'journal' | 'api' | 'webhook' | 'number';
@@ -10,14 +11,12 @@ export interface Fault {
 
 /** Reports the worst of several faults, and only changes: a quiet number is polled for ever. */
 export class Health {
-  readonly #host: ChannelHost;
+  readonly #say: ReportHealth;
   readonly #faults = new Map<Concern, Fault>();
-  #last: string | undefined;
   #ready = false;
 
   constructor(host: ChannelHost) {
-    this.#host = host;
-    this.#say('starting');
+    this.#say = changesOnly((state, detail) => host.health(state, detail));
   }
 
   /** Undefined: it is well again. Nothing but faults is reported before the first `ready`. */
@@ -32,10 +31,10 @@ export class Health {
     this.#report();
   }
 
-  stopped(): void {
+  /** Reports nothing any more. */
+  close(): void {
     this.#faults.clear();
     this.#ready = false;
-    this.#say('stopped');
   }
 
   #report(): void {
@@ -43,12 +42,5 @@ export class Health {
     const worst = faults.find(({ state }) => state === 'down') ?? faults[0];
     if (worst) this.#say(worst.state, worst.detail);
     else if (this.#ready) this.#say('healthy');
-  }
-
-  #say(state: ChannelHealth, detail?: string): void {
-    const next = `${state} ${detail ?? ''}`;
-    if (next === this.#last) return;
-    this.#last = next;
-    this.#host.health(state, detail);
   }
 }

@@ -1,8 +1,9 @@
 import type { ChannelHost } from '../../src/core/channel.ts';
-import { errorText } from '../../src/core/errors.ts';
 import type { InboundMessage } from '../../src/core/message.ts';
 import type { Clock, Logger } from '../../src/core/ports.ts';
-import { offer } from '../kit/offer.ts';
+import { InboundLine } from '../kit/inbound-line.ts';
+import { untilAborted } from '../kit/linked.ts';
+import { storeMessages } from '../kit/store-messages.ts';
 import type { Health } from './health.ts';
 
 export interface IntakeOptions {
@@ -25,17 +26,11 @@ export class Intake {
   /** SID -> time of what the host accepted in this process, so that the list does not offer it each time. */
   readonly #accepted = new Map<string, number>();
   readonly #open = Promise.withResolvers<void>();
-  readonly #stopped = Promise.withResolvers<never>();
-  #tail: Promise<unknown> = Promise.resolve();
+  readonly #line = new InboundLine();
   #waiting = 0;
 
   constructor(options: IntakeOptions) {
     this.#options = options;
-    const { signal } = options;
-    // One listener for all who wait: the signal lives as long as the channel.
-    this.#stopped.promise.catch(() => undefined);
-    if (signal.aborted) this.#stopped.reject(signal.reason);
-    else signal.addEventListener('abort', () => this.#stopped.reject(signal.reason), { once: true });
   }
 
   /** What was missed while nothing ran goes first: until this is called, pushed messages wait. */
@@ -52,7 +47,7 @@ export class Intake {
     if (this.#waiting >= MAX_WAITING) return 'full';
     this.#waiting += 1;
     try {
-      await Promise.race([this.#open.promise, this.#stopped.promise]);
+      await untilAborted(this.#open.promise, this.#options.signal);
       // It may have come by the list while it waited; offering it again is harmless and tells that it is durable.
       await this.offer([message]);
       return 'accepted';
@@ -63,30 +58,20 @@ export class Intake {
 
   /** Resolves once the host accepted. Rejects with the signal's reason alone. */
   offer(batch: readonly InboundMessage[], cursor?: string): Promise<void> {
-    const turn = this.#tail.then(() => this.#offer(batch, cursor));
-    // Who called hears of a failure; those who come next only wait for the end.
-    this.#tail = turn.catch(() => undefined);
-    return turn;
+    return this.#line.run(() => this.#offer(batch, cursor));
   }
 
   /** Resolves once nothing is being offered any more. */
-  async idle(): Promise<void> {
-    await this.#tail;
+  idle(): Promise<void> {
+    return this.#line.idle();
   }
 
   async #offer(batch: readonly InboundMessage[], cursor: string | undefined): Promise<void> {
-    const { host, clock, random, logger, health, signal } = this.#options;
-    await offer(batch, cursor, {
-      host,
-      clock,
-      random,
-      signal,
-      onRejected: (error, waitMs) => {
-        health.set('journal', { state: 'down', detail: `messages cannot be stored, trying again: ${errorText(error)}` });
-        logger.error('twilio.receive-failed', { error: errorText(error), waitMs });
-      },
+    const { clock, health } = this.#options;
+    await storeMessages(batch, cursor, {
+      ...this.#options,
+      onTrouble: (detail) => health.set('journal', detail === undefined ? undefined : { state: 'down', detail }),
     });
-    health.set('journal', undefined);
     for (const { platformId, timestamp } of batch) this.#accepted.set(platformId, timestamp);
     const now = clock.now();
     for (const [sid, at] of this.#accepted) {

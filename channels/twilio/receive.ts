@@ -3,6 +3,7 @@ import { errorText } from '../../src/core/errors.ts';
 import type { Clock, Logger } from '../../src/core/ports.ts';
 import { DeadlineError } from '../kit/deadline.ts';
 import { reconnect } from '../kit/reconnect.ts';
+import { withAdvice } from '../kit/reported-health.ts';
 import type { CatchUp, Caught } from './catch-up.ts';
 import { CallError } from './client.ts';
 import type { Fault, Health } from './health.ts';
@@ -32,30 +33,26 @@ export async function receive(options: ReceiveOptions): Promise<void> {
   let refusals = 0;
   await reconnect({
     run: async (connected) => {
-      try {
-        for (let first = true; ; first = false) {
-          const caught = await catchUp.run();
-          refusals = 0;
-          connected();
-          health.set('api', undefined);
-          health.ready();
-          settled();
-          if (caught.messages.length > 0) logger.info('twilio.caught-up', { messages: caught.messages.length });
-          onRead(caught, first);
-          await clock.sleep(pollMs, signal);
-        }
-      } catch (error) {
-        if (signal.aborted) return;
-        const { fault, waitMs } = diagnose(error);
-        health.set('api', fault);
-        logger.warn('twilio.list-failed', { detail: fault.detail });
+      for (let first = true; ; first = false) {
+        const caught = await catchUp.run();
+        refusals = 0;
+        connected();
+        health.set('api', undefined);
+        health.ready();
         settled();
-        if (fault.state === 'down') refusals += 1;
-        if (waitMs > 0) await clock.sleep(waitMs, signal);
-        throw error;
+        if (caught.messages.length > 0) logger.info('twilio.caught-up', { messages: caught.messages.length });
+        onRead(caught, first);
+        await clock.sleep(pollMs, signal);
       }
     },
-    onEnd: () => refusals < MAX_REFUSALS,
+    onEnd: (error) => {
+      const { fault, waitMs } = diagnose(error);
+      health.set('api', fault);
+      logger.warn('twilio.list-failed', { detail: fault.detail });
+      settled();
+      if (fault.state === 'down') refusals += 1;
+      return refusals < MAX_REFUSALS && waitMs;
+    },
     clock,
     random,
     signal,
@@ -63,24 +60,13 @@ export async function receive(options: ReceiveOptions): Promise<void> {
   if (!signal.aborted) logger.error('twilio.gave-up', { refusals });
 }
 
-/** What to check, by the code of a connection that never stood. */
-const ADVICE: readonly (readonly [RegExp, string])[] = [
-  [/ENOTFOUND|EAI_/, 'the host name is not known: check api_root and DNS'],
-  [/ECONNREFUSED/, 'nothing listens there: check api_root'],
-  [/CERT_HAS_EXPIRED/, 'the TLS certificate has expired: renew it on the server'],
-  [/ALTNAME/, 'the TLS certificate is for another name: check api_root'],
-  [/SELF_SIGNED|UNABLE_TO_/, 'nobody known here vouches for the TLS certificate: name its authority in NODE_EXTRA_CA_CERTS'],
-  [/ETIMEDOUT|EHOSTUNREACH|ENETUNREACH/, 'no answer from there: check the network and api_root'],
-];
-
 /** What the operator is told, and how long to wait beyond the ordinary back-off. */
 function diagnose(error: unknown): { fault: Fault; waitMs: number } {
   if (error instanceof DeadlineError) return degraded(`GH1502: the platform does not answer (${error.message})`);
   if (!(error instanceof CallError)) return degraded(errorText(error));
   const { failure } = error;
   if (failure.kind !== 'api') {
-    const advice = ADVICE.find(([pattern]) => pattern.test(failure.detail))?.[1];
-    return degraded(`GH1502: ${failure.detail}${advice === undefined ? '' : `: ${advice}`}`);
+    return degraded(withAdvice(failure.detail));
   }
   const { status, description, retryAfterMs = 0 } = failure;
   if (status === 401 || status === 403 || status === 404) {

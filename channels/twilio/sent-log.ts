@@ -1,5 +1,6 @@
 import { shortHash } from '../../src/core/ids.ts';
 import type { OutboundPart } from '../../src/core/message.ts';
+import { RecentMap } from '../kit/recent.ts';
 
 /** Attempts of which more is known than the list tells. More than any number sends within the time it takes to ask. */
 const MAX_KEPT = 2_000;
@@ -7,9 +8,9 @@ const MAX_KEPT = 2_000;
 /** What this process knows of its own sends; a restart knows nothing, and then only the list can be asked. */
 export class SentLog {
   /** Part's name -> when its first attempt began, epoch ms. */
-  readonly #begun = new Map<string, number>();
+  readonly #begun = new RecentMap<number>(MAX_KEPT);
   /** SID -> name of the part it is. */
-  readonly #owners = new Map<string, string>();
+  readonly #owners = new RecentMap<string>(MAX_KEPT);
 
   /** The name under which Twilio tells us of a part: its key says who wrote what, and the address of a callback is logged. */
   static nameOf(part: Pick<OutboundPart, 'key'>): string {
@@ -17,12 +18,12 @@ export class SentLog {
   }
 
   begin(name: string, at: number): void {
-    if (!this.#begun.has(name)) keep(this.#begun, name, at);
+    if (!this.#begun.has(name)) this.#begun.set(name, at);
   }
 
   /** By the answer to a send, or by a status callback, which may come though the answer was lost. */
   own(sid: string, name: string): void {
-    keep(this.#owners, sid, name);
+    this.#owners.set(sid, name);
   }
 
   begunAt(name: string): number | undefined {
@@ -38,13 +39,5 @@ export class SentLog {
   isOthers(sid: string, name: string): boolean {
     const owner = this.#owners.get(sid);
     return owner !== undefined && owner !== name;
-  }
-}
-
-function keep<Value>(map: Map<string, Value>, key: string, value: Value): void {
-  map.set(key, value);
-  for (const oldest of map.keys()) {
-    if (map.size <= MAX_KEPT) return;
-    map.delete(oldest);
   }
 }

@@ -1,5 +1,6 @@
 /** What became of messages after Twilio had taken them (https://www.twilio.com/docs/messaging/guides/track-outbound-message-status). */
 import type { Logger } from '../../src/core/ports.ts';
+import { RecentMap } from '../kit/recent.ts';
 import { UNDELIVERED } from './errors.ts';
 import type { Health } from './health.ts';
 import type { Fields } from './signature.ts';
@@ -29,7 +30,7 @@ export function isStatus(fields: Fields): boolean {
 export class Statuses {
   readonly #logger: Logger;
   readonly #health: () => Health | undefined;
-  readonly #ranks = new Map<string, number>();
+  readonly #ranks = new RecentMap<number>(MAX_KEPT);
 
   constructor(logger: Logger, health: () => Health | undefined) {
     this.#logger = logger;
@@ -45,12 +46,7 @@ export class Statuses {
       return;
     }
     if (rank <= (this.#ranks.get(sid) ?? -1)) return;
-    this.#ranks.delete(sid);
     this.#ranks.set(sid, rank);
-    for (const oldest of this.#ranks.keys()) {
-      if (this.#ranks.size <= MAX_KEPT) break;
-      this.#ranks.delete(oldest);
-    }
     if (status === 'failed' || status === 'undelivered')
       this.#undelivered(sid, status, Number(fields.get('ErrorCode')) || undefined);
     else if (status === 'delivered') this.#health()?.set('number', undefined);

@@ -2,6 +2,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { Agent as HttpAgent, type IncomingMessage, request as requestHttp } from 'node:http';
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
+import { errorCodeOf, whenConnected } from '../kit/http-agent.ts';
+import { readText } from '../kit/read-text.ts';
 
 /** No answer came. `unreached`: the connection never stood, which proves that nothing was sent. */
 export class TransportError extends Error {
@@ -37,8 +39,6 @@ export interface TransportResponse {
   readonly headers: IncomingMessage['headers'];
 }
 
-/** A connection that was not set up by then has sent nothing, which is worth knowing: the message may be tried again. */
-const CONNECT_TIMEOUT_MS = 10_000;
 /** A page of 100 messages is about 150 kB. */
 const MAX_ANSWER_BYTES = 8 * 1024 * 1024;
 
@@ -115,39 +115,19 @@ export class Transport {
           : `not connected: ${code ?? ''}`;
         reject(new TransportError(connected ? 'lost' : 'unreached', detail));
       };
-      const timer = setTimeout(() => {
-        request.destroy(Object.assign(new Error('connection not set up in time'), { code: 'ETIMEDOUT' }));
-      }, CONNECT_TIMEOUT_MS);
-      const onConnected = (): void => {
+      whenConnected(request, tls, () => {
         connected = true;
-        clearTimeout(timer);
-      };
-      request.on('socket', (socket) => {
-        socket.once(tls ? 'secureConnect' : 'connect', onConnected);
       });
-      request.on('close', () => clearTimeout(timer));
-      request.on('error', (error) => fail(codeOf(error)));
+      request.on('error', (error) => fail(errorCodeOf(error)));
       request.on('response', (response) => {
-        readAnswer(response).then(
+        readText(response, MAX_ANSWER_BYTES).then(
           (text) => resolve({ statusCode: response.statusCode ?? 0, body: text, headers: response.headers }),
-          (error: unknown) => fail(codeOf(error)),
+          (error: unknown) => fail(errorCodeOf(error)),
         );
       });
       request.end(body);
     });
   }
-}
-
-async function readAnswer(response: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = [];
-  let total = 0;
-  for await (const chunk of response as AsyncIterable<Buffer>) {
-    total += chunk.byteLength;
-    // Leaving the loop destroys the response.
-    if (total > MAX_ANSWER_BYTES) throw Object.assign(new Error('the answer is too large'), { code: 'ANSWER_TOO_LARGE' });
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString('utf8');
 }
 
 function toForm(data: object): URLSearchParams {
@@ -157,8 +137,4 @@ function toForm(data: object): URLSearchParams {
       if (item !== undefined && item !== null) form.append(name, String(item));
   }
   return form;
-}
-
-function codeOf(error: unknown): string | undefined {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
 }

@@ -1,3 +1,5 @@
+import { errorCodeOf } from '../kit/http-agent.ts';
+
 /** Why a call failed, by what a caller can do about it. Holds neither a secret nor a URL with one. */
 export type CallFailure =
   /** The platform answered with an error code. */
@@ -44,16 +46,7 @@ const BEFORE_THE_REQUEST =
 
 /** What `fetch` rejected with. Its message is not passed on: it may spell out the URL. */
 export function toFailure(error: unknown): CallFailure {
-  const code = codeOf(error);
+  const code = errorCodeOf(error);
   if (code !== undefined && BEFORE_THE_REQUEST.test(code)) return { kind: 'unreached', detail: `not connected: ${code}` };
   return { kind: 'lost', detail: `the connection broke before an answer (${code ?? 'no usable reply'})` };
-}
-
-function codeOf(error: unknown): string | undefined {
-  for (let at = error, depth = 0; at instanceof Error && depth < 4; at = at.cause, depth += 1) {
-    if ('code' in at && typeof at.code === 'string') return at.code;
-    // Several addresses of one name were tried: each failed before the request.
-    if (at instanceof AggregateError) return codeOf(at.errors[0]);
-  }
-  return undefined;
 }

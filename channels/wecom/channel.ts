@@ -10,8 +10,10 @@ import type {
   SendResult,
   Webhook as ServedWebhook,
 } from '../../src/core/channel.ts';
-import { errorText, GatehouseError } from '../../src/core/errors.ts';
+import { errorText } from '../../src/core/errors.ts';
 import type { MediaRef, OutboundPart } from '../../src/core/message.ts';
+import { Lifecycle } from '../kit/lifecycle.ts';
+import { untilAborted } from '../kit/linked.ts';
 import { reconnect } from '../kit/reconnect.ts';
 import { CallError } from './call-error.ts';
 import type { CallbackKeys } from './callback.ts';
@@ -56,13 +58,10 @@ export class WecomChannel implements Channel {
   readonly #settings: WecomSettings;
   readonly #deps: ChannelDeps;
   readonly #sender: Sender;
-  readonly #stopping = new AbortController();
-  readonly #sending = new Set<Promise<unknown>>();
+  readonly #life = new Lifecycle();
   /** What keeps the channel from being healthy: the journal, or the platform. */
   readonly #faults: { journal?: Fault; platform?: Fault } = {};
   #trouble = Promise.withResolvers<CallError>();
-  #running: Promise<void> | undefined;
-  #host: ChannelHost | undefined;
   #intake: Intake | undefined;
   #served: ServedWebhook | undefined;
 
@@ -79,55 +78,16 @@ export class WecomChannel implements Channel {
     this.sendClass = settings.duplicate_check ? 'idem' : 'blind';
   }
 
-  async start(host: ChannelHost, signal: AbortSignal): Promise<void> {
-    signal.throwIfAborted();
-    if (this.#running || this.#stopping.signal.aborted) throw new GatehouseError('GH1004', 'a channel can be started once only');
-    const { clock, random } = this.#deps;
-    const stop = AbortSignal.any([signal, this.#stopping.signal]);
-    this.#host = host;
-    host.health('starting');
-    const settled = Promise.withResolvers<void>();
-    this.#running = reconnect({
-      run: (connected) =>
-        this.#connect(host, stop, () => {
-          connected();
-          settled.resolve();
-        }),
-      onEnd: (error) => {
-        this.#report('platform', faultOf(error));
-        settled.resolve();
-        return true;
-      },
-      clock,
-      random,
-      signal: stop,
-      capMs: RECONNECT_CAP_MS,
-    });
-    await Promise.race([settled.promise, this.#running]);
-    signal.throwIfAborted();
+  start(host: ChannelHost, signal: AbortSignal): Promise<void> {
+    return this.#life.start(host, signal, (stop, settled) => this.#stay(host, stop, settled));
   }
 
-  /** Waits for sends under way: breaking them would leave their fate unknown. The caller bounds them with their signals. */
-  async stop(): Promise<void> {
-    this.#stopping.abort(new Error('channel stopped'));
-    await this.#running;
-    await this.#served?.[Symbol.asyncDispose]();
-    await this.#intake?.settled();
-    await Promise.allSettled(this.#sending);
-    this.#client.close();
-    this.#host?.health('stopped');
-    this.#host = undefined;
+  stop(): Promise<void> {
+    return this.#life.stop(() => this.#client.close());
   }
 
-  async send(part: OutboundPart, options: SendOptions): Promise<SendResult> {
-    if (this.#stopping.signal.aborted) return { kind: 'retry', reason: 'the channel is stopped', scope: 'account' };
-    const sending = this.#sender.send(part, options);
-    this.#sending.add(sending);
-    try {
-      return await sending;
-    } finally {
-      this.#sending.delete(sending);
-    }
+  send(part: OutboundPart, options: SendOptions): Promise<SendResult> {
+    return this.#life.sends.run(options.signal, () => this.#sender.send(part, options));
   }
 
   download(media: MediaRef, signal: AbortSignal): Promise<MediaFile> {
@@ -135,8 +95,31 @@ export class WecomChannel implements Channel {
       client: this.#client,
       capBytes: this.limits.downloadBytes,
       timeoutMs: this.#settings.download_timeout_secs * 1_000,
-      signal: AbortSignal.any([signal, this.#stopping.signal]),
+      signal,
+      stop: this.#life.stopping,
     });
+  }
+
+  async #stay(host: ChannelHost, signal: AbortSignal, settled: () => void): Promise<void> {
+    const { clock, random } = this.#deps;
+    await reconnect({
+      run: (connected) =>
+        this.#connect(host, signal, () => {
+          connected();
+          settled();
+        }),
+      onEnd: (error) => {
+        this.#report('platform', faultOf(error));
+        settled();
+        return true;
+      },
+      clock,
+      random,
+      signal,
+      capMs: RECONNECT_CAP_MS,
+    });
+    await this.#served?.[Symbol.asyncDispose]();
+    await this.#intake?.settled();
   }
 
   /** Serves callbacks from the first time on, whatever the API says: they are signed with keys of their own. Ends in trouble. */
@@ -149,12 +132,7 @@ export class WecomChannel implements Channel {
     this.#trouble = Promise.withResolvers();
     this.#report('platform', undefined);
     connected();
-    const { promise: aborted, resolve } = Promise.withResolvers<undefined>();
-    const onAbort = (): void => resolve(undefined);
-    signal.addEventListener('abort', onAbort, { once: true });
-    const trouble = await Promise.race([this.#trouble.promise, aborted]);
-    signal.removeEventListener('abort', onAbort);
-    if (trouble) throw trouble;
+    throw await untilAborted(this.#trouble.promise, signal);
   }
 
   /** A refusal that is not about credentials says nothing of messages: not every installation lets an application read itself. */
@@ -194,12 +172,12 @@ export class WecomChannel implements Channel {
 
   /** Health is the worst of what is wrong. Nothing is reported twice, and nothing after the stop. */
   #report(part: 'journal' | 'platform', fault: Fault | undefined): void {
-    if (this.#stopping.signal.aborted || (part === 'journal' && fault === this.#faults.journal)) return;
+    if (this.#life.stopping.aborted || (part === 'journal' && fault === this.#faults.journal)) return;
     if (fault) this.#faults[part] = fault;
     else delete this.#faults[part];
     const worst = this.#faults.journal ?? this.#faults.platform;
-    if (worst) this.#host?.health(worst.state, worst.detail);
-    else this.#host?.health('healthy');
+    if (worst) this.#life.host?.health(worst.state, worst.detail);
+    else this.#life.host?.health('healthy');
   }
 
   /** Credentials that worked do no more: says so, and asks until they do. */

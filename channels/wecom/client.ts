@@ -2,6 +2,9 @@
 import { openAsBlob } from 'node:fs';
 import type { Clock } from '../../src/core/ports.ts';
 import { withDeadline } from '../kit/deadline.ts';
+import { num, obj, parseObject, str } from '../kit/json.ts';
+import { untilAborted } from '../kit/linked.ts';
+import { readText } from '../kit/read-text.ts';
 import { CallError, type CallFailure, toFailure } from './call-error.ts';
 
 export type MediaType = 'image' | 'voice' | 'video' | 'file';
@@ -137,14 +140,7 @@ export class WecomClient {
     this.#fetching ??= this.#fetchToken().finally(() => {
       this.#fetching = undefined;
     });
-    const { promise: aborted, reject } = Promise.withResolvers<never>();
-    const onAbort = (): void => reject(signal.reason);
-    signal.addEventListener('abort', onAbort, { once: true });
-    try {
-      return await Promise.race([this.#fetching, aborted]);
-    } finally {
-      signal.removeEventListener('abort', onAbort);
-    }
+    return await untilAborted(this.#fetching, signal);
   }
 
   async #fetchToken(): Promise<string> {
@@ -187,7 +183,7 @@ export class WecomClient {
   async #read(method: string, response: Response, signal: AbortSignal): Promise<Answer> {
     let answer: Answer | undefined;
     try {
-      answer = toAnswer(await readText(response));
+      answer = toAnswer(response.body ? await readText(response.body, MAX_ANSWER) : '');
     } catch (error) {
       signal.throwIfAborted();
       throw this.#error(method, toFailure(error));
@@ -208,27 +204,10 @@ export class WecomClient {
 
 type Query = Readonly<Record<string, string>>;
 
-async function readText(response: Response): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let total = 0;
-  // Leaving the loop cancels the body.
-  for await (const chunk of response.body ?? []) {
-    total += chunk.byteLength;
-    if (total > MAX_ANSWER) break;
-    chunks.push(chunk);
-  }
-  return total > MAX_ANSWER ? '' : Buffer.concat(chunks).toString('utf8');
-}
-
 function toAnswer(text: string): Answer | undefined {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-  if (typeof value !== 'object' || value === null || !('errcode' in value) || typeof value.errcode !== 'number') return undefined;
-  return { ...value, errcode: value.errcode, errmsg: 'errmsg' in value && typeof value.errmsg === 'string' ? value.errmsg : '' };
+  const answer = obj(parseObject(text));
+  const errcode = num(answer['errcode']);
+  return errcode === undefined ? undefined : { ...answer, errcode, errmsg: str(answer['errmsg']) ?? '' };
 }
 
 function toSent(answer: Answer): Sent {

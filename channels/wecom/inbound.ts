@@ -1,6 +1,8 @@
 /** A decrypted callback -> `InboundMessage`. Pure (https://developer.work.weixin.qq.com/document/path/90239 and 90240). */
 import { messageKey, shortHash } from '../../src/core/ids.ts';
 import type { InboundMessage, MediaRef, RefusalReason } from '../../src/core/message.ts';
+import { bracketNote } from '../kit/senders-words.ts';
+import { unreadableMessage } from '../kit/unreadable-message.ts';
 import { parseXml, textOf, type XmlElement } from './xml.ts';
 
 export interface InboundContext {
@@ -104,9 +106,9 @@ function contentOf(root: XmlElement): Content {
       });
     }
     case 'location':
-      return { text: note('location', of('Label'), `(${of('Location_X')}, ${of('Location_Y')})`), media: [] };
+      return { text: bracketNote('location', of('Label'), `(${of('Location_X')}, ${of('Location_Y')})`), media: [] };
     case 'link':
-      return { text: note('link', of('Title'), of('Description'), of('Url')), media: [] };
+      return { text: bracketNote('link', of('Title'), of('Description'), of('Url')), media: [] };
     default:
       return { text: '', media: [], refusal: 'unreadable' };
   }
@@ -117,36 +119,8 @@ function fileOf(media: MediaRef): Content {
   return known ? { text: '', media: [media] } : { text: '', media: [], refusal: 'unreadable' };
 }
 
-/** One bracketed line. The words are the sender's: they may not close the bracket and begin a line of their own. */
-function note(kind: string, ...words: readonly string[]): string {
-  const inner = words
-    .filter((word) => word !== '')
-    .join(' ')
-    .replace(/\p{Cc}+/gu, ' ')
-    .replaceAll(']', ')')
-    .replaceAll('[', '(')
-    .slice(0, 1_000);
-  return inner === '' ? `[${kind}]` : `[${kind}: ${inner}]`;
-}
-
 /** Counted under the hash of what came, so that the same thing sent again is one message. */
-function unreadable(plaintext: Buffer, context: InboundContext): Decoded {
+function unreadable(plaintext: Buffer, { channel, account, now }: InboundContext): Decoded {
   const platformId = `unreadable:${shortHash(plaintext.toString('latin1'), 32)}`;
-  const ref = { channel: context.channel, account: context.account, chatId: 'unknown', platformId };
-  return {
-    kind: 'message',
-    message: {
-      ...ref,
-      id: messageKey(ref),
-      kind: 'message',
-      senderId: 'unknown',
-      senderName: 'unknown',
-      text: '',
-      media: [],
-      isGroup: false,
-      mentionsBot: false,
-      refusal: 'unreadable',
-      timestamp: context.now,
-    },
-  };
+  return { kind: 'message', message: unreadableMessage({ channel, account, platformId }, now) };
 }

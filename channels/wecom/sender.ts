@@ -1,8 +1,9 @@
-import { stat } from 'node:fs/promises';
 import type { ChannelDeps, SendOptions, SendResult } from '../../src/core/channel.ts';
 import { errorText } from '../../src/core/errors.ts';
 import type { OutboundFile, OutboundPart } from '../../src/core/message.ts';
 import { withDeadline } from '../kit/deadline.ts';
+import { NOT_LEFT } from '../kit/lifecycle.ts';
+import { unreadableFile } from '../kit/upload-file.ts';
 import { CallError } from './call-error.ts';
 import type { Progress, WecomClient } from './client.ts';
 import {
@@ -28,7 +29,6 @@ export interface SenderOptions {
 
 /** "Invalid media_id": never there, or older than three days. */
 const UNKNOWN_MEDIA = 40_007;
-const NOT_SENT: SendResult = { kind: 'retry', reason: 'stopped before the request left', scope: 'part' };
 
 /** Sends one part: one message, after one upload where it carries a file. Never throws. */
 export class Sender {
@@ -48,7 +48,7 @@ export class Sender {
   }
 
   async send(part: OutboundPart, { plain, signal }: SendOptions): Promise<SendResult> {
-    if (signal.aborted) return NOT_SENT;
+    if (signal.aborted) return NOT_LEFT;
     const fault = part.file && (await unusable(part.file));
     if (fault) return { kind: 'refused', reason: 'invalid', detail: fault };
     const { settings, deps, onAuthFailure } = this.#options;
@@ -120,9 +120,5 @@ interface Scope {
 /** Must be noticed before the request leaves: afterwards nobody knows what the platform took. */
 async function unusable({ path, bytes }: OutboundFile): Promise<string | undefined> {
   if (bytes < LEAST_BYTES) return `the platform takes no file of less than ${LEAST_BYTES} bytes`;
-  try {
-    return (await stat(path)).isFile() ? undefined : 'the attachment is not a file';
-  } catch {
-    return 'the attachment is not there any more';
-  }
+  return await unreadableFile(path);
 }

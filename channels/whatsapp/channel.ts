@@ -1,5 +1,4 @@
 /** The adapter: one linked account. Connections are `session.ts`, shaping is `inbound.ts` and `outbound.ts`, wire calls are `client.ts`. */
-import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type {
   Channel,
@@ -13,6 +12,8 @@ import type {
 import { errorText, GatehouseError } from '../../src/core/errors.ts';
 import type { MediaRef, OutboundPart } from '../../src/core/message.ts';
 import { withDeadline } from '../kit/deadline.ts';
+import { Sends } from '../kit/lifecycle.ts';
+import { unreadableFile } from '../kit/upload-file.ts';
 import { CallError } from './call-error.ts';
 import type { WhatsAppConnection } from './client.ts';
 import { platformIdOf, splitPlatformId } from './inbound.ts';
@@ -52,8 +53,7 @@ export class WhatsAppChannel implements Channel {
   readonly #settings: WhatsAppSettings;
   readonly #deps: ChannelDeps;
   readonly #stopping = new AbortController();
-  readonly #sending = new Set<Promise<unknown>>();
-  #stopped = false;
+  readonly #sends = new Sends();
   #session: Promise<void> | undefined;
   #host: ChannelHost | undefined;
   #connection: WhatsAppConnection | undefined;
@@ -68,7 +68,7 @@ export class WhatsAppChannel implements Channel {
 
   async start(host: ChannelHost, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
-    if (this.#session || this.#stopped) throw new GatehouseError('GH1004', 'a channel can be started once only');
+    if (this.#session || this.#stopping.signal.aborted) throw new GatehouseError('GH1004', 'a channel can be started once only');
     this.#host = host;
     host.health('starting');
     const settled = Promise.withResolvers<void>();
@@ -82,8 +82,7 @@ export class WhatsAppChannel implements Channel {
 
   /** Waits for sends under way, as long as their own time limit: breaking them would leave their fate unknown. */
   async stop(): Promise<void> {
-    this.#stopped = true;
-    await Promise.allSettled(this.#sending);
+    await this.#sends.close();
     this.#stopping.abort(new Error('channel stopped'));
     await this.#session;
     this.#host?.health('stopped');
@@ -91,7 +90,7 @@ export class WhatsAppChannel implements Channel {
   }
 
   send(part: OutboundPart, options: SendOptions): Promise<SendResult> {
-    return this.#tracked(options.signal, async () => {
+    return this.#sends.run(options.signal, async () => {
       const fault = part.file && (await unreadableFile(part.file.path));
       if (fault) return { kind: 'refused', reason: 'invalid', detail: fault };
       const seconds = part.file ? this.#settings.upload_timeout_secs : this.#settings.send_timeout_secs;
@@ -109,7 +108,7 @@ export class WhatsAppChannel implements Channel {
   }
 
   edit(platformId: string, part: OutboundPart, options: SendOptions): Promise<SendResult> {
-    return this.#tracked(options.signal, async () => {
+    return this.#sends.run(options.signal, async () => {
       const target = splitPlatformId(platformId);
       if (target?.authorId !== this.account) return { kind: 'refused', reason: 'invalid', detail: 'not a message of ours' };
       return await this.#limited(this.#settings.send_timeout_secs, options.signal, async () => {
@@ -151,7 +150,8 @@ export class WhatsAppChannel implements Channel {
       mediaRoot: this.#settings.media_root.replace(/\/+$/, ''),
       capBytes: this.limits.downloadBytes,
       timeoutMs: this.#settings.download_timeout_secs * 1_000,
-      signal: AbortSignal.any([signal, this.#stopping.signal]),
+      signal,
+      stop: this.#stopping.signal,
     });
   }
 
@@ -179,25 +179,14 @@ export class WhatsAppChannel implements Channel {
         },
       });
     } catch (error) {
-      if (!signal.aborted) down(`the login cannot be used: ${errorText(error)}`);
+      // The file of the login could not be opened or locked, which may pass.
+      if (!signal.aborted) host.ended(error);
     }
   }
 
   #open(): WhatsAppConnection {
     if (!this.#connection?.isOpen) throw new CallError({ kind: 'unreached', detail: 'not connected' });
     return this.#connection;
-  }
-
-  async #tracked(signal: AbortSignal, work: () => Promise<SendResult>): Promise<SendResult> {
-    if (this.#stopped) return { kind: 'retry', reason: 'the channel is stopped', scope: 'account' };
-    if (signal.aborted) return { kind: 'retry', reason: 'stopped before the message left', scope: 'part' };
-    const sending = work();
-    this.#sending.add(sending);
-    try {
-      return await sending;
-    } finally {
-      this.#sending.delete(sending);
-    }
   }
 
   async #limited(seconds: number, signal: AbortSignal, work: (signal: AbortSignal) => Promise<string>): Promise<SendResult> {
@@ -228,13 +217,4 @@ export class WhatsAppChannel implements Channel {
 function uploadResult({ status, message }: UploadError): SendResult {
   if (status === 413 || status === 415) return { kind: 'refused', reason: 'invalid', detail: message };
   return { kind: 'retry', reason: message, scope: status === 429 || status === undefined ? 'account' : 'part' };
-}
-
-/** A file that is gone must be noticed before anything leaves. */
-async function unreadableFile(path: string): Promise<string | undefined> {
-  try {
-    return (await stat(path)).isFile() ? undefined : 'the attachment is not a file';
-  } catch {
-    return 'the attachment is not there any more';
-  }
 }

@@ -19,6 +19,7 @@ import {
 } from '@whiskeysockets/baileys';
 import { errorText } from '../../src/core/errors.ts';
 import type { Clock, Logger } from '../../src/core/ports.ts';
+import { RecentSet } from '../kit/recent.ts';
 import { CallError, Ended, toCallFailure } from './call-error.ts';
 import { type Delivered, ReceiptGate } from './gate.ts';
 import { bareJid, jidOf, type Me, parseJid } from './jid.ts';
@@ -64,7 +65,7 @@ export class WhatsAppConnection {
   readonly #groups = new Map<string, { readonly metadata: GroupMetadata; readonly until: number }>();
   readonly #delivering = new Set<Promise<unknown>>();
   /** Stanzas handed to the SDK and not offered again when the SDK announces them. */
-  readonly #seen = new Set<string>();
+  readonly #seen = new RecentSet(MAX_WAITING * 2);
   #queue: Promise<void> = Promise.resolve();
   #waiting = 0;
   #over = false;
@@ -261,7 +262,7 @@ export class WhatsAppConnection {
   ): Promise<proto.IMessage | 'unreadable'> {
     if (this.#over) throw new Error('the connection has ended');
     const { fullMessage } = decodeMessageNode(node, this.#creds.me?.id ?? '', this.#creds.me?.lid ?? '');
-    this.#note(seenKey(fullMessage));
+    this.#seen.add(seenKey(fullMessage));
     let content: proto.IMessage | undefined;
     try {
       const decoded = proto.Message.decode(bytes);
@@ -271,15 +272,6 @@ export class WhatsAppConnection {
     }
     await this.#options.onMessage({ ...fullMessage, ...(content && { message: content }) }, origin);
     return content ?? 'unreadable';
-  }
-
-  #note(key: string): void {
-    this.#seen.add(key);
-    if (this.#seen.size <= MAX_WAITING * 2) return;
-    for (const oldest of this.#seen) {
-      this.#seen.delete(oldest);
-      break;
-    }
   }
 
   async #track<T>(work: Promise<T>): Promise<T> {

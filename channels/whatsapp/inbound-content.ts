@@ -1,6 +1,7 @@
 /** What a message says: words, files, and a note in words for everything that is neither. */
 import type { proto } from '@whiskeysockets/baileys';
 import type { MediaKind, MediaRef } from '../../src/core/message.ts';
+import { bracketNote } from '../kit/senders-words.ts';
 import { type MediaAddress, type StoredKind, toRef } from './media-ref.ts';
 
 type Content = proto.IMessage;
@@ -121,20 +122,20 @@ function noteOf(content: Content): string {
   if (stickerMessage) return '[sticker]';
   if (locationMessage) {
     const { name, address, degreesLatitude, degreesLongitude } = locationMessage;
-    return bracket('location', name, address, `(${degreesLatitude ?? 0}, ${degreesLongitude ?? 0})`);
+    return bracketNote('location', name, address, `(${degreesLatitude ?? 0}, ${degreesLongitude ?? 0})`);
   }
   if (liveLocationMessage) {
     const { degreesLatitude, degreesLongitude, caption } = liveLocationMessage;
-    return bracket('live location', caption, `(${degreesLatitude ?? 0}, ${degreesLongitude ?? 0})`);
+    return bracketNote('live location', caption, `(${degreesLatitude ?? 0}, ${degreesLongitude ?? 0})`);
   }
   if (contactMessage) return contactOf(contactMessage);
   if (contactsArrayMessage) return (contactsArrayMessage.contacts ?? []).slice(0, 20).map(contactOf).join('\n');
   const poll = content.pollCreationMessage ?? content.pollCreationMessageV2 ?? content.pollCreationMessageV3;
-  if (poll) return bracket('poll', poll.name, ...(poll.options ?? []).map(({ optionName }) => `| ${optionName ?? ''}`));
-  if (eventMessage) return bracket('event', eventMessage.name, eventMessage.description);
-  if (content.groupInviteMessage) return bracket('invitation to the group', content.groupInviteMessage.groupName);
-  if (content.productMessage) return bracket('product', content.productMessage.product?.title);
-  if (content.orderMessage) return bracket('order', content.orderMessage.orderTitle);
+  if (poll) return bracketNote('poll', poll.name, ...(poll.options ?? []).map(({ optionName }) => `| ${optionName ?? ''}`));
+  if (eventMessage) return bracketNote('event', eventMessage.name, eventMessage.description);
+  if (content.groupInviteMessage) return bracketNote('invitation to the group', content.groupInviteMessage.groupName);
+  if (content.productMessage) return bracketNote('product', content.productMessage.product?.title);
+  if (content.orderMessage) return bracketNote('order', content.orderMessage.orderTitle);
   return '';
 }
 
@@ -142,17 +143,5 @@ function contactOf({ displayName, vcard }: proto.Message.IContactMessage): strin
   const phones = [...(vcard ?? '').slice(0, 10_000).matchAll(/^(?:item\d+\.)?TEL[^:\n]{0,200}:(.{1,40})$/gim)].map(
     (match) => match[1],
   );
-  return bracket('contact', displayName, ...phones.slice(0, 5));
-}
-
-/** One bracketed line. The words are the sender's: they may not close the bracket and begin a line of their own. */
-function bracket(kind: string, ...words: readonly (string | null | undefined)[]): string {
-  const inner = words
-    .filter((word) => word)
-    .join(' ')
-    .replace(/[\r\n\u2028\u2029]+/g, ' ')
-    .replaceAll(']', ')')
-    .replaceAll('[', '(')
-    .slice(0, 1_000);
-  return inner === '' ? `[${kind}]` : `[${kind}: ${inner}]`;
+  return bracketNote('contact', displayName, ...phones.slice(0, 5));
 }

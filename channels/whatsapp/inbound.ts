@@ -2,6 +2,7 @@
 import type { proto, WAMessage } from '@whiskeysockets/baileys';
 import { messageKey, shortHash } from '../../src/core/ids.ts';
 import type { InboundMessage, QuotedMessage, RefusalReason } from '../../src/core/message.ts';
+import { label } from '../kit/senders-words.ts';
 import { readContent, type Said } from './inbound-content.ts';
 import { bareJid, isMe, type Me, type Pins, parseJid, personId } from './jid.ts';
 
@@ -105,7 +106,7 @@ function frame(message: WAMessage, place: Place, context: InboundContext) {
     ...ref,
     id: messageKey(ref),
     senderId,
-    senderName: label(message.pushName) || senderId,
+    senderName: label(message.pushName ?? '', senderId),
     isGroup,
     timestamp: millis(message.messageTimestamp),
   };
@@ -234,12 +235,4 @@ function idOf(id: string | null | undefined): string {
 function millis(seconds: WAMessage['messageTimestamp']): number {
   const value = typeof seconds === 'object' ? Number(seconds) : seconds;
   return typeof value === 'number' && Number.isFinite(value) && value > 0 ? Math.floor(value) * 1_000 : 0;
-}
-
-/** A name for display: people choose their names, so it may close no bracket and start no line. */
-function label(name: string | null | undefined): string {
-  return (name ?? '')
-    .replace(/[\p{C}\p{Z}[\]]+/gu, ' ')
-    .trim()
-    .slice(0, 64);
 }

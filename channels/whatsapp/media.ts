@@ -4,6 +4,7 @@ import { open } from 'node:fs/promises';
 import type { MediaFile } from '../../src/core/channel.ts';
 import { GatehouseError } from '../../src/core/errors.ts';
 import type { MediaRef } from '../../src/core/message.ts';
+import { type DownloadLimits, fileBody, openDownload } from '../kit/download.ts';
 import { fromRef, type MediaAddress, type StoredKind } from './media-ref.ts';
 
 /** Names in the key derivation, and paths at the host (WhatsApp Web). */
@@ -13,9 +14,8 @@ const KINDS: Readonly<Record<StoredKind, { readonly info: string; readonly path:
   audio: { info: 'WhatsApp Audio Keys', path: '/mms/audio' },
   document: { info: 'WhatsApp Document Keys', path: '/mms/document' },
 };
-/** The first 10 bytes of an HMAC end the file; the padding of AES-CBC adds up to 16. */
+/** The first 10 bytes of an HMAC end the file. */
 const MAC_BYTES = 10;
-const OVERHEAD_BYTES = MAC_BYTES + 16;
 const CHUNK_BYTES = 64 * 1024;
 
 interface Keys {
@@ -29,45 +29,23 @@ function keysOf(key: Uint8Array, kind: StoredKind): Keys {
   return { iv: expanded.subarray(0, 16), cipher: expanded.subarray(16, 48), mac: expanded.subarray(48, 80) };
 }
 
-export interface DownloadOptions {
+export interface DownloadOptions extends DownloadLimits {
   /** No trailing slash. Files are fetched from here and, where it is the platform's own, from other hosts of the platform. */
   readonly mediaRoot: string;
-  readonly capBytes: number;
-  /** For the whole file, from the request to the last byte. */
-  readonly timeoutMs: number;
-  readonly signal: AbortSignal;
 }
 
-/**
- * Opens a file. Rejects with GH1504 when it is too large and GH1505 when it cannot be had; reading may reject with the same, also at the
- * very end, where it shows whether the file is the one that was sent. The size a message states is not believed.
- */
-export async function download(media: MediaRef, options: DownloadOptions): Promise<MediaFile> {
-  const { capBytes, mediaRoot } = options;
+/** See `openDownload`. Only the very end of reading shows whether the file is the one that was sent. */
+export async function download(media: MediaRef, { mediaRoot, ...limits }: DownloadOptions): Promise<MediaFile> {
   const address = fromRef(media.ref);
   const url = address && urlOf(address, mediaRoot);
   if (!address || !url) throw new GatehouseError('GH1505', 'the file is not at the platform');
-  if (media.size !== undefined && media.size > capBytes) throw tooLarge(capBytes);
-  // Not the injected clock: the wait goes on while the caller reads, when nobody is there to stop a timer of ours.
-  const signal = AbortSignal.any([options.signal, AbortSignal.timeout(options.timeoutMs)]);
-  try {
-    const response = await fetch(url, {
-      signal,
-      redirect: 'error',
-      headers: { connection: 'close', origin: 'https://web.whatsapp.com' },
-    });
-    if (!response.ok || !response.body) {
-      await response.body?.cancel();
-      throw new GatehouseError('GH1505', `the platform answered ${response.status} to the download`);
-    }
-    return {
-      bytes: decrypted(response.body, address, options),
-      ...(media.mime !== undefined && { mime: media.mime }),
-      ...(media.size !== undefined && { size: media.size }),
-    };
-  } catch (error) {
-    throw toDownloadError(error, options.signal);
-  }
+  return await openDownload(media, limits, {
+    open: async (signal) => {
+      const headers = { connection: 'close', origin: 'https://web.whatsapp.com' };
+      const body = await fileBody(await fetch(url, { signal, redirect: 'error', headers }));
+      return { body: decrypted(body, address) };
+    },
+  });
 }
 
 /** Senders write the address: the host must be the platform's, whatever they say. */
@@ -84,61 +62,32 @@ function parse(url: string | undefined): URL | undefined {
   return url !== undefined && URL.canParse(url) ? new URL(url) : undefined;
 }
 
-async function* decrypted(
-  body: ReadableStream<Uint8Array>,
-  address: MediaAddress,
-  options: DownloadOptions,
-): AsyncGenerator<Uint8Array> {
-  const { capBytes, signal } = options;
+async function* decrypted(body: ReadableStream<Uint8Array>, address: MediaAddress): AsyncGenerator<Uint8Array> {
   const keys = keysOf(address.key, address.kind);
   const decipher = createDecipheriv('aes-256-cbc', keys.cipher, keys.iv);
   const mac = createHmac('sha256', keys.mac).update(keys.iv);
   const whole = createHash('sha256');
-  let total = 0;
-  let opened = 0;
-  const within = (plain: Buffer): Buffer => {
-    opened += plain.length;
-    if (opened > capBytes) throw tooLarge(capBytes);
-    return plain;
-  };
   // The last bytes are the checksum; which ones are the last shows only at the end.
   let held = Buffer.alloc(0);
-  try {
-    for await (const chunk of body) {
-      total += chunk.byteLength;
-      // Leaving the loop cancels the body, which closes the connection.
-      if (total > capBytes + OVERHEAD_BYTES) throw tooLarge(capBytes);
-      whole.update(chunk);
-      held = Buffer.concat([held, chunk]);
-      const ready = held.subarray(0, Math.max(0, held.length - MAC_BYTES));
-      held = held.subarray(ready.length);
-      mac.update(ready);
-      const plain = within(decipher.update(ready));
-      if (plain.length > 0) yield plain;
-    }
-    const expected = mac.digest().subarray(0, MAC_BYTES);
-    const intact = held.length === MAC_BYTES && timingSafeEqual(held, expected);
-    if (!intact || !sameHash(whole.digest(), address.hash))
-      throw new GatehouseError('GH1505', 'the file is damaged or not the one that was sent');
-    const last = within(decipher.final());
-    if (last.length > 0) yield last;
-  } catch (error) {
-    throw toDownloadError(error, signal);
+  for await (const chunk of body) {
+    whole.update(chunk);
+    held = Buffer.concat([held, chunk]);
+    const ready = held.subarray(0, Math.max(0, held.length - MAC_BYTES));
+    held = held.subarray(ready.length);
+    mac.update(ready);
+    const plain = decipher.update(ready);
+    if (plain.length > 0) yield plain;
   }
+  const expected = mac.digest().subarray(0, MAC_BYTES);
+  const intact = held.length === MAC_BYTES && timingSafeEqual(held, expected);
+  if (!intact || !sameHash(whole.digest(), address.hash))
+    throw new GatehouseError('GH1505', 'the file is damaged or not the one that was sent');
+  const last = decipher.final();
+  if (last.length > 0) yield last;
 }
 
 function sameHash(found: Buffer, stated: Uint8Array | undefined): boolean {
   return stated === undefined || (stated.byteLength === found.byteLength && timingSafeEqual(found, stated));
-}
-
-function toDownloadError(error: unknown, signal: AbortSignal): unknown {
-  if (signal.aborted) return signal.reason;
-  if (error instanceof GatehouseError) return error;
-  return new GatehouseError('GH1505', 'the download broke off or took too long', { cause: error });
-}
-
-function tooLarge(capBytes: number): GatehouseError {
-  return new GatehouseError('GH1504', `the file is larger than ${Math.floor(capBytes / (1024 * 1024))} MB`);
 }
 
 export interface Upload {

@@ -4,8 +4,8 @@ import type { ChannelHost } from '../../src/core/channel.ts';
 import { errorText } from '../../src/core/errors.ts';
 import type { InboundMessage } from '../../src/core/message.ts';
 import type { Clock, Logger } from '../../src/core/ports.ts';
-import { offer } from '../kit/offer.ts';
 import { reconnect } from '../kit/reconnect.ts';
+import { storeMessages } from '../kit/store-messages.ts';
 import { Ended } from './call-error.ts';
 import { WhatsAppConnection } from './client.ts';
 import { describeEnding } from './endings.ts';
@@ -48,14 +48,8 @@ export async function stayConnected(options: SessionOptions): Promise<void> {
           settled();
         });
         restarts += 1;
-        const { next, waitMs, health, detail } = describeEnding(ended, channel);
-        if (next === 'now' && restarts <= MAX_RESTARTS && !signal.aborted) continue;
-        if (waitMs > 0) {
-          host.health(health, detail);
-          settled();
-          await clock.sleep(waitMs, signal);
-        }
-        throw ended;
+        const { next } = describeEnding(ended, channel);
+        if (next !== 'now' || restarts > MAX_RESTARTS || signal.aborted) throw ended;
       }
     },
     onEnd: (error, waitMs) => {
@@ -64,7 +58,7 @@ export async function stayConnected(options: SessionOptions): Promise<void> {
       logger.warn('whatsapp.disconnected', { detail: ending.detail, next: ending.next, waitMs });
       host.health(ending.health, ending.detail);
       settled();
-      return ending.next !== 'stop';
+      return ending.next !== 'stop' && ending.waitMs;
     },
     clock,
     random,
@@ -130,19 +124,8 @@ async function receive(
   const forged = origin === 'plaintext' && settings.require_encryption;
   const inbound = read(message, { channel, account, me, pins: store }, forged, logger);
   if (!inbound) return;
-  let rejected = false;
-  await offer([inbound], undefined, {
-    host,
-    clock,
-    random,
-    signal,
-    onRejected: (error, waitMs) => {
-      rejected = true;
-      host.health('down', `messages cannot be stored, trying again: ${errorText(error)}`);
-      logger.error('whatsapp.receive-failed', { error: errorText(error), waitMs });
-    },
-  });
-  if (rejected) host.health('healthy');
+  const onTrouble = (detail: string | undefined): void => host.health(detail === undefined ? 'healthy' : 'down', detail);
+  await storeMessages([inbound], undefined, { host, clock, random, logger, signal, onTrouble });
 }
 
 function read(message: WAMessage, context: InboundContext, forged: boolean, logger: Logger): InboundMessage | undefined {

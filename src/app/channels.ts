@@ -1,4 +1,6 @@
 import { join } from 'node:path';
+import { untilAborted } from '../../channels/kit/linked.ts';
+import { reconnect } from '../../channels/kit/reconnect.ts';
 import type { AnyChannelDescriptor, Channel, ChannelHealth, ChannelHost, Terminal, Webhooks } from '../core/channel.ts';
 import { errorText, GatehouseError, isGatehouseError } from '../core/errors.ts';
 import type { Emit } from '../core/events.ts';
@@ -15,8 +17,13 @@ export interface ChannelEntry {
 
 interface Instance {
   readonly entry: ChannelEntry;
-  readonly local: boolean;
-  readonly channel: Channel | undefined;
+  local: boolean;
+  /** Undefined while there is none that works: it could not be created, or it broke and the next one is not made yet. */
+  channel: Channel | undefined;
+  /** Why it could not be created, until somebody tries again. */
+  unborn: unknown;
+  /** The loop that starts it, and starts it again. */
+  living: Promise<void> | undefined;
   state: ChannelHealth;
   since: number;
   detail: string | undefined;
@@ -33,6 +40,8 @@ export interface ChannelSetOptions {
   readonly dataDir: string;
   readonly webhooks: { for(instance: string): Webhooks };
   readonly clock: Clock;
+  /** 0 <= x < 1; for jitter. Default `Math.random`. */
+  readonly random?: () => number;
   readonly logger: Logger;
   readonly emit: Emit;
   /** Takes secrets out of what platforms say of themselves. */
@@ -41,10 +50,23 @@ export interface ChannelSetOptions {
   readonly onAllEnded: () => void;
 }
 
-/** The configured channels: created, started, watched and stopped. One that fails is reported and never takes another with it. */
+type StartHost = (channel: Channel, report: Pick<ChannelHost, 'health' | 'ended'>) => ChannelHost;
+
+/** One that broke sooner counts as one that could not be started: the wait goes on growing. */
+const STEADY_MS = 60_000;
+const RESTART_BASE_MS = 1_000;
+const RESTART_CAP_MS = 300_000;
+/** The config, a missing variable, a refused login, an unknown type: trying again changes nothing before somebody mends it. */
+const OPERATORS_TO_MEND = /^GH(?:11\d\d|1501|1506)$/;
+
+/**
+ * The configured channels: created, started, watched and stopped, each in a loop of its own, so that none holds up another. One that
+ * breaks is replaced by a new one after a wait that grows; one that only the operator can mend stays down.
+ */
 export class ChannelSet implements AsyncDisposable {
   readonly #options: ChannelSetOptions;
   readonly #instances = new Map<string, Instance>();
+  readonly #channels = new Map<string, Channel>();
   readonly #stopping = new AbortController();
 
   private constructor(options: ChannelSetOptions) {
@@ -53,17 +75,20 @@ export class ChannelSet implements AsyncDisposable {
 
   static async create(entries: readonly ChannelEntry[], options: ChannelSetOptions): Promise<ChannelSet> {
     const set = new ChannelSet(options);
-    const created = await Promise.all(entries.map((entry) => set.#create(entry)));
-    for (const instance of created) set.#instances.set(instance.entry.name, instance);
+    for (const entry of entries) set.#instances.set(entry.name, set.#blank(entry));
+    await Promise.all(
+      [...set.#instances.values()].map(async (instance) => {
+        await set.#create(instance).catch((error: unknown) => {
+          instance.unborn = error;
+        });
+      }),
+    );
     return set;
   }
 
-  /** Those that could be created, by instance name. */
+  /** Those that could be created, by instance name. To be read at each use: one that broke is replaced. */
   get channels(): ReadonlyMap<string, Channel> {
-    const pairs = [...this.#instances.values()].flatMap(({ entry, channel }) =>
-      channel ? [[entry.name, channel] as const] : [],
-    );
-    return new Map(pairs);
+    return this.#channels;
   }
 
   isLocal(name: string): boolean {
@@ -76,28 +101,40 @@ export class ChannelSet implements AsyncDisposable {
 
   /** Sends wait while a channel has not yet connected, or was stopped; one that is merely in trouble answers for itself. */
   canSend(name: string): boolean {
-    const state = this.#instances.get(name)?.state;
-    return state !== undefined && state !== 'starting' && state !== 'stopped';
+    const { channel, state } = this.#instances.get(name) ?? {};
+    return channel !== undefined && state !== 'starting' && state !== 'stopped';
   }
 
   status(): readonly ChannelStatus[] {
-    return [...this.#instances.values()].map(({ entry, channel, state, since, detail, lastMessageAt, lastSentAt }) => ({
-      name: entry.name,
-      type: entry.type,
-      account: channel?.account ?? '',
-      state,
-      since,
-      ...(detail === undefined ? {} : { detail }),
-      inboundClass: channel?.inboundClass ?? '?',
-      sendClass: channel?.sendClass ?? '?',
-      ...(lastMessageAt === undefined ? {} : { lastMessageAt }),
-      ...(lastSentAt === undefined ? {} : { lastSentAt }),
-    }));
+    return [...this.#instances.values()].map(({ entry, state, since, detail, lastMessageAt, lastSentAt }) => {
+      const { account = '', inboundClass = '?', sendClass = '?' } = this.#channels.get(entry.name) ?? {};
+      return {
+        name: entry.name,
+        type: entry.type,
+        account,
+        state,
+        since,
+        ...(detail === undefined ? {} : { detail }),
+        inboundClass,
+        sendClass,
+        ...(lastMessageAt === undefined ? {} : { lastMessageAt }),
+        ...(lastSentAt === undefined ? {} : { lastSentAt }),
+      };
+    });
   }
 
-  /** Starts all at once; resolves when each is ready, is retrying by itself, or has failed. */
-  async start(host: (channel: Channel, report: Pick<ChannelHost, 'health' | 'ended'>) => ChannelHost): Promise<void> {
-    await Promise.all([...this.#instances.values()].map((instance) => this.#start(instance, host)));
+  /**
+   * Starts all at once; resolves when each is ready, is retrying by itself, or has failed for the first time. From then on each is kept
+   * alive until `stopReceiving`.
+   */
+  async start(host: StartHost): Promise<void> {
+    await Promise.all(
+      [...this.#instances.values()].map(async (instance) => {
+        const tried = Promise.withResolvers<void>();
+        instance.living = this.#keepAlive(instance, host, tried.resolve);
+        await Promise.race([tried.promise, instance.living]);
+      }),
+    );
   }
 
   received(name: string): void {
@@ -119,72 +156,127 @@ export class ChannelSet implements AsyncDisposable {
     this.stopReceiving();
     await Promise.all(
       [...this.#instances.values()].map(async (instance) => {
-        try {
-          await instance.channel?.stop();
-        } catch (error) {
-          this.#options.logger.warn('channel.stop-failed', { channel: instance.entry.name, detail: errorText(error) });
-        }
+        await instance.living;
+        await this.#stop(instance);
         if (instance.state !== 'down') this.#set(instance, 'stopped');
       }),
     );
   }
 
-  async #create(entry: ChannelEntry): Promise<Instance> {
-    const { registry, secret, clock, logger, terminal, dataDir, webhooks } = this.#options;
-    const instance: Instance = {
-      entry,
-      local: false,
-      channel: undefined,
-      state: 'starting',
-      since: clock.now(),
-      detail: undefined,
-      lastMessageAt: undefined,
-      lastSentAt: undefined,
-      ended: false,
-    };
+  #blank(entry: ChannelEntry): Instance {
+    const nothing = { channel: undefined, unborn: undefined, living: undefined, detail: undefined };
+    const never = { lastMessageAt: undefined, lastSentAt: undefined };
+    return { ...nothing, ...never, entry, local: false, state: 'starting', since: this.#options.clock.now(), ended: false };
+  }
+
+  async #create(instance: Instance): Promise<Channel> {
     try {
-      const load = registry[entry.type];
-      if (!load) throw new GatehouseError('GH1506', `there is no channel type ${entry.type}`);
-      const descriptor = await load();
-      const channel = await descriptor.create(entry.settings as never, {
-        name: entry.name,
-        secret,
-        clock,
-        logger: logger.child({ channel: entry.name }),
-        random: Math.random,
-        dir: channelDir(dataDir, entry.name),
-        webhooks: webhooks.for(entry.name),
-        ...(terminal ? { terminal } : {}),
-      });
-      return { ...instance, local: descriptor.local ?? false, channel };
+      const channel = await this.#make(instance);
+      instance.channel = channel;
+      this.#channels.set(instance.entry.name, channel);
+      return channel;
     } catch (error) {
-      this.#set(instance, 'down', this.#failure(entry, error));
-      return instance;
+      this.#down(instance, error);
+      throw error;
     }
   }
 
-  async #start(instance: Instance, host: Parameters<ChannelSet['start']>[0]): Promise<void> {
-    const { channel } = instance;
-    if (!channel) return;
-    const report = {
-      health: (state: ChannelHealth, detail?: string) => this.#set(instance, state, detail),
-      ended: () => {
-        instance.ended = true;
-        if ([...this.#instances.values()].every((other) => other.ended || !other.channel)) this.#options.onAllEnded();
+  async #make(instance: Instance): Promise<Channel> {
+    const { registry, secret, clock, random = Math.random, logger, terminal, dataDir, webhooks } = this.#options;
+    const { name, type, settings } = instance.entry;
+    const load = registry[type];
+    if (!load) throw new GatehouseError('GH1506', `there is no channel type ${type}`);
+    const descriptor = await load();
+    instance.local = descriptor.local ?? false;
+    return await descriptor.create(settings as never, {
+      name,
+      secret,
+      clock,
+      logger: logger.child({ channel: name }),
+      random,
+      dir: channelDir(dataDir, name),
+      webhooks: webhooks.for(name),
+      ...(terminal ? { terminal } : {}),
+    });
+  }
+
+  /** Until intake ends, or only the operator can mend it. `tried` is called after the first attempt. Never rejects. */
+  async #keepAlive(instance: Instance, host: StartHost, tried: () => void): Promise<void> {
+    const { clock, random = Math.random } = this.#options;
+    const { signal } = this.#stopping;
+    await reconnect({
+      run: async (steady) => {
+        const { unborn } = instance;
+        instance.unborn = undefined;
+        if (unborn !== undefined) throw unborn;
+        const channel = instance.channel ?? (await this.#create(instance));
+        const since = clock.monotonic();
+        try {
+          await this.#live(instance, channel, host, tried);
+        } finally {
+          if (clock.monotonic() - since >= STEADY_MS) steady();
+        }
+      },
+      onEnd: (error) => {
+        tried();
+        return mayPass(error);
+      },
+      clock,
+      random,
+      signal,
+      baseMs: RESTART_BASE_MS,
+      capMs: RESTART_CAP_MS,
+    });
+  }
+
+  /** One start, and what follows it: rejects when the channel broke, or with the reason of the end of intake. */
+  async #live(instance: Instance, channel: Channel, host: StartHost, started: () => void): Promise<void> {
+    const { signal } = this.#stopping;
+    const { promise: broken, reject } = Promise.withResolvers<never>();
+    let over = false;
+    const report: Parameters<StartHost>[1] = {
+      health: (state, detail) => {
+        if (!over) this.#set(instance, state, detail);
+      },
+      ended: (error) => {
+        if (error !== undefined) reject(error);
+        else this.#ended(instance);
       },
     };
     try {
-      await channel.start(host(channel, report), this.#stopping.signal);
+      await Promise.race([channel.start(host(channel, report), signal), broken]);
+      started();
+      await untilAborted(broken, signal);
     } catch (error) {
-      if (this.#stopping.signal.aborted) return; // it was told to give up
-      this.#set(instance, 'down', this.#failure(instance.entry, error));
+      // Sending goes on after the end of intake. What the operator has to mend keeps its own account of what is wrong.
+      if (signal.aborted) throw error;
+      over = mayPass(error);
+      this.#down(instance, error);
+      if (over) await this.#stop(instance);
+      throw error;
     }
   }
 
-  #failure(entry: ChannelEntry, error: unknown): string {
+  #ended(instance: Instance): void {
+    instance.ended = true;
+    const others = [...this.#instances.values()];
+    if (others.every(({ ended, entry }) => ended || !this.#channels.has(entry.name))) this.#options.onAllEnded();
+  }
+
+  async #stop(instance: Instance): Promise<void> {
+    const { channel, entry } = instance;
+    instance.channel = undefined;
+    try {
+      await channel?.stop();
+    } catch (error) {
+      this.#options.logger.warn('channel.stop-failed', { channel: entry.name, detail: errorText(error) });
+    }
+  }
+
+  #down(instance: Instance, error: unknown): void {
     const text = isGatehouseError(error) ? `${error.code}: ${error.message}; ${error.hint}` : errorText(error);
-    this.#options.logger.error('channel.failed', { channel: entry.name, detail: text });
-    return text;
+    this.#options.logger.error('channel.failed', { channel: instance.entry.name, detail: text, again: mayPass(error) });
+    this.#set(instance, 'down', text);
   }
 
   #set(instance: Instance, state: ChannelHealth, said?: string): void {
@@ -196,6 +288,11 @@ export class ChannelSet implements AsyncDisposable {
     instance.detail = detail;
     emit({ type: 'channel', at: clock.now(), channel: instance.entry.name, state, ...(detail === undefined ? {} : { detail }) });
   }
+}
+
+/** Whether starting again may help. What nobody foresaw may pass; what has a code says so. */
+function mayPass(error: unknown): boolean {
+  return !(isGatehouseError(error) && OPERATORS_TO_MEND.test(error.code));
 }
 
 /** Where an instance keeps what its platform gave it; names are the operator's and may hold anything. */

@@ -68,8 +68,11 @@ export interface ChannelHost {
   cursor(): Promise<string | undefined>;
   /** Reports a change of state; `detail` is shown to the operator and must hold no secret. */
   health(state: ChannelHealth, detail?: string): void;
-  /** The adapter's input ended and will not come back (EOF on a pipe). The app decides whether to stop. */
-  ended(): void;
+  /**
+   * The adapter's input ended and will not come back (EOF on a pipe). The app decides whether to stop. With an error: the adapter broke
+   * for a reason that it does not know, which is a defect; the app starts another in its place after a while.
+   */
+  ended(error?: unknown): void;
 }
 
 export interface MediaFile {

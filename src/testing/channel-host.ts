@@ -24,6 +24,8 @@ export class TestHost implements ChannelHost {
   readonly states: { readonly state: ChannelHealth; readonly detail?: string }[] = [];
   readonly next: (Receipt | Error | Promise<Receipt>)[] = [];
   endings = 0;
+  /** What adapters broke by. */
+  readonly failures: unknown[] = [];
   #cursor: string | undefined;
   readonly #known = new Set<string>();
 
@@ -60,8 +62,9 @@ export class TestHost implements ChannelHost {
     this.states.push(detail === undefined ? { state } : { state, detail });
   }
 
-  ended(): void {
+  ended(error?: unknown): void {
     this.endings += 1;
+    if (error !== undefined) this.failures.push(error);
   }
 
   /** The last state reported. */

@@ -1,0 +1,37 @@
+/** Ends with the first of the signals. Dispose it: a long-lived signal would keep everything that was ever linked to it. */
+export function linked(...signals: readonly AbortSignal[]): { readonly controller: AbortController } & Disposable {
+  const controller = new AbortController();
+  const listeners = signals.map((signal) => {
+    const onAbort = (): void => controller.abort(signal.reason);
+    signal.addEventListener('abort', onAbort, { once: true });
+    if (signal.aborted) onAbort();
+    return () => signal.removeEventListener('abort', onAbort);
+  });
+  return {
+    controller,
+    [Symbol.dispose]: () => {
+      for (const remove of listeners) remove();
+    },
+  };
+}
+
+/** Resolves when the signal aborts; for one that surely does. */
+export function whenAborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    signal.addEventListener('abort', () => resolve(), { once: true });
+    if (signal.aborted) resolve();
+  });
+}
+
+/** Rejects with `signal.reason` when the signal aborts first; `work` itself goes on. Leaves no listener behind. */
+export async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  const { promise: aborted, reject } = Promise.withResolvers<never>();
+  const onAbort = (): void => reject(signal.reason);
+  signal.addEventListener('abort', onAbort, { once: true });
+  if (signal.aborted) onAbort();
+  try {
+    return await Promise.race([work, aborted]);
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+  }
+}

@@ -1,0 +1,14 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { tempDir } from '../../src/testing/fakes.ts';
+import { unreadableFile } from './upload-file.ts';
+
+test('a file can be sent; a directory, and what is gone, cannot', async () => {
+  await using dir = await tempDir();
+  const path = join(dir.path, 'note.txt');
+  await writeFile(path, 'x');
+  expect(await unreadableFile(path)).toBeUndefined();
+  expect(await unreadableFile(dir.path)).toBe('the attachment is not a file');
+  expect(await unreadableFile(join(dir.path, 'gone'))).toBe('the attachment is not there any more');
+});
