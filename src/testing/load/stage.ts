@@ -52,8 +52,6 @@ export class Stage implements AsyncDisposable {
   readonly #platforms = new Map<string, Platform>();
   #model!: LoadModel;
   #daemon!: ChildDaemon;
-  /** Questions so far: what the daemon's counts are held against. */
-  #written = 0;
 
   /** Starts everything; what was started before a failure is ended again. Rejects for a platform there is not, or that cannot run. */
   static async start(options: StageOptions): Promise<Stage> {
@@ -83,11 +81,10 @@ export class Stage implements AsyncDisposable {
     const trouble = new AbortController();
     const troubles = this.#trouble(victims, questions, trouble.signal);
     const written = await this.#write(questions);
-    this.#written += written.length;
     if (victims.slow !== undefined) await this.#othersAsked(questions, victims.slow, patienceMs);
     trouble.abort(new Error('the phase is over'));
     await troubles;
-    const finished = await this.#settled(patienceMs);
+    const finished = await this.#settled(before.journal.inbox.DONE + before.journal.inbox.DEAD + written.length, patienceMs);
     const tookMs = performance.now() - started;
     const { journal } = await this.#daemon.status();
     const channels: ChannelRecord[] = [];
@@ -200,13 +197,13 @@ export class Stage implements AsyncDisposable {
     while (performance.now() < end && !others.every((question) => this.#model.wasAsked(question))) await sleep(LOOK_MS);
   }
 
-  /** True when everything written so far has its outcome and nothing is left to send. */
-  async #settled(patienceMs: number): Promise<boolean> {
+  /** True when so many messages have their outcome and nothing is left to send. */
+  async #settled(messages: number, patienceMs: number): Promise<boolean> {
     const end = performance.now() + patienceMs;
     while (performance.now() < end) {
       const { inbox, outbox } = (await this.#daemon.status()).journal;
       const open = inbox.NEW + inbox.RUNNING + outbox.PENDING + outbox.SENDING;
-      if (inbox.DONE + inbox.DEAD >= this.#written && open === 0) return true;
+      if (inbox.DONE + inbox.DEAD >= messages && open === 0) return true;
       await sleep(LOOK_MS);
     }
     return false;
