@@ -46,6 +46,25 @@ describe('the terminal', () => {
     expect(partToText(outbound({ text: 'a\u001b[2Jb\u0007c\r\nd\te' }))).toBe('a\ufffd[2Jb\ufffdc\nd\te\n');
   });
 
+  it('offers what it had read when it was told to stop, and takes no more', async () => {
+    const pipe = terminal();
+    const stop = new AbortController();
+    const host = new TestHost();
+    const receive = host.receive.bind(host);
+    host.receive = async (batch) => {
+      stop.abort(new Error('the daemon is stopping'));
+      return await receive(batch);
+    };
+    const cli = new CliChannel('cli', pipe, new FakeClock());
+    await cli.start(host, stop.signal);
+    pipe.input.write('one\ntwo\nthree\n');
+    await until('the first line came', () => host.accepted.length > 0);
+    pipe.input.write('four\n');
+    await cli.stop();
+    expect(host.accepted.map(({ text }) => text)).toEqual(['one', 'two', 'three']);
+    expect(host.endings).toBe(0);
+  });
+
   it('takes one given message, newlines included, instead of reading', async () => {
     const pipe = terminal({ message: 'line one\nline two' });
     const host = new TestHost();

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { createInterface, type Interface } from 'node:readline';
 import type { Channel, ChannelHost, ChannelLimits, SendOptions, SendResult, Terminal } from '../../src/core/channel.ts';
 import { errorText } from '../../src/core/errors.ts';
-import type { OutboundPart } from '../../src/core/message.ts';
+import type { InboundMessage, OutboundPart } from '../../src/core/message.ts';
 import type { Clock } from '../../src/core/ports.ts';
 import { writeFileAtomic } from '../../src/lib/atomic-file.ts';
 import { lineToMessage } from './inbound.ts';
@@ -121,22 +121,31 @@ export class CliChannel implements Channel {
     if (!signal.aborted) host.ended();
   }
 
-  /** A line that the journal cannot take now is offered until it can: nothing else remembers it. */
+  /**
+   * A line that the journal cannot take now is offered until it can: nothing else remembers it. So one that was read is offered after
+   * the stop as well, once; the next start answers it.
+   */
   async #offer(host: ChannelHost, line: string, number: number, signal: AbortSignal): Promise<void> {
     const message = lineToMessage(line, { channel: this.name, run: this.#run, number, now: this.#clock.now() });
-    let refused = false;
-    while (!signal.aborted) {
-      try {
-        const receipt = await host.receive([message]);
-        if (receipt.kind === 'accepted') break;
-        host.health('degraded', 'the journal is full; waiting for answers to be finished');
-      } catch (error) {
-        host.health('down', `messages cannot be stored, trying again: ${errorText(error)}`);
+    for (let refused = false; ; refused = true) {
+      if (await this.#accepts(host, message)) {
+        if (refused && !signal.aborted) host.health('healthy');
+        return;
       }
-      refused = true;
+      if (signal.aborted) break;
       await this.#clock.sleep(RETRY_MS, signal).catch(() => undefined);
     }
-    if (refused && !signal.aborted) host.health('healthy');
+    host.health('down', 'a line could not be stored before the stop: enter it again');
+  }
+
+  async #accepts(host: ChannelHost, message: InboundMessage): Promise<boolean> {
+    try {
+      if ((await host.receive([message])).kind === 'accepted') return true;
+      host.health('degraded', 'the journal is full; waiting for answers to be finished');
+    } catch (error) {
+      host.health('down', `messages cannot be stored, trying again: ${errorText(error)}`);
+    }
+    return false;
   }
 }
 

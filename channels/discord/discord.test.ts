@@ -266,6 +266,19 @@ test('a history and a look-up that hang cost time and no message', async () => {
   expect(host.offered.every(({ refusal }) => refusal === undefined)).toBe(true);
 });
 
+test('F1 a stranger whose first message is still being looked into when the session is lost is found again', async () => {
+  const { host, channel, proxy, again, write } = await scene();
+  const history = /^GET \/channels\/\d+\/messages$/;
+  proxy.fault({ call: history, kind: 'hang' });
+  await write('first words');
+  await until('the history was asked for', () => proxy.calls.some(({ call }) => history.test(call)));
+  await channel.stop();
+  proxy.gateway.forgetSessions();
+  expect(texts(host)).toEqual([]);
+  await again();
+  await arrived(host, 'first words');
+});
+
 test('a chat whose history may not be read is named, and goes on', async () => {
   const { host, channel, proxy, again, write } = await scene();
   await write('known');

@@ -53,6 +53,8 @@ export class Receiver {
   /** Chats with nothing missed since this connection stood. */
   readonly #fresh = new Set<string>();
   readonly #recent = new Set<string>();
+  /** Private chats that were pushed and are in no cursor yet: no list of the platform's would ever tell of them. */
+  readonly #strangers = new Set<string>();
   readonly #unread = new Set<string>();
 
   constructor(options: ReceiverOptions) {
@@ -77,6 +79,9 @@ export class Receiver {
 
   push(packet: Packet): void {
     this.#queue.push(packet);
+    const { guild_id: guild, channel_id: chat } = obj(packet.d);
+    const privateChat = packet.t === 'MESSAGE_CREATE' && guild === undefined ? snowflake(chat) : undefined;
+    if (privateChat !== undefined && !this.#cursor?.seen.has(privateChat)) this.#strangers.add(privateChat);
     this.#wake.resolve();
   }
 
@@ -173,7 +178,9 @@ export class Receiver {
 
   async #message(event: JsonObject, packet: Packet): Promise<void> {
     const place = await this.#placeOf(event, packet);
-    // Missed messages of this chat come before this one.
+    // Missed messages of this chat come before this one, and asking for them can take long. Once the chat is known, whoever comes
+    // after us finds this message in the history.
+    if (this.#strangers.has(place.id)) await this.#commit([], undefined);
     if (!this.#fresh.has(place.id)) await this.#catchUp(place.id, packet);
     await this.#offerMessages([event], place, packet);
   }
@@ -277,17 +284,24 @@ export class Receiver {
     }
   }
 
+  /** `packet`: the event that is worked off with it. */
   async #commit(
     batch: readonly InboundMessage[],
-    packet: Packet,
+    packet: Packet | undefined,
     moved?: { readonly place: Place; readonly newest: string },
   ): Promise<void> {
     const { host, clock, random, signal, health, logger } = this.#options;
     const before = await this.#loadCursor();
     const isPrivate = moved?.place.guildId === undefined;
-    const after = moved ? advance(before, moved.place.id, moved.newest, { isPrivate, oldest: this.#oldest() }) : before;
-    const { session: _old, ...rest } = after;
-    const cursor: Cursor = { ...rest, ...(packet.session && { session: { ...packet.session, seq: packet.s } }) };
+    const oldest = this.#oldest();
+    let after = moved ? advance(before, moved.place.id, moved.newest, { isPrivate, oldest }) : before;
+    const strangers = [...this.#strangers];
+    for (const chat of strangers) {
+      if (!after.seen.has(chat)) after = advance(after, chat, after.since, { isPrivate: true, oldest });
+    }
+    const { session: old, ...rest } = after;
+    const session = packet ? packet.session && { ...packet.session, seq: packet.s } : old;
+    const cursor: Cursor = { ...rest, ...(session && { session }) };
     let rejected = false;
     await offer(batch, formatCursor(cursor), {
       host,
@@ -301,6 +315,7 @@ export class Receiver {
       },
     });
     this.#cursor = cursor;
+    for (const chat of strangers) this.#strangers.delete(chat);
     if (rejected) health('healthy');
   }
 

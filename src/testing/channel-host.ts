@@ -11,8 +11,8 @@ export interface ReceivedBatch {
 }
 
 /**
- * A journal in memory: keeps what it accepted once per dedup key, and the cursor. `next` scripts the answers to come; without
- * a script every batch is accepted. Handing one host to a second adapter plays a restart.
+ * A journal in memory: keeps what it accepted once per dedup key, and the cursor. `next` scripts the answers to the messages to come;
+ * without a script every batch is accepted, and so is a cursor that comes alone. Handing one host to a second adapter plays a restart.
  */
 export class TestHost implements ChannelHost {
   /** Every offer, accepted or not, in order. */
@@ -34,7 +34,7 @@ export class TestHost implements ChannelHost {
 
   async receive(batch: readonly InboundMessage[], cursor?: string): Promise<Receipt> {
     this.offered.push(...batch);
-    const scripted = this.next.shift();
+    const scripted = batch.length > 0 ? this.next.shift() : undefined;
     if (scripted instanceof Error) {
       this.batches.push({ messages: batch, cursor, answer: 'rejected' });
       throw scripted;

@@ -34,6 +34,12 @@ export class DiscordGateway {
   readonly closes: number[] = [];
   /** The next connections are closed with a code right after READY or RESUMED. */
   flaps = 0;
+  /** False: a session is over when its connection is, as when a client comes back too late. */
+  keepSessions = true;
+  /** Called after READY with the new session's id. */
+  onReady: ((sessionId: string) => void) | undefined;
+  /** Sessions that are over, and since when (epoch ms). */
+  readonly ended = new Map<string, number>();
   readonly #options: GatewayOptions;
   readonly #sockets = new WebSocketServer({ noServer: true });
   readonly #sessions = new Map<string, Session>();
@@ -78,8 +84,7 @@ export class DiscordGateway {
 
   /** Sessions run out after a while: none can be resumed. */
   forgetSessions(): void {
-    for (const session of this.#sessions.values()) session.upstream.close();
-    this.#sessions.clear();
+    for (const session of this.#sessions.values()) this.#end(session);
   }
 
   close(): void {
@@ -102,10 +107,14 @@ export class DiscordGateway {
       if (!session || session.client !== client) return;
       session.client = undefined;
       // These two end the session; every other code leaves it to be resumed.
-      if (code !== 1_000 && code !== 1_001) return;
-      session.upstream.close();
-      this.#sessions.delete(session.id);
+      if (code === 1_000 || code === 1_001 || !this.keepSessions) this.#end(session);
     });
+  }
+
+  #end(session: Session): void {
+    session.upstream.close();
+    this.#sessions.delete(session.id);
+    this.ended.set(session.id, Date.now());
   }
 
   #identify(client: WebSocket, identify: Record<string, unknown>): Session | undefined {
@@ -155,6 +164,7 @@ export class DiscordGateway {
     }
     this.#sessions.set(session.id, session);
     this.#send(session, type, { ...data, session_id: session.id, resume_gateway_url: this.#options.url() });
+    this.onReady?.(session.id);
     this.#flap(session);
   }
 

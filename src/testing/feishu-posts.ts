@@ -3,7 +3,7 @@
 export interface FeishuPost {
   readonly id: string;
   readonly chatId: string;
-  readonly type: string;
+  type: string;
   content: Record<string, unknown>;
   readonly parentId?: string;
   readonly inThread: boolean;
@@ -33,7 +33,10 @@ export function editPost(post: FeishuPost, method: string, data: Record<string, 
     throw new ApiError(230099, 'the card is not shared');
   }
   if (!card && !['text', 'post'].includes(String(data['msg_type']))) throw new ApiError(230054, 'this type cannot be edited');
-  post.content = readPostContent(card ? 'interactive' : String(data['msg_type']), data['content']);
+  // A text may become rich text, and the other way round.
+  const type = card ? 'interactive' : String(data['msg_type']);
+  post.content = readPostContent(type, data['content']);
+  post.type = type;
   post.edits += 1;
 }
 

@@ -35,7 +35,10 @@ export class SlackSocketServer {
   readonly sent: Json[] = [];
   /** Frames of the client that are no acknowledgement of an envelope. */
   readonly strange: string[] = [];
-  /** What the platform does with events while no socket is open: keep them for the next one, or (as it does in a long outage) drop them. */
+  /**
+   * What the platform does with events while no socket is open, and with those that the last socket left unacknowledged: keep them for
+   * the next one, or (as it does in a long outage) drop them.
+   */
   keepMissed = true;
   /** What the greeting states, when it shall differ from the truth. */
   statedConnections: number | undefined;
@@ -136,6 +139,7 @@ export class SlackSocketServer {
     client.on('close', () => {
       clearInterval(ping);
       this.#sockets.splice(this.#sockets.indexOf(client), 1);
+      if (this.#sockets.length === 0 && !this.keepMissed) this.giveUp();
     });
     if (this.silent) return;
     this.#write(client, {

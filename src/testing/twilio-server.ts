@@ -199,6 +199,11 @@ export class TwilioServer implements AsyncDisposable {
     this.#faults.push({ ...fault, left: fault.times ?? 1 });
   }
 
+  /** Faults that have not befallen anything yet. */
+  get faults(): readonly TwilioFault[] {
+    return this.#faults;
+  }
+
   /** Breaks every connection of the API, and what is being posted. */
   disconnect(): void {
     this.#api.closeAllConnections();

@@ -42,6 +42,8 @@ export interface WecomServer extends AsyncDisposable {
   readonly sends: readonly WecomSend[];
   /** Paths below /cgi-bin/ in the order of calls. */
   readonly calls: readonly string[];
+  /** Faults that have not befallen anything yet. */
+  readonly faults: readonly WecomFault[];
   fault(fault: WecomFault): void;
   clearFaults(): void;
   addMedia(id: string, file: { name: string; bytes: Buffer; mime?: string; stateLength?: boolean }): void;
@@ -182,6 +184,7 @@ export async function startWecomServer(): Promise<WecomServer> {
     members,
     sends,
     calls,
+    faults,
     fault: (fault) => void faults.push(fault),
     clearFaults: () => void faults.splice(0),
     addMedia: (id, { name, bytes, mime = 'application/octet-stream', stateLength = true }) =>

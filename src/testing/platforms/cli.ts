@@ -1,6 +1,8 @@
-import type { ChildProcess } from 'node:child_process';
 import { createInterface } from 'node:readline';
-import type { FaultKind, Platform, SeenMessage } from './platform.ts';
+import type { FaultKind, Platform, SeenMessage, TerminalOwner } from './platform.ts';
+
+/** A person looks at what was printed: nothing is typed while more of it comes. */
+const READING_MS = 20;
 
 /**
  * The person at the terminal the daemon was started in. They type when it says that it is ready, and the next line when something was
@@ -18,12 +20,13 @@ class TerminalPlatform implements Platform {
   #lines: string[] = [];
   #screen: SeenMessage[] = [];
   #gone: string[] = [];
-  #daemon: ChildProcess | undefined;
+  #daemon: TerminalOwner | undefined;
   /** Typed to this process. */
   #typed: string[] = [];
   #ready = false;
   /** A line was typed, and nothing has been printed since. */
   #awaiting = false;
+  #reading: NodeJS.Timeout | undefined;
 
   async begin(): Promise<void> {
     this.#lines = [];
@@ -32,7 +35,7 @@ class TerminalPlatform implements Platform {
     this.#leave();
   }
 
-  attach(daemon: ChildProcess): void {
+  attach(daemon: TerminalOwner): void {
     this.#leave();
     this.#daemon = daemon;
     const { stdin, stdout, stderr } = daemon;
@@ -41,8 +44,11 @@ class TerminalPlatform implements Platform {
     stdin.on('error', () => undefined);
     createInterface({ input: stdout }).on('line', (line) => {
       if (line !== '') this.#screen.push({ person: 0, text: line, at: Date.now() });
-      this.#awaiting = false;
-      this.#type();
+      clearTimeout(this.#reading);
+      this.#reading = setTimeout(() => {
+        this.#awaiting = false;
+        this.#type();
+      }, READING_MS);
     });
     let said = '';
     stderr.on('data', (chunk) => {
@@ -93,6 +99,7 @@ class TerminalPlatform implements Platform {
   }
 
   #leave(): void {
+    clearTimeout(this.#reading);
     this.#daemon = undefined;
     this.#typed = [];
     this.#ready = false;

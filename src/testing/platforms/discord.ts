@@ -11,7 +11,7 @@ const POST = /^POST \/channels\/(\d+)\/messages$/;
 const EDIT = /^PATCH \/channels\/\d+\/messages\/(\d+)$/;
 const DELETE = /^DELETE \/channels\/\d+\/messages\/(\d+)$/;
 
-class DiscordPlatform implements Platform {
+export class DiscordPlatform implements Platform {
   readonly type = 'discord';
   /** What was written before the bot's first login is not for it. */
   readonly needsFirstStart = true;
@@ -46,10 +46,17 @@ class DiscordPlatform implements Platform {
   }
 
   async write(person: number, text: string): Promise<void> {
+    await this.#deliveries.pass({ id: await this.store(person, text) });
+  }
+
+  /** Writes, and tells nobody. Resolves to the message's id. */
+  store(person: number, text: string): Promise<string> {
     const senderId = String(FIRST_PERSON + BigInt(person));
-    const channelId = String(this.#firstChat + BigInt(person));
-    const id = await this.#proxy.write({ channelId, senderId, senderName: `Person ${person}`, content: text });
-    await this.#deliveries.pass({ id });
+    return this.#proxy.write({ channelId: this.chat(person), senderId, senderName: `Person ${person}`, content: text });
+  }
+
+  chat(person: number): string {
+    return String(this.#firstChat + BigInt(person));
   }
 
   async seen(): Promise<readonly SeenMessage[]> {

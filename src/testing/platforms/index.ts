@@ -3,13 +3,19 @@ import type { Platform, PlatformOptions } from './platform.ts';
 /** Starts a platform by its channel's type. `double` is the one with every guarantee, which no channel of the registry has. */
 export const PLATFORMS: Readonly<Record<string, (options: PlatformOptions) => Promise<Platform>>> = {
   telegram: async () => (await import('./telegram.ts')).startTelegramPlatform(),
-  whatsapp: async () => (await import('./whatsapp.ts')).startWhatsAppPlatform(),
-  feishu: async () => (await import('./feishu.ts')).startFeishuPlatform(),
   discord: async () => (await import('./discord.ts')).startDiscordPlatform(),
   email: async () => (await import('./email.ts')).startEmailPlatform(),
   slack: async () => (await import('./slack.ts')).startSlackPlatform(),
+  whatsapp: async () => (await import('./whatsapp.ts')).startWhatsAppPlatform(),
+  feishu: async () => (await import('./feishu.ts')).startFeishuPlatform(),
   twilio: async (options) => (await import('./twilio.ts')).startTwilioPlatform(options),
   wecom: async (options) => (await import('./wecom.ts')).startWecomPlatform(options),
   cli: async () => (await import('./cli.ts')).startTerminalPlatform(),
   double: async () => (await import('./double.ts')).startDoublePlatform(),
+};
+
+/** The same platforms for a bot that was away for long: whatever they had begun to push is forgotten, and the history has to do. */
+export const OUTAGES: Readonly<Record<string, (options: PlatformOptions) => Promise<Platform>>> = {
+  'discord-outage': async () => (await import('./discord-outage.ts')).startDiscordOutage(),
+  'slack-outage': async () => (await import('./slack.ts')).startSlackPlatform({ outage: true }),
 };

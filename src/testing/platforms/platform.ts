@@ -19,6 +19,11 @@ export interface SeenMessage {
   readonly at: number;
 }
 
+/** The part of a process that a terminal has to do with. */
+export interface TerminalOwner extends Pick<ChildProcess, 'stdin' | 'stdout' | 'stderr'> {
+  once(event: 'exit', listener: (code: number | null, signal: NodeJS.Signals | null) => void): unknown;
+}
+
 export interface PlatformOptions {
   /** Where the daemon will serve webhooks on 127.0.0.1: a platform that pushes calls `http://127.0.0.1:<port>/hooks/<type>`. */
   readonly webhookPort: number;
@@ -41,7 +46,7 @@ export interface Platform extends AsyncDisposable {
    * For the platform that is the daemon's own terminal: each of its processes as it starts, with pipes for its three streams. Absent:
    * the daemon gets neither input nor output.
    */
-  attach?(daemon: ChildProcess): void;
+  attach?(daemon: TerminalOwner): void;
   /** A person writes to the bot in a private chat of their own. Resolves once the platform has it, not once the bot has. */
   write(person: number, text: string): Promise<void>;
   /** What people can see of the bot since `begin`, oldest first. */
@@ -55,6 +60,11 @@ export interface Platform extends AsyncDisposable {
    * the same: then it must be answered. Absent: the platform offers everything until it is acknowledged, or has a history to ask.
    */
   notOffered?(): Promise<readonly string[]>;
+  /**
+   * Messages that people send by themselves as soon as a daemon has begun, whose answers `seen` leaves out; absent = none. The first
+   * start has to answer them.
+   */
+  readonly greetings?: number;
   /** The faults that this platform can play. */
   readonly faults: readonly FaultKind[];
   /**

@@ -1,12 +1,15 @@
 /** Every platform under the real daemon in this process: a person is answered, and each fault does what platform.ts says. */
+import { EventEmitter } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { PassThrough } from 'node:stream';
+import { describe, expect, it, onTestFinished, test } from 'vitest';
 import { CHANNELS } from '../../../channels/registry.ts';
 import { configSchema } from '../../../config/schema.ts';
 import { startDaemon } from '../../app/daemon.ts';
-import type { AnyChannelDescriptor, Channel, ChannelHost, SendResult } from '../../core/channel.ts';
+import type { AnyChannelDescriptor, Channel, ChannelHost, SendOptions, SendResult } from '../../core/channel.ts';
+import type { OutboundPart } from '../../core/message.ts';
 import type { Clock } from '../../core/ports.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { doubleChannel } from '../double-channel.ts';
@@ -16,12 +19,20 @@ import { scriptedModel } from '../scripted-model.ts';
 import { Deliveries } from './deliveries.ts';
 import { PLATFORMS } from './index.ts';
 import type { Platform } from './platform.ts';
+import { Pushes } from './pushes.ts';
 
 /** One line per platform. */
-const CASES: readonly string[] = ['telegram', 'double', 'discord', 'slack', 'whatsapp', 'feishu'];
+const CASES: readonly string[] = ['telegram', 'double', 'discord', 'slack', 'whatsapp', 'feishu', 'twilio', 'wecom'];
 
 /** Waits of the daemon, which are none of the platform's, are over soon; deadlines stay. */
 const clock: Clock = { ...systemClock, sleep: (ms, signal) => systemClock.sleep(ms < 6_000 ? ms / 10 : ms, signal) };
+
+interface Sent {
+  readonly question: number;
+  readonly kind: SendResult['kind'];
+  /** Replaces its text; absent where the platform has no edits, or it did not arrive. */
+  readonly edit?: (text: string) => Promise<SendResult>;
+}
 
 /** The longest an adapter may make delivery wait after a limit: WhatsApp names no wait, and its adapter then takes a minute. */
 const LIMIT_MS = 1_000;
@@ -33,11 +44,13 @@ interface Scene {
   /** Numbers of the questions that the adapter offered, in order. */
   readonly offered: number[];
   /** What sends came to, by the question they answer. */
-  readonly results: { readonly question: number; readonly kind: SendResult['kind'] }[];
+  readonly results: Sent[];
   /** Asks as a person of the same number. */
   readonly ask: (question: number) => Promise<void>;
   /** Resolves once the person got the answer. */
   readonly answered: (question: number) => Promise<unknown>;
+  /** Resolves once nothing is left to send, or to send again. */
+  readonly settled: () => Promise<unknown>;
   /** How often each answer is there. */
   readonly counts: (questions: readonly number[]) => Promise<readonly number[]>;
 }
@@ -55,7 +68,7 @@ async function scene(name: string): Promise<Scene> {
   const dataDir = join(dir, 'data');
   await platform.begin(dataDir);
   const offered: number[] = [];
-  const results: Scene['results'] = [];
+  const results: Sent[] = [];
   const descriptor = platform.type === 'double' ? doubleChannel : await CHANNELS[platform.type]?.();
   if (!descriptor) throw new Error(`no channel is of type ${platform.type}`);
   const observed = observe(descriptor, offered, results);
@@ -82,12 +95,17 @@ async function scene(name: string): Promise<Scene> {
     ...{ dir, platform, offered, results },
     ask: (question) => platform.write(question, `question ${question}`),
     answered: (question) => until(`question ${question} was answered`, () => count(question)),
+    settled: () =>
+      until('nothing is left to send', async () => {
+        const { outbox } = await daemon.journal.counts();
+        return outbox.PENDING + outbox.SENDING === 0;
+      }),
     counts: (questions) => Promise.all(questions.map(count)),
   };
 }
 
 /** The adapter as it is, watched from both sides. */
-function observe(descriptor: AnyChannelDescriptor, offered: number[], results: Scene['results']): AnyChannelDescriptor {
+function observe(descriptor: AnyChannelDescriptor, offered: number[], results: Sent[]): AnyChannelDescriptor {
   const watch = (channel: Channel): Channel => {
     const start: Channel['start'] = (host, signal) => {
       const watched: ChannelHost = {
@@ -103,7 +121,8 @@ function observe(descriptor: AnyChannelDescriptor, offered: number[], results: S
     };
     const send: Channel['send'] = async (part, options) => {
       const result = await channel.send(part, options);
-      results.push({ question: numberIn(part.text), kind: result.kind });
+      const edit = result.kind === 'sent' && editOf(channel, result.platformId, part, options);
+      results.push({ question: numberIn(part.text), kind: result.kind, ...(edit && { edit }) });
       const long = result.kind === 'retry' && (result.afterMs ?? 0) > LIMIT_MS;
       return long ? { ...result, afterMs: LIMIT_MS } : result;
     };
@@ -115,6 +134,12 @@ function observe(descriptor: AnyChannelDescriptor, offered: number[], results: S
     });
   };
   return { ...descriptor, create: async (settings, deps) => watch(await descriptor.create(settings, deps)) };
+}
+
+function editOf(channel: Channel, platformId: string, part: OutboundPart, options: SendOptions): Sent['edit'] {
+  return (
+    channel.edit && (async (text) => (await channel.edit?.(platformId, { ...part, text }, options)) ?? expect.fail('no edits'))
+  );
 }
 
 describe.each(CASES)('%s', (name) => {
@@ -131,6 +156,13 @@ describe.each(CASES)('%s', (name) => {
 
     await askNew(0);
     await answered(0);
+    const [first] = await platform.seen();
+    const edit = results.find(({ question }) => question === 0)?.edit;
+    if (edit) {
+      const text = 'Answer to question 0, edited.';
+      expect(await edit(text)).toMatchObject({ kind: 'sent' });
+      expect(await platform.seen()).toEqual([{ ...first, text }]);
+    }
     if (can.has('duplicate')) {
       platform.fault('duplicate', 1);
       await askNew(1);
@@ -147,21 +179,24 @@ describe.each(CASES)('%s', (name) => {
     if (can.has('limit')) {
       platform.fault('limit', 1);
       await askNew(4);
+      await until('a send was limited', () => kindsOf(4).length > 0);
+      expect(kindsOf(4)[0]).toBe('retry');
+      // Where the limit is the account's, question 5 would wait behind this one, whose reply would be the one that is lost.
       await answered(4);
-      expect(kindsOf(4).slice(0, 1)).toEqual(['retry']);
     }
     if (can.has('lose-reply')) {
       platform.fault('lose-reply', 1);
       await askNew(5);
       await until('the reply was lost', () => kindsOf(5).length > 0);
       expect(kindsOf(5)[0]).toBe('unknown');
-      await answered(5);
     }
     if (can.has('disconnect')) {
       platform.fault('disconnect', 1);
       await askNew(6);
-      await answered(6);
     }
+    await Promise.all(asked.map(answered));
+    // Not before: what is sent again would be slow instead.
+    await at.settled();
     await until('the platform has nothing left', async () => (await platform.waiting()) === 0);
     expect(await at.counts(asked)).toEqual(asked.map(() => 1));
 
@@ -196,4 +231,57 @@ test('a duplicate comes right behind the first, and what is held back comes newe
   deliveries.clear();
   await write('g');
   expect(came).toEqual(['g']);
+});
+
+test('the person at a terminal types when it is ready and they have read, and nothing twice', async () => {
+  const start = PLATFORMS['cli'];
+  if (!start) throw new Error('there is no terminal');
+  await using platform = await start({ webhookPort: 0 });
+  const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
+  const daemon = Object.assign(new EventEmitter(), { stdin, stdout, stderr });
+  const typed = (): string => String(stdin.read() ?? '');
+  await platform.begin('');
+  platform.attach?.(daemon);
+  for (const text of ['one', 'two', 'three']) await platform.write(0, text);
+  expect([typed(), await platform.waiting()]).toEqual(['', 3]);
+  stderr.write('gatehouse 1.0.0 ready in 0.5 s\n');
+  await until('the first line is typed', async () => (await platform.waiting()) === 3 && stdin.readableLength > 0);
+  expect(typed()).toBe('one\n');
+  stdout.write('an answer\n\nof two paragraphs\n');
+  await until('the second line is typed', () => stdin.readableLength > 0);
+  expect(typed()).toBe('two\n');
+  expect((await platform.seen()).map(({ text }) => text)).toEqual(['an answer', 'of two paragraphs']);
+  expect(await platform.notOffered?.()).toEqual([]);
+  daemon.emit('exit', null, 'SIGKILL');
+  expect([await platform.notOffered?.(), await platform.waiting()]).toEqual([['one', 'two'], 1]);
+  expect(typed()).toBe('');
+});
+
+describe('a pushed message', () => {
+  it('is offered until it is acknowledged, and given up after the last attempt', async () => {
+    const offered: string[] = [];
+    const answers: Record<string, boolean[]> = { a: [false, true], b: [false, false, false] };
+    const pushes = new Pushes<string>({
+      post: async (message) => {
+        offered.push(message);
+        return answers[message]?.shift() ?? false;
+      },
+      pausesMs: [1, 1],
+    });
+    for (const message of ['a', 'b']) pushes.push(message);
+    expect([pushes.waiting, pushes.givenUp]).toEqual([2, []]);
+    await until('nothing is offered any more', () => pushes.waiting === 0);
+    expect([offered.slice(0, 2), offered.length, pushes.givenUp]).toEqual([['a', 'b'], 5, ['b']]);
+    pushes.forget();
+    expect(pushes.givenUp).toEqual([]);
+  });
+
+  it('is offered no more once it was forgotten', async () => {
+    const offered: string[] = [];
+    const pushes = new Pushes<string>({ post: async (message) => offered.push(message) < 0, pausesMs: [1, 1] });
+    pushes.push('a');
+    pushes.forget();
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    expect([offered, pushes.waiting, pushes.givenUp]).toEqual([[], 0, []]);
+  });
 });

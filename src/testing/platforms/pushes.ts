@@ -3,9 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 export interface PushOptions<Message> {
   /** True: the bot acknowledged it. Must end soon after the signal aborted. */
   readonly post: (message: Message, signal: AbortSignal) => Promise<boolean>;
-  /** How often a message is offered at most. */
-  readonly attempts: number;
-  readonly pauseMs: number;
+  /** Before the second attempt, the third, …; after the last one nothing comes any more. */
+  readonly pausesMs: readonly number[];
 }
 
 interface Push {
@@ -19,6 +18,8 @@ export class Pushes<Message> {
   readonly #options: PushOptions<Message>;
   #pushes = new Map<Message, Push>();
   #forgotten = new AbortController();
+  /** First attempts go one after the other, so that messages arrive in the order in which they were pushed. */
+  #line: Promise<unknown> = Promise.resolve();
 
   constructor(options: PushOptions<Message>) {
     this.#options = options;
@@ -49,17 +50,24 @@ export class Pushes<Message> {
     this.#forgotten.abort(new Error('forgotten'));
     this.#forgotten = new AbortController();
     this.#pushes = new Map();
+    this.#line = Promise.resolve();
   }
 
   /** Never rejects. */
   async #run(message: Message, push: Push): Promise<void> {
     const { signal } = this.#forgotten;
-    for (let attempt = 1; attempt <= this.#options.attempts && !signal.aborted; attempt += 1) {
-      if (await this.#options.post(message, signal).catch(() => false)) {
-        push.acknowledged = true;
-        return;
-      }
-      if (attempt < this.#options.attempts) await sleep(this.#options.pauseMs, undefined, { signal }).catch(() => undefined);
+    const first = this.#line.then(() => this.#attempt(message, push, signal));
+    this.#line = first;
+    await first;
+    for (const pauseMs of this.#options.pausesMs) {
+      if (push.acknowledged) return;
+      await sleep(pauseMs, undefined, { signal }).catch(() => undefined);
+      await this.#attempt(message, push, signal);
     }
+  }
+
+  async #attempt(message: Message, push: Push, signal: AbortSignal): Promise<void> {
+    if (signal.aborted) return;
+    if (await this.#options.post(message, signal).catch(() => false)) push.acknowledged = true;
   }
 }

@@ -8,13 +8,16 @@ const REDELIVER_MS = 3_000;
 
 class SlackPlatform implements Platform {
   readonly type = 'slack';
-  readonly needsFirstStart = false;
+  readonly needsFirstStart: boolean;
   readonly faults = FAULT_KINDS;
   readonly #server: SlackServer;
   readonly #deliveries: Deliveries<Json>;
 
-  constructor(server: SlackServer) {
+  constructor(server: SlackServer, outage: boolean) {
     this.#server = server;
+    // The history before the first start is not for the bot; a push that waits for it is.
+    this.needsFirstStart = outage;
+    server.sockets.keepMissed = !outage;
     this.#deliveries = new Deliveries((payload) => void server.transport.deliver('events_api', payload));
   }
 
@@ -73,7 +76,10 @@ class SlackPlatform implements Platform {
 /** Direct conversations have an id that begins with D. */
 const CHAT = 'D0P';
 
-/** Direct messages over Socket Mode, with the history behind them. `disconnect` breaks the sockets and the calls under way. */
-export async function startSlackPlatform(): Promise<Platform> {
-  return new SlackPlatform(await startSlackServer({ redeliverMs: REDELIVER_MS }));
+/**
+ * Direct messages over Socket Mode, with the history behind them. `disconnect` breaks the sockets and the calls under way. `outage`:
+ * events that find no socket, or whose socket breaks before they are acknowledged, are never pushed again, as after the platform's last try.
+ */
+export async function startSlackPlatform({ outage = false }: { readonly outage?: boolean } = {}): Promise<Platform> {
+  return new SlackPlatform(await startSlackServer({ redeliverMs: REDELIVER_MS }), outage);
 }

@@ -42,8 +42,8 @@ const isCommit = (sql: unknown) => typeof sql === 'string' && /^\s*COMMIT/i.test
 around(DatabaseSync.prototype, 'exec', 'commit', (_self, [sql]) => isCommit(sql));
 around(StatementSync.prototype, 'run', 'commit', (self) => isCommit((self as StatementSync).sourceSQL));
 
-/** Standard streams may be pipes, and those are sockets too: talk is not a wire call. */
-const isWire = (self: unknown) => self !== process.stdout && self !== process.stderr && self !== process.stdin;
+/** Standard streams that are pipes are sockets too. Input and output are the terminal's wire; what is said on stderr is talk. */
+const isWire = (self: unknown) => self !== process.stderr;
 around(net.Socket.prototype, 'write', 'socket write', isWire);
 const push = net.Socket.prototype.push;
 net.Socket.prototype.push = function (chunk, encoding) {

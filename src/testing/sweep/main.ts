@@ -3,6 +3,7 @@
 //   --channel NAME   repeatable (default: all of src/testing/platforms)
 //   --every N        only every Nth point (default 1: all)
 //   --single         without the second kill during recovery
+//   --fault KIND     repeatable: the platform plays it in each run too (limit, lose-reply, duplicate, reorder, slow)
 //   --random N       seeded random kills under load after the sweep (default 20; 0 = none)
 //   --seed N         of the random kills (default 1)
 //   --controls       also the two known-bad variants, which must fail (default on; --no-controls leaves them out)
@@ -10,19 +11,21 @@
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { freePort } from '../free-port.ts';
-import { PLATFORMS } from '../platforms/index.ts';
-import type { Platform } from '../platforms/platform.ts';
+import { OUTAGES, PLATFORMS } from '../platforms/index.ts';
+import { FAULT_KINDS, type Platform } from '../platforms/platform.ts';
 import { emptyVerdict, judge, type Verdict } from './judge.ts';
 import { SweepModel } from './model.ts';
 import { type RunRecord, type RunSpec, runOnce } from './run.ts';
 
 const QUESTIONS = ['plain 1', 'tool 2', 'long 3'];
-const CHANNELS = Object.keys(PLATFORMS);
+const STARTS = { ...PLATFORMS, ...OUTAGES };
+const CHANNELS = Object.keys(STARTS);
 
 const { values: flags } = parseArgs({
   options: {
     channel: { type: 'string', multiple: true, default: [...CHANNELS] },
     every: { type: 'string', default: '1' },
+    fault: { type: 'string', multiple: true, default: [] },
     single: { type: 'boolean', default: false },
     random: { type: 'string', default: '20' },
     seed: { type: 'string', default: '1' },
@@ -31,8 +34,18 @@ const { values: flags } = parseArgs({
   },
 });
 
-/** Known-bad designs that the judge must catch, on the platforms that show them soonest. */
-const CONTROLS: Readonly<Record<string, readonly string[]>> = { telegram: ['ack-first', 'send-first'], double: ['ack-first'] };
+const FAULTS = FAULT_KINDS.filter((kind) => flags.fault.includes(kind));
+
+/**
+ * Known-bad designs that the judge must catch, on the platforms that show them soonest. What a terminal loses cannot be caught: it has
+ * no acknowledgement that could come too early.
+ */
+const CONTROLS: Readonly<Record<string, readonly string[]>> = {
+  telegram: ['ack-first', 'send-first'],
+  double: ['ack-first'],
+  wecom: ['ack-first'],
+  cli: ['send-first'],
+};
 
 interface Baseline {
   readonly answers: readonly (readonly string[])[];
@@ -49,7 +62,7 @@ interface Bench {
 
 /** A platform holds one run at a time; `jobs` of them work side by side. */
 async function startBenches(name: string, jobs: number): Promise<Bench[]> {
-  const start = PLATFORMS[name];
+  const start = STARTS[name];
   if (!start) throw new Error(`no platform is called ${name}; there are ${CHANNELS.join(', ')}`);
   return await Promise.all(
     Array.from({ length: jobs }, async () => {
@@ -100,7 +113,7 @@ async function sweep(
   const faults: string[] = [];
   let done = 0;
   await spread(benches, kills, async (bench, kill) => {
-    const record: RunRecord = await runOnce({ ...bench, questions, variant, kills: kill });
+    const record: RunRecord = await runOnce({ ...bench, questions, variant, faults: FAULTS, kills: kill });
     const wrong = judge(record, base.answers, base.modelCalls, verdict);
     faults.push(...wrong.map((fault) => `${JSON.stringify(kill)}: ${fault}`));
     if (wrong.length > 0 && variant === 'none')
@@ -134,20 +147,8 @@ function seeded(seed: number): () => number {
 }
 
 function line(name: string, points: number, verdict: Verdict): string {
-  const {
-    runs,
-    kills,
-    messages,
-    notOffered,
-    lost,
-    twice,
-    toolsTwice,
-    notices,
-    unknownMissing,
-    unknownArrived,
-    unknownTools,
-    modelRepeats,
-  } = verdict;
+  const { runs, kills, messages, notOffered, lost, twice, toolsTwice, notices } = verdict;
+  const { unknownMissing, unknownArrived, unknownTools, modelRepeats } = verdict;
   return `| ${[name, points, runs, kills, messages, notOffered, lost, twice, toolsTwice, notices, `${unknownMissing} + ${unknownArrived}`, unknownTools, modelRepeats].join(' | ')} |`;
 }
 

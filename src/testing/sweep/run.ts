@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openJournal } from '../../journal/open.ts';
 import { systemClock } from '../../lib/clock.ts';
-import type { Platform } from '../platforms/platform.ts';
+import type { FaultKind, Platform } from '../platforms/platform.ts';
 import { toAnswers } from './answers.ts';
 import type { SweepModel } from './model.ts';
 
@@ -20,6 +20,8 @@ export interface RunSpec {
   readonly modelUrl: string;
   readonly questions: readonly string[];
   readonly variant: string;
+  /** What the platform plays from the first question on, twice each; those it cannot play are left out. */
+  readonly faults?: readonly FaultKind[];
   /** Points at which the first, second, … start dies; a final start runs to the end. `afterMs` kills by the clock instead. */
   readonly kills: readonly ({ readonly point: number } | { readonly afterMs: number })[];
 }
@@ -52,19 +54,22 @@ export async function runOnce(spec: RunSpec): Promise<RunRecord> {
     const { platform, questions } = spec;
     await platform.begin(join(dir, 'data'));
     await writeConfig(dir, spec);
-    if (platform.needsFirstStart) await settle(dir, spec, 0);
+    const greetings = platform.greetings ?? 0;
+    const expected = greetings + questions.length;
+    if (platform.needsFirstStart) await settle(dir, spec, greetings);
     const callsBefore = spec.model.calls;
+    for (const kind of spec.faults ?? []) if (platform.faults.includes(kind)) platform.fault(kind, 2);
     for (const [index, text] of questions.entries())
       await platform.write(Math.min(index, (platform.people ?? Infinity) - 1), text);
     let killed = 0;
-    for (const kill of spec.kills) if (await runUntilKilled(dir, spec, kill)) killed += 1;
-    const last = await settle(dir, spec, questions.length);
+    for (const kill of spec.kills) if (await runUntilKilled(dir, spec, kill, expected)) killed += 1;
+    const last = await settle(dir, spec, expected);
     const notOffered = (await platform.notOffered?.()) ?? [];
     return {
       answers: toAnswers(await platform.seen(), questions, platform.people),
       notOffered: notOffered.map((text) => questions.indexOf(text)),
       toolRuns: await toolRuns(dir),
-      ...(await journalRecord(dir)),
+      ...(await journalRecord(dir, greetings)),
       modelCalls: spec.model.calls - callsBefore,
       points: last.points,
       killed,
@@ -126,10 +131,10 @@ function startDaemon(dir: string, spec: RunSpec, killAt?: number): Started {
 }
 
 /** True when the kill hit; false when the daemon was done (or stuck) before it. */
-async function runUntilKilled(dir: string, spec: RunSpec, kill: RunSpec['kills'][number]): Promise<boolean> {
+async function runUntilKilled(dir: string, spec: RunSpec, kill: RunSpec['kills'][number], expected: number): Promise<boolean> {
   const started = startDaemon(dir, spec, 'point' in kill ? kill.point : undefined);
   const timer = 'afterMs' in kill ? setTimeout(() => started.child.kill('SIGKILL'), kill.afterMs) : undefined;
-  await Promise.race([started.ended, whenDone(dir, started, { platform: spec.platform, expected: spec.questions.length })]);
+  await Promise.race([started.ended, whenDone(dir, started, { platform: spec.platform, expected })]);
   clearTimeout(timer);
   if (started.child.exitCode === null && started.child.signalCode === null) started.child.kill('SIGTERM');
   await started.ended;
@@ -189,7 +194,10 @@ async function leftToDo(dir: string, { platform, expected }: Goal): Promise<'wor
   return waiting === 0 && settled + gone.length >= expected ? 'nothing-offered' : 'work';
 }
 
-async function journalRecord(dir: string): Promise<Pick<RunRecord, 'stored' | 'unknownParts' | 'unknownTools' | 'deadLetters'>> {
+async function journalRecord(
+  dir: string,
+  greetings: number,
+): Promise<Pick<RunRecord, 'stored' | 'unknownParts' | 'unknownTools' | 'deadLetters'>> {
   await using opened = await openJournal({ dir: join(dir, 'data'), clock: systemClock });
   const { inbox, outbox } = await opened.journal.counts();
   let unknownTools = 0;
@@ -199,7 +207,7 @@ async function journalRecord(dir: string): Promise<Pick<RunRecord, 'stored' | 'u
       (step) => step.kind === 'tool' && JSON.stringify(step.value ?? '').includes('outcome unknown'),
     ).length;
   }
-  const stored = inbox.NEW + inbox.RUNNING + inbox.DONE + inbox.DEAD;
+  const stored = inbox.NEW + inbox.RUNNING + inbox.DONE + inbox.DEAD - greetings;
   return { stored, unknownParts: outbox.UNKNOWN, unknownTools, deadLetters: inbox.DEAD + outbox.DEAD + outbox.EXPIRED };
 }
 

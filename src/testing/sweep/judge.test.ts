@@ -1,0 +1,57 @@
+import { describe, expect, it } from 'vitest';
+import { toAnswers } from './answers.ts';
+import { emptyVerdict, judge } from './judge.ts';
+import type { RunRecord } from './run.ts';
+
+const EXPECTED = [['answer 1'], ['answer 2', 'its second part'], ['answer 3']];
+
+function run(record: Partial<RunRecord>) {
+  const verdict = emptyVerdict();
+  const complete: RunRecord = {
+    ...{ answers: EXPECTED, notOffered: [], stored: 3, toolRuns: new Map(), unknownParts: 0, unknownTools: 0, deadLetters: 0 },
+    ...{ modelCalls: 3, points: 1, killed: 1, finished: true, log: '' },
+    ...record,
+  };
+  return { faults: judge(complete, EXPECTED, 3, verdict), verdict };
+}
+
+describe('a message that is not offered again', () => {
+  it('is counted, and not lost, when no journal has it', () => {
+    const { faults, verdict } = run({ answers: [['answer 1'], [], ['answer 3']], notOffered: [1], stored: 2 });
+    expect([faults, verdict.notOffered, verdict.lost]).toEqual([[], 1, 0]);
+  });
+
+  it('is lost when the journal has it and it is not answered', () => {
+    const { faults, verdict } = run({ answers: [['answer 1'], [], ['answer 3']], notOffered: [1], stored: 3 });
+    expect([faults.length, verdict.notOffered, verdict.lost]).toEqual([1, 0, 1]);
+  });
+
+  it('excuses no other message', () => {
+    const { verdict } = run({ answers: [[], [], ['answer 3']], notOffered: [1], stored: 2 });
+    expect([verdict.notOffered, verdict.lost]).toEqual([1, 1]);
+  });
+
+  it('is judged like any other when a part of its answer came', () => {
+    const { verdict } = run({ answers: [['answer 1'], ['answer 2'], ['answer 3']], notOffered: [1], stored: 2 });
+    expect([verdict.notOffered, verdict.lost]).toEqual([0, 1]);
+  });
+
+  it('leaves an UNKNOWN part to excuse a missing one', () => {
+    const answers = [['answer 1'], [], []];
+    const { faults, verdict } = run({ answers, notOffered: [1], stored: 2, unknownParts: 1 });
+    expect([faults, verdict.notOffered, verdict.unknownMissing]).toEqual([[], 1, 1]);
+  });
+});
+
+describe('answers to one person', () => {
+  const lines = (...texts: string[]) => texts.map((text, at) => ({ person: 0, text, at }));
+
+  it('belong to the question whose number they begin with, with the lines that follow', () => {
+    const seen = lines('answer 2', 'more', 'answer 1', 'answer 2');
+    expect(toAnswers(seen, ['plain 1', 'long 2'], 1)).toEqual([['answer 1'], ['answer 2\nmore', 'answer 2']]);
+  });
+
+  it('show what nobody asked for', () => {
+    expect(toAnswers(lines('sorry', 'answer 1'), ['plain 1'], 1)).toEqual([['sorry', 'answer 1']]);
+  });
+});
