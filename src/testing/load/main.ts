@@ -64,6 +64,10 @@ async function main(): Promise<boolean> {
   await using stage = await Stage.start({ channels, modelMs: positive('model-ms', flags['model-ms']), gateway });
   for (const signal of ['SIGINT', 'SIGTERM'] as const)
     process.once(signal, () => void stage[Symbol.asyncDispose]().finally(() => process.exit(130)));
+  process.once('uncaughtException', (error) => {
+    process.stderr.write(`${error.stack}\n`);
+    void stage[Symbol.asyncDispose]().finally(() => process.exit(1));
+  });
   const random = seeded(Number(flags.seed));
   const rows = await runRounds(stage, { messages, rate, people, random, patienceMs: PATIENCE_MS, control: flags.control, say });
   const passed = rows.every(({ faults }) => faults.length === 0);

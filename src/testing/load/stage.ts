@@ -2,6 +2,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ChildDaemon, startChild } from '../child-daemon.ts';
 import { until } from '../fakes.ts';
@@ -88,9 +89,11 @@ export class Stage implements AsyncDisposable {
     const tookMs = performance.now() - started;
     const { journal } = await this.#daemon.status();
     const channels: ChannelRecord[] = [];
+    const places = this.#places();
     for (const [name, platform] of this.#platforms) {
       const own = written.filter(({ channel }) => channel === name);
-      channels.push(judgeChannel(name, own, await platform.seen()));
+      const place = (number: number): number => places.get(questionText({ channel: name, number })) ?? -1;
+      channels.push(judgeChannel(name, own, await platform.seen(), place));
     }
     const dead = (counts: typeof journal) => counts.inbox.DEAD + counts.outbox.DEAD + counts.outbox.EXPIRED;
     return {
@@ -195,6 +198,17 @@ export class Stage implements AsyncDisposable {
     const others = questions.filter(({ channel }) => channel !== slow).map(questionText);
     const end = performance.now() + patienceMs;
     while (performance.now() < end && !others.every((question) => this.#model.wasAsked(question))) await sleep(LOOK_MS);
+  }
+
+  /** Every question in the order in which the daemon took it: that is the order of the answers. */
+  #places(): ReadonlyMap<string, number> {
+    const database = new DatabaseSync(join(this.#daemon.dataDir, 'journal.db'), { readOnly: true });
+    try {
+      const rows = database.prepare('SELECT seq, message FROM inbox ORDER BY seq').all();
+      return new Map(rows.map(({ seq, message }) => [String(JSON.parse(String(message)).text).trim(), Number(seq)]));
+    } finally {
+      database.close();
+    }
   }
 
   /** True when so many messages have their outcome and nothing is left to send. */
