@@ -1,4 +1,5 @@
 /** One gateway with many channels: its platforms, its model, and the daemon as a process of its own. */
+import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -173,6 +174,8 @@ export class Stage implements AsyncDisposable {
       every(flap === undefined ? undefined : FLAP_EVERY_MS, signal, async () => this.#fault(flap, 'disconnect')),
       every(storm === undefined ? undefined : STORM_LOOK_MS, signal, this.#storm(storm, questions)),
     ]);
+    // Whoever has no flap and no storm to keep going waits for the end all the same.
+    if (!signal.aborted) await once(signal, 'abort');
     if (slow !== undefined) this.#model.slow(slow, undefined);
   }
 
