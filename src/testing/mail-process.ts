@@ -4,6 +4,8 @@ import { closeSync, openSync } from 'node:fs';
 import { connect, createServer, type Server } from 'node:net';
 
 export interface Daemon {
+  /** Its first process is gone. */
+  readonly ended: Promise<void>;
   /** Ends the process and all it started; `SIGTERM` lets it do so itself for up to 5 s. Safe to call twice. */
   stop(signal: 'SIGTERM' | 'SIGKILL'): Promise<void>;
 }
@@ -34,6 +36,7 @@ export function spawnDaemon(program: string, args: readonly string[], log: strin
     child.once('error', () => resolve());
   });
   return {
+    ended: gone,
     async stop(signal) {
       child.kill(signal);
       const last = setTimeout(() => child.kill('SIGKILL'), 5_000);

@@ -93,8 +93,14 @@ export async function startMailServers({ users = [] }: MailServerOptions = {}): 
     throw new Error(`the mail servers did not start: ${log.slice(-2000)}`, { cause: error });
   }
   const startAgain = async () => {
-    daemons.dovecot = startDovecot();
-    await Promise.all([ports.imap, ports.imaps, ports.lmtp, ports.sasl].map((port) => accepts(port)));
+    // What was killed may hold its ports a moment longer; dovecot then ends at once.
+    for (let up = false; !up; ) {
+      const dovecot = startDovecot();
+      daemons.dovecot = dovecot;
+      const ended = dovecot.ended.then(() => new Promise<false>((resolve) => setTimeout(resolve, 100, false)));
+      const open = Promise.all([ports.imap, ports.imaps, ports.lmtp, ports.sasl].map((port) => accepts(port))).then(() => true);
+      up = await Promise.race([open, ended]);
+    }
     // postfix keeps a connection to the login service that is gone and would refuse the next login with 454
     await run('/usr/sbin/postfix', ['-c', join(root, 'postfix'), 'reload']);
   };

@@ -12,6 +12,8 @@ import {
   writeRandomPadMax16,
 } from '@whiskeysockets/baileys';
 
+import { KeyedMutex } from '../lib/keyed-mutex.ts';
+
 const QUIET = {
   level: 'silent',
   child: () => QUIET,
@@ -24,6 +26,12 @@ const QUIET = {
 
 /** The keys that a device of somebody shows to the server. */
 export type Bundle = Pick<AuthenticationCreds, 'registrationId' | 'signedIdentityKey' | 'signedPreKey'>;
+
+/**
+ * One phone at a time. The library queues its jobs by the address of the other side, here the same for everybody, and runs them all in the
+ * async context of the first: a job of one phone then ends up in a transaction that is over, and its key is given out twice.
+ */
+const TURNS = new KeyedMutex();
 
 const MADE = new Map<string, AuthenticationCreds>();
 
@@ -95,10 +103,12 @@ export class Phone {
 
   /** The `<enc>` of a message to the device whose bundle this is. */
   async encrypt(message: proto.IMessage, bundle: Bundle): Promise<BinaryNode> {
-    await this.#begin(bundle);
     const data = writeRandomPadMax16(proto.Message.encode(message).finish());
-    const { type, ciphertext } = await this.#repository.encryptMessage({ jid: this.#peer, data });
-    return { tag: 'enc', attrs: { v: '2', type }, content: ciphertext };
+    return await TURNS.runExclusive(this.#peer, async () => {
+      await this.#begin(bundle);
+      const { type, ciphertext } = await this.#repository.encryptMessage({ jid: this.#peer, data });
+      return { tag: 'enc', attrs: { v: '2', type }, content: ciphertext };
+    });
   }
 
   /** Whatever bytes, padding included, to the device that this phone has written to before. */
@@ -124,7 +134,9 @@ export class Phone {
   async decrypt({ attrs, content }: BinaryNode): Promise<proto.IMessage> {
     const type = attrs['type'];
     if (!(content instanceof Uint8Array) || (type !== 'msg' && type !== 'pkmsg')) throw new Error('not encrypted for a device');
-    const padded = await this.#repository.decryptMessage({ jid: this.#peer, type, ciphertext: content });
+    const padded = await TURNS.runExclusive(this.#peer, () =>
+      this.#repository.decryptMessage({ jid: this.#peer, type, ciphertext: content }),
+    );
     this.#session = true;
     return proto.Message.decode(unpadRandomMax16(padded));
   }

@@ -6,7 +6,7 @@ export interface ChannelRecord {
   readonly channel: string;
   /** Of every message that was answered, from writing it to seeing the answer. ms, in no order. */
   readonly latenciesMs: readonly number[];
-  /** Numbers of questions without an answer, with more than one, and with one that came before that of an earlier question of the person. */
+  /** Numbers of questions without an answer, with more than one, and with one that came behind that of a later question of the person. */
   readonly missing: readonly number[];
   readonly twice: readonly number[];
   readonly disordered: readonly number[];
@@ -19,8 +19,16 @@ export interface Written extends Question {
   readonly writtenAt: number;
 }
 
-/** `seen` is what the platform shows of the bot, oldest first; what belongs to other phases is left out. */
-export function judgeChannel(channel: string, written: readonly Written[], seen: readonly SeenMessage[]): ChannelRecord {
+/**
+ * `seen` is what the platform shows of the bot, oldest first; what belongs to other phases is left out. `place` is that of a question
+ * among those the bot was given: a platform whose connection broke hands over what it kept after what is new.
+ */
+export function judgeChannel(
+  channel: string,
+  written: readonly Written[],
+  seen: readonly SeenMessage[],
+  place: (number: number) => number = (number) => number,
+): ChannelRecord {
   const byNumber = new Map(written.map((question) => [question.number, question]));
   const answers = new Map<number, SeenMessage>();
   const twice: number[] = [];
@@ -42,8 +50,9 @@ export function judgeChannel(channel: string, written: readonly Written[], seen:
     else if (answers.has(number)) twice.push(number);
     else {
       answers.set(number, message);
-      if (number < (newest.get(message.person) ?? -1)) disordered.push(number);
-      newest.set(message.person, Math.max(number, newest.get(message.person) ?? -1));
+      const last = newest.get(message.person) ?? -1;
+      if (place(number) < last) disordered.push(number);
+      newest.set(message.person, Math.max(place(number), last));
     }
   }
   return {

@@ -57,19 +57,27 @@ const say = (text: string): void => void process.stderr.write(`${text} …\n`);
 const started = performance.now();
 say(`starting ${channels.join(', ')}`);
 const gateway = flags.permits === undefined ? {} : { max_concurrent_sessions: positive('permits', flags.permits) };
-await using stage = await Stage.start({ channels, modelMs: positive('model-ms', flags['model-ms']), gateway });
-const random = seeded(Number(flags.seed));
-const rows = await runRounds(stage, { messages, rate, people, random, patienceMs: PATIENCE_MS, control: flags.control, say });
-const passed = rows.every(({ faults }) => faults.length === 0);
-const seconds = Math.round((performance.now() - started) / 1_000);
-if (flags.json)
-  process.stdout.write(`${JSON.stringify({ passed, seconds, limit: MOST_RATIO, messages, rate, people, rows }, null, 2)}\n`);
-else
-  process.stdout.write(
-    `${toTable(rows)}\n${seconds} s, limit of the ratio ${MOST_RATIO}\nload ${passed ? 'passed' : 'FAILED'}\n`,
-  );
-if (!passed) process.stderr.write(stage.log.slice(-2_000));
-process.exitCode = passed ? 0 : 1;
+process.exit((await main()) ? 0 : 1);
+
+/** Whatever happens, no process of ours is left behind: the daemon and the mail servers are children of this one. */
+async function main(): Promise<boolean> {
+  await using stage = await Stage.start({ channels, modelMs: positive('model-ms', flags['model-ms']), gateway });
+  for (const signal of ['SIGINT', 'SIGTERM'] as const)
+    process.once(signal, () => void stage[Symbol.asyncDispose]().finally(() => process.exit(130)));
+  process.once('uncaughtException', (error) => {
+    process.stderr.write(`${error.stack}\n`);
+    void stage[Symbol.asyncDispose]().finally(() => process.exit(1));
+  });
+  const random = seeded(Number(flags.seed));
+  const rows = await runRounds(stage, { messages, rate, people, random, patienceMs: PATIENCE_MS, control: flags.control, say });
+  const passed = rows.every(({ faults }) => faults.length === 0);
+  const seconds = Math.round((performance.now() - started) / 1_000);
+  const document = { passed, seconds, limit: MOST_RATIO, messages, rate, people, rows };
+  const verdict = `${seconds} s, limit of the ratio ${MOST_RATIO}\nload ${passed ? 'passed' : 'FAILED'}`;
+  process.stdout.write(`${flags.json ? JSON.stringify(document, null, 2) : `${toTable(rows)}\n${verdict}`}\n`);
+  if (!passed) process.stderr.write(stage.log.slice(-2_000));
+  return passed;
+}
 
 function toTable(all: readonly Row[]): string {
   const ms = (value: number): string => `${Math.round(value)}`;

@@ -1,7 +1,9 @@
 /** One gateway with many channels: its platforms, its model, and the daemon as a process of its own. */
+import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ChildDaemon, startChild } from '../child-daemon.ts';
 import { until } from '../fakes.ts';
@@ -52,8 +54,6 @@ export class Stage implements AsyncDisposable {
   readonly #platforms = new Map<string, Platform>();
   #model!: LoadModel;
   #daemon!: ChildDaemon;
-  /** Questions so far: what the daemon's counts are held against. */
-  #written = 0;
 
   /** Starts everything; what was started before a failure is ended again. Rejects for a platform there is not, or that cannot run. */
   static async start(options: StageOptions): Promise<Stage> {
@@ -83,17 +83,18 @@ export class Stage implements AsyncDisposable {
     const trouble = new AbortController();
     const troubles = this.#trouble(victims, questions, trouble.signal);
     const written = await this.#write(questions);
-    this.#written += written.length;
     if (victims.slow !== undefined) await this.#othersAsked(questions, victims.slow, patienceMs);
     trouble.abort(new Error('the phase is over'));
     await troubles;
-    const finished = await this.#settled(patienceMs);
+    const finished = await this.#settled(before.journal.inbox.DONE + before.journal.inbox.DEAD + written.length, patienceMs);
     const tookMs = performance.now() - started;
     const { journal } = await this.#daemon.status();
     const channels: ChannelRecord[] = [];
+    const places = this.#places();
     for (const [name, platform] of this.#platforms) {
       const own = written.filter(({ channel }) => channel === name);
-      channels.push(judgeChannel(name, own, await platform.seen()));
+      const place = (number: number): number => places.get(questionText({ channel: name, number })) ?? -1;
+      channels.push(judgeChannel(name, own, await platform.seen(), place));
     }
     const dead = (counts: typeof journal) => counts.inbox.DEAD + counts.outbox.DEAD + counts.outbox.EXPIRED;
     return {
@@ -173,6 +174,8 @@ export class Stage implements AsyncDisposable {
       every(flap === undefined ? undefined : FLAP_EVERY_MS, signal, async () => this.#fault(flap, 'disconnect')),
       every(storm === undefined ? undefined : STORM_LOOK_MS, signal, this.#storm(storm, questions)),
     ]);
+    // Whoever has no flap and no storm to keep going waits for the end all the same.
+    if (!signal.aborted) await once(signal, 'abort');
     if (slow !== undefined) this.#model.slow(slow, undefined);
   }
 
@@ -200,13 +203,24 @@ export class Stage implements AsyncDisposable {
     while (performance.now() < end && !others.every((question) => this.#model.wasAsked(question))) await sleep(LOOK_MS);
   }
 
-  /** True when everything written so far has its outcome and nothing is left to send. */
-  async #settled(patienceMs: number): Promise<boolean> {
+  /** Every question in the order in which the daemon took it: that is the order of the answers. */
+  #places(): ReadonlyMap<string, number> {
+    const database = new DatabaseSync(join(this.#daemon.dataDir, 'journal.db'), { readOnly: true });
+    try {
+      const rows = database.prepare('SELECT seq, message FROM inbox ORDER BY seq').all();
+      return new Map(rows.map(({ seq, message }) => [String(JSON.parse(String(message)).text).trim(), Number(seq)]));
+    } finally {
+      database.close();
+    }
+  }
+
+  /** True when so many messages have their outcome and nothing is left to send. */
+  async #settled(messages: number, patienceMs: number): Promise<boolean> {
     const end = performance.now() + patienceMs;
     while (performance.now() < end) {
       const { inbox, outbox } = (await this.#daemon.status()).journal;
       const open = inbox.NEW + inbox.RUNNING + outbox.PENDING + outbox.SENDING;
-      if (inbox.DONE + inbox.DEAD >= this.#written && open === 0) return true;
+      if (inbox.DONE + inbox.DEAD >= messages && open === 0) return true;
       await sleep(LOOK_MS);
     }
     return false;

@@ -53,7 +53,7 @@ export function planTraffic({
   return questions.sort((a, b) => a.dueMs - b.dueMs);
 }
 
-export function questionText({ channel, number }: Question): string {
+export function questionText({ channel, number }: Pick<Question, 'channel' | 'number'>): string {
   return `question ${channel} ${number}`;
 }
 

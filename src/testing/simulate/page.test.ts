@@ -19,6 +19,7 @@ class FakeElement {
   readonly children: (FakeElement | string)[] = [];
   readonly #found = new Map<string, FakeElement>();
   readonly #listeners = new Map<string, Listener>();
+  #parent: FakeElement | undefined;
 
   set innerHTML(_markup: string) {
     throw new Error('the page wrote markup');
@@ -40,6 +41,12 @@ class FakeElement {
 
   append(...nodes: (FakeElement | string)[]): void {
     this.children.push(...nodes);
+    for (const node of nodes) if (node instanceof FakeElement) node.#parent = this;
+  }
+
+  remove(): void {
+    const { children = [] } = this.#parent ?? {};
+    children.splice(children.indexOf(this), 1);
   }
 
   addEventListener(type: string, listener: Listener): void {
@@ -119,6 +126,8 @@ test('three people stand side by side, and a message becomes a bubble at its per
     ['person-wrote', 'a question'],
   ]);
   expect(bubbles()[0]?.elements()[1]?.textContent).toContain('edited');
+  tell('removed', { id: 'bot-0' });
+  expect(bubbles()).toHaveLength(1);
   tell('message', message({ id: 'bot-1', person: 4 }));
   expect(people()).toHaveLength(5);
 });

@@ -96,7 +96,7 @@ test('what a person writes reaches the platform and stands beside what the bot a
     waiting: 4,
     messages: [
       { id: 'person-0', person: 2, by: 'person', text: 'hi' },
-      { id: 'bot-0', person: 2, by: 'bot', text: 'hello', edited: false },
+      { person: 2, by: 'bot', text: 'hello', edited: false },
     ],
   });
 });
@@ -110,8 +110,16 @@ test('an edit is told under the id of the message that is there, and nothing is 
   await until('the edit is told', () => events.text().includes('"Hello"'));
   platform.typists = [1];
   await until('typing is told', () => events.text().includes('"people":[1]'));
-  expect(events.text().match(/"id":"bot-0"/g)).toHaveLength(2);
+  expect(events.text().match(/"id":"bot-0-5"/g)).toHaveLength(2);
   expect(events.text()).toContain('"text":"Hello","at":5,"edited":true');
+  platform.visible = [
+    { person: 0, text: 'Hello', at: 5 },
+    { person: 0, text: 'there', at: 5 },
+  ];
+  await until('the second is told', () => events.text().includes('"there"'));
+  platform.visible = [{ person: 1, text: 'elsewhere', at: 6 }];
+  await until('both are taken back', () => events.text().match(/event: removed/g)?.length === 2);
+  expect(events.text()).toContain('"id":"bot-0-5-1"');
 });
 
 test('a platform that cannot be looked at is said to be in trouble, and watched on', async () => {

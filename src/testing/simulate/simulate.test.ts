@@ -14,7 +14,11 @@ const MAIN = join(import.meta.dirname, '../../cli/main.ts');
 
 /** The real program; `about` is the document it prints once it can be talked to. */
 async function simulate(dir: string, ...args: string[]) {
-  const child = spawn(process.execPath, [MAIN, 'simulate', ...args, '--json'], {
+  return await simulateWith(dir, [], ...args);
+}
+
+async function simulateWith(dir: string, nodeArgs: readonly string[], ...args: string[]) {
+  const child = spawn(process.execPath, [...nodeArgs, MAIN, 'simulate', ...args, '--json'], {
     cwd: dir,
     env: { PATH: process.env['PATH'], HOME: dir, TMPDIR: tmpdir() },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -111,6 +115,25 @@ test('what cannot be simulated ends at once with what there is', async () => {
   const fault = await simulate(dir.path, 'telegram', '--fault', 'earthquake');
   expect(await fault.ended).toEqual([2, null]);
   expect(JSON.parse(fault.stdout())).toMatchObject({ error: { hint: expect.stringContaining('limit, lose-reply') } });
+});
+
+test('a development package that the installed program lacks is named with what to do', async () => {
+  await using dir = await tempDir();
+  const script = `
+    import { registerHooks } from 'node:module';
+    registerHooks({
+      resolve: (name, context, next) => next(name.startsWith('@openclaw/') ? '@openclaw/not-installed' : name, context),
+    });`;
+  const hook = `data:text/javascript,${encodeURIComponent(script)}`;
+  const simulator = await simulateWith(dir.path, ['--import', hook], 'discord');
+  expect(await simulator.ended).toEqual([1, null]);
+  expect(JSON.parse(simulator.stdout())).toMatchObject({
+    error: {
+      code: 'GH1004',
+      message: 'the simulator for discord needs the package @openclaw/not-installed, which is not installed',
+      hint: expect.stringContaining('npm ci'),
+    },
+  });
 });
 
 test('a running daemon has loaded nothing of src/testing', async () => {

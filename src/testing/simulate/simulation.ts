@@ -12,6 +12,8 @@ const MOST_TIMES = 1_000;
 
 export type SimulationEvent =
   | { readonly type: 'message'; readonly message: ChatMessage }
+  /** The bot took a message back. */
+  | { readonly type: 'removed'; readonly id: string }
   | { readonly type: 'fault'; readonly kind: FaultKind; readonly times: number }
   | { readonly type: 'waiting'; readonly waiting: number }
   /** People to whom the platform shows now that the bot is typing. */
@@ -112,7 +114,9 @@ export class Simulation implements AsyncDisposable {
   }
 
   async #lookOnce(): Promise<void> {
-    for (const message of this.#transcript.see(await this.#platform.seen())) this.#tell({ type: 'message', message });
+    const { changed, removed } = this.#transcript.see(await this.#platform.seen());
+    for (const message of changed) this.#tell({ type: 'message', message });
+    for (const id of removed) this.#tell({ type: 'removed', id });
     const waiting = await this.#platform.waiting();
     if (waiting !== this.#waiting) {
       this.#waiting = waiting;

@@ -14,11 +14,11 @@ export interface ChatMessage {
 /** Who wrote what: people by what they were told to write, the bot by what the platform shows of it. */
 export class Transcript {
   readonly #written: ChatMessage[] = [];
-  readonly #seen: ChatMessage[] = [];
+  #seen = new Map<string, ChatMessage>();
 
   /** All messages, oldest first. */
   get messages(): readonly ChatMessage[] {
-    return [...this.#written, ...this.#seen].sort((a, b) => a.at - b.at);
+    return [...this.#written, ...this.#seen.values()].sort((a, b) => a.at - b.at);
   }
 
   wrote(person: number, text: string, at: number): ChatMessage {
@@ -28,18 +28,24 @@ export class Transcript {
   }
 
   /**
-   * Takes what people see of the bot now, oldest first, and returns what is new or has another text. A platform numbers its messages
-   * by their place in that list: it appends, and an edit stays where it was.
+   * Takes what people see of the bot now, oldest first, and returns what is new or has another text, and the ids of what was taken
+   * back. A message is known again by its person and its time, which an edit does not change.
    */
-  see(seen: readonly SeenMessage[]): readonly ChatMessage[] {
+  see(seen: readonly SeenMessage[]): { readonly changed: readonly ChatMessage[]; readonly removed: readonly string[] } {
     const changed: ChatMessage[] = [];
-    for (const [index, { person, text, at }] of seen.entries()) {
-      const before = this.#seen[index];
-      if (before?.text === text && before.person === person) continue;
-      const message = { id: `bot-${index}`, person, by: 'bot', text, at, edited: before !== undefined } as const;
-      this.#seen[index] = message;
-      changed.push(message);
+    const now = new Map<string, ChatMessage>();
+    for (const { person, text, at } of seen) {
+      // Several parts of an answer may appear in the same millisecond.
+      let id = `bot-${person}-${at}`;
+      for (let same = 1; now.has(id); same += 1) id = `bot-${person}-${at}-${same}`;
+      const before = this.#seen.get(id);
+      const message =
+        before?.text === text ? before : ({ id, person, by: 'bot', text, at, edited: before !== undefined } as const);
+      if (message !== before) changed.push(message);
+      now.set(id, message);
     }
-    return changed;
+    const removed = [...this.#seen.keys()].filter((id) => !now.has(id));
+    this.#seen = now;
+    return { changed, removed };
   }
 }

@@ -50,7 +50,7 @@ function showMessage({ id, person, by, text, at, edited }) {
   if (!bubble) {
     const item = document.createElement('li');
     item.className = by === 'bot' ? 'bot-wrote' : 'person-wrote';
-    bubble = { words: document.createElement('span'), time: document.createElement('small') };
+    bubble = { item, words: document.createElement('span'), time: document.createElement('small') };
     item.append(bubble.words, bubble.time);
     list.append(item);
     bubbles.set(id, bubble);
@@ -58,6 +58,11 @@ function showMessage({ id, person, by, text, at, edited }) {
   bubble.words.textContent = text;
   bubble.time.textContent = `${new Date(at).toLocaleTimeString()}${edited ? ' edited' : ''}`;
   list.scrollTop = list.scrollHeight;
+}
+
+function removeMessage(id) {
+  bubbles.get(id)?.item.remove();
+  bubbles.delete(id);
 }
 
 function notice(text) {
@@ -96,6 +101,7 @@ function listen() {
     byId('connection').textContent = 'the simulator does not answer; is it still running?';
   });
   on('message', ({ message }) => showMessage(message));
+  on('removed', ({ id }) => removeMessage(id));
   on('fault', ({ kind, times }) => notice(`From now on: ${FAULTS[kind] ?? kind}, ${times} times.`));
   on('trouble', ({ text }) => notice(text));
   on('waiting', ({ waiting }) => {
