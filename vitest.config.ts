@@ -6,7 +6,7 @@ export default defineConfig({
     testTimeout: 60_000,
     hookTimeout: 60_000,
     pool: 'forks',
-    // Many tests wait for a process, a retry or a time limit: on the two cores of a small machine one file at a time wastes one.
+    // Many tests wait for a process, a retry or a time limit: one file per core would leave the cores of a small machine idle.
     maxWorkers: 3,
     projects: [
       {

@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
-import { describe, expect, it, onTestFinished, test } from 'vitest';
+import { describe, expect, it, test } from 'vitest';
 import { CHANNELS } from '../../../channels/registry.ts';
 import { configSchema } from '../../../config/schema.ts';
 import { startDaemon } from '../../app/daemon.ts';
@@ -57,7 +57,7 @@ interface Scene {
 
 const numberIn = (text: string): number => Number(/question (\d+)/.exec(text)?.[1] ?? -1);
 
-async function scene(name: string): Promise<Scene> {
+async function scene(name: string, onTestFinished: (end: () => PromiseLike<void>) => void): Promise<Scene> {
   const start = PLATFORMS[name];
   if (!start) throw new Error(`no platform is called ${name}`);
   const webhookPort = await freePort();
@@ -142,9 +142,11 @@ function editOf(channel: Channel, platformId: string, part: OutboundPart, option
   );
 }
 
-describe.each(CASES)('%s', (name) => {
-  test('a person is answered, and each fault of the platform does what it says', async () => {
-    const at = await scene(name);
+// At once: each waits for its own platform most of the time.
+test.concurrent.for(CASES)(
+  'a person on %s is answered, and each fault of the platform does what it says',
+  async (name, context) => {
+    const at = await scene(name, context.onTestFinished);
     const { platform, ask, answered, offered, results } = at;
     const can = new Set(platform.faults);
     const kindsOf = (asked: number) => results.filter(({ question }) => question === asked).map(({ kind }) => kind);
@@ -211,8 +213,8 @@ describe.each(CASES)('%s', (name) => {
     await platform.begin(join(at.dir, 'no-daemon-comes'));
     expect(await platform.seen()).toEqual([]);
     expect(await platform.waiting()).toBe(0);
-  });
-});
+  },
+);
 
 test('a duplicate comes right behind the first, and what is held back comes newest first', async () => {
   const came: string[] = [];
