@@ -7,7 +7,7 @@ export default defineConfig({
     hookTimeout: 60_000,
     pool: 'forks',
     // Many tests wait for a process, a retry or a time limit: one file per core would leave the cores of a small machine idle.
-    maxWorkers: 3,
+    maxWorkers: 4,
     projects: [
       {
         extends: true,
