@@ -51,6 +51,11 @@ export class Intake {
   #wake = Promise.withResolvers<void>();
   /** Ids that were accepted lately: the journal does not remember a message it refused, and would count it again. */
   readonly #recent = new RecentSet(MAX_RECENT);
+  /**
+   * Payloads that are stored, by the platform's id. One comes again when its acknowledgement was lost with the socket; queued once more,
+   * a thousand of them would fill the line at each new socket, and it would be left again and again.
+   */
+  readonly #stored = new RecentSet(MAX_RECENT);
   /** Live messages wait for it: what was missed before comes first. */
   #gate: Promise<void> = Promise.resolve();
   /** One batch at a time, live or caught up. */
@@ -65,6 +70,10 @@ export class Intake {
   push(item: IntakeItem): boolean {
     const { payload, ack } = item;
     const key = payload.kind === 'event' ? str(payload.body['event_id']) : str(payload.body['trigger_id']);
+    if (key !== undefined && this.#stored.has(key)) {
+      void this.#confirm(ack);
+      return true;
+    }
     const pending = key === undefined ? undefined : this.#pending.get(key);
     if (pending) {
       pending.acks.push(ack);
@@ -150,13 +159,19 @@ export class Intake {
   }
 
   async #acknowledge({ key, acks }: Waiting): Promise<void> {
-    if (key !== undefined) this.#pending.delete(key);
-    for (const ack of acks) {
-      try {
-        await ack();
-      } catch (error) {
-        this.#options.logger.info('slack.ack-failed', { error: errorText(error) });
-      }
+    if (key !== undefined) {
+      this.#pending.delete(key);
+      this.#stored.add(key);
+    }
+    for (const ack of acks) await this.#confirm(ack);
+  }
+
+  /** Never rejects: what is not acknowledged comes again. */
+  async #confirm(ack: () => Promise<void>): Promise<void> {
+    try {
+      await ack();
+    } catch (error) {
+      this.#options.logger.info('slack.ack-failed', { error: errorText(error) });
     }
   }
 }
