@@ -27,6 +27,8 @@ import { ownMessageId } from './thread.ts';
 
 /** RFC 5321 allows 10 minutes after the final dot; a server that needs longer than this is treated as lost. */
 const SMTP_TIMEOUT_MS = 120_000;
+/** A session that lived shorter does not count as a success: something breaks it. */
+const STEADY_MS = 30_000;
 /** A wrong password tried again and again locks accounts; one refusal may be the server's mood. */
 const MAX_AUTH_FAILURES = 3;
 const FIND_POLL_MS = 2_000;
@@ -157,7 +159,7 @@ export class EmailChannel implements Channel {
         if (fault.code === 'GH1501') authFailures += 1;
         return authFailures < MAX_AUTH_FAILURES;
       },
-      ...{ clock, random, signal },
+      ...{ clock, random, signal, steadyMs: STEADY_MS },
     });
   }
 

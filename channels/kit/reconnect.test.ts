@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { FakeClock } from '../../src/testing/fakes.ts';
 import { reconnect } from './reconnect.ts';
 
-function scene(options: { readonly random?: number; readonly capMs?: number } = {}) {
+function scene(options: { readonly random?: number; readonly capMs?: number; readonly steadyMs?: number } = {}) {
   const [clock, stop] = [new FakeClock(0), new AbortController()];
   const at: number[] = [];
   const ends: unknown[] = [];
@@ -20,6 +20,7 @@ function scene(options: { readonly random?: number; readonly capMs?: number } = 
       random: () => options.random ?? 1,
       signal: stop.signal,
       ...(options.capMs !== undefined && { capMs: options.capMs }),
+      ...(options.steadyMs !== undefined && { steadyMs: options.steadyMs }),
     });
   return { clock, stop, at, ends, begin };
 }
@@ -55,6 +56,19 @@ test('a connection that stood makes the next wait short again, and an end withou
   await running;
   expect(at).toEqual([0, 1_000, 3_000, 4_000]);
   expect(ends[2]).toEqual([undefined, 1_000]);
+});
+
+test('F33 a connection that did not stand for long leaves the wait growing, one that did makes it short again', async () => {
+  const { clock, stop, at, begin } = scene({ steadyMs: 10_000 });
+  const lives = [0, 9_000, 10_000, 0];
+  const running = begin(async (connected) => {
+    connected();
+    await clock.sleep(lives[at.length - 1] ?? 60_000, stop.signal);
+  });
+  await clock.advance(40_000);
+  stop.abort();
+  await running;
+  expect(at).toEqual([0, 1_000, 12_000, 23_000, 25_000]);
 });
 
 test('a time that the platform named is waited on top', async () => {

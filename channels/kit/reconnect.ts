@@ -14,21 +14,26 @@ export interface ReconnectOptions {
   /** First wait; doubled up to the cap, each with full jitter between half and the whole. Defaults 1 s and 60 s. */
   readonly baseMs?: number;
   readonly capMs?: number;
+  /** A connection that lived shorter after `connected()` does not reset the back-off: something breaks it (F33). Default 0: any does. */
+  readonly steadyMs?: number;
 }
 
 /** Runs a connection again and again until the signal aborts or `onEnd` gives up. Never rejects. */
 export async function reconnect(options: ReconnectOptions): Promise<void> {
-  const { run, onEnd, clock, random, signal, baseMs = 1_000, capMs = 60_000 } = options;
+  const { run, onEnd, clock, random, signal, baseMs = 1_000, capMs = 60_000, steadyMs = 0 } = options;
   let failures = 0;
   while (!signal.aborted) {
     let error: unknown;
+    let since: number | undefined;
     try {
       await run(() => {
-        failures = 0;
+        since ??= clock.monotonic();
+        if (steadyMs === 0) failures = 0;
       });
     } catch (thrown) {
       error = thrown;
     }
+    if (since !== undefined && clock.monotonic() - since >= steadyMs) failures = 0;
     if (signal.aborted) return;
     const ceiling = Math.min(capMs, baseMs * 2 ** failures);
     const waitMs = Math.round(ceiling / 2 + random() * (ceiling / 2));

@@ -32,6 +32,8 @@ export interface SessionOptions {
   readonly connected: (connection: WhatsAppConnection | undefined) => void;
 }
 
+/** A connection that lived shorter does not count as a success: something breaks it. */
+const STEADY_MS = 30_000;
 /** A server that asks again and again to connect at once is not obeyed for ever. */
 const MAX_RESTARTS = 5;
 
@@ -63,6 +65,7 @@ export async function stayConnected(options: SessionOptions): Promise<void> {
     clock,
     random,
     signal,
+    steadyMs: STEADY_MS,
   });
 }
 

@@ -239,7 +239,7 @@ describe.concurrent('endings', () => {
     await settle();
     expect(at.host.offered).toHaveLength(1);
     const waits = at.logger.lines.filter(({ event }) => event === 'whatsapp.disconnected').map(({ data }) => data['waitMs']);
-    expect(waits).toEqual([500, 500, 500, 500]);
+    expect(waits).toEqual([500, 1_000, 2_000, 4_000]);
   });
 
   test('a version that the platform refuses is told with the setting that mends it, and tried again slowly', async () => {
