@@ -153,13 +153,12 @@ function addSimulateCommand(program: Commander, run: Run): void {
     .option('--port <number>', 'of the page and its API on 127.0.0.1; 0 takes a free one', '0')
     .option(
       '--fault <kind[:times]>',
-      'go wrong from the beginning; repeatable',
-      (one: string, all: string[]) => [...all, one],
-      [],
+      'go wrong from the beginning: limit, lose-reply, duplicate, reorder, slow, disconnect; repeatable',
+      (one: string, all: readonly string[] = []) => [...all, one],
     )
     .option('--run', 'also start a daemon on it, with a data directory that is removed at the end and no key: the demo answers')
-    .action((channel: string, options: Omit<SimulateFlags, 'channel'>, command: Commander) =>
-      run(async () => (await import('./commands/simulate.ts')).simulate, { channel, ...options }, command),
+    .action((channel: string, options: Omit<SimulateFlags, 'channel' | 'fault'>, command: Commander) =>
+      run(async () => (await import('./commands/simulate.ts')).simulate, { fault: [], ...options, channel }, command),
     );
 }
 
