@@ -1,8 +1,9 @@
 import { PassThrough } from 'node:stream';
 import { channelDeps } from '../../src/testing/channel-deps.ts';
 import { quickClock } from '../../src/testing/channel-host.ts';
+import type { ChannelSetup } from '../../src/testing/channel-stage.ts';
 import { MemoryLogger, outbound } from '../../src/testing/fakes.ts';
-import { type ChannelSetup, channelContract } from '../contract.ts';
+import { channelContract } from '../contract.ts';
 import { channel as descriptor } from './index.ts';
 
 async function setup(): Promise<ChannelSetup> {

@@ -1,7 +1,8 @@
 import { channelDeps } from '../../src/testing/channel-deps.ts';
+import type { ChannelSetup } from '../../src/testing/channel-stage.ts';
 import { backoffClock, startDiscordProxy } from '../../src/testing/discord-proxy.ts';
 import { MemoryLogger, outbound } from '../../src/testing/fakes.ts';
-import { type ChannelSetup, channelContract } from '../contract.ts';
+import { channelContract } from '../contract.ts';
 import { channel as descriptor } from './index.ts';
 
 const ADA = '201000000000000001';

@@ -1,9 +1,10 @@
 import { describe } from 'vitest';
 import { channelDeps } from '../../src/testing/channel-deps.ts';
 import { quickClock } from '../../src/testing/channel-host.ts';
+import type { ChannelSetup } from '../../src/testing/channel-stage.ts';
 import { outbound } from '../../src/testing/fakes.ts';
 import { ircMissing, startIrcServer } from '../../src/testing/irc-server.ts';
-import { type ChannelSetup, channelContract } from '../contract.ts';
+import { channelContract } from '../contract.ts';
 import { channel as descriptor } from './index.ts';
 
 async function setup(): Promise<ChannelSetup> {

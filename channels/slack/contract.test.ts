@@ -1,8 +1,10 @@
 /** In both modes, against the test workspace. */
+
+import type { ChannelSetup } from '../../src/testing/channel-stage.ts';
 import { outbound } from '../../src/testing/fakes.ts';
 import { type SlackSetupOptions, slackSetup } from '../../src/testing/slack-setup.ts';
 import { DIRECT } from '../../src/testing/slack-workspace.ts';
-import { type ChannelSetup, channelContract } from '../contract.ts';
+import { channelContract } from '../contract.ts';
 import { channel as descriptor } from './index.ts';
 
 async function setup(mode: NonNullable<SlackSetupOptions['mode']>): Promise<ChannelSetup> {

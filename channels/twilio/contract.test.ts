@@ -1,6 +1,7 @@
+import type { ChannelSetup } from '../../src/testing/channel-stage.ts';
 import { outbound } from '../../src/testing/fakes.ts';
 import { twilioScene } from '../../src/testing/twilio-scene.ts';
-import { type ChannelSetup, channelContract } from '../contract.ts';
+import { channelContract } from '../contract.ts';
 import { channel as descriptor } from './index.ts';
 
 const ADA = '+14155550001';

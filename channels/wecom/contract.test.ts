@@ -1,5 +1,6 @@
+import type { ChannelSetup } from '../../src/testing/channel-stage.ts';
 import { startWecomPlatform } from '../../src/testing/wecom-scene.ts';
-import { type ChannelSetup, channelContract } from '../contract.ts';
+import { channelContract } from '../contract.ts';
 
 async function setup(): Promise<ChannelSetup> {
   const platform = await startWecomPlatform();

@@ -3,9 +3,10 @@ import { join } from 'node:path';
 import type { proto } from '@whiskeysockets/baileys';
 import { channelDeps } from '../../src/testing/channel-deps.ts';
 import { quickClock } from '../../src/testing/channel-host.ts';
+import type { ChannelSetup } from '../../src/testing/channel-stage.ts';
 import { outbound, tempDir } from '../../src/testing/fakes.ts';
 import { startWhatsAppPlatform } from '../../src/testing/whatsapp-server.ts';
-import { type ChannelSetup, channelContract } from '../contract.ts';
+import { channelContract } from '../contract.ts';
 import { channel as descriptor } from './index.ts';
 
 async function setup(): Promise<ChannelSetup> {
