@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import type { ChannelDeps, ChannelHost, SendResult } from '../../src/core/channel.ts';
-import { errorText, GatehouseError, isGatehouseError } from '../../src/core/errors.ts';
+import { errorText, isGatehouseError } from '../../src/core/errors.ts';
 import type { InboundMessage } from '../../src/core/message.ts';
-import { offer } from './offer.ts';
+import { InboundLine } from './inbound-line.ts';
+import { Lifecycle, NOT_LEFT } from './lifecycle.ts';
 import { reconnect } from './reconnect.ts';
+import { storeMessages } from './store-messages.ts';
 
 /** A platform that pushes over one connection cannot be told to wait, but reading it can stop: this many messages wait at most. */
 const MOST_WAITING = 256;
@@ -23,15 +25,12 @@ export type Transmit<Connection> = (connection: Connection, token: string) => Pr
  */
 export class ConnectionLife<Connection> {
   readonly #deps: ChannelDeps;
-  readonly #stopping = new AbortController();
-  #host: ChannelHost | undefined;
-  #running: Promise<void> | undefined;
+  readonly #life = new Lifecycle();
+  readonly #offers = new InboundLine(MOST_WAITING);
   #connection: Connection | undefined;
   /** Aborts when intake ends. */
   #over: AbortSignal | undefined;
-  #offers: Promise<void> = Promise.resolve();
-  #waiting = 0;
-  #sends: Promise<unknown> = Promise.resolve();
+  #lastSend: Promise<unknown> = Promise.resolve();
   #asked: { readonly token: string; readonly settle: (result: SendResult) => void } | undefined;
 
   constructor(deps: ChannelDeps) {
@@ -39,44 +38,34 @@ export class ConnectionLife<Connection> {
   }
 
   /** A connection that ends with GH1501 is down, with anything else degraded; both are tried again. */
-  async start(host: ChannelHost, signal: AbortSignal, connect: Connect<Connection>): Promise<void> {
-    signal.throwIfAborted();
-    const stop = this.#stopping.signal;
-    if (this.#running || stop.aborted) throw new GatehouseError('GH1004', 'a channel can be started once only');
-    const { clock, random, logger } = this.#deps;
-    const settled = Promise.withResolvers<void>();
-    signal.addEventListener('abort', () => settled.resolve(), { once: true });
-    this.#host = host;
-    this.#over = AbortSignal.any([signal, stop]);
-    host.health('starting');
-    const run = (connected: () => void): Promise<void> =>
-      this.#run(connect, () => {
-        connected();
-        host.health('healthy');
-        settled.resolve();
-      });
-    const onEnd = (error: unknown, waitMs: number): boolean => {
-      const why = error === undefined ? 'the connection was closed' : errorText(error);
-      const [down, detail] = isGatehouseError(error) ? [error.code === 'GH1501', why] : [false, `GH1502: ${why}`];
-      host.health(down ? 'down' : 'degraded', detail);
-      logger.warn('channel.disconnected', { detail, waitMs });
-      settled.resolve();
-      return true;
-    };
-    this.#running = reconnect({ run, onEnd, clock, random, signal: stop, baseMs: BASE_MS, capMs: CAP_MS });
-    await Promise.race([settled.promise, this.#running]);
-    signal.throwIfAborted();
+  start(host: ChannelHost, signal: AbortSignal, connect: Connect<Connection>): Promise<void> {
+    return this.#life.start(host, signal, async (over, settled) => {
+      over.addEventListener('abort', settled, { once: true });
+      this.#over = over;
+      const { clock, random, logger } = this.#deps;
+      const run = (connected: () => void): Promise<void> =>
+        this.#run(connect, () => {
+          connected();
+          host.health('healthy');
+          settled();
+        });
+      const onEnd = (error: unknown, waitMs: number): boolean => {
+        const why = error === undefined ? 'the connection was closed' : errorText(error);
+        const [down, detail] = isGatehouseError(error) ? [error.code === 'GH1501', why] : [false, `GH1502: ${why}`];
+        host.health(down ? 'down' : 'degraded', detail);
+        logger.warn('channel.disconnected', { detail, waitMs });
+        settled();
+        return true;
+      };
+      // When intake ends, answers still leave by this connection: only `stop` ends it.
+      await reconnect({ run, onEnd, clock, random, signal: this.#life.stopping, baseMs: BASE_MS, capMs: CAP_MS });
+    });
   }
 
   /** Offers a message after those before it. Resolves at once, or when there is room for more. Never rejects. */
   async take(message: InboundMessage): Promise<void> {
-    this.#waiting += 1;
-    this.#offers = this.#offers
-      .then(() => this.#offer(message))
-      .finally(() => {
-        this.#waiting -= 1;
-      });
-    if (this.#waiting >= MOST_WAITING) await this.#offers;
+    const store = (): Promise<void> => this.#store(message);
+    if (!this.#offers.push(store)) await this.#offers.run(store);
   }
 
   /**
@@ -84,9 +73,11 @@ export class ConnectionLife<Connection> {
    * connection ends before the outcome came, the signal aborts, or `transmit` throws.
    */
   send(signal: AbortSignal, transmit: Transmit<Connection>): Promise<SendResult> {
-    const sent = this.#sends.then(() => this.#send(signal, transmit));
-    this.#sends = sent;
-    return sent;
+    return this.#life.sends.run(signal, () => {
+      const sent = this.#lastSend.then(() => this.#send(signal, transmit));
+      this.#lastSend = sent;
+      return sent;
+    });
   }
 
   /** The outcome of the send under way; one that names another send came too late and is ignored. */
@@ -96,11 +87,8 @@ export class ConnectionLife<Connection> {
 
   /** Waits for sends under way: breaking one would leave its fate unknown. */
   async stop(): Promise<void> {
-    await this.#sends;
-    this.#stopping.abort(new Error('channel stopped'));
-    await Promise.all([this.#running, this.#offers]);
-    this.#host?.health('stopped');
-    this.#host = undefined;
+    await this.#life.sends.close();
+    await this.#life.stop(() => this.#offers.idle());
   }
 
   async #run(connect: Connect<Connection>, connected: () => void): Promise<void> {
@@ -109,7 +97,7 @@ export class ConnectionLife<Connection> {
       connected();
     };
     try {
-      await connect(up, this.#stopping.signal);
+      await connect(up, this.#life.stopping);
     } finally {
       this.#connection = undefined;
       this.answer({ kind: 'unknown', detail: 'the connection ended before it was confirmed' });
@@ -119,7 +107,7 @@ export class ConnectionLife<Connection> {
   async #send(signal: AbortSignal, transmit: Transmit<Connection>): Promise<SendResult> {
     const connection = this.#connection;
     if (!connection) return { kind: 'retry', reason: 'not connected', scope: 'account' };
-    if (signal.aborted) return { kind: 'retry', reason: 'stopped before it left', scope: 'part' };
+    if (signal.aborted) return NOT_LEFT;
     const { promise, resolve } = Promise.withResolvers<SendResult>();
     const token = randomUUID();
     this.#asked = { token, settle: resolve };
@@ -135,19 +123,13 @@ export class ConnectionLife<Connection> {
     }
   }
 
-  async #offer(message: InboundMessage): Promise<void> {
-    const [host, signal] = [this.#host, this.#over];
+  async #store(message: InboundMessage): Promise<void> {
+    const [host, signal] = [this.#life.host, this.#over];
     if (!host || !signal) return;
     const { clock, random, logger } = this.#deps;
-    let rejected = false;
-    const onRejected = (error: unknown, waitMs: number): void => {
-      rejected = true;
-      host.health('down', `messages cannot be stored, trying again: ${errorText(error)}`);
-      logger.error('channel.receive-failed', { error: errorText(error), waitMs });
-    };
+    const onTrouble = (detail?: string): void => host.health(detail ? 'down' : 'healthy', detail);
     try {
-      await offer([message], undefined, { host, clock, random, signal, onRejected });
-      if (rejected) host.health('healthy');
+      await storeMessages([message], undefined, { host, clock, random, logger, signal, onTrouble });
     } catch (reason) {
       // It stopped, and the platform will not repeat it.
       logger.warn('channel.message-lost', { message: message.id, reason: errorText(reason) });
