@@ -8,7 +8,10 @@
 //   --seed N         of the random kills (default 1)
 //   --controls       also the two known-bad variants, which must fail (default on; --no-controls leaves them out)
 //   --jobs N         runs at once (default: the number of processors)
+//   --write          also puts the table into channels/README.md; only for a whole sweep
+import { readFile, writeFile } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { freePort } from '../free-port.ts';
 import { OUTAGES, PLATFORMS } from '../platforms/index.ts';
@@ -31,6 +34,7 @@ const { values: flags } = parseArgs({
     seed: { type: 'string', default: '1' },
     'no-controls': { type: 'boolean', default: false },
     jobs: { type: 'string', default: String(availableParallelism()) },
+    write: { type: 'boolean', default: false },
   },
 });
 
@@ -209,6 +213,19 @@ async function channelRows(name: string): Promise<{ rows: string[]; ok: boolean 
   return { rows, ok };
 }
 
+/** What the page states must be what a whole sweep counted. */
+async function writeTable(table: string): Promise<void> {
+  const page = join(import.meta.dirname, '../../../channels/README.md');
+  const before = await readFile(page, 'utf8');
+  await writeFile(
+    page,
+    before.replace(/(<!-- sweep -->\n)[\s\S]*(<!-- \/sweep -->)/, (_all, head, foot) => head + table + foot),
+  );
+}
+
+const whole =
+  flags.every === '1' && !flags.single && !flags['no-controls'] && CHANNELS.every((name) => flags.channel.includes(name));
+if (flags.write && !whole) throw new Error('--write needs a whole sweep: without --channel, --every, --single and --no-controls');
 const started = performance.now();
 const head = [
   'channel',
@@ -232,7 +249,7 @@ for (const name of flags.channel) {
   all.push(...result.rows);
   ok &&= result.ok;
 }
-process.stdout.write(
-  `${all.join('\n')}\n${Math.round((performance.now() - started) / 1_000)} s\n${ok ? 'sweep passed' : 'sweep FAILED'}\n`,
-);
+const seconds = Math.round((performance.now() - started) / 1_000);
+process.stdout.write(`${all.join('\n')}\n${seconds} s\n${ok ? 'sweep passed' : 'sweep FAILED'}\n`);
+if (flags.write) await writeTable(`${all.join('\n')}\n`);
 process.exitCode = ok ? 0 : 1;
