@@ -19,7 +19,7 @@ import { download } from './download.ts';
 import { toReactionName } from './emoji.ts';
 import { CallError, isTargetGone, toSendResult } from './faults.ts';
 import { KnownMessages } from './known-messages.ts';
-import { targetOf, toFileMessage, toMessage, toUpload, uuidOf } from './outbound.ts';
+import { targetOf, toFileMessage, toMessage, toUpload, uuidOf, withListedChoices } from './outbound.ts';
 import { receiveEvents } from './receive.ts';
 import type { FeishuSettings } from './settings.ts';
 import type { WebhookKeys } from './webhook.ts';
@@ -222,9 +222,10 @@ export class FeishuChannel implements Channel {
         return { kind: 'refused', reason: 'invalid', detail: `a message of type ${type ?? 'unknown'} cannot be edited` };
       }
       const shared = { plain, isGroup: this.#isGroup(part) };
-      let message = await toMessage(part, { ...shared, ...(type !== 'text' && { form: type }) });
-      // Only a card can become a card.
-      if (type !== 'interactive' && message.type === 'interactive') message = await toMessage(part, { ...shared, form: 'post' });
+      // Only a card can become a card, and only a card has buttons.
+      const words = type === 'interactive' ? part : withListedChoices(part);
+      let message = await toMessage(words, { ...shared, ...(type !== 'text' && { form: type }) });
+      if (type !== 'interactive' && message.type === 'interactive') message = await toMessage(words, { ...shared, form: 'post' });
       await this.#client.edit(platformId, { type: message.type, content: JSON.stringify(message.content) }, inner);
       return { kind: 'sent', platformId };
     });

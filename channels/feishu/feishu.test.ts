@@ -259,6 +259,17 @@ test('a text message stays one that a text message can be, however rich its edit
   expect(visibleText({ type: 'post', content: at.server.posts[0]?.content ?? {} })).toBe('now\n \n• a\n• b');
 });
 
+test('choices that join a text already shown are listed in it, because only a card has buttons', async () => {
+  const at = await scene();
+  const sent = await at.send({ text: 'words' });
+  if (sent.kind !== 'sent') throw new Error('not sent');
+  const choices = ['Tea', 'Coffee'].map((label) => ({ label, value: label }));
+  const part = outbound({ channel: 'feishu', account: at.server.appId, chatId: 'oc_ou_ada', text: 'Which?', choices });
+  expect(await at.channel.edit?.(sent.platformId, part, { plain: false, signal })).toEqual(sent);
+  expect(at.server.posts[0]).toMatchObject({ type: 'post', edits: 1 });
+  expect(visibleText({ type: 'post', content: at.server.posts[0]?.content ?? {} })).toContain('1. Tea\n2. Coffee');
+});
+
 test('an emoji that is no reaction here is left out, and a reaction that is gone does not stop the next', async () => {
   const at = await scene();
   const target = { chatId: 'oc_ou_ada', platformId: 'om_1' };

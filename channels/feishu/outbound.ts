@@ -21,6 +21,12 @@ export function toMessage(
   return render(part.text, { plain, choices: part.choices, press, form });
 }
 
+/** The part without buttons: its choices are typed. */
+export function withListedChoices({ choices = [], ...part }: OutboundPart): OutboundPart {
+  if (choices.length === 0) return part;
+  return { ...part, text: `${part.text}\n\n${choices.map(({ label }, n) => `${n + 1}. ${label}`).join('\n')}` };
+}
+
 /**
  * Where a part goes. In a thread every part answers the message it is about: that is the only way into one. In a group the first
  * part refers to the question; in a private chat that would only be noise. `gone`: that message cannot be answered any more.

@@ -21,7 +21,7 @@ import type { WecomClient } from './client.ts';
 import { download } from './download.ts';
 import { type Fault, faultOf } from './fault.ts';
 import { Intake } from './intake.ts';
-import { isAuthFailure } from './outbound.ts';
+import { CARD_BUTTONS, CARD_TEXT, isAuthFailure } from './outbound.ts';
 import { Sender } from './sender.ts';
 import type { WecomSettings } from './settings.ts';
 import { MAX_BODY_BYTES, Webhook } from './webhook.ts';
@@ -31,6 +31,7 @@ const MEGABYTE = 1024 * 1024;
 const LIMITS: ChannelLimits = {
   // Below the platform's 2048: room for a fence that a split closes and opens again, and for the mark of `outbound.ts`.
   text: 1_950,
+  buttons: { choices: CARD_BUTTONS, text: CARD_TEXT },
   unit: 'byte',
   caption: 0,
   uploadBytes: 20 * MEGABYTE,

@@ -23,8 +23,8 @@ export const LEAST_BYTES = 6;
 /** The longest the platform takes, 4 hours. */
 const CHECK_SECS = 14_400;
 /** Of a card: what the platform says it shows whole. */
-const CARD_TEXT = 160;
-const CARD_BUTTONS = 6;
+export const CARD_TEXT = 160;
+export const CARD_BUTTONS = 6;
 
 export type Message =
   | { readonly payload: object }

@@ -1,7 +1,7 @@
 /** What earlier attempts at a run left on disk, and the form steps are stored in. */
 
 import type { StepRecord } from '../core/journal.ts';
-import type { Json, MediaKind } from '../core/message.ts';
+import type { Choice, Json, MediaKind } from '../core/message.ts';
 import type { ModelAnswer, StopReason } from '../core/model.ts';
 import type { ToolCall } from '../core/session.ts';
 import type { ToolResult } from '../core/tool.ts';
@@ -16,6 +16,8 @@ export interface StoredAnswer {
 export interface StoredCall {
   readonly result: ToolResult;
   readonly files: readonly AttachedFile[];
+  /** Absent: the call offered none. */
+  readonly choices?: readonly Choice[];
   readonly at: number;
 }
 
@@ -90,6 +92,7 @@ export function encodeCall(call: ToolCall, stored: StoredCall): Json {
       file: { path: file.path, name: file.name, mime: file.mime, kind: file.kind, bytes: file.bytes },
       ...(caption === undefined ? {} : { caption }),
     })),
+    ...(stored.choices === undefined ? {} : { choices: stored.choices.map(({ label, value }) => ({ label, value })) }),
   };
 }
 
@@ -127,10 +130,12 @@ function decodeCall(value: Json | undefined): StoredCall | undefined {
   const step = fields(value);
   const result = fields(step?.['result']);
   if (!step || !result || typeof result['ok'] !== 'boolean' || typeof result['output'] !== 'string') return undefined;
+  const choices = list(step['choices']).map((item) => ({ label: text(item['label']), value: text(item['value']) }));
   return {
     at: count(step['at']),
     result: { ok: result['ok'], output: result['output'] },
     files: list(step['files']).flatMap((item) => decodeFile(item) ?? []),
+    ...(choices.length === 0 ? {} : { choices }),
   };
 }
 

@@ -158,3 +158,43 @@ function toolName(step: StepRecord): string | undefined {
     ? String(value['name'])
     : undefined;
 }
+
+describe('choices', () => {
+  const offer = (labels: readonly string[], ok = true) =>
+    countingTool({
+      name: 'offer',
+      readOnly: true,
+      async run(_args, { offer: show }) {
+        const refused = show(labels.map((label) => ({ label, value: label })));
+        return { ok, output: refused.join() };
+      },
+    });
+  const script = () => scriptedModel([{ toolCalls: [{ name: 'offer' }] }, 'Which?']);
+  const labelsOf = ({ choices }: { choices: readonly { label: string }[] }) => choices.map(({ label }) => label);
+
+  test('a resumed run offers what the call before the crash offered, and a step of an older journal offers nothing', async () => {
+    const run = agentRun({ tools: [offer(['Tea', 'Ale'])], model: script() });
+    expect(labelsOf(await runAgent(run))).toEqual(['Tea', 'Ale']);
+    for (const cut of [2, 3]) {
+      const steps = new MemoryStepLog(run.steps.writes.slice(0, cut));
+      const tool = offer(['Tea', 'Ale']);
+      const model = scriptedModel(['Which?']);
+      expect(labelsOf(await runAgent(agentRun({ tools: [tool], model, steps })))).toEqual(['Tea', 'Ale']);
+      expect(tool.runs).toBe(cut === 2 ? 1 : 0);
+    }
+    const older = run.steps.writes.slice(0, 3).map((step) => {
+      const { choices: _, ...value } = Object(step.value);
+      return { ...step, value };
+    });
+    const old = agentRun({ tools: [offer([])], model: scriptedModel(['Which?']), steps: new MemoryStepLog(older) });
+    expect(await runAgent(old)).toMatchObject({ outcome: { kind: 'answered' }, choices: [] });
+  });
+
+  test('a failed call offers nothing, and neither does one with a word that the gateway answers to', async () => {
+    expect(labelsOf(await runAgent(agentRun({ tools: [offer(['Tea', 'Ale'], false)], model: script() })))).toEqual([]);
+    const isReserved = (words: string) => words === 'Cancel';
+    const run = agentRun({ tools: [offer(['Tea', 'Cancel'])], model: script(), isReserved });
+    expect(labelsOf(await runAgent(run))).toEqual([]);
+    expect(run.model).toMatchObject({ requests: [{}, { messages: { 3: { role: 'tool', content: 'Cancel' } } }] });
+  });
+});

@@ -5,6 +5,7 @@
  */
 import { ERROR_CODES } from '../core/error-codes.ts';
 import { shortHash } from '../core/ids.ts';
+import type { Choice } from '../core/message.ts';
 import type { Image, ModelAnswer, ModelFailure, ModelRequest, Usage } from '../core/model.ts';
 import type { SessionMessage, ToolCall } from '../core/session.ts';
 import type { AgentOutcome, AgentResult, AgentRun, AttachedFile } from '../core/turn.ts';
@@ -48,6 +49,7 @@ class AgentLoop {
   readonly #detector = new LoopDetector();
   readonly #lines: SessionMessage[];
   readonly #files: AttachedFile[] = [];
+  #choices: readonly Choice[] = [];
   readonly #toolsRun: string[] = [];
   /** Of the input; read once, when the first call is really made. */
   #images: readonly Image[] | undefined;
@@ -74,7 +76,10 @@ class AgentLoop {
       outcome = { kind: 'aborted' };
     }
     this.#close(outcome);
-    return { outcome, lines: this.#lines, files: this.#files, usage: this.#usage, iterations: this.#iterations };
+    return {
+      ...{ outcome, lines: this.#lines, files: this.#files, choices: this.#choices },
+      ...{ usage: this.#usage, iterations: this.#iterations },
+    };
   }
 
   async #iterate(): Promise<AgentOutcome | undefined> {
@@ -217,6 +222,7 @@ class AgentLoop {
       if (!stored) throw new Error('a tool call came back without a result');
       this.#toolsRun.push(call.name);
       this.#files.push(...stored.files);
+      this.#choices = stored.choices ?? this.#choices;
       this.#lines.push({
         ...this.#line(`t${this.#iterations}.${i}`, 'tool', stored.result.output, stored.at),
         tool_call_id: call.id,

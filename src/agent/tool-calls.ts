@@ -1,6 +1,7 @@
 import type { StepRecord } from '../core/journal.ts';
+import type { Choice } from '../core/message.ts';
 import type { ToolCall } from '../core/session.ts';
-import type { Tool, ToolResult } from '../core/tool.ts';
+import type { Tool, ToolContext, ToolResult } from '../core/tool.ts';
 import type { AgentRun, AttachedFile } from '../core/turn.ts';
 import { runTool } from '../tools/run.ts';
 import type { AgentEmit } from './agent-emit.ts';
@@ -72,7 +73,7 @@ async function runCall(call: ToolCall, batch: ToolBatch): Promise<StoredCall> {
 
 async function execute(tool: Tool, call: ToolCall, batch: ToolBatch): Promise<StoredCall | 'left'> {
   const { run, emit, signal } = batch;
-  const capture = captureFiles(run);
+  const capture = captureAdditions(run);
   const startedAt = run.clock.monotonic();
   emit({ type: 'tool.started', tool: call.name, callId: call.id });
   const context = {
@@ -81,16 +82,18 @@ async function execute(tool: Tool, call: ToolCall, batch: ToolBatch): Promise<St
     principal: run.principal,
     idempotencyKey: `${run.runId}#${call.id}`,
     attach: capture.attach,
+    offer: capture.offer,
     signal,
   };
   const work = runTool(tool, call.arguments, context, { timeoutMs: run.limits.toolTimeoutMs, clock: run.clock });
   const settled = await settleOrLeave(work, signal, run.clock);
-  const files = capture.close();
+  const { files, choices } = capture.close();
   if (settled === 'left') return 'left';
   const result = settled.value;
   emit({ type: 'tool.done', tool: call.name, callId: call.id, ok: result.ok, ms: run.clock.monotonic() - startedAt });
   // The model is told that a failed call failed and may repeat it: its files would then be sent twice.
-  return { result, files: result.ok ? files : [], at: run.clock.now() };
+  if (!result.ok) return { result, files: [], at: run.clock.now() };
+  return { result, files, ...(choices === undefined ? {} : { choices }), at: run.clock.now() };
 }
 
 async function recordDone(
@@ -103,12 +106,18 @@ async function recordDone(
   return stored;
 }
 
-/** Notes what a call attaches, until its result is in; a tool that was given up can add nothing to the answer. */
-function captureFiles(run: AgentRun): { attach: AgentRun['attach']; close: () => readonly AttachedFile[] } {
+interface Additions {
+  readonly files: readonly AttachedFile[];
+  readonly choices: readonly Choice[] | undefined;
+}
+
+/** Notes what a call adds to the answer, until its result is in; a tool that was given up can add nothing to it. */
+function captureAdditions(run: AgentRun): Pick<ToolContext, 'attach' | 'offer'> & { readonly close: () => Additions } {
   const files: AttachedFile[] = [];
+  let choices: readonly Choice[] | undefined;
   let open = true;
   const assertOpen = () => {
-    if (!open) throw new Error('the tool call has ended; its files no longer join the answer');
+    if (!open) throw new Error('the tool call has ended; nothing of it joins the answer any more');
   };
   return {
     async attach(request) {
@@ -118,9 +127,15 @@ function captureFiles(run: AgentRun): { attach: AgentRun['attach']; close: () =>
       files.push({ file, ...(request.caption === undefined ? {} : { caption: request.caption }) });
       return file;
     },
+    offer(offered) {
+      assertOpen();
+      const reserved = offered.map(({ label }) => label).filter((label) => run.isReserved?.(label));
+      if (reserved.length === 0) choices = offered;
+      return reserved;
+    },
     close() {
       open = false;
-      return files;
+      return { files, choices };
     },
   };
 }

@@ -12,7 +12,7 @@ import { errorText, type GatehouseError, isGatehouseError } from '../core/errors
 import type { Emit } from '../core/events.ts';
 import { draftKey } from '../core/ids.ts';
 import type { Journal, NewPart } from '../core/journal.ts';
-import type { InboundMessage } from '../core/message.ts';
+import type { Choice, InboundMessage } from '../core/message.ts';
 import type { Clock, Logger } from '../core/ports.ts';
 import type { Tool } from '../core/tool.ts';
 import type { AgentResult } from '../core/turn.ts';
@@ -20,7 +20,9 @@ import { createDelivery, type Delivery } from '../delivery/deliver.ts';
 import { planParts } from '../delivery/plan.ts';
 import type { AccessRules } from '../gateway/access.ts';
 import type { AdmitOptions } from '../gateway/admit.ts';
+import { isVerdict } from '../gateway/approvals.ts';
 import { Backlog } from '../gateway/backlog.ts';
+import { parseCommand } from '../gateway/commands.ts';
 import { channelHost, Gateway } from '../gateway/gateway.ts';
 import { Lanes } from '../gateway/lanes.ts';
 import { Transcripts } from '../gateway/transcripts.ts';
@@ -212,11 +214,15 @@ function buildGateway({ options, models, journal, pairing, channels, events, ope
   const emit = events.emit;
   const byName = channels.channels;
   const entries = new Map(config.gateway.channels.map((entry) => [entry.name ?? entry.type, entry]));
-  const parts = (message: InboundMessage, text: string, files: AgentResult['files']): readonly NewPart[] =>
+  const parts = (
+    message: InboundMessage,
+    text: string,
+    files: AgentResult['files'],
+    choices: readonly Choice[] = [],
+  ): readonly NewPart[] =>
     planParts({
-      message,
-      text,
-      files,
+      ...{ message, text, files, choices },
+      buttons: byName.get(message.channel)?.buttons ?? false,
       limits: byName.get(message.channel)?.limits ?? ANY_SIZE,
       now: clock.now(),
       expiresInMs: config.gateway.answer_expiry_hours * HOUR_MS,
@@ -269,6 +275,7 @@ function buildGateway({ options, models, journal, pairing, channels, events, ope
     dataDir,
     attach: (file, channel) => copyAttachment(join(dataDir, 'outgoing'), file, byName.get(channel)?.limits.uploadBytes ?? 0),
     parts,
+    isReserved: (words) => parseCommand(words) !== undefined || words.startsWith('/') || isVerdict(words),
     onParts,
     tellsDelays: (channel) => !channels.isLocal(channel) || options.terminal?.interactive !== false,
     typing: (message) => delivery.typing(message),

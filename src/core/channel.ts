@@ -19,6 +19,8 @@ export interface ChannelLimits {
   readonly downloadBytes: number;
   /** How often the platform lets one message be changed; absent = as often as one likes. */
   readonly edits?: number;
+  /** With buttons: what one message with them may hold, where that is less than 10 choices under any text. Text in UTF-16 units. */
+  readonly buttons?: { readonly choices: number; readonly text: number };
   /** Sends allowed per chat, per group and per account; absent = unlimited. */
   readonly rate?: { readonly perChat?: Rate; readonly perGroup?: Rate; readonly perAccount?: Rate };
 }

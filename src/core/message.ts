@@ -111,7 +111,7 @@ export interface OutboundPart extends ChatRef {
   /** Markdown, already split to the channel's limit; the adapter renders its dialect. Empty only with a file. */
   readonly text: string;
   readonly file?: OutboundFile;
-  /** Answers to press, in order; at most 10. The text lists them too where the channel has no buttons: see `Channel.buttons`. */
+  /** Answers to press, in order; at most 10. Never where the channel has no buttons: the text lists them then. See `Channel.buttons`. */
   readonly choices?: readonly Choice[];
   /**
    * Key of an earlier part of ours: its message gets this text, instead of a second one being sent. Where that part is not known to have

@@ -1,4 +1,4 @@
-import type { OutboundFile } from './message.ts';
+import type { Choice, OutboundFile } from './message.ts';
 
 export interface ToolContext {
   /** Absolute path of the session's own directory: the only place file tools may touch. */
@@ -13,6 +13,11 @@ export interface ToolContext {
    * looked at for its name: it may lead through an open descriptor (`/proc/self/fd/N`), which is what makes it safe.
    */
   readonly attach: (file: { path: string; name: string; caption?: string }) => Promise<OutboundFile>;
+  /**
+   * Shows choices under the answer of this turn, in place of those that were offered before in it. Returns the labels that the gateway
+   * itself would answer to (`/new`, "cancel"): nothing is offered then. Empty = offered.
+   */
+  readonly offer: (choices: readonly Choice[]) => readonly string[];
   readonly signal: AbortSignal;
 }
 

@@ -2,7 +2,7 @@
 import type { ChannelHealth } from './channel.ts';
 import type { Emit } from './events.ts';
 import type { StepRecord, UsageEntry } from './journal.ts';
-import type { OutboundFile } from './message.ts';
+import type { Choice, OutboundFile } from './message.ts';
 import type { Image, Model, ModelFailure, Usage } from './model.ts';
 import type { Clock } from './ports.ts';
 import type { SessionMessage } from './session.ts';
@@ -47,6 +47,8 @@ export interface AgentRun {
   readonly principal: string;
   readonly queuedMs: number;
   readonly attach: (file: { path: string; name: string; caption?: string }) => Promise<OutboundFile>;
+  /** Whether the gateway itself answers to these words, so that nobody may be offered them as a choice. Absent: it answers to none. */
+  readonly isReserved?: (words: string) => boolean;
   /**
    * A file of `input.media` as a picture; undefined when it is none, too large or gone. Asked at most once per file and run, before
    * the first model call that is really made. Absent: the model is shown no pictures.
@@ -76,6 +78,8 @@ export interface AgentResult {
   readonly outcome: AgentOutcome;
   /** Files of the tool calls that succeeded, in the order of the calls; those of earlier attempts included. */
   readonly files: readonly AttachedFile[];
+  /** What the last tool call that offered choices offered; earlier attempts included. Empty when none did. */
+  readonly choices: readonly Choice[];
   /** The input and everything after it, ready for the session file. Tool pairs are complete even after an abort. */
   readonly lines: readonly SessionMessage[];
   readonly usage: Usage;

@@ -76,3 +76,16 @@ test('choices are buttons under the last piece of the text, or a list in it wher
     ['1. Allow\n2. Deny', undefined],
   ]);
 });
+
+test('choices are listed where one message with buttons cannot hold them, counted from one below a list of the text', () => {
+  const choices = ['Tea', 'Milk', 'Ale'].map((label) => ({ label, value: label }));
+  const message = inbound();
+  const texts = (text: string, carries: { choices: number; text: number }) =>
+    planParts({ ...base, limits: { ...limits, text: 100, buttons: carries }, message, text, choices, buttons: true }).map(
+      ({ part }) => [part.text, part.choices?.length],
+    );
+  expect(texts('Which?', { choices: 3, text: 6 })).toEqual([['Which?', 3]]);
+  expect(texts('Which?', { choices: 2, text: 6 })).toEqual([['Which?\n\n1. Tea\n2. Milk\n3. Ale', undefined]]);
+  expect(texts('Which?', { choices: 3, text: 5 })).toEqual([['Which?\n\n1. Tea\n2. Milk\n3. Ale', undefined]]);
+  expect(texts('1. old\n2. new', { choices: 3, text: 5 })).toEqual([['1. old\n2. new\n\n1) Tea\n2) Milk\n3) Ale', undefined]]);
+});

@@ -28,11 +28,13 @@ export interface Answer {
 export function planParts(answer: Answer): NewPart[] {
   const { message, limits } = answer;
   const split = (text: string) => splitText(text, { max: limits.text, unit: limits.unit });
-  const { choices = [], buttons = false } = answer;
-  const texts = split(buttons || choices.length === 0 ? answer.text : `${answer.text}\n\n${listed(choices)}`);
+  const { choices = [] } = answer;
+  const plain = split(answer.text);
+  const pressed = choices.length > 0 && carriesButtons(answer, plain.at(-1) ?? '');
+  const texts = pressed || choices.length === 0 ? plain : split(`${answer.text}\n\n${listed(choices, answer.text)}`);
   const pieces: Pick<OutboundPart, 'text' | 'file' | 'choices'>[] = texts.map((text, n) => ({
     text,
-    ...(buttons && choices.length > 0 && n === texts.length - 1 ? { choices } : {}),
+    ...(pressed && n === texts.length - 1 ? { choices } : {}),
   }));
   for (const { file, caption = '' } of answer.files) {
     if (file.bytes > limits.uploadBytes) {
@@ -59,9 +61,17 @@ export function planParts(answer: Answer): NewPart[] {
   });
 }
 
+/** Whether the message that ends the text can have the choices as buttons. */
+function carriesButtons({ choices = [], buttons = false, limits }: Answer, text: string): boolean {
+  if (!buttons || text === '') return false;
+  return !limits.buttons || (choices.length <= limits.buttons.choices && text.length <= limits.buttons.text);
+}
+
 /** A line each, as Markdown numbers a list: read back by number, label or value. */
-function listed(choices: readonly Choice[]): string {
-  return choices.map(({ label }, n) => `${n + 1}. ${label}`).join('\n');
+function listed(choices: readonly Choice[], above: string): string {
+  // Two lists of one kind are one list to Markdown, and the numbers would go on counting.
+  const sign = /^\s*\d+\.\s/m.test(above) ? ')' : '.';
+  return choices.map(({ label }, n) => `${n + 1}${sign} ${label}`).join('\n');
 }
 
 function megabytes(bytes: number): string {

@@ -177,6 +177,11 @@ function choicesOf(code: string): readonly Choice[] {
   ];
 }
 
+/** Whether these words may answer a question to the owner, whatever else they were meant for. */
+export function isVerdict(words: string): boolean {
+  return readChoice(words, choicesOf('')) !== undefined;
+}
+
 function decided(question: Question, outcome: 'allow' | 'deny', { id }: InboundMessage): Decision {
   if (question.decidedBy === undefined && !question.closed) {
     question.decidedBy = id;

@@ -8,7 +8,7 @@ import { errorText, isGatehouseError } from '../core/errors.ts';
 import { shortHash } from '../core/ids.ts';
 import type { InboxRow, Journal, NewPart, TurnResult } from '../core/journal.ts';
 import type { Transcriber } from '../core/media-models.ts';
-import type { InboundMessage, OutboundFile } from '../core/message.ts';
+import type { Choice, InboundMessage, OutboundFile } from '../core/message.ts';
 import type { FailureKind, Model, ModelCallContext } from '../core/model.ts';
 import type { SessionMessage } from '../core/session.ts';
 import type { Tool } from '../core/tool.ts';
@@ -50,7 +50,14 @@ export interface TurnOptions extends AnswerPlaceOptions {
   readonly typing: (message: InboundMessage) => Disposable;
   /** False where nothing but the answer may be written: a program reads it. */
   readonly tellsDelays: (channel: string) => boolean;
-  readonly parts: (message: InboundMessage, text: string, files: AgentResult['files']) => readonly NewPart[];
+  readonly parts: (
+    message: InboundMessage,
+    text: string,
+    files: AgentResult['files'],
+    choices?: readonly Choice[],
+  ) => readonly NewPart[];
+  /** What a person who presses or types a choice must not be understood to say: a command, a verdict for the owner. */
+  readonly isReserved: (words: string) => boolean;
 }
 
 /** Runs turns. One instance for the daemon; it keeps no state of a turn. */
@@ -140,10 +147,10 @@ export class Turns {
   }
 
   async #conclude(row: InboxRow, result: AgentResult, signal: AbortSignal): Promise<TurnResult | undefined> {
-    const { outcome, lines, files } = result;
+    const { outcome, lines, files, choices } = result;
     switch (outcome.kind) {
       case 'answered':
-        return this.#done(row, { state: 'DONE', outcome: 'answered', text: outcome.text, files, lines });
+        return this.#done(row, { state: 'DONE', outcome: 'answered', text: outcome.text, files, choices, lines });
       case 'limit':
         return this.#done(row, { state: 'DONE', outcome: `limit:${outcome.limit}`, text: outcome.text, files, lines });
       case 'failed':
@@ -174,10 +181,11 @@ export class Turns {
       outcome: string;
       text: string;
       files?: AgentResult['files'];
+      choices?: readonly Choice[];
       lines?: readonly SessionMessage[];
     },
   ): TurnResult {
-    const parts = this.#options.parts(row.message, end.text, end.files ?? []);
+    const parts = this.#options.parts(row.message, end.text, end.files ?? [], end.choices);
     return { seq: row.seq, generation: row.generation, state: end.state, outcome: end.outcome, lines: end.lines ?? [], parts };
   }
 
@@ -268,6 +276,7 @@ export class Turns {
       principal: principalOf(message),
       queuedMs: clock.now() - row.acceptedAt,
       attach: (file) => this.#options.attach(file, message.channel),
+      isReserved: this.#options.isReserved,
       loadImage: (path, until) => loadImage(turn.workspace, path, until),
       emit: (event) => {
         observer(event);

@@ -22,6 +22,7 @@ async function setUp() {
       attached.push({ name, content, ...(caption === undefined ? {} : { caption }) });
       return { path: '/copy', name, mime: 'text/plain', kind: 'document', bytes: content.length };
     },
+    offer: () => [],
     signal: new AbortController().signal,
   };
   const run = (name: string, args: unknown) => {
@@ -39,6 +40,7 @@ test('the built-in tools have unique names, a description per argument, and say 
     ['write_file', false],
     ['list_dir', true],
     ['send_file', true],
+    ['offer_choices', true],
   ]);
   for (const { parameters, description } of tools) {
     expect(description).toBeTruthy();

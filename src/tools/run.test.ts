@@ -9,7 +9,7 @@ const WORKSPACE = '/srv/data/users/u/workspace';
 
 function contextWith(signal: AbortSignal = new AbortController().signal): ToolContext {
   const attach = () => Promise.reject(new Error('not in this test'));
-  return { workspace: WORKSPACE, session: 's', principal: 'p', idempotencyKey: 'k', attach, signal };
+  return { workspace: WORKSPACE, session: 's', principal: 'p', idempotencyKey: 'k', attach, offer: () => [], signal };
 }
 
 function toolThat(run: Tool['run'], outputBytes = 1000): Tool {

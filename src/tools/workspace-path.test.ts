@@ -34,6 +34,7 @@ async function setUp() {
       attached.push(bytes.toString());
       return { path: '/copy', name, mime: 'text/plain', kind: 'document', bytes: bytes.length };
     },
+    offer: () => [],
     signal: new AbortController().signal,
   };
   const run = (tool: Parameters<typeof runTool>[0], args: unknown) =>
