@@ -122,7 +122,7 @@ export class DiscordChannel implements Channel {
   ): Promise<void> {
     const place = placeOf(target);
     const messageId = snowflake(target.platformId);
-    if (place === undefined || messageId === undefined) return;
+    if (place === undefined || messageId === undefined) throw new Error('this is no message that can carry a reaction');
     const message = `/channels/${place}/messages/${messageId}`;
     const own = (name: string): string => `${message}/reactions/${encodeURIComponent(name)}/@me`;
     if (emoji !== undefined) {

@@ -365,7 +365,7 @@ test('an id that is none of Discord reaches no route', async () => {
   for (const chatId of ['../users/@me', '', '1', 'x/messages/1']) {
     expect(await send(channel, { text: 'x', chatId })).toMatchObject({ kind: 'refused', reason: 'chat-gone' });
     await channel.typing?.({ chatId }, signal);
-    await channel.react?.({ chatId, platformId: '1' }, '👀', signal);
+    await expect(channel.react?.({ chatId, platformId: '1' }, '👀', signal)).rejects.toThrow('no message');
   }
   expect(proxy.calls).toHaveLength(calls);
 });

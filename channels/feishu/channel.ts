@@ -125,7 +125,7 @@ export class FeishuChannel implements Channel {
     const { platformId: id } = target;
     const name = emoji === undefined ? undefined : toReactionName(emoji);
     // The platform knows no such reaction, and another one would say something else.
-    if (emoji !== undefined && name === undefined) return;
+    if (emoji !== undefined && name === undefined) throw new Error(`the platform has no reaction ${emoji}`);
     await this.#within(CALL_TIMEOUT_MS, signal, async (inner) => {
       const old = this.#reactions.get(id);
       this.#reactions.delete(id);

@@ -270,10 +270,10 @@ test('choices that join a text already shown are listed in it, because only a ca
   expect(visibleText({ type: 'post', content: at.server.posts[0]?.content ?? {} })).toContain('1. Tea\n2. Coffee');
 });
 
-test('an emoji that is no reaction here is left out, and a reaction that is gone does not stop the next', async () => {
+test('an emoji that is no reaction here is refused, and a reaction that is gone does not stop the next', async () => {
   const at = await scene();
   const target = { chatId: 'oc_ou_ada', platformId: 'om_1' };
-  await at.channel.react?.(target, '🦖', signal);
+  await expect(at.channel.react?.(target, '🦖', signal)).rejects.toThrow('no reaction 🦖');
   expect(at.server.calls.some((call) => call.includes('reactions'))).toBe(false);
   await at.channel.react?.(target, '👀', signal);
   at.server.reactions.clear();

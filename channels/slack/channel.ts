@@ -162,10 +162,10 @@ export class SlackChannel implements Channel {
 
   async react({ platformId }: { readonly platformId: string }, emoji: string | undefined, signal: AbortSignal): Promise<void> {
     const target = messageOf(platformId);
-    if (!target) return;
+    if (!target) throw new Error('this is no message that can carry a reaction');
     const place = { channel: target.chatId, timestamp: target.ts };
     const name = emoji === undefined ? undefined : nameFromEmoji(emoji);
-    if (emoji !== undefined && name === undefined) return;
+    if (emoji !== undefined && name === undefined) throw new Error(`no name is known for ${emoji}`);
     const before = this.#reactions.get(platformId);
     if (name !== undefined) {
       await this.#call('reactions.add', { ...place, name }, signal, SIDE_CALL_MS, ['already_reacted']);

@@ -238,7 +238,8 @@ test('a reaction replaces the one before it and can be taken away, after a resta
   expect(reactions()).toEqual([]);
   await second.react?.(target, ':party_parrot:', at.signal);
   expect(reactions()).toEqual(['party_parrot']);
-  await second.react?.(target, 'no such emoji', at.signal);
+  await expect(second.react?.(target, 'no such emoji', at.signal)).rejects.toThrow('no name is known');
+  await expect(second.react?.({ ...target, platformId: 'command:1' }, '👀', at.signal)).rejects.toThrow('no message');
   expect(reactions()).toEqual(['party_parrot']);
   await second.stop();
 });

@@ -151,6 +151,9 @@ export const cases: CapabilityCases = {
       message_id: 5,
       reaction: [{ type: 'emoji', emoji: '👀' }],
     });
+    // As the platform spells it in its list of reactions.
+    await channel.react?.({ chatId: '1000', platformId: '1000:5' }, '❤\uFE0F', signal);
+    expect(server.lastCall.get('setMessageReaction')).toMatchObject({ reaction: [{ emoji: '❤' }] });
     await channel.react?.({ chatId: '1000', platformId: '1000:5' }, undefined, signal);
     expect(server.lastCall.get('setMessageReaction')).toMatchObject({ reaction: [] });
   }),

@@ -123,8 +123,11 @@ export class TelegramChannel implements Channel {
     signal: AbortSignal,
   ): Promise<void> {
     const chat_id = this.#moved.get(target.chatId) ?? target.chatId;
-    const reaction = emoji === undefined ? [] : [{ type: 'emoji', emoji }];
-    const payload = { chat_id, message_id: messageIdOf(target.platformId), reaction };
+    const message_id = messageIdOf(target.platformId);
+    if (message_id === undefined) throw new Error('this is no message that can carry a reaction');
+    // The platform's list of reactions is written without variation selectors (Bot API, ReactionTypeEmoji).
+    const reaction = emoji === undefined ? [] : [{ type: 'emoji', emoji: emoji.replaceAll('\uFE0F', '') }];
+    const payload = { chat_id, message_id, reaction };
     await this.#call(signal, (inner) => this.#client.react(payload, inner));
   }
 

@@ -129,7 +129,7 @@ export class WhatsAppChannel implements Channel {
     signal: AbortSignal,
   ): Promise<void> {
     const about = splitPlatformId(target.platformId);
-    if (!about) return;
+    if (!about) throw new Error('this is no message that can carry a reaction');
     const jid = targetOf(target);
     const now = this.#deps.clock.now();
     const fromMe = about.authorId === this.account;

@@ -83,6 +83,7 @@ async function execute(tool: Tool, call: ToolCall, batch: ToolBatch): Promise<St
     idempotencyKey: `${run.runId}#${call.id}`,
     attach: capture.attach,
     offer: capture.offer,
+    ...(run.react === undefined ? {} : { react: run.react }),
     signal,
   };
   const work = runTool(tool, call.arguments, context, { timeoutMs: run.limits.toolTimeoutMs, clock: run.clock });

@@ -278,6 +278,12 @@ function buildGateway({ options, models, journal, pairing, channels, events, ope
     isReserved: (words) => parseCommand(words) !== undefined || words.startsWith('/') || isVerdict(words),
     onParts,
     tellsDelays: (channel) => !channels.isLocal(channel) || options.terminal?.interactive !== false,
+    reacts: (channel) => byName.get(channel)?.react !== undefined,
+    react: (message, emoji, signal) =>
+      delivery.react(message, emoji, signal).catch((error: unknown) => {
+        const reason = errorText(error);
+        throw new Error(options.redact?.(reason) ?? reason);
+      }),
     typing: (message) => delivery.typing(message),
     edits: (channel) => byName.get(channel)?.edit !== undefined,
     draft: (message) => (entries.get(message.channel)?.streaming === 'off' ? undefined : delivery.draft(message)),

@@ -118,7 +118,10 @@ export interface Channel {
    * `unknown` may be tried again: the same edit twice is one edit.
    */
   edit?(platformId: string, part: OutboundPart, options: SendOptions): Promise<SendResult>;
-  /** Puts an emoji under a message, or takes it away with undefined. Omit where the platform has none. Failures are ignored. */
+  /**
+   * Puts an emoji under a message, or takes ours away with undefined; the same one twice is one. Omit where the platform has none. Rejects
+   * when it was not put, also where the platform knows no such reaction; the message is the platform's reason and holds no secret.
+   */
   react?(
     target: Pick<OutboundPart, 'chatId' | 'threadId'> & { platformId: string },
     emoji: string | undefined,

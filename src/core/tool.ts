@@ -18,6 +18,8 @@ export interface ToolContext {
    * itself would answer to (`/new`, "cancel"): nothing is offered then. Empty = offered.
    */
   readonly offer: (choices: readonly Choice[]) => readonly string[];
+  /** Puts an emoji under the message that is being answered. Rejects with the platform's reason. Absent: there are no reactions here. */
+  readonly react?: (emoji: string, signal: AbortSignal) => Promise<void>;
   readonly signal: AbortSignal;
 }
 
@@ -33,7 +35,9 @@ export interface Tool {
   /** JSON Schema of the arguments. */
   readonly parameters: Readonly<Record<string, unknown>>;
   readonly tags: readonly string[];
-  /** Safe to run again after a crash because it changes nothing. */
+  /** Only offered where the channel of the conversation has it, so that the list of tools stays the same in one conversation. */
+  readonly needs?: 'reactions';
+  /** Safe to run again after a crash because it changes nothing, or nothing more than the first run did. */
   readonly readOnly: boolean;
   /** Longest output in bytes before head and tail are kept around an omission mark (spec C4). */
   readonly outputBytes: number;

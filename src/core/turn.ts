@@ -49,6 +49,8 @@ export interface AgentRun {
   readonly attach: (file: { path: string; name: string; caption?: string }) => Promise<OutboundFile>;
   /** Whether the gateway itself answers to these words, so that nobody may be offered them as a choice. Absent: it answers to none. */
   readonly isReserved?: (words: string) => boolean;
+  /** Puts an emoji under the message that is being answered; rejects with the platform's reason. Absent: there are no reactions here. */
+  readonly react?: (emoji: string, signal: AbortSignal) => Promise<void>;
   /**
    * A file of `input.media` as a picture; undefined when it is none, too large or gone. Asked at most once per file and run, before
    * the first model call that is really made. Absent: the model is shown no pictures.

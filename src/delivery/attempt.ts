@@ -65,7 +65,7 @@ async function ask(channel: Channel, part: OutboundPart, signal: AbortSignal) {
 }
 
 /** Undefined when `call` did not answer in time, a moment of grace after its signal was aborted included. `call` must not reject. */
-async function withTimeLimit<T>(
+export async function withTimeLimit<T>(
   call: (signal: AbortSignal) => Promise<T>,
   timeoutMs: number,
   { clock, signal }: { clock: Clock; signal: AbortSignal },

@@ -16,6 +16,7 @@ import { Drafts } from './drafts.ts';
 import { interruptedOutcome, Lane, type LaneContext, outcomeContext } from './lane.ts';
 import type { BlindPolicy } from './outcome.ts';
 import { Pace } from './pace.ts';
+import { putReaction } from './react.ts';
 import { settledEvent } from './settled-event.ts';
 import { createSlots } from './slots.ts';
 import { showTyping } from './typing.ts';
@@ -50,6 +51,11 @@ export interface Delivery extends AsyncDisposable {
   recover(sending: readonly OutboxRow[], lanes: readonly string[]): Promise<void>;
   /** Shows typing after 300 ms and then every 5 s until disposed, at most 10 minutes. Never takes what an answer needs. */
   typing(ref: ChatRef): Disposable;
+  /**
+   * Puts an emoji under the message; of a correction, under the message it corrects. Within 10 s and the chat's rate limit, once, or it
+   * rejects with the reason.
+   */
+  react(message: InboundMessage, emoji: string, signal: AbortSignal): Promise<void>;
   /**
    * What the chat sees of the answer to this message while it is being written; undefined where the platform edits no messages. The
    * caller ends it, also when the turn failed.
@@ -93,10 +99,7 @@ class Outbox implements Delivery {
     const budget = createBudget(clock);
     const drafts = new Drafts({
       ...{ journal, budget, clock, pace: new Pace(clock), kill: this.#kill.signal },
-      channel: (message) => {
-        const channel = channels.get(message.channel);
-        return channel && channel.account === message.account && ready(channel) ? channel : undefined;
-      },
+      channel: (message) => this.#channelOf(message),
       poke: (lane) => this.poke(lane),
     });
     this.#context = {
@@ -141,6 +144,11 @@ class Outbox implements Delivery {
     return shown;
   }
 
+  react(message: InboundMessage, emoji: string, signal: AbortSignal): Promise<void> {
+    const { budget, clock } = this.#context;
+    return putReaction(message, emoji, { channel: this.#channelOf(message), budget, clock, signal });
+  }
+
   draft(message: InboundMessage): Draft | undefined {
     const channel = this.#context.channels.get(message.channel);
     return channel?.edit && !this.#stop.signal.aborted ? this.#context.drafts.begin(message, channel) : undefined;
@@ -161,6 +169,13 @@ class Outbox implements Delivery {
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.drain(0);
+  }
+
+  /** The channel of a message when it can send now. */
+  #channelOf({ channel: name, account }: ChatRef): Channel | undefined {
+    const { channels, ready } = this.#context;
+    const channel = channels.get(name);
+    return channel && channel.account === account && ready(channel) ? channel : undefined;
   }
 
   #startPoked(): void {

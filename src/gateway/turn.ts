@@ -46,6 +46,10 @@ export interface TurnOptions extends AnswerPlaceOptions {
   readonly dataDir: string;
   /** A private copy of a file for an answer on this channel. */
   readonly attach: (file: { path: string; name: string }, channel: string) => Promise<OutboundFile>;
+  /** Whether the platform of a channel has reactions. */
+  readonly reacts: (channel: string) => boolean;
+  /** Puts an emoji under a message. Rejects with the platform's reason, without secrets. */
+  readonly react: (message: InboundMessage, emoji: string, signal: AbortSignal) => Promise<void>;
   /** Shows that somebody is working until disposed. */
   readonly typing: (message: InboundMessage) => Disposable;
   /** False where nothing but the answer may be written: a program reads it. */
@@ -242,6 +246,7 @@ export class Turns {
   ): Promise<AgentResult> {
     const { journal, clock, limits, maxHistory, tellsDelays } = this.#options;
     const { message } = row;
+    const reacts = this.#options.reacts(message.channel);
     const ended = new AbortController();
     const delay = new DelayNotice(message, this.#options);
     const observer = tellsDelays(message.channel) ? delay.emit : this.#options.emit;
@@ -259,7 +264,7 @@ export class Turns {
       // A dead letter that is replayed: what its first run left in the session must not be read as earlier conversation.
       history: turn.history.filter(({ id }) => id !== input.id && !id.startsWith(`${message.id}#`)).slice(-maxHistory()),
       input,
-      tools: this.#options.tools,
+      tools: this.#options.tools.filter(({ needs }) => needs !== 'reactions' || reacts),
       model: this.#options.model,
       limits,
       steps: {
@@ -277,6 +282,7 @@ export class Turns {
       queuedMs: clock.now() - row.acceptedAt,
       attach: (file) => this.#options.attach(file, message.channel),
       isReserved: this.#options.isReserved,
+      ...(reacts ? { react: (emoji, until) => this.#options.react(message, emoji, until) } : {}),
       loadImage: (path, until) => loadImage(turn.workspace, path, until),
       emit: (event) => {
         observer(event);

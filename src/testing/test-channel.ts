@@ -32,6 +32,9 @@ export class TestChannel implements Channel {
   readonly editResults: SendResult[] = [];
   edit?: NonNullable<Channel['edit']>;
   buttons?: boolean;
+  react?: NonNullable<Channel['react']>;
+  /** What `react` put, when it is set by `withReactions`. */
+  readonly reactions: { readonly platformId: string; readonly emoji: string | undefined }[] = [];
   readonly files = new Map<string, Uint8Array>();
   host: ChannelHost | undefined;
   #count = 0;
@@ -68,6 +71,14 @@ export class TestChannel implements Channel {
       if (!message) return { kind: 'refused', reason: 'invalid', detail: 'no such message' };
       if (result.kind === 'sent') message.text = part.text;
       return result;
+    };
+    return this;
+  }
+
+  /** From now on messages carry reactions. */
+  withReactions(): this {
+    this.react = async ({ platformId }, emoji) => {
+      this.reactions.push({ platformId, emoji });
     };
     return this;
   }

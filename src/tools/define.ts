@@ -9,6 +9,7 @@ export interface ToolDefinition<Schema extends z.ZodObject> {
   readonly schema: Schema;
   readonly tags: readonly string[];
   readonly readOnly: boolean;
+  readonly needs?: Tool['needs'];
   /** Spec C4; default 50,000. */
   readonly outputBytes?: number;
   /** Returns what the model reads. Throws `ToolFailure` or `PathRefusal` for what the model can mend; anything else is a defect. */
@@ -25,7 +26,7 @@ export class ToolFailure extends Error {
 
 /** A `Tool` from its parts: arguments are checked before `run` sees them, and expected failures become results. */
 export function defineTool<Schema extends z.ZodObject>(definition: ToolDefinition<Schema>): Tool {
-  const { name, description, schema, tags, readOnly, outputBytes = 50_000, run } = definition;
+  const { name, description, schema, tags, readOnly, needs, outputBytes = 50_000, run } = definition;
   const { $schema: _, ...parameters } = z.toJSONSchema(schema, { io: 'input' });
   return {
     name,
@@ -33,6 +34,7 @@ export function defineTool<Schema extends z.ZodObject>(definition: ToolDefinitio
     parameters,
     tags,
     readOnly,
+    ...(needs === undefined ? {} : { needs }),
     outputBytes,
     async run(args, context) {
       const parsed = schema.safeParse(args);

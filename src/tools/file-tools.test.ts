@@ -41,6 +41,7 @@ test('the built-in tools have unique names, a description per argument, and say 
     ['list_dir', true],
     ['send_file', true],
     ['offer_choices', true],
+    ['react', true],
   ]);
   for (const { parameters, description } of tools) {
     expect(description).toBeTruthy();
