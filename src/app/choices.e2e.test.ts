@@ -2,7 +2,9 @@
 import { expect, test } from 'vitest';
 import type { ModelRequest } from '../core/model.ts';
 import { tempDir } from '../testing/fakes.ts';
+import { callPieces, messagesOf, stream, textPieces, userText } from '../testing/model-server.ts';
 import { scriptedModel } from '../testing/scripted-model.ts';
+import { telegramScene } from '../testing/telegram-scene.ts';
 import { TestChannel } from '../testing/test-channel.ts';
 import { testDaemon } from '../testing/test-daemon.ts';
 
@@ -81,3 +83,34 @@ test.each(['Cancel', 'stop', '/new', 'Allow', 'отмена'])(
     expect(at.channel.sent.map(({ choices }) => choices)).toEqual([undefined]);
   },
 );
+
+test('killed before the answer was committed: the buttons stand under it after the restart, and a press in the group is answered', async () => {
+  const group = -100;
+  await using at = await telegramScene({
+    entry: { allowed_groups: ['*'] },
+    script: (request) => {
+      const messages = messagesOf(request);
+      if (userText(request).endsWith('Coffee')) return stream(textPieces('Coming.'));
+      const hasOffered = messages.some(({ role }) => role === 'tool');
+      if (!hasOffered) return stream(callPieces({ name: 'offer_choices', arguments: { choices: LABELS } }));
+      return stream(textPieces('What may I bring?'));
+    },
+  });
+  const text = `@${at.platform.username} thirsty`;
+  at.platform.inject({ chat_id: group, text, entities: [{ type: 'mention', offset: 0, length: text.indexOf(' ') }] });
+  {
+    await using dying = await at.start({ killAt: 'finish:before' });
+    expect((await dying.ended).signal).toBe('SIGKILL');
+  }
+  await using daemon = await at.start();
+  await daemon.settled(1);
+  // The answer was not on disk yet and is asked for again; the choices come from the recorded call.
+  expect(at.model.requests).toHaveLength(3);
+  const keyboard = { inline_keyboard: LABELS.map((label) => [{ text: label, callback_data: label }]) };
+  expect(at.platform.lastCall.get('sendMessage')).toMatchObject({ text: 'What may I bring?', reply_markup: keyboard });
+  const message = { message_id: 2, date: 1, chat: { id: group, type: 'supergroup', title: 'g' }, text: 'What may I bring?' };
+  const from = { id: 1000, is_bot: false, first_name: 'Ada' };
+  at.platform.injectUpdate({ callback_query: { id: 'press-1', from, message, chat_instance: 'c', data: 'Coffee' } });
+  await daemon.settled(2);
+  expect(at.texts(group)).toEqual(['What may I bring?', 'Coming.']);
+});
