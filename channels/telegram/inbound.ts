@@ -94,6 +94,8 @@ function refusalOf(message: Message, me: BotIdentity, edited: boolean, empty: bo
   if (message.sender_chat || !message.from || message.from.is_bot || message.is_automatic_forward) return 'bot-author';
   // A live location is edited every few seconds for as long as it is shared.
   if (edited && message.location) return 'empty';
+  // What people edit is marked as edited. Without the mark the platform tells of a reaction, a preview or the like.
+  if (edited && message.edit_date === undefined) return 'unchanged';
   return empty ? 'empty' : undefined;
 }
 

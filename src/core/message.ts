@@ -96,6 +96,8 @@ export type RefusalReason =
   | 'too-large'
   | 'unreadable'
   | 'deleted'
+  /** An edit after which the message says what it said before: platforms announce reactions and previews that way. */
+  | 'unchanged'
   /** A reaction: recorded, and not a question to the agent. */
   | 'reaction';
 

@@ -2,6 +2,7 @@ import { messageKey } from '../core/ids.ts';
 import type { Accepted, Admission, InboxRow } from '../core/journal.ts';
 import type { InboundMessage } from '../core/message.ts';
 import type { Change } from './commit-queue.ts';
+import { correctedKey, isUnchanged } from './corrections.ts';
 import { cancelLane } from './inbox.ts';
 import { addParts } from './outbox.ts';
 import { readMessage, type Store } from './store.ts';
@@ -45,6 +46,7 @@ function acceptOne(store: Store, admission: Admission, change: Change): Accepted
   const target = message.kind === 'message' ? undefined : findUnbegun(store, message);
   // Not remembered: a refusal keeps nothing, and a late delete that comes twice is only counted twice.
   if (message.kind === 'delete' && !target) return countRefusal(store, message.channel, 'deleted');
+  if (message.kind === 'edit' && isUnchanged(store, message)) return countRefusal(store, message.channel, 'unchanged');
   remember(store, message);
   if (target) return amend(store, message, target, change);
   const seq = insertRow(store, admission, 'NEW');
@@ -87,9 +89,10 @@ function insertRow(
 ): number {
   const now = store.clock.now();
   return store.db.insert(
-    `INSERT INTO inbox (key, lane, session, message, state, accepted_at, aged_from, finished_at, outcome)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    `INSERT INTO inbox (key, corrects, lane, session, message, state, accepted_at, aged_from, finished_at, outcome)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     messageKey(message),
+    correctedKey(message) ?? null,
     lane,
     session,
     JSON.stringify(message),

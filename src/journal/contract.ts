@@ -205,6 +205,26 @@ function amendContract(create: Create): void {
     expect(await texts(journal)).toEqual(['text 1', 'running', 'parked', 'unknown target']);
   });
 
+  it('an edit that changes nothing since the newest version is refused, one that goes back to an older version is not', async () => {
+    await using harness = await create();
+    const journal = await harness.open();
+    const media = [{ kind: 'photo', ref: 'r' }] as const;
+    await journal.accept([admit(message(1, { media }))]);
+    const row = await journal.claim((await journal.waiting(LANE, 1))[0]?.seq ?? 0);
+    if (row) await journal.finish(done(row));
+    expect(await kinds(journal, [edit(1, 1, 'text 1'), edit(2, 1, 'text 1', { media })])).toEqual(['refused', 'refused']);
+    expect(await kinds(journal, [edit(3, 1, 'other'), edit(4, 1, 'other'), edit(5, 1, 'text 1')])).toEqual([
+      'new',
+      'refused',
+      'new',
+    ]);
+    const other = [{ kind: 'photo', ref: 'other' }] as const;
+    expect(await kinds(journal, [edit(6, 1, 'text 1', { media: other }), edit(7, 1, 'text 1', { mentionsBot: true })])).toEqual([
+      'new',
+      'new',
+    ]);
+  });
+
   it('A37 an edit by another author, or in another chat, changes no message', async () => {
     await using harness = await create();
     const journal = await harness.open();

@@ -108,6 +108,11 @@ export const MIGRATIONS: readonly string[] = [
   ALTER TABLE usage ADD COLUMN cost_usd REAL;
   ALTER TABLE usage ADD COLUMN job TEXT;
   `,
+  `
+  -- Key of the message that a correction is about; NULL for everything else, and for corrections of before this version.
+  ALTER TABLE inbox ADD COLUMN corrects TEXT;
+  CREATE INDEX inbox_corrects ON inbox (corrects, seq) WHERE corrects IS NOT NULL;
+  `,
 ];
 
 export function schemaVersion(db: Database): number {

@@ -1,0 +1,38 @@
+import { messageKey } from '../core/ids.ts';
+import type { InboundMessage } from '../core/message.ts';
+import { readMessage, type Store } from './store.ts';
+
+/** Key of the message that an edit is about; undefined for everything else. */
+export function correctedKey({ kind, channel, account, targetId }: InboundMessage): string | undefined {
+  return kind === 'edit' && targetId !== undefined ? messageKey({ channel, account, platformId: targetId }) : undefined;
+}
+
+/**
+ * Whether an edit says what the newest version says that is known of its message. Platforms also announce as an edit what changed no
+ * word of it, such as the first reaction to it: a turn for that would be a second answer. What is older than the inbox keeps is
+ * not known, and taken as changed.
+ */
+export function isUnchanged(store: Store, message: InboundMessage): boolean {
+  const key = correctedKey(message);
+  if (key === undefined) return false;
+  // A correction always comes after the row it corrects, which holds the changes made to it before its turn began.
+  const row =
+    store.db.get<Row>(
+      'SELECT seq, message FROM inbox WHERE corrects = ? AND corrects IS NOT NULL ORDER BY seq DESC LIMIT 1',
+      key,
+    ) ?? store.db.get<Row>('SELECT seq, message FROM inbox WHERE key = ? ORDER BY seq DESC LIMIT 1', key);
+  if (!row) return false;
+  const known = readMessage(row.message, row.seq);
+  if (known.chatId !== message.chatId || (message.mentionsBot && !known.mentionsBot)) return false;
+  return known.text === message.text && hasNoOther(message, known);
+}
+
+interface Row {
+  readonly seq: number;
+  readonly message: string;
+}
+
+/** An edit may carry some of the files, or none, of a message that it leaves as it is. */
+function hasNoOther(message: InboundMessage, known: InboundMessage): boolean {
+  return message.media.every(({ ref }) => known.media.some((file) => file.ref === ref));
+}
