@@ -1,5 +1,5 @@
 /** The pictures and files of an album are separate updates; people sent one message. */
-import type { Update } from 'grammy/types';
+import type { Message, Update } from 'grammy/types';
 import type { InboundMessage } from '../../src/core/message.ts';
 
 interface Read {
@@ -11,10 +11,31 @@ function groupOf({ message }: Update): string | undefined {
   return message?.media_group_id === undefined ? undefined : `${message.chat.id}:${message.media_group_id}`;
 }
 
-/** True while the rest of an album may still be on its way: the platform hands out its first picture as soon as it has it. */
-export function endsInAlbum(updates: readonly Update[]): boolean {
-  const last = updates.at(-1);
-  return last !== undefined && groupOf(last) !== undefined;
+/** Most updates of one poll (Bot API, getUpdates); what lies behind them comes with the next. */
+const POLL_LIMIT = 100;
+
+/**
+ * Place of the first album whose rest may still be on its way: nothing of its chat follows it yet. The platform hands out its first
+ * picture as soon as it has it. Undefined when all are whole.
+ */
+export function firstOpenAlbum(updates: readonly Update[]): number | undefined {
+  const open = new Map<number, { readonly group: string; readonly place: number }>();
+  for (const [place, update] of updates.entries()) {
+    // Not read yet: it may break the schema, which is found out, and counted, later.
+    const chat = (update.message as Partial<Message> | null | undefined)?.chat?.id;
+    if (chat === undefined) continue;
+    const group = groupOf(update);
+    if (group === undefined) open.delete(chat);
+    else if (open.get(chat)?.group !== group) open.set(chat, { group, place });
+  }
+  const places = [...open.values()].map(({ place }) => place);
+  return places.length === 0 ? undefined : Math.min(...places);
+}
+
+/** What can be taken now. Of a full poll an album at its end is left for the next: its rest lies behind the limit. */
+export function untilOpenAlbum(updates: readonly Update[]): readonly Update[] {
+  const open = updates.length < POLL_LIMIT ? undefined : firstOpenAlbum(updates);
+  return open ? updates.slice(0, open) : updates;
 }
 
 /** Albums as one message each, in the place and under the key of their first one, with all their files and words. */

@@ -2,7 +2,7 @@
 import type { Update, User } from 'grammy/types';
 import { messageKey, shortHash } from '../../src/core/ids.ts';
 import type { InboundMessage } from '../../src/core/message.ts';
-import { type InboundContext, personName } from './inbound.ts';
+import { type InboundContext, personName, threadOf } from './inbound.ts';
 
 /** A press is what the choice says, from whoever pressed, about the message with the buttons. */
 export function pressOf(update: Update, context: InboundContext): InboundMessage | undefined {
@@ -11,11 +11,11 @@ export function pressOf(update: Update, context: InboundContext): InboundMessage
   // Presses under inline messages and games belong to chats the bot is not in.
   if (!query?.data || !message) return undefined;
   const target = `${message.chat.id}:${message.message_id}`;
-  const threadId = 'is_topic_message' in message && message.is_topic_message ? message.message_thread_id : undefined;
+  const threadId = threadOf(message);
   return {
     ...frame(context, String(message.chat.id), `${target}:press:${query.id}`),
     kind: 'message',
-    ...(threadId === undefined ? {} : { threadId: String(threadId) }),
+    ...(threadId === undefined ? {} : { threadId }),
     ...writer(query.from),
     text: query.data,
     replyTo: { platformId: target, fromBot: true },

@@ -50,6 +50,19 @@ test('an edit names the message it changes, and two edits in one second have two
   expect(read(privates, 'edit').platformId).toBe(first.platformId);
 });
 
+test('an edit without a date of one, such as a reaction under the message, is no change', () => {
+  const update = structuredClone(privates.edit) as Update;
+  if (update.edited_message) Object.assign(update.edited_message, { edit_date: undefined });
+  expect(toInbound(update, context)).toMatchObject({ kind: 'edit', refusal: 'unchanged' });
+});
+
+test('the edit of an album is about its words: the pictures stay', () => {
+  const update = structuredClone(privates.edit) as Update;
+  const photo = [{ file_id: 'p', file_unique_id: 'u', width: 1, height: 1 }];
+  if (update.edited_message) Object.assign(update.edited_message, { media_group_id: 'g', photo });
+  expect(toInbound(update, context)).toMatchObject({ kind: 'edit', media: [] });
+});
+
 test('a live location does not become a stream of corrections', () => {
   expect(read(privates, 'live location update')).toMatchObject({ kind: 'edit', refusal: 'empty' });
 });

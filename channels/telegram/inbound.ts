@@ -28,7 +28,8 @@ export function toInbound(update: Update, context: InboundContext): InboundMessa
   const isGroup = message.chat.type !== 'private';
   const mention = readMention(message, isGroup ? me : undefined);
   const forwarded = message.forward_origin !== undefined;
-  const media = mediaOf(message);
+  // The edit of an album tells of one picture; the others, and this one, stay as they came.
+  const media = edited && message.media_group_id !== undefined ? [] : mediaOf(message);
   const text = [
     message.forward_origin && `[forwarded from ${originName(message.forward_origin)}, not written by the sender]`,
     message.via_bot && `[made with the inline bot @${label(message.via_bot.username ?? 'unknown')}]`,
@@ -99,7 +100,7 @@ function refusalOf(message: Message, me: BotIdentity, edited: boolean, empty: bo
   return empty ? 'empty' : undefined;
 }
 
-function threadOf(message: Message): string | undefined {
+export function threadOf(message: Pick<Message, 'chat' | 'is_topic_message' | 'message_thread_id'>): string | undefined {
   // `message_thread_id` alone also numbers reply chains, which are no topics.
   if (message.is_topic_message && message.message_thread_id !== undefined) return String(message.message_thread_id);
   return message.chat.is_forum ? GENERAL_TOPIC : undefined;

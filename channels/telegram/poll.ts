@@ -8,7 +8,7 @@ import { DeadlineError, withDeadline } from '../kit/deadline.ts';
 import { reconnect } from '../kit/reconnect.ts';
 import { changesOnly, type ReportHealth, withAdvice } from '../kit/reported-health.ts';
 import { storeMessages } from '../kit/store-messages.ts';
-import { endsInAlbum, joinAlbums } from './albums.ts';
+import { firstOpenAlbum, joinAlbums, untilOpenAlbum } from './albums.ts';
 import { CallError, type TelegramClient } from './client.ts';
 import { type InboundContext, migrationOf, toInbound, unreadable } from './inbound.ts';
 import { pressOf, reactionOf } from './inbound-events.ts';
@@ -122,15 +122,15 @@ const ALBUM_LOOKS = 5;
 async function wholeAlbums(polled: readonly Update[], options: PollOptions): Promise<readonly Update[]> {
   const { client, clock, signal } = options;
   let updates = polled;
-  for (let look = 0; look < ALBUM_LOOKS && endsInAlbum(updates); look += 1) {
+  for (let look = 0; look < ALBUM_LOOKS && firstOpenAlbum(updates) !== undefined; look += 1) {
     await clock.sleep(ALBUM_WAIT_MS, signal);
     const more = await withDeadline({ clock, ms: options.callTimeoutMs, signal }, (inner) =>
       client.getUpdates({ timeoutSecs: 0 }, inner),
     );
-    if (more.length <= updates.length) return updates;
+    if (more.length <= updates.length) break;
     updates = more;
   }
-  return updates;
+  return untilOpenAlbum(updates);
 }
 
 /** After the commit; a button that goes on waiting for a minute is all that a failure costs. */
