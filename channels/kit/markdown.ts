@@ -74,7 +74,13 @@ const MAX_DEPTH = 64;
 export async function parseMarkdown(text: string): Promise<Root> {
   if (isAbsurd(text) || (WORDS.test(text) && !ADDRESS.test(text))) return literal(text);
   parser ??= loadParser();
-  return (await parser)(text);
+  try {
+    return (await parser)(text);
+  } catch {
+    // Its code could not be read (files being replaced, too many open): this text goes out as it is, the next tries again.
+    parser = undefined;
+    return literal(text);
+  }
 }
 
 function isAbsurd(text: string): boolean {

@@ -13,9 +13,9 @@ import type { MediaRef, OutboundPart } from '../../src/core/message.ts';
 import { withDeadline } from '../kit/deadline.ts';
 import { Lifecycle, NOT_LEFT } from '../kit/lifecycle.ts';
 import { unreadableFile } from '../kit/upload-file.ts';
-import { CallError, type TelegramClient } from './client.ts';
+import { CallError, type SendCall, type TelegramClient } from './client.ts';
 import { download } from './download.ts';
-import { CAPTION_LIMIT, toCall, toEdit, toSendResult } from './outbound.ts';
+import { asDocument, CAPTION_LIMIT, toCall, toEdit, toSendResult } from './outbound.ts';
 import { pollUpdates } from './poll.ts';
 import type { TelegramSettings } from './settings.ts';
 
@@ -82,7 +82,7 @@ export class TelegramChannel implements Channel {
         logger,
         signal: stop,
         settled,
-        migrated: (from, to) => this.#moved.set(from, to),
+        migrated: (from, to) => this.#move(from, to),
       }),
     );
   }
@@ -148,27 +148,44 @@ export class TelegramChannel implements Channel {
   async #send(part: OutboundPart, options: SendOptions): Promise<SendResult> {
     const fault = part.file && (await unreadableFile(part.file.path));
     if (fault) return { kind: 'refused', reason: 'invalid', detail: fault };
-    const seconds = part.file ? this.#settings.upload_timeout_secs : this.#settings.send_timeout_secs;
+    const ms = (part.file ? this.#settings.upload_timeout_secs : this.#settings.send_timeout_secs) * 1_000;
+    let call: SendCall;
     try {
-      const call = await toCall(part, { plain: options.plain, chatId: this.#moved.get(part.chatId) ?? part.chatId });
-      if (options.signal.aborted) return NOT_LEFT;
-      const message = await withDeadline({ clock: this.#deps.clock, ms: seconds * 1_000, signal: options.signal }, (inner) =>
-        this.#client.send(call, inner),
-      );
+      call = await toCall(part, { plain: options.plain, chatId: this.#moved.get(part.chatId) ?? part.chatId });
+    } catch (error) {
+      return { kind: 'retry', reason: `it could not be rendered: ${errorText(error)}`, scope: 'part' };
+    }
+    if (options.signal.aborted) return NOT_LEFT;
+    const result = await this.#dispatch(part.chatId, call, ms, options.signal);
+    const document = asDocument(call, result);
+    return document && !options.signal.aborted ? await this.#dispatch(part.chatId, document, ms, options.signal) : result;
+  }
+
+  async #dispatch(chatId: string, call: SendCall, ms: number, signal: AbortSignal): Promise<SendResult> {
+    try {
+      const message = await withDeadline({ clock: this.#deps.clock, ms, signal }, (inner) => this.#client.send(call, inner));
       return { kind: 'sent', platformId: `${message.chat.id}:${message.message_id}` };
     } catch (error) {
       // Neither our deadline nor an abort takes a request back that has left.
       if (!(error instanceof CallError)) return { kind: 'unknown', detail: errorText(error) };
-      return this.#moveOn(part.chatId, error) ?? toSendResult(error.failure);
+      return this.#moveOn(chatId, error) ?? toSendResult(error.failure);
     }
+  }
+
+  /** Answers follow by themselves; who may write from there is the operator's to say. */
+  #move(from: string, to: string): void {
+    if (this.#moved.get(from) === to) return;
+    this.#moved.set(from, to);
+    const hint = `group ${from} became ${to}: put the new id in place of the old one into allowed_groups and gateway.owner`;
+    this.#deps.logger.warn('telegram.chat-moved', { from, to, hint });
+    this.#life.host?.health('degraded', hint);
   }
 
   /** The refusal that names a group's new id: nothing was sent, and the next attempt goes to the new id. */
   #moveOn(chatId: string, { failure }: CallError): SendResult | undefined {
     const target = failure.kind === 'api' ? failure.migrateToChatId : undefined;
     if (target === undefined || this.#moved.get(chatId) === target) return undefined;
-    this.#moved.set(chatId, target);
-    this.#deps.logger.info('telegram.chat-moved', { from: chatId, to: target });
+    this.#move(chatId, target);
     return { kind: 'retry', reason: 'the group became a supergroup', afterMs: 0, scope: 'part' };
   }
 }

@@ -63,6 +63,25 @@ test('the edit of an album is about its words: the pictures stay', () => {
   expect(toInbound(update, context)).toMatchObject({ kind: 'edit', media: [] });
 });
 
+test('a question in reply to a picture brings the picture, and says whose it is; talk among people does not', () => {
+  const chat = { id: -5, type: 'supergroup', title: 'Group' };
+  const [ada, bob] = [1000, 1001].map((id) => ({ id, is_bot: false, first_name: `P${id}` }));
+  const photo = [{ file_id: 'p', file_unique_id: 'u', width: 1, height: 1 }];
+  const reply_to_message = { message_id: 1, date: 1, chat, from: bob, photo };
+  const entities = [{ type: 'mention', offset: 0, length: 14 }];
+  const message = { message_id: 2, date: 2, chat, from: ada, text: '@gatehouse_bot what is this?', entities, reply_to_message };
+  expect(toInbound({ update_id: 1, message } as unknown as Update, context)).toMatchObject({
+    text: 'what is this?',
+    media: [{ kind: 'photo', ref: 'p' }],
+    replyTo: { text: '[written by P1001, not by the sender] [photo]' },
+  });
+  const talk = { ...message, text: 'nice picture, isn’t it?', entities: [] };
+  expect(toInbound({ update_id: 2, message: talk } as unknown as Update, context)).toMatchObject({
+    media: [],
+    mentionsBot: false,
+  });
+});
+
 test('a live location does not become a stream of corrections', () => {
   expect(read(privates, 'live location update')).toMatchObject({ kind: 'edit', refusal: 'empty' });
 });

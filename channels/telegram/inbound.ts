@@ -29,7 +29,11 @@ export function toInbound(update: Update, context: InboundContext): InboundMessa
   const mention = readMention(message, isGroup ? me : undefined);
   const forwarded = message.forward_origin !== undefined;
   // The edit of an album tells of one picture; the others, and this one, stay as they came.
-  const media = edited && message.media_group_id !== undefined ? [] : mediaOf(message);
+  const own = edited && message.media_group_id !== undefined ? [] : mediaOf(message);
+  // Who asks about a picture points at it; the quote says whose it is. What people merely say to each other brings no files.
+  const replied = message.reply_to_message;
+  const asks = !isGroup || mention.found || replied?.from?.id === me.id;
+  const media = own.length === 0 && replied && asks && !edited ? mediaOf(replied) : own;
   const text = [
     message.forward_origin && `[forwarded from ${originName(message.forward_origin)}, not written by the sender]`,
     message.via_bot && `[made with the inline bot @${label(message.via_bot.username ?? 'unknown')}]`,
@@ -111,7 +115,8 @@ function quotedOf(message: Message, me: BotIdentity): QuotedMessage | undefined 
   // In a topic every first-level message "replies" to the service message that opened the topic.
   if (replied && !replied.forum_topic_created) {
     const fromBot = replied.from?.id === me.id;
-    const words = message.quote?.text ?? [plainText(replied), noteOf(replied)].filter((line) => line).join('\n');
+    const files = mediaOf(replied).map(({ kind }) => `[${kind}]`);
+    const words = message.quote?.text ?? [...files, plainText(replied), noteOf(replied)].filter((line) => line).join('\n');
     const own = fromBot || (!replied.sender_chat && replied.from !== undefined && replied.from.id === message.from?.id);
     const forwarded = replied.forward_origin ? `forwarded from ${originName(replied.forward_origin)}` : undefined;
     const mark = forwarded ?? (own ? undefined : `written by ${authorOf(replied).senderName}`);

@@ -66,6 +66,17 @@ export function toSendResult(failure: CallFailure): SendResult {
 
 type Refusal = Extract<SendResult, { kind: 'refused' }>['reason'];
 
+/**
+ * The same file as a plain document, when it was refused only as what it is: a picture of more than 10,000 pixels along its sides or longer than
+ * 20 times its width (Bot API, sendPhoto), a voice note for somebody who takes none. Nothing was sent then.
+ */
+export function asDocument(call: SendCall, result: SendResult): SendCall | undefined {
+  if (!call.upload || call.method === 'sendDocument' || result.kind !== 'refused' || result.reason !== 'invalid')
+    return undefined;
+  if (!/photo_|image_|voice_messages_forbidden|video_|wrong type of the web page content/i.test(result.detail)) return undefined;
+  return { method: 'sendDocument', payload: call.payload, upload: { ...call.upload, field: 'document' } };
+}
+
 /** The platform tells its refusals apart only in words. Checked in order. */
 const REFUSALS: readonly (readonly [string, Refusal])[] = [
   ["can't parse entities", 'markup'],
@@ -80,6 +91,7 @@ const REFUSALS: readonly (readonly [string, Refusal])[] = [
   ['topic_deleted', 'chat-gone'],
   ['topic_closed', 'blocked'],
   ['rights', 'blocked'],
+  ['voice_messages_forbidden', 'invalid'],
   ['forbidden', 'blocked'],
   ['blocked', 'blocked'],
 ];

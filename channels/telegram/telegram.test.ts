@@ -139,7 +139,7 @@ test('F35 a limited chat does not hold up another', async () => {
 });
 
 test('a group that became a supergroup is written to under its new id, also by typing', async () => {
-  const { platform, channel } = await scene();
+  const { platform, channel, host } = await scene();
   platform.fault({
     method: 'sendMessage',
     chatId: '-4001',
@@ -152,6 +152,8 @@ test('a group that became a supergroup is written to under its new id, also by t
   expect(await send(channel, { text: 'hi', chatId: '-4001' })).toMatchObject({ kind: 'sent', platformId: '-1005:1' });
   await channel.typing?.({ chatId: '-4001' }, new AbortController().signal);
   expect(platform.lastCall.get('sendChatAction')).toMatchObject({ chat_id: '-1005', action: 'typing' });
+  const detail = 'group -4001 became -1005: put the new id in place of the old one into allowed_groups and gateway.owner';
+  expect(host.states.at(-1)).toEqual({ state: 'degraded', detail });
 });
 
 test('typing names every topic, the General one too', async () => {
@@ -187,6 +189,20 @@ test('files arrive whole, under their name, with a caption, as what they are', a
     ['sendPhoto', ''],
   ]);
   expect(platform.sends[0]?.file).toEqual({ name: 'größe_ x.pdf', bytes: bytes.length, sha256: sha256(bytes) });
+});
+
+test.each([
+  ['photo', 'image/png', 'sendPhoto', 'Bad Request: PHOTO_INVALID_DIMENSIONS'],
+  ['voice', 'audio/ogg', 'sendVoice', 'Bad Request: VOICE_MESSAGES_FORBIDDEN'],
+] as const)('a %s that the platform takes in no such shape goes out as a document', async (kind, mime, method, description) => {
+  const { platform, channel } = await scene();
+  platform.fault({ method, kind: 'error', status: 400, description });
+  await using dir = await tempDir();
+  const path = join(dir.path, 'file');
+  await writeFile(path, 'bytes');
+  const file: OutboundFile = { path, name: 'file', mime, kind, bytes: 5 };
+  expect(await send(channel, { text: 'see', file })).toMatchObject({ kind: 'sent' });
+  expect(platform.sends.map((sent) => [sent.method, sent.text])).toEqual([['sendDocument', 'see']]);
 });
 
 test('a file that is gone is refused before anything is sent', async () => {
