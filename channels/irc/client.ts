@@ -38,6 +38,7 @@ export function createIrcChannel(settings: IrcSettings, deps: ChannelDeps): Chan
       if (GONE.test(command)) life.answer({ kind: 'refused', reason: 'chat-gone', detail });
       if (BLOCKED.test(command)) life.answer({ kind: 'refused', reason: 'blocked', detail });
       if (NOT_JOINED.test(command)) host.health('degraded', `${line.params[1]}: ${detail}`);
+      if (command === 'KICK' && line.params[1] === nick) host.health('degraded', `thrown out of ${line.params[0]}: ${detail}`);
       const message = toInbound(line, { channel, account, nick, platformId: randomUUID(), timestamp: clock.now() });
       if (message) await life.take(message);
     }

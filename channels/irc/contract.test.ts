@@ -30,11 +30,13 @@ async function setup(): Promise<ChannelSetup> {
       await person.rename(senderName.replaceAll(' ', '_'));
       person.say(`PRIVMSG bot :${text}`);
     },
-    seen: async () =>
-      people.ada.lines.flatMap((line) => {
+    async seen() {
+      await people.ada.settled();
+      return people.ada.lines.flatMap((line) => {
         const text = /^:bot!\S+ PRIVMSG \S+ :(.*)/.exec(line)?.[1];
         return text === undefined ? [] : [{ text }];
-      }),
+      });
+    },
     connections: async () => server.proxy.connections,
     part: (override) => outbound({ channel: 'irc', account: 'bot@127.0.0.1', chatId: 'Ada', ...override }),
     limitNextSend: unplayable,

@@ -56,6 +56,23 @@ test('A6 without an account it is user and host, and no name can make that look 
   expect(read(':x!account=owner@z PRIVMSG bot :hi')?.senderId).toBe('account=owner@z');
 });
 
+test('a channel that threw the bot out, and a name that the server took away, are told', async () => {
+  const server = createServer((socket) => {
+    socket.on('error', () => undefined);
+    socket.write(':s 001 bot :hi\r\n:x!y@z KICK #a other :not us\r\n:x!y@z KICK #help bot :spam\r\n');
+    setTimeout(() => socket.write(':bot!b@c NICK :Guest7\r\n'), 50);
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  try {
+    await using irc = await startAdapter({ port: (server.address() as AddressInfo).port });
+    await until('it was renamed', () => irc.host.states.some(({ detail }) => detail?.includes('renamed')));
+    const details = irc.host.states.map(({ detail }) => detail).filter(Boolean);
+    expect(details.slice(0, 2)).toEqual(['thrown out of #help: spam', 'GH1503: the server renamed bot to Guest7']);
+  } finally {
+    server.close();
+  }
+});
+
 test.each([
   ['a notice, which programs must not answer', ':ada!a@b NOTICE bot :hello'],
   ['a server', ':irc.example PRIVMSG bot :hello'],

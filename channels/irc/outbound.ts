@@ -12,11 +12,13 @@ export function toLines({ text, chatId, ordinal, replyContext }: OutboundPart): 
 }
 
 /** What lets us in and keeps us there (RFC 2812 3.1, 3.7; IRCv3 SASL). Throws when the server does not want us. */
-export function toAnswers({ command, params }: Line, { nick, channels }: IrcSettings, password = ''): readonly string[] {
+export function toAnswers(line: Line, { nick, channels }: IrcSettings, password = ''): readonly string[] {
+  const { command, params } = line;
   const last = params.at(-1)?.trim() ?? '';
   const refused = /^(?:46[45]|90[245])$/.test(command) || (command === 'CAP' && params[1] === 'NAK' && last === 'sasl');
   if (refused) throw new GatehouseError('GH1501', `the server refused the login: ${last}`);
   if (/^43[23]$/.test(command)) throw new GatehouseError('GH1503', `${nick}: ${last}`);
+  if (command === 'NICK' && line.nick === nick) throw new GatehouseError('GH1503', `the server renamed ${nick} to ${last}`);
   if (command === 'ERROR') throw new GatehouseError('GH1502', last);
   if (command === '001') return channels.map((name) => `JOIN ${name}`);
   if (command === 'PING') return [`PONG :${last}`];

@@ -40,6 +40,30 @@ test('a connection that ended is made again, and the health tells why and that i
   expect(host.state).toBe('stopped');
 });
 
+test('F33 a server that lets us in and throws us out is asked more and more slowly', async () => {
+  const waits: number[] = [];
+  let now = 0;
+  const clock = {
+    now: () => now,
+    monotonic: () => now,
+    sleep: async (ms: number, signal: AbortSignal) => {
+      waits.push(ms);
+      now += ms;
+      await new Promise((resolve) => setImmediate(resolve));
+      signal.throwIfAborted();
+    },
+  };
+  const life = new ConnectionLife<string>(channelDeps({ clock, random: () => 1 }));
+  const connect = (up: (connection: string) => void) => {
+    up('in');
+    return Promise.reject(new Error('thrown out'));
+  };
+  await life.start(new TestHost(), new AbortController().signal, connect);
+  await until('it waits long', () => waits.length > 8);
+  await life.stop();
+  expect(waits.slice(0, 9)).toEqual([2_000, 4_000, 8_000, 16_000, 32_000, 64_000, 128_000, 256_000, 300_000]);
+});
+
 test('refused credentials are down, and start resolves', async () => {
   const { life, host, signal } = setup();
   await life.start(host, signal, () => Promise.reject(new GatehouseError('GH1501', 'no')));

@@ -9,8 +9,8 @@ import { storeMessages } from './store-messages.ts';
 
 /** A platform that pushes over one connection cannot be told to wait, but reading it can stop: this many messages wait at most. */
 const MOST_WAITING = 256;
-/** A server that refuses us, or throws us out at once, must not be asked every second. */
-const [BASE_MS, CAP_MS] = [2_000, 300_000];
+/** A server that refuses us, or throws us out soon after it let us in, must not be asked every second. */
+const [BASE_MS, CAP_MS, STEADY_MS] = [2_000, 300_000, 60_000];
 
 /** One connection: resolves or rejects when it has ended, and ends when `stop` aborts. `up` says that it receives and can send now. */
 export type Connect<Connection> = (up: (connection: Connection) => void, stop: AbortSignal) => Promise<void>;
@@ -58,7 +58,8 @@ export class ConnectionLife<Connection> {
         return true;
       };
       // When intake ends, answers still leave by this connection: only `stop` ends it.
-      await reconnect({ run, onEnd, clock, random, signal: this.#life.stopping, baseMs: BASE_MS, capMs: CAP_MS });
+      const pace = { baseMs: BASE_MS, capMs: CAP_MS, steadyMs: STEADY_MS };
+      await reconnect({ run, onEnd, clock, random, signal: this.#life.stopping, ...pace });
     });
   }
 

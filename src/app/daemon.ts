@@ -25,6 +25,7 @@ import { Backlog } from '../gateway/backlog.ts';
 import { parseCommand } from '../gateway/commands.ts';
 import { channelHost, Gateway } from '../gateway/gateway.ts';
 import { Lanes } from '../gateway/lanes.ts';
+import { pruneUploads } from '../gateway/prune-uploads.ts';
 import { Transcripts } from '../gateway/transcripts.ts';
 import { Turns } from '../gateway/turn.ts';
 import { VoiceGate } from '../gateway/voice-gate.ts';
@@ -152,7 +153,11 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   journal.onOutsideChange(() => {
     gateway.look().catch((error) => logger.warn('journal.look-failed', { detail: errorText(error) }));
   });
-  const housekeeping = keepHouse(() => opened.prune(), clock, logger);
+  const prune = async (): Promise<void> => {
+    await opened.prune();
+    await pruneUploads(options.dataDir, clock.now());
+  };
+  const housekeeping = keepHouse(prune, clock, logger);
   await channels.start((channel, report) =>
     channelHost(gateway, journal, { channel: channel.name, account: channel.account }, report),
   );

@@ -14,8 +14,8 @@ import { transcribe, transcriptionTimedOut, transcriptLine } from './voice-notes
 const QUOTE_LIMIT = 500;
 /** Files of one message that are fetched; the rest is named only. */
 export const MAX_FILES = 10;
-/** Fetching all files of one message may take this long. */
-export const FETCH_MS = 60_000;
+/** Fetching all files of one message may take this long: what a channel's settings allow for one of them at most. */
+export const FETCH_MS = 480_000;
 export const TRANSCRIPTION_MS = 120_000;
 
 export interface Prepared {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { cpuMs } from '../testing/cpu-time.ts';
 import { bmp, gif, jpeg, png, tiff, webp } from '../testing/pictures.ts';
 import { IMAGE_SCAN_BYTES, imageFault, imageSizeOf, MAX_FRAMES, MAX_PIXELS } from './image-size.ts';
 
@@ -82,7 +83,7 @@ test('a JPEG whose height follows behind its first scan is damaged: nobody knows
 });
 
 test('F39 pages that name each other in a circle, and directories without end, cost no time', () => {
-  const started = performance.now();
+  const started = cpuMs();
   expect(imageFault(tiff(2, 2, { loop: true }))?.kind).toBe('bomb');
   const endless = Buffer.alloc(IMAGE_SCAN_BYTES, 'II*\0\x08\0\0\0\xff\xff', 'latin1');
   expect(imageFault(endless)?.kind).toBe('damaged');
@@ -100,7 +101,7 @@ test('F39 pages that name each other in a circle, and directories without end, c
   expect(imageFault(filled)?.kind).toBe('damaged');
   const blocks = Buffer.concat([gif().subarray(0, 19), Buffer.from('!\xfe', 'latin1'), Buffer.alloc(IMAGE_SCAN_BYTES, 1)]);
   expect(imageFault(blocks)?.kind).toBe('damaged');
-  expect(performance.now() - started).toBeLessThan(5_000);
+  expect(cpuMs() - started).toBeLessThan(5_000);
 });
 
 test.each([
@@ -125,7 +126,7 @@ test('A45 10,000 mutated pictures: none crashes the reader, reads past its bytes
     state = (state * 1_103_515_245 + 12_345) % 2_147_483_648;
     return state % below;
   };
-  const started = performance.now();
+  const started = cpuMs();
   for (let round = 0; round < 10_000; round += 1) {
     const bytes = Buffer.from(sources[round % sources.length] ?? []);
     for (let times = 1 + next(4); times > 0; times -= 1) bytes[next(bytes.length)] = next(3) === 0 ? 0xff : next(256);
@@ -133,5 +134,5 @@ test('A45 10,000 mutated pictures: none crashes the reader, reads past its bytes
     for (const value of size ? [size.width, size.height, size.frames] : [])
       expect(Number.isSafeInteger(value) && value >= 0).toBe(true);
   }
-  expect(performance.now() - started).toBeLessThan(5_000);
+  expect(cpuMs() - started).toBeLessThan(5_000);
 });

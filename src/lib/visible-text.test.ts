@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { cpuMs } from '../testing/cpu-time.ts';
 import { visibleText } from './visible-text.ts';
 
 const tags = (text: string): string => [...text].map((char) => String.fromCodePoint(0xe0000 + char.charCodeAt(0))).join('');
@@ -28,7 +29,7 @@ test.each([
 });
 
 test('A45 a text of a million hidden characters is read in time', () => {
-  const started = performance.now();
+  const started = cpuMs();
   for (const char of ['\u{e0041}', '\u200b', '\u{1f3f4}\u{e0061}', '\u202e']) visibleText(char.repeat(500_000));
-  expect(performance.now() - started).toBeLessThan(5_000);
+  expect(cpuMs() - started).toBeLessThan(5_000);
 });

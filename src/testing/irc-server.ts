@@ -27,6 +27,8 @@ export interface Person {
   /** Resolves once the server took the new name. */
   rename(nick: string): Promise<void>;
   leave(): Promise<void>;
+  /** Resolves when everything is in `lines` that the server had for this person by now. */
+  settled(): Promise<void>;
 }
 
 /** Private, on free ports of 127.0.0.1, without the pauses that ngircd makes for people who type fast. `extra` ends its config. */
@@ -64,7 +66,7 @@ export type IrcServer = Awaited<ReturnType<typeof startIrcServer>>;
 async function connectPerson(port: number, first: string, user: string): Promise<Person> {
   const socket = connect(port, '127.0.0.1').setEncoding('utf8');
   const [lines, times]: [string[], number[]] = [[], []];
-  let [rest, nick] = ['', first];
+  let [rest, nick, pings] = ['', first, 0];
   const say = (line: string): void => void socket.write(`${line}\r\n`);
   socket.on('error', () => socket.destroy());
   socket.on('data', (chunk) => {
@@ -90,6 +92,13 @@ async function connectPerson(port: number, first: string, user: string): Promise
       say(`NICK ${next}`);
       await until(`${next} is the name`, () => lines.some((line) => line.includes(` NICK :${next}`)));
       nick = next;
+    },
+    async settled() {
+      if (socket.destroyed) return;
+      pings += 1;
+      const token = `look-${pings}`;
+      say(`PING ${token}`);
+      await until(`${nick} has all`, () => socket.destroyed || lines.some((line) => / PONG /.test(line) && line.includes(token)));
     },
     async leave() {
       if (socket.destroyed) return;
