@@ -14,7 +14,7 @@ test.each([
   ['a language that is no word', '~~~a"b\nx\n~~~', '```\nx\n```'],
   ['a fence inside a fence', '````\n```\nx\n```\n````', '```\n`\u200b``\nx\n`\u200b``\n```'],
   ['rule', 'a\n\n---\n\nb', 'a\n\n———\n\nb'],
-  ['table of two columns', '| k | v |\n|---|---|\n| one | 1 |\n| two | 2 |', '**one**: 1\n**two**: 2'],
+  ['table of two columns', '| k | v |\n|---|---|\n| one | 1 |\n| two | 2 |', '**k**: v\n**one**: 1\n**two**: 2'],
   ['wider table', '| a | b | c |\n|---|---|---|\n| 1 | 2 | 3 |', '**a** | **b** | **c**\n1 | 2 | 3'],
   ['headings, of which the platform has three', '# One\n### Three\n#### Four', '# One\n### Three\n**Four**'],
   ['consecutive quote lines', '> a\n> b', '> a\n> b'],

@@ -29,7 +29,7 @@ test.each([
   ['a bar in an address', '[a](https://e.org/x|y)', '<https://e.org/x%7Cy|a>'],
   ['links of unsafe schemes', '[x](javascript:alert(1))', 'x (javascript:alert(1))'],
   ['images', '![a cat](https://example.org/c.png)', '<https://example.org/c.png|a cat>'],
-  ['table of two columns', '| k | v |\n|---|---|\n| one | 1 |\n| two | 2 |', '*one*: 1\n*two*: 2'],
+  ['table of two columns', '| k | v |\n|---|---|\n| one | 1 |\n| two | 2 |', '*k*: v\n*one*: 1\n*two*: 2'],
   [
     'wider table, aligned',
     '| a | long | c |\n|---|---|---|\n| **1** | 2 | [x](https://e.org) |',

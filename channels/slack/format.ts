@@ -57,7 +57,9 @@ const dialect: Dialect = {
 
 function toTable({ header, rows }: TableText): string {
   if (header.length === 2)
-    return rows.map(([key = '', value = '']) => `${BOLD}${without(key, BOLD, BOLD_END)}${BOLD_END}: ${value}`).join('\n');
+    return [header, ...rows]
+      .map(([key = '', value = '']) => `${BOLD}${without(key, BOLD, BOLD_END)}${BOLD_END}: ${value}`)
+      .join('\n');
   const cells = [header, ...rows].map((row) => row.map(cellText));
   const widths = header.map((_, column) => Math.max(...cells.map((row) => width(row[column] ?? ''))));
   if (widths.reduce((sum, each) => sum + each + 3, 0) > TABLE_COLUMNS)

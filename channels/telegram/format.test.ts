@@ -13,7 +13,7 @@ test.each([
   ['fenced code without one', '```\nx\n```', '<pre>x</pre>'],
   ['a language that is no word', '```a"><b\nx\n```', '<pre><code class="language-a&quot;&gt;&lt;b">x</code></pre>'],
   ['rule', 'a\n\n---\n\nb', 'a\n\n———\n\nb'],
-  ['table of two columns', '| k | v |\n|---|---|\n| one | 1 |\n| two | 2 |', '<b>one</b>: 1\n<b>two</b>: 2'],
+  ['table of two columns', '| k | v |\n|---|---|\n| one | 1 |\n| two | 2 |', '<b>k</b>: v\n<b>one</b>: 1\n<b>two</b>: 2'],
   ['wider table', '| a | b | c |\n|---|---|---|\n| 1 | 2 | 3 |', '<b>a</b> | <b>b</b> | <b>c</b>\n1 | 2 | 3'],
   ['headings', '# One\n## Two', '<b>One</b>\n<b>Two</b>'],
   ['consecutive quote lines', '> a\n> b', '<blockquote>a\nb</blockquote>'],

@@ -34,7 +34,7 @@ const dialect: Dialect = {
     return `${'  '.repeat(depth)}${ordered ? `${number}.` : '•'} ${box}${inner}`;
   },
   table: ({ header, rows }) => {
-    if (header.length === 2) return rows.map(([key = '', value = '']) => `<b>${key}</b>: ${value}`).join('\n');
+    if (header.length === 2) return [header, ...rows].map(([key = '', value = '']) => `<b>${key}</b>: ${value}`).join('\n');
     return [header.map((cell) => `<b>${cell}</b>`), ...rows].map((row) => row.join(' | ')).join('\n');
   },
   rule: '———',

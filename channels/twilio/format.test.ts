@@ -18,7 +18,7 @@ test.each([
   ['- [x] done\n- [ ] open', '- [x] done\n- [ ] open'],
   ['> quoted\n> more', '> quoted\n> more'],
   ['```js\nlet a = *b*;\n```', 'let a = *b*;'],
-  ['| k | v |\n|--|--|\n| a | 1 |\n| b | 2 |', 'a: 1\nb: 2'],
+  ['| k | v |\n|--|--|\n| a | 1 |\n| b | 2 |', 'k: v\na: 1\nb: 2'],
   ['| a | b | c |\n|-|-|-|\n| 1 | 2 | 3 |', 'a | b | c\n1 | 2 | 3'],
   ['a  \nb', 'a\nb'],
   ['x\n\n---\n\ny', 'x\n\n---\n\ny'],

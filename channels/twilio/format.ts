@@ -23,7 +23,7 @@ const dialect: Dialect = {
     return `${'  '.repeat(depth)}${ordered ? `${number}.` : '-'} ${box}${inner}`;
   },
   table: ({ header, rows }) => {
-    if (header.length === 2) return rows.map(([key = '', value = '']) => `${key}: ${value}`).join('\n');
+    if (header.length === 2) return [header, ...rows].map(([key = '', value = '']) => `${key}: ${value}`).join('\n');
     return [header, ...rows].map((row) => row.join(' | ')).join('\n');
   },
   rule: '---',

@@ -17,7 +17,7 @@ test.each([
   ['a quote in a quote', '> a\n> > b', '> a\n> b'],
   ['lists', '**x**\n- a\n  - b\n1. c', '**x**\n• a\n  • b\n1. c'],
   ['tasks', '**x**\n- [x] done\n- [ ] open', '**x**\n• ☑ done\n• ☐ open'],
-  ['tables of two columns', '**x**\n\n| k | v |\n|---|---|\n| one | 1 |', '**x**\n\n**one**: 1'],
+  ['tables of two columns', '**x**\n\n| k | v |\n|---|---|\n| one | 1 |', '**x**\n\n**k**: v\n**one**: 1'],
   ['wider tables', '**x**\n\n| a | b | c |\n|---|---|---|\n| 1 | 2 | 3 |', '**x**\n\n**a** | **b** | **c**\n1 | 2 | 3'],
   ['rules', '**a**\n\n---\n\nb', '**a**\n\n———\n\nb'],
 ])('%s go as Markdown', async (_name, markdown, content) => {

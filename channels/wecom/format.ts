@@ -71,7 +71,7 @@ const WORDS: Dialect = {
     return `${'  '.repeat(depth)}${ordered ? `${number}.` : '•'} ${box}${inner}`;
   },
   table: ({ header, rows }) => {
-    if (header.length === 2) return rows.map(([key = '', value = '']) => `${key}: ${value}`).join('\n');
+    if (header.length === 2) return [header, ...rows].map(([key = '', value = '']) => `${key}: ${value}`).join('\n');
     return [header, ...rows].map((row) => row.join(' | ')).join('\n');
   },
   rule: '———',
@@ -94,7 +94,7 @@ const MARKDOWN: Dialect = {
   quote: (inner, depth) => (depth === 0 ? inner.replace(/^/gm, '> ') : inner),
   table: ({ header, rows }) => {
     const bold = (cell: string): string => (cell === '' || cell.includes('**') ? cell : `**${cell}**`);
-    if (header.length === 2) return rows.map(([key = '', value = '']) => `${bold(key)}: ${value}`).join('\n');
+    if (header.length === 2) return [header, ...rows].map(([key = '', value = '']) => `${bold(key)}: ${value}`).join('\n');
     return [header.map(bold), ...rows].map((row) => row.join(' | ')).join('\n');
   },
 };

@@ -17,7 +17,7 @@ test.each([
   ['fenced code has no language', '```ts\nif (a) {}\n```', '```\nif (a) {}\n```'],
   ['a fence within code', '````\n```\n````', `\`\`\`\n\`\`${J}\`\n\`\`\``],
   ['rule', 'a\n\n---\n\nb', 'a\n\n———\n\nb'],
-  ['table of two columns', '| k | v |\n|---|---|\n| one | 1 |\n| two | 2 |', '*one*: 1\n*two*: 2'],
+  ['table of two columns', '| k | v |\n|---|---|\n| one | 1 |\n| two | 2 |', '*k*: v\n*one*: 1\n*two*: 2'],
   ['wider table', '| a | b | c |\n|---|---|---|\n| 1 | 2 | 3 |', '*a* | *b* | *c*\n1 | 2 | 3'],
   ['headings', '# One\n## **Two**', '*One*\n*Two*'],
   ['quotes', '> a\n> b', '> a\n> b'],

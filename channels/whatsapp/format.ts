@@ -40,7 +40,7 @@ const dialect: Dialect = {
     return `${'  '.repeat(depth)}${marker} ${box}${inner}`;
   },
   table: ({ header, rows }) => {
-    if (header.length === 2) return rows.map(([key = '', value = '']) => `${wrap(key, '*')}: ${value}`).join('\n');
+    if (header.length === 2) return [header, ...rows].map(([key = '', value = '']) => `${wrap(key, '*')}: ${value}`).join('\n');
     return [header.map((cell) => wrap(cell, '*')), ...rows].map((row) => row.join(' | ')).join('\n');
   },
   rule: '———',
