@@ -68,6 +68,59 @@ describe('permits', () => {
     expect(running).toHaveLength(9);
   });
 
+  it('are handed on when that minute is over, also while every turn of the others takes longer', async () => {
+    const { clock, permits, running, ask, end } = rig(10, 2);
+    await ask('quick', 'q0');
+    await end('q0');
+    await clock.advance(30_000);
+    await ask('slow', ...names('s', 12));
+    await clock.advance(29_999);
+    expect([running.length, permits.waiting]).toEqual([5, 7]);
+    await clock.advance(1);
+    expect([running.length, permits.waiting]).toEqual([9, 3]);
+  });
+
+  it('that became free while nobody waited for them go to those that waited before the next that comes', async () => {
+    const clock = { now: 0, monotonic: () => clock.now, sleep: () => new Promise<void>(() => undefined) };
+    const permits = new TurnPermits({ total: 10, channels: 2, clock });
+    const started: string[] = [];
+    const ask = (channel: string, name: string): void =>
+      void permits.run(channel, () => {
+        started.push(name);
+        return name === 'q0' ? Promise.resolve() : new Promise(() => undefined);
+      });
+    const settle = () => new Promise((resolve) => setImmediate(resolve));
+    ask('quick', 'q0');
+    await settle();
+    for (const name of names('s', 6)) ask('slow', name);
+    clock.now = 600_000;
+    ask('slow', 's6');
+    await settle();
+    expect(started).toEqual(['q0', ...names('s', 7)]);
+  });
+
+  it('are waited for with one timer, which is gone as soon as nobody waits', async () => {
+    const sleeping = new Set<AbortSignal>();
+    const clock = {
+      monotonic: () => 0,
+      sleep: (_ms: number, signal?: AbortSignal) =>
+        new Promise<void>((_, reject) => {
+          if (!signal) return;
+          sleeping.add(signal);
+          signal.addEventListener('abort', () => reject(signal.reason));
+        }),
+    };
+    const permits = new TurnPermits({ total: 4, channels: 2, clock });
+    const end = Promise.withResolvers<void>();
+    await permits.run('quick', () => Promise.resolve());
+    const jobs = names('s', 8).map(() => permits.run('slow', () => end.promise));
+    const live = () => [...sleeping].filter(({ aborted }) => !aborted).length;
+    expect([permits.waiting, live()]).toEqual([6, 1]);
+    end.resolve();
+    await Promise.all(jobs);
+    expect([permits.waiting, live()]).toEqual([0, 0]);
+  });
+
   it('that were lent come back as turns end, to whoever waited longest', async () => {
     const { running, ask, end } = rig(4, 2);
     await ask('slow', ...names('s', 10));

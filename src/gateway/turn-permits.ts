@@ -1,4 +1,5 @@
 import type { Clock } from '../core/ports.ts';
+import { NO_LONGER_NEEDED } from '../lib/no-longer-needed.ts';
 
 /** A channel that had work this recently is expected to have some again. */
 const RECENT_MS = 60_000;
@@ -16,19 +17,22 @@ export interface TurnPermitsOptions {
   readonly total: number;
   /** Channels that may have work. One alone may use every permit. */
   readonly channels: number;
-  readonly clock: Pick<Clock, 'monotonic'>;
+  readonly clock: Pick<Clock, 'monotonic' | 'sleep'>;
 }
 
 /**
  * The bound on turns that run at once, shared so that no channel waits for the turns of another that take long: a model that needs
  * half a minute for the people of one channel would otherwise hold every permit for as long. Each channel with recent work is sure
- * of an equal share, one permit is for a channel that had none lately, and what is left over goes to whoever asks first.
+ * of an equal share, one permit is for a channel that had none lately, and what is left over goes to whoever asks first. Permits are
+ * handed on when a job comes, when one ends, and when a channel has had no work for a minute.
  */
 export class TurnPermits {
   readonly #options: TurnPermitsOptions;
   readonly #channels = new Map<string, ChannelState>();
   #running = 0;
   #arrivals = 0;
+  /** Waits for the share of a channel that falls quiet, while somebody could have it. */
+  #wake: { readonly at: number; readonly over: AbortController } | undefined;
 
   constructor(options: TurnPermitsOptions) {
     this.#options = options;
@@ -46,13 +50,12 @@ export class TurnPermits {
   async run<T>(channel: string, job: () => Promise<T>): Promise<T> {
     const state = this.#state(channel);
     state.lastAt = this.#options.clock.monotonic();
-    if (state.waiting.length > 0 || !this.#mayStart(state)) {
-      const { promise, resolve } = Promise.withResolvers<void>();
-      this.#arrivals += 1;
-      state.waiting.push({ order: this.#arrivals, start: resolve });
-      // Whoever hands the permit over counts it.
-      await promise;
-    } else this.#take(state);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#arrivals += 1;
+    state.waiting.push({ order: this.#arrivals, start: resolve });
+    // Also to those that wait already: what was kept from them may have become free since. Whoever hands a permit over counts it.
+    this.#handOn();
+    await promise;
     try {
       return await job();
     } finally {
@@ -68,12 +71,7 @@ export class TurnPermits {
     return found;
   }
 
-  #take(state: ChannelState): void {
-    state.running += 1;
-    this.#running += 1;
-  }
-
-  /** A channel that may not start although permits are free has a turn running, whose end comes back here: none waits for ever. */
+  /** Starts whoever may start, in the order they came. A channel that may not although permits are free has a turn running: none waits for ever. */
   #handOn(): void {
     for (;;) {
       let next: ChannelState | undefined;
@@ -83,24 +81,51 @@ export class TurnPermits {
         if (next === undefined || order < (next.waiting[0]?.order ?? 0)) next = state;
       }
       const waiting = next?.waiting.shift();
-      if (!next || !waiting) return;
-      this.#take(next);
+      if (!next || !waiting) break;
+      next.running += 1;
+      this.#running += 1;
       waiting.start();
     }
+    this.#watch();
+  }
+
+  /**
+   * One timer, for the next channel that will have been without work for so long that others may have its share. It lasts a minute at
+   * most, and only while a job waits although a permit is free: whoever has seen all its jobs end leaves no timer behind.
+   */
+  #watch(): void {
+    const { total, clock } = this.#options;
+    const now = clock.monotonic();
+    const at = Math.min(...[...this.#channels.values()].map((one) => quietAt(one)).filter((quiet) => quiet > now));
+    const isOfUse = at < Infinity && this.#running < total && this.waiting > 0;
+    if (isOfUse && this.#wake?.at === at) return;
+    this.#wake?.over.abort(NO_LONGER_NEEDED);
+    this.#wake = undefined;
+    if (!isOfUse) return;
+    const over = new AbortController();
+    this.#wake = { at, over };
+    const woken = (): void => {
+      this.#wake = undefined;
+      this.#handOn();
+    };
+    clock.sleep(at - now, over.signal).then(woken, () => undefined);
   }
 
   #mayStart(state: ChannelState): boolean {
     const { total, channels, clock } = this.#options;
     const free = total - this.#running;
     if (free <= 0) return false;
-    const since = clock.monotonic() - RECENT_MS;
-    const busy = [...this.#channels.values()].filter(
-      (one) => one === state || one.running > 0 || one.waiting.length > 0 || one.lastAt > since,
-    );
+    const now = clock.monotonic();
+    const busy = [...this.#channels.values()].filter((one) => one === state || quietAt(one) > now);
     const forIdle = busy.length < channels ? 1 : 0;
     const share = Math.max(1, Math.floor(total / (busy.length + forIdle)));
     if (state.running < share) return true;
     const kept = busy.reduce((sum, other) => sum + (other === state ? 0 : Math.max(0, share - other.running)), forIdle);
     return free > kept;
   }
+}
+
+/** From when on a channel counts as one without work, if nothing more comes: never, while it has some. */
+function quietAt({ running, waiting, lastAt }: ChannelState): number {
+  return running > 0 || waiting.length > 0 ? Infinity : lastAt + RECENT_MS;
 }
