@@ -36,10 +36,22 @@ export function createOperator({ chats, channels, ...options }: OperatorOptions)
 }
 
 /** From now on channels that go down are told of elsewhere (F34), and at once those that could not even be created. */
-export function tellOfChannels(owner: Owner, channels: ChannelSet, events: EventBus): void {
-  const down = (name: string, detail: string | undefined): void => void owner.tell(channelDown(name, detail));
+export function tellOfChannels(owner: Owner, channels: Pick<ChannelSet, 'status'>, events: EventBus): void {
+  /** Channels that worked since this process began, with the causes told since the last time they did. */
+  const told = new Map<string, Set<string>>();
+  const down = (name: string, detail: string | undefined): void => {
+    const notice = channelDown(name, detail);
+    const causes = told.get(name);
+    const isBack = causes !== undefined && !causes.has(notice.key);
+    causes?.add(notice.key);
+    void owner.tell({ ...notice, isBack });
+  };
   for (const { name, state, detail } of channels.status()) if (state === 'down') down(name, detail);
   events.observe((event) => {
-    if (event.type === 'channel' && event.state === 'down' && event.channel !== undefined) down(event.channel, event.detail);
+    if (event.type === 'channel' && event.channel !== undefined) {
+      if (event.state === 'healthy') told.set(event.channel, new Set());
+      if (event.state === 'down') down(event.channel, event.detail);
+    }
+    owner.observe(event);
   });
 }

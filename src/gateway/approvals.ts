@@ -4,7 +4,8 @@ import type { Choice, InboundMessage } from '../core/message.ts';
 import type { Clock, Logger } from '../core/ports.ts';
 import { NO_LONGER_NEEDED } from '../lib/no-longer-needed.ts';
 import { readChoice } from './choices.ts';
-import type { Owner, OwnerChat } from './owner.ts';
+import type { Owner } from './owner.ts';
+import type { OwnerChat } from './owner-posts.ts';
 
 /** Without look-alikes. Six of 31 are 900 million codes, of which ten may be tried an hour. */
 const ALPHABET = '23456789ABCDEFGHJKMNPQRSTUVWXYZ';
@@ -88,9 +89,12 @@ export class Approvals {
     const expired = clock.sleep(TIMEOUT_MS, AbortSignal.any([signal, over.signal])).then(() => undefined);
     const full = `${text} Reply \`/allow ${code}\` or \`/deny ${code}\` within ${TIMEOUT_MS / 60_000} minutes.`;
     // By the code: it is new each time, and so must the question's key be.
-    const options = { expiresInMs: TIMEOUT_MS, choices: choicesOf(code) };
-    void owner.post(`ask/${code}/${clock.now()}`, full, options).then((chat) => {
+    const onMoved = (chat: OwnerChat): void => {
       question.chat = chat;
+    };
+    const options = { expiresInMs: TIMEOUT_MS, choices: choicesOf(code), onMoved };
+    void owner.post(`ask/${code}/${clock.now()}`, full, options).then((chat) => {
+      question.chat ??= chat;
       if (chat) return;
       logger.warn('owner.not-asked', { detail: 'no chat of gateway.owner can be used now' });
       answered.resolve(undefined);

@@ -29,10 +29,15 @@ export function spendingStopped(taken: SpendingStepTaken): OwnerNotice | undefin
   return { key: `budget ${taken.limit}`, text };
 }
 
-/** `detail` must hold no secret (F34). */
+/** `detail` must hold no secret (F34). Told for each cause: a revoked login is news also where the channel was down this morning. */
 export function channelDown(channel: string, detail: string | undefined): OwnerNotice {
   const why = detail === undefined ? '' : `: ${oneLine(detail, DETAIL_LIMIT)}`;
-  return { key: `channel ${channel}`, text: `⚠️ Channel ${channel} is down${why}. See \`gatehouse status\`.`, except: channel };
+  const cause = detail === undefined ? undefined : /\bGH\d{4}\b/.exec(detail)?.[0];
+  return {
+    key: `channel ${channel} ${cause ?? 'without a code'}`,
+    text: `⚠️ Channel ${channel} is down${why}. See \`gatehouse status\`.`,
+    except: channel,
+  };
 }
 
 /** What is asked about one call that no longer fits a limit. */

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { ChannelHealth } from '../core/channel.ts';
+import type { RunEvent } from '../core/events.ts';
 import { FakeClock, MemoryLogger } from '../testing/fakes.ts';
 import { MemoryJournal } from '../testing/memory-journal.ts';
 import { TestChannel } from '../testing/test-channel.ts';
@@ -28,8 +29,32 @@ function setup(states: Readonly<Record<string, ChannelHealth>>, options: Partial
     });
   const told = () => [...journal.rows.values()].map(({ part }) => `${part.chatId}: ${part.text}`);
   const warnings = () => logger.lines.filter(({ level }) => level === 'warn').map(({ event }) => event);
-  return { clock, journal, logger, current, poked, create, owner: create(), told, warnings };
+  const owner = create();
+  /** What the outbox holds of each chat: its text and state. */
+  const outbox = () => [...journal.rows.values()].map(({ part, state }) => `${part.channel} ${part.text} ${state}`);
+  const turns = async (channel: string, state: ChannelHealth): Promise<void> => {
+    current.set(channel, state);
+    owner.observe({ type: 'channel', at: clock.now(), channel, state });
+    await clock.advance(0);
+  };
+  /** Delivery settles the first part of a chat. */
+  const settles = async (channel: string, state: 'SENT' | 'DEAD' | 'EXPIRED'): Promise<void> => {
+    const row = [...journal.rows.values()].find(({ part }) => part.channel === channel);
+    if (!row) throw new Error(`nothing for ${channel}`);
+    await journal.settle(row.seq, SETTLEMENTS[state]);
+    const type = ({ SENT: 'part.sent', DEAD: 'part.dead', EXPIRED: 'part.expired' } as const)[state];
+    const event: RunEvent = { type, at: clock.now(), key: row.part.key, ms: 0, reason: 'no' };
+    owner.observe(event);
+    await clock.advance(0);
+  };
+  return { clock, journal, logger, current, poked, create, owner, told, warnings, outbox, turns, settles };
 }
+
+const SETTLEMENTS = {
+  SENT: { kind: 'sent', platformId: 'p' },
+  DEAD: { kind: 'dead', reason: 'no' },
+  EXPIRED: { kind: 'expired' },
+} as const;
 
 describe('a notice to the owner', () => {
   test('goes to the first chat whose channel works, as a part that answers no message', async () => {
@@ -112,6 +137,128 @@ describe('a notice to the owner', () => {
     await owner[Symbol.asyncDispose]();
     expect(told()).toEqual(['owner@chat: last words']);
   });
+});
+
+describe('a cause that mended and is back', () => {
+  test('is told again, three times a day in all; what is not told is a line in the log', async () => {
+    const at = setup({ chat: 'healthy' });
+    for (let n = 0; n < 5; n += 1) await at.owner.tell({ key: 'k', text: `k ${n}`, isBack: n > 0 });
+    await at.owner.tell({ key: 'k', text: 'the same trouble' });
+    expect(at.told()).toEqual(['owner@chat: k 0', 'owner@chat: k 1', 'owner@chat: k 2']);
+    const quiet = at.logger.lines.filter(({ event }) => event === 'owner.told-before');
+    expect(quiet.map(({ level, data }) => [level, data])).toEqual(Array(3).fill(['debug', { key: 'k', times: 3 }]));
+  });
+
+  test('is told again by another process of the same day, within the same bound', async () => {
+    const at = setup({ chat: 'healthy' });
+    await at.owner.tell({ key: 'k', text: 'first' });
+    const later = at.create();
+    await later.tell({ key: 'k', text: 'still the same' });
+    for (let n = 0; n < 3; n += 1) await later.tell({ key: 'k', text: `back ${n}`, isBack: true });
+    expect(at.told()).toEqual(['owner@chat: first', 'owner@chat: back 0', 'owner@chat: back 1']);
+  });
+});
+
+describe('a notice that waits for its chat', () => {
+  const news = { key: 'k', text: 'news' };
+
+  test('F34 is taken away and posted to a healthy one when the channel cannot connect', async () => {
+    const at = setup({ first: 'starting', second: 'starting' });
+    await at.owner.tell(news);
+    await at.turns('first', 'degraded');
+    expect(at.outbox()).toEqual(['first news PENDING']);
+    await at.turns('second', 'healthy');
+    expect(at.outbox()).toEqual(['first news EXPIRED', 'second news PENDING']);
+    expect(at.poked).toHaveLength(2);
+    await at.settles('second', 'SENT');
+    await at.turns('second', 'down');
+    await at.turns('first', 'healthy');
+    expect(at.outbox()).toEqual(['first news EXPIRED', 'second news SENT']);
+  });
+
+  test('F34 is posted to a healthy one when the channel has not connected within half a minute', async () => {
+    const at = setup({ first: 'starting', second: 'starting' });
+    await at.owner.tell(news);
+    await at.turns('second', 'healthy');
+    await at.clock.advance(29_999);
+    expect(at.outbox()).toEqual(['first news PENDING']);
+    await at.clock.advance(1);
+    expect(at.outbox()).toEqual(['first news EXPIRED', 'second news PENDING']);
+  });
+
+  test('F34 is posted to a healthy one when the channel goes down before it was sent, in all its parts', async () => {
+    const at = setup({ first: 'healthy', second: 'healthy' });
+    await at.owner.tell({ key: 'k', text: `${'x'.repeat(190)} ${'y'.repeat(100)}` });
+    await at.turns('first', 'down');
+    expect(at.outbox().map((row) => row.replace(/[xy]+/, ''))).toEqual([
+      'first  EXPIRED',
+      'first  EXPIRED',
+      'second  PENDING',
+      'second  PENDING',
+    ]);
+  });
+
+  test('stays where it is while it is being sent, and while no other chat is healthy', async () => {
+    const at = setup({ first: 'healthy', second: 'degraded' });
+    await at.owner.tell(news);
+    await at.turns('first', 'down');
+    const [row] = at.journal.rows.values();
+    expect([row?.state, await at.journal.sending(row?.seq ?? 0)]).toEqual(['PENDING', true]);
+    await at.turns('second', 'healthy');
+    expect(at.outbox()).toEqual(['first news SENDING']);
+  });
+
+  test.each(['DEAD', 'EXPIRED'] as const)('that ends %s is posted to the next chat, and for as long again', async (state) => {
+    const at = setup({ first: 'healthy', second: 'healthy' });
+    await at.owner.tell(news);
+    if (state === 'EXPIRED') await at.clock.advance(DAY);
+    await at.settles('first', state);
+    expect(at.outbox()).toEqual([`first news ${state}`, 'second news PENDING']);
+    expect([...at.journal.rows.values()].at(-1)?.expiresAt).toBe(at.clock.now() + DAY);
+  });
+
+  test('that no chat took is a warning, and told when it happens again', async () => {
+    const at = setup({ only: 'healthy' });
+    await at.owner.tell(news);
+    await at.settles('only', 'DEAD');
+    expect(at.warnings()).toEqual(['owner.lost']);
+    await at.owner.tell(news);
+    expect(at.outbox()).toEqual(['only news DEAD', 'only news PENDING']);
+  });
+
+  test('of an earlier process is looked after by the next one that meets the same trouble', async () => {
+    const at = setup({ first: 'starting', second: 'starting' });
+    const earlier = at.create();
+    await earlier.tell(news);
+    await earlier[Symbol.asyncDispose]();
+    await at.owner.tell(news);
+    await at.turns('first', 'down');
+    await at.turns('second', 'healthy');
+    expect(at.outbox()).toEqual(['first news EXPIRED', 'second news PENDING']);
+  });
+
+  test('F13 stays in its chat when the disk is full at that moment, and goes later', async () => {
+    const at = setup({ first: 'healthy', second: 'healthy' });
+    await at.owner.tell(news);
+    at.journal.failNext('enqueue', 1);
+    at.journal.failNext('settle', 1);
+    await at.turns('first', 'down');
+    await at.clock.advance(1_000);
+    expect(at.outbox()).toEqual(['first news PENDING']);
+    await at.turns('first', 'down');
+    expect(at.outbox()).toEqual(['first news EXPIRED', 'second news PENDING']);
+  });
+});
+
+test('a question moves with the time it has left, and says where it stands', async () => {
+  const at = setup({ first: 'healthy', second: 'healthy' });
+  const stands: string[] = [];
+  const onMoved = ({ channel }: { channel: string }): void => void stands.push(channel);
+  await at.owner.post('ask/A', 'May I?', { expiresInMs: 600_000, onMoved });
+  await at.clock.advance(60_000);
+  await at.turns('first', 'down');
+  expect([at.outbox(), stands]).toEqual([['first May I? EXPIRED', 'second May I? PENDING'], ['second']]);
+  expect([...at.journal.rows.values()].at(-1)?.expiresAt).toBe(at.clock.now() + 540_000);
 });
 
 test('a chat is the owner’s on that channel, with that account and that id only', () => {

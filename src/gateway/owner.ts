@@ -1,61 +1,45 @@
-// trouble -> tell(key, text) -> the first chat of the owner that works -> outbox, or a line in the log
-import type { Channel, ChannelHealth } from '../core/channel.ts';
-import { errorText } from '../core/errors.ts';
+// trouble -> tell(key, text) -> told before? -> a chat of the owner (owner-posts.ts), or a line in the log
+import type { RunEvent } from '../core/events.ts';
 import { shortHash } from '../core/ids.ts';
-import type { Journal, NewPart } from '../core/journal.ts';
-import type { Choice, InboundMessage } from '../core/message.ts';
-import type { Clock, Logger } from '../core/ports.ts';
-import { planParts } from '../delivery/plan.ts';
+import type { InboundMessage } from '../core/message.ts';
+import { type OwnerChat, OwnerPosts, type OwnerPostsOptions, type PostOptions } from './owner-posts.ts';
 
 /** A notice is news for a day; then its cause is told anew, if it lasts. */
 const NOTICE_EXPIRES_MS = 24 * 3_600_000;
-
-export interface OwnerChat {
-  /** Instance name. */
-  readonly channel: string;
-  readonly chatId: string;
-}
+/** A cause that mends itself and comes back is told this often in a day: what comes and goes must not flood the owner. */
+const MOST_A_DAY = 3;
 
 export interface OwnerNotice {
-  /** What it is about, not when: the same key is told at most once a day, also across restarts. */
+  /** What it is about and why, not when: the same key is told once a day, also across restarts. */
   readonly key: string;
+  /** The cause had mended, and is back: it is told again, up to three times a day in all. */
+  readonly isBack?: boolean;
   /** For the operator: no words of anybody's conversation. Secrets are taken out here. */
   readonly text: string;
   /** The channel that cannot carry it, because it is what the notice is about. */
   readonly except?: string;
 }
 
-export interface PostOptions {
-  readonly expiresInMs: number;
-  /** Not on this channel. */
-  readonly except?: string;
-  /** Answers to press, or to type where there are no buttons. */
-  readonly choices?: readonly Choice[];
+interface Told {
+  /** How often today, this time included. */
+  readonly times: number;
+  readonly where: 'chat' | 'log';
 }
 
-export interface OwnerOptions {
-  /** In order of preference. Empty: everything goes to the log. */
-  readonly chats: readonly OwnerChat[];
-  readonly journal: Pick<Journal, 'enqueue'>;
-  readonly channel: (name: string) => Channel | undefined;
-  readonly state: (name: string) => ChannelHealth | undefined;
-  /** Parts are on disk: delivery may look. */
-  readonly onParts: (parts: readonly NewPart[]) => void;
-  readonly redact: (text: string) => string;
-  readonly clock: Clock;
-  readonly logger: Logger;
-}
+export type OwnerOptions = OwnerPostsOptions;
 
 /** The chats in which the operator is told of trouble. What cannot be told there is a warning in the log, never silence. */
 export class Owner implements AsyncDisposable {
   readonly #options: OwnerOptions;
+  readonly #posts: OwnerPosts;
   readonly #running = new Set<Promise<unknown>>();
   #today = '';
-  /** Keys of today: told in a chat (true), or only in the log. */
-  #told = new Map<string, boolean>();
+  /** By key, of today. */
+  #told = new Map<string, Told>();
 
   constructor(options: OwnerOptions) {
     this.#options = options;
+    this.#posts = new OwnerPosts(options);
   }
 
   /** Whether there is anybody to tell or to ask. */
@@ -65,15 +49,23 @@ export class Owner implements AsyncDisposable {
 
   /** Resolves when the notice is on disk or in the log; the owner waits for it when disposed. Never rejects. */
   tell(notice: OwnerNotice): Promise<void> {
-    return this.#own(this.#tell(notice));
+    const owned = this.#tell(notice).finally(() => this.#running.delete(owned));
+    this.#running.add(owned);
+    return owned;
+  }
+
+  /** To be told every event: what becomes of channels and parts decides whether a text has to go to another chat. */
+  observe(event: RunEvent): void {
+    this.#posts.observe(event);
   }
 
   /**
-   * Puts one text into the outbox of the owner's chat, and says which that is. Undefined when no chat works or the journal cannot be
-   * written; the caller says so in the log. `id` is part of the outbox key: the same one again changes nothing. Never rejects.
+   * Puts one text into the outbox of the owner's chat, and says which that is; where that chat turns out not to work, into the next
+   * one's. Undefined when no chat works or the journal cannot be written; the caller says so in the log. `id` is part of the outbox
+   * key: the same one again changes nothing. Never rejects.
    */
   post(id: string, text: string, options: PostOptions): Promise<OwnerChat | undefined> {
-    return this.#own(this.#post(id, text, options));
+    return this.#posts.post(id, text, options);
   }
 
   /** Whether a message was written in a chat of the owner, with the account that we have there. */
@@ -86,64 +78,53 @@ export class Owner implements AsyncDisposable {
   /** Waits for what is under way. */
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all(this.#running);
+    await this.#posts[Symbol.asyncDispose]();
   }
 
-  async #post(id: string, text: string, options: PostOptions): Promise<OwnerChat | undefined> {
-    const chat = this.#usable(options.except);
-    if (!chat) return undefined;
-    const { journal, onParts, redact, clock, logger } = this.#options;
-    const { channel, chatId } = chat;
-    // No message is called so: `#` is escaped there.
-    const message = { id: `#owner/${id}`, channel: channel.name, account: channel.account, chatId };
-    const { expiresInMs, choices = [] } = options;
-    const plan = { message, text: redact(text), files: [], choices, limits: channel.limits, now: clock.now(), expiresInMs };
-    const parts = planParts({ ...plan, buttons: channel.buttons ?? false }).map(withoutMessage);
-    try {
-      await journal.enqueue(parts);
-    } catch (error) {
-      logger.warn('owner.post-failed', { channel: channel.name, detail: errorText(error) });
-      return undefined;
-    }
-    onParts(parts);
-    return { channel: channel.name, chatId };
-  }
-
-  async #tell({ key, text, except }: OwnerNotice): Promise<void> {
+  async #tell(notice: OwnerNotice): Promise<void> {
+    const { key, text, isBack = false } = notice;
     const { logger, redact } = this.#options;
     const today = this.#turnDay();
     const before = this.#told.get(key);
-    if (before) return;
-    this.#told.set(key, true);
-    const options = { expiresInMs: NOTICE_EXPIRES_MS, ...(except === undefined ? {} : { except }) };
-    if (await this.post(`${today}/${shortHash(key, 32)}`, text, options)) {
-      logger.info('owner.told', { key });
-      return;
+    const again = before?.where === 'chat';
+    const times = (before?.times ?? 1) + (again ? 1 : 0);
+    if (again && (!isBack || times > MOST_A_DAY)) return logger.debug('owner.told-before', { key, times: before.times });
+    this.#told.set(key, { times, where: 'chat' });
+    const told = await this.#post(notice, today, times);
+    if (told !== undefined) {
+      if (today === this.#today) this.#told.set(key, { times: told.times, where: 'chat' });
+      return told.isNew ? logger.info('owner.told', { key }) : logger.debug('owner.told-before', { key, times: told.times });
     }
     // Again when it happens again: a chat may work by then.
-    if (today === this.#today) this.#told.set(key, false);
-    if (before === undefined) logger.warn('owner.not-told', { key, detail: redact(text), hint: this.#hint() });
+    if (today === this.#today) this.#told.set(key, { times, where: 'log' });
+    if (before?.where !== 'log') logger.warn('owner.not-told', { key, detail: redact(text), hint: this.#hint() });
+  }
+
+  /** Undefined: in no chat. An earlier process of the day may have told the same. */
+  async #post(
+    { key, text, except, isBack = false }: OwnerNotice,
+    day: string,
+    first: number,
+  ): Promise<{ times: number; isNew: boolean } | undefined> {
+    const onLost = (): void => {
+      const told = this.#told.get(key);
+      if (told && day === this.#today) this.#told.set(key, { ...told, where: 'log' });
+    };
+    const options = { expiresInMs: NOTICE_EXPIRES_MS, isNews: true, onLost, ...(except === undefined ? {} : { except }) };
+    for (let times = first; times <= MOST_A_DAY; times += 1) {
+      const posted = await this.#posts.postOnce(
+        `${day}/${shortHash(key, 32)}${times === 1 ? '' : `/again-${times}`}`,
+        text,
+        options,
+      );
+      if (posted === undefined) return undefined;
+      if (posted !== 'known' || !isBack) return { times, isNew: posted !== 'known' };
+    }
+    return { times: MOST_A_DAY, isNew: false };
   }
 
   #hint(): string {
     return this.exists ? 'no chat of gateway.owner can be used now' : 'name a chat in gateway.owner to be told there';
-  }
-
-  #own<T>(work: Promise<T>): Promise<T> {
-    const owned = work.finally(() => this.#running.delete(owned));
-    this.#running.add(owned);
-    return owned;
-  }
-
-  /** One that is connected; else one in trouble that mends itself, or still connecting: the part waits for it. */
-  #usable(except: string | undefined): { channel: Channel; chatId: string } | undefined {
-    const { chats, channel: find, state } = this.#options;
-    for (const wanted of ['healthy', 'degraded', 'starting']) {
-      for (const { channel: name, chatId } of chats) {
-        const channel = find(name);
-        if (channel && name !== except && state(name) === wanted) return { channel, chatId };
-      }
-    }
-    return undefined;
   }
 
   /** The day in the daemon's time zone, as the budget counts it. */
@@ -154,9 +135,4 @@ export class Owner implements AsyncDisposable {
     this.#today = today;
     return today;
   }
-}
-
-/** It answers no message. */
-function withoutMessage({ part: { messageId: _none, ...part }, ...row }: NewPart): NewPart {
-  return { ...row, part };
 }
