@@ -7,10 +7,12 @@ import { readChoice } from './choices.ts';
 import type { Owner } from './owner.ts';
 import type { OwnerChat } from './owner-posts.ts';
 
-/** Without look-alikes. Six of 31 are 900 million codes, of which ten may be tried an hour. */
+/**
+ * Without look-alikes. A code says which question is meant and is no secret: whoever may write in the owner's chat decides the only
+ * open one by `1`. So tries are not counted, or old buttons would use them up; six of 31 are 900 million, which nobody hits by chance.
+ */
 const ALPHABET = '23456789ABCDEFGHJKMNPQRSTUVWXYZ';
 const CODE_LENGTH = 6;
-const MISSES_PER_HOUR = 10;
 const HOUR_MS = 3_600_000;
 const TIMEOUT_MS = 10 * 60_000;
 /**
@@ -56,12 +58,10 @@ export interface Decision {
 export class Approvals {
   readonly #options: ApprovalsOptions;
   readonly #questions = new Map<string, Question>();
-  readonly #misses: HourlyCount;
   readonly #asked: HourlyCount;
 
   constructor(options: ApprovalsOptions) {
     this.#options = options;
-    this.#misses = new HourlyCount(options.clock, MISSES_PER_HOUR);
     this.#asked = new HourlyCount(options.clock, QUESTIONS_PER_HOUR);
   }
 
@@ -122,7 +122,7 @@ export class Approvals {
     const command = word?.toLowerCase();
     if (command !== '/allow' && command !== '/deny') return this.#decideTyped(line, message);
     const outcome = command === '/allow' ? 'allow' : 'deny';
-    const question = more.length === 0 ? this.#find(code) : undefined;
+    const question = more.length === 0 ? this.#questions.get(code.toUpperCase()) : undefined;
     return question ? decided(question, outcome, message) : { outcome, answer: 'No open question has this code.' };
   }
 
@@ -151,13 +151,6 @@ export class Approvals {
     for (const question of this.#questions.values()) {
       if (question.decidedBy === messageId) question.settle(question.allowed);
     }
-  }
-
-  #find(code: string): Question | undefined {
-    if (this.#misses.isFull) return undefined;
-    const found = this.#questions.get(code.toUpperCase());
-    if (!found) this.#misses.add();
-    return found;
   }
 
   #newCode(): string {
