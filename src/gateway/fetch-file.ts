@@ -44,7 +44,7 @@ export async function fetchFile(
   const { channel, signal } = options;
   if (!channel?.download) throw new GatehouseError('GH1505', `channel ${message.channel} cannot fetch files`);
   if (ref.size !== undefined && ref.size > channel.limits.downloadBytes) throw tooLarge(channel.limits.downloadBytes);
-  const stem = shortHash(`${message.id}\n${index}`);
+  const stem = storedStem(message, index);
   await using folder = await WorkspaceDirectory.open(options.workspace, [UPLOADS], { create: true });
   const partial = folder.child(`${stem}.part`);
   // Whatever lies there, from an attempt that a crash ended or put there by a tool, is unlinked and never written through (A21).
@@ -76,6 +76,11 @@ export async function fetchFile(
       ? error
       : new GatehouseError('GH1505', `a file was not fetched: ${errorText(error)}`, { cause: error });
   }
+}
+
+/** What the names of all that is stored for one file of a message begin with; a dot follows. */
+export function storedStem({ id }: Pick<InboundMessage, 'id'>, index: number): string {
+  return shortHash(`${id}\n${index}`);
 }
 
 /** Keeps the beginning of a file: little of it, unless it is a picture, whose headers may lie further in. */

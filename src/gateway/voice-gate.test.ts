@@ -196,4 +196,23 @@ test('/stop ends the listening, and nobody is answered', async () => {
   await rig.daemon.gateway.idle();
   expect(at.model.requests).toEqual([]);
   expect((await rig.daemon.journal.counts()).inbox).toMatchObject({ NEW: 0, RUNNING: 0 });
+  expect(await at.recordings()).toEqual([]);
+});
+
+test('what an attempt left that the end of the process interrupted is removed, also when it cannot be fetched again', async () => {
+  const at = new Scene();
+  {
+    await using rig = await at.start();
+    await at.say(
+      (signal) => new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true })),
+    );
+    await until('it listens', () => at.heard === 1);
+    await rig.daemon.close({ turnsMs: 0, deliveryMs: 0 });
+  }
+  expect(await at.recordings()).toHaveLength(1);
+  at.channel.files.clear();
+  await using rig = await at.start();
+  await rig.daemon.gateway.idle();
+  expect(at.outcomes()).toEqual(['not-mentioned']);
+  expect(await at.recordings()).toEqual([]);
 });

@@ -1,5 +1,5 @@
 // claimed row -> (nothing written addresses the agent: what does its voice note say?) -> turn, or DONE without one
-import { rm } from 'node:fs/promises';
+import { readdir, rm } from 'node:fs/promises';
 import type { Channel } from '../core/channel.ts';
 import { errorText, isGatehouseError } from '../core/errors.ts';
 import type { Emit } from '../core/events.ts';
@@ -11,7 +11,7 @@ import type { Clock } from '../core/ports.ts';
 import { WorkspaceDirectory } from '../tools/workspace-path.ts';
 import { isNamed } from './access.ts';
 import type { Backlog } from './backlog.ts';
-import { fetchFile, type StoredFile, UPLOADS } from './fetch-file.ts';
+import { fetchFile, type StoredFile, storedStem, UPLOADS } from './fetch-file.ts';
 import { type Finish, TurnStopped } from './lanes.ts';
 import { FETCH_MS, MAX_FILES, TRANSCRIPTION_MS, toTranscriptionError } from './prepare.ts';
 import { transcribe } from './voice-notes.ts';
@@ -36,8 +36,8 @@ export interface VoiceGateOptions {
 /**
  * The mention rule for what is spoken. Who may write and in which group was decided at admission; here, after the commit and in the
  * order of the lane, a recording is fetched and transcribed once, and its words open the way to the agent or do not. Those that do
- * not are remembered as background of the group, like words that were written, and their recording is removed. Nobody is shown that
- * somebody is typing meanwhile.
+ * not are remembered as background of the group, like words that were written, and their recording is removed; so is one that /stop
+ * ended. Nobody is shown that somebody is typing meanwhile.
  */
 export class VoiceGate {
   readonly #options: VoiceGateOptions;
@@ -56,6 +56,7 @@ export class VoiceGate {
       if (!signal.aborted) throw error;
       const isParked = !(signal.reason instanceof TurnStopped && signal.reason.by === 'user');
       if (isParked) await this.#options.journal.release(row.seq, row.generation);
+      else await this.#remove(row);
       return undefined;
     }
   }
@@ -79,14 +80,14 @@ export class VoiceGate {
       const text = [message.text, ...words.map((said) => `(by voice) ${said}`)].filter((line) => line !== '').join(' ');
       await this.#pass(row, started);
       backlog.remember(row.lane, { ...message, text });
-      await this.#remove(row, heard);
+      await this.#remove(row);
     };
   }
 
   async #hear(row: InboxRow, signal: AbortSignal): Promise<readonly { file: StoredFile; words: string }[]> {
     const { message, session } = row;
     const { transcriber, channels, workspace } = this.#options;
-    const notes = message.media.slice(0, MAX_FILES).flatMap((ref, index) => (ref.kind === 'voice' ? [{ ref, index }] : []));
+    const notes = voiceNotes(message);
     const ear = transcriber?.({
       ...{ session, channel: message.channel, sender: `${message.channel}:${message.senderId}` },
       purpose: 'transcription',
@@ -123,16 +124,24 @@ export class VoiceGate {
     emit({ type: 'finished', at: clock.now(), messageId, session, channel, outcome: NOT_MENTIONED, ms });
   }
 
-  /** What nobody said to the agent does not stay with it. A file that cannot be removed is reported and changes nothing else. */
-  async #remove(row: InboxRow, heard: readonly { file: StoredFile }[]): Promise<void> {
+  /**
+   * What nobody said to the agent does not stay with it, nor what an attempt left that a crash ended. A file that cannot be removed is
+   * reported and changes nothing else.
+   */
+  async #remove({ session, message }: InboxRow): Promise<void> {
+    const notes = voiceNotes(message);
     try {
-      await using folder = await WorkspaceDirectory.open(this.#options.workspace(row.session), [UPLOADS]);
-      for (const { file } of heard) {
-        for (const name of [file.name, `${file.name}.txt`]) await rm(folder.child(name), { force: true });
+      const workspace = this.#options.workspace(session);
+      // Where nothing was fetched there may be no folder of uploads.
+      if (!(await readdir(workspace)).includes(UPLOADS)) return;
+      await using folder = await WorkspaceDirectory.open(workspace, [UPLOADS]);
+      const names = await readdir(folder.self);
+      for (const { index } of notes) {
+        const stem = storedStem(message, index);
+        for (const name of names.filter((one) => one.split('.', 1)[0] === stem)) await rm(folder.child(name), { force: true });
       }
     } catch (error) {
-      const [ref] = row.message.media;
-      if (heard.length > 0 && ref) this.#report(row.message, ref, error);
+      if (notes[0]) this.#report(message, notes[0].ref, error);
     }
   }
 
@@ -141,4 +150,8 @@ export class VoiceGate {
     const { clock, emit } = this.#options;
     emit({ type: 'failed', at: clock.now(), messageId, channel, code, detail: `${ref.kind}: ${errorText(error)}` });
   }
+}
+
+function voiceNotes({ media }: InboundMessage): readonly { ref: MediaRef; index: number }[] {
+  return media.slice(0, MAX_FILES).flatMap((ref, index) => (ref.kind === 'voice' ? [{ ref, index }] : []));
 }
