@@ -345,6 +345,7 @@ function buildGateway({ options, models, journal, pairing, channels, events, ope
     ...{ rules, pairing, clock },
     answer: (message, text) => parts(message, text, []),
     decide: (message) => approvals.decide(message),
+    concerns: (message) => approvals.concerns(message),
   };
   const onAnswered = (messageId: string): void => approvals.committed(messageId);
   const gateway = new Gateway({ journal, bus, lanes, turns, transcripts, delivery, admission, backlog, onAnswered, clock, emit });

@@ -10,9 +10,11 @@ export interface AdmitOptions {
   readonly rules: (channel: string) => AccessRules;
   readonly pairing: PairingStore;
   readonly clock: Clock;
-  /** Turns a sentence of ours into parts for the chat the message came from. */
   /** The owner's verdict on a question of ours; absent = nobody is asked. Undefined = the message is no such thing. */
   readonly decide?: (message: InboundMessage) => Decision | undefined;
+  /** Whether `decide` would return a verdict; changes nothing. */
+  readonly concerns?: (message: InboundMessage) => boolean;
+  /** Turns a sentence of ours into parts for the chat the message came from. */
   readonly answer: (message: InboundMessage, text: string) => readonly NewPart[];
 }
 
@@ -60,6 +62,17 @@ export async function admit(message: InboundMessage, options: AdmitOptions): Pro
     return { kind: 'answer', message, ...place, outcome, parts: options.answer(message, answer) };
   }
   return { kind: 'admit', message, ...place };
+}
+
+/**
+ * Whether `admit` will answer or refuse this message and not let it into a lane. Changes nothing: access is not looked at, so that
+ * no stranger gets a code from a batch that is not accepted.
+ */
+export function isAnsweredAtOnce(message: InboundMessage, { concerns }: Pick<AdmitOptions, 'concerns'>): boolean {
+  // A voice note under these words may be overheard.
+  if (message.kind !== 'message' || message.media.length > 0) return false;
+  const command = parseCommand(message.text);
+  return command?.kind === 'stop' || command?.kind === 'help' || (concerns?.(message) ?? false);
 }
 
 function pairingText(code: string): string {

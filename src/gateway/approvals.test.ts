@@ -84,6 +84,17 @@ describe('a question to the owner', () => {
     expect(await asked).toBe(true);
   });
 
+  test('is not decided by asking whether a message would decide it', async () => {
+    const { approvals, ask, answer, code, clock } = setup();
+    const asked = ask();
+    await clock.advance(0);
+    const looks = (text: string, chatId = 'owner') => approvals.concerns(inbound({ chatId, text, platformId: 'other' }));
+    expect([looks(`/allow ${code()}`), looks('1'), looks('/deny WRONG2')]).toEqual([true, true, true]);
+    expect([looks('hello'), looks(`/allow ${code()}`, 'stranger')]).toEqual([false, false]);
+    expect(answer('2')).toBe('🛑 Denied.');
+    expect(await asked).toBe(false);
+  });
+
   test('hostile: a stranger with the right code decides nothing and learns nothing', async () => {
     const { ask, answer, code, clock } = setup();
     const asked = ask();

@@ -114,20 +114,29 @@ export class Approvals {
    * before `committed` names the message.
    */
   decide(message: InboundMessage): Decision | undefined {
+    return this.#read(message)?.();
+  }
+
+  /** Whether `decide` would return anything. Changes nothing. */
+  concerns(message: InboundMessage): boolean {
+    return this.#read(message) !== undefined;
+  }
+
+  #read(message: InboundMessage): (() => Decision) | undefined {
     if (!this.#options.owner.isOwnersChat(message)) return undefined;
     // A mail has its subject above, and what a mail program adds below.
     const lines = message.text.trim().split('\n', 2);
     const line = lines.length > 1 && SUBJECT.test(lines[0] ?? '') ? (lines[1] ?? '') : (lines[0] ?? '');
     const [word, code = '', ...more] = line.trim().split(/\s+/);
     const command = word?.toLowerCase();
-    if (command !== '/allow' && command !== '/deny') return this.#decideTyped(line, message);
+    if (command !== '/allow' && command !== '/deny') return this.#readTyped(line, message);
     const outcome = command === '/allow' ? 'allow' : 'deny';
     const question = more.length === 0 ? this.#questions.get(code.toUpperCase()) : undefined;
-    return question ? decided(question, outcome, message) : { outcome, answer: 'No open question has this code.' };
+    return () => (question ? decided(question, outcome, message) : { outcome, answer: 'No open question has this code.' });
   }
 
   /** A choice without its code counts for the question it replies to, else for the only one that is open in this chat. */
-  #decideTyped(line: string, message: InboundMessage): Decision | undefined {
+  #readTyped(line: string, message: InboundMessage): (() => Decision) | undefined {
     const choice = readChoice(line, choicesOf(''));
     if (!choice) return undefined;
     const outcome = choice.value.startsWith('/allow') ? 'allow' : 'deny';
@@ -138,12 +147,12 @@ export class Approvals {
     const { fromBot = true, text: quoted } = message.replyTo ?? {};
     if (!fromBot || quoted !== undefined) {
       const question = fromBot ? here.find(({ code }) => quoted?.includes(code)) : undefined;
-      return question && decided(question, outcome, message);
+      return question && (() => decided(question, outcome, message));
     }
     const open = here.filter(({ closed, decidedBy }) => !closed && (decidedBy === undefined || decidedBy === message.id));
     const [question] = open;
-    if (question && open.length > 1) return { outcome: 'unclear', answer: whichOf(open) };
-    return question && decided(question, outcome, message);
+    if (question && open.length > 1) return () => ({ outcome: 'unclear', answer: whichOf(open) });
+    return question && (() => decided(question, outcome, message));
   }
 
   /** The message is on disk with its answer: what it decided holds from now on. */

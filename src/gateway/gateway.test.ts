@@ -89,6 +89,22 @@ describe('a message’s way through the gateway', () => {
     expect((await rig.channel.deliver({ chatId: 'c' })).kind).toBe('busy');
   });
 
+  it('lets /stop and /help in above the high-water mark, so that what fills the journal can be ended', async () => {
+    await using dir = await tempDir();
+    const model = scriptedModel(() => ({ hang: true }));
+    await using rig = await testDaemon({ dataDir: dir.path, model, gateway: { high_water: 2 } });
+    for (const platformId of ['1', '2']) await rig.channel.deliver({ chatId: 'a', platformId });
+    const help = inbound({ channel: 'test', chatId: 'b', platformId: '3', text: '/help' });
+    const hello = inbound({ channel: 'test', chatId: 'b', platformId: '4' });
+    expect((await rig.channel.host?.receive([help, hello], '4'))?.kind).toBe('busy');
+    expect(await rig.channel.host?.cursor()).toBeUndefined();
+    expect(await rig.channel.host?.receive([help], '3')).toEqual({ kind: 'accepted' });
+    expect(await rig.channel.host?.cursor()).toBe('3');
+    expect(await rig.channel.deliver({ chatId: 'a', platformId: '5', text: 'stop' })).toEqual({ kind: 'accepted' });
+    expect(await rig.channel.deliver({ chatId: 'b', platformId: '4' })).toEqual({ kind: 'accepted' });
+    expect(rig.channel.texts('a')).toEqual(['🛑 Cancelled.']);
+  });
+
   it('takes a batch that is larger than the high-water mark once there is room at all', async () => {
     await using dir = await tempDir();
     await using rig = await testDaemon({ dataDir: dir.path, model: echo(), gateway: { high_water: 2 } });

@@ -7,7 +7,7 @@ import type { Accepted, Admission, Journal, Recovery } from '../core/journal.ts'
 import type { InboundMessage } from '../core/message.ts';
 import type { Clock } from '../core/ports.ts';
 import type { Delivery } from '../delivery/deliver.ts';
-import { type AdmitOptions, admit } from './admit.ts';
+import { type AdmitOptions, admit, isAnsweredAtOnce } from './admit.ts';
 import type { Backlog } from './backlog.ts';
 import type { Lanes } from './lanes.ts';
 import type { Transcripts } from './transcripts.ts';
@@ -45,7 +45,9 @@ export class Gateway {
   ): Promise<Receipt> => {
     const { journal, admission } = this.#options;
     // Over the mark by at most one batch: one that is larger than the mark itself would otherwise be offered for ever.
-    if (batch.length > 0 && journal.room() <= 0) return { kind: 'busy', retryAfterMs: BUSY_RETRY_MS };
+    // What is answered at once adds nothing that waits, and may be what ends the flood.
+    const isFull = batch.length > 0 && journal.room() <= 0;
+    if (isFull && !batch.every((one) => isAnsweredAtOnce(one, admission))) return { kind: 'busy', retryAfterMs: BUSY_RETRY_MS };
     for (const message of batch) this.#note(message, { type: 'received' });
 
     // Step 2: access, mention rule, commands. Nothing is acted on before the commit.
