@@ -12,11 +12,23 @@ export const CHANNEL_MARKS: Readonly<Record<ChannelStatus['state'], Mark>> = {
   stopped: 'none',
 };
 
-/** Cells of a table: name, state and since when, last message in and out, class of guarantee, and what the channel says of itself. */
+/** Cells of a table: name, state and since when, last message in and out, class of guarantee, and what it says of itself. */
 export function channelCells(channel: ChannelStatus, now: number): string[] {
-  const { name, state, since, lastMessageAt, lastSentAt, detail } = channel;
+  const { name, state, since, lastMessageAt, lastSentAt } = channel;
   const times = [`last in ${relative(lastMessageAt, now)}`, `last out ${relative(lastSentAt, now)}`];
-  return [name, state, `for ${formatDuration(now - since)}`, ...times, guarantee(channel), detail ?? ''].map(printable);
+  return [name, state, `for ${formatDuration(now - since)}`, ...times, guarantee(channel), detailText(channel)].map(printable);
+}
+
+/** What the channel says of itself, and what mends it where it does not say so. */
+export function detailText(channel: Pick<ChannelStatus, 'name' | 'state' | 'detail'>): string {
+  const mend = wayOut(channel);
+  return mend === undefined ? (channel.detail ?? '') : `${channel.detail} → ${mend}`;
+}
+
+/** For a refused login. Undefined where the channel names the command itself: one that is linked by a device does. */
+export function wayOut({ name, state, detail = '' }: Pick<ChannelStatus, 'name' | 'state' | 'detail'>): string | undefined {
+  if (state !== 'down' || !/\bGH1501\b/.test(detail) || detail.includes('`gatehouse ')) return undefined;
+  return `set its token or password anew, restart the daemon if it runs, then run \`gatehouse channels test ${name}\``;
 }
 
 /** Inbound and send class, as channels/README.md explains them. */

@@ -10,6 +10,8 @@ const channel = (override: Partial<ChannelStatus> = {}): ChannelStatus => ({
   ...override,
 });
 
+const MEND = 'set its token or password anew, restart the daemon if it runs, then run `gatehouse channels test mail`';
+
 test('each channel is tried, and one that does not work is named with its code', async () => {
   await using dir = await tempDir();
   const cli = new FakeCli(dir.path);
@@ -17,12 +19,26 @@ test('each channel is tried, and one that does not work is named with its code',
   const { code, stdout, stderr } = await cli.run('channels', 'test');
   expect(stdout.trimEnd().split('\n')).toEqual([
     '✓ telegram  healthy  99  in B, out blind',
-    '✗ mail      down     99  in B, out find   GH1501: login refused\\u001b[2J',
+    `✗ mail      down     99  in B, out find   GH1501: login refused\\u001b[2J → ${MEND}`,
   ]);
   expect([code, stderr]).toEqual([1, expect.stringContaining('GH1501 1 of 2 channels does not work')]);
+  expect(stderr).toContain(MEND);
   expect((await cli.run('channels', 'test', 'telegram')).code).toBe(0);
   const json = JSON.parse((await cli.run('channels', 'test', '--json')).stdout) as unknown;
   expect(json).toMatchObject({ ok: false, error: { code: 'GH1501' }, channels: [{ state: 'healthy' }, { state: 'down' }] });
+});
+
+test('a refused login names one way out: its own where it has one, and none where the login is not what is wrong', async () => {
+  await using dir = await tempDir();
+  const cli = new FakeCli(dir.path);
+  const linked = 'GH1501: no account is linked; run `gatehouse channels login family`, then restart the daemon';
+  cli.tried = [
+    channel({ name: 'family', state: 'down', detail: linked }),
+    channel({ name: 'bot', state: 'down', detail: 'GH1506: there is no channel type bot' }),
+  ];
+  const { stdout, stderr } = await cli.run('channels', 'test');
+  expect(stdout).toContain(linked);
+  expect(stdout + stderr).not.toContain('anew');
 });
 
 test('without a daemon there is no status: exit code 3', async () => {

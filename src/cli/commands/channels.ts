@@ -4,7 +4,7 @@ import { printable } from '../../lib/printable.ts';
 import { type Command, type CommandContext, dataDirOf, readConfig, sayWarnings } from '../context.ts';
 import { askDaemon } from '../daemon-status.ts';
 import { EXIT } from '../exit-codes.ts';
-import { CHANNEL_MARKS, channelCells, channelDocument, guarantee } from '../format-channel.ts';
+import { CHANNEL_MARKS, channelCells, channelDocument, detailText, guarantee, wayOut } from '../format-channel.ts';
 import { formatTable, type Output } from '../output.ts';
 
 /** The channels of the running daemon, one line each. Exit code 3 when none runs, 1 when a channel is down. */
@@ -58,14 +58,15 @@ function report({ deps, out }: CommandContext, channels: readonly ChannelStatus[
   }
   const code = /GH\d{4}/.exec(bad[0]?.detail ?? '')?.[0] ?? 'GH1502';
   const message = `${bad.length} of ${channels.length} channels ${bad.length === 1 ? 'does' : 'do'} not work`;
-  out.fail({ code, message, hint: `run \`gatehouse explain ${code}\`` }, { channels: documents });
+  const mend = bad.map(wayOut).find((hint) => hint !== undefined);
+  out.fail({ code, message, hint: mend ?? `run \`gatehouse explain ${code}\`` }, { channels: documents });
   return EXIT.failed;
 }
 
 function row(channel: ChannelStatus, { out, now, running }: { out: Output; now: number; running: boolean }): string[] {
-  const { name, account, state, detail } = channel;
+  const { name, account, state } = channel;
   // One that was only tried has taken nothing.
-  const tried = [name, state, account || '-', guarantee(channel), detail ?? ''].map(printable);
+  const tried = [name, state, account || '-', guarantee(channel), detailText(channel)].map(printable);
   const [first = '', ...cells] = running ? channelCells(channel, now) : tried;
   return [`${out.mark(CHANNEL_MARKS[state] ?? 'none')} ${first}`, ...cells];
 }
