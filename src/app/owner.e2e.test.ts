@@ -4,6 +4,7 @@ import { expect, test } from 'vitest';
 import { type ChildDaemon, countFile, startChild } from '../testing/child-daemon.ts';
 import { DoublePlatform } from '../testing/double-platform.ts';
 import { tempDir, until } from '../testing/fakes.ts';
+import { freePort } from '../testing/free-port.ts';
 import { errorReply, startModelServer, stream, textPieces } from '../testing/model-server.ts';
 import { type TelegramScene, telegramScene } from '../testing/telegram-scene.ts';
 import { startTelegramServer } from '../testing/telegram-server.ts';
@@ -104,6 +105,26 @@ test.concurrent('F34 a login that is refused at the start is told on the channel
   await using daemon = await at.start({ env: { SECOND_TOKEN: 'not a token' } });
   await daemon.ready();
   await has(at, OWNER, /^⚠️ Channel work is down: GH1101/);
+});
+
+test.concurrent('F34 what waits for a channel of the owner that cannot connect is told on the next one, once', async () => {
+  const unreachable = { token_env: 'SECOND_TOKEN', api_root: `http://127.0.0.1:${await freePort()}`, poll_timeout_secs: 1 };
+  const refused = { token_env: 'THIRD_TOKEN', poll_timeout_secs: 1 };
+  await using at = await telegramScene({
+    gateway: { owner: [{ channel: 'away', chat_id: '500' }, ...OWNED.owner] },
+    channels: [
+      { type: 'telegram', name: 'away', settings: unreachable },
+      { type: 'telegram', name: 'work', settings: refused },
+    ],
+  });
+  const env = { SECOND_TOKEN: '700002:test-token-BBBBBBBBBBBBBBBBBBBBBBBBBBB', THIRD_TOKEN: 'not a token' };
+  for (const _start of [1, 2]) {
+    await using daemon = await at.start({ env });
+    await daemon.ready();
+    await has(at, OWNER, /^⚠️ Channel work is down: GH1101/);
+    await daemon.stop();
+  }
+  expect(at.texts(OWNER)).toHaveLength(1);
 });
 
 test.concurrent('a limit that stops calls is told to the owner once, whoever meets it', async () => {

@@ -107,6 +107,10 @@ export class OwnerPosts implements AsyncDisposable {
       for (const one of this.#entrusted) this.#check(one);
     } else if (event.type === 'part.sent' || event.type === 'part.unknown') {
       this.#find(event.key)?.over.abort(NO_LONGER_NEEDED);
+    } else if (event.type === 'part.retry') {
+      // It was being sent when its channel got into trouble, and did not arrive.
+      const late = this.#find(event.key);
+      if (late) this.#check(late);
     } else if (event.type === 'part.dead' || event.type === 'part.expired') {
       const lost = this.#find(event.key);
       if (!lost) return;

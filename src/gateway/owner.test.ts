@@ -198,7 +198,7 @@ describe('a notice that waits for its chat', () => {
     ]);
   });
 
-  test('stays where it is while it is being sent, and while no other chat is healthy', async () => {
+  test('stays where it is while it is being sent, and goes once that has failed', async () => {
     const at = setup({ first: 'healthy', second: 'degraded' });
     await at.owner.tell(news);
     await at.turns('first', 'down');
@@ -206,6 +206,10 @@ describe('a notice that waits for its chat', () => {
     expect([row?.state, await at.journal.sending(row?.seq ?? 0)]).toEqual(['PENDING', true]);
     await at.turns('second', 'healthy');
     expect(at.outbox()).toEqual(['first news SENDING']);
+    await at.journal.settle(row?.seq ?? 0, { kind: 'retry', notBefore: at.clock.now() + 60_000, reason: 'no' });
+    at.owner.observe({ type: 'part.retry', at: at.clock.now(), key: row?.part.key ?? '', reason: 'no', waitMs: 60_000 });
+    await at.clock.advance(0);
+    expect(at.outbox()).toEqual(['first news EXPIRED', 'second news PENDING']);
   });
 
   test.each(['DEAD', 'EXPIRED'] as const)('that ends %s is posted to the next chat, and for as long again', async (state) => {
