@@ -1,6 +1,6 @@
 /** An event of the platform -> `InboundMessage`. Pure: what it needs to know about places and roles comes in. */
 import { messageKey, shortHash } from '../../src/core/ids.ts';
-import type { InboundMessage, QuotedMessage, RefusalReason } from '../../src/core/message.ts';
+import { type InboundMessage, type QuotedMessage, type RefusalReason, UNKNOWN_SENDER } from '../../src/core/message.ts';
 import { type JsonObject, num, obj, str } from '../kit/json.ts';
 import { unreadableMessage } from '../kit/unreadable-message.ts';
 import { mediaOf, noteOf, snapshotsOf } from './inbound-content.ts';
@@ -85,8 +85,8 @@ export function nobody(context: InboundContext, platformId: string, timestamp: n
     platformId,
     id: keyOf(context, platformId),
     kind: 'message',
-    senderId: 'unknown',
-    senderName: 'unknown',
+    senderId: UNKNOWN_SENDER,
+    senderName: UNKNOWN_SENDER,
     text: '',
     media: [],
     isGroup: context.place.guildId !== undefined,

@@ -1,6 +1,6 @@
 /** An event of the platform -> `InboundMessage`. Pure; what the event itself does not tell is asked beforehand, see `known-messages.ts`. */
 import { messageKey, shortHash } from '../../src/core/ids.ts';
-import type { InboundMessage, QuotedMessage, RefusalReason } from '../../src/core/message.ts';
+import { type InboundMessage, type QuotedMessage, type RefusalReason, UNKNOWN_SENDER } from '../../src/core/message.ts';
 import { type JsonObject, obj, parseJson } from '../kit/json.ts';
 import { unreadableMessage } from '../kit/unreadable-message.ts';
 import type { BotIdentity } from './client.ts';
@@ -157,8 +157,8 @@ function toDelete(event: FeishuEvent, context: InboundContext, target: KnownMess
     kind: 'delete',
     targetId,
     ...place(target),
-    senderId: target?.senderId ?? 'unknown',
-    senderName: target?.senderId ?? 'unknown',
+    senderId: target?.senderId ?? UNKNOWN_SENDER,
+    senderName: target?.senderId ?? UNKNOWN_SENDER,
     text: '',
     media: [],
     // It takes back what was addressed to us, whatever is in it.

@@ -36,6 +36,9 @@ export interface QuotedMessage {
   readonly fromBot: boolean;
 }
 
+/** The sender of a `delete` where the platform reports that a message is gone, and not who deleted it. */
+export const UNKNOWN_SENDER = 'unknown';
+
 export interface InboundMessage extends ChatRef {
   /** Correlation id: `messageKey()` of this message, unique and stable across redelivery and restart. */
   readonly id: string;
@@ -51,7 +54,10 @@ export interface InboundMessage extends ChatRef {
   readonly platformId: string;
   /** A second logical key, where one message can arrive under two transport ids (Message-ID for mail). */
   readonly secondaryId?: string;
-  /** Immutable id of the author: the only thing access decisions look at. Never a display name or a username. */
+  /**
+   * Immutable id of the author: the only thing access decisions look at. Never a display name or a username. Of a `delete`, who took
+   * the message back, or `UNKNOWN_SENDER`.
+   */
   readonly senderId: string;
   readonly senderName: string;
   readonly text: string;
@@ -73,6 +79,14 @@ export interface InboundMessage extends ChatRef {
   readonly timestamp: number;
   /** What the adapter needs to answer this message (mail headers, a message id to reply to). Copied to every part of the answer. */
   readonly replyContext?: { readonly [key: string]: Json };
+}
+
+/**
+ * Whether an edit or delete counts for what `authorId` wrote: nobody puts words into another's message, and nobody takes one back in
+ * another's place (attack A37). A platform that does not tell who deleted a message tells that it is gone.
+ */
+export function mayChange({ kind, senderId }: Pick<InboundMessage, 'kind' | 'senderId'>, authorId: string): boolean {
+  return senderId === authorId || (kind === 'delete' && senderId === UNKNOWN_SENDER);
 }
 
 export interface BackgroundLine {

@@ -43,7 +43,9 @@ export async function decideAccess(
   if (message.refusal) return { kind: 'refused', reason: message.refusal };
   if (message.kind === 'message' && message.text.trim() === '' && message.media.length === 0)
     return { kind: 'refused', reason: 'empty' };
-  if (rules.local) return { kind: 'allowed' };
+  // It says nothing and is answered by nothing: all it can do is end a message of the same chat and author that has not begun. Who
+  // deleted it, and whether that was addressed to us, many platforms do not tell.
+  if (rules.local || message.kind === 'delete') return { kind: 'allowed' };
   if (message.isGroup && !listed(rules.allowedGroups, message.chatId)) return { kind: 'refused', reason: 'group-not-allowed' };
   if (!listed(rules.allowedSenders, message.senderId)) {
     const stranger = await decideStranger(message, pairing, clock);

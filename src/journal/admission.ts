@@ -1,6 +1,6 @@
 import { messageKey } from '../core/ids.ts';
 import type { Accepted, Admission, InboxRow } from '../core/journal.ts';
-import type { InboundMessage } from '../core/message.ts';
+import { type InboundMessage, mayChange } from '../core/message.ts';
 import type { Change } from './commit-queue.ts';
 import { correctedKey, isUnchanged } from './corrections.ts';
 import { cancelLane } from './inbox.ts';
@@ -111,7 +111,7 @@ interface Target {
 
 /**
  * The row an edit or delete names, when its turn has not begun: NEW and without steps (a parked turn has read the old text
- * already). It must be of the same chat, and for an edit of the same author: nobody may put words into another's message (A37).
+ * already). It must be of the same chat and author, see `mayChange`.
  */
 function findUnbegun(store: Store, message: InboundMessage): Target | undefined {
   if (message.targetId === undefined) return undefined;
@@ -124,7 +124,7 @@ function findUnbegun(store: Store, message: InboundMessage): Target | undefined 
   if (!row) return undefined;
   const original = readMessage(row.message, row.seq);
   if (original.chatId !== message.chatId) return undefined;
-  if (message.kind === 'edit' && original.senderId !== message.senderId) return undefined;
+  if (!mayChange(message, original.senderId)) return undefined;
   return { seq: row.seq, message: original };
 }
 

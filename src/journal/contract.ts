@@ -1,7 +1,7 @@
 /** What every implementation of the `Journal` port must do. Run by `journal.test.ts`. */
 import { describe, expect, it } from 'vitest';
 import type { Admission, StepRecord } from '../core/journal.ts';
-import type { InboundMessage } from '../core/message.ts';
+import { type InboundMessage, UNKNOWN_SENDER } from '../core/message.ts';
 import type { SessionMessage } from '../core/session.ts';
 import { inbound } from '../testing/fakes.ts';
 import { type CreateJournal as Create, kinds, pendingKeys, texts } from '../testing/journal-harness.ts';
@@ -178,8 +178,8 @@ function acceptContract(create: Create): void {
 function amendContract(create: Create): void {
   const edit = (n: number, target: number, text: string, override: Partial<InboundMessage> = {}) =>
     admit(message(`edit-${n}`, { kind: 'edit', targetId: `m-${target}`, text, ...override }));
-  const remove = (n: number, target: number) =>
-    admit(message(`delete-${n}`, { kind: 'delete', targetId: `m-${target}`, text: '' }));
+  const remove = (n: number, target: number, override: Partial<InboundMessage> = {}) =>
+    admit(message(`delete-${n}`, { kind: 'delete', targetId: `m-${target}`, text: '', ...override }));
 
   it('an edit of a message that has not begun replaces its text and nothing else', async () => {
     await using harness = await create();
@@ -249,6 +249,15 @@ function amendContract(create: Create): void {
     expect((await journal.counts()).refused).toEqual([{ channel: 'test', reason: 'deleted', count: 1 }]);
     expect(journal.room()).toBe(9);
     expect(await journal.finish(done(running))).toBe(true);
+  });
+
+  it('A37 a delete by another person ends no message; one by nobody known ends one of the same chat', async () => {
+    await using harness = await create();
+    const journal = await harness.open();
+    await journal.accept([admit(message(1))]);
+    const foreign = [remove(1, 1, { senderId: 'user-2' }), remove(2, 1, { senderId: UNKNOWN_SENDER, chatId: 'chat-2' })];
+    expect(await kinds(journal, foreign)).toEqual(['refused', 'refused']);
+    expect(await kinds(journal, [remove(3, 1, { senderId: UNKNOWN_SENDER })])).toEqual(['amended']);
   });
 }
 
