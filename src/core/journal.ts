@@ -16,8 +16,17 @@ export type OutboxState = 'PENDING' | 'SENDING' | 'SENT' | 'UNKNOWN' | 'DEAD' | 
 
 /** What admit decided about one inbound message, in the order received. */
 export type Admission =
-  /** Becomes a NEW row of its lane. An edit or delete of a row that is still NEW changes that row instead (see `accept`). */
-  | { readonly kind: 'admit'; readonly message: InboundMessage; readonly lane: string; readonly session: string }
+  /**
+   * Becomes a NEW row of its lane. An edit or delete of a row that is still NEW changes that row instead (see `accept`).
+   * `onlyCorrects`: an edit that is refused with this reason unless what it corrects was taken up, or is about to be.
+   */
+  | {
+      readonly kind: 'admit';
+      readonly message: InboundMessage;
+      readonly lane: string;
+      readonly session: string;
+      readonly onlyCorrects?: RefusalReason;
+    }
   /**
    * Recorded as DONE at once with this answer: commands, pairing codes, abort words. Not run, still answered exactly once.
    * `cancelsLane`: in the same transaction every NEW and RUNNING row of the lane becomes DONE with outcome `cancelled`, and
@@ -202,6 +211,7 @@ export interface Journal extends AsyncDisposable {
    * Commit 1. In one transaction, in order: inbox rows (`ON CONFLICT DO NOTHING` on the dedup key and on the secondary key),
    * refusal counters, answers with their parts, and the cursor of (channel, account) when given. An admitted `edit`/`delete`
    * whose target row is still NEW replaces its text or ends it (`amended`); otherwise an edit is a row of its own and a delete is refused.
+   * An edit that `onlyCorrects` is a row of its own only when the same person's message of the same chat is in its turn or was answered.
    * Rows beyond the high-water mark are the caller's to prevent: see `room`.
    */
   accept(

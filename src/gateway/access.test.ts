@@ -110,7 +110,7 @@ it.each([
     'group-not-allowed',
   ],
   ['an allowed person who speaks to others', { senderId: '42' }, { allowedGroups: ['group-1'] }, 'not-mentioned'],
-  ['an edit that does not speak to the bot', { senderId: '42', kind: 'edit' }, { allowedGroups: ['*'] }, 'not-mentioned'],
+  ['an edit by another member', { senderId: '7', kind: 'edit' }, { allowedGroups: ['*'] }, 'not-allowed'],
 ] as const)('A4 %s is refused without a reply', async (_what, message, rules, reason) => {
   await using dir = await tempDir();
   await using at = await setUp(dir.path);
@@ -127,6 +127,14 @@ it.each([
   await using at = await setUp(dir.path);
   const rules = { allowedSenders: ['42'], allowedGroups: ['group-1'], groupMode };
   expect(await at.decide({ ...GROUP, senderId: '42', ...message }, rules)).toEqual(ALLOWED);
+});
+
+it('A4 an edit that does not speak to the bot may only correct what did', async () => {
+  await using dir = await tempDir();
+  await using at = await setUp(dir.path);
+  const rules = { allowedSenders: ['42'], allowedGroups: ['group-1'] };
+  expect(await at.decide({ ...GROUP, senderId: '42', kind: 'edit' }, rules)).toEqual({ kind: 'correction' });
+  expect(await at.decide({ ...GROUP, senderId: '42', kind: 'edit', mentionsBot: true }, rules)).toEqual(ALLOWED);
 });
 
 it('A4 a reply to somebody else in a group does not speak to the bot', async () => {

@@ -22,6 +22,8 @@ export type AccessDecision =
   | { readonly kind: 'allowed' }
   /** Somebody who may write, in a group that is allowed, says something: see `isNamed`. */
   | { readonly kind: 'overheard' }
+  /** Such a person corrects a message in such a group, and the new words do not address the agent: of use only if the old ones did. */
+  | { readonly kind: 'correction' }
   | { readonly kind: 'refused'; readonly reason: RefusalReason }
   /** A stranger in a direct chat: tell them this code once. */
   | { readonly kind: 'pair'; readonly code: string };
@@ -52,6 +54,7 @@ export async function decideAccess(
     if (stranger) return stranger;
   }
   if (message.isGroup && !addresses(message, rules)) {
+    if (message.kind === 'edit') return { kind: 'correction' };
     const isSpoken = message.kind === 'message' && message.media.some(({ kind }) => kind === 'voice');
     return rules.groupVoice && isSpoken ? { kind: 'overheard' } : { kind: 'refused', reason: 'not-mentioned' };
   }

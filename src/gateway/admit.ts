@@ -41,6 +41,7 @@ export async function admit(message: InboundMessage, options: AdmitOptions): Pro
   }
   // What it says is not known before the commit: recordings are fetched and paid for after it, once.
   if (access.kind === 'overheard') return { kind: 'admit', message: { ...message, overheard: true }, ...place };
+  if (access.kind === 'correction') return { kind: 'admit', message, ...place, onlyCorrects: 'not-mentioned' };
   if (message.kind === 'reaction') return { kind: 'refuse', message, reason: 'reaction' };
   const command = message.kind === 'message' ? parseCommand(message.text) : undefined;
   if (command?.kind === 'stop') {

@@ -76,3 +76,32 @@ test('A37 a deletion in the name of somebody else takes back nothing, also where
   expect(await at.asked()).toEqual(['[Ada] first', '[Ada] second']);
   expect(await at.refused()).toEqual({ deleted: 2 });
 });
+
+test('a correction in a group that no longer names the bot changes what waits', async () => {
+  await using at = await busyWith(ASKED);
+  await at.deliver({ ...ASKED, platformId: '2', text: 'delete all files' });
+  await at.deliver({ ...GROUP, platformId: '2e', kind: 'edit', targetId: '2', text: 'never mind' });
+  expect(await at.asked()).toEqual(['[Ada] first', '[Ada] never mind']);
+});
+
+test('one of what is being answered, or was, is a correction; one of anything else is refused and counted', async () => {
+  await using at = await busyWith(ASKED);
+  await at.deliver({ ...GROUP, platformId: '1e', kind: 'edit', targetId: 'first', text: 'second' });
+  const correction = '[correction of an earlier message] [Ada]';
+  expect(await at.asked()).toEqual(['[Ada] first', `${correction} second`]);
+  await at.deliver({ ...GROUP, platformId: '2e', kind: 'edit', targetId: 'first', text: 'third' });
+  expect((await at.asked())[2]).toBe(`${correction} third`);
+  await at.deliver({ ...GROUP, platformId: '3e', kind: 'edit', targetId: 'never seen', text: 'x' });
+  await at.deliver({ ...GROUP, senderId: 'bob', platformId: '4e', kind: 'edit', targetId: 'first', text: 'x' });
+  await at.deliver({ ...GROUP, senderId: 'eve', platformId: '5e', kind: 'edit', targetId: 'first', text: 'x' });
+  expect(await at.asked()).toHaveLength(3);
+  expect(await at.refused()).toEqual({ 'not-mentioned': 2, 'not-allowed': 1 });
+});
+
+test('one of a message that was stopped starts nothing', async () => {
+  await using at = await busyWith(ASKED);
+  await at.deliver({ ...ASKED, text: 'stop' });
+  await at.deliver({ ...GROUP, kind: 'edit', targetId: 'first', text: 'x' });
+  expect(await at.asked()).toEqual(['[Ada] first']);
+  expect(await at.refused()).toEqual({ 'not-mentioned': 1 });
+});

@@ -112,6 +112,8 @@ export class Gateway {
       if (admission.cancelsLane) this.#options.lanes.abort(admission.lane);
       for (const lane of new Set(admission.parts.map((part) => part.lane))) this.#options.delivery.poke(lane);
       this.#note(message, { type: 'finished', outcome: admission.outcome, ms: 0 });
+    } else if (admission.kind === 'admit' && admission.onlyCorrects && accepted?.kind === 'refused') {
+      this.#note(message, { type: 'dropped', reason: admission.onlyCorrects });
     } else {
       this.#note(message, { type: 'dropped', reason: accepted?.kind ?? 'refused' });
     }

@@ -46,7 +46,9 @@ function acceptOne(store: Store, admission: Admission, change: Change): Accepted
   const target = message.kind === 'message' ? undefined : findUnbegun(store, message);
   // Not remembered: a refusal keeps nothing, and a late delete that comes twice is only counted twice.
   if (message.kind === 'delete' && !target) return countRefusal(store, message.channel, 'deleted');
-  if (message.kind === 'edit' && isUnchanged(store, message)) return countRefusal(store, message.channel, 'unchanged');
+  if (admission.onlyCorrects && !target && !wasTakenUp(store, message))
+    return countRefusal(store, message.channel, admission.onlyCorrects);
+  if (message.kind === 'edit' && !target && isUnchanged(store, message)) return countRefusal(store, message.channel, 'unchanged');
   remember(store, message);
   if (target) return amend(store, message, target, change);
   const seq = insertRow(store, admission, 'NEW');
@@ -115,17 +117,35 @@ interface Target {
  */
 function findUnbegun(store: Store, message: InboundMessage): Target | undefined {
   if (message.targetId === undefined) return undefined;
-  const { channel, account, targetId } = message;
   const row = store.db.get<{ seq: number; message: string }>(
     `SELECT seq, message FROM inbox WHERE key = ? AND state = 'NEW'
        AND NOT EXISTS (SELECT 1 FROM step WHERE inbox_seq = inbox.seq) ORDER BY seq DESC LIMIT 1`,
-    messageKey({ channel, account, platformId: targetId }),
+    targetKey(message, message.targetId),
   );
   if (!row) return undefined;
   const original = readMessage(row.message, row.seq);
-  if (original.chatId !== message.chatId) return undefined;
-  if (!mayChange(message, original.senderId)) return undefined;
-  return { seq: row.seq, message: original };
+  return isOwn(message, original) ? { seq: row.seq, message: original } : undefined;
+}
+
+/** Whether the agent works on the message an edit names, or answered it. What was stopped, taken back or overheard is none of its. */
+function wasTakenUp(store: Store, message: InboundMessage): boolean {
+  if (message.targetId === undefined) return false;
+  const row = store.db.get<{ seq: number; message: string; state: string }>(
+    `SELECT seq, message, state FROM inbox WHERE key = ?
+       AND (state IN ('NEW', 'RUNNING') OR outcome = 'answered' OR outcome LIKE 'limit:%') ORDER BY seq DESC LIMIT 1`,
+    targetKey(message, message.targetId),
+  );
+  if (!row) return false;
+  const original = readMessage(row.message, row.seq);
+  return isOwn(message, original) && !(original.overheard && row.state !== 'DONE');
+}
+
+function targetKey({ channel, account }: InboundMessage, targetId: string): string {
+  return messageKey({ channel, account, platformId: targetId });
+}
+
+function isOwn(message: InboundMessage, original: InboundMessage): boolean {
+  return original.chatId === message.chatId && mayChange(message, original.senderId);
 }
 
 function amend(store: Store, message: InboundMessage, target: Target, change: Change): Accepted {

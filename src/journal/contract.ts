@@ -234,6 +234,24 @@ function amendContract(create: Create): void {
     expect((await texts(journal))[0]).toBe('text 1');
   });
 
+  it('an edit that only corrects is refused unless its message waits, runs or was answered', async () => {
+    await using harness = await create();
+    const journal = await harness.open();
+    const correct = (n: number, override: Partial<InboundMessage> = {}): Admission[] => {
+      const { message } = edit(n, 1, `better ${n}`, override);
+      return [{ kind: 'admit', message, lane: LANE, session: SESSION, onlyCorrects: 'not-mentioned' }];
+    };
+    expect(await kinds(journal, correct(1))).toEqual(['refused']);
+    await journal.accept([admit(message(1))]);
+    expect(await kinds(journal, correct(2))).toEqual(['amended']);
+    const row = await journal.claim((await journal.waiting(LANE, 1))[0]?.seq ?? 0);
+    expect(await kinds(journal, correct(3))).toEqual(['new']);
+    if (row) await journal.finish(done(row));
+    expect(await kinds(journal, correct(4))).toEqual(['new']);
+    expect(await kinds(journal, correct(5, { senderId: 'user-2' }))).toEqual(['refused']);
+    expect((await journal.counts()).refused).toEqual([{ channel: 'test', reason: 'not-mentioned', count: 2 }]);
+  });
+
   it('a delete ends a message that has not begun; later it is refused and counted', async () => {
     await using harness = await create();
     const journal = await harness.open({ highWater: 10 });
