@@ -106,6 +106,7 @@ function accepted({ raw, mail, from, facts, options }: AcceptedMail): InboundMes
     secondaryId: ownId === undefined ? digest() : `mid:${from.address}:${ownId}`,
     chatId: from.address,
     ...(threadId === undefined ? {} : { threadId }),
+    ...(chain.length === 0 ? { startsThread: true } : {}),
     senderId: from.address,
     senderName: name === '' ? from.address : name,
     text: lines.join('\n'),

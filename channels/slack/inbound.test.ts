@@ -95,9 +95,10 @@ test.each([
 test('threads: a reply stays in its thread, and a first message of a channel opens one', () => {
   const reply = { ...inChannel, ts: '1767225700.000100', thread_ts: TS };
   expect(read(reply)).toMatchObject({ threadId: TS, mentionsBot: false, replyTo: { platformId: `C1:${TS}`, fromBot: false } });
+  expect(read(reply)).not.toHaveProperty('startsThread');
   expect(read({ ...reply, parent_user_id: 'U0BOT' })).toMatchObject({ replyTo: { fromBot: true } });
-  expect(read(inChannel)?.threadId).toBe(TS);
-  expect(read(inChannel, { replyInThread: false })?.threadId).toBeUndefined();
+  expect(read(inChannel)).toMatchObject({ threadId: TS, startsThread: true });
+  for (const name of ['threadId', 'startsThread']) expect(read(inChannel, { replyInThread: false })).not.toHaveProperty(name);
   expect(read(direct)?.threadId).toBeUndefined();
   // History marks the first message of a thread with its own ts; when it was pushed, it was not.
   expect(read({ ...direct, thread_ts: TS })).toEqual(read(direct));

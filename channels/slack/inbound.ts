@@ -231,6 +231,7 @@ function shape(
       senderName: label(str(profile['display_name']) || str(profile['real_name']) || senderId),
     }),
     ...(thread !== undefined && { threadId: thread }),
+    ...(thread === ts && { startsThread: true }),
     text,
     media,
     ...(inThread && context.followThreads && { replyTo: { platformId: `${chatId}:${threadTs}`, fromBot: parentIsOurs } }),

@@ -21,6 +21,12 @@ export function chatKey(ref: ChatRef): string {
   return [ref.channel, ref.account, ref.chatId].map(encode).join('/');
 }
 
+/** Whether a lane is that of the chat with this `chatKey`, or of a thread in it. */
+export function isLaneOf(lane: string, chat: string): boolean {
+  // No component contains the separator, so what follows it can only be a thread.
+  return lane === chat || lane.startsWith(`${chat}/`);
+}
+
 /**
  * `[profile:]channel:chat_id[#topic]` of spec A1, always with the profile. A platform thread is the topic `thread:<id>`;
  * topics that people name cannot contain a colon, so the two never collide.

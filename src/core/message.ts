@@ -64,7 +64,15 @@ export interface InboundMessage extends ChatRef {
   readonly media: readonly MediaRef[];
   readonly replyTo?: QuotedMessage;
   readonly isGroup: boolean;
-  /** What was said in the group since the agent last spoke there, oldest first. Added by the gateway, never by an adapter. */
+  /**
+   * The thread is one that the answer to this message opens: the message itself stands in the chat, among those of all other threads.
+   * Absent where the message was written in its thread.
+   */
+  readonly startsThread?: true;
+  /**
+   * What was said in the group since the agent last spoke there, and how people reacted to messages, oldest first. Added by the
+   * gateway, never by an adapter.
+   */
   readonly background?: readonly BackgroundLine[];
   /** In a group: the text names the bot, or is a command for it. The adapter strips the name from `text`. */
   readonly mentionsBot: boolean;

@@ -2,13 +2,12 @@
 import type { InboundBus } from '../bus/inbound-bus.ts';
 import type { ChannelHost, Receipt } from '../core/channel.ts';
 import type { Emit } from '../core/events.ts';
-import { laneKey } from '../core/ids.ts';
 import type { Accepted, Admission, Journal, Recovery } from '../core/journal.ts';
 import type { InboundMessage } from '../core/message.ts';
 import type { Clock } from '../core/ports.ts';
 import type { Delivery } from '../delivery/deliver.ts';
 import { type AdmitOptions, admit, isAnsweredAtOnce } from './admit.ts';
-import type { Backlog } from './backlog.ts';
+import type { Backlog, Taken } from './backlog.ts';
 import type { Lanes } from './lanes.ts';
 import type { Transcripts } from './transcripts.ts';
 import type { Turns } from './turn.ts';
@@ -31,6 +30,12 @@ export interface GatewayOptions {
   readonly emit: Emit;
 }
 
+/** What the journal is asked to accept, with the background it would carry off. */
+interface Offer {
+  readonly admission: Admission;
+  readonly background?: Taken;
+}
+
 export class Gateway {
   readonly #options: GatewayOptions;
   constructor(options: GatewayOptions) {
@@ -50,15 +55,22 @@ export class Gateway {
     if (isFull && !batch.every((one) => isAnsweredAtOnce(one, admission))) return { kind: 'busy', retryAfterMs: BUSY_RETRY_MS };
     for (const message of batch) this.#note(message, { type: 'received' });
 
-    // Step 2: access, mention rule, commands. Nothing is acted on before the commit.
-    const admissions: Admission[] = [];
-    for (const message of batch) admissions.push(this.#withBackground(await admit(message, admission)));
+    const offers: Offer[] = [];
+    let accepted: readonly Accepted[];
+    try {
+      // Step 2: access, mention rule, commands. Nothing is acted on before the commit.
+      for (const message of batch) offers.push(this.#offer(message, await admit(message, admission)));
 
-    // Commit 1: rows, refusals, immediate answers and the cursor, all or nothing.
-    const accepted = await journal.accept(admissions, cursor === undefined ? undefined : { ...source, value: cursor });
+      // Commit 1: rows, refusals, immediate answers and the cursor, all or nothing.
+      const admissions = offers.map((offer) => offer.admission);
+      accepted = await journal.accept(admissions, cursor === undefined ? undefined : { ...source, value: cursor });
+    } catch (error) {
+      for (const { background } of offers) background?.giveBack();
+      throw error;
+    }
 
     // Step 3: to the lanes, and immediate answers to delivery.
-    for (const [index, admission] of admissions.entries()) this.#dispatch(admission, accepted[index]);
+    for (const [index, offer] of offers.entries()) this.#dispatch(offer, accepted[index]);
     return { kind: 'accepted' };
   };
 
@@ -89,20 +101,29 @@ export class Gateway {
     await this.#options.delivery.drain(limits.deliveryMs);
   }
 
-  #withBackground(admission: Admission): Admission {
-    if (admission.kind !== 'admit' || !admission.message.isGroup || admission.message.kind !== 'message') return admission;
+  /**
+   * Takes to the backlog what is background, and from it what belongs to this message. Before the commit, so that the next message of
+   * the batch, and of one that is received meanwhile, finds it; a batch that is offered again changes nothing there.
+   */
+  #offer(message: InboundMessage, admission: Admission): Offer {
+    const { backlog } = this.#options;
+    if (admission.kind === 'refuse') {
+      if (admission.reason === 'not-mentioned' || admission.reason === 'reaction') backlog.note(message);
+      return { admission };
+    }
+    if (message.kind === 'delete' || (admission.kind === 'admit' && admission.onlyCorrects)) backlog.note(message);
+    else if (message.kind === 'edit') backlog.drop(message);
     // One that may address nobody must not take the background of the next that does.
-    if (admission.message.overheard) return admission;
-    const background = this.#options.backlog.lines(admission.lane);
-    return background.length === 0 ? admission : { ...admission, message: { ...admission.message, background } };
+    if (message.kind !== 'message' || admission.kind !== 'admit' || admission.message.overheard) return { admission };
+    const background = backlog.take(message);
+    if (!background) return { admission };
+    return { admission: { ...admission, message: { ...admission.message, background: background.lines } }, background };
   }
 
-  #dispatch(admission: Admission, accepted: Accepted | undefined): void {
+  #dispatch({ admission, background }: Offer, accepted: Accepted | undefined): void {
     const { message } = admission;
-    if (admission.kind === 'refuse' && admission.reason === 'not-mentioned')
-      this.#options.backlog.remember(laneKey(message), message);
+    if (accepted?.kind !== 'new') background?.giveBack();
     if (accepted?.kind === 'new') {
-      if (message.background) this.#options.backlog.forget(accepted.row.lane);
       this.#note(message, { type: 'admitted', lane: accepted.row.lane });
       this.#options.bus.publish(accepted.row);
     } else if (admission.kind === 'refuse') {

@@ -136,10 +136,11 @@ function label(ref: MediaRef): string {
   return { photo: 'Photo', voice: 'Voice note', audio: 'Audio file', video: 'Video', document: 'File' }[ref.kind];
 }
 
-function background({ background: lines }: InboundMessage): string {
+function background({ background: lines, isGroup }: InboundMessage): string {
   if (!lines) return '';
   const said = lines.map(({ senderName, text }) => `  [${oneLine(senderName, 64)}] ${oneLine(text, QUOTE_LIMIT)}`);
-  return ['[said in this group since you last spoke, not to you:', ...said, ']'].join('\n');
+  // Of a direct chat these are reactions alone: everything said there is said to the agent.
+  return [isGroup ? '[said in this group since you last spoke, not to you:' : '[since you last spoke:', ...said, ']'].join('\n');
 }
 
 function quotation(message: InboundMessage): string {

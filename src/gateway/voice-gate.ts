@@ -68,18 +68,14 @@ export class VoiceGate {
     const heard = await this.#hear(row, signal);
     const words = heard.map((note) => note.words).filter((text) => text !== '');
     if (words.some((text) => isNamed(text, patterns(message.channel)))) {
-      const background = backlog.lines(row.lane);
       // In memory, as it was: it is stored with nothing, so a turn that a crash interrupts goes on without it.
-      backlog.forget(row.lane);
-      return await this.#options.turn(
-        { ...row, message: { ...message, ...(background.length > 0 ? { background } : {}) } },
-        signal,
-      );
+      const background = backlog.take(message)?.lines;
+      return await this.#options.turn({ ...row, message: { ...message, ...(background ? { background } : {}) } }, signal);
     }
     return async () => {
       const text = [message.text, ...words.map((said) => `(by voice) ${said}`)].filter((line) => line !== '').join(' ');
       await this.#pass(row, started);
-      backlog.remember(row.lane, { ...message, text });
+      backlog.note({ ...message, text });
       await this.#remove(row);
     };
   }
