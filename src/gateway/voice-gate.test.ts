@@ -185,6 +185,24 @@ test('F3 one that was being listened to when the process ended is listened to ag
   expect(at.events.flatMap((event) => (event.type === 'started' ? [event.attempt] : []))).toEqual([1]);
 });
 
+test('one whose caption is edited before it was listened to is answered if the new words address the agent, and only then', async () => {
+  const at = new Scene();
+  await using rig = await at.start();
+  let go: (words: string) => void = () => undefined;
+  at.says.push(() => new Promise((resolve) => (go = resolve)));
+  await at.write('', { media: [VOICE], platformId: '1' });
+  await until('it listens', () => at.heard === 1);
+  for (const platformId of ['2', '3']) await at.say('nothing of note', { text: 'please listen', platformId });
+  await at.write('summarise this', { platformId: '2e', kind: 'edit', targetId: '2', mentionsBot: true });
+  await at.write('never mind', { platformId: '3e', kind: 'edit', targetId: '3' });
+  go('nothing either');
+  await rig.daemon.gateway.idle();
+  expect(at.outcomes()).toEqual(['not-mentioned', 'answered', 'not-mentioned']);
+  expect(at.model.requests.map(({ messages }) => messages.at(-1)?.content.split('\n').slice(0, 2))).toEqual([
+    ['[Ada] summarise this', '[Voice transcription: nothing of note]'],
+  ]);
+});
+
 test('/stop ends the listening, and nobody is answered', async () => {
   const at = new Scene();
   await using rig = await at.start();

@@ -45,12 +45,12 @@ function acceptOne(store: Store, admission: Admission, change: Change): Accepted
   }
   const target = message.kind === 'message' ? undefined : findUnbegun(store, message);
   // Not remembered: a refusal keeps nothing, and a late delete that comes twice is only counted twice.
-  if (message.kind === 'delete' && !target) return countRefusal(store, message.channel, 'deleted');
+  if (message.kind === 'delete' && !target) return countRefusal(store, message.channel, admission.onlyCorrects ?? 'deleted');
   if (admission.onlyCorrects && !target && !wasTakenUp(store, message))
     return countRefusal(store, message.channel, admission.onlyCorrects);
   if (message.kind === 'edit' && !target && isUnchanged(store, message)) return countRefusal(store, message.channel, 'unchanged');
   remember(store, message);
-  if (target) return amend(store, message, target, change);
+  if (target) return amend(store, admission, target, change);
   const seq = insertRow(store, admission, 'NEW');
   change.active += 1;
   const acceptedAt = store.clock.now();
@@ -106,6 +106,8 @@ function insertRow(
   );
 }
 
+type Admitted = Extract<Admission, { kind: 'admit' }>;
+
 interface Target {
   readonly seq: number;
   readonly message: InboundMessage;
@@ -148,7 +150,7 @@ function isOwn(message: InboundMessage, original: InboundMessage): boolean {
   return original.chatId === message.chatId && mayChange(message, original.senderId);
 }
 
-function amend(store: Store, message: InboundMessage, target: Target, change: Change): Accepted {
+function amend(store: Store, { message, onlyCorrects }: Admitted, target: Target, change: Change): Accepted {
   if (message.kind === 'delete') {
     store.db.run(
       "UPDATE inbox SET state = 'DONE', outcome = 'deleted', finished_at = ? WHERE seq = ?",
@@ -159,7 +161,15 @@ function amend(store: Store, message: InboundMessage, target: Target, change: Ch
   } else {
     // An edit that carries no files is about the text: the files that came with the message stay.
     const media = message.media.length > 0 ? message.media : target.message.media;
-    const edited: InboundMessage = { ...target.message, text: message.text, media };
+    const { overheard, ...original } = target.message;
+    const edited: InboundMessage = {
+      ...original,
+      // Words that address the agent open the way to it, whatever is said in the recording.
+      ...(overheard && onlyCorrects !== undefined ? { overheard } : {}),
+      mentionsBot: original.mentionsBot || message.mentionsBot,
+      text: message.text,
+      media,
+    };
     store.db.run('UPDATE inbox SET message = ? WHERE seq = ?', JSON.stringify(edited), target.seq);
   }
   return { kind: 'amended', row: target.seq };
