@@ -29,8 +29,9 @@ export type Admission =
     }
   /**
    * Recorded as DONE at once with this answer: commands, pairing codes, abort words. Not run, still answered exactly once.
-   * `cancelsLane`: in the same transaction every NEW and RUNNING row of the lane becomes DONE with outcome `cancelled`, and
-   * running claims are fenced, so that what was said to be cancelled cannot answer after a crash either.
+   * `cancels`: in the same transaction every NEW and RUNNING row of the lane, or of all lanes of its chat, becomes DONE with outcome
+   * `cancelled`, and running claims are fenced, so that what was said to be cancelled cannot answer after a crash either. When there
+   * was no such row, `partsIfIdle` go to the same lanes in place of `parts`.
    */
   | {
       readonly kind: 'answer';
@@ -39,7 +40,8 @@ export type Admission =
       readonly session: string;
       readonly outcome: string;
       readonly parts: readonly NewPart[];
-      readonly cancelsLane?: boolean;
+      readonly cancels?: 'lane' | 'chat';
+      readonly partsIfIdle?: readonly NewPart[];
     }
   /** No row, no content: only (channel, reason) is counted. */
   | { readonly kind: 'refuse'; readonly message: InboundMessage; readonly reason: RefusalReason };

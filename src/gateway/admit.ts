@@ -2,6 +2,7 @@ import { laneKey, sessionKey } from '../core/ids.ts';
 import type { Admission, NewPart, PairingStore } from '../core/journal.ts';
 import type { InboundMessage } from '../core/message.ts';
 import type { Clock } from '../core/ports.ts';
+import type { AbortAnswer } from './abort-words.ts';
 import { type AccessRules, decideAccess } from './access.ts';
 import type { Decision } from './approvals.ts';
 import { parseCommand } from './commands.ts';
@@ -41,23 +42,17 @@ export async function admit(message: InboundMessage, options: AdmitOptions): Pro
   }
   // What it says is not known before the commit: recordings are fetched and paid for after it, once.
   if (access.kind === 'overheard') return { kind: 'admit', message: { ...message, overheard: true }, ...place };
-  if (access.kind === 'correction') return { kind: 'admit', message, ...place, onlyCorrects: 'not-mentioned' };
+  if (access.kind === 'correction')
+    return { kind: 'admit', message: correctionOf(message), ...place, onlyCorrects: 'not-mentioned' };
   if (message.kind === 'reaction') return { kind: 'refuse', message, reason: 'reaction' };
-  const command = message.kind === 'message' ? parseCommand(message.text) : undefined;
-  if (command?.kind === 'stop') {
-    return {
-      kind: 'answer',
-      message,
-      ...place,
-      outcome: 'stop',
-      parts: options.answer(message, command.answer),
-      cancelsLane: true,
-    };
-  }
+  const command = parseCommand(message.text);
+  // Also as a correction: what it corrects is in this lane. Other commands that correct what waits are read in their turn.
+  if (command?.kind === 'stop' && message.kind !== 'delete') return stop(message, command, place, options);
+  if (message.kind !== 'message') return { kind: 'admit', message, ...place };
   if (command?.kind === 'help') {
     return { kind: 'answer', message, ...place, outcome: 'help', parts: options.answer(message, command.answer) };
   }
-  const decision = message.kind === 'message' ? options.decide?.(message) : undefined;
+  const decision = options.decide?.(message);
   if (decision) {
     const { outcome, answer } = decision;
     return { kind: 'answer', message, ...place, outcome, parts: options.answer(message, answer) };
@@ -74,6 +69,30 @@ export function isAnsweredAtOnce(message: InboundMessage, { concerns }: Pick<Adm
   if (message.kind !== 'message' || message.media.length > 0) return false;
   const command = parseCommand(message.text);
   return command?.kind === 'stop' || command?.kind === 'help' || (concerns?.(message) ?? false);
+}
+
+/** Where each message of a chat opens a thread, a stop that does so is meant for what goes on in the others. */
+function stop(
+  message: InboundMessage,
+  { answer, idle }: AbortAnswer,
+  place: { readonly lane: string; readonly session: string },
+  options: AdmitOptions,
+): Admission {
+  const isForChat = message.kind === 'message' && (message.threadId === undefined || message.startsThread === true);
+  return {
+    kind: 'answer',
+    message,
+    ...place,
+    outcome: 'stop',
+    parts: options.answer(message, answer),
+    partsIfIdle: options.answer(message, idle),
+    cancels: isForChat ? 'chat' : 'lane',
+  };
+}
+
+/** Who makes an abort word of a message takes it back. */
+function correctionOf(message: InboundMessage): InboundMessage {
+  return parseCommand(message.text)?.kind === 'stop' ? { ...message, kind: 'delete', text: '', media: [] } : message;
 }
 
 function pairingText(code: string): string {

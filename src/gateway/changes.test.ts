@@ -105,3 +105,32 @@ test('one of a message that was stopped starts nothing', async () => {
   expect(await at.asked()).toEqual(['[Ada] first']);
   expect(await at.refused()).toEqual({ 'not-mentioned': 1 });
 });
+
+test('a waiting message that is edited to an abort word is taken back, with the rest of its lane', async () => {
+  await using at = await busyWith({ senderId: 'ada' });
+  await at.deliver({ senderId: 'ada', platformId: '2', text: 'delete all files' });
+  await at.deliver({ senderId: 'ada', platformId: '2e', kind: 'edit', targetId: '2', text: 'stop' });
+  expect(await at.asked()).toEqual(['first']);
+  expect(at.rig.channel.texts()).toEqual(['🛑 Cancelled.']);
+});
+
+test('one in a group that is edited to an abort word without naming the bot is taken back alone', async () => {
+  await using at = await busyWith(ASKED);
+  for (const platformId of ['2', '3']) await at.deliver({ ...ASKED, platformId, text: `do ${platformId}` });
+  await at.deliver({ ...GROUP, platformId: '2e', kind: 'edit', targetId: '2', text: 'Stop' });
+  await at.deliver({ ...GROUP, platformId: '4e', kind: 'edit', targetId: 'never seen', text: 'stop' });
+  expect(await at.asked()).toEqual(['[Ada] first', '[Ada] do 3']);
+  expect(at.rig.channel.texts('g')).toEqual(['done', 'done']);
+  expect(await at.refused()).toEqual({ 'not-mentioned': 1 });
+});
+
+test.each([
+  ['/help', expect.stringContaining('/stop')],
+  ['/reset', 'Started afresh. Nothing was carried over.'],
+])('a waiting message that is edited to %s is that command', async (command, answer) => {
+  await using at = await busyWith({ senderId: 'ada' });
+  await at.deliver({ senderId: 'ada', platformId: '2', text: 'hello' });
+  await at.deliver({ senderId: 'ada', platformId: '2e', kind: 'edit', targetId: '2', text: command });
+  expect(await at.asked()).toEqual(['first']);
+  expect(at.rig.channel.texts()).toEqual(['done', answer]);
+});

@@ -14,8 +14,8 @@ it.each([
   ['cancelar', '🛑 Cancelado.'],
   ['멈춰', '🛑 취소했습니다.'],
 ])('%j stops, and the answer is in the language of the word', (text, answer) => {
-  expect(abortAnswer(text)).toBe(answer);
-  expect(parseCommand(text)).toEqual({ kind: 'stop', answer });
+  expect(abortAnswer(text)).toMatchObject({ answer, idle: expect.any(String) });
+  expect(parseCommand(text)).toMatchObject({ kind: 'stop', answer });
 });
 
 it.each(['stop it', 'please stop', 'stop.', '"stop"', 'unstoppable', '', ' ', '/stopp', '/stop now'])(

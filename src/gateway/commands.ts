@@ -1,9 +1,9 @@
-import { abortAnswer } from './abort-words.ts';
+import { type AbortAnswer, abortAnswer } from './abort-words.ts';
 
 /** What a chat message asks of the gateway itself; anything else is the agent's. */
 export type Command =
   /** Answered at once, even while a turn runs; also ends that turn and what waits behind it. */
-  | { readonly kind: 'stop'; readonly answer: string }
+  | ({ readonly kind: 'stop' } & AbortAnswer)
   /** Answered at once. */
   | { readonly kind: 'help'; readonly answer: string }
   /** Takes its turn in the lane, because it changes the session: the newest `keep` messages stay. */
@@ -22,7 +22,7 @@ const HELP = [
 /** Reads a command (spec A5, A6). An unknown `/word` is text for the agent. */
 export function parseCommand(text: string): Command | undefined {
   const stop = abortAnswer(text);
-  if (stop !== undefined) return { kind: 'stop', answer: stop };
+  if (stop !== undefined) return { kind: 'stop', ...stop };
   const [word, ...rest] = text.trim().split(/\s+/);
   if (word === '/help' && rest.length === 0) return { kind: 'help', answer: HELP };
   if (word === '/reset' && rest.length === 0) return { kind: 'new', keep: 0 };

@@ -50,7 +50,7 @@ async function setUp(path: string, { turn, concurrency = 10, channels = 1, capac
   const cancel = async (lane: string): Promise<void> => {
     count += 1;
     const message = inbound({ text: '/stop', platformId: `m${count}-${journal.bootId}` });
-    await journal.accept([{ kind: 'answer', message, lane, session: lane, outcome: 'stop', parts: [], cancelsLane: true }]);
+    await journal.accept([{ kind: 'answer', message, lane, session: lane, outcome: 'stop', parts: [], cancels: 'lane' }]);
     lanes.abort(lane);
   };
   const close = async (): Promise<void> => {

@@ -139,6 +139,8 @@ export class Turns {
   async #outcome(row: InboxRow, place: AnswerPlace, signal: AbortSignal): Promise<TurnResult | undefined> {
     const { message } = row;
     const command = message.kind === 'message' ? parseCommand(message.text) : undefined;
+    // Answered at once when it is sent; here it is what a waiting message was edited to.
+    if (command?.kind === 'help') return this.#done(row, { state: 'DONE', outcome: 'help', text: command.answer });
     if (command?.kind === 'new') return await this.#startAfresh(row, command.keep);
     if (this.#options.model.demo && !this.#options.demoAllowed(message.channel)) return this.#withoutModel(row);
 

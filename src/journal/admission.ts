@@ -1,9 +1,9 @@
-import { messageKey } from '../core/ids.ts';
+import { chatKey, messageKey } from '../core/ids.ts';
 import type { Accepted, Admission, InboxRow } from '../core/journal.ts';
 import { type InboundMessage, mayChange } from '../core/message.ts';
 import type { Change } from './commit-queue.ts';
 import { correctedKey, isUnchanged } from './corrections.ts';
-import { cancelLane } from './inbox.ts';
+import { cancelChat, cancelLane } from './inbox.ts';
 import { addParts } from './outbox.ts';
 import { readMessage, type Store } from './store.ts';
 
@@ -38,10 +38,7 @@ function acceptOne(store: Store, admission: Admission, change: Change): Accepted
   if (isKnown(store, message)) return { kind: 'duplicate' };
   if (admission.kind === 'answer') {
     remember(store, message);
-    if (admission.cancelsLane) change.active -= cancelLane(store, admission.lane);
-    const seq = insertRow(store, admission, 'DONE', admission.outcome);
-    addParts(store, admission.parts, `in${seq}`);
-    return { kind: 'answered' };
+    return answer(store, admission, change);
   }
   const target = message.kind === 'message' ? undefined : findUnbegun(store, message);
   // Not remembered: a refusal keeps nothing, and a late delete that comes twice is only counted twice.
@@ -57,6 +54,16 @@ function acceptOne(store: Store, admission: Admission, change: Change): Accepted
   const { lane, session } = admission;
   const row: InboxRow = { seq, lane, session, message, attempts: 0, acceptedAt, generation: 0 };
   return { kind: 'new', row };
+}
+
+function answer(store: Store, admission: Extract<Admission, { kind: 'answer' }>, change: Change): Accepted {
+  const { message, lane, outcome, cancels, parts, partsIfIdle } = admission;
+  const cancelled =
+    cancels === undefined ? 0 : cancels === 'lane' ? cancelLane(store, lane) : cancelChat(store, chatKey(message));
+  change.active -= cancelled;
+  const seq = insertRow(store, admission, 'DONE', outcome);
+  addParts(store, cancelled === 0 && partsIfIdle ? partsIfIdle : parts, `in${seq}`);
+  return { kind: 'answered' };
 }
 
 /** The second key is its own space: a Message-ID never equals a transport id by accident. */

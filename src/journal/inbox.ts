@@ -87,11 +87,21 @@ export function cancelWaitingRows(store: Store, lane: string, outcome: string, c
  * In one transaction with the answer that says so: a crash cannot bring back what people were told is cancelled.
  */
 export function cancelLane(store: Store, lane: string): number {
+  return cancel(store, 'lane = ?', lane);
+}
+
+/** As `cancelLane`, for every lane that `isLaneOf` the chat. */
+export function cancelChat(store: Store, chat: string): number {
+  // `0` follows the separator, so the range is that of what begins with the chat and a separator.
+  return cancel(store, '(lane = ? OR (lane >= ? AND lane < ?))', chat, `${chat}/`, `${chat}0`);
+}
+
+function cancel(store: Store, which: string, ...lanes: readonly string[]): number {
   return store.db.run(
     `UPDATE inbox SET state = 'DONE', outcome = 'cancelled', finished_at = ?, boot_id = NULL, generation = generation + 1
-     WHERE lane = ? AND state IN ('NEW', 'RUNNING')`,
+     WHERE ${which} AND state IN ('NEW', 'RUNNING')`,
     store.clock.now(),
-    lane,
+    ...lanes,
   );
 }
 
