@@ -116,9 +116,9 @@ function read(item: JsonObject, chatId: string, { oldest, cursor, ...options }: 
       : ts > oldest
         ? toInbound({ kind: 'event', body: { event } }, context)
         : undefined;
-  if (!found || found.refusal === 'own-message' || found.refusal === 'bot-author') return [];
+  if (!found) return [];
   cursor.join(found);
-  return [found];
+  return found.refusal === 'own-message' || found.refusal === 'bot-author' ? [] : [found];
 }
 
 /** Every page of a listing. Waits out rate limits; what we may not see is empty. */

@@ -2,7 +2,7 @@
 import type { InboundMessage } from '../../src/core/message.ts';
 import { list, parseObject, str } from '../kit/json.ts';
 
-/** Threads kept: those that were called last. The journal rewrites the cursor with every batch, so it stays small. */
+/** Threads kept: those that we wrote in last. The journal rewrites the cursor with every batch, so it stays small. */
 const MAX_THREADS = 100;
 
 /**
@@ -13,7 +13,7 @@ const MAX_THREADS = 100;
 export class Cursor {
   #since: number;
   #ts: number;
-  /** `C1:1712.0001`, least recently called first. */
+  /** `C1:1712.0001`, the one we wrote in longest ago first. */
   readonly #threads: Set<string>;
   /** False while messages of an outage may still be missing. */
   #complete = false;
@@ -35,7 +35,7 @@ export class Cursor {
     return this.#since;
   }
 
-  /** Threads that somebody called us into, as `[chat, thread]`. */
+  /** Threads that we wrote in, as `[chat, thread]`. */
   threads(): readonly (readonly [string, string])[] {
     return [...this.#threads].map((entry) => {
       const at = entry.lastIndexOf(':');
@@ -47,9 +47,12 @@ export class Cursor {
     return this.#threads.has(`${chatId}:${threadId}`);
   }
 
-  /** Remembers the thread of a message that is addressed to us. */
-  join({ chatId, threadId, mentionsBot, isGroup, refusal, replyTo }: InboundMessage): void {
-    if (threadId === undefined || refusal !== undefined || !(mentionsBot || !isGroup || replyTo?.fromBot)) return;
+  /**
+   * Remembers the thread of a message that is our own. What others write proves nothing: whether they may call us is decided later, and
+   * somebody who may not would have us answer talk among those who may.
+   */
+  join({ chatId, threadId, refusal }: InboundMessage): void {
+    if (threadId === undefined || refusal !== 'own-message') return;
     const entry = `${chatId}:${threadId}`;
     this.#threads.delete(entry);
     this.#threads.add(entry);

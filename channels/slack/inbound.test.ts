@@ -104,7 +104,7 @@ test('threads: a reply stays in its thread, and a first message of a channel ope
   expect(read({ ...direct, thread_ts: TS })).toEqual(read(direct));
 });
 
-test('a reply in a thread that we were called into is addressed to us, unless a mention is asked for', () => {
+test('a reply in a thread that we wrote in is addressed to us, unless a mention is asked for', () => {
   const reply = { ...inChannel, ts: '1767225700.000100', thread_ts: '1767225600.000500' };
   expect(read(reply)?.mentionsBot).toBe(true);
   expect(read(reply, { followThreads: false })).toMatchObject({ mentionsBot: false });

@@ -24,7 +24,7 @@ export interface InboundContext {
   readonly replyInThread: boolean;
   /** Replies in our threads are addressed to us. */
   readonly followThreads: boolean;
-  /** True for a thread that somebody called us into. */
+  /** True for a thread that we wrote in. */
   readonly joined: (chatId: string, threadId: string) => boolean;
   /** Epoch ms, for payloads without a time of their own. */
   readonly now: number;

@@ -34,7 +34,9 @@ export const SlackSettings = z.strictObject({
   follow_threads: z
     .boolean()
     .default(true)
-    .describe('In a thread the bot was called into, or started, count every reply as addressed to it. false asks for a mention.'),
+    .describe(
+      'In a thread the bot started, or is one of the 100 it wrote in last, count every reply as addressed to it. false asks for a mention.',
+    ),
   catch_up_hours: z
     .int()
     .min(0)

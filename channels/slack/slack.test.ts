@@ -2,7 +2,7 @@
 import { afterEach, expect, test } from 'vitest';
 import type { Channel, Receipt } from '../../src/core/channel.ts';
 import { quickClock, TestHost } from '../../src/testing/channel-host.ts';
-import { until } from '../../src/testing/fakes.ts';
+import { outbound, until } from '../../src/testing/fakes.ts';
 import { impatientClock, type SlackSetup, type SlackSetupOptions, slackSetup } from '../../src/testing/slack-setup.ts';
 import { BOT_ID, BOT_USER, DIRECT } from '../../src/testing/slack-workspace.ts';
 import { channel as descriptor } from './index.ts';
@@ -100,6 +100,7 @@ test('messages of an outage are fetched in order, before those that arrive live,
   server.say({ text: 'missed 1' });
   server.say({ text: 'missed 2' });
   server.say({ channel: 'G0GROUP', text: 'in a group' });
+  server.workspace.add({ channel: 'C0TEST', text: 'an answer', user: BOT_USER, bot_id: BOT_ID, thread_ts: parent.ts });
   server.say({ channel: 'C0TEST', text: 'in a thread', thread_ts: parent.ts });
   server.workspace.add({ channel: 'C0TEST', text: 'of a bot', user: BOT_USER, bot_id: BOT_ID });
   // Slow enough that the live message is there before the history.
@@ -118,6 +119,42 @@ test('messages of an outage are fetched in order, before those that arrive live,
   expect(host.accepted.find(({ text }) => text === 'in a thread')).toMatchObject({ threadId: parent.ts, mentionsBot: true });
 });
 
+test('A1 somebody who names us in a thread does not make its replies ours; our own word in it does', async () => {
+  const at = await scene();
+  const { server } = at;
+  server.echoes = true;
+  const { host, channel } = await at.start();
+  const parent = server.store({ channel: 'C0TEST', text: 'a talk among colleagues' });
+  const thread = { channel: 'C0TEST', thread_ts: parent.ts };
+  const reply = async (message: object) => {
+    const { ts } = server.say({ ...thread, ...message });
+    return await until('it arrived', () => host.accepted.find(({ platformId }) => platformId === `C0TEST:${ts}`));
+  };
+  // Whether this person may call us is decided behind the adapter.
+  await reply({ user: 'U0MALLORY', text: `<@${BOT_USER}> hi` });
+  expect(await reply({ text: 'lunch, anybody?' })).toMatchObject({ mentionsBot: false });
+  const part = outbound({ channel: 'slack', chatId: 'C0TEST', threadId: parent.ts, text: 'an answer' });
+  await channel.send(part, { plain: false, signal: new AbortController().signal });
+  await until('our own word came back', () => host.accepted.some(({ refusal }) => refusal === 'own-message'));
+  expect(await reply({ text: 'and now?' })).toMatchObject({ mentionsBot: true });
+});
+
+test('a hundred threads that a stranger named us in push out none that we wrote in', async () => {
+  const at = await scene();
+  const { server } = at;
+  const { host } = await at.start();
+  const ours = server.store({ channel: 'C0TEST', text: 'ours' });
+  const word = server.workspace.add({ channel: 'C0TEST', text: 'an answer', user: BOT_USER, bot_id: BOT_ID, thread_ts: ours.ts });
+  server.event(word);
+  for (let index = 0; index < 120; index += 1) {
+    const { ts } = server.store({ channel: 'C0TEST', user: 'U0MALLORY' });
+    server.say({ channel: 'C0TEST', user: 'U0MALLORY', text: `<@${BOT_USER}> hi`, thread_ts: ts });
+  }
+  server.say({ channel: 'C0TEST', text: 'and now?', thread_ts: ours.ts });
+  const followUp = await until('it arrived', () => host.accepted.find(({ text }) => text === 'and now?'));
+  expect(followUp.mentionsBot).toBe(true);
+});
+
 test('an answer in a thread older than any gap is found, because the thread is remembered', async () => {
   const at = await scene();
   const { server } = at;
@@ -126,8 +163,8 @@ test('an answer in a thread older than any gap is found, because the thread is r
   const host = new TestHost();
   const first = await at.create();
   await first.start(host, new AbortController().signal);
-  server.say({ channel: 'C0TEST', text: `<@${BOT_USER}> are you there`, thread_ts: ts });
-  await until('it arrived', () => host.accepted.length === 1);
+  server.event(server.workspace.add({ channel: 'C0TEST', text: 'here', user: BOT_USER, bot_id: BOT_ID, thread_ts: ts }));
+  await until('our own word came back', () => host.accepted.length === 1);
   await until('the thread is in the cursor', async () => (await host.cursor())?.includes(ts));
   await end(at, first);
   server.sockets.keepMissed = false;

@@ -76,6 +76,8 @@ export class SlackServer implements AsyncDisposable {
   readonly names = new Map([[PERSON, 'Ada']]);
   /** False: every token is refused from now on. */
   loggedIn = true;
+  /** True: what the bot posts is pushed to it too, as the real platform does. */
+  echoes = false;
   readonly #uploads = new Map<string, { name: string; length: number; bytes?: Buffer }>();
   #faults: (SlackFault & { left: number })[] = [];
   readonly #server = createServer((request, response) => void this.#serve(request, response));
@@ -322,6 +324,7 @@ export class SlackServer implements AsyncDisposable {
       ...(typeof args['blocks'] === 'string' && { blocks: JSON.parse(args['blocks']) }),
     });
     this.#record(stored, args);
+    if (this.echoes) this.event({ ...stored, event_ts: stored.ts });
     return { channel, ts: stored.ts, message: stored };
   }
 
