@@ -9,7 +9,7 @@ import { type InboundContext, toEdit, toInbound } from './inbound.ts';
 import type { Intake } from './intake.ts';
 
 export interface CatchUpOptions {
-  readonly client: Pick<SlackClient, 'call'>;
+  readonly client: Pick<SlackClient, 'call' | 'now'>;
   readonly intake: Pick<Intake, 'commitFetched'>;
   readonly cursor: Cursor;
   readonly context: () => InboundContext;
@@ -45,8 +45,8 @@ const UNAVAILABLE = new Set(['missing_scope', 'not_allowed_token_type', 'unknown
 
 /** Rejects when the platform could not be asked to the end: then nothing may be taken for complete, and it is to be tried again. */
 export async function catchUp(options: CatchUpOptions): Promise<CatchUpGaps> {
-  const { cursor, clock, hours, intake } = options;
-  const now = clock.now() / 1_000;
+  const { cursor, client, hours, intake } = options;
+  const now = client.now() / 1_000;
   const oldest = Math.max(cursor.since, cursor.ts - OVERLAP_SECS, now - hours * 3_600);
   // A reply is listed with its thread only, and the thread with its first message, which may be older than the gap.
   const parents = now - cursor.ts > SHORT_GAP_SECS ? oldest - DAY_SECS : oldest;

@@ -64,6 +64,8 @@ const MAX_ANSWER_BYTES = 32 * 1024 * 1024;
 /** Long enough for a slow network, short enough that a daemon's start does not hang on a silent one. */
 const CONNECT_DEADLINE_MS = 20_000;
 const CLOSE_DEADLINE_MS = 1_000;
+/** Answers are dated in whole seconds and take a while to arrive: our own clock is finer as long as it is no further off than this. */
+const CLOCK_AGREES_MS = 10_000;
 /** The SDK writes requests, answers and the socket's address, which is a credential, to its logger. */
 const SILENT = {
   debug: () => undefined,
@@ -82,6 +84,8 @@ export class SlackClient {
   readonly #web: webApi.WebClient;
   /** The SDK takes no signal with a call; its requests run in the context they were asked for in. */
   readonly #signal = new AsyncLocalStorage<AbortSignal>();
+  /** The date of the last answer, epoch ms, and our monotonic time then. */
+  #heard: { readonly date: number; readonly at: number } | undefined;
 
   constructor(options: SlackClientOptions) {
     this.#options = options;
@@ -91,6 +95,18 @@ export class SlackClient {
   /** Host names that files may be fetched from with the token, besides the platform's own. */
   get apiHost(): string {
     return new URL(this.#options.apiRoot).host;
+  }
+
+  /**
+   * The time as the platform's messages have it, epoch ms: by our own clock unless the last answer proves it wrong. What is compared with
+   * a message's ts, or kept beside one, must not come from a clock that is hours off.
+   */
+  now(): number {
+    const { clock } = this.#options;
+    const own = clock.now();
+    if (!this.#heard) return own;
+    const theirs = this.#heard.date + (clock.monotonic() - this.#heard.at);
+    return Math.abs(own - theirs) <= CLOCK_AGREES_MS ? own : theirs;
   }
 
   /** One POST to a method of the Web API; the answer's fields, `ok` among them. */
@@ -197,6 +213,8 @@ export class SlackClient {
     if (status === 429 && !/^\d+$/.test(headers.get('retry-after') ?? '')) headers.set('retry-after', '1');
     // An answer that is no JSON would come back as a refusal; a proxy's page says nothing about what became of the request.
     if (status === 200 && !parseObject(text)) throw new Error('the answer is no JSON object');
+    const date = Date.parse(headers.get('date') ?? '');
+    if (status === 200 && Number.isFinite(date)) this.#heard = { date, at: this.#options.clock.monotonic() };
     return {
       ok: status === 200,
       status,

@@ -5,6 +5,9 @@ import { list, parseObject, str } from '../kit/json.ts';
 /** Threads kept: those that we wrote in last. The journal rewrites the cursor with every batch, so it stays small. */
 const MAX_THREADS = 100;
 
+/** How far ahead of now a stored time may be; anything near is covered by the overlap of the catch-up. */
+const AHEAD_SECS = 60;
+
 /**
  * `ts`: every message up to it was offered and accepted, apart from what was delivered out of order. It moves only while nothing
  * older can be missing, that is after a catch-up came to its end. `since`: the first start; older messages were never meant for us.
@@ -24,6 +27,7 @@ export class Cursor {
     this.#ts = Number.isFinite(ts) ? ts : now / 1_000;
     const since = Number(str(value['since']) ?? Number.NaN);
     this.#since = Number.isFinite(since) ? since : this.#ts;
+    this.correct(now);
     this.#threads = new Set(list(value['threads']).filter((entry): entry is string => typeof entry === 'string'));
   }
 
@@ -58,6 +62,18 @@ export class Cursor {
     this.#threads.add(entry);
     const [oldest] = this.#threads;
     if (this.#threads.size > MAX_THREADS && oldest !== undefined) this.#threads.delete(oldest);
+  }
+
+  /**
+   * A time ahead of `now`, epoch ms, was told by a clock that was wrong, and nothing would ever be fetched until then. True when there was
+   * one: what came since the first start is then looked for once more, as far back as anything is fetched; the journal knows what it has.
+   */
+  correct(now: number): boolean {
+    const latest = now / 1_000 + AHEAD_SECS;
+    if (this.#ts <= latest && this.#since <= latest) return false;
+    this.#since = Math.min(this.#since, now / 1_000);
+    this.#ts = this.#since;
+    return true;
   }
 
   /** What to commit along with live messages of this time; undefined while the cursor must stand still. */

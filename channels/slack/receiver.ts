@@ -68,7 +68,7 @@ export class Receiver {
     this.#me = { userId, teamId, botId: str(answer['bot_id']) ?? '' };
     if (this.intake) return;
     const stored = await host.cursor();
-    const cursor = new Cursor(stored, deps.clock.now());
+    const cursor = new Cursor(stored, client.now());
     this.#fresh = stored === undefined;
     this.#cursor = cursor;
     const { clock, random, logger } = deps;
@@ -91,8 +91,10 @@ export class Receiver {
     if (!intake || !cursor) return;
     const { client, settings, deps } = this.options;
     const { clock, logger, random } = deps;
-    const now = clock.now() / 1_000;
     const hours = settings.catch_up_hours;
+    // What is pushed comes over a socket that is open by now; later it may only be fetched.
+    const now = client.now() / 1_000;
+    if (cursor.correct(client.now())) logger.warn('slack.cursor-ahead');
     const run = async (): Promise<void> => {
       const fresh = this.#fresh;
       if (fresh) {
@@ -169,7 +171,7 @@ export class Receiver {
   }
 
   #context(): InboundContext {
-    const { account, settings, deps } = this.options;
+    const { account, client, settings, deps } = this.options;
     const me = this.#me;
     if (!me) throw new Error('nothing is read before the login');
     return {
@@ -179,7 +181,7 @@ export class Receiver {
       replyInThread: settings.reply_in_thread,
       followThreads: settings.follow_threads,
       joined: (chatId, threadId) => this.#cursor?.joined(chatId, threadId) ?? false,
-      now: deps.clock.now(),
+      now: client.now(),
     };
   }
 }

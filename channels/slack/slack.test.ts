@@ -189,6 +189,37 @@ test('a message that was changed during the outage comes as an edit', async () =
   expect(host.accepted[1]).toMatchObject({ kind: 'edit', targetId: `${DIRECT}:${said.ts}`, text: 'two' });
 });
 
+test('F22 a clock that was a day ahead costs no message of a later outage, nor of the one in which it was set right', async () => {
+  const day = 86_400_000;
+  const at = await scene({ clock: { ...quickClock(), now: () => Date.now() + day } });
+  const host = new TestHost();
+  const first = await at.create();
+  await first.start(host, new AbortController().signal);
+  const command = { command: '/new', text: '', user_id: 'U0ADA', team_id: 'T0TEST', channel_id: DIRECT, trigger_id: '1.2' };
+  at.server.sockets.deliver('slash_commands', command);
+  at.server.say({ text: 'one' });
+  await until('both arrived', () => host.accepted.length === 2);
+  await end(at, first);
+  const stored = Number(JSON.parse((await host.cursor()) ?? '')['ts']);
+  expect(Math.abs(stored - Date.now() / 1_000)).toBeLessThan(60);
+  at.server.sockets.keepMissed = false;
+  at.server.say({ text: 'missed' });
+  await at.start(host);
+  await until('it was fetched', () => host.accepted.length === 3);
+  expect(texts(host)).toEqual(['/new', 'one', 'missed']);
+});
+
+test('F22 a cursor that an earlier release moved past now is set back, and what was missed is fetched', async () => {
+  const at = await scene();
+  const secs = Date.now() / 1_000;
+  const host = new TestHost(JSON.stringify({ ts: (secs + 86_400).toFixed(6), since: (secs - 7_200).toFixed(6), threads: [] }));
+  at.server.store({ text: 'missed', ts: `${Math.floor(secs) - 3_600}.000100` });
+  await at.start(host);
+  await until('it was fetched', () => host.accepted.length === 1);
+  expect(texts(host)).toEqual(['missed']);
+  await until('the cursor is set right', async () => Number(JSON.parse((await host.cursor()) ?? '')['ts']) < secs + 60);
+});
+
 test('many pages of history are fetched to the end, through a rate limit', async () => {
   const at = await scene();
   const host = new TestHost();
