@@ -5,7 +5,7 @@ import { withDeadline } from '../kit/deadline.ts';
 import { type JsonObject, list, obj, str } from '../kit/json.ts';
 import { CallError, type SlackClient } from './client.ts';
 import type { Cursor } from './cursor.ts';
-import { type InboundContext, toEdit, toInbound } from './inbound.ts';
+import { type InboundContext, toEdit, toInbound, toMs } from './inbound.ts';
 import type { Intake } from './intake.ts';
 
 export interface CatchUpOptions {
@@ -107,11 +107,13 @@ async function fetchChat(
 function read(item: JsonObject, chatId: string, { oldest, cursor, ...options }: Range): readonly InboundMessage[] {
   const context = options.context();
   const event = { ...item, type: 'message', channel: chatId };
-  const ts = Number(str(item['ts']));
-  // History shows the latest text alone. A message from before the outage was committed with another one.
+  const stamp = str(item['ts']) ?? '';
+  const ts = Number(stamp);
+  // History shows the latest text alone. A message from before the outage was committed with another one. The cursor holds whole
+  // milliseconds, and an edit is dated in whole seconds; one that was committed is known by its key.
   const edited = Number(str(obj(item['edited'])['ts']));
   const found =
-    ts <= cursor.ts && edited > cursor.ts
+    toMs(stamp) <= Math.round(cursor.ts * 1_000) && edited >= Math.floor(cursor.ts)
       ? toEdit({ channel: chatId, message: item, previous_message: {} }, context)
       : ts > oldest
         ? toInbound({ kind: 'event', body: { event } }, context)

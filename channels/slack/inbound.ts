@@ -298,6 +298,7 @@ function fileIds(message: JsonObject): string {
     .join();
 }
 
-function toMs(ts: string): number {
+/** Epoch ms. */
+export function toMs(ts: string): number {
   return Math.floor(Number(ts) * 1_000);
 }
