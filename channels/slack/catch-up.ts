@@ -3,10 +3,11 @@ import type { InboundMessage } from '../../src/core/message.ts';
 import type { Clock, Logger } from '../../src/core/ports.ts';
 import { withDeadline } from '../kit/deadline.ts';
 import { type JsonObject, list, obj, str } from '../kit/json.ts';
-import { CallError, type SlackClient } from './client.ts';
+import { CallError, type CallFailure, type SlackClient } from './client.ts';
 import type { Cursor } from './cursor.ts';
 import { type InboundContext, toEdit, toInbound, toMs } from './inbound.ts';
 import type { Intake } from './intake.ts';
+import { LATER, LOGIN_REFUSED, MAYBE_DONE } from './refusals.ts';
 
 export interface CatchUpOptions {
   readonly client: Pick<SlackClient, 'call' | 'now'>;
@@ -24,6 +25,16 @@ export interface CatchUpGaps {
   readonly missing: readonly string[];
   /** Conversations with more messages than are fetched. */
   readonly capped: number;
+  /** Conversations whose history the platform will not show, and its words for that. */
+  readonly refused: number;
+  readonly words: readonly string[];
+}
+
+/** What was found missing so far. */
+interface Found {
+  readonly missing: Set<string>;
+  readonly refused: Set<string>;
+  readonly words: Set<string>;
 }
 
 /**
@@ -50,21 +61,21 @@ export async function catchUp(options: CatchUpOptions): Promise<CatchUpGaps> {
   const oldest = Math.max(cursor.since, cursor.ts - OVERLAP_SECS, now - hours * 3_600);
   // A reply is listed with its thread only, and the thread with its first message, which may be older than the gap.
   const parents = now - cursor.ts > SHORT_GAP_SECS ? oldest - DAY_SECS : oldest;
-  const missing = new Set<string>();
+  const gaps: Found = { missing: new Set(), refused: new Set(), words: new Set() };
   let capped = 0;
   for (const kind of KINDS) {
-    for (const chatId of await conversations(kind, options, missing)) {
-      const found = await fetchChat(chatId, { ...options, oldest, parents }, missing);
+    for (const chatId of await conversations(kind, options, gaps)) {
+      const found = await fetchChat(chatId, { ...options, oldest, parents }, gaps);
       if (found.capped) capped += 1;
       await intake.commitFetched(found.messages);
     }
   }
-  return { missing: [...missing], capped };
+  return { missing: [...gaps.missing], capped, refused: gaps.refused.size, words: [...gaps.words] };
 }
 
-async function conversations(kind: string, options: CatchUpOptions, missing: Set<string>): Promise<readonly string[]> {
+async function conversations(kind: string, options: CatchUpOptions, gaps: Found): Promise<readonly string[]> {
   const args = { types: kind, exclude_archived: true };
-  const found = await pages('users.conversations', args, 'channels', options, missing);
+  const found = await pages('users.conversations', args, 'channels', options, gaps);
   return found.items.flatMap((channel) => str(channel['id']) ?? []);
 }
 
@@ -78,11 +89,11 @@ interface Range extends CatchUpOptions {
 async function fetchChat(
   chatId: string,
   range: Range,
-  missing: Set<string>,
+  gaps: Found,
 ): Promise<{ readonly messages: readonly InboundMessage[]; readonly capped: boolean }> {
   const { oldest, cursor } = range;
   const since = { channel: chatId, oldest: range.parents.toFixed(6) };
-  const history = await pages('conversations.history', since, 'messages', range, missing);
+  const history = await pages('conversations.history', since, 'messages', range, gaps);
   const threads = new Set(cursor.threads().flatMap(([chat, thread]) => (chat === chatId ? [thread] : [])));
   for (const message of history.items) {
     const ts = str(message['ts']);
@@ -92,7 +103,7 @@ async function fetchChat(
   const items = [...history.items];
   for (const ts of threads) {
     const args = { channel: chatId, ts, oldest: oldest.toFixed(6) };
-    const replies = await pages('conversations.replies', args, 'messages', range, missing);
+    const replies = await pages('conversations.replies', args, 'messages', range, gaps);
     capped ||= replies.capped;
     // The first message comes along with its replies, whatever its age.
     items.push(...replies.items.filter((reply) => str(reply['ts']) !== ts));
@@ -129,12 +140,12 @@ async function pages(
   args: JsonObject,
   field: string,
   options: CatchUpOptions,
-  missing: Set<string>,
+  gaps: Found,
 ): Promise<{ readonly items: readonly JsonObject[]; readonly capped: boolean }> {
   const items: JsonObject[] = [];
   let cursor: string | undefined;
   for (let page = 0; page < MAX_PAGES; page += 1) {
-    const answer = await ask(method, { ...args, limit: PAGE, ...(cursor !== undefined && { cursor }) }, options, missing);
+    const answer = await ask(method, { ...args, limit: PAGE, ...(cursor !== undefined && { cursor }) }, options, gaps);
     if (!answer) return { items, capped: false };
     items.push(...list(answer[field]).map(obj));
     cursor = str(obj(answer['response_metadata'])['next_cursor']);
@@ -147,7 +158,7 @@ async function ask(
   method: string,
   args: JsonObject,
   { client, clock, signal, logger }: CatchUpOptions,
-  missing: Set<string>,
+  gaps: Found,
 ): Promise<JsonObject | undefined> {
   for (;;) {
     try {
@@ -160,13 +171,28 @@ async function ask(
         continue;
       }
       if (failure.kind === 'api' && GONE.has(failure.error)) return undefined;
-      const refused =
-        failure.kind === 'api' ? UNAVAILABLE.has(failure.error) : failure.kind === 'status' && failure.status === 404;
-      if (!refused) throw error;
-      const needed = failure.kind === 'api' ? failure.needed : undefined;
-      missing.add(needed ?? method);
+      if (!isGap(failure)) throw error;
+      note(failure, { method, chatId: str(args['channel']) }, gaps);
       logger.warn('slack.catch-up-refused', { method, detail: error.message });
       return undefined;
     }
   }
+}
+
+/** A refusal that asking again will not change; what else is there to be read must not wait for it. */
+function isGap(failure: CallFailure): boolean {
+  if (failure.kind === 'status') return failure.status === 404;
+  if (failure.kind !== 'api') return false;
+  return ![LOGIN_REFUSED, LATER, MAYBE_DONE].some((words) => words.has(failure.error));
+}
+
+function note(failure: CallFailure, { method, chatId }: { method: string; chatId: string | undefined }, gaps: Found): void {
+  const word = failure.kind === 'api' ? failure.error : undefined;
+  // Whatever it is called, one conversation is refused and not the kind of them all.
+  if (word !== undefined && chatId !== undefined && !UNAVAILABLE.has(word)) {
+    gaps.refused.add(chatId);
+    gaps.words.add(word);
+    return;
+  }
+  gaps.missing.add((failure.kind === 'api' ? failure.needed : undefined) ?? method);
 }

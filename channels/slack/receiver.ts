@@ -6,7 +6,7 @@ import { DeadlineError, withDeadline } from '../kit/deadline.ts';
 import { str } from '../kit/json.ts';
 import { reconnect } from '../kit/reconnect.ts';
 import { changesOnly, type ReportHealth, withAdvice } from '../kit/reported-health.ts';
-import { catchUp } from './catch-up.ts';
+import { type CatchUpGaps, catchUp } from './catch-up.ts';
 import { CallError, type SlackClient } from './client.ts';
 import { Cursor } from './cursor.ts';
 import type { Identity, InboundContext } from './inbound.ts';
@@ -104,14 +104,7 @@ export class Receiver {
       }
       // Even then: it shows which histories could not be read after an outage.
       const options = { client, intake, cursor, hours, clock, logger, signal, context: () => this.#context() };
-      const gaps = hours > 0 ? await catchUp(options) : { missing: [], capped: 0 };
-      this.#note(
-        gaps.missing.length > 0
-          ? `what is written during an outage is lost: the app needs ${gaps.missing.join(', ')}`
-          : gaps.capped > 0
-            ? `more was written during the outage than is fetched, in ${gaps.capped} conversations`
-            : undefined,
-      );
+      this.#note(hours > 0 ? toNote(await catchUp(options)) : undefined);
       signal.throwIfAborted();
       if (!fresh) await intake.commitCursor(() => cursor.caughtUp(now));
       if (!live) cursor.interrupted();
@@ -193,6 +186,20 @@ export async function pause(clock: Clock, ms: number, signal: AbortSignal): Prom
   } catch (error) {
     if (!signal.aborted) throw error;
   }
+}
+
+/** Undefined when nothing is missing. */
+function toNote({ missing, capped, refused, words }: CatchUpGaps): string | undefined {
+  const notes = [
+    ...(missing.length > 0 ? [`what is written during an outage is lost: the app needs ${missing.join(', ')}`] : []),
+    ...(refused > 0
+      ? [
+          `what is written during an outage is lost in ${refused} ${refused === 1 ? 'conversation' : 'conversations'}, which the platform refuses (${words.join(', ')})`,
+        ]
+      : []),
+    ...(capped > 0 ? [`more was written during the outage than is fetched, in ${capped} conversations`] : []),
+  ];
+  return notes.length > 0 ? notes.join('; ') : undefined;
 }
 
 interface Diagnosis {

@@ -275,6 +275,31 @@ test('a scope that is missing is named, and costs the history of its kind only',
   expect([texts(host), host.state]).toEqual([['direct'], 'healthy']);
 });
 
+test('a conversation that the platform refuses is told of and holds up no other', async () => {
+  const at = await scene();
+  const { server } = at;
+  const host = new TestHost(JSON.stringify({ ts: String(Date.now() / 1_000 - 60), since: '1.000000' }));
+  server.store({ channel: 'D0LAST', text: 'behind it' });
+  server.fault({ method: 'conversations.history', kind: 'error', error: 'external_channel_migrating' });
+  const before = await host.cursor();
+  await at.start(host);
+  await until('it was fetched', () => host.accepted.length === 1);
+  await until('the gap is told of', () => host.states.at(-1)?.detail?.includes('external_channel_migrating'));
+  expect([texts(host), host.state]).toEqual([['behind it'], 'healthy']);
+  expect(host.states.at(-1)?.detail).toContain('in 1 conversation,');
+  await until('the cursor went on', async () => (await host.cursor()) !== before);
+});
+
+test.each(['internal_error', 'org_login_required'])('a catch-up that meets %s is tried again to its end', async (error) => {
+  const at = await scene();
+  const host = new TestHost(JSON.stringify({ ts: String(Date.now() / 1_000 - 60), since: '1.000000' }));
+  at.server.store({ text: 'missed' });
+  at.server.fault({ method: 'conversations.history', kind: 'error', error, times: 2 });
+  await at.start(host);
+  await until('it was fetched', () => host.accepted.length === 1);
+  await until('nothing is missing', () => host.states.at(-1)?.detail === undefined);
+});
+
 test('a platform that asks us to leave is left and met again, with no fuss and nothing lost', async () => {
   const at = await scene();
   const { host } = await at.start();
