@@ -47,7 +47,10 @@ export class Receiver {
   /** The first start of all: nothing can have been missed, and what is older was not meant for us. */
   #fresh = false;
   #authFailures = 0;
-  #state: ChannelHealth = 'starting';
+  /** What the connection was found to be last; what else is wrong is shown before it and does not change it. */
+  #connection: { readonly state: ChannelHealth; readonly detail?: string } = { state: 'starting' };
+  /** The journal cannot write. */
+  #trouble: string | undefined;
   /** Shown beside every good state: what an outage would cost. */
   #gaps: string | undefined;
 
@@ -76,7 +79,10 @@ export class Receiver {
     this.intake = new Intake({
       ...{ host, cursor, clock, random, logger, signal, names },
       context: () => this.#context(),
-      onTrouble: (detail) => (detail === undefined ? this.healthy() : this.health('down', detail)),
+      onTrouble: (detail) => {
+        this.#trouble = detail;
+        this.#show();
+      },
     });
     this.#intakeDone = this.intake.run().catch((error: unknown) => host.ended(error));
   }
@@ -139,17 +145,23 @@ export class Receiver {
   }
 
   healthy(): void {
-    this.health('healthy', this.#gaps);
+    this.health('healthy');
   }
 
   #note(gaps: string | undefined): void {
     this.#gaps = gaps;
-    if (this.#state === 'healthy') this.healthy();
+    this.#show();
   }
 
   health(state: ChannelHealth, detail?: string): void {
-    this.#state = state;
-    this.#report(state, detail);
+    this.#connection = detail === undefined ? { state } : { state, detail };
+    this.#show();
+  }
+
+  #show(): void {
+    const { state, detail } = this.#connection;
+    if (this.#trouble !== undefined) this.#report('down', this.#trouble);
+    else this.#report(state, state === 'healthy' ? this.#gaps : detail);
   }
 
   /** Tells the operator. False when there is no use in trying again, else how long to wait on top. */

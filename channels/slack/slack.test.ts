@@ -340,6 +340,23 @@ test('F34 a revoked login is tried three times and then no more', async () => {
   await channel.stop();
 });
 
+test('a journal that recovers does not hide what the connection came to meanwhile', async () => {
+  const at = await scene();
+  const { host } = await at.start();
+  const gate = Promise.withResolvers<Receipt>();
+  host.next.push(new Error('no space left on the device'), gate.promise);
+  at.server.say({ text: 'stored late' });
+  await until('the journal is told of', () => host.states.at(-1)?.detail?.includes('cannot be stored'));
+  at.server.loggedIn = false;
+  at.server.sockets.cut();
+  await until('the login was refused', () => at.logger.lines.some(({ event }) => event === 'slack.disconnected'));
+  gate.resolve({ kind: 'accepted' });
+  await until('it is stored', () => texts(host).includes('stored late'));
+  await until('the journal is well', () => !host.states.at(-1)?.detail?.includes('cannot be stored'));
+  expect(host.states.at(-1)).toMatchObject({ state: 'down', detail: expect.stringContaining('GH1501') });
+  expect(host.states.filter(({ state }) => state === 'healthy')).toHaveLength(1);
+});
+
 test('F33 a connection that breaks every second is met with growing waits and never with two sockets', async () => {
   const at = await scene({ clock: quickClock(100) });
   const { host } = await at.start();
