@@ -8,6 +8,7 @@ import { withDeadline } from '../kit/deadline.ts';
 import { type JsonObject, num, obj, parseObject, str } from '../kit/json.ts';
 import { readText } from '../kit/read-text.ts';
 import { HttpTransport, notSent } from './http.ts';
+import { LOGIN_REFUSED } from './refusals.ts';
 
 /** Why a call failed, by what a caller can do about it. Holds no token. */
 export type CallFailure =
@@ -84,6 +85,9 @@ export class SlackClient {
   readonly #web: webApi.WebClient;
   /** The SDK takes no signal with a call; its requests run in the context they were asked for in. */
   readonly #signal = new AsyncLocalStorage<AbortSignal>();
+  /** The platform's word for it while the bot token is refused. */
+  #refused: string | undefined;
+  #onLogin: (refused: string | undefined) => void = () => undefined;
   /** The date of the last answer, epoch ms, and our monotonic time then. */
   #heard: { readonly date: number; readonly at: number } | undefined;
 
@@ -109,9 +113,27 @@ export class SlackClient {
     return Math.abs(own - theirs) <= CLOCK_AGREES_MS ? own : theirs;
   }
 
+  /**
+   * `listener` is told the platform's word once any call is refused for its bot token, and undefined once one is taken again. A token that
+   * is revoked closes no socket: without this nobody would know until the next one is opened.
+   */
+  watchLogin(listener: (refused: string | undefined) => void): void {
+    this.#onLogin = listener;
+  }
+
   /** One POST to a method of the Web API; the answer's fields, `ok` among them. */
-  call(method: string, args: JsonObject, signal: AbortSignal): Promise<JsonObject> {
-    return this.#guard(method, signal, async () => obj(await this.#signal.run(signal, () => this.#web.apiCall(method, args))));
+  async call(method: string, args: JsonObject, signal: AbortSignal): Promise<JsonObject> {
+    try {
+      const answer = await this.#guard(method, signal, async () =>
+        obj(await this.#signal.run(signal, () => this.#web.apiCall(method, args))),
+      );
+      this.#login(undefined);
+      return answer;
+    } catch (error) {
+      const failure = error instanceof CallError ? error.failure : undefined;
+      if (failure?.kind === 'api' && LOGIN_REFUSED.has(failure.error)) this.#login(failure.error);
+      throw error;
+    }
   }
 
   /** The bytes of a file, to the address that `files.getUploadURLExternal` gave out, which is itself the credential. */
@@ -167,6 +189,12 @@ export class SlackClient {
   /** Closes idle connections and breaks those in use. Twice is safe. */
   close(): void {
     this.#http.close();
+  }
+
+  #login(refused: string | undefined): void {
+    if (refused === this.#refused) return;
+    this.#refused = refused;
+    this.#onLogin(refused);
   }
 
   async #closeSocket(client: SocketModeReceiver['client'], closed: Promise<unknown>): Promise<void> {

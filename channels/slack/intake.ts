@@ -4,7 +4,7 @@ import { errorText } from '../../src/core/errors.ts';
 import type { InboundMessage } from '../../src/core/message.ts';
 import type { Clock, Logger } from '../../src/core/ports.ts';
 import { InboundLine } from '../kit/inbound-line.ts';
-import { str } from '../kit/json.ts';
+import { obj, str } from '../kit/json.ts';
 import { RecentSet } from '../kit/recent.ts';
 import { storeMessages } from '../kit/store-messages.ts';
 import type { Cursor } from './cursor.ts';
@@ -26,6 +26,8 @@ export interface IntakeOptions {
   readonly random: () => number;
   readonly logger: Logger;
   readonly signal: AbortSignal;
+  /** The platform says that tokens were revoked or the app was removed. */
+  readonly onLoginNotice: () => void;
   /** What the operator is told while the journal cannot write; undefined once it can again. */
   readonly onTrouble: (detail: string | undefined) => void;
 }
@@ -42,6 +44,8 @@ const MAX_WAITING = 1_000;
 const MAX_BATCH = 100;
 /** How many messages a catch-up need not offer again. */
 const MAX_RECENT = 5_000;
+/** They do not say whose tokens: asking tells whether ours is among them. */
+const LOGIN_NOTICES = new Set<unknown>(['tokens_revoked', 'app_uninstalled']);
 
 export class Intake {
   readonly #options: IntakeOptions;
@@ -140,6 +144,7 @@ export class Intake {
   #read(payload: SlackPayload): InboundMessage | undefined {
     const { logger, cursor } = this.#options;
     const context = this.#options.context();
+    if (payload.kind === 'event' && LOGIN_NOTICES.has(obj(payload.body['event'])['type'])) this.#options.onLoginNotice();
     try {
       const message = toInbound(payload, context);
       if (message) cursor.join(message);

@@ -51,12 +51,18 @@ export class Receiver {
   #connection: { readonly state: ChannelHealth; readonly detail?: string } = { state: 'starting' };
   /** The journal cannot write. */
   #trouble: string | undefined;
+  /** The bot token is refused: the socket may stand, but nothing can be answered. */
+  #refusal: string | undefined;
   /** Shown beside every good state: what an outage would cost. */
   #gaps: string | undefined;
 
   constructor(options: ReceiverOptions) {
     this.options = options;
     this.#report = changesOnly((state, detail) => options.host.health(state, detail));
+    options.client.watchLogin((refused) => {
+      this.#refusal = refused === undefined ? undefined : refusedLogin('bot token', refused);
+      this.#show();
+    });
   }
 
   /** Asks who we are, and opens the way in the first time. Rejects with a `CallError` when the login is refused. */
@@ -79,6 +85,7 @@ export class Receiver {
     this.intake = new Intake({
       ...{ host, cursor, clock, random, logger, signal, names },
       context: () => this.#context(),
+      onLoginNotice: () => void this.#probe(),
       onTrouble: (detail) => {
         this.#trouble = detail;
         this.#show();
@@ -150,7 +157,7 @@ export class Receiver {
 
   #note(gaps: string | undefined): void {
     this.#gaps = gaps;
-    this.#show();
+    if (this.#connection.state === 'healthy') this.#show();
   }
 
   health(state: ChannelHealth, detail?: string): void {
@@ -160,7 +167,8 @@ export class Receiver {
 
   #show(): void {
     const { state, detail } = this.#connection;
-    if (this.#trouble !== undefined) this.#report('down', this.#trouble);
+    const wrong = this.#trouble ?? this.#refusal;
+    if (wrong !== undefined) this.#report('down', wrong);
     else this.#report(state, state === 'healthy' ? this.#gaps : detail);
   }
 
@@ -173,6 +181,16 @@ export class Receiver {
     this.options.deps.logger.warn('slack.disconnected', { detail, again });
     this.options.settled();
     return again && waitMs;
+  }
+
+  /** Whoever watches the login learns how it went. Never rejects. */
+  async #probe(): Promise<void> {
+    const { client, deps, signal } = this.options;
+    try {
+      await withDeadline({ clock: deps.clock, ms: CALL_DEADLINE_MS, signal }, (inner) => client.call('auth.test', {}, inner));
+    } catch (error) {
+      deps.logger.info('slack.login-probe-failed', { error: errorText(error) });
+    }
   }
 
   #context(): InboundContext {
@@ -235,5 +253,9 @@ function diagnose(error: unknown): Diagnosis {
   const which = error.message.startsWith('apps.connections.open')
     ? 'app-level token (does it have connections:write, and is Socket Mode on?)'
     : 'bot token';
-  return { state: 'down', auth: true, waitMs: 0, detail: `GH1501: the platform refused the ${which}: ${failure.error}` };
+  return { state: 'down', auth: true, waitMs: 0, detail: refusedLogin(which, failure.error) };
+}
+
+function refusedLogin(which: string, word: string): string {
+  return `GH1501: the platform refused the ${which}: ${word}`;
 }

@@ -357,6 +357,34 @@ test('a journal that recovers does not hide what the connection came to meanwhil
   expect(host.states.filter(({ state }) => state === 'healthy')).toHaveLength(1);
 });
 
+test('F34 a bot token that is refused in a send is reported although the socket stands, and so is its return', async () => {
+  const at = await scene();
+  const { host, channel } = await at.start();
+  const send = () =>
+    channel.send(outbound({ channel: 'slack', chatId: DIRECT }), { plain: false, signal: new AbortController().signal });
+  at.server.fault({ method: 'chat.postMessage', kind: 'error', error: 'account_inactive' });
+  expect(await send()).toMatchObject({ kind: 'refused', reason: 'auth' });
+  expect(host.states.at(-1)).toMatchObject({ state: 'down', detail: expect.stringMatching(/GH1501.*account_inactive/) });
+  expect(await send()).toMatchObject({ kind: 'sent' });
+  expect(host.states.at(-1)).toEqual({ state: 'healthy' });
+  expect(at.server.sockets.opened).toBe(1);
+});
+
+test.each(['tokens_revoked', 'app_uninstalled'])(
+  'F34 after %s the login is asked for, and reported when it is gone',
+  async (type) => {
+    const at = await scene();
+    const { host } = await at.start();
+    // Tokens of people may be revoked without ours.
+    at.server.event({ type });
+    await until('it was asked for', () => at.server.calls.filter(({ method }) => method === 'auth.test').length === 2);
+    at.server.loggedIn = false;
+    at.server.event({ type });
+    await until('it is reported', () => host.states.at(-1)?.detail?.includes('GH1501'));
+    expect(host.states.map(({ state }) => state)).toEqual(['starting', 'healthy', 'down']);
+  },
+);
+
 test('F33 a connection that breaks every second is met with growing waits and never with two sockets', async () => {
   const at = await scene({ clock: quickClock(100) });
   const { host } = await at.start();
