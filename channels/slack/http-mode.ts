@@ -22,6 +22,7 @@ export async function receiveByHttp(receiver: Receiver, signingSecret: string): 
       run: async (connected) => {
         if (!webhook) await serve();
         await receiver.login();
+        receiver.connected();
         const { begun, done } = receiver.catchUpFirst(false, signal);
         receiver.intake?.holdUntil(begun);
         await begun;
@@ -31,7 +32,7 @@ export async function receiveByHttp(receiver: Receiver, signingSecret: string): 
         await done;
         await pause(clock, CATCH_UP_EVERY_MS, signal);
       },
-      onEnd: (error) => error === undefined || receiver.failed(error),
+      onEnd: (error, waitMs) => error === undefined || receiver.failed(error, waitMs),
       clock,
       random,
       signal,

@@ -48,6 +48,12 @@ test.each<[string, CallFailure, object]>([
     { kind: 'api', error: 'missing_scope', needed: 'chat:write' },
     { kind: 'refused', reason: 'auth', detail: /chat:write/ },
   ],
+  [
+    'an organisation that is being moved',
+    { kind: 'api', error: 'org_login_required' },
+    { kind: 'retry', afterMs: 60_000, scope: 'account' },
+  ],
+  ['no right in this conversation', { kind: 'api', error: 'no_permission' }, { kind: 'refused', reason: 'blocked' }],
   ['an archived channel', { kind: 'api', error: 'is_archived' }, { kind: 'refused', reason: 'chat-gone' }],
   ['not in the channel', { kind: 'api', error: 'not_in_channel' }, { kind: 'refused', reason: 'chat-gone' }],
   [

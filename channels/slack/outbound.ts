@@ -6,6 +6,7 @@ import type { JsonObject } from '../kit/json.ts';
 import type { CallFailure } from './client.ts';
 import { escapeText, literalText, toMrkdwn } from './format.ts';
 import { CHOICE_ACTION } from './inbound.ts';
+import { LATER, MAYBE_DONE } from './refusals.ts';
 
 /** `chat.postMessage` advises 4 000 characters and breaks longer text up; `chat.update` refuses it. */
 const TEXT_LIMIT = 4_000;
@@ -96,13 +97,16 @@ function withoutEntities(text: string): string {
   return text.replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&amp;', '&');
 }
 
+/** The organisation is being moved, which takes the platform minutes at least. */
+const MOVING_MS = 60_000;
+
 type Refusal = Extract<SendResult, { kind: 'refused' }>['reason'];
 
 /** https://docs.slack.dev/reference/methods/chat.postMessage, errors; and those of the file methods. */
 const REFUSALS: readonly (readonly [Refusal, readonly string[]])[] = [
   [
     'auth',
-    'invalid_auth not_authed account_inactive token_revoked token_expired missing_scope not_allowed_token_type no_permission org_login_required ekm_access_denied'.split(
+    'invalid_auth not_authed account_inactive token_revoked token_expired missing_scope not_allowed_token_type ekm_access_denied'.split(
       ' ',
     ),
   ],
@@ -115,14 +119,12 @@ const REFUSALS: readonly (readonly [Refusal, readonly string[]])[] = [
   ['markup', 'invalid_blocks invalid_blocks_format markdown_text_conflict'.split(' ')],
   [
     'blocked',
-    'restricted_action cannot_dm_bot messages_tab_disabled posting_to_channel_denied access_denied is_inactive'.split(' '),
+    'no_permission restricted_action cannot_dm_bot messages_tab_disabled posting_to_channel_denied access_denied is_inactive'.split(
+      ' ',
+    ),
   ],
 ];
 const MEANING = new Map(REFUSALS.flatMap(([reason, words]) => words.map((word) => [word, reason] as const)));
-/** The platform failed halfway: its documentation says that some of the work may have been done. */
-const MAYBE_DONE = new Set(['fatal_error', 'internal_error', 'service_unavailable', 'request_timeout', 'team_added_to_org']);
-const LIMITED = new Set(['ratelimited', 'rate_limited', 'message_limit_exceeded']);
-
 /** What delivery is told about the call that failed. `scope` says whom a rate limit of this method concerns. */
 export function toSendResult(failure: CallFailure, scope: 'chat' | 'account'): SendResult {
   switch (failure.kind) {
@@ -140,7 +142,8 @@ export function toSendResult(failure: CallFailure, scope: 'chat' | 'account'): S
     case 'api': {
       const { error } = failure;
       if (MAYBE_DONE.has(error)) return { kind: 'unknown', detail: error };
-      if (LIMITED.has(error)) return { kind: 'retry', reason: error, afterMs: 1_000, scope };
+      if (error === 'org_login_required') return { kind: 'retry', reason: error, afterMs: MOVING_MS, scope: 'account' };
+      if (LATER.has(error)) return { kind: 'retry', reason: error, afterMs: 1_000, scope };
       const reason = MEANING.get(error) ?? (error.startsWith('restricted_action') ? 'blocked' : 'invalid');
       return { kind: 'refused', reason, detail: failure.needed === undefined ? error : `${error}, needed: ${failure.needed}` };
     }

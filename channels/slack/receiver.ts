@@ -12,6 +12,7 @@ import { Cursor } from './cursor.ts';
 import type { Identity, InboundContext } from './inbound.ts';
 import { Intake } from './intake.ts';
 import { UserNames } from './names.ts';
+import { LOGIN_REFUSED, NOT_GRANTED } from './refusals.ts';
 import type { SlackSettings } from './settings.ts';
 
 export interface ReceiverOptions {
@@ -28,13 +29,8 @@ export interface ReceiverOptions {
 const CALL_DEADLINE_MS = 20_000;
 /** The platform wants an acknowledgement within three seconds. */
 const CATCH_UP_FIRST_MS = 2_000;
-/** One refusal may be the platform's mood; a revoked login is refused again and again. */
-const MAX_AUTH_FAILURES = 3;
-const AUTH_ERRORS = new Set(
-  'invalid_auth not_authed account_inactive token_revoked token_expired not_allowed_token_type missing_scope org_login_required'.split(
-    ' ',
-  ),
-);
+/** A refusal may be the platform's mood and last for minutes; a revoked login is refused for ever. */
+const GIVE_UP_AFTER_MS = 300_000;
 
 export class Receiver {
   readonly options: ReceiverOptions;
@@ -46,7 +42,8 @@ export class Receiver {
   #intakeDone: Promise<void> | undefined;
   /** The first start of all: nothing can have been missed, and what is older was not meant for us. */
   #fresh = false;
-  #authFailures = 0;
+  /** Waited between refusals since anything was reached last, ms. */
+  #refusedForMs = 0;
   /** What the connection was found to be last; what else is wrong is shown before it and does not change it. */
   #connection: { readonly state: ChannelHealth; readonly detail?: string } = { state: 'starting' };
   /** The journal cannot write. */
@@ -73,7 +70,6 @@ export class Receiver {
     );
     const [userId, teamId] = [str(answer['user_id']), str(answer['team_id'])];
     if (userId === undefined || teamId === undefined) throw new CallError('auth.test', { kind: 'api', error: 'invalid_auth' });
-    this.#authFailures = 0;
     this.#me = { userId, teamId, botId: str(answer['bot_id']) ?? '' };
     if (this.intake) return;
     const stored = await host.cursor();
@@ -151,6 +147,11 @@ export class Receiver {
     await this.#intakeDone;
   }
 
+  /** Both tokens were accepted. */
+  connected(): void {
+    this.#refusedForMs = 0;
+  }
+
   healthy(): void {
     this.health('healthy');
   }
@@ -172,15 +173,15 @@ export class Receiver {
     else this.#report(state, state === 'healthy' ? this.#gaps : detail);
   }
 
-  /** Tells the operator. False when there is no use in trying again, else how long to wait on top. */
-  failed(error: unknown): number | false {
-    const { state, detail, auth, waitMs } = diagnose(error);
-    if (auth) this.#authFailures += 1;
-    const again = this.#authFailures < MAX_AUTH_FAILURES;
+  /** Tells the operator. `waitMs`: the wait to come. False when there is no use in trying again, else how long to wait on top. */
+  failed(error: unknown, waitMs: number): number | false {
+    const { state, detail, auth, moreMs } = diagnose(error);
+    const again = !auth || this.#refusedForMs < GIVE_UP_AFTER_MS;
+    if (auth) this.#refusedForMs += waitMs;
     this.health(state, detail);
     this.options.deps.logger.warn('slack.disconnected', { detail, again });
     this.options.settled();
-    return again && waitMs;
+    return again && moreMs;
   }
 
   /** Whoever watches the login learns how it went. Never rejects. */
@@ -237,23 +238,24 @@ interface Diagnosis {
   readonly detail: string;
   readonly auth: boolean;
   /** Beyond the ordinary back-off. */
-  readonly waitMs: number;
+  readonly moreMs: number;
 }
 
 function diagnose(error: unknown): Diagnosis {
-  const other = { state: 'degraded', auth: false, waitMs: 0 } as const;
+  const other = { state: 'degraded', auth: false, moreMs: 0 } as const;
   if (error instanceof DeadlineError) return { ...other, detail: `GH1502: the platform does not answer (${error.message})` };
   // Nothing can arrive while requests cannot be served.
   if (isGatehouseError(error)) return { ...other, state: 'down', detail: `${error.code}: ${error.message}; ${error.hint}` };
   if (!(error instanceof CallError)) return { ...other, detail: errorText(error) };
   const { failure } = error;
-  if (failure.kind === 'limited') return { ...other, detail: `GH1502: ${error.message}`, waitMs: failure.retryAfterMs };
+  if (failure.kind === 'limited') return { ...other, detail: `GH1502: ${error.message}`, moreMs: failure.retryAfterMs };
   if (failure.kind === 'unreached') return { ...other, detail: withAdvice(failure.detail) };
-  if (failure.kind !== 'api' || !AUTH_ERRORS.has(failure.error)) return { ...other, detail: `GH1502: ${error.message}` };
+  if (failure.kind !== 'api' || !(LOGIN_REFUSED.has(failure.error) || NOT_GRANTED.has(failure.error)))
+    return { ...other, detail: `GH1502: ${error.message}` };
   const which = error.message.startsWith('apps.connections.open')
     ? 'app-level token (does it have connections:write, and is Socket Mode on?)'
     : 'bot token';
-  return { state: 'down', auth: true, waitMs: 0, detail: refusedLogin(which, failure.error) };
+  return { state: 'down', auth: true, moreMs: 0, detail: refusedLogin(which, failure.error) };
 }
 
 function refusedLogin(which: string, word: string): string {

@@ -325,19 +325,33 @@ test('Socket Mode turned off is reported with what to do', async () => {
   expect(host.states.some(({ state, detail }) => state === 'down' && detail?.includes('Socket Mode was turned off'))).toBe(true);
 });
 
-test('F34 a revoked login is tried three times and then no more', async () => {
-  const at = await scene();
+test.each([
+  ['the bot token', 'auth.test'],
+  ['the app-level token', 'apps.connections.open'],
+])('F34 a login refused for %s is tried for minutes and then no more', async (_name, method) => {
+  const at = await scene({ clock: quickClock(200) });
   const { host, channel } = await at.start();
-  at.server.loggedIn = false;
+  at.server.fault({ method, kind: 'error', error: 'invalid_auth', times: 1_000 });
   at.server.sockets.cut();
   const refusals = () => at.logger.lines.filter(({ event }) => event === 'slack.disconnected');
   await until('it gave up', () => refusals().some(({ data }) => data['again'] === false));
   expect(host.states.at(-1)).toMatchObject({ state: 'down', detail: expect.stringContaining('GH1501') });
+  // Waits of one second at first, and of a minute at most.
+  expect(refusals().length).toBeGreaterThan(8);
+  expect(refusals().length).toBeLessThan(20);
   const calls = at.server.calls.length;
-  await rest(200);
+  await rest(400);
   expect(at.server.calls.length).toBe(calls);
-  expect(refusals()).toHaveLength(3);
   await channel.stop();
+});
+
+test('F34 six refusals in a row and then a good login: the channel is back by itself', async () => {
+  const at = await scene({ clock: quickClock(200) });
+  const { host } = await at.start();
+  at.server.fault({ method: 'auth.test', kind: 'error', error: 'invalid_auth', times: 6 });
+  at.server.sockets.cut();
+  await until('it was refused', () => host.state === 'down');
+  await until('it is back', () => host.state === 'healthy');
 });
 
 test('a journal that recovers does not hide what the connection came to meanwhile', async () => {

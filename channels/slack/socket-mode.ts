@@ -24,7 +24,7 @@ export async function receiveBySocket(receiver: Receiver, appToken: string): Pro
       await receiver.login();
       if (await holdSocket(receiver, appToken)) connected();
     },
-    onEnd: (error) => error === undefined || receiver.failed(error),
+    onEnd: (error, waitMs) => error === undefined || receiver.failed(error, waitMs),
     clock,
     random,
     signal,
@@ -56,6 +56,7 @@ async function holdSocket(receiver: Receiver, appToken: string): Promise<boolean
   try {
     const socket = await client.openSocket(appToken, handlers, signal);
     try {
+      receiver.connected();
       void socket.closed.then(ending.resolve);
       const { begun, done } = receiver.catchUpFirst(true, life.signal);
       catching = done;
