@@ -7,7 +7,7 @@ import { METADATA_TYPE, metadataKey } from './outbound.ts';
 import { uploadName } from './send.ts';
 
 export interface FindOptions {
-  readonly client: Pick<SlackClient, 'call'>;
+  readonly client: Pick<SlackClient, 'call' | 'now'>;
   readonly clock: Clock;
   readonly signal: AbortSignal;
   /** Ours: only what we sent counts. */
@@ -35,10 +35,10 @@ export async function findPart(part: OutboundPart, options: FindOptions): Promis
 }
 
 async function look(part: OutboundPart, options: FindOptions): Promise<Found> {
-  const { client, clock, signal, isOwn, fileId } = options;
+  const { client, signal, isOwn, fileId } = options;
   // An answer comes after what it answers.
   const asked = Number(str(part.replyContext?.['ts']));
-  const oldest = Number.isFinite(asked) ? asked : clock.now() / 1_000 - DAY_SECS;
+  const oldest = Number.isFinite(asked) ? asked : client.now() / 1_000 - DAY_SECS;
   const place = part.threadId === undefined ? {} : { ts: part.threadId };
   const method = part.threadId === undefined ? 'conversations.history' : 'conversations.replies';
   const args = { channel: part.chatId, ...place, oldest: oldest.toFixed(6), limit: PAGE, include_all_metadata: true };

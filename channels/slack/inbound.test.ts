@@ -267,6 +267,9 @@ test('a slash command is a message that begins with it', () => {
     platformId: 'command:t1',
   });
   expect(toInbound({ kind: 'command', body: { ...body, text: '' } }, context)?.text).toBe('/new');
+  // Its answer would be looked for after it was given if our clock is ahead.
+  const asked = toInbound({ kind: 'command', body }, context)?.replyContext?.['ts'];
+  expect(asked).toBe((context.now / 1_000 - 600).toFixed(6));
 });
 
 test('A45 10,000 mutated payloads: nothing throws, nobody is impersonated, and every message has a key and a chat', () => {

@@ -38,6 +38,8 @@ export const CHOICE_ACTION = 'gatehouse_choice_';
 
 /** Subtypes of messages that people write. Any other is a notice of the platform: somebody joined, a topic was set. */
 const WRITTEN = new Set(['', 'file_share', 'thread_broadcast', 'me_message', 'bot_message']);
+/** A command has no time of its own. Its answer is looked for from here on: ours may be ahead of the platform's by no more than this. */
+const COMMAND_EARLIER_MS = 600_000;
 const TS = /^\d{1,12}\.\d{1,9}$/;
 
 /** Undefined for what nobody wrote: joins, unfurled links, our own edits, events of other kinds. */
@@ -195,7 +197,7 @@ function toCommand(body: JsonObject, context: InboundContext): InboundMessage | 
     text: `${command} ${plainText(str(body['text']) ?? '')}`.trim(),
     mentionsBot: isGroup(chatId),
     timestamp: context.now,
-    replyContext: { ts: (context.now / 1_000).toFixed(6) },
+    replyContext: { ts: ((context.now - COMMAND_EARLIER_MS) / 1_000).toFixed(6) },
   };
 }
 

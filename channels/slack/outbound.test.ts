@@ -2,7 +2,8 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import type { OutboundFile, OutboundPart } from '../../src/core/message.ts';
-import { outbound, tempDir } from '../../src/testing/fakes.ts';
+import { quickClock } from '../../src/testing/channel-host.ts';
+import { outbound, tempDir, until } from '../../src/testing/fakes.ts';
 import { type SlackSetup, slackSetup } from '../../src/testing/slack-setup.ts';
 import { DIRECT } from '../../src/testing/slack-workspace.ts';
 import type { CallFailure } from './client.ts';
@@ -15,8 +16,8 @@ afterEach(async () => {
 });
 
 /** Not started: sending needs no socket. */
-async function scene(settings: Readonly<Record<string, unknown>> = {}) {
-  const at: SlackSetup = await slackSetup(descriptor, { settings });
+async function scene(settings: Readonly<Record<string, unknown>> = {}, clock = quickClock()) {
+  const at: SlackSetup = await slackSetup(descriptor, { settings, clock });
   open.push(at);
   const channel = await at.create();
   open.push({ [Symbol.asyncDispose]: () => channel.stop() });
@@ -129,6 +130,20 @@ test('F8 F37 a lost answer is looked up by the key: found once, in the thread to
     const lost = { ...part, key: `${part.key} 2` };
     expect(await at.channel.send(lost, { plain: false, signal: at.signal })).toMatchObject({ kind: 'unknown' });
     expect(await at.channel.find?.(lost, at.signal)).toBe('absent');
+  }
+});
+
+test('F22 a lost answer is found although our clock is two days ahead, to a command as to nobody', async () => {
+  const ahead = { ...quickClock(), now: () => Date.now() + 172_800_000 };
+  const at = await scene({}, ahead);
+  const { host } = await at.start();
+  const command = { command: '/new', text: '', user_id: 'U0ADA', team_id: 'T0TEST', channel_id: DIRECT, trigger_id: '1.2' };
+  at.server.sockets.deliver('slash_commands', command);
+  const { replyContext } = await until('it arrived', () => host.accepted[0]);
+  for (const part of [at.part({ key: 'one', ...(replyContext && { replyContext }) }), at.part({ key: 'two' })]) {
+    at.server.fault({ method: 'chat.postMessage', kind: 'drop' });
+    expect(await at.channel.send(part, { plain: false, signal: at.signal })).toMatchObject({ kind: 'unknown' });
+    expect(await at.channel.find?.(part, at.signal)).toEqual({ platformId: `${DIRECT}:${at.server.sends.at(-1)?.ts}` });
   }
 });
 
