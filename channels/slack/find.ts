@@ -5,6 +5,7 @@ import { type JsonObject, list, num, obj, str } from '../kit/json.ts';
 import { CallError, type SlackClient } from './client.ts';
 import { METADATA_TYPE, metadataKey } from './outbound.ts';
 import { uploadName } from './send.ts';
+import { askShare, awaitShare } from './shares.ts';
 
 export interface FindOptions {
   readonly client: Pick<SlackClient, 'call' | 'now'>;
@@ -18,9 +19,10 @@ export interface FindOptions {
 
 export type Found = { readonly platformId: string } | 'absent' | undefined;
 
-/** A message may take a moment from "accepted" to "in the history", and one with a file some seconds. */
+/** A message may take a moment from "accepted" to "in the history"; one with a file, which is scanned first, longer. */
 const SECOND_LOOK_MS = 3_000;
-const FILE_LOOK_MS = 8_000;
+const KNOWN_FILE_LOOK_MS = 8_000;
+const FILE_LOOK_MS = 20_000;
 const PAGE = 200;
 const MAX_PAGES = 10;
 /** For parts that answer nothing: answers expire after a day. */
@@ -28,9 +30,24 @@ const DAY_SECS = 86_400;
 
 /** `absent` is said only after a second look. Undefined when the platform cannot say. Rejects with `signal.reason` alone. */
 export async function findPart(part: OutboundPart, options: FindOptions): Promise<Found> {
+  if (part.file && options.fileId !== undefined) return findFile(part, options.fileId, options);
+  return lookTwice(part, part.file ? FILE_LOOK_MS : SECOND_LOOK_MS, options);
+}
+
+/** A file that the platform has may be shown at any time: only one that it does not know is absent. */
+async function findFile(part: OutboundPart, fileId: string, options: FindOptions): Promise<Found> {
+  const share = await awaitShare(fileId, part.chatId, options);
+  if (share === 'pending') return undefined;
+  if (typeof share === 'object') return { platformId: `${part.chatId}:${share.ts}` };
+  const found = await lookTwice(part, share === 'absent' ? KNOWN_FILE_LOOK_MS : FILE_LOOK_MS, options);
+  if (found !== 'absent' || share === 'unsaid') return found;
+  return (await askShare(fileId, part.chatId, options)) === 'absent' ? 'absent' : undefined;
+}
+
+async function lookTwice(part: OutboundPart, betweenMs: number, options: FindOptions): Promise<Found> {
   const first = await look(part, options);
   if (first !== 'absent') return first;
-  await options.clock.sleep(part.file ? FILE_LOOK_MS : SECOND_LOOK_MS, options.signal);
+  await options.clock.sleep(betweenMs, options.signal);
   return look(part, options);
 }
 

@@ -171,7 +171,11 @@ test('a file goes up in three steps and is shown by the last, with its caption, 
   expect(sent).toMatchObject({ kind: 'sent', platformId: expect.stringMatching(/^C0TEST:file:F/) });
   expect(at.server.sends).toMatchObject([{ text: '*see*', fileName: 'a_b"c.txt', threadTs: parent.ts }]);
   expect(at.server.sends[0]?.fileBytes?.toString()).toBe('the bytes');
-  expect(at.server.calls.map(({ method }) => method)).toEqual(['files.getUploadURLExternal', 'files.completeUploadExternal']);
+  expect(at.server.calls.map(({ method }) => method)).toEqual([
+    'files.getUploadURLExternal',
+    'files.completeUploadExternal',
+    'files.info',
+  ]);
 });
 
 test('F37 of a file only the last step can be in doubt', async () => {
@@ -195,6 +199,34 @@ test('F37 of a file only the last step can be in doubt', async () => {
   expect(await second.find?.(part, at.signal)).toEqual(found);
   expect(await second.find?.({ ...part, file: { ...document, bytes: 3 } }, at.signal)).toBe('absent');
   await second.stop();
+});
+
+test('F37 a file is sent once it is shown, in doubt while it is only taken, and never sent twice while it may still be shown', async () => {
+  const at = await scene();
+  const { workspace } = at.server;
+  const looks = () => at.server.calls.filter(({ method }) => method === 'files.info').length;
+  workspace.holdsFiles = true;
+  const sending = at.send({ text: '', key: 'slow', file: await file('scanned for a while') });
+  await until('it was looked for', () => looks() > 1);
+  workspace.showFiles();
+  expect(await sending).toMatchObject({ kind: 'sent' });
+  workspace.holdsFiles = true;
+  const part = at.part({ text: '', key: 'never', file: await file('scanned for longer') });
+  expect(await at.channel.send(part, { plain: false, signal: at.signal })).toMatchObject({ kind: 'unknown' });
+  expect(await at.channel.find?.(part, at.signal)).toBeUndefined();
+  workspace.showFiles();
+  expect(await at.channel.find?.(part, at.signal)).toEqual({ platformId: `${DIRECT}:${at.server.sends.at(-1)?.ts}` });
+});
+
+test('F37 a file whose last step never arrived is absent; one that may not be asked for is looked up in the history', async () => {
+  const at = await scene();
+  const part = at.part({ text: '', file: await file('the bytes') });
+  at.server.fault({ method: 'files.completeUploadExternal', kind: 'cut' });
+  expect(await at.channel.send(part, { plain: false, signal: at.signal })).toMatchObject({ kind: 'unknown' });
+  expect(await at.channel.find?.(part, at.signal)).toBe('absent');
+  at.server.fault({ method: 'files.info', kind: 'error', error: 'missing_scope', times: 9 });
+  expect(await at.channel.send(part, { plain: false, signal: at.signal })).toMatchObject({ kind: 'sent' });
+  expect(await at.channel.find?.(part, at.signal)).toEqual({ platformId: `${DIRECT}:${at.server.sends.at(-1)?.ts}` });
 });
 
 test('F35 a limit on uploads concerns the account; F36 a file that is gone or empty is refused', async () => {

@@ -9,6 +9,7 @@ import { withDeadline } from '../kit/deadline.ts';
 import { str } from '../kit/json.ts';
 import { CallError, type SlackClient } from './client.ts';
 import { toPost, toSendResult, toText } from './outbound.ts';
+import { awaitShare } from './shares.ts';
 
 export interface SendContext {
   readonly client: Pick<SlackClient, 'call' | 'upload'>;
@@ -59,7 +60,7 @@ async function sendText(
 async function sendFile(
   part: OutboundPart,
   file: OutboundFile,
-  { client, plain, uploaded }: SendContext,
+  { client, clock, plain, uploaded }: SendContext,
   progress: { shown: boolean },
   signal: AbortSignal,
 ): Promise<SendResult> {
@@ -87,7 +88,10 @@ async function sendFile(
     },
     signal,
   );
-  // The message is made a little later, and its ts is not in the answer.
+  // The message is made a little later, and sometimes never: until it is there it may not count, and what follows would overtake it.
+  const share = await awaitShare(id, part.chatId, { client, clock, signal });
+  if (share === 'pending' || share === 'absent')
+    return { kind: 'unknown', detail: 'the platform took the file and does not show it' };
   return { kind: 'sent', platformId: `${part.chatId}:file:${id}` };
 }
 

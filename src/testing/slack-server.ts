@@ -297,7 +297,7 @@ export class SlackServer implements AsyncDisposable {
       case 'files.info': {
         const file = workspace.files.get(String(args['file']));
         if (!file) throw new ApiError('file_not_found');
-        return { file: workspace.fileObject(file, this.origin) };
+        return { file: { ...workspace.fileObject(file, this.origin), shares: workspace.shares(file.id) } };
       }
       case 'users.info': {
         const name = this.names.get(String(args['user']));

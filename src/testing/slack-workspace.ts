@@ -45,6 +45,9 @@ export class SlackWorkspace {
   readonly conversations = new Map<string, 'im' | 'mpim' | 'public_channel' | 'private_channel'>([[DIRECT, 'im']]);
   /** `channel:ts` -> name -> users. */
   readonly reactions = new Map<string, Map<string, Set<string>>>();
+  /** True: files of the bot are taken and not shown, as while the real platform scans them. */
+  holdsFiles = false;
+  readonly #held: StoredMessage[] = [];
   #last = 0;
   #ids = 0;
 
@@ -72,8 +75,25 @@ export class SlackWorkspace {
       this.conversations.set(message.channel, message.channel.startsWith('D') ? 'im' : 'public_channel');
     }
     const stored: StoredMessage = { ts: this.nextTs(), ...message, type: 'message' };
-    this.messages.push(stored);
+    const held = this.holdsFiles && stored.user === BOT_USER && stored['files'] !== undefined;
+    (held ? this.#held : this.messages).push(stored);
     return stored;
+  }
+
+  /** The scan is over. */
+  showFiles(): void {
+    this.holdsFiles = false;
+    this.messages.push(...this.#held.splice(0));
+  }
+
+  /** Where a file is shown, as `files.info` tells it. */
+  shares(fileId: string): Json {
+    const showing = this.messages.filter(({ files }) => Array.isArray(files) && files.some(({ id }) => id === fileId));
+    const among = (isPrivate: boolean): Json => {
+      const found = showing.filter(({ channel }) => channel.startsWith('D') === isPrivate);
+      return Object.fromEntries(found.map(({ channel, ts }) => [channel, [{ ts }]]));
+    };
+    return { public: among(false), private: among(true) };
   }
 
   find(channel: string, ts: string): StoredMessage | undefined {
