@@ -8,6 +8,8 @@ export interface HistoryOptions {
   readonly place: string;
   /** Newer than this id, the oldest first. */
   readonly after: string;
+  /** How often one page is asked for. */
+  readonly attempts: number;
   /** Answers a GET; rejects with a `CallError`. */
   readonly get: (route: string, query: Readonly<Record<string, string>>) => Promise<unknown>;
   /** Waits; rejects when the adapter stops. */
@@ -16,11 +18,11 @@ export interface HistoryOptions {
 
 /** The platform's largest page. */
 const PAGE = 100;
-/** 2000 messages: who writes more to an absent bot does not wait for an answer to each. */
-const MAX_PAGES = 20;
-/** About a minute: longer and one chat that cannot be read would hold up all the others. */
-const ATTEMPTS = 6;
+/** Messages of one chat: who writes more to an absent bot does not wait for an answer to each. */
+export const MAX_HISTORY = 2_000;
+const MAX_PAGES = MAX_HISTORY / PAGE;
 
+/** `cut`: there is more than is ever read. `failed`: not now. */
 export type HistoryEnd = 'complete' | 'forbidden' | 'cut' | 'failed';
 
 /** Hands over page after page, each sorted; only when `onPage` resolved is the next one fetched. Rejects as `sleep` does. */
@@ -47,15 +49,16 @@ export async function readHistory(
 }
 
 async function fetchPage(options: HistoryOptions, after: string): Promise<unknown[] | 'forbidden' | 'failed'> {
-  for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
+  const { get, place, attempts, sleep } = options;
+  for (let attempt = 1; ; attempt += 1) {
     try {
-      const page = await options.get(`/channels/${options.place}/messages`, { after, limit: String(PAGE) });
+      const page = await get(`/channels/${place}/messages`, { after, limit: String(PAGE) });
       return Array.isArray(page) ? page : 'failed';
     } catch (error) {
       if (isFinal(error)) return 'forbidden';
+      if (attempt >= attempts) return 'failed';
       // Whatever else it was may pass. When the adapter stops, the wait ends with it.
-      await options.sleep(waitOf(error) ?? 1_000 * 2 ** attempt);
+      await sleep(waitOf(error) ?? 500 * 2 ** attempt);
     }
   }
-  return 'failed';
 }

@@ -16,12 +16,14 @@ import { withDeadline } from '../kit/deadline.ts';
 import { obj, objects, str } from '../kit/json.ts';
 import { Lifecycle, NOT_LEFT } from '../kit/lifecycle.ts';
 import { changesOnly } from '../kit/reported-health.ts';
+import { MAX_HISTORY } from './catch-up.ts';
 import type { CallOptions, DiscordClient } from './client.ts';
 import { registerCommands } from './commands.ts';
 import { keepConnected } from './connect.ts';
 import { download } from './download.ts';
 import { CallError, toSendResult } from './failure.ts';
 import { Interactions } from './interactions.ts';
+import type { Unread } from './missed.ts';
 import { type Awaiting, awaitingOf, placeOf, type SendCall, toAnswer, toCreate, toEditCall, uploadName } from './outbound.ts';
 import { Receiver } from './receive.ts';
 import type { DiscordSettings } from './settings.ts';
@@ -66,8 +68,7 @@ export class DiscordChannel implements Channel {
   readonly #life = new Lifecycle();
   /** Why the channel is not quite well although it is connected. */
   #lacking: string | undefined;
-  /** Chats whose history cannot be read. */
-  #unread = 0;
+  #unread: Unread = { forbidden: 0, failed: 0, cut: 0 };
   #isHealthy = false;
   readonly #report = changesOnly((state, detail) => this.#life.host?.health(state, detail));
 
@@ -181,9 +182,8 @@ export class DiscordChannel implements Channel {
           logger,
         });
       },
-      notCaughtUp: (chats) => {
-        if (chats === this.#unread) return;
-        this.#unread = chats;
+      notCaughtUp: (unread) => {
+        this.#unread = unread;
         if (this.#isHealthy) health('healthy');
       },
       interaction: (interaction) => this.#interactions.acknowledge(interaction),
@@ -252,9 +252,14 @@ export class DiscordChannel implements Channel {
 
   #healthy(): readonly [ChannelHealth, string | undefined] {
     if (this.#lacking !== undefined) return ['degraded', this.#lacking];
-    if (this.#unread === 0) return ['healthy', undefined];
-    const advice = 'give the bot the permission Read Message History there';
-    return ['healthy', `messages written while it was not connected are not answered in ${this.#unread} chats: ${advice}`];
+    const { forbidden, failed, cut } = this.#unread;
+    const what = 'messages written while it was not connected';
+    const words = [
+      forbidden > 0 && `${what} are not answered in ${forbidden} chats: give the bot the permission Read Message History there`,
+      failed > 0 && `${what} are still to be fetched in ${failed} chats: the platform does not answer, trying again`,
+      cut > 0 && `${what} were too many in ${cut} chats: only the first ${MAX_HISTORY} of each are answered`,
+    ].filter((line) => line !== false);
+    return ['healthy', words.length === 0 ? undefined : words.join('; ')];
   }
 
   #health(state: ChannelHealth, detail?: string): void {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { advance, type Cursor, firstCursor, formatCursor, parseCursor } from './cursor.ts';
+import { advance, type Cursor, firstCursor, formatCursor, parseCursor, withGap, withoutGap } from './cursor.ts';
 import { compareIds, idAt, laterId, timeOf } from './wire.ts';
 
 const NOW = Date.UTC(2026, 0, 1);
@@ -12,6 +12,18 @@ test('a cursor survives the journal', () => {
   expect(parseCursor(formatCursor(cursor))).toEqual(cursor);
 });
 
+test('a chat that could not be read is kept until it was, and one of an earlier version of the cursor has none', () => {
+  let cursor = withGap(withGap(firstCursor(NOW), chat(1), idAt(NOW)), chat(2), idAt(NOW + 1));
+  cursor = parseCursor(formatCursor(withGap(cursor, chat(1), idAt(NOW + 2)))) ?? firstCursor(0);
+  expect([...cursor.gaps]).toEqual([
+    [chat(2), idAt(NOW + 1)],
+    [chat(1), idAt(NOW + 2)],
+  ]);
+  const mended = formatCursor(withoutGap(withoutGap(cursor, chat(1)), chat(2)));
+  expect(mended).toBe(formatCursor(firstCursor(NOW)));
+  expect(parseCursor(mended)?.gaps.size).toBe(0);
+});
+
 test.each([undefined, '', 'x', '{}', '[]', '{"since":5}', '{"since":"0; drop"}', 'null'])('%j is no cursor', (text) => {
   expect(parseCursor(text)).toBeUndefined();
 });
@@ -21,10 +33,11 @@ test('what is wrong inside a cursor is left out', () => {
   const text = JSON.stringify({
     since,
     seen: { '../x': since, [chat(1)]: 7 },
+    gaps: { x: since, [chat(2)]: '' },
     privates: ['x'],
     session: { id: 'a', url: 'file:///', seq: 1 },
   });
-  expect(parseCursor(text)).toEqual({ since, seen: new Map(), privates: new Set() });
+  expect(parseCursor(text)).toEqual({ since, seen: new Map(), privates: new Set(), gaps: new Map() });
 });
 
 test('the newest message of a chat never goes back', () => {
@@ -45,11 +58,13 @@ test('F46 a cursor stays small, however many chats there are', () => {
   const seen = new Map(Array.from({ length: 1_200 }, (_, n) => [chat(n), idAt(NOW + n)]));
   const privates = new Set([...seen.keys()].filter((_, n) => n % 2 === 0));
   let cursor: Cursor = { ...firstCursor(NOW), seen, privates };
+  for (let n = 0; n < 1_200; n += 1) cursor = withGap(cursor, chat(n), idAt(NOW));
   const options = { oldest: idAt(NOW - day) };
   for (let n = 1_200; n < 1_300; n += 1) cursor = advance(cursor, chat(n), idAt(NOW + n), { ...options, isPrivate: n % 2 === 0 });
   expect(cursor.privates.size).toBeLessThanOrEqual(500);
   expect(cursor.seen.size).toBeLessThanOrEqual(1_000);
-  expect(formatCursor(cursor).length).toBeLessThan(60_000);
+  expect(cursor.gaps.size).toBe(500);
+  expect(formatCursor(cursor).length).toBeLessThan(90_000);
   expect(cursor.seen.has(chat(1_299))).toBe(true);
 });
 

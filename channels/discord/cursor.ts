@@ -12,14 +12,17 @@ export interface Cursor {
   readonly seen: ReadonlyMap<string, string>;
   /** Private chats among them: the platform offers no list of them, so they are kept however old. */
   readonly privates: ReadonlySet<string>;
+  /** Chats that could not be read, with the id behind which messages may be missing, whatever was seen of them since. */
+  readonly gaps: ReadonlyMap<string, string>;
 }
 
 /** Private chats that are asked for missed messages. Beyond that the ones silent for longest are forgotten. */
 const MAX_PRIVATES = 500;
 const MAX_CHATS = 1_000;
+const MAX_GAPS = 500;
 
 export function firstCursor(now: number): Cursor {
-  return { since: idAt(now), seen: new Map(), privates: new Set() };
+  return { since: idAt(now), seen: new Map(), privates: new Set(), gaps: new Map() };
 }
 
 /** Undefined for anything that is no cursor of ours. */
@@ -27,19 +30,22 @@ export function parseCursor(text: string | undefined): Cursor | undefined {
   const cursor = obj(parseObject(text));
   const since = snowflake(cursor['since']);
   if (since === undefined) return undefined;
-  const seen = new Map<string, string>();
-  for (const [chat, id] of Object.entries(obj(cursor['seen']))) {
-    const value = snowflake(id);
-    if (snowflake(chat) !== undefined && value !== undefined) seen.set(chat, value);
-  }
+  const seen = parseIds(cursor['seen']);
+  const gaps = parseIds(cursor['gaps']);
   const privates = list(cursor['privates']).flatMap((id) => snowflake(id) ?? []);
   const session = parseSession(cursor['session']);
-  return { since, seen, privates: new Set(privates), ...(session && { session }) };
+  return { since, seen, gaps, privates: new Set(privates), ...(session && { session }) };
 }
 
 export function formatCursor(cursor: Cursor): string {
-  const { since, session, seen, privates } = cursor;
-  return JSON.stringify({ since, ...(session && { session }), seen: Object.fromEntries(seen), privates: [...privates] });
+  const { since, session, seen, privates, gaps } = cursor;
+  return JSON.stringify({
+    since,
+    ...(session && { session }),
+    seen: Object.fromEntries(seen),
+    privates: [...privates],
+    ...(gaps.size > 0 && { gaps: Object.fromEntries(gaps) }),
+  });
 }
 
 /**
@@ -68,6 +74,33 @@ export function advance(
     privates.delete(other);
   }
   return { ...cursor, seen, privates };
+}
+
+/** The chat is to be read again from `after` on, behind all others that are. */
+export function withGap(cursor: Cursor, chat: string, after: string): Cursor {
+  const gaps = new Map(cursor.gaps);
+  gaps.delete(chat);
+  gaps.set(chat, after);
+  for (const oldest of gaps.keys()) {
+    if (gaps.size <= MAX_GAPS) break;
+    gaps.delete(oldest);
+  }
+  return { ...cursor, gaps };
+}
+
+export function withoutGap(cursor: Cursor, chat: string): Cursor {
+  const gaps = new Map(cursor.gaps);
+  gaps.delete(chat);
+  return { ...cursor, gaps };
+}
+
+function parseIds(value: unknown): ReadonlyMap<string, string> {
+  const ids = new Map<string, string>();
+  for (const [chat, text] of Object.entries(obj(value))) {
+    const id = snowflake(text);
+    if (snowflake(chat) !== undefined && id !== undefined) ids.set(chat, id);
+  }
+  return ids;
 }
 
 function parseSession(value: unknown): Session | undefined {

@@ -7,15 +7,15 @@ import { withDeadline } from '../kit/deadline.ts';
 import { type JsonObject, obj, objects } from '../kit/json.ts';
 import { RecentSet } from '../kit/recent.ts';
 import { storeMessages } from '../kit/store-messages.ts';
-import { readHistory } from './catch-up.ts';
 import type { DiscordClient, Packet, Session } from './client.ts';
 import { advance, type Cursor, firstCursor, formatCursor, parseCursor } from './cursor.ts';
 import { isFinal, waitOf } from './failure.ts';
 import { type InboundContext, toDelete, toEdit, toMessage, toReaction, unreadable } from './inbound.ts';
 import type { Addressing } from './inbound-text.ts';
 import { type Interaction, toInteraction } from './interaction.ts';
+import { Missed, type Unread } from './missed.ts';
 import { type Place, Places } from './places.ts';
-import { compareIds, idAt, laterId, requireId, snowflake, timeOf } from './wire.ts';
+import { idAt, laterId, requireId, snowflake } from './wire.ts';
 
 export interface ReceiverOptions {
   readonly client: Pick<DiscordClient, 'call'>;
@@ -33,16 +33,14 @@ export interface ReceiverOptions {
   readonly health: (state: ChannelHealth, detail?: string) => void;
   /** READY or RESUMED was worked off: what was missed is committed. */
   readonly ready: () => void;
-  /** The history of so many chats could not be read: what was missed there stays missed. */
-  readonly notCaughtUp: (chats: number) => void;
+  /** So many chats lack messages that were written while nobody listened. */
+  readonly notCaughtUp: (unread: Unread) => void;
   /** A command or a button whose message is committed: acknowledge it now. Must not throw. */
   readonly interaction: (interaction: Interaction) => void;
 }
 
 /** Events held in memory while the journal or the platform's history is slow. Beyond it the connection is given up. */
 export const MAX_QUEUED = 5_000;
-/** Messages of one chat may be told out of order; those this much older than the newest are asked for again. */
-const OVERLAP_MS = 10_000;
 /** Ids of messages already offered by this process, so that the overlap is not offered twice. */
 const MAX_RECENT = 5_000;
 
@@ -52,12 +50,11 @@ export class Receiver {
   readonly #queue: Packet[] = [];
   #wake = Promise.withResolvers<void>();
   #cursor: Cursor | undefined;
-  /** Chats with nothing missed since this connection stood. */
-  readonly #fresh = new Set<string>();
+  readonly #missed: Missed;
+  #retryDue = false;
   readonly #recent = new RecentSet(MAX_RECENT);
   /** Private chats that were pushed and are in no cursor yet: no list of the platform's would ever tell of them. */
   readonly #strangers = new Set<string>();
-  readonly #unread = new Set<string>();
 
   constructor(options: ReceiverOptions) {
     this.#options = options;
@@ -72,6 +69,23 @@ export class Receiver {
           return undefined;
         }
       },
+    });
+    this.#missed = new Missed({
+      places: this.#places,
+      catchUpMs: options.catchUpMs,
+      get: (route, query) => this.#get(route, query),
+      cursor: () => this.#loadCursor(),
+      keep: (change) => this.#commit([], undefined, change),
+      // No event is worked off by a page: after a kill the one that made us read comes again, and the rest is read then.
+      offer: (messages, place) => this.#offerMessages(messages, place, undefined),
+      told: options.notCaughtUp,
+      due: () => {
+        this.#retryDue = true;
+        this.#wake.resolve();
+      },
+      clock: options.clock,
+      logger: options.logger,
+      signal: options.signal,
     });
   }
 
@@ -98,6 +112,11 @@ export class Receiver {
     const onAbort = (): void => this.#wake.resolve();
     signal.addEventListener('abort', onAbort, { once: true });
     while (!signal.aborted) {
+      if (this.#retryDue) {
+        this.#retryDue = false;
+        await this.#retry();
+        continue;
+      }
       const packet = this.#queue.shift();
       if (packet) {
         await this.#take(packet);
@@ -107,6 +126,15 @@ export class Receiver {
       this.#wake = Promise.withResolvers();
     }
     signal.removeEventListener('abort', onAbort);
+  }
+
+  async #retry(): Promise<void> {
+    const { logger, signal } = this.#options;
+    try {
+      await this.#missed.retry();
+    } catch (error) {
+      if (!signal.aborted) logger.error('discord.history-unreadable', { error: errorText(error) });
+    }
   }
 
   async #take(packet: Packet): Promise<void> {
@@ -132,7 +160,7 @@ export class Receiver {
       case 'RESUMED':
         return this.#begin(packet);
       case 'GUILD_CREATE':
-        return this.#catchUpGuild(this.#places.learnGuild(event), packet);
+        return this.#missed.guild(this.#places.learnGuild(event));
       case 'CHANNEL_CREATE':
       case 'CHANNEL_UPDATE':
       case 'THREAD_CREATE':
@@ -155,27 +183,10 @@ export class Receiver {
     }
   }
 
-  /** A connection stands. With a new session the platform tells the channels of each server next, with an old one it does not. */
   async #begin(packet: Packet): Promise<void> {
-    const { ready } = this.#options;
-    this.#fresh.clear();
     await this.#commit([], packet);
-    const cursor = await this.#loadCursor();
-    const oldest = this.#oldest();
-    const resumed = packet.t === 'RESUMED';
-    for (const [chat, last] of [...cursor.seen].reverse()) {
-      if (cursor.privates.has(chat) || (resumed && compareIds(last, oldest) >= 0)) await this.#catchUp(chat, packet);
-    }
-    ready();
-  }
-
-  async #catchUpGuild(places: readonly Place[], packet: Packet): Promise<void> {
-    const cursor = await this.#loadCursor();
-    for (const { id, lastMessageId } of places) {
-      const newest = cursor.seen.get(id) ?? cursor.since;
-      if (lastMessageId !== undefined && compareIds(lastMessageId, newest) > 0) await this.#catchUp(id, packet);
-      else this.#fresh.add(id);
-    }
+    await this.#missed.begin(packet.t === 'RESUMED');
+    this.#options.ready();
   }
 
   async #message(event: JsonObject, packet: Packet): Promise<void> {
@@ -183,7 +194,7 @@ export class Receiver {
     // Missed messages of this chat come before this one, and asking for them can take long. Once the chat is known, whoever comes
     // after us finds this message in the history.
     if (this.#strangers.has(place.id)) await this.#commit([], undefined);
-    if (!this.#fresh.has(place.id)) await this.#catchUp(place.id, packet);
+    await this.#missed.before(place.id);
     await this.#offerMessages([event], place, packet);
   }
 
@@ -240,26 +251,7 @@ export class Receiver {
     return { channel, to, place };
   }
 
-  async #catchUp(id: string, packet: Packet): Promise<void> {
-    const { catchUpMs, clock, logger, signal, notCaughtUp } = this.#options;
-    this.#fresh.add(id);
-    if (catchUpMs === 0) return;
-    const cursor = await this.#loadCursor();
-    const last = cursor.seen.get(id) ?? cursor.since;
-    const after = laterId(laterId(idAt(timeOf(last) - OVERLAP_MS), this.#oldest()), cursor.since);
-    const get = (route: string, query: Readonly<Record<string, string>>): Promise<unknown> => this.#get(route, query);
-    const end = await readHistory({ place: id, after, get, sleep: (ms) => clock.sleep(ms, signal) }, async (messages) => {
-      await this.#offerMessages(messages, await this.#places.find(id, undefined), packet);
-    });
-    if (end === 'complete') this.#unread.delete(id);
-    else {
-      this.#unread.add(id);
-      logger.warn('discord.not-caught-up', { chat: id, why: end });
-    }
-    notCaughtUp(this.#unread.size);
-  }
-
-  async #offerMessages(messages: readonly JsonObject[], place: Place, packet: Packet): Promise<void> {
+  async #offerMessages(messages: readonly JsonObject[], place: Place, packet: Packet | undefined): Promise<void> {
     const context = await this.#context(place);
     const batch: InboundMessage[] = [];
     let newest: string | undefined;
@@ -272,7 +264,9 @@ export class Receiver {
       if (read.refusal !== 'own-message') batch.push(read);
     }
     if (newest === undefined) return;
-    if (batch.length > 0) await this.#commit(batch, packet, { place, newest });
+    const options = { isPrivate: place.guildId === undefined, oldest: this.#oldest() };
+    const id = newest;
+    if (batch.length > 0) await this.#commit(batch, packet, (before) => advance(before, place.id, id, options));
     for (const message of messages) this.#recent.add(String(message['id']));
   }
 
@@ -290,13 +284,11 @@ export class Receiver {
   async #commit(
     batch: readonly InboundMessage[],
     packet: Packet | undefined,
-    moved?: { readonly place: Place; readonly newest: string },
+    change: (cursor: Cursor) => Cursor = (cursor) => cursor,
   ): Promise<void> {
     const { host, clock, random, signal, health, logger } = this.#options;
-    const before = await this.#loadCursor();
-    const isPrivate = moved?.place.guildId === undefined;
     const oldest = this.#oldest();
-    let after = moved ? advance(before, moved.place.id, moved.newest, { isPrivate, oldest }) : before;
+    let after = change(await this.#loadCursor());
     const strangers = [...this.#strangers];
     for (const chat of strangers) {
       if (!after.seen.has(chat)) after = advance(after, chat, after.since, { isPrivate: true, oldest });

@@ -1,0 +1,207 @@
+/** What was written while nobody listened, against a platform that can be in any state. */
+import { afterEach, expect, test } from 'vitest';
+import type { Clock } from '../../src/core/ports.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { TestHost } from '../../src/testing/channel-host.ts';
+import { MemoryLogger, until } from '../../src/testing/fakes.ts';
+import type { Packet } from './client.ts';
+import { CallError, type CallFailure } from './failure.ts';
+import type { Unread } from './missed.ts';
+import { Receiver } from './receive.ts';
+import { compareIds, idAt } from './wire.ts';
+
+const BOT = '135000000000000001';
+const ADA = '201000000000000001';
+const DM = '301000000000000001';
+const GUILD = '111000000000000011';
+const ROOM = '110000000000000010';
+const NOW = Date.now();
+const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
+const DOWN: CallFailure = { kind: 'api', status: 503, detail: 'down' };
+const NONE: Unread = { forbidden: 0, failed: 0, cut: 0 };
+
+const open: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const close of open.splice(0)) await close();
+});
+
+interface Stored {
+  readonly id: string;
+  readonly channel_id: string;
+  readonly [field: string]: unknown;
+}
+
+/** What the platform keeps, over starts of the daemon. */
+class Platform {
+  readonly messages: Stored[] = [];
+  readonly channels = new Map<string, object>();
+  readonly calls: string[] = [];
+  /** What a call fails by. */
+  fails: (route: string) => CallFailure | undefined = () => undefined;
+
+  /** `ms` relative to now. Resolves to what MESSAGE_CREATE would tell. */
+  write(ms: number, content: string, chat = DM): Stored {
+    const message: Stored = { id: idAt(NOW + ms), type: 0, channel_id: chat, author: { id: ADA, username: 'ada' }, content };
+    this.messages.push(message);
+    return message;
+  }
+
+  async call(route: string, query: Readonly<Record<string, string>> = {}): Promise<unknown> {
+    this.calls.push(route);
+    const failure = this.fails(route);
+    if (failure) throw new CallError('GET', failure);
+    const chat = /^\/channels\/(\d+)\/messages$/.exec(route)?.[1];
+    if (chat === undefined) return this.channels.get(route.replace('/channels/', '')) ?? [];
+    const found = this.messages.filter(({ id, channel_id }) => channel_id === chat && compareIds(id, query['after'] ?? '0') > 0);
+    return found.slice(0, Number(query['limit'])).reverse();
+  }
+}
+
+interface Cursor {
+  readonly seen?: Readonly<Record<string, string>>;
+  readonly privates?: readonly string[];
+  readonly session?: object;
+}
+
+/** A daemon whose first start was long ago. `minute` lets the next wait of a minute or more pass. */
+function start(platform: Platform, host: TestHost) {
+  const abort = new AbortController();
+  const unread: Unread[] = [];
+  const waits: (() => void)[] = [];
+  let sessions = 0;
+  let ready = 0;
+  const sleep: Clock['sleep'] = (ms, signal) => {
+    if (ms < 20_000) return systemClock.sleep(1, signal);
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    signal?.addEventListener('abort', () => reject(signal.reason), { once: true });
+    if (ms >= 60_000) waits.push(resolve);
+    return promise;
+  };
+  const receiver = new Receiver({
+    client: { call: (_method, route, { query }) => platform.call(route, query) },
+    host,
+    channel: 'discord',
+    account: BOT,
+    mentionRoles: false,
+    mentionEveryone: false,
+    catchUpMs: DAY,
+    callTimeoutMs: 20_000,
+    clock: { ...systemClock, sleep },
+    random: () => 0,
+    logger: new MemoryLogger(),
+    signal: abort.signal,
+    health: () => undefined,
+    ready: () => {
+      ready += 1;
+    },
+    notCaughtUp: (now) => unread.push(now),
+    interaction: () => undefined,
+  });
+  const working = receiver.run();
+  const stop = async (): Promise<void> => {
+    abort.abort(new Error('over'));
+    await working;
+  };
+  open.push(stop);
+  let seq = 0;
+  const push = (t: Packet['t'], d: unknown): void => {
+    if (t === 'READY') sessions += 1;
+    seq += 1;
+    receiver.push({ t, d, s: seq, session: { id: `session ${sessions}`, url: 'wss://x', seq } });
+  };
+  return {
+    push,
+    stop,
+    unread: () => unread.at(-1) ?? NONE,
+    minute: async () => (await until('it waits', () => waits.shift()))(),
+    /** Connected, and what was missed is worked off. */
+    connect: async (t: 'READY' | 'RESUMED', d: object = {}) => {
+      const before = ready;
+      push(t, d);
+      await until('it is ready', () => ready > before);
+    },
+  };
+}
+
+function hostWith(cursor: Cursor = {}): TestHost {
+  return new TestHost(JSON.stringify({ since: idAt(NOW - 90 * DAY), seen: {}, privates: [], ...cursor }));
+}
+
+const texts = (host: TestHost): readonly string[] => host.accepted.map(({ text }) => text);
+const arrived = (host: TestHost, text: string) => until(`"${text}" arrived`, () => texts(host).includes(text));
+
+test('what was missed during an outage longer than the patience is fetched after it, whatever was said since', async () => {
+  const platform = new Platform();
+  const host = hostWith({ seen: { [DM]: idAt(NOW - 60_000) }, privates: [DM] });
+  platform.write(-30_000, 'missed');
+  platform.fails = () => DOWN;
+  const at = start(platform, host);
+  await at.connect('READY');
+  expect(at.unread()).toEqual({ ...NONE, failed: 1 });
+  at.push('MESSAGE_CREATE', platform.write(0, 'live'));
+  await arrived(host, 'live');
+  const calls = platform.calls.length;
+  await at.minute();
+  await until('it was asked again', () => platform.calls.length > calls);
+  platform.fails = () => undefined;
+  await at.minute();
+  await arrived(host, 'missed');
+  await until('it is told', () => at.unread().failed === 0);
+  expect(texts(host)).toEqual(['live', 'missed']);
+});
+
+test.each(['READY', 'RESUMED'] as const)(
+  'what was missed during an outage is fetched by the next start too, after %s',
+  async (again) => {
+    const platform = new Platform();
+    platform.channels.set(ROOM, { id: ROOM, type: 0, guild_id: GUILD });
+    const host = hostWith({ seen: { [DM]: idAt(NOW - 60_000) }, privates: [DM] });
+    platform.write(-30_000, 'missed');
+    const missed = platform.write(-20_000, 'missed in a room never heard of', ROOM);
+    const guild = { id: GUILD, channels: [{ id: ROOM, type: 0, last_message_id: missed.id }] };
+    platform.fails = () => DOWN;
+    const first = start(platform, host);
+    await first.connect('READY');
+    first.push('GUILD_CREATE', guild);
+    await until('both are told', () => first.unread().failed === 2);
+    first.push('MESSAGE_CREATE', platform.write(0, 'live'));
+    first.push('MESSAGE_CREATE', { ...platform.write(1, 'live in the room', ROOM), guild_id: GUILD });
+    await arrived(host, 'live in the room');
+    await first.stop();
+    platform.fails = () => undefined;
+    const second = start(platform, host);
+    await second.connect(again);
+    if (again === 'READY') second.push('GUILD_CREATE', guild);
+    await until('all arrived', () => host.accepted.length === 4);
+    expect(texts(host).toSorted()).toEqual(['live', 'live in the room', 'missed', 'missed in a room never heard of']);
+  },
+);
+
+test('a chat that may not be read and one with too many messages are told apart from one that cannot be read now', async () => {
+  const platform = new Platform();
+  const chats = [DM, '302000000000000002', '303000000000000003'] as const;
+  const host = hostWith({ seen: Object.fromEntries(chats.map((chat) => [chat, idAt(NOW - HOUR)])), privates: chats });
+  for (let n = 0; n < 2_001; n += 1) platform.write(n - 9_000, `m${n}`, chats[2]);
+  const forbidden: CallFailure = { kind: 'api', status: 403, code: 50_001, detail: 'Missing Access' };
+  platform.fails = (route) => (route.includes(chats[0]) ? DOWN : route.includes(chats[1]) ? forbidden : undefined);
+  const at = start(platform, host);
+  await at.connect('READY');
+  expect(at.unread()).toEqual({ forbidden: 1, failed: 1, cut: 1 });
+});
+
+test('during an outage only the first chat is given patience', async () => {
+  const platform = new Platform();
+  const chats = Array.from({ length: 20 }, (_, n) => String(301_000_000_000_000_000n + BigInt(n)));
+  const host = hostWith({ seen: Object.fromEntries(chats.map((chat) => [chat, idAt(NOW - HOUR)])), privates: chats });
+  platform.fails = () => DOWN;
+  const at = start(platform, host);
+  await at.connect('READY');
+  expect(platform.calls).toHaveLength(25);
+  platform.calls.length = 0;
+  await at.minute();
+  await until('it asked', () => platform.calls.length > 0);
+  await at.minute();
+  await until('it asked again', () => platform.calls.length > 1);
+  expect(new Set(platform.calls).size).toBe(2);
+});

@@ -1,0 +1,137 @@
+/** What was written while nobody listened: which chats are asked for it and when, and what becomes of one that cannot be read now. */
+import type { Clock, Logger } from '../../src/core/ports.ts';
+import { type JsonObject, obj } from '../kit/json.ts';
+import { type HistoryEnd, readHistory } from './catch-up.ts';
+import { type Cursor, withGap, withoutGap } from './cursor.ts';
+import type { Place, Places } from './places.ts';
+import { compareIds, idAt, laterId, timeOf } from './wire.ts';
+
+/** Chats of which something is missing, by the reason. */
+export type Unread = Readonly<Record<Exclude<HistoryEnd, 'complete'>, number>>;
+
+export interface MissedOptions {
+  readonly places: Places;
+  readonly catchUpMs: number;
+  /** Answers a GET; rejects with a `CallError`. */
+  readonly get: (route: string, query: Readonly<Record<string, string>>) => Promise<unknown>;
+  readonly cursor: () => Promise<Cursor>;
+  /** Commits a change of the cursor. */
+  readonly keep: (change: (cursor: Cursor) => Cursor) => Promise<void>;
+  /** Commits messages of one place, the oldest first. */
+  readonly offer: (messages: readonly JsonObject[], place: Place) => Promise<void>;
+  readonly told: (unread: Unread) => void;
+  /** Time to call `retry`, between two events. */
+  readonly due: () => void;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly signal: AbortSignal;
+}
+
+/** Messages of one chat may be told out of order; those this much older than the newest are asked for again. */
+const OVERLAP_MS = 10_000;
+/** About half a minute: longer and one chat that cannot be read would hold up all the others. */
+const ATTEMPTS = 6;
+const RETRY_MS = 60_000;
+const MAX_RETRY_MS = 600_000;
+
+/** Every method rejects only when the adapter stops, and none may run beside another. */
+export class Missed {
+  readonly #options: MissedOptions;
+  /** Chats that were asked since this connection stood, or have nothing to ask for. */
+  readonly #tried = new Set<string>();
+  readonly #unread = new Map<string, keyof Unread>();
+  /** The last answer was none: the next chat is not given the whole patience again. */
+  #failing = false;
+  #waiting = false;
+  #retryMs = RETRY_MS;
+
+  constructor(options: MissedOptions) {
+    this.#options = options;
+  }
+
+  /** A connection stands. With a new session the platform tells the channels of each server next, with an old one it does not. */
+  async begin(resumed: boolean): Promise<void> {
+    this.#tried.clear();
+    const { seen, privates, gaps } = await this.#options.cursor();
+    const oldest = this.#oldest();
+    const chats = [...seen].reverse().filter(([chat, last]) => privates.has(chat) || (resumed && compareIds(last, oldest) >= 0));
+    for (const [chat] of chats) await this.#read(chat);
+    if (!resumed) return;
+    for (const chat of gaps.keys()) await this.before(chat);
+  }
+
+  /** The places of a server as it was told. */
+  async guild(places: readonly Place[]): Promise<void> {
+    const { seen, since, gaps } = await this.#options.cursor();
+    for (const { id, lastMessageId } of places) {
+      const newest = seen.get(id) ?? since;
+      if (gaps.has(id) || (lastMessageId !== undefined && compareIds(lastMessageId, newest) > 0)) await this.#read(id);
+      else this.#tried.add(id);
+    }
+  }
+
+  /** Before a message of this chat: those missed come first. One that could not be read is read later; it must not hold up the rest. */
+  async before(chat: string): Promise<void> {
+    if (!this.#tried.has(chat)) await this.#read(chat);
+  }
+
+  /** Asks again for what could not be read. One failure ends the round: the platform is in trouble, and live messages wait behind it. */
+  async retry(): Promise<void> {
+    this.#waiting = false;
+    for (const chat of (await this.#options.cursor()).gaps.keys()) {
+      if ((await this.#read(chat)) === 'failed') return;
+    }
+    this.#retryMs = RETRY_MS;
+  }
+
+  async #read(chat: string): Promise<HistoryEnd> {
+    const { catchUpMs, cursor, places, get, offer, keep, clock, signal } = this.#options;
+    this.#tried.add(chat);
+    if (catchUpMs === 0) return 'complete';
+    let after = this.#after(chat, await cursor());
+    const sleep = (ms: number): Promise<void> => clock.sleep(ms, signal);
+    const attempts = this.#failing ? 1 : ATTEMPTS;
+    const end = await readHistory({ place: chat, after, attempts, get, sleep }, async (messages) => {
+      await offer(messages, await places.find(chat, undefined));
+      after = String(obj(messages.at(-1))['id']);
+    });
+    this.#failing = end === 'failed';
+    const { gaps } = await cursor();
+    // Live messages move on what was seen; what is missing before them stays known, also to the next start.
+    if (end === 'failed') await keep((before) => withGap(before, chat, after));
+    else if (gaps.has(chat)) await keep((before) => withoutGap(before, chat));
+    if (end === 'failed') this.#retryLater();
+    this.#tell(chat, end);
+    return end;
+  }
+
+  #after(chat: string, { seen, since, gaps }: Cursor): string {
+    const from = gaps.get(chat) ?? idAt(timeOf(seen.get(chat) ?? since) - OVERLAP_MS);
+    return laterId(laterId(from, this.#oldest()), since);
+  }
+
+  #tell(chat: string, end: HistoryEnd): void {
+    const { logger, told } = this.#options;
+    if (end === 'complete') this.#unread.delete(chat);
+    else {
+      if (this.#unread.get(chat) !== end) logger.warn('discord.not-caught-up', { chat, why: end });
+      this.#unread.set(chat, end);
+    }
+    const count = (why: keyof Unread): number => [...this.#unread.values()].filter((other) => other === why).length;
+    told({ forbidden: count('forbidden'), failed: count('failed'), cut: count('cut') });
+  }
+
+  #retryLater(): void {
+    if (this.#waiting) return;
+    this.#waiting = true;
+    const { clock, signal, due } = this.#options;
+    const waitMs = this.#retryMs;
+    this.#retryMs = Math.min(MAX_RETRY_MS, waitMs * 2);
+    // The sleep ends early only because the adapter stops.
+    void clock.sleep(waitMs, signal).then(due, () => undefined);
+  }
+
+  #oldest(): string {
+    return idAt(this.#options.clock.now() - this.#options.catchUpMs);
+  }
+}
