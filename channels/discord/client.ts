@@ -17,6 +17,8 @@ import { errorCodeOf } from '../kit/http-agent.ts';
 import { type JsonObject, num, obj, str } from '../kit/json.ts';
 import { CallError, type CallFailure } from './failure.ts';
 import { HttpPool } from './http.ts';
+import { guardShard } from './shard.ts';
+import { isGatewayUrl } from './wire.ts';
 
 export interface CallOptions {
   readonly body?: JsonObject;
@@ -137,6 +139,9 @@ export class DiscordClient {
         this.call('GET', '/gateway/bot', { signal: inner }),
       ),
     );
+    if (!isGatewayUrl(information['url'])) {
+      throw new CallError('GET /gateway/bot', { kind: 'lost', detail: 'the platform names no address of its gateway' });
+    }
     const limit = obj(information['session_start_limit']);
     if (!options.session && num(limit['remaining']) === 0) {
       const waitMs = num(limit['reset_after']) ?? 60_000;
@@ -198,6 +203,7 @@ export class DiscordClient {
     // The SDK's own manager reconnects without a back-off and its client keeps caches of everything; the shard below does neither.
     const strategy = new SimpleShardingStrategy(manager as unknown as ConstructorParameters<typeof SimpleShardingStrategy>[0]);
     await strategy.spawn([0]);
+    guardShard(shardOf(strategy), (error) => end(undefined, `the connection failed: ${errorText(error)}`));
     signal.throwIfAborted();
     // What it rejects with is told as an event too.
     strategy.connect().catch(() => undefined);
@@ -264,6 +270,10 @@ const METHODS = {
 /** A route without what follows a webhook or an interaction: a token that may write in the bot's name. */
 function publicRoute(route: string): string {
   return route.replace(/^(\/(?:webhooks|interactions)\/\d+\/)[^/]+/, '$1[token]');
+}
+
+function shardOf(strategy: SimpleShardingStrategy): unknown {
+  return (strategy as unknown as { readonly shards: ReadonlyMap<number, unknown> }).shards.get(0);
 }
 
 function closeTimeout(): Promise<void> {

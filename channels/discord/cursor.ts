@@ -1,7 +1,7 @@
 /** What is kept between starts: the gateway session, and per chat the newest message that was committed. */
 import { list, num, obj, parseObject, str } from '../kit/json.ts';
 import type { Session } from './client.ts';
-import { compareIds, idAt, laterId, snowflake } from './wire.ts';
+import { compareIds, idAt, isGatewayUrl, laterId, snowflake } from './wire.ts';
 
 export interface Cursor {
   /** Nothing older than this id was ever ours to answer: the time of the first start. */
@@ -108,6 +108,6 @@ function parseSession(value: unknown): Session | undefined {
   const id = str(session['id']);
   const url = str(session['url']);
   const seq = num(session['seq']);
-  if (id === undefined || url === undefined || seq === undefined || !/^wss?:\/\//.test(url)) return undefined;
+  if (id === undefined || url === undefined || seq === undefined || !isGatewayUrl(url)) return undefined;
   return { id, url, seq };
 }

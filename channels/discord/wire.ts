@@ -14,6 +14,11 @@ export function requireId(value: unknown, what: string): string {
   return id;
 }
 
+/** Whether a socket can be opened to it: the SDK throws at nobody when it cannot. */
+export function isGatewayUrl(value: unknown): value is string {
+  return typeof value === 'string' && /^wss?:\/\//.test(value) && !value.includes('#') && URL.canParse(value);
+}
+
 /** First millisecond of 2015 (https://discord.com/developers/docs/reference#snowflakes). */
 const EPOCH_MS = 1_420_070_400_000;
 
