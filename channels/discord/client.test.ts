@@ -1,6 +1,6 @@
 /** The client against gateways that nobody should run: their frames, byte for byte. */
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type WebSocket, WebSocketServer } from 'ws';
 import type { Clock } from '../../src/core/ports.ts';
@@ -171,6 +171,29 @@ test('A45 thousands of mutated frames end connections and nothing else', async (
   expect(frames).toBeGreaterThanOrEqual(3_000);
   expect(unhandled).toEqual([]);
 }, 20_000);
+
+test('F44 a session goes on behind the last event that was taken, not behind the last that came', async () => {
+  const server = await gateway((socket, url) => {
+    socket.send(JSON.stringify(HELLO));
+    socket.on('message', () => {
+      const { _socket: wire } = socket as unknown as { readonly _socket: Socket };
+      // All in one read, as in a burst.
+      wire.cork();
+      socket.send(JSON.stringify(ready(url)));
+      for (let s = 2; s <= 6; s += 1) socket.send(JSON.stringify({ op: 0, t: 'MESSAGE_CREATE', s, d: {} }));
+      process.nextTick(() => wire.uncork());
+    });
+  });
+  const abort = new AbortController();
+  const taken: number[] = [];
+  const onPacket = ({ s }: Packet): void => {
+    taken.push(s);
+    if (s === 3) abort.abort(new Error('too many'));
+  };
+  const end = await server.connect({ onPacket, signal: abort.signal });
+  expect(taken).toEqual([1, 2, 3]);
+  expect(end.session?.seq).toBe(3);
+});
 
 test('a connection that is given up while it is being made takes nothing with it', async () => {
   const silent = createServer();

@@ -149,13 +149,16 @@ export class DiscordClient {
     }
     const ended = Promise.withResolvers<GatewayEnd>();
     let session = options.session;
+    // The SDK counts every frame of one read before it tells of the first; what we did not take any more must come again.
+    let taken = options.session;
+    const resumable = (): Session | undefined => (session?.id === taken?.id ? taken : undefined);
     let started = false;
     let over = false;
     const end = (code: number | undefined, detail: string): void => {
       if (over) return;
       over = true;
       // The SDK decides what becomes of the session right after it tells about the end.
-      setImmediate(() => ended.resolve({ code, detail, session }));
+      setImmediate(() => ended.resolve({ code, detail, session: resumable() }));
     };
     const manager = {
       options: {
@@ -190,7 +193,10 @@ export class DiscordClient {
       emit: (event: string, payload: unknown) => {
         if (event === 'dispatch' && !over) {
           const packet = obj(obj(payload)['data']);
-          options.onPacket({ t: str(packet['t']) ?? '', s: num(packet['s']) ?? 0, d: packet['d'], session });
+          const s = num(packet['s']) ?? 0;
+          const before = session?.id === taken?.id ? (taken?.seq ?? 0) : 0;
+          taken = session && { ...session, seq: Math.max(before, s) };
+          options.onPacket({ t: str(packet['t']) ?? '', s, d: packet['d'], session });
         } else if (event === 'closed') {
           const code = num(obj(payload)['code']);
           end(code, `the connection was closed${code === undefined ? '' : ` with code ${code}`}`);
@@ -209,7 +215,7 @@ export class DiscordClient {
     strategy.connect().catch(() => undefined);
     const onAbort = (): void => {
       over = true;
-      ended.resolve({ code: undefined, detail: 'stopped', session });
+      ended.resolve({ code: undefined, detail: 'stopped', session: resumable() });
     };
     signal.addEventListener('abort', onAbort, { once: true });
     try {
