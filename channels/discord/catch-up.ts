@@ -25,10 +25,13 @@ const MAX_PAGES = MAX_HISTORY / PAGE;
 /** `cut`: there is more than is ever read. `failed`: not now. */
 export type HistoryEnd = 'complete' | 'forbidden' | 'cut' | 'failed';
 
-/** Hands over page after page, each sorted; only when `onPage` resolved is the next one fetched. Rejects as `sleep` does. */
+/**
+ * Hands over page after page, each sorted; only when `onPage` resolved is the next one fetched, and false tells that it could not be
+ * taken now. Rejects as `sleep` does.
+ */
 export async function readHistory(
   options: HistoryOptions,
-  onPage: (messages: readonly JsonObject[]) => Promise<void>,
+  onPage: (messages: readonly JsonObject[]) => Promise<boolean>,
 ): Promise<HistoryEnd> {
   let { after } = options;
   for (let page = 0; page < MAX_PAGES; page += 1) {
@@ -39,7 +42,7 @@ export async function readHistory(
       .sort((a, b) => compareIds(String(a['id']), String(b['id'])));
     const last = snowflake(obj(messages.at(-1))['id']);
     if (last === undefined) return 'complete';
-    await onPage(messages);
+    if (!(await onPage(messages))) return 'failed';
     if (answer.length < PAGE) return 'complete';
     // A page that does not lead on would be fetched for ever.
     if (compareIds(last, after) <= 0) return 'failed';

@@ -205,3 +205,19 @@ test('during an outage only the first chat is given patience', async () => {
   await until('it asked again', () => platform.calls.length > 1);
   expect(new Set(platform.calls).size).toBe(2);
 });
+
+test('a room that cannot be looked up is not taken for a private chat', async () => {
+  const platform = new Platform();
+  platform.channels.set(ROOM, { id: ROOM, type: 0, guild_id: GUILD });
+  const host = hostWith({ seen: { [ROOM]: idAt(NOW - 60_000) }, session: { id: 'session 0', url: 'wss://x', seq: 7 } });
+  platform.write(-5_000, 'to my colleagues, not to the bot', ROOM);
+  platform.fails = (route) => (route.endsWith('/messages') ? undefined : DOWN);
+  const at = start(platform, host);
+  await at.connect('RESUMED');
+  expect(host.offered).toEqual([]);
+  expect(at.unread()).toEqual({ ...NONE, failed: 1 });
+  platform.fails = () => undefined;
+  await at.minute();
+  await arrived(host, 'to my colleagues, not to the bot');
+  expect(host.offered).toMatchObject([{ chatId: ROOM, isGroup: true }]);
+});

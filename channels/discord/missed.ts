@@ -92,8 +92,12 @@ export class Missed {
     const sleep = (ms: number): Promise<void> => clock.sleep(ms, signal);
     const attempts = this.#failing ? 1 : ATTEMPTS;
     const end = await readHistory({ place: chat, after, attempts, get, sleep }, async (messages) => {
-      await offer(messages, await places.find(chat, undefined));
+      const place = (await places.lookFor(chat)) ?? ((await cursor()).privates.has(chat) ? { id: chat } : undefined);
+      // Taken for a private chat, a channel would be answered whether it is allowed or not.
+      if (!place) return false;
+      await offer(messages, place);
       after = String(obj(messages.at(-1))['id']);
+      return true;
     });
     this.#failing = end === 'failed';
     const { gaps } = await cursor();

@@ -16,6 +16,8 @@ export interface Place {
 
 /** https://discord.com/developers/docs/resources/channel#channel-object-channel-types: announcement, public, private thread. */
 const THREADS: ReadonlySet<number> = new Set([10, 11, 12]);
+/** With one person, with several. */
+const PRIVATE: ReadonlySet<number> = new Set([1, 3]);
 /** As many as the channels of a few large servers; asking for one that was forgotten is one call. */
 const MAX_PLACES = 20_000;
 
@@ -66,22 +68,26 @@ export class Places {
     this.#places.delete(id);
   }
 
-  /**
-   * Asks the platform where it does not know. `guildId` is what the event said: an event of a server names it, one of a private
-   * chat does not, and a message fetched by REST never does.
-   */
-  async find(id: string, event: { readonly guildId?: string } | undefined): Promise<Place> {
+  /** Where an event took place: one of a server names it by `guildId`, one of a private chat does not. */
+  async find(id: string, event: { readonly guildId?: string }): Promise<Place> {
     const known = this.#places.get(id);
-    if (known) return known;
-    if (event && event.guildId === undefined) {
+    if (known && (known.guildId !== undefined || event.guildId === undefined)) return known;
+    if (event.guildId === undefined) {
       const place: Place = { id };
       this.#places.set(place.id, place);
       return place;
     }
     // Gone, or not ours to see, or not now: it is taken for what the event says it is, and asked for again next time.
-    const told = this.learn(obj(await this.#lookUp(`/channels/${id}`)));
-    if (told) return told;
-    return { id, ...(event?.guildId !== undefined && { guildId: event.guildId }) };
+    return (await this.lookFor(id)) ?? { id, guildId: event.guildId };
+  }
+
+  /** Asks the platform where it does not know: messages fetched by REST name no server. Undefined when it did not say. */
+  async lookFor(id: string): Promise<Place | undefined> {
+    const known = this.#places.get(id);
+    if (known) return known;
+    const channel = obj(await this.#lookUp(`/channels/${id}`));
+    const isPlace = snowflake(channel['guild_id']) !== undefined || PRIVATE.has(num(channel['type']) ?? -1);
+    return isPlace ? this.learn(channel) : undefined;
   }
 
   /** The roles that are the bot itself: the platform makes one for each bot that was invited with permissions. */
