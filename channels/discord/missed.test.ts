@@ -37,6 +37,8 @@ class Platform {
   readonly messages: Stored[] = [];
   readonly channels = new Map<string, object>();
   readonly calls: string[] = [];
+  /** Calls that are never answered. */
+  hangs: (route: string) => boolean = () => false;
   /** What a call fails by. */
   fails: (route: string) => CallFailure | undefined = () => undefined;
 
@@ -49,6 +51,7 @@ class Platform {
 
   async call(route: string, query: Readonly<Record<string, string>> = {}): Promise<unknown> {
     this.calls.push(route);
+    if (this.hangs(route)) return new Promise(() => undefined);
     const failure = this.fails(route);
     if (failure) throw new CallError('GET', failure);
     const chat = /^\/channels\/(\d+)\/messages$/.exec(route)?.[1];
@@ -204,6 +207,39 @@ test('during an outage only the first chat is given patience', async () => {
   await at.minute();
   await until('it asked again', () => platform.calls.length > 1);
   expect(new Set(platform.calls).size).toBe(2);
+});
+
+test('F1 a kill while the rooms of a server are read leaves the rest to the next start', async () => {
+  const platform = new Platform();
+  const second = '110000000000000020';
+  const host = hostWith();
+  const channels = [ROOM, second].map((id, n) => {
+    return { id, type: 0, last_message_id: platform.write(n - 9_000, `in ${id}`, id).id };
+  });
+  platform.hangs = (route) => route.includes(second);
+  const first = start(platform, host);
+  await first.connect('READY');
+  first.push('GUILD_CREATE', { id: GUILD, channels });
+  await until('the second room is asked', () => platform.calls.some((route) => route.includes(second)));
+  await first.stop();
+  expect(texts(host)).toEqual([`in ${ROOM}`]);
+  // What is not worked off comes again: everything behind READY.
+  expect(JSON.parse((await host.cursor()) ?? '')).toMatchObject({ session: { seq: 1 } });
+  platform.hangs = () => false;
+  const again = start(platform, host);
+  again.push('GUILD_CREATE', { id: GUILD, channels });
+  await again.connect('RESUMED');
+  expect(texts(host)).toEqual([`in ${ROOM}`, `in ${second}`]);
+});
+
+test('rooms that were silent for longer than is ever fetched are not asked', async () => {
+  const platform = new Platform();
+  const at = start(platform, hostWith());
+  const room = (n: number) => ({ id: String(BigInt(ROOM) + BigInt(n)), type: 0, last_message_id: idAt(NOW - 30 * DAY) });
+  await at.connect('READY');
+  at.push('GUILD_CREATE', { id: GUILD, channels: Array.from({ length: 300 }, (_, n) => room(n)) });
+  await at.connect('RESUMED');
+  expect(platform.calls).toEqual([]);
 });
 
 test('a room that cannot be looked up is not taken for a private chat', async () => {

@@ -64,7 +64,8 @@ export class Missed {
   async guild(places: readonly Place[]): Promise<void> {
     const { seen, since, gaps } = await this.#options.cursor();
     for (const { id, lastMessageId } of places) {
-      const newest = seen.get(id) ?? since;
+      // Rooms that were silent for longer than is ever fetched are not asked, however many there are.
+      const newest = laterId(seen.get(id) ?? since, this.#oldest());
       if (gaps.has(id) || (lastMessageId !== undefined && compareIds(lastMessageId, newest) > 0)) await this.#read(id);
       else this.#tried.add(id);
     }
