@@ -34,10 +34,11 @@ test('what is wrong inside a cursor is left out', () => {
     since,
     seen: { '../x': since, [chat(1)]: 7 },
     gaps: { x: since, [chat(2)]: '' },
+    joined: { x: since },
     privates: ['x'],
     session: { id: 'a', url: 'file:///', seq: 1 },
   });
-  expect(parseCursor(text)).toEqual({ since, seen: new Map(), privates: new Set(), gaps: new Map() });
+  expect(parseCursor(text)).toEqual({ since, seen: new Map(), privates: new Set(), gaps: new Map(), joined: new Map() });
 });
 
 test('the newest message of a chat never goes back', () => {

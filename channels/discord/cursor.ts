@@ -14,6 +14,8 @@ export interface Cursor {
   readonly privates: ReadonlySet<string>;
   /** Chats that could not be read, with the id behind which messages may be missing, whatever was seen of them since. */
   readonly gaps: ReadonlyMap<string, string>;
+  /** Servers that the bot was invited to of late, by the time of that: what was said there before was not said to it. */
+  readonly joined: ReadonlyMap<string, string>;
 }
 
 /** Private chats that are asked for missed messages. Beyond that the ones silent for longest are forgotten. */
@@ -22,7 +24,7 @@ const MAX_CHATS = 1_000;
 const MAX_GAPS = 500;
 
 export function firstCursor(now: number): Cursor {
-  return { since: idAt(now), seen: new Map(), privates: new Set(), gaps: new Map() };
+  return { since: idAt(now), seen: new Map(), privates: new Set(), gaps: new Map(), joined: new Map() };
 }
 
 /** Undefined for anything that is no cursor of ours. */
@@ -32,19 +34,21 @@ export function parseCursor(text: string | undefined): Cursor | undefined {
   if (since === undefined) return undefined;
   const seen = parseIds(cursor['seen']);
   const gaps = parseIds(cursor['gaps']);
+  const joined = parseIds(cursor['joined']);
   const privates = list(cursor['privates']).flatMap((id) => snowflake(id) ?? []);
   const session = parseSession(cursor['session']);
-  return { since, seen, gaps, privates: new Set(privates), ...(session && { session }) };
+  return { since, seen, gaps, joined, privates: new Set(privates), ...(session && { session }) };
 }
 
 export function formatCursor(cursor: Cursor): string {
-  const { since, session, seen, privates, gaps } = cursor;
+  const { since, session, seen, privates, gaps, joined } = cursor;
   return JSON.stringify({
     since,
     ...(session && { session }),
     seen: Object.fromEntries(seen),
     privates: [...privates],
     ...(gaps.size > 0 && { gaps: Object.fromEntries(gaps) }),
+    ...(joined.size > 0 && { joined: Object.fromEntries(joined) }),
   });
 }
 
@@ -92,6 +96,13 @@ export function withoutGap(cursor: Cursor, chat: string): Cursor {
   const gaps = new Map(cursor.gaps);
   gaps.delete(chat);
   return { ...cursor, gaps };
+}
+
+/** Servers joined before `oldest` need not be remembered: nothing from before that is ever fetched. */
+export function withJoined(cursor: Cursor, guild: string, at: string, oldest: string): Cursor {
+  const joined = new Map([...cursor.joined].filter(([, when]) => compareIds(when, oldest) > 0));
+  joined.set(guild, at);
+  return { ...cursor, joined };
 }
 
 function parseIds(value: unknown): ReadonlyMap<string, string> {

@@ -257,3 +257,27 @@ test('a room that cannot be looked up is not taken for a private chat', async ()
   await arrived(host, 'to my colleagues, not to the bot');
   expect(host.offered).toMatchObject([{ chatId: ROOM, isGroup: true }]);
 });
+
+test('what was said in a server before the bot was invited is not answered, now or after a restart', async () => {
+  const platform = new Platform();
+  const quiet = '110000000000000020';
+  for (const id of [ROOM, quiet]) platform.channels.set(id, { id, type: 0, guild_id: GUILD });
+  const host = hostWith();
+  platform.write(-HOUR, 'before', ROOM);
+  const before = platform.write(-HOUR + 1, 'before, and then silence', quiet);
+  const last = platform.write(-60_000, 'after', ROOM);
+  const channels = [
+    { id: ROOM, type: 0, last_message_id: last.id },
+    { id: quiet, type: 0, last_message_id: before.id },
+  ];
+  const first = start(platform, host);
+  await first.connect('READY');
+  first.push('GUILD_CREATE', { id: GUILD, joined_at: new Date(NOW - 30 * 60_000).toISOString(), channels });
+  await arrived(host, 'after');
+  await first.stop();
+  const second = start(platform, host);
+  await second.connect('RESUMED');
+  second.push('MESSAGE_CREATE', { ...platform.write(0, 'live', quiet), guild_id: GUILD });
+  await arrived(host, 'live');
+  expect(texts(host)).toEqual(['after', 'live']);
+});

@@ -1,10 +1,10 @@
 /** What was written while nobody listened: which chats are asked for it and when, and what becomes of one that cannot be read now. */
 import type { Clock, Logger } from '../../src/core/ports.ts';
-import { type JsonObject, obj } from '../kit/json.ts';
+import { type JsonObject, obj, str } from '../kit/json.ts';
 import { type HistoryEnd, readHistory } from './catch-up.ts';
-import { type Cursor, withGap, withoutGap } from './cursor.ts';
+import { type Cursor, withGap, withJoined, withoutGap } from './cursor.ts';
 import type { Place, Places } from './places.ts';
-import { compareIds, idAt, laterId, timeOf } from './wire.ts';
+import { compareIds, idAt, laterId, snowflake, timeOf } from './wire.ts';
 
 /** Chats of which something is missing, by the reason. */
 export type Unread = Readonly<Record<Exclude<HistoryEnd, 'complete'>, number>>;
@@ -60,12 +60,17 @@ export class Missed {
     for (const chat of gaps.keys()) await this.before(chat);
   }
 
-  /** The places of a server as it was told. */
-  async guild(places: readonly Place[]): Promise<void> {
-    const { seen, since, gaps } = await this.#options.cursor();
-    for (const { id, lastMessageId } of places) {
+  /** A server as GUILD_CREATE tells it. */
+  async guild(guild: JsonObject): Promise<void> {
+    const { places, cursor } = this.#options;
+    const told = places.learnGuild(guild);
+    await this.#learnJoined(guild);
+    const known = await cursor();
+    const { seen, since, gaps } = known;
+    for (const place of told) {
+      const { id, lastMessageId } = place;
       // Rooms that were silent for longer than is ever fetched are not asked, however many there are.
-      const newest = laterId(seen.get(id) ?? since, this.#oldest());
+      const newest = laterId(seen.get(id) ?? since, this.#floor(place, known));
       if (gaps.has(id) || (lastMessageId !== undefined && compareIds(lastMessageId, newest) > 0)) await this.#read(id);
       else this.#tried.add(id);
     }
@@ -96,7 +101,11 @@ export class Missed {
       const place = (await places.lookFor(chat)) ?? ((await cursor()).privates.has(chat) ? { id: chat } : undefined);
       // Taken for a private chat, a channel would be answered whether it is allowed or not.
       if (!place) return false;
-      await offer(messages, place);
+      const floor = this.#floor(place, await cursor());
+      await offer(
+        messages.filter(({ id }) => compareIds(String(id), floor) > 0),
+        place,
+      );
       after = String(obj(messages.at(-1))['id']);
       return true;
     });
@@ -110,9 +119,26 @@ export class Missed {
     return end;
   }
 
-  #after(chat: string, { seen, since, gaps }: Cursor): string {
-    const from = gaps.get(chat) ?? idAt(timeOf(seen.get(chat) ?? since) - OVERLAP_MS);
-    return laterId(laterId(from, this.#oldest()), since);
+  async #learnJoined(guild: JsonObject): Promise<void> {
+    const id = snowflake(guild['id']);
+    const at = Date.parse(str(guild['joined_at']) ?? '');
+    if (id === undefined || Number.isNaN(at)) return;
+    const joined = idAt(at);
+    const oldest = this.#oldest();
+    const { joined: known } = await this.#options.cursor();
+    if (compareIds(joined, oldest) <= 0 || known.get(id) === joined) return;
+    await this.#options.keep((before) => withJoined(before, id, joined, oldest));
+  }
+
+  #after(chat: string, cursor: Cursor): string {
+    const from = cursor.gaps.get(chat) ?? idAt(timeOf(cursor.seen.get(chat) ?? cursor.since) - OVERLAP_MS);
+    return laterId(from, this.#floor(this.#options.places.known(chat), cursor));
+  }
+
+  /** Nothing older was ever ours to answer there. */
+  #floor(place: Place | undefined, { since, joined }: Cursor): string {
+    const start = laterId(this.#oldest(), since);
+    return laterId(start, (place?.guildId !== undefined && joined.get(place.guildId)) || start);
   }
 
   #tell(chat: string, end: HistoryEnd): void {

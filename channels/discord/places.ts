@@ -68,6 +68,10 @@ export class Places {
     this.#places.delete(id);
   }
 
+  known(id: string): Place | undefined {
+    return this.#places.get(id);
+  }
+
   /** Where an event took place: one of a server names it by `guildId`, one of a private chat does not. */
   async find(id: string, event: { readonly guildId?: string }): Promise<Place> {
     const known = this.#places.get(id);

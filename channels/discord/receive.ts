@@ -160,7 +160,7 @@ export class Receiver {
       case 'RESUMED':
         return this.#begin(packet);
       case 'GUILD_CREATE':
-        return this.#missed.guild(this.#places.learnGuild(event));
+        return this.#missed.guild(event);
       case 'CHANNEL_CREATE':
       case 'CHANNEL_UPDATE':
       case 'THREAD_CREATE':
