@@ -281,3 +281,36 @@ test('what was said in a server before the bot was invited is not answered, now 
   await arrived(host, 'live');
   expect(texts(host)).toEqual(['after', 'live']);
 });
+
+test('a thread that fell asleep meanwhile is read although no server lists it, and one that is gone is no news', async () => {
+  const platform = new Platform();
+  const [thread, gone] = ['120000000000000012', '120000000000000013'];
+  platform.channels.set(thread, { id: thread, type: 11, guild_id: GUILD, parent_id: ROOM });
+  const host = hostWith({ seen: { [thread]: idAt(NOW - HOUR), [gone]: idAt(NOW - HOUR), [ROOM]: idAt(NOW - HOUR) } });
+  platform.write(-9_000, 'and then silence', thread);
+  platform.fails = (route) =>
+    route.includes(gone) ? { kind: 'api', status: 404, code: 10_003, detail: 'Unknown Channel' } : undefined;
+  const at = start(platform, host);
+  await at.connect('READY', { guilds: [{ id: GUILD }, { id: '111000000000000012' }] });
+  at.push('GUILD_CREATE', { id: GUILD, channels: [{ id: ROOM, type: 0, last_message_id: idAt(NOW - HOUR) }] });
+  at.push('GUILD_CREATE', { id: '111000000000000012' });
+  await arrived(host, 'and then silence');
+  expect(host.accepted).toMatchObject([{ chatId: ROOM, threadId: thread, isGroup: true }]);
+  await until('the other one was asked', () => platform.calls.some((route) => route.includes(gone)));
+  expect(at.unread()).toEqual(NONE);
+  // The room is in the list, which says that nothing is new there.
+  expect(platform.calls.filter((route) => route === `/channels/${ROOM}/messages`)).toEqual([]);
+});
+
+test('a thread is read although a server is out of order', async () => {
+  const platform = new Platform();
+  const thread = '120000000000000012';
+  platform.channels.set(thread, { id: thread, type: 11, guild_id: GUILD, parent_id: ROOM });
+  const host = hostWith({ seen: { [thread]: idAt(NOW - HOUR) } });
+  platform.write(-9_000, 'and then silence', thread);
+  const at = start(platform, host);
+  await at.connect('READY', { guilds: [{ id: GUILD, unavailable: true }] });
+  expect(platform.calls).toEqual([]);
+  await at.minute();
+  await arrived(host, 'and then silence');
+});

@@ -39,6 +39,10 @@ export class Missed {
   readonly #options: MissedOptions;
   /** Chats that were asked since this connection stood, or have nothing to ask for. */
   readonly #tried = new Set<string>();
+  /** Servers that a new session has not told yet. */
+  #untold = new Set<string>();
+  /** Rooms that none of them has listed yet. */
+  #unlisted = new Set<string>();
   readonly #unread = new Map<string, keyof Unread>();
   /** The last answer was none: the next chat is not given the whole patience again. */
   #failing = false;
@@ -49,15 +53,20 @@ export class Missed {
     this.#options = options;
   }
 
-  /** A connection stands. With a new session the platform tells the channels of each server next, with an old one it does not. */
-  async begin(resumed: boolean): Promise<void> {
+  /** A connection stands. With a new session the platform tells these servers and their rooms next, with an old one it does not. */
+  async begin(session: 'resumed' | ReadonlySet<string>): Promise<void> {
     this.#tried.clear();
     const { seen, privates, gaps } = await this.#options.cursor();
     const oldest = this.#oldest();
-    const chats = [...seen].reverse().filter(([chat, last]) => privates.has(chat) || (resumed && compareIds(last, oldest) >= 0));
-    for (const [chat] of chats) await this.#read(chat);
-    if (!resumed) return;
-    for (const chat of gaps.keys()) await this.before(chat);
+    const rooms = [...seen].reverse().flatMap(([chat, last]) => (compareIds(last, oldest) >= 0 ? [chat] : []));
+    const resumed = session === 'resumed';
+    this.#untold = new Set(resumed ? [] : session);
+    this.#unlisted = new Set(resumed ? [] : [...rooms, ...gaps.keys()].filter((chat) => !privates.has(chat)));
+    for (const chat of [...seen.keys()].reverse()) if (privates.has(chat)) await this.before(chat);
+    if (resumed) for (const chat of [...rooms, ...gaps.keys()]) await this.before(chat);
+    else if (this.#untold.size === 0) await this.#readUnlisted();
+    // A server that is out of order is not told before it is well again, and its threads are no reason to wait for it.
+    else if (this.#unlisted.size > 0) this.#retryLater();
   }
 
   /** A server as GUILD_CREATE tells it. */
@@ -69,11 +78,13 @@ export class Missed {
     const { seen, since, gaps } = known;
     for (const place of told) {
       const { id, lastMessageId } = place;
+      this.#unlisted.delete(id);
       // Rooms that were silent for longer than is ever fetched are not asked, however many there are.
       const newest = laterId(seen.get(id) ?? since, this.#floor(place, known));
       if (gaps.has(id) || (lastMessageId !== undefined && compareIds(lastMessageId, newest) > 0)) await this.#read(id);
       else this.#tried.add(id);
     }
+    if (this.#untold.delete(String(guild['id'])) && this.#untold.size === 0) await this.#readUnlisted();
   }
 
   /** Before a message of this chat: those missed come first. One that could not be read is read later; it must not hold up the rest. */
@@ -88,6 +99,12 @@ export class Missed {
       if ((await this.#read(chat)) === 'failed') return;
     }
     this.#retryMs = RETRY_MS;
+    await this.#readUnlisted();
+  }
+
+  /** Rooms that were known and stand in no list: threads that fell asleep meanwhile, and what is gone. */
+  async #readUnlisted(): Promise<void> {
+    for (const chat of this.#unlisted) await this.before(chat);
   }
 
   async #read(chat: string): Promise<HistoryEnd> {
@@ -110,12 +127,14 @@ export class Missed {
       return true;
     });
     this.#failing = end === 'failed';
+    // No permission would help where the bot is not any more.
+    const isGone = end === 'forbidden' && this.#unlisted.delete(chat);
     const { gaps } = await cursor();
     // Live messages move on what was seen; what is missing before them stays known, also to the next start.
     if (end === 'failed') await keep((before) => withGap(before, chat, after));
     else if (gaps.has(chat)) await keep((before) => withoutGap(before, chat));
     if (end === 'failed') this.#retryLater();
-    this.#tell(chat, end);
+    this.#tell(chat, isGone ? 'complete' : end);
     return end;
   }
 

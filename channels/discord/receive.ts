@@ -185,7 +185,8 @@ export class Receiver {
 
   async #begin(packet: Packet): Promise<void> {
     await this.#commit([], packet);
-    await this.#missed.begin(packet.t === 'RESUMED');
+    const guilds = objects(obj(packet.d)['guilds']).flatMap(({ id }) => snowflake(id) ?? []);
+    await this.#missed.begin(packet.t === 'RESUMED' ? 'resumed' : new Set(guilds));
     this.#options.ready();
   }
 
