@@ -214,7 +214,7 @@ export class DiscordChannel implements Channel {
     signal: AbortSignal,
     build: (awaiting: Awaiting | undefined, file: CallOptions['file']) => Promise<SendCall>,
   ): Promise<SendResult> {
-    const awaiting = this.#interactions.claim(awaitingOf(part, this.#deps.clock.now()));
+    const awaiting = this.#interactions.claim(awaitingOf(part, this.#deps.clock.now()), part.key);
     const seconds = part.file ? this.#settings.upload_timeout_secs : this.#settings.send_timeout_secs;
     try {
       const file = part.file && (await readUpload(part.file));

@@ -415,6 +415,20 @@ test('a command whose answer is too late for it is answered by a message', async
   expect(proxy.sends().map(({ call }) => call)).toEqual([`POST /channels/${DM}/messages`]);
 });
 
+test('a notice about a later part does not replace the first part of the answer to a command', async () => {
+  const { channel, host, proxy, write } = await scene();
+  await write('hi');
+  proxy.gateway.dispatch('INTERACTION_CREATE', command());
+  const message = await until('it arrived', () => host.accepted.find(({ text }) => text === '/help'));
+  const context = { ordinal: 0, ...(message.replyContext && { replyContext: message.replyContext }) };
+  expect(await send(channel, { key: 'a#0', text: 'first', ...context })).toMatchObject({ kind: 'sent' });
+  expect(await send(channel, { key: 'a#undelivered', text: 'the rest is lost', ...context })).toMatchObject({ kind: 'sent' });
+  // The same part again is the same answer, as after an answer that was lost.
+  expect(await send(channel, { key: 'a#0', text: 'first', ...context })).toMatchObject({ kind: 'sent' });
+  const answer = 'PATCH /webhooks/135000000000000001/interaction-token/messages/@original';
+  expect(proxy.sends().map(({ call }) => call)).toEqual([answer, `POST /channels/${DM}/messages`, answer]);
+});
+
 test('a command that nobody answers does not think for ever', async () => {
   const { proxy } = await scene({
     clock: { ...systemClock, sleep: (ms, signal) => systemClock.sleep(ms > 600_000 ? 50 : ms, signal) },

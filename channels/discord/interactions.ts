@@ -2,7 +2,7 @@
 import { errorText } from '../../src/core/errors.ts';
 import type { Clock, Logger } from '../../src/core/ports.ts';
 import type { JsonObject } from '../kit/json.ts';
-import { RecentSet } from '../kit/recent.ts';
+import { RecentMap, RecentSet } from '../kit/recent.ts';
 import { DEFERRED_MESSAGE, INTERACTION_MS, type Interaction } from './interaction.ts';
 
 export interface InteractionsOptions {
@@ -21,6 +21,8 @@ export class Interactions {
   readonly #options: InteractionsOptions;
   /** Tokens of commands that show "is thinking". After a restart that is forgotten, and the answer still replaces it. */
   readonly #open = new Set<string>();
+  /** The part that answers a command, by the command's token. */
+  readonly #claimed = new RecentMap<string>(MAX_OPEN);
   readonly #dead = new RecentSet(MAX_OPEN);
   readonly #running = new Set<Promise<void>>();
 
@@ -34,9 +36,11 @@ export class Interactions {
     this.#running.add(running);
   }
 
-  /** Where an answer goes, unless the platform said that it is over. */
-  claim<T extends { readonly token: string }>(answer: T | undefined): T | undefined {
+  /** Where an answer goes, unless the platform said that it is over or another part went there: it would be replaced. */
+  claim<T extends { readonly token: string }>(answer: T | undefined, partKey: string): T | undefined {
     if (answer === undefined || this.#dead.has(answer.token)) return undefined;
+    if ((this.#claimed.get(answer.token) ?? partKey) !== partKey) return undefined;
+    this.#claimed.set(answer.token, partKey);
     this.#open.delete(answer.token);
     return answer;
   }
