@@ -215,7 +215,7 @@ export class DiscordClient {
     strategy.connect().catch(() => undefined);
     const onAbort = (): void => {
       over = true;
-      ended.resolve({ code: undefined, detail: 'stopped', session: resumable() });
+      ended.resolve({ code: undefined, detail: errorText(signal.reason), session: resumable() });
     };
     signal.addEventListener('abort', onAbort, { once: true });
     try {

@@ -9,7 +9,11 @@ const session: Session = { id: 'a', url: 'wss://gone.example', seq: 7 };
 const lost: GatewayEnd = { code: undefined, detail: 'the connection failed', session };
 
 /** Every connection is what the test says, and waits take no time. */
-async function connect(gateway: (options: GatewayOptions, count: number) => Promise<GatewayEnd>, queue: { length: number }) {
+async function connect(
+  gateway: (options: GatewayOptions, count: number) => Promise<GatewayEnd>,
+  queue: { length: number },
+  beginMs = 90_000,
+) {
   const abort = new AbortController();
   const states: string[] = [];
   const attempts: (Session | undefined)[] = [];
@@ -26,7 +30,7 @@ async function connect(gateway: (options: GatewayOptions, count: number) => Prom
       queue.length += 1;
     },
     queued: () => queue.length,
-    clock: { ...systemClock, sleep: (ms, signal) => systemClock.sleep(Math.min(ms, 1), signal) },
+    clock: { ...systemClock, sleep: (ms, signal) => systemClock.sleep(ms === 90_000 ? beginMs : Math.min(ms, 1), signal) },
     random: () => 0,
     logger: new MemoryLogger(),
     signal: abort.signal,
@@ -87,4 +91,27 @@ test.each([4_004, 4_010, 4_011, 4_012, 4_013])('F34 after close code %i nothing 
   await until('it is down', () => at.states.some((state) => state.startsWith('down GH150')));
   await new Promise((resolve) => setTimeout(resolve, 30));
   expect(at.attempts).toHaveLength(1);
+});
+
+test('a session that does not begin ends the connection, and one that is replayed slowly is waited for', async () => {
+  const silent = (options: GatewayOptions) =>
+    new Promise<GatewayEnd>((resolve) =>
+      options.signal.addEventListener('abort', () => resolve({ ...lost, detail: String(options.signal.reason) }), { once: true }),
+    );
+  const packet: Packet = { t: 'MESSAGE_CREATE', s: 1, d: {}, session };
+  let replayed = 0;
+  const slow = async (options: GatewayOptions): Promise<GatewayEnd> => {
+    for (; replayed < 10 && !options.signal.aborted; replayed += 1) {
+      options.onPacket(packet);
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+    options.onPacket({ ...packet, t: 'RESUMED' });
+    return silent(options);
+  };
+  await using at = await connect((options, count) => (count === 1 ? silent(options) : slow(options)), { length: 0 }, 400);
+  await until('it tried again', () => at.attempts.length === 2);
+  expect(at.states).toEqual([expect.stringMatching(/^degraded GH1502: .*did not begin in time/)]);
+  await new Promise((resolve) => setTimeout(resolve, 700));
+  expect(replayed).toBe(10);
+  expect(at.attempts).toHaveLength(2);
 });

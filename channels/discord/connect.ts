@@ -32,6 +32,8 @@ const STABLE_MS = 30_000;
 const FLAPS = 3;
 /** Then a new session is begun. */
 const RESUME_ATTEMPTS = 2;
+/** The SDK waits for RESUMED for ever. Events before it, the replayed ones, begin the wait anew. */
+const BEGIN_TIMEOUT_MS = 90_000;
 /** The queue is looked at this often while it is too long. */
 const DRAIN_MS = 1_000;
 
@@ -53,6 +55,8 @@ export async function keepConnected(options: ConnectOptions): Promise<void> {
       using life = linked(signal);
       const resuming = session !== undefined;
       let began = false;
+      let packets = 0;
+      void beginsInTime(clock, life.controller, () => (began ? 'began' : packets));
       const begin = (): void => {
         if (began) return;
         began = true;
@@ -67,6 +71,7 @@ export async function keepConnected(options: ConnectOptions): Promise<void> {
           session,
           signal: life.controller.signal,
           onPacket: (packet) => {
+            packets += 1;
             if (packet.t === 'READY' || packet.t === 'RESUMED') begin();
             options.push(packet);
             // The platform keeps what we do not take for as long as the session can be resumed.
@@ -116,6 +121,18 @@ function tell(end: GatewayEnd, began: boolean, flaps: number, options: ConnectOp
   else if (!began || flaps >= FLAPS) health('degraded', `GH1502: ${end.detail}`);
   if (!began) failed();
   return fatal !== undefined;
+}
+
+/** Ends a connection that is alive and tells nothing: no session begins, and whoever waits for it waits for ever. */
+async function beginsInTime(clock: Clock, life: AbortController, state: () => 'began' | number): Promise<void> {
+  try {
+    for (let before: number | undefined, now = state(); now !== 'began'; before = now, now = state()) {
+      if (now === before) return life.abort(new Error('the session did not begin in time'));
+      await clock.sleep(BEGIN_TIMEOUT_MS, life.signal);
+    }
+  } catch {
+    return; // it ended before
+  }
 }
 
 async function stable(clock: Clock, signal: AbortSignal, then: () => void): Promise<void> {
