@@ -69,7 +69,10 @@ export class DiscordChannel implements Channel {
   /** Why the channel is not quite well although it is connected. */
   #lacking: string | undefined;
   #unread: Unread = { forbidden: 0, failed: 0, cut: 0 };
-  #isHealthy = false;
+  /** What is known of the connection. */
+  #connection: readonly [ChannelHealth, string | undefined] = ['starting', undefined];
+  /** Why the journal cannot take messages; whatever the connection does, nothing arrives. */
+  #trouble: string | undefined;
   readonly #report = changesOnly((state, detail) => this.#life.host?.health(state, detail));
 
   constructor(options: { client: DiscordClient; account: string; settings: DiscordSettings; deps: ChannelDeps }) {
@@ -172,7 +175,10 @@ export class DiscordChannel implements Channel {
       random,
       logger,
       signal,
-      health,
+      trouble: (detail) => {
+        this.#trouble = detail;
+        this.#tell();
+      },
       ready: () => {
         health('healthy');
         settled();
@@ -184,7 +190,7 @@ export class DiscordChannel implements Channel {
       },
       notCaughtUp: (unread) => {
         this.#unread = unread;
-        if (this.#isHealthy) health('healthy');
+        if (this.#connection[0] === 'healthy') this.#tell();
       },
       interaction: (interaction) => this.#interactions.acknowledge(interaction),
     });
@@ -263,9 +269,14 @@ export class DiscordChannel implements Channel {
   }
 
   #health(state: ChannelHealth, detail?: string): void {
-    this.#isHealthy = state === 'healthy';
-    const [shown, words] = this.#isHealthy ? this.#healthy() : [state, detail];
-    this.#report(shown, words);
+    this.#connection = [state, detail];
+    this.#tell();
+  }
+
+  #tell(): void {
+    const [state, detail] = this.#connection[0] === 'healthy' ? this.#healthy() : this.#connection;
+    if (this.#trouble !== undefined) this.#report('down', this.#trouble);
+    else this.#report(state, detail);
   }
 }
 

@@ -135,6 +135,23 @@ test('F34 a token that was reset ends the retries, and tells what to do', async 
   expect(host.state).toBe('stopped');
 });
 
+test('a journal that can write again does not make a channel well whose login was refused meanwhile', async () => {
+  const { host, proxy, write } = await scene();
+  const gate = Promise.withResolvers<never>();
+  host.next.push(new Error('disk full'), gate.promise);
+  await write('held up');
+  await until('it is told', () => host.states.at(-1)?.detail?.includes('disk full'));
+  proxy.fault({ call: /gateway\/bot/, kind: 'answer', status: 401, body: { message: '401: Unauthorized', code: 0 }, times: 99 });
+  proxy.gateway.kick(4_004);
+  await until('nobody is connected', () => proxy.gateway.connections === 0);
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  gate.reject(new Error('disk full'));
+  await arrived(host, 'held up');
+  await until('the login is told', () => host.states.at(-1)?.detail?.startsWith('GH1501'));
+  expect(host.states.slice(1).filter(({ state }) => state === 'healthy')).toHaveLength(1);
+  expect(host.state).toBe('down');
+});
+
 test('F33 a gateway that drops every connection meets growing waits, one socket at a time and no message twice', async () => {
   const waits: number[] = [];
   const sleep: Clock['sleep'] = (ms, signal) => {

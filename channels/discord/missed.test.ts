@@ -94,7 +94,7 @@ function start(platform: Platform, host: TestHost) {
     random: () => 0,
     logger: new MemoryLogger(),
     signal: abort.signal,
-    health: () => undefined,
+    trouble: () => undefined,
     ready: () => {
       ready += 1;
     },

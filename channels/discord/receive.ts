@@ -1,5 +1,5 @@
 /** Events, one after the other -> `host.receive` with the cursor. What the platform pushed once must not be dropped here. */
-import type { ChannelHealth, ChannelHost } from '../../src/core/channel.ts';
+import type { ChannelHost } from '../../src/core/channel.ts';
 import { errorText } from '../../src/core/errors.ts';
 import type { InboundMessage } from '../../src/core/message.ts';
 import type { Clock, Logger } from '../../src/core/ports.ts';
@@ -30,7 +30,8 @@ export interface ReceiverOptions {
   readonly random: () => number;
   readonly logger: Logger;
   readonly signal: AbortSignal;
-  readonly health: (state: ChannelHealth, detail?: string) => void;
+  /** The journal cannot write; undefined once it can again. */
+  readonly trouble: (detail: string | undefined) => void;
   /** READY or RESUMED was worked off: what was missed is committed. */
   readonly ready: () => void;
   /** So many chats lack messages that were written while nobody listened. */
@@ -287,7 +288,7 @@ export class Receiver {
     packet: Packet | undefined,
     change: (cursor: Cursor) => Cursor = (cursor) => cursor,
   ): Promise<void> {
-    const { host, clock, random, signal, health, logger } = this.#options;
+    const { host, clock, random, signal, trouble, logger } = this.#options;
     const oldest = this.#oldest();
     let after = change(await this.#loadCursor());
     const strangers = [...this.#strangers];
@@ -297,8 +298,7 @@ export class Receiver {
     const { session: old, ...rest } = after;
     const session = packet ? packet.session && { ...packet.session, seq: packet.s } : old;
     const cursor: Cursor = { ...rest, ...(session && { session }) };
-    const onTrouble = (detail: string | undefined): void => health(detail === undefined ? 'healthy' : 'down', detail);
-    await storeMessages(batch, formatCursor(cursor), { host, clock, random, logger, signal, onTrouble });
+    await storeMessages(batch, formatCursor(cursor), { host, clock, random, logger, signal, onTrouble: trouble });
     this.#cursor = cursor;
     for (const chat of strangers) this.#strangers.delete(chat);
   }
