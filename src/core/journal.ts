@@ -80,6 +80,11 @@ export interface OutboxRow extends NewPart {
   readonly createdAt: number;
   readonly state: OutboxState;
   readonly attempts: number;
+  /**
+   * Epoch ms: when the oldest attempt began in which the part may have arrived; absent = it surely did not. An attempt counts from its
+   * `sending` on, so that a killed process leaves a doubt, until a `retry` says otherwise.
+   */
+  readonly doubtSince?: number;
   readonly notBefore: number;
   /** Delivery already fell back to plain text once. */
   readonly plain: boolean;
@@ -159,11 +164,15 @@ export interface TurnResult {
 export type Settlement =
   /** `replaces`: the row with that key then says that this part took its place. */
   | { readonly kind: 'sent'; readonly platformId: string; readonly replaces?: string }
-  /** `asNew`: the part loses its `edits`, and its attempts are counted from 0. */
+  /**
+   * `doubtSince`: as in the row from now on; absent = no attempt so far can have arrived. `asNew`: the part loses its `edits`, and its
+   * attempts are counted from 0.
+   */
   | {
       readonly kind: 'retry';
       readonly notBefore: number;
       readonly reason: string;
+      readonly doubtSince?: number;
       readonly plain?: boolean;
       readonly asNew?: boolean;
     }
@@ -258,7 +267,7 @@ export interface Journal extends AsyncDisposable {
   part(key: string): Promise<StoredPart | undefined>;
   /** PENDING rows of a delivery lane, oldest first, whether due or not (the caller waits for `notBefore`: order is kept). */
   pending(lane: string, limit: number): Promise<readonly OutboxRow[]>;
-  /** Commit 5: PENDING -> SENDING, attempts + 1. `false` when it is no longer PENDING. */
+  /** Commit 5: PENDING -> SENDING, attempts + 1, in doubt from now on unless it was before. `false` when it is no longer PENDING. */
   sending(seq: number): Promise<boolean>;
   /** Commit 6. `retry` is for failures proven before dispatch only. */
   settle(seq: number, settlement: Settlement): Promise<void>;

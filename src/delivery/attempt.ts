@@ -5,7 +5,7 @@ import type { OutboundPart } from '../core/message.ts';
 import type { Clock } from '../core/ports.ts';
 import { NO_LONGER_NEEDED } from '../lib/no-longer-needed.ts';
 import { measure } from './measure.ts';
-import { again, arrived, type Outcome, type OutcomeContext, unknownOutcome } from './outcome.ts';
+import { again, arrived, type Outcome, type OutcomeContext, unknownOutcome, withoutDoubt } from './outcome.ts';
 
 /** After the time limit the adapter has this long to say what it knows: a connection that never opened is no mystery. */
 const AFTER_ABORT_MS = 1_000;
@@ -50,7 +50,7 @@ export async function lookUp(
     await clock.sleep(waitMs, signal);
     const found = await withTimeLimit((limit) => ask(channel, row.part, limit), FIND_TIMEOUT_MS, { clock, signal });
     signal.throwIfAborted();
-    if (found === 'absent') return again(detail, row, { ...context, now: clock.now() });
+    if (found === 'absent') return again(detail, withoutDoubt(row), { ...context, now: clock.now() });
     if (found) return { kind: 'settle', settlement: arrived(row, found.platformId) };
   }
   return unknownOutcome(`${detail}; the platform cannot say`, row, context);

@@ -113,7 +113,6 @@ class Outbox implements Delivery {
       stop: this.#stop.signal,
       kill: this.#kill.signal,
       deadline: () => this.#deadline,
-      provenAbsent: new Set(),
     };
   }
 

@@ -1,15 +1,15 @@
 import { expect, test } from 'vitest';
-import { answer, restart, setup } from '../testing/delivery-setup.ts';
+import { answer, busy, HOUR, restart, setup } from '../testing/delivery-setup.ts';
 import { FakeClock } from '../testing/fakes.ts';
 import { ScriptedChannel } from '../testing/scripted-channel.ts';
 
 const MINUTE = 60_000;
 
-function forgetful(ready: { now: boolean } = { now: true }) {
+function forgetful(ready: { now: boolean } = { now: true }, maxAttempts = 8) {
   const clock = new FakeClock();
   const channel = new ScriptedChannel(clock, { sendClass: 'idem' });
   channel.idemWindowMs = 2 * MINUTE;
-  return setup({ clock, channel, ready: () => ready.now });
+  return setup({ clock, channel, maxAttempts, ready: () => ready.now });
 }
 
 test('F37 within the window the same key is sent again', async () => {
@@ -68,4 +68,53 @@ test.each([
   expect(after.states()).toEqual([state]);
   expect(after.channel.calls).toHaveLength(calls);
   expect(after.channel.shown).toHaveLength(1);
+});
+
+test('parts that were proven not to have left are sent after a restart, however long the outage was', async () => {
+  const at = forgetful({ now: true }, 200);
+  at.channel.script = () => ({ kind: 'retry', reason: 'ECONNREFUSED', scope: 'part' });
+  await at.post(answer(2));
+  await at.clock.advance(10 * MINUTE);
+  expect(at.journal.row('m-1#0')?.attempts).toBeGreaterThan(5);
+  const after = await restart(at, { maxAttempts: 200 });
+  await at.clock.advance(2 * MINUTE);
+  expect(after.channel.shown.map(({ text }) => text)).toEqual(['text 0', 'text 1']);
+  expect(after.states()).toEqual(['SENT', 'SENT']);
+});
+
+test('F8 a kill in an attempt after a long outage is a doubt since that attempt began, and not before', async () => {
+  const at = forgetful({ now: true }, 200);
+  at.channel.script = (_part, call) =>
+    call < 10 ? { kind: 'retry', reason: 'ECONNREFUSED', scope: 'part' } : 'accept-then-hang';
+  await at.post(answer(1));
+  while (at.channel.calls.length < 11) await at.clock.advance(1_000);
+  const after = await restart(at, { maxAttempts: 200 });
+  await after.clock.advance(MINUTE);
+  expect([after.states(), after.channel.calls.length, after.channel.shown.length]).toEqual([['SENT'], 12, 1]);
+});
+
+test('F37 a doubt is kept by later attempts that are proven not to have left, also over a restart', async () => {
+  const at = forgetful({ now: true }, 200);
+  at.channel.script = (_part, call) =>
+    call === 0 ? 'accept-then-hang' : { kind: 'retry', reason: '429', afterMs: 30_000, scope: 'part' };
+  await at.post(answer(1));
+  await at.clock.advance(90_000);
+  const calls = at.channel.calls.length;
+  expect(calls).toBeGreaterThan(1);
+  const dead = at.journal.crash();
+  await at.clock.advance(2 * MINUTE);
+  const after = await restart({ ...at, journal: dead }, { maxAttempts: 200 });
+  await at.clock.advance(MINUTE);
+  expect([after.states(), after.channel.calls.length]).toEqual([['UNKNOWN'], calls]);
+});
+
+test('at_least_once: a part that was proven not to have left is no repeat after a restart; one in doubt still is', async () => {
+  const policy = { blind: 'at_least_once' } as const;
+  const at = setup({ policy });
+  at.channel.script = (part, call) => (part.chatId === 'a' ? busy(HOUR) : call < 2 ? 'accept-then-hang' : busy(HOUR));
+  await at.post([...answer(1, { chatId: 'a', messageId: 'a' }), ...answer(1, { chatId: 'b', messageId: 'b' })]);
+  await at.clock.advance(5 * MINUTE);
+  const after = await restart(at, { policy });
+  await at.clock.advance(HOUR);
+  expect(after.channel.shown.map(({ text }) => text).sort()).toEqual(['(may be a repeat)\ntext 0', 'text 0', 'text 0']);
 });

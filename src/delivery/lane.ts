@@ -7,7 +7,7 @@ import type { Clock } from '../core/ports.ts';
 import { NO_LONGER_NEEDED } from '../lib/no-longer-needed.ts';
 import { lookUp, marked, pause, sendOnce } from './attempt.ts';
 import type { Budget, Reservation } from './budget.ts';
-import { Doubts } from './doubts.ts';
+import { isTooOld } from './doubts.ts';
 import { type Drafts, isProvisional } from './drafts.ts';
 import { answerOf, undelivered } from './notice.ts';
 import {
@@ -15,6 +15,7 @@ import {
   type BlindPolicy,
   editOutcome,
   impossible,
+  inDoubt,
   type Outcome,
   type OutcomeContext,
   outcomeOf,
@@ -44,8 +45,6 @@ export interface LaneContext {
   readonly kill: AbortSignal;
   /** Set by `drain`: a lane that would wait past this monotonic time ends instead. */
   readonly deadline: () => number;
-  /** Rows whose last sending in this process was proven not to arrive. Only rows of at_least_once channels; see `needsMark`. */
-  readonly provenAbsent: Set<number>;
 }
 
 const BATCH = 16;
@@ -65,7 +64,6 @@ export class Lane {
   /** SENDING rows of an earlier boot whose channel has to be asked first. */
   readonly #inherited: OutboxRow[] = [];
   readonly #times: RowTimes;
-  readonly #doubts: Doubts;
   #wake = new AbortController();
   #poked = false;
   /** The answer whose remaining parts have nowhere to go, and why. */
@@ -77,7 +75,6 @@ export class Lane {
     this.key = key;
     this.#context = context;
     this.#times = new RowTimes(context.clock);
-    this.#doubts = new Doubts(context.clock);
   }
 
   /** New parts, or a channel that came back: looks again now. A part that must wait for its time still does. */
@@ -211,19 +208,19 @@ export class Lane {
 
   /** What a part comes to that cannot be given to the platform any more. */
   #withoutCall(row: OutboxRow, channel: Channel, target: string | undefined): Settlement | undefined {
+    const now = this.#context.clock.now();
     if (row.part.edits !== undefined) {
-      const now = this.#context.clock.now();
       return target === undefined || !channel.edit ? impossible(row, 'there is no message to edit', now) : undefined;
     }
-    return this.#doubts.tooOld(row, channel) ? { kind: 'unknown', reason: FORGOTTEN } : undefined;
+    return isTooOld(row, channel, now) ? { kind: 'unknown', reason: FORGOTTEN } : undefined;
   }
 
   /** A draft whose turn is over: what is behind it in the lane says more. */
-  #isStale({ part, attempts }: OutboxRow): boolean {
+  #isStale({ part, doubtSince }: OutboxRow): boolean {
     const { drafts, channels } = this.#context;
     if (!isProvisional(part) || part.edits !== undefined || drafts.isLive(part.key)) return false;
     // Class `idem` may have shown it in an attempt that ended in doubt: only sending it again tells its id.
-    return attempts === 0 || channels.get(part.channel)?.sendClass !== 'idem';
+    return doubtSince === undefined || channels.get(part.channel)?.sendClass !== 'idem';
   }
 
   async #edit(row: OutboxRow, channel: Channel, target: string): Promise<Outcome & { kind: 'settle' }> {
@@ -236,21 +233,19 @@ export class Lane {
   }
 
   async #send(row: OutboxRow, channel: Channel): Promise<Outcome & { kind: 'settle' }> {
-    const { clock, sendTimeoutMs, kill, provenAbsent } = this.#context;
+    const { clock, sendTimeoutMs, kill } = this.#context;
     const mark = this.#needsMark(row, channel) ? marked(row.part, channel) : row.part;
     // Not markable: the earlier attempt may have arrived and this one could not say so.
     if (!mark)
       return { kind: 'settle', settlement: { kind: 'unknown', reason: 'sent once; a repeat could not be marked as one' } };
     const startedAt = clock.now();
     const result = await sendOnce(channel, mark, { plain: row.plain, timeoutMs: sendTimeoutMs, clock, signal: kill });
-    this.#doubts.note(row, result, startedAt);
+    const after = result.kind === 'unknown' ? inDoubt(row, startedAt) : row;
     const context = outcomeContext(row, channel, this.#context);
-    let outcome = outcomeOf(result, row, context);
-    if (outcome.kind === 'find') outcome = await lookUp(channel, row, outcome.detail, { context, clock, signal: kill });
+    let outcome = outcomeOf(result, after, context);
+    if (outcome.kind === 'find') outcome = await lookUp(channel, after, outcome.detail, { context, clock, signal: kill });
     if (outcome.kind !== 'settle') throw new Error('a look-up ends in a settlement');
     this.#obey(row, result, outcome.settlement);
-    if (outcome.repeat || mark !== row.part) provenAbsent.delete(row.seq);
-    else if (outcome.settlement.kind === 'retry') provenAbsent.add(row.seq);
     this.#doom(row, result);
     // Half an answer that was refused is no letter to keep.
     if (outcome.settlement.kind === 'dead' && isProvisional(row.part)) return { kind: 'settle', settlement: { kind: 'expired' } };
@@ -265,13 +260,9 @@ export class Lane {
     budget.close(result.scope, part, ms);
   }
 
-  /**
-   * At least once, and an earlier attempt may have arrived: one in this process that ended in doubt, or any of an earlier boot,
-   * of which only their number is known.
-   */
+  /** At least once, and an earlier attempt may have arrived. */
   #needsMark(row: OutboxRow, channel: Channel): boolean {
-    const { blind, provenAbsent } = this.#context;
-    return channel.sendClass === 'blind' && blind === 'at_least_once' && row.attempts > 0 && !provenAbsent.has(row.seq);
+    return channel.sendClass === 'blind' && this.#context.blind === 'at_least_once' && row.doubtSince !== undefined;
   }
 
   #doom(row: OutboxRow, result: SendResult): void {
@@ -305,7 +296,7 @@ export class Lane {
   /** Commit 6. While it cannot be written the result is kept here and the lane waits; the part is never sent again for it. */
   async #settle(row: OutboxRow, outcome: Settlement | (Outcome & { kind: 'settle' }), ms = 0): Promise<Step> {
     const settlement = outcome.kind === 'settle' ? outcome.settlement : outcome;
-    const { journal, clock, emit, provenAbsent, kill, drafts } = this.#context;
+    const { journal, clock, emit, kill, drafts } = this.#context;
     for (let failed = false; ; failed = true) {
       try {
         await journal.settle(row.seq, settlement);
@@ -320,11 +311,7 @@ export class Lane {
       }
     }
     drafts.settled(row.part.key, settlement);
-    if (settlement.kind !== 'retry' || settlement.asNew) {
-      provenAbsent.delete(row.seq);
-      this.#times.forget(row.seq);
-      this.#doubts.forget(row.seq);
-    }
+    if (settlement.kind !== 'retry' || settlement.asNew) this.#times.forget(row.seq);
     if (settlement.kind === 'dead') await this.#tellChat(row);
     // Nobody waits for it, and the answer behind it says the rest.
     const isNews = settlement.kind !== 'expired' || !isProvisional(row.part);

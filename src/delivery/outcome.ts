@@ -6,7 +6,7 @@ export type BlindPolicy = 'at_most_once' | 'at_least_once';
 
 /** What one attempt means for its part, before anything is written. */
 export type Outcome =
-  | { readonly kind: 'settle'; readonly settlement: Settlement; readonly repeat?: boolean }
+  | { readonly kind: 'settle'; readonly settlement: Settlement }
   /** Send class `find`: ask the platform. */
   | { readonly kind: 'find'; readonly detail: string };
 
@@ -25,8 +25,8 @@ const BACKOFF_MS = 1_000;
 const BACKOFF_CAP_MS = 60_000;
 
 /**
- * The decision table of design 3 step 7. `row` is as it was before the attempt: this attempt is number `row.attempts + 1`.
- * Only what is proven not to have arrived, or cannot arrive twice, is sent again.
+ * The decision table of design 3 step 7. `row` is as it was before the attempt, which is number `row.attempts + 1`, but for
+ * `doubtSince`: see `inDoubt`. Only what is proven not to have arrived, or cannot arrive twice, is sent again.
  */
 export function outcomeOf(result: SendResult, row: OutboxRow, context: OutcomeContext): Outcome {
   switch (result.kind) {
@@ -36,7 +36,8 @@ export function outcomeOf(result: SendResult, row: OutboxRow, context: OutcomeCo
       return again(result.reason, row, context, result.afterMs);
     case 'refused':
       if (result.reason === 'markup' && !row.plain && row.attempts + 1 < context.maxAttempts) {
-        return settle({ kind: 'retry', notBefore: context.now, reason: 'refused markup, now as plain text', plain: true });
+        const reason = 'refused markup, now as plain text';
+        return settle({ kind: 'retry', notBefore: context.now, reason, plain: true, ...doubtOf(row) });
       }
       return settle({ kind: 'dead', reason: `${result.reason}: ${result.detail}` });
     case 'unknown':
@@ -67,7 +68,7 @@ export function impossible(row: OutboxRow, reason: string, now: number): Settlem
 export function unknownOutcome(detail: string, row: OutboxRow, context: OutcomeContext): Outcome {
   if (context.sendClass === 'idem') return again(detail, row, context);
   if (context.sendClass === 'blind' && context.blind === 'at_least_once' && context.markable) {
-    return { ...again(detail, row, context), repeat: true };
+    return again(detail, row, context);
   }
   return settle({ kind: 'unknown', reason: detail });
 }
@@ -83,7 +84,21 @@ export function again(
   if (attempt >= context.maxAttempts) return settle({ kind: 'dead', reason: `gave up after ${attempt} attempts: ${reason}` });
   const ceiling = Math.min(BACKOFF_CAP_MS, BACKOFF_MS * 2 ** (attempt - 1));
   const waitMs = afterMs ?? Math.round(ceiling / 2 + context.random() * (ceiling / 2));
-  return settle({ kind: 'retry', notBefore: context.now + Math.max(0, waitMs), reason, plain: row.plain });
+  return settle({ kind: 'retry', notBefore: context.now + Math.max(0, waitMs), reason, plain: row.plain, ...doubtOf(row) });
+}
+
+/** The row after an attempt that may have arrived and began at `startedAt`, epoch ms. */
+export function inDoubt(row: OutboxRow, startedAt: number): OutboxRow {
+  return { ...row, doubtSince: row.doubtSince ?? startedAt };
+}
+
+/** The row when it is known of all its attempts that they did not arrive. */
+export function withoutDoubt({ doubtSince: _, ...row }: OutboxRow): OutboxRow {
+  return row;
+}
+
+function doubtOf({ doubtSince }: OutboxRow): Pick<OutboxRow, 'doubtSince'> {
+  return doubtSince === undefined ? {} : { doubtSince };
 }
 
 function settle(settlement: Settlement): Extract<Outcome, { kind: 'settle' }> {

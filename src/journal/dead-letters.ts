@@ -60,7 +60,7 @@ export function replayDead(store: Store, id: string, change: Change): boolean {
     change.active += replayed;
     return replayed === 1;
   }
-  const sql = `UPDATE outbox SET state = 'PENDING', attempts = 0, not_before = 0, settled_at = NULL, reason = NULL,
+  const sql = `UPDATE outbox SET state = 'PENDING', attempts = 0, doubt_since = NULL, not_before = 0, settled_at = NULL, reason = NULL,
       expires_at = ? + (expires_at - created_at), created_at = ? WHERE seq = ? AND state = 'DEAD'`;
   return store.db.run(sql, now, now, place.seq) === 1;
 }

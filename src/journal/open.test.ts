@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { isGatehouseError } from '../core/errors.ts';
 import { FakeClock, tempDir, until } from '../testing/fakes.ts';
-import { admit, message, part } from '../testing/journal-rows.ts';
+import { admit, LANE, message, part } from '../testing/journal-rows.ts';
 import { Database } from './database.ts';
 import { openJournal } from './open.ts';
 import { MIGRATIONS, migrate, schemaVersion } from './schema.ts';
@@ -169,6 +169,33 @@ it('F47 the copy made before a migration is a whole journal of the old version',
   using copy = new Database(`${path}.v${MIGRATIONS.length}.bak`, { busyMs: 0 });
   expect(schemaVersion(copy)).toBe(MIGRATIONS.length);
   expect(copy.get('SELECT count(*) AS count FROM inbox')).toEqual({ count: 400 });
+});
+
+it('F47 parts that a version without doubts had tried stay in doubt since they were made; the others are not', async () => {
+  await using dir = await tempDir();
+  {
+    await using opened = await openJournal({ dir: dir.path, clock });
+    await opened.journal.enqueue([part('tried'), part('killed'), part('new'), part('sent')]);
+    for (const { seq } of await opened.journal.pending(LANE, 9)) await opened.journal.sending(seq);
+  }
+  const path = join(dir.path, 'journal.db');
+  {
+    // As version 2 left them.
+    using db = new Database(path, { busyMs: 0 });
+    db.exec(`ALTER TABLE outbox DROP COLUMN doubt_since;
+      UPDATE outbox SET state = 'PENDING' WHERE key <> 'killed';
+      UPDATE outbox SET attempts = 0 WHERE key = 'new';
+      UPDATE outbox SET state = 'SENT' WHERE key = 'sent';
+      PRAGMA user_version = 2`);
+  }
+  await using opened = await openJournal({ dir: dir.path, clock });
+  const rows = await Promise.all(['tried', 'killed', 'new', 'sent'].map((key) => opened.journal.part(key)));
+  expect(rows.map((row) => [row?.state, row?.doubtSince])).toEqual([
+    ['PENDING', clock.now()],
+    ['SENDING', clock.now()],
+    ['PENDING', undefined],
+    ['SENT', undefined],
+  ]);
 });
 
 it('a database of another program is refused and not touched', async () => {

@@ -1,6 +1,6 @@
 /** What every journal does with answers on their way out. */
 import { expect, it } from 'vitest';
-import { type CreateJournal as Create, pendingKeys } from '../testing/journal-harness.ts';
+import { BOUNDS, type CreateJournal as Create, pendingKeys } from '../testing/journal-harness.ts';
 import { LANE, part } from '../testing/journal-rows.ts';
 
 export function outboxContract(create: Create): void {
@@ -21,6 +21,38 @@ export function outboxContract(create: Create): void {
     expect((await journal.pending(LANE, 1))[0]).toMatchObject({ attempts: 1, notBefore, plain: true });
     await journal.settle(seq, { kind: 'retry', notBefore, reason: '429' });
     expect((await journal.pending(LANE, 1))[0]?.plain).toBe(true);
+  });
+
+  it('F37 a part is in doubt from the moment it is being sent, as long as retries say so, and over restarts', async () => {
+    await using harness = await create();
+    const { clock } = harness;
+    let journal = await harness.open();
+    await journal.enqueue([part('a')]);
+    const seq = (await journal.pending(LANE, 1))[0]?.seq ?? 0;
+    const doubt = async () => {
+      const row = await journal.part('a');
+      return [row?.state, row?.doubtSince];
+    };
+    expect(await doubt()).toEqual(['PENDING', undefined]);
+    await journal.sending(seq);
+    await journal.settle(seq, { kind: 'retry', notBefore: 0, reason: 'ECONNREFUSED' });
+    expect(await doubt()).toEqual(['PENDING', undefined]);
+    await clock.advance(60_000);
+    const since = clock.now();
+    await journal.sending(seq);
+    journal = await harness.open();
+    expect((await journal.recover(BOUNDS, () => [])).sending).toMatchObject([{ doubtSince: since }]);
+    await journal.settle(seq, { kind: 'retry', notBefore: 0, reason: 'killed', doubtSince: since });
+    await clock.advance(60_000);
+    await journal.sending(seq);
+    expect(await doubt()).toEqual(['SENDING', since]);
+    await journal.settle(seq, { kind: 'retry', notBefore: 0, reason: '429', doubtSince: since });
+    journal = await harness.open();
+    expect((await journal.pending(LANE, 1))[0]?.doubtSince).toBe(since);
+    await journal.sending(seq);
+    await journal.settle(seq, { kind: 'dead', reason: 'gave up' });
+    await journal.dead.replay(`out-${seq}`);
+    expect(await doubt()).toEqual(['PENDING', undefined]);
   });
 
   it('F37 a settled part never goes back to be sent; only a part of unknown fate can still turn out to be sent', async () => {

@@ -7,13 +7,14 @@ export interface OutboxRecord {
   readonly part: string;
   readonly state: OutboxState;
   readonly attempts: number;
+  readonly doubt_since: number | null;
   readonly not_before: number;
   readonly plain: number;
   readonly created_at: number;
   readonly expires_at: number;
 }
 
-export const OUTBOX_COLUMNS = 'seq, lane, part, state, attempts, not_before, plain, created_at, expires_at';
+export const OUTBOX_COLUMNS = 'seq, lane, part, state, attempts, doubt_since, not_before, plain, created_at, expires_at';
 
 export function toOutboxRow(record: OutboxRecord): OutboxRow {
   return {
@@ -22,6 +23,7 @@ export function toOutboxRow(record: OutboxRecord): OutboxRow {
     part: readPart(record.part, record.seq),
     state: record.state,
     attempts: record.attempts,
+    ...(record.doubt_since === null ? {} : { doubtSince: record.doubt_since }),
     notBefore: record.not_before,
     plain: record.plain === 1,
     createdAt: record.created_at,
@@ -75,8 +77,9 @@ export function findPart(store: Store, key: string): StoredPart | undefined {
 }
 
 export function markSending(store: Store, seq: number): boolean {
-  const sql = "UPDATE outbox SET state = 'SENDING', attempts = attempts + 1, boot_id = ? WHERE seq = ? AND state = 'PENDING'";
-  return store.db.run(sql, store.bootId, seq) === 1;
+  const sql = `UPDATE outbox SET state = 'SENDING', attempts = attempts + 1, doubt_since = coalesce(doubt_since, ?), boot_id = ?
+    WHERE seq = ? AND state = 'PENDING'`;
+  return store.db.run(sql, store.clock.now(), store.bootId, seq) === 1;
 }
 
 /**
@@ -86,10 +89,11 @@ export function markSending(store: Store, seq: number): boolean {
 export function settlePart(store: Store, seq: number, settlement: Settlement): void {
   if (settlement.kind === 'retry') {
     store.db.run(
-      `UPDATE outbox SET state = 'PENDING', boot_id = NULL, not_before = ?, reason = ?, plain = max(plain, ?)
+      `UPDATE outbox SET state = 'PENDING', boot_id = NULL, not_before = ?, reason = ?, doubt_since = ?, plain = max(plain, ?)
        WHERE seq = ? AND state IN ('PENDING', 'SENDING')`,
       settlement.notBefore,
       settlement.reason,
+      settlement.doubtSince ?? null,
       settlement.plain ? 1 : 0,
       seq,
     );

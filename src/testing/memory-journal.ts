@@ -71,7 +71,7 @@ export class MemoryJournal implements Journal {
     await this.#commit('sending');
     const row = this.rows.get(seq);
     if (row?.state !== 'PENDING') return false;
-    this.rows.set(seq, { ...row, state: 'SENDING', attempts: row.attempts + 1 });
+    this.rows.set(seq, { ...row, state: 'SENDING', attempts: row.attempts + 1, doubtSince: row.doubtSince ?? this.#clock.now() });
     return true;
   }
 
@@ -131,14 +131,17 @@ function settled(row: StoredRow, settlement: Settlement): StoredRow {
   switch (settlement.kind) {
     case 'sent':
       return { ...row, state: 'SENT', platformId: settlement.platformId };
-    case 'retry':
+    case 'retry': {
+      const { doubtSince: _, ...rest } = row;
       return {
-        ...row,
+        ...rest,
+        ...(settlement.doubtSince === undefined ? {} : { doubtSince: settlement.doubtSince }),
         state: 'PENDING',
         notBefore: settlement.notBefore,
         plain: settlement.plain || row.plain,
         ...(settlement.asNew && { part: withoutEdits(row.part), attempts: 0 }),
       };
+    }
     case 'unknown':
       return { ...row, state: 'UNKNOWN', reason: settlement.reason };
     case 'dead':
