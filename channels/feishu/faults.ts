@@ -33,6 +33,8 @@ const TOO_OFTEN: ReadonlySet<number> = new Set([99991400, 11232, 230020]);
 const CHAT_TOO_OFTEN = 230020;
 /** The first send of the same uuid has not ended. */
 const STILL_SENDING = 230049;
+/** It stops some calls (files, say) and not all, so for a part it is no refusal of the login. */
+const MISSING_SCOPE: ReadonlySet<number> = new Set([99991672, 230027]);
 /** The message that is to be answered was withdrawn, deleted, or is not there. */
 const TARGET_GONE: ReadonlySet<number> = new Set([230011, 230110, 231003]);
 
@@ -46,6 +48,7 @@ export function isTargetGone(failure: CallFailure): boolean {
 
 /** Only the operator can mend it: credentials, a missing scope, a bot that is switched off. */
 export function isRefusedLogin(failure: CallFailure): boolean {
+  if (failure.kind === 'api' && MISSING_SCOPE.has(failure.code)) return true;
   const result = toSendResult(failure);
   return result.kind === 'refused' && result.reason === 'auth';
 }
@@ -61,9 +64,7 @@ const REFUSALS: Readonly<Record<number, Refusal>> = {
   514: 'auth', // where to connect: no such app, or another secret
   10003: 'auth', // no such app
   10014: 'auth', // wrong secret
-  99991672: 'auth', // a scope is missing
   230006: 'auth', // the bot ability is off
-  230027: 'auth', // a scope is missing
   230099: 'markup', // the card could not be made: too many tables or elements, a tag it does not know
   230025: 'too-long',
   200860: 'too-long',

@@ -88,7 +88,7 @@ test.each([
   ['230013 out of reach', api(400, 230013), 'blocked'],
   ['230053 switched off', api(400, 230053), 'blocked'],
   ['230006 no bot', api(400, 230006), 'auth'],
-  ['99991672 no scope', api(400, 99991672), 'auth'],
+  ['99991672 no scope', api(400, 99991672), 'invalid'],
   ['99991663 token', api(400, 99991663), 'auth'],
   ['10014 secret', api(200, 10014), 'auth'],
   ['401', api(401, 0), 'auth'],

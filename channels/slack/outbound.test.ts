@@ -47,7 +47,7 @@ test.each<[string, CallFailure, object]>([
   [
     'a missing scope',
     { kind: 'api', error: 'missing_scope', needed: 'chat:write' },
-    { kind: 'refused', reason: 'auth', detail: /chat:write/ },
+    { kind: 'refused', reason: 'invalid', detail: /chat:write/ },
   ],
   [
     'an organisation that is being moved',

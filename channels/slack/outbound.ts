@@ -102,13 +102,14 @@ const MOVING_MS = 60_000;
 
 type Refusal = Extract<SendResult, { kind: 'refused' }>['reason'];
 
-/** https://docs.slack.dev/reference/methods/chat.postMessage, errors; and those of the file methods. */
+/**
+ * https://docs.slack.dev/reference/methods/chat.postMessage, errors; and those of the file methods. A scope that is missing is
+ * `invalid`: it stops files, say, and not all that the login sends.
+ */
 const REFUSALS: readonly (readonly [Refusal, readonly string[]])[] = [
   [
     'auth',
-    'invalid_auth not_authed account_inactive token_revoked token_expired missing_scope not_allowed_token_type ekm_access_denied'.split(
-      ' ',
-    ),
+    'invalid_auth not_authed account_inactive token_revoked token_expired ekm_access_denied'.split(' '),
   ],
   [
     'chat-gone',

@@ -99,7 +99,10 @@ export class ChannelSet implements AsyncDisposable {
     return this.#instances.get(name)?.state;
   }
 
-  /** Sends wait while a channel has not yet connected, or was stopped; one that is merely in trouble answers for itself. */
+  /**
+   * Sends wait while a channel has not yet connected, or was stopped; one that is merely in trouble answers for itself. So does one whose
+   * login is refused: it may be that of receiving alone, and an SMTP login is known to be accepted again only by the next send.
+   */
   canSend(name: string): boolean {
     const { channel, state } = this.#instances.get(name) ?? {};
     return channel !== undefined && state !== 'starting' && state !== 'stopped';

@@ -38,7 +38,10 @@ export type SendResult =
   | { readonly kind: 'sent'; readonly platformId: string }
   /** Proven not to have been accepted: connection refused, 429. `scope` says who must wait. */
   | { readonly kind: 'retry'; readonly reason: string; readonly afterMs?: number; readonly scope: 'part' | 'chat' | 'account' }
-  /** The platform said no for good. `markup` makes delivery try once more as plain text. */
+  /**
+   * The platform said no for good. `markup` makes delivery try once more as plain text. `auth`: it refused the login, so nothing at all
+   * can be sent before the operator mends it; all parts of the account wait for that. What a login may merely not do is `invalid`.
+   */
   | {
       readonly kind: 'refused';
       readonly reason: 'markup' | 'too-long' | 'chat-gone' | 'blocked' | 'auth' | 'invalid';

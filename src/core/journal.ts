@@ -165,8 +165,8 @@ export type Settlement =
   /** `replaces`: the row with that key then says that this part took its place. */
   | { readonly kind: 'sent'; readonly platformId: string; readonly replaces?: string }
   /**
-   * `doubtSince`: as in the row from now on; absent = no attempt so far can have arrived. `asNew`: the part loses its `edits`, and its
-   * attempts are counted from 0.
+   * `doubtSince`: as in the row from now on; absent = no attempt so far can have arrived. `uncounted`: that attempt does not count. `asNew`: the
+   * part loses its `edits`, and its attempts are counted from 0.
    */
   | {
       readonly kind: 'retry';
@@ -174,6 +174,7 @@ export type Settlement =
       readonly reason: string;
       readonly doubtSince?: number;
       readonly plain?: boolean;
+      readonly uncounted?: boolean;
       readonly asNew?: boolean;
     }
   | { readonly kind: 'unknown'; readonly reason: string }

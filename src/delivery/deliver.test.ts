@@ -279,7 +279,7 @@ test('F36 a part that is too long is DEAD with its reason and the others go on',
   expect(journal.row('m-1#1')?.reason).toBe('too-long: no');
 });
 
-test.each(['chat-gone', 'blocked', 'auth'] as const)(
+test.each(['chat-gone', 'blocked'] as const)(
   'F36 %s ends the whole answer without further calls, but not the next answer',
   async (reason) => {
     const { clock, channel, post, states } = setup();

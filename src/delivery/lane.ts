@@ -226,7 +226,7 @@ export class Lane {
   async #edit(row: OutboxRow, channel: Channel, target: string): Promise<Outcome & { kind: 'settle' }> {
     const { clock, sendTimeoutMs, kill } = this.#context;
     const result = await sendOnce(channel, row.part, { plain: row.plain, timeoutMs: sendTimeoutMs, clock, signal: kill, target });
-    const outcome = editOutcome(result, row, outcomeContext(row, channel, this.#context));
+    const outcome = editOutcome(result, row, this.#outcomeContext(row, channel));
     if (outcome.kind !== 'settle') throw new Error('an edit ends in a settlement');
     this.#obey(row, result, outcome.settlement);
     return outcome;
@@ -241,7 +241,7 @@ export class Lane {
     const startedAt = clock.now();
     const result = await sendOnce(channel, mark, { plain: row.plain, timeoutMs: sendTimeoutMs, clock, signal: kill });
     const after = result.kind === 'unknown' ? inDoubt(row, startedAt) : row;
-    const context = outcomeContext(row, channel, this.#context);
+    const context = this.#outcomeContext(row, channel);
     let outcome = outcomeOf(result, after, context);
     if (outcome.kind === 'find') outcome = await lookUp(channel, after, outcome.detail, { context, clock, signal: kill });
     if (outcome.kind !== 'settle') throw new Error('a look-up ends in a settlement');
@@ -252,12 +252,19 @@ export class Lane {
     return outcome;
   }
 
-  /** The platform asked for silence. */
+  /** The platform asked for silence, or would refuse whatever is sent with this login. */
   #obey({ part }: OutboxRow, result: SendResult, settlement: Settlement): void {
-    if (result.kind !== 'retry' || result.scope === 'part') return;
+    const refusedLogin = result.kind === 'refused' && result.reason === 'auth';
+    const scope = result.kind === 'retry' ? result.scope : refusedLogin ? 'account' : 'part';
+    if (scope === 'part') return;
     const { budget, clock } = this.#context;
-    const ms = settlement.kind === 'retry' ? settlement.notBefore - clock.now() : (result.afterMs ?? 0);
-    budget.close(result.scope, part, ms);
+    const stated = result.kind === 'retry' ? result.afterMs : undefined;
+    const ms = settlement.kind === 'retry' ? settlement.notBefore - clock.now() : (stated ?? 0);
+    budget.close(scope, part, ms);
+  }
+
+  #outcomeContext(row: OutboxRow, channel: Channel): OutcomeContext {
+    return { ...outcomeContext(row, channel, this.#context), leftMs: this.#times.leftMs(row) };
   }
 
   /** At least once, and an earlier attempt may have arrived. */
@@ -268,7 +275,7 @@ export class Lane {
   #doom(row: OutboxRow, result: SendResult): void {
     if (result.kind !== 'refused') return;
     const { reason, detail } = result;
-    if (reason !== 'chat-gone' && reason !== 'blocked' && reason !== 'auth') return;
+    if (reason !== 'chat-gone' && reason !== 'blocked') return;
     this.#doomed = { answer: answerOf(row.part), reason: `${reason}: ${detail}` };
   }
 
@@ -368,8 +375,9 @@ export function interruptedOutcome(row: OutboxRow, context: OutcomeContext): Out
 export function outcomeContext(row: OutboxRow, channel: Channel, context: LaneContext): OutcomeContext {
   const { blind, maxAttempts, clock, random } = context;
   const markable = marked(row.part, channel) !== undefined;
+  const now = clock.now();
   const policy = isProvisional(row.part) ? 'at_most_once' : blind;
-  return { sendClass: channel.sendClass, blind: policy, maxAttempts, now: clock.now(), random, markable };
+  return { sendClass: channel.sendClass, blind: policy, maxAttempts, now, random, leftMs: row.expiresAt - now, markable };
 }
 
 function errorCode(error: unknown): string {

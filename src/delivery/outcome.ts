@@ -17,12 +17,17 @@ export interface OutcomeContext {
   /** Epoch ms. */
   readonly now: number;
   readonly random: () => number;
+  /** Until the part expires. */
+  readonly leftMs: number;
   /** Whether "may be a repeat" can be shown on this part. */
   readonly markable: boolean;
 }
 
 const BACKOFF_MS = 1_000;
 const BACKOFF_CAP_MS = 60_000;
+/** A login that was refused is mended by a person, and servers lock accounts that insist. */
+const LOGIN_WAIT_MS = 60_000;
+const LOGIN_WAIT_CAP_MS = 300_000;
 
 /**
  * The decision table of design 3 step 7. `row` is as it was before the attempt, which is number `row.attempts + 1`, but for
@@ -35,6 +40,7 @@ export function outcomeOf(result: SendResult, row: OutboxRow, context: OutcomeCo
     case 'retry':
       return again(result.reason, row, context, result.afterMs);
     case 'refused':
+      if (result.reason === 'auth') return refusedLogin(result.detail, row, context);
       if (result.reason === 'markup' && !row.plain && row.attempts + 1 < context.maxAttempts) {
         const reason = 'refused markup, now as plain text';
         return settle({ kind: 'retry', notBefore: context.now, reason, plain: true, ...doubtOf(row) });
@@ -48,7 +54,7 @@ export function outcomeOf(result: SendResult, row: OutboxRow, context: OutcomeCo
 /** The same for a part that edits: doing it again changes nothing, so a doubt is no reason to stop on any send class. */
 export function editOutcome(result: SendResult, row: OutboxRow, context: OutcomeContext): Outcome {
   if (result.kind === 'unknown') return again(result.detail, row, context);
-  const isFinal = result.kind === 'refused' && (result.reason !== 'markup' || row.plain);
+  const isFinal = result.kind === 'refused' && result.reason !== 'auth' && (result.reason !== 'markup' || row.plain);
   if (!isFinal) return outcomeOf(result, row, context);
   return settle(impossible(row, `the edit was refused: ${result.detail}`, context.now));
 }
@@ -71,6 +77,17 @@ export function unknownOutcome(detail: string, row: OutboxRow, context: OutcomeC
     return again(detail, row, context);
   }
   return settle({ kind: 'unknown', reason: detail });
+}
+
+/**
+ * The login was refused, which says nothing of the part: it waits for the operator, as long again as it waited already, and no
+ * attempt is counted. When it would expire meanwhile it is given up, to be found and replayed.
+ */
+function refusedLogin(detail: string, row: OutboxRow, { now, leftMs }: OutcomeContext): Outcome {
+  const reason = `auth: ${detail}`;
+  const waitMs = Math.min(LOGIN_WAIT_CAP_MS, Math.max(LOGIN_WAIT_MS, now - row.createdAt));
+  if (waitMs >= leftMs) return settle({ kind: 'dead', reason });
+  return settle({ kind: 'retry', notBefore: now + waitMs, reason, plain: row.plain, uncounted: true, ...doubtOf(row) });
 }
 
 /** Sends again after the platform's own delay or a doubling one, until the attempts are used up. */

@@ -21,6 +21,9 @@ export function outboxContract(create: Create): void {
     expect((await journal.pending(LANE, 1))[0]).toMatchObject({ attempts: 1, notBefore, plain: true });
     await journal.settle(seq, { kind: 'retry', notBefore, reason: '429' });
     expect((await journal.pending(LANE, 1))[0]?.plain).toBe(true);
+    await journal.sending(seq);
+    await journal.settle(seq, { kind: 'retry', notBefore, reason: 'auth', uncounted: true });
+    expect((await journal.pending(LANE, 1))[0]?.attempts).toBe(1);
   });
 
   it('F37 a part is in doubt from the moment it is being sent, as long as retries say so, and over restarts', async () => {

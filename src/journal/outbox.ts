@@ -89,11 +89,12 @@ export function markSending(store: Store, seq: number): boolean {
 export function settlePart(store: Store, seq: number, settlement: Settlement): void {
   if (settlement.kind === 'retry') {
     store.db.run(
-      `UPDATE outbox SET state = 'PENDING', boot_id = NULL, not_before = ?, reason = ?, doubt_since = ?, plain = max(plain, ?)
+      `UPDATE outbox SET state = 'PENDING', boot_id = NULL, not_before = ?, reason = ?, doubt_since = ?, attempts = max(0, attempts - ?), plain = max(plain, ?)
        WHERE seq = ? AND state IN ('PENDING', 'SENDING')`,
       settlement.notBefore,
       settlement.reason,
       settlement.doubtSince ?? null,
+      settlement.uncounted ? 1 : 0,
       settlement.plain ? 1 : 0,
       seq,
     );

@@ -137,6 +137,7 @@ function settled(row: StoredRow, settlement: Settlement): StoredRow {
         ...rest,
         ...(settlement.doubtSince === undefined ? {} : { doubtSince: settlement.doubtSince }),
         state: 'PENDING',
+        attempts: Math.max(0, row.attempts - (settlement.uncounted ? 1 : 0)),
         notBefore: settlement.notBefore,
         plain: settlement.plain || row.plain,
         ...(settlement.asNew && { part: withoutEdits(row.part), attempts: 0 }),
