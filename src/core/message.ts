@@ -129,6 +129,8 @@ export interface OutboundPart extends ChatRef {
   readonly key: string;
   /** Correlation id of the inbound message this answers; absent for messages we start. */
   readonly messageId?: string;
+  /** Its chat is a group, which platforms give a rate of its own. Absent: it is not, or nobody knows. */
+  readonly isGroup?: boolean;
   /** 0-based place in the answer, and how many parts the answer has. */
   readonly ordinal: number;
   readonly count: number;

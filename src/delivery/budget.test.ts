@@ -74,3 +74,14 @@ test('a silence outlives a hundred thousand other chats', async () => {
   }
   expect(budget.closedFor(chat('silent'))).toBeGreaterThan(3_000_000);
 });
+
+test('F35 a group has a rate of its own beside that of its chat; other chats do not', async () => {
+  const clock = new FakeClock();
+  const budget = createBudget(clock);
+  const rates = { perChat: { burst: 3, perSecond: 1 }, perGroup: { burst: 4, perSecond: 0.25 } };
+  const group = { ...chat('g'), isGroup: true };
+  expect([1, 2, 3, 4, 5, 6].map(() => budget.reserve(group, rates).waitMs)).toEqual([0, 0, 0, 1_000, 4_000, 8_000]);
+  expect([1, 2, 3, 4, 5, 6].map(() => budget.reserve(chat('d'), rates).waitMs)).toEqual([0, 0, 0, 1_000, 2_000, 3_000]);
+  await clock.advance(10_000);
+  expect([budget.plentiful(group, rates), budget.plentiful(chat('d'), rates)]).toEqual([false, true]);
+});

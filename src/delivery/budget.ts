@@ -3,19 +3,22 @@ import { chatKey } from '../core/ids.ts';
 import type { ChatRef } from '../core/message.ts';
 import type { Clock } from '../core/ports.ts';
 
-/** One rate budget per chat and per account, shared by everything that sends there. */
+/** Where something is to be sent; with `isGroup` the rate of groups holds, too. */
+export type Place = ChatRef & { readonly isGroup?: boolean };
+
+/** One rate budget per chat, per group and per account, shared by everything that sends there. */
 export interface Budget {
   /**
-   * Takes a token of the chat and of the account, now or on credit, and says how long to wait before sending (ms). Callers are
+   * Takes a token of the chat (and of the group that it is) and of the account, now or on credit, and says how long to wait before sending (ms). Callers are
    * served in the order they ask. Give it back when the send does not happen.
    */
-  reserve(ref: ChatRef, rate: ChannelLimits['rate']): Reservation;
+  reserve(ref: Place, rate: ChannelLimits['rate']): Reservation;
   /** How long the platform has asked this chat and account to be silent, ms; 0 = not at all. */
   closedFor(ref: ChatRef): number;
   /** The platform asked for silence: nobody sends to the chat, or with the account, for that long. */
   close(scope: 'chat' | 'account', ref: ChatRef, ms: number): void;
-  /** Whether a send could go now and half of both buckets would be left: what may be spent on typing. Takes nothing. */
-  plentiful(ref: ChatRef, rate: ChannelLimits['rate']): boolean;
+  /** Whether a send could go now and half of each bucket would be left: what may be spent on typing. Takes nothing. */
+  plentiful(ref: Place, rate: ChannelLimits['rate']): boolean;
 }
 
 export interface Reservation {
@@ -41,8 +44,8 @@ export function createBudget(clock: Pick<Clock, 'monotonic'>): Budget {
 
   return { reserve, closedFor, close, plentiful };
 
-  function reserve(ref: ChatRef, rate: ChannelLimits['rate']): Reservation {
-    const taken = [bucket(chatKey(ref), rate?.perChat), bucket(accountKey(ref), rate?.perAccount)];
+  function reserve(ref: Place, rate: ChannelLimits['rate']): Reservation {
+    const taken = bucketsOf(ref, rate);
     let waitMs = 0;
     for (const one of taken) {
       one.tokens -= 1;
@@ -69,11 +72,14 @@ export function createBudget(clock: Pick<Clock, 'monotonic'>): Budget {
     one.closedUntil = Math.max(one.closedUntil, clock.monotonic() + ms);
   }
 
-  function plentiful(ref: ChatRef, rate: ChannelLimits['rate']): boolean {
+  function plentiful(ref: Place, rate: ChannelLimits['rate']): boolean {
     if (closedFor(ref) > 0) return false;
-    return [bucket(chatKey(ref), rate?.perChat), bucket(accountKey(ref), rate?.perAccount)].every(
-      (one) => !one.rate || one.tokens >= Math.max(1, one.rate.burst / 2),
-    );
+    return bucketsOf(ref, rate).every((one) => !one.rate || one.tokens >= Math.max(1, one.rate.burst / 2));
+  }
+
+  function bucketsOf(ref: Place, rate: ChannelLimits['rate']): readonly Bucket[] {
+    const group = ref.isGroup && rate?.perGroup ? [bucket(groupKey(ref), rate.perGroup)] : [];
+    return [bucket(chatKey(ref), rate?.perChat), ...group, bucket(accountKey(ref), rate?.perAccount)];
   }
 
   function bucket(key: string, rate: Rate | undefined): Bucket {
@@ -102,6 +108,10 @@ function refill(one: Bucket, now: number): void {
   if (one.rate) one.tokens = Math.min(one.rate.burst, one.tokens + ((now - one.at) / 1_000) * one.rate.perSecond);
   else one.tokens = 0;
   one.at = now;
+}
+
+function groupKey(ref: ChatRef): string {
+  return `##${chatKey(ref)}`;
 }
 
 /** No chat's key begins like this: `#` is escaped there. */

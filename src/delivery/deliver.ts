@@ -6,11 +6,11 @@ import type { Channel } from '../core/channel.ts';
 import type { Emit } from '../core/events.ts';
 import { laneKey } from '../core/ids.ts';
 import type { Journal, OutboxRow } from '../core/journal.ts';
-import type { ChatRef, InboundMessage } from '../core/message.ts';
+import type { InboundMessage } from '../core/message.ts';
 import type { Clock } from '../core/ports.ts';
 import { NO_LONGER_NEEDED } from '../lib/no-longer-needed.ts';
 import { pause } from './attempt.ts';
-import { createBudget } from './budget.ts';
+import { createBudget, type Place } from './budget.ts';
 import type { Draft } from './draft.ts';
 import { Drafts } from './drafts.ts';
 import { interruptedOutcome, Lane, type LaneContext, outcomeContext } from './lane.ts';
@@ -50,7 +50,7 @@ export interface Delivery extends AsyncDisposable {
    */
   recover(sending: readonly OutboxRow[], lanes: readonly string[]): Promise<void>;
   /** Shows typing after 300 ms and then every 5 s until disposed, at most 10 minutes. Never takes what an answer needs. */
-  typing(ref: ChatRef): Disposable;
+  typing(ref: Place): Disposable;
   /**
    * Puts an emoji under the message; of a correction, under the message it corrects. Within 10 s and the chat's rate limit, once, or it
    * rejects with the reason.
@@ -136,7 +136,7 @@ class Outbox implements Delivery {
     for (const lane of new Set([...pending, ...sending.map((row) => row.lane)])) this.#start(lane, inherited.get(lane));
   }
 
-  typing(ref: ChatRef): Disposable {
+  typing(ref: Place): Disposable {
     const shown = showTyping(ref, { ...this.#context, signal: this.#stop.signal });
     const done = shown.done.finally(() => this.#typings.delete(done));
     this.#typings.add(done);

@@ -49,8 +49,8 @@ function answer(texts: readonly string[], message: InboundMessage = MESSAGE): Ne
   });
 }
 
-function place({ channel, account, chatId, threadId }: InboundMessage) {
-  return { channel, account, chatId, ...(threadId === undefined ? {} : { threadId }) };
+function place({ channel, account, chatId, threadId, isGroup }: InboundMessage) {
+  return { channel, account, chatId, ...(threadId === undefined ? {} : { threadId }), ...(isGroup && { isGroup }) };
 }
 
 async function finish(rig: Rig, draft: Draft, ...texts: string[]): Promise<void> {
@@ -192,6 +192,24 @@ test('where a message can be changed twenty times, a long answer grows ever more
 });
 
 describe('the budget of a chat', () => {
+  test('F35 drafts and answers of a group keep to its rate together, and the answer does not wait for its drafts', async () => {
+    const rate = { perChat: { burst: 3, perSecond: 1 }, perGroup: { burst: 4, perSecond: 16 / 60 } };
+    const rig = setup({ limits: { limits: { rate } } });
+    const message = inbound({ isGroup: true });
+    const draft = await begin(rig, message);
+    await write(rig, draft, 60_000);
+    const ended = rig.clock.monotonic();
+    draft.end();
+    const texts = Array.from({ length: 10 }, (_, n) => `text ${n}`);
+    await rig.post(draft.finishedBy(answer(texts, message)));
+    await rig.clock.advance(120_000);
+    const parts = [...rig.channel.edits, ...rig.channel.calls].map(({ at }) => at).sort((a, b) => a - b);
+    expect(rig.channel.edits.find(({ at, text: shown }) => at === ended && shown === 'text 0')).toBeDefined();
+    const inOneMinute = parts.map((from) => parts.filter((at) => at >= from && at < from + 60_000).length);
+    expect(Math.max(...inOneMinute)).toBeLessThanOrEqual(20);
+    expect(screen(rig)).toEqual(texts);
+  });
+
   test('F35 is left to answers: with half of it spent nothing is shown, and each edit takes from it', async () => {
     const rig = setup({ limits: { limits: { rate: { perChat: { burst: 4, perSecond: 0.1 } } } } });
     const draft = await begin(rig);

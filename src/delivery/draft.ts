@@ -223,12 +223,13 @@ export class Draft {
   }
 
   #row(key: string, text: string, more: Pick<OutboundPart, 'edits' | 'editOnly'> = {}): NewPart {
-    const { id, channel, account, chatId, threadId, replyContext } = this.#message;
+    const { id, channel, account, chatId, threadId, isGroup, replyContext } = this.#message;
     const part: OutboundPart = {
       key,
       messageId: id,
       ...{ channel, account, chatId },
       ...(threadId === undefined ? {} : { threadId }),
+      ...(isGroup ? { isGroup } : {}),
       ...{ ordinal: 0, count: 1, text },
       ...(replyContext === undefined ? {} : { replyContext }),
       ...more,

@@ -27,7 +27,7 @@ export function undelivered(row: OutboxRow, now: number): NewPart | undefined {
 
 /** The line that tells a chat its answer is held up. One per message, and of no use once the wait is over. `waitMs` > 0. */
 export function delayed(message: InboundMessage, waitMs: number, now: number): NewPart {
-  const { id, channel, account, chatId, threadId, replyContext } = message;
+  const { id, channel, account, chatId, threadId, isGroup, replyContext } = message;
   const seconds = Math.ceil(waitMs / 1_000);
   const time = seconds < 90 ? `${seconds} s` : `${Math.ceil(seconds / 60)} min`;
   const part: OutboundPart = {
@@ -35,6 +35,7 @@ export function delayed(message: InboundMessage, waitMs: number, now: number): N
     messageId: id,
     ...{ channel, account, chatId },
     ...(threadId === undefined ? {} : { threadId }),
+    ...(isGroup ? { isGroup } : {}),
     ...{ ordinal: 0, count: 1, text: `The AI model is busy. Your answer will come in about ${time}.` },
     ...(replyContext === undefined ? {} : { replyContext }),
   };

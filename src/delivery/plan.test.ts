@@ -1,12 +1,18 @@
 import { expect, test } from 'vitest';
 import type { ChannelLimits } from '../core/channel.ts';
-import type { OutboundFile } from '../core/message.ts';
+import type { InboundMessage, OutboundFile } from '../core/message.ts';
 import { inbound } from '../testing/fakes.ts';
 import { planParts } from './plan.ts';
 
 const limits: ChannelLimits = { text: 20, unit: 'utf16', caption: 10, uploadBytes: 5_000_000, downloadBytes: 1 };
 const file: OutboundFile = { path: '/tmp/a', name: 'a.pdf', mime: 'application/pdf', kind: 'document', bytes: 10 };
 const base = { limits, files: [], now: 1_000, expiresInMs: 500 };
+
+test('parts say whether their chat is a group', () => {
+  const isGroup = (message: Partial<InboundMessage>) =>
+    planParts({ ...base, message: inbound(message), text: 'x' })[0]?.part.isGroup;
+  expect([isGroup({ isGroup: true }), isGroup({})]).toEqual([true, undefined]);
+});
 
 test('text chunks come first, then files, all counted and keyed by their place', () => {
   const message = inbound({ threadId: 't/1', replyContext: { reply: 7 } });

@@ -6,7 +6,9 @@ import { measure } from './measure.ts';
 import { splitText } from './split.ts';
 
 export interface Answer {
-  readonly message: Pick<InboundMessage, 'id' | 'channel' | 'account' | 'chatId' | 'threadId' | 'replyContext'>;
+  readonly message: Pick<InboundMessage, 'id' | 'channel' | 'account' | 'chatId' | 'threadId' | 'replyContext'> & {
+    readonly isGroup?: boolean;
+  };
   /** Markdown of any length. */
   readonly text: string;
   readonly files: readonly { readonly file: OutboundFile; readonly caption?: string }[];
@@ -52,6 +54,7 @@ export function planParts(answer: Answer): NewPart[] {
       account: message.account,
       chatId: message.chatId,
       ...(message.threadId !== undefined && { threadId: message.threadId }),
+      ...(message.isGroup && { isGroup: true }),
       ordinal,
       count: pieces.length,
       ...piece,

@@ -2,7 +2,7 @@ import type { Channel } from '../core/channel.ts';
 import type { ChatRef } from '../core/message.ts';
 import type { Clock } from '../core/ports.ts';
 import { NO_LONGER_NEEDED } from '../lib/no-longer-needed.ts';
-import type { Budget } from './budget.ts';
+import type { Budget, Place } from './budget.ts';
 
 /** An answer that comes sooner needs no indicator, which costs a call of its own and a place in the platform's rate limits. */
 const FIRST_MS = 300;
@@ -19,13 +19,13 @@ export interface TypingOptions {
 }
 
 /** Shows typing after 300 ms and then every 5 s until disposed or 10 minutes passed. Skips a beat when the chat's budget is needed for answers. */
-export function showTyping(ref: ChatRef, options: TypingOptions): Disposable & { readonly done: Promise<void> } {
+export function showTyping(ref: Place, options: TypingOptions): Disposable & { readonly done: Promise<void> } {
   const stop = new AbortController();
   const signal = AbortSignal.any([stop.signal, options.signal]);
   return { done: beat(ref, options, signal), [Symbol.dispose]: () => stop.abort(NO_LONGER_NEEDED) };
 }
 
-async function beat(ref: ChatRef, { channels, budget, clock }: TypingOptions, signal: AbortSignal): Promise<void> {
+async function beat(ref: Place, { channels, budget, clock }: TypingOptions, signal: AbortSignal): Promise<void> {
   const end = clock.monotonic() + LONGEST_MS;
   for (let waitMs = FIRST_MS; ; waitMs = REPEAT_MS) {
     try {
