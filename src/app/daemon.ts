@@ -291,7 +291,8 @@ function buildGateway({ options, models, journal, pairing, channels, events, ope
       }),
     typing: (message) => delivery.typing(message),
     edits: (channel) => byName.get(channel)?.edit !== undefined,
-    draft: (message) => (entries.get(message.channel)?.streaming === 'off' ? undefined : delivery.draft(message)),
+    draft: (message) => delivery.draft(message),
+    streams: (channel) => entries.get(channel)?.streaming !== 'off',
     clock,
     emit,
   });

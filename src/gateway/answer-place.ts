@@ -14,8 +14,10 @@ const MAX_CORRECTIONS = 100;
 
 export interface AnswerPlaceOptions {
   readonly journal: Pick<Journal, 'enqueue' | 'part'>;
-  /** Shows the answer while it is written; undefined where that is not possible, or not wanted. */
+  /** Shows the answer while it is written; undefined where that is not possible. */
   readonly draft: (message: InboundMessage) => Draft | undefined;
+  /** Whether answers of this channel are shown while they are written. */
+  readonly streams: (channel: string) => boolean;
   /** Whether messages of ours can be changed on this channel. */
   readonly edits: (channel: string) => boolean;
   /** Parts were committed: delivery may look. */
@@ -54,12 +56,15 @@ export class AnswerPlace {
     if (message.kind === 'edit') this.#standing = await findStanding(message, this.#options.journal);
     // The old answer stays as it is until the new one is whole: people have read it already.
     if (this.#standing?.editable) return;
+    const isResumed = generation > 1;
+    // What an earlier attempt showed gets its last text, also where nothing is shown any more.
+    if (!isResumed && !this.#options.streams(message.channel)) return;
     this.#draft = this.#options.draft(message);
-    await this.#draft?.open({ isResumed: generation > 1 });
+    await this.#draft?.open({ isResumed });
   }
 
   observe(event: RunEvent): void {
-    this.#draft?.observe(event);
+    if (this.#options.streams(this.#row.message.channel)) this.#draft?.observe(event);
   }
 
   /** Nothing more of this attempt is shown. */
