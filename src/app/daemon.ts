@@ -20,6 +20,7 @@ import { createDelivery, type Delivery } from '../delivery/deliver.ts';
 import { planParts } from '../delivery/plan.ts';
 import type { AccessRules } from '../gateway/access.ts';
 import type { AdmitOptions } from '../gateway/admit.ts';
+import { STOPPED_MARK } from '../gateway/answer-place.ts';
 import { isVerdict } from '../gateway/approvals.ts';
 import { Backlog } from '../gateway/backlog.ts';
 import { parseCommand } from '../gateway/commands.ts';
@@ -138,7 +139,11 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   poke = (lane) => delivery.poke(lane);
 
   const recovery = await journal.recover(
-    { maxAttempts: config.gateway.max_attempts, maxAgeMs: config.gateway.max_message_age_hours * HOUR_MS },
+    {
+      maxAttempts: config.gateway.max_attempts,
+      maxAgeMs: config.gateway.max_message_age_hours * HOUR_MS,
+      stoppedMark: STOPPED_MARK,
+    },
     (row, reason) => {
       const notice = built.parts(row.message, givenUpText(reason), []);
       return channels.channels.get(row.message.channel)?.edit ? inPlaceOfDraft(row.message, notice) : notice;

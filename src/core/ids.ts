@@ -51,6 +51,11 @@ export function draftKey(messageId: string): string {
   return `${messageId}#draft`;
 }
 
+/** The outbox's key of the last text of a draft whose answer does not come. */
+export function abandonedKey(messageId: string): string {
+  return `${messageId}#abandoned`;
+}
+
 /** Short stable hex of any text, for ids that must not reveal or must bound what they are made of. */
 export function shortHash(text: string, length = 16): string {
   return hash('sha256', text).slice(0, length);

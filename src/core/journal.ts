@@ -31,7 +31,8 @@ export type Admission =
    * Recorded as DONE at once with this answer: commands, pairing codes, abort words. Not run, still answered exactly once.
    * `cancels`: in the same transaction every NEW and RUNNING row of the lane, or of all lanes of its chat, becomes DONE with outcome
    * `cancelled`, and running claims are fenced, so that what was said to be cancelled cannot answer after a crash either. When there
-   * was no such row, `partsIfIdle` go to the same lanes in place of `parts`.
+   * was no such row, `partsIfIdle` go to the same lanes in place of `parts`. `stoppedMark` is set below what an earlier attempt
+   * showed of an answer whose row is NEW; a RUNNING one's turn does so itself.
    */
   | {
       readonly kind: 'answer';
@@ -42,6 +43,7 @@ export type Admission =
       readonly parts: readonly NewPart[];
       readonly cancels?: 'lane' | 'chat';
       readonly partsIfIdle?: readonly NewPart[];
+      readonly stoppedMark?: string;
     }
   /** No row, no content: only (channel, reason) is counted. */
   | { readonly kind: 'refuse'; readonly message: InboundMessage; readonly reason: RefusalReason };
@@ -273,9 +275,12 @@ export interface Journal extends AsyncDisposable {
   /** Commit 6. `retry` is for failures proven before dispatch only. */
   settle(seq: number, settlement: Settlement): Promise<void>;
 
-  /** Once, at start, before any channel. `notice` makes the part that tells the chat its message is given up. */
+  /**
+   * Once, at start, before any channel. `notice` makes the part that tells the chat its message is given up. `stoppedMark` is set below
+   * what was shown of an answer that was cancelled within a day, where the process ended before its turn did so.
+   */
   recover(
-    bounds: { readonly maxAttempts: number; readonly maxAgeMs: number },
+    bounds: { readonly maxAttempts: number; readonly maxAgeMs: number; readonly stoppedMark?: string },
     notice: (row: InboxRow, reason: string) => readonly NewPart[],
   ): Promise<Recovery>;
   counts(): Promise<JournalCounts>;

@@ -1,10 +1,11 @@
 // model.text -> (1 s) -> outbox row `#draft` -> lane sends it -> edits while the text grows -> the answer's first part edits it last
 import type { Channel, ChannelLimits } from '../core/channel.ts';
 import type { RunEvent } from '../core/events.ts';
-import { draftKey, laneKey, partKey } from '../core/ids.ts';
+import { abandonedKey, draftKey, laneKey, partKey } from '../core/ids.ts';
 import type { Journal, NewPart } from '../core/journal.ts';
 import type { InboundMessage, OutboundPart } from '../core/message.ts';
 import type { Clock } from '../core/ports.ts';
+import { asFarAsItCame, UNFINISHED_MARK, unfinished } from '../lib/draft-text.ts';
 import { sendOnce } from './attempt.ts';
 import type { Budget } from './budget.ts';
 import { measure } from './measure.ts';
@@ -25,9 +26,6 @@ const EXPIRES_MS = 120_000;
 const LAST_TEXT_EXPIRES_MS = 3_600_000;
 /** A platform that refuses without saying for how long. */
 const BUSY_MS = 1_000;
-/** Shows that more is to come. */
-const MARK = ' …';
-const MARK_AFTER_FENCE = '\n…';
 
 export interface DraftContext {
   readonly journal: Pick<Journal, 'enqueue' | 'part'>;
@@ -147,8 +145,8 @@ export class Draft {
   /** What gives the draft its last text when no answer does: as far as it came, with a mark. Empty when there is no draft. */
   abandoned(mark: string): readonly NewPart[] {
     if (!this.#exists) return [];
-    const text = this.#chunk(mark) ?? withoutMark(this.#shown);
-    return [this.#row(`${this.#message.id}#abandoned`, `${text}${mark}`, { edits: this.key, editOnly: true })];
+    const text = this.#chunk(mark) ?? asFarAsItCame(this.#shown);
+    return [this.#row(abandonedKey(this.#message.id), `${text}${mark}`, { edits: this.key, editOnly: true })];
   }
 
   async #show(): Promise<void> {
@@ -168,8 +166,8 @@ export class Draft {
     const { channel: find, budget } = this.#context;
     const channel = find(this.#message);
     if (this.#restarts || !channel?.edit || !budget.plentiful(this.#message, channel.limits.rate)) return;
-    const chunk = this.#chunk(MARK);
-    const text = chunk === undefined ? undefined : `${chunk}${/(?:`{3}|~{3})$/.test(chunk) ? MARK_AFTER_FENCE : MARK}`;
+    const chunk = this.#chunk(UNFINISHED_MARK);
+    const text = chunk === undefined ? undefined : unfinished(chunk);
     if (text === undefined || text === this.#shown) return;
     if (this.#platformId === undefined) await this.#post(text);
     else if (this.#editsLeft > 0) await this.#edit(channel, this.#platformId, text);
@@ -237,8 +235,4 @@ export class Draft {
     const expiresInMs = part.edits === undefined ? EXPIRES_MS : LAST_TEXT_EXPIRES_MS;
     return { part, lane: laneKey(part), expiresAt: this.#context.clock.now() + expiresInMs };
   }
-}
-
-function withoutMark(text: string): string {
-  return text.replace(/\s…$/, '');
 }

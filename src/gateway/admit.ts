@@ -4,6 +4,7 @@ import type { InboundMessage } from '../core/message.ts';
 import type { Clock } from '../core/ports.ts';
 import type { AbortAnswer } from './abort-words.ts';
 import { type AccessRules, decideAccess } from './access.ts';
+import { STOPPED_MARK } from './answer-place.ts';
 import type { Decision } from './approvals.ts';
 import { parseCommand } from './commands.ts';
 
@@ -87,6 +88,7 @@ function stop(
     parts: options.answer(message, answer),
     partsIfIdle: options.answer(message, idle),
     cancels: isForChat ? 'chat' : 'lane',
+    stoppedMark: STOPPED_MARK,
   };
 }
 

@@ -8,7 +8,7 @@ import type { Clock } from '../core/ports.ts';
 import type { Draft } from '../delivery/draft.ts';
 
 /** Below the text of an answer that was stopped. */
-const STOPPED_MARK = '\n\n🛑 Stopped here.';
+export const STOPPED_MARK = '\n\n🛑 Stopped here.';
 /** Corrections of one message that are followed to the answer that stands. */
 const MAX_CORRECTIONS = 100;
 

@@ -3,8 +3,9 @@ import type { Accepted, Admission, InboxRow } from '../core/journal.ts';
 import { type InboundMessage, mayChange } from '../core/message.ts';
 import type { Change } from './commit-queue.ts';
 import { correctedKey, isUnchanged } from './corrections.ts';
-import { cancelChat, cancelLane } from './inbox.ts';
+import { cancelRows, ofChat, ofLane, parkedMessages } from './inbox.ts';
 import { addParts } from './outbox.ts';
+import { markDrafts } from './stopped-drafts.ts';
 import { readMessage, type Store } from './store.ts';
 
 export interface CursorMove {
@@ -57,9 +58,13 @@ function acceptOne(store: Store, admission: Admission, change: Change): Accepted
 }
 
 function answer(store: Store, admission: Extract<Admission, { kind: 'answer' }>, change: Change): Accepted {
-  const { message, lane, outcome, cancels, parts, partsIfIdle } = admission;
-  const cancelled =
-    cancels === undefined ? 0 : cancels === 'lane' ? cancelLane(store, lane) : cancelChat(store, chatKey(message));
+  const { message, lane, outcome, cancels, stoppedMark, parts, partsIfIdle } = admission;
+  let cancelled = 0;
+  if (cancels !== undefined) {
+    const rows = cancels === 'lane' ? ofLane(lane) : ofChat(chatKey(message));
+    if (stoppedMark !== undefined) markDrafts(store, parkedMessages(store, rows), stoppedMark);
+    cancelled = cancelRows(store, rows);
+  }
   change.active -= cancelled;
   const seq = insertRow(store, admission, 'DONE', outcome);
   addParts(store, cancelled === 0 && partsIfIdle ? partsIfIdle : parts, `in${seq}`);

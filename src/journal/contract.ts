@@ -8,7 +8,7 @@ import { type CreateJournal as Create, kinds, pendingKeys, texts } from '../test
 import { admit, begin, done, LANE, line, message, part, refuse, SESSION, usage } from '../testing/journal-rows.ts';
 import { ledgerContract } from '../testing/ledger-contract.ts';
 import { outboxContract } from './outbox-contract.ts';
-import { deadLetterContract, recoverContract } from './recovery-contract.ts';
+import { deadLetterContract, recoverContract, stoppedContract } from './recovery-contract.ts';
 
 export function journalContract(name: string, create: Create): void {
   describe(name, () => {
@@ -18,6 +18,7 @@ export function journalContract(name: string, create: Create): void {
     ledgerContract(create);
     outboxContract(create);
     recoverContract(create);
+    stoppedContract(create);
     deadLetterContract(create);
   });
 }

@@ -1,4 +1,5 @@
 import type { InboxRow, TurnResult } from '../core/journal.ts';
+import type { InboundMessage } from '../core/message.ts';
 import type { Change } from './commit-queue.ts';
 import { addParts } from './outbox.ts';
 import { addLines } from './session-lines.ts';
@@ -82,27 +83,41 @@ export function cancelWaitingRows(store: Store, lane: string, outcome: string, c
   return cancelled;
 }
 
-/**
- * What waits and what runs in the lane is DONE as `cancelled`; the new generation fences the running turn. Returns how many.
- * In one transaction with the answer that says so: a crash cannot bring back what people were told is cancelled.
- */
-export function cancelLane(store: Store, lane: string): number {
-  return cancel(store, 'lane = ?', lane);
+/** Some lanes, as a condition of SQL and its values. */
+type Which = readonly [condition: string, ...lanes: readonly string[]];
+
+export function ofLane(lane: string): Which {
+  return ['lane = ?', lane];
 }
 
-/** As `cancelLane`, for every lane that `isLaneOf` the chat. */
-export function cancelChat(store: Store, chat: string): number {
-  // `0` follows the separator, so the range is that of what begins with the chat and a separator.
-  return cancel(store, '(lane = ? OR (lane >= ? AND lane < ?))', chat, `${chat}/`, `${chat}0`);
+/** Every lane that `isLaneOf` the chat. `0` follows the separator, so the range is that of what begins with the chat and a separator. */
+export function ofChat(chat: string): Which {
+  return ['(lane = ? OR (lane >= ? AND lane < ?))', chat, `${chat}/`, `${chat}0`];
 }
 
-function cancel(store: Store, which: string, ...lanes: readonly string[]): number {
+/** Ends waiting and running rows and fences the claims on them; returns how many there were. */
+export function cancelRows(store: Store, [condition, ...lanes]: Which): number {
   return store.db.run(
     `UPDATE inbox SET state = 'DONE', outcome = 'cancelled', finished_at = ?, boot_id = NULL, generation = generation + 1
-     WHERE ${which} AND state IN ('NEW', 'RUNNING')`,
+     WHERE ${condition} AND state IN ('NEW', 'RUNNING')`,
     store.clock.now(),
     ...lanes,
   );
+}
+
+/** Of rows that wait for another attempt. */
+export function parkedMessages(store: Store, [condition, ...lanes]: Which): readonly InboundMessage[] {
+  return messages(store, `SELECT seq, message FROM inbox WHERE state = 'NEW' AND ${condition} AND generation > 0`, ...lanes);
+}
+
+/** Of rows that somebody cancelled at `since` or later, epoch ms. */
+export function cancelledMessages(store: Store, since: number): readonly InboundMessage[] {
+  const sql = "SELECT seq, message FROM inbox WHERE state = 'DONE' AND finished_at >= ? AND outcome = 'cancelled'";
+  return messages(store, sql, since);
+}
+
+function messages(store: Store, sql: string, ...values: readonly (string | number)[]): readonly InboundMessage[] {
+  return store.db.all<{ seq: number; message: string }>(sql, ...values).map(({ seq, message }) => readMessage(message, seq));
 }
 
 /** Whether the claim still stands; inside the transaction of the write that depends on it. */

@@ -1,9 +1,17 @@
 /** What every journal does at a start after a kill, and with what was given up. */
 import { expect, it } from 'vitest';
+import { abandonedKey, draftKey } from '../core/ids.ts';
 import type { InboxRow, StepRecord } from '../core/journal.ts';
 import { outbound } from '../testing/fakes.ts';
-import { BOUNDS, type CreateJournal as Create, kinds, pendingKeys, texts } from '../testing/journal-harness.ts';
-import { admit, begin, dead, done, LANE, message, part } from '../testing/journal-rows.ts';
+import {
+  BOUNDS,
+  type CreateJournal as Create,
+  type JournalHarness,
+  kinds,
+  pendingKeys,
+  texts,
+} from '../testing/journal-harness.ts';
+import { admit, begin, dead, done, LANE, message, part, SESSION } from '../testing/journal-rows.ts';
 
 export function recoverContract(create: Create): void {
   const noNotice = () => [];
@@ -79,6 +87,56 @@ export function recoverContract(create: Create): void {
     expect((await journal.recover(BOUNDS, noNotice)).sending).toEqual([]);
     expect(await pendingKeys(journal)).toEqual(['a', 'b', 'c']);
     expect((await journal.counts()).outbox.EXPIRED).toBe(1);
+  });
+}
+
+/** Half an answer in a chat whose turn somebody stopped. */
+export function stoppedContract(create: Create): void {
+  const MARK = ' (stopped)';
+  const draftOf = (id: string) => part(draftKey(id), { part: outbound({ key: draftKey(id), messageId: id, text: 'half …' }) });
+
+  async function stopped(harness: JournalHarness, sent: boolean) {
+    const killed = await harness.open();
+    const row = await begin(killed, 1);
+    await killed.enqueue([draftOf(row.message.id)]);
+    const seq = (await killed.pending(LANE, 1))[0]?.seq ?? 0;
+    await killed.sending(seq);
+    await killed.settle(seq, sent ? { kind: 'sent', platformId: 'p' } : { kind: 'unknown', reason: 'timeout' });
+    const place = { message: message('stop'), lane: LANE, session: SESSION };
+    const parts = [part('stopped', { expiresAt: Date.UTC(2030, 0) })];
+    const stop = { kind: 'answer', ...place, outcome: 'stop', parts, cancels: 'lane', stoppedMark: MARK } as const;
+    return { killed, row, stop };
+  }
+
+  it.each([
+    ['that is there gets the mark, once', true],
+    ['of unknown fate cannot', false],
+  ] as const)('a draft %s, when its turn waited', async (_title, sent) => {
+    await using harness = await create();
+    const { killed, row, stop } = await stopped(harness, sent);
+    expect(await killed.release(row.seq, row.generation)).toBe(true);
+    await killed.accept([stop]);
+    const waiting = await killed.pending(LANE, 9);
+    const mark = { key: abandonedKey(row.message.id), text: `half${MARK}`, edits: draftKey(row.message.id), editOnly: true };
+    expect(waiting.map((entry) => entry.part)).toMatchObject([...(sent ? [mark] : []), { key: 'stopped' }]);
+    await (await harness.open()).recover({ ...BOUNDS, stoppedMark: MARK }, () => []);
+    expect(await pendingKeys(killed)).toEqual(waiting.map((entry) => entry.part.key));
+  });
+
+  it('the turn that ran gives the mark; where its process ended first, the next start does, within a day', async () => {
+    for (const [hours, keys] of [
+      [0, ['stopped', 'abandoned']],
+      [25, ['stopped']],
+    ] as const) {
+      await using harness = await create();
+      const { killed, row, stop } = await stopped(harness, true);
+      await killed.accept([stop]);
+      expect(await pendingKeys(killed)).toEqual(['stopped']);
+      await harness.clock.advance(hours * 3_600_000);
+      const journal = await harness.open();
+      await journal.recover({ ...BOUNDS, stoppedMark: MARK }, () => []);
+      expect(await pendingKeys(journal)).toEqual(keys.map((key) => (key === 'abandoned' ? abandonedKey(row.message.id) : key)));
+    }
   });
 }
 

@@ -1,13 +1,18 @@
 import type { InboxRow, NewPart, Recovery } from '../core/journal.ts';
 import type { Change } from './commit-queue.ts';
-import { INBOX_COLUMNS, type InboxRecord, toInboxRow } from './inbox.ts';
+import { cancelledMessages, INBOX_COLUMNS, type InboxRecord, toInboxRow } from './inbox.ts';
 import { addParts, OUTBOX_COLUMNS, type OutboxRecord, toOutboxRow } from './outbox.ts';
+import { markDrafts } from './stopped-drafts.ts';
 import type { Store } from './store.ts';
 
 export interface RecoveryBounds {
   readonly maxAttempts: number;
   readonly maxAgeMs: number;
+  readonly stoppedMark?: string;
 }
+
+/** What stood longer in a chat is not changed any more. */
+const MARK_WITHIN_MS = 86_400_000;
 
 export type BuryNotice = (row: InboxRow, reason: string) => readonly NewPart[];
 
@@ -23,6 +28,8 @@ export function recoverAll(store: Store, bounds: RecoveryBounds, notice: BuryNot
     "UPDATE inbox SET state = 'NEW', boot_id = NULL WHERE state = 'RUNNING' AND boot_id IS NOT ?",
     store.bootId,
   );
+  const { stoppedMark } = bounds;
+  if (stoppedMark) markDrafts(store, cancelledMessages(store, now - MARK_WITHIN_MS), stoppedMark);
   // A retry's delay was kept by a timer of the process that is gone; nobody would wake the lane when it ends.
   store.db.run("UPDATE inbox SET not_before = 0 WHERE state = 'NEW' AND not_before > 0");
   store.db.run(
