@@ -12,10 +12,13 @@ export function answerOf(part: OutboundPart): string {
   return part.messageId ?? part.key.replace(/#[^#]*$/, '');
 }
 
-/** The line that tells the chat a part of its answer is DEAD; the same key for every part of one answer. Undefined for a line of ours itself. */
+/**
+ * The line that tells the chat a part of its answer is DEAD: a message of its own; the same key for every part of one answer. Undefined
+ * for a line of ours itself, and for a part that was only to change what is shown already.
+ */
 export function undelivered(row: OutboxRow, now: number): NewPart | undefined {
-  const { file: _file, ...part } = row.part;
-  if (part.key.endsWith(NOTICE) || part.key.endsWith(DELAY)) return undefined;
+  const { file: _file, edits: _edits, editOnly, supersedes: _supersedes, choices: _choices, ...part } = row.part;
+  if (editOnly || part.key.endsWith(NOTICE) || part.key.endsWith(DELAY)) return undefined;
   const what = row.part.file ? `The file ${row.part.file.name}` : part.count > 1 ? 'A part of this answer' : 'An answer';
   const text = `${what} could not be delivered (GH1601). Ask again, or ask the operator.`;
   return {

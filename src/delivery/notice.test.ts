@@ -1,0 +1,40 @@
+import { expect, test } from 'vitest';
+import { answer, HOUR, refused, setup } from '../testing/delivery-setup.ts';
+import { FakeClock } from '../testing/fakes.ts';
+import { ScriptedChannel } from '../testing/scripted-channel.ts';
+
+function editing() {
+  const clock = new FakeClock();
+  return setup({ clock, channel: new ScriptedChannel(clock, { edits: true }), maxAttempts: 2 });
+}
+
+const LOST = { kind: 'retry', reason: 'ECONNRESET', scope: 'part' } as const;
+
+test('the notice of a question that was not delivered has no buttons', async () => {
+  const { clock, channel, journal, post } = setup();
+  channel.script = (_part, call) => (call === 0 ? refused('invalid') : undefined);
+  await post(answer(1, { choices: [{ label: 'Allow', value: 'allow 1' }] }));
+  await clock.advance(0);
+  expect(channel.shown).toHaveLength(1);
+  expect(journal.row('m-1#undelivered')?.part).not.toHaveProperty('choices');
+});
+
+test('the notice of an answer that was to take the place of another is a message of its own and takes no place', async () => {
+  const { clock, channel, journal, post } = editing();
+  channel.editScript = () => LOST;
+  await post([...answer(1), ...answer(1, { messageId: 'm-2', edits: 'm-1#0', supersedes: 'm-1#0', text: 'corrected' })]);
+  await clock.advance(HOUR);
+  expect(journal.row('m-2#0')?.state).toBe('DEAD');
+  expect(channel.shown.map(({ text }) => text)).toEqual(['text 0', expect.stringContaining('could not be delivered (GH1601)')]);
+  expect(journal.row('m-1#0')?.replacedBy).toBeUndefined();
+});
+
+test('a change of what is shown already that cannot be made is no answer that was not delivered', async () => {
+  const { clock, channel, journal, post } = editing();
+  channel.editScript = () => LOST;
+  await post([...answer(1), ...answer(1, { messageId: 'm-2', edits: 'm-1#0', editOnly: true, text: 'answered' })]);
+  await clock.advance(HOUR);
+  expect(journal.row('m-2#0')?.state).toBe('DEAD');
+  expect(channel.shown.map(({ text }) => text)).toEqual(['text 0']);
+  expect([...journal.rows.values()]).toHaveLength(2);
+});
