@@ -174,6 +174,29 @@ test.each(['GH1101', 'GH1103', 'GH1501', 'GH1506'] as const)(
   },
 );
 
+test('whoever needs a channel that broke gets the next one, and none where the operator has to mend it', async () => {
+  const at = await scene(['a', 'b']);
+  const { signal } = new AbortController();
+  at.of('b').creations.push(new GatehouseError('GH1101', 'no'));
+  await using set = await at.open();
+  const before = await set.working('a', signal);
+  expect(before).toBe(set.channels.get('a'));
+  expect([await set.working('b', signal), await set.working('nobody', signal)]).toEqual([undefined, undefined]);
+  at.of('a').host.ended(new Error('broken'));
+  await at.clock.advance(0);
+  at.of('a').creations.push(new Error('EMFILE'));
+  const next = set.working('a', signal);
+  const limit = new AbortController();
+  const cut = set.working('a', limit.signal);
+  limit.abort(new Error('time limit'));
+  await expect(cut).rejects.toThrow('time limit');
+  await at.clock.advance(1_000);
+  expect(at.state(set, 'a')).toBe('down');
+  await at.clock.advance(2_000);
+  expect(await next).toBe(set.channels.get('a'));
+  expect(await next).not.toBe(before);
+});
+
 test('what a channel that broke says afterwards does not count', async () => {
   const at = await scene();
   await using set = await at.open();

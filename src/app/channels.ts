@@ -22,6 +22,10 @@ interface Instance {
   channel: Channel | undefined;
   /** Why it could not be created, until somebody tries again. */
   unborn: unknown;
+  /** False: there will be no other one before the next start of the process. */
+  renewed: boolean;
+  /** Told when `channel` or `renewed` changes. */
+  readonly waiters: (() => void)[];
   /** The loop that starts it, and starts it again. */
   living: Promise<void> | undefined;
   state: ChannelHealth;
@@ -89,6 +93,18 @@ export class ChannelSet implements AsyncDisposable {
   /** Those that could be created, by instance name. To be read at each use: one that broke is replaced. */
   get channels(): ReadonlyMap<string, Channel> {
     return this.#channels;
+  }
+
+  /**
+   * The channel, or while the one that broke is being replaced the next one; undefined where there is none to wait for. Rejects with
+   * `signal.reason`.
+   */
+  async working(name: string, signal: AbortSignal): Promise<Channel | undefined> {
+    const instance = this.#instances.get(name);
+    while (instance && !instance.channel && instance.renewed) {
+      await untilAborted(new Promise<void>((resolve) => instance.waiters.push(resolve)), signal);
+    }
+    return instance?.channel;
   }
 
   isLocal(name: string): boolean {
@@ -169,7 +185,17 @@ export class ChannelSet implements AsyncDisposable {
   #blank(entry: ChannelEntry): Instance {
     const nothing = { channel: undefined, unborn: undefined, living: undefined, detail: undefined };
     const never = { lastMessageAt: undefined, lastSentAt: undefined };
-    return { ...nothing, ...never, entry, local: false, state: 'starting', since: this.#options.clock.now(), ended: false };
+    const renewal = { renewed: true, waiters: [] };
+    return {
+      ...nothing,
+      ...never,
+      ...renewal,
+      entry,
+      local: false,
+      state: 'starting',
+      since: this.#options.clock.now(),
+      ended: false,
+    };
   }
 
   async #create(instance: Instance): Promise<Channel> {
@@ -177,6 +203,7 @@ export class ChannelSet implements AsyncDisposable {
       const channel = await this.#make(instance);
       instance.channel = channel;
       this.#channels.set(instance.entry.name, channel);
+      tell(instance);
       return channel;
     } catch (error) {
       this.#down(instance, error);
@@ -230,6 +257,10 @@ export class ChannelSet implements AsyncDisposable {
       baseMs: RESTART_BASE_MS,
       capMs: RESTART_CAP_MS,
     });
+    // At the end of the process whoever waits is told to stop by its own signal, and goes on at the next start.
+    if (signal.aborted) return;
+    instance.renewed = false;
+    tell(instance);
   }
 
   /** One start, and what follows it: rejects when the channel broke, or with the reason of the end of intake. */
@@ -291,6 +322,10 @@ export class ChannelSet implements AsyncDisposable {
     instance.detail = detail;
     emit({ type: 'channel', at: clock.now(), channel: instance.entry.name, state, ...(detail === undefined ? {} : { detail }) });
   }
+}
+
+function tell({ waiters }: Instance): void {
+  for (const resolve of waiters.splice(0)) resolve();
 }
 
 /** Whether starting again may help. What nobody foresaw may pass; what has a code says so. */

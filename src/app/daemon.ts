@@ -269,7 +269,7 @@ function buildGateway({ options, models, journal, pairing, channels, events, ope
     model: models.model,
     ...(models.transcriber ? { transcriber: models.transcriber } : {}),
     tools: [...builtInTools(), ...(options.extraTools ?? [])],
-    channels: byName,
+    channel: (name, signal) => channels.working(name, signal),
     demoAllowed: (channel) => channels.isLocal(channel) || (entries.get(channel)?.allow_demo ?? false),
     limits: sessionLimits({
       maxIterations: config.max_iterations,
@@ -310,7 +310,7 @@ function buildGateway({ options, models, journal, pairing, channels, events, ope
     ...(models.transcriber ? { transcriber: models.transcriber } : {}),
     patterns: (channel) => patterns.get(channel) ?? [],
     workspace: (session) => turns.workspace(session),
-    channels: byName,
+    channel: (name, signal) => channels.working(name, signal),
     ...{ backlog, journal, clock, emit },
   });
   const bus = new InboundBus(config.gateway.bus_capacity);

@@ -30,18 +30,25 @@ export interface StoredFile {
   readonly isRecording: boolean;
 }
 
+/** The channel that can fetch; waits for one that is being replaced. Undefined where there is none. Rejects with `signal.reason`. */
+export type FindChannel = (signal: AbortSignal) => Promise<Channel | undefined>;
+
 /**
  * Fetches one file into the workspace. Its name is ours: derived from the message so that a repeated fetch overwrites, with an
  * ending that its bytes do not contradict (A23). Rejects with GH1504 above the channel's limit, GH1507 for a picture that would fill
- * the memory of whoever opens it (F39), GH1505 for everything else; nothing is left behind then.
+ * the memory of whoever opens it (F39), GH1505 for everything else, a channel that does not come back in time included; nothing is left
+ * behind then.
  */
 export async function fetchFile(
   message: InboundMessage,
   ref: MediaRef,
   index: number,
-  options: { readonly channel: Channel | undefined; readonly workspace: string; readonly signal: AbortSignal },
+  options: { readonly channel: FindChannel; readonly workspace: string; readonly signal: AbortSignal },
 ): Promise<StoredFile> {
-  const { channel, signal } = options;
+  const { signal } = options;
+  const channel = await options.channel(signal).catch((error: unknown) => {
+    throw new GatehouseError('GH1505', `channel ${message.channel} was not there in time`, { cause: error });
+  });
   if (!channel?.download) throw new GatehouseError('GH1505', `channel ${message.channel} cannot fetch files`);
   if (ref.size !== undefined && ref.size > channel.limits.downloadBytes) throw tooLarge(channel.limits.downloadBytes);
   const stem = storedStem(message, index);

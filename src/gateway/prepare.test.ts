@@ -57,7 +57,7 @@ async function setup(override: Partial<PrepareOptions> = {}) {
   const channel = new FileChannel('test', { downloadBytes: 10 });
   const errors: unknown[] = [];
   const options: PrepareOptions = {
-    ...{ channel, workspace: dir.path, timeoutMs: 5_000, signal: new AbortController().signal },
+    ...{ channel: async () => channel, workspace: dir.path, timeoutMs: 5_000, signal: new AbortController().signal },
     onMediaError: (_media, error) => errors.push(error),
     ...override,
   };
@@ -116,7 +116,7 @@ test('A23 A30 a media type that is none is not repeated to the agent', async () 
 });
 
 test('A23 a file is named and described by its bytes, whatever the sender calls it', async () => {
-  await using scene = await setup({ channel: undefined });
+  await using scene = await setup({ channel: async () => undefined });
   const channel = new FileChannel('test', { downloadBytes: 1_000_000 });
   const html = Buffer.from('<html><script>alert(1)</script>');
   const sent: readonly (readonly [claim: Partial<MediaRef>, bytes: Buffer, ending: string, told: string])[] = [
@@ -132,7 +132,7 @@ test('A23 a file is named and described by its bytes, whatever the sender calls 
   for (const [index, [claim, file, ending, told]] of sent.entries()) {
     channel.file = file;
     const message = inbound({ platformId: `m${index}`, media: [photo({ kind: 'document', ...claim })] });
-    const { text, media, notice } = await prepare(message, { ...scene.options, channel });
+    const { text, media, notice } = await prepare(message, { ...scene.options, channel: async () => channel });
     expect([media[0]?.split('.')[1] ?? '', text]).toEqual([ending, `hello\n[File: ${media[0]} (${told}${file.length} bytes)]`]);
     expect(notice).toBe('');
     expect(await readFile(join(scene.dir.path, media[0] ?? ''))).toEqual(file);
@@ -156,7 +156,7 @@ test('F39 a picture that would fill the memory is refused by its header, its nei
     const files = [bomb, png()];
     channel.source = () => chunked(files.shift() ?? bomb, 10_000);
     const message = inbound({ platformId: `m${index}`, text: 'look', media: [photo({ mime: 'image/png' }), photo()] });
-    const { text, media, notice } = await prepare(message, { ...scene.options, channel });
+    const { text, media, notice } = await prepare(message, { ...scene.options, channel: async () => channel });
     expect(text.split('\n')).toEqual([
       'look',
       '[Photo was refused (GH1507); it is not available]',
@@ -176,12 +176,12 @@ test('F39 a picture that is cut off is kept as a file and shown to no model, and
   await using scene = await setup();
   const channel = new FileChannel('test', { downloadBytes: 1_000_000 });
   channel.file = png().subarray(0, -1);
-  const cut = await prepare(withMedia(photo()), { ...scene.options, channel });
+  const cut = await prepare(withMedia(photo()), { ...scene.options, channel: async () => channel });
   expect(cut.text).toMatch(/\.png \(image\/png, \d+ bytes\); not shown as a picture: damaged or cut off\]$/);
   // Ten million zeros behind ten thousand bytes.
   channel.file = gzipSync(Buffer.alloc(10_000_000));
   const message = inbound({ platformId: 'zip', media: [photo({ kind: 'document', name: 'a.gz' })] });
-  const { media } = await prepare(message, { ...scene.options, channel });
+  const { media } = await prepare(message, { ...scene.options, channel: async () => channel });
   expect((await stat(join(scene.dir.path, media[0] ?? ''))).size).toBe(channel.file.length);
   expect(await scene.files()).toHaveLength(2);
 });

@@ -1,12 +1,11 @@
 // inbound message -> files in the session's workspace -> words of recordings -> the text the agent reads
-import type { Channel } from '../core/channel.ts';
 import { ERROR_CODES, type ErrorCode } from '../core/error-codes.ts';
 import { errorText, GatehouseError, isGatehouseError } from '../core/errors.ts';
 import type { Transcriber } from '../core/media-models.ts';
 import type { InboundMessage, MediaRef } from '../core/message.ts';
 import { visibleText } from '../lib/visible-text.ts';
 import { ImageQuota } from '../llm/vision.ts';
-import { fetchFile, type StoredFile } from './fetch-file.ts';
+import { type FindChannel, fetchFile, type StoredFile } from './fetch-file.ts';
 import { oneLine } from './one-line.ts';
 import { transcribe, transcriptionTimedOut, transcriptLine } from './voice-notes.ts';
 
@@ -27,7 +26,7 @@ export interface Prepared {
 }
 
 export interface PrepareOptions {
-  readonly channel: Channel | undefined;
+  readonly channel: FindChannel;
   readonly workspace: string;
   /** Fetching all files of one message may take this long. */
   readonly timeoutMs: number;

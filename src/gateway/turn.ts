@@ -35,7 +35,8 @@ export interface TurnOptions extends AnswerPlaceOptions {
   readonly tools: readonly Tool[];
   /** Absent: recordings are files and nothing more. */
   readonly transcriber?: (context: ModelCallContext) => Transcriber;
-  readonly channels: ReadonlyMap<string, Channel>;
+  /** As `FindChannel`, by instance name. */
+  readonly channel: (name: string, signal: AbortSignal) => Promise<Channel | undefined>;
   /** True where the demo model may speak: the owner's terminal, or by `allow_demo`. */
   readonly demoAllowed: (channel: string) => boolean;
   readonly limits: RunLimits;
@@ -217,9 +218,9 @@ export class Turns {
   }
 
   async #prepare(row: InboxRow, workspace: string, signal: AbortSignal): Promise<Prepared> {
-    const { clock, emit, transcriber } = this.#options;
+    const { clock, emit, transcriber, channel } = this.#options;
     return await prepare(row.message, {
-      channel: this.#options.channels.get(row.message.channel),
+      channel: (limit) => channel(row.message.channel, limit),
       workspace,
       timeoutMs: FETCH_MS,
       ...(transcriber ? { transcriber: transcriber(callContext(row)) } : {}),

@@ -11,7 +11,7 @@ import type { Clock } from '../core/ports.ts';
 import { WorkspaceDirectory } from '../tools/workspace-path.ts';
 import { isNamed } from './access.ts';
 import type { Backlog } from './backlog.ts';
-import { fetchFile, type StoredFile, storedStem, UPLOADS } from './fetch-file.ts';
+import { type FindChannel, fetchFile, type StoredFile, storedStem, UPLOADS } from './fetch-file.ts';
 import { type Finish, TurnStopped } from './lanes.ts';
 import { FETCH_MS, MAX_FILES, TRANSCRIPTION_MS, toTranscriptionError } from './prepare.ts';
 import { transcribe } from './voice-notes.ts';
@@ -26,7 +26,8 @@ export interface VoiceGateOptions {
   readonly patterns: (channel: string) => readonly RegExp[];
   /** An existing directory. */
   readonly workspace: (session: string) => string;
-  readonly channels: ReadonlyMap<string, Channel>;
+  /** As `FindChannel`, by instance name. */
+  readonly channel: (name: string, signal: AbortSignal) => Promise<Channel | undefined>;
   readonly backlog: Backlog;
   readonly journal: Pick<Journal, 'finish' | 'release'>;
   readonly clock: Clock;
@@ -82,7 +83,7 @@ export class VoiceGate {
 
   async #hear(row: InboxRow, signal: AbortSignal): Promise<readonly { file: StoredFile; words: string }[]> {
     const { message, session } = row;
-    const { transcriber, channels, workspace } = this.#options;
+    const { transcriber, channel: find, workspace } = this.#options;
     const notes = voiceNotes(message);
     const ear = transcriber?.({
       ...{ session, channel: message.channel, sender: `${message.channel}:${message.senderId}` },
@@ -96,7 +97,7 @@ export class VoiceGate {
     for (const { ref, index } of notes) {
       const onUnstored = (error: unknown): void => this.#report(message, ref, error);
       try {
-        const channel = channels.get(message.channel);
+        const channel: FindChannel = (limit) => find(message.channel, limit);
         const file = await fetchFile(message, ref, index, { channel, workspace: path, signal: fetching });
         const entry = { file, words: '' };
         heard.push(entry);

@@ -39,7 +39,7 @@ async function scene(answer: (file: AudioFile, signal: AbortSignal) => Promise<s
   const heard: { file: AudioFile; bytes: string }[] = [];
   const errors: unknown[] = [];
   const options: PrepareOptions = {
-    ...{ channel: new FileChannel('test', { downloadBytes: 5_000_000 }), workspace: dir.path, timeoutMs: 5_000 },
+    ...{ channel: async () => new FileChannel('test', { downloadBytes: 5_000_000 }), workspace: dir.path, timeoutMs: 5_000 },
     signal: new AbortController().signal,
     onMediaError: (_media, error) => errors.push(error),
     transcriber: {
@@ -152,7 +152,7 @@ test('A23 what is sent as a voice note and is none reaches no transcriber, and i
     ['', '0 bytes'],
   ] as const) {
     channel.bytes = bytes;
-    const { text } = await prepare(inbound({ text: '', media: [voice] }), { ...at.options, channel });
+    const { text } = await prepare(inbound({ text: '', media: [voice] }), { ...at.options, channel: async () => channel });
     expect(text).toMatch(/^\[Voice note could not be transcribed \(GH2114\); its words are not known\]\n/);
     expect(text).toContain(`(${told})`);
   }
@@ -197,13 +197,18 @@ test('pictures beyond the limits are named as not shown', async () => {
   const channel = new FileChannel('test', { downloadBytes: 5_000_000 });
   channel.bytes = gif();
   const media = Array.from({ length: 5 }, (): MediaRef => ({ kind: 'photo', ref: 'p' }));
-  const lines = (await prepare(inbound({ text: 'look', media }), { ...at.options, channel })).text.split('\n').slice(1);
+  const lines = (await prepare(inbound({ text: 'look', media }), { ...at.options, channel: async () => channel })).text
+    .split('\n')
+    .slice(1);
   expect(lines.map((line) => /; not shown as a picture: (.+)\]$/.exec(line)?.[1])).toEqual([
     ...Array(4).fill(undefined),
     'too many',
   ]);
   channel.bytes = Buffer.concat([gif(), Buffer.alloc(4_500_000)]);
-  const large = await prepare(inbound({ platformId: 'm-2', media: media.slice(0, 1) }), { ...at.options, channel });
+  const large = await prepare(inbound({ platformId: 'm-2', media: media.slice(0, 1) }), {
+    ...at.options,
+    channel: async () => channel,
+  });
   expect(large.text).toMatch(/bytes\); not shown as a picture: too large\]$/);
 });
 
@@ -231,7 +236,7 @@ test('a voice note sent over Telegram reaches the agent as the words that were s
     const message = await until('it arrived', () => host.accepted[0]);
     const errors: unknown[] = [];
     const { text, media } = await prepare(message, {
-      ...{ channel, workspace: dir.path, timeoutMs: 10_000, signal: new AbortController().signal },
+      ...{ channel: async () => channel, workspace: dir.path, timeoutMs: 10_000, signal: new AbortController().signal },
       transcriber: createCommandTranscriber({ command: RECOGNIZER, clock: systemClock }),
       onMediaError: (_media, error) => errors.push(error),
     });
