@@ -107,10 +107,7 @@ type Refusal = Extract<SendResult, { kind: 'refused' }>['reason'];
  * `invalid`: it stops files, say, and not all that the login sends.
  */
 const REFUSALS: readonly (readonly [Refusal, readonly string[]])[] = [
-  [
-    'auth',
-    'invalid_auth not_authed account_inactive token_revoked token_expired ekm_access_denied'.split(' '),
-  ],
+  ['auth', 'invalid_auth not_authed account_inactive token_revoked token_expired ekm_access_denied'.split(' ')],
   [
     'chat-gone',
     'channel_not_found is_archived not_in_channel user_not_found user_disabled thread_not_found invalid_thread_ts'.split(' '),
