@@ -61,6 +61,8 @@ export class EmailChannel implements Channel {
   #session: ImapSession | undefined;
   #imapHealth: { state: ChannelHealth; detail?: string } = { state: 'starting' };
   #smtpFault: ServerFault | undefined;
+  /** What is wrong with the folder that proves what was sent; the channel works, but doubts stay doubts. */
+  #sentFault: string | undefined;
 
   constructor(options: EmailChannelOptions) {
     const { settings, deps } = options;
@@ -101,7 +103,8 @@ export class EmailChannel implements Channel {
 
   /**
    * Looks for the copy of a sent mail in our own mailbox and in the Sent folder. A copy may still be on its way, so `absent` is said
-   * only after `find_grace_secs`. Undefined while the IMAP server cannot be asked.
+   * only after `find_grace_secs`. Undefined while the IMAP server cannot be asked, and where a folder that should have the copy is missing:
+   * `absent` makes delivery send again.
    */
   async find(part: OutboundPart, signal: AbortSignal): Promise<{ readonly platformId: string } | 'absent' | undefined> {
     const { settings, deps } = this.#options;
@@ -112,9 +115,12 @@ export class EmailChannel implements Channel {
       const sent = settings.sent_mailbox ?? (await session.sentMailbox());
       const folders = [...new Set([settings.mailbox, ...(sent === undefined ? [] : [sent])])];
       for (;;) {
+        let missing = false;
         for (const folder of folders) {
-          if ((await session.examine(folder)) && (await session.findMessageId(id)).length > 0) return { platformId: id };
+          if (!(await session.examine(folder))) missing ||= folder === settings.sent_mailbox || folder === settings.mailbox;
+          else if ((await session.findMessageId(id)).length > 0) return { platformId: id };
         }
+        if (missing) throw new Error('a folder in which sent mail is looked up does not exist');
         if (deps.clock.monotonic() >= end) return 'absent';
         await deps.clock.sleep(FIND_POLL_MS, signal);
       }
@@ -205,6 +211,7 @@ export class EmailChannel implements Channel {
   async #receive(host: ChannelHost, signal: AbortSignal, onReady: () => void): Promise<void> {
     const { settings, deps } = this.#options;
     await using session = await ImapSession.open(this.#imap, { mailbox: settings.mailbox, readOnly: false, signal });
+    await this.#checkSentMailbox(session);
     this.#session = session;
     const inbound: InboundOptions = {
       channel: this.name,
@@ -228,6 +235,14 @@ export class EmailChannel implements Channel {
     }
   }
 
+  async #checkSentMailbox(session: ImapSession): Promise<void> {
+    const { sent_mailbox: folder } = this.#options.settings;
+    if (folder === undefined) return;
+    this.#sentFault = (await session.exists(folder))
+      ? undefined
+      : `GH1502: the ${this.#imapName} has no folder ${JSON.stringify(folder)}: set \`sent_mailbox\` to the one that holds sent mail`;
+  }
+
   #smtpHealth(fault: ServerFault | undefined): void {
     if (fault?.detail === this.#smtpFault?.detail) return;
     this.#smtpFault = fault;
@@ -238,7 +253,8 @@ export class EmailChannel implements Channel {
   #report(imap: { state: ChannelHealth; detail?: string }): void {
     this.#imapHealth = imap;
     const fault = this.#smtpFault;
-    if (imap.state !== 'healthy' || !fault) this.#life.host?.health(imap.state, imap.detail);
+    if (imap.state !== 'healthy' || (!fault && this.#sentFault === undefined)) this.#life.host?.health(imap.state, imap.detail);
+    else if (!fault) this.#life.host?.health('degraded', this.#sentFault);
     else this.#life.host?.health(fault.permanent ? 'down' : 'degraded', `${fault.code}: ${fault.detail}`);
   }
 }

@@ -130,13 +130,25 @@ export class ImapSession implements AsyncDisposable {
     return this.#changed;
   }
 
-  /** Selects another mailbox of the same account, read-only; false when there is none. */
+  /** Selects another mailbox of the same account, read-only. False only when the server has none; one that is not to be had now rejects. */
   async examine(mailbox: string): Promise<boolean> {
     try {
       await this.#client.mailboxOpen(mailbox, { readOnly: true });
       return true;
     } catch (error) {
-      if (this.#client.usable) return false;
+      if (this.#client.usable && isMissing(error)) return false;
+      throw error;
+    }
+  }
+
+  /** Whether the account has this mailbox; the selected one stays selected. */
+  async exists(mailbox: string): Promise<boolean> {
+    try {
+      await this.#client.status(mailbox, { uidNext: true });
+      return true;
+    } catch (error) {
+      // How imapflow says that LIST does not know the name either
+      if (error instanceof Error && 'code' in error && error.code === 'NotFound') return false;
       throw error;
     }
   }
@@ -174,6 +186,13 @@ export class ImapSession implements AsyncDisposable {
     if (!usable || !mailbox) throw this.#failure ?? new Error('the IMAP connection was closed');
     return mailbox;
   }
+}
+
+/** Not every server says NONEXISTENT (RFC 5530); imapflow then looks whether LIST knows the name. */
+function isMissing(error: unknown): boolean {
+  if (typeof error !== 'object' || error === null) return false;
+  const code = 'serverResponseCode' in error ? error.serverResponseCode : undefined;
+  return code === 'NONEXISTENT' || (code === undefined && 'mailboxMissing' in error && error.mailboxMissing === true);
 }
 
 function clientOptions(server: ServerAddress): ConstructorParameters<typeof ImapFlow>[0] {
