@@ -52,6 +52,10 @@ function at(port: number, override: Partial<ServerAddress> = {}): ServerAddress 
 
 const send = (server: ServerAddress, timeoutMs = 2_000) => sendMail(MAIL, { server, timeoutMs }, signal);
 
+function refuseAllButUs(error: Error): NonNullable<SMTPServerOptions['onRcptTo']> {
+  return (address, _session, done) => done(address.address.startsWith('bot@') ? null : error);
+}
+
 test('an accepted mail goes to the one recipient and the blind copy, whatever its subject says', async () => {
   const envelopes: string[][] = [];
   await using server = await listen({
@@ -132,6 +136,47 @@ test.each(REPLIES)('F37 $code $text at $at is $expected', async ({ at: step, cod
   });
   const { result } = await send(server.address);
   expect(result).toMatchObject(expected);
+});
+
+test.each(['ann@Example.COM', 'ann@münchen.de', 'Ann@example.com'])(
+  'a refused %s is refused, in whatever form the wire has it',
+  async (to) => {
+    await using server = await listen({ onRcptTo: refuseAllButUs(reply(550, '5.1.1 no such user')) });
+    const { result } = await sendMail({ ...MAIL, to }, { server: server.address, timeoutMs: 2_000 }, signal);
+    expect(result).toMatchObject({ kind: 'refused', reason: 'chat-gone' });
+  },
+);
+
+test.each([true, false])(
+  'a mail whose reader is refused reaches nobody (pipelining %s): a copy would prove a send that was none',
+  async (pipelining) => {
+    const taken: string[] = [];
+    await using server = await listen({
+      disabledCommands: ['STARTTLS'],
+      hidePIPELINING: !pipelining,
+      onRcptTo: refuseAllButUs(reply(450, '4.2.1 mailbox busy')),
+      onData: (stream, _session, done) =>
+        stream.resume().once('end', () => {
+          taken.push('mail');
+          done();
+        }),
+    });
+    expect((await send(server.address)).result).toMatchObject({ kind: 'retry', scope: 'part' });
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    expect(taken).toEqual([]);
+  },
+);
+
+test("a server that refuses the copy alone sends the mail, and the person's own refusal counts where it refuses both", async () => {
+  await using copy = await listen({
+    onRcptTo: (address, _session, done) => done(address.address.startsWith('bot@') ? reply(450, '4.2.1 busy') : null),
+  });
+  expect((await send(copy.address)).result).toMatchObject({ kind: 'sent' });
+  await using both = await listen({
+    onRcptTo: (address, _session, done) =>
+      done(address.address.startsWith('bot@') ? reply(450, '4.2.1 busy') : reply(550, '5.1.1 gone')),
+  });
+  expect((await send(both.address)).result).toMatchObject({ kind: 'refused', reason: 'chat-gone' });
 });
 
 test('F37 silence after the whole mail was handed over is unknown', async () => {

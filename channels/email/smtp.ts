@@ -1,4 +1,5 @@
 /** SMTP wire call: the one user of nodemailer. One connection per mail; no retry. */
+import { Readable } from 'node:stream';
 import { createTransport } from 'nodemailer';
 import type { SendResult } from '../../src/core/channel.ts';
 import { errorText } from '../../src/core/errors.ts';
@@ -59,16 +60,47 @@ export async function sendMail(mail: Mail, { server, timeoutMs }: SmtpOptions, s
     disableUrlAccess: true,
     logger: { trace: quiet, debug: quiet, info, warn: quiet, error: quiet, fatal: quiet },
   });
+  // The object in which nodemailer notes each answer to the envelope; its addresses are in the form that goes over the wire.
+  let envelope: Envelope | undefined;
+  transport.use('stream', ({ message }, done) => {
+    const own: Envelope = message.getEnvelope();
+    envelope = own;
+    message.processFunc((input) => Readable.from(onceAccepted(own, input), { objectMode: false }));
+    done();
+  });
   try {
-    const info = await transport.sendMail({ ...toMessage(mail), signal });
-    const refusedRecipient = info.rejectedErrors?.find((error) => error.recipient === mail.to);
-    if (refusedRecipient) return { result: replyResult(refusedRecipient) ?? unknown(refusedRecipient) };
+    await transport.sendMail({ ...toMessage(mail), signal });
     return { result: { kind: 'sent', platformId: mail.messageId } };
   } catch (error) {
+    const refusal = (error as SmtpFailure | null)?.command === 'MAIL FROM' ? undefined : recipientRefusal(envelope);
+    const result = refusal && replyResult(refusal);
+    if (result) return { result };
     return toOutcome(error, handedOver, `SMTP server ${server.host}:${server.port}`);
   } finally {
     transport.close();
   }
+}
+
+interface Envelope {
+  /** First the person, then the blind copy. */
+  readonly to: readonly string[];
+  readonly accepted?: readonly string[];
+  readonly rejectedErrors?: readonly (SmtpFailure & { readonly recipient?: string | undefined })[];
+}
+
+/**
+ * The mail, unless its reader was refused: nodemailer would hand it over for the blind copy alone, which then proves to `find` that an
+ * answer was sent that reached nobody. Read only after the envelope was answered; the connection then closes within DATA, and a mail
+ * without its final dot does not exist (RFC 5321 section 4.1.1.4).
+ */
+async function* onceAccepted(envelope: Envelope, mail: AsyncIterable<unknown>): AsyncGenerator<unknown> {
+  const [person] = envelope.to;
+  if (person === undefined || !envelope.accepted?.includes(person)) throw new Error('the recipient was not accepted');
+  yield* mail;
+}
+
+function recipientRefusal(envelope: Envelope | undefined): SmtpFailure | undefined {
+  return envelope?.rejectedErrors?.find(({ recipient }) => recipient === envelope.to[0]);
 }
 
 function toMessage(mail: Mail) {
