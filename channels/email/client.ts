@@ -1,5 +1,5 @@
 /** IMAP wire calls, nothing else: the one user of imapflow. */
-import { type FetchMessageObject, ImapFlow, type MailboxObject } from 'imapflow';
+import { ImapFlow, type MailboxObject } from 'imapflow';
 import type { Clock } from '../../src/core/ports.ts';
 import type { MailFacts } from './inbound.ts';
 
@@ -84,21 +84,22 @@ export class ImapSession implements AsyncDisposable {
       .sort((a, b) => a - b);
   }
 
-  /** Missing: the mail was deleted in between. */
+  /**
+   * Missing: the mail was deleted in between. What a first answer left out is asked for once more, since nobody looks at a mail again
+   * once the cursor passed it.
+   */
   async facts(uids: readonly number[]): Promise<ReadonlyMap<number, MailFacts>> {
-    const query = { uid: true, size: true, internalDate: true };
-    const found = await this.#client.fetchAll(uids.join(','), query, { uid: true });
-    this.#mailbox();
-    const { uidValidity } = this;
-    return new Map(found.map((mail) => [mail.uid, toFacts(mail, uidValidity)]));
+    const first = await this.#facts(uids);
+    const missing = uids.filter((uid) => !first.has(uid));
+    return missing.length === 0 ? first : new Map([...first, ...(await this.#facts(missing))]);
   }
 
   /** The first `maxBytes` bytes, without setting \Seen. Undefined: deleted, or the server cannot give it. */
   async source(uid: number, maxBytes: number): Promise<Buffer | undefined> {
     const query = { uid: true, source: { start: 0, maxLength: maxBytes } };
-    const found = await this.#client.fetchOne(String(uid), query, { uid: true });
+    const found = await this.#client.fetchAll(String(uid), query, { uid: true });
     this.#mailbox();
-    return found ? found.source : undefined;
+    return found.find((mail) => mail.uid === uid && mail.source !== undefined)?.source;
   }
 
   async markSeen(uids: readonly number[]): Promise<void> {
@@ -175,6 +176,21 @@ export class ImapSession implements AsyncDisposable {
     return this.close();
   }
 
+  /** A server may report changed flags of any mail at any time (RFC 3501 section 7): such a line holds no facts. */
+  async #facts(uids: readonly number[]): Promise<Map<number, MailFacts>> {
+    const query = { uid: true, size: true, internalDate: true };
+    const found = await this.#client.fetchAll(uids.join(','), query, { uid: true });
+    this.#mailbox();
+    const { uidValidity } = this;
+    const facts = new Map<number, MailFacts>();
+    for (const { uid, size, internalDate } of found) {
+      if (size === undefined || internalDate === undefined) continue;
+      const received = new Date(internalDate).getTime();
+      facts.set(uid, { uidValidity, uid, size, receivedAt: Number.isNaN(received) ? 0 : received });
+    }
+    return facts;
+  }
+
   #checked(found: unknown): readonly number[] {
     this.#mailbox();
     if (!Array.isArray(found)) throw new Error('the IMAP server refused a search');
@@ -212,9 +228,4 @@ function clientOptions(server: ServerAddress): ConstructorParameters<typeof Imap
     maxLiteralSize: MAX_LITERAL_BYTES,
     maxResponseSize: 2 * MAX_LITERAL_BYTES,
   };
-}
-
-function toFacts(mail: FetchMessageObject, uidValidity: string): MailFacts {
-  const received = new Date(mail.internalDate ?? 0).getTime();
-  return { uidValidity, uid: mail.uid, size: mail.size ?? 0, receivedAt: Number.isNaN(received) ? 0 : received };
 }

@@ -5,7 +5,7 @@ import type { Clock } from '../../src/core/ports.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { channelDeps } from '../../src/testing/channel-deps.ts';
 import { TestHost } from '../../src/testing/channel-host.ts';
-import { MemoryLogger, outbound } from '../../src/testing/fakes.ts';
+import { MemoryLogger, outbound, until } from '../../src/testing/fakes.ts';
 import { type ImapServer, startImapServer } from '../../src/testing/imap-server.ts';
 import { channel as descriptor } from './index.ts';
 import { ownMessageId } from './thread.ts';
@@ -64,4 +64,35 @@ test('a misspelt sent_mailbox is reported at start, and makes no doubt a send th
   const id = ownMessageId(PART, 'bot@example.test');
   server.mailboxes.set('Sent', [{ uid: 1, raw: `Message-ID: ${id}\r\n\r\nx` }]);
   expect(await spelt.find?.(PART, signal)).toEqual({ platformId: id });
+});
+
+const letter = (subject: string) =>
+  `From: ada@example.test\r\nSubject: ${subject}\r\nMessage-ID: <${subject}@x>\r\n\r\nhello\r\n`;
+const stored = (override = {}) => JSON.stringify({ uidvalidity: '7', uid: 0, at: Date.now(), floor: 0, ...override });
+
+test.each(['before', 'after'] as const)('a notice of changed flags %s the data of a mail is not the mail', async (place) => {
+  await using server = await startImapServer();
+  server.mailboxes.set('INBOX', [{ uid: 5, raw: letter('one') }]);
+  server.unasked[place] = ['* 1 FETCH (UID 5 FLAGS (\\Seen))', '* 1 FETCH (FLAGS (\\Seen))'];
+  // In a rescan the date decides: mail of which it is not known would be passed over.
+  const since = Date.parse('2026-10-30T00:00:00Z');
+  const host = new TestHost(stored({ rescan: { below: 100, since } }));
+  await using channel = await create(server);
+  await channel.start(host, signal);
+  await until('the mail is offered', () => host.offered.length > 0);
+  expect(host.accepted.map(({ text, refusal }) => [text, refusal])).toEqual([['[Subject: one]\nhello', undefined]]);
+});
+
+test('a mail that SEARCH listed and FETCH left out is asked for once more before the cursor passes it', async () => {
+  await using server = await startImapServer();
+  server.mailboxes.set(
+    'INBOX',
+    [1, 2, 3].map((uid) => ({ uid, raw: letter(`n${uid}`) })),
+  );
+  server.withheldOnce.add(2);
+  const host = new TestHost(stored());
+  await using channel = await create(server);
+  await channel.start(host, signal);
+  await until('they are offered', () => host.accepted.length > 1);
+  expect(host.accepted.map(({ text }) => text)).toEqual([1, 2, 3].map((uid) => `[Subject: n${uid}]\nhello`));
 });
