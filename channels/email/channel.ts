@@ -29,8 +29,10 @@ import { ownMessageId } from './thread.ts';
 const SMTP_TIMEOUT_MS = 120_000;
 /** A session that lived shorter does not count as a success: something breaks it. */
 const STEADY_MS = 30_000;
-/** A wrong password tried again and again locks accounts; one refusal may be the server's mood. */
-const MAX_AUTH_FAILURES = 3;
+/** A wrong password tried again and again locks accounts; one refusal may be the server's mood. After so many it is tried rarely. */
+const QUICK_AUTH_FAILURES = 3;
+/** Seldom enough for any lock, and no refusal makes the channel deaf until somebody restarts it. */
+const AUTH_RETRY_MS = 15 * 60_000;
 const FIND_POLL_MS = 2_000;
 const CHUNK_BYTES = 64 * 1024;
 
@@ -163,7 +165,7 @@ export class EmailChannel implements Channel {
         this.#report({ state: fault.permanent ? 'down' : 'degraded', detail: `${fault.code}: ${fault.detail}` });
         settled();
         if (fault.code === 'GH1501') authFailures += 1;
-        return authFailures < MAX_AUTH_FAILURES;
+        return authFailures < QUICK_AUTH_FAILURES ? true : AUTH_RETRY_MS;
       },
       ...{ clock, random, signal, steadyMs: STEADY_MS },
     });

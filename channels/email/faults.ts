@@ -46,17 +46,26 @@ export function describeFault(server: string, error: unknown): ServerFault {
     const network = NETWORK[code];
     if (network !== undefined) return { code: 'GH1502', detail: `the ${server} cannot be reached: ${network}`, permanent: false };
   }
-  return {
-    code: 'GH1502',
-    detail: `the connection to the ${server} failed: ${errorText(error).slice(0, 300)}`,
-    permanent: false,
-  };
+  const { authenticationFailed, responseText } = fields(error);
+  // imapflow's own message says no more than that a command failed.
+  const words = authenticationFailed === true && typeof responseText === 'string' ? responseText : errorText(error);
+  return { code: 'GH1502', detail: `the connection to the ${server} failed: ${words.slice(0, 300)}`, permanent: false };
 }
 
-/** A refusal of user name or password; a temporary failure of the server's own login service (454, UNAVAILABLE) is none. */
+/** RFC 5530; ALERT (RFC 3501 section 7.1) says nothing but that a person should read the words. */
+const CREDENTIAL_CODES = new Set<unknown>(['AUTHENTICATIONFAILED', 'AUTHORIZATIONFAILED', 'EXPIRED', 'ALERT', undefined]);
+/** How servers without these codes say that they take no login now: Gmail, Yahoo, Exchange, dovecot. */
+const NOT_NOW =
+  /too many|limit|unavailable|temporar|try again|try later|\blater\b|busy|exceeded|overload|internal|time-?out|timed out|maximum/i;
+
+/**
+ * A refusal of user name or password. A server that takes no login now is none, although imapflow calls every NO to LOGIN a failed
+ * authentication.
+ */
 function isAuthFailure(error: unknown): boolean {
-  const { authenticationFailed, serverResponseCode, code, responseCode } = fields(error);
-  if (authenticationFailed === true) return serverResponseCode !== 'UNAVAILABLE' && serverResponseCode !== 'INUSE';
+  const { authenticationFailed, serverResponseCode, responseText, code, responseCode } = fields(error);
+  if (authenticationFailed === true)
+    return CREDENTIAL_CODES.has(serverResponseCode) && !(typeof responseText === 'string' && NOT_NOW.test(responseText));
   return code === 'EAUTH' && (typeof responseCode !== 'number' || responseCode >= 500);
 }
 

@@ -5,7 +5,7 @@ import type { Clock } from '../../src/core/ports.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { channelDeps } from '../../src/testing/channel-deps.ts';
 import { TestHost } from '../../src/testing/channel-host.ts';
-import { MemoryLogger, outbound, until } from '../../src/testing/fakes.ts';
+import { FakeClock, MemoryLogger, outbound, until } from '../../src/testing/fakes.ts';
 import { type ImapServer, startImapServer } from '../../src/testing/imap-server.ts';
 import { channel as descriptor } from './index.ts';
 import { ownMessageId } from './thread.ts';
@@ -95,4 +95,43 @@ test('a mail that SEARCH listed and FETCH left out is asked for once more before
   await channel.start(host, signal);
   await until('they are offered', () => host.accepted.length > 1);
   expect(host.accepted.map(({ text }) => text)).toEqual([1, 2, 3].map((uid) => `[Subject: n${uid}]\nhello`));
+});
+
+test.each([
+  ['NO [ALERT] Too many simultaneous connections. (Failure)', 'GH1502'],
+  ['NO [LIMIT] LOGIN Rate limit hit', 'GH1502'],
+  ['NO Server Unavailable. 15', 'GH1502'],
+  ['NO [UNAVAILABLE] Temporary authentication failure', 'GH1502'],
+  ['NO [SERVERBUG] x', 'GH1502'],
+  ['NO [AUTHENTICATIONFAILED] Invalid credentials', 'GH1501'],
+  ['NO [ALERT] Application-specific password required', 'GH1501'],
+  ['NO LOGIN failed.', 'GH1501'],
+])('F34 a login answered with %s is a case of %s', async (answer, code) => {
+  await using server = await startImapServer();
+  server.refuse = (command) => (command.startsWith('LOGIN') ? answer : undefined);
+  const host = new TestHost();
+  await using channel = await create(server);
+  await channel.start(host, signal);
+  expect(host.states.at(-1)?.detail).toMatch(code);
+  if (code === 'GH1502') expect(host.states.at(-1)?.detail).toContain(answer.split('] ').at(-1)?.replace('NO ', ''));
+});
+
+test('F34 after three refused passwords the channel tries again every 15 minutes, and receives once it may', async () => {
+  await using server = await startImapServer();
+  let right = false;
+  server.refuse = (command) => (command.startsWith('LOGIN') && !right ? 'NO [AUTHENTICATIONFAILED] no' : undefined);
+  const clock = new FakeClock();
+  const host = new TestHost();
+  await using channel = await create(server, {}, { clock });
+  await channel.start(host, signal);
+  // After each refusal so much time that the next attempt is due, and never 15 minutes.
+  for (let logins = 2; logins <= 3; logins += 1) {
+    await clock.advance(10_000);
+    await until('it tried again', () => server.logins === logins && host.states.length === logins + 1);
+  }
+  await clock.advance(14 * 60_000);
+  expect(server.logins).toBe(3);
+  right = true;
+  await clock.advance(2 * 60_000);
+  await until('it receives', () => host.state === 'healthy');
 });
