@@ -73,34 +73,44 @@ function applyTag(out: Lines, name: string, closing: boolean, tag: string): void
   else if (BLOCKS.has(name)) out.block('');
 }
 
+/** The line being written is kept in pieces: to look at a growing string again and again takes time that grows with its square. */
 class Lines {
   readonly #lines: string[] = [];
-  #line = '';
+  #pieces: string[] = [];
+  /** The line ends with a space, or has nothing in it. */
+  #spaced = true;
+  #blank = true;
   #quotes = 0;
-  #link: { readonly url: string; readonly from: string } | undefined;
+  /** Where the text of the link begins: line, and piece of it. */
+  #link: { readonly url: string; readonly line: number; readonly piece: number } | undefined;
 
   text(text: string): void {
     const collapsed = text.replace(/[\s\u00a0]+/g, ' ');
-    this.#line += this.#line === '' || this.#line.endsWith(' ') ? collapsed.trimStart() : collapsed;
+    this.#add(this.#spaced ? collapsed.trimStart() : collapsed);
   }
 
   newline(): void {
-    this.#lines.push('> '.repeat(this.#quotes) + this.#line.trimEnd());
-    this.#line = '';
+    this.#lines.push('> '.repeat(this.#quotes) + this.#pieces.join('').trimEnd());
+    this.#clear();
   }
 
   block(prefix: string): void {
-    if (this.#line.trim() !== '') this.newline();
-    this.#line = prefix;
+    if (!this.#blank) this.newline();
+    this.#clear();
+    this.#add(prefix);
   }
 
   /** A link is shown when its text does not show it already. */
   link(closing: boolean, url: string | undefined): void {
-    if (!closing) this.#link = url === undefined ? undefined : { url, from: this.#line };
-    else if (this.#link) {
-      const { url: target, from } = this.#link;
-      const shown = this.#line.startsWith(from) ? this.#line.slice(from.length).trim() : this.#line;
-      if (shown !== '' && !target.includes(shown)) this.#line += ` (${target})`;
+    if (!closing) {
+      this.#link = url === undefined ? undefined : { url, line: this.#lines.length, piece: this.#pieces.length };
+    } else if (this.#link) {
+      const { url: target, line, piece } = this.#link;
+      const shown = this.#pieces
+        .slice(line === this.#lines.length ? piece : 0)
+        .join('')
+        .trim();
+      if (shown !== '' && !target.includes(shown)) this.#add(` (${target})`);
       this.#link = undefined;
     }
   }
@@ -109,6 +119,19 @@ class Lines {
     this.block('');
     // 20 levels are more than any conversation has; without a bound each line would grow with the nesting.
     this.#quotes = Math.min(20, Math.max(0, this.#quotes + (closing ? -1 : 1)));
+  }
+
+  #add(text: string): void {
+    if (text === '') return;
+    this.#pieces.push(text);
+    this.#spaced = text.endsWith(' ');
+    this.#blank &&= text.trim() === '';
+  }
+
+  #clear(): void {
+    this.#pieces = [];
+    this.#spaced = true;
+    this.#blank = true;
   }
 
   toString(): string {

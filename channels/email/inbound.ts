@@ -12,6 +12,8 @@ import { messageIds, readOwnId, threadOf } from './thread.ts';
 
 /** A mail with more files is mail-merge or an attack; the rest is named in a note. */
 const MAX_MEDIA = 30;
+/** Programs write up to a hundred times as much HTML as text; reading it takes about 50 ns a character, during which nobody else is served. */
+const MAX_HTML_CHARS = 2_000_000;
 /** Characters of a chain. A reply repeats it, and a server may refuse a mail for its headers: postfix and others from 100 kB on. */
 const MAX_CHAIN_CHARS = 6_000;
 
@@ -136,10 +138,13 @@ function chainOf(mail: ParsedMail): readonly string[] {
 
 function bodyOf(mail: ParsedMail, subject: string, maxChars: number): string {
   const plain = mail.text?.trim() ?? '';
-  const source = plain === '' && mail.html !== undefined ? htmlToText(mail.html) : plain;
+  const html = plain === '' ? (mail.html ?? '') : '';
+  const source = plain === '' ? htmlToText(html.slice(0, MAX_HTML_CHARS)) : plain;
   // U+0000 and the like are no text, and some stores refuse them
   const clean = newText(source, subject).replace(/[^\P{Cc}\t\n]/gu, '');
-  if (clean.length <= maxChars) return clean;
+  const unread =
+    html.length > MAX_HTML_CHARS ? `[mail shortened: the first ${MAX_HTML_CHARS} of ${html.length} characters of HTML]` : '';
+  if (clean.length <= maxChars) return [clean, unread].filter((text) => text !== '').join('\n');
   const cut = clean.slice(0, maxChars).replace(/[\ud800-\udbff]$/, '');
   return `${cut}\n[mail shortened: ${cut.length} of ${clean.length} characters]`;
 }
