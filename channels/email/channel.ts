@@ -17,7 +17,7 @@ import { reconnect } from '../kit/reconnect.ts';
 import { ImapSession, type ServerAddress } from './client.ts';
 import { describeFault, type ServerFault } from './faults.ts';
 import type { InboundOptions } from './inbound.ts';
-import { parseMail } from './mime.ts';
+import { type MailAttachment, parseMail } from './mime.ts';
 import { toMail } from './outbound.ts';
 import { type BrokenFetches, type ReceiveOptions, receive } from './receive.ts';
 import { ReplyCap } from './reply-cap.ts';
@@ -34,6 +34,8 @@ const QUICK_AUTH_FAILURES = 3;
 /** Seldom enough for any lock, and no refusal makes the channel deaf until somebody restarts it. */
 const AUTH_RETRY_MS = 15 * 60_000;
 const FIND_POLL_MS = 2_000;
+/** How long the mail of the last file is good for the next one. */
+const OPENED_MS = 60_000;
 const CHUNK_BYTES = 64 * 1024;
 
 export interface EmailChannelOptions {
@@ -61,6 +63,8 @@ export class EmailChannel implements Channel {
   readonly #blindCopy: boolean;
   readonly #life = new Lifecycle();
   #session: ImapSession | undefined;
+  /** The mail whose files are being fetched: one at most, so bounded by max_message_bytes. */
+  #opened: { readonly key: string; readonly at: number; readonly attachments: readonly MailAttachment[] } | undefined;
   #imapHealth: { state: ChannelHealth; detail?: string } = { state: 'starting' };
   #smtpFault: ServerFault | undefined;
   /** What is wrong with the folder that proves what was sent; the channel works, but doubts stay doubts. */
@@ -134,13 +138,12 @@ export class EmailChannel implements Channel {
     }
   }
 
-  /** Fetches the whole mail again (bounded by max_message_bytes) and cuts the part out: parts have no address of their own here. */
+  /** Fetches the whole mail again (bounded by max_message_bytes), once for all its parts: they have no address of their own here. */
   async download(media: MediaRef, signal: AbortSignal): Promise<MediaFile> {
     const { max_attachment_bytes: cap } = this.#options.settings;
     if ((media.size ?? 0) > cap) throw tooLarge(cap);
     const [uidValidity, uid, index] = media.ref.split(':');
-    const raw = await this.#source(uidValidity ?? '', Number(uid), signal);
-    const attachment = raw && (await parseMail(raw)).attachments[Number(index)];
+    const attachment = (await this.#attachments(uidValidity ?? '', Number(uid), signal))?.[Number(index)];
     if (!attachment) throw new GatehouseError('GH1505', 'the mail with this attachment is gone');
     const { bytes, mime } = attachment;
     if (bytes.byteLength > cap) throw tooLarge(cap);
@@ -178,6 +181,18 @@ export class EmailChannel implements Channel {
     const { result, fault } = await sendMail(mail, { server: this.#smtp, timeoutMs: smtpTimeoutMs }, signal);
     if (fault || result.kind === 'sent') this.#smtpHealth(fault);
     return result;
+  }
+
+  async #attachments(uidValidity: string, uid: number, signal: AbortSignal): Promise<readonly MailAttachment[] | undefined> {
+    const key = `${uidValidity}:${uid}`;
+    const kept = this.#opened;
+    if (kept?.key === key && this.#options.deps.clock.monotonic() - kept.at < OPENED_MS) return kept.attachments;
+    const raw = await this.#source(uidValidity, uid, signal);
+    if (!raw) return undefined;
+    const { attachments } = await parseMail(raw);
+    // One file is all there is to fetch; of several the next is asked for at once.
+    this.#opened = attachments.length > 1 ? { key, at: this.#options.deps.clock.monotonic(), attachments } : undefined;
+    return attachments;
   }
 
   async #source(uidValidity: string, uid: number, signal: AbortSignal): Promise<Buffer | undefined> {

@@ -135,3 +135,20 @@ test('F34 after three refused passwords the channel tries again every 15 minutes
   await clock.advance(2 * 60_000);
   await until('it receives', () => host.state === 'healthy');
 });
+
+test('the files of one mail are fetched with one look at it', async () => {
+  await using server = await startImapServer();
+  const part = (name: string) => `--b\r\nContent-Disposition: attachment; filename=${name}\r\n\r\nin ${name}\r\n`;
+  const raw = `From: ada@example.test\r\nContent-Type: multipart/mixed; boundary=b\r\n\r\n${part('a')}${part('b')}--b--\r\n`;
+  server.mailboxes.set('INBOX', [{ uid: 5, raw }]);
+  await using channel = await create(server);
+  const files: string[] = [];
+  for (const index of [0, 1]) {
+    const chunks: Uint8Array[] = [];
+    const file = await channel.download?.({ kind: 'document', ref: `7:5:${index}` }, signal);
+    for await (const chunk of file?.bytes ?? []) chunks.push(chunk);
+    files.push(Buffer.concat(chunks).toString().trim());
+  }
+  expect(files).toEqual(['in a', 'in b']);
+  expect(server.commands.filter((command) => command.startsWith('UID FETCH'))).toHaveLength(1);
+});

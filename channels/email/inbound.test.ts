@@ -51,6 +51,33 @@ test('A45 twice the links on one line of HTML take twice the time', async () => 
   expect((await cost(12_000)) / (await cost(3_000))).toBeLessThan(9);
 });
 
+test('A45 a mail of 200,000 lines lets others have their turn while it is read', async () => {
+  let turns = 0;
+  let reading = true;
+  const other = () => {
+    turns += 1;
+    if (reading) setImmediate(other);
+  };
+  setImmediate(other);
+  const { refusal } = await parse(`${HEAD}Subject: s\n\n${'x\n'.repeat(200_000)}`);
+  reading = false;
+  expect(refusal).toBeUndefined();
+  expect(turns).toBeGreaterThan(200);
+});
+
+test('A5 the body of a mail beyond the cap is never read', async () => {
+  // Read, it would be refused as unreadable.
+  const mail = `${HEAD}Subject: s\nMessage-ID: <a@x>\nReferences: <r@x>\n\n${'\n'.repeat(400_001)}`;
+  const asked: unknown[] = [];
+  const message = await toInbound(Buffer.from(mail), FACTS, OPTIONS, (place) => {
+    asked.push(place);
+    return false;
+  });
+  expect(message).toMatchObject({ refusal: 'loop-cap', text: '', chatId: 'alice@example.test' });
+  const { chatId, threadId } = await parse(mail.trimEnd());
+  expect(asked).toEqual([{ chatId, threadId, platformId: '7:42' }]);
+});
+
 test('of a page of HTML without end the beginning is read, and the agent is told', async () => {
   const { text } = await parse(`${HEAD}Content-Type: text/html\n\n<p>begin</p>${'<i></i>'.repeat(300_000)}<p>end</p>`);
   expect(text).toBe('begin\n[mail shortened: the first 2000000 of 2100023 characters of HTML]');

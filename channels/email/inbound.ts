@@ -36,8 +36,16 @@ export interface MailFacts {
   readonly size: number;
 }
 
+/** Whether one more mail of this chat may be answered; asked once its sender is believed, before its body is read. */
+export type Admit = (message: Pick<InboundMessage, 'chatId' | 'threadId' | 'platformId'>) => boolean;
+
 /** Never rejects: a mail that cannot be parsed is a message with a refusal, so that it cannot stop the mailbox. */
-export async function toInbound(raw: Uint8Array, facts: MailFacts, options: InboundOptions): Promise<InboundMessage> {
+export async function toInbound(
+  raw: Uint8Array,
+  facts: MailFacts,
+  options: InboundOptions,
+  admit: Admit = () => true,
+): Promise<InboundMessage> {
   try {
     // Headers first: a stranger's body costs nothing when its sender is not believed.
     const headers = await parseHeaders(raw);
@@ -45,7 +53,17 @@ export async function toInbound(raw: Uint8Array, facts: MailFacts, options: Inbo
     if (!from) return refused(facts, options, 'forged-sender');
     const refusal = refusalOf(headers, from.address, options);
     if (refusal) return { ...refused(facts, options, refusal), chatId: from.address, senderId: from.address };
-    return accepted({ raw, mail: await parseMail(raw), from, facts, options });
+    const place = placeOf({ raw, headers, from, options });
+    const { address: chatId } = from;
+    const { threadId, platformId } = { ...place, ...envelope(facts, options) };
+    if (!admit({ chatId, platformId, ...(threadId === undefined ? {} : { threadId }) }))
+      return {
+        ...refused(facts, options, 'loop-cap'),
+        chatId,
+        senderId: chatId,
+        ...(threadId === undefined ? {} : { threadId }),
+      };
+    return accepted({ mail: await parseMail(raw), place, from, facts, options });
   } catch {
     return refused(facts, options, 'unreadable');
   }
@@ -81,20 +99,41 @@ function refusalOf(headers: readonly MailHeader[], from: string, options: Inboun
   return authservId !== undefined && isAuthentic(headers, authservId, from) ? undefined : 'forged-sender';
 }
 
-interface AcceptedMail {
+/** Where a mail belongs, by its header alone. */
+interface Place {
+  readonly ownId: string | undefined;
+  readonly secondaryId: string;
+  readonly chain: readonly string[];
+  readonly threadId: string | undefined;
+}
+
+interface PlacedMail {
   readonly raw: Uint8Array;
+  readonly headers: readonly MailHeader[];
+  readonly from: Author;
+  readonly options: InboundOptions;
+}
+
+function placeOf({ raw, headers, from, options }: PlacedMail): Place {
+  const ownId = messageIds(header(headers, 'message-id'))[0];
+  const chain = chainOf(headers);
+  const digest = ownId === undefined ? `sum:${createHash('sha256').update(raw).digest('hex')}` : undefined;
+  // Bound to the author: nobody can have another's mail taken for a duplicate by using its id first.
+  const secondaryId = digest ?? `mid:${from.address}:${ownId}`;
+  return { ownId, secondaryId, chain, threadId: threadOf(chain, ownId ?? secondaryId, options.account) };
+}
+
+interface AcceptedMail {
   readonly mail: ParsedMail;
+  readonly place: Place;
   readonly from: Author;
   readonly facts: MailFacts;
   readonly options: InboundOptions;
 }
 
-function accepted({ raw, mail, from, facts, options }: AcceptedMail): InboundMessage {
-  const ownId = messageIds(header(mail.headers, 'message-id'))[0];
-  const digest = () => `sum:${createHash('sha256').update(raw).digest('hex')}`;
-  const chain = chainOf(mail);
+function accepted({ mail, place, from, facts, options }: AcceptedMail): InboundMessage {
+  const { ownId, secondaryId, chain, threadId } = place;
   const name = oneLine(from.name, 100);
-  const threadId = threadOf(chain, ownId ?? digest(), options.account);
   const subject = oneLine(mail.subject, 500);
   const body = bodyOf(mail, subject, options.maxBodyChars);
   const media = mail.attachments.slice(0, MAX_MEDIA).map((attachment) => toMedia(attachment, facts));
@@ -104,8 +143,7 @@ function accepted({ raw, mail, from, facts, options }: AcceptedMail): InboundMes
   const empty = lines.length === 0 && media.length === 0;
   return {
     ...envelope(facts, options),
-    // Bound to the author: nobody can have another's mail taken for a duplicate by using its id first.
-    secondaryId: ownId === undefined ? digest() : `mid:${from.address}:${ownId}`,
+    secondaryId,
     chatId: from.address,
     ...(threadId === undefined ? {} : { threadId }),
     ...(chain.length === 0 ? { startsThread: true } : {}),
@@ -122,9 +160,9 @@ function accepted({ raw, mail, from, facts, options }: AcceptedMail): InboundMes
   };
 }
 
-function chainOf(mail: ParsedMail): readonly string[] {
-  const references = messageIds(header(mail.headers, 'references'));
-  const inReplyTo = messageIds(header(mail.headers, 'in-reply-to'));
+function chainOf(headers: readonly MailHeader[]): readonly string[] {
+  const references = messageIds(header(headers, 'references'));
+  const inReplyTo = messageIds(header(headers, 'in-reply-to'));
   const [root, ...rest] = new Set([...references, ...inReplyTo.slice(0, 1)]);
   if (root === undefined) return [];
   // The root and the newest: RFC 5322 section 3.6.4 lets a chain be shortened in the middle.

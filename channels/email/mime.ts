@@ -4,8 +4,10 @@ import PostalMime, { addressParser, type Email } from 'postal-mime';
 /** A hop adds about ten fields; mailing lists and ARC chains stay below 150. */
 const MAX_HEADER_FIELDS = 500;
 const MAX_HEADER_BYTES = 64 * 1024;
-/** The parser takes about 10 µs a line of text. 25 MB of base64 have 330 000 lines. */
+/** The parser takes about 10 µs a line of text. 25 MB of base64 have 330 000 lines: seconds, in which nobody else may have to wait. */
 const MAX_LINES = 400_000;
+/** After so many lines everybody else has a turn: a few milliseconds. */
+const LINES_A_TURN = 500;
 
 export interface MailHeader {
   /** Lower case. */
@@ -48,13 +50,14 @@ export async function parseMail(raw: Uint8Array): Promise<ParsedMail> {
   let lines = 0;
   for (let at = raw.indexOf(0x0a); at >= 0; at = raw.indexOf(0x0a, at + 1)) lines += 1;
   if (lines > MAX_LINES) throw new RangeError(`more than ${MAX_LINES} lines`);
-  const email = await PostalMime.parse(raw, {
+  const parser = new PatientParser({
     maxNestingDepth: 50,
     maxHeadersSize: 256 * 1024,
     // A forwarded mail is a file, not part of what its sender says.
     forceRfc822Attachments: true,
     attachmentEncoding: 'arraybuffer',
   });
+  const email = await parser.parse(raw);
   return {
     headers: toHeaders(email),
     subject: email.subject ?? '',
@@ -62,6 +65,23 @@ export async function parseMail(raw: Uint8Array): Promise<ParsedMail> {
     ...(email.html === undefined ? {} : { html: email.html }),
     attachments: email.attachments.map(toAttachment),
   };
+}
+
+type LineReader = (this: PostalMime, line: Uint8Array, isFinal: boolean) => Promise<void>;
+const { processLine } = PostalMime.prototype as unknown as { readonly processLine: LineReader };
+
+/**
+ * The parser awaits each line, but never anything outside the process: all of a mail would be one turn of the event loop. The method is
+ * not in its types; should it go, a test on other work during a long mail fails.
+ */
+class PatientParser extends PostalMime {
+  #lines = 0;
+
+  async processLine(line: Uint8Array, isFinal: boolean): Promise<void> {
+    this.#lines += 1;
+    if (this.#lines % LINES_A_TURN === 0) await new Promise((resolve) => setImmediate(resolve));
+    await processLine.call(this, line, isFinal);
+  }
 }
 
 /** Every mailbox an address header names; a group gives its members. */

@@ -84,7 +84,7 @@ async function drain(
     for (const uid of chunk) {
       const fact = facts.get(uid);
       if (!fact || !counts(cursor, uid, fact.receivedAt)) continue;
-      batch.push(capped(await readMail(session, fact, broken, options), options));
+      batch.push(await readMail(session, fact, broken, options));
     }
     cursor = advance(cursor, chunk.at(-1) ?? cursor.uid, options.clock.now());
     await hand(batch, cursor, options);
@@ -101,7 +101,7 @@ async function readMail(
   session: ImapSession,
   fact: MailFacts,
   broken: BrokenFetches,
-  { inbound, maxMessageBytes, logger, signal }: ReceiveOptions,
+  { inbound, maxMessageBytes, cap, logger, signal }: ReceiveOptions,
 ): Promise<InboundMessage> {
   const platformId = `${fact.uidValidity}:${fact.uid}`;
   const failures = broken.get(platformId) ?? 0;
@@ -119,18 +119,11 @@ async function readMail(
   }
   broken.delete(platformId);
   if (!raw) return refused(fact, inbound, 'unreadable');
-  const message = await toInbound(raw, fact, inbound);
+  const message = await toInbound(raw, fact, inbound, (place) => tooLarge || cap.admit(place));
   if (message.refusal !== undefined) logger.info('email.refused', { uid: fact.uid, reason: message.refusal });
   if (!tooLarge || message.refusal !== undefined) return message;
   logger.info('email.refused', { uid: fact.uid, reason: 'too-large', bytes: fact.size });
   return { ...refused(fact, inbound, 'too-large'), chatId: message.chatId, senderId: message.senderId };
-}
-
-function capped(message: InboundMessage, { cap, logger }: ReceiveOptions): InboundMessage {
-  if (message.refusal !== undefined || cap.admit(message)) return message;
-  logger.warn('email.refused', { reason: 'loop-cap' });
-  const { secondaryId: _, replyContext: __, ...rest } = message;
-  return { ...rest, text: '', media: [], refusal: 'loop-cap' };
 }
 
 /** After acceptance only, and for people's eyes: never read back. Refused mail stays unread so that somebody sees it. */
