@@ -283,7 +283,8 @@ describe.skipIf(missing !== undefined)('against dovecot and postfix', () => {
     const host = new Host();
     await using proxy = await startMailProxy(servers.imapPort);
     proxy.cutAt(/POISON/);
-    const clock = quickClock(50);
+    // Five minutes, which the failures that count lie apart, are 30 ms.
+    const clock = { ...quickClock(50), monotonic: () => systemClock.monotonic() * 10_000 };
     await using _ = await open(host, { imap_port: proxy.port, imap_tls: 'none' }, { clock });
     for (const body of ['before it', 'POISON', 'behind it']) await servers.deliver(mail('s', { body }));
     await until('the last one is received', () => host.texts().includes('[Subject: s]\nbehind it'));

@@ -4,7 +4,7 @@ import type { Channel } from '../../src/core/channel.ts';
 import type { Clock } from '../../src/core/ports.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { channelDeps } from '../../src/testing/channel-deps.ts';
-import { TestHost } from '../../src/testing/channel-host.ts';
+import { quickClock, TestHost } from '../../src/testing/channel-host.ts';
 import { FakeClock, MemoryLogger, outbound, until } from '../../src/testing/fakes.ts';
 import { type ImapServer, startImapServer } from '../../src/testing/imap-server.ts';
 import { channel as descriptor } from './index.ts';
@@ -151,4 +151,39 @@ test('the files of one mail are fetched with one look at it', async () => {
   }
   expect(files).toEqual(['in a', 'in b']);
   expect(server.commands.filter((command) => command.startsWith('UID FETCH'))).toHaveLength(1);
+});
+
+test('a mail during which the connection broke ten times within a minute is received once the network is back', async () => {
+  await using server = await startImapServer();
+  server.mailboxes.set('INBOX', [{ uid: 5, raw: letter('large') }]);
+  let breaks = 0;
+  server.drop = (command) => {
+    if (!command.includes('BODY') || breaks === 10) return false;
+    breaks += 1;
+    return true;
+  };
+  const host = new TestHost(stored());
+  await using channel = await create(server, {}, { clock: quickClock(1_000) });
+  await channel.start(host, signal);
+  await until('the mail is received', () => host.offered.length > 0);
+  expect(host.offered.map(({ text, refusal }) => [text, refusal])).toEqual([['[Subject: large]\nhello', undefined]]);
+  expect(breaks).toBe(10);
+});
+
+test('a mail that breaks each connection for as long as twenty minutes is skipped, and its neighbours get through', async () => {
+  await using server = await startImapServer();
+  server.mailboxes.set(
+    'INBOX',
+    [1, 2].map((uid) => ({ uid, raw: letter(`n${uid}`) })),
+  );
+  server.drop = (command) => command.startsWith('UID FETCH 1 ') && command.includes('BODY');
+  const host = new TestHost(stored());
+  const clock = { ...quickClock(10_000), monotonic: () => systemClock.monotonic() * 10_000 };
+  await using channel = await create(server, {}, { clock });
+  await channel.start(host, signal);
+  await until('the other is received', () => host.accepted.length > 1);
+  expect(host.accepted.map(({ text, refusal }) => [text, refusal])).toEqual([
+    ['', 'unreadable'],
+    ['[Subject: n2]\nhello', undefined],
+  ]);
 });

@@ -11,8 +11,12 @@ import type { ReplyCap } from './reply-cap.ts';
 
 /** Small, so that a crash fetches little again and a batch's texts fit in memory. */
 const BATCH = 20;
-/** A mail whose fetch ended the connection this often is skipped: it would stop the mailbox for good. */
+/**
+ * A mail whose fetch ended the connection this often is skipped: it would stop the mailbox for good. One bad stretch of the network counts
+ * once: what is skipped is lost.
+ */
 const MAX_BROKEN_FETCHES = 5;
+const BROKEN_APART_MS = 5 * 60_000;
 /** Enough of a mail that is too large to see who wrote it; also the bound of a header section (mime.ts). */
 const HEAD_BYTES = 64 * 1024;
 
@@ -33,8 +37,11 @@ export interface ReceiveOptions {
   readonly onTrouble: (detail: string | undefined) => void;
 }
 
-/** platformId -> how often its fetch failed. Lives longer than one connection, to find the mail that breaks them. */
-export type BrokenFetches = Map<string, number>;
+/**
+ * platformId -> how often its fetch failed, and when that last counted (monotonic). Lives longer than one connection, to find the mail that
+ * breaks them.
+ */
+export type BrokenFetches = Map<string, { readonly count: number; readonly at: number }>;
 
 /** Never returns: rejects when the connection ends, or with `signal.reason`. */
 export async function receive(session: ImapSession, broken: BrokenFetches, options: ReceiveOptions): Promise<never> {
@@ -101,12 +108,13 @@ async function readMail(
   session: ImapSession,
   fact: MailFacts,
   broken: BrokenFetches,
-  { inbound, maxMessageBytes, cap, logger, signal }: ReceiveOptions,
+  { inbound, maxMessageBytes, cap, clock, logger, signal }: ReceiveOptions,
 ): Promise<InboundMessage> {
   const platformId = `${fact.uidValidity}:${fact.uid}`;
-  const failures = broken.get(platformId) ?? 0;
-  if (failures >= MAX_BROKEN_FETCHES) {
+  const failures = broken.get(platformId);
+  if (failures && failures.count >= MAX_BROKEN_FETCHES) {
     logger.warn('email.unfetchable', { uid: fact.uid });
+    broken.delete(platformId);
     return refused(fact, inbound, 'unreadable');
   }
   const tooLarge = fact.size > maxMessageBytes;
@@ -114,7 +122,10 @@ async function readMail(
   try {
     raw = await session.source(fact.uid, tooLarge ? HEAD_BYTES : maxMessageBytes);
   } catch (error) {
-    if (!signal.aborted) broken.set(platformId, failures + 1);
+    const at = clock.monotonic();
+    // Its size came over this connection a moment before: the server was there, and the mail may be what broke it.
+    if (!signal.aborted && (!failures || at - failures.at >= BROKEN_APART_MS))
+      broken.set(platformId, { count: (failures?.count ?? 0) + 1, at });
     throw error;
   }
   broken.delete(platformId);
