@@ -180,6 +180,7 @@ export class EmailChannel implements Channel {
     const mail = await toMail(part, { from, blindCopy: this.#blindCopy, plain });
     const { result, fault } = await sendMail(mail, { server: this.#smtp, timeoutMs: smtpTimeoutMs }, signal);
     if (fault || result.kind === 'sent') this.#smtpHealth(fault);
+    if (result.kind === 'sent' || result.kind === 'unknown') this.#cap.answered(part);
     return result;
   }
 

@@ -75,7 +75,7 @@ test('A5 the body of a mail beyond the cap is never read', async () => {
   });
   expect(message).toMatchObject({ refusal: 'loop-cap', text: '', chatId: 'alice@example.test' });
   const { chatId, threadId } = await parse(mail.trimEnd());
-  expect(asked).toEqual([{ chatId, threadId, platformId: '7:42' }]);
+  expect(asked).toEqual([{ chatId, threadId, platformId: '7:42', timestamp: FACTS.receivedAt }]);
 });
 
 test('of a page of HTML without end the beginning is read, and the agent is told', async () => {

@@ -37,7 +37,7 @@ export interface MailFacts {
 }
 
 /** Whether one more mail of this chat may be answered; asked once its sender is believed, before its body is read. */
-export type Admit = (message: Pick<InboundMessage, 'chatId' | 'threadId' | 'platformId'>) => boolean;
+export type Admit = (message: Pick<InboundMessage, 'chatId' | 'threadId' | 'platformId' | 'timestamp'>) => boolean;
 
 /** Never rejects: a mail that cannot be parsed is a message with a refusal, so that it cannot stop the mailbox. */
 export async function toInbound(
@@ -55,8 +55,8 @@ export async function toInbound(
     if (refusal) return { ...refused(facts, options, refusal), chatId: from.address, senderId: from.address };
     const place = placeOf({ raw, headers, from, options });
     const { address: chatId } = from;
-    const { threadId, platformId } = { ...place, ...envelope(facts, options) };
-    if (!admit({ chatId, platformId, ...(threadId === undefined ? {} : { threadId }) }))
+    const { threadId, platformId, timestamp } = { ...place, ...envelope(facts, options) };
+    if (!admit({ chatId, platformId, timestamp, ...(threadId === undefined ? {} : { threadId }) }))
       return {
         ...refused(facts, options, 'loop-cap'),
         chatId,

@@ -2,16 +2,46 @@ import { expect, test } from 'vitest';
 import { FakeClock, inbound } from '../../src/testing/fakes.ts';
 import { ReplyCap } from './reply-cap.ts';
 
+const at =
+  (clock: FakeClock, chatId = 'a@b.test') =>
+  (platformId: string, threadId: string, timestamp = clock.now()) => ({
+    ...{ chatId, platformId, threadId, timestamp },
+  });
+
 test('A5 a machine that hides that it is one is answered so often an hour, per thread and per sender', async () => {
   const clock = new FakeClock();
   const cap = new ReplyCap({ perThread: 2, perSender: 3, clock });
-  const mail = (platformId: string, threadId: string, chatId = 'a@b.test') =>
-    cap.admit(inbound({ chatId, threadId, platformId }));
-  expect([mail('1', 't'), mail('2', 't'), mail('3', 't')]).toEqual([true, true, false]);
-  expect([mail('4', 'u'), mail('5', 'v')]).toEqual([true, false]);
-  expect(mail('6', 't', 'other@b.test')).toBe(true);
+  const mail = at(clock);
+  const exchange = (platformId: string, threadId: string) => {
+    const admitted = cap.admit(mail(platformId, threadId));
+    if (admitted) cap.answered(mail(platformId, threadId));
+    return admitted;
+  };
+  // The first mail follows no answer.
+  expect([exchange('1', 't'), exchange('2', 't'), exchange('3', 't'), exchange('4', 't')]).toEqual([true, true, true, false]);
+  expect(exchange('5', 'u')).toBe(false);
+  expect(cap.admit(at(clock, 'other@b.test')('6', 't'))).toBe(true);
   await clock.advance(3_600_000);
-  expect(mail('7', 't')).toBe(true);
+  expect(exchange('7', 't')).toBe(true);
+});
+
+test('a person who writes much in one thread is answered each time', async () => {
+  const clock = new FakeClock();
+  const cap = new ReplyCap({ perThread: 2, perSender: 60, clock });
+  const mail = at(clock);
+  for (let number = 0; number < 30; number += 1) {
+    expect(cap.admit(mail(String(number), 't'))).toBe(true);
+    cap.answered(mail('', 't'));
+    await clock.advance(40_000);
+  }
+});
+
+test('a mail that lay in the mailbox before the answer left is no answer to it', () => {
+  const clock = new FakeClock();
+  const cap = new ReplyCap({ perThread: 1, perSender: 60, clock });
+  const mail = at(clock);
+  cap.answered(mail('', 't'));
+  for (const id of ['1', '2', '3']) expect(cap.admit(mail(id, 't', clock.now() - 600_000))).toBe(true);
 });
 
 test('the same mail fetched again counts once', () => {

@@ -9,30 +9,44 @@ export interface ReplyCapOptions {
   readonly clock: Clock;
 }
 
+/** A machine answers within seconds; a person first reads. Both ways, since the clock of the mail server is another one. */
+const PROMPT_MS = 20_000;
+
+type Place = Pick<InboundMessage, 'chatId' | 'threadId'>;
+
 /**
- * The last guard against a loop (attack A5): a machine that hides that it is one is answered so many times an hour only. Kept in
- * memory; a restart forgives at most one more round. The same mail fetched twice counts once.
+ * The last guard against a loop (attack A5): a machine that hides that it is one is answered so many times an hour only. In a thread only
+ * mail counts that came right after an answer, so that a person who writes much is not left without one; of a sender all mail counts.
+ * Kept in memory; a restart forgives at most one more round. The same mail fetched twice counts once.
  */
 export class ReplyCap {
   readonly #options: ReplyCapOptions;
   /** Key of thread or sender -> platformId -> time. */
   readonly #seen = new Map<string, Map<string, number>>();
+  /** Key of thread -> when the last answer in it left. */
+  readonly #answered = new Map<string, number>();
 
   constructor(options: ReplyCapOptions) {
     this.#options = options;
   }
 
-  /** False: this mail must not be answered. */
-  admit({ chatId, threadId, platformId }: Pick<InboundMessage, 'chatId' | 'threadId' | 'platformId'>): boolean {
+  /** An answer left. */
+  answered(place: Place): void {
+    this.#answered.set(threadKey(place), this.#options.clock.now());
+  }
+
+  /** False: this mail must not be answered. `timestamp`: when the mail server received it. */
+  admit({ platformId, timestamp, ...place }: Place & Pick<InboundMessage, 'platformId' | 'timestamp'>): boolean {
     const { perThread, perSender, clock } = this.#options;
     const now = clock.now();
     this.#forget(now);
-    const sender = this.#window(JSON.stringify([chatId]));
-    const thread = this.#window(JSON.stringify([chatId, threadId ?? '']));
-    if (thread.has(platformId)) return true;
+    const sender = this.#window(JSON.stringify([place.chatId]));
+    if (sender.has(platformId)) return true;
+    const thread = this.#window(threadKey(place));
     if (sender.size >= perSender || thread.size >= perThread) return false;
     sender.set(platformId, now);
-    thread.set(platformId, now);
+    const answer = this.#answered.get(threadKey(place));
+    if (answer !== undefined && Math.abs(timestamp - answer) <= PROMPT_MS) thread.set(platformId, now);
     return true;
   }
 
@@ -47,5 +61,10 @@ export class ReplyCap {
       for (const [id, at] of window) if (now - at >= HOUR_MS) window.delete(id);
       if (window.size === 0) this.#seen.delete(key);
     }
+    for (const [key, at] of this.#answered) if (now - at >= HOUR_MS) this.#answered.delete(key);
   }
+}
+
+function threadKey({ chatId, threadId }: Place): string {
+  return JSON.stringify([chatId, threadId ?? '']);
 }

@@ -81,8 +81,20 @@ export const EmailSettings = z
       .min(0)
       .default(20 * MEBIBYTE)
       .describe('Larger attachments are not fetched; the agent is told'),
-    max_replies_per_thread_per_hour: z.int().min(1).default(10).describe('Ends a loop with another machine'),
-    max_replies_per_sender_per_hour: z.int().min(1).default(60).describe('Ends a loop that starts a new thread each time'),
+    max_replies_per_thread_per_hour: z
+      .int()
+      .min(1)
+      .default(10)
+      .describe(
+        'How many mails that come within 20 seconds of an answer in their thread are answered in an hour: ends a loop with another machine',
+      ),
+    max_replies_per_sender_per_hour: z
+      .int()
+      .min(1)
+      .default(60)
+      .describe(
+        'How many mails of one sender are answered in an hour, all of them counted: ends a loop that is slow, or starts a new thread each time',
+      ),
   })
   .refine((settings) => settings.trust_from || settings.authserv_id !== undefined, {
     path: ['authserv_id'],
