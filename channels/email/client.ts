@@ -86,12 +86,12 @@ export class ImapSession implements AsyncDisposable {
 
   /**
    * Missing: the mail was deleted in between. What a first answer left out is asked for once more, since nobody looks at a mail again
-   * once the cursor passed it.
+   * once the cursor passed it. `written` asks for the Date of each mail too.
    */
-  async facts(uids: readonly number[]): Promise<ReadonlyMap<number, MailFacts>> {
-    const first = await this.#facts(uids);
+  async facts(uids: readonly number[], { written }: { readonly written: boolean }): Promise<ReadonlyMap<number, MailFacts>> {
+    const first = await this.#facts(uids, written);
     const missing = uids.filter((uid) => !first.has(uid));
-    return missing.length === 0 ? first : new Map([...first, ...(await this.#facts(missing))]);
+    return missing.length === 0 ? first : new Map([...first, ...(await this.#facts(missing, written))]);
   }
 
   /** The first `maxBytes` bytes, without setting \Seen. Undefined: deleted, or the server cannot give it. */
@@ -177,16 +177,18 @@ export class ImapSession implements AsyncDisposable {
   }
 
   /** A server may report changed flags of any mail at any time (RFC 3501 section 7): such a line holds no facts. */
-  async #facts(uids: readonly number[]): Promise<Map<number, MailFacts>> {
-    const query = { uid: true, size: true, internalDate: true };
+  async #facts(uids: readonly number[], written: boolean): Promise<Map<number, MailFacts>> {
+    const query = { uid: true, size: true, internalDate: true, ...(written ? { headers: ['date'] } : {}) };
     const found = await this.#client.fetchAll(uids.join(','), query, { uid: true });
     this.#mailbox();
     const { uidValidity } = this;
     const facts = new Map<number, MailFacts>();
-    for (const { uid, size, internalDate } of found) {
+    for (const { uid, size, internalDate, headers } of found) {
       if (size === undefined || internalDate === undefined) continue;
       const received = new Date(internalDate).getTime();
-      facts.set(uid, { uidValidity, uid, size, receivedAt: Number.isNaN(received) ? 0 : received });
+      const date = Date.parse(/^date:(.*)/i.exec(headers?.toString('latin1') ?? '')?.[1]?.replace(/\(.*/, '') ?? '');
+      const writtenAt = Number.isNaN(date) ? {} : { writtenAt: date };
+      facts.set(uid, { uidValidity, uid, size, receivedAt: Number.isNaN(received) ? 0 : received, ...writtenAt });
     }
     return facts;
   }

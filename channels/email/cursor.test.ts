@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { advance, counts, firstCursor, parseCursor, rescanCursor } from './cursor.ts';
+import { advance, counts, firstCursor, parseCursor, renewed, rescanCursor } from './cursor.ts';
 
 const DAY = 24 * 3_600_000;
 const START = 1_700_000_000_000;
@@ -30,4 +30,20 @@ test('a rescan looks a day behind the last cursor, never before the first start,
   expect(rescanCursor(middle, { uidValidity: '11', uidNext: 9 }, START + 7 * DAY).rescan?.since).toBe(START + 3 * DAY);
   expect(advance(middle, 4, START + 6 * DAY)).not.toHaveProperty('rescan');
   expect(rescanCursor({ ...before, at: START }, { uidValidity: '10', uidNext: 5 }, START).rescan?.since).toBe(START);
+});
+
+test('in a rescan a mail counts only if it was also written since, where it says when', () => {
+  const before = { ...firstCursor({ uidValidity: '9', uidNext: 31 }, START), at: START + 5 * DAY };
+  const rescan = rescanCursor(before, { uidValidity: '10', uidNext: 5 }, START + 6 * DAY);
+  const migrated = START + 6 * DAY;
+  expect(counts(rescan, 1, migrated, START - 900 * DAY)).toBe(false);
+  expect(counts(rescan, 1, migrated, START + 4 * DAY)).toBe(true);
+  expect(counts(rescan, 1, migrated)).toBe(true);
+  expect(counts(rescan, 5, migrated, START - 900 * DAY)).toBe(true);
+});
+
+test('the cursor of a quiet mailbox is renewed, so that a rescan never begins before what is known to be handled', () => {
+  const cursor = firstCursor({ uidValidity: '9', uidNext: 31 }, START);
+  expect(renewed(cursor, START + DAY / 4)).toBeUndefined();
+  expect(renewed(cursor, START + DAY)).toEqual({ ...cursor, at: START + DAY });
 });

@@ -39,10 +39,25 @@ export function advance({ rescan, ...cursor }: MailCursor, uid: number, now: num
   return { ...cursor, uid, at: now, ...(scanning ? { rescan } : {}) };
 }
 
-/** False for mail that a rescan passes over. Seconds: IMAP's INTERNALDATE has no finer grain. */
-export function counts(cursor: MailCursor, uid: number, receivedAt: number): boolean {
+/** Half a day: well within the margin, and seldom enough to cost nothing. */
+const RENEW_MS = 12 * 3_600_000;
+
+/**
+ * The cursor of a mailbox in which nothing arrived for long, or undefined while it is fresh enough. A rescan from a date that lies further
+ * back than the dedup keys reach (30 days) would offer mail that nobody knows was answered.
+ */
+export function renewed(cursor: MailCursor, now: number): MailCursor | undefined {
+  return now - cursor.at >= RENEW_MS ? { ...cursor, at: now } : undefined;
+}
+
+/**
+ * False for mail that a rescan passes over. Besides the date of the server that of the mail itself, where it has one: a migration may give
+ * all mail the date of the migration. Seconds: IMAP's INTERNALDATE has no finer grain.
+ */
+export function counts(cursor: MailCursor, uid: number, receivedAt: number, writtenAt?: number): boolean {
   const { rescan } = cursor;
-  return rescan === undefined || uid >= rescan.below || receivedAt >= Math.floor(rescan.since / 1000) * 1000;
+  if (rescan === undefined || uid >= rescan.below) return true;
+  return Math.min(receivedAt, writtenAt ?? receivedAt) >= Math.floor(rescan.since / 1000) * 1000;
 }
 
 /** Undefined for anything that is not a cursor of ours. */

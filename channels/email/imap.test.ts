@@ -158,7 +158,7 @@ test('a mail during which the connection broke ten times within a minute is rece
   server.mailboxes.set('INBOX', [{ uid: 5, raw: letter('large') }]);
   let breaks = 0;
   server.drop = (command) => {
-    if (!command.includes('BODY') || breaks === 10) return false;
+    if (!command.includes('PEEK[]') || breaks === 10) return false;
     breaks += 1;
     return true;
   };
@@ -176,7 +176,7 @@ test('a mail that breaks each connection for as long as twenty minutes is skippe
     'INBOX',
     [1, 2].map((uid) => ({ uid, raw: letter(`n${uid}`) })),
   );
-  server.drop = (command) => command.startsWith('UID FETCH 1 ') && command.includes('BODY');
+  server.drop = (command) => command.startsWith('UID FETCH 1 ') && command.includes('PEEK[]');
   const host = new TestHost(stored());
   const clock = { ...quickClock(10_000), monotonic: () => systemClock.monotonic() * 10_000 };
   await using channel = await create(server, {}, { clock });
@@ -185,5 +185,36 @@ test('a mail that breaks each connection for as long as twenty minutes is skippe
   expect(host.accepted.map(({ text, refusal }) => [text, refusal])).toEqual([
     ['', 'unreadable'],
     ['[Subject: n2]\nhello', undefined],
+  ]);
+});
+
+test('a migration that gives all mail a new date makes none of it new', async () => {
+  await using server = await startImapServer();
+  const dated = (uid: number, date: string) => ({ uid, raw: `Date: ${date}\r\n${letter(`n${uid}`)}` });
+  const mails = [
+    dated(1, 'Tue, 3 Jan 2023 10:00:00 +0100 (CET)'),
+    dated(2, 'Sun, 1 Nov 2026 09:00:00 +0000'),
+    dated(3, 'nonsense'),
+  ];
+  server.mailboxes.set('INBOX', mails);
+  const at = Date.parse('2026-11-01T08:00:00Z');
+  const host = new TestHost(stored({ uidvalidity: '6', uid: 90, at, floor: at - 86_400_000 }));
+  const logger = new MemoryLogger();
+  await using channel = await create(server, {}, { logger });
+  await channel.start(host, signal);
+  await until('the new ones are received', () => host.accepted.length > 1);
+  expect(host.accepted.map(({ text }) => text)).toEqual(['[Subject: n2]\nhello', '[Subject: n3]\nhello']);
+  expect(logger.lines.filter(({ event }) => event === 'email.passed-over').map(({ data }) => data['uid'])).toEqual([1]);
+});
+
+test('a mailbox in which nothing arrives has a fresh cursor all the same', async () => {
+  await using server = await startImapServer();
+  const clock = new FakeClock(Date.parse('2026-11-01T08:00:00Z'));
+  const host = new TestHost(stored({ at: clock.now() - 13 * 3_600_000 }));
+  await using channel = await create(server, {}, { clock });
+  await channel.start(host, signal);
+  await until('it is renewed', () => host.batches.length > 0);
+  expect(host.batches.map(({ messages, cursor }) => [messages, JSON.parse(cursor ?? '')])).toEqual([
+    [[], { uidvalidity: '7', uid: 0, at: clock.now(), floor: 0 }],
   ]);
 });

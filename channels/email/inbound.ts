@@ -34,6 +34,8 @@ export interface MailFacts {
   readonly receivedAt: number;
   /** Bytes on the server. */
   readonly size: number;
+  /** What the mail itself says, epoch ms; absent when it was not asked for, or is no date. */
+  readonly writtenAt?: number;
 }
 
 /** Whether one more mail of this chat may be answered; asked once its sender is believed, before its body is read. */

@@ -5,7 +5,7 @@ import type { InboundMessage } from '../../src/core/message.ts';
 import type { Clock, Logger } from '../../src/core/ports.ts';
 import { storeMessages } from '../kit/store-messages.ts';
 import type { ImapSession } from './client.ts';
-import { advance, counts, firstCursor, type MailCursor, parseCursor, rescanCursor } from './cursor.ts';
+import { advance, counts, firstCursor, type MailCursor, parseCursor, renewed, rescanCursor } from './cursor.ts';
 import { type InboundOptions, type MailFacts, refused, toInbound } from './inbound.ts';
 import type { ReplyCap } from './reply-cap.ts';
 
@@ -86,18 +86,25 @@ async function drain(
   const uids = await session.uidsAfter(cursor.uid);
   for (let start = 0; start < uids.length; start += BATCH) {
     const chunk = uids.slice(start, start + BATCH);
-    const facts = await session.facts(chunk);
+    const facts = await session.facts(chunk, { written: cursor.rescan !== undefined });
     const batch: InboundMessage[] = [];
     for (const uid of chunk) {
       const fact = facts.get(uid);
       if (!fact || !counts(cursor, uid, fact.receivedAt)) continue;
+      if (!counts(cursor, uid, fact.receivedAt, fact.writtenAt)) {
+        options.logger.warn('email.passed-over', { uid, reason: 'written before the last cursor' });
+        continue;
+      }
       batch.push(await readMail(session, fact, broken, options));
     }
     cursor = advance(cursor, chunk.at(-1) ?? cursor.uid, options.clock.now());
     await hand(batch, cursor, options);
     await markHandled(session, batch, options);
   }
-  return cursor;
+  const fresh = renewed(cursor, options.clock.now());
+  if (!fresh) return cursor;
+  await hand([], fresh, options);
+  return fresh;
 }
 
 async function hand(batch: readonly InboundMessage[], cursor: MailCursor, options: ReceiveOptions): Promise<void> {

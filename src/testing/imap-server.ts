@@ -154,10 +154,13 @@ class Connection {
     const { unasked, withheldOnce } = this.#server;
     const lines = this.#mails().flatMap((mail, index) => {
       if (!wanted.has(mail.uid)) return [];
-      if (!command.includes('BODY') && withheldOnce.delete(mail.uid)) return [];
+      if (!command.includes('PEEK[]') && withheldOnce.delete(mail.uid)) return [];
       const seq = `* ${index + 1} FETCH (UID ${mail.uid}`;
-      if (command.includes('BODY')) return [`${seq} BODY[]<0> {${Buffer.byteLength(mail.raw, 'latin1')}}\r\n${mail.raw})`];
-      return [`${seq} INTERNALDATE "${mail.internalDate ?? '01-Nov-2026 10:00:00 +0000'}" RFC822.SIZE ${mail.raw.length})`];
+      if (command.includes('PEEK[]')) return [`${seq} BODY[]<0> {${Buffer.byteLength(mail.raw, 'latin1')}}\r\n${mail.raw})`];
+      const date = `${/^Date:.*\r\n/im.exec(mail.raw)?.[0] ?? ''}\r\n`;
+      const written = command.includes('HEADER.FIELDS') ? ` BODY[HEADER.FIELDS (DATE)] {${date.length}}\r\n${date}` : '';
+      const received = mail.internalDate ?? '01-Nov-2026 10:00:00 +0000';
+      return [`${seq} INTERNALDATE "${received}" RFC822.SIZE ${mail.raw.length}${written})`];
     });
     return [...unasked.before, ...lines, ...unasked.after].map((line) => `${line}\r\n`).join('');
   }
