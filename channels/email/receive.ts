@@ -121,7 +121,6 @@ async function readMail(
   const failures = broken.get(platformId);
   if (failures && failures.count >= MAX_BROKEN_FETCHES) {
     logger.warn('email.unfetchable', { uid: fact.uid });
-    broken.delete(platformId);
     return refused(fact, inbound, 'unreadable');
   }
   const tooLarge = fact.size > maxMessageBytes;
