@@ -14,6 +14,7 @@ import type { MediaRef, OutboundPart } from '../../src/core/message.ts';
 import { Lifecycle } from '../kit/lifecycle.ts';
 import { untilAborted } from '../kit/linked.ts';
 import { reconnect } from '../kit/reconnect.ts';
+import { Bounces } from './bounces.ts';
 import { ImapSession, type ServerAddress } from './client.ts';
 import { describeFault, type ServerFault } from './faults.ts';
 import type { InboundOptions } from './inbound.ts';
@@ -60,6 +61,8 @@ export class EmailChannel implements Channel {
   readonly #smtp: ServerAddress;
   readonly #cap: ReplyCap;
   readonly #broken: BrokenFetches = new Map();
+  readonly #bounces: Bounces;
+  #shownBounces: string | undefined;
   readonly #blindCopy: boolean;
   readonly #life = new Lifecycle();
   #session: ImapSession | undefined;
@@ -80,6 +83,7 @@ export class EmailChannel implements Channel {
     this.#imap = address(options, { host: settings.imap_host, port: settings.imap_port, tls: settings.imap_tls });
     const smtpTls = settings.smtp_tls ?? (settings.smtp_port === 465 ? 'implicit' : 'starttls');
     this.#smtp = address(options, { host: settings.smtp_host, port: settings.smtp_port, tls: smtpTls });
+    this.#bounces = new Bounces(deps.clock);
     this.#cap = new ReplyCap({
       perThread: settings.max_replies_per_thread_per_hour,
       perSender: settings.max_replies_per_sender_per_hour,
@@ -244,6 +248,10 @@ export class EmailChannel implements Channel {
       pollMs: settings.poll_interval_secs * 1_000,
       maxMessageBytes: settings.max_message_bytes,
       markSeen: settings.mark_seen,
+      onBounce: (id) => this.#bounces.add(id),
+      onDrained: () => {
+        if (this.#imapHealth.state === 'healthy' && this.#bounces.detail !== this.#shownBounces) this.#report(this.#imapHealth);
+      },
       onTrouble: (detail) => this.#report(detail === undefined ? { state: 'healthy' } : { state: 'down', detail }),
     };
     try {
@@ -271,9 +279,11 @@ export class EmailChannel implements Channel {
   #report(imap: { state: ChannelHealth; detail?: string }): void {
     this.#imapHealth = imap;
     const fault = this.#smtpFault;
-    if (imap.state !== 'healthy' || (!fault && this.#sentFault === undefined)) this.#life.host?.health(imap.state, imap.detail);
-    else if (!fault) this.#life.host?.health('degraded', this.#sentFault);
-    else this.#life.host?.health(fault.permanent ? 'down' : 'degraded', `${fault.code}: ${fault.detail}`);
+    this.#shownBounces = this.#bounces.detail;
+    if (imap.state !== 'healthy') this.#life.host?.health(imap.state, imap.detail);
+    else if (fault) this.#life.host?.health(fault.permanent ? 'down' : 'degraded', `${fault.code}: ${fault.detail}`);
+    else if (this.#sentFault !== undefined) this.#life.host?.health('degraded', this.#sentFault);
+    else this.#life.host?.health('healthy', this.#shownBounces);
   }
 }
 

@@ -218,3 +218,16 @@ test('a mailbox in which nothing arrives has a fresh cursor all the same', async
     [[], { uidvalidity: '7', uid: 0, at: clock.now(), floor: 0 }],
   ]);
 });
+
+test('an answer that came back is logged, and counted in the health of the channel', async () => {
+  await using server = await startImapServer();
+  const raw = `From: mailer-daemon@x\r\nX-Failed-Recipients: ada@example.test\r\n\r\nMessage-ID: ${ownMessageId(PART, 'bot@example.test')}\r\n`;
+  server.mailboxes.set('INBOX', [{ uid: 5, raw }]);
+  const [host, logger] = [new TestHost(stored()), new MemoryLogger()];
+  await using channel = await create(server, {}, { logger });
+  await channel.start(host, signal);
+  await until('it is told', () => host.states.at(-1)?.detail !== undefined);
+  expect(host.states.at(-1)).toEqual({ state: 'healthy', detail: expect.stringMatching(/^1 answer .*undeliverable/) });
+  expect(host.accepted.map(({ refusal }) => refusal)).toEqual(['automatic-mail']);
+  expect(logger.lines.map(({ event }) => event)).toContain('email.undeliverable');
+});

@@ -4,6 +4,7 @@ import { errorText } from '../../src/core/errors.ts';
 import type { InboundMessage } from '../../src/core/message.ts';
 import type { Clock, Logger } from '../../src/core/ports.ts';
 import { storeMessages } from '../kit/store-messages.ts';
+import { bouncedId } from './bounces.ts';
 import type { ImapSession } from './client.ts';
 import { advance, counts, firstCursor, type MailCursor, parseCursor, renewed, rescanCursor } from './cursor.ts';
 import { type InboundOptions, type MailFacts, refused, toInbound } from './inbound.ts';
@@ -35,6 +36,10 @@ export interface ReceiveOptions {
   readonly onReady: () => void;
   /** What the operator is told while the journal cannot write; undefined once it can again. */
   readonly onTrouble: (detail: string | undefined) => void;
+  /** A mail of ours came back; by its Message-ID. */
+  readonly onBounce: (id: string) => void;
+  /** Everything that lay in the mailbox is handled, for now. */
+  readonly onDrained: () => void;
 }
 
 /**
@@ -50,6 +55,7 @@ export async function receive(session: ImapSession, broken: BrokenFetches, optio
   options.onReady();
   for (;;) {
     cursor = await drain(session, cursor, broken, options);
+    options.onDrained();
     const announced = await session.nextChange(pollMs, clock, signal);
     if (announced) continue;
     await session.reselect();
@@ -115,7 +121,7 @@ async function readMail(
   session: ImapSession,
   fact: MailFacts,
   broken: BrokenFetches,
-  { inbound, maxMessageBytes, cap, clock, logger, signal }: ReceiveOptions,
+  { inbound, maxMessageBytes, cap, clock, logger, signal, onBounce }: ReceiveOptions,
 ): Promise<InboundMessage> {
   const platformId = `${fact.uidValidity}:${fact.uid}`;
   const failures = broken.get(platformId);
@@ -138,6 +144,11 @@ async function readMail(
   if (!raw) return refused(fact, inbound, 'unreadable');
   const message = await toInbound(raw, fact, inbound, (place) => tooLarge || cap.admit(place));
   if (message.refusal !== undefined) logger.info('email.refused', { uid: fact.uid, reason: message.refusal });
+  const bounced = message.refusal === 'automatic-mail' ? await bouncedId(raw, inbound.account) : undefined;
+  if (bounced !== undefined) {
+    logger.warn('email.undeliverable', { uid: fact.uid, messageId: bounced });
+    onBounce(bounced);
+  }
   if (!tooLarge || message.refusal !== undefined) return message;
   logger.info('email.refused', { uid: fact.uid, reason: 'too-large', bytes: fact.size });
   return { ...refused(fact, inbound, 'too-large'), chatId: message.chatId, senderId: message.senderId };
