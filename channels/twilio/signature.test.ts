@@ -177,6 +177,40 @@ test('A3 a captured request that is cut elsewhere, to come from somebody else, i
   expect(verify(request({ body: new URLSearchParams(rest).toString(), signature }), PROOF).kind).not.toBe('genuine');
 });
 
+const REST = { AccountSid: 'AC1', FromCity: 'SF', FromCountry: 'US', MessageSid: FIELDS.MessageSid, To: FIELDS.To };
+
+test.each<[string, string, Readonly<Record<string, string>>]>([
+  [
+    'into a field of an unknown name that hides it',
+    'runCFromAFrom+19995550000FromA',
+    { Body: 'run', C: 'FromA', From: '+19995550000', FromA: 'From+14155550001' },
+  ],
+  [
+    'into a field of the same kind',
+    'runFrom+19995550000FromCityX',
+    { Body: 'run', From: '+19995550000', FromCity: 'XFrom+14155550001FromCitySF' },
+  ],
+  ['into the name of a field', 'runFrom+19995550000', { Body: 'run', From: '+19995550000', 'FromFrom+14155550001': '' }],
+])('A3 a text that moves its true sender %s is left to the list', (_where, text, cut) => {
+  const signed = { ...REST, Body: text, From: '+14155550001' };
+  const signature = twilio.getExpectedTwilioSignature(TOKEN, URL_, signed);
+  const body = new URLSearchParams({ ...REST, ...cut }).toString();
+  expect(verify(request({ body, signature }), PROOF).kind).not.toBe('genuine');
+});
+
+test('A3 of two senders in one request none is believed', () => {
+  const signed = { ...REST, Body: 'runFrom+12015550000', From: '+14155550001' };
+  const signature = twilio.getExpectedTwilioSignature(TOKEN, URL_, signed);
+  const body = new URLSearchParams([...Object.entries({ ...REST, Body: 'run', From: '+12015550000' }), ['From', '+14155550001']]);
+  expect(verify(request({ body: body.toString(), signature }), PROOF)).toEqual({ kind: 'ambiguous' });
+});
+
+test('a text with the word From in it is genuine', () => {
+  const signed = { ...REST, Body: 'From: Ada. From now on, no mail', From: '+14155550001' };
+  const signature = twilio.getExpectedTwilioSignature(TOKEN, URL_, signed);
+  expect(verify(request({ body: new URLSearchParams(signed).toString(), signature }), PROOF).kind).toBe('genuine');
+});
+
 function seeded(seed: number): () => number {
   let state = seed;
   return () => {

@@ -36,9 +36,9 @@ export function verify(request: WebhookRequest, { publicUrl, authToken }: Proof)
   if (type === 'application/x-www-form-urlencoded') {
     const form = new URLSearchParams(request.body.toString('utf8'));
     if (form.size > MAX_FIELDS) return refused('too many fields');
-    const fields = joined(form);
-    if (!signedOver(publicUrl, query, fields, authToken, given)) return refused('wrong signature');
-    return isAmbiguous(form, fields) ? { kind: 'ambiguous' } : { kind: 'genuine', fields: firstOfEach(form) };
+    const pairs = signedPairs(form);
+    if (!signedOver(publicUrl, query, joined(pairs), authToken, given)) return refused('wrong signature');
+    return isAmbiguous(pairs) ? { kind: 'ambiguous' } : { kind: 'genuine', fields: firstOfEach(form) };
   }
   if (type !== 'application/json') return refused('unknown content type');
   // A JSON body is not part of what is signed; its hash in the query is.
@@ -75,30 +75,43 @@ function addresses(publicUrl: string, query: string): readonly string[] {
   return bases.flatMap((url) => [`${url}${query}`, ...(fragment === undefined ? [] : [`${url}${query}#${fragment}`])]);
 }
 
-/** Every name followed by its values, in the order of names; no separators. Repeated values count once, in order. */
-function joined(form: URLSearchParams): string {
+type Pair = readonly [name: string, value: string];
+
+/** What is signed, in its order: that of names. Repeated values count once. */
+function signedPairs(form: URLSearchParams): readonly Pair[] {
   return [...new Set(form.keys())]
     .sort()
-    .map((name) =>
-      [...new Set(form.getAll(name))]
-        .sort()
-        .map((value) => `${name}${value}`)
-        .join(''),
-    )
-    .join('');
+    .flatMap((name) => [...new Set(form.getAll(name))].sort().map((value): Pair => [name, value]));
 }
+
+/** Every name followed by its value; no separators. */
+function joined(pairs: readonly Pair[]): string {
+  return pairs.map((pair) => pair.join('')).join('');
+}
+
+/** Fields whose names begin with that of the sender. */
+const SENDER_FIELDS = new Set(['From', 'FromCity', 'FromState', 'FromZip', 'FromCountry']);
+/** The sender's name before anything a sender can begin with; what follows is not consumed, for it may hold the next one. */
+const SENDER = /From(?=[+\w])/g;
 
 /**
  * Names and values are signed without a mark between them: whoever got hold of one signed request could cut it elsewhere, so that
- * words of the text become its sender. Then the true sender is still somewhere in it, beside the pretended one.
+ * words of the text become its sender. Then the true sender is still somewhere in it, after its name; so that name may stand only
+ * where a field of ours begins, and only once.
  */
-function isAmbiguous(form: URLSearchParams, fields: string): boolean {
-  const several = (pattern: RegExp): boolean =>
-    new Set([...fields.matchAll(pattern)].map((match) => match[1]?.toLowerCase())).size > 1;
-  for (const name of form.keys()) if (!FIELD_NAME.test(name)) return true;
-  return (
-    several(/From(?!City|State|Zip|Country)(\+?\d{3,15}|[A-Za-z]\w*)/g) || several(/(?:Message|Sms)Sid((?:SM|MM)[0-9a-f]{32})/gi)
-  );
+function isAmbiguous(pairs: readonly Pair[]): boolean {
+  const fields = joined(pairs);
+  const starts = new Set<number>();
+  let at = 0;
+  for (const [name, value] of pairs) {
+    if (!FIELD_NAME.test(name)) return true;
+    if (SENDER_FIELDS.has(name)) starts.add(at);
+    at += name.length + value.length;
+  }
+  if (pairs.filter(([name]) => name === 'From').length > 1) return true;
+  for (const { index } of fields.matchAll(SENDER)) if (!starts.has(index)) return true;
+  const sids = fields.matchAll(/(?:Message|Sms)Sid((?:SM|MM)[0-9a-f]{32})/gi);
+  return new Set([...sids].map((match) => match[1]?.toLowerCase())).size > 1;
 }
 
 function equal(given: string, expected: string): boolean {
