@@ -71,7 +71,7 @@ test('choices become buttons of a card, whose id is the same on every attempt', 
     msgtype: 'template_card',
     template_card: {
       card_type: 'button_interaction',
-      sub_title_text: 'Run rm?',
+      main_title: { title: 'Run rm?' },
       task_id: expect.stringMatching(/^[\da-f]{64}$/),
       button_list: [
         { text: 'Approve', key: 'approve:1' },
@@ -80,6 +80,20 @@ test('choices become buttons of a card, whose id is the same on every attempt', 
     },
   });
   expect(await payloadOf(part)).toEqual(payload);
+});
+
+test.each([
+  ['a long line', `${'word '.repeat(20)}?`, { title: `${'word '.repeat(7)}…`, below: `${'word '.repeat(20)}?` }],
+  ['lines', 'Run this?\n\n`rm -r x`', { title: 'Run this?', below: 'rm -r x' }],
+])('a card always has a title, and %s is still shown whole', async (_name, text, { title, below }) => {
+  const payload = await payloadOf({ ...PART, text, choices: CHOICES });
+  expect(payload).toMatchObject({ template_card: { main_title: { title }, sub_title_text: below } });
+});
+
+test('plain text has no card: it lists the choices', async () => {
+  const payload = await payloadOf({ ...PART, text: 'Run rm?', choices: CHOICES }, { ...OPTIONS, plain: true });
+  expect(payload['msgtype']).toBe('text');
+  expect(payload.text.content).toContain('approve:1');
 });
 
 test.each([

@@ -22,20 +22,21 @@ const MEDIA_BYTES = { image: 10 * MEGABYTE, voice: 2 * MEGABYTE, video: 10 * MEG
 export const LEAST_BYTES = 6;
 /** The longest the platform takes, 4 hours. */
 const CHECK_SECS = 14_400;
-/** Of a card: what the platform says it shows whole. */
+/** Of a card: what the platform says it shows whole. A title is required, the text below it is not. */
+const CARD_TITLE = 36;
 export const CARD_TEXT = 160;
 export const CARD_BUTTONS = 6;
 
 export type Message =
-  | { readonly payload: object }
+  | { readonly payload: object; readonly card?: true }
   /** The platform would cut it off, or refuse it. */
   | { readonly refused: 'too-long' | 'invalid'; readonly detail: string };
 
 /** The whole message, but for a part with a file: see `toFileMessage`. */
 export async function toMessage(part: OutboundPart, options: MessageOptions): Promise<Message> {
-  if (part.choices?.length) {
+  if (part.choices?.length && !options.plain) {
     const card = await toCard(part, part.choices);
-    if (card) return { payload: envelope(part, options, card) };
+    if (card) return { payload: envelope(part, options, card), card: true };
   }
   const text = part.choices?.length ? withChoices(part.text, part.choices) : part.text;
   const room = TEXT_BYTES - (options.duplicateCheck ? MARK_LENGTH : 0);
@@ -84,8 +85,19 @@ async function toCard(part: OutboundPart, choices: readonly Choice[]): Promise<o
   const button_list = choices.map(({ label, value }) => ({ text: printable(label), key: printable(value) }));
   return {
     msgtype: 'template_card',
-    template_card: { card_type: 'button_interaction', sub_title_text: text, task_id, button_list },
+    template_card: { card_type: 'button_interaction', ...titled(text), task_id, button_list },
   };
+}
+
+/** A long first line is shown cut as the title, and whole below. */
+function titled(text: string): object {
+  const [first = '', ...others] = text.split('\n');
+  if (first.length > CARD_TITLE) {
+    const title = `${first.slice(0, CARD_TITLE - 1).toWellFormed()}…`;
+    return { main_title: { title }, sub_title_text: text };
+  }
+  const below = others.join('\n').trim();
+  return { main_title: { title: first }, ...(below !== '' && { sub_title_text: below }) };
 }
 
 function withChoices(text: string, choices: readonly Choice[]): string {
@@ -117,10 +129,11 @@ export function toSent(sent: Sent, part: OutboundPart): SendResult {
     return { kind: 'refused', reason: 'chat-gone', detail: 'the platform knows no such member, or not for this application' };
   if (sent.unlicenseduser) return { kind: 'refused', reason: 'blocked', detail: 'this member has no licence for the API' };
   // A message that the duplicate check held back may come without an id of its own; it was accepted before.
-  return {
-    kind: 'sent',
-    platformId: sent.msgid ?? `accepted:${createHash('sha256').update(part.key).digest('hex').slice(0, 16)}`,
-  };
+  return { kind: 'sent', platformId: sent.msgid ?? acceptedId(part) };
+}
+
+function acceptedId(part: OutboundPart): string {
+  return `accepted:${createHash('sha256').update(part.key).digest('hex').slice(0, 16)}`;
 }
 
 /** What delivery is told about a call that failed. */
@@ -135,6 +148,25 @@ export function toSendResult({ method, failure, message }: CallError): SendResul
   if (wait !== undefined) return { kind: 'retry', reason: message, afterMs: wait, scope: 'account' };
   return { kind: 'refused', reason: REFUSALS[failure.errcode] ?? 'invalid', detail: message };
 }
+
+/** What the platform says to a card that is wrong, where that differs from other messages; else undefined. */
+export function toCardResult({ failure, message }: CallError, part: OutboundPart): SendResult | undefined {
+  if (failure.kind !== 'api') return undefined;
+  // Our ids have the right form, so one that is refused is taken: by this card, whose answer was lost.
+  if (failure.errcode === TASK_ID || (failure.errcode === PARAMETER && /task_?id/i.test(failure.errmsg))) {
+    return { kind: 'sent', platformId: acceptedId(part) };
+  }
+  const reason = REFUSALS[failure.errcode] ?? 'invalid';
+  const again = failure.errcode === -1 || WAITS[failure.errcode] !== undefined;
+  // The same question goes as text, which lists the answers.
+  return !again && (reason === 'invalid' || reason === 'too-long')
+    ? { kind: 'refused', reason: 'markup', detail: message }
+    : undefined;
+}
+
+/** The id of a card's task is not good, and a parameter is not good (document/path/90313). */
+const TASK_ID = 42_014;
+const PARAMETER = 40_058;
 
 /** "Blocked for 60 s" when a limit per minute was passed (document/path/90312); a token refused twice is a matter of moments. */
 const WAITS: Readonly<Record<number, number>> = {

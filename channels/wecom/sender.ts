@@ -10,6 +10,7 @@ import {
   isAuthFailure,
   LEAST_BYTES,
   type MessageOptions,
+  toCardResult,
   toFileMessage,
   toMessage,
   toSendResult,
@@ -81,7 +82,13 @@ export class Sender {
     const message = await toMessage(part, options);
     if ('refused' in message) return { kind: 'refused', reason: message.refused, detail: message.detail };
     signal.throwIfAborted();
-    return toSent(await this.#options.client.send(message.payload, progress, signal), part);
+    try {
+      return toSent(await this.#options.client.send(message.payload, progress, signal), part);
+    } catch (error) {
+      const result = message.card && error instanceof CallError ? toCardResult(error, part) : undefined;
+      if (!result) throw error;
+      return result;
+    }
   }
 
   async #sendFile(part: OutboundPart, file: OutboundFile, { options, progress, signal }: Scope): Promise<SendResult> {

@@ -95,6 +95,20 @@ describe('a message whose fate is unknown', () => {
     expect(at.server.sends).toHaveLength(1);
   });
 
+  test('F35 a card that the platform refuses goes as text, unless nothing can be sent to this member', async () => {
+    await using at = await startWecomScene();
+    const part = { key: 'k#0', text: 'Go on?', choices: [{ label: 'Yes', value: 'yes' }] };
+    const refused = (errcode: number) => {
+      at.server.fault({ method: 'message/send', kind: 'errcode', errcode });
+      return at.send(part);
+    };
+    expect(await refused(41_016)).toMatchObject({ kind: 'refused', reason: 'markup' });
+    expect(await refused(81_013)).toMatchObject({ kind: 'refused', reason: 'chat-gone' });
+    expect(await refused(45_009)).toMatchObject({ kind: 'retry' });
+    expect(await at.send(part, true)).toMatchObject({ kind: 'sent' });
+    expect(at.server.sends).toMatchObject([{ msgtype: 'text', text: expect.stringContaining('yes') }]);
+  });
+
   test('F37 without the duplicate check the channel says that it cannot know', async () => {
     await using at = await startWecomScene({ duplicate_check: false });
     expect(at.channel.sendClass).toBe('blind');

@@ -90,7 +90,12 @@ export async function startWecomServer(): Promise<WecomServer> {
     if (typeof touser !== 'string' || !members.has(touser)) return no(81_013, 'user & party & tag all invalid');
     const content = message[String(msgtype)];
     if (typeof content !== 'object' || content === null) return no(40_008, 'invalid message type');
-    const { content: text, media_id } = content as Json;
+    const { content: text, media_id, task_id, main_title, sub_title_text } = content as Json;
+    if (msgtype === 'template_card') {
+      const { title } = (main_title ?? {}) as Json;
+      if (typeof title !== 'string' || title === '') return no(41_016, 'missing title');
+      if (tasks.has(String(task_id))) return no(42_014, 'invalid task_id');
+    }
     // The documentation says "the same content (request json)": the parameters of the check itself are no content.
     const identity = JSON.stringify({ touser, agentid, msgtype, content });
     const before = checked.get(identity);
@@ -100,10 +105,9 @@ export async function startWecomServer(): Promise<WecomServer> {
       if (typeof text !== 'string' || text === '') return no(44_004, 'empty content');
       sends.push({ ...shown, text: Buffer.from(text).subarray(0, 2_048).toString().trimEnd() });
     } else if (msgtype === 'template_card') {
-      const { task_id, sub_title_text } = content as Json;
-      if (tasks.has(String(task_id))) return no(40_058, 'task_id is taken');
       tasks.add(String(task_id));
-      sends.push({ ...shown, text: String(sub_title_text), card: content as Json });
+      const { title } = main_title as Json;
+      sends.push({ ...shown, text: [title, sub_title_text].filter(Boolean).join('\n'), card: content as Json });
     } else {
       const file = files.get(String(media_id));
       if (!file || file.type !== msgtype) return no(40_007, 'invalid media_id');
