@@ -39,7 +39,7 @@ export async function toMessage(part: OutboundPart, options: MessageOptions): Pr
     if (card) return { payload: envelope(part, options, card), card: true };
   }
   const text = part.choices?.length ? withChoices(part.text, part.choices) : part.text;
-  const room = TEXT_BYTES - (options.duplicateCheck ? MARK_LENGTH : 0);
+  const room = TEXT_BYTES - (options.duplicateCheck ? MARK_BYTES : 0);
   const formatted = options.plain ? undefined : await toWecom(text, options.markdown);
   // Markup that grew past the limit, or text that renders to nothing, goes out as it was written.
   const fits = formatted && formatted.content !== '' && Buffer.byteLength(formatted.content) <= room;
@@ -64,15 +64,18 @@ function envelope(part: OutboundPart, { agentId, duplicateCheck }: MessageOption
   return { touser: part.chatId, agentid: agentId, ...message, ...check };
 }
 
-const MARK_LENGTH = 16;
+const MARK_BITS = 32;
+/** Nobody sees it either, and it is no blank: should the platform trim before it compares, what is before it stays. */
+const MARK_END = '\u200b';
+const MARK_BYTES = MARK_BITS + Buffer.byteLength(MARK_END);
 
 /**
  * Spaces and tabs that spell a hash of the key. The platform takes two messages of the same content for one: with these, the same
  * answer given twice is two messages, and the same part sent twice is one.
  */
 function markOf(key: string): string {
-  const bits = createHash('sha256').update(key).digest().readUInt16BE(0);
-  return Array.from({ length: MARK_LENGTH }, (_, bit) => ((bits >> bit) & 1 ? '\t' : ' ')).join('');
+  const bits = createHash('sha256').update(key).digest().readUInt32BE(0);
+  return Array.from({ length: MARK_BITS }, (_, bit) => ((bits >>> bit) & 1 ? '\t' : ' ')).join('') + MARK_END;
 }
 
 /** Undefined where a card cannot show it whole. The task id makes the platform refuse a second card of the same part. */

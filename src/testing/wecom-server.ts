@@ -8,7 +8,7 @@ import { parseMultipart } from './multipart.ts';
 export interface WecomSend {
   readonly touser: string;
   readonly msgtype: string;
-  /** Without the blanks at its end, which nobody sees. Of a card its text; empty for a file. */
+  /** Without what is invisible at its end, which nobody sees. Of a card its text; empty for a file. */
   readonly text: string;
   readonly file?: { readonly name: string; readonly bytes: Buffer; readonly type: string };
   readonly card?: Readonly<Record<string, unknown>>;
@@ -96,14 +96,22 @@ export async function startWecomServer(): Promise<WecomServer> {
       if (typeof title !== 'string' || title === '') return no(41_016, 'missing title');
       if (tasks.has(String(task_id))) return no(42_014, 'invalid task_id');
     }
-    // The documentation says "the same content (request json)": the parameters of the check itself are no content.
-    const identity = JSON.stringify({ touser, agentid, msgtype, content });
+    // The documentation says "the same content (request json)": the parameters of the check itself are no content. Whether blanks
+    // at the ends count it does not say: here they do not, which is the harder of the two.
+    const compared = typeof text === 'string' ? { content: text.trim() } : content;
+    const identity = JSON.stringify({ touser, agentid, msgtype, content: compared });
     const before = checked.get(identity);
     if (check === 1 && before !== undefined) return ok({ msgid: before });
     const shown = { touser, msgtype: String(msgtype), raw: message, at: Date.now() };
     if (msgtype === 'text' || msgtype === 'markdown') {
       if (typeof text !== 'string' || text === '') return no(44_004, 'empty content');
-      sends.push({ ...shown, text: Buffer.from(text).subarray(0, 2_048).toString().trimEnd() });
+      sends.push({
+        ...shown,
+        text: Buffer.from(text)
+          .subarray(0, 2_048)
+          .toString()
+          .replace(/[\s\u200b]+$/, ''),
+      });
     } else if (msgtype === 'template_card') {
       tasks.add(String(task_id));
       const { title } = main_title as Json;
