@@ -83,7 +83,7 @@ export class TwilioChannel implements Channel {
       perAccount: { burst: Math.max(3, perSecond), perSecond },
       perChat: { burst: 3, perSecond: Math.min(1, perSecond) },
     };
-    this.limits = { ...LIMITS, rate };
+    this.limits = { ...LIMITS, parts: settings.max_messages_per_answer, rate };
     this.#cap = new InboundCap({ perSender: settings.max_per_sender_per_minute, inAll: settings.max_per_minute });
     this.#files = new PublicFiles(deps.clock);
     this.#statuses = new Statuses(deps.logger, () => this.#health);

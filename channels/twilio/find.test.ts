@@ -132,6 +132,15 @@ test('a trial account, which puts a sentence in front, is seen through', async (
   expect(await (await create()).find?.(part('hi there\nfriend'), signal)).toEqual({ platformId: 'SM1' });
 });
 
+test('a message whose signs were made plain on the way is found, as one that was sent before they were', async () => {
+  const { platform, create } = await scene();
+  const sent = { accountSid: platform.accountSid, from: platform.number, to: ADA, status: 'sent', direction: 'outbound-api' };
+  platform.messages.push({ ...sent, sid: 'SM1', body: "It's plain", at: Date.now(), media: [] });
+  platform.messages.push({ ...sent, sid: 'SM2', body: 'It’s printed', at: Date.now(), media: [] });
+  expect(await (await create()).find?.(part('It’s plain'), signal)).toEqual({ platformId: 'SM1' });
+  expect(await (await create()).find?.(part('It’s printed'), signal)).toEqual({ platformId: 'SM2' });
+});
+
 test('a list of many pages is followed, and not without end', async () => {
   const { platform, create } = await scene();
   platform.pageSize = 5;

@@ -3,6 +3,7 @@ import type { OutboundPart } from '../../src/core/message.ts';
 import type { Clock } from '../../src/core/ports.ts';
 import { withDeadline } from '../kit/deadline.ts';
 import type { MessageList, MessageRecord, TwilioClient } from './client.ts';
+import { withPlainSigns } from './format.ts';
 import { toBody } from './outbound.ts';
 import { SentLog } from './sent-log.ts';
 
@@ -88,9 +89,9 @@ function receivedAt(part: OutboundPart): number | undefined {
   return typeof at === 'number' ? at : undefined;
 }
 
-/** Twilio trims, and a trial account puts a sentence in front. */
+/** Twilio trims, a trial account puts a sentence in front, and signs may have been made plainer on the way. */
 function normal(text: string): string {
-  return text
+  return withPlainSigns(text)
     .replace(/^Sent from your Twilio trial account - /, '')
     .replace(/\r\n?/g, '\n')
     .trim();

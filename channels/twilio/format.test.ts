@@ -33,6 +33,21 @@ test('A31 where a link leads is shown beside its words', async () => {
   expect(await toPlainText('[https://bank.example](https://evil.example)')).toBe('https://bank.example (https://evil.example)');
 });
 
+test.each([
+  ['It’s “long” — very…', 'It\'s "long" - very...'],
+  ['- 5 − 3\u00a0€', '- 5 - 3 €'],
+  ['äöü É', 'äöü É'],
+  ['It’s “中”', 'It’s “中”'],
+  ['It’s 👋', 'It’s 👋'],
+])('of %j what costs more than half of a segment is made plain where that helps: %j', async (text, body) => {
+  expect(await toBody({ text }, false)).toBe(body);
+});
+
+test('plain signs never make a text too long', async () => {
+  const text = '…'.repeat(1_530);
+  expect(await toBody({ text }, false)).toBe(text);
+});
+
 test('plain text stays as it stands, and so does what renders to nothing or grew too long', async () => {
   expect(await toBody({ text: '**x**' }, true)).toBe('**x**');
   expect(await toBody({ text: '#' }, false)).toBe('#');

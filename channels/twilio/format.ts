@@ -6,6 +6,29 @@ export async function toPlainText(markdown: string): Promise<string> {
   return renderMarkdown(await parseMarkdown(markdown), dialect).trim();
 }
 
+/** The alphabet of a segment of 160 characters; one sign of another leaves it 70. */
+const GSM = /^[@£$¥èéùìòÇ\nØø\rÅåΔ_ΦΓΛΩΠΨΣΘΞ ÆæßÉ!"#¤%&'()*+,\-./0-9:;<=>?¡A-ZÄÖÑÜ§¿a-zäöñüà^{}\\[~\]|€]*$/;
+
+const PLAIN_SIGNS: readonly (readonly [RegExp, string])[] = [
+  [/[‘’‚‛′`´]/g, "'"],
+  [/[“”„‟″«»]/g, '"'],
+  [/[‐‑‒–—―−]/g, '-'],
+  [/…/g, '...'],
+  [/[•·]/g, '-'],
+  [/\p{Zs}/gu, ' '],
+];
+
+/** The same with the signs of a typewriter in place of those of a printer. */
+export function withPlainSigns(text: string): string {
+  return PLAIN_SIGNS.reduce((folded, [sign, plain]) => folded.replace(sign, plain), text);
+}
+
+/** Plain signs where they bring the whole text into the cheaper alphabet; else the text as it is. */
+export function toCheaper(text: string): string {
+  const plain = withPlainSigns(text);
+  return GSM.test(plain) ? plain : text;
+}
+
 const dialect: Dialect = {
   text: (value) => value,
   strong: (inner) => inner,

@@ -3,7 +3,7 @@ import type { SendResult } from '../../src/core/channel.ts';
 import type { OutboundPart } from '../../src/core/message.ts';
 import type { CallFailure } from './client.ts';
 import { REFUSALS, TRY_AGAIN } from './errors.ts';
-import { toPlainText } from './format.ts';
+import { toCheaper, toPlainText } from './format.ts';
 
 /** https://www.twilio.com/docs/api/errors/21617 */
 export const TEXT_LIMIT = 1_600;
@@ -11,7 +11,9 @@ export const TEXT_LIMIT = 1_600;
 /** The body of a part: what `find` will look for, so the same part always gives the same text. */
 export async function toBody(part: Pick<OutboundPart, 'text'>, plain: boolean): Promise<string> {
   if (plain || part.text === '') return part.text;
-  const text = await toPlainText(part.text);
+  const printed = await toPlainText(part.text);
+  const cheaper = toCheaper(printed);
+  const text = cheaper.length > TEXT_LIMIT ? printed : cheaper;
   // Text that renders to nothing, or grew past the limit, goes out as it was written (spec D4).
   return text === '' || text.length > TEXT_LIMIT ? part.text : text;
 }

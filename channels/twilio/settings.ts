@@ -61,6 +61,14 @@ export const TwilioSettings = z.strictObject({
     .max(1_000)
     .default(1)
     .describe('What the number may send: 1 for a long code, 3 for toll-free, 100 for a short code.'),
+  max_messages_per_answer: z
+    .int()
+    .min(1)
+    .max(50)
+    .default(4)
+    .describe(
+      'Messages of up to 1530 characters that one answer may take; a last one then says how much was left out. Each has up to ten segments, and in other alphabets up to 23, that are billed.',
+    ),
   max_per_sender_per_minute: z
     .int()
     .min(1)

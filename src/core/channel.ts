@@ -15,6 +15,8 @@ export interface ChannelLimits {
   readonly unit: 'utf16' | 'codepoint' | 'byte';
   /** Longest text next to a file; 0 = a file carries no text. */
   readonly caption: number;
+  /** Most parts of one text; one more then says how much was left out. Where each is paid for. Absent = 50. */
+  readonly parts?: number;
   readonly uploadBytes: number;
   readonly downloadBytes: number;
   /** How often the platform lets one message be changed; absent = as often as one likes. */

@@ -43,6 +43,11 @@ test('text chunks come first, then files, all counted and keyed by their place',
   expect(parts.every((part) => part.expiresAt === 1_500 && part.lane === 'test/bot/chat-1/t%2F1')).toBe(true);
 });
 
+test('where parts cost money a long answer ends after its share, and says how much is missing', () => {
+  const parts = planParts({ ...base, limits: { ...limits, parts: 2 }, message: inbound(), text: `${'word '.repeat(20)}end` });
+  expect(parts.map(({ part }) => part.text)).toEqual(['word word word word', 'word word word word', '[63 characters left ']);
+});
+
 test('the same answer gives the same parts again', () => {
   const answer = { ...base, message: inbound(), text: 'x'.repeat(50), files: [{ file }] };
   expect(planParts(answer)).toEqual(planParts(answer));

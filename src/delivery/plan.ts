@@ -29,7 +29,8 @@ export interface Answer {
  */
 export function planParts(answer: Answer): NewPart[] {
   const { message, limits } = answer;
-  const split = (text: string) => splitText(text, { max: limits.text, unit: limits.unit });
+  const { text: max, unit, parts: maxChunks } = limits;
+  const split = (text: string) => splitText(text, { max, unit, ...(maxChunks !== undefined && { maxChunks }) });
   const { choices = [] } = answer;
   const plain = split(answer.text);
   const pressed = choices.length > 0 && carriesButtons(answer, plain.at(-1) ?? '');
