@@ -13,7 +13,6 @@ import { errorText } from '../../src/core/errors.ts';
 import type { InboundMessage, MediaRef, OutboundPart } from '../../src/core/message.ts';
 import { withDeadline } from '../kit/deadline.ts';
 import { Lifecycle, NOT_LEFT } from '../kit/lifecycle.ts';
-import { whenAborted } from '../kit/linked.ts';
 import { CatchUp, type CatchUpOptions, type Caught } from './catch-up.ts';
 import { CallError, type SendCall, type TwilioClient } from './client.ts';
 import { download, isPlatformHost } from './download.ts';
@@ -152,8 +151,6 @@ export class TwilioChannel implements Channel {
       },
       onRead: (caught, first) => this.#onRead(caught, first),
     });
-    // Also when the list is given up: webhooks may still come.
-    await whenAborted(signal);
     await this.#webhook?.[Symbol.asyncDispose]();
     await intake.idle();
   }

@@ -3,11 +3,14 @@ import { afterEach, expect, test } from 'vitest';
 import type { ChannelDeps } from '../../src/core/channel.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { TestHost } from '../../src/testing/channel-host.ts';
-import { until } from '../../src/testing/fakes.ts';
+import { MemoryLogger, until } from '../../src/testing/fakes.ts';
 import { PUBLIC_URL, type TwilioScene, twilioScene } from '../../src/testing/twilio-scene.ts';
 import { newSid } from '../../src/testing/twilio-server.ts';
 import { jsonUrl, postWebhook, type SignedPost } from '../../src/testing/twilio-webhooks.ts';
+import { CallError } from './client.ts';
+import { Health } from './health.ts';
 import { channel as descriptor } from './index.ts';
+import { receive } from './receive.ts';
 
 const ADA = '+14155550001';
 const BOB = '+14155550002';
@@ -258,6 +261,33 @@ test('F34 refused credentials are down and asked about rarely; webhooks signed w
   await until('it arrived', () => host.accepted.length === 1);
   await systemClock.sleep(400);
   expect(at.platform.calls.length - calls).toBeLessThanOrEqual(1);
+});
+
+test('F34 a list that was refused for a day is read once it is not', async () => {
+  let readings = 0;
+  let waited = 0;
+  const stop = new AbortController();
+  const host = new TestHost();
+  const clock = {
+    ...systemClock,
+    sleep: async (ms: number) => {
+      waited += ms;
+      stop.signal.throwIfAborted();
+    },
+  };
+  const run = async () => {
+    readings += 1;
+    if (readings <= 300) throw new CallError('message list', { kind: 'api', status: 401, code: 20003, description: 'Suspended' });
+    return { messages: [], serverTime: 0 };
+  };
+  await receive({
+    ...{ catchUp: { run }, health: new Health(host), pollMs: 5_000, clock, random: () => 0.5, logger: new MemoryLogger() },
+    signal: stop.signal,
+    settled: () => undefined,
+    onRead: () => stop.abort(),
+  });
+  expect([readings, host.state]).toEqual([301, 'healthy']);
+  expect(waited).toBeGreaterThan(24 * 3_600_000);
 });
 
 test('F35 a limited list waits as it was told', async () => {

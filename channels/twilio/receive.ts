@@ -24,18 +24,14 @@ export interface ReceiveOptions {
 
 /** Only the operator can mend refused credentials; an account that was suspended may come back. */
 const REFUSED_WAIT_MS = 300_000;
-/** An hour of refusals: the token was changed, and a new one needs a restart. */
-const MAX_REFUSALS = 12;
 
 /** Never rejects. */
 export async function receive(options: ReceiveOptions): Promise<void> {
   const { catchUp, health, pollMs, clock, random, logger, signal, settled, onRead } = options;
-  let refusals = 0;
   await reconnect({
     run: async (connected) => {
       for (let first = true; ; first = false) {
         const caught = await catchUp.run();
-        refusals = 0;
         connected();
         health.set('api', undefined);
         health.ready();
@@ -50,14 +46,12 @@ export async function receive(options: ReceiveOptions): Promise<void> {
       health.set('api', fault);
       logger.warn('twilio.list-failed', { detail: fault.detail });
       settled();
-      if (fault.state === 'down') refusals += 1;
-      return refusals < MAX_REFUSALS && waitMs;
+      return waitMs;
     },
     clock,
     random,
     signal,
   });
-  if (!signal.aborted) logger.error('twilio.gave-up', { refusals });
 }
 
 /** What the operator is told, and how long to wait beyond the ordinary back-off. */
