@@ -1,14 +1,75 @@
+import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import type { WebhookHandler, WebhookRequest } from '../core/channel.ts';
-import { MemoryLogger } from '../testing/fakes.ts';
+import { MemoryLogger, until } from '../testing/fakes.ts';
 import { WebhookServer } from './webhook-server.ts';
 
 async function serving(handler: WebhookHandler, options?: { maxBytes: number }) {
-  const server = new WebhookServer({ host: '127.0.0.1', port: 0, logger: new MemoryLogger() });
+  const logger = new MemoryLogger();
+  const server = new WebhookServer({ host: '127.0.0.1', port: 0, logger });
   const hook = await server.for('sms').serve(handler, options);
-  return { hook, url: `${hook.localOrigin}${hook.path}`, server, [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() };
+  const close = () => server[Symbol.asyncDispose]();
+  return { hook, url: `${hook.localOrigin}${hook.path}`, server, logger, [Symbol.asyncDispose]: close };
 }
+
+/** Begins requests and sends one byte of their bodies, and one more each quarter of a second. Resolves to how to end them. */
+async function trickle(url: string, count: number): Promise<{ closed: () => number; stop: () => void }> {
+  const { hostname, port, pathname } = new URL(url);
+  let closed = 0;
+  const sockets = Array.from({ length: count }, () => {
+    const socket = connect(Number(port), hostname);
+    socket
+      .on('error', () => undefined)
+      .on('close', () => {
+        closed += 1;
+      });
+    socket.resume().write(`POST ${pathname} HTTP/1.1\r\nHost: x\r\nContent-Length: 60000\r\n\r\na`);
+    return socket;
+  });
+  const timer = setInterval(() => {
+    for (const socket of sockets) if (socket.writable) socket.write('a');
+  }, 250);
+  await sleep(200);
+  const stop = () => {
+    clearInterval(timer);
+    for (const socket of sockets) socket.destroy();
+  };
+  return { closed: () => closed, stop };
+}
+
+test('a hundred bodies that trickle keep nobody out, and are cut off while a platform still repeats', async () => {
+  await using at = await serving(async () => ({ status: 200 }));
+  const slow = await trickle(at.url, 100);
+  const since = Date.now();
+  expect((await fetch(at.url, { method: 'POST', body: 'x' })).status).toBe(200);
+  await until('they are cut off', () => slow.closed() === 100, 12_000);
+  expect(Date.now() - since).toBeLessThan(8_000);
+  slow.stop();
+  expect(at.logger.lines.filter(({ event }) => event === 'webhook.failed')).toEqual([]);
+}, 20_000);
+
+test('an instance whose requests all wait leaves the others alone', async () => {
+  const gate = Promise.withResolvers<void>();
+  await using at = await serving(async () => {
+    await gate.promise;
+    return { status: 200 };
+  });
+  const other = await at.server.for('other').serve(async () => ({ status: 204 }));
+  const waiting = Array.from({ length: 64 }, () => fetch(at.url, { method: 'POST', body: 'x' }).then(({ status }) => status));
+  let busy = 0;
+  for (let tries = 0; busy !== 503 && tries < 100; tries += 1) {
+    const answer = fetch(at.url, { method: 'POST', body: 'x', signal: AbortSignal.timeout(50) });
+    busy = await answer.then(
+      ({ status }) => status,
+      () => 0,
+    );
+  }
+  expect(busy).toBe(503);
+  expect((await fetch(`${other.localOrigin}${other.path}`, { method: 'POST', body: 'x' })).status).toBe(204);
+  gate.resolve();
+  expect(new Set(await Promise.all(waiting))).toEqual(new Set([200]));
+});
 
 test('a request arrives as it was sent, and the answer goes back', async () => {
   const seen: WebhookRequest[] = [];

@@ -5,12 +5,21 @@ import { errorText, GatehouseError } from '../core/errors.ts';
 import type { Logger } from '../core/ports.ts';
 
 const MAX_BYTES = 1_000_000;
-/** Requests that are worked on at once; more are answered with 503, which platforms take for "try again". */
+/** Requests of one instance that are worked on at once; more are answered with 503, which platforms take for "try again". */
 const AT_ONCE = 64;
+/** What bodies under way may hold in memory, over all instances. Only bytes that came count, so a slow caller takes up little. */
+const MAX_READING = 16_000_000;
+/** Platforms send a request in one piece. A stranger who trickles is cut off before a platform gives up repeating. */
+const REQUEST_MS = 5_000;
+/** How often Node looks for those. */
+const CHECK_MS = 1_000;
+/** Only a proxy in front keeps connections; one that trickles holds one for `REQUEST_MS` at most. */
+const MAX_CONNECTIONS = 1_024;
 
 interface Route {
   readonly handler: WebhookHandler;
   readonly maxBytes: number;
+  running: number;
 }
 
 export interface WebhookServerOptions {
@@ -30,7 +39,7 @@ export class WebhookServer implements AsyncDisposable {
   readonly #routes = new Map<string, Route>();
   readonly #stopping = new AbortController();
   #listening: Promise<Server> | undefined;
-  #running = 0;
+  #reading = 0;
 
   constructor(options: WebhookServerOptions) {
     this.#options = options;
@@ -40,7 +49,7 @@ export class WebhookServer implements AsyncDisposable {
   for(instance: string): Webhooks {
     const path = `/hooks/${encodeURIComponent(instance)}`;
     return {
-      serve: async (handler, { maxBytes = MAX_BYTES } = {}) => await this.#serve(path, { handler, maxBytes }),
+      serve: async (handler, { maxBytes = MAX_BYTES } = {}) => await this.#serve(path, { handler, maxBytes, running: 0 }),
     };
   }
 
@@ -78,17 +87,20 @@ export class WebhookServer implements AsyncDisposable {
 
   async #listen(): Promise<Server> {
     const { host, port } = this.#options;
-    const limits = { requestTimeout: 15_000, headersTimeout: 5_000, maxHeaderSize: 16_384 };
+    const times = { requestTimeout: REQUEST_MS, headersTimeout: REQUEST_MS, connectionsCheckingInterval: CHECK_MS };
+    const limits = { ...times, maxHeaderSize: 16_384 };
     const server = createServer(limits, (request, response) => {
       this.#answer(request, response)
         .catch((error: unknown) => {
+          // Hung up in the middle of its body: whoever knows the address could fill the log with it.
+          if (request.errored && !request.complete) throw error;
           this.#options.logger.error('webhook.failed', { path: pathOf(request), detail: errorText(error) });
           return { status: 500 };
         })
         .then((answer) => write(response, answer))
         .catch(() => response.destroy());
     });
-    server.maxConnections = 256;
+    server.maxConnections = MAX_CONNECTIONS;
     await new Promise<void>((resolve, reject) => {
       server.once('error', (cause) => {
         reject(
@@ -109,33 +121,43 @@ export class WebhookServer implements AsyncDisposable {
     // Platforms look at a file's type and size before they fetch it; Node leaves the body of such an answer out.
     const method = request.method === 'HEAD' ? 'GET' : request.method;
     if (method !== 'GET' && method !== 'POST') return { status: 405 };
-    if (this.#running >= AT_ONCE) return { status: 503, headers: { 'retry-after': '1' } };
-    this.#running += 1;
+    const body = await this.#read(request, route.maxBytes);
+    if (!Buffer.isBuffer(body)) return body;
+    // Not before the body is here: who sends one slowly must not keep out the platform.
+    if (route.running >= AT_ONCE) return BUSY;
+    route.running += 1;
     try {
-      const body = await readBody(request, route.maxBytes);
-      if (!body) return { status: 413, headers: { connection: 'close' } };
       const gone = new AbortController();
       response.once('close', () => gone.abort(new Error('the caller hung up')));
       const signal = AbortSignal.any([gone.signal, this.#stopping.signal]);
       return await route.handler(toRequest(request, method, body), signal);
     } finally {
-      this.#running -= 1;
+      route.running -= 1;
+    }
+  }
+
+  /** The body, or why there is none. */
+  async #read(request: IncomingMessage, maxBytes: number): Promise<Buffer | WebhookAnswer> {
+    if (Number(request.headers['content-length'] ?? 0) > maxBytes) return TOO_LARGE;
+    const parts: Buffer[] = [];
+    let total = 0;
+    try {
+      for await (const part of request as AsyncIterable<Buffer>) {
+        total += part.byteLength;
+        this.#reading += part.byteLength;
+        if (total > maxBytes) return TOO_LARGE;
+        if (this.#reading > MAX_READING) return { ...BUSY, headers: { ...BUSY.headers, connection: 'close' } };
+        parts.push(part);
+      }
+      return Buffer.concat(parts);
+    } finally {
+      this.#reading -= total;
     }
   }
 }
 
-/** Undefined when it is larger. */
-async function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer | undefined> {
-  if (Number(request.headers['content-length'] ?? 0) > maxBytes) return undefined;
-  const parts: Buffer[] = [];
-  let total = 0;
-  for await (const part of request as AsyncIterable<Buffer>) {
-    total += part.byteLength;
-    if (total > maxBytes) return undefined;
-    parts.push(part);
-  }
-  return Buffer.concat(parts);
-}
+const BUSY: WebhookAnswer = { status: 503, headers: { 'retry-after': '1' } };
+const TOO_LARGE: WebhookAnswer = { status: 413, headers: { connection: 'close' } };
 
 function pathOf(request: IncomingMessage): string {
   return (request.url ?? '/').split('?', 1)[0] ?? '/';
