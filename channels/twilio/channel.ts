@@ -260,7 +260,8 @@ export class TwilioChannel implements Channel {
     const offered = await this.#files.offer(file);
     if (offered.kind === 'held') return { token: offered.token };
     if (offered.kind === 'refused') return { result: offered };
-    return { result: { kind: 'retry', reason: 'too many files wait to be fetched', afterMs: 60_000, scope: 'account' } };
+    // Of this part alone: words need no place.
+    return { result: { kind: 'retry', reason: 'too many files wait to be fetched', afterMs: 15_000, scope: 'part' } };
   }
 
   #address(name: 'file' | 'part', value: string): string {

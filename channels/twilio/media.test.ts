@@ -220,6 +220,31 @@ test('a file whose message may have arrived is still served', async () => {
   expect((await fetch(kept)).status).toBe(200);
 });
 
+test('a file for which there is no place waits alone: words to others go out', async () => {
+  const at = await scene();
+  const { channel } = await at.start();
+  const file = await copy(Buffer.from('x'));
+  for (let n = 0; n < 8; n += 1) expect(await send(channel, file)).toMatchObject({ kind: 'sent' });
+  expect(await send(channel, file)).toMatchObject({ kind: 'retry', scope: 'part' });
+});
+
+test('a file that was fetched gives up its place within a minute', async () => {
+  const clock = new FakeClock();
+  const files = new PublicFiles(clock);
+  const file = await copy(Buffer.from('x'));
+  const tokens: string[] = [];
+  for (let n = 0; n < 8; n += 1) {
+    const offered = await files.offer(file);
+    if (offered.kind === 'held') tokens.push(offered.token);
+  }
+  // The head alone does not count: the file may be asked for much later.
+  files.serve(tokens[0] ?? '');
+  for (const asked of ['head', 'file']) expect([asked, files.serve(tokens[1] ?? '').status]).toEqual([asked, 200]);
+  await clock.advance(60_000);
+  expect([files.serve(tokens[0] ?? '').status, files.serve(tokens[1] ?? '').status]).toEqual([200, 404]);
+  expect((await files.offer(file)).kind).toBe('held');
+});
+
 test('files are forgotten after ten minutes, and a handful at most is held', async () => {
   const clock = new FakeClock();
   const files = new PublicFiles(clock);

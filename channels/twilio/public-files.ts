@@ -11,6 +11,8 @@ export const UPLOAD_BYTES = 5 * 1024 * 1024;
 const OTHER_BYTES = 500 * 1024;
 /** Twilio fetches within seconds; a number that is behind with its queue may do so later. */
 const KEEP_MS = 10 * 60_000;
+/** Once it was asked for twice, the head and the file, what is left is to ask again after a broken connection. */
+const FETCHED_MS = 60_000;
 /** 8 files of 5 MB at most are held in memory. */
 const MAX_FILES = 8;
 
@@ -23,7 +25,8 @@ interface Held {
   readonly bytes: Buffer;
   readonly mime: string;
   readonly name: string;
-  readonly until: number;
+  until: number;
+  served: number;
 }
 
 export type Offered = { readonly kind: 'held'; readonly token: string } | { readonly kind: 'full' } | Refusal;
@@ -59,7 +62,7 @@ export class PublicFiles {
     if (bytes.byteLength > most) return tooLarge(most);
     // Unguessable: 256 bits. Nothing else protects the file.
     const token = randomBytes(32).toString('base64url');
-    this.#files.set(token, { bytes, mime, name: safeName(file.name), until: this.#clock.monotonic() + KEEP_MS });
+    this.#files.set(token, { bytes, mime, name: safeName(file.name), until: this.#clock.monotonic() + KEEP_MS, served: 0 });
     return { kind: 'held', token };
   }
 
@@ -73,6 +76,8 @@ export class PublicFiles {
     this.#forget();
     const file = this.#files.get(token);
     if (!file) return { status: 404 };
+    file.served += 1;
+    if (file.served === 2) file.until = Math.min(file.until, this.#clock.monotonic() + FETCHED_MS);
     return {
       status: 200,
       headers: {
