@@ -20,7 +20,8 @@ export interface CatchUpOptions {
   readonly host: Pick<ChannelHost, 'cursor'>;
   readonly intake: Pick<Intake, 'offer' | 'accepted'>;
   readonly number: string;
-  readonly toInbound: (record: MessageRecord, media: readonly MediaRecord[] | undefined) => InboundMessage;
+  /** `later`: there is no room for it in this minute. It and what follows is left to the next reading. */
+  readonly toInbound: (record: MessageRecord, media: readonly MediaRecord[] | undefined) => InboundMessage | 'later';
   readonly clock: Clock;
   readonly logger: Logger;
   readonly signal: AbortSignal;
@@ -30,6 +31,12 @@ export interface CatchUpOptions {
 export interface Caught {
   readonly messages: readonly MessageRecord[];
   readonly serverTime: number;
+}
+
+interface HandedOver {
+  readonly cursor: ListCursor;
+  /** Not all of it: the rest has to wait. */
+  readonly held: boolean;
 }
 
 export class CatchUp {
@@ -64,9 +71,10 @@ export class CatchUp {
     for (let from = since(this.#cursor), hold = MAX_HELD; ; ) {
       const { found, serverTime, complete } = await this.#read(from, hold);
       const fresh = found.filter(({ sid }) => !intake.accepted(sid));
-      this.#cursor = await this.#handOver(fresh, this.#cursor, complete ? serverTime : found.at(-1)?.at);
+      const { cursor, held } = await this.#handOver(fresh, this.#cursor, complete ? serverTime : found.at(-1)?.at);
+      this.#cursor = cursor;
       for (const message of fresh) if (caught.length < BATCH) caught.push(message);
-      if (complete) return { messages: caught, serverTime };
+      if (complete || held) return { messages: caught, serverTime };
       const reached = found.at(-1)?.at ?? from;
       // More in one second than can be held: only a longer reading gets past it.
       if (reached <= from) hold *= 2;
@@ -102,17 +110,25 @@ export class CatchUp {
     return { found: found.reverse(), serverTime, complete };
   }
 
-  async #handOver(fresh: readonly MessageRecord[], before: ListCursor, end: number | undefined): Promise<ListCursor> {
+  async #handOver(fresh: readonly MessageRecord[], before: ListCursor, end: number | undefined): Promise<HandedOver> {
     const { intake } = this.#options;
     let cursor = before;
     for (let start = 0; start < fresh.length; start += BATCH) {
       const chunk = fresh.slice(start, start + BATCH);
       const batch: InboundMessage[] = [];
-      for (const record of chunk) batch.push(await this.#message(record));
-      const last = start + BATCH >= fresh.length;
-      cursor = advance(cursor, (last ? end : undefined) ?? chunk.at(-1)?.at ?? cursor.at);
-      await intake.offer(batch, JSON.stringify(cursor));
-      this.#saved = cursor.at;
+      for (const record of chunk) {
+        const message = await this.#message(record);
+        if (message === 'later') break;
+        batch.push(message);
+      }
+      const held = batch.length < chunk.length;
+      const last = !held && start + BATCH >= fresh.length;
+      cursor = advance(cursor, (last ? end : undefined) ?? chunk[batch.length - 1]?.at ?? cursor.at);
+      if (batch.length > 0) {
+        await intake.offer(batch, JSON.stringify(cursor));
+        this.#saved = cursor.at;
+      }
+      if (held) return { cursor, held };
     }
     if (fresh.length === 0 && end !== undefined) cursor = advance(cursor, end);
     // A cursor that only grew older costs a longer list after a restart, a commit each minute costs more.
@@ -120,10 +136,10 @@ export class CatchUp {
       await intake.offer([], JSON.stringify(cursor));
       this.#saved = cursor.at;
     }
-    return cursor;
+    return { cursor, held: false };
   }
 
-  async #message(record: MessageRecord): Promise<InboundMessage> {
+  async #message(record: MessageRecord): Promise<InboundMessage | 'later'> {
     const { client, toInbound } = this.#options;
     if (record.mediaCount === 0) return toInbound(record, []);
     try {

@@ -13,6 +13,7 @@ import { errorText } from '../../src/core/errors.ts';
 import type { InboundMessage, MediaRef, OutboundPart } from '../../src/core/message.ts';
 import { withDeadline } from '../kit/deadline.ts';
 import { Lifecycle, NOT_LEFT } from '../kit/lifecycle.ts';
+import { RecentSet } from '../kit/recent.ts';
 import { CatchUp, type CatchUpOptions, type Caught } from './catch-up.ts';
 import { CallError, type SendCall, type TwilioClient } from './client.ts';
 import { download, isPlatformHost } from './download.ts';
@@ -44,6 +45,8 @@ const LIMITS: Omit<ChannelLimits, 'rate'> = {
 const RECIPIENT = /^\+?\d{3,15}$/;
 /** A message of the list is taken for missed by its webhook when it is older than this: the two may cross. */
 const CROSSING_MS = 30_000;
+/** More than any number gets between two readings of the list. */
+const MAX_POSTED = 5_000;
 
 export interface TwilioChannelOptions {
   readonly client: TwilioClient;
@@ -65,6 +68,8 @@ export class TwilioChannel implements Channel {
   readonly #files: PublicFiles;
   readonly #sent = new SentLog();
   readonly #statuses: Statuses;
+  /** SIDs of messages that were posted, and may have been left to the list all the same. */
+  readonly #posted = new RecentSet(MAX_POSTED);
   readonly #life = new Lifecycle();
   #webhook: Webhook | undefined;
   #health: Health | undefined;
@@ -165,6 +170,7 @@ export class TwilioChannel implements Channel {
       proof: { publicUrl, authToken },
       toInbound: (fields) => {
         const message = fromWebhook(fields, this.#context());
+        if (message) this.#posted.add(message.platformId);
         return message && this.#capped(message);
       },
       onStatus: (fields, part) => {
@@ -191,7 +197,9 @@ export class TwilioChannel implements Channel {
       return;
     }
     const since = this.#servedSince;
-    const missed = messages.filter(({ at = serverTime }) => at > since && at < serverTime - CROSSING_MS);
+    const missed = messages.filter(
+      ({ sid, at = serverTime }) => at > since && at < serverTime - CROSSING_MS && !this.#posted.has(sid),
+    );
     if (missed.length === 0) return;
     this.#options.deps.logger.warn('twilio.webhook-missed', { messages: missed.length });
     const detail = 'GH1502: messages come by the list only, late: check that the number posts them to public_url, and the proxy';
@@ -211,9 +219,12 @@ export class TwilioChannel implements Channel {
     };
   }
 
-  #capped(message: InboundMessage): InboundMessage {
+  #capped(message: InboundMessage): InboundMessage | 'later' {
     const { platformId: sid, senderId: sender, timestamp: at } = message;
-    if (message.refusal !== undefined || this.#cap.admit({ sid, sender, at })) return message;
+    const now = this.#options.deps.clock.now();
+    const verdict = message.refusal !== undefined ? 'admitted' : this.#cap.admit({ sid, sender, at, now });
+    if (verdict === 'admitted') return message;
+    if (verdict === 'later') return verdict;
     this.#options.deps.logger.warn('twilio.refused', { reason: 'loop-cap', sid });
     return { ...message, text: '', media: [], refusal: 'loop-cap' };
   }

@@ -5,33 +5,38 @@ export interface InboundCapOptions {
   readonly inAll: number;
 }
 
+/** `refused`: must not be answered. `later`: offer it again; whom the gateway lets in is not known here, so it may matter. */
+export type Verdict = 'admitted' | 'refused' | 'later';
+
 /**
  * The guard against a loop with another machine, and against a bill (attack A5): each message in costs money, each answer
  * more. Counts by the time of a message, so that what waited during a pause is not taken for a flood. The same message offered
- * twice counts once, with the same verdict. In memory: a restart forgives one minute.
+ * twice counts once, with the same verdict unless that was to wait. In memory: a restart forgives one minute.
  */
 export class InboundCap {
   readonly #options: InboundCapOptions;
   /** Sender -> SID -> time and verdict. */
-  readonly #seen = new Map<string, Map<string, { readonly at: number; readonly admitted: boolean }>>();
+  readonly #seen = new Map<string, Map<string, Entry>>();
   #newest = 0;
 
   constructor(options: InboundCapOptions) {
     this.#options = options;
   }
 
-  /** False: this message must not be answered. */
-  admit({ sid, sender, at }: { readonly sid: string; readonly sender: string; readonly at: number }): boolean {
+  admit({ sid, sender, at, now }: { readonly [Name in 'sid' | 'sender']: string } & { at: number; now: number }): Verdict {
     this.#forget(at);
-    const window = this.#seen.get(sender) ?? new Map<string, { at: number; admitted: boolean }>();
+    const window = this.#seen.get(sender) ?? new Map<string, Entry>();
     const known = window.get(sid);
-    if (known) return known.admitted;
-    const own = count(window, at);
+    if (known && known.verdict !== 'later') return known.verdict;
+    // What waited counts in the minute in which it is let in: the one it was written in stays full.
+    const counted = known ? Math.max(at, now) : at;
+    const own = count(window, counted);
     let all = 0;
-    for (const other of this.#seen.values()) all += count(other, at);
-    const admitted = own < this.#options.perSender && all < this.#options.inAll;
-    this.#seen.set(sender, window.set(sid, { at, admitted }));
-    return admitted;
+    for (const other of this.#seen.values()) all += count(other, counted);
+    const { perSender, inAll } = this.#options;
+    const verdict = own >= perSender ? 'refused' : all >= inAll ? 'later' : 'admitted';
+    this.#seen.set(sender, window.set(sid, { at: counted, verdict }));
+    return verdict;
   }
 
   /** Twice the window: the list and a webhook may tell the times of one message differently. */
@@ -44,9 +49,14 @@ export class InboundCap {
   }
 }
 
+interface Entry {
+  readonly at: number;
+  readonly verdict: Verdict;
+}
+
 /** Admitted ones in the minute before `at`. */
-function count(window: ReadonlyMap<string, { at: number; admitted: boolean }>, at: number): number {
+function count(window: ReadonlyMap<string, Entry>, at: number): number {
   let found = 0;
-  for (const entry of window.values()) if (entry.admitted && Math.abs(at - entry.at) < MINUTE_MS) found += 1;
+  for (const entry of window.values()) if (entry.verdict === 'admitted' && Math.abs(at - entry.at) < MINUTE_MS) found += 1;
   return found;
 }

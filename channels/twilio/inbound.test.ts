@@ -118,20 +118,26 @@ test('words that Twilio answers are left to it, and only alone', () => {
 
 test('A5 a loop with another machine ends, and other people are not affected', () => {
   const cap = new InboundCap({ perSender: 3, inAll: 100 });
-  const admit = (sender: string, n: number, at: number) => cap.admit({ sid: `${sender}${n}`, sender, at });
-  expect([1, 2, 3, 4].map((n) => admit('a', n, n))).toEqual([true, true, true, false]);
-  expect(admit('b', 1, 5)).toBe(true);
+  const admit = (sender: string, n: number, at: number) => cap.admit({ sid: `${sender}${n}`, sender, at, now: at });
+  expect([1, 2, 3, 4].map((n) => admit('a', n, n))).toEqual(['admitted', 'admitted', 'admitted', 'refused']);
+  expect(admit('b', 1, 5)).toBe('admitted');
   // The same message again gets the same verdict, from the webhook and from the list.
-  expect([admit('a', 3, 3), admit('a', 4, 4)]).toEqual([true, false]);
-  expect(admit('a', 5, 61_000)).toBe(true);
+  expect([admit('a', 3, 3), admit('a', 4, 4)]).toEqual(['admitted', 'refused']);
+  expect(admit('a', 5, 61_000)).toBe('admitted');
 });
 
-test('A45 all senders together have a limit, and what waited for a day is no flood', () => {
+test('A45 all senders together have a limit beyond which they wait, and what waited for a day is no flood', () => {
   const cap = new InboundCap({ perSender: 10, inAll: 5 });
-  const verdicts = Array.from({ length: 8 }, (_, n) => cap.admit({ sid: `s${n}`, sender: `p${n}`, at: 1_000 }));
-  expect(verdicts.filter(Boolean)).toHaveLength(5);
+  const admit = (n: number, now: number) => cap.admit({ sid: `s${n}`, sender: `p${n}`, at: 1_000, now });
+  const verdicts = Array.from({ length: 8 }, (_, n) => admit(n, 1_000));
+  expect(verdicts).toEqual([...Array(5).fill('admitted'), ...Array(3).fill('later')]);
+  expect([admit(0, 30_000), admit(5, 30_000), admit(5, 62_000), admit(5, 62_000)]).toEqual([
+    'admitted',
+    'later',
+    'admitted',
+    'admitted',
+  ]);
   const spread = new InboundCap({ perSender: 2, inAll: 2 });
-  expect(Array.from({ length: 50 }, (_, n) => spread.admit({ sid: `s${n}`, sender: 'p', at: n * 60_000 })).every(Boolean)).toBe(
-    true,
-  );
+  const all = Array.from({ length: 50 }, (_, n) => spread.admit({ sid: `s${n}`, sender: 'p', at: n * 60_000, now: 3_000_000 }));
+  expect(new Set(all)).toEqual(new Set(['admitted']));
 });

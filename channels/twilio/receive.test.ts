@@ -2,7 +2,7 @@
 import { afterEach, expect, test } from 'vitest';
 import type { ChannelDeps } from '../../src/core/channel.ts';
 import { systemClock } from '../../src/lib/clock.ts';
-import { TestHost } from '../../src/testing/channel-host.ts';
+import { quickClock, TestHost } from '../../src/testing/channel-host.ts';
 import { MemoryLogger, until } from '../../src/testing/fakes.ts';
 import { PUBLIC_URL, type TwilioScene, twilioScene } from '../../src/testing/twilio-scene.ts';
 import { newSid } from '../../src/testing/twilio-server.ts';
@@ -335,6 +335,23 @@ test('A5 a machine that answers at once is refused after its share, and the refu
     undefined,
   ]);
   expect(host.accepted[3]).toMatchObject({ text: '', media: [] });
+});
+
+test('A5 a flood of strangers makes others wait and loses nobody: the list brings what had no room', async () => {
+  const at = await scene();
+  let ahead = 0;
+  const clock = { ...quickClock(), now: () => Date.now() + ahead };
+  const { host } = await at.start({ max_per_minute: 5, poll_interval_secs: 5 }, new TestHost(), { clock });
+  for (let n = 0; n < 8; n += 1) at.platform.inject(`+1999555000${n}`, 'spam');
+  const sid = at.platform.inject(ADA, 'mine');
+  await until('the webhooks were answered', () => at.platform.webhooks.get(sid));
+  expect(at.platform.webhooks.get(sid)).toEqual([503]);
+  await systemClock.sleep(600); // two readings
+  expect(host.accepted).toHaveLength(5);
+  ahead = 61_000;
+  await until('it came', () => host.accepted.some(({ text }) => text === 'mine'));
+  expect(host.accepted.map(({ refusal }) => refusal)).toEqual(Array.from({ length: 9 }, () => undefined));
+  expect(host.state).toBe('healthy');
 });
 
 test('a cursor that cannot be read starts afresh, and says so', async () => {

@@ -74,7 +74,7 @@ export const TwilioSettings = z.strictObject({
     .min(1)
     .default(30)
     .describe('Messages of one sender beyond this are refused and counted: ends a loop with another machine.'),
-  max_per_minute: z.int().min(1).default(300).describe('The same for all senders together.'),
+  max_per_minute: z.int().min(1).default(300).describe('Messages of all senders together beyond this wait for the next minute.'),
   answer_opt_out_words: z
     .boolean()
     .default(false)

@@ -14,7 +14,8 @@ export interface WebhookOptions {
   readonly number: string;
   readonly intake: Pick<Intake, 'push'>;
   readonly files: Pick<PublicFiles, 'serve'>;
-  readonly toInbound: (fields: Fields) => InboundMessage | undefined;
+  /** `later`: there is no room for it in this minute, and the list will bring it. */
+  readonly toInbound: (fields: Fields) => InboundMessage | 'later' | undefined;
   /** `part`: the name of the part, from the address the callback came to. */
   readonly onStatus: (fields: Fields, part: string | undefined) => void;
   /** A message came by webhook: the way is open. */
@@ -80,6 +81,7 @@ async function receiveMessage(
     return { status: 400 };
   }
   onMessage();
+  if (message === 'later') return LATER;
   try {
     // Only what is durable is acknowledged. The offer goes on when the wait ends: it is the same message that the list has.
     const outcome = await withDeadline({ clock, ms: ANSWER_WITHIN_MS, signal }, () => intake.push(message));
