@@ -10,6 +10,8 @@ import type { Intake } from './intake.ts';
 
 /** Small, so that a crash repeats little. */
 const BATCH = 50;
+/** As many come each time, new or not: few, for they are asked for as often as every 5 s. */
+const PAGE_SIZE = 20;
 /** Longest wait for one page. */
 const CALL_TIMEOUT_MS = 30_000;
 /** The oldest ones are kept when there are more; the rest is read in the next round. */
@@ -85,9 +87,8 @@ export class CatchUp {
   /** From the newest back to the cursor, then turned round. */
   async #read(from: number, hold: number): Promise<{ found: MessageRecord[]; serverTime: number; complete: boolean }> {
     const { client, number, clock, signal } = this.#options;
-    let page: MessageList | undefined = await this.#call((inner) =>
-      client.list({ to: number, sentAfter: new Date(from) }, inner),
-    );
+    // No filter by date: it looks at when Twilio asked our webhook, which a number without one may never have.
+    let page: MessageList | undefined = await this.#call((inner) => client.list({ to: number, pageSize: PAGE_SIZE }, inner));
     const serverTime = page.serverTime ?? clock.now();
     const found: MessageRecord[] = [];
     let complete = true;
@@ -103,7 +104,7 @@ export class CatchUp {
         found.splice(0, found.length - hold);
         complete = false;
       }
-      // The filter may know dates only; the list is in order, so a page of older ones is the end.
+      // The list is in order, so a page of older ones is the end.
       const next: MessageList['next'] = reached ? undefined : page.next;
       page = next && (await this.#call(next));
     }

@@ -65,8 +65,8 @@ export interface SendCall {
 export interface MessageFilter {
   readonly to: string;
   readonly from?: string;
-  /** The platform may look at the date alone, so older ones can come back too. */
-  readonly sentAfter?: Date;
+  /** Default 100. */
+  readonly pageSize?: number;
 }
 
 const PAGE_SIZE = 100;
@@ -94,13 +94,12 @@ export class TwilioClient {
 
   /** Newest first. */
   async list(filter: MessageFilter, signal: AbortSignal): Promise<MessageList> {
-    const { to, from, sentAfter } = filter;
+    const { to, from, pageSize = PAGE_SIZE } = filter;
     return this.#page('message list', signal, () =>
       this.#messages.page({
         to,
         ...(from !== undefined && { from }),
-        ...(sentAfter && { dateSentAfter: sentAfter }),
-        pageSize: PAGE_SIZE,
+        pageSize,
       }),
     );
   }

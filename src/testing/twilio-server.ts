@@ -132,7 +132,18 @@ export class TwilioServer implements AsyncDisposable {
       this.#files.set(mediaSid, file);
       return { sid: mediaSid, mime: file.mime };
     });
-    this.messages.push({ sid, accountSid: this.accountSid, from, to, body, direction: 'inbound', status, at, media });
+    this.messages.push({
+      sid,
+      accountSid: this.accountSid,
+      from,
+      to,
+      body,
+      direction: 'inbound',
+      status,
+      at,
+      media,
+      ...(options.silent && { unsent: true }),
+    });
     if (options.silent !== true) void this.redeliver(sid, options.fields);
     return sid;
   }

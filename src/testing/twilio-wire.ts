@@ -19,6 +19,8 @@ export interface TwilioMessage {
     readonly name?: string;
   }[];
   readonly statusCallback?: string;
+  /** The webhook was never asked: such a message has no date of sending. */
+  readonly unsent?: true;
 }
 
 export function errorBody(status: number, code: number, message: string): object {
@@ -33,8 +35,8 @@ export function messageBody(message: TwilioMessage): object {
     api_version: '2010-04-01',
     body: message.body,
     date_created: date,
-    // One that waits in the queue has not been sent.
-    date_sent: message.status === 'queued' ? null : date,
+    // One that waits in the queue has not been sent; of one that came in it is "when Twilio sent the HTTP request to your webhook".
+    date_sent: message.status === 'queued' || message.unsent ? null : date,
     date_updated: date,
     direction: message.direction,
     error_code: null,
@@ -60,7 +62,12 @@ export function listBody(all: readonly TwilioMessage[], url: URL, pageSize: numb
   const day = after === null ? Number.NEGATIVE_INFINITY : Date.parse(`${after.slice(0, 10)}T00:00:00Z`);
   const fits = all
     .map((message, index) => ({ message, index }))
-    .filter(({ message }) => (to === null || message.to === to) && (from === null || message.from === from) && message.at >= day)
+    .filter(
+      ({ message }) =>
+        (to === null || message.to === to) &&
+        (from === null || message.from === from) &&
+        (after === null || (!message.unsent && message.at >= day)),
+    )
     .sort((a, b) => Math.floor(b.message.at / 1_000) - Math.floor(a.message.at / 1_000) || b.index - a.index)
     .map(({ message }) => message);
   const start = 1 + fits.findIndex(({ sid }) => `PA${sid}` === query.get('PageToken'));
