@@ -1,5 +1,6 @@
 /** The list of messages -> what no webhook brought. Runs at start, after every failure and once per period. */
 import type { ChannelHost } from '../../src/core/channel.ts';
+import { errorText } from '../../src/core/errors.ts';
 import type { InboundMessage } from '../../src/core/message.ts';
 import type { Clock, Logger } from '../../src/core/ports.ts';
 import { withDeadline } from '../kit/deadline.ts';
@@ -12,6 +13,8 @@ import type { Intake } from './intake.ts';
 const BATCH = 50;
 /** As many come each time, new or not: few, for they are asked for as often as every 5 s. */
 const PAGE_SIZE = 20;
+/** So often a list of files may fail, within a minute or two, before its message goes without them: it holds up all that came later. */
+const MEDIA_TRIES = 7;
 /** Longest wait for one page. */
 const CALL_TIMEOUT_MS = 30_000;
 /** The oldest ones are kept when there are more; the rest is read in the next round. */
@@ -46,6 +49,8 @@ export class CatchUp {
   #cursor: ListCursor | undefined;
   /** `at` of the last cursor on disk. */
   #saved = Number.NEGATIVE_INFINITY;
+  /** Of the message whose files were asked for last. */
+  #media: { readonly sid: string; readonly failures: number } | undefined;
 
   constructor(options: CatchUpOptions) {
     this.#options = options;
@@ -146,8 +151,13 @@ export class CatchUp {
     try {
       return toInbound(record, await this.#call((signal) => client.media(record.sid, signal)));
     } catch (error) {
-      // Deleted since. Anything else is tried again with the whole reading: the message must not lose its files.
-      if (!(error instanceof CallError) || error.failure.kind !== 'api' || error.failure.status !== 404) throw error;
+      this.#options.signal.throwIfAborted();
+      const failures = 1 + (this.#media?.sid === record.sid ? this.#media.failures : 0);
+      this.#media = { sid: record.sid, failures };
+      // Deleted since. Anything else is tried again with the whole reading: the message must not lose its files too easily.
+      const gone = error instanceof CallError && error.failure.kind === 'api' && error.failure.status === 404;
+      if (!gone && failures < MEDIA_TRIES) throw ofMedia(error);
+      this.#options.logger.warn('twilio.files-given-up', { sid: record.sid, failures, detail: errorText(error) });
       return toInbound(record, undefined);
     }
   }
@@ -156,6 +166,13 @@ export class CatchUp {
     const { clock, signal } = this.#options;
     return withDeadline({ clock, ms: CALL_TIMEOUT_MS, signal }, run);
   }
+}
+
+/** The list was read, so a refusal is about these files and not about the credentials. */
+function ofMedia(error: unknown): unknown {
+  return error instanceof CallError && error.failure.kind === 'api' && error.failure.status < 500 && error.failure.status !== 429
+    ? new Error(`the files of a message cannot be listed (${error.message})`, { cause: error })
+    : error;
 }
 
 /** The list also holds what we sent to ourselves, and what is still arriving in pieces: that comes with the next reading. */

@@ -320,6 +320,22 @@ test('F39 a list of files that fails keeps the message back until it can be read
   expect(host.accepted[0]?.media).toHaveLength(1);
 });
 
+test('F39 files that cannot be listed for good go missing with a note, and hold up nothing for ever', async () => {
+  const at = await scene();
+  const { channel, host } = await at.start();
+  await channel.stop();
+  at.platform.inject(ADA, 'with file', { silent: true, files: [{ bytes: Buffer.from('x'), mime: 'image/png' }] });
+  at.platform.inject(ADA, 'later', { silent: true });
+  at.platform.fault({ call: 'media-list', kind: 'error', status: 403, code: 20003, times: 1_000 });
+  await at.start({}, host);
+  await until('both came', () => host.accepted.length === 2);
+  expect(host.accepted.map(({ text, media }) => [text, media])).toEqual([
+    ['with file\n[1 file that cannot be fetched]', []],
+    ['later', []],
+  ]);
+  expect(host.states.some(({ state }) => state === 'down')).toBe(false);
+});
+
 test('A5 a machine that answers at once is refused after its share, and the refusal is recorded', async () => {
   const at = await scene();
   const { host } = await at.start({ max_per_sender_per_minute: 3 });
