@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import type { OutboundFile } from '../../src/core/message.ts';
-import { outbound } from '../../src/testing/fakes.ts';
+import { planParts } from '../../src/delivery/plan.ts';
+import { inbound, outbound } from '../../src/testing/fakes.ts';
 import { CallError, type CallFailure } from './call-error.ts';
 import { toMessage, toSendResult, toSent, toUpload } from './outbound.ts';
 
@@ -38,6 +39,18 @@ test('F37 the same part is the same request each time, another part with the sam
 test('without the duplicate check nothing is added', async () => {
   const payload = await payloadOf({ ...PART, text: 'words' }, { ...OPTIONS, duplicateCheck: false });
   expect(payload).toEqual({ touser: 'ada', agentid: 7, msgtype: 'text', text: { content: 'words' } });
+});
+
+test('choices below a text of the greatest length are listed and not cut off', async () => {
+  const choices = [
+    { label: 'Ja, bitte jetzt gleich', value: 'yes-do-it-now' },
+    { label: 'Nein, lieber morgen', value: 'no-tomorrow' },
+  ];
+  const limits = { text: 1_950, unit: 'byte', caption: 0, uploadBytes: 1, downloadBytes: 1 } as const;
+  const text = '字'.repeat(650);
+  const parts = planParts({ message: inbound(), text, files: [], choices, buttons: true, limits, now: 0, expiresInMs: 1 });
+  for (const { part } of parts) expect(await toMessage(part, OPTIONS)).not.toHaveProperty('refused');
+  expect(parts.map(({ part }) => part.text).join('')).toBe(text);
 });
 
 test('the platform counts bytes: what it would cut off is refused, what only markup made too long goes as it was written', async () => {

@@ -48,6 +48,23 @@ test('where parts cost money a long answer ends after its share, and says how mu
   expect(parts.map(({ part }) => part.text)).toEqual(['word word word word', 'word word word word', '[63 characters left ']);
 });
 
+test('the piece above buttons leaves room to list them', () => {
+  const choices = [
+    { label: 'Yes', value: 'y' },
+    { label: 'No', value: 'n' },
+  ];
+  const texts = (text: string) =>
+    planParts({ ...base, limits: { ...limits, text: 60 }, message: inbound(), text, choices, buttons: true }).map(({ part }) => [
+      part.text,
+      part.choices?.length ?? 0,
+    ]);
+  expect(texts('short')).toEqual([['short', 2]]);
+  expect(texts('one two three four five six seven eight nine ten eleven')).toEqual([
+    ['one two three four five six seven eight', 0],
+    ['nine ten eleven', 2],
+  ]);
+});
+
 test('the same answer gives the same parts again', () => {
   const answer = { ...base, message: inbound(), text: 'x'.repeat(50), files: [{ file }] };
   expect(planParts(answer)).toEqual(planParts(answer));

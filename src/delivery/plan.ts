@@ -34,6 +34,7 @@ export function planParts(answer: Answer): NewPart[] {
   const { choices = [] } = answer;
   const plain = split(answer.text);
   const pressed = choices.length > 0 && carriesButtons(answer, plain.at(-1) ?? '');
+  if (pressed) plain.push(...withRoom(plain.pop() ?? '', choices, limits));
   const texts = pressed || choices.length === 0 ? plain : split(`${answer.text}\n\n${listed(choices, answer.text)}`);
   const pieces: Pick<OutboundPart, 'text' | 'file' | 'choices'>[] = texts.map((text, n) => ({
     text,
@@ -69,6 +70,16 @@ export function planParts(answer: Answer): NewPart[] {
 function carriesButtons({ choices = [], buttons = false, limits }: Answer, text: string): boolean {
   if (!buttons || text === '') return false;
   return !limits.buttons || (choices.length <= limits.buttons.choices && text.length <= limits.buttons.text);
+}
+
+/**
+ * The last piece, cut once more where it would leave no room to list the choices below it: a platform may refuse its buttons, or
+ * have none for so many.
+ */
+function withRoom(text: string, choices: readonly Choice[], { text: max, unit }: ChannelLimits): readonly string[] {
+  const room = choices.reduce((sum, { label, value }) => sum + measure(`- ${value}: ${label}\n`, unit), 2);
+  // So many choices that there is no room in any case are the adapter's to refuse.
+  return room > max / 2 || measure(text, unit) + room <= max ? [text] : splitText(text, { max: max - room, unit });
 }
 
 /** A line each, as Markdown numbers a list: read back by number, label or value. */
