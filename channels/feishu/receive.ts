@@ -4,6 +4,7 @@ import { errorText } from '../../src/core/errors.ts';
 import { DeadlineError, withDeadline } from '../kit/deadline.ts';
 import { untilAborted, whenAborted } from '../kit/linked.ts';
 import { reconnect } from '../kit/reconnect.ts';
+import { RefusedRequests } from '../kit/refused-requests.ts';
 import { changesOnly, type ReportHealth } from '../kit/reported-health.ts';
 import type { BotIdentity, FeishuClient } from './client.ts';
 import { CallError, isRefusedLogin } from './faults.ts';
@@ -93,11 +94,12 @@ async function listen(options: ReceiveOptions, health: ReportHealth, connected: 
 function createHandler(keys: WebhookKeys, intake: EventIntake, { deps, signal }: ReceiveOptions): WebhookHandler {
   const { clock, logger } = deps;
   const json = { 'content-type': 'application/json' };
+  const refused = new RefusedRequests({ event: 'feishu.webhook-refused', clock, logger });
   return async (request) => {
     if (request.method !== 'POST') return { status: 405 };
     const verdict = readWebhook(request, keys, clock.now());
     if (verdict.kind === 'refused') {
-      logger.warn('feishu.webhook-refused', { reason: verdict.reason });
+      refused.note(verdict.reason);
       return { status: 401 };
     }
     if (verdict.kind === 'challenge') {

@@ -14,6 +14,7 @@ import type { InboundMessage, MediaRef, OutboundPart } from '../../src/core/mess
 import { withDeadline } from '../kit/deadline.ts';
 import { Lifecycle, NOT_LEFT } from '../kit/lifecycle.ts';
 import { RecentSet } from '../kit/recent.ts';
+import { RefusedRequests } from '../kit/refused-requests.ts';
 import { CatchUp, type CatchUpOptions, type Caught } from './catch-up.ts';
 import { CallError, type SendCall, type TwilioClient } from './client.ts';
 import { download, isPlatformHost } from './download.ts';
@@ -165,6 +166,7 @@ export class TwilioChannel implements Channel {
     const publicUrl = settings.public_url;
     if (publicUrl === undefined) return;
     const { clock, logger, webhooks } = deps;
+    const refused = new RefusedRequests({ event: 'twilio.webhook-refused', clock, logger });
     const handler = createWebhookHandler({
       ...{ accountSid, number: this.account, intake, files: this.#files, clock, logger },
       proof: { publicUrl, authToken },
@@ -179,7 +181,7 @@ export class TwilioChannel implements Channel {
         this.#statuses.note(fields);
       },
       onMessage: () => health.set('webhook', undefined),
-      onRefused: (why) => logger.warn('twilio.webhook-refused', { why, signedOver: publicUrl }),
+      onRefused: (why) => refused.note(why, { signedOver: publicUrl }),
     });
     try {
       this.#webhook = await webhooks.serve(handler, { maxBytes: MAX_WEBHOOK_BYTES });

@@ -69,7 +69,10 @@ test('A7 a webhook without a signature, with a wrong one or over a changed body 
   expect((await post(at, { headers: { 'content-type': 'text/plain' } })).status).toBe(403);
   expect((await post(at, { body: 'x'.repeat(70_000) })).status).toBe(413);
   expect(host.batches.length).toBe(batches);
-  expect(at.logger.lines.filter(({ event }) => event === 'twilio.webhook-refused')).toHaveLength(5);
+  // One line a minute: strangers cannot fill the log.
+  expect(at.logger.lines.filter(({ event }) => event === 'twilio.webhook-refused')).toMatchObject([
+    { data: { reason: 'no signature', count: 1 } },
+  ]);
 });
 
 test('another account is refused, another number is not answered for', async () => {

@@ -2,6 +2,7 @@ import type { WebhookAnswer, WebhookRequest } from '../../src/core/channel.ts';
 import type { InboundMessage } from '../../src/core/message.ts';
 import type { Clock, Logger } from '../../src/core/ports.ts';
 import { withDeadline } from '../kit/deadline.ts';
+import { RefusedRequests } from '../kit/refused-requests.ts';
 import { type CallbackKeys, encryptedOf, openCallback } from './callback.ts';
 import { type InboundContext, toInbound } from './inbound.ts';
 
@@ -18,8 +19,6 @@ export interface WebhookOptions {
 export const MAX_BODY_BYTES = 65_536;
 /** The platform hangs up after 5 s and repeats; a proxy in between may not tell us. */
 const HOLD_MS = 10_000;
-/** Refused callbacks are told to the operator at most this often: whoever knows the address could fill the log. */
-const TELL_EVERY_MS = 60_000;
 
 /** An empty 200 tells the platform that nothing is to be sent back with the answer to this request. */
 const DONE: WebhookAnswer = { status: 200 };
@@ -29,11 +28,11 @@ const BUSY: WebhookAnswer = { status: 503, headers: { 'retry-after': '1' } };
 /** Answers the platform's requests: the echo that proves the address is ours, and messages once they are durable. */
 export class Webhook {
   readonly #options: WebhookOptions;
-  #refused = 0;
-  #toldAt = Number.NEGATIVE_INFINITY;
+  readonly #refused: RefusedRequests;
 
   constructor(options: WebhookOptions) {
     this.#options = options;
+    this.#refused = new RefusedRequests({ event: 'wecom.callback-refused', ...options });
   }
 
   async handle(request: WebhookRequest, signal: AbortSignal): Promise<WebhookAnswer> {
@@ -65,13 +64,7 @@ export class Webhook {
   }
 
   #refuse(reason: string): WebhookAnswer {
-    const { clock, logger } = this.#options;
-    this.#refused += 1;
-    if (clock.monotonic() - this.#toldAt >= TELL_EVERY_MS) {
-      logger.warn('wecom.callback-refused', { reason, count: this.#refused });
-      this.#toldAt = clock.monotonic();
-      this.#refused = 0;
-    }
+    this.#refused.note(reason);
     return DENIED;
   }
 }
