@@ -91,7 +91,7 @@ export class TwilioChannel implements Channel {
     this.limits = { ...LIMITS, parts: settings.max_messages_per_answer, rate };
     this.#cap = new InboundCap({ perSender: settings.max_per_sender_per_minute, inAll: settings.max_per_minute });
     this.#files = new PublicFiles(deps.clock);
-    this.#statuses = new Statuses(deps.logger, () => this.#health);
+    this.#statuses = new Statuses(deps.logger, deps.clock, () => this.#health);
   }
 
   start(host: ChannelHost, signal: AbortSignal): Promise<void> {
@@ -193,6 +193,7 @@ export class TwilioChannel implements Channel {
   }
 
   #onRead({ messages, serverTime }: Caught, first: boolean): void {
+    this.#statuses.show();
     if (!this.#webhook) return;
     if (first || this.#servedSince === undefined) {
       this.#servedSince = serverTime;

@@ -1,8 +1,8 @@
 import type { ChannelHost } from '../../src/core/channel.ts';
 import { changesOnly, type ReportHealth } from '../kit/reported-health.ts';
 
-/** What can be wrong, each on its own: reading the list, the webhook, storing, and what the platform thinks of the number. */
-export type Concern = 'journal' | 'api' | 'webhook' | 'number';
+/** What can be wrong, each on its own: reading the list, the webhook, storing, what the platform thinks of the number, messages lost on the way. */
+export type Concern = 'journal' | 'api' | 'webhook' | 'number' | 'undelivered';
 
 export interface Fault {
   readonly state: 'degraded' | 'down';
@@ -38,8 +38,13 @@ export class Health {
   }
 
   #report(): void {
-    const faults = [...this.#faults.values()];
-    const worst = faults.find(({ state }) => state === 'down') ?? faults[0];
+    const faults = [...this.#faults];
+    // What is past hides nothing that is wrong now.
+    const [, worst] =
+      faults.find(([, { state }]) => state === 'down') ??
+      faults.find(([concern]) => concern !== 'undelivered') ??
+      faults[0] ??
+      [];
     if (worst) this.#say(worst.state, worst.detail);
     else if (this.#ready) this.#say('healthy');
   }

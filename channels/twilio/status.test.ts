@@ -1,5 +1,7 @@
 /** What becomes of messages after Twilio took them. */
 import { afterEach, expect, test } from 'vitest';
+import type { ChannelDeps } from '../../src/core/channel.ts';
+import { quickClock, TestHost } from '../../src/testing/channel-host.ts';
 import { outbound, until } from '../../src/testing/fakes.ts';
 import { type TwilioScene, twilioScene } from '../../src/testing/twilio-scene.ts';
 import { channel as descriptor } from './index.ts';
@@ -11,10 +13,10 @@ afterEach(async () => {
   for (const scene of open.splice(0)) await scene[Symbol.asyncDispose]();
 });
 
-async function sent() {
+async function sent(deps: Partial<ChannelDeps> = {}) {
   const at = await twilioScene(descriptor);
   open.push(at);
-  const { channel, host } = await at.start();
+  const { channel, host } = await at.start({ poll_interval_secs: 5 }, new TestHost(), deps);
   const part = outbound({ channel: 'twilio', chatId: ADA, text: 'hello', key: 'twilio/+15005550006/SM1#0' });
   const result = await channel.send(part, { plain: false, signal: new AbortController().signal });
   if (result.kind !== 'sent') throw new Error(result.kind);
@@ -37,7 +39,18 @@ test('a message that did not arrive is recorded with the reason, once, without t
     { sid, status: 'undelivered', code: 30003, meaning: 'the phone is switched off or out of reach' },
   ]);
   expect(host.batches.length).toBe(batches);
-  expect(host.state).toBe('healthy');
+});
+
+test('the operator sees for a day how many messages did not arrive, and why the last one', async () => {
+  let ahead = 0;
+  const { platform, sid, host } = await sent({ clock: { ...quickClock(), now: () => Date.now() + ahead } });
+  await platform.callback(sid, 'undelivered', 30007);
+  expect(host.states.at(-1)).toEqual({
+    state: 'degraded',
+    detail: '1 message did not arrive in the last 24 h; of the last: the network took the message for spam (Twilio error 30007)',
+  });
+  ahead = 24 * 3_600_000;
+  await until('it is over', () => host.state === 'healthy');
 });
 
 test('callbacks that come in another order take nothing back', async () => {
@@ -61,11 +74,14 @@ test.each([
 test('what stops every message is shown in the health of the channel, until one is delivered', async () => {
   const { platform, host, channel, sid } = await sent();
   await platform.callback(sid, 'undelivered', 30034);
-  expect(host.states.at(-1)).toMatchObject({ state: 'degraded', detail: expect.stringContaining('A2P 10DLC') });
+  expect(host.states.at(-1)).toMatchObject({
+    state: 'degraded',
+    detail: expect.stringMatching(/^messages do not arrive: .*A2P 10DLC/),
+  });
   const part = outbound({ channel: 'twilio', chatId: ADA, text: 'again', key: 'k2' });
   const again = await channel.send(part, { plain: false, signal: new AbortController().signal });
   await platform.callback(again.kind === 'sent' ? again.platformId : '', 'delivered');
-  expect(host.state).toBe('healthy');
+  expect(host.states.at(-1)?.detail).toMatch(/^1 message did not arrive/);
 });
 
 test('A7 a callback without a signature changes nothing', async () => {

@@ -1,5 +1,5 @@
 /** What became of messages after Twilio had taken them (https://www.twilio.com/docs/messaging/guides/track-outbound-message-status). */
-import type { Logger } from '../../src/core/ports.ts';
+import type { Clock, Logger } from '../../src/core/ports.ts';
 import { RecentMap } from '../kit/recent.ts';
 import { UNDELIVERED } from './errors.ts';
 import type { Health } from './health.ts';
@@ -20,6 +20,8 @@ const RANK: Readonly<Record<string, number>> = {
 };
 /** Callbacks of one message come within minutes, at most within the four hours a message may wait. */
 const MAX_KEPT = 2_000;
+/** So long messages that did not arrive are shown. */
+const SHOWN_MS = 24 * 3_600_000;
 
 /** True for a status callback, which comes to the same address as messages do. */
 export function isStatus(fields: Fields): boolean {
@@ -30,11 +32,23 @@ export function isStatus(fields: Fields): boolean {
 export class Statuses {
   readonly #logger: Logger;
   readonly #health: () => Health | undefined;
+  readonly #clock: Clock;
   readonly #ranks = new RecentMap<number>(MAX_KEPT);
+  /** SID of what did not arrive -> when we were told, epoch ms. */
+  readonly #lost = new RecentMap<number>(MAX_KEPT);
+  #lastMeaning = '';
 
-  constructor(logger: Logger, health: () => Health | undefined) {
+  constructor(logger: Logger, clock: Clock, health: () => Health | undefined) {
     this.#logger = logger;
+    this.#clock = clock;
     this.#health = health;
+  }
+
+  /** Says in the channel's health how many messages did not arrive within a day. Call it now and then, so that it ends, too. */
+  show(): void {
+    const young = [...this.#lost].filter(([, at]) => this.#clock.now() - at < SHOWN_MS).length;
+    const detail = `${young} message${young === 1 ? '' : 's'} did not arrive in the last 24 h; of the last: ${this.#lastMeaning}`;
+    this.#health()?.set('undelivered', young === 0 ? undefined : { state: 'degraded', detail });
   }
 
   note(fields: Fields): void {
@@ -56,6 +70,9 @@ export class Statuses {
     const known = code === undefined ? undefined : UNDELIVERED.get(code);
     const meaning = known?.meaning ?? 'see https://www.twilio.com/docs/api/errors for the number';
     this.#logger.warn('twilio.undelivered', { sid, status, ...(code !== undefined && { code }), meaning });
+    this.#lost.set(sid, this.#clock.now());
+    this.#lastMeaning = `${meaning}${code === undefined ? '' : ` (Twilio error ${code})`}`;
+    this.show();
     if (known?.everybody) {
       this.#health()?.set('number', { state: 'degraded', detail: `messages do not arrive: ${meaning} (Twilio error ${code})` });
     }
