@@ -282,6 +282,13 @@ test('an emoji that is no reaction here is refused, and a reaction that is gone 
   expect([...at.server.reactions.values()]).toEqual([{ messageId: 'om_1', emoji: 'DONE' }]);
 });
 
+test('a file that is JSON is the file, whatever it says', async () => {
+  const at = await scene();
+  at.server.files.set('k.json', Buffer.from('{"code":1}'));
+  const file = await at.channel.download?.({ kind: 'document', ref: 'om_1:file:k.json' }, signal);
+  expect(await new Response(ReadableStream.from(file?.bytes ?? [])).text()).toBe('{"code":1}');
+});
+
 test('F39 a file that ends early, is refused, or takes too long is GH1505', async () => {
   const at = await scene({ settings: { download_timeout_secs: 1 } });
   at.server.files.set('k', Buffer.from('bytes'));

@@ -26,7 +26,9 @@ export async function readResponse(
   options: { readonly stream: boolean; readonly maxBytes: number },
 ): Promise<WireResponse> {
   const stream = response.data as Readable;
-  const json = headerOf(response, 'content-type')?.includes('json') === true;
+  // A file may be JSON itself; only an answer is no attachment.
+  const attached = headerOf(response, 'content-disposition') !== undefined;
+  const json = !attached && headerOf(response, 'content-type')?.includes('json') === true;
   if (options.stream && response.status === 200 && !json) {
     const size = Number(headerOf(response, 'content-length') ?? Number.NaN);
     return { body: undefined, stream, ...(Number.isSafeInteger(size) && { size }) };

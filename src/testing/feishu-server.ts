@@ -152,7 +152,8 @@ export class FeishuServer extends FeishuEvents {
     if (fault?.kind === 'hang') return;
     if (fault?.kind === 'slow') await new Promise((resolve) => setTimeout(resolve, fault.ms));
     if (bytes) {
-      response.writeHead(status, { 'content-type': 'application/octet-stream' });
+      const type = call.path.includes('json') ? 'application/json' : 'application/octet-stream';
+      response.writeHead(status, { 'content-type': type, 'content-disposition': 'attachment; filename="file"' });
       response.end(bytes);
       return;
     }
