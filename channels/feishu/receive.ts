@@ -1,5 +1,5 @@
 /** The two ways in: a long connection of ours, or requests of theirs. Both end in `intake.ts`. */
-import type { ChannelDeps, ChannelHealth, ChannelHost, WebhookHandler } from '../../src/core/channel.ts';
+import type { ChannelDeps, ChannelHealth, ChannelHost, Webhook, WebhookAnswer, WebhookHandler } from '../../src/core/channel.ts';
 import { errorText } from '../../src/core/errors.ts';
 import { DeadlineError, withDeadline } from '../kit/deadline.ts';
 import { untilAborted, whenAborted } from '../kit/linked.ts';
@@ -35,12 +35,15 @@ const STEADY_MS = 30_000;
 /** The platform waits 3 s. */
 const ANSWER_MS = 2_500;
 
+const LATER: WebhookAnswer = { status: 503, headers: { 'retry-after': '5' } };
+
 /** Receives until the signal aborts. Never rejects: every failure is reported as health and tried again. */
 export async function receiveEvents(options: ReceiveOptions): Promise<void> {
   const { deps, signal, settled } = options;
   const { clock, random, logger } = deps;
   const health = changesOnly((state, detail) => options.host.health(state, detail));
-  const live = options.webhook ? listen : converse;
+  const server: Server = {};
+  const live: typeof converse = options.webhook ? (...args) => listen(server, ...args) : converse;
   await reconnect({
     run: (connected) => live(options, health, connected),
     onEnd: (error) => {
@@ -54,6 +57,14 @@ export async function receiveEvents(options: ReceiveOptions): Promise<void> {
     random,
     signal,
   });
+  await server.hook?.[Symbol.asyncDispose]();
+}
+
+/** What stays while the API is asked again and again who we are. */
+interface Server {
+  hook?: Webhook;
+  /** Absent until it is known who we are: mentions cannot be told from other words. */
+  intake?: EventIntake;
 }
 
 /** One long connection, from its beginning to its end. */
@@ -77,21 +88,22 @@ async function converse(options: ReceiveOptions, health: ReportHealth, connected
   throw new CallError('connection', { kind: 'lost', detail: 'the platform ended the connection' });
 }
 
-/** Serves until the signal aborts. */
-async function listen(options: ReceiveOptions, health: ReportHealth, connected: () => void): Promise<void> {
+/** Serves until the signal aborts. The address is there before the API answers: the console checks it, and events wait with 503. */
+async function listen(server: Server, options: ReceiveOptions, health: ReportHealth, connected: () => void): Promise<void> {
   const { deps, webhook, signal, settled } = options;
   if (!webhook) throw new Error('no keys for a webhook');
+  server.hook ??= await deps.webhooks.serve(createHandler(webhook, server, options));
   const intake = createIntake(options, health, await identify(options));
-  await using hook = await deps.webhooks.serve(createHandler(webhook, intake, options));
+  server.intake = intake;
   connected();
   health('healthy');
-  deps.logger.info('feishu.listening', { path: hook.path });
+  deps.logger.info('feishu.listening', { path: server.hook.path });
   settled();
   await whenAborted(signal);
   await intake.idle();
 }
 
-function createHandler(keys: WebhookKeys, intake: EventIntake, { deps, signal }: ReceiveOptions): WebhookHandler {
+function createHandler(keys: WebhookKeys, server: Server, { deps, signal }: ReceiveOptions): WebhookHandler {
   const { clock, logger } = deps;
   const json = { 'content-type': 'application/json' };
   const refused = new RefusedRequests({ event: 'feishu.webhook-refused', clock, logger });
@@ -105,13 +117,15 @@ function createHandler(keys: WebhookKeys, intake: EventIntake, { deps, signal }:
     if (verdict.kind === 'challenge') {
       return { status: 200, headers: json, body: JSON.stringify({ challenge: verdict.challenge }) };
     }
+    const { intake } = server;
+    if (!intake) return LATER;
     try {
       await withDeadline({ clock, ms: ANSWER_MS, signal }, (inner) => intake.take(verdict.payload, inner));
       return { status: 200, headers: json, body: '{}' };
     } catch (error) {
       // Not committed, or not known to be: the platform delivers it again, and its key is recognised.
       logger.warn('feishu.webhook-not-accepted', { error: errorText(error) });
-      return { status: 503, headers: { 'retry-after': '5' } };
+      return LATER;
     }
   };
 }

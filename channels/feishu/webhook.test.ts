@@ -5,6 +5,7 @@ import type { WebhookRequest } from '../../src/core/channel.ts';
 import type { Clock } from '../../src/core/ports.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { quickClock, TestHost } from '../../src/testing/channel-host.ts';
+import { until } from '../../src/testing/fakes.ts';
 import { feishuEvent, messageEvent, sealWebhook, signWebhook } from '../../src/testing/feishu-events.ts';
 import { type FeishuPlatform, feishuPlatform, feishuScene } from '../../src/testing/feishu-scene.ts';
 import { FEISHU_KEYS } from '../../src/testing/feishu-webhook.ts';
@@ -164,6 +165,25 @@ test('the challenge of the developer console is answered with its value', async 
   const { platform } = await serving();
   const { body } = seal({ challenge: 'c-1', token: verificationToken, type: 'url_verification' });
   expect(await post(platform.hookUrl(), body, {})).toEqual({ status: 200, text: '{"challenge":"c-1"}' });
+});
+
+test('while the API is down the address is there: the console is answered, and events are asked for again', async () => {
+  const platform = await feishuPlatform('webhook');
+  open.push(platform);
+  const down = { match: /bot\/v3\/info/, kind: 'error', status: 503, code: 1, msg: 'busy' } as const;
+  platform.server.faults.push(...Array.from({ length: 5 }, () => down));
+  const channel = await platform.create({ clock: quickClock(10) });
+  open.push({ [Symbol.asyncDispose]: () => channel.stop() });
+  const host = new TestHost();
+  await channel.start(host, new AbortController().signal);
+  const event = feishuEvent('im.message.receive_v1', messageEvent({ text: 'hi' }), { ...APP, appId: platform.server.appId });
+  const { body, headers } = seal(event);
+  expect((await post(platform.hookUrl(), body, headers)).status).toBe(503);
+  const challenge = seal({ challenge: 'c-1', token: verificationToken, type: 'url_verification' });
+  expect((await post(platform.hookUrl(), challenge.body, {})).status).toBe(200);
+  await until('it is well', () => host.state === 'healthy');
+  expect((await post(platform.hookUrl(), body, headers)).status).toBe(200);
+  expect(host.accepted.map(({ text }) => text)).toEqual(['hi']);
 });
 
 test('A13 a request that is replayed is answered and has no second effect, also after a restart', async () => {
