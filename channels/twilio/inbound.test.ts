@@ -108,11 +108,11 @@ test('A5 our own number is not answered, an empty message and a sender without a
 
 test('words that Twilio answers are left to it, and only alone', () => {
   for (const word of ['STOP', 'stop', ' Stop\n', 'UNSUBSCRIBE', 'START', 'HELP', 'info']) {
-    expect(webhook({ Body: word }).refusal).toBe('empty');
+    expect(webhook({ Body: word }).refusal).toBe('answered-by-platform');
   }
   for (const text of ['stop it', 'help me', 'yes', '/stop', 'HELP!'])
     expect(webhook({ Body: text })).not.toHaveProperty('refusal');
-  expect(webhook({ Body: 'ARRET', OptOutType: 'STOP' }).refusal).toBe('empty');
+  expect(webhook({ Body: 'ARRET', OptOutType: 'STOP' }).refusal).toBe('answered-by-platform');
   expect(webhook({ Body: 'STOP', OptOutType: 'STOP' }, { answerOptOutWords: true })).not.toHaveProperty('refusal');
 });
 

@@ -128,7 +128,7 @@ function refusalOf(facts: Facts, senderId: string, text: string, context: Inboun
   if (context.answerOptOutWords) return undefined;
   const word = facts.body.trim().toLowerCase();
   // Answered by the platform: nothing is left for the agent to answer.
-  return facts.optOut || (facts.media.length === 0 && OPT_OUT_WORDS.has(word)) ? 'empty' : undefined;
+  return facts.optOut || (facts.media.length === 0 && OPT_OUT_WORDS.has(word)) ? 'answered-by-platform' : undefined;
 }
 
 /**

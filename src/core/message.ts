@@ -115,6 +115,8 @@ export type RefusalReason =
   | 'own-message'
   | 'loop-cap'
   | 'empty'
+  /** A word to which the platform replies itself (STOP, HELP). */
+  | 'answered-by-platform'
   | 'too-large'
   | 'unreadable'
   | 'deleted'
