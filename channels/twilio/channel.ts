@@ -155,7 +155,11 @@ export class TwilioChannel implements Channel {
         intake.open();
         settled();
       },
-      onRead: (caught, first) => this.#onRead(caught, first),
+      onRead: async (caught, first) => {
+        this.#onRead(caught, first);
+        // The port may be free by now.
+        if (!this.#webhook) await this.#serve(intake, health);
+      },
     });
     await this.#webhook?.[Symbol.asyncDispose]();
     await intake.idle();
@@ -185,6 +189,7 @@ export class TwilioChannel implements Channel {
     });
     try {
       this.#webhook = await webhooks.serve(handler, { maxBytes: MAX_WEBHOOK_BYTES });
+      health.set('webhook', undefined);
       logger.info('twilio.webhook-served', { path: this.#webhook.path, at: this.#webhook.localOrigin, publicUrl });
     } catch (error) {
       // The list still works: slower, but nothing is lost.
@@ -266,6 +271,11 @@ export class TwilioChannel implements Channel {
   }
 
   async #offer(file: NonNullable<OutboundPart['file']>): Promise<{ token: string } | { result: SendResult }> {
+    if (this.#options.settings.public_url !== undefined && !this.#webhook) {
+      return {
+        result: { kind: 'retry', reason: 'the webhook is not served, so no file can be', afterMs: 60_000, scope: 'part' },
+      };
+    }
     if (!this.#webhook) {
       return {
         result: { kind: 'refused', reason: 'invalid', detail: 'files need `public_url`: Twilio fetches them from there' },

@@ -3,7 +3,7 @@ import { afterEach, expect, test } from 'vitest';
 import type { ChannelDeps } from '../../src/core/channel.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { quickClock, TestHost } from '../../src/testing/channel-host.ts';
-import { MemoryLogger, until } from '../../src/testing/fakes.ts';
+import { MemoryLogger, outbound, until } from '../../src/testing/fakes.ts';
 import { PUBLIC_URL, type TwilioScene, twilioScene } from '../../src/testing/twilio-scene.ts';
 import { newSid } from '../../src/testing/twilio-server.ts';
 import { jsonUrl, postWebhook, type SignedPost } from '../../src/testing/twilio-webhooks.ts';
@@ -225,6 +225,20 @@ test('a webhook port that is taken leaves the list, and says so', async () => {
   await until('it came', () => host.accepted.length === 1);
 });
 
+test('a webhook port that was taken is served once it is free, and a picture waits for that', async () => {
+  const at = await scene();
+  let taken = true;
+  const webhooks = { serve: async () => (taken ? Promise.reject(new Error('port taken')) : served) };
+  const served = { path: '/hooks/twilio', localOrigin: 'http://127.0.0.1:1', [Symbol.asyncDispose]: async () => undefined };
+  const { channel, host } = await at.start({ poll_interval_secs: 5 }, new TestHost(), { webhooks });
+  const file = { path: '/nonexistent', name: 'p.png', mime: 'image/png', kind: 'photo', bytes: 3 } as const;
+  const send = () => channel.send(outbound({ chatId: ADA, text: '', file, channel: 'twilio' }), { plain: false, signal });
+  expect([host.state, (await send()).kind]).toEqual(['degraded', 'retry']);
+  taken = false;
+  await until('it is well again', () => host.state === 'healthy');
+  expect(await send()).toMatchObject({ kind: 'refused', detail: expect.stringContaining('not there any more') });
+});
+
 test('messages that only the list brings are reported, until a webhook comes through', async () => {
   const at = await scene();
   const { host } = await at.start({ poll_interval_secs: 5 });
@@ -287,7 +301,7 @@ test('F34 a list that was refused for a day is read once it is not', async () =>
     ...{ catchUp: { run }, health: new Health(host), pollMs: 5_000, clock, random: () => 0.5, logger: new MemoryLogger() },
     signal: stop.signal,
     settled: () => undefined,
-    onRead: () => stop.abort(),
+    onRead: async () => stop.abort(),
   });
   expect([readings, host.state]).toEqual([301, 'healthy']);
   expect(waited).toBeGreaterThan(24 * 3_600_000);

@@ -19,7 +19,7 @@ export interface ReceiveOptions {
   /** After the first reading, and after its failure: from then on webhooks need not wait for it. */
   readonly settled: () => void;
   /** After each reading; `first` after a start or a failure, when messages were bound to be missed. */
-  readonly onRead: (caught: Caught, first: boolean) => void;
+  readonly onRead: (caught: Caught, first: boolean) => Promise<void>;
 }
 
 /** Only the operator can mend refused credentials; an account that was suspended may come back. */
@@ -37,7 +37,7 @@ export async function receive(options: ReceiveOptions): Promise<void> {
         health.ready();
         settled();
         if (caught.messages.length > 0) logger.info('twilio.caught-up', { messages: caught.messages.length });
-        onRead(caught, first);
+        await onRead(caught, first);
         await clock.sleep(pollMs, signal);
       }
     },
