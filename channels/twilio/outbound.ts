@@ -12,8 +12,9 @@ export const TEXT_LIMIT = 1_600;
 export async function toBody(part: Pick<OutboundPart, 'text'>, plain: boolean): Promise<string> {
   if (plain || part.text === '') return part.text;
   const printed = await toPlainText(part.text);
-  const cheaper = toCheaper(printed);
-  const text = cheaper.length > TEXT_LIMIT ? printed : cheaper;
+  // An ellipsis takes three signs, or one where that is too much for a text that is nearly full.
+  const cheaper = [toCheaper(printed), toCheaper(printed.replaceAll('…', '.'))];
+  const text = cheaper.find((one) => one.length <= TEXT_LIMIT) ?? printed;
   // Text that renders to nothing, or grew past the limit, goes out as it was written (spec D4).
   return text === '' || text.length > TEXT_LIMIT ? part.text : text;
 }
