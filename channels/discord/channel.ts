@@ -16,6 +16,7 @@ import { withDeadline } from '../kit/deadline.ts';
 import { obj, objects, str } from '../kit/json.ts';
 import { Lifecycle, NOT_LEFT } from '../kit/lifecycle.ts';
 import { changesOnly } from '../kit/reported-health.ts';
+import { sendTime } from '../kit/send-time.ts';
 import { MAX_HISTORY } from './catch-up.ts';
 import type { CallOptions, DiscordClient } from './client.ts';
 import { registerCommands } from './commands.ts';
@@ -81,7 +82,7 @@ export class DiscordChannel implements Channel {
     this.#deps = options.deps;
     this.name = options.deps.name;
     this.account = options.account;
-    this.limits = options.settings.rate_limits ? { ...LIMITS, rate: RATES } : LIMITS;
+    this.limits = { ...LIMITS, ...sendTime(options.settings), ...(options.settings.rate_limits && { rate: RATES }) };
     this.#interactions = new Interactions({
       call: (method, route, body) => this.#call(method, route, { ...(body && { body }) }),
       clock: options.deps.clock,

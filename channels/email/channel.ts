@@ -28,6 +28,8 @@ import { ownMessageId } from './thread.ts';
 
 /** RFC 5321 allows 10 minutes after the final dot; a server that needs longer than this is treated as lost. */
 const SMTP_TIMEOUT_MS = 120_000;
+/** On top of the time for looking. */
+const IMAP_LOGIN_SECS = 30;
 /** A session that lived shorter does not count as a success: something breaks it. */
 const STEADY_MS = 30_000;
 /** A wrong password tried again and again locks accounts; one refusal may be the server's mood. After so many it is tried rarely. */
@@ -91,7 +93,10 @@ export class EmailChannel implements Channel {
     });
     const { max_attachment_bytes: bytes } = settings;
     // A mail has no length limit of its own; this one keeps a part a mail that people open.
-    this.limits = { text: 100_000, unit: 'utf16', caption: 100_000, uploadBytes: bytes, downloadBytes: bytes };
+    const sizes = { text: 100_000, unit: 'utf16', caption: 100_000, uploadBytes: bytes, downloadBytes: bytes } as const;
+    // A silence of the server may be as long as that, and a mail is more than one exchange.
+    const sendMs = 2 * (options.smtpTimeoutMs ?? SMTP_TIMEOUT_MS);
+    this.limits = { ...sizes, sendMs, findMs: (options.settings.find_grace_secs + IMAP_LOGIN_SECS) * 1_000 };
   }
 
   start(host: ChannelHost, signal: AbortSignal): Promise<void> {

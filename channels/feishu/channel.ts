@@ -13,6 +13,7 @@ import type { MediaRef, OutboundFile, OutboundPart } from '../../src/core/messag
 import { withDeadline } from '../kit/deadline.ts';
 import { Lifecycle, NOT_LEFT } from '../kit/lifecycle.ts';
 import { RecentMap, RecentSet } from '../kit/recent.ts';
+import { sendTime } from '../kit/send-time.ts';
 import { unreadableFile } from '../kit/upload-file.ts';
 import type { FeishuClient, SendCall } from './client.ts';
 import { download } from './download.ts';
@@ -85,7 +86,7 @@ export class FeishuChannel implements Channel {
     this.#webhook = options.webhook;
     this.name = options.deps.name;
     this.account = options.account;
-    this.limits = options.settings.rate_limits ? { ...LIMITS, rate: RATES } : LIMITS;
+    this.limits = { ...LIMITS, ...sendTime(options.settings), ...(options.settings.rate_limits && { rate: RATES }) };
     const { clock, logger } = options.deps;
     this.#known = new KnownMessages({ client: this.#client, account: this.account, openId: () => this.#openId, clock, logger });
   }

@@ -8,8 +8,9 @@ import type { IrcSettings } from './settings.ts';
 
 /** RFC 1459 8.10: a line costs two seconds, and ten may be owed. RFC 2812 2.3: 512 bytes, of which names and addresses take 210. */
 const PACE = { lineMs: 2_000, owedMs: 10_000 };
-const RATE = { perAccount: { burst: 4, perSecond: 0.5 } };
-const LIMITS: ChannelLimits = { text: 300, unit: 'byte', caption: 0, uploadBytes: 0, downloadBytes: 0, rate: RATE };
+/** A part may be 150 lines of a letter each. */
+const PACED = { rate: { perAccount: { burst: 4, perSecond: 0.5 } }, sendMs: 320_000 };
+const LIMITS: ChannelLimits = { text: 300, unit: 'byte', caption: 0, uploadBytes: 0, downloadBytes: 0, ...PACED };
 /** RFC 2812 5.2 and what servers added: the message reached nobody, twice; a channel stays closed to us. */
 const [GONE, BLOCKED, NOT_JOINED] = [/^40[13]$/, /^(?:40[45]|477|486|531|716)$/, /^47[1-6]$/];
 

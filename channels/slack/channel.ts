@@ -13,6 +13,7 @@ import type { MediaRef, OutboundPart } from '../../src/core/message.ts';
 import { type JsonObject, list, obj, str } from '../kit/json.ts';
 import { Lifecycle } from '../kit/lifecycle.ts';
 import { RecentMap } from '../kit/recent.ts';
+import { sendTime } from '../kit/send-time.ts';
 import { CallError, type SlackClient } from './client.ts';
 import { download } from './download.ts';
 import { nameFromEmoji } from './emoji.ts';
@@ -78,7 +79,7 @@ export class SlackChannel implements Channel {
     this.#client = options.client;
     this.name = options.deps.name;
     this.account = options.account;
-    this.limits = options.settings.rate_limits ? { ...LIMITS, rate: RATES } : LIMITS;
+    this.limits = { ...LIMITS, ...sendTime(options.settings), ...(options.settings.rate_limits && { rate: RATES }) };
   }
 
   async start(host: ChannelHost, signal: AbortSignal): Promise<void> {

@@ -12,6 +12,7 @@ import { errorText } from '../../src/core/errors.ts';
 import type { MediaRef, OutboundPart } from '../../src/core/message.ts';
 import { withDeadline } from '../kit/deadline.ts';
 import { Lifecycle, NOT_LEFT } from '../kit/lifecycle.ts';
+import { sendTime } from '../kit/send-time.ts';
 import { unreadableFile } from '../kit/upload-file.ts';
 import { CallError, type SendCall, type TelegramClient } from './client.ts';
 import { download } from './download.ts';
@@ -64,7 +65,7 @@ export class TelegramChannel implements Channel {
     this.#deps = options.deps;
     this.name = options.deps.name;
     this.account = options.account;
-    this.limits = options.settings.rate_limits ? { ...LIMITS, rate: RATES } : LIMITS;
+    this.limits = { ...LIMITS, ...sendTime(options.settings), ...(options.settings.rate_limits && { rate: RATES }) };
   }
 
   async start(host: ChannelHost, signal: AbortSignal): Promise<void> {

@@ -15,6 +15,7 @@ import { withDeadline } from '../kit/deadline.ts';
 import { Lifecycle, NOT_LEFT } from '../kit/lifecycle.ts';
 import { RecentSet } from '../kit/recent.ts';
 import { RefusedRequests } from '../kit/refused-requests.ts';
+import { sendTime } from '../kit/send-time.ts';
 import { CatchUp, type CatchUpOptions, type Caught } from './catch-up.ts';
 import { CallError, type SendCall, type TwilioClient } from './client.ts';
 import { download, isPlatformHost } from './download.ts';
@@ -88,7 +89,7 @@ export class TwilioChannel implements Channel {
       perAccount: { burst: Math.max(3, perSecond), perSecond },
       perChat: { burst: 3, perSecond: Math.min(1, perSecond) },
     };
-    this.limits = { ...LIMITS, parts: settings.max_messages_per_answer, rate };
+    this.limits = { ...LIMITS, ...sendTime(settings), parts: settings.max_messages_per_answer, rate };
     this.#cap = new InboundCap({ perSender: settings.max_per_sender_per_minute, inAll: settings.max_per_minute });
     this.#files = new PublicFiles(deps.clock);
     this.#statuses = new Statuses(deps.logger, deps.clock, () => this.#health);

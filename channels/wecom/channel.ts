@@ -15,6 +15,7 @@ import type { MediaRef, OutboundPart } from '../../src/core/message.ts';
 import { Lifecycle } from '../kit/lifecycle.ts';
 import { untilAborted } from '../kit/linked.ts';
 import { reconnect } from '../kit/reconnect.ts';
+import { sendTime } from '../kit/send-time.ts';
 import { CallError } from './call-error.ts';
 import type { CallbackKeys } from './callback.ts';
 import type { WecomClient } from './client.ts';
@@ -75,7 +76,7 @@ export class WecomChannel implements Channel {
     this.#sender = new Sender({ client, settings, deps, onAuthFailure: (error) => this.#lose(error) });
     this.name = deps.name;
     this.account = `${keys.receiveId}:${settings.agent_id}`;
-    this.limits = settings.rate_limits ? { ...LIMITS, rate: RATES } : LIMITS;
+    this.limits = { ...LIMITS, ...sendTime(settings), ...(settings.rate_limits && { rate: RATES }) };
     this.sendClass = settings.duplicate_check ? 'idem' : 'blind';
   }
 

@@ -23,6 +23,9 @@ export interface ChannelLimits {
   readonly edits?: number;
   /** With buttons: what one message with them may hold, where that is less than 10 choices under any text. Text in UTF-16 units. */
   readonly buttons?: { readonly choices: number; readonly text: number };
+  /** Longest time the adapter's own limits give one `send`, and one `find`; each is broken off a little later. ms. Absent: 60 s, 30 s. */
+  readonly sendMs?: number;
+  readonly findMs?: number;
   /** Sends allowed per chat, per group and per account; absent = unlimited. */
   readonly rate?: { readonly perChat?: Rate; readonly perGroup?: Rate; readonly perAccount?: Rate };
 }

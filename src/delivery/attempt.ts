@@ -12,6 +12,8 @@ const AFTER_ABORT_MS = 1_000;
 /** A message that was accepted may take a moment until the platform can find it; the platform may be slow to answer at all. */
 const FIND_AFTER_MS = [1_000, 5_000, 15_000];
 const FIND_TIMEOUT_MS = 30_000;
+/** An adapter that ends a call by itself knows more of it than whoever breaks it off. */
+const OWN_LIMIT_MARGIN_MS = 5_000;
 
 const NO_EDITS: SendResult = { kind: 'refused', reason: 'invalid', detail: 'this channel edits no messages' };
 
@@ -30,9 +32,10 @@ export async function sendOnce(
       return { kind: 'unknown', detail: errorText(error) };
     }
   };
-  const limited = await withTimeLimit(call, options.timeoutMs, options);
+  const timeoutMs = longer(options.timeoutMs, channel.limits.sendMs);
+  const limited = await withTimeLimit(call, timeoutMs, options);
   if (!limited && options.signal.aborted) return { kind: 'unknown', detail: 'cut off by the end of the process' };
-  return limited ?? { kind: 'unknown', detail: `no answer within ${Math.round(options.timeoutMs / 1_000)} s` };
+  return limited ?? { kind: 'unknown', detail: `no answer within ${Math.round(timeoutMs / 1_000)} s` };
 }
 
 /**
@@ -48,12 +51,17 @@ export async function lookUp(
   const { clock, signal, context } = options;
   for (const waitMs of FIND_AFTER_MS) {
     await clock.sleep(waitMs, signal);
-    const found = await withTimeLimit((limit) => ask(channel, row.part, limit), FIND_TIMEOUT_MS, { clock, signal });
+    const timeoutMs = longer(FIND_TIMEOUT_MS, channel.limits.findMs);
+    const found = await withTimeLimit((limit) => ask(channel, row.part, limit), timeoutMs, { clock, signal });
     signal.throwIfAborted();
     if (found === 'absent') return again(detail, withoutDoubt(row), { ...context, now: clock.now() });
     if (found) return { kind: 'settle', settlement: arrived(row, found.platformId) };
   }
   return unknownOutcome(`${detail}; the platform cannot say`, row, context);
+}
+
+function longer(ms: number, own: number | undefined): number {
+  return Math.max(ms, own === undefined ? 0 : own + OWN_LIMIT_MARGIN_MS);
 }
 
 async function ask(channel: Channel, part: OutboundPart, signal: AbortSignal) {

@@ -302,6 +302,18 @@ test('F37 a send that times out after acceptance: idem repeats the key, nobody s
   expect(states()).toEqual(['SENT', 'SENT']);
 });
 
+test('a send has as long as its channel gives it: a large file over a slow line is not broken off', async () => {
+  const clock = new FakeClock();
+  const channel = new ScriptedChannel(clock, { sendClass: 'idem', limits: { sendMs: 480_000 } });
+  const { post, states } = setup({ clock, channel });
+  channel.script = (_part, call) => (call === 0 ? 'accept-then-hang' : undefined);
+  await post(answer(1));
+  await clock.advance(480_000);
+  expect(channel.calls).toHaveLength(1);
+  await clock.advance(10_000);
+  expect(states()).toEqual(['SENT']);
+});
+
 test.each([
   ['accepted', 'accept-then-hang', 1],
   ['never received', 'hang', 2],

@@ -1,0 +1,110 @@
+/** What every journal does with edits and deletions of messages it has. */
+import { expect, it } from 'vitest';
+import type { Admission } from '../core/journal.ts';
+import { type InboundMessage, UNKNOWN_SENDER } from '../core/message.ts';
+import { type CreateJournal as Create, kinds, texts } from '../testing/journal-harness.ts';
+import { admit, begin, done, LANE, message, SESSION } from '../testing/journal-rows.ts';
+
+export function amendContract(create: Create): void {
+  const edit = (n: number, target: number, text: string, override: Partial<InboundMessage> = {}) =>
+    admit(message(`edit-${n}`, { kind: 'edit', targetId: `m-${target}`, text, ...override }));
+  const remove = (n: number, target: number, override: Partial<InboundMessage> = {}) =>
+    admit(message(`delete-${n}`, { kind: 'delete', targetId: `m-${target}`, text: '', ...override }));
+
+  it('an edit of a message that has not begun replaces its text and nothing else', async () => {
+    await using harness = await create();
+    const journal = await harness.open();
+    const media = [{ kind: 'photo', ref: 'r' }] as const;
+    await journal.accept([admit(message(1, { media })), admit(message(2))]);
+    const [first] = await journal.waiting(LANE, 1);
+    expect(await journal.accept([edit(1, 1, 'better')])).toEqual([{ kind: 'amended', row: first?.seq }]);
+    expect(await kinds(journal, [edit(1, 1, 'better')])).toEqual(['duplicate']);
+    expect(await texts(journal)).toEqual(['better', 'text 2']);
+    expect((await journal.waiting(LANE, 1))[0]?.message).toEqual(message(1, { media, text: 'better' }));
+  });
+
+  it('an edit after the turn began is a row of its own', async () => {
+    await using harness = await create();
+    const journal = await harness.open();
+    const row = await begin(journal, 1);
+    expect(await kinds(journal, [edit(1, 1, 'running')])).toEqual(['new']);
+    await journal.step(row.seq, row.generation, { n: 0, kind: 'model', state: 'DONE', value: 'x' });
+    await journal.release(row.seq, row.generation);
+    // Parked, but the model has read the old text.
+    expect(await kinds(journal, [edit(2, 1, 'parked'), edit(3, 77, 'unknown target')])).toEqual(['new', 'new']);
+    expect(await texts(journal)).toEqual(['text 1', 'running', 'parked', 'unknown target']);
+  });
+
+  it('an edit that changes nothing since the newest version is refused, one that goes back to an older version is not', async () => {
+    await using harness = await create();
+    const journal = await harness.open();
+    const media = [{ kind: 'photo', ref: 'r' }] as const;
+    await journal.accept([admit(message(1, { media }))]);
+    const row = await journal.claim((await journal.waiting(LANE, 1))[0]?.seq ?? 0);
+    if (row) await journal.finish(done(row));
+    expect(await kinds(journal, [edit(1, 1, 'text 1'), edit(2, 1, 'text 1', { media })])).toEqual(['refused', 'refused']);
+    expect(await kinds(journal, [edit(3, 1, 'other'), edit(4, 1, 'other'), edit(5, 1, 'text 1')])).toEqual([
+      'new',
+      'refused',
+      'new',
+    ]);
+    const other = [{ kind: 'photo', ref: 'other' }] as const;
+    expect(await kinds(journal, [edit(6, 1, 'text 1', { media: other }), edit(7, 1, 'text 1', { mentionsBot: true })])).toEqual([
+      'new',
+      'new',
+    ]);
+  });
+
+  it('A37 an edit by another author, or in another chat, changes no message', async () => {
+    await using harness = await create();
+    const journal = await harness.open();
+    await journal.accept([admit(message(1))]);
+    const foreign = [edit(1, 1, 'evil', { senderId: 'user-2' }), edit(2, 1, 'evil', { chatId: 'chat-2' })];
+    expect(await kinds(journal, foreign)).toEqual(['new', 'new']);
+    expect((await texts(journal))[0]).toBe('text 1');
+  });
+
+  it('an edit that only corrects is refused unless its message waits, runs or was answered', async () => {
+    await using harness = await create();
+    const journal = await harness.open();
+    const correct = (n: number, override: Partial<InboundMessage> = {}): Admission[] => {
+      const { message } = edit(n, 1, `better ${n}`, override);
+      return [{ kind: 'admit', message, lane: LANE, session: SESSION, onlyCorrects: 'not-mentioned' }];
+    };
+    expect(await kinds(journal, correct(1))).toEqual(['refused']);
+    await journal.accept([admit(message(1))]);
+    expect(await kinds(journal, correct(2))).toEqual(['amended']);
+    const row = await journal.claim((await journal.waiting(LANE, 1))[0]?.seq ?? 0);
+    expect(await kinds(journal, correct(3))).toEqual(['new']);
+    if (row) await journal.finish(done(row));
+    expect(await kinds(journal, correct(4))).toEqual(['new']);
+    expect(await kinds(journal, correct(5, { senderId: 'user-2' }))).toEqual(['refused']);
+    expect((await journal.counts()).refused).toEqual([{ channel: 'test', reason: 'not-mentioned', count: 2 }]);
+  });
+
+  it('a delete ends a message that has not begun; later it is refused and counted', async () => {
+    await using harness = await create();
+    const journal = await harness.open({ highWater: 10 });
+    const running = await begin(journal, 1);
+    await journal.accept([admit(message(2))]);
+    const [waiting] = await journal.waiting(LANE, 1);
+    expect(await journal.accept([remove(1, 2), remove(2, 1)])).toEqual([
+      { kind: 'amended', row: waiting?.seq },
+      { kind: 'refused' },
+    ]);
+    expect(await journal.waiting(LANE, 10)).toEqual([]);
+    expect(await journal.claim(waiting?.seq ?? 0)).toBeUndefined();
+    expect((await journal.counts()).refused).toEqual([{ channel: 'test', reason: 'deleted', count: 1 }]);
+    expect(journal.room()).toBe(9);
+    expect(await journal.finish(done(running))).toBe(true);
+  });
+
+  it('A37 a delete by another person ends no message; one by nobody known ends one of the same chat', async () => {
+    await using harness = await create();
+    const journal = await harness.open();
+    await journal.accept([admit(message(1))]);
+    const foreign = [remove(1, 1, { senderId: 'user-2' }), remove(2, 1, { senderId: UNKNOWN_SENDER, chatId: 'chat-2' })];
+    expect(await kinds(journal, foreign)).toEqual(['refused', 'refused']);
+    expect(await kinds(journal, [remove(3, 1, { senderId: UNKNOWN_SENDER })])).toEqual(['amended']);
+  });
+}
