@@ -183,6 +183,8 @@ it('F47 parts that a version without doubts had tried stay in doubt since they w
     // As version 2 left them.
     using db = new Database(path, { busyMs: 0 });
     db.exec(`ALTER TABLE outbox DROP COLUMN doubt_since;
+      DROP INDEX inbox_corrects;
+      ALTER TABLE inbox DROP COLUMN corrects;
       UPDATE outbox SET state = 'PENDING' WHERE key <> 'killed';
       UPDATE outbox SET attempts = 0 WHERE key = 'new';
       UPDATE outbox SET state = 'SENT' WHERE key = 'sent';
