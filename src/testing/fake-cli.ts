@@ -64,6 +64,11 @@ export class FakeCli {
   logout: CliDeps['logoutChannel'] = async () => undefined;
   /** What simulating comes to. */
   simulate: CliDeps['simulate'] = async () => 0;
+  /** The channels there are, with their settings. */
+  channels: Readonly<Record<string, () => Promise<z.ZodType | undefined>>> = {
+    cli: async () => z.strictObject({}),
+    telegram: async () => z.strictObject({ token_env: z.string().default('TELEGRAM_BOT_TOKEN').describe('Token.') }),
+  };
   /** Rejection of the next journal or run. */
   failure: Error | undefined;
   closed = 0;
@@ -109,10 +114,6 @@ export class FakeCli {
   }
 
   #deps(stdio: CliDeps['stdio']): CliDeps {
-    const schemas: Record<string, z.ZodType> = {
-      cli: z.strictObject({}),
-      telegram: z.strictObject({ token_env: z.string().default('TELEGRAM_BOT_TOKEN').describe('Token.') }),
-    };
     const start = async (options: RunOptions) => {
       if (this.failure) throw this.failure;
       this.runs.push(options);
@@ -126,8 +127,8 @@ export class FakeCli {
       clock: this.clock,
       version: '1.2.3',
       packageRoot: packageRoot(),
-      channelTypes: Object.keys(schemas),
-      channelSettings: async (type) => schemas[type],
+      channelTypes: Object.keys(this.channels),
+      channelSettings: async (type) => await this.channels[type]?.(),
       runGateway: start,
       runChat: start,
       createModel: async ({ provider, model }, { apiKey }) => {

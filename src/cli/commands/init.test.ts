@@ -1,6 +1,8 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import type { ZodType } from 'zod';
+import { CHANNELS } from '../../../channels/registry.ts';
 import { FakeCli } from '../../testing/fake-cli.ts';
 import { tempDir } from '../../testing/fakes.ts';
 
@@ -27,7 +29,7 @@ test('writes a config that loads, the schema it names and a .gitignore, and leav
   expect(JSON.parse(check.stdout)).toMatchObject({ ok: true, problems: [] });
 });
 
-test('on a terminal it asks three questions and takes a channel from the shipped example, with nobody let in', async () => {
+test('on a terminal it asks three questions and takes a channel with the variables it needs and nobody let in', async () => {
   await using dir = await tempDir();
   const cli = new FakeCli(dir.path);
   cli.answers = ['openai', 'gpt-5-mini', 'telegarm, carrier-pigeon'];
@@ -43,6 +45,68 @@ test('on a terminal it asks three questions and takes a channel from the shipped
   });
   cli.answers = undefined;
   expect((await cli.run('config', 'check')).code).toBe(0);
+});
+
+/** What a person types for the settings that a channel cannot do without, in the order of the questions. */
+const REQUIRED: Readonly<Record<string, readonly string[]>> = {
+  email: ['imap.example.org', 'smtp.example.org', 'not an address', 'bot@example.org', 'mx.example.org'],
+  wecom: ['soon', '1000002'],
+  twilio: ['5551234567', '+15551234567'],
+  irc: ['irc.example.org', '#nick', 'gatehouse'],
+};
+
+test.each(Object.keys(CHANNELS).filter((type) => type !== 'cli'))(
+  'a config with %s passes the check: what the channel cannot do without is asked for, until it is right',
+  async (type) => {
+    await using dir = await tempDir();
+    const cli = withAllChannels(dir.path);
+    cli.answers = ['', type, ...(REQUIRED[type] ?? [])];
+    expect((await cli.run('init')).code).toBe(0);
+    expect(await written(dir.path)).toMatchObject({ gateway: { channels: [{ type: 'cli' }, { type, allowed_senders: [] }] } });
+    cli.answers = undefined;
+    const { code, stderr } = await cli.run('config', 'check');
+    expect([code, stderr]).toEqual([0, '']);
+  },
+);
+
+test('a channel whose question is left empty is left out, and said so', async () => {
+  await using dir = await tempDir();
+  const cli = withAllChannels(dir.path);
+  cli.answers = ['', 'irc slack', 'irc.example.org', ''];
+  const { code, stderr } = await cli.run('init');
+  expect([code, stderr]).toEqual([0, expect.stringContaining('left out irc')]);
+  expect(await written(dir.path)).toMatchObject({ gateway: { channels: [{ type: 'cli' }, { type: 'slack' }] } });
+});
+
+function withAllChannels(dir: string): FakeCli {
+  const cli = new FakeCli(dir);
+  const settings = (load: () => Promise<{ settings: ZodType }>) => async () => (await load()).settings;
+  cli.channels = Object.fromEntries(Object.entries(CHANNELS).map(([type, load]) => [type, settings(load)]));
+  return cli;
+}
+
+test('a provider that there is not is asked for again, and a channel in its place is told apart', async () => {
+  await using dir = await tempDir();
+  const cli = new FakeCli(dir.path);
+  cli.answers = ['telegram', 'opnai', 'OpenAI', '', 'telegram'];
+  const { code, stderr } = await cli.run('init');
+  expect(code).toBe(0);
+  expect(stderr).toContain('there is no provider "telegram"; there are anthropic, openai, ');
+  expect(stderr).toContain('it is a channel');
+  expect(stderr).toContain('did you mean openai?');
+  const config = await written(dir.path);
+  expect(config).toMatchObject({ provider: 'openai', gateway: { channels: [{ type: 'cli' }, { type: 'telegram' }] } });
+  expect(config).not.toHaveProperty('model');
+});
+
+test('a provider without a model or an address of its own is asked about until it can be called', async () => {
+  await using dir = await tempDir();
+  const cli = new FakeCli(dir.path);
+  cli.answers = ['vllm', '', 'http://127.0.0.1:8000/v1', 'qwen3', 'nowhere', 'qwen3', 'http://127.0.0.1:8000/v1'];
+  const { code, stderr } = await cli.run('init');
+  expect([code, stderr]).toEqual([0, expect.stringContaining('provider "vllm" needs a model')]);
+  expect(stderr).toContain('base_url is not an http or https URL');
+  expect(await written(dir.path)).toMatchObject({ provider: 'vllm', model: 'qwen3', base_url: 'http://127.0.0.1:8000/v1' });
 });
 
 test('an existing config is not overwritten: exit code 4 names --force, and on a terminal it asks', async () => {
