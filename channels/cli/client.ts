@@ -6,6 +6,7 @@ import { errorText } from '../../src/core/errors.ts';
 import type { InboundMessage, OutboundPart } from '../../src/core/message.ts';
 import type { Clock } from '../../src/core/ports.ts';
 import { writeFileAtomic } from '../../src/lib/atomic-file.ts';
+import { JOURNAL_FULL } from '../kit/offer.ts';
 import { lineToMessage } from './inbound.ts';
 import { partToText } from './outbound.ts';
 
@@ -141,7 +142,7 @@ export class CliChannel implements Channel {
   async #accepts(host: ChannelHost, message: InboundMessage): Promise<boolean> {
     try {
       if ((await host.receive([message])).kind === 'accepted') return true;
-      host.health('degraded', 'the journal is full; waiting for answers to be finished');
+      host.health('degraded', JOURNAL_FULL);
     } catch (error) {
       host.health('down', `messages cannot be stored, trying again: ${errorText(error)}`);
     }

@@ -73,7 +73,7 @@ export class DiscordChannel implements Channel {
   /** What is known of the connection. */
   #connection: readonly [ChannelHealth, string | undefined] = ['starting', undefined];
   /** Why the journal cannot take messages; whatever the connection does, nothing arrives. */
-  #trouble: string | undefined;
+  #trouble: { readonly state: ChannelHealth; readonly detail: string } | undefined;
   readonly #report = changesOnly((state, detail) => this.#life.host?.health(state, detail));
 
   constructor(options: { client: DiscordClient; account: string; settings: DiscordSettings; deps: ChannelDeps }) {
@@ -176,8 +176,8 @@ export class DiscordChannel implements Channel {
       random,
       logger,
       signal,
-      trouble: (detail) => {
-        this.#trouble = detail;
+      trouble: (detail, state) => {
+        this.#trouble = detail === undefined ? undefined : { state, detail };
         this.#tell();
       },
       ready: () => {
@@ -276,7 +276,7 @@ export class DiscordChannel implements Channel {
 
   #tell(): void {
     const [state, detail] = this.#connection[0] === 'healthy' ? this.#healthy() : this.#connection;
-    if (this.#trouble !== undefined) this.#report('down', this.#trouble);
+    if (this.#trouble !== undefined) this.#report(this.#trouble.state, this.#trouble.detail);
     else this.#report(state, detail);
   }
 }

@@ -6,7 +6,7 @@ import type { Clock, Logger } from '../../src/core/ports.ts';
 import { withDeadline } from '../kit/deadline.ts';
 import { type JsonObject, obj, objects } from '../kit/json.ts';
 import { RecentSet } from '../kit/recent.ts';
-import { storeMessages } from '../kit/store-messages.ts';
+import { type StoringOptions, storeMessages } from '../kit/store-messages.ts';
 import type { DiscordClient, Packet, Session } from './client.ts';
 import { advance, type Cursor, firstCursor, formatCursor, parseCursor } from './cursor.ts';
 import { isFinal, waitOf } from './failure.ts';
@@ -31,7 +31,7 @@ export interface ReceiverOptions {
   readonly logger: Logger;
   readonly signal: AbortSignal;
   /** The journal cannot write; undefined once it can again. */
-  readonly trouble: (detail: string | undefined) => void;
+  readonly trouble: StoringOptions['onTrouble'];
   /** READY or RESUMED was worked off: what was missed is committed. */
   readonly ready: () => void;
   /** So many chats lack messages that were written while nobody listened. */

@@ -257,7 +257,7 @@ export class EmailChannel implements Channel {
       onDrained: () => {
         if (this.#imapHealth.state === 'healthy' && this.#bounces.detail !== this.#shownBounces) this.#report(this.#imapHealth);
       },
-      onTrouble: (detail) => this.#report(detail === undefined ? { state: 'healthy' } : { state: 'down', detail }),
+      onTrouble: (detail, state) => this.#report(detail === undefined ? { state } : { state, detail }),
     };
     try {
       await receive(session, this.#broken, options);

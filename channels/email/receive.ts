@@ -3,7 +3,7 @@ import type { ChannelHost } from '../../src/core/channel.ts';
 import { errorText } from '../../src/core/errors.ts';
 import type { InboundMessage } from '../../src/core/message.ts';
 import type { Clock, Logger } from '../../src/core/ports.ts';
-import { storeMessages } from '../kit/store-messages.ts';
+import { type StoringOptions, storeMessages } from '../kit/store-messages.ts';
 import { bouncedId } from './bounces.ts';
 import type { ImapSession } from './client.ts';
 import { advance, counts, firstCursor, type MailCursor, parseCursor, renewed, rescanCursor } from './cursor.ts';
@@ -35,7 +35,7 @@ export interface ReceiveOptions {
   /** The cursor is known and the mailbox open: receiving. */
   readonly onReady: () => void;
   /** What the operator is told while the journal cannot write; undefined once it can again. */
-  readonly onTrouble: (detail: string | undefined) => void;
+  readonly onTrouble: StoringOptions['onTrouble'];
   /** A mail of ours came back; by its Message-ID. */
   readonly onBounce: (id: string) => void;
   /** Everything that lay in the mailbox is handled, for now. */

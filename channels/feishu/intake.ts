@@ -4,7 +4,7 @@ import { errorText } from '../../src/core/errors.ts';
 import type { InboundMessage } from '../../src/core/message.ts';
 import type { Clock, Logger } from '../../src/core/ports.ts';
 import { InboundLine } from '../kit/inbound-line.ts';
-import { storeMessages } from '../kit/store-messages.ts';
+import { type StoringOptions, storeMessages } from '../kit/store-messages.ts';
 import { type FeishuEvent, type InboundContext, readEvent, subjectOf, toInbound, unreadable } from './inbound.ts';
 import type { KnownMessages } from './known-messages.ts';
 
@@ -49,7 +49,7 @@ export class EventIntake {
     const message = await this.#read(payload, signal);
     if (!message) return;
     const { host, known, clock, random, health, logger } = this.#options;
-    const onTrouble = (detail: string | undefined): void => health(detail === undefined ? 'healthy' : 'down', detail);
+    const onTrouble: StoringOptions['onTrouble'] = (detail, state) => health(state, detail);
     await storeMessages([message], undefined, { host, clock, random, logger, signal, onTrouble });
     known.received(message);
     health('healthy');

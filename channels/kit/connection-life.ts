@@ -5,7 +5,7 @@ import type { InboundMessage } from '../../src/core/message.ts';
 import { InboundLine } from './inbound-line.ts';
 import { Lifecycle, NOT_LEFT } from './lifecycle.ts';
 import { reconnect } from './reconnect.ts';
-import { storeMessages } from './store-messages.ts';
+import { type StoringOptions, storeMessages } from './store-messages.ts';
 
 /** A platform that pushes over one connection cannot be told to wait, but reading it can stop: this many messages wait at most. */
 const MOST_WAITING = 256;
@@ -128,7 +128,7 @@ export class ConnectionLife<Connection> {
     const [host, signal] = [this.#life.host, this.#over];
     if (!host || !signal) return;
     const { clock, random, logger } = this.#deps;
-    const onTrouble = (detail?: string): void => host.health(detail ? 'down' : 'healthy', detail);
+    const onTrouble: StoringOptions['onTrouble'] = (detail, state) => host.health(state, detail);
     try {
       await storeMessages([message], undefined, { host, clock, random, logger, signal, onTrouble });
     } catch (reason) {

@@ -4,8 +4,17 @@ import { FakeClock, inbound } from '../../src/testing/fakes.ts';
 import { offer } from './offer.ts';
 
 function options(host: TestHost, clock: FakeClock, signal = new AbortController().signal) {
-  const waits: number[] = [];
-  return { host, clock, random: () => 1, signal, onRejected: (_: unknown, waitMs: number) => waits.push(waitMs), waits };
+  const [waits, fulls]: [number[], number[]] = [[], []];
+  return {
+    host,
+    clock,
+    random: () => 1,
+    signal,
+    onRejected: (_: unknown, waitMs: number) => waits.push(waitMs),
+    onFull: () => fulls.push(clock.now()),
+    waits,
+    fulls,
+  };
 }
 
 test('a busy receipt is obeyed to the millisecond and the same batch is offered again', async () => {
@@ -20,6 +29,19 @@ test('a busy receipt is obeyed to the millisecond and the same batch is offered 
     [batch, '5'],
     [batch, '5'],
   ]);
+});
+
+test('a gateway without room is said to be full after five seconds, not for a busy moment', async () => {
+  const [host, clock] = [new TestHost(), new FakeClock()];
+  for (let index = 0; index < 8; index += 1) host.next.push({ kind: 'busy', retryAfterMs: 1_000 });
+  const used = options(host, clock);
+  const start = clock.now();
+  const offered = offer([inbound()], undefined, used);
+  await clock.advance(4_999);
+  expect(used.fulls).toEqual([]);
+  await clock.advance(3_001);
+  await offered;
+  expect(used.fulls.map((at) => at - start)).toEqual([5_000, 6_000, 7_000]);
 });
 
 test('rejections back off up to the cap, and nothing ends the attempts but success', async () => {

@@ -1,8 +1,8 @@
-import type { ChannelHost } from '../../src/core/channel.ts';
+import type { ChannelHealth, ChannelHost } from '../../src/core/channel.ts';
 import { errorText } from '../../src/core/errors.ts';
 import type { InboundMessage } from '../../src/core/message.ts';
 import type { Clock, Logger } from '../../src/core/ports.ts';
-import { offer } from './offer.ts';
+import { JOURNAL_FULL, offer } from './offer.ts';
 
 export interface StoringOptions {
   readonly host: Pick<ChannelHost, 'receive'>;
@@ -10,8 +10,11 @@ export interface StoringOptions {
   readonly random: () => number;
   readonly logger: Logger;
   readonly signal: AbortSignal;
-  /** What the operator is told while the journal cannot write; undefined once it can again. */
-  readonly onTrouble: (detail: string | undefined) => void;
+  /**
+   * What the operator is told while nothing can be stored: `down` when the journal cannot write, `degraded` when it has had no room for
+   * some seconds. Then once `healthy`, without a detail.
+   */
+  readonly onTrouble: (detail: string | undefined, state: Extract<ChannelHealth, 'healthy' | 'degraded' | 'down'>) => void;
 }
 
 /**
@@ -24,12 +27,17 @@ export async function storeMessages(
   options: StoringOptions,
 ): Promise<void> {
   const { host, clock, random, logger, signal, onTrouble } = options;
-  let rejected = false;
+  let [told, full] = [false, false];
   const onRejected = (error: unknown, waitMs: number): void => {
-    rejected = true;
-    onTrouble(`messages cannot be stored, trying again: ${errorText(error)}`);
+    [told, full] = [true, false];
+    onTrouble(`messages cannot be stored, trying again: ${errorText(error)}`, 'down');
     logger.error('channel.receive-failed', { error: errorText(error), waitMs });
   };
-  await offer(batch, cursor, { host, clock, random, signal, onRejected });
-  if (rejected) onTrouble(undefined);
+  const onFull = (): void => {
+    if (!full) logger.warn('channel.journal-full', {});
+    [told, full] = [true, true];
+    onTrouble(JOURNAL_FULL, 'degraded');
+  };
+  await offer(batch, cursor, { host, clock, random, signal, onRejected, onFull });
+  if (told) onTrouble(undefined, 'healthy');
 }

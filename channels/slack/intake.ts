@@ -6,7 +6,7 @@ import type { Clock, Logger } from '../../src/core/ports.ts';
 import { InboundLine } from '../kit/inbound-line.ts';
 import { obj, str } from '../kit/json.ts';
 import { RecentSet } from '../kit/recent.ts';
-import { storeMessages } from '../kit/store-messages.ts';
+import { type StoringOptions, storeMessages } from '../kit/store-messages.ts';
 import type { Cursor } from './cursor.ts';
 import { type InboundContext, type SlackPayload, toInbound, unreadable } from './inbound.ts';
 import type { UserNames } from './names.ts';
@@ -29,7 +29,7 @@ export interface IntakeOptions {
   /** The platform says that tokens were revoked or the app was removed. */
   readonly onLoginNotice: () => void;
   /** What the operator is told while the journal cannot write; undefined once it can again. */
-  readonly onTrouble: (detail: string | undefined) => void;
+  readonly onTrouble: StoringOptions['onTrouble'];
 }
 
 /** A payload and everybody who waits for its commit: it may be delivered again while the first delivery waits. */

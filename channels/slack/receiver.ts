@@ -46,8 +46,8 @@ export class Receiver {
   #refusedForMs = 0;
   /** What the connection was found to be last; what else is wrong is shown before it and does not change it. */
   #connection: { readonly state: ChannelHealth; readonly detail?: string } = { state: 'starting' };
-  /** The journal cannot write. */
-  #trouble: string | undefined;
+  /** The journal cannot write, or has no room. */
+  #trouble: { readonly state: ChannelHealth; readonly detail: string } | undefined;
   /** The bot token is refused: the socket may stand, but nothing can be answered. */
   #refusal: string | undefined;
   /** Shown beside every good state: what an outage would cost. */
@@ -82,8 +82,8 @@ export class Receiver {
       ...{ host, cursor, clock, random, logger, signal, names },
       context: () => this.#context(),
       onLoginNotice: () => void this.#probe(),
-      onTrouble: (detail) => {
-        this.#trouble = detail;
+      onTrouble: (detail, state) => {
+        this.#trouble = detail === undefined ? undefined : { state, detail };
         this.#show();
       },
     });
@@ -168,8 +168,9 @@ export class Receiver {
 
   #show(): void {
     const { state, detail } = this.#connection;
-    const wrong = this.#trouble ?? this.#refusal;
-    if (wrong !== undefined) this.#report('down', wrong);
+    const refused = this.#refusal === undefined ? undefined : ({ state: 'down', detail: this.#refusal } as const);
+    const wrong = refused ?? this.#trouble;
+    if (wrong !== undefined) this.#report(wrong.state, wrong.detail);
     else this.#report(state, state === 'healthy' ? this.#gaps : detail);
   }
 

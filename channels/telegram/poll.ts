@@ -106,7 +106,7 @@ async function receive(options: PollOptions, state: PollState, connected: () => 
     const next = last.update_id + 1;
     await storeMessages(readBatch(updates, context, options), String(next), {
       ...{ host, clock, random: options.random, logger: options.logger, signal },
-      onTrouble: (detail) => state.health(detail === undefined ? 'healthy' : 'down', detail),
+      onTrouble: (detail, health) => state.health(health, detail),
     });
     offset = next;
     await answerPresses(updates, options);

@@ -70,7 +70,7 @@ export class Intake {
     const { clock, health } = this.#options;
     await storeMessages(batch, cursor, {
       ...this.#options,
-      onTrouble: (detail) => health.set('journal', detail === undefined ? undefined : { state: 'down', detail }),
+      onTrouble: (detail, state) => health.set('journal', state === 'healthy' ? undefined : { state, detail: detail ?? '' }),
     });
     for (const { platformId, timestamp } of batch) this.#accepted.set(platformId, timestamp);
     const now = clock.now();

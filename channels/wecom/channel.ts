@@ -14,6 +14,7 @@ import { errorText } from '../../src/core/errors.ts';
 import type { MediaRef, OutboundPart } from '../../src/core/message.ts';
 import { Lifecycle } from '../kit/lifecycle.ts';
 import { untilAborted } from '../kit/linked.ts';
+import { JOURNAL_FULL } from '../kit/offer.ts';
 import { reconnect } from '../kit/reconnect.ts';
 import { sendTime } from '../kit/send-time.ts';
 import { CallError } from './call-error.ts';
@@ -157,6 +158,7 @@ export class WecomChannel implements Channel {
       signal,
       onRejected: (error) =>
         this.#report('journal', { state: 'down', detail: `messages cannot be stored, trying again: ${errorText(error)}` }),
+      onFull: () => this.#report('journal', { state: 'degraded', detail: JOURNAL_FULL }),
       onAccepted: () => this.#report('journal', undefined),
     });
     const context = {

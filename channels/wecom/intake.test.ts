@@ -15,6 +15,7 @@ function scene() {
     random: () => 1,
     signal: stop.signal,
     onRejected: (error) => faults.push(error),
+    onFull: () => faults.push('full'),
     onAccepted: () => faults.push('accepted'),
   });
   const take = (number: number) => intake.take(inbound({ platformId: `m-${number}` }));

@@ -11,6 +11,7 @@ export interface IntakeOptions {
   /** Ends every wait; what was not accepted by then is the platform's to deliver again. */
   readonly signal: AbortSignal;
   readonly onRejected: (error: unknown) => void;
+  readonly onFull: () => void;
   readonly onAccepted: () => void;
 }
 
@@ -43,9 +44,9 @@ export class Intake {
   }
 
   async #offer(message: InboundMessage): Promise<void> {
-    const { onRejected, onAccepted } = this.#options;
+    const { onAccepted } = this.#options;
     try {
-      await offer([message], undefined, { ...this.#options, onRejected });
+      await offer([message], undefined, this.#options);
       onAccepted();
     } finally {
       this.#waiting.delete(message.platformId);

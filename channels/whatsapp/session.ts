@@ -5,7 +5,7 @@ import { errorText } from '../../src/core/errors.ts';
 import type { InboundMessage } from '../../src/core/message.ts';
 import type { Clock, Logger } from '../../src/core/ports.ts';
 import { reconnect } from '../kit/reconnect.ts';
-import { storeMessages } from '../kit/store-messages.ts';
+import { type StoringOptions, storeMessages } from '../kit/store-messages.ts';
 import { Ended } from './call-error.ts';
 import { WhatsAppConnection } from './client.ts';
 import { describeEnding } from './endings.ts';
@@ -127,7 +127,7 @@ async function receive(
   const forged = origin === 'plaintext' && settings.require_encryption;
   const inbound = read(message, { channel, account, me, pins: store }, forged, logger);
   if (!inbound) return;
-  const onTrouble = (detail: string | undefined): void => host.health(detail === undefined ? 'healthy' : 'down', detail);
+  const onTrouble: StoringOptions['onTrouble'] = (detail, state) => host.health(state, detail);
   await storeMessages([inbound], undefined, { host, clock, random, logger, signal, onTrouble });
 }
 
