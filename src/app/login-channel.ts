@@ -45,14 +45,15 @@ export async function logoutChannel(options: LogoutOptions): Promise<string | un
   return await descriptor.logout(settings as never, depsOf(options), options.signal);
 }
 
+/** GH1003 with the names there are. */
+export function noSuchChannel({ gateway }: LoadedConfig['config'], name: string): GatehouseError {
+  const names = gateway.channels.map((one) => one.name ?? one.type).join(', ');
+  return new GatehouseError('GH1003', `the config has no channel "${name.slice(0, 80)}"`, { hint: `it has: ${names || 'none'}` });
+}
+
 async function linkedChannel({ config, registry, name }: LogoutOptions) {
   const entry = config.gateway.channels.find((one) => (one.name ?? one.type) === name);
-  if (!entry) {
-    const names = config.gateway.channels.map((one) => one.name ?? one.type).join(', ');
-    throw new GatehouseError('GH1003', `the config has no channel "${name.slice(0, 80)}"`, {
-      hint: `it has: ${names || 'none'}`,
-    });
-  }
+  if (!entry) throw noSuchChannel(config, name);
   return { ...entry, descriptor: await registry[entry.type]?.() };
 }
 

@@ -7,6 +7,7 @@ import { WebhookServer } from '../http/webhook-server.ts';
 import { systemClock } from '../lib/clock.ts';
 import { createRedactor } from '../lib/redact.ts';
 import { ChannelSet, type Registry } from './channels.ts';
+import { noSuchChannel } from './login-channel.ts';
 
 export interface TryOptions {
   readonly config: LoadedConfig['config'];
@@ -42,7 +43,7 @@ export async function tryChannels(options: TryOptions): Promise<readonly Channel
   const entries = config.gateway.channels
     .map((entry) => ({ name: entry.name ?? entry.type, type: entry.type, settings: entry.settings }))
     .filter((entry) => (name === undefined ? entry.type !== 'cli' : entry.name === name));
-  if (name !== undefined && entries.length === 0) throw new GatehouseError('GH1003', `the config has no channel "${name}"`);
+  if (name !== undefined && entries.length === 0) throw noSuchChannel(config, name);
   const secrets = new Set<string>();
   await using webhooks = new WebhookServer({ ...config.gateway.webhooks, port: 0, logger: SILENT });
   await using channels = await ChannelSet.create(entries, {
