@@ -47,6 +47,16 @@ test('without a daemon there is no status: exit code 3', async () => {
   expect([code, stderr]).toEqual([3, expect.stringContaining('gatehouse channels test')]);
 });
 
+test('a config that is missing or broken is the answer, not that no daemon runs', async () => {
+  await using dir = await tempDir();
+  const cli = new FakeCli(dir.path);
+  const missing = await cli.run('channels', 'status', '--config', 'missing.json');
+  expect([missing.code, missing.stderr]).toEqual([78, expect.stringMatching(/GH1102 there is no file .*missing\.json\n {2}→ /)]);
+  await cli.write('.gatehouse/config.json', '{"gateway": {"channels": [{"type": "telegarm"}]}}');
+  const broken = await cli.run('channels', 'status');
+  expect([broken.code, broken.stderr]).toEqual([78, expect.stringContaining('did you mean "telegram"')]);
+});
+
 test('the real program tries a bot, takes none of its messages, and asks a daemon that runs', async () => {
   await using at = await telegramScene();
   const env = { TELEGRAM_BOT_TOKEN: at.platform.token, TEST_KEY: 'sk' };

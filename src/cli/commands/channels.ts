@@ -7,10 +7,14 @@ import { EXIT } from '../exit-codes.ts';
 import { CHANNEL_MARKS, channelCells, channelDocument, detailText, guarantee, wayOut } from '../format-channel.ts';
 import { formatTable, type Output } from '../output.ts';
 
-/** The channels of the running daemon, one line each. Exit code 3 when none runs, 1 when a channel is down. */
+/**
+ * The channels of the running daemon, one line each. Exit code 3 when none runs, 1 when a channel is down, 78 when the named config
+ * cannot be used; one that is found counts only while no daemon runs: a daemon goes on with the last good one.
+ */
 export const channelsStatus: Command<unknown> = async (context) => {
-  const { out } = context;
+  const { out, globals } = context;
   const daemon = await askDaemon(dataDirOf(context));
+  if (daemon.kind === 'down' || globals.config !== undefined) sayWarnings(context, await readConfig(context));
   if (daemon.kind === 'down') {
     const message = `the daemon is not running: ${daemon.detail}`;
     out.fail({ code: 'GH1002', message, hint: 'start it with `gatehouse gateway`, or see `gatehouse channels test`' });
