@@ -49,6 +49,8 @@ export interface CliDeps {
   readonly home: string;
   readonly clock: Clock;
   readonly version: string;
+  /** The beginning of a command line that runs this program from any directory, for a person to copy. */
+  readonly command: string;
   /** Directory with our package.json and config/examples. */
   readonly packageRoot: string;
   readonly channelTypes: readonly string[];

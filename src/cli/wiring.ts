@@ -6,6 +6,7 @@ import { systemClock } from '../lib/clock.ts';
 import { packageRoot, packageVersion } from '../lib/package-info.ts';
 import type { CliDeps } from './deps.ts';
 import { openUrl } from './open-url.ts';
+import { shellWord } from './shell-word.ts';
 
 /** For the renewal of a login that expired. */
 const LOGIN_MS = 20_000;
@@ -20,6 +21,7 @@ export function processDeps(): CliDeps {
     home: resolve(homedir() || userInfo().homedir),
     clock: systemClock,
     version: packageVersion(),
+    command: commandLine(),
     packageRoot: packageRoot(),
     channelTypes: Object.keys(CHANNELS),
     channelSettings: async (type) => (await CHANNELS[type]?.())?.settings,
@@ -46,6 +48,12 @@ export function processDeps(): CliDeps {
     simulate: async (options, onReady) => (await import('../testing/simulate/run-simulator.ts')).runSimulator(options, onReady),
     openJournal: async (options) => (await import('../journal/open.ts')).openJournal(options),
   };
+}
+
+/** A checkout has no command of its own, and its Node may be one that only npm finds. */
+function commandLine(): string {
+  if (!import.meta.filename.endsWith('.ts')) return 'gatehouse';
+  return `npm run -s --prefix ${shellWord(packageRoot())} gatehouse --`;
 }
 
 /** Rejects a directory that was removed under us with what to do, where Node only has a stack trace. */

@@ -126,6 +126,7 @@ export class FakeCli {
       home: join(this.dir, 'home'),
       clock: this.clock,
       version: '1.2.3',
+      command: 'gatehouse',
       packageRoot: packageRoot(),
       channelTypes: Object.keys(this.channels),
       channelSettings: async (type) => await this.channels[type]?.(),

@@ -50,8 +50,9 @@ test('it says how to point a daemon at it, quoted for a shell, and how to write 
   expect(stderr).toContain('Ctrl-C');
 });
 
-test('with --run nothing is left to do but to write', async () => {
+test('with --run nothing is left to do but to write, and it says where to look at the daemon', async () => {
   const { asked, stdout } = await run('telegram', '--run');
+  expect(stdout).toContain('  gatehouse status --data-dir /tmp/data\n');
   expect(asked).toMatchObject([{ run: true, port: 0, faults: [] }]);
   expect(stdout).not.toContain('export');
 });

@@ -3,6 +3,7 @@ import { printable } from '../../lib/printable.ts';
 import type { Command } from '../context.ts';
 import type { SimulatorInfo } from '../deps.ts';
 import type { Output } from '../output.ts';
+import { shellWord } from '../shell-word.ts';
 
 export interface SimulateFlags {
   readonly channel: string;
@@ -21,7 +22,7 @@ export const simulate: Command<SimulateFlags> = ({ deps, out, globals }, { chann
       run: run === true,
       verbose: globals.verbose === true,
     },
-    (about) => announce(out, about, channel, run === true),
+    (about) => announce(out, about, { channel, runs: run === true, command: deps.command }),
   );
 
 function portOf(text: string): number {
@@ -41,16 +42,28 @@ function faultOf(text: string): { readonly kind: string; readonly times: number 
   });
 }
 
-function announce(out: Output, about: SimulatorInfo, channel: string, runs: boolean): void {
+interface Asked {
+  readonly channel: string;
+  readonly runs: boolean;
+  /** Runs this program. */
+  readonly command: string;
+}
+
+function announce(out: Output, about: SimulatorInfo, { channel, runs, command }: Asked): void {
   const { url, config, configFile, dataDir, env, faults, needsFirstStart } = about;
   out.document({ channel, url, faults, config, configFile, dataDir, env, daemon: runs });
   const json = "-H 'content-type: application/json'";
   out.data(`${out.mark('ok')} ${channel} on this machine: ${out.paint('bold', url)}`);
   out.data('');
-  if (!runs) {
+  const places = `--config ${shellWord(configFile)} --data-dir ${shellWord(dataDir)}`;
+  if (runs) {
+    out.data('A daemon runs on it. In another terminal:\n');
+    out.data(`  ${command} status --data-dir ${shellWord(dataDir)}`);
+    out.data(`  ${command} channels status ${places}\n`);
+  } else {
     out.data(`In another terminal:\n`);
     for (const [name, value] of Object.entries(env)) out.data(`  export ${name}=${shellWord(value)}`);
-    out.data(`  gatehouse gateway --config ${shellWord(configFile)} --data-dir ${shellWord(dataDir)}\n`);
+    out.data(`  ${command} gateway ${places}\n`);
     out.data(`or put this into a config of your own:\n\n${JSON.stringify(config, null, 2)}\n`);
     if (needsFirstStart) out.data('Start it before you write: it answers nothing that is older than its first start.\n');
   }
@@ -62,9 +75,4 @@ function announce(out: Output, about: SimulatorInfo, channel: string, runs: bool
   if (first !== undefined)
     out.data(`  curl -s ${url}/faults ${json} -d '{"kind":"${first}","times":3}'    # ${faults.join(', ')}`);
   out.say('\nCtrl-C ends it and removes what it made');
-}
-
-/** Quoted for a POSIX shell where it must be. */
-function shellWord(text: string): string {
-  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }

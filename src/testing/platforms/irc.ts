@@ -1,4 +1,5 @@
-import { type IrcServer, type Person, startIrcServer } from '../irc-server.ts';
+import { GatehouseError } from '../../core/errors.ts';
+import { type IrcServer, ircMissing, type Person, startIrcServer } from '../irc-server.ts';
 import type { FaultKind, Platform, SeenMessage } from './platform.ts';
 
 /** Lines that come closer together than this are one message of the bot: people see a line for each of its lines. */
@@ -60,7 +61,12 @@ class IrcPlatform implements Platform {
   }
 }
 
-/** A real ngircd. It repeats nothing: what is written while nobody listens is lost. */
+/** A real ngircd. It repeats nothing: what is written while nobody listens is lost. Rejects with GH1004 where it is not installed. */
 export async function startIrcPlatform(): Promise<Platform> {
+  const missing = ircMissing();
+  if (missing !== undefined)
+    throw new GatehouseError('GH1004', `the IRC server cannot run here: ${missing}`, {
+      hint: 'on Debian, as root: `apt-get install ngircd`',
+    });
   return new IrcPlatform(await startIrcServer());
 }

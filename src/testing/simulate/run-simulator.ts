@@ -10,11 +10,13 @@ import { errorText, GatehouseError, isGatehouseError } from '../../core/errors.t
 import { nearest } from '../../lib/edit-distance.ts';
 import { printable } from '../../lib/printable.ts';
 import { freePort } from '../free-port.ts';
-import { PLATFORMS } from '../platforms/index.ts';
+import { FORGETFUL, PLATFORMS } from '../platforms/index.ts';
 import type { Platform } from '../platforms/platform.ts';
 import { type GatewayProcess, startGatewayProcess } from './gateway-process.ts';
 import { startSimulatorServer } from './server.ts';
 import { Simulation } from './simulation.ts';
+
+const PLAYED = { ...PLATFORMS, ...FORGETFUL };
 
 /** Platforms that no person can be simulated on, and what to do instead. */
 const NOT_PLAYED: Readonly<Record<string, string>> = {
@@ -40,7 +42,9 @@ export async function runSimulator(options: SimulateOptions, onReady: (about: Si
     await using simulation = new Simulation(platform);
     for (const { kind, times } of options.faults) simulation.fault(kind, times);
     await using server = await startSimulatorServer(simulation, options.port);
-    await using gateway = options.run ? startGatewayProcess({ ...about, home: dir, verbose: options.verbose }) : undefined;
+    await using gateway = options.run
+      ? startGatewayProcess({ ...about, home: join(dir, 'home'), verbose: options.verbose })
+      : undefined;
     if (gateway && !(await isReady(gateway, stop))) return await stop.promise;
     onReady({ ...about, url: server.url, faults: platform.faults, needsFirstStart: platform.needsFirstStart });
     return await stop.promise;
@@ -57,8 +61,8 @@ async function isReady(gateway: GatewayProcess, stop: PromiseWithResolvers<numbe
 }
 
 async function startPlatform(channel: string, options: { readonly webhookPort: number }): Promise<Platform> {
-  const names = Object.keys(PLATFORMS).filter((name) => !(name in NOT_PLAYED));
-  const start = names.includes(channel) ? PLATFORMS[channel] : undefined;
+  const names = Object.keys(PLAYED).filter((name) => !(name in NOT_PLAYED));
+  const start = names.includes(channel) ? PLAYED[channel] : undefined;
   if (!start) {
     const meant = nearest(channel, names);
     const advice = NOT_PLAYED[channel] ?? (meant === undefined ? '' : `did you mean ${meant}? `);
@@ -92,6 +96,8 @@ async function prepare(
 ): Promise<Pick<SimulatorInfo, 'config' | 'configFile' | 'dataDir' | 'env'>> {
   const [configFile, dataDir] = [join(dir, 'config.json'), join(dir, 'data')];
   await mkdir(dataDir, { mode: 0o700 });
+  // Not above the data: the daemon would call that `~/data`, which is nothing in anybody else's terminal.
+  await mkdir(join(dir, 'home'), { mode: 0o700 });
   await platform.begin(dataDir);
   const config = {
     gateway: {

@@ -1,24 +1,27 @@
-import { spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
 import type { SimulatorInfo } from '../../cli/deps.ts';
 import { startChild } from '../child-daemon.ts';
 import { tempDir, until } from '../fakes.ts';
+import { ircMissing } from '../irc-server.ts';
+import { missing } from '../needs.ts';
 import type { ChatMessage } from './transcript.ts';
 
 const MAIN = join(import.meta.dirname, '../../cli/main.ts');
 
 /** The real program; `about` is the document it prints once it can be talked to. */
 async function simulate(dir: string, ...args: string[]) {
-  return await simulateWith(dir, [], ...args);
+  return await simulateWith(dir, [], ...args, '--json');
 }
 
 async function simulateWith(dir: string, nodeArgs: readonly string[], ...args: string[]) {
-  const child = spawn(process.execPath, [...nodeArgs, MAIN, 'simulate', ...args, '--json'], {
+  const child = spawn(process.execPath, [...nodeArgs, MAIN, 'simulate', ...args], {
     cwd: dir,
     env: { PATH: process.env['PATH'], HOME: dir, TMPDIR: tmpdir() },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -47,7 +50,7 @@ async function simulateWith(dir: string, nodeArgs: readonly string[], ...args: s
   return { child, ended, about, stdout: () => stdout, stderr: () => stderr };
 }
 
-function client({ url }: SimulatorInfo) {
+function client({ url }: Pick<SimulatorInfo, 'url'>) {
   const post = async (path: string, body: object) => {
     const headers = { 'content-type': 'application/json', connection: 'close' };
     const response = await fetch(`${url}${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
@@ -105,6 +108,23 @@ test('a daemon that somebody else starts with the printed config and environment
   expect(await answers(3)).toHaveLength(1);
 }, 30_000);
 
+test('the commands that a checkout prints work as they are printed, from any directory, and a daemon on IRC answers', async (context) => {
+  const reason = ircMissing();
+  if (reason !== undefined) missing(context, reason);
+  await using dir = await tempDir();
+  const simulator = await simulateWith(dir.path, [], 'irc', '--run');
+  const said = async () =>
+    await until('it says where', () => /^ {2}(npm .* status --data-dir \S+)$/m.exec(simulator.stdout())?.[1], 15_000);
+  const command = await said();
+  expect(simulator.stderr()).not.toContain('~/');
+  const { stdout } = await promisify(execFile)('sh', ['-c', `${command} --json`], { cwd: dir.path });
+  expect(JSON.parse(stdout)).toMatchObject({ running: true, status: { channels: [{ name: 'irc', state: 'healthy' }] } });
+  const url = /http:\S+/.exec(simulator.stdout())?.[0] ?? '';
+  const { post, answers } = client({ url });
+  await post('/people/0/messages', { text: 'hello' });
+  await until('the answer', async () => (await answers(0)).length > 0, 10_000);
+}, 30_000);
+
 test('what cannot be simulated ends at once with what there is', async () => {
   await using dir = await tempDir();
   const unknown = await simulate(dir.path, 'telegrm');
@@ -125,7 +145,7 @@ test('a development package that the installed program lacks is named with what 
       resolve: (name, context, next) => next(name.startsWith('@openclaw/') ? '@openclaw/not-installed' : name, context),
     });`;
   const hook = `data:text/javascript,${encodeURIComponent(script)}`;
-  const simulator = await simulateWith(dir.path, ['--import', hook], 'discord');
+  const simulator = await simulateWith(dir.path, ['--import', hook], 'discord', '--json');
   expect(await simulator.ended).toEqual([1, null]);
   expect(JSON.parse(simulator.stdout())).toMatchObject({
     error: {
