@@ -102,7 +102,7 @@ function listen() {
   });
   on('message', ({ message }) => showMessage(message));
   on('removed', ({ id }) => removeMessage(id));
-  on('fault', ({ kind, times }) => notice(`From now on: ${FAULTS[kind] ?? kind}, ${times} times.`));
+  on('fault', ({ kind, times }) => notice(`From now on: ${FAULTS[kind] ?? kind}, ${times === 1 ? 'once' : `${times} times`}.`));
   on('trouble', ({ text }) => notice(text));
   on('waiting', ({ waiting }) => {
     byId('waiting').textContent = String(waiting);
