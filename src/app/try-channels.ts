@@ -36,7 +36,8 @@ const TAKES_NOTHING: Pick<ChannelHost, 'receive' | 'cursor'> = {
 
 /**
  * Connects the configured channels as the daemon would, acknowledging nothing, and tells how each of them stands. For use while no
- * daemon runs: most platforms allow one connection of an account. Rejects with GH1003 for a name that is not configured.
+ * daemon runs: most platforms allow one connection of an account. Rejects with GH1003 for a name that is not configured and GH1001
+ * for the terminal.
  */
 export async function tryChannels(options: TryOptions): Promise<readonly ChannelStatus[]> {
   const { config, env, name, timeoutMs = 20_000 } = options;
@@ -44,6 +45,10 @@ export async function tryChannels(options: TryOptions): Promise<readonly Channel
     .map((entry) => ({ name: entry.name ?? entry.type, type: entry.type, settings: entry.settings }))
     .filter((entry) => (name === undefined ? entry.type !== 'cli' : entry.name === name));
   if (name !== undefined && entries.length === 0) throw noSuchChannel(config, name);
+  if (name !== undefined && entries.every((entry) => entry.type === 'cli'))
+    throw new GatehouseError('GH1001', `${name} is the terminal: there is nothing to connect to`, {
+      hint: 'talk to the agent there with `gatehouse chat`',
+    });
   const secrets = new Set<string>();
   await using webhooks = new WebhookServer({ ...config.gateway.webhooks, port: 0, logger: SILENT });
   await using channels = await ChannelSet.create(entries, {

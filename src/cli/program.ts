@@ -1,6 +1,7 @@
 import { Command as Commander, CommanderError, Option } from 'commander';
 import { ConfigError } from '../../config/problem.ts';
 import { errorText, isGatehouseError } from '../core/errors.ts';
+import { printable } from '../lib/printable.ts';
 import type { AuthLoginOptions } from './commands/auth.ts';
 import type { SimulateFlags } from './commands/simulate.ts';
 import type { UsageOptions } from './commands/usage.ts';
@@ -357,14 +358,17 @@ function usageError(error: CommanderError, program: Commander, argv: readonly st
     group.outputHelp();
     return EXIT.ok;
   }
+  // What commander throws for `help WORD` says nothing.
+  const reason = error.code === 'commander.help' ? `unknown command '${printable((argv[1] ?? '').slice(0, 80))}'` : error.message;
   // Values are not repeated: one of them may be a key that does not belong on a command line.
-  const said = error.message
+  const said = reason
     .replace(/^error: /, '')
     .replace(/( but got \d+): .*$/s, '$1')
     .replace(/'(--[^=']+)=.*'/s, "'$1'");
   const [message = '', suggestion = ''] = said.split('\n');
   const meant = /^\(Did you mean (.+)\?\)$/.exec(suggestion)?.[1];
-  const help = `gatehouse ${group ? `${group.name()} ` : ''}--help`;
+  const member = group?.commands.find((command) => command.name() === argv[1]);
+  const help = ['gatehouse', group?.name(), member?.name(), '--help'].filter((word) => word !== undefined).join(' ');
   const hint = meant === undefined ? `run \`${help}\`` : `did you mean ${meant}?`;
   out.fail({ code: 'GH1001', message, hint });
   return EXIT.usage;

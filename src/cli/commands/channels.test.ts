@@ -47,6 +47,12 @@ test('without a daemon there is no status: exit code 3', async () => {
   expect([code, stderr]).toEqual([3, expect.stringContaining('gatehouse channels test')]);
 });
 
+test('with the terminal alone nothing is tried, and that is said', async () => {
+  await using dir = await tempDir();
+  const { code, stdout, stderr } = await new FakeCli(dir.path).run('channels', 'test');
+  expect([code, stdout, stderr]).toEqual([0, expect.stringMatching(/^no channel besides the terminal .*gatehouse init/), '']);
+});
+
 test('a config that is missing or broken is the answer, not that no daemon runs', async () => {
   await using dir = await tempDir();
   const cli = new FakeCli(dir.path);

@@ -39,7 +39,7 @@ export const channelsTest: Command<{ readonly name?: string }> = async (context,
     if (name !== undefined && channels.length === 0) throw noSuch(name);
     return report(context, channels, true);
   }
-  out.say('connecting …');
+  if (loaded.config.gateway.channels.some(({ type }) => type !== 'cli')) out.say('connecting …');
   const options = { config: loaded.config, dataDir, env: deps.env, ...(name === undefined ? {} : { name }) };
   return report(context, await deps.tryChannels(options), false);
 };
@@ -52,7 +52,7 @@ function noSuch(name: string): GatehouseError {
 
 function report({ deps, out }: CommandContext, channels: readonly ChannelStatus[], running: boolean): number {
   const now = deps.clock.now();
-  if (channels.length === 0) out.data('no channel is configured');
+  if (channels.length === 0) out.data('no channel besides the terminal is configured: `gatehouse init` adds one');
   else out.data(formatTable(channels.map((channel) => row(channel, { out, now, running }))));
   const bad = channels.filter(({ state }) => state === 'down' || (!running && state !== 'healthy'));
   const documents = channels.map(channelDocument);
