@@ -232,7 +232,8 @@ describe('problems', () => {
     expect(brief(await problemsOf('{"provider": "opnai"}', { providers }))).toEqual([
       '1:14 provider: "opnai" is not known; it must be one of: openai, ollama → did you mean "openai"?',
     ]);
-    expect(await problemsOf('{"provider": "ollama"}', { providers })).toEqual([]);
+    for (const known of ['ollama', 'OpenAI '])
+      expect(await problemsOf(JSON.stringify({ provider: known }), { providers })).toEqual([]);
   });
 
   test.each(['collect', 'steer', 'interrupt', 'speculative'])(

@@ -15,7 +15,7 @@ import { type Config, configSchema } from './schema.ts';
 export interface LoadOptions extends PathOptions, ChannelSchemas {
   /** `--config`: used alone, and must exist. Relative to `cwd`. */
   readonly file?: string;
-  /** Names `provider` may have; absent: any name is taken. */
+  /** Names `provider` may have, in small letters; absent: any name is taken. */
   readonly providers?: readonly string[];
 }
 
@@ -144,7 +144,7 @@ function clamp(value: unknown): { value: unknown; clamped: readonly Finding[] } 
 
 function checkProvider(original: unknown, value: unknown, providers: readonly string[] | undefined): readonly Finding[] {
   const provider = valueAt(value, ['provider']);
-  if (providers === undefined || typeof provider !== 'string' || providers.includes(provider)) return [];
+  if (providers === undefined || typeof provider !== 'string' || providers.includes(provider.trim().toLowerCase())) return [];
   return [{ severity: 'error', path: ['provider'], ...describeChoice(providers, valueAt(original, ['provider'])) }];
 }
 

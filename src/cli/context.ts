@@ -28,11 +28,11 @@ export function dataDirOf({ deps, globals }: CommandContext): string {
   return resolveDataDir(globals.dataDir, deps);
 }
 
-/** Loads the config this invocation means. Warnings are the caller's to show. */
-export function readConfig({ deps, globals }: CommandContext): Promise<LoadedConfig> {
+/** Loads the config this invocation means. Warnings are the caller's to show. With `providers`, another name of one is a problem too. */
+export function readConfig({ deps, globals }: CommandContext, providers?: readonly string[]): Promise<LoadedConfig> {
   const { cwd, home, env, channelTypes, channelSettings } = deps;
   const file = globals.config === undefined ? {} : { file: globals.config };
-  return loadConfig({ cwd, home, env, channelTypes, channelSettings, ...file });
+  return loadConfig({ cwd, home, env, channelTypes, channelSettings, ...file, ...(providers && { providers }) });
 }
 
 /** Shows warnings of a config on stderr. */

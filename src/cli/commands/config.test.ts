@@ -73,3 +73,16 @@ test('explain of an unknown code fails and names the nearest', async () => {
   expect(code).toBe(1);
   expect(stderr).toMatch(/GH1003 there is no error code GH1109\n {2}→ did you mean GH11\d\d\?/);
 });
+
+test('check knows the providers: a daemon would not start with another one', async () => {
+  await using dir = await tempDir();
+  const cli = new FakeCli(dir.path);
+  await cli.write('.gatehouse/config.json', '{"provider": "opnai"}');
+  const { code, stderr } = await cli.run('config', 'check');
+  expect([code, stderr]).toEqual([78, expect.stringContaining('"opnai" is not known')]);
+  expect(stderr).toContain('did you mean "openai"?');
+  for (const provider of ['OpenAI', 'lmstudio']) {
+    await cli.write('.gatehouse/config.json', JSON.stringify({ provider }));
+    expect((await cli.run('config', 'check')).code).toBe(0);
+  }
+});

@@ -1,15 +1,18 @@
 import { type ChannelSettings, configJsonSchema, renderJsonSchema } from '../../../config/json-schema.ts';
 import { ConfigError, formatProblem, type Problem } from '../../../config/problem.ts';
+import { PROVIDERS } from '../../llm/providers/index.ts';
 import { configFailure, plural, sayProblems } from '../config-problems.ts';
 import { type Command, readConfig } from '../context.ts';
 import type { CliDeps } from '../deps.ts';
 import { EXIT } from '../exit-codes.ts';
 
+const PROVIDER_NAMES = PROVIDERS.flatMap(({ name, aliases }) => [name, ...aliases]);
+
 /** Checks the config and names every problem at once. */
 export const configCheck: Command<unknown> = async (context) => {
   const { out } = context;
   try {
-    const { file, warnings } = await readConfig(context);
+    const { file, warnings } = await readConfig(context, PROVIDER_NAMES);
     for (const warning of warnings) out.say(`${out.mark('warn', 'stderr')} ${formatProblem(warning)}`);
     const count = warnings.length === 0 ? '' : `, ${plural(warnings.length, 'warning')}`;
     out.data(`${out.mark('ok')} ${file ?? 'no config file: the defaults apply'}${file === undefined ? '' : ' is valid'}${count}`);
