@@ -5,6 +5,7 @@ import { WebSocket } from 'ws';
 import { tempDir, until } from './fakes.ts';
 
 const CHROMIUM = 'chromium';
+const END_MS = 5_000;
 
 /** Why there is none here; undefined when there is. */
 export function browserMissing(): string | undefined {
@@ -37,8 +38,11 @@ export async function openBrowser(url: string): Promise<Browser> {
   });
   const ended = once(child, 'close');
   resources.defer(async () => {
-    child.kill('SIGKILL');
+    // Asked first: it ends its own processes, which a killed one would leave to nobody.
+    child.kill('SIGTERM');
+    const kill = setTimeout(() => child.kill('SIGKILL'), END_MS);
     await ended;
+    clearTimeout(kill);
   });
   let log = '';
   child.stderr.on('data', (chunk) => {

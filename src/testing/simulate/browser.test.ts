@@ -71,6 +71,7 @@ test('in a browser a person types, Enter sends, the answer appears below as text
   await browser.evaluate(`document.querySelector('#faults button').click()`);
   await until('the fault is said', async () => (await browser.evaluate(`document.querySelector('#notice').textContent`)) !== '');
   expect(platform.broken).toEqual([['limit', 1]]);
+  expect(await browser.evaluate(`getComputedStyle(document.querySelector('#trouble')).display`)).toBe('flex');
   for (const width of [400, 1_200]) {
     await browser.resize(width, 800);
     const size = `[document.documentElement.scrollWidth, document.documentElement.scrollHeight]`;

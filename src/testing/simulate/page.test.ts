@@ -68,7 +68,7 @@ class FakeElement {
 
 const read = (name: string) => readFile(join(import.meta.dirname, 'page', name), 'utf8');
 
-async function openPage() {
+async function openPage(faults: readonly string[] = ['limit', 'slow']) {
   const byId = new Map<string, FakeElement>();
   const posted: [string, unknown][] = [];
   let refusal: object | undefined;
@@ -84,7 +84,7 @@ async function openPage() {
   };
   const fetch = async (path: string, options?: { readonly body: string }) => {
     if (options) posted.push([path, JSON.parse(options.body)]);
-    return { ok: refusal === undefined, json: async () => refusal ?? { channel: 'telegram', faults: ['limit', 'slow'] } };
+    return { ok: refusal === undefined, json: async () => refusal ?? { channel: 'telegram', faults } };
   };
   // A class, because the page calls it with `new`.
   class EventSource {
@@ -175,6 +175,11 @@ test('there is a button for each fault of the platform; typing and what the plat
   expect(people().map((person) => person.querySelector('.typing').hidden)).toEqual([true, true, false]);
   tell('waiting', { waiting: 7 });
   expect(at('waiting').textContent).toBe('7');
+});
+
+test('a platform that plays no fault shows no row for them', async () => {
+  expect((await openPage()).at('trouble').hidden).toBe(false);
+  expect((await openPage([])).at('trouble').hidden).toBe(true);
 });
 
 test('everything that the script looks for is on the page', async () => {

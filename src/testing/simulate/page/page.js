@@ -118,4 +118,5 @@ const { channel, faults } = await (await fetch('/messages')).json();
 byId('channel').textContent = channel;
 document.title = `${channel}: Gatehouse simulator`;
 for (const kind of faults) addFault(kind);
+byId('trouble').hidden = faults.length === 0;
 listen();
