@@ -23,7 +23,7 @@ import { RecentSet } from '../kit/recent.ts';
 import { CallError, Ended, toCallFailure } from './call-error.ts';
 import { type Delivered, ReceiptGate } from './gate.ts';
 import { bareJid, jidOf, type Me, parseJid } from './jid.ts';
-import { silenceSignalLibrary } from './quiet.ts';
+import { quietLogger, silenceSignalLibrary } from './quiet.ts';
 import type { LoginStore } from './store.ts';
 
 silenceSignalLibrary();
@@ -40,7 +40,7 @@ export interface ConnectionOptions {
   readonly onQr?: (content: string) => void;
 }
 
-/** Stanzas in memory; when the gateway takes no more than this, the server keeps the rest. */
+/** Stanzas in memory, those that waited at the server too; what is beyond is left to the server, which sends it again. */
 const MAX_WAITING = 500;
 const CONNECT_TIMEOUT_MS = 20_000;
 /** A server that does not answer the closing handshake is left. */
@@ -68,6 +68,7 @@ export class WhatsAppConnection {
   readonly #seen = new RecentSet(MAX_WAITING * 2);
   #queue: Promise<void> = Promise.resolve();
   #waiting = 0;
+  #overflowed = false;
   #over = false;
   #cause: unknown;
 
@@ -222,13 +223,16 @@ export class WhatsAppConnection {
 
   /** One stanza after the other, in the order in which they came. */
   #enqueue(work: () => Promise<void>): void {
+    // One that is left out leaves out all behind it. Those in line are finished first: each connection must make some progress.
+    this.#overflowed ||= this.#waiting >= MAX_WAITING;
+    if (this.#overflowed) return;
     this.#waiting += 1;
-    if (this.#waiting > MAX_WAITING) this.#fail(new Error('more messages are waiting than are kept in memory'));
     this.#queue = this.#queue
       .then(() => (this.#over ? undefined : work()))
       .catch((error: unknown) => this.#options.logger.debug('whatsapp.stanza-failed', { error: errorText(error) }))
       .finally(() => {
         this.#waiting -= 1;
+        if (this.#overflowed && this.#waiting === 0) this.#fail(new Error('more messages came than are kept in memory'));
       });
   }
 
@@ -240,7 +244,9 @@ export class WhatsAppConnection {
       // It is acknowledged, so that it does not come again, and nothing in it reaches the SDK.
       if (this.#options.requireEncryption) return await this.#socket.sendMessageAck(node);
     }
-    await handle(node);
+    // The SDK puts what waited at the server into a line of its own, without end, and returns at once: live messages would pass it.
+    const { offline: _, ...attrs } = node.attrs;
+    await handle({ ...node, attrs });
   }
 
   async #deliver(node: BinaryNode, padded: Uint8Array): Promise<Delivered> {
@@ -360,22 +366,4 @@ function restOf(message: proto.IMessage): Uint8Array {
 
 function toSyncKey(value: unknown): proto.Message.AppStateSyncKeyData {
   return proto.Message.AppStateSyncKeyData.fromObject(value as { [key: string]: unknown });
-}
-
-/** Objects that the SDK logs hold keys and messages; its sentences do not. */
-function quietLogger(logger: Logger): NonNullable<Parameters<typeof makeWASocket>[0]['logger']> {
-  const nothing = (): void => undefined;
-  const sentence = (_data: unknown, text?: string): void => {
-    if (text !== undefined) logger.debug('whatsapp.sdk', { text: text.slice(0, 200) });
-  };
-  const quiet = {
-    level: 'warn',
-    child: () => quiet,
-    trace: nothing,
-    debug: nothing,
-    info: nothing,
-    warn: sentence,
-    error: sentence,
-  };
-  return quiet;
 }

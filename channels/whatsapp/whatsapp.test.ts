@@ -147,6 +147,40 @@ describe('receipts', () => {
     await until('they are acknowledged', () => at.platform.unacknowledged === 0);
   });
 
+  test('a live message does not pass those that waited at the server, however long the gateway is busy', async () => {
+    await using at = await whatsAppScene({}, { started: false });
+    const from = at.platform.person(ADA);
+    for (const text of ['one', 'two', 'three']) await at.platform.write({ from, message: { conversation: text } });
+    const gate = Promise.withResolvers<Receipt>();
+    at.host.next.push(gate.promise);
+    await at.channel.start(at.host, at.signal);
+    await until('the first was offered', () => at.host.offered.length === 1);
+    await at.platform.write({ from, message: { conversation: 'live' } });
+    await settle();
+    gate.resolve({ kind: 'accepted' });
+    await at.received(4);
+    expect(at.host.accepted.map(({ text }) => text)).toEqual(['one', 'two', 'three', 'live']);
+    await until('they are acknowledged', () => at.platform.unacknowledged === 0);
+  });
+
+  test('more than is kept in memory comes in several connections, in order, and each makes progress', async () => {
+    await using at = await whatsAppScene({}, { started: false });
+    const from = at.platform.person(ADA);
+    const texts = Array.from({ length: 520 }, (_, index) => String(index));
+    for (const text of texts) await at.platform.write({ from, message: { conversation: text } });
+    const gate = Promise.withResolvers<Receipt>();
+    at.host.next.push(gate.promise);
+    await at.channel.start(at.host, at.signal);
+    await settle(500);
+    gate.resolve({ kind: 'accepted' });
+    await until('all came', () => at.host.accepted.length === texts.length, 30_000);
+    expect(at.host.accepted.map(({ text }) => text)).toEqual(texts);
+    expect(at.platform.logins).toBe(2);
+    expect(at.logger.lines).toContainEqual(
+      expect.objectContaining({ data: expect.objectContaining({ detail: expect.stringContaining('kept in memory') }) }),
+    );
+  }, 40_000);
+
   test('intake that ended takes no message and refuses none, while sending goes on', async () => {
     await using at = await whatsAppScene({}, { started: false });
     const intake = new AbortController();
