@@ -22,11 +22,14 @@ import type { Clock, Logger } from '../../src/core/ports.ts';
 import { RecentSet } from '../kit/recent.ts';
 import { CallError, Ended, toCallFailure } from './call-error.ts';
 import { type Delivered, ReceiptGate } from './gate.ts';
-import { bareJid, jidOf, type Me, parseJid } from './jid.ts';
+import { bareJid, jidOf, type Me, meOf, parseJid } from './jid.ts';
 import { quietLogger, silenceSignalLibrary } from './quiet.ts';
 import type { LoginStore } from './store.ts';
 
 silenceSignalLibrary();
+
+/** `undecryptable` and `absent` have no content: it could not be opened, or was not sent to this device. It may come later under the same id. */
+export type Origin = 'encrypted' | 'plaintext' | 'undecryptable' | 'absent';
 
 export interface ConnectionOptions {
   readonly store: LoginStore;
@@ -36,7 +39,7 @@ export interface ConnectionOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   /** Resolves when the message is safe; only then the server gets its receipt. Rejects only after the connection ended. */
-  readonly onMessage: (message: WAMessage, origin: 'encrypted' | 'plaintext') => Promise<void>;
+  readonly onMessage: (message: WAMessage, origin: Origin) => Promise<void>;
   readonly onQr?: (content: string) => void;
 }
 
@@ -83,6 +86,7 @@ export class WhatsAppConnection {
       store,
       guard: (access) => this.#guard(access),
       deliver: (node, plaintext) => this.#deliver(node, plaintext),
+      failed: (node) => this.#track(this.#deliverNothing(node, 'undecryptable')),
     });
     this.#socket = makeWASocket({
       waWebSocketUrl: url,
@@ -238,12 +242,14 @@ export class WhatsAppConnection {
 
   async #take(node: BinaryNode, handle: (node: BinaryNode) => Promise<void>): Promise<void> {
     this.#gate.remember(node);
-    const plain = Array.isArray(node.content) ? node.content.find(({ tag }) => tag === 'plaintext') : undefined;
+    const parts = Array.isArray(node.content) ? node.content : [];
+    const plain = parts.find(({ tag }) => tag === 'plaintext');
     if (plain?.content instanceof Uint8Array && parseJid(node.attrs['from'])?.kind !== 'newsletter') {
       await this.#track(this.#deliverBytes(node, plain.content, 'plaintext'));
       // It is acknowledged, so that it does not come again, and nothing in it reaches the SDK.
       if (this.#options.requireEncryption) return await this.#socket.sendMessageAck(node);
     }
+    if (!plain && !parts.some(isCiphertext)) await this.#track(this.#deliverNothing(node, 'absent'));
     // The SDK puts what waited at the server into a line of its own, without end, and returns at once: live messages would pass it.
     const { offline: _, ...attrs } = node.attrs;
     await handle({ ...node, attrs });
@@ -278,6 +284,28 @@ export class WhatsAppConnection {
     }
     await this.#options.onMessage({ ...fullMessage, ...(content && { message: content }) }, origin);
     return content ?? 'unreadable';
+  }
+
+  /** The SDK acknowledges what it has no content of without telling anybody. */
+  async #deliverNothing(node: BinaryNode, origin: 'undecryptable' | 'absent'): Promise<void> {
+    if (this.#over) throw new Error('the connection has ended');
+    const message = this.#frameOf(node);
+    if (!message || message.category === 'peer') return;
+    const parts = Array.isArray(node.content) ? node.content : [];
+    // Linked devices are never sent what can be viewed once.
+    const once = parts.some(({ tag, attrs }) => tag === 'unavailable' && attrs['type']?.startsWith('view_once'));
+    if (once) await this.#options.onMessage({ ...message, key: { ...message.key, isViewOnce: true } }, 'encrypted');
+    else await this.#options.onMessage(message, origin);
+  }
+
+  /** Everything but the content; undefined for a stanza that the SDK will refuse. */
+  #frameOf(node: BinaryNode): WAMessage | undefined {
+    try {
+      return decodeMessageNode(node, this.#creds.me?.id ?? '', this.#creds.me?.lid ?? '').fullMessage;
+    } catch (error) {
+      this.#options.logger.warn('whatsapp.stanza-refused', { id: node.attrs['id'], error: errorText(error) });
+      return undefined;
+    }
   }
 
   async #track<T>(work: Promise<T>): Promise<T> {
@@ -341,11 +369,9 @@ export class WhatsAppConnection {
   }
 }
 
-/** The account of a stored login, undefined before it was linked. */
-export function meOf(creds: Pick<AuthenticationCreds, 'me'>): Me | undefined {
-  const phone = parseJid(creds.me?.id)?.user;
-  const lid = parseJid(creds.me?.lid)?.user;
-  return phone === undefined ? undefined : { phone, ...(lid !== undefined && { lid }) };
+/** What the SDK can decrypt; other kinds (bots of the platform) it refuses by itself. */
+function isCiphertext({ tag, attrs, content }: BinaryNode): boolean {
+  return tag === 'enc' && content instanceof Uint8Array && /^(?:pkmsg|msg|skmsg)$/.test(attrs['type'] ?? '');
 }
 
 function seenKey({ key }: Pick<WAMessage, 'key'>): string {

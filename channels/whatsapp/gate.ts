@@ -22,6 +22,8 @@ export interface GateOptions {
    * ended: the SDK takes any rejection for a broken message and refuses it.
    */
   readonly deliver: (node: BinaryNode, plaintext: Uint8Array) => Promise<Delivered>;
+  /** Resolves when it is recorded that a part of this stanza could not be decrypted; only then the server is asked for it again. */
+  readonly failed: (node: BinaryNode) => Promise<void>;
 }
 
 export interface Delivered {
@@ -65,17 +67,23 @@ export class ReceiptGate {
     keys: SignalKeyStoreWithTransaction,
     decrypt: () => Promise<Uint8Array>,
   ): Promise<Uint8Array> {
-    const { store, guard, deliver } = this.#options;
+    const { store, guard, deliver, failed } = this.#options;
     const key = hash('sha256', ciphertext);
-    const plaintext =
-      guard(() => store.received(key)) ??
-      (await keys.transaction(async () => {
+    const node = this.#stanzas.get(ciphertext);
+    const unlock = (): Promise<Uint8Array> =>
+      keys.transaction(async () => {
         const opened = await decrypt();
         // Not one of the SDK's key types; it hands them all to our store as they are.
         await keys.set({ [RECEIVED]: { [key]: opened } } as Parameters<typeof keys.set>[0]);
         return opened;
-      }, transaction));
-    const node = this.#stanzas.get(ciphertext);
+      }, transaction);
+    let plaintext: Uint8Array;
+    try {
+      plaintext = guard(() => store.received(key)) ?? (await unlock());
+    } catch (error) {
+      if (node) await failed(node);
+      throw error;
+    }
     if (!node) return plaintext;
     const delivered = await deliver(node, plaintext);
     guard(() => store.settle(key, delivered.rest));

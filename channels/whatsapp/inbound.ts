@@ -32,6 +32,7 @@ const SILENT = new Set([
   'messageHistoryNotice',
   'placeholderMessage',
 ]);
+const VIEW_ONCE: Said = { text: '[view-once media, not available here]', media: [], context: undefined, content: {} };
 /** Long enough to recognise what is answered. */
 const QUOTE_CHARS = 200;
 
@@ -49,6 +50,7 @@ interface Place {
 export function toInbound(message: WAMessage, context: InboundContext): InboundMessage | undefined {
   const place = placeOf(message, context);
   if (!place || message.category === 'peer') return undefined;
+  if (!message.message && message.key.isViewOnce) return fromWords(message, place, VIEW_ONCE, context);
   if (!message.message) return blank(message, place, context, 'unreadable');
   const said = readContent(message.message);
   const { protocolMessage, reactionMessage } = said.content;
@@ -64,6 +66,11 @@ export function toInbound(message: WAMessage, context: InboundContext): InboundM
 export function unreadable(message: WAMessage, context: InboundContext, refusal: RefusalReason): InboundMessage | undefined {
   const place = placeOf(message, context);
   return place && blank(message, place, context, refusal);
+}
+
+/** The same for one that the server is asked for again: not under its own name, so that it is no duplicate when it comes. */
+export function undecryptable({ key, ...message }: WAMessage, context: InboundContext): InboundMessage | undefined {
+  return unreadable({ ...message, key: { ...key, id: `${key.id}#undecryptable` } }, context, 'unreadable');
 }
 
 /** The name of a message within the account: ids are chosen by senders and unique only together with who wrote where. */

@@ -40,6 +40,13 @@ export interface Me {
   readonly lid?: string;
 }
 
+/** The account of a stored login, undefined before it was linked. */
+export function meOf({ me }: { readonly me?: { readonly id: string; readonly lid?: string | undefined } }): Me | undefined {
+  const phone = parseJid(me?.id)?.user;
+  const lid = parseJid(me?.lid)?.user;
+  return phone === undefined ? undefined : { phone, ...(lid !== undefined && { lid }) };
+}
+
 export function isMe(jid: string | null | undefined, me: Me): boolean {
   const parsed = parseJid(jid);
   if (parsed?.kind === 'phone') return parsed.user === me.phone;

@@ -7,9 +7,9 @@ import type { Clock, Logger } from '../../src/core/ports.ts';
 import { reconnect } from '../kit/reconnect.ts';
 import { type StoringOptions, storeMessages } from '../kit/store-messages.ts';
 import { Ended } from './call-error.ts';
-import { WhatsAppConnection } from './client.ts';
+import { type Origin, WhatsAppConnection } from './client.ts';
 import { describeEnding } from './endings.ts';
-import { type InboundContext, toInbound, unreadable } from './inbound.ts';
+import { type InboundContext, toInbound, undecryptable, unreadable } from './inbound.ts';
 import type { WhatsAppSettings } from './settings.ts';
 import type { LoginStore } from './store.ts';
 
@@ -36,6 +36,8 @@ export interface SessionOptions {
 const STEADY_MS = 30_000;
 /** A server that asks again and again to connect at once is not obeyed for ever. */
 const MAX_RESTARTS = 5;
+/** One message is asked for as often as this; when that many fail in a row it is not about one message any more. */
+const MAX_UNDECRYPTABLE = 5;
 
 /** Until the signal aborts, or the platform said something that only the operator can mend. Never rejects. */
 export async function stayConnected(options: SessionOptions): Promise<void> {
@@ -72,6 +74,7 @@ export async function stayConnected(options: SessionOptions): Promise<void> {
 async function connectOnce(options: SessionOptions, opened: () => void): Promise<Ended> {
   const { store, settings, clock, logger, signal } = options;
   const over = new AbortController();
+  const watch = watchReading(options);
   const connection = new WhatsAppConnection({
     store,
     url: settings.web_socket_url,
@@ -82,6 +85,7 @@ async function connectOnce(options: SessionOptions, opened: () => void): Promise
     onMessage: async (message, origin) => {
       try {
         await receive(message, origin, connection, options, over.signal);
+        watch(origin);
       } catch (error) {
         // The SDK answers a message whose handling broke off with a refusal, which must not find an open socket.
         await connection.ended;
@@ -114,25 +118,50 @@ async function connectOnce(options: SessionOptions, opened: () => void): Promise
   }
 }
 
+/** Tells the operator that nothing can be decrypted any more, and when that is over. */
+function watchReading({ host, channel }: SessionOptions): (origin: Origin) => void {
+  let failed = 0;
+  return (origin) => {
+    if (origin === 'encrypted') {
+      if (failed >= MAX_UNDECRYPTABLE) host.health('healthy');
+      failed = 0;
+    } else if (origin === 'undecryptable') {
+      failed += 1;
+      if (failed !== MAX_UNDECRYPTABLE) return;
+      const again = `if it goes on, link the account again with \`gatehouse channels login ${channel}\``;
+      host.health('degraded', `GH1502: ${failed} messages in a row could not be decrypted; ${again}`);
+    }
+  };
+}
+
 async function receive(
   message: WAMessage,
-  origin: 'encrypted' | 'plaintext',
+  origin: Origin,
   connection: WhatsAppConnection,
   options: SessionOptions,
   signal: AbortSignal,
 ): Promise<void> {
-  const { host, clock, random, logger, channel, account, store, settings } = options;
+  const { host, clock, random, logger, channel, account, store } = options;
   signal.throwIfAborted();
   const me = connection.me ?? { phone: account };
-  const forged = origin === 'plaintext' && settings.require_encryption;
-  const inbound = read(message, { channel, account, me, pins: store }, forged, logger);
+  const inbound = read(message, origin, { channel, account, me, pins: store }, options);
   if (!inbound) return;
   const onTrouble: StoringOptions['onTrouble'] = (detail, state) => host.health(state, detail);
   await storeMessages([inbound], undefined, { host, clock, random, logger, signal, onTrouble });
 }
 
-function read(message: WAMessage, context: InboundContext, forged: boolean, logger: Logger): InboundMessage | undefined {
-  if (forged) return unreadable(message, context, 'forged-sender');
+function read(
+  message: WAMessage,
+  origin: Origin,
+  context: InboundContext,
+  { settings, logger }: SessionOptions,
+): InboundMessage | undefined {
+  if (origin === 'plaintext' && settings.require_encryption) return unreadable(message, context, 'forged-sender');
+  if (origin === 'undecryptable' || origin === 'absent') {
+    const refused = undecryptable(message, context);
+    if (refused) logger.warn('whatsapp.message-undecryptable', { id: message.key.id, origin });
+    return refused;
+  }
   try {
     const inbound = toInbound(message, context);
     if (!inbound) logger.debug('whatsapp.stanza-ignored', { id: message.key.id });

@@ -8,7 +8,7 @@ import type { Receipt } from '../../src/core/channel.ts';
 import { channelDeps } from '../../src/testing/channel-deps.ts';
 import { TestHost } from '../../src/testing/channel-host.ts';
 import { until } from '../../src/testing/fakes.ts';
-import { whatsAppScene } from '../../src/testing/whatsapp-scene.ts';
+import { type WhatsAppScene, whatsAppScene } from '../../src/testing/whatsapp-scene.ts';
 import { channel as descriptor } from './index.ts';
 import { LoginStore } from './store.ts';
 
@@ -216,21 +216,67 @@ describe('receipts', () => {
     await until('they are acknowledged', () => at.platform.unacknowledged === 0);
   });
 
-  test('a message that cannot be decrypted is asked for again, and taken when it comes anew', async () => {
+  /** With a wrong byte within the checksum; behind it come only numbers of keys. */
+  async function breakOne(at: WhatsAppScene, id: string): Promise<void> {
+    const from = at.platform.person(ADA);
+    const enc = await from.encryptBytes(Buffer.from('lost'));
+    const content = Buffer.from(enc.content as Uint8Array);
+    content.writeUInt8(content.readUInt8(content.length - 12) ^ 1, content.length - 12);
+    await at.platform.write({ from, id, message: {}, enc: [{ ...enc, content }] });
+  }
+
+  test('a message that cannot be decrypted is counted and asked for again, and taken when it comes anew', async () => {
     await using at = await whatsAppScene();
     const from = at.platform.person(ADA);
     await at.platform.write({ from, message: { conversation: 'first' } });
     await at.received();
-    const broken = await from.encryptBytes(Buffer.from('lost'));
-    const content = Buffer.from(broken.content as Uint8Array);
-    // Within the checksum; behind it come only numbers of keys.
-    content.writeUInt8(content.readUInt8(content.length - 12) ^ 1, content.length - 12);
-    await at.platform.write({ from, id: 'M9', message: {}, enc: [{ ...broken, content }] });
+    await breakOne(at, 'M9');
+    expect(await at.received(2)).toMatchObject({ refusal: 'unreadable', text: '', senderId: ADA });
     await until('it is asked for', () => at.platform.said.some(({ attrs }) => attrs['type'] === 'retry' && attrs['id'] === 'M9'));
-    expect(at.host.accepted).toHaveLength(1);
     from.reset();
     await at.platform.write({ from, id: 'M9', message: { conversation: 'once more' } });
-    expect(await at.received(2)).toMatchObject({ text: 'once more' });
+    expect(await at.received(3)).toMatchObject({ text: 'once more' });
+  });
+
+  test('messages that cannot be decrypted one after the other degrade the channel until one can', async () => {
+    await using at = await whatsAppScene();
+    const from = at.platform.person(ADA);
+    await at.platform.write({ from, message: { conversation: 'first' } });
+    await at.received();
+    for (let time = 1; time <= 5; time += 1) {
+      expect(at.host.state).toBe('healthy');
+      await breakOne(at, 'M9');
+      await until('it is acknowledged', () => at.platform.unacknowledged === 0);
+    }
+    expect(at.host.states.at(-1)).toMatchObject({
+      state: 'degraded',
+      detail: expect.stringContaining('channels login whatsapp'),
+    });
+    const warned = at.logger.lines.filter(({ event }) => event === 'whatsapp.message-undecryptable');
+    expect(warned.map(({ level }) => level)).toEqual(['warn', 'warn', 'warn', 'warn', 'warn']);
+    from.reset();
+    await at.platform.write({ from, message: { conversation: 'good' } });
+    await until('it is healthy', () => at.host.state === 'healthy');
+    // Attempts at one message are one refusal.
+    expect(at.host.accepted.map(({ text, refusal }) => refusal ?? text)).toEqual(['first', 'unreadable', 'good']);
+  });
+
+  test('what can be viewed once is told in words, and other content that a linked device is not sent is counted', async () => {
+    await using at = await whatsAppScene();
+    const from = at.platform.person(ADA);
+    const absent = (type: string) => ({ from, message: {}, enc: [{ tag: 'unavailable', attrs: { type } }] });
+    const gate = Promise.withResolvers<Receipt>();
+    at.host.next.push(gate.promise);
+    await at.platform.write(absent('view_once'));
+    await until('it was offered', () => at.host.offered.length === 1);
+    await settle();
+    expect(at.platform.unacknowledged).toBe(1);
+    gate.resolve({ kind: 'accepted' });
+    expect(await at.received()).toMatchObject({ text: '[view-once media, not available here]', senderId: ADA, media: [] });
+    await at.platform.write(absent('hosted_unavailable_fanout'));
+    expect(await at.received(2)).toMatchObject({ refusal: 'unreadable', senderId: ADA });
+    await until('they are acknowledged', () => at.platform.unacknowledged === 0);
+    expect(at.host.state).toBe('healthy');
   });
 });
 
