@@ -19,11 +19,11 @@ import {
 } from '@whiskeysockets/baileys';
 import { errorText } from '../../src/core/errors.ts';
 import type { Clock, Logger } from '../../src/core/ports.ts';
-import { RecentSet } from '../kit/recent.ts';
 import { CallError, Ended, toCallFailure } from './call-error.ts';
 import { type Delivered, ReceiptGate } from './gate.ts';
-import { bareJid, jidOf, type Me, meOf, parseJid } from './jid.ts';
+import { jidOf, type Me, meOf, parseJid } from './jid.ts';
 import { quietLogger, silenceSignalLibrary } from './quiet.ts';
+import { SentOn } from './sent-on.ts';
 import type { LoginStore } from './store.ts';
 
 silenceSignalLibrary();
@@ -67,8 +67,7 @@ export class WhatsAppConnection {
   readonly #acks = new Map<string, PromiseWithResolvers<BinaryNode>>();
   readonly #groups = new Map<string, { readonly metadata: GroupMetadata; readonly until: number }>();
   readonly #delivering = new Set<Promise<unknown>>();
-  /** Stanzas handed to the SDK and not offered again when the SDK announces them. */
-  readonly #seen = new RecentSet(MAX_WAITING * 2);
+  readonly #sentOn: SentOn;
   #queue: Promise<void> = Promise.resolve();
   #waiting = 0;
   #overflowed = false;
@@ -88,6 +87,7 @@ export class WhatsAppConnection {
       deliver: (node, plaintext) => this.#deliver(node, plaintext),
       failed: (node) => this.#track(this.#deliverNothing(node, 'undecryptable')),
     });
+    this.#sentOn = new SentOn({ decode: (bytes) => proto.WebMessageInfo.decode(bytes), logger: options.logger });
     this.#socket = makeWASocket({
       waWebSocketUrl: url,
       ...(version !== undefined && { version: version.split('.').map(Number) as WAVersion }),
@@ -200,13 +200,6 @@ export class WhatsAppConnection {
     ws.on('CB:ack,class:message', (node: BinaryNode) => this.#acks.get(node.attrs['id'] ?? '')?.resolve(node));
     ev.on('creds.update', () => this.#saveCreds());
     ev.on('connection.update', (update) => this.#follow(update));
-    // What did not come as a stanza of its own: the phone sends on what this device could not be given.
-    ev.on('messages.upsert', ({ messages }) => {
-      for (const message of messages) {
-        if (!message.message || this.#seen.has(seenKey(message))) continue;
-        this.#enqueue(() => this.#track(this.#options.onMessage(message, 'encrypted')));
-      }
-    });
     ev.on('groups.update', (updates) => {
       for (const { id } of updates) if (id !== undefined) this.#groups.delete(id);
     });
@@ -274,13 +267,15 @@ export class WhatsAppConnection {
   ): Promise<proto.IMessage | 'unreadable'> {
     if (this.#over) throw new Error('the connection has ended');
     const { fullMessage } = decodeMessageNode(node, this.#creds.me?.id ?? '', this.#creds.me?.lid ?? '');
-    this.#seen.add(seenKey(fullMessage));
     let content: proto.IMessage | undefined;
     try {
       const decoded = proto.Message.decode(bytes);
       content = decoded.deviceSentMessage?.message ?? decoded;
     } catch (error) {
       this.#options.logger.warn('whatsapp.message-unreadable', { id: fullMessage.key.id, error: errorText(error) });
+    }
+    if (content && origin === 'encrypted') {
+      for (const message of this.#sentOn.in(fullMessage, content)) await this.#options.onMessage(message, 'encrypted');
     }
     await this.#options.onMessage({ ...fullMessage, ...(content && { message: content }) }, origin);
     return content ?? 'unreadable';
@@ -295,7 +290,10 @@ export class WhatsAppConnection {
     // Linked devices are never sent what can be viewed once.
     const once = parts.some(({ tag, attrs }) => tag === 'unavailable' && attrs['type']?.startsWith('view_once'));
     if (once) await this.#options.onMessage({ ...message, key: { ...message.key, isViewOnce: true } }, 'encrypted');
-    else await this.#options.onMessage(message, origin);
+    else {
+      this.#sentOn.missing(message);
+      await this.#options.onMessage(message, origin);
+    }
   }
 
   /** Everything but the content; undefined for a stanza that the SDK will refuse. */
@@ -374,18 +372,11 @@ function isCiphertext({ tag, attrs, content }: BinaryNode): boolean {
   return tag === 'enc' && content instanceof Uint8Array && /^(?:pkmsg|msg|skmsg)$/.test(attrs['type'] ?? '');
 }
 
-function seenKey({ key }: Pick<WAMessage, 'key'>): string {
-  // The SDK takes the device out of addresses before it announces a message.
-  return [key.remoteJid, key.participant]
-    .map((jid) => bareJid(jid ?? ''))
-    .concat(key.id ?? '')
-    .join(' ');
-}
-
-/** What the SDK needs again should the stanza be repeated: keys of a group, and what is no message of a person. */
+/** What the SDK needs again should the stanza be repeated: keys of a group, and what holds no message of a person. */
 function restOf(message: proto.IMessage): Uint8Array {
   const { senderKeyDistributionMessage, protocolMessage } = message;
-  const kept = protocolMessage && !protocolMessage.editedMessage ? { protocolMessage } : {};
+  const words = protocolMessage?.editedMessage ?? protocolMessage?.peerDataOperationRequestResponseMessage;
+  const kept = protocolMessage && !words ? { protocolMessage } : {};
   const rest = { ...(senderKeyDistributionMessage && { senderKeyDistributionMessage }), ...kept };
   return Buffer.concat([proto.Message.encode(rest).finish(), NOTHING]);
 }

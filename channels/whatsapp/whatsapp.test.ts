@@ -3,6 +3,7 @@ import { execFile } from 'node:child_process';
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { inspect, promisify } from 'node:util';
+import { proto } from '@whiskeysockets/baileys';
 import { describe, expect, test } from 'vitest';
 import type { Receipt } from '../../src/core/channel.ts';
 import { channelDeps } from '../../src/testing/channel-deps.ts';
@@ -259,6 +260,39 @@ describe('receipts', () => {
     await until('it is healthy', () => at.host.state === 'healthy');
     // Attempts at one message are one refusal.
     expect(at.host.accepted.map(({ text, refusal }) => refusal ?? text)).toEqual(['first', 'unreadable', 'good']);
+  });
+
+  test('what the phone sends on is acknowledged after its commit, stays nowhere, and only our own phone can', async () => {
+    await using at = await whatsAppScene();
+    const [from, { owner }] = [at.platform.person(ADA), at.platform];
+    await at.platform.write({ from, id: 'M9', message: {}, enc: [{ tag: 'unavailable', attrs: {} }] });
+    expect(await at.received()).toMatchObject({ refusal: 'unreadable' });
+    const webMessageInfoBytes = proto.WebMessageInfo.encode({
+      // As the phone knows it.
+      key: { remoteJid: from.lidJid, fromMe: false, id: 'M9' },
+      message: { conversation: 'sent-on-by-the-phone' },
+      messageTimestamp: 1_790_000_000,
+    }).finish();
+    const peerDataOperationResult = [{ placeholderMessageResendResponse: { webMessageInfoBytes } }];
+    const message = { protocolMessage: { type: 17, peerDataOperationRequestResponseMessage: { peerDataOperationResult } } };
+    await at.platform.write({ from, message, attributes: { category: 'peer' } });
+    await until('it is acknowledged', () => at.platform.unacknowledged === 0);
+    expect(at.host.accepted).toHaveLength(1);
+    const never = Promise.withResolvers<Receipt>();
+    never.promise.catch(() => undefined);
+    at.host.next.push(never.promise);
+    await at.platform.write({ from: owner, message, attributes: { category: 'peer' } });
+    await until('it was offered', () => at.host.offered.length === 2);
+    await settle();
+    expect(at.platform.unacknowledged).toBe(1);
+    never.reject(new Error('killed'));
+    await at.restart();
+    expect(await at.received(2)).toMatchObject({ text: 'sent-on-by-the-phone', senderId: ADA, platformId: `${ADA}:${ADA}:M9` });
+    await until('it is acknowledged', () => at.platform.unacknowledged === 0);
+    await at.channel.stop();
+    for (const file of await readdir(at.dir)) {
+      expect((await readFile(join(at.dir, file))).includes('sent-on-by-the-phone')).toBe(false);
+    }
   });
 
   test('what can be viewed once is told in words, and other content that a linked device is not sent is counted', async () => {
