@@ -21,7 +21,7 @@ import { errorText } from '../../src/core/errors.ts';
 import type { Clock, Logger } from '../../src/core/ports.ts';
 import { CallError, Ended, toCallFailure } from './call-error.ts';
 import { type Delivered, ReceiptGate } from './gate.ts';
-import { jidOf, type Me, meOf, parseJid } from './jid.ts';
+import { jidOf, type Me, meOf, type Pins, parseJid } from './jid.ts';
 import { quietLogger, silenceSignalLibrary } from './quiet.ts';
 import { SentOn } from './sent-on.ts';
 import type { LoginStore } from './store.ts';
@@ -58,6 +58,8 @@ export class WhatsAppConnection {
   /** Rejects with `Ended` when the connection ended before it was open. */
   readonly opened: Promise<void>;
   readonly ended: Promise<Ended>;
+  /** A failure of theirs ends the connection: what it was about must not be acknowledged. */
+  readonly pins: Pins;
   readonly #options: ConnectionOptions;
   readonly #socket: Socket;
   readonly #creds: AuthenticationCreds;
@@ -80,6 +82,11 @@ export class WhatsAppConnection {
     this.ended = this.#end.promise;
     this.opened.catch(() => undefined); // whoever waits for it sees it; a connection that is only ended has nobody waiting
     const { store, url, version } = options;
+    this.pins = {
+      phoneOf: (lid) => this.#guard(() => store.phoneOf(lid)),
+      lidOf: (phone) => this.#guard(() => store.lidOf(phone)),
+      pin: (phone, lid) => this.#guard(() => store.pin(phone, lid)),
+    };
     this.#creds = (store.get('creds', 'creds') as AuthenticationCreds | undefined) ?? initAuthCreds();
     this.#gate = new ReceiptGate({
       store,
@@ -169,8 +176,16 @@ export class WhatsAppConnection {
   /** How a group calls a member: groups go by LID or by number, and the apps find a message by its author's address there. */
   async memberJid(group: string, memberId: string): Promise<string> {
     await this.#knowGroup(group);
-    const lid = this.#cachedGroup(group)?.addressingMode === 'lid' ? this.#options.store.lidOf(memberId) : undefined;
+    const lid = this.#cachedGroup(group)?.addressingMode === 'lid' ? this.pins.lidOf(memberId) : undefined;
     return lid === undefined ? jidOf(memberId) : `${lid}@lid`;
+  }
+
+  /** Ends the connection because of `error`, before anything else is sent. Later causes are not reported. */
+  fail(error: Error): void {
+    if (this.#over) return;
+    this.#cause ??= error;
+    this.#over = true;
+    void this.#socket.end(error);
   }
 
   /** Ends the connection and waits until nothing of it is under way. Twice is safe. */
@@ -229,7 +244,7 @@ export class WhatsAppConnection {
       .catch((error: unknown) => this.#options.logger.debug('whatsapp.stanza-failed', { error: errorText(error) }))
       .finally(() => {
         this.#waiting -= 1;
-        if (this.#overflowed && this.#waiting === 0) this.#fail(new Error('more messages came than are kept in memory'));
+        if (this.#overflowed && this.#waiting === 0) this.fail(new Error('more messages came than are kept in memory'));
       });
   }
 
@@ -342,16 +357,9 @@ export class WhatsAppConnection {
     try {
       return access();
     } catch (error) {
-      this.#fail(new Error(`the login cannot be read or written: ${errorText(error)}`, { cause: error }));
+      this.fail(new Error(`the login cannot be read or written: ${errorText(error)}`, { cause: error }));
       throw error;
     }
-  }
-
-  #fail(error: Error): void {
-    if (this.#over) return;
-    this.#cause ??= error;
-    this.#over = true;
-    void this.#socket.end(error);
   }
 
   #cachedGroup(jid: string): GroupMetadata | undefined {

@@ -88,6 +88,8 @@ async function connectOnce(options: SessionOptions, opened: () => void): Promise
         watch(origin);
       } catch (error) {
         // The SDK answers a message whose handling broke off with a refusal, which must not find an open socket.
+        // Once intake has ended, what is still to be sent goes out on this connection before it ends.
+        if (!over.signal.aborted) connection.fail(error instanceof Error ? error : new Error(errorText(error)));
         await connection.ended;
         throw error;
       }
@@ -141,10 +143,10 @@ async function receive(
   options: SessionOptions,
   signal: AbortSignal,
 ): Promise<void> {
-  const { host, clock, random, logger, channel, account, store } = options;
+  const { host, clock, random, logger, channel, account } = options;
   signal.throwIfAborted();
   const me = connection.me ?? { phone: account };
-  const inbound = read(message, origin, { channel, account, me, pins: store }, options);
+  const inbound = read(message, origin, { channel, account, me, pins: connection.pins }, connection, options);
   if (!inbound) return;
   const onTrouble: StoringOptions['onTrouble'] = (detail, state) => host.health(state, detail);
   await storeMessages([inbound], undefined, { host, clock, random, logger, signal, onTrouble });
@@ -154,6 +156,7 @@ function read(
   message: WAMessage,
   origin: Origin,
   context: InboundContext,
+  connection: WhatsAppConnection,
   { settings, logger }: SessionOptions,
 ): InboundMessage | undefined {
   if (origin === 'plaintext' && settings.require_encryption) return unreadable(message, context, 'forged-sender');
@@ -167,6 +170,7 @@ function read(
     if (!inbound) logger.debug('whatsapp.stanza-ignored', { id: message.key.id });
     return inbound;
   } catch (error) {
+    if (!connection.isOpen) throw error; // it is the store that could not be read
     // One message that cannot be read must not stop those behind it.
     logger.error('whatsapp.message-unreadable', { id: message.key.id, error: errorText(error) });
     return unreadable(message, context, 'unreadable');

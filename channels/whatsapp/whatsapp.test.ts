@@ -138,6 +138,26 @@ describe('receipts', () => {
     await until('it is acknowledged', () => at.platform.unacknowledged === 0);
   });
 
+  test('F13 a login whose people cannot be read ends the connection too, and the message comes again', async () => {
+    await using at = await whatsAppScene();
+    const { phoneOf } = LoginStore.prototype;
+    let failures = 0;
+    LoginStore.prototype.phoneOf = function (lid) {
+      if (failures++ < 1) throw new Error('disk I/O error');
+      return phoneOf.call(this, lid);
+    };
+    try {
+      await at.platform.write({ from: at.platform.person(ADA), message: { conversation: 'kept' } });
+      expect(await at.received()).toMatchObject({ text: 'kept' });
+    } finally {
+      LoginStore.prototype.phoneOf = phoneOf;
+    }
+    expect(at.platform.logins).toBe(2);
+    expect(at.host.states).toContainEqual({ state: 'down', detail: expect.stringContaining('disk I/O error') });
+    expect(at.platform.said.filter(({ attrs }) => attrs['error'] ?? attrs['type'] === 'retry')).toEqual([]);
+    await until('it is acknowledged', () => at.platform.unacknowledged === 0);
+  });
+
   test('messages that waited at the server while nobody was connected are real ones, in order', async () => {
     await using at = await whatsAppScene({}, { started: false });
     const from = at.platform.person(ADA);
