@@ -7,7 +7,6 @@ import {
   type ConnectionState,
   DEFAULT_CONNECTION_CONFIG,
   decodeMessageNode,
-  type GroupMetadata,
   initAuthCreds,
   type MediaConnInfo,
   makeWASocket,
@@ -21,7 +20,8 @@ import { errorText } from '../../src/core/errors.ts';
 import type { Clock, Logger } from '../../src/core/ports.ts';
 import { CallError, Ended, toCallFailure } from './call-error.ts';
 import { type Delivered, ReceiptGate } from './gate.ts';
-import { jidOf, type Me, meOf, type Pins, parseJid } from './jid.ts';
+import { GroupCache } from './groups.ts';
+import { bareJid, jidOf, type Me, meOf, type Pins, parseJid } from './jid.ts';
 import { quietLogger, silenceSignalLibrary } from './quiet.ts';
 import { SentOn } from './sent-on.ts';
 import type { LoginStore } from './store.ts';
@@ -48,7 +48,6 @@ const MAX_WAITING = 500;
 const CONNECT_TIMEOUT_MS = 20_000;
 /** A server that does not answer the closing handshake is left. */
 const CLOSE_MS = 2_000;
-const GROUP_TTL_MS = 5 * 60_000;
 /** An empty message in the padding of the Signal layer: the last byte says how many bytes of padding there are. */
 const NOTHING = Uint8Array.of(1);
 
@@ -67,7 +66,7 @@ export class WhatsAppConnection {
   readonly #open = Promise.withResolvers<void>();
   readonly #end = Promise.withResolvers<Ended>();
   readonly #acks = new Map<string, PromiseWithResolvers<BinaryNode>>();
-  readonly #groups = new Map<string, { readonly metadata: GroupMetadata; readonly until: number }>();
+  readonly #groups: GroupCache;
   readonly #delivering = new Set<Promise<unknown>>();
   readonly #sentOn: SentOn;
   #queue: Promise<void> = Promise.resolve();
@@ -94,6 +93,7 @@ export class WhatsAppConnection {
       deliver: (node, plaintext) => this.#deliver(node, plaintext),
       failed: (node) => this.#track(this.#deliverNothing(node, 'undecryptable')),
     });
+    this.#groups = new GroupCache(options.clock, (jid) => this.#socket.groupMetadata(jid));
     this.#sentOn = new SentOn({ decode: (bytes) => proto.WebMessageInfo.decode(bytes), logger: options.logger });
     this.#socket = makeWASocket({
       waWebSocketUrl: url,
@@ -113,7 +113,7 @@ export class WhatsAppConnection {
         const kept = id ? store.sent(id) : undefined;
         return kept && proto.Message.decode(kept);
       },
-      cachedGroupMetadata: async (jid) => this.#cachedGroup(jid),
+      cachedGroupMetadata: async (jid) => this.#groups.cached(jid),
       shouldIgnoreJid: (jid) => parseJid(jid)?.kind === 'newsletter' || jid === 'status@broadcast',
       makeSignalRepository: (auth, logger, lookUp) =>
         this.#gate.wrap(DEFAULT_CONNECTION_CONFIG.makeSignalRepository(auth, logger, lookUp), auth),
@@ -143,7 +143,7 @@ export class WhatsAppConnection {
     this.#acks.set(id, ack);
     try {
       this.#guard(() => this.#options.store.keepSent(id, proto.Message.encode(message).finish(), this.#options.clock.now()));
-      if (parseJid(jid)?.kind === 'group') await this.#knowGroup(jid);
+      if (parseJid(jid)?.kind === 'group') await this.#groups.know(jid);
       const left = this.#socket.relayMessage(jid, message, {
         messageId: id,
         ...(attributes && { additionalAttributes: attributes }),
@@ -175,8 +175,8 @@ export class WhatsAppConnection {
 
   /** How a group calls a member: groups go by LID or by number, and the apps find a message by its author's address there. */
   async memberJid(group: string, memberId: string): Promise<string> {
-    await this.#knowGroup(group);
-    const lid = this.#cachedGroup(group)?.addressingMode === 'lid' ? this.pins.lidOf(memberId) : undefined;
+    await this.#groups.know(group);
+    const lid = this.#groups.cached(group)?.addressingMode === 'lid' ? this.pins.lidOf(memberId) : undefined;
     return lid === undefined ? jidOf(memberId) : `${lid}@lid`;
   }
 
@@ -216,9 +216,9 @@ export class WhatsAppConnection {
     ev.on('creds.update', () => this.#saveCreds());
     ev.on('connection.update', (update) => this.#follow(update));
     ev.on('groups.update', (updates) => {
-      for (const { id } of updates) if (id !== undefined) this.#groups.delete(id);
+      for (const { id } of updates) this.#groups.forget(id);
     });
-    ev.on('group-participants.update', ({ id }) => this.#groups.delete(id));
+    ev.on('group-participants.update', ({ id }) => this.#groups.forget(id));
   }
 
   #follow({ connection, qr, lastDisconnect }: Partial<ConnectionState>): void {
@@ -290,10 +290,23 @@ export class WhatsAppConnection {
       this.#options.logger.warn('whatsapp.message-unreadable', { id: fullMessage.key.id, error: errorText(error) });
     }
     if (content && origin === 'encrypted') {
-      for (const message of this.#sentOn.in(fullMessage, content)) await this.#options.onMessage(message, 'encrypted');
+      for (const message of this.#sentOn.in(fullMessage, content)) await this.#offer(message, 'encrypted');
     }
-    await this.#options.onMessage({ ...fullMessage, ...(content && { message: content }) }, origin);
+    await this.#offer({ ...fullMessage, ...(content && { message: content }) }, origin);
     return content ?? 'unreadable';
+  }
+
+  /** With the number of who came under their LID alone, where it is known from an earlier message or question. */
+  async #offer(message: WAMessage, origin: Origin): Promise<void> {
+    const { key } = message;
+    const kind = parseJid(key.remoteJid)?.kind;
+    const author = kind === 'group' || kind === 'broadcast' ? key.participant : key.remoteJid;
+    const name = kind === 'group' ? 'participantAlt' : 'remoteJidAlt';
+    if (author && parseJid(author)?.kind === 'lid' && !key[name]) {
+      const number = await this.#socket.signalRepository.lidMapping.getPNForLID(author);
+      if (number) return await this.#options.onMessage({ ...message, key: { ...key, [name]: bareJid(number) } }, origin);
+    }
+    await this.#options.onMessage(message, origin);
   }
 
   /** The SDK acknowledges what it has no content of without telling anybody. */
@@ -304,10 +317,10 @@ export class WhatsAppConnection {
     const parts = Array.isArray(node.content) ? node.content : [];
     // Linked devices are never sent what can be viewed once.
     const once = parts.some(({ tag, attrs }) => tag === 'unavailable' && attrs['type']?.startsWith('view_once'));
-    if (once) await this.#options.onMessage({ ...message, key: { ...message.key, isViewOnce: true } }, 'encrypted');
+    if (once) await this.#offer({ ...message, key: { ...message.key, isViewOnce: true } }, 'encrypted');
     else {
       this.#sentOn.missing(message);
-      await this.#options.onMessage(message, origin);
+      await this.#offer(message, origin);
     }
   }
 
@@ -360,18 +373,6 @@ export class WhatsAppConnection {
       this.fail(new Error(`the login cannot be read or written: ${errorText(error)}`, { cause: error }));
       throw error;
     }
-  }
-
-  #cachedGroup(jid: string): GroupMetadata | undefined {
-    const cached = this.#groups.get(jid);
-    return cached && cached.until > this.#options.clock.monotonic() ? cached.metadata : undefined;
-  }
-
-  /** Asking for the members before every message gets accounts limited. */
-  async #knowGroup(jid: string): Promise<void> {
-    if (this.#cachedGroup(jid)) return;
-    const metadata = await this.#socket.groupMetadata(jid);
-    this.#groups.set(jid, { metadata, until: this.#options.clock.monotonic() + GROUP_TTL_MS });
   }
 }
 

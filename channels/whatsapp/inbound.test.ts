@@ -229,6 +229,28 @@ test('A3 the number under which somebody came first stays their id, and its next
   expect(personId('91@lid', '2@s.whatsapp.net', pins)).toBe('1');
   expect(personId('1@s.whatsapp.net', '92@lid', pins)).toBe('92@lid');
   expect(personId('93@lid', undefined, pins)).toBe('93@lid');
+  // What was approved for them must not be lost when their number becomes known.
+  expect(personId('93@lid', '3@s.whatsapp.net', pins)).toBe('93@lid');
+});
+
+test('A3 what our own phone writes to somebody does not tie them to our number, nor to their LID alone', () => {
+  const pins = memoryPins();
+  const from = (key: WAMessage['key'], text: string) =>
+    toInbound({ key: { id: text, ...key }, messageTimestamp: 1, message: { conversation: text } }, { ...context(), pins });
+  const own = `${ME.phone}@s.whatsapp.net`;
+  expect(from({ remoteJid: '91@lid', remoteJidAlt: own, fromMe: true }, 'a')).toMatchObject({ refusal: 'own-message' });
+  expect(from({ remoteJid: '92@lid', remoteJidAlt: own, fromMe: false }, 'b')?.senderId).toBe('92@lid');
+  expect(from({ remoteJid: '91@lid', remoteJidAlt: '1@s.whatsapp.net', fromMe: false }, 'c')?.senderId).toBe('1');
+  expect(from({ remoteJid: own, remoteJidAlt: '91@lid', fromMe: true }, 'd')?.chatId).toBe(ME.phone);
+});
+
+test('somebody who is only quoted keeps no id by that', () => {
+  const pins = memoryPins();
+  const quote = { stanzaId: 'Q', participant: '91@lid', quotedMessage: { conversation: 'q' } };
+  const message = { extendedTextMessage: { text: 'and?', contextInfo: quote } };
+  const key = { remoteJid: GROUP, participant: ADA, id: 'M1', fromMe: false };
+  toInbound({ key, messageTimestamp: 1, message }, { ...context(), pins });
+  expect(personId('91@lid', '1@s.whatsapp.net', pins)).toBe('1');
 });
 
 /** Deterministic, so that a failure can be repeated. */

@@ -4,7 +4,7 @@ import { messageKey, shortHash } from '../../src/core/ids.ts';
 import type { InboundMessage, QuotedMessage, RefusalReason } from '../../src/core/message.ts';
 import { label } from '../kit/senders-words.ts';
 import { readContent, type Said } from './inbound-content.ts';
-import { bareJid, isMe, type Me, type Pins, parseJid, personId } from './jid.ts';
+import { bareJid, isMe, type Me, mentionedId, type Pins, parseJid, personId } from './jid.ts';
 
 export interface InboundContext {
   /** Instance name and account of the channel. */
@@ -92,8 +92,9 @@ function placeOf({ key }: WAMessage, { me, pins, account }: InboundContext): Pla
   const author = chat.kind === 'broadcast' || isGroup ? key.participant : key.remoteJid;
   const alternative = isGroup ? key.participantAlt : key.remoteJidAlt;
   const fromMe = key.fromMe === true || isMe(author, me);
-  const person = personId(author, alternative, pins);
-  const peer = fromMe && !isGroup ? personId(key.remoteJid, key.remoteJidAlt, pins) : person;
+  // Beside the address of whom our own phone writes to stands ours.
+  const person = fromMe ? mentionedId(author, pins) : personId(author, isMe(alternative, me) ? undefined : alternative, pins);
+  const peer = fromMe && !isGroup ? mentionedId(key.remoteJid, pins) : person;
   const senderId = fromMe ? account : (person ?? bareJid(author ?? 'unknown@other'));
   const chatId = isGroup ? bareJid(key.remoteJid) : (peer ?? bareJid(key.remoteJid));
   const jid = bareJid(chat.kind === 'broadcast' ? (author ?? key.remoteJid) : key.remoteJid);
@@ -158,7 +159,7 @@ function fromProtocol(
   const type = protocol.type ?? REVOKE;
   if (!key?.id || (type !== REVOKE && type !== EDIT)) return undefined;
   // Nobody changes what another person wrote. That an administrator may delete cannot be checked here, so it is not done.
-  if (place.isGroup && key.participant && personId(key.participant, undefined, context.pins) !== place.senderId && !place.fromMe)
+  if (place.isGroup && key.participant && mentionedId(key.participant, context.pins) !== place.senderId && !place.fromMe)
     return undefined;
   const targetId = platformIdOf(place.chatId, place.senderId, idOf(key.id));
   const refusal = refusalOf(place, false);
@@ -214,7 +215,7 @@ function quotedOf(said: Said, place: Place, context: InboundContext): QuotedMess
 
 function authorOf(jid: string | null | undefined, { me, account, pins }: InboundContext): string {
   if (isMe(jid, me)) return account;
-  return personId(jid, undefined, pins) ?? 'unknown';
+  return mentionedId(jid, pins) ?? 'unknown';
 }
 
 /** The text without mentions of us, `@<digits of our number or LID>`, and whether the message names us as mentioned. */

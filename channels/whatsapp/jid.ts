@@ -53,7 +53,7 @@ export function isMe(jid: string | null | undefined, me: Me): boolean {
   return parsed?.kind === 'lid' && parsed.user === me.lid;
 }
 
-/** Who belongs to which number, as first seen. */
+/** Who belongs to which number, as first seen; `<lid>@lid` in its place for a person who came without one, or with one of another. */
 export interface Pins {
   phoneOf(lid: string): string | undefined;
   lidOf(phone: string): string | undefined;
@@ -62,18 +62,24 @@ export interface Pins {
 
 /**
  * One immutable id for a person who may come under either address: the digits of the number, or `<digits>@lid` where the number is not
- * known or not theirs; the two never collide. The number under which a LID was first seen stays its id, also
- * after the person took another number; a number that comes with another LID has a new owner, who is known by that LID alone.
+ * known or not theirs; the two never collide. The id under which a LID was first seen stays its id, also when its number becomes known
+ * later, or the person took another number; a number that comes with another LID has a new owner, who is known by that LID alone.
  */
 export function personId(jid: string | null | undefined, alternative: string | null | undefined, pins: Pins): string | undefined {
-  const [first, second] = [parseJid(jid), parseJid(alternative)];
-  const known = [first, second];
+  const known = [parseJid(jid), parseJid(alternative)];
   const phone = known.find((one) => one?.kind === 'phone')?.user;
   const lid = known.find((one) => one?.kind === 'lid')?.user;
   if (lid === undefined) return phone;
   const pinned = pins.phoneOf(lid);
   if (pinned !== undefined) return pinned;
-  if (phone === undefined || pins.lidOf(phone) !== undefined) return `${lid}@lid`;
-  pins.pin(phone, lid);
-  return phone;
+  const id = phone === undefined || pins.lidOf(phone) !== undefined ? `${lid}@lid` : phone;
+  pins.pin(id, lid);
+  return id;
+}
+
+/** The same for who is only spoken of, which says nothing about which number is whose. */
+export function mentionedId(jid: string | null | undefined, pins: Pins): string | undefined {
+  const parsed = parseJid(jid);
+  if (parsed?.kind === 'lid') return pins.phoneOf(parsed.user) ?? `${parsed.user}@lid`;
+  return parsed?.kind === 'phone' ? parsed.user : undefined;
 }

@@ -408,6 +408,20 @@ describe.concurrent('A3 who wrote', () => {
     expect(at.host.accepted.map(({ chatId }) => chatId)).toEqual([ADA, ADA, ADA, GROUP]);
   });
 
+  test('who comes under the LID alone has the number that is known from elsewhere, and otherwise keeps the LID', async () => {
+    await using at = await whatsAppScene();
+    const [ada, bob] = [at.platform.person(ADA), at.platform.person('15552220000')];
+    // Whom we write to first is asked for at the platform, which names both addresses.
+    await at.send({ text: 'good morning' });
+    await at.platform.write({ from: ada, by: 'lid', alone: true, message: { conversation: '1' } });
+    await at.platform.write({ from: bob, by: 'lid', alone: true, message: { conversation: '2' } });
+    await at.platform.write({ from: bob, by: 'lid', message: { conversation: '3' } });
+    await at.platform.write({ from: bob, message: { conversation: '4' } });
+    await at.received(4);
+    expect(at.host.accepted.map(({ senderId }) => senderId)).toEqual([ADA, bob.lidJid, bob.lidJid, bob.lidJid]);
+    expect(at.host.accepted.map(({ chatId }) => chatId)).toEqual([ADA, bob.lidJid, bob.lidJid, bob.lidJid]);
+  });
+
   test('the new owner of a number is not the person who had it', async () => {
     await using at = await whatsAppScene();
     await at.platform.write({ from: at.platform.person(ADA, 'Ada'), message: { conversation: 'mine' } });
