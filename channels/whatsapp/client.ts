@@ -155,7 +155,8 @@ export class WhatsAppConnection {
     } catch (error) {
       throw error instanceof CallError ? error : new CallError(toCallFailure(error));
     } finally {
-      this.#acks.delete(id);
+      // An attempt that was given up may end when the next one, under the same id, is waiting.
+      if (this.#acks.get(id) === ack) this.#acks.delete(id);
     }
   }
 

@@ -91,6 +91,17 @@ describe.concurrent('sending', () => {
     expect(ids[0]).toMatch(/^3EB0[0-9A-F]{18}$/);
   });
 
+  test('F37 an attempt that was given up and ends later does not take the confirmation of the next one', async () => {
+    await using at = await whatsAppScene({ send_timeout_secs: 30 });
+    at.platform.group(GROUP, [at.platform.person(ADA)]);
+    at.platform.questionDelays.set('w:g2 query', 1_900);
+    at.platform.questionFaults.set('w:g2 query', 404);
+    // The clock runs twenty times faster: given up after 1.5 s.
+    expect(await at.send({ chatId: GROUP, text: 'once' })).toMatchObject({ kind: 'unknown' });
+    at.platform.faults.push({ kind: 'hold', ms: 800 });
+    expect(await at.send({ chatId: GROUP, text: 'once' })).toMatchObject({ kind: 'sent' });
+  });
+
   test('a recipient who could not read a message gets it again, also after a restart', async () => {
     await using at = await whatsAppScene();
     const ada = at.platform.person(ADA);

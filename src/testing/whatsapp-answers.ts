@@ -40,6 +40,11 @@ export function answerIq(node: BinaryNode, directory: Directory): BinaryNode {
   return { tag: 'iq', attrs, ...(content && { content }) };
 }
 
+export function refuseIq({ attrs }: BinaryNode, code: number): BinaryNode {
+  const error: BinaryNode = { tag: 'error', attrs: { code: String(code), text: code === 429 ? 'rate-overlimit' : 'refused' } };
+  return { tag: 'iq', attrs: { id: attrs['id'] ?? '', type: 'error', from: 's.whatsapp.net' }, content: [error] };
+}
+
 /** A number is an error code. */
 function contentFor(node: BinaryNode, directory: Directory): BinaryNode[] | number | undefined {
   const question = child(node);

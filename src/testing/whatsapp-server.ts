@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { type BinaryNode, proto } from '@whiskeysockets/baileys';
 import { type WebSocket, WebSocketServer } from 'ws';
 import { LoginStore } from '../../channels/whatsapp/store.ts';
-import { answerIq, type Group } from './whatsapp-answers.ts';
+import { answerIq, type Group, refuseIq } from './whatsapp-answers.ts';
 import { MediaHost } from './whatsapp-media.ts';
 import { certificateChain, type Hello, NoiseServer } from './whatsapp-noise.ts';
 import { Linking } from './whatsapp-pairing.ts';
@@ -67,6 +67,8 @@ export class WhatsAppPlatform implements AsyncDisposable {
   readonly faults: SendFault[] = [];
   /** Error codes for the next questions of this kind, `usync usync`. */
   readonly questionFaults = new Map<string, number>();
+  /** How many ms the next answer to this kind of question takes. */
+  readonly questionDelays = new Map<string, number>();
   preKeys = 50;
   logins = 0;
   readonly #phones = new Map<string, Phone>();
@@ -252,6 +254,7 @@ export class WhatsAppPlatform implements AsyncDisposable {
     this.#era += 1;
     for (const list of [this.#queue, this.seen, this.wire, this.said, this.failures, this.faults]) list.length = 0;
     this.questionFaults.clear();
+    this.questionDelays.clear();
     this.#devices.clear();
     this.#bundle = undefined;
     for (const phone of this.#phones.values()) phone.forget();
@@ -356,15 +359,13 @@ export class WhatsAppPlatform implements AsyncDisposable {
     }
     if (question?.tag === 'link_code_companion_reg') this.linking.codeStep(connection.device, question);
     const kind = `${node.attrs['xmlns']} ${question?.tag}`;
-    const code = this.questionFaults.get(kind);
-    if (code === undefined) return void this.#send(connection, answerIq(node, this.#directory()));
+    const [code, delayMs] = [this.questionFaults.get(kind), this.questionDelays.get(kind)];
     this.questionFaults.delete(kind);
-    const error: BinaryNode = { tag: 'error', attrs: { code: String(code), text: code === 429 ? 'rate-overlimit' : 'refused' } };
-    this.#send(connection, {
-      tag: 'iq',
-      attrs: { id: node.attrs['id'] ?? '', type: 'error', from: 's.whatsapp.net' },
-      content: [error],
-    });
+    this.questionDelays.delete(kind);
+    const answer = (): void =>
+      this.#send(connection, code === undefined ? answerIq(node, this.#directory()) : refuseIq(node, code));
+    if (delayMs === undefined) answer();
+    else setTimeout(answer, delayMs);
   }
 
   #directory() {
