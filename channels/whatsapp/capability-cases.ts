@@ -132,7 +132,7 @@ export const cases: CapabilityCases = {
     const { platformId } = await received();
     await channel.react?.({ chatId: ADA, platformId }, '👀', signal);
     await channel.react?.({ chatId: ADA, platformId }, undefined, signal);
-    const key = { id, fromMe: false, remoteJid: `${ADA}@s.whatsapp.net` };
+    const key = { id, fromMe: false, remoteJid: platform.person(ADA).lidJid };
     expect(platform.seen.map(({ message }) => message.reactionMessage)).toMatchObject([
       { text: '👀', key },
       { text: '', key },

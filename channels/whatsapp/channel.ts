@@ -96,7 +96,7 @@ export class WhatsAppChannel implements Channel {
       const seconds = part.file ? this.#settings.upload_timeout_secs : this.#settings.send_timeout_secs;
       return await this.#limited(seconds, options.signal, async (signal) => {
         const words = await wordsOf(part, options.plain);
-        const jid = targetOf(part);
+        const jid = targetOf(part, this.#open().pins);
         const stored = part.file && (await this.#store(part.file.path, storedAs(part.file, words), signal));
         // Nothing has left yet that anybody could see; from here on it may have.
         if (signal.aborted) throw new CallError({ kind: 'unreached', detail: 'stopped before the message left' });
@@ -113,7 +113,7 @@ export class WhatsAppChannel implements Channel {
       if (target?.authorId !== this.account) return { kind: 'refused', reason: 'invalid', detail: 'not a message of ours' };
       return await this.#limited(this.#settings.send_timeout_secs, options.signal, async () => {
         const words = await wordsOf(part, options.plain);
-        const jid = targetOf(part);
+        const jid = targetOf(part, this.#open().pins);
         // The same edit twice is one edit, another text is another.
         const id = messageId(`${platformId}\n${words}`);
         const message = toEdit(jid, target.id, words, this.#deps.clock.now());
@@ -130,19 +130,19 @@ export class WhatsAppChannel implements Channel {
   ): Promise<void> {
     const about = splitPlatformId(target.platformId);
     if (!about) throw new Error('this is no message that can carry a reaction');
-    const jid = targetOf(target);
     const now = this.#deps.clock.now();
     const fromMe = about.authorId === this.account;
     const id = messageId(`reaction:${target.platformId}:${emoji ?? ''}:${now}`);
     await this.#within(this.#settings.send_timeout_secs, signal, async () => {
       const connection = this.#open();
+      const jid = targetOf(target, connection.pins);
       const author = jid.endsWith('@g.us') && !fromMe ? await connection.memberJid(jid, about.authorId) : undefined;
       await connection.relay(jid, toReaction(about.id, { jid, author, fromMe, emoji: emoji ?? '', now }), { id });
     });
   }
 
   async typing(part: Pick<OutboundPart, 'chatId' | 'threadId'>, signal: AbortSignal): Promise<void> {
-    await this.#within(this.#settings.send_timeout_secs, signal, () => this.#open().typing(targetOf(part)));
+    await this.#within(this.#settings.send_timeout_secs, signal, () => this.#open().typing(targetOf(part, this.#open().pins)));
   }
 
   download(media: MediaRef, signal: AbortSignal): Promise<MediaFile> {

@@ -5,7 +5,7 @@ import type { SendResult } from '../../src/core/channel.ts';
 import type { Json, OutboundFile, OutboundPart } from '../../src/core/message.ts';
 import type { CallFailure } from './call-error.ts';
 import { toWhatsApp } from './format.ts';
-import { jidOf } from './jid.ts';
+import { jidOf, type Pins } from './jid.ts';
 import type { StoredFile } from './media.ts';
 import type { StoredKind } from './media-ref.ts';
 
@@ -21,10 +21,14 @@ export function messageId(key: string): string {
   return `3EB0${hash('sha256', `gatehouse:${key}`).slice(0, 18).toUpperCase()}`;
 }
 
-/** The chat as the message came that is answered; a person may have moved from the number to the LID since the link. */
-export function targetOf(part: Pick<OutboundPart, 'chatId' | 'replyContext'>): string {
+/**
+ * The chat as the message came that is answered. Where none is, the LID of the person: their number may be somebody else's by now.
+ */
+export function targetOf(part: Pick<OutboundPart, 'chatId' | 'replyContext'>, pins: Pick<Pins, 'lidOf'>): string {
   const jid = text(part.replyContext?.['jid']);
-  return jid ?? jidOf(part.chatId);
+  if (jid !== undefined) return jid;
+  const lid = pins.lidOf(part.chatId);
+  return lid === undefined ? jidOf(part.chatId) : `${lid}@lid`;
 }
 
 /** Plain text is sent as it stands, though the apps read its marks all the same: the platform has no way to send text without. */

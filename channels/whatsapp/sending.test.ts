@@ -162,6 +162,19 @@ describe.concurrent('sending', () => {
     expect(at.platform.seen[0]).toMatchObject({ to: ada.lidJid });
   });
 
+  test('A3 what answers nothing goes to the account that was meant, also when its number has another owner by now', async () => {
+    await using at = await whatsAppScene();
+    const ada = at.platform.person(ADA);
+    await at.platform.write({ from: ada, message: { conversation: 'remind me' } });
+    const { platformId } = await at.received();
+    at.platform.reassign(ADA, 'Eve');
+    expect(await at.send({ text: 'the reminder' })).toMatchObject({ kind: 'sent' });
+    await at.channel.react?.({ chatId: ADA, platformId }, '👍', at.signal);
+    await at.channel.typing?.({ chatId: ADA }, at.signal);
+    const typing = await until('it shows', () => at.platform.said.find(({ tag }) => tag === 'chatstate'));
+    expect([...at.platform.seen.map(({ to }) => to), typing.attrs['to']]).toEqual([ada.lidJid, ada.lidJid, ada.lidJid]);
+  });
+
   test('stop waits for a send under way, so that its outcome is known', async () => {
     await using at = await whatsAppScene();
     at.platform.person(ADA);
