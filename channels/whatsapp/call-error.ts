@@ -22,11 +22,16 @@ export class CallError extends Error {
 /** Why a connection ended; `status` is the platform's code where it gave one. */
 export class Ended extends Error {
   readonly status: number | undefined;
+  /** How long the platform wants to be left alone, where it says so. */
+  readonly waitMs: number | undefined;
 
   constructor(cause: unknown) {
     super(cause === undefined ? 'closed by us' : errorText(cause), { cause });
     this.name = 'Ended';
     this.status = statusOf(cause);
+    const data: unknown = cause instanceof Error && 'data' in cause ? cause.data : undefined;
+    const seconds = typeof data === 'object' && data !== null && 'expire' in data ? Number(data.expire) : Number.NaN;
+    this.waitMs = Number.isFinite(seconds) && seconds > 0 ? seconds * 1_000 : undefined;
   }
 }
 

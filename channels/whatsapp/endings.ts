@@ -11,6 +11,9 @@ export interface Ending {
 }
 
 const TOO_OLD_WAIT_MS = 300_000;
+/** For a ban without an end: trying is what it was given for. And no wait is longer than the platform keeps a device that stays away. */
+const BANNED_WAIT_MS = 6 * 3_600_000;
+const LONGEST_WAIT_MS = 14 * 24 * 3_600_000;
 
 /** Status codes of WhatsApp Web, from `<failure reason>`, `<stream:error code>` or made up by the SDK for what it sees itself. */
 export function describeEnding(ended: Ended, name: string): Ending {
@@ -22,6 +25,18 @@ export function describeEnding(ended: Ended, name: string): Ending {
       return { health: 'degraded', detail: 'the platform asked to connect again', next: 'now', waitMs: 0 };
     case 401:
       return stop(`GH1501: the phone removed this device (401); ${again}`);
+    case 402: {
+      const waitMs = Math.min(ended.waitMs ?? BANNED_WAIT_MS, LONGEST_WAIT_MS);
+      const hours = Math.ceil(waitMs / 3_600_000);
+      return {
+        health: 'down',
+        detail: `GH1502: the platform banned this account for a time (402); trying again in ${hours} h, look at WhatsApp on the phone`,
+        next: 'retry',
+        waitMs,
+      };
+    }
+    case 406:
+      return stop(`GH1501: the platform banned this account (406); look at WhatsApp on the phone, then ${again}`);
     case 403:
       return stop(`GH1501: the platform locked this account (403); look at WhatsApp on the phone, then ${again}`);
     case 411:

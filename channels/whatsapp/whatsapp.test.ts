@@ -339,6 +339,7 @@ describe.concurrent('endings', () => {
   test.each([
     ['removed by the phone', 401, 'GH1501'],
     ['locked by the platform', 403, 'GH1501'],
+    ['banned by the platform', 406, 'GH1501'],
     ['replaced by another program', 440, 'GH1503'],
   ])('F34 a login %s is down for good: nothing is tried again', async (_what, code, expected) => {
     await using at = await whatsAppScene();
@@ -374,6 +375,21 @@ describe.concurrent('endings', () => {
     expect(at.host.offered).toHaveLength(1);
     const waits = at.logger.lines.filter(({ event }) => event === 'whatsapp.disconnected').map(({ data }) => data['waitMs']);
     expect(waits).toEqual([500, 1_000, 2_000, 4_000]);
+  });
+
+  test.each<[Record<string, string>, number]>([
+    [{}, 6],
+    [{ expire: '7200' }, 2],
+    [{ expire: '99999999' }, 336],
+    [{ expire: 'soon' }, 6],
+  ])('a ban for a time (%o) is down, and nothing is tried before %i hours are over', async (attrs, hours) => {
+    await using at = await whatsAppScene();
+    at.platform.fail({ reason: '402', ...attrs });
+    await until('it is down', () => at.host.state === 'down');
+    expect(at.host.states.at(-1)?.detail).toMatch(new RegExp(`GH1502.*402.* ${hours} h,`));
+    // Without a wait of its own the next attempt would come after half a second at most.
+    await settle(600);
+    expect(at.platform.logins).toBe(1);
   });
 
   test('a version that the platform refuses is told with the setting that mends it, and tried again slowly', async () => {

@@ -212,11 +212,6 @@ export class WhatsAppPlatform implements AsyncDisposable {
     for (const connection of this.#open()) this.#send(connection, node);
   }
 
-  /** Sends again, as a server does that lost the receipt. */
-  repeat(node: BinaryNode): void {
-    for (const connection of this.#open()) this.#send(connection, node);
-  }
-
   lastStanza(): BinaryNode {
     const last = this.#queue.at(-1);
     if (!last) throw new Error('nothing is queued');
@@ -241,6 +236,11 @@ export class WhatsAppPlatform implements AsyncDisposable {
       this.#send(connection, { tag: 'stream:error', attrs: { code: String(code) }, content: [child] });
       connection.socket.close();
     }
+  }
+
+  /** Ends the connections as it does when a device may not log in. */
+  fail(attrs: Readonly<Record<string, string>>): void {
+    for (const connection of this.#open()) this.#refuse(connection, attrs);
   }
 
   /** The network goes away for a moment. */
@@ -322,9 +322,9 @@ export class WhatsAppPlatform implements AsyncDisposable {
     connection.state = 'open';
     connection.device = noiseKey.toString('base64');
     const failure = this.failures.shift();
-    if (failure !== undefined) return void this.#refuse(connection, failure);
+    if (failure !== undefined) return void this.#refuse(connection, { reason: String(failure) });
     if (payload.devicePairingData) return void this.linking.offerCodes(connection.device, payload.devicePairingData);
-    if (!this.#devices.has(connection.device)) return void this.#refuse(connection, 401);
+    if (!this.#devices.has(connection.device)) return void this.#refuse(connection, { reason: '401' });
     const t = String(Math.floor(Date.now() / 1_000));
     this.#send(connection, { tag: 'success', attrs: { t, lid: `${this.owner.lid}:7@lid` } });
     for (const { node } of this.#queue) this.#send(connection, { ...node, attrs: { ...node.attrs, offline: '0' } });
@@ -332,8 +332,8 @@ export class WhatsAppPlatform implements AsyncDisposable {
     this.#send(connection, { tag: 'ib', attrs: {}, content: [offline] });
   }
 
-  #refuse(connection: Connection, code: number): void {
-    this.#send(connection, { tag: 'failure', attrs: { reason: String(code) } });
+  #refuse(connection: Connection, attrs: Readonly<Record<string, string>>): void {
+    this.#send(connection, { tag: 'failure', attrs: { ...attrs } });
     connection.socket.close();
   }
 
