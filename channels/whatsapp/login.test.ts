@@ -9,6 +9,7 @@ import { tempDir, until } from '../../src/testing/fakes.ts';
 import { whatsAppScene } from '../../src/testing/whatsapp-scene.ts';
 import { startWhatsAppPlatform } from '../../src/testing/whatsapp-server.ts';
 import { channel as descriptor } from './index.ts';
+import { LoginStore } from './store.ts';
 
 async function scene(settings: object = {}) {
   const platform = await startWhatsAppPlatform();
@@ -82,6 +83,27 @@ test('what a crash left of an earlier attempt does not get into the way', async 
   at.platform.linking.scan(at.codes[0] ?? '');
   await linking;
   expect(at.said).toEqual(['Linked as +15550000000.']);
+});
+
+test.each([
+  ['15550000000', '91'],
+  // Another account is another bot.
+  ['15559990000', undefined],
+])('A3 who has which number is kept when the account %s is linked again', async (phone, kept) => {
+  await using at = await scene();
+  await at.platform.link(at.dir);
+  const path = join(at.dir, 'login.db');
+  {
+    using before = await LoginStore.open(path, { create: false, now: 0 });
+    before?.pin('15551110000', '91');
+    before?.write({ creds: { creds: { me: { id: `${phone}:7@s.whatsapp.net` } } } }, 0);
+  }
+  const linking = at.link();
+  await until('a code is shown', () => at.codes.length > 0);
+  at.platform.linking.scan(at.codes[0] ?? '');
+  await linking;
+  using after = await LoginStore.open(path, { create: false, now: 0 });
+  expect(after?.lidOf('15551110000')).toBe(kept);
 });
 
 test('F42 an account that the daemon uses is not linked anew under it', async () => {

@@ -5,6 +5,7 @@ import { GatehouseError } from '../../src/core/errors.ts';
 import { Ended } from './call-error.ts';
 import { LOGIN_FILE } from './channel.ts';
 import { WhatsAppConnection } from './client.ts';
+import { meOf } from './jid.ts';
 import { lockLogin } from './lock.ts';
 import type { WhatsAppSettings } from './settings.ts';
 import { LoginStore, removeLogin, replaceLogin } from './store.ts';
@@ -23,11 +24,20 @@ export async function login(settings: WhatsAppSettings, deps: ChannelDeps, ui: L
   await removeLogin(path);
   try {
     const phone = await link(path, settings, deps, ui, signal);
+    await keepPeople(path, join(dir, LOGIN_FILE), phone, clock.now());
     await replaceLogin(path, join(dir, LOGIN_FILE));
     ui.say(`Linked as +${phone}.`);
   } finally {
     await removeLogin(path);
   }
+}
+
+/** Whoever has the number of a person by now must not become that person because the account was linked again. */
+async function keepPeople(path: string, oldPath: string, phone: string, now: number): Promise<void> {
+  using store = await LoginStore.open(path, { create: false, now });
+  using old = await LoginStore.open(oldPath, { create: false, now });
+  const creds = old?.get('creds', 'creds') as Parameters<typeof meOf>[0] | undefined;
+  if (store && old && creds && meOf(creds)?.phone === phone) store.adoptPeople(old);
 }
 
 async function link(

@@ -107,6 +107,12 @@ export class LoginStore implements Pins, Disposable {
     this.#run('INSERT OR IGNORE INTO person (phone, lid) VALUES (?, ?)', phone, lid);
   }
 
+  /** Takes over who belongs to which number from the login that this one replaces. */
+  adoptPeople(other: LoginStore): void {
+    const people = other.#db.prepare('SELECT phone, lid FROM person').all() as { phone: string; lid: string }[];
+    for (const { phone, lid } of people) this.pin(phone, lid);
+  }
+
   close(): void {
     this.#statements.clear();
     if (this.#db.isOpen) this.#db.close();
