@@ -22,12 +22,14 @@ const SCHEMA = `
   CREATE TABLE IF NOT EXISTS person (phone TEXT PRIMARY KEY, lid TEXT NOT NULL UNIQUE) WITHOUT ROWID;
 `;
 
+const DAY_MS = 24 * 3_600_000;
 /** Longer than the server keeps anything for a device: after 14 days it unlinks one that did not connect. */
-const KEEP_MS = 15 * 24 * 3_600_000;
+const KEEP_MS = 15 * DAY_MS;
 
 export class LoginStore implements Pins, Disposable {
   readonly #db: DatabaseSync;
   readonly #statements = new Map<string, StatementSync>();
+  #prunedAt = 0;
 
   private constructor(db: DatabaseSync) {
     this.#db = db;
@@ -52,8 +54,7 @@ export class LoginStore implements Pins, Disposable {
     db.exec(SCHEMA);
     await syncDirectory(dirname(path));
     const store = new LoginStore(db);
-    store.#run('DELETE FROM received WHERE at < ?', options.now - KEEP_MS);
-    store.#run('DELETE FROM sent WHERE at < ?', options.now - KEEP_MS);
+    store.#prune(options.now);
     return store;
   }
 
@@ -66,6 +67,8 @@ export class LoginStore implements Pins, Disposable {
   write(changes: KeyChanges, now: number): void {
     this.#db.exec('BEGIN IMMEDIATE');
     try {
+      // A daemon runs for months. Every message, in or out, changes a key.
+      if (now - this.#prunedAt >= DAY_MS) this.#prune(now);
       for (const [type, rows] of Object.entries(changes)) this.#writeType(type, rows ?? {}, now);
       this.#db.exec('COMMIT');
     } catch (error) {
@@ -132,6 +135,12 @@ export class LoginStore implements Pins, Disposable {
         this.#run('INSERT OR REPLACE INTO keys (type, id, value) VALUES (?, ?, ?)', type, id, JSON.stringify(value, toJson));
       }
     }
+  }
+
+  #prune(now: number): void {
+    this.#run('DELETE FROM received WHERE at < ?', now - KEEP_MS);
+    this.#run('DELETE FROM sent WHERE at < ?', now - KEEP_MS);
+    this.#prunedAt = now;
   }
 
   #run(sql: string, ...values: readonly (string | number | Uint8Array)[]): void {
