@@ -85,16 +85,16 @@ export const cases: CapabilityCases = {
   'document out': fileOut('document'),
   'album in': play(async ({ platform, received, host }) => {
     const from = platform.person(ADA);
-    await platform.write({ from, message: { albumMessage: { expectedImageCount: 2 } } });
+    const id = await platform.write({ from, message: { albumMessage: { expectedImageCount: 2, expectedVideoCount: 0 } } });
+    const messageContextInfo = { messageAssociation: { associationType: 1, parentMessageKey: { id } } };
     for (const caption of ['one', 'two']) {
       const file = platform.media.store('image', Buffer.from(caption));
-      await platform.write({ from, message: { imageMessage: { ...file, caption, mimetype: 'image/jpeg' } } });
+      const imageMessage = { ...file, caption, mimetype: 'image/jpeg' };
+      await platform.write({ from, message: { imageMessage, messageContextInfo } });
     }
-    await received(2);
-    expect(host.accepted.map(({ text, media }) => [text, media.length])).toEqual([
-      ['one', 1],
-      ['two', 1],
-    ]);
+    await received();
+    await until('all are acknowledged', () => platform.unacknowledged === 0);
+    expect(host.accepted.map(({ text, media }) => [text, media.length])).toEqual([['one\ntwo', 2]]);
   }),
   'thread in': NO_THREADS,
   'thread out': NO_THREADS,

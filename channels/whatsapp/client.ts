@@ -18,12 +18,15 @@ import {
 } from '@whiskeysockets/baileys';
 import { errorText } from '../../src/core/errors.ts';
 import type { Clock, Logger } from '../../src/core/ports.ts';
+import { NO_LONGER_NEEDED } from '../../src/lib/no-longer-needed.ts';
+import { Albums } from './album.ts';
 import { CallError, Ended, toCallFailure } from './call-error.ts';
-import { type Delivered, ReceiptGate } from './gate.ts';
+import { type Delivered, isCiphertext, type OpenAhead, type Opened, ReceiptGate } from './gate.ts';
 import { GroupCache } from './groups.ts';
 import { bareJid, jidOf, type Me, meOf, type Pins, parseJid } from './jid.ts';
 import { quietLogger, silenceSignalLibrary } from './quiet.ts';
 import { SentOn } from './sent-on.ts';
+import { StanzaLine } from './stanza-line.ts';
 import type { LoginStore } from './store.ts';
 
 silenceSignalLibrary();
@@ -38,13 +41,14 @@ export interface ConnectionOptions {
   readonly requireEncryption: boolean;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Resolves when the message is safe; only then the server gets its receipt. Rejects only after the connection ended. */
-  readonly onMessage: (message: WAMessage, origin: Origin) => Promise<void>;
+  /**
+   * Resolves when the message is safe; only then the server gets its receipt. Rejects only after the connection ended. `others` are
+   * the other pictures of an album that it begins.
+   */
+  readonly onMessage: (message: WAMessage, origin: Origin, others: readonly proto.IMessage[]) => Promise<void>;
   readonly onQr?: (content: string) => void;
 }
 
-/** Stanzas in memory, those that waited at the server too; what is beyond is left to the server, which sends it again. */
-const MAX_WAITING = 500;
 const CONNECT_TIMEOUT_MS = 20_000;
 /** A server that does not answer the closing handshake is left. */
 const CLOSE_MS = 2_000;
@@ -69,9 +73,10 @@ export class WhatsAppConnection {
   readonly #groups: GroupCache;
   readonly #delivering = new Set<Promise<unknown>>();
   readonly #sentOn: SentOn;
-  #queue: Promise<void> = Promise.resolve();
-  #waiting = 0;
-  #overflowed = false;
+  readonly #albums: Albums;
+  readonly #line: StanzaLine;
+  readonly #stop = new AbortController();
+  #handle: (node: BinaryNode) => Promise<void> = async () => undefined;
   #over = false;
   #cause: unknown;
 
@@ -90,8 +95,18 @@ export class WhatsAppConnection {
     this.#gate = new ReceiptGate({
       store,
       guard: (access) => this.#guard(access),
-      deliver: (node, plaintext) => this.#deliver(node, plaintext),
+      deliver: (node, opened, ahead) => this.#deliver(node, opened, ahead),
       failed: (node) => this.#track(this.#deliverNothing(node, 'undecryptable')),
+    });
+    this.#line = new StanzaLine({
+      handle: (node) => this.#take(node),
+      overflowed: () => this.fail(new Error('more messages came than are kept in memory')),
+      logger: options.logger,
+    });
+    this.#albums = new Albums({
+      ...{ store, clock: options.clock, line: this.#line, restOf },
+      guard: (access) => this.#guard(access),
+      decode: (padded) => this.#decode(unpadded(padded)),
     });
     this.#groups = new GroupCache(options.clock, (jid) => this.#socket.groupMetadata(jid));
     this.#sentOn = new SentOn({ decode: (bytes) => proto.WebMessageInfo.decode(bytes), logger: options.logger });
@@ -212,7 +227,8 @@ export class WhatsAppConnection {
     const [handle] = ws.listeners('CB:message') as ((node: BinaryNode) => Promise<void>)[];
     if (!handle) throw new Error('this version of the SDK handles messages in another place');
     ws.removeAllListeners('CB:message');
-    ws.on('CB:message', (node: BinaryNode) => this.#enqueue(() => this.#take(node, handle)));
+    this.#handle = handle;
+    ws.on('CB:message', (node: BinaryNode) => this.#line.push(node));
     ws.on('CB:ack,class:message', (node: BinaryNode) => this.#acks.get(node.attrs['id'] ?? '')?.resolve(node));
     ev.on('creds.update', () => this.#saveCreds());
     ev.on('connection.update', (update) => this.#follow(update));
@@ -227,6 +243,7 @@ export class WhatsAppConnection {
     if (connection === 'open') this.#open.resolve();
     if (connection !== 'close') return;
     this.#over = true;
+    this.#stop.abort(NO_LONGER_NEEDED);
     const ended = new Ended(this.#cause ?? lastDisconnect?.error);
     for (const ack of this.#acks.values())
       ack.reject(new CallError({ kind: 'lost', detail: 'the connection ended before the answer' }));
@@ -234,80 +251,64 @@ export class WhatsAppConnection {
     this.#end.resolve(ended);
   }
 
-  /** One stanza after the other, in the order in which they came. */
-  #enqueue(work: () => Promise<void>): void {
-    // One that is left out leaves out all behind it. Those in line are finished first: each connection must make some progress.
-    this.#overflowed ||= this.#waiting >= MAX_WAITING;
-    if (this.#overflowed) return;
-    this.#waiting += 1;
-    this.#queue = this.#queue
-      .then(() => (this.#over ? undefined : work()))
-      .catch((error: unknown) => this.#options.logger.debug('whatsapp.stanza-failed', { error: errorText(error) }))
-      .finally(() => {
-        this.#waiting -= 1;
-        if (this.#overflowed && this.#waiting === 0) this.fail(new Error('more messages came than are kept in memory'));
-      });
-  }
-
-  async #take(node: BinaryNode, handle: (node: BinaryNode) => Promise<void>): Promise<void> {
+  async #take(node: BinaryNode): Promise<void> {
+    if (this.#over) return;
     this.#gate.remember(node);
     const parts = Array.isArray(node.content) ? node.content : [];
     const plain = parts.find(({ tag }) => tag === 'plaintext');
     if (plain?.content instanceof Uint8Array && parseJid(node.attrs['from'])?.kind !== 'newsletter') {
-      await this.#track(this.#deliverBytes(node, plain.content, 'plaintext'));
+      await this.#track(this.#deliverContent(node, this.#decode(plain.content), 'plaintext'));
       // It is acknowledged, so that it does not come again, and nothing in it reaches the SDK.
       if (this.#options.requireEncryption) return await this.#socket.sendMessageAck(node);
     }
     if (!plain && !parts.some(isCiphertext)) await this.#track(this.#deliverNothing(node, 'absent'));
     // The SDK puts what waited at the server into a line of its own, without end, and returns at once: live messages would pass it.
     const { offline: _, ...attrs } = node.attrs;
-    await handle({ ...node, attrs });
+    await this.#handle({ ...node, attrs });
   }
 
-  async #deliver(node: BinaryNode, padded: Uint8Array): Promise<Delivered> {
-    let bytes: Uint8Array;
-    try {
-      bytes = unpadRandomMax16(padded);
-    } catch {
-      bytes = Uint8Array.of(0xff); // no protobuf: reported as unreadable
-    }
-    const message = await this.#track(this.#deliverBytes(node, bytes, 'encrypted'));
-    if (message === 'unreadable') return { plaintext: NOTHING, rest: NOTHING };
-    return { plaintext: padded, rest: restOf(message) };
+  async #deliver(node: BinaryNode, opened: Opened, ahead: OpenAhead): Promise<Delivered> {
+    const content = this.#decode(unpadded(opened.plaintext));
+    await this.#track(this.#deliverContent(node, content, 'encrypted', { opened, ahead }));
+    if (!content) return { plaintext: NOTHING, rest: NOTHING };
+    return { plaintext: opened.plaintext, rest: restOf(content) };
   }
 
-  async #deliverBytes(
-    node: BinaryNode,
-    bytes: Uint8Array,
-    origin: 'encrypted' | 'plaintext',
-  ): Promise<proto.IMessage | 'unreadable'> {
-    if (this.#over) throw new Error('the connection has ended');
-    const { fullMessage } = decodeMessageNode(node, this.#creds.me?.id ?? '', this.#creds.me?.lid ?? '');
-    let content: proto.IMessage | undefined;
+  #decode(bytes: Uint8Array): proto.IMessage | undefined {
     try {
       const decoded = proto.Message.decode(bytes);
-      content = decoded.deviceSentMessage?.message ?? decoded;
+      return decoded.deviceSentMessage?.message ?? decoded;
     } catch (error) {
-      this.#options.logger.warn('whatsapp.message-unreadable', { id: fullMessage.key.id, error: errorText(error) });
+      this.#options.logger.warn('whatsapp.message-unreadable', { error: errorText(error) });
+      return undefined;
     }
-    if (content && origin === 'encrypted') {
-      for (const message of this.#sentOn.in(fullMessage, content)) await this.#offer(message, 'encrypted');
-    }
-    await this.#offer({ ...fullMessage, ...(content && { message: content }) }, origin);
-    return content ?? 'unreadable';
+  }
+
+  async #deliverContent(
+    node: BinaryNode,
+    content: proto.IMessage | undefined,
+    origin: 'encrypted' | 'plaintext',
+    more?: { readonly opened: Opened; readonly ahead: OpenAhead },
+  ): Promise<void> {
+    if (this.#over) throw new Error('the connection has ended');
+    const { fullMessage } = decodeMessageNode(node, this.#creds.me?.id ?? '', this.#creds.me?.lid ?? '');
+    if (!content || !more) return await this.#offer({ ...fullMessage, ...(content && { message: content }) }, origin);
+    for (const message of this.#sentOn.in(fullMessage, content)) await this.#offer(message, origin);
+    const others = await this.#albums.others({ ...more.opened, node, content }, more.ahead, this.#stop.signal);
+    await this.#offer({ ...fullMessage, message: content }, origin, others);
   }
 
   /** With the number of who came under their LID alone, where it is known from an earlier message or question. */
-  async #offer(message: WAMessage, origin: Origin): Promise<void> {
+  async #offer(message: WAMessage, origin: Origin, others: readonly proto.IMessage[] = []): Promise<void> {
     const { key } = message;
     const kind = parseJid(key.remoteJid)?.kind;
     const author = kind === 'group' || kind === 'broadcast' ? key.participant : key.remoteJid;
     const name = kind === 'group' ? 'participantAlt' : 'remoteJidAlt';
     if (author && parseJid(author)?.kind === 'lid' && !key[name]) {
       const number = await this.#socket.signalRepository.lidMapping.getPNForLID(author);
-      if (number) return await this.#options.onMessage({ ...message, key: { ...key, [name]: bareJid(number) } }, origin);
+      if (number) return await this.#options.onMessage({ ...message, key: { ...key, [name]: bareJid(number) } }, origin, others);
     }
-    await this.#options.onMessage(message, origin);
+    await this.#options.onMessage(message, origin, others);
   }
 
   /** The SDK acknowledges what it has no content of without telling anybody. */
@@ -377,9 +378,12 @@ export class WhatsAppConnection {
   }
 }
 
-/** What the SDK can decrypt; other kinds (bots of the platform) it refuses by itself. */
-function isCiphertext({ tag, attrs, content }: BinaryNode): boolean {
-  return tag === 'enc' && content instanceof Uint8Array && /^(?:pkmsg|msg|skmsg)$/.test(attrs['type'] ?? '');
+function unpadded(padded: Uint8Array): Uint8Array {
+  try {
+    return unpadRandomMax16(padded);
+  } catch {
+    return Uint8Array.of(0xff); // no protobuf: reported as unreadable
+  }
 }
 
 /** What the SDK needs again should the stanza be repeated: keys of a group, and what holds no message of a person. */

@@ -21,9 +21,29 @@ export interface GateOptions {
    * Resolves when the message is safe, to what the SDK is to see of it and what is to be kept. Rejects only when the connection has
    * ended: the SDK takes any rejection for a broken message and refuses it.
    */
-  readonly deliver: (node: BinaryNode, plaintext: Uint8Array) => Promise<Delivered>;
+  readonly deliver: (node: BinaryNode, opened: Opened, ahead: OpenAhead) => Promise<Delivered>;
   /** Resolves when it is recorded that a part of this stanza could not be decrypted; only then the server is asked for it again. */
   readonly failed: (node: BinaryNode) => Promise<void>;
+}
+
+/** A ciphertext that was decrypted. `hash` is what the login knows it by. */
+export interface Opened {
+  readonly hash: string;
+  /** Padded as it came. */
+  readonly plaintext: Uint8Array;
+}
+
+/**
+ * Decrypts a ciphertext of the same chat, author and device before its turn, in which it is then read from the login. Undefined for one
+ * that cannot be decrypted: its turn will show that again.
+ */
+export type OpenAhead = (ciphertext: Uint8Array, type: string) => Promise<Opened | undefined>;
+
+interface Reading {
+  /** The SDK's own name of the transaction, so that it still excludes those of the same session. */
+  readonly transaction: string;
+  readonly keys: SignalKeyStoreWithTransaction;
+  readonly decrypt: (ciphertext: Uint8Array, type: string) => Promise<Uint8Array>;
 }
 
 export interface Delivered {
@@ -54,40 +74,55 @@ export class ReceiptGate {
     const keys = auth.keys as SignalKeyStoreWithTransaction;
     return {
       ...committedAtOnce(repository),
-      // Under the SDK's own name of each transaction, so that it still excludes those of the same session.
-      decryptMessage: (options) => this.#open(options.ciphertext, options.jid, keys, () => repository.decryptMessage(options)),
+      decryptMessage: (options) =>
+        this.#open(options.ciphertext, options.type, {
+          transaction: options.jid,
+          keys,
+          decrypt: async (ciphertext, type) => {
+            if (type !== 'msg' && type !== 'pkmsg') throw new Error('not encrypted for a device');
+            return await repository.decryptMessage({ ...options, ciphertext, type });
+          },
+        }),
       decryptGroupMessage: (options) =>
-        this.#open(options.msg, options.group, keys, () => repository.decryptGroupMessage(options)),
+        this.#open(options.msg, 'skmsg', {
+          transaction: options.group,
+          keys,
+          decrypt: async (msg, type) => {
+            if (type !== 'skmsg') throw new Error('not encrypted for a group');
+            return await repository.decryptGroupMessage({ ...options, msg });
+          },
+        }),
     };
   }
 
-  async #open(
-    ciphertext: Uint8Array,
-    transaction: string,
-    keys: SignalKeyStoreWithTransaction,
-    decrypt: () => Promise<Uint8Array>,
-  ): Promise<Uint8Array> {
+  async #open(ciphertext: Uint8Array, type: string, reading: Reading): Promise<Uint8Array> {
     const { store, guard, deliver, failed } = this.#options;
-    const key = hash('sha256', ciphertext);
     const node = this.#stanzas.get(ciphertext);
-    const unlock = (): Promise<Uint8Array> =>
-      keys.transaction(async () => {
-        const opened = await decrypt();
-        // Not one of the SDK's key types; it hands them all to our store as they are.
-        await keys.set({ [RECEIVED]: { [key]: opened } } as Parameters<typeof keys.set>[0]);
-        return opened;
-      }, transaction);
-    let plaintext: Uint8Array;
+    let opened: Opened;
     try {
-      plaintext = guard(() => store.received(key)) ?? (await unlock());
+      opened = await this.#unlock(ciphertext, type, reading);
     } catch (error) {
       if (node) await failed(node);
       throw error;
     }
-    if (!node) return plaintext;
-    const delivered = await deliver(node, plaintext);
-    guard(() => store.settle(key, delivered.rest));
+    if (!node) return opened.plaintext;
+    const delivered = await deliver(node, opened, (other, kind) => this.#unlock(other, kind, reading).catch(() => undefined));
+    guard(() => store.settle(opened.hash, delivered.rest));
     return delivered.plaintext;
+  }
+
+  async #unlock(ciphertext: Uint8Array, type: string, { keys, transaction, decrypt }: Reading): Promise<Opened> {
+    const { store, guard } = this.#options;
+    const key = hash('sha256', ciphertext);
+    const known = guard(() => store.received(key));
+    if (known) return { hash: key, plaintext: known };
+    const plaintext = await keys.transaction(async () => {
+      const opened = await decrypt(ciphertext, type);
+      // Not one of the SDK's key types; it hands them all to our store as they are.
+      await keys.set({ [RECEIVED]: { [key]: opened } } as Parameters<typeof keys.set>[0]);
+      return opened;
+    }, transaction);
+    return { hash: key, plaintext };
   }
 }
 
@@ -106,4 +141,9 @@ function committedAtOnce(repository: SignalRepositoryWithLIDStore): SignalReposi
     migrateSession: (from, to) => outside(() => repository.migrateSession(from, to)),
     deleteSession: (jids) => outside(() => repository.deleteSession(jids)),
   };
+}
+
+/** What the SDK can decrypt; other kinds (bots of the platform) it refuses by itself. */
+export function isCiphertext({ tag, attrs, content }: BinaryNode): boolean {
+  return tag === 'enc' && content instanceof Uint8Array && /^(?:pkmsg|msg|skmsg)$/.test(attrs['type'] ?? '');
 }

@@ -32,7 +32,8 @@ const SILENT = new Set([
   'messageHistoryNotice',
   'placeholderMessage',
 ]);
-const VIEW_ONCE: Said = { text: '[view-once media, not available here]', media: [], context: undefined, content: {} };
+const NOTHING_SAID: Said = { text: '', media: [], context: undefined, content: {} };
+const VIEW_ONCE: Said = { ...NOTHING_SAID, text: '[view-once media, not available here]' };
 /** Long enough to recognise what is answered. */
 const QUOTE_CHARS = 200;
 
@@ -46,13 +47,17 @@ interface Place {
   readonly isPerson: boolean;
 }
 
-/** Undefined for what is no message of anybody: keys, settings, status updates, newsletters. */
-export function toInbound(message: WAMessage, context: InboundContext): InboundMessage | undefined {
+/** Undefined for what is no message of anybody: keys, settings, status updates, newsletters. `others` become part of it: an album. */
+export function toInbound(
+  message: WAMessage,
+  context: InboundContext,
+  others: readonly proto.IMessage[] = [],
+): InboundMessage | undefined {
   const place = placeOf(message, context);
   if (!place || message.category === 'peer') return undefined;
   if (!message.message && message.key.isViewOnce) return fromWords(message, place, VIEW_ONCE, context);
   if (!message.message) return blank(message, place, context, 'unreadable');
-  const said = readContent(message.message);
+  const said = joinSaid([message.message, ...others].map(readContent), context.me);
   const { protocolMessage, reactionMessage } = said.content;
   if (protocolMessage) return fromProtocol(message, place, protocolMessage, context);
   if (reactionMessage) return fromReaction(message, place, reactionMessage, context);
@@ -190,6 +195,20 @@ function fromReaction(
     media: [],
     mentionsBot: false,
     ...(refusal && { refusal }),
+  };
+}
+
+/** With the context that mentions us, if there is one: it may stand in any of them. */
+function joinSaid(all: readonly Said[], me: Me): Said {
+  const [first = NOTHING_SAID] = all;
+  if (all.length < 2) return first;
+  const words = all.map(({ text }) => text).filter((text) => text !== '');
+  const mention = all.find(({ context }) => context?.mentionedJid?.some((jid) => isMe(jid, me)));
+  return {
+    ...first,
+    text: words.join('\n'),
+    media: all.flatMap(({ media }) => media),
+    context: mention?.context ?? first.context,
   };
 }
 

@@ -1,5 +1,5 @@
 /** Stays connected and offers what arrives: one connection after the other on one login. */
-import type { WAMessage } from '@whiskeysockets/baileys';
+import type { proto, WAMessage } from '@whiskeysockets/baileys';
 import type { ChannelHost } from '../../src/core/channel.ts';
 import { errorText } from '../../src/core/errors.ts';
 import type { InboundMessage } from '../../src/core/message.ts';
@@ -82,9 +82,9 @@ async function connectOnce(options: SessionOptions, opened: () => void): Promise
     requireEncryption: settings.require_encryption,
     clock,
     logger,
-    onMessage: async (message, origin) => {
+    onMessage: async (message, origin, others) => {
       try {
-        await receive(message, origin, connection, options, over.signal);
+        await receive({ message, origin, others }, connection, options, over.signal);
         watch(origin);
       } catch (error) {
         // The SDK answers a message whose handling broke off with a refusal, which must not find an open socket.
@@ -136,9 +136,14 @@ function watchReading({ host, channel }: SessionOptions): (origin: Origin) => vo
   };
 }
 
+interface Arrived {
+  readonly message: WAMessage;
+  readonly origin: Origin;
+  readonly others: readonly proto.IMessage[];
+}
+
 async function receive(
-  message: WAMessage,
-  origin: Origin,
+  arrived: Arrived,
   connection: WhatsAppConnection,
   options: SessionOptions,
   signal: AbortSignal,
@@ -146,15 +151,14 @@ async function receive(
   const { host, clock, random, logger, channel, account } = options;
   signal.throwIfAborted();
   const me = connection.me ?? { phone: account };
-  const inbound = read(message, origin, { channel, account, me, pins: connection.pins }, connection, options);
+  const inbound = read(arrived, { channel, account, me, pins: connection.pins }, connection, options);
   if (!inbound) return;
   const onTrouble: StoringOptions['onTrouble'] = (detail, state) => host.health(state, detail);
   await storeMessages([inbound], undefined, { host, clock, random, logger, signal, onTrouble });
 }
 
 function read(
-  message: WAMessage,
-  origin: Origin,
+  { message, origin, others }: Arrived,
   context: InboundContext,
   connection: WhatsAppConnection,
   { settings, logger }: SessionOptions,
@@ -166,7 +170,7 @@ function read(
     return refused;
   }
   try {
-    const inbound = toInbound(message, context);
+    const inbound = toInbound(message, context, others);
     if (!inbound) logger.debug('whatsapp.stanza-ignored', { id: message.key.id });
     return inbound;
   } catch (error) {

@@ -15,9 +15,16 @@ type Rows = Readonly<Record<string, unknown>>;
 /** Key type -> id -> value; null removes. */
 export type KeyChanges = Readonly<Record<string, Readonly<Record<string, unknown>> | undefined>>;
 
+/** One that was decrypted: the hash of its ciphertext, and what came out. */
+export interface Joined {
+  readonly hash: string;
+  readonly plaintext: Uint8Array;
+}
+
 const SCHEMA = `
   CREATE TABLE IF NOT EXISTS keys (type TEXT NOT NULL, id TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (type, id)) WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS received (hash TEXT PRIMARY KEY, plaintext BLOB NOT NULL, at INTEGER NOT NULL) WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS joined (first TEXT NOT NULL, place INTEGER NOT NULL, plaintext BLOB NOT NULL, at INTEGER NOT NULL, PRIMARY KEY (first, place)) WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS sent (id TEXT PRIMARY KEY, message BLOB NOT NULL, at INTEGER NOT NULL) WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS person (phone TEXT PRIMARY KEY, lid TEXT NOT NULL UNIQUE) WITHOUT ROWID;
 `;
@@ -65,17 +72,11 @@ export class LoginStore implements Pins, Disposable {
 
   /** All changes or none, on disk when it returns. Throws the driver's error; then nothing was changed. */
   write(changes: KeyChanges, now: number): void {
-    this.#db.exec('BEGIN IMMEDIATE');
-    try {
+    this.#atOnce(() => {
       // A daemon runs for months. Every message, in or out, changes a key.
       if (now - this.#prunedAt >= DAY_MS) this.#prune(now);
       for (const [type, rows] of Object.entries(changes)) this.#writeType(type, rows ?? {}, now);
-      this.#db.exec('COMMIT');
-    } catch (error) {
-      // A full disk may have rolled it back already.
-      if (this.#db.isTransaction) this.#db.exec('ROLLBACK');
-      throw error;
-    }
+    });
   }
 
   received(hash: string): Buffer | undefined {
@@ -85,7 +86,30 @@ export class LoginStore implements Pins, Disposable {
 
   /** What stays of a message that is safe elsewhere: nothing a person wrote. */
   settle(hash: string, rest: Uint8Array): void {
-    this.#run('UPDATE received SET plaintext = ? WHERE hash = ?', rest, hash);
+    this.#atOnce(() => {
+      this.#run('UPDATE received SET plaintext = ? WHERE hash = ?', rest, hash);
+      this.#run('DELETE FROM joined WHERE first = ?', hash);
+    });
+  }
+
+  /** The other messages become part of the first: from now on they are read with it alone. `rest` is what stays of each. */
+  join(first: string, others: readonly (Joined & { readonly rest: Uint8Array })[], now: number): void {
+    this.#atOnce(() => {
+      const insert = 'INSERT OR REPLACE INTO joined (first, place, plaintext, at) VALUES (?, ?, ?, ?)';
+      // Place 0 is the first message itself: it says that the others are known, also where there are none.
+      this.#run(insert, first, 0, new Uint8Array(), now);
+      for (const [index, { hash, plaintext, rest }] of others.entries()) {
+        this.#run(insert, first, index + 1, plaintext, now);
+        this.#run('UPDATE received SET plaintext = ? WHERE hash = ?', rest, hash);
+      }
+    });
+  }
+
+  /** What was joined to a message that is not settled; undefined when nothing was decided about it. */
+  joined(first: string): readonly Buffer[] | undefined {
+    const rows = this.#prepare('SELECT place, plaintext FROM joined WHERE first = ? ORDER BY place').all(first);
+    const others = (rows as { place: number; plaintext: Uint8Array }[]).filter(({ place }) => place > 0);
+    return rows.length === 0 ? undefined : others.map(({ plaintext }) => Buffer.from(plaintext));
   }
 
   /** A message of ours, for a recipient who could not read it and asks again. */
@@ -137,8 +161,21 @@ export class LoginStore implements Pins, Disposable {
     }
   }
 
+  #atOnce(change: () => void): void {
+    this.#db.exec('BEGIN IMMEDIATE');
+    try {
+      change();
+      this.#db.exec('COMMIT');
+    } catch (error) {
+      // A full disk may have rolled it back already.
+      if (this.#db.isTransaction) this.#db.exec('ROLLBACK');
+      throw error;
+    }
+  }
+
   #prune(now: number): void {
     this.#run('DELETE FROM received WHERE at < ?', now - KEEP_MS);
+    this.#run('DELETE FROM joined WHERE at < ?', now - KEEP_MS);
     this.#run('DELETE FROM sent WHERE at < ?', now - KEEP_MS);
     this.#prunedAt = now;
   }

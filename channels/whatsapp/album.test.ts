@@ -1,0 +1,123 @@
+/** Albums, against our own server with real Noise and Signal. */
+import type { BinaryNode } from '@whiskeysockets/baileys';
+import { expect, test } from 'vitest';
+import type { Receipt } from '../../src/core/channel.ts';
+import { TestHost } from '../../src/testing/channel-host.ts';
+import { until } from '../../src/testing/fakes.ts';
+import { type WhatsAppScene, whatsAppScene } from '../../src/testing/whatsapp-scene.ts';
+
+const ADA = '15551110000';
+const GROUP = '120363000000000001@g.us';
+const settle = (ms = 80) => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** The announcement and a function that writes the pictures. */
+async function album(at: WhatsAppScene, count: number | undefined, group?: string) {
+  const from = at.platform.person(ADA);
+  const place = { from, ...(group !== undefined && { group }) };
+  const announcement = { albumMessage: { ...(count !== undefined && { expectedImageCount: count }) } };
+  const id = await at.platform.write({ ...place, message: announcement });
+  await until('it is acknowledged', () => at.platform.unacknowledged === 0);
+  return async (caption: string, mentionedJid: string[] = []): Promise<BinaryNode> => {
+    const file = at.platform.media.store('image', Buffer.from(caption));
+    const imageMessage = { ...file, caption, mimetype: 'image/jpeg', contextInfo: { mentionedJid } };
+    const messageContextInfo = { messageAssociation: { associationType: 1, parentMessageKey: { id } } };
+    await at.platform.write({ ...place, message: { imageMessage, messageContextInfo } });
+    return at.platform.lastStanza();
+  };
+}
+
+const told = ({ accepted }: TestHost) => accepted.map(({ text, media }) => [text, media.length]);
+const acknowledged = (at: WhatsAppScene) => until('all are acknowledged', () => at.platform.unacknowledged === 0);
+
+test('the pictures of an album are one message, and none is acknowledged before its commit', async () => {
+  await using at = await whatsAppScene();
+  const picture = await album(at, 3);
+  const gate = Promise.withResolvers<Receipt>();
+  at.host.next.push(gate.promise);
+  for (const caption of ['one', 'two', 'three']) await picture(caption);
+  await at.platform.write({ from: at.platform.person('15552220000'), message: { conversation: 'me too' } });
+  await until('it was offered', () => at.host.offered.length === 1);
+  await settle();
+  expect(at.platform.unacknowledged).toBe(4);
+  gate.resolve({ kind: 'accepted' });
+  await acknowledged(at);
+  expect(told(at.host)).toEqual([
+    ['one\ntwo\nthree', 3],
+    ['me too', 0],
+  ]);
+});
+
+test('an album in a group that mentions us under any of its pictures is for us', async () => {
+  await using at = await whatsAppScene();
+  at.platform.group(GROUP, [at.platform.person(ADA)]);
+  // The key of the group comes with the first message there.
+  await at.platform.write({ from: at.platform.person(ADA), group: GROUP, message: { conversation: 'hello all' } });
+  await at.received();
+  const picture = await album(at, 2, GROUP);
+  await picture('one');
+  await picture(`@${at.platform.owner.phone} two`, [at.platform.owner.phoneJid]);
+  const received = await at.received(2);
+  await acknowledged(at);
+  expect([received.text, received.media.length, received.mentionsBot, at.host.accepted.length]).toEqual(['one\ntwo', 2, true, 2]);
+});
+
+test.each([true, false])(
+  'F1 a kill while an album is committed loses nothing and doubles nothing (committed: %s)',
+  async (committed) => {
+    await using at = await whatsAppScene();
+    const picture = await album(at, 3);
+    const never = Promise.withResolvers<Receipt>();
+    never.promise.catch(() => undefined);
+    at.host.next.push(never.promise);
+    const stanzas = [await picture('one'), await picture('two')];
+    // The third does not come in time.
+    await until('it was offered', () => at.host.offered.length === 1);
+    await picture('three');
+    const restarted = at.restart();
+    if (committed) never.resolve({ kind: 'accepted' });
+    else never.reject(new Error('killed'));
+    await restarted;
+    await acknowledged(at);
+    expect(told(at.host)).toEqual([
+      ['one\ntwo', 2],
+      ['three', 1],
+    ]);
+    expect(at.host.offered[0]?.id).toBe(at.host.accepted[0]?.id);
+    // The receipts were lost: nothing is told to a journal that has forgotten it all.
+    const forgetful = new TestHost();
+    for (const stanza of stanzas) at.platform.requeue(stanza);
+    await at.restart(forgetful);
+    await acknowledged(at);
+    expect(forgetful.offered).toEqual([]);
+  },
+);
+
+test('a picture that comes late, and what its sender writes meanwhile, are messages of their own', async () => {
+  await using at = await whatsAppScene();
+  const picture = await album(at, undefined);
+  await picture('one');
+  await picture('two');
+  await at.platform.write({ from: at.platform.person(ADA), message: { conversation: 'look' } });
+  await picture('three');
+  await at.received(3);
+  await acknowledged(at);
+  expect(told(at.host)).toEqual([
+    ['one\ntwo', 2],
+    ['look', 0],
+    ['three', 1],
+  ]);
+});
+
+test('a picture that cannot be decrypted ends its album and is counted', async () => {
+  await using at = await whatsAppScene();
+  const picture = await album(at, 3);
+  await picture('one');
+  const from = at.platform.person(ADA);
+  const enc = await from.encryptBytes(Buffer.from('lost'));
+  const content = Buffer.from(enc.content as Uint8Array);
+  content.writeUInt8(content.readUInt8(content.length - 12) ^ 1, content.length - 12);
+  await at.platform.write({ from, message: {}, enc: [{ ...enc, content }] });
+  await picture('three');
+  await at.received(3);
+  expect(at.host.accepted.map(({ text, refusal }) => refusal ?? text)).toEqual(['one', 'unreadable', 'three']);
+});
