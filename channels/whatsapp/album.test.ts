@@ -10,7 +10,7 @@ const ADA = '15551110000';
 const GROUP = '120363000000000001@g.us';
 const settle = (ms = 80) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** The announcement and a function that writes the pictures. */
+/** Announces an album; to make pictures of it, which are posted together: a busy machine must not take too long between them. */
 async function album(at: WhatsAppScene, count: number | undefined, group?: string) {
   const from = at.platform.person(ADA);
   const place = { from, ...(group !== undefined && { group }) };
@@ -21,11 +21,13 @@ async function album(at: WhatsAppScene, count: number | undefined, group?: strin
     const file = at.platform.media.store('image', Buffer.from(caption));
     const imageMessage = { ...file, caption, mimetype: 'image/jpeg', contextInfo: { mentionedJid } };
     const messageContextInfo = { messageAssociation: { associationType: 1, parentMessageKey: { id } } };
-    await at.platform.write({ ...place, message: { imageMessage, messageContextInfo } });
-    return at.platform.lastStanza();
+    return await at.platform.compose({ ...place, message: { imageMessage, messageContextInfo } });
   };
 }
 
+const post = (at: WhatsAppScene, ...stanzas: readonly BinaryNode[]): void => {
+  for (const stanza of stanzas) at.platform.post(stanza);
+};
 const told = ({ accepted }: TestHost) => accepted.map(({ text, media }) => [text, media.length]);
 const acknowledged = (at: WhatsAppScene) => until('all are acknowledged', () => at.platform.unacknowledged === 0);
 
@@ -34,7 +36,7 @@ test('the pictures of an album are one message, and none is acknowledged before 
   const picture = await album(at, 3);
   const gate = Promise.withResolvers<Receipt>();
   at.host.next.push(gate.promise);
-  for (const caption of ['one', 'two', 'three']) await picture(caption);
+  post(at, await picture('one'), await picture('two'), await picture('three'));
   await at.platform.write({ from: at.platform.person('15552220000'), message: { conversation: 'me too' } });
   await until('it was offered', () => at.host.offered.length === 1);
   await settle();
@@ -54,8 +56,8 @@ test('an album in a group that mentions us under any of its pictures is for us',
   await at.platform.write({ from: at.platform.person(ADA), group: GROUP, message: { conversation: 'hello all' } });
   await at.received();
   const picture = await album(at, 2, GROUP);
-  await picture('one');
-  await picture(`@${at.platform.owner.phone} two`, [at.platform.owner.phoneJid]);
+  const { owner } = at.platform;
+  post(at, await picture('one'), await picture(`@${owner.phone} two`, [owner.phoneJid]));
   const received = await at.received(2);
   await acknowledged(at);
   expect([received.text, received.media.length, received.mentionsBot, at.host.accepted.length]).toEqual(['one\ntwo', 2, true, 2]);
@@ -70,9 +72,10 @@ test.each([true, false])(
     never.promise.catch(() => undefined);
     at.host.next.push(never.promise);
     const stanzas = [await picture('one'), await picture('two')];
+    post(at, ...stanzas);
     // The third does not come in time.
     await until('it was offered', () => at.host.offered.length === 1);
-    await picture('three');
+    post(at, await picture('three'));
     const restarted = at.restart();
     if (committed) never.resolve({ kind: 'accepted' });
     else never.reject(new Error('killed'));
@@ -95,10 +98,9 @@ test.each([true, false])(
 test('a picture that comes late, and what its sender writes meanwhile, are messages of their own', async () => {
   await using at = await whatsAppScene();
   const picture = await album(at, undefined);
-  await picture('one');
-  await picture('two');
-  await at.platform.write({ from: at.platform.person(ADA), message: { conversation: 'look' } });
-  await picture('three');
+  const words = { from: at.platform.person(ADA), message: { conversation: 'look' } };
+  const stanzas = [await picture('one'), await picture('two'), await at.platform.compose(words), await picture('three')];
+  post(at, ...stanzas);
   await at.received(3);
   await acknowledged(at);
   expect(told(at.host)).toEqual([
@@ -111,13 +113,13 @@ test('a picture that comes late, and what its sender writes meanwhile, are messa
 test('a picture that cannot be decrypted ends its album and is counted', async () => {
   await using at = await whatsAppScene();
   const picture = await album(at, 3);
-  await picture('one');
+  const one = await picture('one');
   const from = at.platform.person(ADA);
   const enc = await from.encryptBytes(Buffer.from('lost'));
   const content = Buffer.from(enc.content as Uint8Array);
   content.writeUInt8(content.readUInt8(content.length - 12) ^ 1, content.length - 12);
-  await at.platform.write({ from, message: {}, enc: [{ ...enc, content }] });
-  await picture('three');
+  const broken = await at.platform.compose({ from, message: {}, enc: [{ ...enc, content }] });
+  post(at, one, broken, await picture('three'));
   await at.received(3);
   expect(at.host.accepted.map(({ text, refusal }) => refusal ?? text)).toEqual(['one', 'unreadable', 'three']);
 });

@@ -87,11 +87,14 @@ export const cases: CapabilityCases = {
     const from = platform.person(ADA);
     const id = await platform.write({ from, message: { albumMessage: { expectedImageCount: 2, expectedVideoCount: 0 } } });
     const messageContextInfo = { messageAssociation: { associationType: 1, parentMessageKey: { id } } };
-    for (const caption of ['one', 'two']) {
+    const pictures = ['one', 'two'].map((caption) => {
       const file = platform.media.store('image', Buffer.from(caption));
       const imageMessage = { ...file, caption, mimetype: 'image/jpeg' };
-      await platform.write({ from, message: { imageMessage, messageContextInfo } });
-    }
+      return { from, message: { imageMessage, messageContextInfo } };
+    });
+    const stanzas = [];
+    for (const picture of pictures) stanzas.push(await platform.compose(picture));
+    for (const stanza of stanzas) platform.post(stanza);
     await received();
     await until('all are acknowledged', () => platform.unacknowledged === 0);
     expect(host.accepted.map(({ text, media }) => [text, media.length])).toEqual([['one\ntwo', 2]]);
