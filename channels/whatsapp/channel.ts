@@ -13,6 +13,7 @@ import { errorText, GatehouseError } from '../../src/core/errors.ts';
 import type { MediaRef, OutboundPart } from '../../src/core/message.ts';
 import { withDeadline } from '../kit/deadline.ts';
 import { Sends } from '../kit/lifecycle.ts';
+import { sendTime } from '../kit/send-time.ts';
 import { unreadableFile } from '../kit/upload-file.ts';
 import { CallError } from './call-error.ts';
 import type { WhatsAppConnection } from './client.ts';
@@ -63,7 +64,7 @@ export class WhatsAppChannel implements Channel {
     this.#deps = options.deps;
     this.name = options.deps.name;
     this.account = options.account ?? 'not-linked';
-    this.limits = options.settings.rate_limits ? { ...LIMITS, rate: RATES } : LIMITS;
+    this.limits = { ...LIMITS, ...sendTime(options.settings), ...(options.settings.rate_limits && { rate: RATES }) };
   }
 
   async start(host: ChannelHost, signal: AbortSignal): Promise<void> {
