@@ -29,8 +29,8 @@ export type Admission =
     }
   /**
    * Recorded as DONE at once with this answer: commands, pairing codes, abort words. Not run, still answered exactly once.
-   * `cancels`: in the same transaction every NEW and RUNNING row of the lane, or of all lanes of its chat, becomes DONE with outcome
-   * `cancelled`, and running claims are fenced, so that what was said to be cancelled cannot answer after a crash either. When there
+   * `cancels`: in the same transaction every NEW and RUNNING row of the lane, or of all lanes of its chat (in a group: those in which
+   * its sender has one), becomes DONE with outcome `cancelled`, and running claims are fenced, so that what was said to be cancelled cannot answer after a crash either. When there
    * was no such row, `partsIfIdle` go to the same lanes in place of `parts`. `stoppedMark` is set below what an earlier attempt
    * showed of an answer whose row is NEW; a RUNNING one's turn does so itself.
    */
@@ -50,7 +50,8 @@ export type Admission =
 
 export type Accepted =
   | { readonly kind: 'new'; readonly row: InboxRow }
-  | { readonly kind: 'answered' }
+  /** `cancelled`: the lanes in which rows were, whose turns are to be told and whose outbox may have something new. */
+  | { readonly kind: 'answered'; readonly cancelled: readonly string[] }
   /** Changed or cancelled a row that had not begun. */
   | { readonly kind: 'amended'; readonly row: number }
   | { readonly kind: 'duplicate' }

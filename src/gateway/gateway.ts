@@ -2,7 +2,6 @@
 import type { InboundBus } from '../bus/inbound-bus.ts';
 import type { ChannelHost, Receipt } from '../core/channel.ts';
 import type { Emit } from '../core/events.ts';
-import { chatKey } from '../core/ids.ts';
 import type { Accepted, Admission, Journal, Recovery } from '../core/journal.ts';
 import type { InboundMessage } from '../core/message.ts';
 import type { Clock } from '../core/ports.ts';
@@ -131,9 +130,9 @@ export class Gateway {
       this.#note(message, { type: 'dropped', reason: admission.reason });
     } else if (accepted?.kind === 'answered' && admission.kind === 'answer') {
       this.#options.onAnswered?.(message.id);
-      if (admission.cancels === 'lane') this.#options.lanes.abort(admission.lane);
-      if (admission.cancels === 'chat') this.#options.lanes.abortChat(chatKey(message));
-      for (const lane of new Set(admission.parts.map((part) => part.lane))) this.#options.delivery.poke(lane);
+      for (const lane of accepted.cancelled) this.#options.lanes.abort(lane);
+      for (const lane of new Set([...admission.parts.map((part) => part.lane), ...accepted.cancelled]))
+        this.#options.delivery.poke(lane);
       this.#note(message, { type: 'finished', outcome: admission.outcome, ms: 0 });
     } else if (admission.kind === 'admit' && admission.onlyCorrects && accepted?.kind === 'refused') {
       this.#note(message, { type: 'dropped', reason: admission.onlyCorrects });

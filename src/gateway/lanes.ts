@@ -1,7 +1,6 @@
 // bus -> lane (order per chat and thread) -> session mutex -> permit (global bound, shared by channels) -> turn
 import type { InboundBus } from '../bus/inbound-bus.ts';
 import type { Emit } from '../core/events.ts';
-import { isLaneOf } from '../core/ids.ts';
 import type { InboxRow, Journal } from '../core/journal.ts';
 import type { Clock } from '../core/ports.ts';
 import { KeyedMutex } from '../lib/keyed-mutex.ts';
@@ -103,11 +102,6 @@ export class Lanes {
     this.#forget(found);
     found.behind = true;
     found.controller?.abort(new TurnStopped('user'));
-  }
-
-  /** As `abort`, for the chat with this `chatKey` and all threads in it. */
-  abortChat(chat: string): void {
-    for (const lane of this.#lanes.keys()) if (isLaneOf(lane, chat)) this.abort(lane);
   }
 
   /** Resolves when no lane has work. */

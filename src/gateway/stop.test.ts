@@ -19,6 +19,8 @@ test.each<[what: string, stop: Partial<InboundMessage>, stopped: number[]]>([
   ['that starts a thread: all of the chat', { threadId: 't9', startsThread: true }, [0, 1]],
   ['as an edit of what started a thread: that thread', { threadId: 't1', startsThread: true, kind: 'edit', targetId: 'm0' }, [0]],
   ['in another chat: nothing here', { chatId: 'C2' }, []],
+  ['of somebody else, outside of threads: nothing of hers', { senderId: 'bob' }, []],
+  ['of somebody else in her thread: that thread', { senderId: 'bob', threadId: 't2' }, [1]],
 ])('a stop %s', async (_what, stop, expected) => {
   await using dir = await tempDir();
   const stopped: number[] = [];
@@ -27,7 +29,7 @@ test.each<[what: string, stop: Partial<InboundMessage>, stopped: number[]]>([
     signal.addEventListener('abort', () => stopped.push(place), { once: true });
     return { hang: true };
   });
-  await using rig = await testDaemon({ dataDir: dir.path, model, entry: { allowed_groups: ['*'] } });
+  await using rig = await testDaemon({ dataDir: dir.path, model, entry: { allowed_groups: ['*'], allowed_senders: ['*'] } });
   for (const [n, place] of PLACES.entries())
     await rig.channel.deliver({ ...CHANNEL, platformId: `m${n}`, text: `work ${n}`, ...place });
   await until('the model is at work', () => model.requests.length === PLACES.length);

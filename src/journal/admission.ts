@@ -3,7 +3,7 @@ import type { Accepted, Admission, InboxRow } from '../core/journal.ts';
 import { type InboundMessage, mayChange } from '../core/message.ts';
 import type { Change } from './commit-queue.ts';
 import { correctedKey, isUnchanged } from './corrections.ts';
-import { cancelRows, ofChat, ofLane, parkedMessages } from './inbox.ts';
+import { busyLanes, cancelLane, parkedMessages } from './inbox.ts';
 import { addParts } from './outbox.ts';
 import { markDrafts } from './stopped-drafts.ts';
 import { readMessage, type Store } from './store.ts';
@@ -38,6 +38,8 @@ function acceptOne(store: Store, admission: Admission, change: Change): Accepted
   if (admission.kind === 'refuse') return countRefusal(store, message.channel, admission.reason);
   if (isKnown(store, message)) return { kind: 'duplicate' };
   if (admission.kind === 'answer') {
+    // Announced again, an old “stop” must not end what runs now.
+    if (message.kind === 'edit' && isUnchanged(store, message)) return countRefusal(store, message.channel, 'unchanged');
     remember(store, message);
     return answer(store, admission, change);
   }
@@ -58,17 +60,29 @@ function acceptOne(store: Store, admission: Admission, change: Change): Accepted
 }
 
 function answer(store: Store, admission: Extract<Admission, { kind: 'answer' }>, change: Change): Accepted {
-  const { message, lane, outcome, cancels, stoppedMark, parts, partsIfIdle } = admission;
-  let cancelled = 0;
-  if (cancels !== undefined) {
-    const rows = cancels === 'lane' ? ofLane(lane) : ofChat(chatKey(message));
-    if (stoppedMark !== undefined) markDrafts(store, parkedMessages(store, rows), stoppedMark);
-    cancelled = cancelRows(store, rows);
-  }
-  change.active -= cancelled;
+  const cancelled = cancel(store, admission, change);
+  const { outcome, parts, partsIfIdle } = admission;
   const seq = insertRow(store, admission, 'DONE', outcome);
-  addParts(store, cancelled === 0 && partsIfIdle ? partsIfIdle : parts, `in${seq}`);
-  return { kind: 'answered' };
+  addParts(store, cancelled.length === 0 && partsIfIdle ? partsIfIdle : parts, `in${seq}`);
+  return { kind: 'answered', cancelled };
+}
+
+/** The lanes in which there was anything to cancel. */
+function cancel(
+  store: Store,
+  { message, lane, cancels, stoppedMark }: Extract<Admission, { kind: 'answer' }>,
+  change: Change,
+): readonly string[] {
+  if (cancels === undefined) return [];
+  // In a group everybody stops what they asked for themselves; what others wait for is stopped where it is.
+  const sender = message.isGroup ? message.senderId : undefined;
+  const lanes = cancels === 'lane' ? [lane] : busyLanes(store, chatKey(message), sender);
+  return lanes.filter((one) => {
+    if (stoppedMark !== undefined) markDrafts(store, parkedMessages(store, one), stoppedMark);
+    const count = cancelLane(store, one);
+    change.active -= count;
+    return count > 0;
+  });
 }
 
 /** The second key is its own space: a Message-ID never equals a transport id by accident. */

@@ -83,31 +83,35 @@ export function cancelWaitingRows(store: Store, lane: string, outcome: string, c
   return cancelled;
 }
 
-/** Some lanes, as a condition of SQL and its values. */
-type Which = readonly [condition: string, ...lanes: readonly string[]];
-
-export function ofLane(lane: string): Which {
-  return ['lane = ?', lane];
-}
-
-/** Every lane that `isLaneOf` the chat. `0` follows the separator, so the range is that of what begins with the chat and a separator. */
-export function ofChat(chat: string): Which {
-  return ['(lane = ? OR (lane >= ? AND lane < ?))', chat, `${chat}/`, `${chat}0`];
-}
-
-/** Ends waiting and running rows and fences the claims on them; returns how many there were. */
-export function cancelRows(store: Store, [condition, ...lanes]: Which): number {
+/**
+ * What waits and what runs in the lane is DONE as `cancelled`; the new generation fences the running turn. Returns how many.
+ * In one transaction with the answer that says so: a crash cannot bring back what people were told is cancelled.
+ */
+export function cancelLane(store: Store, lane: string): number {
   return store.db.run(
     `UPDATE inbox SET state = 'DONE', outcome = 'cancelled', finished_at = ?, boot_id = NULL, generation = generation + 1
-     WHERE ${condition} AND state IN ('NEW', 'RUNNING')`,
+     WHERE lane = ? AND state IN ('NEW', 'RUNNING')`,
     store.clock.now(),
-    ...lanes,
+    lane,
   );
 }
 
-/** Of rows that wait for another attempt. */
-export function parkedMessages(store: Store, [condition, ...lanes]: Which): readonly InboundMessage[] {
-  return messages(store, `SELECT seq, message FROM inbox WHERE state = 'NEW' AND ${condition} AND generation > 0`, ...lanes);
+/** Every lane that `isLaneOf` the chat and has work; with `sender` only those in which that person waits for something. */
+export function busyLanes(store: Store, chat: string, sender?: string): readonly string[] {
+  const rows = store.db.all<{ seq: number; lane: string; message: string }>(
+    // `0` follows the separator, so the range is that of what begins with the chat and a separator.
+    `SELECT seq, lane, message FROM inbox WHERE (lane = ? OR (lane >= ? AND lane < ?)) AND state IN ('NEW', 'RUNNING')`,
+    chat,
+    `${chat}/`,
+    `${chat}0`,
+  );
+  const own = rows.filter(({ seq, message }) => sender === undefined || readMessage(message, seq).senderId === sender);
+  return [...new Set(own.map(({ lane }) => lane))];
+}
+
+/** Of rows that wait in the lane for another attempt. */
+export function parkedMessages(store: Store, lane: string): readonly InboundMessage[] {
+  return messages(store, "SELECT seq, message FROM inbox WHERE state = 'NEW' AND lane = ? AND generation > 0", lane);
 }
 
 /** Of rows that somebody cancelled at `since` or later, epoch ms. */
@@ -116,8 +120,8 @@ export function cancelledMessages(store: Store, since: number): readonly Inbound
   return messages(store, sql, since);
 }
 
-function messages(store: Store, sql: string, ...values: readonly (string | number)[]): readonly InboundMessage[] {
-  return store.db.all<{ seq: number; message: string }>(sql, ...values).map(({ seq, message }) => readMessage(message, seq));
+function messages(store: Store, sql: string, value: string | number): readonly InboundMessage[] {
+  return store.db.all<{ seq: number; message: string }>(sql, value).map(({ seq, message }) => readMessage(message, seq));
 }
 
 /** Whether the claim still stands; inside the transaction of the write that depends on it. */
