@@ -37,10 +37,12 @@ export const DiscordSettings = z.strictObject({
   send_timeout_secs: z
     .int()
     .min(1)
-    .max(300)
+    .max(50)
     .default(30)
-    .describe('Longest wait for the answer to one call. A message without an answer is sent again under the same key.'),
-  upload_timeout_secs: z.int().min(1).max(480).default(120).describe('The same for a message that carries a file.'),
+    .describe(
+      'Longest wait for the answer to one call; the platform knows a key for two minutes. A message without an answer is sent again under the same key.',
+    ),
+  upload_timeout_secs: z.int().min(1).max(50).default(50).describe('The same for a message that carries a file.'),
   download_timeout_secs: z.int().min(1).max(480).default(30).describe('Longest time to fetch one file that somebody sent.'),
   rate_limits: z
     .boolean()

@@ -73,8 +73,9 @@ export class Sender {
       if (progress.left) return { kind: 'unknown', detail: errorText(error) };
       return { kind: 'retry', reason: errorText(error), scope: 'part' };
     });
-    // What is settled for good is never asked for again.
-    if (part.file && (result.kind === 'sent' || result.kind === 'refused')) await this.#forget(part.key);
+    // What is settled for good is never asked for again. A refused login settles nothing: an earlier attempt may have arrived.
+    const settled = result.kind === 'sent' || (result.kind === 'refused' && result.reason !== 'auth');
+    if (part.file && settled) await this.#forget(part.key);
     return result;
   }
 

@@ -229,6 +229,19 @@ describe('files', () => {
     await next.stop();
   });
 
+  test('F37 an upload is kept while the login is refused: the message of an earlier attempt may have arrived', async () => {
+    await using files = await tempDir();
+    await using dir = await tempDir();
+    await using at = await startWecomScene({}, { dir: dir.path });
+    const part = { key: 'k#0', text: '', file: await fileOf(files.path) };
+    at.server.fault({ method: 'message/send', kind: 'drop' });
+    expect(await at.send(part)).toMatchObject({ kind: 'unknown' });
+    at.server.fault({ method: 'message/send', kind: 'errcode', errcode: 60_020 });
+    expect(await at.send(part)).toMatchObject({ kind: 'refused', reason: 'auth' });
+    expect(await at.send(part)).toMatchObject({ kind: 'sent' });
+    expect(at.server.sends).toHaveLength(1);
+  });
+
   test('an upload that the platform no longer has is made again', async () => {
     await using files = await tempDir();
     await using at = await startWecomScene();

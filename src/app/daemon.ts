@@ -228,15 +228,17 @@ function buildGateway({ options, models, journal, pairing, channels, events, ope
     message: InboundMessage,
     text: string,
     files: AgentResult['files'],
-    choices: readonly Choice[] = [],
-  ): readonly NewPart[] =>
-    planParts({
-      ...{ message, text, files, choices },
+    choices?: readonly Choice[],
+  ): readonly NewPart[] => {
+    if (choices) operator.approvals.noteAnswer(message, choices.length > 0);
+    return planParts({
+      ...{ message, text, files, choices: choices ?? [] },
       buttons: byName.get(message.channel)?.buttons ?? false,
       limits: byName.get(message.channel)?.limits ?? ANY_SIZE,
       now: clock.now(),
       expiresInMs: config.gateway.answer_expiry_hours * HOUR_MS,
     });
+  };
   const delivery = createDelivery({
     journal,
     channels: byName,

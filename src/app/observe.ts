@@ -1,6 +1,7 @@
 import type { ChannelHealth } from '../core/channel.ts';
 import { ERROR_CODES } from '../core/error-codes.ts';
 import type { RunEvent } from '../core/events.ts';
+import { isLoginRefused } from '../core/journal.ts';
 import type { Clock, Logger } from '../core/ports.ts';
 
 /** How many recent errors `status` shows. */
@@ -30,6 +31,7 @@ export class Observations {
       this.#error(event.at, event.code, `${event.model}: ${event.detail}`);
     if (event.type === 'failed') this.#error(event.at, event.code, event.detail);
     if (event.type === 'part.dead') this.#error(event.at, 'GH1601', event.reason);
+    if (event.type === 'part.retry' && isLoginRefused(event.reason)) this.#error(event.at, 'GH1501', event.reason);
     if (event.type === 'part.unknown') this.#error(event.at, 'GH1602', event.reason);
     if (event.type === 'channel' && event.state === 'down')
       this.#error(
@@ -90,6 +92,7 @@ export function logEvents(logger: Logger): (event: RunEvent) => void {
     // Stopped by its user, or by a shutdown: nobody has to look into that.
     const intended = event.type === 'model.failed' && event.kind === 'aborted';
     if (event.type === 'journal' && event.state === 'failing') logger.error(type, data);
+    else if (event.type === 'part.retry' && isLoginRefused(event.reason)) logger.warn(type, data);
     else if ((WARNINGS.has(type) && !intended) || (event.type === 'channel' && isTrouble(event.state))) logger.warn(type, data);
     else if (DETAILS.has(type)) logger.debug(type, data);
     else logger.info(type, data);

@@ -28,8 +28,18 @@ function setup() {
     await clock.advance(1_000);
   };
   const told = () => [...journal.rows.values()].map(({ part }) => /is down: (\S+)\./.exec(part.text)?.[1]);
-  return { clock, logger, turns, told };
+  return { clock, logger, events, turns, told };
 }
+
+test('F34 a login that only sends find refused is told', async () => {
+  const { events, told, clock } = setup();
+  const retry = { type: 'part.retry', at: clock.now(), channel: 'work', key: 'k', waitMs: 60_000 } as const;
+  events.emit({ ...retry, reason: 'busy' });
+  events.emit({ ...retry, reason: 'auth: revoked' });
+  events.emit({ ...retry, reason: 'auth: revoked' });
+  await clock.advance(1_000);
+  expect(told()).toHaveLength(1);
+});
 
 test('F34 a revoked login is told also when the channel was down for another cause on the same day', async () => {
   const { turns, told } = setup();

@@ -1,7 +1,7 @@
 // gateway.owner of the config -> who is told of trouble and asked for decisions, and what of the daemon's events they are told
 import type { LoadedConfig } from '../../config/load.ts';
 import type { EventBus } from '../bus/event-bus.ts';
-import type { Journal, NewPart } from '../core/journal.ts';
+import { isLoginRefused, type Journal, type NewPart } from '../core/journal.ts';
 import type { Clock, Logger } from '../core/ports.ts';
 import { Approvals } from '../gateway/approvals.ts';
 import { Owner } from '../gateway/owner.ts';
@@ -52,6 +52,9 @@ export function tellOfChannels(owner: Owner, channels: Pick<ChannelSet, 'status'
       if (event.state === 'healthy') told.set(event.channel, new Set());
       if (event.state === 'down') down(event.channel, event.detail);
     }
+    // Not every platform says so but in answer to a send.
+    if (event.type === 'part.retry' && isLoginRefused(event.reason) && event.channel !== undefined)
+      down(event.channel, `GH1501: ${event.reason}`);
     owner.observe(event);
   });
 }

@@ -164,6 +164,13 @@ export interface TurnResult {
   readonly parts: readonly NewPart[];
 }
 
+/** Begins the reason of a retry that waits for the operator: the platform refuses the login. */
+export const LOGIN_REFUSED = 'auth:';
+
+export function isLoginRefused(reason: string): boolean {
+  return reason.startsWith(LOGIN_REFUSED);
+}
+
 export type Settlement =
   /** `replaces`: the row with that key then says that this part took its place. */
   | { readonly kind: 'sent'; readonly platformId: string; readonly replaces?: string }

@@ -32,10 +32,9 @@ export async function sendOnce(
       return { kind: 'unknown', detail: errorText(error) };
     }
   };
-  const timeoutMs = longer(options.timeoutMs, channel.limits.sendMs);
-  const limited = await withTimeLimit(call, timeoutMs, options);
+  const limited = await withTimeLimit(call, options.timeoutMs, options);
   if (!limited && options.signal.aborted) return { kind: 'unknown', detail: 'cut off by the end of the process' };
-  return limited ?? { kind: 'unknown', detail: `no answer within ${Math.round(timeoutMs / 1_000)} s` };
+  return limited ?? { kind: 'unknown', detail: `no answer within ${Math.round(options.timeoutMs / 1_000)} s` };
 }
 
 /**
@@ -58,6 +57,12 @@ export async function lookUp(
     if (found) return { kind: 'settle', settlement: arrived(row, found.platformId) };
   }
   return unknownOutcome(`${detail}; the platform cannot say`, row, context);
+}
+
+/** Of one call that sends a part: at least `ms`. Class `idem` has to be able to repeat it while the platform still knows the key. */
+export function sendLimit({ limits, sendClass, idemWindowMs = Infinity }: Channel, ms: number): number {
+  const limit = longer(ms, limits.sendMs);
+  return sendClass === 'idem' ? Math.min(limit, idemWindowMs / 2 - OWN_LIMIT_MARGIN_MS) : limit;
 }
 
 function longer(ms: number, own: number | undefined): number {

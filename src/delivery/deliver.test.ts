@@ -314,6 +314,17 @@ test('a send has as long as its channel gives it: a large file over a slow line 
   expect(states()).toEqual(['SENT']);
 });
 
+test('F37 on class idem a send ends in time for a second one within the window, whatever its channel gives it', async () => {
+  const clock = new FakeClock();
+  const channel = new ScriptedChannel(clock, { sendClass: 'idem', limits: { sendMs: 150_000 } });
+  channel.idemWindowMs = 120_000;
+  const { post, states } = setup({ clock, channel });
+  channel.script = (_part, call) => (call === 0 ? 'accept-then-hang' : undefined);
+  await post(answer(1));
+  await clock.advance(70_000);
+  expect([states(), channel.calls.length, channel.shown.length]).toEqual([['SENT'], 2, 1]);
+});
+
 test.each([
   ['accepted', 'accept-then-hang', 1],
   ['never received', 'hang', 2],

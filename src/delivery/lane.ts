@@ -5,7 +5,7 @@ import type { Journal, OutboxRow, Settlement } from '../core/journal.ts';
 import type { OutboundPart } from '../core/message.ts';
 import type { Clock } from '../core/ports.ts';
 import { NO_LONGER_NEEDED } from '../lib/no-longer-needed.ts';
-import { lookUp, marked, pause, sendOnce } from './attempt.ts';
+import { lookUp, marked, pause, sendLimit, sendOnce } from './attempt.ts';
 import type { Budget, Reservation } from './budget.ts';
 import { isTooOld } from './doubts.ts';
 import { type Drafts, isProvisional } from './drafts.ts';
@@ -225,7 +225,8 @@ export class Lane {
 
   async #edit(row: OutboxRow, channel: Channel, target: string): Promise<Outcome & { kind: 'settle' }> {
     const { clock, sendTimeoutMs, kill } = this.#context;
-    const result = await sendOnce(channel, row.part, { plain: row.plain, timeoutMs: sendTimeoutMs, clock, signal: kill, target });
+    const options = { plain: row.plain, timeoutMs: sendLimit(channel, sendTimeoutMs), clock, signal: kill };
+    const result = await sendOnce(channel, row.part, { ...options, target });
     const outcome = editOutcome(result, row, this.#outcomeContext(row, channel));
     if (outcome.kind !== 'settle') throw new Error('an edit ends in a settlement');
     this.#obey(row, result, outcome.settlement);
@@ -239,7 +240,8 @@ export class Lane {
     if (!mark)
       return { kind: 'settle', settlement: { kind: 'unknown', reason: 'sent once; a repeat could not be marked as one' } };
     const startedAt = clock.now();
-    const result = await sendOnce(channel, mark, { plain: row.plain, timeoutMs: sendTimeoutMs, clock, signal: kill });
+    const options = { plain: row.plain, timeoutMs: sendLimit(channel, sendTimeoutMs), clock, signal: kill };
+    const result = await sendOnce(channel, mark, options);
     const after = result.kind === 'unknown' ? inDoubt(row, startedAt) : row;
     const context = this.#outcomeContext(row, channel);
     let outcome = outcomeOf(result, after, context);

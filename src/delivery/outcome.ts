@@ -1,5 +1,5 @@
 import type { SendClass, SendResult } from '../core/channel.ts';
-import type { OutboxRow, Settlement } from '../core/journal.ts';
+import { LOGIN_REFUSED, type OutboxRow, type Settlement } from '../core/journal.ts';
 
 /** What to do when nobody can know whether a part of a `blind` channel arrived. */
 export type BlindPolicy = 'at_most_once' | 'at_least_once';
@@ -84,7 +84,7 @@ export function unknownOutcome(detail: string, row: OutboxRow, context: OutcomeC
  * attempt is counted. When it would expire meanwhile it is given up, to be found and replayed.
  */
 function refusedLogin(detail: string, row: OutboxRow, { now, leftMs }: OutcomeContext): Outcome {
-  const reason = `auth: ${detail}`;
+  const reason = `${LOGIN_REFUSED} ${detail}`;
   const waitMs = Math.min(LOGIN_WAIT_CAP_MS, Math.max(LOGIN_WAIT_MS, now - row.createdAt));
   if (waitMs >= leftMs) return settle({ kind: 'dead', reason });
   return settle({ kind: 'retry', notBefore: now + waitMs, reason, plain: row.plain, uncounted: true, ...doubtOf(row) });

@@ -14,6 +14,17 @@ test('parts say whether their chat is a group', () => {
   expect([isGroup({ isGroup: true }), isGroup({})]).toEqual([true, undefined]);
 });
 
+test('where an answer may have so many parts only, its choices are listed all the same', () => {
+  const choices = ['tea', 'coffee'].map((label) => ({ label, value: label }));
+  const message = inbound();
+  const plan = (text: string) =>
+    planParts({ ...base, limits: { ...limits, text: 60, parts: 3 }, message, text, choices }).map(({ part }) => part.text);
+  expect(plan('Which?')).toEqual(['Which?\n\n1. tea\n2. coffee']);
+  const cut = plan(`${'many words '.repeat(60)}which?`);
+  expect(cut.at(-1)).toBe('1. tea\n2. coffee');
+  expect(cut.at(-2)).toMatch(/left out/);
+});
+
 test('text chunks come first, then files, all counted and keyed by their place', () => {
   const message = inbound({ threadId: 't/1', replyContext: { reply: 7 } });
   const parts = planParts({

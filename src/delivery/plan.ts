@@ -35,7 +35,7 @@ export function planParts(answer: Answer): NewPart[] {
   const plain = split(answer.text);
   const pressed = choices.length > 0 && carriesButtons(answer, plain.at(-1) ?? '');
   if (pressed) plain.push(...withRoom(plain.pop() ?? '', choices, limits));
-  const texts = pressed || choices.length === 0 ? plain : split(`${answer.text}\n\n${listed(choices, answer.text)}`);
+  const texts = pressed || choices.length === 0 ? plain : withList(answer.text, listed(choices, answer.text), limits);
   const pieces: Pick<OutboundPart, 'text' | 'file' | 'choices'>[] = texts.map((text, n) => ({
     text,
     ...(pressed && n === texts.length - 1 ? { choices } : {}),
@@ -80,6 +80,13 @@ function withRoom(text: string, choices: readonly Choice[], { text: max, unit }:
   const room = choices.reduce((sum, { label, value }) => sum + measure(`- ${value}: ${label}\n`, unit), 2);
   // So many choices that there is no room in any case are the adapter's to refuse.
   return room > max / 2 || measure(text, unit) + room <= max ? [text] : splitText(text, { max: max - room, unit });
+}
+
+/** The list below the text; as a message of its own where the text takes all that one answer may. */
+function withList(text: string, list: string, { text: max, unit, parts }: ChannelLimits): readonly string[] {
+  const whole = splitText(`${text}\n\n${list}`, { max, unit });
+  if (parts === undefined || whole.length <= parts) return whole;
+  return [...splitText(text, { max, unit, maxChunks: Math.max(1, parts - 1) }), ...splitText(list, { max, unit })];
 }
 
 /** A line each, as Markdown numbers a list: read back by number, label or value. */

@@ -238,6 +238,20 @@ describe('a choice without its code', () => {
     expect(await asked[0]).toBe(true);
   });
 
+  test('where the agent offered choices a number is asked about, a word is not; after its next answer neither is', async () => {
+    const { ask, answer, code, approvals, clock } = setup();
+    const asked = ask();
+    await clock.advance(0);
+    const own = inbound({ chatId: 'owner' });
+    approvals.noteAnswer(own, true);
+    expect(answer('1')).toBe(`A question is open (\`${code()}\`). Answer it with \`/allow CODE\` or \`/deny CODE\`.`);
+    approvals.noteAnswer(inbound({ chatId: 'another' }), false);
+    expect(answer('2')).toContain('A question is open');
+    approvals.noteAnswer(own, false);
+    expect(answer('1')).toBe('✅ Allowed.');
+    expect(await asked).toBe(true);
+  });
+
   test('hostile: a reply to something else is about that, also when somebody else wrote the code into it', async () => {
     const { ask, answer, posts, clock } = setup();
     const asked = ask();

@@ -58,6 +58,8 @@ export interface Decision {
 export class Approvals {
   readonly #options: ApprovalsOptions;
   readonly #questions = new Map<string, Question>();
+  /** Chats of the owner in which the agent's last answer offered choices. */
+  readonly #offering = new Set<string>();
   readonly #asked: HourlyCount;
 
   constructor(options: ApprovalsOptions) {
@@ -92,7 +94,8 @@ export class Approvals {
     const onMoved = (chat: OwnerChat): void => {
       question.chat = chat;
     };
-    const options = { expiresInMs: TIMEOUT_MS, choices: choicesOf(code), onMoved };
+    const onLost = (): void => answered.resolve(undefined);
+    const options = { expiresInMs: TIMEOUT_MS, choices: choicesOf(code), onMoved, onLost };
     void owner.post(`ask/${code}/${clock.now()}`, full, options).then((chat) => {
       question.chat ??= chat;
       if (chat) return;
@@ -151,8 +154,17 @@ export class Approvals {
     }
     const open = here.filter(({ closed, decidedBy }) => !closed && (decidedBy === undefined || decidedBy === message.id));
     const [question] = open;
-    if (question && open.length > 1) return () => ({ outcome: 'unclear', answer: whichOf(open) });
+    // The number may be meant for what the agent offered there last.
+    const isOfTwoLists = /^\d/.test(line.trim()) && this.#offering.has(placeOf(message));
+    if (question && (open.length > 1 || isOfTwoLists)) return () => ({ outcome: 'unclear', answer: whichOf(open) });
     return question && (() => decided(question, outcome, message));
+  }
+
+  /** The agent answered in this chat, with choices of its own or without: a number that is typed next may be meant for those. */
+  noteAnswer(message: InboundMessage, offersChoices: boolean): void {
+    if (!this.#options.owner.isOwnersChat(message)) return;
+    if (offersChoices) this.#offering.add(placeOf(message));
+    else this.#offering.delete(placeOf(message));
   }
 
   /** The message is on disk with its answer: what it decided holds from now on. */
@@ -198,9 +210,13 @@ function decided(question: Question, outcome: 'allow' | 'deny', { id }: InboundM
   return { outcome, answer: `This question was answered already: ${question.allowed ? 'allowed' : 'denied'}.` };
 }
 
+function placeOf({ channel, chatId }: OwnerChat): string {
+  return JSON.stringify([channel, chatId]);
+}
+
 function whichOf(open: readonly Question[]): string {
   const codes = open.map(({ code }) => `\`${code}\``).join(', ');
-  return `${open.length} questions are open (${codes}). Answer one with \`/allow CODE\` or \`/deny CODE\`.`;
+  return `${open.length === 1 ? 'A question is' : `${open.length} questions are`} open (${codes}). Answer ${open.length === 1 ? 'it' : 'one'} with \`/allow CODE\` or \`/deny CODE\`.`;
 }
 
 /** What happened within the last hour, up to a limit. */

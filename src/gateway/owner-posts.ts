@@ -3,7 +3,7 @@ import type { Channel, ChannelHealth } from '../core/channel.ts';
 import { errorText } from '../core/errors.ts';
 import type { RunEvent } from '../core/events.ts';
 import { partKey } from '../core/ids.ts';
-import type { Journal, NewPart, Settlement, StoredPart } from '../core/journal.ts';
+import { isLoginRefused, type Journal, type NewPart, type Settlement, type StoredPart } from '../core/journal.ts';
 import type { Choice } from '../core/message.ts';
 import type { Clock, Logger } from '../core/ports.ts';
 import { planParts } from '../delivery/plan.ts';
@@ -57,7 +57,7 @@ interface Text {
   /** How often it was posted, this time included. */
   readonly attempt: number;
   /** Chats that refused it for good, or could not be reached until it had expired. */
-  readonly gaveUp: readonly OwnerChat[];
+  readonly gaveUp: OwnerChat[];
 }
 
 /** A text in the outbox of a chat, of which nothing is known to have arrived. */
@@ -110,7 +110,7 @@ export class OwnerPosts implements AsyncDisposable {
     } else if (event.type === 'part.retry') {
       // It was being sent when its channel got into trouble, and did not arrive.
       const late = this.#find(event.key);
-      if (late) this.#check(late);
+      if (late) this.#check(late, isLoginRefused(event.reason));
     } else if (event.type === 'part.dead' || event.type === 'part.expired') {
       const lost = this.#find(event.key);
       if (!lost) return;
@@ -194,12 +194,13 @@ export class OwnerPosts implements AsyncDisposable {
   }
 
   /** Moves it when its channel is in trouble and another one is not. */
-  #check(one: Entrusted): void {
+  #check(one: Entrusted, refused = false): void {
     const { state, clock } = this.#options;
     const health = state(one.chat.channel);
     const isConnecting = health === 'starting' && clock.monotonic() - one.since < CONNECTING_MS;
     // Channels stop when the process ends: the next one goes on with what is left.
-    if (health === 'healthy' || health === 'stopped' || isConnecting || one.moving) return;
+    if ((health === 'healthy' && !refused) || health === 'stopped' || isConnecting || one.moving) return;
+    if (refused && !one.gaveUp.some((chat) => isSame(chat, one.chat))) one.gaveUp.push(one.chat);
     if (!this.#usable(one, ['healthy']) || one.attempt === MOST_POSTS) return;
     one.moving = true;
     void this.#own(
@@ -214,7 +215,7 @@ export class OwnerPosts implements AsyncDisposable {
     const taken = await this.#take(one);
     const isOurs = taken.length === one.keys.length && !one.over.signal.aborted;
     const chat = isOurs ? await this.#place(next(one), ['healthy']) : undefined;
-    const back = { kind: 'retry', notBefore: clock.now(), reason: 'it stays in this chat' } as const;
+    const back = { kind: 'retry', notBefore: clock.now(), reason: 'it stays in this chat', uncounted: true } as const;
     for (const { seq } of taken) await this.#settle(seq, chat ? { kind: 'expired' } : back);
     if (!chat) return onParts(taken);
     one.over.abort(NO_LONGER_NEEDED);
@@ -229,7 +230,8 @@ export class OwnerPosts implements AsyncDisposable {
     try {
       for (const key of [...keys].reverse()) {
         const stored = await journal.part(key);
-        if (!stored || !(await journal.sending(stored.seq))) break;
+        // One that may have arrived stays.
+        if (!stored || stored.doubtSince !== undefined || !(await journal.sending(stored.seq))) break;
         taken.push(stored);
       }
     } catch (error) {

@@ -221,6 +221,28 @@ describe('a notice that waits for its chat', () => {
     expect([...at.journal.rows.values()].at(-1)?.expiresAt).toBe(at.clock.now() + DAY);
   });
 
+  test('F37 that may have arrived stays, with its doubt; one whose login is refused goes although the channel looks well', async () => {
+    const { owner, journal, clock, current, outbox } = setup({ a: 'healthy', b: 'healthy' });
+    await owner.tell({ key: 'k', text: 'news' });
+    const [row] = [...journal.rows.values()];
+    if (!row) throw new Error('nothing was posted');
+    const retries = async (settlement: { reason: string; doubtSince?: number }): Promise<void> => {
+      await journal.sending(row.seq);
+      await journal.settle(row.seq, { kind: 'retry', notBefore: clock.now(), ...settlement });
+      owner.observe({ type: 'part.retry', at: clock.now(), key: row.part.key, reason: settlement.reason, waitMs: 0 });
+      await clock.advance(0);
+    };
+    current.set('a', 'degraded');
+    await retries({ reason: 'lost', doubtSince: clock.now() });
+    expect(outbox()).toEqual(['a news PENDING']);
+    expect((await journal.part(row.part.key))?.doubtSince).toBe(clock.now());
+    current.set('a', 'healthy');
+    await retries({ reason: 'busy' });
+    expect(outbox()).toEqual(['a news PENDING']);
+    await retries({ reason: 'auth: token_revoked' });
+    expect(outbox()).toEqual(['a news EXPIRED', 'b news PENDING']);
+  });
+
   test('that no chat took is a warning, and told when it happens again', async () => {
     const at = setup({ only: 'healthy' });
     await at.owner.tell(news);

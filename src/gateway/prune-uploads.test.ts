@@ -34,6 +34,16 @@ test('of a conversation with too much the oldest go first', async () => {
   expect((await readdir(folder)).sort()).toEqual(['1.bin', '2.bin', '3.bin']);
 });
 
+test('a folder that cannot be read is told at the end, and keeps no other from being pruned', async () => {
+  await using dir = await tempDir();
+  const good = await upload(dir.path, 'z', 'old.pdf', 31);
+  await mkdir(join(dir.path, 'users/aaa/workspaces'), { recursive: true });
+  // Not a directory by the time it is opened.
+  await writeFile(join(dir.path, 'users/aaa/workspaces/file'), '');
+  await expect(pruneUploads(dir.path, NOW)).rejects.toThrow();
+  expect(await readdir(good)).toEqual([]);
+});
+
 test('A21 a folder that a tool replaced by a link is left alone, and so is what it leads to', async () => {
   await using dir = await tempDir();
   const elsewhere = await upload(dir.path, 'other', 'old.pdf', 1);

@@ -11,13 +11,20 @@ const MOST_BYTES = 1024 ** 3;
 
 /**
  * Removes what people sent and nobody will look at again, and in a conversation with too much of it the oldest. Called by housekeeping.
- * Rejects when a directory cannot be read; the next run goes on where it stopped.
+ * Rejects with the first of the directories that could not be read, when the others are done.
  */
 export async function pruneUploads(dataDir: string, now: number, limits = { keepMs: KEEP_MS, bytes: MOST_BYTES }): Promise<void> {
+  const failures: unknown[] = [];
+  const note = (error: unknown): void => void failures.push(error);
   for (const user of await names(join(dataDir, 'users'))) {
     const workspaces = join(dataDir, 'users', user, 'workspaces');
-    for (const workspace of await names(workspaces)) await pruneOne(join(workspaces, workspace), now, limits);
+    try {
+      for (const workspace of await names(workspaces)) await pruneOne(join(workspaces, workspace), now, limits).catch(note);
+    } catch (error) {
+      note(error);
+    }
   }
+  if (failures.length > 0) throw failures[0];
 }
 
 async function pruneOne(workspace: string, now: number, { keepMs, bytes }: { keepMs: number; bytes: number }): Promise<void> {
@@ -30,24 +37,29 @@ async function pruneOne(workspace: string, now: number, { keepMs, bytes }: { kee
     throw error;
   }
   await using opened = folder;
-  const files = await Promise.all(
+  const found = await Promise.all(
     (await names(opened.self)).map(async (name) => {
-      const { mtimeMs, size } = await lstat(opened.child(name));
-      return { name, mtimeMs, size };
+      const info = await unlessGone(lstat(opened.child(name)));
+      return info ? [{ name, mtimeMs: info.mtimeMs, size: info.size }] : [];
     }),
   );
   let kept = 0;
-  for (const { name, mtimeMs, size } of files.sort((a, b) => b.mtimeMs - a.mtimeMs)) {
+  for (const { name, mtimeMs, size } of found.flat().sort((a, b) => b.mtimeMs - a.mtimeMs)) {
     kept += size;
     if (kept > bytes || now - mtimeMs > keepMs) await rm(opened.child(name), { force: true, recursive: true });
   }
 }
 
 async function names(directory: string): Promise<readonly string[]> {
+  return (await unlessGone(readdir(directory))) ?? [];
+}
+
+/** Undefined where there is nothing any more: turns store and remove files meanwhile. */
+async function unlessGone<T>(look: Promise<T>): Promise<T | undefined> {
   try {
-    return await readdir(directory);
+    return await look;
   } catch (error) {
-    if (error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ENOTDIR')) return [];
+    if (error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ENOTDIR')) return undefined;
     throw error;
   }
 }

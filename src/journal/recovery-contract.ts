@@ -88,6 +88,20 @@ export function recoverContract(create: Create): void {
     expect(await pendingKeys(journal)).toEqual(['a', 'b', 'c']);
     expect((await journal.counts()).outbox.EXPIRED).toBe(1);
   });
+
+  it('F34 a part that waits for a refused login is tried at once by the next start, one that waits for anything else is not', async () => {
+    await using harness = await create();
+    const killed = await harness.open();
+    await killed.enqueue([part('login'), part('busy')]);
+    const notBefore = harness.clock.now() + 300_000;
+    for (const [n, { seq }] of (await killed.pending(LANE, 9)).entries()) {
+      await killed.sending(seq);
+      await killed.settle(seq, { kind: 'retry', notBefore, reason: n === 0 ? 'auth: revoked' : '429' });
+    }
+    const journal = await harness.open();
+    await journal.recover(BOUNDS, noNotice);
+    expect((await journal.pending(LANE, 9)).map((row) => row.notBefore)).toEqual([0, notBefore]);
+  });
 }
 
 /** Half an answer in a chat whose turn somebody stopped. */

@@ -1,4 +1,4 @@
-import type { InboxRow, NewPart, Recovery } from '../core/journal.ts';
+import { type InboxRow, LOGIN_REFUSED, type NewPart, type Recovery } from '../core/journal.ts';
 import type { Change } from './commit-queue.ts';
 import { cancelledMessages, INBOX_COLUMNS, type InboxRecord, toInboxRow } from './inbox.ts';
 import { addParts, OUTBOX_COLUMNS, type OutboxRecord, toOutboxRow } from './outbox.ts';
@@ -32,6 +32,11 @@ export function recoverAll(store: Store, bounds: RecoveryBounds, notice: BuryNot
   if (stoppedMark) markDrafts(store, cancelledMessages(store, now - MARK_WITHIN_MS), stoppedMark);
   // A retry's delay was kept by a timer of the process that is gone; nobody would wake the lane when it ends.
   store.db.run("UPDATE inbox SET not_before = 0 WHERE state = 'NEW' AND not_before > 0");
+  // The operator may have mended the login meanwhile, and what is behind such a part in its lane waits for it.
+  store.db.run(
+    "UPDATE outbox SET not_before = 0 WHERE state = 'PENDING' AND not_before > 0 AND reason LIKE ?",
+    `${LOGIN_REFUSED}%`,
+  );
   store.db.run(
     "UPDATE outbox SET state = 'EXPIRED', settled_at = ?, reason = 'expired' WHERE state = 'PENDING' AND expires_at < ?",
     now,
