@@ -11,6 +11,7 @@ const api = (status: number, code?: number, more: object = {}): CallFailure => (
 test.each([
   ['a wrong token', api(401, 20003), 'auth'],
   ['an account that is not active', api(403, 20005), 'auth'],
+  ['a message that it will not carry for a reason unknown here', api(403, 29999), 'invalid'],
   ['an unknown account', api(404, 20404), 'auth'],
   ['no phone number', api(400, 21211), 'chat-gone'],
   ['a land line', api(400, 21614), 'chat-gone'],

@@ -34,6 +34,9 @@ export function toSendResult(failure: CallFailure): SendResult {
   if (status >= 500) return { kind: 'unknown', detail: `${status} ${description}` };
   const known = code === undefined ? undefined : REFUSALS.get(code);
   if (known) return { kind: 'refused', reason: known[0], detail: `${number}: ${known[1]} (${description})` };
-  const reason = status === 401 || status === 403 || status === 404 ? 'auth' : 'invalid';
-  return { kind: 'refused', reason, detail: `${number}: ${description}` };
+  const isLogin = status === 401 || (code === undefined ? status === 403 || status === 404 : LOGIN_CODES.has(code));
+  return { kind: 'refused', reason: isLogin ? 'auth' : 'invalid', detail: `${number}: ${description}` };
 }
+
+/** Authenticate, account not active, no such account (https://www.twilio.com/docs/api/errors). What else is refused concerns one message. */
+const LOGIN_CODES = new Set([20_003, 20_005, 20_404]);

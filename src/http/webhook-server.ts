@@ -142,7 +142,8 @@ export class WebhookServer implements AsyncDisposable {
     const parts: Buffer[] = [];
     let total = 0;
     try {
-      for await (const part of request as AsyncIterable<Buffer>) {
+      // Ended early it must not break the connection: the answer still has to leave by it.
+      for await (const part of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
         total += part.byteLength;
         this.#reading += part.byteLength;
         if (total > maxBytes) return TOO_LARGE;
