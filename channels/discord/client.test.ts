@@ -6,6 +6,7 @@ import { type WebSocket, WebSocketServer } from 'ws';
 import type { Clock } from '../../src/core/ports.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { DiscordClient, type GatewayEnd, type Packet, type Session } from './client.ts';
+import { guardShard } from './shard.ts';
 
 const HELLO = { op: 10, d: { heartbeat_interval: 45_000 } };
 
@@ -129,14 +130,14 @@ test.each([{ url: undefined }, { url: 5 }, { url: 'nonsense' }, { url: 'https://
   },
 );
 
-test('A45 thousands of mutated frames end connections and nothing else', async () => {
+/** A seeded stream of changes: one value, or one run of characters, is replaced. */
+function mutations() {
   let state = 20_260_101;
   const next = (below: number): number => {
     state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
     return Math.floor((state / 2 ** 32) * below);
   };
   const junk = ['null', '{}', '[]', '-1', '""', '1e308', 'true', '"\\u0000"', ''];
-  /** One value, or one run of characters, replaced. */
   const mutate = (text: string): string => {
     const at = next(text.length);
     if (next(2) === 0) return text.slice(0, at) + text.slice(at + 1 + next(4));
@@ -144,18 +145,48 @@ test('A45 thousands of mutated frames end connections and nothing else', async (
     const value = values[next(values.length)];
     return value ? text.slice(0, value.index) + junk[next(junk.length)] + text.slice(value.index + value[0].length) : text;
   };
+  return { next, mutate };
+}
+
+function framesOf(url: string): readonly string[] {
+  const seeds = [
+    HELLO,
+    ready(url),
+    { op: 0, t: 'MESSAGE_CREATE', s: 2, d: { id: '1' } },
+    { op: 7, d: null },
+    { op: 9, d: false },
+  ];
+  return [...seeds, { op: 11 }, { op: 1, d: null }, { op: 0, t: 'RESUMED', s: 3, d: {} }].map((seed) => JSON.stringify(seed));
+}
+
+test('A45 10,000 mutated frames: each is read, means nothing, or ends the connection with a reason', async () => {
+  const { next, mutate } = mutations();
+  const idle = async (): Promise<void> => undefined;
+  const shard = {
+    ...{ connection: null, onMessage: idle, onClose: idle, internalConnect: idle, heartbeat: idle, destroy: idle },
+    unpackMessage: async (_data: unknown, _isBinary: boolean): Promise<unknown> => undefined,
+  };
+  guardShard(shard, () => undefined);
+  const texts = framesOf('wss://gateway.discord.gg');
+  const outcomes = { read: 0, nothing: 0, ended: 0 };
+  for (let n = 0; n < 10_000; n += 1) {
+    try {
+      const frame = await shard.unpackMessage(mutate(texts[next(texts.length)] ?? ''), next(50) === 0);
+      if (frame !== null && typeof frame !== 'object') throw new TypeError(`read as ${typeof frame}`);
+      outcomes[frame === null ? 'nothing' : 'read'] += 1;
+    } catch (error) {
+      if (!/^the gateway /.test((error as Error).message)) throw error;
+      outcomes.ended += 1;
+    }
+  }
+  expect(Math.min(outcomes.read, outcomes.nothing, outcomes.ended)).toBeGreaterThan(100);
+});
+
+test('A45 thousands of mutated frames end connections and nothing else', async () => {
+  const { next, mutate } = mutations();
   let frames = 0;
   const server = await gateway((socket, url) => {
-    const seeds = [
-      HELLO,
-      ready(url),
-      { op: 0, t: 'MESSAGE_CREATE', s: 2, d: { id: '1' } },
-      { op: 7, d: null },
-      { op: 9, d: false },
-    ];
-    const texts = [...seeds, { op: 11 }, { op: 1, d: null }, { op: 0, t: 'RESUMED', s: 3, d: {} }].map((seed) =>
-      JSON.stringify(seed),
-    );
+    const texts = framesOf(url);
     socket.send(texts[0] ?? '');
     for (let n = 0; n < 20; n += 1) {
       frames += 1;
