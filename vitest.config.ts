@@ -1,4 +1,14 @@
 import { defineConfig } from 'vitest/config';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
+
+/** What starts programs goes first: begun last, it would run beside idle cores. A fresh checkout knows no times yet. */
+class ProgramsFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files);
+    const startsPrograms = ({ moduleId }: TestSpecification): boolean => moduleId.endsWith('.e2e.test.ts');
+    return [...sorted.filter(startsPrograms), ...sorted.filter((file) => !startsPrograms(file))];
+  }
+}
 
 export default defineConfig({
   test: {
@@ -8,7 +18,8 @@ export default defineConfig({
     hookTimeout: 60_000,
     pool: 'forks',
     // Many tests wait for a process, a retry or a time limit: one file per core would leave the cores of a small machine idle.
-    maxWorkers: 4,
+    maxWorkers: 5,
+    sequence: { sequencer: ProgramsFirst },
     // Nothing keeps state in a module or works at import time (design, layers), so test files can share a process: importing the SDKs
     // anew for each of them took half of the suite's time.
     isolate: false,
