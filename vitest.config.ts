@@ -1,5 +1,10 @@
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
+
+// Test processes inherit it, so that the platforms' SDKs are compiled once and not in each of them.
+process.env['NODE_COMPILE_CACHE'] ??= join(tmpdir(), 'node-compile-cache');
 
 /** What starts programs goes first: begun last, it would run beside idle cores. A fresh checkout knows no times yet. */
 class ProgramsFirst extends BaseSequencer {
@@ -18,7 +23,7 @@ export default defineConfig({
     hookTimeout: 60_000,
     pool: 'forks',
     // Many tests wait for a process, a retry or a time limit: one file per core would leave the cores of a small machine idle.
-    maxWorkers: 5,
+    maxWorkers: 4,
     sequence: { sequencer: ProgramsFirst },
     // Nothing keeps state in a module or works at import time (design, layers), so test files can share a process: importing the SDKs
     // anew for each of them took half of the suite's time.
