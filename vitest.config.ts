@@ -1,10 +1,5 @@
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
-
-// Test processes inherit it, so that the platforms' SDKs are compiled once and not in each of them.
-process.env['NODE_COMPILE_CACHE'] ??= join(tmpdir(), 'node-compile-cache');
 
 /** What starts programs goes first: begun last, it would run beside idle cores. A fresh checkout knows no times yet. */
 class ProgramsFirst extends BaseSequencer {
