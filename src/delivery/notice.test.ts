@@ -19,6 +19,15 @@ test('the notice of a question that was not delivered has no buttons', async () 
   expect(journal.row('m-1#undelivered')?.part).not.toHaveProperty('choices');
 });
 
+test('the notice of a later part is no first part, which could replace what the chat has', async () => {
+  const { clock, channel, journal, post } = setup();
+  channel.script = (_part, call) => (call === 1 ? refused('invalid') : undefined);
+  await post(answer(3));
+  await clock.advance(HOUR);
+  expect(journal.row('m-1#1')?.state).toBe('DEAD');
+  expect(journal.row('m-1#undelivered')).toMatchObject({ state: 'SENT', part: { ordinal: 1, count: 3 } });
+});
+
 test('the notice of an answer that was to take the place of another is a message of its own and takes no place', async () => {
   const { clock, channel, journal, post } = editing();
   channel.editScript = () => LOST;

@@ -13,8 +13,9 @@ export function answerOf(part: OutboundPart): string {
 }
 
 /**
- * The line that tells the chat a part of its answer is DEAD: a message of its own; the same key for every part of one answer. Undefined
- * for a line of ours itself, and for a part that was only to change what is shown already.
+ * The line that tells the chat a part of its answer is DEAD: a message of its own, at the place of that part in the answer, because a
+ * platform may let a first part replace something ("is thinking"); the same key for every part of one answer. Undefined for a line of
+ * ours itself, and for a part that was only to change what is shown already.
  */
 export function undelivered(row: OutboxRow, now: number): NewPart | undefined {
   const { file: _file, edits: _edits, editOnly, supersedes: _supersedes, choices: _choices, ...part } = row.part;
@@ -22,7 +23,7 @@ export function undelivered(row: OutboxRow, now: number): NewPart | undefined {
   const what = row.part.file ? `The file ${row.part.file.name}` : part.count > 1 ? 'A part of this answer' : 'An answer';
   const text = `${what} could not be delivered (GH1601). Ask again, or ask the operator.`;
   return {
-    part: { ...part, key: `${answerOf(part)}${NOTICE}`, ordinal: 0, count: 1, text },
+    part: { ...part, key: `${answerOf(part)}${NOTICE}`, text },
     lane: row.lane,
     expiresAt: Math.max(row.expiresAt, now + EXPIRES_MS),
   };
