@@ -1,4 +1,4 @@
-import { writeFile } from 'node:fs/promises';
+import { stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { tempDir } from '../testing/fakes.ts';
@@ -25,4 +25,26 @@ it('F16 a path that leads through a file is refused with a code', async () => {
       message: `${path} cannot be written: a part of the path is a file`,
     });
   }
+});
+
+it('F16 an executable file at the path is refused with a code', async () => {
+  await using dir = await tempDir();
+  const file = join(dir.path, 'program');
+  await writeFile(file, '', { mode: 0o755 });
+  await expect(ensureDataDir(file)).rejects.toMatchObject({ code: 'GH1202', message: expect.stringContaining('is a file') });
+});
+
+it.skipIf(process.platform !== 'linux')(
+  'F16 a place where the system takes no directories is refused with a code, soon',
+  async () => {
+    await expect(ensureDataDir('/proc/gatehouse/data')).rejects.toMatchObject({ code: 'GH1202' });
+  },
+);
+
+it('makes the directory with its parents, for the owner alone, and takes one that is there', async () => {
+  await using dir = await tempDir();
+  const path = join(dir.path, 'a/b');
+  await ensureDataDir(path);
+  await ensureDataDir(path);
+  expect((await stat(path)).mode & 0o777).toBe(0o700);
 });

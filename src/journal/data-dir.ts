@@ -1,14 +1,30 @@
 import { access, constants, mkdir } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { GatehouseError } from '../core/errors.ts';
 import { isErrno } from './database.ts';
 
 /** Creates the directory (owner only) when it is absent. Rejects with GH1202 when files cannot be made in it (F16). */
 export async function ensureDataDir(dir: string): Promise<void> {
   try {
-    await mkdir(dir, { recursive: true, mode: 0o700 });
-    await access(dir, constants.R_OK | constants.W_OK | constants.X_OK);
+    await makePath(dir);
+    // Only a directory has a `.`: an executable file would pass otherwise.
+    await access(`${dir}/.`, constants.R_OK | constants.W_OK | constants.X_OK);
   } catch (error) {
     throw dataDirError(dir, error);
+  }
+}
+
+/** Not Node's `recursive`: that asks for ever where a parent is there and the system says ENOENT all the same, as below /proc. */
+async function makePath(dir: string): Promise<void> {
+  try {
+    await mkdir(dir, { mode: 0o700 });
+  } catch (error) {
+    if (isErrno(error, 'EEXIST')) return;
+    if (!isErrno(error, 'ENOENT') || dirname(dir) === dir) throw error;
+    await makePath(dirname(dir));
+    await mkdir(dir, { mode: 0o700 }).catch((again: unknown) => {
+      if (!isErrno(again, 'EEXIST')) throw again;
+    });
   }
 }
 
