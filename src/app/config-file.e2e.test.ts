@@ -1,10 +1,10 @@
 // Changes of the config file while the daemon runs.
-import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { expect, test } from 'vitest';
 import { CHANNELS } from '../../channels/registry.ts';
 import { loadConfig } from '../../config/load.ts';
+import { writeFileAtomic } from '../lib/atomic-file.ts';
 import { tempDir, until } from '../testing/fakes.ts';
 import { messagesOf, startModelServer } from '../testing/model-server.ts';
 import { runGateway } from './run-gateway.ts';
@@ -15,7 +15,9 @@ async function scene(config: object) {
   const model = await startModelServer();
   const file = join(dir.path, 'config.json');
   const base = { provider: 'openai', model: 'm', base_url: `${model.url}/v1`, api_key_env: 'TEST_KEY', ...config };
-  const write = (value: unknown) => writeFile(file, typeof value === 'string' ? value : JSON.stringify(value, null, 2));
+  // At once, so that each content is seen whole and no other: what a slow editor leaves is written below on purpose.
+  const write = (value: unknown) =>
+    writeFileAtomic(file, typeof value === 'string' ? value : JSON.stringify(value, null, 2), { mode: 0o600 });
   await write(base);
   const env = { TEST_KEY: 'sk-test' };
   const reload = () =>

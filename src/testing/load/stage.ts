@@ -15,6 +15,8 @@ import { LoadModel } from './load-model.ts';
 import { type Question, questionText } from './traffic.ts';
 
 const LOOK_MS = 100;
+/** A channel whose connections kept breaking waits for up to a minute before its next try (`reconnect`). */
+const HEALTHY_MS = 90_000;
 const FLAP_EVERY_MS = 2_000;
 const STORM_LOOK_MS = 250;
 /** So many sends are refused before the next one passes, and then again. */
@@ -78,6 +80,8 @@ export class Stage implements AsyncDisposable {
 
   /** Writes every question when it is due and waits until everything is answered, or `patienceMs` after the last was written. */
   async run(questions: readonly Question[], victims: Victims, patienceMs: number): Promise<PhaseRecord> {
+    // Nobody pays for the trouble of the phase before.
+    await this.#healthy();
     const before = await this.#daemon.status();
     const started = performance.now();
     const trouble = new AbortController();
@@ -143,11 +147,12 @@ export class Stage implements AsyncDisposable {
       }),
     );
     terminal?.attach?.(this.#daemon.process);
-    await until(
-      'every channel is healthy',
-      async () => (await this.#daemon.status()).channels.every(({ state }) => state === 'healthy'),
-      60_000,
-    );
+    await this.#healthy();
+  }
+
+  async #healthy(): Promise<void> {
+    const healthy = async () => (await this.#daemon.status()).channels.every(({ state }) => state === 'healthy');
+    await until('every channel is healthy', healthy, HEALTHY_MS);
   }
 
   async #write(questions: readonly Question[]): Promise<readonly Written[]> {
