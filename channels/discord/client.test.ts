@@ -1,7 +1,7 @@
 /** The client against gateways that nobody should run: their frames, byte for byte. */
 import { createServer } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type WebSocket, WebSocketServer } from 'ws';
 import type { Clock } from '../../src/core/ports.ts';
 import { systemClock } from '../../src/lib/clock.ts';
@@ -11,15 +11,14 @@ import { guardShard } from './shard.ts';
 const HELLO = { op: 10, d: { heartbeat_interval: 45_000 } };
 
 const open: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
+afterAll(async () => {
   for (const close of open.splice(0).reverse()) await close();
 });
 
 /** What would end the daemon. */
 const unhandled: unknown[] = [];
 const onUnhandled = (error: unknown): void => void unhandled.push(error);
-beforeEach(() => {
-  unhandled.length = 0;
+beforeAll(() => {
   process.on('unhandledRejection', onUnhandled);
   process.on('uncaughtException', onUnhandled);
   open.push(async () => {
@@ -75,7 +74,7 @@ const settled = () => new Promise((resolve) => setTimeout(resolve, 30));
 
 const ready = (url: string) => ({ op: 0, t: 'READY', s: 1, d: { session_id: 'a', resume_gateway_url: url } });
 
-test.each([
+test.concurrent.each([
   ['hello without an interval', { op: 10 }],
   ['hello with an interval of none', { op: 10, d: { heartbeat_interval: 0 } }],
   ['ready without data', { op: 0, t: 'READY', s: 1 }],
@@ -93,7 +92,7 @@ test.each([
   expect(unhandled).toEqual([]);
 });
 
-test('a session that is said to be over in no proper way is over', async () => {
+test.concurrent('a session that is said to be over in no proper way is over', async () => {
   const server = await gateway((socket) => socket.send('{"op":9,"d":null}'));
   const session = { id: 'a', url: server.url, seq: 7 };
   expect(await server.connect({ session })).toMatchObject({ session: undefined });
@@ -101,7 +100,7 @@ test('a session that is said to be over in no proper way is over', async () => {
   expect(unhandled).toEqual([]);
 });
 
-test.each(['null', '5', '"x"', '[]', '{', '', '{"op":"0"}', '{"op":99,"d":[]}'])(
+test.concurrent.each(['null', '5', '"x"', '[]', '{', '', '{"op":"0"}', '{"op":99,"d":[]}'])(
   'the frame %s is nothing to us',
   async (frame) => {
     const server = await gateway((socket, url) => {
@@ -120,7 +119,7 @@ test.each(['null', '5', '"x"', '[]', '{', '', '{"op":"0"}', '{"op":99,"d":[]}'])
   },
 );
 
-test.each([{ url: undefined }, { url: 5 }, { url: 'nonsense' }, { url: 'https://x' }, { url: 'wss://[' }])(
+test.concurrent.each([{ url: undefined }, { url: 5 }, { url: 'nonsense' }, { url: 'https://x' }, { url: 'wss://[' }])(
   'a gateway at %j is not connected to',
   async (information) => {
     const server = await gateway(() => undefined, information);
@@ -159,7 +158,7 @@ function framesOf(url: string): readonly string[] {
   return [...seeds, { op: 11 }, { op: 1, d: null }, { op: 0, t: 'RESUMED', s: 3, d: {} }].map((seed) => JSON.stringify(seed));
 }
 
-test('A45 10,000 mutated frames: each is read, means nothing, or ends the connection with a reason', async () => {
+test.concurrent('A45 10,000 mutated frames: each is read, means nothing, or ends the connection with a reason', async () => {
   const { next, mutate } = mutations();
   const idle = async (): Promise<void> => undefined;
   const shard = {
@@ -182,7 +181,7 @@ test('A45 10,000 mutated frames: each is read, means nothing, or ends the connec
   expect(Math.min(outcomes.read, outcomes.nothing, outcomes.ended)).toBeGreaterThan(100);
 });
 
-test('A45 thousands of mutated frames end connections and nothing else', async () => {
+test.concurrent('A45 thousands of mutated frames end connections and nothing else', async () => {
   const { next, mutate } = mutations();
   let frames = 0;
   const server = await gateway((socket, url) => {
@@ -203,7 +202,7 @@ test('A45 thousands of mutated frames end connections and nothing else', async (
   expect(unhandled).toEqual([]);
 }, 20_000);
 
-test('F44 a session goes on behind the last event that was taken, not behind the last that came', async () => {
+test.concurrent('F44 a session goes on behind the last event that was taken, not behind the last that came', async () => {
   const server = await gateway((socket, url) => {
     socket.send(JSON.stringify(HELLO));
     socket.on('message', () => {
@@ -226,7 +225,7 @@ test('F44 a session goes on behind the last event that was taken, not behind the
   expect(end.session?.seq).toBe(3);
 });
 
-test('a connection that is given up while it is being made takes nothing with it', async () => {
+test.concurrent('a connection that is given up while it is being made takes nothing with it', async () => {
   const silent = createServer();
   silent.on('upgrade', (_, socket) => setTimeout(() => socket.destroy(), 50));
   await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));

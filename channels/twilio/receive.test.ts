@@ -1,5 +1,5 @@
 /** Receiving, by webhook and by the list, against the test server. */
-import { afterEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { ChannelDeps } from '../../src/core/channel.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { quickClock, TestHost } from '../../src/testing/channel-host.ts';
@@ -16,16 +16,7 @@ const ADA = '+14155550001';
 const BOB = '+14155550002';
 const signal = new AbortController().signal;
 
-const open: TwilioScene[] = [];
-afterEach(async () => {
-  for (const scene of open.splice(0)) await scene[Symbol.asyncDispose]();
-});
-
-async function scene(): Promise<TwilioScene> {
-  const made = await twilioScene(descriptor);
-  open.push(made);
-  return made;
-}
+const scene = (): Promise<TwilioScene> => twilioScene(descriptor);
 
 /** A webhook posted by hand. */
 function post({ platform }: TwilioScene, shape: Partial<SignedPost> = {}) {
@@ -41,8 +32,8 @@ function post({ platform }: TwilioScene, shape: Partial<SignedPost> = {}) {
   return postWebhook(platform.target, { fields, authToken: platform.authToken, signal, ...shape });
 }
 
-test('the answer to a webhook is empty TwiML, after the commit', async () => {
-  const at = await scene();
+test.concurrent('the answer to a webhook is empty TwiML, after the commit', async () => {
+  await using at = await scene();
   const { host } = await at.start();
   const gate = Promise.withResolvers<{ kind: 'accepted' }>();
   host.next.push(gate.promise);
@@ -58,8 +49,8 @@ test('the answer to a webhook is empty TwiML, after the commit', async () => {
   });
 });
 
-test('A7 a webhook without a signature, with a wrong one or over a changed body reaches nothing', async () => {
-  const at = await scene();
+test.concurrent('A7 a webhook without a signature, with a wrong one or over a changed body reaches nothing', async () => {
+  await using at = await scene();
   const { host } = await at.start();
   const batches = host.batches.length;
   expect((await post(at, { headers: { 'x-twilio-signature': undefined } })).status).toBe(403);
@@ -75,8 +66,8 @@ test('A7 a webhook without a signature, with a wrong one or over a changed body 
   ]);
 });
 
-test('another account is refused, another number is not answered for', async () => {
-  const at = await scene();
+test.concurrent('another account is refused, another number is not answered for', async () => {
+  await using at = await scene();
   const { host } = await at.start();
   const base = { MessageSid: newSid('SM'), From: ADA, Body: 'hi' };
   expect((await post(at, { fields: { ...base, AccountSid: `AC${'9'.repeat(32)}`, To: at.platform.number } })).status).toBe(403);
@@ -87,8 +78,8 @@ test('another account is refused, another number is not answered for', async () 
   expect(host.offered).toEqual([]);
 });
 
-test('a JSON webhook is taken when the hash in its address is that of its body', async () => {
-  const at = await scene();
+test.concurrent('a JSON webhook is taken when the hash in its address is that of its body', async () => {
+  await using at = await scene();
   const { host } = await at.start();
   const message = {
     MessageSid: newSid('SM'),
@@ -105,8 +96,8 @@ test('a JSON webhook is taken when the hash in its address is that of its body',
   expect(host.accepted.map(({ text }) => text)).toEqual(['json']);
 });
 
-test('A13 a webhook that comes again, at once, after a restart and after 1001 others, has the same key', async () => {
-  const at = await scene();
+test.concurrent('A13 a webhook that comes again, at once, after a restart and after 1001 others, has the same key', async () => {
+  await using at = await scene();
   const { channel, host } = await at.start({ max_per_sender_per_minute: 5_000, max_per_minute: 5_000 });
   const sid = at.platform.inject(ADA, 'once');
   await until('it arrived', () => host.accepted.length === 1);
@@ -120,8 +111,8 @@ test('A13 a webhook that comes again, at once, after a restart and after 1001 ot
   await later.channel.stop();
 });
 
-test('the first start answers nothing that is older than it, and what came while the daemon was down is not missed', async () => {
-  const at = await scene();
+test.concurrent('the first start answers nothing that is older than it, and what came while the daemon was down is not missed', async () => {
+  await using at = await scene();
   at.platform.inject(ADA, 'long ago', { silent: true, at: Date.now() - 5_000 });
   const { channel, host } = await at.start();
   expect(host.accepted).toEqual([]);
@@ -132,8 +123,8 @@ test('the first start answers nothing that is older than it, and what came while
   expect(host.accepted.map(({ text }) => text)).toEqual(['while down']);
 });
 
-test('F13 a webhook that cannot be stored in time is answered with 503, and its message is accepted later, once', async () => {
-  const at = await scene();
+test.concurrent('F13 a webhook that cannot be stored in time is answered with 503, and its message is accepted later, once', async () => {
+  await using at = await scene();
   const { host } = await at.start();
   host.next.push(...Array.from({ length: 5 }, () => new Error('disk full')));
   const sid = at.platform.inject(ADA, 'late');
@@ -146,8 +137,8 @@ test('F13 a webhook that cannot be stored in time is answered with 503, and its 
   expect(host.accepted).toHaveLength(1);
 });
 
-test('F1 what was being offered when the daemon was killed comes with the list of the next start', async () => {
-  const at = await scene();
+test.concurrent('F1 what was being offered when the daemon was killed comes with the list of the next start', async () => {
+  await using at = await scene();
   const { channel, host } = await at.start();
   const gate = Promise.withResolvers<never>();
   host.next.push(gate.promise);
@@ -163,8 +154,8 @@ test('F1 what was being offered when the daemon was killed comes with the list o
   expect(host.accepted[0]?.id).toBe(host.offered[0]?.id);
 });
 
-test('pages are followed to the cursor and handed over oldest first', async () => {
-  const at = await scene();
+test.concurrent('pages are followed to the cursor and handed over oldest first', async () => {
+  await using at = await scene();
   const { channel, host } = await at.start();
   await channel.stop();
   at.platform.pageSize = 20;
@@ -176,8 +167,8 @@ test('pages are followed to the cursor and handed over oldest first', async () =
   expect(at.platform.calls.filter((call) => call.includes('PageToken')).length).toBeGreaterThanOrEqual(6);
 });
 
-test('a list that is in order is not read beyond the cursor', async () => {
-  const at = await scene();
+test.concurrent('a list that is in order is not read beyond the cursor', async () => {
+  await using at = await scene();
   at.platform.pageSize = 10;
   const hour = 3_600_000;
   for (let n = 0; n < 100; n += 1) at.platform.inject(ADA, `old ${n}`, { silent: true, at: Date.now() - 2 * hour + n });
@@ -190,8 +181,8 @@ test('a list that is in order is not read beyond the cursor', async () => {
   expect(at.platform.calls.length).toBeLessThanOrEqual(2);
 });
 
-test('messages that are still arriving, of other numbers and of our own are not taken from the list', async () => {
-  const at = await scene();
+test.concurrent('messages that are still arriving, of other numbers and of our own are not taken from the list', async () => {
+  await using at = await scene();
   const { channel, host } = await at.start();
   await channel.stop();
   at.platform.inject(ADA, 'half', { silent: true, status: 'receiving' });
@@ -206,8 +197,8 @@ test('messages that are still arriving, of other numbers and of our own are not 
   ]);
 });
 
-test('without a public address messages come by the list alone', async () => {
-  const at = await scene();
+test.concurrent('without a public address messages come by the list alone', async () => {
+  await using at = await scene();
   const noWebhooks: Partial<ChannelDeps> = { webhooks: { serve: () => Promise.reject(new Error('must not be asked')) } };
   const { host } = await at.start({ public_url: undefined, poll_interval_secs: 5 }, new TestHost(), noWebhooks);
   at.platform.inject(ADA, 'polled', { silent: true });
@@ -216,8 +207,8 @@ test('without a public address messages come by the list alone', async () => {
   expect(host.accepted[0]?.timestamp).toBeLessThanOrEqual(Date.now());
 });
 
-test('a webhook port that is taken leaves the list, and says so', async () => {
-  const at = await scene();
+test.concurrent('a webhook port that is taken leaves the list, and says so', async () => {
+  await using at = await scene();
   const taken = { webhooks: { serve: () => Promise.reject(new Error('GH1004: port taken')) } };
   const { host } = await at.start({ poll_interval_secs: 5 }, new TestHost(), taken);
   expect(host.states.at(-1)).toMatchObject({ state: 'degraded', detail: expect.stringContaining('port taken') });
@@ -225,8 +216,8 @@ test('a webhook port that is taken leaves the list, and says so', async () => {
   await until('it came', () => host.accepted.length === 1);
 });
 
-test('a webhook port that was taken is served once it is free, and a picture waits for that', async () => {
-  const at = await scene();
+test.concurrent('a webhook port that was taken is served once it is free, and a picture waits for that', async () => {
+  await using at = await scene();
   let taken = true;
   const webhooks = { serve: async () => (taken ? Promise.reject(new Error('port taken')) : served) };
   const served = { path: '/hooks/twilio', localOrigin: 'http://127.0.0.1:1', [Symbol.asyncDispose]: async () => undefined };
@@ -239,8 +230,8 @@ test('a webhook port that was taken is served once it is free, and a picture wai
   expect(await send()).toMatchObject({ kind: 'refused', detail: expect.stringContaining('not there any more') });
 });
 
-test('messages that only the list brings are reported, until a webhook comes through', async () => {
-  const at = await scene();
+test.concurrent('messages that only the list brings are reported, until a webhook comes through', async () => {
+  await using at = await scene();
   const { host } = await at.start({ poll_interval_secs: 5 });
   // A minute later by the platform's clock: the webhook had its time.
   at.platform.skewMs = 60_000;
@@ -252,8 +243,8 @@ test('messages that only the list brings are reported, until a webhook comes thr
   await until('it is well again', () => host.state === 'healthy');
 });
 
-test('F33 a platform that fails again and again is asked with growing waits, and by one reader', async () => {
-  const at = await scene();
+test.concurrent('F33 a platform that fails again and again is asked with growing waits, and by one reader', async () => {
+  await using at = await scene();
   const { host } = await at.start({ poll_interval_secs: 5 });
   at.platform.calls.length = 0;
   at.platform.fault({ call: 'list', kind: 'error', status: 503, times: 3 });
@@ -267,8 +258,8 @@ test('F33 a platform that fails again and again is asked with growing waits, and
   }
 });
 
-test('F34 refused credentials are down and asked about rarely; webhooks signed with the right token still arrive', async () => {
-  const at = await scene();
+test.concurrent('F34 refused credentials are down and asked about rarely; webhooks signed with the right token still arrive', async () => {
+  await using at = await scene();
   const { host } = await at.start({ poll_interval_secs: 5 });
   at.platform.fault({ call: 'list', kind: 'error', status: 401, code: 20003, message: 'Authenticate', times: 50 });
   await until('it is down', () => host.state === 'down');
@@ -280,7 +271,7 @@ test('F34 refused credentials are down and asked about rarely; webhooks signed w
   expect(at.platform.calls.length - calls).toBeLessThanOrEqual(1);
 });
 
-test('F34 a list that was refused for a day is read once it is not', async () => {
+test.concurrent('F34 a list that was refused for a day is read once it is not', async () => {
   let readings = 0;
   let waited = 0;
   const stop = new AbortController();
@@ -307,8 +298,8 @@ test('F34 a list that was refused for a day is read once it is not', async () =>
   expect(waited).toBeGreaterThan(24 * 3_600_000);
 });
 
-test('F35 a limited list waits as it was told', async () => {
-  const at = await scene();
+test.concurrent('F35 a limited list waits as it was told', async () => {
+  await using at = await scene();
   const { host } = await at.start({ poll_interval_secs: 5 });
   at.platform.fault({
     call: 'list',
@@ -325,8 +316,8 @@ test('F35 a limited list waits as it was told', async () => {
   await until('it is well again', () => host.state === 'healthy');
 });
 
-test('F39 a list of files that fails keeps the message back until it can be read', async () => {
-  const at = await scene();
+test.concurrent('F39 a list of files that fails keeps the message back until it can be read', async () => {
+  await using at = await scene();
   const { channel, host } = await at.start();
   await channel.stop();
   const files = [{ bytes: Buffer.from('x'), mime: 'image/png' }];
@@ -337,8 +328,8 @@ test('F39 a list of files that fails keeps the message back until it can be read
   expect(host.accepted[0]?.media).toHaveLength(1);
 });
 
-test('F39 files that cannot be listed for good go missing with a note, and hold up nothing for ever', async () => {
-  const at = await scene();
+test.concurrent('F39 files that cannot be listed for good go missing with a note, and hold up nothing for ever', async () => {
+  await using at = await scene();
   const { channel, host } = await at.start();
   await channel.stop();
   at.platform.inject(ADA, 'with file', { silent: true, files: [{ bytes: Buffer.from('x'), mime: 'image/png' }] });
@@ -353,8 +344,8 @@ test('F39 files that cannot be listed for good go missing with a note, and hold 
   expect(host.states.some(({ state }) => state === 'down')).toBe(false);
 });
 
-test('A5 a machine that answers at once is refused after its share, and the refusal is recorded', async () => {
-  const at = await scene();
+test.concurrent('A5 a machine that answers at once is refused after its share, and the refusal is recorded', async () => {
+  await using at = await scene();
   const { host } = await at.start({ max_per_sender_per_minute: 3 });
   for (let n = 0; n < 5; n += 1) at.platform.inject(ADA, `loop ${n}`);
   at.platform.inject(BOB, 'me too');
@@ -370,8 +361,8 @@ test('A5 a machine that answers at once is refused after its share, and the refu
   expect(host.accepted[3]).toMatchObject({ text: '', media: [] });
 });
 
-test('A5 a flood of strangers makes others wait and loses nobody: the list brings what had no room', async () => {
-  const at = await scene();
+test.concurrent('A5 a flood of strangers makes others wait and loses nobody: the list brings what had no room', async () => {
+  await using at = await scene();
   let ahead = 0;
   const clock = { ...quickClock(), now: () => Date.now() + ahead };
   const { host } = await at.start({ max_per_minute: 5, poll_interval_secs: 5 }, new TestHost(), { clock });
@@ -387,8 +378,8 @@ test('A5 a flood of strangers makes others wait and loses nobody: the list bring
   expect(host.state).toBe('healthy');
 });
 
-test('a cursor that cannot be read starts afresh, and says so', async () => {
-  const at = await scene();
+test.concurrent('a cursor that cannot be read starts afresh, and says so', async () => {
+  await using at = await scene();
   const { host } = await at.start({}, new TestHost('{"at":"x"}'));
   expect(at.logger.lines.some(({ event }) => event === 'twilio.cursor-unreadable')).toBe(true);
   expect(JSON.parse((await host.cursor()) ?? '')).toMatchObject({ at: expect.any(Number), floor: expect.any(Number) });

@@ -73,7 +73,7 @@ test.concurrent('wrong token, missing secret, wrong host and expired TLS: each c
   };
   {
     // The address of the platform is only known now.
-    await using writing = await at.start({ env });
+    await using writing = await at.spawn({ env });
     await writing.stop('SIGKILL');
   }
   await writeFile(file, (await readFile(file, 'utf8')).replace('API_ROOT', at.platform.url));

@@ -99,7 +99,7 @@ test('killed before the answer was committed: the buttons stand under it after t
   const text = `@${at.platform.username} thirsty`;
   at.platform.inject({ chat_id: group, text, entities: [{ type: 'mention', offset: 0, length: text.indexOf(' ') }] });
   {
-    await using dying = await at.start({ killAt: 'finish:before' });
+    await using dying = await at.spawn({ killAt: 'finish:before' });
     expect((await dying.ended).signal).toBe('SIGKILL');
   }
   await using daemon = await at.start();

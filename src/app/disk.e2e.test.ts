@@ -39,7 +39,7 @@ test.concurrent('F13 on a full disk nothing is acknowledged, /readyz is 503, and
   await using at = await telegramScene();
   await mkdir(join(at.dir, 'data'));
   needs(context, 'unshare', '-rm', 'mount', '-t', 'tmpfs', 'tmpfs', join(at.dir, 'data'));
-  await using daemon = await at.start({ wrapper: mounted(at.dir, TMPFS) });
+  await using daemon = await at.spawn({ wrapper: mounted(at.dir, TMPFS) });
   await daemon.ready();
   expect((await daemon.get('/readyz')).status).toBe(200);
   const free = fill(daemon);
@@ -65,7 +65,7 @@ test.concurrent('F14 a disk that fills up while an answer is sent: not sent agai
   await using at = await telegramScene();
   await mkdir(join(at.dir, 'data'));
   needs(context, 'unshare', '-rm', 'mount', '-t', 'tmpfs', 'tmpfs', join(at.dir, 'data'));
-  await using daemon = await at.start({ wrapper: mounted(at.dir, TMPFS) });
+  await using daemon = await at.spawn({ wrapper: mounted(at.dir, TMPFS) });
   await daemon.ready();
   at.platform.fault({ kind: 'delay', method: 'sendMessage', delayMs: 300 });
   at.platform.inject({ text: 'hello' });
@@ -83,7 +83,7 @@ test.concurrent('F15 a sync that fails ends the process with code 1 and the reas
   needs(context, 'strace', '--seccomp-bpf', '-f', '-o', '/dev/null', 'true');
   await using at = await telegramScene();
   const inject = ['-e', 'trace=fsync,fdatasync', '-e', 'inject=fsync,fdatasync:error=EIO:when=40+'];
-  await using daemon = await at.start({ wrapper: ['strace', '--seccomp-bpf', '-f', '-o', '/dev/null', ...inject] });
+  await using daemon = await at.spawn({ wrapper: ['strace', '--seccomp-bpf', '-f', '-o', '/dev/null', ...inject] });
   const feed = setInterval(() => at.platform.inject({ text: `n${at.platform.maxUpdateId}` }), 20);
   const { code } = await daemon.ended.finally(() => clearInterval(feed));
   expect(code).toBe(1);
@@ -97,7 +97,7 @@ test.concurrent('F15 a sync that fails ends the process with code 1 and the reas
   // Nothing more can be recorded, so nothing is waited for.
   expect(endedAt - Date.parse(JSON.parse(fatal).time)).toBeLessThan(4_000);
   const sent = at.platform.maxUpdateId;
-  await using second = await at.start();
+  await using second = await at.spawn();
   await second.settled(sent, 45_000);
   const texts = at.texts();
   expect(new Set(texts).size).toBe(texts.length);
@@ -111,7 +111,7 @@ test.concurrent('F16 a read-only data directory is refused at start with one cle
   await using at = await telegramScene();
   await mkdir(join(at.dir, 'data'));
   needs(context, 'unshare', '-rm', 'mount', '-t', 'tmpfs', 'tmpfs', join(at.dir, 'data'));
-  await using daemon = await at.start({ wrapper: mounted(at.dir, READ_ONLY) });
+  await using daemon = await at.spawn({ wrapper: mounted(at.dir, READ_ONLY) });
   expect((await daemon.ended).code).toBe(1);
   expect(daemon.stderr()).toMatch(/^✗ GH1202 \S+ cannot be written: the file system is read-only\n {2}→ .+\n$/);
 });
@@ -119,7 +119,7 @@ test.concurrent('F16 a read-only data directory is refused at start with one cle
 test.concurrent('F19 a damaged journal is refused with one clear line, exit 1, and left as it is', async () => {
   await using at = await telegramScene();
   {
-    await using first = await at.start();
+    await using first = await at.spawn();
     at.platform.inject({ text: 'hello' });
     await first.settled(1);
     await first.stop();
@@ -128,7 +128,7 @@ test.concurrent('F19 a damaged journal is refused with one clear line, exit 1, a
   await using file = await open(path, 'r+');
   const damaged = randomBytes(8_192);
   await file.write(damaged, 0, damaged.length, 0);
-  await using second = await at.start();
+  await using second = await at.spawn();
   expect((await second.ended).code).toBe(1);
   expect(second.stderr()).toMatch(/^✗ GH1302 .+\n {2}→ .+\n$/);
   expect((await file.read(Buffer.alloc(8_192), 0, 8_192, 0)).buffer.equals(damaged)).toBe(true);

@@ -1,6 +1,6 @@
 // Two models behind the real daemon: what people read, what the operator is told, what is booked.
 import { expect, test } from 'vitest';
-import { cliJson } from '../testing/cli-process.ts';
+import { cliJson } from '../testing/cli-json.ts';
 import { chunk, errorReply, type ModelServerOptions, startModelServer, stream, textPieces } from '../testing/model-server.ts';
 import { telegramScene } from '../testing/telegram-scene.ts';
 

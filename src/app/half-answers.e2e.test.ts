@@ -81,12 +81,12 @@ test.concurrent('F7 killed when /stop is on disk and the mark is not: the next s
   await using at = await telegramScene({ script: () => stream(textPieces(...words), { gapMs: 110, end: 'hang' }) });
   at.platform.inject({ text: 'tell me' });
   {
-    await using dying = await at.start({ killAt: 'accept:after:2' });
+    await using dying = await at.spawn({ killAt: 'accept:after:2' });
     await until('half of it is shown', () => at.texts()[0]?.endsWith(' …'), PATIENCE);
     at.platform.inject({ text: '/stop' });
     expect((await dying.ended).signal).toBe('SIGKILL');
   }
-  await using last = await at.start();
+  await using last = await at.spawn();
   const { journal } = await last.settled(2, PATIENCE);
   expect(at.texts()).toEqual([expect.stringMatching(/^word0 .*\n\n🛑 Stopped here\.$/s), '🛑 Cancelled.']);
   expect(journal.outbox).toMatchObject({ SENT: 3, UNKNOWN: 0, DEAD: 0 });

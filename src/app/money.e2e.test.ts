@@ -5,10 +5,11 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { countFile, startChild } from '../testing/child-daemon.ts';
-import { cliJson } from '../testing/cli-process.ts';
+import { cliJson } from '../testing/cli-json.ts';
 import { DoublePlatform } from '../testing/double-platform.ts';
 import { tempDir, until } from '../testing/fakes.ts';
 import { callPieces, chunk, errorReply, messagesOf, startModelServer, stream, textPieces } from '../testing/model-server.ts';
+import type { RunningDaemon } from '../testing/running-daemon.ts';
 import { telegramScene } from '../testing/telegram-scene.ts';
 
 const MAIN = join(import.meta.dirname, '../cli/main.ts');
@@ -21,7 +22,7 @@ interface Usage {
   readonly total: { readonly calls: number; readonly tokensIn: number; readonly tokensOut: number; readonly costUsd: number };
 }
 
-test('200 turns at once against a limit of 1 USD: never passed, everybody is told, and the ledger agrees with the server', async () => {
+test.concurrent('200 turns at once against a limit of 1 USD: never passed, everybody is told, and the ledger agrees with the server', async () => {
   // Five tokens each, 7 tokens in.
   const script = () => stream(textPieces('a', 'b', 'c', 'd', 'e'), { latencyMs: 20 });
   await using at = await telegramScene({ script, config: { ...PRICED, budget: { daily_usd: 1 } }, gateway: LIMITED });
@@ -44,20 +45,20 @@ test('200 turns at once against a limit of 1 USD: never passed, everybody is tol
   expect(status.budget).toEqual({ spentUsd: expect.closeTo(total.costUsd, 9) as number, limitUsd: 1 });
 });
 
-test('a restart does not give out the money again', async () => {
+test.concurrent('a restart does not give out the money again', async () => {
   const script = () => stream(textPieces('a', 'b', 'c', 'd', 'e'));
   const config = { ...PRICED, budget: { daily_usd: 0.1, steps: ['stop'] } };
   await using at = await telegramScene({ script, config, gateway: LIMITED });
-  const ask = async (daemon: Awaited<ReturnType<typeof at.start>>, n: number) => {
+  const ask = async (daemon: RunningDaemon, n: number) => {
     at.platform.inject({ text: `question ${n}` });
     await daemon.settled(n);
   };
   {
-    await using first = await at.start();
+    await using first = await at.spawn();
     await ask(first, 1);
     await first.stop('SIGKILL');
   }
-  await using second = await at.start();
+  await using second = await at.spawn();
   await second.ready();
   expect(second.stderr()).toContain('budget   0.05 of 0.10 USD spent today');
   await ask(second, 2);
@@ -65,7 +66,7 @@ test('a restart does not give out the money again', async () => {
   expect(at.model.requests).toHaveLength(1);
 });
 
-test('`chat` and the daemon spend the same money: each begins with what the other spent, and `usage` shows both', async () => {
+test.concurrent('`chat` and the daemon spend the same money: each begins with what the other spent, and `usage` shows both', async () => {
   const script = () => stream(textPieces('a', 'b', 'c', 'd', 'e'));
   const config = { ...PRICED, budget: { daily_usd: 0.15, steps: ['stop'] } };
   await using at = await telegramScene({ script, config, gateway: LIMITED });
@@ -91,7 +92,7 @@ test('`chat` and the daemon spend the same money: each begins with what the othe
   expect(total).toMatchObject({ calls: 2, costUsd: expect.closeTo(0.1, 9) });
 });
 
-test('a limit that is taken out of the config while it runs does not leave a found key without one', async () => {
+test.concurrent('a limit that is taken out of the config while it runs does not leave a found key without one', async () => {
   const script = () => stream(textPieces('a', 'b', 'c', 'd', 'e'));
   await using at = await telegramScene({ script, gateway: LIMITED });
   const { gateway } = at.config;
@@ -105,7 +106,7 @@ test('a limit that is taken out of the config while it runs does not leave a fou
   expect((await daemon.status()).budget?.limitUsd).toBe(2);
 });
 
-test('an unknown price under a limit fails closed and says who has to act', async () => {
+test.concurrent('an unknown price under a limit fails closed and says who has to act', async () => {
   const config = { provider: 'openai', base_url: undefined, model: 'never-heard-of', budget: { daily_usd: 1 } };
   await using at = await telegramScene({ config });
   await using daemon = await at.start({ env: { OPENAI_API_KEY: 'sk' } });
@@ -116,7 +117,7 @@ test('an unknown price under a limit fails closed and says who has to act', asyn
   expect(at.texts()[0]).toContain('GH2113');
 });
 
-test('killed between a model answer and its use: it is not paid for twice, and the ledger counts it once', async () => {
+test.concurrent('killed between a model answer and its use: it is not paid for twice, and the ledger counts it once', async () => {
   await using platform = new DoublePlatform();
   const url = await platform.start();
   const script = (request: Parameters<typeof messagesOf>[0]) =>
@@ -154,7 +155,7 @@ test('killed between a model answer and its use: it is not paid for twice, and t
   expect(total).toMatchObject({ calls: 2, costUsd: status.budget?.spentUsd });
 });
 
-test('one request is one row of the ledger, also when the wire takes text back; an attempt that broke off has its own', async () => {
+test.concurrent('one request is one row of the ledger, also when the wire takes text back; an attempt that broke off has its own', async () => {
   const thinking = stream(
     [...['reasoning ', '\n</think>\n', 'Hello'].map((content) => chunk({ content })), ...textPieces().slice(1)],
     { gapMs: 5 },
@@ -177,7 +178,7 @@ test('one request is one row of the ledger, also when the wire takes text back; 
   expect(at.model.requests).toHaveLength(2);
 });
 
-test('F25 a model that fails is passed over: the answer comes from the next one, each switch is in the log, and status says so', async () => {
+test.concurrent('F25 a model that fails is passed over: the answer comes from the next one, each switch is in the log, and status says so', async () => {
   await using spare = await startModelServer({ script: () => stream(textPieces('from the spare')) });
   const fallback = { provider: 'vllm', model: 'spare', base_url: `${spare.url}/v1` };
   await using at = await telegramScene({

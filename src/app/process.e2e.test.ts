@@ -9,7 +9,7 @@ import { telegramScene } from '../testing/telegram-scene.ts';
 
 test.concurrent('F41 SIGTERM while idle: exit 0 at once, and nothing of this run stays behind', async () => {
   await using at = await telegramScene();
-  await using daemon = await at.start();
+  await using daemon = await at.spawn();
   await daemon.ready();
   const begun = performance.now();
   expect(await daemon.stop()).toEqual({ code: 0, signal: null });
@@ -20,7 +20,7 @@ test.concurrent('F41 SIGTERM while idle: exit 0 at once, and nothing of this run
 test.concurrent('F41 SIGTERM while a channel is still starting: exit 0 without waiting for it', async () => {
   await using at = await telegramScene();
   at.platform.fault({ kind: 'hang', method: 'getMe' });
-  await using daemon = await at.start();
+  await using daemon = await at.spawn();
   await until('the channel waits for the platform', () => at.platform.calls.includes('getMe'));
   const begun = performance.now();
   expect(await daemon.stop()).toEqual({ code: 0, signal: null });
@@ -34,13 +34,13 @@ test.concurrent('F41 SIGTERM in a turn: it parks after the step under way, exit 
   });
   at.platform.inject({ text: 'look' });
   {
-    await using first = await at.start();
+    await using first = await at.spawn();
     await until('the model is asked', () => at.model.requests.length === 1);
     expect(await first.stop()).toEqual({ code: 0, signal: null });
   }
   expect(at.platform.sends).toEqual([]);
   expect(at.model.requests).toHaveLength(1);
-  await using second = await at.start();
+  await using second = await at.spawn();
   await second.settled(1);
   expect(at.texts()).toEqual(['echo: look']);
   // One call per leg: the first one was not paid for twice.
@@ -52,12 +52,12 @@ test.concurrent('F41 SIGTERM in a send: the send is finished and recorded before
   at.platform.fault({ kind: 'delay', method: 'sendMessage', delayMs: 400 });
   at.platform.inject({ text: 'hello' });
   {
-    await using first = await at.start();
+    await using first = await at.spawn();
     await until('the send is under way', () => at.platform.calls.includes('sendMessage'));
     expect(await first.stop()).toEqual({ code: 0, signal: null });
   }
   expect(at.texts()).toEqual(['echo: hello']);
-  await using second = await at.start();
+  await using second = await at.spawn();
   const { journal } = await second.settled(1);
   expect(journal.outbox).toMatchObject({ SENT: 1, UNKNOWN: 0 });
   expect(at.platform.sends).toHaveLength(1);
@@ -67,7 +67,7 @@ test.concurrent('F41 a second SIGTERM ends at once, and what was under way is an
   await using at = await telegramScene({ script: (_request, index) => (index === 0 ? stream([], { end: 'hang' }) : undefined) });
   at.platform.inject({ text: 'hello' });
   {
-    await using first = await at.start();
+    await using first = await at.spawn();
     await until('the model is asked', () => at.model.requests.length === 1);
     first.process.kill('SIGTERM');
     await until('it is stopping', () => first.stderr().includes('"stopping"'));
@@ -75,16 +75,16 @@ test.concurrent('F41 a second SIGTERM ends at once, and what was under way is an
     expect((await first.stop()).code).toBe(1);
     expect(performance.now() - begun).toBeLessThan(1_000);
   }
-  await using second = await at.start();
+  await using second = await at.spawn();
   await second.settled(1);
   expect(at.texts()).toEqual(['echo: hello']);
 });
 
 test.concurrent('F42 a second daemon on the same data directory is refused with pid and age, exit 1, and the first goes on', async () => {
   await using at = await telegramScene();
-  await using first = await at.start();
+  await using first = await at.spawn();
   const { pid } = await first.ready();
-  await using second = await at.start();
+  await using second = await at.spawn();
   expect(await second.ended).toEqual({ code: 1, signal: null });
   expect(second.stderr()).toMatch(
     new RegExp(`^✗ GH1201 another gatehouse \\(pid ${pid}, running for \\d+ s\\) uses \\S+\\n  → .+\\n$`),
@@ -114,7 +114,7 @@ test.concurrent('F38 a message that kills the process three times is given up an
   let ended: Awaited<ChildDaemon['ended']> | undefined;
   while (starts < 8) {
     starts += 1;
-    running = await at.start();
+    running = await at.spawn();
     // A start that is killed ends its own polling too.
     const settled = running.settled(3).then(
       () => undefined,

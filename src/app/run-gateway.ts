@@ -61,6 +61,8 @@ export interface RunOptions {
   readonly registry?: Registry;
   readonly extraTools?: readonly Tool[];
   readonly wrapJournal?: (journal: Journal) => Journal;
+  /** Ends it in place of the signals of this process, which it then leaves alone. */
+  readonly ending?: Ending;
 }
 
 /** For servers of this machine to show themselves, and for a login to be renewed. ms. */
@@ -108,9 +110,9 @@ export async function runGateway(options: RunOptions): Promise<number> {
     });
   }
 
-  const ending = new Ending();
+  const ending = options.ending ?? new Ending();
   // From here on, not only once it serves: a channel may take its time to start.
-  using _signals = ending.onSignals(logger);
+  using _signals = options.ending ? undefined : ending.onSignals(logger);
   const daemon = await startDaemon({
     config: config.config,
     dataDir: options.dataDir,

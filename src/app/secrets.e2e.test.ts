@@ -105,7 +105,7 @@ test('A29 of twelve secrets none is found on disk, in output, in the CLI, over H
   const outputs: string[] = [];
   const asked = [...cuts.map((cut) => `cut ${cut}`), 'encoded', 'html', 'broken', 'fine'];
   {
-    await using first = await at.start({ env, args: ['-v'] });
+    await using first = await at.spawn({ env, args: ['-v'] });
     await first.ready();
     for (const [index, text] of asked.entries()) at.platform.inject({ chat_id: index + 1, from: { id: index + 1 }, text });
     await until('most are answered', () => at.platform.sends.length >= cuts.length);
@@ -129,7 +129,7 @@ test('A29 of twelve secrets none is found on disk, in output, in the CLI, over H
     await first.stop('SIGKILL');
     outputs.push(first.stdout(), first.stderr());
   }
-  await using second = await at.start({ env, args: ['-v'] });
+  await using second = await at.spawn({ env, args: ['-v'] });
   await second.settled(asked.length + 1, 20_000);
   const main = join(import.meta.dirname, '../cli/main.ts');
   const cli = async (...args: string[]) => {

@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import { startAimock } from '../testing/aimock.ts';
-import { cliJson } from '../testing/cli-process.ts';
+import { cliJson } from '../testing/cli-json.ts';
 import { tempDir } from '../testing/fakes.ts';
 import { jsonReply, type ModelServerOptions, stream, textPieces, userText } from '../testing/model-server.ts';
 import { needsSpeech, RECOGNIZER, voiceNote } from '../testing/speech.ts';

@@ -178,12 +178,12 @@ test.concurrent.each([
   await using at = await telegramScene({ script: firstHangs(words) });
   at.platform.inject({ text: 'tell me' });
   {
-    await using first = await at.start();
+    await using first = await at.spawn();
     await until('it grows', () => at.platform.edits.length === 1, PATIENCE);
     await first.stop('SIGKILL');
   }
   expect(at.texts()[0]).toMatch(/ …$/);
-  await using second = await at.start();
+  await using second = await at.spawn();
   const { journal } = await second.settled(1, PATIENCE);
   expect(at.texts()).toEqual([words.join('').trim()]);
   expect(at.model.requests).toHaveLength(2);
@@ -204,10 +204,10 @@ test.concurrent.each([
   await using at = await telegramScene({ script: () => stream(textPieces(...SHORT), { gapMs: 110 }) });
   at.platform.inject({ text: 'tell me' });
   {
-    await using dying = await at.start({ killAt });
+    await using dying = await at.spawn({ killAt });
     expect((await dying.ended).signal).toBe('SIGKILL');
   }
-  await using last = await at.start();
+  await using last = await at.spawn();
   const { journal } = await last.settled(1, PATIENCE);
   expect(at.texts()).toEqual(texts);
   expect(journal.outbox).toMatchObject({ UNKNOWN: unknown, DEAD: 0 });

@@ -9,9 +9,8 @@ import { tempDir } from '../testing/fakes.ts';
 import { callPieces, messagesOf, startModelServer, stream, textPieces, userText } from '../testing/model-server.ts';
 import { telegramScene } from '../testing/telegram-scene.ts';
 
-const CHATS = 100;
-/** `.ci/run` plays 5: the emulator syncs a record of each call, which takes longer than all that is tested here. */
-const PER_CHAT = Number(process.env['GATEHOUSE_TEST_PER_CHAT'] ?? 2);
+/** `.ci/run` plays all of it: the emulator syncs a record of each call, which takes longer than all that is tested here. */
+const [CHATS, PER_CHAT] = process.env['GATEHOUSE_TEST_LOAD'] === 'full' ? [100, 5] : [50, 2];
 const MESSAGES = CHATS * PER_CHAT;
 
 test(`${MESSAGES} messages over ${CHATS} chats of an independent emulator: all answered once, in order per chat, no error notice`, async () => {
@@ -56,7 +55,7 @@ test('a tool loop of three legs: listed, written, read back through the real too
       return stream(legs[results.length] ?? textPieces(`I read: ${results.at(-1)?.content}`));
     },
   });
-  await using daemon = await at.start();
+  await using daemon = await at.spawn();
   at.platform.inject({ chat_id: 7, from: { id: 7 }, text: 'count the fruit' });
   await daemon.settled(1);
   expect(at.texts()).toEqual([expect.stringMatching(/^I read: .*seven apples/s)]);
@@ -82,7 +81,7 @@ test('photo, voice and document come in as files of the workspace and go out aga
     },
   });
   for (const [name, { bytes }] of Object.entries(media)) at.platform.addFile(name, bytes);
-  await using daemon = await at.start();
+  await using daemon = await at.spawn();
   const sizes = [{ file_id: 'photo', file_unique_id: 'p', width: 90, height: 60, file_size: media.photo.bytes.length }];
   at.platform.inject({ chat_id: 1, from: { id: 1 }, caption: 'a picture', photo: sizes });
   at.platform.inject({

@@ -1,7 +1,9 @@
 /** Telegram, a scripted model and a directory in which the real daemon can be started again and again. */
 import { type ChildDaemon, type ChildOptions, startChild } from './child-daemon.ts';
 import { tempDir } from './fakes.ts';
+import { startInline } from './inline-daemon.ts';
 import { type ModelServer, type ModelServerOptions, startModelServer } from './model-server.ts';
+import type { DaemonFiles, RunningDaemon } from './running-daemon.ts';
 import { startTelegramServer, type TelegramServer } from './telegram-server.ts';
 
 export interface TelegramScene extends AsyncDisposable {
@@ -10,7 +12,9 @@ export interface TelegramScene extends AsyncDisposable {
   readonly dir: string;
   /** What the daemon is started with unless `start` is given another. */
   readonly config: Readonly<Record<string, unknown>>;
-  start(options?: Partial<ChildOptions>): Promise<ChildDaemon>;
+  start(options?: Partial<DaemonFiles>): Promise<RunningDaemon>;
+  /** As a process of its own, which can be killed. */
+  spawn(options?: Partial<ChildOptions>): Promise<ChildDaemon>;
   /** What people read, oldest first; of one chat when given. */
   texts(chatId?: number): readonly string[];
 }
@@ -51,7 +55,8 @@ export async function telegramScene(options: TelegramSceneOptions = {}): Promise
     model,
     dir: dir.path,
     config,
-    start: (more = {}) => startChild({ dir: dir.path, config, ...more, env: { ...env, ...more.env } }),
+    start: (more = {}) => startInline({ dir: dir.path, config, ...more, env: { ...env, ...more.env } }),
+    spawn: (more = {}) => startChild({ dir: dir.path, config, ...more, env: { ...env, ...more.env } }),
     texts: (chatId) =>
       platform.sends.filter((send) => chatId === undefined || send.chatId === String(chatId)).map(({ text }) => text),
     async [Symbol.asyncDispose]() {

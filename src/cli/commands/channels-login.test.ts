@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { CHANNELS } from '../../../channels/registry.ts';
 import { loginChannel, logoutChannel } from '../../app/login-channel.ts';
 import { GatehouseError } from '../../core/errors.ts';
-import { cliJson } from '../../testing/cli-process.ts';
+import { cliJson } from '../../testing/cli-json.ts';
 import { FakeCli } from '../../testing/fake-cli.ts';
 import { tempDir } from '../../testing/fakes.ts';
 import { startWhatsAppPlatform } from '../../testing/whatsapp-server.ts';

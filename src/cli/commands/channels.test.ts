@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { ChannelStatus } from '../../core/turn.ts';
-import { cliJson } from '../../testing/cli-process.ts';
+import { cliJson } from '../../testing/cli-json.ts';
 import { FakeCli } from '../../testing/fake-cli.ts';
 import { tempDir } from '../../testing/fakes.ts';
 import { telegramScene } from '../../testing/telegram-scene.ts';
