@@ -120,6 +120,21 @@ test('a correction that comes while the first answer is written changes that ans
   expect(at.channel.screen()).toEqual(['six']);
 });
 
+test('of corrections that come faster than they are answered, only the newest is worked on', async () => {
+  await using at = await scene(['four', { text: 'five', delayMs: 100 }, 'six']);
+  await at.ask();
+  const correct = (n: number) =>
+    at.channel.deliver({ kind: 'edit', platformId: `q1-edit-${n}`, targetId: 'q1', text: `version ${n}` });
+  await correct(1);
+  await until('the first correction is worked on', () => at.model.requests.length === 2);
+  for (const n of [2, 3, 4, 5, 6, 6]) await correct(n);
+  await at.settle();
+  const asked = at.model.requests.map(({ messages }) => messages.at(-1)?.content);
+  const correction = '[correction of an earlier message]';
+  expect(asked).toEqual(['two and two?', `${correction} version 1`, `${correction} version 6`]);
+  expect(at.channel.screen()).toEqual(['six']);
+});
+
 test('a failure leaves the old answer standing', async () => {
   await using at = await scene(['four']);
   await at.ask();

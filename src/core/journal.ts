@@ -17,7 +17,7 @@ export type OutboxState = 'PENDING' | 'SENDING' | 'SENT' | 'UNKNOWN' | 'DEAD' | 
 /** What admit decided about one inbound message, in the order received. */
 export type Admission =
   /**
-   * Becomes a NEW row of its lane. An edit or delete of a row that is still NEW changes that row instead (see `accept`).
+   * Becomes a NEW row of its lane. An edit or delete of what is still NEW changes that row instead (see `accept`).
    * `onlyCorrects`: an edit that is refused with this reason unless what it corrects was taken up, or is about to be.
    */
   | {
@@ -232,7 +232,8 @@ export interface Journal extends AsyncDisposable {
   /**
    * Commit 1. In one transaction, in order: inbox rows (`ON CONFLICT DO NOTHING` on the dedup key and on the secondary key),
    * refusal counters, answers with their parts, and the cursor of (channel, account) when given. An admitted `edit`/`delete`
-   * whose target row is still NEW replaces its text or ends it (`amended`); otherwise an edit is a row of its own and a delete is refused.
+   * whose target row is still NEW replaces its text or ends it (`amended`), and so does one whose target has an earlier edit that is still NEW;
+   * otherwise an edit is a row of its own and a delete is refused.
    * An edit that `onlyCorrects` is a row of its own only when the same person's message of the same chat is in its turn or was answered.
    * Rows beyond the high-water mark are the caller's to prevent: see `room`.
    */

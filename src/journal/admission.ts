@@ -2,7 +2,7 @@ import { chatKey, messageKey } from '../core/ids.ts';
 import type { Accepted, Admission, InboxRow } from '../core/journal.ts';
 import { type InboundMessage, mayChange } from '../core/message.ts';
 import type { Change } from './commit-queue.ts';
-import { correctedKey, isUnchanged } from './corrections.ts';
+import { correctedKey, isUnchanged, type StoredMessage, unbegunCorrections } from './corrections.ts';
 import { busyLanes, cancelLane, parkedMessages } from './inbox.ts';
 import { addParts } from './outbox.ts';
 import { markDrafts } from './stopped-drafts.ts';
@@ -140,19 +140,26 @@ interface Target {
 }
 
 /**
- * The row an edit or delete names, when its turn has not begun: NEW and without steps (a parked turn has read the old text
- * already). It must be of the same chat and author, see `mayChange`.
+ * What an edit or delete of this message changes: its newest correction whose turn has not begun, or else its own row when that has
+ * not begun. It must be of the same chat and author, see `mayChange`.
  */
 function findUnbegun(store: Store, message: InboundMessage): Target | undefined {
   if (message.targetId === undefined) return undefined;
-  const row = store.db.get<{ seq: number; message: string }>(
+  const key = targetKey(message, message.targetId);
+  // The correction comes first: where both wait (a dead letter that is replayed), it has the last word.
+  const rows = [...unbegunCorrections(store, key), ...unbegunOriginals(store, key)];
+  return rows
+    .map(({ seq, message: text }): Target => ({ seq, message: readMessage(text, seq) }))
+    .find((target) => isOwn(message, target.message));
+}
+
+/** NEW and without steps: a parked turn has read the old text already. */
+function unbegunOriginals(store: Store, key: string): readonly StoredMessage[] {
+  return store.db.all<StoredMessage>(
     `SELECT seq, message FROM inbox WHERE key = ? AND state = 'NEW'
        AND NOT EXISTS (SELECT 1 FROM step WHERE inbox_seq = inbox.seq) ORDER BY seq DESC LIMIT 1`,
-    targetKey(message, message.targetId),
+    key,
   );
-  if (!row) return undefined;
-  const original = readMessage(row.message, row.seq);
-  return isOwn(message, original) ? { seq: row.seq, message: original } : undefined;
 }
 
 /** Whether the agent works on the message an edit names, or answered it. What was stopped, taken back or overheard is none of its. */

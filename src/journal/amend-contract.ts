@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import type { Admission } from '../core/journal.ts';
 import { type InboundMessage, UNKNOWN_SENDER } from '../core/message.ts';
 import { type CreateJournal as Create, kinds, texts } from '../testing/journal-harness.ts';
-import { admit, begin, done, LANE, message, SESSION } from '../testing/journal-rows.ts';
+import { admit, begin, dead, done, LANE, message, SESSION } from '../testing/journal-rows.ts';
 
 export function amendContract(create: Create): void {
   const edit = (n: number, target: number, text: string, override: Partial<InboundMessage> = {}) =>
@@ -31,8 +31,77 @@ export function amendContract(create: Create): void {
     await journal.step(row.seq, row.generation, { n: 0, kind: 'model', state: 'DONE', value: 'x' });
     await journal.release(row.seq, row.generation);
     // Parked, but the model has read the old text.
-    expect(await kinds(journal, [edit(2, 1, 'parked'), edit(3, 77, 'unknown target')])).toEqual(['new', 'new']);
-    expect(await texts(journal)).toEqual(['text 1', 'running', 'parked', 'unknown target']);
+    expect(await kinds(journal, [edit(2, 1, 'parked'), edit(3, 77, 'unknown target')])).toEqual(['amended', 'new']);
+    expect(await texts(journal)).toEqual(['text 1', 'parked', 'unknown target']);
+  });
+
+  it('a further edit replaces the text of the one that waits, and is known from then on', async () => {
+    await using harness = await create();
+    const journal = await harness.open({ highWater: 10 });
+    await begin(journal, 1);
+    const [first] = await journal.accept([edit(1, 1, 'one')]);
+    const row = first?.kind === 'new' ? first.row.seq : undefined;
+    const burst = [edit(2, 1, 'two', { secondaryId: 's-2' }), edit(3, 1, 'three')];
+    const cursor = { channel: 'test', account: 'bot', value: '3' };
+    expect(await journal.accept(burst, cursor)).toEqual([
+      { kind: 'amended', row },
+      { kind: 'amended', row },
+    ]);
+    expect(await journal.cursor('test', 'bot')).toBe('3');
+    const again = [...burst, edit(4, 1, 'two', { secondaryId: 's-2' })];
+    expect(await kinds(journal, again)).toEqual(['duplicate', 'duplicate', 'duplicate']);
+    expect((await journal.waiting(LANE, 9)).map(({ message }) => message)).toEqual([
+      message('edit-1', { kind: 'edit', targetId: 'm-1', text: 'three' }),
+    ]);
+    expect(journal.room()).toBe(8);
+  });
+
+  it('a further edit is a row of its own once the one before it has begun', async () => {
+    await using harness = await create();
+    const journal = await harness.open();
+    await begin(journal, 1);
+    await journal.accept([edit(1, 1, 'one')]);
+    const row = await journal.claim((await journal.waiting(LANE, 1))[0]?.seq ?? 0);
+    expect(await kinds(journal, [edit(2, 1, 'two'), edit(3, 1, 'three')])).toEqual(['new', 'amended']);
+    await journal.step(row?.seq ?? 0, row?.generation ?? 0, { n: 0, kind: 'model', state: 'DONE', value: 'x' });
+    await journal.release(row?.seq ?? 0, row?.generation ?? 0);
+    expect(await kinds(journal, [edit(4, 1, 'four')])).toEqual(['amended']);
+    expect(await texts(journal)).toEqual(['one', 'four']);
+  });
+
+  it('one that waits again, older than a correction that has begun, is not the newest word', async () => {
+    await using harness = await create();
+    const journal = await harness.open();
+    await begin(journal, 1);
+    await journal.accept([edit(1, 1, 'one')]);
+    const first = await journal.claim((await journal.waiting(LANE, 1))[0]?.seq ?? 0);
+    await journal.accept([edit(2, 1, 'two')]);
+    if (first) await journal.finish(dead(first));
+    await journal.claim((await journal.waiting(LANE, 1))[0]?.seq ?? 0);
+    await journal.dead.replay(`in-${first?.seq}`);
+    expect(await kinds(journal, [edit(3, 1, 'three')])).toEqual(['new']);
+    expect(await texts(journal)).toEqual(['one', 'three']);
+  });
+
+  it('A37 an edit by another author, or in another chat, changes no correction that waits', async () => {
+    await using harness = await create();
+    const journal = await harness.open();
+    await begin(journal, 1);
+    await journal.accept([edit(1, 1, 'one')]);
+    const foreign = [edit(2, 1, 'evil', { senderId: 'user-2' }), edit(3, 1, 'evil', { chatId: 'chat-2' })];
+    expect(await kinds(journal, foreign)).toEqual(['new', 'new']);
+    expect(await kinds(journal, [edit(4, 1, 'two')])).toEqual(['amended']);
+    expect(await texts(journal)).toEqual(['two', 'evil', 'evil']);
+  });
+
+  it('a delete ends a correction that waits', async () => {
+    await using harness = await create();
+    const journal = await harness.open({ highWater: 10 });
+    await begin(journal, 1);
+    await journal.accept([edit(1, 1, 'one')]);
+    expect(await kinds(journal, [remove(1, 1, { senderId: 'user-2' }), remove(2, 1)])).toEqual(['refused', 'amended']);
+    expect(await texts(journal)).toEqual([]);
+    expect(journal.room()).toBe(9);
   });
 
   it('an edit that changes nothing since the newest version is refused, one that goes back to an older version is not', async () => {
@@ -43,16 +112,19 @@ export function amendContract(create: Create): void {
     const row = await journal.claim((await journal.waiting(LANE, 1))[0]?.seq ?? 0);
     if (row) await journal.finish(done(row));
     expect(await kinds(journal, [edit(1, 1, 'text 1'), edit(2, 1, 'text 1', { media })])).toEqual(['refused', 'refused']);
-    expect(await kinds(journal, [edit(3, 1, 'other'), edit(4, 1, 'other'), edit(5, 1, 'text 1')])).toEqual([
-      'new',
-      'refused',
-      'new',
-    ]);
     const other = [{ kind: 'photo', ref: 'other' }] as const;
-    expect(await kinds(journal, [edit(6, 1, 'text 1', { media: other }), edit(7, 1, 'text 1', { mentionsBot: true })])).toEqual([
-      'new',
-      'new',
-    ]);
+    const changes = [
+      edit(3, 1, 'other'),
+      edit(5, 1, 'text 1'),
+      edit(6, 1, 'text 1', { media: other }),
+      edit(7, 1, 'text 1', { mentionsBot: true }),
+    ];
+    for (const change of changes) {
+      expect(await kinds(journal, [change])).toEqual(['new']);
+      const correction = await journal.claim((await journal.waiting(LANE, 1))[0]?.seq ?? 0);
+      if (correction) await journal.finish(done(correction));
+      if (change === changes[0]) expect(await kinds(journal, [edit(4, 1, 'other')])).toEqual(['refused']);
+    }
   });
 
   it('A37 an edit by another author, or in another chat, changes no message', async () => {
@@ -77,7 +149,10 @@ export function amendContract(create: Create): void {
     const row = await journal.claim((await journal.waiting(LANE, 1))[0]?.seq ?? 0);
     expect(await kinds(journal, correct(3))).toEqual(['new']);
     if (row) await journal.finish(done(row));
-    expect(await kinds(journal, correct(4))).toEqual(['new']);
+    expect(await kinds(journal, correct(4))).toEqual(['amended']);
+    const correction = await journal.claim((await journal.waiting(LANE, 1))[0]?.seq ?? 0);
+    if (correction) await journal.finish(done(correction));
+    expect(await kinds(journal, correct(6))).toEqual(['new']);
     expect(await kinds(journal, correct(5, { senderId: 'user-2' }))).toEqual(['refused']);
     expect((await journal.counts()).refused).toEqual([{ channel: 'test', reason: 'not-mentioned', count: 2 }]);
   });

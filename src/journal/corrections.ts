@@ -17,17 +17,32 @@ export function isUnchanged(store: Store, message: InboundMessage): boolean {
   if (key === undefined) return false;
   // A correction always comes after the row it corrects, which holds the changes made to it before its turn began.
   const row =
-    store.db.get<Row>(
+    store.db.get<StoredMessage>(
       'SELECT seq, message FROM inbox WHERE corrects = ? AND corrects IS NOT NULL ORDER BY seq DESC LIMIT 1',
       key,
-    ) ?? store.db.get<Row>('SELECT seq, message FROM inbox WHERE key = ? ORDER BY seq DESC LIMIT 1', key);
+    ) ?? store.db.get<StoredMessage>('SELECT seq, message FROM inbox WHERE key = ? ORDER BY seq DESC LIMIT 1', key);
   if (!row) return false;
   const known = readMessage(row.message, row.seq);
   if (known.chatId !== message.chatId || (message.mentionsBot && !known.mentionsBot)) return false;
   return known.text === message.text && hasNoOther(message, known);
 }
 
-interface Row {
+/**
+ * The corrections of a message that came after every one whose turn has begun, newest first. An older one may wait again (a dead letter
+ * that is replayed), but what is written into that row would no longer be the newest word.
+ */
+export function unbegunCorrections(store: Store, key: string): readonly StoredMessage[] {
+  return store.db.all<StoredMessage>(
+    `SELECT seq, message FROM inbox WHERE corrects = ? AND seq > (
+       SELECT coalesce(max(begun.seq), 0) FROM inbox AS begun
+       WHERE begun.corrects = ? AND (begun.state <> 'NEW' OR EXISTS (SELECT 1 FROM step WHERE inbox_seq = begun.seq)))
+     ORDER BY seq DESC`,
+    key,
+    key,
+  );
+}
+
+export interface StoredMessage {
   readonly seq: number;
   readonly message: string;
 }
