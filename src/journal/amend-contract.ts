@@ -94,7 +94,7 @@ export function amendContract(create: Create): void {
     expect(await texts(journal)).toEqual(['two', 'evil', 'evil']);
   });
 
-  it('a delete ends a correction that waits', async () => {
+  it('a delete ends a correction that waits, whose words are news when they come back', async () => {
     await using harness = await create();
     const journal = await harness.open({ highWater: 10 });
     await begin(journal, 1);
@@ -102,6 +102,7 @@ export function amendContract(create: Create): void {
     expect(await kinds(journal, [remove(1, 1, { senderId: 'user-2' }), remove(2, 1)])).toEqual(['refused', 'amended']);
     expect(await texts(journal)).toEqual([]);
     expect(journal.room()).toBe(9);
+    expect(await kinds(journal, [edit(2, 1, 'text 1'), edit(3, 1, 'one')])).toEqual(['refused', 'new']);
   });
 
   it('an edit that changes nothing since the newest version is refused, one that goes back to an older version is not', async () => {

@@ -15,10 +15,11 @@ export function correctedKey({ kind, channel, account, targetId }: InboundMessag
 export function isUnchanged(store: Store, message: InboundMessage): boolean {
   const key = correctedKey(message);
   if (key === undefined) return false;
-  // A correction always comes after the row it corrects, which holds the changes made to it before its turn began.
+  // A correction always comes after the row it corrects, which holds the changes made to it before its turn began. One that was taken
+  // back is no version: nobody worked on it.
   const row =
     store.db.get<StoredMessage>(
-      'SELECT seq, message FROM inbox WHERE corrects = ? AND corrects IS NOT NULL ORDER BY seq DESC LIMIT 1',
+      "SELECT seq, message FROM inbox WHERE corrects = ? AND outcome IS NOT 'deleted' ORDER BY seq DESC LIMIT 1",
       key,
     ) ?? store.db.get<StoredMessage>('SELECT seq, message FROM inbox WHERE key = ? ORDER BY seq DESC LIMIT 1', key);
   if (!row) return false;
