@@ -135,6 +135,50 @@ test('of corrections that come faster than they are answered, only the newest is
   expect(at.channel.screen()).toEqual(['six']);
 });
 
+/** The answer to the first correction is too short for the place of the old one, and waits for the platform while the next is worked on. */
+async function heldUp(answers: readonly string[]) {
+  const at = await scene([long('a', 2), 'short', ...answers]);
+  await at.ask();
+  at.channel.results.push({ kind: 'retry', reason: '429', afterMs: 600, scope: 'chat' });
+  await at.channel.deliver({ kind: 'edit', platformId: 'q1-edit-1', targetId: 'q1', text: 'b' });
+  await until('the answer waits', () => at.channel.results.length === 0);
+  return at;
+}
+
+test('a correction whose predecessor is still on its way changes that one, and has the last word', async () => {
+  await using at = await heldUp([long('c', 2)]);
+  await at.correct('c', 2);
+  expect(at.channel.screen()).toEqual([...partsOf(long('a', 2)), ...partsOf(long('c', 2))]);
+});
+
+test('where the predecessor never arrives, the next correction changes what came after it', async () => {
+  await using at = await heldUp([long('c', 2), long('d', 2)]);
+  at.channel.results.push({ kind: 'refused', reason: 'invalid', detail: 'not today' });
+  await at.correct('c', 2);
+  const screen = (name: string) => [...partsOf(long('a', 2)), ...partsOf(long(name, 2)), expect.stringContaining('GH1601')];
+  expect(at.channel.screen()).toEqual(screen('c'));
+  await at.correct('d', 3);
+  expect(at.channel.screen()).toEqual(screen('d'));
+});
+
+test('a correction that was never delivered is passed over by the next', async () => {
+  await using at = await scene([long('a', 2), 'short', long('c', 2)]);
+  await at.ask();
+  at.channel.results.push({ kind: 'refused', reason: 'invalid', detail: 'not today' });
+  await at.correct('b', 1);
+  await at.correct('c', 2);
+  expect(at.channel.screen()).toEqual([...partsOf(long('c', 2)), expect.stringContaining('GH1601')]);
+});
+
+test('a correction of unknown fate may be the last word, so the next is a message of its own', async () => {
+  await using at = await scene([long('a', 2), 'short', long('c', 2)]);
+  await at.ask();
+  at.channel.results.push({ kind: 'unknown', detail: 'connection lost' });
+  await at.correct('b', 1);
+  await at.correct('c', 2);
+  expect(at.channel.screen()).toEqual([...partsOf(long('a', 2)), ...partsOf(long('c', 2))]);
+});
+
 test('a failure leaves the old answer standing', async () => {
   await using at = await scene(['four']);
   await at.ask();

@@ -97,7 +97,7 @@ export interface OutboxRow extends NewPart {
 export interface StoredPart extends OutboxRow {
   /** Of a SENT part, as the adapter named it. */
   readonly platformId?: string;
-  /** Key of the part that took its place. */
+  /** Key of the part that took its place, or was to: that one may be on its way, or never have arrived. See its state. */
   readonly replacedBy?: string;
 }
 
@@ -172,7 +172,7 @@ export function isLoginRefused(reason: string): boolean {
 }
 
 export type Settlement =
-  /** `replaces`: the row with that key then says that this part took its place. */
+  /** `replaces`: the row with that key says from now on that this part took its place, whatever was to do so meanwhile. */
   | { readonly kind: 'sent'; readonly platformId: string; readonly replaces?: string }
   /**
    * `doubtSince`: as in the row from now on; absent = no attempt so far can have arrived. `uncounted`: that attempt does not count. `asNew`: the
@@ -273,6 +273,7 @@ export interface Journal extends AsyncDisposable {
   /**
    * Parts without a turn: a notice of ours. Behind what their lanes hold already. A key that was enqueued before is the same part,
    * whatever became of it, and is skipped; rows that are done are forgotten after days, so a key may not come back later than that.
+   * Here as in every method that adds parts, the row that one `supersedes` says at once that it is replaced.
    */
   enqueue(parts: readonly NewPart[]): Promise<void>;
   /** The part with this key, in whatever state; undefined when there never was one, or it was forgotten after days. */

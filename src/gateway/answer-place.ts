@@ -104,8 +104,7 @@ export class AnswerPlace {
 async function findStanding(message: InboundMessage, journal: Pick<Journal, 'part'>): Promise<Standing | undefined> {
   const { channel, account, targetId } = message;
   if (targetId === undefined) return undefined;
-  let first = await journal.part(partKey(messageKey({ channel, account, platformId: targetId }), 0));
-  for (let n = 0; n < MAX_CORRECTIONS && first?.replacedBy !== undefined; n += 1) first = await journal.part(first.replacedBy);
+  const first = await newest(await journal.part(partKey(messageKey({ channel, account, platformId: targetId }), 0)), journal);
   // An id names a message of one chat only, but not every platform promises that (A37).
   if (!first || first.part.chatId !== message.chatId || first.part.threadId !== message.threadId) return undefined;
   // This very turn, resumed or replayed.
@@ -117,6 +116,20 @@ async function findStanding(message: InboundMessage, journal: Pick<Journal, 'par
   );
   const keys = parts.filter((part) => isEditable(part)).map((part) => part.part.key);
   return { first: key, ...(keys.length === count ? { editable: keys } : {}) };
+}
+
+/**
+ * The last in the row of answers to one message that is in the chat, may be, or will be. One that never arrived is passed over, but not
+ * what was to take its place.
+ */
+async function newest(original: StoredPart | undefined, journal: Pick<Journal, 'part'>): Promise<StoredPart | undefined> {
+  let standing = original;
+  let next = original;
+  for (let n = 0; n < MAX_CORRECTIONS && next?.replacedBy !== undefined; n += 1) {
+    next = await journal.part(next.replacedBy);
+    if (next && next.state !== 'DEAD' && next.state !== 'EXPIRED') standing = next;
+  }
+  return standing;
 }
 
 /** What is still on its way is ahead of the new answer in the same lane, so its fate is known in time. */

@@ -101,6 +101,25 @@ export function enqueueContract(name: string, create: () => Promise<EnqueueHarne
       expect(await (await harness.restart()).part('a')).toMatchObject({ state: 'SENT', platformId: 'p1', replacedBy: 'b' });
     });
 
+    it('a part that is to take the place of another is named there from the start, whatever becomes of it', async () => {
+      await using harness = await create();
+      const { journal } = harness;
+      const instead = (key: string, supersedes: string) => ({ ...part(key), part: { ...part(key).part, supersedes } });
+      await journal.enqueue([part('a'), instead('b', 'a'), instead('c', 'gone')]);
+      expect(await journal.part('a')).toMatchObject({ state: 'PENDING', replacedBy: 'b' });
+      expect(await journal.part('b')).not.toHaveProperty('replacedBy');
+      // What is sent is the part as it was given.
+      expect((await journal.pending(LANE, 1))[0]?.part).toEqual(part('a').part);
+      expect((await journal.part('a'))?.part).toEqual(part('a').part);
+      await journal.settle(await sendFirst(journal), { kind: 'sent', platformId: 'p1' });
+      await journal.settle(await sendFirst(journal), { kind: 'dead', reason: 'refused' });
+      expect(await journal.part('a')).toMatchObject({ state: 'SENT', replacedBy: 'b' });
+      await journal.enqueue([instead('d', 'a')]);
+      // A key that is there already changes nothing.
+      await journal.enqueue([instead('b', 'a')]);
+      expect(await (await harness.restart()).part('a')).toMatchObject({ state: 'SENT', platformId: 'p1', replacedBy: 'd' });
+    });
+
     it('F7 a kill after the commit loses none: the next start finds them, and what was being sent is told apart', async () => {
       await using harness = await create();
       await harness.journal.enqueue([part('a'), part('b')]);

@@ -49,7 +49,16 @@ export function addParts(store: Store, parts: readonly NewPart[], owner?: string
       store.clock.now(),
       expiresAt,
     );
+    if (part.supersedes !== undefined) markReplaced(store, part.supersedes, key);
   }
+}
+
+/**
+ * Kept beside the part's own fields, which are read without it. From the moment the new part is there, so that whoever looks for the
+ * newest answer finds one that is still on its way; and once more when it is sent, after whatever was added meanwhile and never arrived.
+ */
+function markReplaced(store: Store, old: string, key: string): void {
+  store.db.run("UPDATE outbox SET part = json_set(part, '$.replacedBy', ?) WHERE key = ?", key, old);
 }
 
 export function pendingParts(store: Store, lane: string, limit: number): readonly OutboxRow[] {
@@ -62,7 +71,6 @@ export function pendingParts(store: Store, lane: string, limit: number): readonl
     .map(toOutboxRow);
 }
 
-/** `replacedBy` is kept beside the part's own fields: only SENT rows have it, and those go to no adapter again. */
 export function findPart(store: Store, key: string): StoredPart | undefined {
   const record = store.db.get<OutboxRecord & { platform_id: string | null; replaced_by: string | null }>(
     `SELECT ${OUTBOX_COLUMNS}, platform_id, part ->> '$.replacedBy' AS replaced_by FROM outbox WHERE key = ?`,
@@ -114,8 +122,8 @@ export function settlePart(store: Store, seq: number, settlement: Settlement): v
       seq,
     );
     if (changed === 1 && settlement.replaces !== undefined) {
-      const sql = `UPDATE outbox SET part = json_set(part, '$.replacedBy', (SELECT key FROM outbox WHERE seq = ?)) WHERE key = ?`;
-      store.db.run(sql, seq, settlement.replaces);
+      const key = store.db.get<{ key: string }>('SELECT key FROM outbox WHERE seq = ?', seq)?.key;
+      if (key !== undefined) markReplaced(store, settlement.replaces, key);
     }
     return;
   }

@@ -26,6 +26,9 @@ export function readMessage(text: string, seq: number): InboundMessage {
   return readJson(text, `inbox row ${seq}`) as unknown as InboundMessage;
 }
 
+/** The part as it was given: what became of it later is stored beside its fields, and nothing for an adapter to see. */
 export function readPart(text: string, seq: number): OutboundPart {
-  return readJson(text, `outbox row ${seq}`) as unknown as OutboundPart;
+  const stored = readJson(text, `outbox row ${seq}`) as unknown as OutboundPart & { readonly replacedBy?: string };
+  const { replacedBy: _, ...part } = stored;
+  return part;
 }

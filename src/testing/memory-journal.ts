@@ -54,6 +54,7 @@ export class MemoryJournal implements Journal {
         notBefore: 0,
         plain: false,
       });
+      this.#markReplaced(part.part.supersedes, part.part.key);
     }
   }
 
@@ -82,8 +83,7 @@ export class MemoryJournal implements Journal {
     const isOpen = row.state === 'PENDING' || row.state === 'SENDING';
     if (!isOpen && !(row.state === 'UNKNOWN' && settlement.kind === 'sent')) return;
     this.rows.set(seq, settled(row, settlement));
-    const old = settlement.kind === 'sent' && settlement.replaces !== undefined ? this.row(settlement.replaces) : undefined;
-    if (old) this.rows.set(old.seq, { ...old, replacedBy: row.part.key });
+    if (settlement.kind === 'sent') this.#markReplaced(settlement.replaces, row.part.key);
   }
 
   async recover(): Promise<Recovery> {
@@ -114,6 +114,11 @@ export class MemoryJournal implements Journal {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#killed = true;
+  }
+
+  #markReplaced(key: string | undefined, by: string): void {
+    const old = key === undefined ? undefined : this.row(key);
+    if (old) this.rows.set(old.seq, { ...old, replacedBy: by });
   }
 
   /** One turn of the event loop, as a commit takes; never ends once the process is dead. */
