@@ -2,16 +2,13 @@
 import { expect, test } from 'vitest';
 import { systemClock } from '../lib/clock.ts';
 import { tempDir, until } from '../testing/fakes.ts';
-import { type ScriptedAnswer, scriptedModel } from '../testing/scripted-model.ts';
+import { type ScriptStep, scriptedModel } from '../testing/scripted-model.ts';
 import { TestChannel } from '../testing/test-channel.ts';
 import { testDaemon } from '../testing/test-daemon.ts';
 
 const LIMIT = 40;
 
-async function scene(
-  answers: readonly (string | ScriptedAnswer)[],
-  channel = new TestChannel('test', { text: LIMIT }).withEdits(),
-) {
+async function scene(answers: readonly ScriptStep[], channel = new TestChannel('test', { text: LIMIT }).withEdits()) {
   const dir = await tempDir();
   const model = scriptedModel(answers, { clock: systemClock });
   const running = await testDaemon({ dataDir: dir.path, model, channel });
@@ -177,6 +174,25 @@ test('a correction of unknown fate may be the last word, so the next is a messag
   await at.correct('b', 1);
   await at.correct('c', 2);
   expect(at.channel.screen()).toEqual([...partsOf(long('a', 2)), ...partsOf(long('c', 2))]);
+});
+
+test.each([1, 3])('a correction of what was replayed changes that answer of %i parts, not the notice above it', async (count) => {
+  const fail = { kind: 'server', code: 'GH2103', message: 'x', hint: 'x', retryable: false } as const;
+  // The notice is one part.
+  const channel = new TestChannel('test', { text: 400 }).withEdits();
+  const wide = (name: string) => Array.from({ length: count }, (_, n) => `${name} ${n} ${'x'.repeat(350)}`).join('\n\n');
+  await using at = await scene([{ fail }, wide('a'), wide('b')], channel);
+  await at.ask();
+  const notice = expect.stringContaining('GH2103');
+  expect(channel.screen()).toEqual([notice]);
+  const { journal, gateway } = at.daemon;
+  const [letter] = await journal.dead.list();
+  await journal.dead.replay(letter?.id ?? '');
+  await gateway.look();
+  await at.settle();
+  expect(channel.screen()).toEqual([notice, ...partsOf(wide('a'))]);
+  await at.correct('two and three?');
+  expect(channel.screen()).toEqual([notice, ...partsOf(wide('b'))]);
 });
 
 test('a failure leaves the old answer standing', async () => {

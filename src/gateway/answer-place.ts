@@ -110,12 +110,16 @@ async function findStanding(message: InboundMessage, journal: Pick<Journal, 'par
   // This very turn, resumed or replayed.
   if (first.part.messageId === message.id) return undefined;
   const { key, count } = first.part;
-  const parts = await Promise.all(
-    // A replayed answer has a suffix behind the place.
-    Array.from({ length: count }, (_, ordinal) => journal.part(key.replace(/#0(?=~|$)/, `#${ordinal}`))),
-  );
+  const parts = await Promise.all(Array.from({ length: count }, (_, ordinal) => partAt(ordinal, key, journal)));
   const keys = parts.filter((part) => isEditable(part)).map((part) => part.part.key);
   return { first: key, ...(keys.length === count ? { editable: keys } : {}) };
+}
+
+/** A replayed answer has a suffix behind those places that the notice before it had taken. */
+async function partAt(ordinal: number, first: string, journal: Pick<Journal, 'part'>): Promise<StoredPart | undefined> {
+  const [, messageId = '', suffix = ''] = /^(.*)#0(~.*)?$/s.exec(first) ?? [];
+  const plain = partKey(messageId, ordinal);
+  return (suffix === '' ? undefined : await journal.part(`${plain}${suffix}`)) ?? (await journal.part(plain));
 }
 
 /**

@@ -1,3 +1,4 @@
+import { partKey } from '../core/ids.ts';
 import type { NewPart, OutboxRow, OutboxState, Settlement, StoredPart } from '../core/journal.ts';
 import { readPart, type Store } from './store.ts';
 
@@ -31,25 +32,30 @@ export function toOutboxRow(record: OutboxRecord): OutboxRow {
   };
 }
 
+/** How the key of an answer's first part ends. A draft, its last text and a notice are at place 0, too, but have keys of their own. */
+const FIRST = partKey('', 0);
+
 /**
  * Adds PENDING parts. A key that exists already means the same part: skipped. With `owner` it means an older answer to the same
  * message (the notice that it was given up, before a replay): the new part then gets a key of its own, because a platform that
- * knows the old key would swallow the new text.
+ * knows the old key would swallow the new text, and the first part takes the place of the older one, because that is the key by
+ * which the answer to a message is looked up.
  */
 export function addParts(store: Store, parts: readonly NewPart[], owner?: string): void {
   for (const { part, lane, expiresAt } of parts) {
     const taken = store.db.get('SELECT 1 FROM outbox WHERE key = ?', part.key) !== undefined;
     if (taken && owner === undefined) continue;
     const key = taken ? `${part.key}~${owner}` : part.key;
+    const supersedes = part.supersedes ?? (taken && part.key.endsWith(FIRST) ? part.key : undefined);
     store.db.run(
       "INSERT INTO outbox (key, lane, part, state, created_at, expires_at) VALUES (?, ?, ?, 'PENDING', ?, ?)",
       key,
       lane,
-      JSON.stringify({ ...part, key }),
+      JSON.stringify({ ...part, key, supersedes }),
       store.clock.now(),
       expiresAt,
     );
-    if (part.supersedes !== undefined) markReplaced(store, part.supersedes, key);
+    if (supersedes !== undefined) markReplaced(store, supersedes, key);
   }
 }
 

@@ -1,7 +1,8 @@
 /** What every journal does at a start after a kill, and with what was given up. */
 import { expect, it } from 'vitest';
 import { abandonedKey, draftKey } from '../core/ids.ts';
-import type { InboxRow, StepRecord } from '../core/journal.ts';
+import type { InboxRow, NewPart, StepRecord } from '../core/journal.ts';
+import type { OutboundPart } from '../core/message.ts';
 import { outbound } from '../testing/fakes.ts';
 import {
   BOUNDS,
@@ -187,6 +188,41 @@ export function deadLetterContract(create: Create): void {
     const parts = (await journal.pending(LANE, 9)).map((entry) => entry.part);
     expect(parts.map(({ text }) => text)).toContain('the answer');
     expect(new Set(parts.map(({ key }) => key)).size).toBe(parts.length);
+  });
+
+  it('the answer of a replay takes the place of the notice, without becoming an edit of it', async () => {
+    await using harness = await create();
+    const journal = await harness.open();
+    const answer = (ordinal: number, more: Partial<OutboundPart> = {}): NewPart =>
+      part('', { part: outbound({ key: `m-1#${ordinal}`, ordinal, ...more }) });
+    const row = await begin(journal, 1);
+    await journal.finish(dead(row, [answer(0), answer(1)]));
+    for (const { seq } of await journal.pending(LANE, 9)) {
+      await journal.sending(seq);
+      await journal.settle(seq, { kind: 'sent', platformId: `p${seq}` });
+    }
+    await journal.dead.replay(`in-${row.seq}`);
+    const again = await journal.claim(row.seq);
+    if (again) await journal.finish(done(again, [answer(0), answer(1), answer(2)]));
+    const [first, second, third] = (await journal.pending(LANE, 9)).map((entry) => entry.part);
+    expect(first).toMatchObject({ ordinal: 0, supersedes: 'm-1#0' });
+    for (const one of [first, second, third]) expect(one).not.toHaveProperty('edits');
+    for (const one of [second, third]) expect(one).not.toHaveProperty('supersedes');
+    expect(await journal.part('m-1#0')).toMatchObject({ state: 'SENT', replacedBy: first?.key });
+  });
+
+  it('the answer of a replayed correction takes the place of what the correction is about', async () => {
+    await using harness = await create();
+    const journal = await harness.open();
+    const row = await begin(journal, 1);
+    const notice = part('', { part: outbound({ key: 'm-1#0' }) });
+    await journal.finish(dead(row, [notice]));
+    await journal.dead.replay(`in-${row.seq}`);
+    const again = await journal.claim(row.seq);
+    if (again) await journal.finish(done(again, [{ ...notice, part: { ...notice.part, supersedes: 'old' } }]));
+    const [, answer] = (await journal.pending(LANE, 9)).map((entry) => entry.part);
+    expect(answer).toMatchObject({ supersedes: 'old' });
+    expect(await journal.part('m-1#0')).not.toHaveProperty('replacedBy');
   });
 
   it('a dead part is replayed with the life it was given at first', async () => {
