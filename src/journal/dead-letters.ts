@@ -68,10 +68,23 @@ export function replayDead(store: Store, id: string, change: Change): boolean {
 export function dropDead(store: Store, id: string): boolean {
   const place = parseId(id);
   if (!place) return false;
-  if (place.box === 'out') return store.db.run("DELETE FROM outbox WHERE seq = ? AND state = 'DEAD'", place.seq) === 1;
+  if (place.box === 'out') {
+    closeGap(store, place.seq);
+    return store.db.run("DELETE FROM outbox WHERE seq = ? AND state = 'DEAD'", place.seq) === 1;
+  }
   if (store.db.run("DELETE FROM inbox WHERE seq = ? AND state = 'DEAD'", place.seq) !== 1) return false;
   store.db.run('DELETE FROM step WHERE inbox_seq = ?', place.seq);
   return true;
+}
+
+/** The part that this one was to replace leads to what replaced this one: that may be the newest answer in the chat. */
+function closeGap(store: Store, seq: number): void {
+  store.db.run(
+    `UPDATE outbox SET part = json_set(part, '$.replacedBy', gone.next)
+     FROM (SELECT key, part ->> '$.supersedes' AS old, part ->> '$.replacedBy' AS next FROM outbox WHERE seq = ? AND state = 'DEAD') AS gone
+     WHERE outbox.key = gone.old AND outbox.part ->> '$.replacedBy' = gone.key AND gone.next IS NOT NULL`,
+    seq,
+  );
 }
 
 function parseId(id: string): { readonly box: 'in' | 'out'; readonly seq: number } | undefined {

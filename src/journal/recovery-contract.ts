@@ -238,6 +238,21 @@ export function deadLetterContract(create: Create): void {
     expect((await journal.pending(LANE, 1))[0]).toMatchObject({ attempts: 0, expiresAt: harness.clock.now() + 1_000 });
   });
 
+  it('a dropped part does not part the answer before it from the one behind it', async () => {
+    await using harness = await create();
+    const journal = await harness.open();
+    const instead = (key: string, supersedes: string): NewPart => part('', { part: outbound({ key, supersedes }) });
+    await journal.enqueue([part('a'), instead('b', 'a'), instead('c', 'b')]);
+    const seq = (await journal.part('b'))?.seq ?? 0;
+    await journal.settle(seq, { kind: 'dead', reason: 'refused' });
+    expect(await journal.dead.drop(`out-${seq}`)).toBe(true);
+    expect(await journal.part('a')).toMatchObject({ replacedBy: 'c' });
+    const last = (await journal.part('c'))?.seq ?? 0;
+    await journal.settle(last, { kind: 'dead', reason: 'refused' });
+    expect(await journal.dead.drop(`out-${last}`)).toBe(true);
+    expect(await journal.part('a')).toBeDefined();
+  });
+
   it('a dropped letter is gone; what is not a dead letter cannot be shown, replayed or dropped', async () => {
     await using harness = await create();
     const journal = await harness.open();
