@@ -180,9 +180,11 @@ export class DiscordChannel implements Channel {
         this.#trouble = detail === undefined ? undefined : { state, detail };
         this.#tell();
       },
-      ready: () => {
-        health('healthy');
+      ready: (connection) => {
         settled();
+        // How it ended is told already, and is the newer word; a login that was refused has none after it.
+        if (connection.aborted) return;
+        health('healthy');
         if (!slash_commands) return;
         registering ??= registerCommands({
           call: (method, route, body) => this.#call(method, route, { ...(body && { body }), signal }),

@@ -152,6 +152,24 @@ test('a journal that can write again does not make a channel well whose login wa
   expect(host.state).toBe('down');
 });
 
+test('a login that is refused while missed messages are fetched stays refused when they are', async () => {
+  const { host, proxy, channel, again, write } = await scene();
+  await write('known');
+  await arrived(host, 'known');
+  await channel.stop();
+  proxy.gateway.forgetSessions();
+  await write('missed');
+  proxy.fault({ call: /^GET \/channels\/\d+\/messages$/, kind: 'delay', delayMs: 600 });
+  proxy.gateway.onReady = () => setTimeout(() => proxy.gateway.kick(4_004), 50);
+  const states = host.states.length;
+  const started = again();
+  await until('the refusal is told', () => host.state === 'down');
+  expect(texts(host)).toEqual(['known']);
+  await started;
+  await arrived(host, 'missed');
+  expect(host.states.slice(states).map(({ state }) => state)).toEqual(['starting', 'down']);
+});
+
 test('F33 a gateway that drops every connection meets growing waits, one socket at a time and no message twice', async () => {
   const waits: number[] = [];
   const sleep: Clock['sleep'] = (ms, signal) => {

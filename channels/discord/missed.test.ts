@@ -111,7 +111,7 @@ function start(platform: Platform, host: TestHost) {
   const push = (t: Packet['t'], d: unknown): void => {
     if (t === 'READY') sessions += 1;
     seq += 1;
-    receiver.push({ t, d, s: seq, session: { id: `session ${sessions}`, url: 'wss://x', seq } });
+    receiver.push({ t, d, s: seq, session: { id: `session ${sessions}`, url: 'wss://x', seq }, connection: abort.signal });
   };
   return {
     push,
