@@ -19,7 +19,7 @@ const NOW = Date.now();
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 const DOWN: CallFailure = { kind: 'api', status: 503, detail: 'down' };
-const NONE: Unread = { forbidden: 0, failed: 0, cut: 0 };
+const NONE: Unread = { forbidden: 0, withheld: 0, failed: 0, cut: 0 };
 
 const open: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
@@ -39,6 +39,8 @@ class Platform {
   readonly calls: string[] = [];
   /** Calls that are never answered. */
   hangs: (route: string) => boolean = () => false;
+  /** Chats without the permission Read Message History: their history is empty, and no error says why. */
+  readonly withheld = new Set<string>();
   /** What a call fails by. */
   fails: (route: string) => CallFailure | undefined = () => undefined;
 
@@ -56,6 +58,7 @@ class Platform {
     if (failure) throw new CallError('GET', failure);
     const chat = /^\/channels\/(\d+)\/messages$/.exec(route)?.[1];
     if (chat === undefined) return this.channels.get(route.replace('/channels/', '')) ?? [];
+    if (this.withheld.has(chat)) return [];
     const found = this.messages.filter(({ id, channel_id }) => channel_id === chat && compareIds(id, query['after'] ?? '0') > 0);
     return found.slice(0, Number(query['limit'])).reverse();
   }
@@ -190,7 +193,81 @@ test('a chat that may not be read and one with too many messages are told apart 
   platform.fails = (route) => (route.includes(chats[0]) ? DOWN : route.includes(chats[1]) ? forbidden : undefined);
   const at = start(platform, host);
   await at.connect('READY');
-  expect(at.unread()).toEqual({ forbidden: 1, failed: 1, cut: 1 });
+  expect(at.unread()).toEqual({ ...NONE, forbidden: 1, failed: 1, cut: 1 });
+});
+
+test('a room whose history is not shown is told, and what is missing there is fetched once it is', async () => {
+  const platform = new Platform();
+  const host = hostWith();
+  const missed = platform.write(-30_000, 'missed', ROOM);
+  const guild = { id: GUILD, channels: [{ id: ROOM, type: 0, last_message_id: missed.id }] };
+  platform.withheld.add(ROOM);
+  const at = start(platform, host);
+  await at.connect('READY');
+  at.push('GUILD_CREATE', guild);
+  await until('it is told', () => at.unread().withheld === 1);
+  platform.withheld.clear();
+  await at.connect('READY');
+  at.push('GUILD_CREATE', guild);
+  await arrived(host, 'missed');
+  await until('it is told', () => at.unread().withheld === 0);
+});
+
+test('what is known to be missing stays known while the history is not shown', async () => {
+  const platform = new Platform();
+  platform.channels.set(ROOM, { id: ROOM, type: 0, guild_id: GUILD });
+  const host = hostWith({ seen: { [ROOM]: idAt(NOW - 60_000) } });
+  const guild = { id: GUILD, channels: [{ id: ROOM, type: 0, last_message_id: platform.write(-30_000, 'missed', ROOM).id }] };
+  platform.fails = () => DOWN;
+  const first = start(platform, host);
+  await first.connect('READY');
+  first.push('GUILD_CREATE', guild);
+  await until('it is told', () => first.unread().failed === 1);
+  first.push('MESSAGE_CREATE', { ...platform.write(0, 'live', ROOM), guild_id: GUILD });
+  await arrived(host, 'live');
+  platform.fails = () => undefined;
+  platform.withheld.add(ROOM);
+  await first.minute();
+  await until('it is told', () => first.unread().withheld === 1);
+  expect(first.unread()).toEqual({ ...NONE, withheld: 1 });
+  await first.stop();
+  platform.withheld.clear();
+  await start(platform, host).connect('RESUMED');
+  expect(texts(host)).toEqual(['live', 'missed']);
+});
+
+test('an empty history is no news in a private chat, whose messages were deleted', async () => {
+  const host = hostWith({ seen: { [DM]: idAt(NOW - 60_000) }, privates: [DM] });
+  const at = start(new Platform(), host);
+  await at.connect('READY');
+  expect(at.unread()).toEqual(NONE);
+});
+
+test('rooms that are hidden from the bot and forums, which hold threads alone, are no news', async () => {
+  const platform = new Platform();
+  const [hidden, known, forum] = ['110000000000000020', '110000000000000030', '110000000000000040'] as const;
+  platform.fails = () => ({ kind: 'api', status: 403, code: 50_001, detail: 'Missing Access' });
+  const at = start(platform, hostWith({ seen: { [known]: idAt(NOW - HOUR) } }));
+  await at.connect('READY', { guilds: [{ id: GUILD }] });
+  const last_message_id = idAt(NOW - 1_000);
+  const rooms = [forum, hidden, known].map((id) => ({ id, type: id === forum ? 15 : 0, last_message_id }));
+  at.push('GUILD_CREATE', { id: GUILD, channels: rooms });
+  await until('the room that the bot was in is told', () => at.unread().forbidden === 1);
+  expect(at.unread()).toEqual({ ...NONE, forbidden: 1 });
+  expect(platform.calls).toEqual([hidden, known].map((id) => `/channels/${id}/messages`));
+});
+
+test.each(['CHANNEL_DELETE', 'THREAD_DELETE'])('what could not be read of a room is forgotten with it: %s', async (event) => {
+  const platform = new Platform();
+  platform.fails = () => DOWN;
+  const host = hostWith();
+  const at = start(platform, host);
+  await at.connect('READY');
+  at.push('GUILD_CREATE', { id: GUILD, channels: [{ id: ROOM, type: 0, last_message_id: idAt(NOW - 1_000) }] });
+  await until('it is told', () => at.unread().failed === 1);
+  at.push(event, { id: ROOM, guild_id: GUILD });
+  await until('it is told', () => at.unread().failed === 0);
+  expect(JSON.parse((await host.cursor()) ?? '')).not.toHaveProperty('gaps');
 });
 
 test('during an outage only the first chat is given patience', async () => {

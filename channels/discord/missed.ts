@@ -6,8 +6,8 @@ import { type Cursor, withGap, withJoined, withoutGap } from './cursor.ts';
 import type { Place, Places } from './places.ts';
 import { compareIds, idAt, laterId, snowflake, timeOf } from './wire.ts';
 
-/** Chats of which something is missing, by the reason. */
-export type Unread = Readonly<Record<Exclude<HistoryEnd, 'complete'>, number>>;
+/** Chats of which something is missing, by the reason; `withheld`: may be missing, as nothing is shown where something was written. */
+export type Unread = Readonly<Record<'forbidden' | 'withheld' | 'cut' | 'failed', number>>;
 
 export interface MissedOptions {
   readonly places: Places;
@@ -92,6 +92,14 @@ export class Missed {
     if (!this.#tried.has(chat)) await this.#read(chat);
   }
 
+  /** A room is no more, and what is missing of it neither. */
+  async forget(chat: string): Promise<void> {
+    const { cursor, keep } = this.#options;
+    this.#unlisted.delete(chat);
+    if ((await cursor()).gaps.has(chat)) await keep((before) => withoutGap(before, chat));
+    if (this.#unread.has(chat)) this.#tell(chat, 'complete');
+  }
+
   /** Asks again for what could not be read. One failure ends the round: the platform is in trouble, and live messages wait behind it. */
   async retry(): Promise<void> {
     this.#waiting = false;
@@ -107,14 +115,15 @@ export class Missed {
     for (const chat of this.#unlisted) await this.before(chat);
   }
 
-  async #read(chat: string): Promise<HistoryEnd> {
+  async #read(chat: string): Promise<keyof Unread | 'complete'> {
     const { catchUpMs, cursor, places, get, offer, keep, clock, signal } = this.#options;
     this.#tried.add(chat);
     if (catchUpMs === 0) return 'complete';
-    let after = this.#after(chat, await cursor());
+    const from = this.#after(chat, await cursor());
+    let after = from;
     const sleep = (ms: number): Promise<void> => clock.sleep(ms, signal);
     const attempts = this.#failing ? 1 : ATTEMPTS;
-    const end = await readHistory({ place: chat, after, attempts, get, sleep }, async (messages) => {
+    const answer = await readHistory({ place: chat, after, attempts, get, sleep }, async (messages) => {
       const place = (await places.lookFor(chat)) ?? ((await cursor()).privates.has(chat) ? { id: chat } : undefined);
       // Taken for a private chat, a channel would be answered whether it is allowed or not.
       if (!place) return false;
@@ -126,16 +135,37 @@ export class Missed {
       after = String(obj(messages.at(-1))['id']);
       return true;
     });
+    const known = await cursor();
+    const end = this.#judge(chat, answer, from, known);
     this.#failing = end === 'failed';
-    // No permission would help where the bot is not any more.
-    const isGone = end === 'forbidden' && this.#unlisted.delete(chat);
-    const { gaps } = await cursor();
     // Live messages move on what was seen; what is missing before them stays known, also to the next start.
     if (end === 'failed') await keep((before) => withGap(before, chat, after));
-    else if (gaps.has(chat)) await keep((before) => withoutGap(before, chat));
+    else if (end !== 'withheld' && known.gaps.has(chat)) await keep((before) => withoutGap(before, chat));
     if (end === 'failed') this.#retryLater();
-    this.#tell(chat, isGone ? 'complete' : end);
+    this.#tell(chat, end);
     return end;
+  }
+
+  /** What the platform's answer says about messages after `from`. */
+  #judge(chat: string, answer: HistoryEnd, from: string, { seen, gaps, privates }: Cursor): keyof Unread | 'complete' {
+    switch (answer) {
+      case 'nothing': {
+        // A message that is known of, and may have been deleted, is all that tells a room that is not shown from a silent one.
+        const written = [seen.get(chat), this.#options.places.known(chat)?.lastMessageId];
+        const isShown = privates.has(chat) || !written.some((id) => id !== undefined && compareIds(id, from) > 0);
+        return isShown ? 'complete' : 'withheld';
+      }
+      case 'forbidden':
+      case 'hidden':
+        // No permission would help where the bot is not any more.
+        if (this.#unlisted.delete(chat)) return 'complete';
+        // A server lists the rooms that it hides, too: nobody ever meant those for the bot.
+        return answer === 'forbidden' || seen.has(chat) || gaps.has(chat) ? 'forbidden' : 'complete';
+      case 'gone':
+        return 'complete';
+      default:
+        return answer;
+    }
   }
 
   async #learnJoined(guild: JsonObject): Promise<void> {
@@ -160,7 +190,7 @@ export class Missed {
     return laterId(start, (place?.guildId !== undefined && joined.get(place.guildId)) || start);
   }
 
-  #tell(chat: string, end: HistoryEnd): void {
+  #tell(chat: string, end: keyof Unread | 'complete'): void {
     const { logger, told } = this.#options;
     if (end === 'complete') this.#unread.delete(chat);
     else {
@@ -168,7 +198,7 @@ export class Missed {
       this.#unread.set(chat, end);
     }
     const count = (why: keyof Unread): number => [...this.#unread.values()].filter((other) => other === why).length;
-    told({ forbidden: count('forbidden'), failed: count('failed'), cut: count('cut') });
+    told({ forbidden: count('forbidden'), withheld: count('withheld'), failed: count('failed'), cut: count('cut') });
   }
 
   #retryLater(): void {

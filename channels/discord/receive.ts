@@ -180,7 +180,7 @@ export class Receiver {
       case 'CHANNEL_DELETE':
       case 'THREAD_DELETE':
         this.#places.forget(String(event['id']));
-        return;
+        return this.#missed.forget(String(event['id']));
       case 'MESSAGE_CREATE':
         return this.#message(event, packet);
       case 'INTERACTION_CREATE':
