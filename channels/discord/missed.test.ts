@@ -335,6 +335,23 @@ test('a room that cannot be looked up is not taken for a private chat', async ()
   expect(host.offered).toMatchObject([{ chatId: ROOM, isGroup: true }]);
 });
 
+test.each([
+  ['a private chat known, and what is missed there is fetched', 1, ['/help', 'missed']],
+  ['nothing known of a conversation of others, where the bot is not', 2, ['/help']],
+])('a command makes %s', async (_name, context, all) => {
+  const platform = new Platform();
+  const host = hostWith();
+  const first = start(platform, host);
+  await first.connect('READY');
+  const command = { id: idAt(NOW - 60_000), application_id: BOT, type: 2, token: 'token', context, channel_id: DM };
+  first.push('INTERACTION_CREATE', { ...command, user: { id: ADA, username: 'ada' }, data: { name: 'help', type: 1 } });
+  await arrived(host, '/help');
+  await first.stop();
+  platform.write(-30_000, 'missed');
+  await start(platform, host).connect('READY');
+  expect(texts(host)).toEqual(all);
+});
+
 test('what was said in a server before the bot was invited is not answered, now or after a restart', async () => {
   const platform = new Platform();
   const quiet = '110000000000000020';

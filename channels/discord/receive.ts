@@ -102,8 +102,7 @@ export class Receiver {
 
   push(packet: Pushed): void {
     this.#queue.push(packet);
-    const { guild_id: guild, channel_id: chat } = obj(packet.d);
-    const privateChat = packet.t === 'MESSAGE_CREATE' && guild === undefined ? snowflake(chat) : undefined;
+    const privateChat = privateChatOf(packet);
     if (privateChat !== undefined && !this.#cursor?.seen.has(privateChat)) this.#strangers.add(privateChat);
     this.#wake.resolve();
   }
@@ -351,6 +350,16 @@ const CHANGES: ReadonlyMap<string, 'edit' | 'delete' | 'reaction'> = new Map([
   ['MESSAGE_REACTION_ADD', 'reaction'],
   ['MESSAGE_REACTION_REMOVE', 'reaction'],
 ]);
+
+/** https://discord.com/developers/docs/interactions/receiving-and-responding#interaction-object-interaction-context-types */
+const ELSEWHERE = 2;
+
+/** The private chat with the bot that somebody wrote in, or gave a command or pressed a button in. */
+function privateChatOf({ t, d }: Packet): string | undefined {
+  const { guild_id: guild, channel_id: chat, context } = obj(d);
+  const isOurs = t === 'MESSAGE_CREATE' || (t === 'INTERACTION_CREATE' && context !== ELSEWHERE);
+  return isOurs && guild === undefined ? snowflake(chat) : undefined;
+}
 
 /** An event's place in its session: the same when it is replayed. */
 function sourceOf(packet: Packet): string {
