@@ -319,6 +319,64 @@ test('rooms that were silent for longer than is ever fetched are not asked', asy
   expect(platform.calls).toEqual([]);
 });
 
+test('a session that goes on has told all: chats that were asked are not asked again, and what is missing is', async () => {
+  const platform = new Platform();
+  const second = '302000000000000002';
+  for (const id of [ROOM, second]) platform.channels.set(id, { id, type: 0, guild_id: GUILD });
+  const recent = idAt(NOW - 60_000);
+  const host = hostWith({ seen: { [DM]: recent, [ROOM]: recent, [second]: recent }, privates: [DM] });
+  platform.write(-60_000, 'known', ROOM);
+  platform.write(-30_000, 'missed', second);
+  const at = start(platform, host);
+  const history = (chat: string) => `/channels/${chat}/messages`;
+  platform.fails = (route) => (route === history(second) ? DOWN : undefined);
+  // The session of an earlier start: whoever had it knew what it told, and we do not.
+  await at.connect('RESUMED');
+  expect(platform.calls.filter((route) => route !== history(second)).toSorted()).toEqual(
+    [`/channels/${ROOM}`, history(ROOM), history(DM)].toSorted(),
+  );
+  expect(at.unread()).toEqual({ ...NONE, failed: 1 });
+  platform.calls.length = 0;
+  platform.fails = () => undefined;
+  await at.connect('RESUMED');
+  expect(platform.calls.filter((route) => route !== `/channels/${second}`)).toEqual([history(second)]);
+  expect(texts(host)).toEqual(['known', 'missed']);
+  expect(at.unread()).toEqual(NONE);
+  platform.calls.length = 0;
+  await at.connect('RESUMED');
+  expect(platform.calls).toEqual([]);
+});
+
+test('a room that could not be read is asked again even if the cursor holds no more of such', async () => {
+  const platform = new Platform();
+  const chats = Array.from({ length: 501 }, (_, n) => String(301_000_000_000_000_000n + BigInt(n)));
+  const host = hostWith({ seen: Object.fromEntries(chats.map((chat) => [chat, idAt(NOW - HOUR)])) });
+  for (const [n, id] of chats.entries()) {
+    platform.channels.set(id, { id, type: 0, guild_id: GUILD });
+    platform.write(n - 30_000, `missed ${id}`, id);
+  }
+  platform.fails = () => DOWN;
+  const at = start(platform, host);
+  await at.connect('READY');
+  expect(at.unread()).toEqual({ ...NONE, failed: 501 });
+  platform.fails = () => undefined;
+  await at.connect('RESUMED');
+  expect(at.unread()).toEqual(NONE);
+  expect(new Set(texts(host)).size).toBe(501);
+});
+
+test('a session that goes on before its servers were told leaves their rooms to be told', async () => {
+  const platform = new Platform();
+  platform.channels.set(ROOM, { id: ROOM, type: 0, guild_id: GUILD });
+  const host = hostWith({ seen: { [ROOM]: idAt(NOW - 60_000) } });
+  const missed = platform.write(-30_000, 'missed', ROOM);
+  const at = start(platform, host);
+  await at.connect('READY', { guilds: [{ id: GUILD }] });
+  await at.connect('RESUMED');
+  at.push('GUILD_CREATE', { id: GUILD, channels: [{ id: ROOM, type: 0, last_message_id: missed.id }] });
+  await arrived(host, 'missed');
+});
+
 test('a room that cannot be looked up is not taken for a private chat', async () => {
   const platform = new Platform();
   platform.channels.set(ROOM, { id: ROOM, type: 0, guild_id: GUILD });

@@ -37,7 +37,7 @@ const MAX_RETRY_MS = 600_000;
 /** Every method rejects only when the adapter stops, and none may run beside another. */
 export class Missed {
   readonly #options: MissedOptions;
-  /** Chats that were asked since this connection stood, or have nothing to ask for. */
+  /** Chats that were asked since this session began, or this process, or that have nothing to ask for. */
   readonly #tried = new Set<string>();
   /** Servers that a new session has not told yet. */
   #untold = new Set<string>();
@@ -53,18 +53,25 @@ export class Missed {
     this.#options = options;
   }
 
-  /** A connection stands. With a new session the platform tells these servers and their rooms next, with an old one it does not. */
+  /**
+   * A connection stands. With a new session the platform tells these servers and their rooms next. An old one goes on: what was pushed
+   * meanwhile was pushed again, and only what this process did not ask for, or could not read, is asked for.
+   */
   async begin(session: 'resumed' | ReadonlySet<string>): Promise<void> {
-    this.#tried.clear();
     const { seen, privates, gaps } = await this.#options.cursor();
     const oldest = this.#oldest();
     const rooms = [...seen].reverse().flatMap(([chat, last]) => (compareIds(last, oldest) >= 0 ? [chat] : []));
     const resumed = session === 'resumed';
-    this.#untold = new Set(resumed ? [] : session);
-    this.#unlisted = new Set(resumed ? [] : [...rooms, ...gaps.keys()].filter((chat) => !privates.has(chat)));
+    if (!resumed) {
+      this.#tried.clear();
+      this.#untold = new Set(session);
+      this.#unlisted = new Set([...rooms, ...gaps.keys()].filter((chat) => !privates.has(chat)));
+    }
     for (const chat of [...seen.keys()].reverse()) if (privates.has(chat)) await this.before(chat);
-    if (resumed) for (const chat of [...rooms, ...gaps.keys()]) await this.before(chat);
-    else if (this.#untold.size === 0) await this.#readUnlisted();
+    if (resumed) {
+      for (const chat of rooms) await this.before(chat);
+      await this.#readGaps();
+    } else if (this.#untold.size === 0) await this.#readUnlisted();
     // A server that is out of order is not told before it is well again, and its threads are no reason to wait for it.
     else if (this.#unlisted.size > 0) this.#retryLater();
   }
@@ -103,11 +110,18 @@ export class Missed {
   /** Asks again for what could not be read. One failure ends the round: the platform is in trouble, and live messages wait behind it. */
   async retry(): Promise<void> {
     this.#waiting = false;
-    for (const chat of (await this.#options.cursor()).gaps.keys()) {
-      if ((await this.#read(chat)) === 'failed') return;
-    }
+    if (!(await this.#readGaps())) return;
     this.#retryMs = RETRY_MS;
     await this.#readUnlisted();
+  }
+
+  async #readGaps(): Promise<boolean> {
+    // The cursor holds so many gaps and no more.
+    const failed = [...this.#unread].flatMap(([chat, why]) => (why === 'failed' ? [chat] : []));
+    for (const chat of new Set([...(await this.#options.cursor()).gaps.keys(), ...failed])) {
+      if ((await this.#read(chat)) === 'failed') return false;
+    }
+    return true;
   }
 
   /** Rooms that were known and stand in no list: threads that fell asleep meanwhile, and what is gone. */
