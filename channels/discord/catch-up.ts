@@ -22,8 +22,17 @@ const PAGE = 100;
 export const MAX_HISTORY = 2_000;
 const MAX_PAGES = MAX_HISTORY / PAGE;
 
-/** `cut`: there is more than is ever read. `failed`: not now. */
-export type HistoryEnd = 'complete' | 'forbidden' | 'cut' | 'failed';
+/**
+ * `nothing`: not one message, which is also how the platform answers whoever lacks the permission Read Message History. `hidden`: the
+ * room is not shown to the bot. `gone`: there is no such room any more. `cut`: there is more than is ever read. `failed`: not now.
+ */
+export type HistoryEnd = 'complete' | 'nothing' | 'forbidden' | 'hidden' | 'gone' | 'cut' | 'failed';
+
+/** https://discord.com/developers/docs/topics/opcodes-and-status-codes#json: unknown channel, missing access. */
+const ENDS: ReadonlyMap<number | undefined, 'gone' | 'hidden'> = new Map([
+  [10_003, 'gone'],
+  [50_001, 'hidden'],
+]);
 
 /**
  * Hands over page after page, each sorted; only when `onPage` resolved is the next one fetched, and false tells that it could not be
@@ -41,7 +50,7 @@ export async function readHistory(
       .filter((message) => snowflake(message['id']) !== undefined)
       .sort((a, b) => compareIds(String(a['id']), String(b['id'])));
     const last = snowflake(obj(messages.at(-1))['id']);
-    if (last === undefined) return 'complete';
+    if (last === undefined) return page === 0 ? 'nothing' : 'complete';
     if (!(await onPage(messages))) return 'failed';
     if (answer.length < PAGE) return 'complete';
     // A page that does not lead on would be fetched for ever.
@@ -51,14 +60,14 @@ export async function readHistory(
   return 'cut';
 }
 
-async function fetchPage(options: HistoryOptions, after: string): Promise<unknown[] | 'forbidden' | 'failed'> {
+async function fetchPage(options: HistoryOptions, after: string): Promise<unknown[] | HistoryEnd> {
   const { get, place, attempts, sleep } = options;
   for (let attempt = 1; ; attempt += 1) {
     try {
       const page = await get(`/channels/${place}/messages`, { after, limit: String(PAGE) });
       return Array.isArray(page) ? page : 'failed';
     } catch (error) {
-      if (isFinal(error)) return 'forbidden';
+      if (isFinal(error)) return (error.failure.kind === 'api' && ENDS.get(error.failure.code)) || 'forbidden';
       if (attempt >= attempts) return 'failed';
       // Whatever else it was may pass. When the adapter stops, the wait ends with it.
       await sleep(waitOf(error) ?? 500 * 2 ** attempt);

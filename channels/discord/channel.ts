@@ -69,7 +69,7 @@ export class DiscordChannel implements Channel {
   readonly #life = new Lifecycle();
   /** Why the channel is not quite well although it is connected. */
   #lacking: string | undefined;
-  #unread: Unread = { forbidden: 0, failed: 0, cut: 0 };
+  #unread: Unread = { forbidden: 0, withheld: 0, failed: 0, cut: 0 };
   /** What is known of the connection. */
   #connection: readonly [ChannelHealth, string | undefined] = ['starting', undefined];
   /** Why the journal cannot take messages; whatever the connection does, nothing arrives. */
@@ -180,9 +180,11 @@ export class DiscordChannel implements Channel {
         this.#trouble = detail === undefined ? undefined : { state, detail };
         this.#tell();
       },
-      ready: () => {
-        health('healthy');
+      ready: (connection) => {
         settled();
+        // How it ended is told already, and is the newer word; a login that was refused has none after it.
+        if (connection.aborted) return;
+        health('healthy');
         if (!slash_commands) return;
         registering ??= registerCommands({
           call: (method, route, body) => this.#call(method, route, { ...(body && { body }), signal }),
@@ -259,10 +261,12 @@ export class DiscordChannel implements Channel {
 
   #healthy(): readonly [ChannelHealth, string | undefined] {
     if (this.#lacking !== undefined) return ['degraded', this.#lacking];
-    const { forbidden, failed, cut } = this.#unread;
+    const { forbidden, withheld, failed, cut } = this.#unread;
     const what = 'messages written while it was not connected';
     const words = [
-      forbidden > 0 && `${what} are not answered in ${forbidden} chats: give the bot the permission Read Message History there`,
+      forbidden > 0 &&
+        `${what} are not answered in ${forbidden} chats: give the bot the permissions View Channel and Read Message History there`,
+      withheld > 0 && `${what} may be missing in ${withheld} chats: give the bot the permission Read Message History there`,
       failed > 0 && `${what} are still to be fetched in ${failed} chats: the platform does not answer, trying again`,
       cut > 0 && `${what} were too many in ${cut} chats: only the first ${MAX_HISTORY} of each are answered`,
     ].filter((line) => line !== false);

@@ -3,16 +3,16 @@ import type { ChannelHealth } from '../../src/core/channel.ts';
 import type { Clock, Logger } from '../../src/core/ports.ts';
 import { linked } from '../kit/linked.ts';
 import { reconnect } from '../kit/reconnect.ts';
-import type { DiscordClient, GatewayEnd, Packet, Session } from './client.ts';
+import type { DiscordClient, GatewayEnd, Session } from './client.ts';
 import { DISALLOWED_INTENTS, diagnoseCall, diagnoseClose } from './failure.ts';
 import { intents, NO_CONTENT } from './intents.ts';
-import { MAX_QUEUED } from './receive.ts';
+import { MAX_QUEUED, type Pushed } from './receive.ts';
 
 export interface ConnectOptions {
   readonly client: Pick<DiscordClient, 'gateway'>;
   readonly session: Session | undefined;
   readonly messageContent: boolean;
-  readonly push: (packet: Packet) => void;
+  readonly push: (packet: Pushed) => void;
   /** Events that wait to be worked off. */
   readonly queued: () => number;
   readonly clock: Clock;
@@ -73,7 +73,7 @@ export async function keepConnected(options: ConnectOptions): Promise<void> {
           onPacket: (packet) => {
             packets += 1;
             if (packet.t === 'READY' || packet.t === 'RESUMED') begin();
-            options.push(packet);
+            options.push({ ...packet, connection: life.controller.signal });
             // The platform keeps what we do not take for as long as the session can be resumed.
             if (options.queued() > MAX_QUEUED) life.controller.abort(new Error('too many events wait'));
           },

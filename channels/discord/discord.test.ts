@@ -152,6 +152,24 @@ test('a journal that can write again does not make a channel well whose login wa
   expect(host.state).toBe('down');
 });
 
+test('a login that is refused while missed messages are fetched stays refused when they are', async () => {
+  const { host, proxy, channel, again, write } = await scene();
+  await write('known');
+  await arrived(host, 'known');
+  await channel.stop();
+  proxy.gateway.forgetSessions();
+  await write('missed');
+  proxy.fault({ call: /^GET \/channels\/\d+\/messages$/, kind: 'delay', delayMs: 600 });
+  proxy.gateway.onReady = () => setTimeout(() => proxy.gateway.kick(4_004), 50);
+  const states = host.states.length;
+  const started = again();
+  await until('the refusal is told', () => host.state === 'down');
+  expect(texts(host)).toEqual(['known']);
+  await started;
+  await arrived(host, 'missed');
+  expect(host.states.slice(states).map(({ state }) => state)).toEqual(['starting', 'down']);
+});
+
 test('F33 a gateway that drops every connection meets growing waits, one socket at a time and no message twice', async () => {
   const waits: number[] = [];
   const sleep: Clock['sleep'] = (ms, signal) => {
@@ -239,7 +257,7 @@ test('a history of several pages is read to its end, oldest first', async () => 
   });
   const page = (from: number, count: number) => Array.from({ length: count }, (_, n) => message(from + n)).reverse();
   for (const body of [page(0, 100), page(100, 100), page(200, 7)]) {
-    proxy.fault({ call: /^GET \/channels\/\d+\/messages$/, kind: 'answer', status: 200, body: body as never });
+    proxy.fault({ call: /^GET \/channels\/\d+\/messages$/, kind: 'answer', status: 200, body });
   }
   await again();
   await until('all arrived', () => host.accepted.length === 208);
@@ -306,9 +324,23 @@ test('a chat whose history may not be read is named, and goes on', async () => {
   proxy.fault({ call: /^GET \/channels\/\d+\/messages$/, kind: 'answer', status: 403, body, times: 9 });
   await again();
   expect(host.state).toBe('healthy');
-  expect(host.states.at(-1)?.detail).toMatch(/not answered in 1 chats: give the bot the permission Read Message History/);
+  expect(host.states.at(-1)?.detail).toMatch(
+    /not answered in 1 chats: give the bot the permissions View Channel and Read Message History/,
+  );
   await write('new');
   await arrived(host, 'new');
+});
+
+test('a room whose history is not shown, for which the platform has no error, is named', async () => {
+  const { host, channel, proxy, again } = await scene();
+  const { guildId, channelId } = proxy.peer;
+  await proxy.write({ guildId, channelId, senderId: ADA, content: 'known' });
+  await arrived(host, 'known');
+  await channel.stop();
+  proxy.fault({ call: /^GET \/channels\/\d+\/messages$/, kind: 'answer', status: 200, body: [], times: 9 });
+  await again();
+  expect(host.state).toBe('healthy');
+  await until('it is told', () => /may be missing in 1 chats: .* Read Message History/.test(host.states.at(-1)?.detail ?? ''));
 });
 
 test('F35 buckets: a limited chat does not hold up another, and the platform states the wait', async () => {

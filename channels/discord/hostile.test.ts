@@ -4,9 +4,8 @@ import type { InboundMessage } from '../../src/core/message.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { TestHost } from '../../src/testing/channel-host.ts';
 import { MemoryLogger, until } from '../../src/testing/fakes.ts';
-import type { Packet } from './client.ts';
 import { CallError } from './failure.ts';
-import { Receiver } from './receive.ts';
+import { type Pushed, Receiver } from './receive.ts';
 import { idAt } from './wire.ts';
 
 const BOT = '135000000000000001';
@@ -138,7 +137,14 @@ test('A45 10,000 mutated events: nothing crashes, nobody is taken for somebody e
   });
   const working = receiver.run();
   const next = random(20_260_101);
-  const packet = (t: string, d: unknown, s: number): Packet => ({ t, d, s, session: { id: 'session', url: 'wss://x', seq: s } });
+  const session = { id: 'session', url: 'wss://x', seq: 0 };
+  const packet = (t: string, d: unknown, s: number): Pushed => ({
+    t,
+    d,
+    s,
+    session: { ...session, seq: s },
+    connection: abort.signal,
+  });
   for (let n = 0; n < 10_000; n += 1) {
     const [type, event] = SEEDS[n % SEEDS.length] ?? ['', {}];
     let mutated: unknown = type === 'MESSAGE_CREATE' ? { ...event, id: idAt(AT + n) } : event;

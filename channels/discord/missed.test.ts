@@ -19,7 +19,7 @@ const NOW = Date.now();
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 const DOWN: CallFailure = { kind: 'api', status: 503, detail: 'down' };
-const NONE: Unread = { forbidden: 0, failed: 0, cut: 0 };
+const NONE: Unread = { forbidden: 0, withheld: 0, failed: 0, cut: 0 };
 
 const open: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
@@ -39,6 +39,8 @@ class Platform {
   readonly calls: string[] = [];
   /** Calls that are never answered. */
   hangs: (route: string) => boolean = () => false;
+  /** Chats without the permission Read Message History: their history is empty, and no error says why. */
+  readonly withheld = new Set<string>();
   /** What a call fails by. */
   fails: (route: string) => CallFailure | undefined = () => undefined;
 
@@ -56,6 +58,7 @@ class Platform {
     if (failure) throw new CallError('GET', failure);
     const chat = /^\/channels\/(\d+)\/messages$/.exec(route)?.[1];
     if (chat === undefined) return this.channels.get(route.replace('/channels/', '')) ?? [];
+    if (this.withheld.has(chat)) return [];
     const found = this.messages.filter(({ id, channel_id }) => channel_id === chat && compareIds(id, query['after'] ?? '0') > 0);
     return found.slice(0, Number(query['limit'])).reverse();
   }
@@ -111,7 +114,7 @@ function start(platform: Platform, host: TestHost) {
   const push = (t: Packet['t'], d: unknown): void => {
     if (t === 'READY') sessions += 1;
     seq += 1;
-    receiver.push({ t, d, s: seq, session: { id: `session ${sessions}`, url: 'wss://x', seq } });
+    receiver.push({ t, d, s: seq, session: { id: `session ${sessions}`, url: 'wss://x', seq }, connection: abort.signal });
   };
   return {
     push,
@@ -190,7 +193,81 @@ test('a chat that may not be read and one with too many messages are told apart 
   platform.fails = (route) => (route.includes(chats[0]) ? DOWN : route.includes(chats[1]) ? forbidden : undefined);
   const at = start(platform, host);
   await at.connect('READY');
-  expect(at.unread()).toEqual({ forbidden: 1, failed: 1, cut: 1 });
+  expect(at.unread()).toEqual({ ...NONE, forbidden: 1, failed: 1, cut: 1 });
+});
+
+test('a room whose history is not shown is told, and what is missing there is fetched once it is', async () => {
+  const platform = new Platform();
+  const host = hostWith();
+  const missed = platform.write(-30_000, 'missed', ROOM);
+  const guild = { id: GUILD, channels: [{ id: ROOM, type: 0, last_message_id: missed.id }] };
+  platform.withheld.add(ROOM);
+  const at = start(platform, host);
+  await at.connect('READY');
+  at.push('GUILD_CREATE', guild);
+  await until('it is told', () => at.unread().withheld === 1);
+  platform.withheld.clear();
+  await at.connect('READY');
+  at.push('GUILD_CREATE', guild);
+  await arrived(host, 'missed');
+  await until('it is told', () => at.unread().withheld === 0);
+});
+
+test('what is known to be missing stays known while the history is not shown', async () => {
+  const platform = new Platform();
+  platform.channels.set(ROOM, { id: ROOM, type: 0, guild_id: GUILD });
+  const host = hostWith({ seen: { [ROOM]: idAt(NOW - 60_000) } });
+  const guild = { id: GUILD, channels: [{ id: ROOM, type: 0, last_message_id: platform.write(-30_000, 'missed', ROOM).id }] };
+  platform.fails = () => DOWN;
+  const first = start(platform, host);
+  await first.connect('READY');
+  first.push('GUILD_CREATE', guild);
+  await until('it is told', () => first.unread().failed === 1);
+  first.push('MESSAGE_CREATE', { ...platform.write(0, 'live', ROOM), guild_id: GUILD });
+  await arrived(host, 'live');
+  platform.fails = () => undefined;
+  platform.withheld.add(ROOM);
+  await first.minute();
+  await until('it is told', () => first.unread().withheld === 1);
+  expect(first.unread()).toEqual({ ...NONE, withheld: 1 });
+  await first.stop();
+  platform.withheld.clear();
+  await start(platform, host).connect('RESUMED');
+  expect(texts(host)).toEqual(['live', 'missed']);
+});
+
+test('an empty history is no news in a private chat, whose messages were deleted', async () => {
+  const host = hostWith({ seen: { [DM]: idAt(NOW - 60_000) }, privates: [DM] });
+  const at = start(new Platform(), host);
+  await at.connect('READY');
+  expect(at.unread()).toEqual(NONE);
+});
+
+test('rooms that are hidden from the bot and forums, which hold threads alone, are no news', async () => {
+  const platform = new Platform();
+  const [hidden, known, forum] = ['110000000000000020', '110000000000000030', '110000000000000040'] as const;
+  platform.fails = () => ({ kind: 'api', status: 403, code: 50_001, detail: 'Missing Access' });
+  const at = start(platform, hostWith({ seen: { [known]: idAt(NOW - HOUR) } }));
+  await at.connect('READY', { guilds: [{ id: GUILD }] });
+  const last_message_id = idAt(NOW - 1_000);
+  const rooms = [forum, hidden, known].map((id) => ({ id, type: id === forum ? 15 : 0, last_message_id }));
+  at.push('GUILD_CREATE', { id: GUILD, channels: rooms });
+  await until('the room that the bot was in is told', () => at.unread().forbidden === 1);
+  expect(at.unread()).toEqual({ ...NONE, forbidden: 1 });
+  expect(platform.calls).toEqual([hidden, known].map((id) => `/channels/${id}/messages`));
+});
+
+test.each(['CHANNEL_DELETE', 'THREAD_DELETE'])('what could not be read of a room is forgotten with it: %s', async (event) => {
+  const platform = new Platform();
+  platform.fails = () => DOWN;
+  const host = hostWith();
+  const at = start(platform, host);
+  await at.connect('READY');
+  at.push('GUILD_CREATE', { id: GUILD, channels: [{ id: ROOM, type: 0, last_message_id: idAt(NOW - 1_000) }] });
+  await until('it is told', () => at.unread().failed === 1);
+  at.push(event, { id: ROOM, guild_id: GUILD });
+  await until('it is told', () => at.unread().failed === 0);
+  expect(JSON.parse((await host.cursor()) ?? '')).not.toHaveProperty('gaps');
 });
 
 test('during an outage only the first chat is given patience', async () => {
@@ -242,6 +319,64 @@ test('rooms that were silent for longer than is ever fetched are not asked', asy
   expect(platform.calls).toEqual([]);
 });
 
+test('a session that goes on has told all: chats that were asked are not asked again, and what is missing is', async () => {
+  const platform = new Platform();
+  const second = '302000000000000002';
+  for (const id of [ROOM, second]) platform.channels.set(id, { id, type: 0, guild_id: GUILD });
+  const recent = idAt(NOW - 60_000);
+  const host = hostWith({ seen: { [DM]: recent, [ROOM]: recent, [second]: recent }, privates: [DM] });
+  platform.write(-60_000, 'known', ROOM);
+  platform.write(-30_000, 'missed', second);
+  const at = start(platform, host);
+  const history = (chat: string) => `/channels/${chat}/messages`;
+  platform.fails = (route) => (route === history(second) ? DOWN : undefined);
+  // The session of an earlier start: whoever had it knew what it told, and we do not.
+  await at.connect('RESUMED');
+  expect(platform.calls.filter((route) => route !== history(second)).toSorted()).toEqual(
+    [`/channels/${ROOM}`, history(ROOM), history(DM)].toSorted(),
+  );
+  expect(at.unread()).toEqual({ ...NONE, failed: 1 });
+  platform.calls.length = 0;
+  platform.fails = () => undefined;
+  await at.connect('RESUMED');
+  expect(platform.calls.filter((route) => route !== `/channels/${second}`)).toEqual([history(second)]);
+  expect(texts(host)).toEqual(['known', 'missed']);
+  expect(at.unread()).toEqual(NONE);
+  platform.calls.length = 0;
+  await at.connect('RESUMED');
+  expect(platform.calls).toEqual([]);
+});
+
+test('a room that could not be read is asked again even if the cursor holds no more of such', async () => {
+  const platform = new Platform();
+  const chats = Array.from({ length: 501 }, (_, n) => String(301_000_000_000_000_000n + BigInt(n)));
+  const host = hostWith({ seen: Object.fromEntries(chats.map((chat) => [chat, idAt(NOW - HOUR)])) });
+  for (const [n, id] of chats.entries()) {
+    platform.channels.set(id, { id, type: 0, guild_id: GUILD });
+    platform.write(n - 30_000, `missed ${id}`, id);
+  }
+  platform.fails = () => DOWN;
+  const at = start(platform, host);
+  await at.connect('READY');
+  expect(at.unread()).toEqual({ ...NONE, failed: 501 });
+  platform.fails = () => undefined;
+  await at.connect('RESUMED');
+  expect(at.unread()).toEqual(NONE);
+  expect(new Set(texts(host)).size).toBe(501);
+});
+
+test('a session that goes on before its servers were told leaves their rooms to be told', async () => {
+  const platform = new Platform();
+  platform.channels.set(ROOM, { id: ROOM, type: 0, guild_id: GUILD });
+  const host = hostWith({ seen: { [ROOM]: idAt(NOW - 60_000) } });
+  const missed = platform.write(-30_000, 'missed', ROOM);
+  const at = start(platform, host);
+  await at.connect('READY', { guilds: [{ id: GUILD }] });
+  await at.connect('RESUMED');
+  at.push('GUILD_CREATE', { id: GUILD, channels: [{ id: ROOM, type: 0, last_message_id: missed.id }] });
+  await arrived(host, 'missed');
+});
+
 test('a room that cannot be looked up is not taken for a private chat', async () => {
   const platform = new Platform();
   platform.channels.set(ROOM, { id: ROOM, type: 0, guild_id: GUILD });
@@ -256,6 +391,23 @@ test('a room that cannot be looked up is not taken for a private chat', async ()
   await at.minute();
   await arrived(host, 'to my colleagues, not to the bot');
   expect(host.offered).toMatchObject([{ chatId: ROOM, isGroup: true }]);
+});
+
+test.each([
+  ['a private chat known, and what is missed there is fetched', 1, ['/help', 'missed']],
+  ['nothing known of a conversation of others, where the bot is not', 2, ['/help']],
+])('a command makes %s', async (_name, context, all) => {
+  const platform = new Platform();
+  const host = hostWith();
+  const first = start(platform, host);
+  await first.connect('READY');
+  const command = { id: idAt(NOW - 60_000), application_id: BOT, type: 2, token: 'token', context, channel_id: DM };
+  first.push('INTERACTION_CREATE', { ...command, user: { id: ADA, username: 'ada' }, data: { name: 'help', type: 1 } });
+  await arrived(host, '/help');
+  await first.stop();
+  platform.write(-30_000, 'missed');
+  await start(platform, host).connect('READY');
+  expect(texts(host)).toEqual(all);
 });
 
 test('what was said in a server before the bot was invited is not answered, now or after a restart', async () => {

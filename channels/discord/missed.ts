@@ -6,8 +6,8 @@ import { type Cursor, withGap, withJoined, withoutGap } from './cursor.ts';
 import type { Place, Places } from './places.ts';
 import { compareIds, idAt, laterId, snowflake, timeOf } from './wire.ts';
 
-/** Chats of which something is missing, by the reason. */
-export type Unread = Readonly<Record<Exclude<HistoryEnd, 'complete'>, number>>;
+/** Chats of which something is missing, by the reason; `withheld`: may be missing, as nothing is shown where something was written. */
+export type Unread = Readonly<Record<'forbidden' | 'withheld' | 'cut' | 'failed', number>>;
 
 export interface MissedOptions {
   readonly places: Places;
@@ -37,7 +37,7 @@ const MAX_RETRY_MS = 600_000;
 /** Every method rejects only when the adapter stops, and none may run beside another. */
 export class Missed {
   readonly #options: MissedOptions;
-  /** Chats that were asked since this connection stood, or have nothing to ask for. */
+  /** Chats that were asked since this session began, or this process, or that have nothing to ask for. */
   readonly #tried = new Set<string>();
   /** Servers that a new session has not told yet. */
   #untold = new Set<string>();
@@ -53,18 +53,25 @@ export class Missed {
     this.#options = options;
   }
 
-  /** A connection stands. With a new session the platform tells these servers and their rooms next, with an old one it does not. */
+  /**
+   * A connection stands. With a new session the platform tells these servers and their rooms next. An old one goes on: what was pushed
+   * meanwhile was pushed again, and only what this process did not ask for, or could not read, is asked for.
+   */
   async begin(session: 'resumed' | ReadonlySet<string>): Promise<void> {
-    this.#tried.clear();
     const { seen, privates, gaps } = await this.#options.cursor();
     const oldest = this.#oldest();
     const rooms = [...seen].reverse().flatMap(([chat, last]) => (compareIds(last, oldest) >= 0 ? [chat] : []));
     const resumed = session === 'resumed';
-    this.#untold = new Set(resumed ? [] : session);
-    this.#unlisted = new Set(resumed ? [] : [...rooms, ...gaps.keys()].filter((chat) => !privates.has(chat)));
+    if (!resumed) {
+      this.#tried.clear();
+      this.#untold = new Set(session);
+      this.#unlisted = new Set([...rooms, ...gaps.keys()].filter((chat) => !privates.has(chat)));
+    }
     for (const chat of [...seen.keys()].reverse()) if (privates.has(chat)) await this.before(chat);
-    if (resumed) for (const chat of [...rooms, ...gaps.keys()]) await this.before(chat);
-    else if (this.#untold.size === 0) await this.#readUnlisted();
+    if (resumed) {
+      for (const chat of rooms) await this.before(chat);
+      await this.#readGaps();
+    } else if (this.#untold.size === 0) await this.#readUnlisted();
     // A server that is out of order is not told before it is well again, and its threads are no reason to wait for it.
     else if (this.#unlisted.size > 0) this.#retryLater();
   }
@@ -92,14 +99,29 @@ export class Missed {
     if (!this.#tried.has(chat)) await this.#read(chat);
   }
 
+  /** A room is no more, and what is missing of it neither. */
+  async forget(chat: string): Promise<void> {
+    const { cursor, keep } = this.#options;
+    this.#unlisted.delete(chat);
+    if ((await cursor()).gaps.has(chat)) await keep((before) => withoutGap(before, chat));
+    if (this.#unread.has(chat)) this.#tell(chat, 'complete');
+  }
+
   /** Asks again for what could not be read. One failure ends the round: the platform is in trouble, and live messages wait behind it. */
   async retry(): Promise<void> {
     this.#waiting = false;
-    for (const chat of (await this.#options.cursor()).gaps.keys()) {
-      if ((await this.#read(chat)) === 'failed') return;
-    }
+    if (!(await this.#readGaps())) return;
     this.#retryMs = RETRY_MS;
     await this.#readUnlisted();
+  }
+
+  async #readGaps(): Promise<boolean> {
+    // The cursor holds so many gaps and no more.
+    const failed = [...this.#unread].flatMap(([chat, why]) => (why === 'failed' ? [chat] : []));
+    for (const chat of new Set([...(await this.#options.cursor()).gaps.keys(), ...failed])) {
+      if ((await this.#read(chat)) === 'failed') return false;
+    }
+    return true;
   }
 
   /** Rooms that were known and stand in no list: threads that fell asleep meanwhile, and what is gone. */
@@ -107,14 +129,15 @@ export class Missed {
     for (const chat of this.#unlisted) await this.before(chat);
   }
 
-  async #read(chat: string): Promise<HistoryEnd> {
+  async #read(chat: string): Promise<keyof Unread | 'complete'> {
     const { catchUpMs, cursor, places, get, offer, keep, clock, signal } = this.#options;
     this.#tried.add(chat);
     if (catchUpMs === 0) return 'complete';
-    let after = this.#after(chat, await cursor());
+    const from = this.#after(chat, await cursor());
+    let after = from;
     const sleep = (ms: number): Promise<void> => clock.sleep(ms, signal);
     const attempts = this.#failing ? 1 : ATTEMPTS;
-    const end = await readHistory({ place: chat, after, attempts, get, sleep }, async (messages) => {
+    const answer = await readHistory({ place: chat, after, attempts, get, sleep }, async (messages) => {
       const place = (await places.lookFor(chat)) ?? ((await cursor()).privates.has(chat) ? { id: chat } : undefined);
       // Taken for a private chat, a channel would be answered whether it is allowed or not.
       if (!place) return false;
@@ -126,16 +149,37 @@ export class Missed {
       after = String(obj(messages.at(-1))['id']);
       return true;
     });
+    const known = await cursor();
+    const end = this.#judge(chat, answer, from, known);
     this.#failing = end === 'failed';
-    // No permission would help where the bot is not any more.
-    const isGone = end === 'forbidden' && this.#unlisted.delete(chat);
-    const { gaps } = await cursor();
     // Live messages move on what was seen; what is missing before them stays known, also to the next start.
     if (end === 'failed') await keep((before) => withGap(before, chat, after));
-    else if (gaps.has(chat)) await keep((before) => withoutGap(before, chat));
+    else if (end !== 'withheld' && known.gaps.has(chat)) await keep((before) => withoutGap(before, chat));
     if (end === 'failed') this.#retryLater();
-    this.#tell(chat, isGone ? 'complete' : end);
+    this.#tell(chat, end);
     return end;
+  }
+
+  /** What the platform's answer says about messages after `from`. */
+  #judge(chat: string, answer: HistoryEnd, from: string, { seen, gaps, privates }: Cursor): keyof Unread | 'complete' {
+    switch (answer) {
+      case 'nothing': {
+        // A message that is known of, and may have been deleted, is all that tells a room that is not shown from a silent one.
+        const written = [seen.get(chat), this.#options.places.known(chat)?.lastMessageId];
+        const isShown = privates.has(chat) || !written.some((id) => id !== undefined && compareIds(id, from) > 0);
+        return isShown ? 'complete' : 'withheld';
+      }
+      case 'forbidden':
+      case 'hidden':
+        // No permission would help where the bot is not any more.
+        if (this.#unlisted.delete(chat)) return 'complete';
+        // A server lists the rooms that it hides, too: nobody ever meant those for the bot.
+        return answer === 'forbidden' || seen.has(chat) || gaps.has(chat) ? 'forbidden' : 'complete';
+      case 'gone':
+        return 'complete';
+      default:
+        return answer;
+    }
   }
 
   async #learnJoined(guild: JsonObject): Promise<void> {
@@ -160,7 +204,7 @@ export class Missed {
     return laterId(start, (place?.guildId !== undefined && joined.get(place.guildId)) || start);
   }
 
-  #tell(chat: string, end: HistoryEnd): void {
+  #tell(chat: string, end: keyof Unread | 'complete'): void {
     const { logger, told } = this.#options;
     if (end === 'complete') this.#unread.delete(chat);
     else {
@@ -168,7 +212,7 @@ export class Missed {
       this.#unread.set(chat, end);
     }
     const count = (why: keyof Unread): number => [...this.#unread.values()].filter((other) => other === why).length;
-    told({ forbidden: count('forbidden'), failed: count('failed'), cut: count('cut') });
+    told({ forbidden: count('forbidden'), withheld: count('withheld'), failed: count('failed'), cut: count('cut') });
   }
 
   #retryLater(): void {

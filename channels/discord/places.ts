@@ -18,6 +18,8 @@ export interface Place {
 const THREADS: ReadonlySet<number> = new Set([10, 11, 12]);
 /** With one person, with several. */
 const PRIVATE: ReadonlySet<number> = new Set([1, 3]);
+/** Forum and media channels: what they name as their last message is a thread. */
+const THREADS_ONLY: ReadonlySet<number> = new Set([15, 16]);
 /** As many as the channels of a few large servers; asking for one that was forgotten is one call. */
 const MAX_PLACES = 20_000;
 
@@ -44,7 +46,10 @@ export class Places {
     if (guildId === undefined) return [];
     this.#ownRoles.set(guildId, this.#ownRolesOf(guild['roles']));
     const channels = [...objects(guild['channels']), ...objects(guild['threads'])];
-    return channels.map((channel) => this.learn(channel, guildId)).filter((place) => place !== undefined);
+    return channels.flatMap((channel) => {
+      const place = this.learn(channel, guildId);
+      return place && !THREADS_ONLY.has(num(channel['type']) ?? -1) ? [place] : [];
+    });
   }
 
   /** A channel object. Undefined when it has no id. */

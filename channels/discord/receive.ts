@@ -17,6 +17,12 @@ import { Missed, type Unread } from './missed.ts';
 import { type Place, Places } from './places.ts';
 import { idAt, laterId, requireId, snowflake } from './wire.ts';
 
+/** What a connection told. */
+export interface Pushed extends Packet {
+  /** Aborts when that connection is over. */
+  readonly connection: AbortSignal;
+}
+
 export interface ReceiverOptions {
   readonly client: Pick<DiscordClient, 'call'>;
   readonly host: ChannelHost;
@@ -32,8 +38,8 @@ export interface ReceiverOptions {
   readonly signal: AbortSignal;
   /** The journal cannot write; undefined once it can again. */
   readonly trouble: StoringOptions['onTrouble'];
-  /** READY or RESUMED was worked off: what was missed is committed. */
-  readonly ready: () => void;
+  /** READY or RESUMED was worked off: what was missed is committed, which may take longer than the connection stood. */
+  readonly ready: (connection: AbortSignal) => void;
   /** So many chats lack messages that were written while nobody listened. */
   readonly notCaughtUp: (unread: Unread) => void;
   /** A command or a button whose message is committed: acknowledge it now. Must not throw. */
@@ -48,7 +54,7 @@ const MAX_RECENT = 5_000;
 export class Receiver {
   readonly #options: ReceiverOptions;
   readonly #places: Places;
-  readonly #queue: Packet[] = [];
+  readonly #queue: Pushed[] = [];
   #wake = Promise.withResolvers<void>();
   #cursor: Cursor | undefined;
   readonly #missed: Missed;
@@ -94,10 +100,9 @@ export class Receiver {
     return this.#queue.length;
   }
 
-  push(packet: Packet): void {
+  push(packet: Pushed): void {
     this.#queue.push(packet);
-    const { guild_id: guild, channel_id: chat } = obj(packet.d);
-    const privateChat = packet.t === 'MESSAGE_CREATE' && guild === undefined ? snowflake(chat) : undefined;
+    const privateChat = privateChatOf(packet);
     if (privateChat !== undefined && !this.#cursor?.seen.has(privateChat)) this.#strangers.add(privateChat);
     this.#wake.resolve();
   }
@@ -138,7 +143,7 @@ export class Receiver {
     }
   }
 
-  async #take(packet: Packet): Promise<void> {
+  async #take(packet: Pushed): Promise<void> {
     const { channel, account, clock, logger, signal } = this.#options;
     try {
       await this.#handle(packet);
@@ -154,7 +159,7 @@ export class Receiver {
     }
   }
 
-  async #handle(packet: Packet): Promise<void> {
+  async #handle(packet: Pushed): Promise<void> {
     const event = obj(packet.d);
     switch (packet.t) {
       case 'READY':
@@ -174,7 +179,7 @@ export class Receiver {
       case 'CHANNEL_DELETE':
       case 'THREAD_DELETE':
         this.#places.forget(String(event['id']));
-        return;
+        return this.#missed.forget(String(event['id']));
       case 'MESSAGE_CREATE':
         return this.#message(event, packet);
       case 'INTERACTION_CREATE':
@@ -184,11 +189,11 @@ export class Receiver {
     }
   }
 
-  async #begin(packet: Packet): Promise<void> {
+  async #begin(packet: Pushed): Promise<void> {
     await this.#commit([], packet);
     const guilds = objects(obj(packet.d)['guilds']).flatMap(({ id }) => snowflake(id) ?? []);
     await this.#missed.begin(packet.t === 'RESUMED' ? 'resumed' : new Set(guilds));
-    this.#options.ready();
+    this.#options.ready(packet.connection);
   }
 
   async #message(event: JsonObject, packet: Packet): Promise<void> {
@@ -345,6 +350,16 @@ const CHANGES: ReadonlyMap<string, 'edit' | 'delete' | 'reaction'> = new Map([
   ['MESSAGE_REACTION_ADD', 'reaction'],
   ['MESSAGE_REACTION_REMOVE', 'reaction'],
 ]);
+
+/** https://discord.com/developers/docs/interactions/receiving-and-responding#interaction-object-interaction-context-types */
+const ELSEWHERE = 2;
+
+/** The private chat with the bot that somebody wrote in, or gave a command or pressed a button in. */
+function privateChatOf({ t, d }: Packet): string | undefined {
+  const { guild_id: guild, channel_id: chat, context } = obj(d);
+  const isOurs = t === 'MESSAGE_CREATE' || (t === 'INTERACTION_CREATE' && context !== ELSEWHERE);
+  return isOurs && guild === undefined ? snowflake(chat) : undefined;
+}
 
 /** An event's place in its session: the same when it is replayed. */
 function sourceOf(packet: Packet): string {

@@ -160,6 +160,23 @@ test('an edit names the message it changes; an unfurled link and our own edits a
   expect(read({ ...edit, message: { ...message, user: 'U0BOT', bot_id: 'B0BOT' } })).toBeUndefined();
 });
 
+test('a mention that an edit adds comes as two events and is one edit', () => {
+  const at = { ts: '1767225700.000300', event_ts: '1767225700.000300' };
+  const message = { ...inChannel, channel: undefined, text: '<@U0BOT> do it', edited: { user: 'U1', ts: '1767225700.000000' } };
+  const changed = read({
+    ...at,
+    type: 'message',
+    subtype: 'message_changed',
+    channel: 'C1',
+    message,
+    previous_message: inChannel,
+  });
+  const mention = read({ ...message, type: 'app_mention', channel: 'C1', event_ts: at.event_ts });
+  expect(mention).toEqual(changed);
+  expect(mention).toMatchObject({ kind: 'edit', targetId: `C1:${TS}`, text: 'do it', mentionsBot: true });
+  expect(read({ ...message, type: 'app_mention', channel: 'C1', edited: {} })).toMatchObject({ kind: 'message' });
+});
+
 test('a delete names the message and its author, also when a thread leaves a stone behind', () => {
   const deleted = { type: 'message', subtype: 'message_deleted', channel: 'D1', ts: '1767225700.000300', deleted_ts: TS };
   const expected = { kind: 'delete', targetId: `D1:${TS}`, platformId: `D1:${TS}:delete`, senderId: 'U1', text: '', media: [] };

@@ -69,7 +69,10 @@ function toEvent(event: JsonObject, context: InboundContext): InboundMessage | u
     case 'message_deleted':
       return toDelete(event, context);
     default:
-      return toMessage(event, context);
+      // A mention is told again when its message is edited, beside the change itself: both are the same edit, or it is answered twice.
+      return event['type'] === 'app_mention' && editedAt(event) !== undefined
+        ? toEdit({ channel: event['channel'], message: event }, context)
+        : toMessage(event, context);
   }
 }
 
@@ -81,7 +84,7 @@ function toMessage(event: JsonObject, context: InboundContext): InboundMessage |
   return { ...shape(event, { chatId, ts }, context), kind: 'message', ...key(context, chatId, `${chatId}:${ts}`) };
 }
 
-/** Also made from history, where an edited message shows that it was. */
+/** Also made from history and from mentions, where an edited message shows that it was. */
 export function toEdit(event: JsonObject, context: InboundContext): InboundMessage | undefined {
   const chatId = str(event['channel']);
   const message = obj(event['message']);
@@ -92,8 +95,8 @@ export function toEdit(event: JsonObject, context: InboundContext): InboundMessa
   if (message['subtype'] === 'tombstone') return deletion(previous, { chatId, ts, at: str(event['event_ts']) }, context);
   // A link that was unfurled, a reply that was counted: nobody changed anything.
   const changed = message['text'] !== previous['text'] || fileIds(message) !== fileIds(previous);
-  const edited = str(obj(message['edited'])['ts']);
-  if (!changed || edited === undefined || !TS.test(edited)) return undefined;
+  const edited = editedAt(message);
+  if (!changed || edited === undefined) return undefined;
   const shaped = shape(message, { chatId, ts }, context);
   const id = `${chatId}:${ts}`;
   return {
@@ -292,6 +295,11 @@ function refusalOf(message: JsonObject, me: Identity, empty: boolean): RefusalRe
   if (message['user'] === me.userId || (me.botId !== '' && message['bot_id'] === me.botId)) return 'own-message';
   if (isBot(message) || str(message['user']) === undefined) return 'bot-author';
   return empty ? 'empty' : undefined;
+}
+
+function editedAt(message: JsonObject): string | undefined {
+  const at = str(obj(message['edited'])['ts']);
+  return at !== undefined && TS.test(at) ? at : undefined;
 }
 
 function fileIds(message: JsonObject): string {

@@ -38,7 +38,7 @@ export interface ProxyFault {
   readonly kind: 'answer' | 'drop' | 'hang' | 'cut' | 'delay';
   readonly delayMs?: number;
   readonly status?: number;
-  readonly body?: JsonObject | string;
+  readonly body?: JsonObject | readonly JsonObject[] | string;
   readonly headers?: Readonly<Record<string, string>>;
   /** Default 1. */
   readonly times?: number;
