@@ -9,8 +9,8 @@ import { TurnPermits } from './turn-permits.ts';
 /** Rows fetched from the journal at a time for a lane that fell behind. */
 const FETCH = 8;
 /** Waits between attempts at a turn that failed inside the gateway (a full disk, a bug): doubled up to the cap. */
-const RETRY_BASE_MS = 1_000;
-const RETRY_CAP_MS = 30_000;
+export const RETRY_BASE_MS = 1_000;
+export const RETRY_CAP_MS = 30_000;
 
 /**
  * A row that was under way at this many crashes may be what causes them. Such rows run one at a time, so that the next crash
