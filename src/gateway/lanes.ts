@@ -227,7 +227,9 @@ export class Lanes {
         } catch (error) {
           this.#options.onTurnError(claimed ?? waiting, error, retryInMs);
         }
-        await this.#pause(retryInMs, AbortSignal.any([this.#stopping.signal, signal]));
+        // A commit is owed also after /stop, and waits its time like any other.
+        const { signal: stopping } = this.#stopping;
+        await this.#pause(retryInMs, finish ? stopping : AbortSignal.any([stopping, signal]));
         // One more try was for a journal that recovered meanwhile; the next start runs the row again.
         if (finish && this.#stopping.signal.aborted) return await finish().catch(() => undefined);
       }
