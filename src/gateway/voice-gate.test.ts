@@ -5,6 +5,8 @@ import type { RunEvent } from '../core/events.ts';
 import type { AudioFile, Transcriber } from '../core/media-models.ts';
 import type { InboundMessage, MediaRef } from '../core/message.ts';
 import type { ModelCallContext } from '../core/model.ts';
+import type { Clock } from '../core/ports.ts';
+import { systemClock } from '../lib/clock.ts';
 import { recordEvents, tempDir, until } from '../testing/fakes.ts';
 import { scriptedModel } from '../testing/scripted-model.ts';
 import { TestChannel } from '../testing/test-channel.ts';
@@ -35,7 +37,7 @@ class Scene {
     this.channel.files.set('v', Buffer.from('OggS sound'));
   }
 
-  async start(entry: Record<string, unknown> = {}): Promise<TestDaemon> {
+  async start(entry: Record<string, unknown> = {}, clock: Clock = systemClock): Promise<TestDaemon> {
     const { emit, events } = recordEvents();
     const transcriber = (context: ModelCallContext): Transcriber => {
       this.asked.push(context);
@@ -48,7 +50,7 @@ class Scene {
     };
     return await testDaemon({
       ...{ dataDir: dir.path, model: this.model, channel: this.channel, entry: { ...OPEN, ...entry } },
-      daemon: { model: stack, observe },
+      daemon: { model: stack, observe, clock },
     });
   }
 
@@ -232,5 +234,26 @@ test('what an attempt left that the end of the process interrupted is removed, a
   await using rig = await at.start();
   await rig.daemon.gateway.idle();
   expect(at.outcomes()).toEqual(['not-mentioned']);
+  expect(await at.recordings()).toEqual([]);
+});
+
+test('one that grew too old before it was listened to is given up without a word to the group, and its recording is removed', async () => {
+  const at = new Scene();
+  {
+    await using rig = await at.start();
+    await at.say(
+      (signal) => new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true })),
+    );
+    await until('it listens', () => at.heard === 1);
+    await rig.daemon.close({ turnsMs: 0, deliveryMs: 0 });
+  }
+  expect(await at.recordings()).toHaveLength(1);
+  const { monotonic, sleep } = systemClock;
+  await using rig = await at.start({}, { now: () => systemClock.now() + 25 * 3_600_000, monotonic, sleep });
+  await rig.daemon.gateway.idle();
+  expect(at.channel.sent).toEqual([]);
+  expect(await rig.daemon.journal.dead.list()).toEqual([]);
+  expect((await rig.daemon.journal.counts()).inbox).toMatchObject({ NEW: 0, RUNNING: 0, DONE: 1, DEAD: 0 });
+  expect(at.heard).toBe(1);
   expect(await at.recordings()).toEqual([]);
 });

@@ -62,6 +62,11 @@ export class VoiceGate {
     }
   }
 
+  /** Rows that the journal gave up at this start. Never rejects. */
+  async forget(rows: readonly InboxRow[]): Promise<void> {
+    for (const row of rows) await this.#remove(row);
+  }
+
   async #listen(row: InboxRow, signal: AbortSignal): Promise<Finish | undefined> {
     const { backlog, clock, patterns } = this.#options;
     const started = clock.monotonic();
