@@ -310,6 +310,9 @@ function buildGateway({ options, models, journal, pairing, channels, events, ope
     [...entries].map(([name, entry]) => [name, entry.group_patterns.map((text) => new RegExp(text, 'iu'))]),
   );
   const backlog = new Backlog(clock);
+  events.observe((event) => {
+    if (event.type === 'finished' && event.messageId) backlog.told(event.messageId);
+  });
   const gate = new VoiceGate({
     turn: (row, signal) => turns.run(row, signal),
     ...(models.transcriber ? { transcriber: models.transcriber } : {}),

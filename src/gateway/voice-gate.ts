@@ -75,8 +75,15 @@ export class VoiceGate {
     const words = heard.map((note) => note.words).filter((text) => text !== '');
     if (words.some((text) => isNamed(text, patterns(message.channel)))) {
       // In memory, as it was: it is stored with nothing, so a turn that a crash interrupts goes on without it.
-      const background = backlog.take(message)?.lines;
-      return await this.#options.turn({ ...row, message: { ...message, ...(background ? { background } : {}) } }, signal);
+      const taken = backlog.take(message);
+      if (taken) backlog.hold(row, taken);
+      const background = taken ? { background: taken.lines } : {};
+      try {
+        return await this.#options.turn({ ...row, message: { ...message, ...background } }, signal);
+      } catch (error) {
+        backlog.untold(message.id); // the next attempt takes it again
+        throw error;
+      }
     }
     return async () => {
       const text = [message.text, ...words.map((said) => `(by voice) ${said}`)].filter((line) => line !== '').join(' ');
