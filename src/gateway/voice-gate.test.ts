@@ -153,7 +153,7 @@ test('one that is addressed in writing, by a reply, or in a group that answers e
   expect(at.outcomes()).toEqual(['answered', 'answered']);
 });
 
-test('F39 a recording that cannot be fetched, is none, or is not understood addresses nobody, and the operator is told', async () => {
+test('F39 a recording that cannot be fetched, is none, or is not understood is recorded as not heard, and the operator is told', async () => {
   const at = new Scene();
   at.channel.files.set('none', Buffer.from('<html>'));
   await using rig = await at.start();
@@ -161,10 +161,20 @@ test('F39 a recording that cannot be fetched, is none, or is not understood addr
   await at.write('', { media: [{ ...VOICE, ref: 'none' }] });
   await at.say(new Error('overloaded'));
   await rig.daemon.gateway.idle();
-  expect(at.outcomes()).toEqual(['not-mentioned', 'not-mentioned', 'not-mentioned']);
+  expect(at.outcomes()).toEqual(['not-heard', 'not-heard', 'not-heard']);
   expect(at.channel.sent).toEqual([]);
   expect(at.events.flatMap((event) => (event.type === 'failed' ? [event.code] : []))).toEqual(['GH1505', 'GH2114', 'GH2114']);
   expect(await at.recordings()).toEqual([]);
+});
+
+test('F39 of two voice notes the one that names the agent is enough, and one that is not understood leaves it open', async () => {
+  const at = new Scene();
+  await using rig = await at.start();
+  const media = [VOICE, { ...VOICE, ref: 'gone' }];
+  await at.say('robot, are you there?', { media });
+  await at.say('see you at eight', { media });
+  await rig.daemon.gateway.idle();
+  expect(at.outcomes()).toEqual(['answered', 'not-heard']);
 });
 
 test('F3 one that was being listened to when the process ended is listened to again, and its words are not paid for twice', async () => {
@@ -233,7 +243,7 @@ test('what an attempt left that the end of the process interrupted is removed, a
   at.channel.files.clear();
   await using rig = await at.start();
   await rig.daemon.gateway.idle();
-  expect(at.outcomes()).toEqual(['not-mentioned']);
+  expect(at.outcomes()).toEqual(['not-heard']);
   expect(await at.recordings()).toEqual([]);
 });
 

@@ -3,7 +3,7 @@ import { readdir, rm } from 'node:fs/promises';
 import type { Channel } from '../core/channel.ts';
 import { errorText, isGatehouseError } from '../core/errors.ts';
 import type { Emit } from '../core/events.ts';
-import type { InboxRow, Journal } from '../core/journal.ts';
+import { type InboxRow, type Journal, NOT_HEARD } from '../core/journal.ts';
 import type { Transcriber } from '../core/media-models.ts';
 import type { InboundMessage, MediaRef } from '../core/message.ts';
 import type { ModelCallContext } from '../core/model.ts';
@@ -32,6 +32,12 @@ export interface VoiceGateOptions {
   readonly journal: Pick<Journal, 'finish' | 'release'>;
   readonly clock: Clock;
   readonly emit: Emit;
+}
+
+interface Heard {
+  readonly file: StoredFile;
+  /** Empty where nothing was said, or nothing understood. */
+  words: string;
 }
 
 /**
@@ -71,7 +77,7 @@ export class VoiceGate {
     const { backlog, clock, patterns } = this.#options;
     const started = clock.monotonic();
     const { overheard: _overheard, ...message } = row.message;
-    const heard = await this.#hear(row, signal);
+    const { heard, isWhole } = await this.#hear(row, signal);
     const words = heard.map((note) => note.words).filter((text) => text !== '');
     if (words.some((text) => isNamed(text, patterns(message.channel)))) {
       // In memory, as it was: it is stored with nothing, so a turn that a crash interrupts goes on without it.
@@ -87,13 +93,14 @@ export class VoiceGate {
     }
     return async () => {
       const text = [message.text, ...words.map((said) => `(by voice) ${said}`)].filter((line) => line !== '').join(' ');
-      await this.#pass(row, started);
+      await this.#pass(row, isWhole ? NOT_MENTIONED : NOT_HEARD, started);
       backlog.note({ ...message, text });
       await this.#remove(row);
     };
   }
 
-  async #hear(row: InboxRow, signal: AbortSignal): Promise<readonly { file: StoredFile; words: string }[]> {
+  /** `isWhole`: every recording was understood. */
+  async #hear(row: InboxRow, signal: AbortSignal): Promise<{ readonly heard: readonly Heard[]; readonly isWhole: boolean }> {
     const { message, session } = row;
     const { transcriber, channel: find, workspace } = this.#options;
     const notes = voiceNotes(message);
@@ -101,8 +108,9 @@ export class VoiceGate {
       ...{ session, channel: message.channel, sender: `${message.channel}:${message.senderId}` },
       purpose: 'transcription',
     });
-    const heard: { file: StoredFile; words: string }[] = [];
-    if (!ear) return heard;
+    const heard: Heard[] = [];
+    if (!ear) return { heard, isWhole: false };
+    let isWhole = true;
     const path = workspace(session);
     const fetching = AbortSignal.any([signal, AbortSignal.timeout(FETCH_MS)]);
     const hearing = AbortSignal.any([signal, AbortSignal.timeout(FETCH_MS + TRANSCRIPTION_MS)]);
@@ -116,21 +124,22 @@ export class VoiceGate {
         entry.words = await transcribe(file, path, ear, { signal: hearing, onUnstored });
       } catch (error) {
         signal.throwIfAborted();
+        isWhole = false;
         this.#report(message, ref, isGatehouseError(error) ? error : toTranscriptionError(error));
       }
     }
-    return heard;
+    return { heard, isWhole };
   }
 
   /** The end of a row without a turn. Rejects when the journal cannot be written. */
-  async #pass(row: InboxRow, started: number): Promise<void> {
+  async #pass(row: InboxRow, outcome: string, started: number): Promise<void> {
     const { journal, clock, emit } = this.#options;
     const { seq, generation, session, message } = row;
-    const committed = await journal.finish({ seq, generation, state: 'DONE', outcome: NOT_MENTIONED, lines: [], parts: [] });
+    const committed = await journal.finish({ seq, generation, state: 'DONE', outcome, lines: [], parts: [] });
     if (!committed) return;
     const ms = clock.monotonic() - started;
     const { id: messageId, channel } = message;
-    emit({ type: 'finished', at: clock.now(), messageId, session, channel, outcome: NOT_MENTIONED, ms });
+    emit({ type: 'finished', at: clock.now(), messageId, session, channel, outcome, ms });
   }
 
   /**
