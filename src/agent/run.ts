@@ -164,7 +164,7 @@ class AgentLoop {
     const step = { n, kind: 'model', state: 'DONE', value: encodeAnswer(stored) } as const;
     const recorded = model.demo ? steps.record(step) : steps.record(step, this.#usageEntry(`${runId}#u${n}`, stored));
     if (this.#run.signal.aborted || isEmpty(stored.answer) || toolCallsOf(stored.answer).length > 0) await recorded;
-    // Nothing more is done for a final answer but to commit the turn, in the same transaction: see `StepLog`.
+    // Nothing more is done for a final answer but to commit the turn, in the same transaction: see `StepLog`, which sees to a failure.
     else recorded.catch(() => undefined);
     return stored;
   }

@@ -149,9 +149,11 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       return channels.channels.get(row.message.channel)?.edit ? inPlaceOfDraft(row.message, notice) : notice;
     },
   );
-  if (recovery.resumed + recovery.buried + recovery.sending.length > 0) {
-    logger.info('recovered', { resumed: recovery.resumed, buried: recovery.buried, sending: recovery.sending.length });
+  const { resumed, buried, unheard, sending } = recovery;
+  if (resumed + buried + unheard.length + sending.length > 0) {
+    logger.info('recovered', { resumed, buried, unheard: unheard.length, sending: sending.length });
   }
+  await built.gate.forget(unheard);
   await pruneAttachments(join(options.dataDir, 'outgoing'), clock.now());
   await gateway.recover(recovery);
   tellOfChannels(operator.owner, channels, events);
@@ -218,6 +220,7 @@ function buildGateway({ options, models, journal, pairing, channels, events, ope
   delivery: Delivery;
   transcripts: Transcripts;
   lanes: Lanes;
+  gate: VoiceGate;
   parts: (message: InboundMessage, text: string, files: AgentResult['files']) => readonly NewPart[];
 } {
   const { config, dataDir, clock, logger } = options;
@@ -307,6 +310,9 @@ function buildGateway({ options, models, journal, pairing, channels, events, ope
     [...entries].map(([name, entry]) => [name, entry.group_patterns.map((text) => new RegExp(text, 'iu'))]),
   );
   const backlog = new Backlog(clock);
+  events.observe((event) => {
+    if (event.type === 'finished' && event.messageId) backlog.told(event.messageId);
+  });
   const gate = new VoiceGate({
     turn: (row, signal) => turns.run(row, signal),
     ...(models.transcriber ? { transcriber: models.transcriber } : {}),
@@ -357,7 +363,7 @@ function buildGateway({ options, models, journal, pairing, channels, events, ope
   };
   const onAnswered = (messageId: string): void => approvals.committed(messageId);
   const gateway = new Gateway({ journal, bus, lanes, turns, transcripts, delivery, admission, backlog, onAnswered, clock, emit });
-  return { gateway, delivery, transcripts, lanes, parts };
+  return { gateway, delivery, transcripts, lanes, gate, parts };
 }
 
 /** What an earlier process showed of the answer may still stand; where it does not, the notice is sent. */

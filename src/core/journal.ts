@@ -167,6 +167,9 @@ export interface TurnResult {
 /** Begins the reason of a retry that waits for the operator: the platform refuses the login. */
 export const LOGIN_REFUSED = 'auth:';
 
+/** Outcome of what was overheard and could not be listened to: nobody knows whether it addressed the agent. */
+export const NOT_HEARD = 'not-heard';
+
 export function isLoginRefused(reason: string): boolean {
   return reason.startsWith(LOGIN_REFUSED);
 }
@@ -209,6 +212,8 @@ export interface Recovery {
   readonly resumed: number;
   /** Rows that had used up their attempts or age: DEAD now, one notice part each was queued by the caller's `notice`. */
   readonly buried: number;
+  /** Such rows that were overheard, with no answer begun: DONE as `NOT_HEARD`, no notice. Their files are the caller's to remove. */
+  readonly unheard: readonly InboxRow[];
   /** SENDING parts of another boot; the caller settles them by send class before channels start. */
   readonly sending: readonly OutboxRow[];
   /** Lanes with NEW rows, in order of their oldest row. */

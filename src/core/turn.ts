@@ -23,9 +23,10 @@ export interface StepLog {
   /** What earlier attempts recorded, in order; replayed before anything new is done. */
   readonly recorded: readonly StepRecord[];
   /**
-   * Resolves once durable. Rejects with the run's abort reason when the claim was fenced. Steps become durable in the order
-   * they are recorded, and before whatever is written after them: the answer that ends a run is recorded and not waited for,
-   * because the caller commits the run's result next.
+   * Resolves once durable; while the disk is full it waits, because what was paid for must not be bought again. Rejects with the
+   * run's abort reason when the claim was fenced. Steps become durable in the order they are recorded, and before whatever is
+   * written after them: the answer that ends a run is recorded and not waited for, because the caller commits the run's result
+   * next. The caller sees to it that this holds also where the record fails at first.
    */
   record(step: StepRecord, usage?: UsageEntry): Promise<void>;
 }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { type InboundMessage, UNKNOWN_SENDER } from '../core/message.ts';
-import { FakeClock, inbound, tempDir } from '../testing/fakes.ts';
+import { FakeClock, inbound, tempDir, until } from '../testing/fakes.ts';
 import { scriptedModel } from '../testing/scripted-model.ts';
 import { testDaemon } from '../testing/test-daemon.ts';
 import { Backlog } from './backlog.ts';
@@ -220,4 +220,60 @@ test('a reaction in a direct chat goes with the next message, of people who may 
     'and?',
   ]);
   expect((await rig.daemon.journal.counts()).refused).toContainEqual({ channel: 'test', reason: 'reaction', count: 1 });
+});
+
+const OTHER = { ...GROUP, senderId: 'bob', senderName: 'Bob' };
+
+test.each<[how: string, takeBack: Partial<InboundMessage>]>([
+  ['stopped', { ...GROUP, text: '/stop', mentionsBot: true }],
+  ['deleted', { ...GROUP, kind: 'delete', targetId: 'asked', text: '' }],
+])('what a message took that is %s before its turn goes with the next one', async (_how, takeBack) => {
+  await using dir = await tempDir();
+  const model = scriptedModel([{ hang: true }, 'done', 'done']);
+  await using rig = await testDaemon({ dataDir: dir.path, model, entry: OPEN });
+  await rig.channel.deliver({ ...GROUP, text: 'wait', mentionsBot: true });
+  await until('a turn runs', () => model.requests.length === 1);
+  await rig.channel.deliver({ ...OTHER, text: 'lunch is at one' });
+  await rig.channel.deliver({ ...GROUP, text: 'summarise this', mentionsBot: true, platformId: 'asked' });
+  await rig.channel.deliver(takeBack);
+  await rig.channel.deliver({ ...GROUP, text: '/stop', mentionsBot: true });
+  for (const text of ['when is lunch?', 'thanks']) {
+    await rig.channel.deliver({ ...GROUP, text, mentionsBot: true });
+    await rig.daemon.gateway.idle();
+  }
+  expect(model.requests.slice(1).map(({ messages }) => messages.at(-1)?.content)).toEqual([
+    '[said in this group since you last spoke, not to you:\n  [Bob] lunch is at one\n]\n[Ada] when is lunch?',
+    '[Ada] thanks',
+  ]);
+});
+
+test('what a stopped turn was told is told again, what an answered one was told is not', async () => {
+  await using dir = await tempDir();
+  const model = scriptedModel(['done', { hang: true }, 'done']);
+  await using rig = await testDaemon({ dataDir: dir.path, model, entry: OPEN });
+  await rig.channel.deliver({ ...OTHER, text: 'one' });
+  await rig.channel.deliver({ ...GROUP, text: 'and?', mentionsBot: true });
+  await rig.daemon.gateway.idle();
+  await rig.channel.deliver({ ...OTHER, text: 'two' });
+  await rig.channel.deliver({ ...GROUP, text: 'and then?', mentionsBot: true });
+  await until('a turn runs', () => model.requests.length === 2);
+  await rig.channel.deliver({ ...GROUP, text: '/stop', mentionsBot: true });
+  await rig.channel.deliver({ ...GROUP, text: 'go on', mentionsBot: true });
+  await rig.daemon.gateway.idle();
+  expect(model.requests[2]?.messages.at(-1)?.content).toBe(
+    '[said in this group since you last spoke, not to you:\n  [Bob] two\n]\n[Ada] go on',
+  );
+});
+
+test('of more messages than are waited for, the oldest gives nothing back', () => {
+  const backlog = new Backlog(new FakeClock());
+  for (let n = 0; n <= 500; n += 1) {
+    const message = question({ chatId: `${n}` });
+    backlog.note(said('a line', { chatId: `${n}` }));
+    const taken = backlog.take(message);
+    if (taken) backlog.hold({ lane: `${n}`, message: { ...message, id: `${n}` } }, taken);
+  }
+  backlog.cancelled('0');
+  backlog.cancelled('1');
+  expect([0, 1].map((n) => told(backlog, question({ chatId: `${n}` })))).toEqual([[], ['a line']]);
 });

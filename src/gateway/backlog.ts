@@ -1,4 +1,5 @@
 import { chatKey, isLaneOf, laneKey, messageKey } from '../core/ids.ts';
+import type { InboxRow } from '../core/journal.ts';
 import { type BackgroundLine, type InboundMessage, mayChange } from '../core/message.ts';
 import type { Clock } from '../core/ports.ts';
 
@@ -11,6 +12,8 @@ const MAX_TOTAL_CHARS = 8_000;
 /** Conversations that are remembered; the one silent for longest goes first. */
 const MAX_PLACES = 500;
 const MAX_AGE_MS = 24 * 3_600_000;
+/** Messages without an end whose lines may be given back; the oldest goes first. */
+const MAX_HELD = 500;
 
 interface Line {
   /** Of the message that was said, or that the reaction is about. */
@@ -28,7 +31,7 @@ interface Line {
 /** Lines that go with a message. They are nobody else's until they are given back. */
 export interface Taken {
   readonly lines: readonly BackgroundLine[];
-  /** The message was not stored. */
+  /** The message was not stored, or nobody answers it. */
   giveBack(): void;
 }
 
@@ -41,6 +44,8 @@ export class Backlog {
   readonly #clock: Clock;
   readonly #words = new Shelf(MAX_LINES.words);
   readonly #reactions = new Shelf(MAX_LINES.reactions);
+  /** By message id. */
+  readonly #held = new Map<string, { readonly lane: string; readonly taken: Taken }>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -85,6 +90,29 @@ export class Backlog {
         for (const { toldIn } of lines) toldIn.delete(place);
       },
     };
+  }
+
+  /** The message is stored with what it took. Until it has its end, that may come back. */
+  hold({ lane, message }: Pick<InboxRow, 'lane' | 'message'>, taken: Taken): void {
+    this.#held.set(message.id, { lane, taken });
+    const [oldest] = this.#held.keys();
+    if (this.#held.size > MAX_HELD && oldest !== undefined) this.#held.delete(oldest);
+  }
+
+  /** The turn of the message ended, and what it took is in the session. */
+  told(messageId: string): void {
+    this.#held.delete(messageId);
+  }
+
+  /** Nobody answers the message: what it took goes with the next one. */
+  untold(messageId: string): void {
+    this.#held.get(messageId)?.taken.giveBack();
+    this.#held.delete(messageId);
+  }
+
+  /** All messages of the lane that had no end yet were cancelled. */
+  cancelled(lane: string): void {
+    for (const [messageId, held] of this.#held) if (held.lane === lane) this.untold(messageId);
   }
 
   /** In a thread, what it was opened with: that stands in the chat. */

@@ -2,6 +2,7 @@
 import type { InboundBus } from '../bus/inbound-bus.ts';
 import type { ChannelHost, Receipt } from '../core/channel.ts';
 import type { Emit } from '../core/events.ts';
+import { messageKey } from '../core/ids.ts';
 import type { Accepted, Admission, Journal, Recovery } from '../core/journal.ts';
 import type { InboundMessage } from '../core/message.ts';
 import type { Clock } from '../core/ports.ts';
@@ -122,7 +123,7 @@ export class Gateway {
 
   #dispatch({ admission, background }: Offer, accepted: Accepted | undefined): void {
     const { message } = admission;
-    if (accepted?.kind !== 'new') background?.giveBack();
+    this.#keepBackground(message, background, accepted);
     if (accepted?.kind === 'new') {
       this.#note(message, { type: 'admitted', lane: accepted.row.lane });
       this.#options.bus.publish(accepted.row);
@@ -139,6 +140,17 @@ export class Gateway {
     } else {
       this.#note(message, { type: 'dropped', reason: accepted?.kind ?? 'refused' });
     }
+  }
+
+  /** What a message took stays with it until its turn ended, and comes back when somebody ends it before. */
+  #keepBackground(message: InboundMessage, background: Taken | undefined, accepted: Accepted | undefined): void {
+    const { backlog } = this.#options;
+    if (accepted?.kind !== 'new') background?.giveBack();
+    else if (background) backlog.hold(accepted.row, background);
+    if (accepted?.kind === 'answered') for (const lane of accepted.cancelled) backlog.cancelled(lane);
+    const { channel, account, targetId } = message;
+    const isTakenBack = accepted?.kind === 'amended' && message.kind === 'delete';
+    if (isTakenBack && targetId !== undefined) backlog.untold(messageKey({ channel, account, platformId: targetId }));
   }
 
   #note(

@@ -225,6 +225,30 @@ describe('/stop', () => {
     expect(rig.bus.held).toBe(0);
   });
 
+  it('leaves the commit of a stopped turn its waits while the disk is full', async () => {
+    await using dir = await tempDir();
+    let isFull = true;
+    await using rig = await setUp(dir.path, {
+      turn: (_row, signal) => new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true })),
+      wrap: (journal) =>
+        new Proxy(journal, {
+          get(target, name) {
+            if (name === 'finish' && isFull) return () => Promise.reject(new Error('full'));
+            const value = Reflect.get(target, name, target);
+            return typeof value === 'function' ? value.bind(target) : value;
+          },
+        }),
+    });
+    await rig.add('a', 'one');
+    await until('it runs', () => rig.lanes.stats().running === 1);
+    await rig.cancel('a');
+    await rig.clock.advance(3_500);
+    isFull = false;
+    await rig.clock.advance(4_000);
+    await rig.lanes.idle();
+    expect(rig.errors.map(({ retryInMs }) => retryInMs)).toEqual([1_000, 2_000, 4_000]);
+  });
+
   it('of a lane that does nothing changes nothing', async () => {
     await using dir = await tempDir();
     await using rig = await setUp(dir.path);

@@ -9,8 +9,8 @@ import { TurnPermits } from './turn-permits.ts';
 /** Rows fetched from the journal at a time for a lane that fell behind. */
 const FETCH = 8;
 /** Waits between attempts at a turn that failed inside the gateway (a full disk, a bug): doubled up to the cap. */
-const RETRY_BASE_MS = 1_000;
-const RETRY_CAP_MS = 30_000;
+export const RETRY_BASE_MS = 1_000;
+export const RETRY_CAP_MS = 30_000;
 
 /**
  * A row that was under way at this many crashes may be what causes them. Such rows run one at a time, so that the next crash
@@ -227,7 +227,9 @@ export class Lanes {
         } catch (error) {
           this.#options.onTurnError(claimed ?? waiting, error, retryInMs);
         }
-        await this.#pause(retryInMs, AbortSignal.any([this.#stopping.signal, signal]));
+        // A commit is owed also after /stop, and waits its time like any other.
+        const { signal: stopping } = this.#stopping;
+        await this.#pause(retryInMs, finish ? stopping : AbortSignal.any([stopping, signal]));
         // One more try was for a journal that recovered meanwhile; the next start runs the row again.
         if (finish && this.#stopping.signal.aborted) return await finish().catch(() => undefined);
       }

@@ -20,6 +20,7 @@ import { DelayNotice } from './delay-notice.ts';
 import { type Finish, TurnStopped } from './lanes.ts';
 import { loadImage } from './load-image.ts';
 import { FETCH_MS, type Prepared, prepare } from './prepare.ts';
+import { StepWrites } from './step-writes.ts';
 import type { Transcripts } from './transcripts.ts';
 
 /** The demo says once an hour per chat that there is no model (ux.md 3, rule 5). */
@@ -65,6 +66,13 @@ export interface TurnOptions extends AnswerPlaceOptions {
   readonly isReserved: (words: string) => boolean;
 }
 
+/** One attempt at a turn. */
+interface Running {
+  readonly row: InboxRow;
+  readonly place: AnswerPlace;
+  readonly writes: StepWrites;
+}
+
 /** Runs turns. One instance for the daemon; it keeps no state of a turn. */
 export class Turns {
   readonly #options: TurnOptions;
@@ -91,12 +99,18 @@ export class Turns {
     const at = clock.now();
     emit({ type: 'started', at, messageId, session: row.session, channel, attempt: row.attempts, waitedMs: at - row.acceptedAt });
     const place = new AnswerPlace(row, this.#options);
+    const writes = new StepWrites(row, signal, this.#options);
     try {
       await place.open();
-      const result = await this.#result(row, place, signal);
+      const result = await this.#result({ row, place, writes }, signal);
       if (!result) return undefined;
       const placed = await place.of(result);
-      return () => this.#finish(row, placed, started, place);
+      return async () => {
+        // A step that failed is on disk before what came of it. One that is asked for but not judged yet shares the transaction.
+        await writes.settled();
+        await this.#finish(row, placed, started, place);
+        await writes.settled();
+      };
     } finally {
       place.end();
     }
@@ -115,9 +129,10 @@ export class Turns {
     emit({ type: 'finished', at: clock.now(), messageId, session: row.session, channel, outcome: result.outcome, ms });
   }
 
-  async #result(row: InboxRow, place: AnswerPlace, signal: AbortSignal): Promise<TurnResult | undefined> {
+  async #result(running: Running, signal: AbortSignal): Promise<TurnResult | undefined> {
+    const { row } = running;
     try {
-      return await this.#outcome(row, place, signal);
+      return await this.#outcome(running, signal);
     } catch (error) {
       if (isGatehouseError(error) && (error.code === 'GH1301' || error.code === 'GH1302')) throw error;
       if (signal.aborted) return await this.#stopped(row, signal, []);
@@ -137,7 +152,8 @@ export class Turns {
     }
   }
 
-  async #outcome(row: InboxRow, place: AnswerPlace, signal: AbortSignal): Promise<TurnResult | undefined> {
+  async #outcome(running: Running, signal: AbortSignal): Promise<TurnResult | undefined> {
+    const { row } = running;
     const { message } = row;
     const command = message.kind === 'message' ? parseCommand(message.text) : undefined;
     // Answered at once when it is sent; here it is what a waiting message was edited to.
@@ -149,7 +165,7 @@ export class Turns {
     const workspace = this.workspace(row.session);
     const prepared = await this.#prepare(row, workspace, signal);
     const history = await this.#options.transcripts.load(row.session, this.#options.maxHistory());
-    const result = await this.#runAgent(row, { ...prepared, history, workspace }, place, signal);
+    const result = await this.#runAgent(running, { ...prepared, history, workspace }, signal);
     return this.#conclude(row, result, signal);
   }
 
@@ -242,9 +258,8 @@ export class Turns {
   }
 
   async #runAgent(
-    row: InboxRow,
+    { row, place, writes }: Running,
     turn: Prepared & { history: readonly SessionMessage[]; workspace: string },
-    place: AnswerPlace,
     signal: AbortSignal,
   ): Promise<AgentResult> {
     const { journal, clock, limits, maxHistory, tellsDelays } = this.#options;
@@ -273,7 +288,7 @@ export class Turns {
       steps: {
         recorded,
         record: async (step, usage) => {
-          if (!(await journal.step(row.seq, row.generation, step, usage))) ended.abort(new TurnStopped('fenced'));
+          if (!(await writes.write(step, usage))) ended.abort(new TurnStopped('fenced'));
           else if (this.#parking && step.state === 'DONE') ended.abort(new TurnStopped('shutdown'));
           ended.signal.throwIfAborted();
         },

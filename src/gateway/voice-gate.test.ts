@@ -5,6 +5,8 @@ import type { RunEvent } from '../core/events.ts';
 import type { AudioFile, Transcriber } from '../core/media-models.ts';
 import type { InboundMessage, MediaRef } from '../core/message.ts';
 import type { ModelCallContext } from '../core/model.ts';
+import type { Clock } from '../core/ports.ts';
+import { systemClock } from '../lib/clock.ts';
 import { recordEvents, tempDir, until } from '../testing/fakes.ts';
 import { scriptedModel } from '../testing/scripted-model.ts';
 import { TestChannel } from '../testing/test-channel.ts';
@@ -35,7 +37,7 @@ class Scene {
     this.channel.files.set('v', Buffer.from('OggS sound'));
   }
 
-  async start(entry: Record<string, unknown> = {}): Promise<TestDaemon> {
+  async start(entry: Record<string, unknown> = {}, clock: Clock = systemClock): Promise<TestDaemon> {
     const { emit, events } = recordEvents();
     const transcriber = (context: ModelCallContext): Transcriber => {
       this.asked.push(context);
@@ -48,7 +50,7 @@ class Scene {
     };
     return await testDaemon({
       ...{ dataDir: dir.path, model: this.model, channel: this.channel, entry: { ...OPEN, ...entry } },
-      daemon: { model: stack, observe },
+      daemon: { model: stack, observe, clock },
     });
   }
 
@@ -151,7 +153,7 @@ test('one that is addressed in writing, by a reply, or in a group that answers e
   expect(at.outcomes()).toEqual(['answered', 'answered']);
 });
 
-test('F39 a recording that cannot be fetched, is none, or is not understood addresses nobody, and the operator is told', async () => {
+test('F39 a recording that cannot be fetched, is none, or is not understood is recorded as not heard, and the operator is told', async () => {
   const at = new Scene();
   at.channel.files.set('none', Buffer.from('<html>'));
   await using rig = await at.start();
@@ -159,10 +161,20 @@ test('F39 a recording that cannot be fetched, is none, or is not understood addr
   await at.write('', { media: [{ ...VOICE, ref: 'none' }] });
   await at.say(new Error('overloaded'));
   await rig.daemon.gateway.idle();
-  expect(at.outcomes()).toEqual(['not-mentioned', 'not-mentioned', 'not-mentioned']);
+  expect(at.outcomes()).toEqual(['not-heard', 'not-heard', 'not-heard']);
   expect(at.channel.sent).toEqual([]);
   expect(at.events.flatMap((event) => (event.type === 'failed' ? [event.code] : []))).toEqual(['GH1505', 'GH2114', 'GH2114']);
   expect(await at.recordings()).toEqual([]);
+});
+
+test('F39 of two voice notes the one that names the agent is enough, and one that is not understood leaves it open', async () => {
+  const at = new Scene();
+  await using rig = await at.start();
+  const media = [VOICE, { ...VOICE, ref: 'gone' }];
+  await at.say('robot, are you there?', { media });
+  await at.say('see you at eight', { media });
+  await rig.daemon.gateway.idle();
+  expect(at.outcomes()).toEqual(['answered', 'not-heard']);
 });
 
 test('F3 one that was being listened to when the process ended is listened to again, and its words are not paid for twice', async () => {
@@ -231,6 +243,27 @@ test('what an attempt left that the end of the process interrupted is removed, a
   at.channel.files.clear();
   await using rig = await at.start();
   await rig.daemon.gateway.idle();
-  expect(at.outcomes()).toEqual(['not-mentioned']);
+  expect(at.outcomes()).toEqual(['not-heard']);
+  expect(await at.recordings()).toEqual([]);
+});
+
+test('one that grew too old before it was listened to is given up without a word to the group, and its recording is removed', async () => {
+  const at = new Scene();
+  {
+    await using rig = await at.start();
+    await at.say(
+      (signal) => new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true })),
+    );
+    await until('it listens', () => at.heard === 1);
+    await rig.daemon.close({ turnsMs: 0, deliveryMs: 0 });
+  }
+  expect(await at.recordings()).toHaveLength(1);
+  const { monotonic, sleep } = systemClock;
+  await using rig = await at.start({}, { now: () => systemClock.now() + 25 * 3_600_000, monotonic, sleep });
+  await rig.daemon.gateway.idle();
+  expect(at.channel.sent).toEqual([]);
+  expect(await rig.daemon.journal.dead.list()).toEqual([]);
+  expect((await rig.daemon.journal.counts()).inbox).toMatchObject({ NEW: 0, RUNNING: 0, DONE: 1, DEAD: 0 });
+  expect(at.heard).toBe(1);
   expect(await at.recordings()).toEqual([]);
 });

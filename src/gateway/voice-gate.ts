@@ -3,7 +3,7 @@ import { readdir, rm } from 'node:fs/promises';
 import type { Channel } from '../core/channel.ts';
 import { errorText, isGatehouseError } from '../core/errors.ts';
 import type { Emit } from '../core/events.ts';
-import type { InboxRow, Journal } from '../core/journal.ts';
+import { type InboxRow, type Journal, NOT_HEARD } from '../core/journal.ts';
 import type { Transcriber } from '../core/media-models.ts';
 import type { InboundMessage, MediaRef } from '../core/message.ts';
 import type { ModelCallContext } from '../core/model.ts';
@@ -34,6 +34,12 @@ export interface VoiceGateOptions {
   readonly emit: Emit;
 }
 
+interface Heard {
+  readonly file: StoredFile;
+  /** Empty where nothing was said, or nothing understood. */
+  words: string;
+}
+
 /**
  * The mention rule for what is spoken. Who may write and in which group was decided at admission; here, after the commit and in the
  * order of the lane, a recording is fetched and transcribed once, and its words open the way to the agent or do not. Those that do
@@ -62,26 +68,39 @@ export class VoiceGate {
     }
   }
 
+  /** Rows that the journal gave up at this start. Never rejects. */
+  async forget(rows: readonly InboxRow[]): Promise<void> {
+    for (const row of rows) await this.#remove(row);
+  }
+
   async #listen(row: InboxRow, signal: AbortSignal): Promise<Finish | undefined> {
     const { backlog, clock, patterns } = this.#options;
     const started = clock.monotonic();
     const { overheard: _overheard, ...message } = row.message;
-    const heard = await this.#hear(row, signal);
+    const { heard, isWhole } = await this.#hear(row, signal);
     const words = heard.map((note) => note.words).filter((text) => text !== '');
     if (words.some((text) => isNamed(text, patterns(message.channel)))) {
       // In memory, as it was: it is stored with nothing, so a turn that a crash interrupts goes on without it.
-      const background = backlog.take(message)?.lines;
-      return await this.#options.turn({ ...row, message: { ...message, ...(background ? { background } : {}) } }, signal);
+      const taken = backlog.take(message);
+      if (taken) backlog.hold(row, taken);
+      const background = taken ? { background: taken.lines } : {};
+      try {
+        return await this.#options.turn({ ...row, message: { ...message, ...background } }, signal);
+      } catch (error) {
+        backlog.untold(message.id); // the next attempt takes it again
+        throw error;
+      }
     }
     return async () => {
       const text = [message.text, ...words.map((said) => `(by voice) ${said}`)].filter((line) => line !== '').join(' ');
-      await this.#pass(row, started);
+      await this.#pass(row, isWhole ? NOT_MENTIONED : NOT_HEARD, started);
       backlog.note({ ...message, text });
       await this.#remove(row);
     };
   }
 
-  async #hear(row: InboxRow, signal: AbortSignal): Promise<readonly { file: StoredFile; words: string }[]> {
+  /** `isWhole`: every recording was understood. */
+  async #hear(row: InboxRow, signal: AbortSignal): Promise<{ readonly heard: readonly Heard[]; readonly isWhole: boolean }> {
     const { message, session } = row;
     const { transcriber, channel: find, workspace } = this.#options;
     const notes = voiceNotes(message);
@@ -89,8 +108,9 @@ export class VoiceGate {
       ...{ session, channel: message.channel, sender: `${message.channel}:${message.senderId}` },
       purpose: 'transcription',
     });
-    const heard: { file: StoredFile; words: string }[] = [];
-    if (!ear) return heard;
+    const heard: Heard[] = [];
+    if (!ear) return { heard, isWhole: false };
+    let isWhole = true;
     const path = workspace(session);
     const fetching = AbortSignal.any([signal, AbortSignal.timeout(FETCH_MS)]);
     const hearing = AbortSignal.any([signal, AbortSignal.timeout(FETCH_MS + TRANSCRIPTION_MS)]);
@@ -104,21 +124,22 @@ export class VoiceGate {
         entry.words = await transcribe(file, path, ear, { signal: hearing, onUnstored });
       } catch (error) {
         signal.throwIfAborted();
+        isWhole = false;
         this.#report(message, ref, isGatehouseError(error) ? error : toTranscriptionError(error));
       }
     }
-    return heard;
+    return { heard, isWhole };
   }
 
   /** The end of a row without a turn. Rejects when the journal cannot be written. */
-  async #pass(row: InboxRow, started: number): Promise<void> {
+  async #pass(row: InboxRow, outcome: string, started: number): Promise<void> {
     const { journal, clock, emit } = this.#options;
     const { seq, generation, session, message } = row;
-    const committed = await journal.finish({ seq, generation, state: 'DONE', outcome: NOT_MENTIONED, lines: [], parts: [] });
+    const committed = await journal.finish({ seq, generation, state: 'DONE', outcome, lines: [], parts: [] });
     if (!committed) return;
     const ms = clock.monotonic() - started;
     const { id: messageId, channel } = message;
-    emit({ type: 'finished', at: clock.now(), messageId, session, channel, outcome: NOT_MENTIONED, ms });
+    emit({ type: 'finished', at: clock.now(), messageId, session, channel, outcome, ms });
   }
 
   /**

@@ -32,6 +32,7 @@ export function recoverContract(create: Create): void {
     expect(await journal.recover(BOUNDS, noNotice)).toEqual({
       resumed: 1,
       buried: 0,
+      unheard: [],
       sending: [],
       lanes: [LANE, 'other'],
       outboxLanes: [],
@@ -69,6 +70,30 @@ export function recoverContract(create: Create): void {
       [3, message('poison')],
       [0, message('behind')],
     ]);
+  });
+
+  it('F38 what was overheard and never listened to ends DONE without a notice; an answer that had begun is told of', async () => {
+    await using harness = await create();
+    const killed = await harness.open({ highWater: 10 });
+    const group = (n: string) => admit({ ...message(n), isGroup: true, overheard: true });
+    await killed.accept(['silent', 'asked', 'shown'].map(group));
+    const [, asked, shown] = await killed.waiting(LANE, 3);
+    const claim = await killed.claim(asked?.seq ?? 0);
+    await killed.step(claim?.seq ?? 0, claim?.generation ?? 0, { n: 0, kind: 'model', state: 'DONE', value: {} });
+    const id = shown?.message.id ?? '';
+    await killed.enqueue([part(draftKey(id), { part: outbound({ key: draftKey(id), messageId: id, text: 'half …' }) })]);
+    await harness.clock.advance(BOUNDS.maxAgeMs + 1);
+    const journal = await harness.open({ highWater: 10 });
+    const told: string[] = [];
+    const recovery = await journal.recover(BOUNDS, (row) => {
+      told.push(row.message.platformId);
+      return [];
+    });
+    expect(told).toEqual(['m-asked', 'm-shown']);
+    expect(recovery).toMatchObject({ buried: 2, unheard: [{ message: { platformId: 'm-silent' } }], lanes: [] });
+    expect((await journal.counts()).inbox).toMatchObject({ NEW: 0, RUNNING: 0, DONE: 1, DEAD: 2 });
+    expect(journal.room()).toBe(10);
+    expect((await journal.recover(BOUNDS, noNotice)).unheard).toEqual([]);
   });
 
   it('F8 F9 parts that were being sent are handed over until settled; the others of the lane still wait in order', async () => {

@@ -1,7 +1,8 @@
-import { type InboxRow, LOGIN_REFUSED, type NewPart, type Recovery } from '../core/journal.ts';
+import { draftKey } from '../core/ids.ts';
+import { type InboxRow, LOGIN_REFUSED, type NewPart, NOT_HEARD, type Recovery } from '../core/journal.ts';
 import type { Change } from './commit-queue.ts';
 import { cancelledMessages, INBOX_COLUMNS, type InboxRecord, toInboxRow } from './inbox.ts';
-import { addParts, OUTBOX_COLUMNS, type OutboxRecord, toOutboxRow } from './outbox.ts';
+import { addParts, findPart, OUTBOX_COLUMNS, type OutboxRecord, toOutboxRow } from './outbox.ts';
 import { markDrafts } from './stopped-drafts.ts';
 import type { Store } from './store.ts';
 
@@ -22,8 +23,8 @@ export type BuryNotice = (row: InboxRow, reason: string) => readonly NewPart[];
  */
 export function recoverAll(store: Store, bounds: RecoveryBounds, notice: BuryNotice, change: Change): Recovery {
   const now = store.clock.now();
-  const buried = buryAll(store, bounds, notice, now);
-  change.active -= buried;
+  const { buried, unheard } = buryAll(store, bounds, notice, now);
+  change.active -= buried + unheard.length;
   const resumed = store.db.run(
     "UPDATE inbox SET state = 'NEW', boot_id = NULL WHERE state = 'RUNNING' AND boot_id IS NOT ?",
     store.bootId,
@@ -49,13 +50,22 @@ export function recoverAll(store: Store, bounds: RecoveryBounds, notice: BuryNot
   return {
     resumed,
     buried,
+    unheard,
     sending: sending.map(toOutboxRow),
     ...workLanes(store),
   };
 }
 
-/** Attempts OR age, not both: a row that never uses up its attempts still ends one day. Steps and payload stay. */
-function buryAll(store: Store, bounds: RecoveryBounds, notice: BuryNotice, now: number): number {
+/**
+ * Attempts OR age, not both: a row that never uses up its attempts still ends one day. Steps and payload stay. What was overheard and
+ * shows no sign of an answer was said to nobody here: it is no dead letter, and the chat is told nothing.
+ */
+function buryAll(
+  store: Store,
+  bounds: RecoveryBounds,
+  notice: BuryNotice,
+  now: number,
+): { readonly buried: number; readonly unheard: readonly InboxRow[] } {
   const spent = store.db.all<InboxRecord>(
     `SELECT ${INBOX_COLUMNS} FROM inbox WHERE (state = 'NEW' OR (state = 'RUNNING' AND boot_id IS NOT ?))
        AND (attempts >= ? OR aged_from < ?) ORDER BY seq`,
@@ -63,18 +73,30 @@ function buryAll(store: Store, bounds: RecoveryBounds, notice: BuryNotice, now: 
     bounds.maxAttempts,
     now - bounds.maxAgeMs,
   );
+  const unheard: InboxRow[] = [];
   for (const record of spent) {
-    const reason = record.attempts >= bounds.maxAttempts ? `gave up after ${record.attempts} attempts` : 'too old';
-    store.db.run(
-      "UPDATE inbox SET state = 'DEAD', outcome = ?, finished_at = ?, boot_id = NULL WHERE seq = ?",
-      reason,
-      now,
-      record.seq,
-    );
     const row = toInboxRow(record);
+    if (row.message.overheard && !isAnswerBegun(store, row)) {
+      end(store, row.seq, 'DONE', NOT_HEARD, now);
+      unheard.push(row);
+      continue;
+    }
+    const reason = record.attempts >= bounds.maxAttempts ? `gave up after ${record.attempts} attempts` : 'too old';
+    end(store, row.seq, 'DEAD', reason, now);
     addParts(store, notice(row, reason), `in${row.seq}.${row.generation}`);
   }
-  return spent.length;
+  return { buried: spent.length - unheard.length, unheard };
+}
+
+function end(store: Store, seq: number, state: 'DONE' | 'DEAD', outcome: string, now: number): void {
+  const sql = 'UPDATE inbox SET state = ?, outcome = ?, finished_at = ?, boot_id = NULL WHERE seq = ?';
+  store.db.run(sql, state, outcome, now, seq);
+}
+
+/** Only a turn records steps and shows a draft. */
+function isAnswerBegun(store: Store, { seq, message }: InboxRow): boolean {
+  const step = store.db.get('SELECT 1 FROM step WHERE inbox_seq = ? LIMIT 1', seq);
+  return step !== undefined || findPart(store, draftKey(message.id)) !== undefined;
 }
 
 export function workLanes(store: Store): { lanes: readonly string[]; outboxLanes: readonly string[] } {

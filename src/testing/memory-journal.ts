@@ -89,7 +89,8 @@ export class MemoryJournal implements Journal {
   async recover(): Promise<Recovery> {
     const rows = [...this.rows.values()];
     const lanes = new Set(rows.filter((row) => row.state === 'PENDING').map((row) => row.lane));
-    return { resumed: 0, buried: 0, sending: rows.filter((row) => row.state === 'SENDING'), lanes: [], outboxLanes: [...lanes] };
+    const sending = rows.filter((row) => row.state === 'SENDING');
+    return { resumed: 0, buried: 0, unheard: [], sending, lanes: [], outboxLanes: [...lanes] };
   }
 
   readonly dead: Journal['dead'] = { list: outboxOnly, show: outboxOnly, replay: outboxOnly, drop: outboxOnly };

@@ -1,0 +1,104 @@
+// step of a running turn -> journal; one that cannot be written for now is kept in hand and written again
+import { errorText, isGatehouseError } from '../core/errors.ts';
+import type { Emit } from '../core/events.ts';
+import type { InboxRow, Journal, StepRecord, UsageEntry } from '../core/journal.ts';
+import type { Clock } from '../core/ports.ts';
+import { RETRY_BASE_MS, RETRY_CAP_MS } from './lanes.ts';
+
+export interface StepWritesOptions {
+  readonly journal: Pick<Journal, 'step' | 'spend'>;
+  readonly clock: Clock;
+  readonly emit: Emit;
+}
+
+interface Entry {
+  readonly step: StepRecord;
+  readonly usage: UsageEntry | undefined;
+}
+
+/**
+ * The steps of one claim. What a step holds was paid for or has taken effect, so a full disk must not cost it: it is written again, with
+ * a back-off, until it is on disk or the turn is told to stop.
+ */
+export class StepWrites {
+  readonly #row: InboxRow;
+  readonly #options: StepWritesOptions;
+  readonly #signal: AbortSignal;
+  /** Failed at least once, and what becomes of each. */
+  readonly #late = new Map<Entry, Promise<unknown>>();
+
+  /** `signal`: after its abort each step is tried once more, and its failure is handed on. */
+  constructor(row: InboxRow, signal: AbortSignal, options: StepWritesOptions) {
+    this.#row = row;
+    this.#options = options;
+    this.#signal = signal;
+  }
+
+  /** As `Journal.step`: `false` when the claim was fenced. Rejects when the journal is lost, or could not be written until the abort. */
+  async write(step: StepRecord, usage: UsageEntry | undefined): Promise<boolean> {
+    const { seq, generation } = this.#row;
+    try {
+      return await this.#options.journal.step(seq, generation, step, usage);
+    } catch (error) {
+      if (!mayPass(error)) throw error;
+      const entry = { step, usage };
+      const written = this.#repeat(entry, error);
+      this.#late.set(entry, written);
+      return await written;
+    }
+  }
+
+  /** Resolves when every step that failed is written. Rejects when one still cannot be; it may be called again. */
+  async settled(): Promise<void> {
+    if (this.#late.size === 0) return;
+    await Promise.allSettled(this.#late.values());
+    // Given up when the turn was told to stop; nothing that follows may be written without them.
+    for (const entry of this.#late.keys()) await this.#again(entry);
+  }
+
+  async #repeat(entry: Entry, failure: unknown): Promise<boolean> {
+    let error = failure;
+    for (let retryInMs = RETRY_BASE_MS; ; retryInMs = Math.min(RETRY_CAP_MS, retryInMs * 2)) {
+      this.#report(error, retryInMs);
+      await this.#pause(retryInMs);
+      try {
+        return await this.#again(entry);
+      } catch (next) {
+        if (!mayPass(next) || this.#signal.aborted) throw next;
+        error = next;
+      }
+    }
+  }
+
+  async #again(entry: Entry): Promise<boolean> {
+    const { journal } = this.#options;
+    const { seq, generation } = this.#row;
+    const isOwn = await journal.step(seq, generation, entry.step, entry.usage);
+    // The claim ended while this waited. The turn needs the step no more, but its price was paid.
+    if (!isOwn && entry.usage) await journal.spend(entry.usage);
+    this.#late.delete(entry);
+    return isOwn;
+  }
+
+  #report(error: unknown, retryInMs: number): void {
+    const { session, message } = this.#row;
+    const code = isGatehouseError(error) ? error.code : 'GH2003';
+    const detail = `a step is not recorded: ${errorText(error)}; next try in ${retryInMs} ms`;
+    const { clock, emit } = this.#options;
+    emit({ type: 'failed', at: clock.now(), messageId: message.id, session, channel: message.channel, code, detail });
+  }
+
+  /** Ends early when the signal aborts. */
+  async #pause(ms: number): Promise<void> {
+    try {
+      await this.#options.clock.sleep(ms, this.#signal);
+    } catch (error) {
+      if (!this.#signal.aborted) throw error;
+    }
+  }
+}
+
+/** Nothing was written, and the disk may have room again. */
+function mayPass(error: unknown): boolean {
+  return isGatehouseError(error) && error.code === 'GH1301';
+}
