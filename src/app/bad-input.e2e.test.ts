@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { startChild } from '../testing/child-daemon.ts';
 import { tempDir, until } from '../testing/fakes.ts';
+import { startInline } from '../testing/inline-daemon.ts';
 import { chunk, errorReply, type Reply, sse, stream, textPieces, userText } from '../testing/model-server.ts';
 import { telegramScene } from '../testing/telegram-scene.ts';
 
@@ -77,7 +78,7 @@ test.concurrent('wrong token, missing secret, wrong host and expired TLS: each c
     await writing.stop('SIGKILL');
   }
   await writeFile(file, (await readFile(file, 'utf8')).replace('API_ROOT', at.platform.url));
-  await using daemon = await startChild({ dir: at.dir, env: { TEST_KEY: 'sk', TELEGRAM_BOT_TOKEN: at.platform.token, ...env } });
+  await using daemon = await startInline({ dir: at.dir, env: { TEST_KEY: 'sk', TELEGRAM_BOT_TOKEN: at.platform.token, ...env } });
   at.platform.inject({ text: 'still there?' });
   await daemon.settled(1);
   expect(at.texts()).toEqual(['echo: still there?']);

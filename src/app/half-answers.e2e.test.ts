@@ -86,7 +86,7 @@ test.concurrent('F7 killed when /stop is on disk and the mark is not: the next s
     at.platform.inject({ text: '/stop' });
     expect((await dying.ended).signal).toBe('SIGKILL');
   }
-  await using last = await at.spawn();
+  await using last = await at.start();
   const { journal } = await last.settled(2, PATIENCE);
   expect(at.texts()).toEqual([expect.stringMatching(/^word0 .*\n\n🛑 Stopped here\.$/s), '🛑 Cancelled.']);
   expect(journal.outbox).toMatchObject({ SENT: 3, UNKNOWN: 0, DEAD: 0 });

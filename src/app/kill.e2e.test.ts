@@ -1,9 +1,11 @@
 // One deterministic kill per fault number, on the real daemon; `npm run sweep` kills at every other point.
 import { readFile, writeFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type ChildDaemon, countFile, startChild } from '../testing/child-daemon.ts';
+import type { StatusDocument } from '../core/status.ts';
+import { countFile, startChild } from '../testing/child-daemon.ts';
 import { DoublePlatform } from '../testing/double-platform.ts';
 import { tempDir, until } from '../testing/fakes.ts';
+import { startInline } from '../testing/inline-daemon.ts';
 import { startModelServer, stream, textPieces } from '../testing/model-server.ts';
 import { SweepModel } from '../testing/sweep/model.ts';
 import { startTelegramServer } from '../testing/telegram-server.ts';
@@ -28,25 +30,27 @@ async function prepared(channel: unknown) {
   await writeFile(countFile(dir.path), '');
   return {
     path: dir.path,
-    start: (killAt: string) => startChild({ dir: dir.path, config, killAt, env: { SWEEP_KEY: 'sk', TELEGRAM_BOT_TOKEN: TOKEN } }),
+    dying: (killAt: string) => startChild({ dir: dir.path, config, killAt, env: KEYS }),
+    last: () => startInline({ dir: dir.path, config, env: KEYS, faultParts: true }),
     toolRuns: async () => (await readFile(countFile(dir.path), 'utf8')).split('\n').filter(Boolean),
     [Symbol.asyncDispose]: dir[Symbol.asyncDispose],
   };
 }
 const TOKEN = '700001:test-token-AAAAAAAAAAAAAAAAAAAAAAAAAAA';
+const KEYS = { SWEEP_KEY: 'sk', TELEGRAM_BOT_TOKEN: TOKEN };
 
 /** Starts that die at the given points, then one that brings everything to its end. */
 async function through(
   kills: readonly string[],
   messages: number,
-  at: { start: (killAt: string) => Promise<ChildDaemon> },
-): Promise<Awaited<ReturnType<ChildDaemon['settled']>>> {
+  at: Pick<Awaited<ReturnType<typeof prepared>>, 'dying' | 'last'>,
+): Promise<StatusDocument> {
   for (const point of kills) {
-    await using dying = await at.start(point);
+    await using dying = await at.dying(point);
     const { signal } = await dying.ended;
     expect(`${point} ${signal} ${signal ? '' : dying.stderr()}`).toBe(`${point} SIGKILL `);
   }
-  await using last = await at.start('none');
+  await using last = await at.last();
   const status = await last.settled(messages);
   expect(await last.stop()).toMatchObject({ code: 0 });
   return status;
@@ -133,14 +137,14 @@ test.concurrent('F4 killed while the model streams: nothing of the half answer i
   await using dir = await tempDir();
   const gateway = { channels: [{ type: 'telegram', allowed_senders: ['*'], settings }], http: { port: 0 } };
   const config = { provider: 'openai', model: 'm', base_url: `${server.url}/v1`, api_key_env: 'SWEEP_KEY', gateway };
-  const options = { dir: dir.path, config, env: { SWEEP_KEY: 'sk', TELEGRAM_BOT_TOKEN: TOKEN } };
+  const options = { dir: dir.path, config, env: KEYS };
   platform.inject({ text: 'hello' });
   {
     await using first = await startChild(options);
     await until('the model streams', () => server.requests.length === 1);
     await first.stop('SIGKILL');
   }
-  await using second = await startChild(options);
+  await using second = await startInline(options);
   await second.settled(1);
   expect(platform.sends.map(({ text }) => text)).toEqual(['echo: hello']);
   expect(server.requests).toHaveLength(2);

@@ -8,6 +8,7 @@ import { countFile, startChild } from '../testing/child-daemon.ts';
 import { cliJson } from '../testing/cli-json.ts';
 import { DoublePlatform } from '../testing/double-platform.ts';
 import { tempDir, until } from '../testing/fakes.ts';
+import { startInline } from '../testing/inline-daemon.ts';
 import { callPieces, chunk, errorReply, messagesOf, startModelServer, stream, textPieces } from '../testing/model-server.ts';
 import type { RunningDaemon } from '../testing/running-daemon.ts';
 import { telegramScene } from '../testing/telegram-scene.ts';
@@ -139,14 +140,14 @@ test.concurrent('killed between a model answer and its use: it is not paid for t
     gateway: { ...LIMITED, channels: [channel], max_attempts: 10, http: { port: 0 } },
   };
   await writeFile(countFile(dir.path), '');
-  const start = (killAt: string) => startChild({ dir: dir.path, config, env: { TEST_KEY: 'sk' }, killAt });
+  const files = { dir: dir.path, config, env: { TEST_KEY: 'sk' } };
   platform.deliver({ id: 'm1', chatId: 'c', senderId: 'ada', text: 'hello' });
   // The first answer is on the disk and its tool has not run; then the last one, whose commit is the end of the turn.
   for (const killAt of ['step:after', 'finish:after']) {
-    await using dying = await start(killAt);
+    await using dying = await startChild({ ...files, killAt });
     expect((await dying.ended).signal).toBe('SIGKILL');
   }
-  await using last = await start('none');
+  await using last = await startInline({ ...files, faultParts: true });
   const status = await last.settled(1);
   expect(platform.posted.map(({ text }) => text)).toEqual(['paid once']);
   expect(model.requests).toHaveLength(2);

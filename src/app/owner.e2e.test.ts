@@ -1,10 +1,11 @@
 // What the operator and a waiting chat are told, by the real program: real money, real channels, a scripted model server.
 import { writeFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
-import { type ChildDaemon, countFile, startChild } from '../testing/child-daemon.ts';
+import { countFile, startChild } from '../testing/child-daemon.ts';
 import { DoublePlatform } from '../testing/double-platform.ts';
 import { tempDir, until } from '../testing/fakes.ts';
 import { freePort } from '../testing/free-port.ts';
+import { startInline } from '../testing/inline-daemon.ts';
 import { errorReply, startModelServer, stream, textPieces } from '../testing/model-server.ts';
 import { type TelegramScene, telegramScene } from '../testing/telegram-scene.ts';
 import { startTelegramServer } from '../testing/telegram-server.ts';
@@ -197,14 +198,14 @@ test.concurrent('F26 killed between the commit of a notice and its sending: the 
     },
   };
   await writeFile(countFile(dir.path), '');
-  const start = (killAt: string): Promise<ChildDaemon> => startChild({ dir: dir.path, config, env: { TEST_KEY: 'sk' }, killAt });
+  const files = { dir: dir.path, config, env: { TEST_KEY: 'sk' } };
   platform.deliver({ id: 'm1', chatId: 'c', senderId: 'ada', text: 'hello' });
   {
-    await using dying = await start('enqueue:after');
+    await using dying = await startChild({ ...files, killAt: 'enqueue:after' });
     expect((await dying.ended).signal).toBe('SIGKILL');
   }
   expect(platform.posted.filter(({ chatId }) => chatId === 'owner')).toEqual([]);
-  await using last = await start('none');
+  await using last = await startInline({ ...files, faultParts: true });
   await last.settled(1);
   const told = platform.posted.filter(({ chatId }) => chatId === 'owner');
   expect(told.map(({ text }) => text)).toEqual([expect.stringContaining('refused our key')]);
@@ -249,7 +250,7 @@ test.concurrent('where there are no buttons the choices are listed, and a typed 
       http: { port: 0 },
     },
   };
-  await using _daemon = await startChild({ dir: dir.path, config, env: { TEST_KEY: 'sk' }, killAt: 'none' });
+  await using _daemon = await startInline({ dir: dir.path, config, env: { TEST_KEY: 'sk' }, faultParts: true });
   const texts = (chat: string) => platform.posted.filter(({ chatId }) => chatId === chat).map(({ text }) => text);
   platform.deliver({ id: 'm1', chatId: 'c', senderId: 'ada', text: 'hello' });
   await until('the choices are listed', () => texts('owner').at(-1)?.endsWith('1. Allow\n2. Deny'));

@@ -183,7 +183,7 @@ test.concurrent.each([
     await first.stop('SIGKILL');
   }
   expect(at.texts()[0]).toMatch(/ …$/);
-  await using second = await at.spawn();
+  await using second = await at.start();
   const { journal } = await second.settled(1, PATIENCE);
   expect(at.texts()).toEqual([words.join('').trim()]);
   expect(at.model.requests).toHaveLength(2);
@@ -207,7 +207,7 @@ test.concurrent.each([
     await using dying = await at.spawn({ killAt });
     expect((await dying.ended).signal).toBe('SIGKILL');
   }
-  await using last = await at.spawn();
+  await using last = await at.start();
   const { journal } = await last.settled(1, PATIENCE);
   expect(at.texts()).toEqual(texts);
   expect(journal.outbox).toMatchObject({ UNKNOWN: unknown, DEAD: 0 });

@@ -1,13 +1,9 @@
 // The real daemon that kills itself at one named instant, and has a tool whose runs are counted.
 // Arguments: CONFIG DATA_DIR KILL_AT COUNT_FILE (`none` = no kill; else as in `ChildOptions.killAt`)
-import { appendFile } from 'node:fs/promises';
-import { z } from 'zod';
-import { CHANNELS } from '../../channels/registry.ts';
 import { loadConfig } from '../../config/load.ts';
 import { runGateway } from '../app/run-gateway.ts';
 import type { Journal } from '../core/journal.ts';
-import { defineTool } from '../tools/define.ts';
-import { doubleChannel } from './double-channel.ts';
+import { faultParts } from './fault-parts.ts';
 
 const [file = '', dataDir = '', killAt = 'none', countFile = ''] = process.argv.slice(2);
 const [place = '', moment = '', times = '1'] = killAt.split(':');
@@ -38,22 +34,7 @@ function dying(journal: Journal): Journal {
   });
 }
 
-const count = defineTool({
-  name: 'count',
-  description: 'Counts n.',
-  schema: z.strictObject({ n: z.number() }),
-  tags: [],
-  readOnly: false,
-  outputBytes: 1_000,
-  run: async ({ n }) => {
-    await maybeDie('tool', 'before');
-    await appendFile(countFile, `${n}\n`);
-    await maybeDie('tool', 'after');
-    return `counted ${n}`;
-  },
-});
-
-const registry = { ...CHANNELS, double: async () => doubleChannel };
+const { registry, extraTools } = faultParts(countFile, (when) => maybeDie('tool', when));
 const config = await loadConfig({
   file,
   cwd: dataDir,
@@ -71,7 +52,7 @@ process.exit(
     requireModel: false,
     verbose: false,
     registry,
-    extraTools: [count],
+    extraTools,
     wrapJournal: dying,
   }),
 );

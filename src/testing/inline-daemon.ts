@@ -5,10 +5,17 @@ import { Ending } from '../app/ending.ts';
 import { runGateway } from '../app/run-gateway.ts';
 import { runCli } from '../cli/program.ts';
 import { processDeps } from '../cli/wiring.ts';
+import { countFile } from './child-daemon.ts';
+import { faultParts } from './fault-parts.ts';
 import { type DaemonFiles, type Ended, type RunningDaemon, watchDaemon, writeDaemonFiles } from './running-daemon.ts';
 
+export interface InlineOptions extends DaemonFiles {
+  /** Has the channel `double` and the tool `count`, as a daemon that is started with `killAt`. */
+  readonly faultParts?: boolean;
+}
+
 /** Does not wait until it is ready. What is to be killed, or reads a signal, a terminal or /proc, wants `startChild`. */
-export async function startInline(options: DaemonFiles): Promise<RunningDaemon> {
+export async function startInline(options: InlineOptions): Promise<RunningDaemon> {
   const { dir, env = {}, args = [] } = options;
   const { dataDir, file } = await writeDaemonFiles(options);
   const [stdout, stderr] = [new PassThrough(), new PassThrough()];
@@ -20,15 +27,21 @@ export async function startInline(options: DaemonFiles): Promise<RunningDaemon> 
     text.err += String(chunk);
   });
   const ending = new Ending();
+  const deps = processDeps();
+  const parts = options.faultParts ? faultParts(countFile(dir)) : undefined;
+  const channels = parts && {
+    channelTypes: Object.keys(parts.registry),
+    channelSettings: async (type: string) => (await Reflect.get(parts.registry, type)?.())?.settings,
+  };
   const argv = ['gateway', '--config', file, '--data-dir', dataDir, ...args];
   const ended = runCli(argv, {
-    ...processDeps(),
+    ...{ ...deps, ...channels },
     stdio: { stdin: Readable.from([]), stdout, stderr },
     // Nothing of this process's environment but what any program needs, as `startChild`.
     env: { PATH: process.env['PATH'], HOME: dir, ...env },
     cwd: dir,
     home: dir,
-    runGateway: (run) => runGateway({ ...run, ending }),
+    runGateway: (run) => runGateway({ ...run, ...parts, ending }),
   }).then((code): Ended => ({ code, signal: null }));
   const recordFile = (): string => join(dataDir, 'daemon.json');
   return {

@@ -1,0 +1,30 @@
+/** What is added to the real daemon where it is to be killed: a channel to a platform of ours, and a tool whose runs are counted. */
+import { appendFile } from 'node:fs/promises';
+import { z } from 'zod';
+import { CHANNELS } from '../../channels/registry.ts';
+import type { RunOptions } from '../app/run-gateway.ts';
+import { defineTool } from '../tools/define.ts';
+import { doubleChannel } from './double-channel.ts';
+
+/** Called around what a kill could interrupt; it may never return. */
+export type Instant = (when: 'before' | 'after') => Promise<void>;
+
+/** The tool `count` writes a line into `countFile` per run. */
+export function faultParts(countFile: string, tool: Instant = async () => undefined) {
+  const count = defineTool({
+    name: 'count',
+    description: 'Counts n.',
+    schema: z.strictObject({ n: z.number() }),
+    tags: [],
+    readOnly: false,
+    outputBytes: 1_000,
+    run: async ({ n }) => {
+      await tool('before');
+      await appendFile(countFile, `${n}\n`);
+      await tool('after');
+      return `counted ${n}`;
+    },
+  });
+  const registry = { ...CHANNELS, double: async () => doubleChannel };
+  return { registry, extraTools: [count] } as const satisfies Pick<RunOptions, 'registry' | 'extraTools'>;
+}
