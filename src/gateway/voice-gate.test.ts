@@ -66,6 +66,22 @@ class Scene {
     await this.write('', { media: [VOICE], ...override });
   }
 
+  /** Resolves when it is listened to, which ends with the daemon or the turn. */
+  async sayWithoutEnd(): Promise<void> {
+    await this.say(
+      (signal) => new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true })),
+    );
+    await until('it listens', () => this.heard === 1);
+  }
+
+  /** A process that ends before it understood what was said; what it fetched stays. */
+  async endWhileListening(): Promise<void> {
+    await using rig = await this.start();
+    await this.sayWithoutEnd();
+    await rig.daemon.close({ turnsMs: 0, deliveryMs: 0 });
+    expect(await this.recordings()).toHaveLength(1);
+  }
+
   async write(text: string, override: Partial<InboundMessage> = {}): Promise<void> {
     await this.channel.deliver({ chatId: GROUP, isGroup: true, senderId: 'ada', senderName: 'Ada', text, ...override });
   }
@@ -179,14 +195,7 @@ test('F39 of two voice notes the one that names the agent is enough, and one tha
 
 test('F3 one that was being listened to when the process ended is listened to again, and its words are not paid for twice', async () => {
   const at = new Scene();
-  {
-    await using rig = await at.start();
-    await at.say(
-      (signal) => new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true })),
-    );
-    await until('it listens', () => at.heard === 1);
-    await rig.daemon.close({ turnsMs: 0, deliveryMs: 0 });
-  }
+  await at.endWhileListening();
   at.says.push('robot, are you there?');
   await using rig = await at.start();
   await until('it is answered', () => at.channel.texts(GROUP).length === 1);
@@ -218,10 +227,7 @@ test('one whose caption is edited before it was listened to is answered if the n
 test('/stop ends the listening, and nobody is answered', async () => {
   const at = new Scene();
   await using rig = await at.start();
-  await at.say(
-    (signal) => new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true })),
-  );
-  await until('it listens', () => at.heard === 1);
+  await at.sayWithoutEnd();
   await at.write('/stop', { mentionsBot: true });
   await rig.daemon.gateway.idle();
   expect(at.model.requests).toEqual([]);
@@ -231,15 +237,7 @@ test('/stop ends the listening, and nobody is answered', async () => {
 
 test('what an attempt left that the end of the process interrupted is removed, also when it cannot be fetched again', async () => {
   const at = new Scene();
-  {
-    await using rig = await at.start();
-    await at.say(
-      (signal) => new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true })),
-    );
-    await until('it listens', () => at.heard === 1);
-    await rig.daemon.close({ turnsMs: 0, deliveryMs: 0 });
-  }
-  expect(await at.recordings()).toHaveLength(1);
+  await at.endWhileListening();
   at.channel.files.clear();
   await using rig = await at.start();
   await rig.daemon.gateway.idle();
@@ -249,15 +247,7 @@ test('what an attempt left that the end of the process interrupted is removed, a
 
 test('one that grew too old before it was listened to is given up without a word to the group, and its recording is removed', async () => {
   const at = new Scene();
-  {
-    await using rig = await at.start();
-    await at.say(
-      (signal) => new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true })),
-    );
-    await until('it listens', () => at.heard === 1);
-    await rig.daemon.close({ turnsMs: 0, deliveryMs: 0 });
-  }
-  expect(await at.recordings()).toHaveLength(1);
+  await at.endWhileListening();
   const { monotonic, sleep } = systemClock;
   await using rig = await at.start({}, { now: () => systemClock.now() + 25 * 3_600_000, monotonic, sleep });
   await rig.daemon.gateway.idle();

@@ -1,29 +1,11 @@
 // The real daemon with three additions a sweep needs: a channel with every guarantee, a tool that must not run twice, and, on
 // request, one of two journals that break the order of the sync points. Arguments: CONFIG DATA_DIR VARIANT COUNT_FILE
-import { appendFile } from 'node:fs/promises';
-import { z } from 'zod';
-import { CHANNELS } from '../../../channels/registry.ts';
 import { loadConfig } from '../../../config/load.ts';
-import type { Registry } from '../../app/channels.ts';
 import { runGateway } from '../../app/run-gateway.ts';
 import type { Journal } from '../../core/journal.ts';
-import { defineTool } from '../../tools/define.ts';
-import { doubleChannel } from '../double-channel.ts';
+import { faultParts } from '../fault-parts.ts';
 
 const [file = '', dataDir = '', variant = 'none', countFile = ''] = process.argv.slice(2);
-
-const count = defineTool({
-  name: 'count',
-  description: 'Counts n.',
-  schema: z.strictObject({ n: z.number() }),
-  tags: [],
-  readOnly: false,
-  outputBytes: 1_000,
-  run: async ({ n }) => {
-    await appendFile(countFile, `${n}\n`);
-    return `counted ${n}`;
-  },
-});
 
 /** Known-bad designs: a sweep that does not catch them proves nothing. */
 const VARIANTS: Readonly<Record<string, (journal: Journal) => Journal>> = {
@@ -60,14 +42,14 @@ function override(journal: Journal, methods: Partial<Journal>): Journal {
   });
 }
 
-const registry: Registry = { ...CHANNELS, double: async () => doubleChannel };
+const { registry, extraTools } = faultParts(countFile);
 const config = await loadConfig({
   file,
   cwd: dataDir,
   home: dataDir,
   env: process.env,
   channelTypes: Object.keys(registry),
-  channelSettings: async (type) => (await registry[type]?.())?.settings,
+  channelSettings: async (type) => (await Reflect.get(registry, type)?.())?.settings,
 });
 const wrapJournal = VARIANTS[variant];
 const code = await runGateway({
@@ -78,7 +60,7 @@ const code = await runGateway({
   requireModel: true,
   verbose: false,
   registry,
-  extraTools: [count],
+  extraTools,
   ...(wrapJournal ? { wrapJournal } : {}),
 });
 process.exit(code);
