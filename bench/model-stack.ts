@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Model, ModelAnswer, ModelRequest } from '../src/core/model.ts';
 import type { Clock } from '../src/core/ports.ts';
 import { openJournal } from '../src/journal/open.ts';
-import { compose } from '../src/llm/client/compose.ts';
+import { compose } from '../src/llm/compose.ts';
 import { Budget } from '../src/llm/money/budget.ts';
 import { withCost } from '../src/llm/money/cost.ts';
 import { withBudget } from '../src/llm/money/with-budget.ts';

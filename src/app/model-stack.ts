@@ -8,7 +8,7 @@ import type { Clock, Logger } from '../core/ports.ts';
 import type { SlotStatus } from '../core/status.ts';
 import { spendingQuestion, spendingStopped } from '../gateway/owner-notices.ts';
 import { isLoopback } from '../llm/catalog/price.ts';
-import { compose } from '../llm/client/compose.ts';
+import { compose } from '../llm/compose.ts';
 import { createDemo, createWire, type WireDeps } from '../llm/create.ts';
 import type { Detected } from '../llm/detect.ts';
 import { Budget } from '../llm/money/budget.ts';
@@ -153,7 +153,6 @@ function route(
     onFailed,
     random: Math.random,
     mode: settings.mode,
-    qosRanking: settings.qos_ranking,
     failureThreshold: settings.failure_threshold,
     probeProbability: settings.probe_probability,
     probeIntervalMs: settings.probe_interval_secs * 1_000,

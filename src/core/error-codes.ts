@@ -61,7 +61,10 @@ export const ERROR_CODES = {
   },
   GH2114: { title: 'speech could not be transcribed', hint: 'send it as text, or check the transcription section of the config' },
   GH2115: { title: 'text could not be embedded', hint: 'check the embedding section of the config' },
-  GH2116: { title: 'the answer does not fit the schema', hint: 'ask again, or simplify what is asked for' },
+  GH2117: {
+    title: 'the provider does not have this model',
+    hint: 'see `gatehouse models catalog` for the models there are, and set "model" in the config',
+  },
   GH2201: { title: 'logging in failed', hint: 'run `gatehouse auth login` again' },
   GH2202: { title: 'the stored login cannot be used', hint: 'run `gatehouse auth login` again' },
 } as const satisfies Record<string, { title: string; hint: string }>;

@@ -1,5 +1,5 @@
 /** The model port. Retry, chain, router, budget and logging wrap it with the same shape. */
-import type { SessionMessage, ToolCall } from './session.ts';
+import type { ProviderState, SessionMessage, ThinkingLevel, ToolCall } from './session.ts';
 
 export interface ToolSpec {
   readonly name: string;
@@ -22,10 +22,12 @@ export interface ModelRequest {
   /** Repaired and trimmed by the agent: at most one system message, first. */
   readonly messages: readonly SessionMessage[];
   readonly tools: readonly ToolSpec[];
-  /** Pictures by the id of the user message they belong to. A wire whose model cannot see says so in the text instead. */
+  /** Pictures by the id of the user or tool message they belong to. A wire whose model cannot see says so in the text instead. */
   readonly images?: ReadonlyMap<string, readonly Image[]>;
   readonly maxOutputTokens?: number;
   readonly temperature?: number;
+  /** Default `auto`. Each wire maps it to the nearest level that the model has. */
+  readonly thinking?: ThinkingLevel;
   /** Facts the demo provider reports and the ledger records; never sent to a provider. */
   readonly context: ModelCallContext;
 }
@@ -44,20 +46,35 @@ export interface ModelCallContext {
 }
 
 export interface Usage {
-  /** Cached ones included. */
+  /** All of the prompt: what was read from a cache and what was written to one are included. */
   readonly tokensIn: number;
+  /** All of the answer: reasoning is included. */
   readonly tokensOut: number;
+  /** Of `tokensIn`, read from a cache. */
   readonly tokensCached: number;
+  /** Of `tokensIn`, written to a cache. Absent = none. */
+  readonly tokensCacheWrite?: number;
+  /** Of `tokensOut`, reasoning. Absent = not told. */
+  readonly tokensReasoning?: number;
   /** USD; null where the price is unknown, absent where nobody asked for it yet. */
   readonly costUsd?: number | null;
 }
 
 /** USD per million tokens. */
-export interface Price {
+export interface PriceRates {
   readonly in: number;
   readonly out: number;
-  /** Cached input; absent = as `in`. */
+  /** Input read from a cache; absent = as `in`. */
   readonly cached?: number;
+  /** Input written to a cache; absent = as `in`. */
+  readonly cacheWrite?: number;
+}
+
+export interface Price extends PriceRates {
+  /** Other rates for the whole call when its input is longer than `aboveTokensIn`; ascending. */
+  readonly tiers?: readonly (PriceRates & { readonly aboveTokensIn: number })[];
+  /** Nobody stated this price: it is an upper bound from models of the same family. */
+  readonly guess?: true;
 }
 
 /** What is known of a model apart from its wire. */
@@ -67,6 +84,8 @@ export interface ModelFacts {
   readonly tools: boolean;
   /** null = unknown, which is never taken for free. A server on this machine is `{in: 0, out: 0}`. */
   readonly price: Price | null;
+  /** Levels of thinking the model has, in the provider's own words; absent = not known, empty = it does not think. */
+  readonly thinking?: readonly string[];
 }
 
 export type StopReason = 'end' | 'tools' | 'length' | 'filtered';
@@ -81,6 +100,8 @@ export type FailureKind =
   | 'auth'
   | 'payment'
   | 'bad-request'
+  /** The provider does not have the model (any more). */
+  | 'model-gone'
   | 'context-length'
   | 'content-filter'
   | 'empty'
@@ -99,6 +120,10 @@ export interface ModelFailure {
   readonly retryable: boolean;
   readonly retryAfterMs?: number;
   readonly status?: number;
+  /** What the provider bills for the failed call, where it said so. */
+  readonly usage?: Usage;
+  /** Of `context-length`: the window that the provider named, in tokens. */
+  readonly contextWindow?: number;
 }
 
 export type ModelEvent =
@@ -120,7 +145,12 @@ export interface ModelAnswer {
   readonly stop: StopReason;
   readonly usage: Usage;
   readonly provider: string;
+  /** The model that was asked. */
   readonly model: string;
+  /** The model that the provider says has answered, where it is another one: it is the one that is paid for. */
+  readonly servedModel?: string;
+  /** To be kept with the answer and sent back with it. */
+  readonly providerState?: ProviderState;
 }
 
 export interface Model {

@@ -1,11 +1,27 @@
 /** The lines of a session file (spec C1) and the port that keeps them. */
+import type { Json } from './message.ts';
 
 export interface ToolCall {
   readonly id: string;
   readonly name: string;
   /** The model's arguments as it wrote them: JSON text, which may be invalid. */
   readonly arguments: string;
+  /** Ids that the provider gave this call; two where it asked for the same thing twice in one answer. Absent: it gave none. */
+  readonly provider_ids?: readonly string[];
 }
+
+/**
+ * What a provider gave with an answer and wants back unchanged: reasoning, thinking blocks, signatures, encrypted items. Only the wire
+ * that made `data` reads it. It goes back to the same provider and model and to no other.
+ */
+export interface ProviderState {
+  readonly provider: string;
+  readonly model: string;
+  readonly data: Json;
+}
+
+/** How much a model thinks before it answers. `auto`: as the provider does by default. */
+export type ThinkingLevel = 'off' | 'low' | 'medium' | 'high' | 'auto';
 
 export interface SessionMessage {
   /** Unique in its session and stable across a crash: what makes appending idempotent. */
@@ -16,7 +32,9 @@ export interface SessionMessage {
   readonly media?: readonly string[];
   readonly tool_calls?: readonly ToolCall[];
   readonly tool_call_id?: string;
+  /** For people; what the provider needs of it is in `provider_state`. */
   readonly reasoning_content?: string;
+  readonly provider_state?: ProviderState;
   /** RFC 3339, UTC. */
   readonly timestamp: string;
 }
@@ -27,6 +45,10 @@ export interface SessionHeader {
   readonly parent_key?: string;
   readonly topic?: string;
   readonly summary?: string;
+  /** Set by `/think`; absent = as the channel or the config says. */
+  readonly thinking?: ThinkingLevel;
+  /** Set by `/model`: an alias or `provider/model` of the config; absent = as the channel or the config says. */
+  readonly model?: string;
   readonly created_at: string;
   readonly updated_at: string;
 }

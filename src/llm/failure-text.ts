@@ -10,6 +10,7 @@ const SENTENCES: Readonly<Record<FailureKind, string>> = {
   auth: 'The AI model refused our access key. The operator has to renew it.',
   payment: 'The account at the AI provider needs payment. The operator has to look after it.',
   'bad-request': 'The AI model rejected the request. The operator has the details.',
+  'model-gone': 'The AI model does not exist any more. The operator has to choose another one.',
   'context-length': 'This conversation has become too long for the AI model. Start afresh with /new.',
   'content-filter': 'The AI provider withheld the answer. Please ask in other words.',
   empty: 'The AI model returned no answer. Please ask again in other words.',

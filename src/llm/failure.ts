@@ -12,6 +12,7 @@ const KINDS: Readonly<Record<FailureKind, { code: ErrorCode; retryable: boolean 
   auth: { code: 'GH2101', retryable: false },
   payment: { code: 'GH2110', retryable: false },
   'bad-request': { code: 'GH2106', retryable: false },
+  'model-gone': { code: 'GH2117', retryable: false },
   'context-length': { code: 'GH2107', retryable: false },
   // A withheld answer may come out otherwise next time (B7); a withheld prompt does not, and its status mapping says so.
   'content-filter': { code: 'GH2111', retryable: true },

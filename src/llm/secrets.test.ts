@@ -9,7 +9,6 @@ import { systemClock } from '../lib/clock.ts';
 import { findCanaries, plantCanaries, spellings } from '../testing/canaries.ts';
 import { MemoryLogger, tempDir } from '../testing/fakes.ts';
 import { jsonReply, type ModelServer, type Reply, sse, startModelServer, stream } from '../testing/model-server.ts';
-import { withLogging } from './client/logging.ts';
 import { collect, modelRequest } from './contract.ts';
 import { createGeminiEmbedder } from './embeddings/gemini-embedder.ts';
 import { createOllamaEmbedder } from './embeddings/ollama-embedder.ts';
@@ -150,7 +149,9 @@ describe.each([openAiChatSubject, openAiResponsesSubject, anthropicSubject, gemi
     const onRetry = (info: object): void => logger.warn('model.retry', { ...info });
     // A wait that the server asks for is not waited.
     const retried = withRetry(wire, { clock: systemClock, random: () => 0, maxRetries, baseMs: 0, maxWaitMs: 1, onRetry });
-    return await collect(withLogging(retried, logger, systemClock).call(modelRequest('hi'), new AbortController().signal));
+    const events = await collect(retried.call(modelRequest('hi'), new AbortController().signal));
+    for (const event of events) if (event.type === 'failed') logger.warn('model.failed', { ...event.failure });
+    return events;
   };
   const told = async (place: string, origin: string): Promise<Told> => {
     // What is told of a retry is logged as well.

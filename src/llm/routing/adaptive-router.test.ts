@@ -7,7 +7,6 @@ import { collect, modelContract, modelRequest, streamedText } from '../contract.
 import { createDemoModel } from '../demo.ts';
 import { createFailure } from '../failure.ts';
 import { type AdaptiveRouterOptions, createAdaptiveRouter, type RoutingMode } from './adaptive-router.ts';
-import type { ModelCatalogFile } from './model-catalog.ts';
 import type { Slot } from './slot.ts';
 
 const live = new AbortController().signal;
@@ -51,7 +50,7 @@ for (const mode of ['off', 'lane', 'hedge'] satisfies RoutingMode[]) {
   modelContract(`router (${mode})`, async () => {
     const dead = scriptedModel(() => ({ fail: 'server' }), { id: 'a/dead' });
     const slots = [{ model: dead }, { model: createDemoModel({ clock: systemClock }) }];
-    const router = createAdaptiveRouter(slots, { clock: systemClock, random: Math.random, mode, onExport: () => undefined });
+    const router = createAdaptiveRouter(slots, { clock: systemClock, random: Math.random, mode });
     return {
       model: router,
       answered: modelRequest('hello'),
@@ -128,16 +127,6 @@ describe('choice of the first model (spec B5)', () => {
     expect(answerer(await ask())).toBe('b/2');
     expect(router.snapshot()[1]?.circuit).toBe('closed');
     expect(answerer(await ask())).toBe('a/1');
-  });
-
-  test('qos ranking puts the better quality first among equals, and can be set at run time', async () => {
-    const slot = { 'a/1': { catalog: { dsOutput: 1 } }, 'b/2': { catalog: { dsOutput: 9 } } };
-    // No term but priority differs, and that by nothing: equals.
-    const weights = { latency: 0, error: 0, priority: 0, cost: 0 };
-    const { ask, router } = setup({ 'a/1': () => 'hi', 'b/2': () => 'hi' }, { slot, options: { weights } });
-    expect(answerer(await ask())).toBe('a/1');
-    router.setQosRanking(true);
-    expect(answerer(await ask())).toBe('b/2');
   });
 
   test('the mode can be set at run time', async () => {
@@ -280,43 +269,5 @@ describe('failover and attribution', () => {
     await clock.advance(5_000);
     while (!(await events.next()).done);
     expect(router.snapshot()[0]).toMatchObject({ latencyMs: 100, firstTokenMs: 100, successes: 1 });
-  });
-});
-
-describe('what is known before and after', () => {
-  test('catalog and baseline count from the first call on, in the choice and in the status', async () => {
-    const slot = {
-      'a/1': { catalog: { stability: 0.2 } },
-      'b/2': { catalog: { stability: 1 }, baseline: { stability: 1, averageMs: 700, p95Ms: 1_500 } },
-    };
-    const { ask, router } = setup({ 'a/1': () => 'hi', 'b/2': () => 'hi' }, { slot });
-    expect(router.snapshot()[1]).toMatchObject({ successes: 10, latencyMs: 700, p95Ms: 1_500, idleMs: null });
-    expect(answerer(await ask())).toBe('b/2');
-  });
-
-  test('a model nobody knows is not taken for a failing one', () => {
-    const { router } = setup({ 'a/1': () => 'hi', 'b/2': () => 'hi' }, { slot: { 'a/1': { catalog: { stability: 0.9 } } } });
-    const [a, b] = router.snapshot();
-    // 0.03 for the stability of a, 0.1 for the place of b.
-    expect((b?.score ?? 0) - (a?.score ?? 0)).toBeCloseTo(0.07);
-  });
-
-  test('live values are exported every 30 s until the router is disposed, which may happen twice', async () => {
-    const exports: ModelCatalogFile[] = [];
-    const { router, clock, ask } = setup(
-      { 'a/1': () => 'hi' },
-      { options: { onExport: (file) => exports.push(file) }, slot: { 'a/1': { catalog: { stability: 0.5, type: 'fast' } } } },
-    );
-    await ask();
-    await clock.advance(19_999);
-    expect(exports).toEqual([]);
-    await clock.advance(1);
-    await clock.advance(30_000);
-    expect(exports).toHaveLength(2);
-    expect(exports[0]?.models[0]).toMatchObject({ provider: 'a/1', type: 'fast', stability: 0.55, context_window: 128_000 });
-    await router[Symbol.asyncDispose]();
-    await router[Symbol.asyncDispose]();
-    await clock.advance(60_000);
-    expect(exports).toHaveLength(2);
   });
 });

@@ -5,7 +5,6 @@ import { NO_LONGER_NEEDED } from '../../lib/no-longer-needed.ts';
 import { fewestFailures, healthyFirst, wrapperFacts } from './chain.ts';
 import { attemptOn, type Piece, type Tried, walkFrom } from './failover-walk.ts';
 import { type Hedge, hedge } from './hedge.ts';
-import { exportCatalog, type ModelCatalogFile } from './model-catalog.ts';
 import { DEFAULT_WEIGHTS, type ScoreWeights, scoreTerms, weighed } from './score.ts';
 import { type Slot, SlotState, statusOf, suited } from './slot.ts';
 
@@ -18,8 +17,6 @@ export interface AdaptiveRouterOptions {
   readonly random: () => number;
   /** Default `lane`. */
   readonly mode?: RoutingMode;
-  /** Of models with the same score (to a hundredth) the one of better catalog quality first. Default false. */
-  readonly qosRanking?: boolean;
   readonly weights?: Partial<ScoreWeights>;
   /** Failures in a row that open a circuit. Default 3. */
   readonly failureThreshold?: number;
@@ -31,18 +28,13 @@ export interface AdaptiveRouterOptions {
   readonly emaAlpha?: number;
   /** Told of each failure of one model, also when another then answers. Must not throw. */
   readonly onFailed?: (model: string, failure: ModelFailure) => void;
-  /** Gets what is now known of the models every `exportIntervalMs` (default 30 s), to be kept for the next start. Must not throw. */
-  readonly onExport?: (catalog: ModelCatalogFile) => void;
-  readonly exportIntervalMs?: number;
 }
 
-/** A model over several (spec B5). Disposing ends the exports and waits for the streams of cancelled calls. */
+/** A model over several (spec B5). Disposing waits for the streams of cancelled calls. */
 export interface AdaptiveRouter extends Model, AsyncDisposable {
   readonly mode: RoutingMode;
-  readonly qosRanking: boolean;
-  /** Both hold for calls made from now on. */
+  /** Holds for calls made from now on. */
   setMode(mode: RoutingMode): void;
-  setQosRanking(on: boolean): void;
   /** In the order of the slots. */
   snapshot(): readonly SlotStatus[];
 }
@@ -63,12 +55,9 @@ class Router implements AdaptiveRouter {
   readonly #weights: ScoreWeights;
   readonly #probeIntervalMs: number;
   readonly #slots: readonly SlotState[];
-  readonly #stop = new AbortController();
-  readonly #exports: Promise<void>;
   /** Cancelled calls whose streams are not closed yet. */
   readonly #closing = new Set<Promise<void>>();
   mode: RoutingMode;
-  qosRanking: boolean;
 
   constructor(slots: readonly Slot[], options: AdaptiveRouterOptions) {
     const { clock, emaAlpha, failureThreshold: threshold = 3, probeIntervalMs = 60_000 } = options;
@@ -82,16 +71,10 @@ class Router implements AdaptiveRouter {
     this.contextWindow = contextWindow;
     if (demo) this.demo = demo;
     this.mode = options.mode ?? 'lane';
-    this.qosRanking = options.qosRanking ?? false;
-    this.#exports = this.#exportRegularly();
   }
 
   setMode(mode: RoutingMode): void {
     this.mode = mode;
-  }
-
-  setQosRanking(on: boolean): void {
-    this.qosRanking = on;
   }
 
   call(request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelEvent> {
@@ -114,8 +97,6 @@ class Router implements AdaptiveRouter {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#stop.abort(NO_LONGER_NEEDED);
-    await this.#exports;
     if (this.#closing.size === 0) return;
     const settled = new AbortController();
     const grace = asleep(this.#options.clock, CLOSE_GRACE_MS, settled.signal);
@@ -169,10 +150,7 @@ class Router implements AdaptiveRouter {
     const scores = this.#scores();
     const score = new Map(this.#slots.map((slot, i) => [slot, scores[i] ?? 0]));
     const of = (slot: SlotState): number => score.get(slot) ?? 0;
-    // Rounded, not compared with a tolerance, which would be no order at all for three models in a row.
-    const step = (slot: SlotState): number => (this.qosRanking ? Math.round(of(slot) * 100) : of(slot));
-    const tie = (slot: SlotState): number => (this.qosRanking ? -slot.quality : 0);
-    return slots.toSorted((a, b) => step(a) - step(b) || tie(a) - tie(b) || of(a) - of(b));
+    return slots.toSorted((a, b) => of(a) - of(b));
   }
 
   #scores(): number[] {
@@ -182,14 +160,6 @@ class Router implements AdaptiveRouter {
   #own(closing: Promise<void>): void {
     this.#closing.add(closing);
     void closing.then(() => this.#closing.delete(closing));
-  }
-
-  async #exportRegularly(): Promise<void> {
-    const { onExport, exportIntervalMs = 30_000, clock } = this.#options;
-    if (!onExport) return;
-    while (await asleep(clock, exportIntervalMs, this.#stop.signal)) {
-      onExport(exportCatalog(this.#slots, this.#scores(), clock.now()));
-    }
   }
 }
 

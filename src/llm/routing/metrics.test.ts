@@ -41,11 +41,4 @@ describe('Metrics (spec B5)', () => {
     for (let i = 0; i < 60; i += 1) metrics.failed({ expected: true });
     expect([metrics.failures, metrics.errorRate]).toEqual([60, 0]);
   });
-
-  test('a baseline is ten calls split by stability, five average latencies and one at p95', () => {
-    const metrics = new Metrics();
-    metrics.seed({ stability: 0.8, averageMs: 900, p95Ms: 4_000 });
-    expect([metrics.successes, metrics.failures, metrics.errorRate]).toEqual([8, 2, 0.2]);
-    expect([metrics.latencyMs, metrics.p95Ms]).toEqual([900, 4_000]);
-  });
 });

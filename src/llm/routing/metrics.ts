@@ -67,17 +67,6 @@ export class Metrics {
     if (!expected) this.#addOutcome(false);
   }
 
-  /** Ten made-up calls from what was measured before this start: split by stability, five average latencies and one at p95 (spec B5). */
-  seed({ stability, averageMs, p95Ms }: { stability: number; averageMs: number; p95Ms: number }): void {
-    const good = Math.round(stability * 10);
-    this.successes += good;
-    this.failures += 10 - good;
-    for (let i = 0; i < 10; i += 1) this.#addOutcome(i < good);
-    for (let i = 0; i < 5; i += 1) this.#addLatency(averageMs);
-    this.#addLatency(p95Ms);
-    this.latencyMs = averageMs;
-  }
-
   #addOutcome(succeeded: boolean): void {
     this.#outcomes[this.#nextOutcome] = succeeded;
     this.#nextOutcome = (this.#nextOutcome + 1) % RING;

@@ -5,21 +5,16 @@ import { FakeClock } from '../../testing/fakes.ts';
 import { type Script, scriptedModel } from '../../testing/scripted-model.ts';
 import { collect, modelContract, modelRequest } from '../contract.ts';
 import { createDemoModel } from '../demo.ts';
-import { createFallback } from './fallback.ts';
 import { createProviderRouter, type RouterEntry } from './provider-router.ts';
 import { createSwappable } from './swappable.ts';
 
 const live = new AbortController().signal;
 const clock = new FakeClock();
 
-function entry(
-  key: string,
-  id: string,
-  { script = () => 'hi', score, maxOutput }: { script?: Script; score?: number; maxOutput?: number } = {},
-) {
+function entry(key: string, id: string, { script = () => 'hi', maxOutput }: { script?: Script; maxOutput?: number } = {}) {
   const facts = maxOutput === undefined ? {} : { facts: { maxOutputTokens: maxOutput, vision: true, tools: true, price: null } };
   const model = { ...scriptedModel(script, { id, clock }), ...facts };
-  return { key, model, ...(score === undefined ? {} : { catalog: { score } }) } satisfies RouterEntry;
+  return { key, model } satisfies RouterEntry;
 }
 
 const answerer = (events: readonly ModelEvent[]): string => {
@@ -28,15 +23,12 @@ const answerer = (events: readonly ModelEvent[]): string => {
 };
 
 describe('createProviderRouter (spec B6)', () => {
-  const router = createProviderRouter(
-    [
-      entry('Cheap', 'groq/llama-3'),
-      entry('cheap', 'deepseek/chat'),
-      entry('openai', 'openai/gpt-4o'),
-      entry('strong/claude', 'anthropic/claude'),
-    ],
-    { clock },
-  );
+  const router = createProviderRouter([
+    entry('Cheap', 'groq/llama-3'),
+    entry('cheap', 'deepseek/chat'),
+    entry('openai', 'openai/gpt-4o'),
+    entry('strong/claude', 'anthropic/claude'),
+  ]);
 
   test.each([
     ['Cheap', 'Cheap', 'the exact key'],
@@ -53,81 +45,6 @@ describe('createProviderRouter (spec B6)', () => {
     expect(() => router.resolve('nobody')).toThrow(
       expect.objectContaining({ code: 'GH1003', hint: 'use one of: Cheap, cheap, openai, strong/claude' }),
     );
-  });
-
-  test('compatible fallbacks: others that put out as much, not cooling, best score first', async () => {
-    const own = new FakeClock();
-    const among = createProviderRouter(
-      [
-        entry('main', 'a/1', { maxOutput: 8_192 }),
-        entry('late', 'b/2', { maxOutput: 8_192, score: 0.9 }),
-        entry('small', 'c/3', { maxOutput: 4_096, score: 0.1 }),
-        entry('best', 'd/4', { maxOutput: 64_000, score: 0.2 }),
-        entry('unknown', 'e/5'),
-      ],
-      { clock: own },
-    );
-    const keys = () => among.fallbacksFor('main').map(({ key }) => key);
-    expect(keys()).toEqual(['best', 'late', 'unknown']);
-    among.coolDown('best');
-    expect(keys()).toEqual(['late', 'unknown']);
-    await own.advance(60_000);
-    expect(keys()).toEqual(['best', 'late', 'unknown']);
-    expect(among.fallbacksFor('nobody')).toEqual([]);
-  });
-});
-
-modelContract('fallback', async () => ({
-  model: createFallback(
-    createProviderRouter(
-      [
-        entry('main', 'a/1', { script: () => ({ fail: 'server' }) }),
-        { key: 'demo', model: createDemoModel({ clock: systemClock }) },
-      ],
-      { clock: systemClock },
-    ),
-    'main',
-    { clock: systemClock },
-  ),
-  answered: modelRequest('hello'),
-  slow: modelRequest('/demo stream'),
-  [Symbol.asyncDispose]: async () => undefined,
-}));
-
-describe('createFallback (spec B6)', () => {
-  const ask = (entries: readonly RouterEntry[]) => {
-    const router = createProviderRouter(entries, { clock });
-    const model = createFallback(router, 'main', { clock });
-    return { router, call: async () => await collect(model.call(modelRequest('hi'), live)) };
-  };
-
-  test('a failed model cools down by its key, so its twin of another account is still offered', async () => {
-    const { router, call } = ask([entry('main', 'a/1', { script: () => ({ fail: 'server' }) }), entry('twin', 'a/1')]);
-    expect((await call())[0]).toMatchObject({ type: 'switched', reason: 'server' });
-    expect([router.isCooling('main'), router.isCooling('twin')]).toEqual([true, false]);
-  });
-
-  test('a cooling model is not offered as a fallback, and the main model is asked all the same', async () => {
-    const sick = entry('sick', 'b/2', { script: () => ({ fail: 'server' }), score: 0 });
-    const main = entry('main', 'a/1', { script: () => ({ fail: 'server' }) });
-    const { call } = ask([main, sick, entry('good', 'c/3', { score: 1 })]);
-    expect(answerer(await call())).toBe('3');
-    expect(answerer(await call())).toBe('3');
-    expect([main.model.requests.length, sick.model.requests.length]).toEqual([2, 1]);
-  });
-
-  test('F21 a refusal that is not the doing of the model does not cool it down', async () => {
-    const { router, call } = ask([entry('main', 'a/1', { script: () => ({ fail: 'budget' }) }), entry('b', 'b/2')]);
-    expect(answerer(await call())).toBe('2');
-    expect(router.isCooling('main')).toBe(false);
-  });
-
-  test('when all fail the failure of the main model is returned', async () => {
-    const { call } = ask([
-      entry('main', 'a/1', { script: () => ({ fail: 'timeout' }) }),
-      entry('b', 'b/2', { script: () => ({ fail: 'bad-request' }) }),
-    ]);
-    expect((await call()).at(-1)).toMatchObject({ type: 'failed', failure: { kind: 'timeout' } });
   });
 });
 

@@ -8,18 +8,18 @@ const scores = (inputs: readonly ScoreInput[]) => scoreTerms(inputs).map((terms)
 describe('the score (spec B5)', () => {
   test('a worked example', () => {
     const [a, b] = scoreTerms([
-      { calls: 5, errorRate: 0.4, stability: 0.9, output: 10, throughput: 30, cost: 2 },
-      { calls: 20, errorRate: 0.1, stability: 0.5, output: 10, throughput: 60, cost: 8 },
+      { calls: 5, errorRate: 0.4, throughput: 30, cost: 2 },
+      { calls: 20, errorRate: 0.1, throughput: 60, cost: 8 },
     ]);
-    expect(a).toEqual({ error: expect.closeTo(0.25), quality: 0, throughput: 0.5, priority: 0, cost: 0.25 });
-    expect(b).toEqual({ error: 0.1, quality: expect.closeTo(1 - 5 / 9), throughput: 0, priority: 0.5, cost: 1 });
-    expect(weighed({ error: 0.25, quality: 0, throughput: 0.5, priority: 0, cost: 0.25 }, DEFAULT_WEIGHTS)).toBeCloseTo(
-      0.3 * 0.25 + 0.3 * 0.4 * 0.5 + 0.2 * 0.25,
+    expect(a).toEqual({ error: expect.closeTo(0.2), throughput: 0.5, priority: 0, cost: 0.25 });
+    expect(b).toEqual({ error: 0.1, throughput: 0, priority: 0.5, cost: 1 });
+    expect(weighed({ error: 0.25, throughput: 0.5, priority: 0, cost: 0.25 }, DEFAULT_WEIGHTS)).toBeCloseTo(
+      0.3 * 0.25 + 0.3 * 0.5 + 0.2 * 0.25,
     );
   });
 
-  test('a model of which nothing is known counts as stable, middling and free of charge', () => {
-    expect(scoreTerms([unused])).toEqual([{ error: 0, quality: 0.5, throughput: 0.5, priority: 0, cost: 0 }]);
+  test('a model of which nothing is known counts as without errors, middling in speed and free of charge', () => {
+    expect(scoreTerms([unused])).toEqual([{ error: 0, throughput: 0.5, priority: 0, cost: 0 }]);
   });
 
   test('without any figures the order of the config decides', () => {
@@ -31,12 +31,10 @@ describe('the score (spec B5)', () => {
     {
       calls: fc.nat(200),
       errorRate: fc.double({ min: 0, max: 1, noNaN: true }),
-      stability: fc.option(fc.double({ min: 0, max: 1, noNaN: true }), { nil: undefined }),
-      output: fc.option(fc.double({ min: 0, max: 1e6, noNaN: true }), { nil: undefined }),
       throughput: fc.option(fc.double({ min: 0, max: 1e5, noNaN: true }), { nil: undefined }),
       cost: fc.option(fc.double({ min: 0, max: 1e3, noNaN: true }), { nil: undefined }),
     },
-    { requiredKeys: ['calls', 'errorRate', 'stability', 'output', 'throughput', 'cost'] },
+    { requiredKeys: ['calls', 'errorRate', 'throughput', 'cost'] },
   );
 
   test('property: every term lies between 0 and 1', () => {
@@ -57,13 +55,10 @@ describe('the score (spec B5)', () => {
       (a) => ({ ...a, calls: 10, errorRate: 1 }),
       (a) => ({ ...a, throughput: 0 }),
       (a) => ({ ...a, cost: (a.cost ?? 0) * 2 + 1 }),
-      (a) => ({ ...a, output: 0 }),
     );
     const base = fc.record({
       calls: fc.constant(10),
       errorRate: fc.double({ min: 0, max: 1, noNaN: true }),
-      stability: fc.constant(1),
-      output: fc.double({ min: 1, max: 100, noNaN: true }),
       throughput: fc.double({ min: 1, max: 100, noNaN: true }),
       cost: fc.double({ min: 0.1, max: 100, noNaN: true }),
     });

@@ -1,41 +1,14 @@
-import type { Model, ModelRequest, Price } from '../../core/model.ts';
+import type { Model, ModelRequest } from '../../core/model.ts';
 import type { Clock } from '../../core/ports.ts';
 import type { SlotStatus } from '../../core/status.ts';
 import { estimateRequestTokens } from '../tokens.ts';
 import { Circuit, type CircuitOptions } from './circuit.ts';
 import { Metrics } from './metrics.ts';
-import { catalogQuality, type ScoreInput } from './score.ts';
-
-/** What a catalog says of a model, from `model_catalog.json` (spec B5). Everything absent is unknown. */
-export interface CatalogQuality {
-  readonly type?: 'strong' | 'fast';
-  /** Share of calls that succeed, 0..1. */
-  readonly stability?: number;
-  readonly toolAvgMs?: number;
-  readonly p95Ms?: number;
-  /** Rank in the catalog; lower is better. */
-  readonly score?: number;
-  /** USD per million tokens. */
-  readonly costIn?: number;
-  readonly costOut?: number;
-  /** Quality of long answers; higher is better, the unit is the catalog's. */
-  readonly dsOutput?: number;
-  readonly contextWindow?: number;
-  readonly maxOutput?: number;
-}
-
-/** What was measured before this start, from `provider_baseline.json` (spec B5). */
-export interface Baseline {
-  readonly stability: number;
-  readonly averageMs: number;
-  readonly p95Ms: number;
-}
+import type { ScoreInput } from './score.ts';
 
 /** One model with its wrappers (cost, budget, retry). Its place in the list is its priority. */
 export interface Slot {
   readonly model: Model;
-  readonly catalog?: CatalogQuality;
-  readonly baseline?: Baseline;
 }
 
 export interface SlotStateOptions extends CircuitOptions {
@@ -46,7 +19,6 @@ export interface SlotStateOptions extends CircuitOptions {
 /** A slot with what was learnt of it. */
 export class SlotState {
   readonly model: Model;
-  readonly catalog: CatalogQuality;
   readonly metrics: Metrics;
   readonly circuit: Circuit;
   /** Monotonic ms of the start of the last call. */
@@ -54,9 +26,7 @@ export class SlotState {
 
   constructor(slot: Slot, options: SlotStateOptions) {
     this.model = slot.model;
-    this.catalog = slot.catalog ?? {};
     this.metrics = new Metrics(options.emaAlpha);
-    if (slot.baseline) this.metrics.seed(slot.baseline);
     this.circuit = new Circuit(options);
   }
 
@@ -65,26 +35,18 @@ export class SlotState {
   }
 
   /**
-   * USD per million tokens, three in for each one out, which is about what a conversation has; undefined = unknown. What the
-   * operator or the price table says goes before the catalog.
+   * USD per million tokens, three in for each one out, which is about what a conversation has; undefined = unknown.
    */
   get cost(): number | undefined {
-    const price = this.model.facts?.price ?? catalogPrice(this.catalog);
+    const price = this.model.facts?.price;
     return price ? (3 * price.in + price.out) / 4 : undefined;
   }
 
-  /** From the catalog; 0 = unknown. */
-  get quality(): number {
-    return catalogQuality(this.scoreInput) ?? 0;
-  }
-
   get scoreInput(): ScoreInput {
-    const { metrics, catalog } = this;
+    const { metrics } = this;
     return {
       calls: metrics.calls,
       errorRate: metrics.errorRate,
-      stability: catalog.stability,
-      output: catalog.dsOutput,
       throughput: metrics.tokensPerSecond,
       cost: this.cost,
     };
@@ -124,8 +86,4 @@ export function suited(slots: readonly SlotState[], request: ModelRequest): read
   const inputTokens = others.every((window) => window === first) ? 0 : estimateRequestTokens(request);
   const able = slots.filter((slot) => slot.suits(request, inputTokens));
   return able.length > 0 ? able : slots;
-}
-
-function catalogPrice({ costIn, costOut }: CatalogQuality): Price | undefined {
-  return costIn === undefined || costOut === undefined ? undefined : { in: costIn, out: costOut };
 }

@@ -1,4 +1,4 @@
-import type { Model } from '../../core/model.ts';
+import type { Model } from '../core/model.ts';
 
 export type ModelWrapper = (model: Model) => Model;
 
