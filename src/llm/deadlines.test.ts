@@ -1,11 +1,12 @@
 import { expect, test } from 'vitest';
 import { FakeClock } from '../testing/fakes.ts';
-import { CallTimeout, startWatchdog } from './deadlines.ts';
+import { CallTimeout, startWatchdog, type WatchdogOptions } from './deadlines.ts';
 
-function start(inputTokens: number) {
+function start(inputTokens: number, more: Partial<WatchdogOptions> = {}) {
   const clock = new FakeClock();
   const controller = new AbortController();
-  const watchdog = startWatchdog({ clock, controller, inputTokens, timeouts: { connectMs: 10_000, totalMs: 300_000 } });
+  const timeouts = { connectMs: 10_000, totalMs: 300_000 };
+  const watchdog = startWatchdog({ clock, controller, inputTokens, timeouts, ...more });
   return { clock, controller, watchdog };
 }
 
@@ -61,4 +62,56 @@ test('a pause does not count, and after dispose nothing happens', async () => {
   watchdog[Symbol.dispose]();
   await clock.advance(1_000_000);
   expect(controller.signal.aborted).toBe(false);
+});
+
+const LONG = { connectMs: 10_000, totalMs: 3_600_000 };
+
+test('M5 a model that thinks may be silent for 300 s before it writes, and for 30 s afterwards', async () => {
+  const { clock, controller, watchdog } = start(0, { thinks: true, timeouts: LONG });
+  watchdog.opened();
+  await clock.advance(299_000);
+  watchdog.progress(false);
+  await clock.advance(299_000);
+  watchdog.progress();
+  await clock.advance(29_999);
+  expect(controller.signal.aborted).toBe(false);
+  await clock.advance(1);
+  expect(limitOf(controller.signal)).toEqual(['next chunk', 30_000]);
+  watchdog[Symbol.dispose]();
+});
+
+test('M5 a wire that promises signs of life lives on them, and is given up 30 s after the last one', async () => {
+  const { clock, controller, watchdog } = start(0, { promisesSigns: true, timeouts: LONG });
+  watchdog.opened();
+  for (let sign = 0; sign < 12; sign += 1) {
+    await clock.advance(20_000);
+    watchdog.sign();
+  }
+  expect(controller.signal.aborted).toBe(false);
+  await clock.advance(30_000);
+  expect(limitOf(controller.signal)).toEqual(['sign of life', 30_000]);
+  watchdog[Symbol.dispose]();
+});
+
+test('M5 a server that sends keep-alives is held to them, also where its wire promises none', async () => {
+  const { clock, controller, watchdog } = start(0, { thinks: true, timeouts: LONG });
+  watchdog.opened();
+  watchdog.sign(); // with the headers: that proves nothing
+  await clock.advance(120_000);
+  expect(controller.signal.aborted).toBe(false);
+  watchdog.sign();
+  await clock.advance(30_000);
+  expect(limitOf(controller.signal)).toEqual(['sign of life', 30_000]);
+  watchdog[Symbol.dispose]();
+});
+
+test('F27 signs of life alone end after the limit for thinking', async () => {
+  const { clock, controller, watchdog } = start(0, { promisesSigns: true, timeouts: { ...LONG, thinkingMs: 100_000 } });
+  watchdog.opened();
+  for (let sign = 0; sign < 10 && !controller.signal.aborted; sign += 1) {
+    await clock.advance(10_000);
+    watchdog.sign();
+  }
+  expect(limitOf(controller.signal)).toEqual(['first token', 100_000]);
+  watchdog[Symbol.dispose]();
 });

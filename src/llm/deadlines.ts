@@ -7,13 +7,18 @@ export interface ModelTimeouts {
   readonly connectMs: number;
   /** Whole call, whatever arrives. Default of the config: 300 s. */
   readonly totalMs: number;
-  /** Until the first progress; default B7: min(30 + inputTokens / 1000, 180) s. */
+  /** Until the first progress of a model that does not think; default B7: min(30 + inputTokens / 1000, 180) s. */
   readonly firstTokenMs?: (inputTokens: number) => number;
-  /** Between two chunks that bring something; default B7: 30 s. */
+  /** Between two chunks that bring something; default B7: 30 s. Also between two signs of life of a server that sends them. */
   readonly idleMs?: number;
+  /** How long a model may think without a word. Default of the config: 300 s. */
+  readonly thinkingMs?: number;
 }
 
 const IDLE_MS = 30_000;
+const THINKING_MS = 300_000;
+/** A sign this long after the stream opened shows that the server goes on sending them. ms. */
+const REPEATED_MS = 1_000;
 
 /** Spec B7. */
 function firstTokenLimit(inputTokens: number): number {
@@ -21,7 +26,7 @@ function firstTokenLimit(inputTokens: number): number {
 }
 
 export class CallTimeout extends Error {
-  readonly limit: 'first token' | 'next chunk' | 'whole answer';
+  readonly limit: 'first token' | 'next chunk' | 'sign of life' | 'whole answer';
   readonly ms: number;
 
   constructor(limit: CallTimeout['limit'], ms: number) {
@@ -33,8 +38,12 @@ export class CallTimeout extends Error {
 }
 
 export interface Watchdog extends Disposable {
-  /** Something of the answer arrived. Keep-alive bytes are not progress: a half-open stream must end (F27). */
-  progress(): void;
+  /** The server began to answer. */
+  opened(): void;
+  /** Bytes came. They are no progress: a stream that only keeps the line open must end (F27), after the limit for thinking. */
+  sign(): void;
+  /** Something of the answer arrived. `writing`: more than reasoning, so that the model has stopped thinking. */
+  progress(writing?: boolean): void;
   /** Only silence of the provider counts: the time a consumer takes for an event does not. */
   pause(): void;
   resume(): void;
@@ -42,62 +51,132 @@ export interface Watchdog extends Disposable {
   shorten(idleMs: number): void;
 }
 
-/** Aborts `controller` with a `CallTimeout` when a limit passes. One sleeper per call, however many chunks arrive. */
-export function startWatchdog(options: {
-  clock: Clock;
-  controller: AbortController;
-  timeouts: ModelTimeouts;
-  inputTokens: number;
-}): Watchdog {
-  const { clock, controller, timeouts } = options;
-  const firstMs = (timeouts.firstTokenMs ?? firstTokenLimit)(options.inputTokens);
-  const start = clock.monotonic();
-  let stopped = false;
-  let wake = new AbortController();
-  let idleMs = timeouts.idleMs ?? IDLE_MS;
-  let since = start;
-  let progressed = false;
-  let pausedAt: number | undefined;
+export interface WatchdogOptions {
+  readonly clock: Clock;
+  readonly controller: AbortController;
+  readonly timeouts: ModelTimeouts;
+  readonly inputTokens: number;
+  /** The model may think before it writes, and its provider need not send anything meanwhile. */
+  readonly thinks?: boolean;
+  /** The wire promises signs of life: silence after it opened is then a broken line. Others prove it by sending them. */
+  readonly promisesSigns?: boolean;
+}
 
-  const watch = async (): Promise<void> => {
-    while (!stopped) {
+/** Aborts `controller` with a `CallTimeout` when a limit passes. One sleeper per call, however many chunks arrive. */
+export function startWatchdog(options: WatchdogOptions): Watchdog {
+  const watch = new Watch(options);
+  void watch.run();
+  return watch;
+}
+
+class Watch implements Watchdog {
+  readonly #options: WatchdogOptions;
+  readonly #start: number;
+  #stopped = false;
+  #wake = new AbortController();
+  #idleMs: number;
+  #openedAt: number | undefined;
+  #signedAt: number;
+  #progressAt: number;
+  #writing = false;
+  #progressed = false;
+  /** The server sends signs of life. */
+  #lives = false;
+  #pausedAt: number | undefined;
+
+  constructor(options: WatchdogOptions) {
+    this.#options = options;
+    this.#start = options.clock.monotonic();
+    this.#signedAt = this.#start;
+    this.#progressAt = this.#start;
+    this.#idleMs = options.timeouts.idleMs ?? IDLE_MS;
+  }
+
+  async run(): Promise<void> {
+    const { clock, controller } = this.#options;
+    while (!this.#stopped) {
       const now = clock.monotonic();
-      const total = start + timeouts.totalMs;
-      if (now >= total) return controller.abort(new CallTimeout('whole answer', timeouts.totalMs));
-      const limit = progressed ? idleMs : firstMs;
-      const due = (pausedAt === undefined ? since : now) + limit;
-      if (now >= due) return controller.abort(new CallTimeout(progressed ? 'next chunk' : 'first token', limit));
+      const due = this.#due(now);
+      if (now >= due.at) return controller.abort(new CallTimeout(due.limit, due.ms));
       try {
-        await clock.sleep(Math.min(due, total) - now, wake.signal);
+        await clock.sleep(due.at - now, this.#wake.signal);
       } catch {
-        wake = new AbortController(); // the only cause is our own signal: stop, or look again
+        this.#wake = new AbortController(); // the only cause is our own signal: stop, or look again
       }
     }
-  };
-  void watch();
+  }
 
-  return {
-    progress() {
-      since = clock.monotonic();
-      if (progressed) return;
-      progressed = true;
-      wake.abort(NO_LONGER_NEEDED); // the sleeper counts on the limit of the first token, which is longer
-    },
-    pause() {
-      pausedAt ??= clock.monotonic();
-    },
-    resume() {
-      if (pausedAt !== undefined) since += clock.monotonic() - pausedAt;
-      pausedAt = undefined;
-    },
-    shorten(ms) {
-      if (ms >= idleMs) return;
-      idleMs = ms;
-      wake.abort(NO_LONGER_NEEDED);
-    },
-    [Symbol.dispose]() {
-      stopped = true;
-      wake.abort(NO_LONGER_NEEDED);
-    },
-  };
+  /** The limit that passes first if nothing more arrives. */
+  #due(now: number): { readonly at: number; readonly limit: CallTimeout['limit']; readonly ms: number } {
+    const { timeouts } = this.#options;
+    const paused = this.#pausedAt === undefined ? 0 : now - this.#pausedAt;
+    const silence = this.#silenceMs();
+    const limits = [
+      { at: this.#start + timeouts.totalMs, limit: 'whole answer', ms: timeouts.totalMs },
+      { at: this.#progressAt + paused + silence, limit: this.#progressed ? 'next chunk' : 'first token', ms: silence },
+      ...(this.#lives ? [{ at: this.#signedAt + paused + this.#idleMs, limit: 'sign of life', ms: this.#idleMs } as const] : []),
+    ] as const;
+    return limits.reduce((first, other) => (other.at < first.at ? other : first));
+  }
+
+  /** How long nothing of the answer may arrive. */
+  #silenceMs(): number {
+    const { timeouts, thinks, inputTokens } = this.#options;
+    const thinkingMs = timeouts.thinkingMs ?? THINKING_MS;
+    const patient = this.#lives || (thinks === true && !this.#writing);
+    if (this.#progressed) return patient && this.#idleMs >= (timeouts.idleMs ?? IDLE_MS) ? thinkingMs : this.#idleMs;
+    const first = (timeouts.firstTokenMs ?? firstTokenLimit)(inputTokens);
+    return patient ? Math.max(first, thinkingMs) : first;
+  }
+
+  opened(): void {
+    this.#openedAt = this.#options.clock.monotonic();
+    this.#signedAt = this.#openedAt;
+    this.#lives = this.#options.promisesSigns ?? false;
+    if (this.#lives) this.#lookAgain();
+  }
+
+  sign(): void {
+    const now = this.#options.clock.monotonic();
+    this.#signedAt = now;
+    if (this.#lives || this.#openedAt === undefined || now - this.#openedAt < REPEATED_MS) return;
+    this.#lives = true;
+    this.#lookAgain();
+  }
+
+  progress(writing = true): void {
+    this.#progressAt = this.#options.clock.monotonic();
+    this.#signedAt = this.#progressAt;
+    if (this.#progressed && this.#writing === writing) return;
+    this.#progressed = true;
+    this.#writing ||= writing;
+    this.#lookAgain(); // the sleeper counts on a limit that was longer
+  }
+
+  pause(): void {
+    this.#pausedAt ??= this.#options.clock.monotonic();
+  }
+
+  resume(): void {
+    if (this.#pausedAt === undefined) return;
+    const took = this.#options.clock.monotonic() - this.#pausedAt;
+    this.#progressAt += took;
+    this.#signedAt += took;
+    this.#pausedAt = undefined;
+  }
+
+  shorten(ms: number): void {
+    if (ms >= this.#idleMs) return;
+    this.#idleMs = ms;
+    this.#lookAgain();
+  }
+
+  [Symbol.dispose](): void {
+    this.#stopped = true;
+    this.#lookAgain();
+  }
+
+  #lookAgain(): void {
+    this.#wake.abort(NO_LONGER_NEEDED);
+  }
 }

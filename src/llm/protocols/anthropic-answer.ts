@@ -1,14 +1,14 @@
 /** From the events of an Anthropic stream to those of the one assembly that knows the rules for answers; no sockets, no time. */
-import type { ModelEvent } from '../../core/model.ts';
+import type { ModelEvent, Usage } from '../../core/model.ts';
 import { createFailure } from '../failure.ts';
-import { AnswerAssembly, type AnswerOptions } from './openai-answer.ts';
+import { type Added, AnswerAssembly, type AnswerOptions, type Piece } from './answer-assembly.ts';
 import { asRecord } from './tool-call-assembly.ts';
 import type { Assembly } from './wire.ts';
 import { WireFault } from './wire-guard.ts';
 
-type Added = ReturnType<Assembly['add']>;
 type Json = Readonly<Record<string, unknown>>;
 
+/** A sign of life: pings, and events that say nothing of the answer. */
 const NOTHING: Added = { events: [], progress: false };
 const COUNTS = ['input_tokens', 'cache_creation_input_tokens', 'cache_read_input_tokens', 'output_tokens'] as const;
 
@@ -28,6 +28,10 @@ export class AnthropicAssembly implements Assembly {
 
   get looping(): boolean {
     return this.#answer.looping;
+  }
+
+  get usage(): Usage | undefined {
+    return this.#answer.usage;
   }
 
   add(raw: unknown): Added {
@@ -60,13 +64,13 @@ export class AnthropicAssembly implements Assembly {
   #block(block: Json, index: unknown): Added {
     switch (block['type']) {
       case 'text':
-        return this.#say({ content: block['text'] });
+        return this.#say({ text: stringOf(block['text']) });
       case 'thinking':
-        return this.#say({ reasoning_content: block['thinking'] });
+        return this.#say({ reasoning: stringOf(block['thinking']) });
       case 'tool_use': {
         const { id, name, input } = block;
         if (Object.keys(asRecord(input)).length > 0) this.#inputs.set(index, JSON.stringify(input));
-        return this.#say({ tool_calls: [{ index, id, function: { name, arguments: '' } }] });
+        return this.#say({ calls: [{ index, id, name, arguments: '' }] });
       }
       default:
         return NOTHING;
@@ -76,14 +80,14 @@ export class AnthropicAssembly implements Assembly {
   #delta(delta: Json, index: unknown): Added {
     switch (delta['type']) {
       case 'text_delta':
-        return this.#say({ content: delta['text'] });
+        return this.#say({ text: stringOf(delta['text']) });
       case 'thinking_delta':
-        return this.#say({ reasoning_content: delta['thinking'] });
+        return this.#say({ reasoning: stringOf(delta['thinking']) });
       case 'input_json_delta': {
         const json = delta['partial_json'];
         if (typeof json !== 'string' || json === '') return NOTHING;
         this.#inputs.delete(index);
-        return this.#say({ tool_calls: [{ index, function: { arguments: json } }] });
+        return this.#say({ calls: [{ index, arguments: json }] });
       }
       default:
         return NOTHING;
@@ -94,15 +98,12 @@ export class AnthropicAssembly implements Assembly {
     const input = this.#inputs.get(index);
     if (input === undefined) return NOTHING;
     this.#inputs.delete(index);
-    return this.#say({ tool_calls: [{ index, function: { arguments: input } }] });
+    return this.#say({ calls: [{ index, arguments: input }] });
   }
 
   #stop(reason: unknown): Added {
-    const finishReason = toFinishReason(reason);
-    return this.#answer.add({
-      choices: finishReason ? [{ delta: {}, finish_reason: finishReason }] : [],
-      ...(this.#counts.has('output_tokens') ? { usage: this.#usage() } : {}),
-    });
+    const finish = toFinish(reason);
+    return this.#say({ ...(finish ? { finish } : {}), ...(this.#counts.has('output_tokens') ? { usage: this.#usage() } : {}) });
   }
 
   /** Some servers ignore `stream` and send the whole message at once. */
@@ -114,8 +115,8 @@ export class AnthropicAssembly implements Assembly {
     return { events: added.flatMap(({ events }) => events), progress: true };
   }
 
-  #say(delta: object): Added {
-    return this.#answer.add({ choices: [{ delta }] });
+  #say(piece: Piece): Added {
+    return this.#answer.add(piece);
   }
 
   /** Counts are running totals. Some servers begin with zeros, some end with them. */
@@ -123,30 +124,31 @@ export class AnthropicAssembly implements Assembly {
     const counts = asRecord(usage);
     for (const name of COUNTS) {
       const value = counts[name];
-      if (typeof value === 'number' && (value > 0 || !this.#counts.has(name))) this.#counts.set(name, value);
+      if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 && (value > 0 || !this.#counts.has(name)))
+        this.#counts.set(name, value);
     }
   }
 
-  /** Spec B7: what went into the cache or came from it is input. Only what came from it costs less. */
-  #usage(): object {
+  /** `input_tokens` is the uncached rest; what went into the cache or came from it is input as well. */
+  #usage(): Usage {
     const count = (name: (typeof COUNTS)[number]): number => this.#counts.get(name) ?? 0;
     const read = count('cache_read_input_tokens');
+    const written = count('cache_creation_input_tokens');
     return {
-      prompt_tokens: count('input_tokens') + count('cache_creation_input_tokens') + read,
-      completion_tokens: count('output_tokens'),
-      prompt_tokens_details: { cached_tokens: read },
+      tokensIn: count('input_tokens') + written + read,
+      tokensOut: count('output_tokens'),
+      tokensCached: read,
+      ...(written > 0 ? { tokensCacheWrite: written } : {}),
     };
   }
 }
 
 /** https://docs.anthropic.com/en/api/handling-stop-reasons */
-function toFinishReason(reason: unknown): 'stop' | 'length' | 'tool_calls' | undefined {
+function toFinish(reason: unknown): Piece['finish'] {
   switch (reason) {
     case undefined:
     case null:
       return undefined;
-    case 'tool_use':
-      return 'tool_calls';
     case 'max_tokens':
     case 'model_context_window_exceeded':
       return 'length';
@@ -156,7 +158,11 @@ function toFinishReason(reason: unknown): 'stop' | 'length' | 'tool_calls' | und
       throw new WireFault(createFailure('content-filter', { message, retryable: false }));
     }
     default:
-      // end_turn, stop_sequence; pause_turn belongs to tools that run at Anthropic, which are never asked for.
+      // end_turn, tool_use, stop_sequence; pause_turn belongs to tools that run at Anthropic, which are never asked for.
       return 'stop';
   }
+}
+
+function stringOf(value: unknown): string {
+  return typeof value === 'string' ? value : '';
 }

@@ -17,15 +17,18 @@ const DEFAULT_MAX_TOKENS = 4_096;
 
 /** `baseUrl` holds no version: `https://api.anthropic.com`. */
 export function createAnthropic(options: WireOptions): WarmableModel {
-  return createWireModel(options, {
-    connect: () => createClient(options),
-    assembly: (answer) => new AnthropicAssembly(answer),
-    open: async (client, request, signal) => {
-      const body = requestBody(options, request);
-      // `post`, because `messages.create` prints a warning to the console for models that will be retired.
-      return await client.post<AsyncIterable<unknown>>('/v1/messages', { body, stream: true, signal });
+  return createWireModel(
+    { ...options, promisesSigns: true },
+    {
+      connect: () => createClient(options),
+      assembly: (answer) => new AnthropicAssembly(answer),
+      open: async (client, request, signal) => {
+        const body = requestBody(options, request);
+        // `post`, because `messages.create` prints a warning to the console for models that will be retired.
+        return await client.post<AsyncIterable<unknown>>('/v1/messages', { body, stream: true, signal });
+      },
     },
-  });
+  );
 }
 
 async function createClient(options: WireOptions): Promise<Anthropic> {

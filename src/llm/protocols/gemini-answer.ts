@@ -1,9 +1,10 @@
 /** From the chunks of a Gemini stream to those of the one assembly that knows the rules for answers; no sockets, no time. */
 import { randomUUID } from 'node:crypto';
-import type { ModelEvent } from '../../core/model.ts';
+import type { ModelEvent, Usage } from '../../core/model.ts';
 import { createFailure, quote } from '../failure.ts';
-import { AnswerAssembly, type AnswerOptions } from './openai-answer.ts';
-import { asRecord } from './tool-call-assembly.ts';
+import { type Added, AnswerAssembly, type AnswerOptions, type Piece } from './answer-assembly.ts';
+import { asRecord, type CallPiece } from './tool-call-assembly.ts';
+import { count } from './usage-count.ts';
 import type { Assembly } from './wire.ts';
 import { WireFault } from './wire-guard.ts';
 
@@ -12,13 +13,6 @@ const WITHHELD =
   /^(?:SAFETY|RECITATION|BLOCKLIST|PROHIBITED_CONTENT|SPII|IMAGE_SAFETY|IMAGE_PROHIBITED_CONTENT|IMAGE_RECITATION)$/;
 /** The model wrote something that is no answer; it may do better next time. */
 const BROKEN = /^(?:MALFORMED_FUNCTION_CALL|MALFORMED_RESPONSE|UNEXPECTED_TOOL_CALL|TOO_MANY_TOOL_CALLS)$/;
-
-/** What an OpenAI chat stream would have said. */
-interface Delta {
-  content: string;
-  reasoning_content: string;
-  readonly tool_calls: { index: number; id: string; function: { name: string; arguments: string } }[];
-}
 
 export class GeminiAssembly implements Assembly {
   readonly #answer: AnswerAssembly;
@@ -39,7 +33,11 @@ export class GeminiAssembly implements Assembly {
     return this.#answer.looping;
   }
 
-  add(raw: unknown): { readonly events: readonly ModelEvent[]; readonly progress: boolean } {
+  get usage(): Usage | undefined {
+    return this.#answer.usage;
+  }
+
+  add(raw: unknown): Added {
     const chunk = asRecord(raw);
     const blocked = asRecord(chunk['promptFeedback'])['blockReason'];
     if (typeof blocked === 'string') {
@@ -48,48 +46,39 @@ export class GeminiAssembly implements Assembly {
       throw new WireFault(createFailure('content-filter', { message, retryable: false }));
     }
     const candidate = asRecord(Array.isArray(chunk['candidates']) ? chunk['candidates'][0] : undefined);
-    const delta = this.#delta(asRecord(candidate['content'])['parts']);
-    const finishReason = toFinishReason(candidate['finishReason']);
+    const said = this.#parts(asRecord(candidate['content'])['parts']);
+    const finish = toFinish(candidate['finishReason']);
     const usage = toUsage(asRecord(chunk['usageMetadata']));
-    const { events } = this.#answer.add({
-      choices: [{ delta, ...(finishReason ? { finish_reason: finishReason } : {}) }],
-      ...(usage ? { usage } : {}),
-    });
+    const { events } = this.#answer.add({ ...said, ...(finish ? { finish } : {}), ...(usage ? { usage } : {}) });
     // Every chunk repeats the usage so far, also one that brings nothing else.
-    const progress = delta.content + delta.reasoning_content !== '' || delta.tool_calls.length > 0 || finishReason !== undefined;
-    return { events, progress };
+    return { events, progress: said.text + said.reasoning !== '' || said.calls.length > 0 || finish !== undefined };
   }
 
   end(): readonly ModelEvent[] {
     return this.#answer.end();
   }
 
-  #delta(parts: unknown): Delta {
-    const delta: Delta = { content: '', reasoning_content: '', tool_calls: [] };
+  #parts(parts: unknown): { text: string; reasoning: string; calls: CallPiece[] } {
+    const said = { text: '', reasoning: '', calls: [] as CallPiece[] };
     for (const part of Array.isArray(parts) ? parts.map(asRecord) : []) {
       const { text, functionCall, thoughtSignature } = part;
       if (typeof text === 'string') {
-        if (part['thought'] === true) delta.reasoning_content += text;
-        else delta.content += text;
+        if (part['thought'] === true) said.reasoning += text;
+        else said.text += text;
       }
       if (functionCall === undefined) continue;
       const { id, name, args } = asRecord(functionCall);
       // The API gives calls no id, or one that is only unique within the answer.
       const callId = typeof id === 'string' && id !== '' ? id : `call_${randomUUID().replaceAll('-', '').slice(0, 24)}`;
-      const json = JSON.stringify(args ?? {});
-      delta.tool_calls.push({
-        index: this.#calls,
-        id: callId,
-        function: { name: typeof name === 'string' ? name : '', arguments: json },
-      });
+      said.calls.push({ index: this.#calls, id: callId, name, arguments: JSON.stringify(args ?? {}) });
       this.#calls += 1;
       if (typeof thoughtSignature === 'string') this.#onSignature(callId, thoughtSignature);
     }
-    return delta;
+    return said;
   }
 }
 
-function toFinishReason(reason: unknown): 'stop' | 'length' | undefined {
+function toFinish(reason: unknown): Piece['finish'] {
   if (typeof reason !== 'string' || reason === '' || reason === 'FINISH_REASON_UNSPECIFIED') return undefined;
   if (WITHHELD.test(reason)) {
     const message = `the provider withheld the answer (finishReason ${reason})`;
@@ -103,12 +92,15 @@ function toFinishReason(reason: unknown): 'stop' | 'length' | undefined {
 }
 
 /** Thinking is billed as output; results of Google's own tools as input. */
-function toUsage(usage: Readonly<Record<string, unknown>>): object | undefined {
-  if (typeof usage['promptTokenCount'] !== 'number') return undefined;
-  const count = (key: string): number => (typeof usage[key] === 'number' ? usage[key] : 0);
+function toUsage(usage: Readonly<Record<string, unknown>>): Usage | undefined {
+  const prompt = count(usage['promptTokenCount']);
+  if (prompt === undefined) return undefined;
+  const of = (key: string): number => count(usage[key]) ?? 0;
+  const thoughts = count(usage['thoughtsTokenCount']);
   return {
-    prompt_tokens: count('promptTokenCount') + count('toolUsePromptTokenCount'),
-    completion_tokens: count('candidatesTokenCount') + count('thoughtsTokenCount'),
-    prompt_tokens_details: { cached_tokens: count('cachedContentTokenCount') },
+    tokensIn: prompt + of('toolUsePromptTokenCount'),
+    tokensOut: of('candidatesTokenCount') + (thoughts ?? 0),
+    tokensCached: of('cachedContentTokenCount'),
+    ...(thoughts === undefined ? {} : { tokensReasoning: thoughts }),
   };
 }

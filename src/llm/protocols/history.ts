@@ -1,19 +1,29 @@
 /** A request's messages as steps, for wires that know no system messages in between and want each result right after its call. */
+import type { Json } from '../../core/message.ts';
 import type { Image, ModelRequest } from '../../core/model.ts';
-import { validArguments, withPictureNote } from './openai-messages.ts';
 
 export interface PastCall {
   readonly id: string;
+  /** What the provider that made the call named it; more than one where the same call was asked for twice. */
+  readonly providerIds: readonly string[];
   readonly name: string;
   /** JSON text of an object, whatever the model wrote. */
   readonly arguments: string;
   /** Undefined when the history holds no result, which every provider refuses: the wire has to say so in its place. */
   readonly result: string | undefined;
+  /** Pictures that the tool gave beside its text. */
+  readonly images: readonly Image[];
 }
 
 export type Step =
   | { readonly role: 'user'; readonly text: string; readonly images: readonly Image[] }
-  | { readonly role: 'assistant'; readonly text: string; readonly calls: readonly PastCall[] };
+  | {
+      readonly role: 'assistant';
+      readonly text: string;
+      readonly calls: readonly PastCall[];
+      /** `providerState.data` of this answer, where the same provider and model gave it. */
+      readonly state?: Json;
+    };
 
 export interface History {
   /** All system messages, in order; '' when there is none. */
@@ -25,38 +35,46 @@ export interface History {
 /** What stands for a result that the history lost. */
 export const NO_RESULT = 'no result was recorded';
 
-/**
- * `vision` false: pictures become a line of text. A result belongs to the nearest call of its id before it: ids are only unique
- * within one answer at some servers.
- */
-export function toHistory(request: Pick<ModelRequest, 'messages' | 'images'>, vision: boolean): History {
+export interface HistoryTarget {
+  readonly provider: string;
+  readonly model: string;
+  /** False: pictures become a line of text. */
+  readonly vision: boolean;
+}
+
+/** A result belongs to the nearest call of its id before it: ids are only unique within one answer at some servers. */
+export function toHistory(request: Pick<ModelRequest, 'messages' | 'images'>, target: HistoryTarget): History {
   const system: string[] = [];
   const steps: Step[] = [];
   const waiting = new Map<string, Unanswered>();
   for (const message of request.messages) {
+    const pictures = request.images?.get(message.id) ?? [];
+    const images = target.vision ? pictures : [];
+    const text = target.vision ? message.content : withPictureNote(message.content, pictures.length);
     switch (message.role) {
       case 'system':
         if (message.content !== '') system.push(message.content);
         break;
-      case 'user': {
-        const images = request.images?.get(message.id) ?? [];
-        const text = vision ? message.content : withPictureNote(message.content, images.length);
-        if (text !== '' || (vision && images.length > 0)) steps.push({ role: 'user', text, images: vision ? images : [] });
+      case 'user':
+        if (text !== '' || images.length > 0) steps.push({ role: 'user', text, images });
         break;
-      }
       case 'assistant': {
-        const calls = (message.tool_calls ?? []).map(({ id, name, arguments: text }) => {
-          const call: Unanswered = { id, name, arguments: validArguments(text), result: undefined };
+        const calls = (message.tool_calls ?? []).map(({ id, name, arguments: args, provider_ids: providerIds = [] }) => {
+          const call: Unanswered = { id, providerIds, name, arguments: validArguments(args), result: undefined, images: [] };
           waiting.set(id, call);
           return call;
         });
-        if (message.content !== '' || calls.length > 0) steps.push({ role: 'assistant', text: message.content, calls });
+        const { provider_state: kept } = message;
+        const own = kept?.provider === target.provider && kept.model === target.model;
+        if (message.content !== '' || calls.length > 0) {
+          steps.push({ role: 'assistant', text: message.content, calls, ...(own ? { state: kept.data } : {}) });
+        }
         break;
       }
       case 'tool': {
         const id = message.tool_call_id ?? '';
         const call = waiting.get(id);
-        if (call) call.result = message.content;
+        if (call) Object.assign(call, { result: text, images });
         waiting.delete(id);
         break;
       }
@@ -65,4 +83,23 @@ export function toHistory(request: Pick<ModelRequest, 'messages' | 'images'>, vi
   return { system: system.join('\n\n'), steps };
 }
 
-type Unanswered = Omit<PastCall, 'result'> & { result: string | undefined };
+type Unanswered = Omit<PastCall, 'result' | 'images'> & { result: string | undefined; images: readonly Image[] };
+
+/** The text of a message for a model that cannot see its pictures. */
+function withPictureNote(text: string, pictures: number): string {
+  if (pictures === 0) return text;
+  const note = `[${pictures === 1 ? '1 picture was' : `${pictures} pictures were`} attached; this model cannot see them]`;
+  return text === '' ? note : `${text}\n${note}`;
+}
+
+/** The JSON text of an object. Servers parse the arguments of past calls and fail on broken JSON; the model still sees what it wrote. */
+function validArguments(text: string): string {
+  if (text.trim() === '') return '{}';
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return text;
+  } catch {
+    // not JSON: wrapped below
+  }
+  return JSON.stringify({ malformed_arguments: text });
+}

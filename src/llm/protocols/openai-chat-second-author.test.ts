@@ -91,8 +91,16 @@ test('a whole answer in place of a stream is the same answer, with the usage the
   });
 });
 
-test('the server is told the key as a bearer token', async () => {
-  expect(answerOf(await ask('who am I')).text).toBe('Bearer sk-canary-7f3a9c51d2e8b604');
+test('A29 the server is told the key as a bearer token, and an answer that speaks it is corrected', async () => {
+  const sent: (string | null)[] = [];
+  const watched: typeof fetch = (input, init) => {
+    sent.push(new Headers(init?.headers).get('authorization'));
+    return fetch(input, init);
+  };
+  const events = await ask('who am I', { fetch: watched });
+  expect(sent).toEqual(['Bearer sk-canary-7f3a9c51d2e8b604']);
+  expect(answerOf(events).text).toBe('Bearer [redacted]');
+  expect(streamedText(events)).toBe('Bearer [redacted]');
 });
 
 test('the agent runs the tool that is called, and the server finds the call and its result in the next request', async () => {

@@ -1,6 +1,6 @@
 /** The OpenAI chat completions wire: request -> SDK stream -> events. */
 import type { ModelRequest } from '../../core/model.ts';
-import { AnswerAssembly } from './openai-answer.ts';
+import { ChatAssembly } from './openai-chat-answer.ts';
 import { createOpenAiClient, type OpenAI, takesTemperature } from './openai-client.ts';
 import { toOpenAiMessages, toOpenAiTools } from './openai-messages.ts';
 import type { WarmableModel, WireOptions } from './wire.ts';
@@ -17,7 +17,7 @@ export interface OpenAiChatOptions extends WireOptions {
 export function createOpenAiChat(options: OpenAiChatOptions): WarmableModel {
   return createWireModel(options, {
     connect: () => createOpenAiClient(options),
-    assembly: (answer) => new AnswerAssembly(answer),
+    assembly: (answer) => new ChatAssembly(answer),
     open: ({ chat }, request, signal) => chat.completions.create(requestBody(options, request), { signal }),
   });
 }

@@ -1,12 +1,12 @@
 /** From the events of an OpenAI Responses stream to the chunks of the one assembly that knows the rules for answers. */
-import type { ModelEvent } from '../../core/model.ts';
+import type { ModelEvent, Usage } from '../../core/model.ts';
+import { type Added, AnswerAssembly, type AnswerOptions, type Piece } from './answer-assembly.ts';
 import { AnsweredError } from './http-failure.ts';
-import { AnswerAssembly, type AnswerOptions } from './openai-answer.ts';
 import { asRecord } from './tool-call-assembly.ts';
+import { count } from './usage-count.ts';
 import type { Assembly } from './wire.ts';
 
 type Parsed = Readonly<Record<string, unknown>>;
-type Added = { readonly events: readonly ModelEvent[]; readonly progress: boolean };
 
 const NOTHING: Added = { events: [], progress: false };
 
@@ -28,6 +28,10 @@ export class ResponsesAssembly implements Assembly {
     return this.#answer.looping;
   }
 
+  get usage(): Usage | undefined {
+    return this.#answer.usage;
+  }
+
   add(raw: unknown): Added {
     const event = asRecord(raw);
     const index = typeof event['output_index'] === 'number' ? event['output_index'] : 0;
@@ -35,24 +39,23 @@ export class ResponsesAssembly implements Assembly {
     switch (event['type']) {
       case 'response.output_text.delta':
         this.#streamed.add(index);
-        return this.#delta({ content: piece });
+        return this.#answer.add({ text: piece });
       case 'response.refusal.delta':
         this.#streamed.add(index);
-        this.#delta({ refusal: piece });
-        return { events: [], progress: piece !== '' };
+        return this.#answer.add({ refusal: piece });
       case 'response.reasoning_summary_text.delta':
       case 'response.reasoning_text.delta':
         this.#streamed.add(index);
         this.#reasoned = true;
-        return this.#delta({ reasoning_content: piece });
+        return this.#answer.add({ reasoning: piece });
       case 'response.reasoning_summary_part.added':
         // Parts of a summary are paragraphs.
-        return this.#reasoned ? this.#delta({ reasoning_content: '\n\n' }) : NOTHING;
+        return this.#reasoned ? this.#answer.add({ reasoning: '\n\n' }) : NOTHING;
       case 'response.output_item.added':
         return this.#call(index, asRecord(event['item']), '');
       case 'response.function_call_arguments.delta':
         this.#streamed.add(index);
-        return this.#delta({ tool_calls: [{ index, function: { arguments: piece } }] });
+        return this.#answer.add({ calls: [{ index, arguments: piece }] });
       case 'response.output_item.done':
         return this.#whole(index, asRecord(event['item']));
       case 'response.completed':
@@ -71,14 +74,9 @@ export class ResponsesAssembly implements Assembly {
     return this.#answer.end();
   }
 
-  #delta(delta: object): Added {
-    return this.#answer.add({ choices: [{ delta }] });
-  }
-
   #call(index: number, item: Parsed, text: unknown): Added {
     if (item['type'] !== 'function_call') return NOTHING;
-    const call = { index, id: item['call_id'], function: { name: item['name'], arguments: text } };
-    return this.#delta({ tool_calls: [call] });
+    return this.#answer.add({ calls: [{ index, id: item['call_id'], name: item['name'], arguments: text }] });
   }
 
   /** An item in full, from a server that did not stream it. */
@@ -89,10 +87,10 @@ export class ResponsesAssembly implements Assembly {
     const parts = (key: string): Parsed[] => (Array.isArray(item[key]) ? item[key].map(asRecord) : []);
     const joined = (list: readonly Parsed[], key: string): string => list.map((part) => part[key] ?? '').join('');
     if (item['type'] === 'reasoning') {
-      return this.#delta({ reasoning_content: joined(parts('summary'), 'text') || joined(parts('content'), 'text') });
+      return this.#answer.add({ reasoning: joined(parts('summary'), 'text') || joined(parts('content'), 'text') });
     }
     const content = parts('content');
-    return this.#delta({ content: joined(content, 'text'), refusal: joined(content, 'refusal') });
+    return this.#answer.add({ text: joined(content, 'text'), refusal: joined(content, 'refusal') });
   }
 
   #ended(response: Parsed): Added {
@@ -101,27 +99,29 @@ export class ResponsesAssembly implements Assembly {
     }
     const output = Array.isArray(response['output']) ? response['output'].map(asRecord) : [];
     const events = output.flatMap((item, index) => this.#whole(index, item).events);
-    const last = this.#answer.add({
-      choices: [{ delta: {}, finish_reason: finishReason(response) }],
-      ...toUsage(asRecord(response['usage'])),
-    });
+    const usage = toUsage(asRecord(response['usage']));
+    const last = this.#answer.add({ finish: finishOf(response), ...(usage ? { usage } : {}) });
     return { events: [...events, ...last.events], progress: true };
   }
 }
 
-function finishReason(response: Parsed): string {
+function finishOf(response: Parsed): NonNullable<Piece['finish']> {
   if (response['status'] !== 'incomplete') return 'stop';
-  const { reason } = asRecord(response['incomplete_details']);
-  return reason === 'content_filter' ? 'content_filter' : 'length';
+  return asRecord(response['incomplete_details'])['reason'] === 'content_filter' ? 'filtered' : 'length';
 }
 
-function toUsage(usage: Parsed): object {
-  if (usage['input_tokens'] === undefined) return {};
+function toUsage(usage: Parsed): Usage | undefined {
+  const tokensIn = count(usage['input_tokens']);
+  const tokensOut = count(usage['output_tokens']);
+  if (tokensIn === undefined || tokensOut === undefined) return undefined;
+  const input = asRecord(usage['input_tokens_details']);
+  const written = count(input['cache_write_tokens']);
+  const reasoning = count(asRecord(usage['output_tokens_details'])['reasoning_tokens']);
   return {
-    usage: {
-      prompt_tokens: usage['input_tokens'],
-      completion_tokens: usage['output_tokens'],
-      prompt_tokens_details: usage['input_tokens_details'],
-    },
+    tokensIn,
+    tokensOut,
+    tokensCached: count(input['cached_tokens']) ?? 0,
+    ...(written ? { tokensCacheWrite: written } : {}),
+    ...(reasoning === undefined ? {} : { tokensReasoning: reasoning }),
   };
 }

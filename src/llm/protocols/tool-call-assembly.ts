@@ -8,10 +8,20 @@ interface Draft {
   text: string;
 }
 
+/** A piece of one call; `arguments` may be a piece of JSON text or, from some servers, the whole value. */
+export interface CallPiece {
+  readonly index?: unknown;
+  readonly id?: unknown;
+  readonly name?: unknown;
+  readonly arguments?: unknown;
+}
+
 export interface ToolCallAssembly {
-  /** One element of `delta.tool_calls`, as it came from the wire. True when it brought something. */
-  add(delta: unknown): boolean;
+  /** True when the piece brought something. */
+  add(piece: CallPiece): boolean;
   readonly size: number;
+  /** Names and arguments so far, for counting. */
+  readonly text: string;
   /** Undefined when a call never got a name: then no tool may run. */
   finish(): ToolCall[] | undefined;
 }
@@ -33,9 +43,7 @@ export function createToolCallAssembly(): ToolCallAssembly {
   };
 
   return {
-    add(delta) {
-      const { index, id, function: fn } = asRecord(delta);
-      const { name, arguments: args } = asRecord(fn);
+    add({ index, id, name, arguments: args }) {
       const callId = typeof id === 'string' ? id : '';
       const callName = typeof name === 'string' ? name : '';
       const text = typeof args === 'string' ? args : args === undefined || args === null ? '' : JSON.stringify(args);
@@ -48,6 +56,9 @@ export function createToolCallAssembly(): ToolCallAssembly {
     },
     get size() {
       return drafts.length;
+    },
+    get text() {
+      return drafts.map(({ name, text }) => name + text).join('');
     },
     finish() {
       const used = new Set<string>();

@@ -1,5 +1,5 @@
 /** A fetch that bounds what a server may do to us before a client library sees it. */
-
+import { AsyncLocalStorage } from 'node:async_hooks';
 import type { ModelFailure } from '../../core/model.ts';
 import { createFailure, quote } from '../failure.ts';
 
@@ -23,6 +23,14 @@ export interface GuardOptions {
   readonly plainLineEnds?: boolean;
   /** A whole answer that came in place of a stream, as the server-sent events that the client library reads. */
   readonly wholeAnswer?: (answer: unknown) => string;
+}
+
+/** Who is told of the bytes of a request's answer: client libraries keep comments and pings of a stream to themselves. */
+const signs = new AsyncLocalStorage<() => void>();
+
+/** Runs `open`, which sends one request through `guardFetch`; `onBytes` is called for all that arrives of its answer. */
+export function withSigns<T>(onBytes: () => void, open: () => T): T {
+  return signs.run(onBytes, open);
 }
 
 /** A failure found below the client library, carried through it. */
@@ -58,7 +66,7 @@ export function guardFetch(fetchFn: typeof fetch, userAgent: string, options: Gu
       await response.body?.cancel();
       throw fault('bad-request', 'the server answered with a web page', response.status);
     }
-    if (response.ok && !/\bapplication\/json\b/i.test(type)) return boundBody(response, plainLineEnds);
+    if (response.ok && !/\bapplication\/json\b/i.test(type)) return boundBody(response, plainLineEnds, signs.getStore());
     const { status, headers: received } = response;
     const text = response.body ? await new Response(ReadableStream.from(bounded(response.body))).text() : '';
     return response.ok ? jsonAsEvents(text, status, wholeAnswer) : new Response(text, { status, headers: received });
@@ -71,9 +79,9 @@ function fault(kind: 'bad-request' | 'malformed', message: string, status?: numb
 }
 
 /** The client library reads a body as any async iterable; a stream and a response of our own around it cost a tenth of a message. */
-function boundBody(response: Response, plainLineEnds: boolean): Response {
+function boundBody(response: Response, plainLineEnds: boolean, onBytes: (() => void) | undefined): Response {
   if (!response.body) return response;
-  return Object.defineProperty(response, 'body', { value: bounded(response.body, { events: true, plainLineEnds }) });
+  return Object.defineProperty(response, 'body', { value: bounded(response.body, { events: true, plainLineEnds, onBytes }) });
 }
 
 /**
@@ -82,7 +90,11 @@ function boundBody(response: Response, plainLineEnds: boolean): Response {
  */
 async function* bounded(
   body: ReadableStream<Uint8Array>,
-  { events = false, plainLineEnds = false } = {},
+  {
+    events = false,
+    plainLineEnds = false,
+    onBytes,
+  }: { events?: boolean; plainLineEnds?: boolean; onBytes?: (() => void) | undefined } = {},
 ): AsyncGenerator<Uint8Array> {
   const reader = body.getReader();
   let line = 0;
@@ -102,6 +114,7 @@ async function* bounded(
         if (events && !blank) yield BLANK_LINE;
         return;
       }
+      onBytes?.();
       total += bytes.length;
       const last = bytes.lastIndexOf(NEWLINE);
       line = last === -1 ? line + bytes.length : bytes.length - 1 - last;

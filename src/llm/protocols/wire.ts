@@ -1,14 +1,15 @@
 /** What all wires share: the options, the loop around an SDK's stream with its time limits, and its errors as failure values. */
-import type { Model, ModelEvent, ModelFacts, ModelFailure, ModelRequest } from '../../core/model.ts';
+import type { Model, ModelEvent, ModelFacts, ModelFailure, ModelRequest, Usage } from '../../core/model.ts';
 import type { Clock } from '../../core/ports.ts';
 import { NO_LONGER_NEEDED } from '../../lib/no-longer-needed.ts';
 import { CallTimeout, type ModelTimeouts, startWatchdog } from '../deadlines.ts';
 import { abortedFailure, createFailure } from '../failure.ts';
 import { createRedactor, type Redact } from '../redact.ts';
 import { estimateRequestTokens } from '../tokens.ts';
+import type { Added } from './answer-assembly.ts';
 import { Burst } from './burst.ts';
 import { type FailureContext, failureOfConnection, failureOfErrorObject, failureOfStatus } from './http-failure.ts';
-import { WireFault } from './wire-guard.ts';
+import { WireFault, withSigns } from './wire-guard.ts';
 
 export interface WireOptions {
   readonly provider: string;
@@ -19,6 +20,8 @@ export interface WireOptions {
   readonly apiKey?: string;
   readonly contextWindow: number;
   readonly facts?: ModelFacts;
+  /** The wire is documented to send signs of life while the model thinks. */
+  readonly promisesSigns?: boolean;
   readonly timeouts: ModelTimeouts;
   readonly clock: Clock;
   readonly fetch?: typeof fetch;
@@ -30,11 +33,13 @@ export type WarmableModel = Model & { warm(): Promise<void> };
 /** Puts an answer together from the chunks of one wire. */
 export interface Assembly {
   /** `progress`: something of the answer arrived, not only a sign of life. Throws what the chunk says went wrong. */
-  add(chunk: unknown): { readonly events: readonly ModelEvent[]; readonly progress: boolean };
+  add(chunk: unknown): Added;
   /** The wire said that the answer is complete. */
   readonly finished: boolean;
   /** The model repeats itself: nothing more is read (spec B7). */
   readonly looping: boolean;
+  /** What is billed so far, by the provider's count or ours; undefined before anything arrived. */
+  readonly usage: Usage | undefined;
   /** What is left to yield; the last one is `done` or `failed`. */
   end(): readonly ModelEvent[];
 }
@@ -65,10 +70,18 @@ export async function* callWire(
   const burst = new Burst(race.interrupt);
   let streaming = false;
   let closing: readonly ModelEvent[];
-  using watchdog = startWatchdog({ clock: options.clock, controller, timeouts: options.timeouts, inputTokens });
+  const { clock, timeouts, promisesSigns = false } = options;
+  const thinks = mayThink(options, request);
+  using watchdog = startWatchdog({ clock, controller, timeouts, inputTokens, thinks, promisesSigns });
   try {
-    const stream = await race.orAbort(wire.open(controller.signal));
+    const stream = await race.orAbort(
+      withSigns(
+        () => watchdog.sign(),
+        () => wire.open(controller.signal),
+      ),
+    );
     streaming = true;
+    watchdog.opened();
     const chunks: AsyncIterator<unknown> = stream[Symbol.asyncIterator]();
     let waiting: Promise<IteratorResult<unknown>> | undefined;
     for (;;) {
@@ -81,7 +94,7 @@ export async function* callWire(
         waiting = undefined;
         if (step.done) break;
         const { events, progress } = assembly.add(step.value);
-        if (progress) watchdog.progress();
+        if (progress) watchdog.progress(events.length === 0 || events.some(({ type }) => type !== 'reasoning'));
         if (assembly.finished) watchdog.shorten(USAGE_WAIT_MS);
         due = events.length === 0 ? events : joined(events, burst);
       }
@@ -100,13 +113,23 @@ export async function* callWire(
   } catch (error) {
     // A complete answer is not lost because its connection ended badly afterwards.
     if (assembly.finished && !signal.aborted) closing = withoutSecrets(assembly.end(), options);
-    else closing = [failed(signal.aborted ? abortedFailure() : toFailure(error, streaming, options))];
+    else {
+      const failure = signal.aborted ? abortedFailure() : toFailure(error, streaming, options);
+      const { usage } = assembly;
+      closing = [failed(usage ? { ...failure, usage } : failure)];
+    }
   } finally {
     signal.removeEventListener('abort', onAbort);
     // Closes the socket when the consumer left early; after a complete answer there is nothing left to close.
     controller.abort(NO_LONGER_NEEDED);
   }
   yield* closing;
+}
+
+/** A model of which nothing is known thinks only where the request asks for it. */
+function mayThink({ facts }: WireOptions, { thinking = 'auto' }: ModelRequest): boolean {
+  if (thinking === 'off') return false;
+  return facts?.thinking === undefined ? thinking !== 'auto' : facts.thinking.length > 0;
 }
 
 function failed(failure: ModelFailure): ModelEvent {
@@ -129,11 +152,18 @@ function toFailure(error: unknown, streaming: boolean, options: WireOptions): Mo
   return failureOfConnection(error, origin(options.baseUrl), context);
 }
 
-/** Failures of an assembly quote words of the answer, such as its stop reason (A29). */
+/** Failures of an assembly quote words of the answer, such as its stop reason (A29); an answer may speak the key it was asked with. */
 function withoutSecrets(events: readonly ModelEvent[], options: WireOptions): readonly ModelEvent[] {
-  return events.map((event) => {
-    if (event.type !== 'failed') return event;
-    return failed({ ...event.failure, message: redactorFor(options)(event.failure.message) });
+  return events.flatMap((event): readonly ModelEvent[] => {
+    if (event.type === 'failed') return [failed({ ...event.failure, message: redactorFor(options)(event.failure.message) })];
+    const { apiKey } = options;
+    if (event.type !== 'done' || !apiKey || !event.answer.text.includes(apiKey)) return [event];
+    const text = event.answer.text.replaceAll(apiKey, '[redacted]');
+    return [
+      { type: 'restart', reason: 'secret' },
+      { type: 'text', text },
+      { type: 'done', answer: { ...event.answer, text } },
+    ];
   });
 }
 

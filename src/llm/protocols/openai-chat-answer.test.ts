@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { streamedText } from '../contract.ts';
-import { AnswerAssembly } from './openai-answer.ts';
+import { ChatAssembly } from './openai-chat-answer.ts';
 import { toOpenAiMessages } from './openai-messages.ts';
 import { repetitionStart } from './repetition.ts';
 import { createThinkSplitter } from './think-tags.ts';
@@ -11,7 +11,7 @@ const delta = (value: object, finish: string | null = null): unknown => ({
 });
 
 function assemble(...chunks: unknown[]) {
-  const assembly = new AnswerAssembly({ provider: 'p', model: 'm', inputTokens: 12 });
+  const assembly = new ChatAssembly({ provider: 'p', model: 'm', inputTokens: 12 });
   const events = [...chunks.flatMap((chunk) => assembly.add(chunk).events), ...assembly.end()];
   const last = events.at(-1);
   return {

@@ -1,0 +1,204 @@
+/** Puts the one answer of a call together from what the chunks of any wire bring. Knows nothing of sockets and time. */
+import type { Json } from '../../core/message.ts';
+import type { ModelAnswer, ModelEvent, ModelFailure, StopReason, Usage } from '../../core/model.ts';
+import { createFailure, quote } from '../failure.ts';
+import { textTokens } from '../tokens.ts';
+import { createRepetitionWatch, repetitionStart } from './repetition.ts';
+import { createThinkSplitter, splitOrphanClose } from './think-tags.ts';
+import { type CallPiece, createToolCallAssembly } from './tool-call-assembly.ts';
+
+export interface AnswerOptions {
+  readonly provider: string;
+  readonly model: string;
+  /** Estimate, used when the provider reports no usage. */
+  readonly inputTokens: number;
+}
+
+/** What one chunk brought, in the words that all wires share. */
+export interface Piece {
+  readonly text?: string;
+  readonly reasoning?: string;
+  /** Why the model refuses; never shown. */
+  readonly refusal?: string;
+  readonly calls?: readonly CallPiece[];
+  /** How the answer ended. The first one counts. */
+  readonly finish?: 'stop' | 'length' | 'filtered';
+  /** Replaces what was reported before. */
+  readonly usage?: Usage;
+  /** The model that the provider says is answering. */
+  readonly model?: string;
+}
+
+export interface Added {
+  readonly events: readonly ModelEvent[];
+  /** Something of the answer arrived. */
+  readonly progress: boolean;
+}
+
+/** Feed it with `add`, then call `end` once. */
+export class AnswerAssembly {
+  readonly #options: AnswerOptions;
+  readonly #splitter = createThinkSplitter();
+  readonly #tools = createToolCallAssembly();
+  readonly #repetition = createRepetitionWatch();
+  #text = '';
+  #reasoning = '';
+  #refusal = '';
+  #finish: Piece['finish'];
+  #usage: Usage | undefined;
+  #servedModel: string | undefined;
+  #loopEnd: number | undefined;
+  #pieces = 0;
+
+  constructor(options: AnswerOptions) {
+    this.#options = options;
+  }
+
+  /** The provider said how the answer ended; only the usage may still come. */
+  get finished(): boolean {
+    return this.#finish !== undefined;
+  }
+
+  /** The model repeats itself: break the stream off, the answer is what came before. */
+  get looping(): boolean {
+    return this.#loopEnd !== undefined;
+  }
+
+  add(piece: Piece): Added {
+    this.#pieces += 1;
+    const { text = '', reasoning = '', refusal = '', calls = [], finish, usage, model } = piece;
+    const events: ModelEvent[] = [];
+    this.#refusal += refusal;
+    this.#usage = usage ?? this.#usage;
+    this.#servedModel = model ?? this.#servedModel;
+    if (reasoning) this.#take({ text: '', reasoning }, events);
+    if (text) this.#take(this.#splitter.push(text), events);
+    let progress = text + reasoning + refusal !== '' || usage !== undefined || finish !== undefined;
+    for (const call of calls) progress = this.#tools.add(call) || progress;
+    this.#finish ??= finish;
+    return { events, progress };
+  }
+
+  /** What is billed so far: the provider's count, else an estimate. Undefined before anything arrived. */
+  get usage(): Usage | undefined {
+    if (this.#usage) return this.#usage;
+    if (this.#pieces === 0) return undefined;
+    const tokensOut = textTokens(this.#text + this.#reasoning + this.#refusal + this.#tools.text);
+    return { tokensIn: this.#options.inputTokens, tokensOut, tokensCached: 0 };
+  }
+
+  /**
+   * Last events of the call: `done` or `failed`, perhaps after a `restart` that corrects the streamed text. `state` is what the provider
+   * wants back with this answer.
+   */
+  end(state?: Json): readonly ModelEvent[] {
+    const events: ModelEvent[] = [];
+    this.#take(this.#splitter.flush(), events);
+    if (this.#repetition.flush()) this.#noteLoop();
+    const failed = this.#brokenOff();
+    if (failed) return [...events, this.#failed(failed)];
+    // Also what is taken back below was written, and is billed.
+    const usage = this.usage;
+    const streamed = this.#text;
+    if (this.#loopEnd !== undefined) this.#text = streamed.slice(0, this.#loopEnd);
+    const orphan = splitOrphanClose(this.#text);
+    if (orphan.reasoning) {
+      this.#text = orphan.text;
+      this.#reasoning += orphan.reasoning;
+    }
+    // Keeps the promise that the texts after the last restart make up the answer's text.
+    if (this.#text !== streamed) {
+      events.push({ type: 'restart', reason: this.looping ? 'repetition' : 'reasoning' });
+      if (this.#text) events.push({ type: 'text', text: this.#text });
+    }
+    const result = this.#answer(usage, state);
+    events.push('kind' in result ? this.#failed(result) : { type: 'done', answer: result });
+    return events;
+  }
+
+  #failed(failure: ModelFailure): ModelEvent {
+    const { usage } = this;
+    return { type: 'failed', failure: usage ? { ...failure, usage } : failure };
+  }
+
+  #take(split: { text: string; reasoning: string }, events: ModelEvent[]): void {
+    if (split.reasoning) {
+      this.#reasoning += split.reasoning;
+      events.push({ type: 'reasoning', text: split.reasoning });
+    }
+    if (!split.text) return;
+    this.#text += split.text;
+    events.push({ type: 'text', text: split.text });
+    if (this.#repetition.push(split.text)) this.#noteLoop();
+  }
+
+  /** Arguments of a tool repeat themselves for good reasons; once there are any, text is not looked at. */
+  #noteLoop(): void {
+    if (this.#tools.size === 0) this.#loopEnd = repetitionStart(this.#text);
+  }
+
+  #brokenOff(): ModelFailure | undefined {
+    if (!this.finished && !this.looping) {
+      return createFailure('malformed', {
+        message: this.#pieces === 0 ? 'the stream ended before anything arrived' : 'the stream ended without a finish reason',
+      });
+    }
+    if (this.#finish === 'filtered') {
+      return createFailure('content-filter', { message: 'the provider withheld the answer', retryable: false });
+    }
+    return undefined;
+  }
+
+  #answer(usage: Usage | undefined, state: Json | undefined): ModelAnswer | ModelFailure {
+    const { provider, model, inputTokens } = this.#options;
+    const toolCalls = this.#tools.finish();
+    if (!toolCalls) return createFailure('malformed', { message: 'a tool call arrived without a name' });
+    // With the limit reached, arguments that are not whole JSON were cut: the same request would be cut again.
+    if (this.#finish === 'length' && !toolCalls.every(({ arguments: text }) => isJson(text))) {
+      return createFailure('malformed', {
+        message: 'the output limit cut the arguments of a tool call',
+        hint: 'raise gateway.max_output_tokens',
+        retryable: false,
+      });
+    }
+    if (this.#text.trim() === '' && toolCalls.length === 0) return this.#empty();
+    const served = this.#servedModel;
+    return {
+      text: this.#text,
+      ...(this.#reasoning ? { reasoning: this.#reasoning } : {}),
+      toolCalls,
+      stop: stopReason(this.#finish, toolCalls.length),
+      usage: usage ?? { tokensIn: inputTokens, tokensOut: 0, tokensCached: 0 },
+      provider,
+      model,
+      ...(served === undefined || served === model ? {} : { servedModel: served }),
+      ...(state === undefined ? {} : { providerState: { provider, model, data: state } }),
+    };
+  }
+
+  #empty(): ModelFailure {
+    if (this.#refusal) return createFailure('content-filter', { message: 'the model refused', retryable: false });
+    const what = this.#reasoning ? 'only reasoning and no answer' : 'nothing';
+    const cut = this.#finish === 'length';
+    return createFailure('empty', {
+      message: `the model returned ${what} (finish reason ${quote(this.#finish ?? 'none')})`,
+      // The same request with the same limit would end the same way, and be billed again.
+      ...(cut ? { hint: 'raise gateway.max_output_tokens, or lower the level of thinking', retryable: false } : {}),
+    });
+  }
+}
+
+/** Tool calls decide: servers say `stop` or `length` with whole tool calls present. */
+function stopReason(finish: Piece['finish'], toolCalls: number): StopReason {
+  if (toolCalls > 0) return 'tools';
+  return finish === 'length' ? 'length' : 'end';
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false; // cut off, or never begun
+  }
+}
