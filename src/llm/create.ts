@@ -7,7 +7,6 @@ import { createGemini } from './protocols/gemini.ts';
 import { createOpenAiChat } from './protocols/openai-chat.ts';
 import { createOpenAiResponses } from './protocols/openai-responses.ts';
 import type { WarmableModel, WireOptions } from './protocols/wire.ts';
-import type { Provider } from './providers/provider.ts';
 import type { ResolvedProvider } from './providers/resolve.ts';
 import { type RetryOptions, withRetry } from './retry.ts';
 
@@ -25,7 +24,7 @@ export function createWire(target: ResolvedProvider, apiKey: string | undefined,
   const options: WireOptions = { provider: provider.name, model, baseUrl, contextWindow, facts, ...key, ...deps };
   switch (wire) {
     case 'openai-chat':
-      return createOpenAiChat({ ...options, ...chatHabits(provider) });
+      return createOpenAiChat(options);
     case 'openai-responses':
       return createOpenAiResponses(options);
     case 'anthropic':
@@ -38,9 +37,4 @@ export function createWire(target: ResolvedProvider, apiKey: string | undefined,
 /** The labelled demo. It has the retry layer, which is what `/demo fail` shows. */
 export function createDemo(deps: WireDeps & Pick<RetryOptions, 'random' | 'onRetry'>): Model {
   return withRetry(createDemoModel(deps), deps);
-}
-
-/** Where servers of the OpenAI chat wire differ. */
-function chatHabits({ maxTokensField, sendReasoning }: Provider): Partial<Parameters<typeof createOpenAiChat>[0]> {
-  return { ...(maxTokensField ? { maxTokensField } : {}), ...(sendReasoning ? { sendReasoning } : {}) };
 }

@@ -53,8 +53,8 @@ async function createClient(options: WireOptions): Promise<Anthropic> {
   });
 }
 
-function requestBody({ model, facts }: WireOptions, request: ModelRequest): Anthropic.MessageCreateParamsStreaming {
-  const { system, steps } = toHistory(request, facts?.vision !== false);
+function requestBody({ provider, model, facts }: WireOptions, request: ModelRequest): Anthropic.MessageCreateParamsStreaming {
+  const { system, steps } = toHistory(request, { provider, model, vision: facts?.vision !== false });
   const { maxOutputTokens, temperature } = request;
   return {
     model,

@@ -13,14 +13,14 @@ const call = (id: string, name: string, args = '{}') => ({ id, name, arguments: 
 const result = (id: string, content: string) => message('tool', content, { tool_call_id: id });
 
 function contents(messages: readonly SessionMessage[], model = 'gemini-2.5-flash', signed: Record<string, string> = {}) {
-  return toGeminiContents(toHistory({ messages }, true).steps, model, (id) => signed[id]);
+  return toGeminiContents(toHistory({ messages }, { provider: 'gemini', model, vision: true }).steps, model, (id) => signed[id]);
 }
 
 describe('contents', () => {
   test('system messages are merged, wherever they stand', () => {
     const { system, steps } = toHistory(
       { messages: [message('system', 'Be terse.'), message('user', 'hi'), message('system', 'Summary: none.')] },
-      true,
+      { provider: 'gemini', model: 'm', vision: true },
     );
     expect(system).toBe('Be terse.\n\nSummary: none.');
     expect(steps).toEqual([{ role: 'user', text: 'hi', images: [] }]);
@@ -109,7 +109,8 @@ describe('contents', () => {
     const user = message('user', 'look');
     const image = { mime: 'image/png', base64: 'AAAA' } as const;
     const request = { messages: [user], images: new Map([[user.id, [image, image]]]) };
-    const parts = (vision: boolean) => toGeminiContents(toHistory(request, vision).steps, 'm', () => undefined)[0]?.parts;
+    const parts = (vision: boolean) =>
+      toGeminiContents(toHistory(request, { provider: 'gemini', model: 'm', vision }).steps, 'm', () => undefined)[0]?.parts;
     const inline = { inlineData: { mimeType: 'image/png', data: 'AAAA' } };
     expect(parts(true)).toEqual([{ text: 'look' }, inline, inline]);
     expect(parts(false)).toEqual([{ text: expect.stringMatching(/^look\n\[2 pictures .*cannot see/) }]);

@@ -52,11 +52,11 @@ async function createClient(options: WireOptions): Promise<GoogleGenAI> {
 }
 
 function requestBody(
-  { model, facts }: WireOptions,
+  { provider, model, facts }: WireOptions,
   request: ModelRequest,
   signature: (callId: string) => string | undefined,
 ): GenerateContentParameters {
-  const { system, steps } = toHistory(request, facts?.vision !== false);
+  const { system, steps } = toHistory(request, { provider, model, vision: facts?.vision !== false });
   const functions = toGeminiFunctions(request.tools).map(({ parameters, ...rest }) => ({
     ...rest,
     // The client library turns the type words into its own.

@@ -2,7 +2,6 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { streamedText } from '../contract.ts';
 import { ChatAssembly } from './openai-chat-answer.ts';
-import { toOpenAiMessages } from './openai-messages.ts';
 import { repetitionStart } from './repetition.ts';
 import { createThinkSplitter } from './think-tags.ts';
 
@@ -176,41 +175,5 @@ describe('tail repetition', () => {
     expect(repetitionStart(rows)).toBeUndefined();
     expect(repetitionStart('-'.repeat(600))).toBeUndefined();
     expect(repetitionStart(`|${'---|'.repeat(200)}`)).toBeUndefined();
-  });
-});
-
-describe('messages', () => {
-  const plain = { sendReasoning: false, vision: true };
-  const line = (role: 'user' | 'assistant' | 'tool', content: string, more: object = {}) => ({
-    id: content,
-    role,
-    content,
-    timestamp: 't',
-    ...more,
-  });
-
-  test('arguments that are not a JSON object go back wrapped, so that no server fails to parse them', () => {
-    const call = (text: string) => ({ id: 'c', name: 'f', arguments: text });
-    const sent = (text: string) => {
-      const [message] = toOpenAiMessages({ messages: [line('assistant', '', { tool_calls: [call(text)] })] }, plain);
-      return message?.role === 'assistant' ? message.tool_calls?.[0]?.function.arguments : undefined;
-    };
-    expect(sent('{"a": 1}')).toBe('{"a": 1}');
-    expect(sent('')).toBe('{}');
-    expect(sent('{"a": ')).toBe('{"malformed_arguments":"{\\"a\\": "}');
-    expect(sent('[1]')).toBe('{"malformed_arguments":"[1]"}');
-  });
-
-  test('reasoning goes back for the present turn only, and only where it is wanted', () => {
-    const thought = { reasoning_content: 'r', tool_calls: [{ id: 'c', name: 'f', arguments: '{}' }] };
-    const lines = [line('user', 'u1'), line('assistant', 'a1', thought), line('user', 'u2'), line('assistant', 'a2', thought)];
-    const reasoning = (send: boolean) =>
-      toOpenAiMessages({ messages: lines }, { ...plain, sendReasoning: send }).map((message) => 'reasoning_content' in message);
-    expect(reasoning(true)).toEqual([false, false, false, true]);
-    expect(reasoning(false)).toEqual([false, false, false, false]);
-  });
-
-  test('an empty assistant line is left out', () => {
-    expect(toOpenAiMessages({ messages: [line('user', 'u'), line('assistant', '')] }, plain)).toHaveLength(1);
   });
 });

@@ -16,11 +16,12 @@ import {
   textPieces,
 } from '../../testing/model-server.ts';
 import { collect, modelContract, modelRequest, streamedText } from '../contract.ts';
-import { createOpenAiChat, type OpenAiChatOptions } from './openai-chat.ts';
+import { createOpenAiChat } from './openai-chat.ts';
+import type { WireOptions } from './wire.ts';
 
 const KEY = 'sk-canary-7f3a9c51d2e8b604';
 
-function chat(url: string, override: Partial<OpenAiChatOptions> = {}) {
+function chat(url: string, override: Partial<WireOptions> = {}) {
   return createOpenAiChat({
     provider: 'test',
     model: 'test-1',
@@ -35,7 +36,7 @@ function chat(url: string, override: Partial<OpenAiChatOptions> = {}) {
 
 async function run(
   reply: Reply | undefined,
-  override: Partial<OpenAiChatOptions> = {},
+  override: Partial<WireOptions> = {},
   request: ModelRequest = modelRequest('hi'),
 ): Promise<{ events: ModelEvent[]; requests: ModelServer['requests'] }> {
   await using server = await startModelServer({ script: () => reply });
@@ -300,7 +301,7 @@ describe('failures', () => {
 });
 
 describe('time limits', () => {
-  const short = (timeouts: Partial<OpenAiChatOptions['timeouts']>) => ({
+  const short = (timeouts: Partial<WireOptions['timeouts']>) => ({
     timeouts: { connectMs: 1_000, totalMs: 5_000, ...timeouts },
   });
 

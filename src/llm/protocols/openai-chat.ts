@@ -1,40 +1,53 @@
 /** The OpenAI chat completions wire: request -> SDK stream -> events. */
+import { shortHash } from '../../core/ids.ts';
 import type { ModelRequest } from '../../core/model.ts';
+import { type ChatHabits, chatHabits } from './chat-habits.ts';
+import { toHistory } from './history.ts';
 import { ChatAssembly } from './openai-chat-answer.ts';
 import { createOpenAiClient, type OpenAI, takesTemperature } from './openai-client.ts';
 import { toOpenAiMessages, toOpenAiTools } from './openai-messages.ts';
+import { thinkingWord } from './thinking.ts';
 import type { WarmableModel, WireOptions } from './wire.ts';
 import { createWireModel } from './wire-model.ts';
 
-/** `baseUrl` holds the version segment: `https://api.openai.com/v1`. */
-export interface OpenAiChatOptions extends WireOptions {
-  /** Name of the output limit: OpenAI's own models want `max_completion_tokens`, everybody else knows `max_tokens`. */
-  readonly maxTokensField?: 'max_tokens' | 'max_completion_tokens';
-  /** Send the reasoning of the present turn back (Kimi, DeepSeek). */
-  readonly sendReasoning?: boolean;
-}
-
-export function createOpenAiChat(options: OpenAiChatOptions): WarmableModel {
+/** `baseUrl` holds the version segment: `https://api.openai.com/v1`. What the server demands goes by `options.provider`. */
+export function createOpenAiChat(options: WireOptions): WarmableModel {
+  const habits = chatHabits(options.provider);
   return createWireModel(options, {
     connect: () => createOpenAiClient(options),
-    assembly: (answer) => new ChatAssembly(answer),
-    open: ({ chat }, request, signal) => chat.completions.create(requestBody(options, request), { signal }),
+    assembly: (answer) => new ChatAssembly(answer, habits.reasoning),
+    open: ({ chat }, request, signal) => chat.completions.create(requestBody(options, habits, request), { signal }),
   });
 }
 
-function requestBody(options: OpenAiChatOptions, request: ModelRequest): OpenAI.Chat.ChatCompletionCreateParamsStreaming {
-  const limit = request.maxOutputTokens;
-  const field = options.maxTokensField ?? 'max_tokens';
+function requestBody(
+  { provider, model, facts }: WireOptions,
+  habits: ChatHabits,
+  request: ModelRequest,
+): OpenAI.Chat.ChatCompletionCreateParamsStreaming {
+  const { maxOutputTokens, temperature, thinking, context, tools } = request;
+  const history = toHistory(request, { provider, model, vision: facts?.vision !== false });
+  const thinks = facts?.thinking?.length !== 0;
   return {
-    model: options.model,
-    messages: toOpenAiMessages(request, {
-      sendReasoning: options.sendReasoning ?? false,
-      vision: options.facts?.vision !== false,
-    }),
+    model,
+    messages: toOpenAiMessages(history, habits, thinks) as unknown as OpenAI.Chat.ChatCompletionMessageParam[],
     stream: true,
     stream_options: { include_usage: true },
-    ...(request.tools.length === 0 ? {} : { tools: toOpenAiTools(request.tools) }),
-    ...(limit === undefined ? {} : { [field]: limit }),
-    ...(request.temperature === undefined || !takesTemperature(options.model) ? {} : { temperature: request.temperature }),
+    ...(tools.length === 0 ? {} : { tools: toOpenAiTools(tools) }),
+    ...(maxOutputTokens === undefined
+      ? {}
+      : { [habits.maxTokens]: Math.min(maxOutputTokens, facts?.maxOutputTokens ?? Infinity) }),
+    ...(temperature === undefined || !takesTemperature(provider, model) ? {} : { temperature }),
+    ...effort(thinkingWord(thinking, facts?.thinking), habits),
+    // The name of the conversation itself is the operator's business.
+    ...(habits.cacheKey ? { prompt_cache_key: shortHash(context.session, 32) } : {}),
+    ...(habits.cacheControl && /^anthropic\//.test(model) ? { cache_control: { type: 'ephemeral' } } : {}),
   };
+}
+
+function effort(word: string | undefined, habits: ChatHabits): object {
+  if (word === undefined) return {};
+  if (habits.effort === 'object') return { reasoning: { effort: word === 'off' ? 'none' : word } };
+  if (habits.effort === 'switch' && (word === 'off' || word === 'none')) return { thinking: { type: 'disabled' } };
+  return { reasoning_effort: word === 'off' ? 'none' : word };
 }

@@ -6,8 +6,8 @@ import { guardFetch } from './wire-guard.ts';
 
 export type { OpenAI };
 
-/** OpenAI's reasoning models refuse any temperature but the default. */
-const FIXED_TEMPERATURE = /^(?:o\d|gpt-5)/;
+/** Models that refuse any temperature but the default: those of OpenAI that reason, and Moonshot's (provider-rules 2a and 6). */
+const FIXED_TEMPERATURE = /^(?:o\d|gpt-[5-9]|kimi-)/;
 
 /** Retries nothing, reads nothing from the environment, and is bounded by `guardFetch`. */
 export async function createOpenAiClient(options: WireOptions): Promise<OpenAI> {
@@ -31,6 +31,6 @@ export async function createOpenAiClient(options: WireOptions): Promise<OpenAI> 
 }
 
 /** False where a temperature would be refused with a 400. */
-export function takesTemperature(model: string): boolean {
-  return !FIXED_TEMPERATURE.test(model);
+export function takesTemperature(provider: string, model: string): boolean {
+  return provider !== 'moonshot' && !FIXED_TEMPERATURE.test(model);
 }

@@ -1,95 +1,80 @@
-import type { Image, ModelRequest, ToolSpec } from '../../core/model.ts';
-import type { SessionMessage, ToolCall } from '../../core/session.ts';
+import type { Image, ToolSpec } from '../../core/model.ts';
+import { sentIds, stateText } from './call-ids.ts';
+import type { ChatHabits } from './chat-habits.ts';
+import { type History, NO_RESULT, type PastCall, type Step } from './history.ts';
+import { asRecord } from './tool-call-assembly.ts';
 
-export type OpenAiMessage =
-  | { role: 'system'; content: string }
-  | { role: 'user'; content: string | OpenAiPart[] }
-  | { role: 'tool'; content: string; tool_call_id: string }
-  | { role: 'assistant'; content: string | null; tool_calls?: OpenAiToolCall[]; reasoning_content?: string };
-
-type OpenAiPart = { type: 'text'; text: string } | { type: 'image_url'; image_url: { url: string } };
-
-interface OpenAiToolCall {
-  id: string;
-  type: 'function';
-  function: { name: string; arguments: string };
-}
+type Part = { type: 'text'; text: string } | { type: 'image_url'; image_url: { url: string } };
+type Message = Readonly<Record<string, unknown>> & { readonly role: 'system' | 'user' | 'assistant' | 'tool' };
+type Answer = Extract<Step, { role: 'assistant' }>;
 
 /**
- * Session lines as OpenAI chat messages. With `sendReasoning` the reasoning of the present turn goes back, which some thinking
- * models demand between their tool calls; older reasoning never does. Without `vision` pictures become a note in the text.
+ * Steps as OpenAI chat messages. Each result stands right after the answer that asked for it. `thinks`: the provider demands the
+ * reasoning of every past answer, and an empty text where none is known.
  */
-export function toOpenAiMessages(
-  { messages, images }: Pick<ModelRequest, 'messages' | 'images'>,
-  { sendReasoning, vision }: { readonly sendReasoning: boolean; readonly vision: boolean },
-): OpenAiMessage[] {
-  const turnStart = messages.findLastIndex((message) => message.role === 'user');
-  return messages.flatMap((message, index) =>
-    toOpenAiMessage(message, {
-      sendReasoning: sendReasoning && index > turnStart,
-      vision,
-      pictures: images?.get(message.id) ?? [],
-    }),
-  );
-}
-
-function toUserMessage(text: string, pictures: readonly Image[], vision: boolean): OpenAiMessage {
-  // A plain string where nothing else is needed: small servers know no parts.
-  if (pictures.length === 0 || !vision) return { role: 'user', content: withPictureNote(text, pictures.length) };
-  const parts = pictures.map(
-    ({ mime, base64 }): OpenAiPart => ({ type: 'image_url', image_url: { url: `data:${mime};base64,${base64}` } }),
-  );
-  return { role: 'user', content: text === '' ? parts : [{ type: 'text', text }, ...parts] };
-}
-
-/** The text of a user message for a model that cannot see its pictures. */
-export function withPictureNote(text: string, pictures: number): string {
-  if (pictures === 0) return text;
-  const note = `[${pictures === 1 ? '1 picture was' : `${pictures} pictures were`} attached; this model cannot see them]`;
-  return text === '' ? note : `${text}\n${note}`;
-}
-
-function toOpenAiMessage(
-  message: SessionMessage,
-  { sendReasoning, vision, pictures }: { sendReasoning: boolean; vision: boolean; pictures: readonly Image[] },
-): OpenAiMessage[] {
-  switch (message.role) {
-    case 'system':
-      return [{ role: 'system', content: message.content }];
-    case 'user':
-      return [toUserMessage(message.content, pictures, vision)];
-    case 'tool':
-      return [{ role: 'tool', content: message.content, tool_call_id: message.tool_call_id ?? '' }];
-    case 'assistant': {
-      const calls = message.tool_calls ?? [];
-      // "content must not be empty" is a 400 at several providers, and an empty line says nothing.
-      if (calls.length === 0 && message.content === '') return [];
-      return [
-        {
-          role: 'assistant',
-          content: message.content === '' ? null : message.content,
-          ...(calls.length === 0 ? {} : { tool_calls: calls.map(toOpenAiToolCall) }),
-          ...(sendReasoning && message.reasoning_content ? { reasoning_content: message.reasoning_content } : {}),
-        },
-      ];
-    }
+export function toOpenAiMessages({ system, steps }: History, habits: ChatHabits, thinks: boolean): Message[] {
+  const ids = sentIds(steps, habits.ids);
+  const messages: Message[] = system === '' ? [] : [{ role: 'system', content: system }];
+  for (const step of steps) {
+    if (step.role === 'user') messages.push({ role: 'user', content: userContent(step.text, step.images) });
+    else messages.push(toAnswer(step, ids, habits, thinks), ...toResults(step.calls, ids, habits));
   }
+  return messages;
 }
 
-function toOpenAiToolCall(call: ToolCall): OpenAiToolCall {
-  return { id: call.id, type: 'function', function: { name: call.name, arguments: validArguments(call.arguments) } };
+/** A plain string where nothing else is needed: small servers know no parts. */
+function userContent(text: string, images: readonly Image[]): string | Part[] {
+  if (images.length === 0) return text;
+  return [...(text === '' ? [] : [{ type: 'text' as const, text }]), ...images.map(toPart)];
 }
 
-/** The JSON text of an object. Servers parse the arguments of past calls and fail on broken JSON; the model still sees what it wrote. */
-export function validArguments(text: string): string {
-  if (text.trim() === '') return '{}';
-  try {
-    const value: unknown = JSON.parse(text);
-    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return text;
-  } catch {
-    // not JSON: wrapped below
-  }
-  return JSON.stringify({ malformed_arguments: text });
+function toPart({ mime, base64 }: Image): Part {
+  return { type: 'image_url', image_url: { url: `data:${mime};base64,${base64}` } };
+}
+
+function toAnswer(step: Answer, ids: ReadonlyMap<PastCall, string>, habits: ChatHabits, thinks: boolean): Message {
+  const { text, calls } = step;
+  const details = asRecord(step.state)['details'];
+  const thought = habits.reasoning === 'chunk' ? stateText(step, 'reasoning') : '';
+  const chunks = [
+    { type: 'thinking', thinking: [{ type: 'text', text: thought }] },
+    ...(text === '' ? [] : [{ type: 'text', text }]),
+  ];
+  return {
+    role: 'assistant',
+    // "content must not be empty" is a 400 at several providers.
+    content: thought === '' ? (text === '' ? null : text) : chunks,
+    ...(calls.length === 0 ? {} : { tool_calls: calls.map((call) => toToolCall(call, ids)) }),
+    ...(habits.reasoning === 'content' && thinks ? { reasoning_content: stateText(step, 'reasoning') } : {}),
+    ...(habits.reasoning === 'details' && Array.isArray(details) ? { reasoning_details: details } : {}),
+  };
+}
+
+function toToolCall(call: PastCall, ids: ReadonlyMap<PastCall, string>): object {
+  return { id: ids.get(call), type: 'function', function: { name: call.name, arguments: call.arguments } };
+}
+
+/** A result is text alone on this wire: pictures follow in a message of the user, but at Mistral, which takes no user after a result. */
+function toResults(calls: readonly PastCall[], ids: ReadonlyMap<PastCall, string>, habits: ChatHabits): Message[] {
+  const inResult = habits.reasoning === 'chunk';
+  const results = calls.map((call): Message => {
+    const text = call.result ?? NO_RESULT;
+    const content = inResult ? userContent(text, call.images) : text;
+    return { role: 'tool', content, tool_call_id: ids.get(call) ?? call.id };
+  });
+  const shown = inResult ? [] : calls.filter(({ images }) => images.length > 0);
+  if (shown.length === 0) return results;
+  const names = shown.map(({ name }) => name).join(', ');
+  return [
+    ...results,
+    {
+      role: 'user',
+      content: userContent(
+        `[pictures from the result of ${names}]`,
+        shown.flatMap(({ images }) => images),
+      ),
+    },
+  ];
 }
 
 export function toOpenAiTools(tools: readonly ToolSpec[]): {

@@ -33,11 +33,11 @@ export function createOpenAiResponses(options: WireOptions): WarmableModel {
 }
 
 function requestBody(
-  { model, facts }: WireOptions,
+  { provider, model, facts }: WireOptions,
   request: ModelRequest,
   summaries: boolean,
 ): OpenAI.Responses.ResponseCreateParamsStreaming {
-  const { system, steps } = toHistory(request, facts?.vision !== false);
+  const { system, steps } = toHistory(request, { provider, model, vision: facts?.vision !== false });
   const { maxOutputTokens, temperature } = request;
   return {
     model,
@@ -47,7 +47,7 @@ function requestBody(
     ...(system === '' ? {} : { instructions: system }),
     ...(request.tools.length === 0 ? {} : { tools: toResponsesTools(request.tools) }),
     ...(maxOutputTokens === undefined ? {} : { max_output_tokens: Math.max(MIN_OUTPUT_TOKENS, maxOutputTokens) }),
-    ...(temperature === undefined || !takesTemperature(model) ? {} : { temperature }),
+    ...(temperature === undefined || !takesTemperature(provider, model) ? {} : { temperature }),
     ...(summaries ? { reasoning: { summary: 'auto' } } : {}),
   };
 }

@@ -9,5 +9,4 @@ export const deepseek: Provider = {
   keyRequired: true,
   baseUrl: 'https://api.deepseek.com/v1',
   detect: [/deepseek/],
-  sendReasoning: true,
 };

@@ -9,5 +9,4 @@ export const moonshot: Provider = {
   keyRequired: true,
   baseUrl: 'https://api.moonshot.ai/v1',
   detect: [/kimi/, /moonshot/],
-  sendReasoning: true,
 };

@@ -14,5 +14,4 @@ export const openai: Provider = {
   baseUrlEnv: 'OPENAI_BASE_URL',
   // gpt-oss has open weights, and OpenAI does not serve it.
   detect: [/gpt(?!-oss)/, /^o[134]/],
-  maxTokensField: 'max_completion_tokens',
 };

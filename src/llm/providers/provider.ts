@@ -30,6 +30,4 @@ export interface Provider {
   readonly runsLocally?: (model: string) => boolean;
   /** Which models call tools, where the server decides and not the model alone. */
   readonly callsTools?: (model: string) => boolean;
-  readonly maxTokensField?: 'max_tokens' | 'max_completion_tokens';
-  readonly sendReasoning?: boolean;
 }

@@ -1,0 +1,42 @@
+/** Where servers of the OpenAI chat wire differ: what they demand across requests and how they are told to think. */
+import type { IdRule } from './call-ids.ts';
+import type { KeptReasoning } from './openai-chat-answer.ts';
+
+export interface ChatHabits {
+  /** The form in which reasoning goes back. */
+  readonly reasoning: KeptReasoning;
+  /** `field`: `reasoning_effort`; `object`: `reasoning: {effort}`; `switch`: like `field`, and `thinking: {type: 'disabled'}` for off. */
+  readonly effort: 'field' | 'object' | 'switch';
+  readonly ids: IdRule;
+  /** Takes `prompt_cache_key`, which sends calls of one conversation to the same cache. */
+  readonly cacheKey: boolean;
+  /** Takes `cache_control` for models that cache only where they are told to. */
+  readonly cacheControl: boolean;
+  /** Name of the output limit. */
+  readonly maxTokens: 'max_tokens' | 'max_completion_tokens';
+}
+
+const PLAIN: ChatHabits = {
+  reasoning: 'none',
+  effort: 'field',
+  // OpenAI's rule; others take more.
+  ids: { accepts: /^[A-Za-z0-9_-]{1,40}$/, length: 24 },
+  cacheKey: false,
+  cacheControl: false,
+  maxTokens: 'max_tokens',
+};
+
+/** By provider, where it is not `PLAIN`. Sources: provider-rules 2a, 5, 6, 7, 9, 10. */
+const HABITS: Readonly<Record<string, Partial<ChatHabits>>> = {
+  openai: { cacheKey: true, maxTokens: 'max_completion_tokens' },
+  azure: { cacheKey: true, maxTokens: 'max_completion_tokens' },
+  deepseek: { reasoning: 'content', effort: 'switch' },
+  moonshot: { reasoning: 'content', effort: 'switch', maxTokens: 'max_completion_tokens' },
+  mistral: { reasoning: 'chunk', ids: { accepts: /^[A-Za-z0-9]{9}$/, length: 9 }, cacheKey: true },
+  groq: { maxTokens: 'max_completion_tokens' },
+  openrouter: { reasoning: 'details', effort: 'object', cacheControl: true },
+};
+
+export function chatHabits(provider: string): ChatHabits {
+  return { ...PLAIN, ...HABITS[provider] };
+}
