@@ -7,7 +7,6 @@ test('the session profile has the documented figures', () => {
     maxTokens: 0,
     wallClockMs: 1_800_000,
     toolTimeoutMs: 600_000,
-    maxOutputTokens: 4096,
   });
 });
 

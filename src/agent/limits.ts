@@ -20,7 +20,7 @@ export function sessionLimits(options: SessionLimitOptions = {}): RunLimits {
     maxTokens: options.maxTokens ?? 0,
     wallClockMs: options.sessionTimeoutMs ?? 1_800_000,
     toolTimeoutMs: Math.min(options.toolTimeoutMs ?? 600_000, TOOL_TIMEOUT_CEILING_MS),
-    maxOutputTokens: options.maxOutputTokens ?? 4096,
+    ...(options.maxOutputTokens === undefined ? {} : { maxOutputTokens: options.maxOutputTokens }),
   };
 }
 

@@ -3,7 +3,7 @@
 import type { StepRecord } from '../core/journal.ts';
 import type { Choice, Json, MediaKind } from '../core/message.ts';
 import type { ModelAnswer, StopReason } from '../core/model.ts';
-import type { ToolCall } from '../core/session.ts';
+import type { ProviderState, ToolCall } from '../core/session.ts';
 import type { ToolResult } from '../core/tool.ts';
 import type { AttachedFile, StepLog } from '../core/turn.ts';
 
@@ -70,7 +70,10 @@ export function encodeAnswer({ answer, at }: StoredAnswer): Json {
     at,
     text: answer.text,
     ...(answer.reasoning === undefined ? {} : { reasoning: answer.reasoning }),
-    toolCalls: answer.toolCalls.map((call) => ({ id: call.id, name: call.name, arguments: call.arguments })),
+    toolCalls: answer.toolCalls.map(({ id, name, arguments: args, provider_ids: ids }) => ({
+      ...{ id, name, arguments: args },
+      ...(ids ? { provider_ids: ids } : {}),
+    })),
     stop: answer.stop,
     usage: {
       tokensIn: answer.usage.tokensIn,
@@ -79,6 +82,7 @@ export function encodeAnswer({ answer, at }: StoredAnswer): Json {
     },
     provider: answer.provider,
     model: answer.model,
+    ...(answer.providerState === undefined ? {} : { providerState: { ...answer.providerState } }),
   };
 }
 
@@ -87,7 +91,11 @@ export function encodeCall(call: ToolCall, stored: StoredCall): Json {
     callId: call.id,
     name: call.name,
     at: stored.at,
-    result: { ok: stored.result.ok, output: stored.result.output },
+    result: {
+      ok: stored.result.ok,
+      output: stored.result.output,
+      ...(stored.result.media ? { media: stored.result.media } : {}),
+    },
     files: stored.files.map(({ file, caption }) => ({
       file: { path: file.path, name: file.name, mime: file.mime, kind: file.kind, bytes: file.bytes },
       ...(caption === undefined ? {} : { caption }),
@@ -107,7 +115,9 @@ function decodeAnswer(value: Json | undefined): StoredAnswer | undefined {
     id: text(item['id']),
     name: text(item['name']),
     arguments: text(item['arguments']),
+    ...(strings(item['provider_ids']).length > 0 ? { provider_ids: strings(item['provider_ids']) } : {}),
   }));
+  const state = decodeState(step['providerState']);
   return {
     at: count(step['at']),
     answer: {
@@ -122,6 +132,7 @@ function decodeAnswer(value: Json | undefined): StoredAnswer | undefined {
       },
       provider: text(step['provider']),
       model: text(step['model']),
+      ...(state ? { providerState: state } : {}),
     },
   };
 }
@@ -130,10 +141,11 @@ function decodeCall(value: Json | undefined): StoredCall | undefined {
   const step = fields(value);
   const result = fields(step?.['result']);
   if (!step || !result || typeof result['ok'] !== 'boolean' || typeof result['output'] !== 'string') return undefined;
+  const media = strings(result['media']);
   const choices = list(step['choices']).map((item) => ({ label: text(item['label']), value: text(item['value']) }));
   return {
     at: count(step['at']),
-    result: { ok: result['ok'], output: result['output'] },
+    result: { ok: result['ok'], output: result['output'], ...(media.length > 0 ? { media } : {}) },
     files: list(step['files']).flatMap((item) => decodeFile(item) ?? []),
     ...(choices.length === 0 ? {} : { choices }),
   };
@@ -147,6 +159,16 @@ function decodeFile(item: Fields): AttachedFile | undefined {
     file: { path: file['path'], name: text(file['name']), mime: text(file['mime']), kind, bytes: count(file['bytes']) },
     ...(typeof item['caption'] === 'string' ? { caption: item['caption'] } : {}),
   };
+}
+
+function decodeState(value: Json | undefined): ProviderState | undefined {
+  const state = fields(value);
+  if (!state || state['data'] === undefined) return undefined;
+  return { provider: text(state['provider']), model: text(state['model']), data: state['data'] };
+}
+
+function strings(value: Json | undefined): readonly string[] {
+  return value !== undefined && isList(value) ? value.filter((item) => typeof item === 'string') : [];
 }
 
 function fields(value: Json | undefined): Fields | undefined {

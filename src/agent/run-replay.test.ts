@@ -9,8 +9,10 @@ import { runAgent } from './run.ts';
 function planner(): ScriptedModel {
   return scriptedModel(({ messages }) => {
     const results = messages.filter(({ role }) => role === 'tool').length;
-    if (results === 0) return { text: 'look', toolCalls: [1, 2].map((n) => ({ name: 'write', arguments: { n } })) };
-    if (results === 2) return { toolCalls: [{ name: 'read', arguments: { n: 3 } }] };
+    const providerState = { provider: 'p', model: 'm', data: { signature: `after ${results}` } };
+    if (results === 0)
+      return { text: 'look', providerState, toolCalls: [1, 2].map((n) => ({ name: 'write', arguments: { n } })) };
+    if (results === 2) return { providerState, toolCalls: [{ id: 'theirs', name: 'read', arguments: { n: 3 } }] };
     return 'finished';
   });
 }
@@ -197,4 +199,24 @@ describe('choices', () => {
     expect(labelsOf(await runAgent(run))).toEqual([]);
     expect(run.model).toMatchObject({ requests: [{}, { messages: { 3: { role: 'tool', content: 'Cancel' } } }] });
   });
+});
+
+test('M6 what the provider wants back, and its own ids, stand on the lines, also after a crash', async () => {
+  const { run, result } = await uninterrupted();
+  const kept = (lines: typeof result.lines) =>
+    lines.filter(({ tool_calls }) => tool_calls).map(({ provider_state, tool_calls }) => [provider_state, tool_calls]);
+  expect(kept(result.lines)).toMatchObject([
+    [{ data: { signature: 'after 0' } }, [{ provider_ids: ['t0'] }, { provider_ids: ['t1'] }]],
+    [{ data: { signature: 'after 2' } }, [{ provider_ids: ['theirs'] }]],
+  ]);
+  expect(kept((await resume(run.steps.writes)).result.lines)).toEqual(kept(result.lines));
+});
+
+test('two calls for the same thing run once, and both of the ids that the provider gave are kept', async () => {
+  const { write } = tools();
+  const twice = ['x', 'y'].map((id) => ({ id, name: 'write', arguments: { n: 1 } }));
+  const model = scriptedModel([{ toolCalls: twice }, 'done']);
+  const { lines } = await runAgent(agentRun({ model, tools: [write] }));
+  expect(write.runs).toBe(1);
+  expect(lines.flatMap(({ tool_calls = [] }) => tool_calls)).toMatchObject([{ provider_ids: ['x', 'y'] }]);
 });

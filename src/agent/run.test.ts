@@ -289,7 +289,11 @@ describe('F29 empty answers', () => {
     const echo = countingTool();
     const model = scriptedModel([{ text: 'so far', stop: 'length', toolCalls: [call('echo', '{"a":')] }]);
     const result = await runAgent(agentRun({ model, tools: [echo] }));
-    expect(result.outcome).toEqual({ kind: 'answered', text: 'so far' });
+    expect(result.outcome).toMatchObject({
+      kind: 'answered',
+      text: expect.stringMatching(/^so far\n\n\[The answer was cut here/),
+    });
+    expect(result.lines.at(-1)?.content).toBe('so far');
     expect(result.lines.at(-1)).not.toHaveProperty('tool_calls');
     expect(echo.runs).toBe(0);
   });

@@ -12,10 +12,10 @@ import type { AgentOutcome, AgentResult, AgentRun, AttachedFile } from '../core/
 import { IMAGE_TOKENS } from '../llm/vision.ts';
 import { type AgentEmit, agentEmit } from './agent-emit.ts';
 import { startDeadline } from './deadline.ts';
-import { inputImages } from './input-images.ts';
 import { type LimitKind, limitText } from './limits.ts';
 import { LOOP_WARNING, LoopDetector } from './loop-detection.ts';
 import { callModel, emptyFailure, isEmpty, toolCallsOf } from './model-call.ts';
+import { readImages } from './read-images.ts';
 import { repairHistory } from './repair.ts';
 import { encodeAnswer, Replay, type StoredAnswer } from './replay.ts';
 import { runToolCalls } from './tool-calls.ts';
@@ -24,6 +24,10 @@ import { trimHistory } from './trim.ts';
 
 /** Waits before the second, third and fourth try of a call that came back empty (spec B7). ms. */
 const EMPTY_WAITS_MS = [1_000, 2_000, 4_000];
+/** Messages of one turn whose pictures are shown, the input and tool results: each costs its price on every later call. */
+const MESSAGES_WITH_IMAGES = 4;
+/** Stands below an answer that the output limit cut. */
+const CUT_MARK = '[The answer was cut here: it reached the output limit of the model. Write "continue" for the rest.]';
 /** The assistant line that ends the lines of an aborted run. */
 const INTERRUPTED = '[interrupted]';
 
@@ -51,8 +55,8 @@ class AgentLoop {
   readonly #files: AttachedFile[] = [];
   #choices: readonly Choice[] = [];
   readonly #toolsRun: string[] = [];
-  /** Of the input; read once, when the first call is really made. */
-  #images: readonly Image[] | undefined;
+  /** By the id of their line; read once, when the next call is really made. */
+  readonly #images = new Map<string, readonly Image[]>();
   #usage: Usage = { tokensIn: 0, tokensOut: 0, tokensCached: 0 };
   #iterations = 0;
   #warned = false;
@@ -95,7 +99,7 @@ class AgentLoop {
     const calls = toolCallsOf(answer);
     if (calls.length === 0) {
       this.#lines.push(this.#assistantLine(answer, [], at));
-      return { kind: 'answered', text: answer.text };
+      return { kind: 'answered', text: answer.stop === 'length' ? `${answer.text}\n\n${CUT_MARK}` : answer.text };
     }
     return this.#runTools(next.stored, calls);
   }
@@ -148,10 +152,10 @@ class AgentLoop {
   /** One real call; its answer is durable, with its usage, before a tool runs or another call is made for it. */
   async #callModel(): Promise<StoredAnswer | { readonly failure: ModelFailure }> {
     const { model, clock, steps, runId } = this.#run;
-    this.#images ??= await inputImages(this.#run, this.#emit, this.#signal);
+    await this.#loadImages();
     const call = {
       model,
-      request: this.#request(this.#images),
+      request: this.#request(),
       iteration: this.#iterations,
       emit: this.#emit,
       clock,
@@ -169,9 +173,19 @@ class AgentLoop {
     return stored;
   }
 
-  /** Pictures of earlier messages are named in their text, where a tool can find them; sent again, each would cost its price again. */
-  #request(images: readonly Image[]): ModelRequest {
+  async #loadImages(): Promise<void> {
+    for (const line of this.#lines) {
+      if (!line.media?.length || this.#images.has(line.id) || this.#images.size >= MESSAGES_WITH_IMAGES) continue;
+      this.#images.set(line.id, await readImages(line.media, this.#run, this.#emit, this.#signal));
+    }
+  }
+
+  /** Pictures of earlier turns are named in their text, where a tool can find them; sent again, each would cost its price again. */
+  #request(): ModelRequest {
     const run = this.#run;
+    const images = new Map([...this.#images].filter(([, shown]) => shown.length > 0));
+    const count = [...images.values()].reduce((sum, shown) => sum + shown.length, 0);
+    const { maxOutputTokens } = run.limits;
     const system: SessionMessage = {
       id: `${run.runId}#system`,
       role: 'system',
@@ -180,13 +194,11 @@ class AgentLoop {
     };
     const history = repairHistory([system, ...run.history, ...this.#lines]);
     return {
-      messages: trimHistory(
-        history,
-        Math.max(run.model.contextWindow - images.length * IMAGE_TOKENS, run.model.contextWindow / 2),
-      ),
+      messages: trimHistory(history, Math.max(run.model.contextWindow - count * IMAGE_TOKENS, run.model.contextWindow / 2)),
       tools: run.tools.map(({ name, description, parameters }) => ({ name, description, parameters })),
-      ...(images.length === 0 ? {} : { images: new Map([[run.input.id, images]]) }),
-      maxOutputTokens: run.limits.maxOutputTokens,
+      ...(images.size === 0 ? {} : { images }),
+      ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
+      ...(run.thinking === undefined ? {} : { thinking: run.thinking }),
       context: { session: run.session, channel: run.channel, sender: run.principal, purpose: 'turn', queuedMs: run.queuedMs },
     };
   }
@@ -199,13 +211,17 @@ class AgentLoop {
 
   /**
    * Ids of our own, the same on every attempt: providers repeat theirs over turns, and a recorded step is found by its id.
-   * The same call asked for twice in one answer runs once (spec C3).
+   * The same call asked for twice in one answer runs once (spec C3). The provider's ids are kept for when the answer goes back to it.
    */
   #ownCalls(answer: ModelAnswer): readonly ToolCall[] {
     if (answer.toolCalls.length === 0) return [];
-    const unique = new Map(answer.toolCalls.map((call) => [toolSignature(call), call] as const));
+    const same = Map.groupBy(answer.toolCalls, toolSignature);
     const prefix = `call_${shortHash(this.#run.runId)}_${this.#iterations}`;
-    return [...unique.values()].map((call, i) => ({ id: `${prefix}_${i}`, name: call.name, arguments: call.arguments }));
+    return [...same.values()].flatMap((calls, i) => {
+      const [call] = calls;
+      if (!call) return [];
+      return [{ id: `${prefix}_${i}`, name: call.name, arguments: call.arguments, provider_ids: calls.map(({ id }) => id) }];
+    });
   }
 
   async #runTools({ answer, at }: StoredAnswer, calls: readonly ToolCall[]): Promise<AgentOutcome | undefined> {
@@ -226,6 +242,7 @@ class AgentLoop {
       this.#lines.push({
         ...this.#line(`t${this.#iterations}.${i}`, 'tool', stored.result.output, stored.at),
         tool_call_id: call.id,
+        ...(stored.result.media ? { media: stored.result.media } : {}),
       });
     }
     if (repeating) {
@@ -267,6 +284,8 @@ class AgentLoop {
       ...this.#line(`a${this.#iterations}`, 'assistant', answer.text, at),
       ...(calls.length === 0 ? {} : { tool_calls: calls }),
       ...(answer.reasoning === undefined ? {} : { reasoning_content: answer.reasoning }),
+      // What is kept speaks of all calls of the answer: without them it would be refused.
+      ...(answer.providerState && calls.length === answer.toolCalls.length ? { provider_state: answer.providerState } : {}),
     };
   }
 

@@ -9,7 +9,9 @@ const WINDOW_SHARE = 0.8;
 const SAFETY_MARGIN = 1.2;
 /** No summary for a history this short. */
 const SHORT_HISTORY = 7;
+/** Between a quarter and a half of the room stays word for word: see `keptTokens`. */
 const KEEP_SHARE = 0.5;
+const KEEP_STEP = 0.25;
 const KEEP_AT_LEAST = 6;
 const SUMMARY_SHARE = 0.4;
 /** When even summary and tail are too big. */
@@ -35,7 +37,7 @@ function summarise(messages: readonly SessionMessage[], budget: number): readonl
   // Already summarised: the summary of a summary would say less and save nothing.
   if (body[0] !== undefined && isSummary(body[0])) return messages;
   const groups = groupTools(body);
-  const keep = tailLength(groups, budget * KEEP_SHARE);
+  const keep = tailLength(groups, keptTokens(estimateTokens(body), budget));
   let tail = groups.slice(groups.length - keep);
   const older = groups.slice(0, groups.length - keep).flat();
   // The task itself must stay word for word, however many tool calls ago it was given.
@@ -65,6 +67,15 @@ function groupTools(messages: readonly SessionMessage[]): readonly (readonly Ses
     else groups.push([message]);
   }
   return groups;
+}
+
+/**
+ * How much of the end stays. What is dropped grows in steps, so that the beginning of the prompt stays the same over many calls of a turn:
+ * every change of it voids the provider's cache.
+ */
+function keptTokens(total: number, budget: number): number {
+  const step = budget * KEEP_STEP;
+  return total - Math.ceil((total - budget * KEEP_SHARE) / step) * step;
 }
 
 /** How many groups from the end stay: while they fit, and at least `KEEP_AT_LEAST` messages. */

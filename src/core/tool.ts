@@ -27,6 +27,8 @@ export interface ToolResult {
   readonly ok: boolean;
   /** What the model reads. A failure starts with `Error: `. */
   readonly output: string;
+  /** Pictures of the workspace that the model is shown with the result, as paths relative to it. */
+  readonly media?: readonly string[];
 }
 
 export interface Tool {

@@ -5,7 +5,7 @@ import type { StepRecord, UsageEntry } from './journal.ts';
 import type { Choice, OutboundFile } from './message.ts';
 import type { Image, Model, ModelFailure, Usage } from './model.ts';
 import type { Clock } from './ports.ts';
-import type { SessionMessage } from './session.ts';
+import type { SessionMessage, ThinkingLevel } from './session.ts';
 import type { Tool } from './tool.ts';
 
 /** One object for all three run profiles (decision D7); spec C4 and B7. Times in ms. */
@@ -15,7 +15,8 @@ export interface RunLimits {
   readonly maxTokens: number;
   readonly wallClockMs: number;
   readonly toolTimeoutMs: number;
-  readonly maxOutputTokens: number;
+  /** Of one model call; absent = what the model allows. */
+  readonly maxOutputTokens?: number;
 }
 
 /** Steps of one run on disk: what makes a crash cost at most one model call and never a second tool run. */
@@ -41,6 +42,8 @@ export interface AgentRun {
   readonly tools: readonly Tool[];
   readonly model: Model;
   readonly limits: RunLimits;
+  /** How much the model thinks; absent = `auto`. */
+  readonly thinking?: ThinkingLevel;
   readonly steps: StepLog;
   readonly workspace: string;
   readonly session: string;
@@ -53,8 +56,8 @@ export interface AgentRun {
   /** Puts an emoji under the message that is being answered; rejects with the platform's reason. Absent: there are no reactions here. */
   readonly react?: (emoji: string, signal: AbortSignal) => Promise<void>;
   /**
-   * A file of `input.media` as a picture; undefined when it is none, too large or gone. Asked at most once per file and run, before
-   * the first model call that is really made. Absent: the model is shown no pictures.
+   * A file of the workspace as a picture; undefined when it is none, too large or gone. Asked at most once per message and run, before
+   * the next model call that is really made. Absent: the model is shown no pictures.
    */
   readonly loadImage?: (path: string, signal: AbortSignal) => Promise<Image | undefined>;
   readonly emit: Emit;

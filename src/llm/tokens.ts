@@ -20,8 +20,22 @@ export function textTokens(text: string): number {
   return Math.ceil(ascii / 4 + other / 1.5);
 }
 
+/** By the state, which never changes: it may be long, and the same history is estimated on every call. */
+const stateTokens = new WeakMap<object, number>();
+
+/** What goes back to the provider with an answer is input as well. */
+function tokensOfState({ provider_state: state }: SessionMessage): number {
+  if (!state) return 0;
+  let tokens = stateTokens.get(state);
+  if (tokens === undefined) {
+    tokens = textTokens(JSON.stringify(state.data));
+    stateTokens.set(state, tokens);
+  }
+  return tokens;
+}
+
 export function messageTokens(message: SessionMessage): number {
-  let tokens = PER_MESSAGE + textTokens(message.content);
+  let tokens = PER_MESSAGE + textTokens(message.content) + tokensOfState(message);
   for (const call of message.tool_calls ?? []) tokens += textTokens(call.name) + textTokens(call.arguments);
   return tokens;
 }

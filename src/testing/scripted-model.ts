@@ -100,6 +100,7 @@ function complete(step: ScriptedAnswer, id: string): ModelAnswer {
     usage: step.usage ?? { tokensIn: 10, tokensOut: 5, tokensCached: 0 },
     provider: step.provider ?? provider,
     model: step.model ?? model,
+    ...(step.providerState ? { providerState: step.providerState } : {}),
   };
 }
 

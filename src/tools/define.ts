@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Tool, ToolContext } from '../core/tool.ts';
+import type { Tool, ToolContext, ToolResult } from '../core/tool.ts';
 import { PathRefusal } from './workspace-path.ts';
 
 export interface ToolDefinition<Schema extends z.ZodObject> {
@@ -13,7 +13,7 @@ export interface ToolDefinition<Schema extends z.ZodObject> {
   /** Spec C4; default 50,000. */
   readonly outputBytes?: number;
   /** Returns what the model reads. Throws `ToolFailure` or `PathRefusal` for what the model can mend; anything else is a defect. */
-  readonly run: (args: z.output<Schema>, context: ToolContext) => Promise<string>;
+  readonly run: (args: z.output<Schema>, context: ToolContext) => Promise<string | Omit<ToolResult, 'ok'>>;
 }
 
 /** A failure whose text is written for the model. */
@@ -40,7 +40,8 @@ export function defineTool<Schema extends z.ZodObject>(definition: ToolDefinitio
       const parsed = schema.safeParse(args);
       if (!parsed.success) return { ok: false, output: `Error: invalid arguments for ${name}: ${problems(parsed.error)}` };
       try {
-        return { ok: true, output: await run(parsed.data, context) };
+        const result = await run(parsed.data, context);
+        return { ok: true, ...(typeof result === 'string' ? { output: result } : result) };
       } catch (error) {
         if (error instanceof ToolFailure || error instanceof PathRefusal) return { ok: false, output: `Error: ${error.message}` };
         throw error;

@@ -50,6 +50,16 @@ test('the built-in tools have unique names, a description per argument, and say 
 });
 
 describe('read_file', () => {
+  test('a picture is shown instead of being called a binary file', async () => {
+    await using it = await setUp();
+    await writeFile(join(it.path, 'a.png'), Buffer.from('89504e470d0a1a0a0000', 'hex'));
+    expect(await it.run('read_file', { path: 'a.png' })).toEqual({
+      ok: true,
+      output: '"a.png" is a picture (10 bytes)',
+      media: ['a.png'],
+    });
+  });
+
   test('numbers lines, from start_line to end_line inclusive', async () => {
     await using it = await setUp();
     await writeFile(join(it.path, 'a.txt'), 'one\ntwo\nthree\n');

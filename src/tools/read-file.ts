@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { FileHandle } from 'node:fs/promises';
 import { z } from 'zod';
+import { imageTypeOf } from '../llm/vision.ts';
 import { defineTool, ToolFailure } from './define.ts';
 import { openParent } from './workspace-path.ts';
 
@@ -13,7 +14,7 @@ const line = z.int().min(1).optional();
 export const readFileTool = defineTool({
   name: 'read_file',
   description:
-    'Read a text file of the workspace. Lines come numbered as `N│ text`. Ask for a range of lines when the file is long.',
+    'Read a text file of the workspace, or look at a picture. Lines come numbered as `N│ text`. Ask for a range when the file is long.',
   schema: z.strictObject({
     path: z.string().describe('Path relative to the workspace'),
     start_line: line.describe('First line to read, counted from 1. Default: the first'),
@@ -27,6 +28,7 @@ export const readFileTool = defineTool({
     await using _ = parent;
     await using file = await parent.openFile(name);
     const bytes = await readBounded(file, path, context.signal);
+    if (imageTypeOf(bytes)) return { output: `${JSON.stringify(path)} is a picture (${bytes.length} bytes)`, media: [path] };
     if (bytes.includes(0)) throw new ToolFailure(`${JSON.stringify(path)} is a binary file (${bytes.length} bytes)`);
     const note = isUtf8(bytes) ? '' : '[not valid UTF-8: some characters are shown as �]\n';
     return note + numbered(bytes.toString('utf8'), start, end);

@@ -20,9 +20,12 @@ export interface RunToolOptions {
  */
 export async function runTool(tool: Tool, argsJson: string, context: ToolContext, options: RunToolOptions): Promise<ToolResult> {
   const parsed = parseArguments(tool.name, argsJson);
-  const result = parsed.ok ? await runLimited(tool, parsed.args, context, options) : { ok: false, output: parsed.problem };
+  const result: ToolResult = parsed.ok
+    ? await runLimited(tool, parsed.args, context, options)
+    : { ok: false, output: parsed.problem };
   const output = result.ok || result.output.startsWith('Error: ') ? result.output : `Error: ${result.output}`;
-  return { ok: result.ok, output: sanitize(shapeOutput(output, tool.outputBytes)) };
+  const { ok, media } = result;
+  return { ok, output: sanitize(shapeOutput(output, tool.outputBytes)), ...(ok && media ? { media } : {}) };
 }
 
 type Parsed = { readonly ok: true; readonly args: unknown } | { readonly ok: false; readonly problem: string };

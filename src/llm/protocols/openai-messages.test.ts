@@ -23,7 +23,7 @@ describe('messages of the OpenAI chat wire', () => {
     const back = (text: string) => {
       const call = { tool_calls: [{ id: 'c', name: 'f', arguments: text }] };
       const [message] = sent('openai', [line('assistant', '', call)]);
-      return (message?.['tool_calls'] as { function: { arguments: string } }[])[0]?.function.arguments;
+      return (message?.['tool_calls'] as { function: { arguments: string } }[] | undefined)?.[0]?.function.arguments;
     };
     expect(back('{"a": 1}')).toBe('{"a": 1}');
     expect(back('')).toBe('{}');
@@ -69,7 +69,7 @@ describe('messages of the OpenAI chat wire', () => {
   test('M13 Mistral gets ids of nine letters and digits, one for each call and the same for its result', () => {
     const ids = Array.from({ length: 50 }, (_, n) => `call_0123456789abcdef_1_${n}`);
     const messages = sent('mistral', [line('user', 'u'), line('assistant', '', calls(...ids)), ...ids.map((id) => result(id))]);
-    const called = (messages[1]?.['tool_calls'] as { id: string }[]).map(({ id }) => id);
+    const called = ((messages[1]?.['tool_calls'] ?? []) as { id: string }[]).map(({ id }) => id);
     expect(called.every((id) => /^[A-Za-z0-9]{9}$/.test(id))).toBe(true);
     expect(new Set(called).size).toBe(50);
     expect(messages.slice(2).map(({ tool_call_id }) => tool_call_id)).toEqual(called);

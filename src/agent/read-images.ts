@@ -5,13 +5,18 @@ import { ImageQuota, MAX_IMAGES } from '../llm/vision.ts';
 import type { AgentEmit } from './agent-emit.ts';
 
 /**
- * The pictures among the input's files, in order and within the quota of one message. One that cannot be read is reported and left
+ * The pictures among the files of a message, in order and within the quota of one message. One that cannot be read is reported and left
  * out: its name is in the text. Never rejects; after an abort it returns early, and the caller looks at the signal.
  */
-export async function inputImages(run: AgentRun, emit: AgentEmit, signal: AbortSignal): Promise<readonly Image[]> {
+export async function readImages(
+  paths: readonly string[],
+  run: Pick<AgentRun, 'loadImage'>,
+  emit: AgentEmit,
+  signal: AbortSignal,
+): Promise<readonly Image[]> {
   const images: Image[] = [];
   const quota = new ImageQuota();
-  for (const path of run.loadImage ? (run.input.media ?? []) : []) {
+  for (const path of run.loadImage ? paths : []) {
     if (signal.aborted || images.length === MAX_IMAGES) break;
     try {
       const image = await run.loadImage?.(path, signal);

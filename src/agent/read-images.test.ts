@@ -77,3 +77,21 @@ test('an abort while pictures are read ends the turn', async () => {
   const result = await runAgent(agentRun({ model, loadImage, input: input('a', 'b'), signal: stop.signal }));
   expect(result.outcome).toEqual({ kind: 'aborted' });
 });
+
+test('a picture that a tool looked at goes with its result on every later call of the turn', async () => {
+  const { loadImage } = loader();
+  const look = countingTool({ name: 'look', run: async () => ({ ok: true, output: 'a picture', media: ['shot.png'] }) });
+  const model = scriptedModel([
+    { toolCalls: [{ name: 'look', arguments: {} }] },
+    { toolCalls: [{ name: 'look', arguments: { again: 1 } }] },
+    'seen',
+  ]);
+  const { lines } = await runAgent(agentRun({ model, tools: [look], loadImage }));
+  const [first] = lines.filter(({ role }) => role === 'tool');
+  expect(first?.media).toEqual(['shot.png']);
+  expect(model.requests.map(({ images }) => images?.get(first?.id ?? ''))).toEqual([
+    undefined,
+    [image('shot.png')],
+    [image('shot.png')],
+  ]);
+});
