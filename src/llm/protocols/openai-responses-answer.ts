@@ -1,4 +1,5 @@
-/** From the events of an OpenAI Responses stream to the chunks of the one assembly that knows the rules for answers. */
+/** From the events of an OpenAI Responses stream to pieces of an answer. */
+import type { Json } from '../../core/message.ts';
 import type { ModelEvent, Usage } from '../../core/model.ts';
 import { type Added, AnswerAssembly, type AnswerOptions, type Piece } from './answer-assembly.ts';
 import { AnsweredError } from './http-failure.ts';
@@ -14,6 +15,8 @@ export class ResponsesAssembly implements Assembly {
   readonly #answer: AnswerAssembly;
   /** Output items of which something has arrived by deltas: what repeats them in full is skipped. */
   readonly #streamed = new Set<number>();
+  /** Whole items by their place: what goes back with the next request. */
+  readonly #items = new Map<number, Json>();
   #reasoned = false;
 
   constructor(options: AnswerOptions) {
@@ -38,24 +41,20 @@ export class ResponsesAssembly implements Assembly {
     const piece = typeof event['delta'] === 'string' ? event['delta'] : '';
     switch (event['type']) {
       case 'response.output_text.delta':
-        this.#streamed.add(index);
-        return this.#answer.add({ text: piece });
+        return this.#delta(index, { text: piece });
       case 'response.refusal.delta':
-        this.#streamed.add(index);
-        return this.#answer.add({ refusal: piece });
+        return this.#delta(index, { refusal: piece });
       case 'response.reasoning_summary_text.delta':
       case 'response.reasoning_text.delta':
-        this.#streamed.add(index);
         this.#reasoned = true;
-        return this.#answer.add({ reasoning: piece });
+        return this.#delta(index, { reasoning: piece });
       case 'response.reasoning_summary_part.added':
         // Parts of a summary are paragraphs.
         return this.#reasoned ? this.#answer.add({ reasoning: '\n\n' }) : NOTHING;
       case 'response.output_item.added':
         return this.#call(index, asRecord(event['item']), '');
       case 'response.function_call_arguments.delta':
-        this.#streamed.add(index);
-        return this.#answer.add({ calls: [{ index, arguments: piece }] });
+        return this.#delta(index, { calls: [{ index, arguments: piece }] });
       case 'response.output_item.done':
         return this.#whole(index, asRecord(event['item']));
       case 'response.completed':
@@ -71,7 +70,15 @@ export class ResponsesAssembly implements Assembly {
   }
 
   end(): readonly ModelEvent[] {
-    return this.#answer.end();
+    const items = [...this.#items].toSorted(([a], [b]) => a - b).map(([, item]) => item);
+    // Without reasoning an answer is as well told by its text and calls, which any model takes.
+    const reasons = items.some((item) => asRecord(item)['type'] === 'reasoning');
+    return this.#answer.end(reasons ? { items } : undefined);
+  }
+
+  #delta(index: number, piece: Piece): Added {
+    this.#streamed.add(index);
+    return this.#answer.add(piece);
   }
 
   #call(index: number, item: Parsed, text: unknown): Added {
@@ -79,8 +86,9 @@ export class ResponsesAssembly implements Assembly {
     return this.#answer.add({ calls: [{ index, id: item['call_id'], name: item['name'], arguments: text }] });
   }
 
-  /** An item in full, from a server that did not stream it. */
+  /** An item in full; its content counts where the server did not stream it. */
   #whole(index: number, item: Parsed): Added {
+    if (item['type'] !== undefined) this.#items.set(index, item as { readonly [key: string]: Json });
     if (this.#streamed.has(index)) return NOTHING;
     this.#streamed.add(index);
     if (item['type'] === 'function_call') return this.#call(index, item, item['arguments']);
@@ -98,10 +106,26 @@ export class ResponsesAssembly implements Assembly {
       throw new AnsweredError(undefined, response['error']);
     }
     const output = Array.isArray(response['output']) ? response['output'].map(asRecord) : [];
-    const events = output.flatMap((item, index) => this.#whole(index, item).events);
+    // Items that were streamed are known by their place, which the final list need not keep.
+    const events = this.#streamed.size > 0 ? [] : output.flatMap((item, index) => this.#whole(index, item).events);
+    this.#fillIn(output);
     const usage = toUsage(asRecord(response['usage']));
-    const last = this.#answer.add({ finish: finishOf(response), ...(usage ? { usage } : {}) });
+    const { model } = response;
+    const last = this.#answer.add({
+      finish: finishOf(response),
+      ...(usage ? { usage } : {}),
+      ...(typeof model === 'string' ? { model } : {}),
+    });
     return { events: [...events, ...last.events], progress: true };
+  }
+
+  /** Azure gives the encrypted reasoning only with the final list. */
+  #fillIn(output: readonly Parsed[]): void {
+    for (const [index, item] of this.#items) {
+      const { id, encrypted_content: known } = asRecord(item);
+      const full = known ? undefined : output.find((other) => other['id'] === id && other['encrypted_content']);
+      if (full && id !== undefined) this.#items.set(index, full as { readonly [key: string]: Json });
+    }
   }
 }
 

@@ -1,34 +1,60 @@
-import type { ToolSpec } from '../../core/model.ts';
-import { type History, NO_RESULT, type Step } from './history.ts';
+import type { Image, ToolSpec } from '../../core/model.ts';
+import { type IdRule, sentIds } from './call-ids.ts';
+import { type History, NO_RESULT, type PastCall, type Step } from './history.ts';
 import type { OpenAI } from './openai-client.ts';
+import { asRecord } from './tool-call-assembly.ts';
 
 type InputItem = OpenAI.Responses.ResponseInputItem;
+type Answer = Extract<Step, { role: 'assistant' }>;
+
+/** At most 64 characters (provider-rules 2b). */
+const IDS: IdRule = { accepts: /^[A-Za-z0-9_-]{1,64}$/, length: 24 };
 
 /**
- * Steps as input items. Without item ids: those name objects that the server would have to keep, and `store` is false. An answer's
- * text comes before its calls, each result right after the calls of its answer.
+ * Steps as input items. An answer that this model gave goes back as the items it came in; any other one as its text before its calls,
+ * without item ids: those name objects that the server would have to keep, and `store` is false. Each result follows its answer.
  */
 export function toInputItems(steps: History['steps']): InputItem[] {
+  const ids = sentIds(steps, IDS);
   return steps.flatMap((step): InputItem[] => {
-    if (step.role === 'user') return [{ role: 'user', content: userContent(step) }];
+    if (step.role === 'user') return [{ role: 'user', content: content(step.text, step.images) }];
+    const kept = keptItems(step);
+    if (kept) return kept;
+    const callId = (call: PastCall): string => ids.get(call) ?? call.id;
     return [
       ...(step.text === '' ? [] : [{ role: 'assistant' as const, content: step.text }]),
       ...step.calls.map((call) => ({
         type: 'function_call' as const,
-        call_id: call.id,
+        call_id: callId(call),
         name: call.name,
         arguments: call.arguments,
       })),
-      ...step.calls.map((call) => ({
-        type: 'function_call_output' as const,
-        call_id: call.id,
-        output: call.result ?? NO_RESULT,
-      })),
+      ...step.calls.map((call) => toOutput(call, callId(call))),
     ];
   });
 }
 
-function userContent({ text, images }: Extract<Step, { role: 'user' }>): OpenAI.Responses.EasyInputMessage['content'] {
+/** The items as they came, then a result for each call among them. Undefined where the line no longer says what they say. */
+function keptItems({ state, text, calls }: Answer): InputItem[] | undefined {
+  const { items } = asRecord(state);
+  if (!Array.isArray(items)) return undefined;
+  const said = items.flatMap((item) => listOf(item['content'])).map((part) => part['text'] ?? '');
+  const made = items.filter((item) => item['type'] === 'function_call').map((item) => String(item['call_id']));
+  const results = made.map((id) => ({ id, call: calls.find(({ providerIds }) => providerIds.includes(id)) }));
+  const answered = new Set(results.map(({ call }) => call));
+  if (said.join('') !== text || answered.has(undefined) || answered.size !== calls.length) return undefined;
+  return [...items, ...results.flatMap(({ id, call }) => (call ? [toOutput(call, id)] : []))];
+}
+
+function listOf(value: unknown): Readonly<Record<string, unknown>>[] {
+  return Array.isArray(value) ? value.map(asRecord) : [];
+}
+
+function toOutput({ result, images }: PastCall, callId: string): InputItem {
+  return { type: 'function_call_output', call_id: callId, output: content(result ?? NO_RESULT, images) };
+}
+
+function content(text: string, images: readonly Image[]): string | OpenAI.Responses.ResponseInputMessageContentList {
   if (images.length === 0) return text;
   return [
     ...(text === '' ? [] : [{ type: 'input_text' as const, text }]),

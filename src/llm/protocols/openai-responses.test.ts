@@ -86,6 +86,8 @@ describe('requests', () => {
       tools: [{ type: 'function', name: 'read_file', description: 'Reads.', parameters, strict: false }],
       max_output_tokens: 50,
       reasoning: { summary: 'auto' },
+      include: ['reasoning.encrypted_content'],
+      prompt_cache_key: expect.stringMatching(/^[0-9a-f]{32}$/),
     });
   });
 

@@ -1,9 +1,12 @@
-/** The OpenAI Responses wire (o-series, gpt-5): request -> SDK stream -> events. */
+/** The OpenAI Responses wire (o-series, gpt-5 and later, Grok): request -> SDK stream -> events. */
+import { shortHash } from '../../core/ids.ts';
 import type { ModelRequest } from '../../core/model.ts';
+import { chatHabits } from './chat-habits.ts';
 import { toHistory } from './history.ts';
 import { createOpenAiClient, type OpenAI, takesTemperature } from './openai-client.ts';
 import { ResponsesAssembly } from './openai-responses-answer.ts';
 import { toInputItems, toResponsesTools } from './openai-responses-input.ts';
+import { thinkingWord } from './thinking.ts';
 import { asRecord } from './tool-call-assembly.ts';
 import type { WarmableModel, WireOptions } from './wire.ts';
 import { createWireModel } from './wire-model.ts';
@@ -11,34 +14,50 @@ import { createWireModel } from './wire-model.ts';
 /** Smallest `max_output_tokens` that the API takes. */
 const MIN_OUTPUT_TOKENS = 16;
 /** Models that reason; the others refuse to be asked for a summary of it. */
-const REASONS = /^(?:o\d|gpt-5(?!-chat)|codex)/;
+const REASONS = /^(?:o\d|gpt-[5-9](?!-chat)|codex|grok)/;
+
+/** What a server has refused so far and is not asked for again. */
+interface Asked {
+  summaries: boolean;
+}
 
 /** `baseUrl` holds the version segment: `https://api.openai.com/v1`. Nothing is kept at the server: every call carries the whole history. */
 export function createOpenAiResponses(options: WireOptions): WarmableModel {
-  let summaries = REASONS.test(options.model);
+  const asked: Asked = { summaries: REASONS.test(options.model) };
   return createWireModel(options, {
     connect: () => createOpenAiClient(options),
     assembly: (answer) => new ResponsesAssembly(answer),
     open: async ({ responses }, request, signal) => {
       try {
-        return await responses.create(requestBody(options, request, summaries), { signal });
+        return await responses.create(requestBody(options, request, asked), { signal });
       } catch (error) {
+        const { param, code } = asRecord(error);
+        // Another key or route cannot read what was kept; without it the model loses its earlier thoughts, not the call.
+        const forget = code === 'invalid_encrypted_content';
         // Organizations that are not verified get no summaries of some models, and no answer when they ask for one.
-        if (!summaries || asRecord(error)['param'] !== 'reasoning.summary') throw error;
-        summaries = false;
-        return await responses.create(requestBody(options, request, summaries), { signal });
+        const refused = asked.summaries && param === 'reasoning.summary';
+        if (!forget && !refused) throw error;
+        if (refused) asked.summaries = false;
+        return await responses.create(requestBody(options, forget ? withoutState(request) : request, asked), { signal });
       }
     },
   });
 }
 
+function withoutState(request: ModelRequest): ModelRequest {
+  return { ...request, messages: request.messages.map(({ provider_state: _, ...message }) => message) };
+}
+
 function requestBody(
   { provider, model, facts }: WireOptions,
   request: ModelRequest,
-  summaries: boolean,
+  { summaries }: Asked,
 ): OpenAI.Responses.ResponseCreateParamsStreaming {
   const { system, steps } = toHistory(request, { provider, model, vision: facts?.vision !== false });
-  const { maxOutputTokens, temperature } = request;
+  const { maxOutputTokens, temperature, thinking, context } = request;
+  const word = thinkingWord(thinking, facts?.thinking);
+  const effort = word === undefined ? {} : { effort: (word === 'off' ? 'none' : word) as OpenAI.ReasoningEffort };
+  const limit = maxOutputTokens && Math.min(maxOutputTokens, facts?.maxOutputTokens ?? maxOutputTokens);
   return {
     model,
     input: toInputItems(steps),
@@ -46,8 +65,12 @@ function requestBody(
     store: false,
     ...(system === '' ? {} : { instructions: system }),
     ...(request.tools.length === 0 ? {} : { tools: toResponsesTools(request.tools) }),
-    ...(maxOutputTokens === undefined ? {} : { max_output_tokens: Math.max(MIN_OUTPUT_TOKENS, maxOutputTokens) }),
+    ...(limit === undefined ? {} : { max_output_tokens: Math.max(MIN_OUTPUT_TOKENS, limit) }),
     ...(temperature === undefined || !takesTemperature(provider, model) ? {} : { temperature }),
-    ...(summaries ? { reasoning: { summary: 'auto' } } : {}),
+    ...(summaries || word ? { reasoning: { ...effort, ...(summaries ? { summary: 'auto' as const } : {}) } } : {}),
+    // Some servers give the state of the reasoning only when they are asked for it.
+    ...(REASONS.test(model) ? { include: ['reasoning.encrypted_content' as const] } : {}),
+    // The name of the conversation itself is the operator's business.
+    ...(chatHabits(provider).cacheKey ? { prompt_cache_key: shortHash(context.session, 32) } : {}),
   };
 }
