@@ -43,11 +43,12 @@ test('a hundred bodies that trickle keep nobody out, and are cut off while a pla
   const slow = await trickle(at.url, 100);
   const since = Date.now();
   expect((await fetch(at.url, { method: 'POST', body: 'x' })).status).toBe(200);
-  await until('they are cut off', () => slow.closed() === 100, 12_000);
-  expect(Date.now() - since).toBeLessThan(8_000);
+  await until('they are cut off', () => slow.closed() === 100);
+  // Twilio waits for 15 s, the others repeat for longer.
+  expect(Date.now() - since).toBeLessThan(15_000);
   slow.stop();
   expect(at.logger.lines.filter(({ event }) => event === 'webhook.failed')).toEqual([]);
-}, 20_000);
+});
 
 test('an instance whose requests all wait leaves the others alone', async () => {
   const gate = Promise.withResolvers<void>();
