@@ -1,5 +1,6 @@
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
+import { quickTests } from './src/testing/quick-tests.ts';
 
 /** What starts programs goes first: begun last, it would run beside idle cores. A fresh checkout knows no times yet. */
 class ProgramsFirst extends BaseSequencer {
@@ -10,9 +11,9 @@ class ProgramsFirst extends BaseSequencer {
   }
 }
 
-export default defineConfig({
+export default defineConfig(({ mode }) => ({
   test: {
-    include: ['{src,channels,config,sessions}/**/*.test.ts'],
+    include: mode === 'quick' ? [...quickTests(import.meta.dirname)] : ['{src,channels,config,sessions}/**/*.test.ts'],
     // For a machine that is slow and busy: what passes takes milliseconds.
     testTimeout: 60_000,
     hookTimeout: 60_000,
@@ -24,4 +25,4 @@ export default defineConfig({
     // anew for each of them took half of the suite's time.
     isolate: false,
   },
-});
+}));

@@ -83,6 +83,22 @@ test.each(['before', 'after'] as const)('a notice of changed flags %s the data o
   expect(host.accepted.map(({ text, refusal }) => [text, refusal])).toEqual([['[Subject: one]\nhello', undefined]]);
 });
 
+test('mails that wait together are handed over as they arrived, also where the server numbered them otherwise', async () => {
+  await using server = await startImapServer();
+  // A UID is given when a session first sees the mail, the date when the mail came; after a migration the UIDs say nothing about time.
+  const arrived = ['12:00:05', '12:00:03', '12:00:09', '12:00:05'];
+  server.mailboxes.set(
+    'INBOX',
+    arrived.map((time, index) => ({ uid: index + 1, raw: letter(`n${index + 1}`), internalDate: `01-Nov-2026 ${time} +0000` })),
+  );
+  const host = new TestHost(stored());
+  await using channel = await create(server);
+  await channel.start(host, signal);
+  await until('they are offered', () => host.accepted.length === arrived.length);
+  expect(host.accepted.map(({ text }) => text)).toEqual([2, 1, 4, 3].map((uid) => `[Subject: n${uid}]\nhello`));
+  expect(JSON.parse(host.batches.at(-1)?.cursor ?? '')).toMatchObject({ uid: 4 });
+});
+
 test('a mail that SEARCH listed and FETCH left out is asked for once more before the cursor passes it', async () => {
   await using server = await startImapServer();
   server.mailboxes.set(

@@ -236,9 +236,10 @@ test('F39 hostile header fields are read in linear time', async () => {
     ...['(', '<', ' ', 'a@', '=?', ','].map((part) => HEAD.replace('alice@', `${flood(part, 30_000)}alice@`)),
     ...['<', '<a', '=?utf-8?q?'].map((part) => `${HEAD}Subject: ${flood(part, 6_000)}\nReferences: ${flood(part, 6_000)}\n`),
   ];
-  const started = performance.now();
-  for (const head of floods) await parse(`${head}\nx`);
-  expect(performance.now() - started).toBeLessThan(2_000);
+  const cost = await cpuMs(async () => {
+    for (const head of floods) await parse(`${head}\nx`);
+  });
+  expect(cost).toBeLessThan(2_000);
 });
 
 test('F39 an archive is a reference and is never opened: what it would unpack to costs nothing', async () => {

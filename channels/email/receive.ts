@@ -94,9 +94,10 @@ async function drain(
     const chunk = uids.slice(start, start + BATCH);
     const facts = await session.facts(chunk, { written: cursor.rescan !== undefined });
     const batch: InboundMessage[] = [];
-    for (const uid of chunk) {
-      const fact = facts.get(uid);
-      if (!fact || !counts(cursor, uid, fact.receivedAt)) continue;
+    // By arrival: a server may number a mail late, or all of them anew in any order. Dates have seconds; within one the UID decides.
+    for (const fact of chunk.flatMap((uid) => facts.get(uid) ?? []).sort((a, b) => a.receivedAt - b.receivedAt)) {
+      const { uid } = fact;
+      if (!counts(cursor, uid, fact.receivedAt)) continue;
       if (!counts(cursor, uid, fact.receivedAt, fact.writtenAt)) {
         options.logger.warn('email.passed-over', { uid, reason: 'written before the last cursor' });
         continue;

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server';
 import { expect, test } from 'vitest';
 import { outbound, tempDir } from '../../src/testing/fakes.ts';
+import { needs } from '../../src/testing/needs.ts';
 import type { ServerAddress } from './client.ts';
 import { toInbound } from './inbound.ts';
 import { toMail } from './outbound.ts';
@@ -236,7 +237,8 @@ test('nothing listening, and plain text where TLS is expected, are named', async
   expect((await send(at(port))).fault?.detail).toContain('nothing listens there');
 });
 
-test('an expired certificate and one for another name are named as such', async () => {
+test('an expired certificate and one for another name are named as such', async (context) => {
+  needs(context, 'openssl', 'version');
   await using dir = await tempDir();
   const [key, request] = [join(dir.path, 'key.pem'), join(dir.path, 'request.pem')];
   const openssl = (...args: string[]) => execFileSync('openssl', args, { stdio: 'pipe' });

@@ -2,6 +2,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { InboundMessage } from '../../src/core/message.ts';
+import { cpuMs } from '../../src/testing/cpu-time.ts';
 import { BOT_OPEN_ID, type FeishuMessage, feishuEvent, mention, messageEvent } from '../../src/testing/feishu-events.ts';
 import { toEmoji, toReactionName } from './emoji.ts';
 import { type InboundContext, type KnownMessage, readEvent, toInbound, unreadable } from './inbound.ts';
@@ -306,7 +307,7 @@ test('A45 no mutated event crashes the reader, names another author or addresses
 });
 
 test('A45 no content of any type crashes its reader, or takes long', () => {
-  const started = performance.now();
+  const started = cpuMs();
   for (const type of ['text', 'post', 'image', 'file', 'audio', 'media', 'location', 'interactive', 'todo']) {
     for (const content of [
       '',
@@ -321,7 +322,7 @@ test('A45 no content of any type crashes its reader, or takes long', () => {
       expect([typeof text, Array.isArray(media)]).toEqual(['string', true]);
     }
   }
-  expect(performance.now() - started).toBeLessThan(2_000);
+  expect(cpuMs() - started).toBeLessThan(2_000);
 });
 
 /** Replaces one of all places in a JSON value, counted depth first. */

@@ -138,7 +138,8 @@ test('F13 a commit that takes too long is answered with 503 within the deadline,
   at.server.say({ text: 'slow' });
   await until('it was refused for now', () => (at.requests?.answers.length ?? 0) >= 2);
   expect(new Set(at.requests?.answers)).toEqual(new Set([503]));
-  expect(at.requests?.slowestMs).toBeLessThan(1_000);
+  // A tenth of 2.5 s by this clock; Slack itself waits for 3 s.
+  expect(at.requests?.slowestMs).toBeLessThan(2_500);
   gate.resolve({ kind: 'accepted' });
   await until('it was answered with 200', () => at.requests?.unacknowledged === 0);
   expect(host.offered).toHaveLength(1);

@@ -97,7 +97,7 @@ test('update ids that start again lower are received: the offset is no filter', 
   await until('the offset was left out again', () => platform.lastCall.get('getUpdates')?.['offset'] === undefined);
   platform.nextUpdateId = 100;
   platform.inject({ text: 'after the restart of the ids' });
-  await until('the second arrived', () => host.accepted.length === 2, 4_000);
+  await until('the second arrived', () => host.accepted.length === 2);
   expect(await host.cursor()).toBe('101');
 });
 

@@ -307,11 +307,11 @@ test.concurrent('F35 a limited list waits as it was told', async () => {
     status: 429,
     code: 20429,
     message: 'Too Many',
-    headers: { 'retry-after': '8' },
+    headers: { 'retry-after': '40' },
   });
   await until('it was noticed', () => host.state === 'degraded');
   const calls = at.platform.calls.length;
-  await systemClock.sleep(300); // 8 s, twenty times as fast
+  await systemClock.sleep(300); // of 2 s: 40 s, twenty times as fast
   expect(at.platform.calls.length).toBe(calls);
   await until('it is well again', () => host.state === 'healthy');
 });

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { messageKey } from '../../src/core/ids.ts';
+import { cpuMs } from '../../src/testing/cpu-time.ts';
 import { type WecomFields, WecomPush } from '../../src/testing/wecom-push.ts';
 import { type Decoded, toInbound } from './inbound.ts';
 import { MAX_BODY_BYTES } from './webhook.ts';
@@ -152,11 +153,11 @@ test('XML as the platform writes it is read: CDATA, the five entities, numbers, 
 });
 
 test('XML as large as a callback may be is refused or read in time, however it is made', () => {
-  const started = performance.now();
+  const started = cpuMs();
   for (const piece of ['<', '<![CDATA[', '&', '&#', '<a ', '<xml>', ']]>', '<?xml ', '</', '<a/>', '&#1;', '<![CDATA[]]>']) {
     parseXml(`<xml>${piece.repeat(MAX_BODY_BYTES / piece.length)}</xml>`);
   }
-  expect(performance.now() - started).toBeLessThan(2_000);
+  expect(cpuMs() - started).toBeLessThan(2_000);
 });
 
 test('A45 10,000 mutated callbacks: none crashes the decoder, and none speaks for somebody who did not write it', () => {

@@ -126,9 +126,13 @@ describe('a message whose fate is unknown', () => {
 
   test('an abort under way is unknown, one while waiting for a token is not', async () => {
     await using at = await startWecomScene();
-    const abort = (method: string) => {
+    const abort = async (method: string) => {
       at.server.fault({ method, kind: 'slow', ms: 900 });
-      return at.channel.send(at.part({ text: method, key: method }), { plain: false, signal: AbortSignal.timeout(300) });
+      const [stop, before] = [new AbortController(), at.server.calls.length];
+      const sent = at.channel.send(at.part({ text: method, key: method }), { plain: false, signal: stop.signal });
+      await until(`${method} is called`, () => at.server.calls.slice(before).includes(method));
+      stop.abort();
+      return await sent;
     };
     expect(await abort('message/send')).toMatchObject({ kind: 'unknown' });
     at.server.expireTokens();

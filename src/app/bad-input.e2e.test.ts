@@ -11,6 +11,7 @@ import { startChild } from '../testing/child-daemon.ts';
 import { tempDir, until } from '../testing/fakes.ts';
 import { startInline } from '../testing/inline-daemon.ts';
 import { chunk, errorReply, type Reply, sse, stream, textPieces, userText } from '../testing/model-server.ts';
+import { needs } from '../testing/needs.ts';
 import { telegramScene } from '../testing/telegram-scene.ts';
 
 /** A server whose certificate ended yesterday, and the file that makes a client trust who signed it. */
@@ -46,7 +47,8 @@ const MAIL = {
   trust_from: true,
 };
 
-test.concurrent('wrong token, missing secret, wrong host and expired TLS: each channel says what to do, and the good one answers', async () => {
+test.concurrent('wrong token, missing secret, wrong host and expired TLS: each channel says what to do, and the good one answers', async (context) => {
+  needs(context, 'openssl', 'version');
   await using expired = await expiredServer();
   await using at = await telegramScene({
     channels: [

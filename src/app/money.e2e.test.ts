@@ -103,7 +103,7 @@ test.concurrent('a limit that is taken out of the config while it runs does not 
   await daemon.ready();
   expect((await daemon.status()).budget?.limitUsd).toBe(50);
   await writeFile(join(at.dir, 'config.json'), JSON.stringify({ model_hints: hints, gateway }));
-  await until('the config is applied', () => daemon.stderr().includes('config.applied'), 10_000);
+  await until('the config is applied', () => daemon.stderr().includes('config.applied'));
   expect((await daemon.status()).budget?.limitUsd).toBe(2);
 });
 

@@ -7,13 +7,16 @@ import { until } from '../testing/fakes.ts';
 import { callPieces, stream, textPieces, userText } from '../testing/model-server.ts';
 import { telegramScene } from '../testing/telegram-scene.ts';
 
+/** Whatever is waited for at the end takes 5 s or more. The process itself takes a while on a busy machine. */
+const AT_ONCE_MS = 4_500;
+
 test.concurrent('F41 SIGTERM while idle: exit 0 at once, and nothing of this run stays behind', async () => {
   await using at = await telegramScene();
   await using daemon = await at.spawn();
   await daemon.ready();
   const begun = performance.now();
   expect(await daemon.stop()).toEqual({ code: 0, signal: null });
-  expect(performance.now() - begun).toBeLessThan(2_000);
+  expect(performance.now() - begun).toBeLessThan(AT_ONCE_MS);
   for (const name of ['daemon.json', 'lock.json']) await expect(readFile(join(daemon.dataDir, name))).rejects.toThrow('ENOENT');
 });
 
@@ -24,7 +27,7 @@ test.concurrent('F41 SIGTERM while a channel is still starting: exit 0 without w
   await until('the channel waits for the platform', () => at.platform.calls.includes('getMe'));
   const begun = performance.now();
   expect(await daemon.stop()).toEqual({ code: 0, signal: null });
-  expect(performance.now() - begun).toBeLessThan(2_000);
+  expect(performance.now() - begun).toBeLessThan(AT_ONCE_MS);
 });
 
 test.concurrent('F41 SIGTERM in a turn: it parks after the step under way, exit 0, and resumes without asking again', async () => {
@@ -73,7 +76,7 @@ test.concurrent('F41 a second SIGTERM ends at once, and what was under way is an
     await until('it is stopping', () => first.stderr().includes('"stopping"'));
     const begun = performance.now();
     expect((await first.stop()).code).toBe(1);
-    expect(performance.now() - begun).toBeLessThan(1_000);
+    expect(performance.now() - begun).toBeLessThan(AT_ONCE_MS);
   }
   await using second = await at.spawn();
   await second.settled(1);

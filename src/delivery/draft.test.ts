@@ -3,6 +3,7 @@ import type { SendClass } from '../core/channel.ts';
 import { draftKey, laneKey, partKey } from '../core/ids.ts';
 import type { NewPart } from '../core/journal.ts';
 import type { InboundMessage } from '../core/message.ts';
+import { cpuMs } from '../testing/cpu-time.ts';
 import { busy, setup as deliverySetup, HOUR, refused, restart } from '../testing/delivery-setup.ts';
 import { FakeClock, inbound, outbound } from '../testing/fakes.ts';
 import { ScriptedChannel } from '../testing/scripted-channel.ts';
@@ -136,11 +137,11 @@ describe('a draft', () => {
   test('keeps of a million words what it can show', async () => {
     const rig = setup();
     const draft = await begin(rig);
-    const started = performance.now();
+    const started = cpuMs();
     for (let n = 0; n < 1_000_000; n += 1) text(draft, 'word ');
     await rig.clock.advance(5_000);
     expect(screen(rig)[0]?.length).toBeLessThanOrEqual(4_000);
-    expect(performance.now() - started).toBeLessThan(5_000);
+    expect(cpuMs() - started).toBeLessThan(5_000);
     draft.end();
   });
 

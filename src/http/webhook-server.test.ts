@@ -1,5 +1,5 @@
 import { connect } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as immediate, setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import type { WebhookHandler, WebhookRequest } from '../core/channel.ts';
 import { MemoryLogger, until } from '../testing/fakes.ts';
@@ -43,11 +43,12 @@ test('a hundred bodies that trickle keep nobody out, and are cut off while a pla
   const slow = await trickle(at.url, 100);
   const since = Date.now();
   expect((await fetch(at.url, { method: 'POST', body: 'x' })).status).toBe(200);
-  await until('they are cut off', () => slow.closed() === 100, 12_000);
-  expect(Date.now() - since).toBeLessThan(8_000);
+  await until('they are cut off', () => slow.closed() === 100);
+  // Twilio waits for 15 s, the others repeat for longer.
+  expect(Date.now() - since).toBeLessThan(15_000);
   slow.stop();
   expect(at.logger.lines.filter(({ event }) => event === 'webhook.failed')).toEqual([]);
-}, 20_000);
+});
 
 test('an instance whose requests all wait leaves the others alone', async () => {
   const gate = Promise.withResolvers<void>();
@@ -93,7 +94,13 @@ test('another path, another method and a body above the limit never reach the ha
     },
     { maxBytes: 10 },
   );
-  const chunked = new ReadableStream({ pull: (controller) => controller.enqueue(new Uint8Array(8)) });
+  // A stream that is never empty holds the event loop until the socket's buffers are full: the server in this process could not answer.
+  const chunked = new ReadableStream({
+    async pull(controller) {
+      await immediate();
+      controller.enqueue(new Uint8Array(8));
+    },
+  });
   const statuses = await Promise.all([
     fetch(`${at.hook.localOrigin}/hooks/other`).then(({ status }) => status),
     fetch(at.url, { method: 'PUT', body: 'x' }).then(({ status }) => status),

@@ -64,7 +64,8 @@ test.each<[string, Reply, FailureKind]>([
   const work = at.post().catch((error: unknown) => error);
   for (let n = 1; n <= 4; n += 1) {
     await until(`try ${n}`, () => at.server.requests.length === n);
-    await new Promise((resolve) => setTimeout(resolve, 60));
+    // The time limit of the whole is one sleep, the wait before the next try the other.
+    if (n < 4) await until('it waits', () => clock.sleeping === 2);
     await clock.advance(5_000);
   }
   expect(await work).toMatchObject({ failure: { kind } });
@@ -78,7 +79,7 @@ test('F24 Retry-After is waited for, also where it is longer than the usual wait
   );
   const work = at.post();
   await until('the first try', () => at.server.requests.length === 1);
-  await new Promise((resolve) => setTimeout(resolve, 60));
+  await until('it waits', () => clock.sleeping === 2);
   await clock.advance(6_900);
   expect(at.server.requests).toHaveLength(1);
   await clock.advance(200);

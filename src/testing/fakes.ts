@@ -24,6 +24,11 @@ export class FakeClock implements Clock {
     return this.#now;
   }
 
+  /** How many sleep now. */
+  get sleeping(): number {
+    return this.#sleepers.length;
+  }
+
   sleep(ms: number, signal?: AbortSignal): Promise<void> {
     if (signal?.aborted) return Promise.reject(signal.reason);
     return new Promise((resolve, reject) => {

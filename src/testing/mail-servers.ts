@@ -42,7 +42,10 @@ export interface MailServers extends AsyncDisposable {
   /** Of the self-signed certificate for 127.0.0.1 and localhost. */
   readonly caFile: string;
   readonly users: Readonly<Record<'alice' | 'carol' | 'bot', string>>;
-  /** Straight into the mailbox over LMTP, as the receiving server would after it checked the mail: headers are kept as they are. */
+  /**
+   * Straight into the mailbox over LMTP, as the receiving server would after it checked the mail: headers are kept as they are. When it
+   * resolves, the mail has its UID, so mails delivered one after another lie in this order.
+   */
   deliver(raw: string | Buffer, to?: string): Promise<void>;
   /** Through postfix, as a stranger on the internet would: forged results of our own server are removed (RFC 8601 section 5). */
   submit(raw: string | Buffer, from: string, to?: string): Promise<void>;
@@ -113,8 +116,10 @@ export async function startMailServers({ users = [] }: MailServerOptions = {}): 
     smtpsPort: ports.smtps,
     caFile: join(root, 'cert.pem'),
     users: { alice: 'alice@example.test', carol: 'carol@example.test', bot: 'bot@example.test' },
-    deliver: (raw, to = 'bot') =>
-      submit({ port: ports.lmtp, hello: 'LHLO test', from: 'sender@example.test', to: `${to}@example.test`, raw }),
+    async deliver(raw, to = 'bot') {
+      await submit({ port: ports.lmtp, hello: 'LHLO test', from: 'sender@example.test', to: `${to}@example.test`, raw });
+      while (await awaitsUid(join(root, 'mail', to))) await doveadm('index', '-u', `${to}@example.test`, 'INBOX');
+    },
     submit: (raw, from, to = 'bot') =>
       submit({ port: ports.smtp, hello: 'EHLO stranger.test', from, to: `${to}@example.test`, raw }),
     mailbox: (user, folder) => readMaildir(join(root, 'mail', user, folder === undefined ? '' : `.${folder}`)),
@@ -180,6 +185,20 @@ async function countQueue(spool: string): Promise<number> {
     count += entries.filter((entry) => entry.isFile()).length;
   }
   return count;
+}
+
+/**
+ * Whether a mail of the INBOX has no UID yet. While a session holds the lock of the UID list, LMTP leaves the mail in `new` without one; the
+ * next look at the mailbox gives it one, which may be above those of mails that came later.
+ */
+async function awaitsUid(box: string): Promise<boolean> {
+  const list = await readFile(join(box, 'dovecot-uidlist'), 'utf8').catch((error: unknown) => {
+    if (isAbsent(error)) return '';
+    throw error;
+  });
+  const names = await readdir(join(box, 'new'));
+  const numbered = new Set(list.split('\n').map((line) => line.slice(line.indexOf(':') + 1)));
+  return names.some((name) => !numbered.has(name));
 }
 
 /** A mail that is marked meanwhile gets another file name: then the folder is read again. */

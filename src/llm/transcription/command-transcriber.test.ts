@@ -123,7 +123,7 @@ test('F30 a process that leaves the group of the program cannot hold the answer 
   needs(context, 'setsid', '--version');
   await using at = await scene();
   const pids = join(at.dir, 'pids');
-  const leave = `setsid sh -c 'echo $$ >> "${pids}"; exec sleep 5' &\n`;
+  const leave = `setsid sh -c 'echo $$ >> "${pids}"; exec sleep 60' &\n`;
   await writeFile(join(at.dir, 'recognizer'), `#!/bin/sh\n${leave}sleep 0.2; echo words\n`);
   const started = performance.now();
   expect(await at.transcriber.transcribe(at.note, signal)).toBe('words');
@@ -131,7 +131,7 @@ test('F30 a process that leaves the group of the program cannot hold the answer 
   const command = [join(at.dir, 'recognizer'), '{file}'];
   const limited = createCommandTranscriber({ command, clock: systemClock, tempDir: at.temp, timeoutMs: 300 });
   await expect(limited.transcribe(at.note, signal)).rejects.toMatchObject({ code: 'GH2114' });
-  expect(performance.now() - started).toBeLessThan(4_000);
+  expect(performance.now() - started).toBeLessThan(40_000);
   for (const pid of (await readFile(pids, 'utf8')).trim().split('\n').map(Number)) process.kill(pid, 'SIGKILL');
 });
 
@@ -146,15 +146,16 @@ test('an abort ends the program and rejects with its reason; nothing stays behin
 });
 
 test('two run at once; who waits for a turn is let go by an abort', async () => {
-  await using at = await scene('sleep 1; echo done');
+  await using at = await scene();
+  const go = join(at.dir, 'go');
+  await writeFile(join(at.dir, 'recognizer'), `#!/bin/sh\nuntil [ -e '${go}' ]; do sleep 0.05; done; echo done\n`);
   const first = [at.transcriber.transcribe(at.note, signal), at.transcriber.transcribe(at.note, signal)];
   const stop = new AbortController();
   const reason = new Error('/stop');
   const third = at.transcriber.transcribe(at.note, stop.signal);
   setTimeout(() => stop.abort(reason), 100);
-  const started = performance.now();
   await expect(third).rejects.toBe(reason);
-  expect(performance.now() - started).toBeLessThan(800);
+  await writeFile(go, '');
   expect(await Promise.all(first)).toEqual(['done', 'done']);
 });
 
