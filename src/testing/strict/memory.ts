@@ -25,7 +25,7 @@ const CHARS_PER_TOKEN = 4;
 /** Of a picture, in place of its bytes. */
 const PICTURE_CHARS = 4_000;
 /** Automatic caches begin here and grow in steps. Tokens. */
-const CACHE_MINIMUM = 1_024;
+export const CACHE_MINIMUM = 1_024;
 const CACHE_STEP = 64;
 /** Prompts kept for comparison. */
 const PROMPTS_KEPT = 64;

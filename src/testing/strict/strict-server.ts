@@ -68,6 +68,8 @@ export interface StrictWire {
   readonly refuse: CommonRefusals;
   /** The refusal the documentation names, or undefined. `memory` is what this server issued: ids, reasoning, signatures. */
   validate(request: StrictRequest, memory: Memory): Refusal | undefined;
+  /** What the model adds to a turn before it is counted: reasoning, where the model always thinks. */
+  complete?(turn: Turn, request: StrictRequest, memory: Memory): Turn;
   /** The answer as server-sent events, ready to write; records in `memory` what was issued. `turn.usage` is always set. */
   answer(turn: CountedTurn, request: StrictRequest, memory: Memory): readonly string[];
   /** Body of `GET <basePath>/models`. Default: OpenAI's list. */
@@ -134,8 +136,9 @@ export async function startStrictServer(
       return sendJson(response, refusal);
     }
     if (request.method === 'GET') return sendJson(response, { status: 200, body: modelList(wire, memory) });
-    const turn = script(request, accepted++);
-    if ('status' in turn) return sendJson(response, turn);
+    const scripted = script(request, accepted++);
+    if ('status' in scripted) return sendJson(response, scripted);
+    const turn = wire.complete?.(scripted, request, memory) ?? scripted;
     // Counted even where the script says what was used: the prompt is compared with later ones.
     const counted = wire.count?.(turn, request, memory) ?? memory.count(turn, request, wire.prefixOf?.(request));
     const usage = turn.usage ?? counted;
