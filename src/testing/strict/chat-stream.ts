@@ -86,7 +86,10 @@ function wantsUsage({ body }: StrictRequest): boolean {
   return (body['stream_options'] as { include_usage?: boolean } | undefined)?.include_usage === true;
 }
 
-/** Id and name come first, then the arguments in pieces; a cut answer ends within the arguments of its last call. */
+/**
+ * Id and name come first, then the arguments in pieces; a cut answer ends within the arguments of its last
+ * call.
+ */
 function callDeltas(calls: readonly ChatCall[], cut: boolean): object[] {
   return calls.flatMap(({ id, function: { name, arguments: args } }, index) => {
     const written = cut && index === calls.length - 1 ? args.slice(0, Math.floor(args.length / 2)) : args;

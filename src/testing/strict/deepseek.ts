@@ -1,6 +1,7 @@
 /**
  * DeepSeek, chat completions. Rules of https://api-docs.deepseek.com/guides/thinking_mode and
- * https://api-docs.deepseek.com/quick_start/error_codes; the texts are those of real answers, quoted at the pages named beside them.
+ * https://api-docs.deepseek.com/quick_start/error_codes; the texts are those of real answers, quoted at the
+ * pages named beside them.
  */
 import { writeAnswer } from './chat-stream.ts';
 import {
@@ -19,7 +20,9 @@ import { thinkingType, withoutReasoning, withReasoning } from './thinking-state.
 
 /** 384K, https://api-docs.deepseek.com/quick_start/pricing */
 const MAX_OUTPUT = 393_216;
-/** "The mapping between the effort set by the user and the model's actual reasoning effort": thinking_mode. */
+/**
+ * "The mapping between the effort set by the user and the model's actual reasoning effort": thinking_mode.
+ */
 const EFFORTS = ['minimal', 'low', 'medium', 'high', 'xhigh', 'max', 'ultra'];
 const ROLES = ['system', 'user', 'assistant', 'tool', 'latest_reminder'];
 
@@ -54,8 +57,8 @@ export const deepseek: StrictWire = {
 
     function checkReasoning(of: StrictRequest): Refusal | undefined {
       if (!thinks(of)) return undefined;
-      // With `tools` every assistant message needs it, also where no tool was called: https://github.com/bojieli/ai-agent-book/pull/982
-      // quotes the guide. Without, only those with calls.
+      // With `tools` every assistant message needs it, also where no tool was called:
+      // https://github.com/bojieli/ai-agent-book/pull/982 quotes the guide. Without, only those with calls.
       const wrong = withoutReasoning(of, memory, (message) => hasTools(of) || callsOf(message).length > 0);
       if (wrong === undefined) return undefined;
       // https://github.com/decolua/9router/issues/773

@@ -1,4 +1,7 @@
-/** What a strict server remembers: what it issued, what it has seen (for its prompt cache), and what it counted. */
+/**
+ * What a strict server remembers: what it issued, what it has seen (for its prompt cache), and what it
+ * counted.
+ */
 import type { StrictRequest, Turn } from './strict-server.ts';
 
 export interface TurnUsage {
@@ -33,7 +36,10 @@ const PROMPTS_KEPT = 64;
 export class Memory {
   readonly options: MemoryOptions;
   readonly counts: Record<string, number> = {};
-  /** By call id, item id or signature, as the wire likes: what this server gave out and must get back unchanged. */
+  /**
+   * By call id, item id or signature, as the wire likes: what this server gave out and must get back
+   * unchanged.
+   */
   readonly issued = new Map<string, unknown>();
   readonly #prompts: string[] = [];
   #serial = 0;
@@ -42,7 +48,9 @@ export class Memory {
     this.options = options;
   }
 
-  /** Different for each call and the same in each run: `prefix` and then `length` characters of a–z and 0–9. */
+  /**
+   * Different for each call and the same in each run: `prefix` and then `length` characters of a–z and 0–9.
+   */
   nextId(prefix = '', length = 24): string {
     this.#serial += 1;
     return `${prefix}${this.#serial.toString(36).padStart(length, 'x')}`;
@@ -57,7 +65,10 @@ export class Memory {
     return (this.options.models ?? []).filter((name) => !this.options.retired?.includes(name));
   }
 
-  /** The server's own count: 4 characters = 1 token. `prefix` is compared with, and kept beside, the ones before it. */
+  /**
+   * The server's own count: 4 characters = 1 token. `prefix` is compared with, and kept beside, the ones
+   * before it.
+   */
   count(turn: Turn, request: StrictRequest, prefix?: string): TurnUsage {
     const reasoning = tokensIn(turn.reasoning?.length ?? 0);
     const calls = (turn.calls ?? []).map(({ name, args }) => name.length + JSON.stringify(args).length);
@@ -72,7 +83,10 @@ export class Memory {
     };
   }
 
-  /** Tokens of the longest beginning of `prefix` that an earlier prompt had too; 0 below the minimum. Keeps `prefix`. */
+  /**
+   * Tokens of the longest beginning of `prefix` that an earlier prompt had too; 0 below the minimum. Keeps
+   * `prefix`.
+   */
   cachedTokens(prefix: string): number {
     const longest = Math.max(0, ...this.#prompts.map((earlier) => commonLength(earlier, prefix)));
     this.#prompts.push(prefix);

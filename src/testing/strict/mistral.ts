@@ -1,6 +1,7 @@
 /**
- * Mistral, chat completions. Parameters are those of `ChatCompletionStreamRequest` in @mistralai/mistralai 2.7.0, where extra ones are
- * forbidden; the texts are those of real answers, quoted at the pages named beside them.
+ * Mistral, chat completions. Parameters are those of `ChatCompletionStreamRequest` in @mistralai/mistralai
+ * 2.7.0, where extra ones are forbidden; the texts are those of real answers, quoted at the pages named
+ * beside them.
  */
 import { openAiUsage, writeAnswer } from './chat-stream.ts';
 import { type ChatMessage, cacheablePrefix, callsOf, messagesOf, modelOf, textOf } from './openai-chat-rules.ts';
@@ -19,7 +20,10 @@ const FIELDS: Readonly<Record<string, readonly string[]>> = {
   assistant: ['role', 'content', 'tool_calls', 'prefix'],
   tool: ['role', 'content', 'tool_call_id', 'name'],
 };
-/** https://docs.mistral.ai/inference/conversations/reasoning and https://github.com/anomalyco/models.dev/pull/1986 */
+/**
+ * https://docs.mistral.ai/inference/conversations/reasoning and
+ * https://github.com/anomalyco/models.dev/pull/1986
+ */
 const EFFORTS: readonly (readonly [RegExp, readonly string[]])[] = [
   [/^mistral-large-(?:4|latest)/, ['none', 'low', 'medium', 'high']],
   [/^mistral-(?:small-(?:latest|2603|4)|medium-(?:latest|3-5|3\.5|2604))/, ['none', 'high']],
@@ -27,7 +31,7 @@ const EFFORTS: readonly (readonly [RegExp, readonly string[]])[] = [
 /** Roles that may not follow: by the role before. */
 const NOT_AFTER: Readonly<Record<string, readonly string[]>> = { user: ['tool'], tool: ['user', 'system'], system: ['tool'] };
 
-/** Flat: no `error` object. https://docs.mistral.ai/resources/error-glossary */
+/** Flat: no `error` object. error-glossary.md in https://github.com/mistralai/platform-docs-public */
 function refused(status: number, message: string, type = 'invalid_request_error', code: string | null = null): Refusal {
   return { status, body: { object: 'error', message, type, param: null, code } };
 }
@@ -48,7 +52,8 @@ export const mistral: StrictWire = {
     key: () => ({ status: 401, body: { detail: 'Unauthorized' } }),
     // A 400 and not a 404: https://github.com/mistralai/mistral-vibe/issues/617
     model: (model) => refused(400, `Invalid model: ${model}`, 'invalid_model', '1500'),
-    // "Prompt contains X tokens … too large for model with Y maximum context length": type and code are not documented.
+    // "Prompt contains X tokens … too large for model with Y maximum context length": type and code are not
+    // documented.
     overflow: ({ prompt, window }) =>
       refused(
         400,
@@ -99,7 +104,8 @@ function checkExtras(request: StrictRequest): Refusal | undefined {
   const inBody = Object.keys(body)
     .filter((name) => !PARAMETERS.has(name))
     .map((name) => ({ loc: [name], input: body[name] }));
-  // https://github.com/avante-corp/avante.nvim/issues/2347: usage comes without asking, and asking is refused.
+  // https://github.com/avante-corp/avante.nvim/issues/2347: usage comes without asking, and asking is
+  // refused.
   const options = (body['stream_options'] ?? {}) as Record<string, unknown>;
   const inOptions = Object.keys(options).map((name) => ({ loc: ['stream_options', name], input: options[name] }));
   // https://github.com/charmbracelet/crush/issues/1590: `reasoning_content` is such a field.
@@ -147,7 +153,8 @@ function checkOrder(messages: readonly ChatMessage[]): Refusal | undefined {
       );
     }
     const before = messages[index - 1]?.role;
-    // https://github.com/onyx-dot-app/onyx/issues/6458 (user after tool) and https://github.com/charmbracelet/crush/issues/279.
+    // https://github.com/onyx-dot-app/onyx/issues/6458 (user after tool) and
+    // https://github.com/charmbracelet/crush/issues/279.
     if (before !== undefined && NOT_AFTER[before]?.includes(message.role) === true) {
       return wrongOrder(`Unexpected role '${message.role}' after role '${before}'`);
     }
@@ -162,7 +169,10 @@ function wrongOrder(text: string): Refusal {
   return refused(400, text, 'invalid_request_message_order', '3230');
 }
 
-/** https://github.com/mistralai/client-python/issues/234: it counts, and also each result must belong to a call. */
+/**
+ * https://github.com/mistralai/client-python/issues/234: it counts, and also each result must belong to a
+ * call.
+ */
 function checkCounts(messages: readonly ChatMessage[]): Refusal | undefined {
   for (const [index, message] of messages.entries()) {
     const calls = callsOf(message);

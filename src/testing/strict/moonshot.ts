@@ -1,6 +1,7 @@
 /**
- * Moonshot (Kimi), chat completions. Levels and fixed parameters as https://github.com/mnfst/modelparams.dev/pull/168 quotes
- * platform.kimi.ai/docs; the texts are those of real answers, quoted at the pages named beside them.
+ * Moonshot (Kimi), chat completions. Levels and fixed parameters as
+ * https://github.com/mnfst/modelparams.dev/pull/168 quotes platform.kimi.ai/docs; the texts are those of real
+ * answers, quoted at the pages named beside them.
  */
 import { writeAnswer } from './chat-stream.ts';
 import { cacheablePrefix, callsOf, checkPairing, messagesOf, modelOf, remember, textOf } from './openai-chat-rules.ts';
@@ -39,7 +40,8 @@ export const moonshot: StrictWire = {
     }
     const refusal = checkParameters(request) ?? checkMessages(request);
     if (refusal !== undefined || !thinks(request)) return refusal;
-    // "An unsupported value is silently ignored": https://docs.rs/crate/synaps-engine/0.11.0/source/src/runtime/openai/catalog/kimi.rs
+    // "Silently ignores unknown top-level fields and unknown `reasoning_effort` values (verified live)":
+    // https://docs.rs/crate/synaps-engine/0.11.0/source/src/runtime/openai/catalog/kimi.rs
     const effort = request.body['reasoning_effort'];
     if (GRADED.test(modelOf(request)) && effort !== undefined && !LEVELS.includes(String(effort))) memory.add('ignored effort');
     const wrong = withoutReasoning(request, memory, (message) => callsOf(message).length > 0);
@@ -52,7 +54,8 @@ export const moonshot: StrictWire = {
   answer(turn, request, memory) {
     const { events, issued } = writeAnswer(turn, request, memory, {
       idPrefix: 'chatcmpl-',
-      // Like `Read:158`, https://github.com/MoonshotAI/kimi-code/issues/705: no other provider accepts the colon.
+      // Like `Read:158`, https://github.com/MoonshotAI/kimi-code/issues/705: no other provider accepts the
+      // colon.
       callId: (name) => `${name}:${memory.nextId('', 0)}`,
       usage,
       usageIn: 'choice',

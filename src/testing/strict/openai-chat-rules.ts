@@ -1,4 +1,7 @@
-/** What the servers of the chat completions family share: messages, pairing of calls and results, and finding again what was issued. */
+/**
+ * What the servers of the chat completions family share: messages, pairing of calls and results, and finding
+ * again what was issued.
+ */
 import type { Memory } from './memory.ts';
 import type { Refusal, StrictRequest } from './strict-server.ts';
 
@@ -47,7 +50,10 @@ export interface PairingWords {
   orphan(id: string, index: number): Refusal;
 }
 
-/** Each call of an assistant message is answered right after it, and each result answers a call of the message before. */
+/**
+ * Each call of an assistant message is answered right after it, and each result answers a call of the message
+ * before.
+ */
 export function checkPairing(messages: readonly ChatMessage[], words: PairingWords): Refusal | undefined {
   let asked: readonly string[] = [];
   let open: readonly string[] = [];
@@ -85,8 +91,8 @@ export function remember(memory: Memory, model: string, { text, calls }: IssuedM
 }
 
 /**
- * What may come back with this message: found by a call's id, else by text and calls, because a client may rename the ids. Empty when
- * this server did not write the message under this model.
+ * What may come back with this message: found by a call's id, else by text and calls, because a client may
+ * rename the ids. Empty when this server did not write the message under this model.
  */
 export function recall(memory: Memory, model: string, message: ChatMessage): readonly unknown[] {
   const keys = callsOf(message).map(({ id }) => `${model} id ${id}`);

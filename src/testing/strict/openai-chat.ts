@@ -1,6 +1,6 @@
 /**
- * OpenAI, chat completions. The texts are those of real answers, quoted at the pages named beside them; parameters, levels and limits are
- * those of https://platform.openai.com/docs/api-reference/chat/create.
+ * OpenAI, chat completions. The texts are those of real answers, quoted at the pages named beside them;
+ * parameters, levels and limits are those of https://platform.openai.com/docs/api-reference/chat/create.
  */
 import { openAiUsage, writeAnswer } from './chat-stream.ts';
 import { CACHE_MINIMUM } from './memory.ts';
@@ -89,7 +89,8 @@ export const openAiChat: StrictWire = {
           : `The model \`${model}\` does not exist or you do not have access to it.`,
         { code: 'model_not_found' },
       ),
-    // https://github.com/webtimemachine/wtm2/issues/579; from GPT-5 on https://github.com/anomalyco/opencode/issues/6071
+    // https://github.com/webtimemachine/wtm2/issues/579; from GPT-5 on
+    // https://github.com/anomalyco/opencode/issues/6071
     overflow: ({ prompt, window, model }) =>
       refused(
         400,
@@ -116,7 +117,7 @@ export const openAiChat: StrictWire = {
     }).events,
   count(turn, request, memory) {
     const counted = memory.count(turn, request, cacheablePrefix(request));
-    // "Writes cost 1.25 × input": https://developers.openai.com/api/docs/guides/prompt-caching, from GPT-5.6 on.
+    // Writes are billed from GPT-5.6 on: https://developers.openai.com/api/docs/guides/prompt-caching
     const writes = WRITES.test(modelOf(request)) && counted.in >= CACHE_MINIMUM;
     return writes ? { ...counted, cacheWrite: counted.in - (counted.cached ?? 0) } : counted;
   },
@@ -176,7 +177,8 @@ function checkEffort(request: StrictRequest): Refusal | undefined {
     const text = `Unsupported value: 'reasoning_effort' does not support '${asked}' with this model. Supported values are: ${listed(effort.values)}.`;
     return refused(400, text, { param: 'reasoning_effort', code: 'unsupported_value' });
   }
-  // https://github.com/BerriAI/litellm/pull/34569 and https://github.com/onyx-dot-app/onyx/issues/15008: also when none is asked for.
+  // https://github.com/BerriAI/litellm/pull/34569 and https://github.com/onyx-dot-app/onyx/issues/15008: also
+  // when none is asked for.
   if (toolsWantNone === undefined || !hasTools(request) || (asked ?? effort.byDefault) === 'none') return undefined;
   const text = `Function tools with reasoning_effort are not supported for ${modelOf(request)} in /v1/chat/completions. To use function tools, use /v1/responses or set reasoning_effort to 'none'.`;
   return refused(400, text, { param: 'reasoning_effort' });
@@ -217,7 +219,10 @@ function checkIds(messages: readonly ChatMessage[]): Refusal | undefined {
   return undefined;
 }
 
-/** https://github.com/run-llama/llama_index/pull/17921: only an assistant message with calls may have no content. */
+/**
+ * https://github.com/run-llama/llama_index/pull/17921: only an assistant message with calls may have no
+ * content.
+ */
 function checkContents(messages: readonly ChatMessage[]): Refusal | undefined {
   for (const [index, message] of messages.entries()) {
     if (message.tool_calls?.length === 0) {

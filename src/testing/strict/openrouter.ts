@@ -1,7 +1,7 @@
 /**
  * OpenRouter. Rules of https://openrouter.ai/docs/use-cases/reasoning-tokens and
- * https://openrouter.ai/docs/api/reference/errors-and-debugging; the texts are those of real answers, quoted at the pages named beside
- * them. The model's vendor, read from its slug, decides what must come back.
+ * https://openrouter.ai/docs/api/reference/errors-and-debugging; the texts are those of real answers, quoted
+ * at the pages named beside them. The model's vendor, read from its slug, decides what must come back.
  */
 import { openAiUsage, writeAnswer } from './chat-stream.ts';
 import type { Memory } from './memory.ts';
@@ -52,9 +52,11 @@ export const openrouter: StrictWire = {
   provider: 'openrouter',
   basePath: '/api/v1',
   refuse: {
-    // https://github.com/apurvsinghgautam/robin/issues/103 and https://github.com/musistudio/claude-code-router/issues/227
+    // https://github.com/apurvsinghgautam/robin/issues/103 and
+    // https://github.com/musistudio/claude-code-router/issues/227
     key: (given) => refused(401, given === undefined ? 'No auth credentials found' : 'User not found.'),
-    // https://github.com/anomalyco/opencode/issues/10594 and https://github.com/maxnowack/anthropic-proxy/issues/4
+    // https://github.com/anomalyco/opencode/issues/10594 and
+    // https://github.com/maxnowack/anthropic-proxy/issues/4
     model: (model, retired) =>
       retired ? refused(404, `No endpoints found for ${model}.`) : refused(400, `${model} is not a valid model ID`),
     // https://github.com/continuedev/continue/issues/10690
@@ -109,7 +111,7 @@ function answer(turn: CountedTurn, request: StrictRequest, memory: Memory): read
       ...(costUsd === undefined ? {} : { cost: costUsd, cost_details: { upstream_inference_cost: null }, is_byok: false }),
     }),
     usageIn: 'last-chunk',
-    // "finish_reason: 'error'" with the error beside the choices: errors-and-debugging.
+    // The error stands beside a choice that ends with `error`: errors-and-debugging.
     error: ({ status, message }) => ({
       error: { code: status, message },
       choices: [{ index: 0, delta: { content: '' }, finish_reason: 'error' }],
@@ -195,7 +197,8 @@ function checkMessage({ message, index, isCurrent }: Place, model: string, memor
   const [call] = callsOf(message);
   const issued = recall(memory, model, message);
   if (SIGNS.test(model)) return call === undefined ? undefined : checkSignature({ message, index, isCurrent }, model, memory);
-  // Left out is accepted, https://github.com/NousResearch/hermes-agent/pull/24107; in pieces or changed is not.
+  // Left out is accepted, https://github.com/NousResearch/hermes-agent/pull/24107; in pieces or changed is
+  // not.
   if (CLAUDE.test(model) && sent.length > 0 && issued.length > 0 && !issued.some((state) => isSame(state, sent))) {
     const error = {
       type: 'invalid_request_error',
@@ -211,7 +214,10 @@ function checkMessage({ message, index, isCurrent }: Place, model: string, memor
   return undefined;
 }
 
-/** Calls of the current turn need what was issued with them; a signature must be one that was issued, in details that are unchanged. */
+/**
+ * Calls of the current turn need what was issued with them; a signature must be one that was issued, in
+ * details that are unchanged.
+ */
 function checkSignature({ message, index, isCurrent }: Place, model: string, memory: Memory): Refusal | undefined {
   const sent = Array.isArray(message.reasoning_details) ? (message.reasoning_details as Detail[]) : [];
   const issued = recall(memory, model, message);
@@ -235,7 +241,9 @@ function missingSignature(name: string, position: number): Refusal {
   return hostRefused(`${advice}${googleError(google)}`, 'Google AI Studio');
 }
 
-/** `HTTP 200` whose body is an error: what OpenRouter sends when a host fails after the answer was accepted. */
+/**
+ * `HTTP 200` whose body is an error: what OpenRouter sends when a host fails after the answer was accepted.
+ */
 export function errorInside200(code: number, message: string): Refusal {
   return { ...refused(code, message), status: 200 };
 }

@@ -1,4 +1,6 @@
-/** How the tests of the strict servers speak to them: plain requests, and OpenAI's own client for the streams. */
+/**
+ * How the tests of the strict servers speak to them: plain requests, and OpenAI's own client for the streams.
+ */
 import OpenAI from 'openai';
 import { expect } from 'vitest';
 import type { Refusal, StrictServer } from './strict-server.ts';
@@ -27,7 +29,10 @@ function isJson(response: Response): boolean {
   return response.headers.get('content-type') === 'application/json';
 }
 
-/** One request that the rule refuses, with exactly this answer, and one that differs only in what the rule is about. */
+/**
+ * One request that the rule refuses, with exactly this answer, and one that differs only in what the rule is
+ * about.
+ */
 export async function expectRule(server: StrictServer, rule: { bad: Body; good: Body } & Refusal): Promise<void> {
   expect(await post(server, rule.bad)).toEqual({ status: rule.status, body: rule.body });
   expect(await post(server, rule.good)).toMatchObject({ status: 200, body: expect.stringContaining('data: [DONE]') });

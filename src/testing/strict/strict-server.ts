@@ -1,4 +1,7 @@
-/** A model server that refuses what the documentation of its provider says is refused. The wires are in the files beside this one. */
+/**
+ * A model server that refuses what the documentation of its provider says is refused. The wires are in the
+ * files beside this one.
+ */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -17,7 +20,10 @@ export interface Turn {
   readonly stop?: 'end' | 'tools' | 'length' | 'filtered' | 'refusal';
   /** Default: what the server counts (4 characters = 1 token). */
   readonly usage?: TurnUsage;
-  /** Silence before the first byte of the answer, ms; with `signsOfLife` the wire's own keep-alives are sent meanwhile. */
+  /**
+   * Silence before the first byte of the answer, ms; with `signsOfLife` the wire's own keep-alives are sent
+   * meanwhile.
+   */
   readonly silentMs?: number;
   readonly signsOfLife?: boolean;
   /** The silence comes after that many events instead of before the first byte. */
@@ -66,11 +72,17 @@ export interface StrictWire {
   /** Appended to the origin it gives the base URL: `/v1`, `/v1beta`. */
   readonly basePath: string;
   readonly refuse: CommonRefusals;
-  /** The refusal the documentation names, or undefined. `memory` is what this server issued: ids, reasoning, signatures. */
+  /**
+   * The refusal the documentation names, or undefined. `memory` is what this server issued: ids, reasoning,
+   * signatures.
+   */
   validate(request: StrictRequest, memory: Memory): Refusal | undefined;
   /** What the model adds to a turn before it is counted: reasoning, where the model always thinks. */
   complete?(turn: Turn, request: StrictRequest, memory: Memory): Turn;
-  /** The answer as server-sent events, ready to write; records in `memory` what was issued. `turn.usage` is always set. */
+  /**
+   * The answer as server-sent events, ready to write; records in `memory` what was issued. `turn.usage` is
+   * always set.
+   */
   answer(turn: CountedTurn, request: StrictRequest, memory: Memory): readonly string[];
   /** Body of `GET <basePath>/models`. Default: OpenAI's list. */
   models?(memory: Memory): unknown;
@@ -82,7 +94,10 @@ export interface StrictWire {
   outputOf?(request: StrictRequest): number;
   /** Usage of a turn that names none. Default: `memory.count` with the caching that `prefixOf` gives. */
   count?(turn: Turn, request: StrictRequest, memory: Memory): TurnUsage;
-  /** Automatic caching: the request's cacheable text in the order in which the provider compares it. Absent = none. */
+  /**
+   * Automatic caching: the request's cacheable text in the order in which the provider compares it. Absent =
+   * none.
+   */
   prefixOf?(request: StrictRequest): string;
   /** One keep-alive of the wire, ready to write. Absent: the wire has none and stays silent. */
   signOfLife?(request: StrictRequest): string;
@@ -98,7 +113,10 @@ export interface StrictServer extends AsyncDisposable {
   readonly requests: readonly StrictRequest[];
   /** What broke a rule. A refusal that the script ordered is not in it. */
   readonly refusals: readonly { readonly request: StrictRequest; readonly refusal: Refusal }[];
-  /** Sum of what was billed: usage of every answer begun, failed and cut ones included, by the server's own count. */
+  /**
+   * Sum of what was billed: usage of every answer begun, failed and cut ones included, by the server's own
+   * count.
+   */
   readonly billed: { readonly in: number; readonly out: number; readonly cached: number; readonly cacheWrite: number };
   /** Counters that a wire wants to report, such as dummy signatures. */
   readonly counts: Readonly<Record<string, number>>;
@@ -114,7 +132,10 @@ export interface StrictServerOptions extends MemoryOptions {
 /** Between two keep-alives. ms */
 const SIGN_OF_LIFE_MS = 10_000;
 
-/** Listens on 127.0.0.1. `script` is asked for each accepted call, with the number of calls accepted before it. */
+/**
+ * Listens on 127.0.0.1. `script` is asked for each accepted call, with the number of calls accepted before
+ * it.
+ */
 export async function startStrictServer(
   wire: StrictWire,
   script: Script,

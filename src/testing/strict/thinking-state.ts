@@ -3,14 +3,17 @@ import type { Memory } from './memory.ts';
 import { type ChatMessage, messagesOf, modelOf, recall } from './openai-chat-rules.ts';
 import type { StrictRequest, Turn } from './strict-server.ts';
 
-/** What the model thinks when the script does not say: it differs from answer to answer, so that no other can stand for it. */
+/**
+ * What the model thinks when the script does not say: it differs from answer to answer, so that no other can
+ * stand for it.
+ */
 export function withReasoning(turn: Turn, memory: Memory): Turn {
   return turn.reasoning === undefined ? { ...turn, reasoning: `Considering what to do next (${memory.nextId('', 6)}).` } : turn;
 }
 
 /**
- * Index of the first of these messages whose reasoning is missing, or is not what this server issued with it. A message that it did
- * not issue under this model may have any text, also none.
+ * Index of the first of these messages whose reasoning is missing, or is not what this server issued with it.
+ * A message that it did not issue under this model may have any text, also none.
  */
 export function withoutReasoning(
   request: StrictRequest,
