@@ -4,17 +4,7 @@
  * pages named beside them.
  */
 import { writeAnswer } from './chat-stream.ts';
-import {
-  cacheablePrefix,
-  callsOf,
-  checkPairing,
-  hasTools,
-  masked,
-  messagesOf,
-  modelOf,
-  remember,
-  textOf,
-} from './openai-chat-rules.ts';
+import { cacheablePrefix, callsOf, checkPairing, hasTools, masked, messagesOf, remember, textOf } from './openai-chat-rules.ts';
 import type { Refusal, StrictRequest, StrictWire, TurnUsage } from './strict-server.ts';
 import { thinkingType, withoutReasoning, withReasoning } from './thinking-state.ts';
 
@@ -73,7 +63,7 @@ export const deepseek: StrictWire = {
       usage,
       usageIn: 'last-chunk',
     });
-    if (thinks(request)) remember(memory, modelOf(request), issued, turn.reasoning);
+    if (thinks(request)) remember(memory, request, issued, turn.reasoning);
     return events;
   },
   outputOf: ({ body }) => (typeof body['max_tokens'] === 'number' ? body['max_tokens'] : 0),

@@ -60,7 +60,7 @@ export const moonshot: StrictWire = {
       usage,
       usageIn: 'choice',
     });
-    if (thinks(request)) remember(memory, modelOf(request), issued, turn.reasoning);
+    if (thinks(request)) remember(memory, request, issued, turn.reasoning);
     return events;
   },
   prefixOf: cacheablePrefix,

@@ -83,26 +83,38 @@ export interface IssuedMessage {
   readonly calls: readonly ChatCall[];
 }
 
-/** Keeps what belongs to an answer and must come back with it. */
-export function remember(memory: Memory, model: string, { text, calls }: IssuedMessage, state: unknown): void {
-  for (const { id } of calls) memory.issued.set(`${model} id ${id}`, [state]);
-  const key = fingerprint(model, text, calls);
-  memory.issued.set(key, [...((memory.issued.get(key) as unknown[] | undefined) ?? []), state]);
+/** Keeps what belongs to the answer to this request and must come back with it. */
+export function remember(memory: Memory, request: StrictRequest, { text, calls }: IssuedMessage, state: unknown): void {
+  const keys = [...calls.map((call) => idKey(request, call)), messageKey(request, messagesOf(request).length, text, calls)];
+  for (const key of keys) memory.issued.set(key, [...((memory.issued.get(key) as unknown[] | undefined) ?? []), state]);
 }
 
 /**
- * What may come back with this message: found by a call's id, else by text and calls, because a client may
- * rename the ids. Empty when this server did not write the message under this model.
+ * What may come back with the message at `index`: found by a call's id and arguments, else by text, calls and the
+ * user's words before, because a client may rename the ids. Empty when this server did not write the message under
+ * this model.
  */
-export function recall(memory: Memory, model: string, message: ChatMessage): readonly unknown[] {
-  const keys = callsOf(message).map(({ id }) => `${model} id ${id}`);
-  const found = [...keys, fingerprint(model, textOf(message.content), callsOf(message))].find((key) => memory.issued.has(key));
+export function recall(memory: Memory, request: StrictRequest, index: number): readonly unknown[] {
+  const message = messagesOf(request)[index];
+  if (message === undefined) return [];
+  const calls = callsOf(message);
+  const keys = [...calls.map((call) => idKey(request, call)), messageKey(request, index, textOf(message.content), calls)];
+  const found = keys.find((key) => memory.issued.has(key));
   return found === undefined ? [] : (memory.issued.get(found) as unknown[]);
 }
 
-function fingerprint(model: string, text: string, calls: readonly ChatCall[]): string {
-  const said = calls.map(({ function: { name, arguments: args } }) => `${name} ${canonical(args)}`);
-  return [model, 'said', text, ...said].join('\n');
+/** Ids alone do not do: Kimi counts its calls from 0 in every conversation. */
+function idKey(request: StrictRequest, call: ChatCall): string {
+  return [modelOf(request), 'call', call.id, said(call)].join('\n');
+}
+
+function messageKey(request: StrictRequest, index: number, text: string, calls: readonly ChatCall[]): string {
+  const asked = messagesOf(request).findLast(({ role }, at) => role === 'user' && at < index);
+  return [modelOf(request), 'message', textOf(asked?.content), text, ...calls.map(said)].join('\n');
+}
+
+function said({ function: { name, arguments: args } }: ChatCall): string {
+  return `${name} ${canonical(args)}`;
 }
 
 /** JSON without differences in spaces and in the order of keys. */

@@ -120,7 +120,7 @@ function answer(turn: CountedTurn, request: StrictRequest, memory: Memory): read
   const text: Detail[] = turn.reasoning ? [{ type: 'reasoning.text', text: turn.reasoning, format, index: 0 }] : [];
   const last = after(issued.calls);
   if (last?.data !== undefined) memory.issued.set(`${model} signature ${last.data}`, [model]);
-  remember(memory, model, issued, joined([...text, ...(last === undefined ? [] : [last])]));
+  remember(memory, request, issued, joined([...text, ...(last === undefined ? [] : [last])]));
   return events;
 }
 
@@ -179,7 +179,7 @@ function checkDetails(request: StrictRequest, memory: Memory): Refusal | undefin
   const turnStart = messages.findLastIndex(({ role }) => role === 'user');
   for (const [index, message] of messages.entries()) {
     if (message.role !== 'assistant') continue;
-    const refusal = checkMessage({ message, index, isCurrent: index > turnStart }, modelOf(request), memory);
+    const refusal = checkMessage({ message, index, isCurrent: index > turnStart }, request, memory);
     if (refusal !== undefined) return refusal;
   }
   return undefined;
@@ -192,11 +192,12 @@ interface Place {
   readonly isCurrent: boolean;
 }
 
-function checkMessage({ message, index, isCurrent }: Place, model: string, memory: Memory): Refusal | undefined {
+function checkMessage({ message, index, isCurrent }: Place, request: StrictRequest, memory: Memory): Refusal | undefined {
   const sent = Array.isArray(message.reasoning_details) ? (message.reasoning_details as Detail[]) : [];
   const [call] = callsOf(message);
-  const issued = recall(memory, model, message);
-  if (SIGNS.test(model)) return call === undefined ? undefined : checkSignature({ message, index, isCurrent }, model, memory);
+  const model = modelOf(request);
+  const issued = recall(memory, request, index);
+  if (SIGNS.test(model)) return call === undefined ? undefined : checkSignature({ message, index, isCurrent }, request, memory);
   // Left out is accepted, https://github.com/NousResearch/hermes-agent/pull/24107; in pieces or changed is
   // not.
   if (CLAUDE.test(model) && sent.length > 0 && issued.length > 0 && !issued.some((state) => isSame(state, sent))) {
@@ -218,9 +219,10 @@ function checkMessage({ message, index, isCurrent }: Place, model: string, memor
  * Calls of the current turn need what was issued with them; a signature must be one that was issued, in
  * details that are unchanged.
  */
-function checkSignature({ message, index, isCurrent }: Place, model: string, memory: Memory): Refusal | undefined {
+function checkSignature({ message, index, isCurrent }: Place, request: StrictRequest, memory: Memory): Refusal | undefined {
   const sent = Array.isArray(message.reasoning_details) ? (message.reasoning_details as Detail[]) : [];
-  const issued = recall(memory, model, message);
+  const model = modelOf(request);
+  const issued = recall(memory, request, index);
   const signatures = sent.filter(({ type }) => type === 'reasoning.encrypted');
   const isForeign = signatures.some(({ data }) => !memory.issued.has(`${model} signature ${data}`));
   const isChanged = sent.length > 0 && issued.length > 0 && !issued.some((state) => isSame(state, joined(sent)));
