@@ -92,13 +92,13 @@ describe.concurrent('sending', () => {
   });
 
   test('F37 an attempt that was given up and ends later does not take the confirmation of the next one', async () => {
-    await using at = await whatsAppScene({ send_timeout_secs: 30 });
+    await using at = await whatsAppScene({ send_timeout_secs: 80 });
     at.platform.group(GROUP, [at.platform.person(ADA)]);
-    at.platform.questionDelays.set('w:g2 query', 1_900);
+    at.platform.questionDelays.set('w:g2 query', 4_600);
     at.platform.questionFaults.set('w:g2 query', 404);
-    // The clock runs twenty times faster: given up after 1.5 s.
+    // The clock runs twenty times faster: given up after 4 s.
     expect(await at.send({ chatId: GROUP, text: 'once' })).toMatchObject({ kind: 'unknown' });
-    at.platform.faults.push({ kind: 'hold', ms: 800 });
+    at.platform.faults.push({ kind: 'hold', ms: 1_000 });
     expect(await at.send({ chatId: GROUP, text: 'once' })).toMatchObject({ kind: 'sent' });
   });
 
