@@ -90,6 +90,7 @@ function weigh(session: Session): number {
   let bytes = 200;
   for (const message of session.messages) {
     bytes += 200 + message.content.length + (message.reasoning_content?.length ?? 0);
+    if (message.provider_state) bytes += JSON.stringify(message.provider_state.data).length;
     for (const call of message.tool_calls ?? []) bytes += 100 + call.arguments.length;
   }
   return bytes;

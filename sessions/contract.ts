@@ -17,10 +17,22 @@ export function messages(count: number, from = 0): SessionMessage[] {
 
 /** user, assistant calling two tools, both results, answer: the smallest history with a group that must stay whole. */
 export function toolTurn(from: number): SessionMessage[] {
-  const call = (n: number) => ({ id: `call-${from}-${n}`, name: 'read_file', arguments: '{"path":"a"}' });
+  const call = (n: number) => ({
+    id: `call-${from}-${n}`,
+    name: 'read_file',
+    arguments: '{"path":"a"}',
+    provider_ids: [`theirs-${n}`],
+  });
+  const provider_state = { provider: 'anthropic', model: 'claude', data: { blocks: [{ type: 'thinking', signature: 's' }] } };
   return [
     message(from, { role: 'user' }),
-    message(from + 1, { role: 'assistant', content: '', tool_calls: [call(1), call(2)], reasoning_content: 'hm' }),
+    message(from + 1, {
+      role: 'assistant',
+      content: '',
+      tool_calls: [call(1), call(2)],
+      reasoning_content: 'hm',
+      provider_state,
+    }),
     message(from + 2, { role: 'tool', tool_call_id: call(1).id }),
     message(from + 3, { role: 'tool', tool_call_id: call(2).id }),
     message(from + 4, { role: 'assistant', media: ['photo.png'] }),

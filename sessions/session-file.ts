@@ -1,6 +1,6 @@
 /** Bytes of a session file <-> session. Pure: no file system, no clock. The format is described in README.md. */
 import { isUtf8 } from 'node:buffer';
-import type { SessionHeader, SessionMessage, ToolCall } from '../src/core/session.ts';
+import type { ProviderState, SessionHeader, SessionMessage, ToolCall } from '../src/core/session.ts';
 import { fnv1a64, splitKey } from './file-name.ts';
 
 const SCHEMA_VERSION = 1;
@@ -155,6 +155,7 @@ function toMessage(value: Fields, number: number): { message: SessionMessage; as
     return undefined;
   }
   if (!isOptional(tool_call_id, isString) || !isOptional(reasoning_content, isString)) return undefined;
+  const { provider_state: state } = value;
   return {
     message: {
       id: id ?? `line-${number}`,
@@ -164,10 +165,16 @@ function toMessage(value: Fields, number: number): { message: SessionMessage; as
       ...(tool_calls === undefined ? {} : { tool_calls }),
       ...(tool_call_id === undefined ? {} : { tool_call_id }),
       ...(reasoning_content === undefined ? {} : { reasoning_content }),
+      // Without it the line is as good: the provider is asked without its earlier thoughts.
+      ...(isProviderState(state) ? { provider_state: state } : {}),
       timestamp,
     },
     assignedId: id === undefined,
   };
+}
+
+function isProviderState(value: unknown): value is ProviderState {
+  return isObject(value) && isString(value['provider']) && isString(value['model']) && value['data'] !== undefined;
 }
 
 /**

@@ -14,6 +14,8 @@ export interface ChatHabits {
   readonly cacheControl: boolean;
   /** Name of the output limit. */
   readonly maxTokens: 'max_tokens' | 'max_completion_tokens';
+  /** Tells the usage only where it is asked to; Mistral always does, and refuses the question. */
+  readonly asksForUsage: boolean;
 }
 
 const PLAIN: ChatHabits = {
@@ -24,6 +26,7 @@ const PLAIN: ChatHabits = {
   cacheKey: false,
   cacheControl: false,
   maxTokens: 'max_tokens',
+  asksForUsage: true,
 };
 
 /** By provider, where it is not `PLAIN`. Sources: provider-rules 2a, 5, 6, 7, 9, 10. */
@@ -32,7 +35,7 @@ const HABITS: Readonly<Record<string, Partial<ChatHabits>>> = {
   azure: { cacheKey: true, maxTokens: 'max_completion_tokens' },
   deepseek: { reasoning: 'content', effort: 'switch' },
   moonshot: { reasoning: 'content', effort: 'switch', maxTokens: 'max_completion_tokens' },
-  mistral: { reasoning: 'chunk', ids: { accepts: /^[A-Za-z0-9]{9}$/, length: 9 }, cacheKey: true },
+  mistral: { reasoning: 'chunk', ids: { accepts: /^[A-Za-z0-9]{9}$/, length: 9 }, cacheKey: true, asksForUsage: false },
   groq: { maxTokens: 'max_completion_tokens' },
   openrouter: { reasoning: 'details', effort: 'object', cacheControl: true },
 };

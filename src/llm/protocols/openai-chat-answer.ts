@@ -147,9 +147,10 @@ function parseUsage(value: unknown): Usage | undefined {
   };
 }
 
-/** OpenRouter reports USD; with a key of the operator's own the upstream bills beside it. */
+/** OpenRouter reports USD, xAI ten-billionths; with a key of the operator's own OpenRouter's upstream bills beside it. */
 function costOf(usage: Fields): number | undefined {
-  const { cost, is_byok: ownKey, cost_details: details } = usage;
+  const { cost, is_byok: ownKey, cost_details: details, cost_in_usd_ticks: ticks } = usage;
+  if (typeof ticks === 'number' && ticks >= 0) return ticks / 1e10;
   if (typeof cost !== 'number' || !Number.isFinite(cost) || cost < 0) return undefined;
   const upstream = ownKey === true ? asRecord(details)['upstream_inference_cost'] : 0;
   return typeof upstream === 'number' && upstream >= 0 ? cost + upstream : undefined;

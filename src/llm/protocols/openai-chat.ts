@@ -32,7 +32,7 @@ function requestBody(
     model,
     messages: toOpenAiMessages(history, habits, thinks) as unknown as OpenAI.Chat.ChatCompletionMessageParam[],
     stream: true,
-    stream_options: { include_usage: true },
+    ...(habits.asksForUsage ? { stream_options: { include_usage: true } } : {}),
     ...(tools.length === 0 ? {} : { tools: toOpenAiTools(tools) }),
     ...(maxOutputTokens === undefined
       ? {}
