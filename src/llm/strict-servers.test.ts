@@ -1,0 +1,133 @@
+// The agent loop against servers that refuse what each provider's documentation says is refused.
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { runAgent } from '../agent/run.ts';
+import type { Model, ModelEvent } from '../core/model.ts';
+import type { SessionMessage } from '../core/session.ts';
+import { systemClock } from '../lib/clock.ts';
+import { agentRun, countingTool, line } from '../testing/agent-run.ts';
+import { FakeClock } from '../testing/fakes.ts';
+import { STRICT_PEERS, type StrictPeer } from '../testing/strict/peers.ts';
+import { type StrictServer, startStrictServer, type Turn } from '../testing/strict/strict-server.ts';
+import { collect, modelRequest } from './contract.ts';
+import { createWire } from './create.ts';
+import { resolveProvider } from './providers/resolve.ts';
+
+const KEY = 'sk-strict-1234';
+
+function wireOf(peer: StrictPeer, server: StrictServer, clock = systemClock as FakeClock | typeof systemClock): Model {
+  const timeouts = { connectMs: 1_000, totalMs: 300_000 };
+  return createWire(resolveProvider({ ...peer.config, base_url: server.baseUrl }), KEY, { timeouts, clock });
+}
+
+/** The switch of the control: what a provider wants back is taken out of every request. */
+function withoutState(model: Model): Model {
+  const strip = ({ provider_state: _, ...message }: SessionMessage): SessionMessage => message;
+  return { ...model, call: (request, signal) => model.call({ ...request, messages: request.messages.map(strip) }, signal) };
+}
+
+/** Two calls at once, one more, then text; words and arguments differ from turn to turn. */
+function turnOf(name: string, n: number): Turn[] {
+  const call = (i: number) => ({ name: 'echo', args: { by: name, turn: n, i } });
+  return [{ text: `looking ${n}`, calls: [call(1), call(2)] }, { calls: [call(3)] }, { text: `answer ${n} of ${name}` }];
+}
+
+interface Peer {
+  readonly peer: StrictPeer;
+  readonly server: StrictServer;
+  readonly model: Model;
+  plan: Turn[];
+}
+
+async function startPeer(peer: StrictPeer): Promise<Peer> {
+  const at: { plan: Turn[] } = { plan: [] };
+  const server = await startStrictServer(peer.wire, () => at.plan.shift() ?? { text: 'nothing was planned' }, { apiKey: KEY });
+  return Object.assign(at, { peer, server, model: wireOf(peer, server) });
+}
+
+let turns = 0;
+async function converse(at: Peer, history: readonly SessionMessage[], model = at.model): Promise<readonly SessionMessage[]> {
+  turns += 1;
+  at.plan = turnOf(at.peer.name, turns);
+  const input = line('user', `question ${turns}`, { id: `u${turns}:in` });
+  const result = await runAgent(
+    agentRun({
+      runId: `run-${turns}`,
+      model,
+      input,
+      history,
+      tools: [countingTool()],
+      clock: systemClock as unknown as FakeClock,
+    }),
+  );
+  expect({ outcome: result.outcome, refusals: refusals(at) }).toMatchObject({ outcome: { kind: 'answered' }, refusals: [] });
+  return [...history, ...result.lines];
+}
+
+const refusals = ({ server }: Peer): readonly string[] => server.refusals.map(({ refusal }) => JSON.stringify(refusal.body));
+
+describe('histories', () => {
+  const peers: Peer[] = [];
+  beforeAll(async () => {
+    for (const peer of STRICT_PEERS) peers.push(await startPeer(peer));
+  });
+  afterAll(async () => {
+    for (const { server } of peers) await server[Symbol.asyncDispose]();
+  });
+
+  test('that each provider wrote are accepted by each other one, and by itself again afterwards', async () => {
+    for (const from of peers) {
+      for (const to of peers) {
+        const written = await converse(from, await converse(from, []));
+        const continued = await converse(to, written);
+        await converse(from, continued);
+      }
+    }
+    expect(peers.map((at) => [at.peer.name, refusals(at)])).toEqual(peers.map((at) => [at.peer.name, []]));
+  });
+
+  test.each(['deepseek', 'moonshot', 'openrouter'])('control: %s refuses them once provider state is dropped', async (name) => {
+    const at = await startPeer(STRICT_PEERS.find((peer) => peer.name === name) ?? ({} as StrictPeer));
+    await using _ = at.server;
+    const dropped = converse(at, await converse(at, [], withoutState(at.model)).catch(() => []), withoutState(at.model));
+    await expect(dropped).rejects.toThrow();
+    expect(refusals(at)).not.toEqual([]);
+  });
+});
+
+describe('M5 120 s of silent thinking', () => {
+  const SILENT = { text: 'at last', silentMs: 120_000 };
+
+  async function ask(peer: StrictPeer, turn: Turn): Promise<{ events: readonly ModelEvent[]; tookMs: number }> {
+    const clock = new FakeClock();
+    await using server = await startStrictServer(peer.wire, () => turn, { apiKey: KEY, clock });
+    const from = clock.monotonic();
+    let events: readonly ModelEvent[] | undefined;
+    const call = collect(wireOf(peer, server, clock).call(modelRequest('think'), new AbortController().signal)).then((all) => {
+      events = all;
+    });
+    // The sockets and the client library take real time, not the clock's.
+    while (!events && clock.monotonic() - from < 400_000) {
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      await clock.advance(5_000);
+    }
+    await call;
+    return { events: events ?? [], tookMs: clock.monotonic() - from };
+  }
+
+  test.each(STRICT_PEERS.map((peer) => [peer.name, peer] as const))(
+    'is answered by %s, with signs of life and without',
+    async (name, peer) => {
+      const living = await ask(peer, { ...SILENT, signsOfLife: true });
+      expect(living.events.at(-1)).toMatchObject({ type: 'done', answer: { text: 'at last' } });
+      if (name === 'anthropic') return;
+      expect((await ask(peer, SILENT)).events.at(-1)).toMatchObject({ type: 'done', answer: { text: 'at last' } });
+    },
+  );
+
+  test('is noticed within 30 s where the wire promises signs of life and none come', async () => {
+    const peer = STRICT_PEERS.find(({ name }) => name === 'anthropic') ?? ({} as StrictPeer);
+    const { events, tookMs } = await ask(peer, { ...SILENT, silentAfterEvents: 1, silentMs: 200_000 });
+    expect(events.at(-1)).toMatchObject({ type: 'failed', failure: { kind: 'timeout' } });
+    expect(tookMs).toBeLessThanOrEqual(45_000);
+  });
+});
