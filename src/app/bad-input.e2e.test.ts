@@ -6,13 +6,17 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { startChild } from '../testing/child-daemon.ts';
 import { tempDir, until } from '../testing/fakes.ts';
 import { startInline } from '../testing/inline-daemon.ts';
 import { chunk, errorReply, type Reply, sse, stream, textPieces, userText } from '../testing/model-server.ts';
 import { needs } from '../testing/needs.ts';
 import { telegramScene } from '../testing/telegram-scene.ts';
+
+/** Ten megabytes are read beside the other tests of this file, in one process: on a busy machine that takes this long, ms. */
+const PATIENCE = 60_000;
+vi.setConfig({ testTimeout: 2 * PATIENCE });
 
 /** A server whose certificate ended yesterday, and the file that makes a client trust who signed it. */
 async function expiredServer(): Promise<{ port: number; caFile: string } & AsyncDisposable> {
@@ -82,7 +86,7 @@ test.concurrent('wrong token, missing secret, wrong host and expired TLS: each c
   await writeFile(file, (await readFile(file, 'utf8')).replace('API_ROOT', at.platform.url));
   await using daemon = await startInline({ dir: at.dir, env: { TEST_KEY: 'sk', TELEGRAM_BOT_TOKEN: at.platform.token, ...env } });
   at.platform.inject({ text: 'still there?' });
-  await daemon.settled(1);
+  await daemon.settled(1, PATIENCE);
   expect(at.texts()).toEqual(['echo: still there?']);
   const status = await until('all have said something', async () => {
     const now = await daemon.status();
@@ -129,9 +133,9 @@ test.concurrent('whatever the model answers with, the chat reads what to do and 
   // Before any of the slow ones is over.
   await until('the good chat is answered', () => at.texts(99).length === 1);
   expect(at.texts(99)).toEqual(['echo: hello']);
-  await daemon.settled(names.length, 30_000);
+  await daemon.settled(names.length, PATIENCE);
   ask(names.length, 'status 429');
-  await daemon.settled(names.length + 1);
+  await daemon.settled(names.length + 1, PATIENCE);
   for (const [index, name] of names.entries()) {
     const code = FAULTS[name]?.code ?? '';
     expect([name, ...at.texts(index + 1)]).toEqual([name, expect.stringContaining(`(${code})`)]);
@@ -141,7 +145,7 @@ test.concurrent('whatever the model answers with, the chat reads what to do and 
   expect((await daemon.status()).journal.inbox).toMatchObject({ DONE: 2, DEAD: names.length - 1 });
   // An empty answer is asked for four times, not four times four (spec C4).
   expect(at.model.requests.filter((request) => userText(request) === 'an empty answer')).toHaveLength(4);
-}, 40_000);
+});
 
 test.concurrent('a message of 10 MB is answered or refused with words, and the next chat does not wait for it', async () => {
   await using at = await telegramScene({ script: (request) => stream(textPieces(`${userText(request).length} characters`)) });
@@ -149,7 +153,7 @@ test.concurrent('a message of 10 MB is answered or refused with words, and the n
   await daemon.ready();
   at.platform.inject({ chat_id: 1, from: { id: 1 }, text: 'x'.repeat(10_000_000) });
   at.platform.inject({ chat_id: 2, from: { id: 2 }, text: 'small' });
-  await daemon.settled(2, 20_000);
+  await daemon.settled(2, PATIENCE);
   expect(at.texts(1)).toEqual([expect.stringMatching(/characters|GH\d{4}/)]);
   expect(at.texts(2)).toEqual(['5 characters']);
 });

@@ -98,7 +98,7 @@ describe.skipIf(missing !== undefined)('through dovecot and postfix', () => {
       await first.ready();
       await deliver(0);
       await deliver(1);
-      await first.settled(20, 15_000);
+      await first.settled(20, 40_000);
       await deliver(2);
       // Stopped while mails of this round wait, run and leave.
       await until('some are answered', async () => (await first.status()).journal.inbox.DONE >= 23);
@@ -107,7 +107,7 @@ describe.skipIf(missing !== undefined)('through dovecot and postfix', () => {
     await deliver(3);
     await using second = await at.start();
     await deliver(4);
-    const { journal } = await second.settled(THREADS * PER_THREAD, 15_000);
+    const { journal } = await second.settled(THREADS * PER_THREAD, 40_000);
     expect(journal.inbox).toMatchObject({ DONE: 50, DEAD: 0 });
     expect(journal.outbox).toMatchObject({ UNKNOWN: 0, DEAD: 0 });
     const replies = await until('all replies are there', async () => {

@@ -9,11 +9,11 @@ test('one daemon answers three channels at once, everybody once and in order', a
   const channels = [{ name: 'telegram' }, { name: 'slack' }, { name: 'cli', people: 1 }];
   const first = { firstPerson: 0, firstNumber: 0 };
   const questions = planTraffic({ channels, messages: 20, rate: 15, people: 5, ...first, random: seeded(1) });
-  const { channels: records, finished, unknown, dead } = await stage.run(questions, {}, 15_000);
+  const { channels: records, finished, unknown, dead } = await stage.run(questions, {}, 40_000);
   expect({ finished, unknown, dead }).toEqual({ finished: true, unknown: 0, dead: 0 });
   for (const record of records)
     expect([record.channel, wrong(record, false, 0), record.latenciesMs.length]).toEqual([record.channel, [], 20]);
-}, 40_000);
+});
 
 test('a platform that there is not is named, with those there are', async () => {
   await expect(Stage.start({ channels: ['telegram', 'pigeon'], modelMs: 1 })).rejects.toThrow('no platform is called pigeon');

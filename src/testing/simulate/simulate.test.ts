@@ -80,7 +80,7 @@ test('a person chats with a real daemon by the API, every fault of the platform 
     // Two people: a reordering needs two messages.
     const people = [10 + 2 * index, 11 + 2 * index];
     for (const person of people) await post(`/people/${person}/messages`, { text: `during ${kind}` });
-    for (const person of people) await until(`${kind} is answered`, async () => (await answers(person)).length > 0, 15_000);
+    for (const person of people) await until(`${kind} is answered`, async () => (await answers(person)).length > 0);
   }
   const everybody = [0, ...faults.flatMap((_kind, index) => [10 + 2 * index, 11 + 2 * index])];
   for (const person of everybody) expect([person, (await answers(person)).length]).toEqual([person, 1]);
@@ -93,7 +93,7 @@ test('a person chats with a real daemon by the API, every fault of the platform 
   expect(await simulator.ended).toEqual([0, null]);
   expect(existsSync(made)).toBe(false);
   expect(() => process.kill(pid, 0)).toThrow('ESRCH');
-}, 60_000);
+});
 
 test('a daemon that somebody else starts with the printed config and environment answers too, and a fault given at the start is played', async () => {
   await using dir = await tempDir();
@@ -106,7 +106,7 @@ test('a daemon that somebody else starts with the printed config and environment
   await until('the answer', async () => (await answers(3)).length === 1);
   expect((await daemon.settled(1)).journal.inbox).toMatchObject({ DONE: 1, DEAD: 0 });
   expect(await answers(3)).toHaveLength(1);
-}, 30_000);
+});
 
 test('the commands that a checkout prints work as they are printed, from any directory, and a daemon on IRC answers', async (context) => {
   const reason = ircMissing();
@@ -114,7 +114,7 @@ test('the commands that a checkout prints work as they are printed, from any dir
   await using dir = await tempDir();
   const simulator = await simulateWith(dir.path, [], 'irc', '--run');
   const said = async () =>
-    await until('it says where', () => /^ {2}(npm .* status --data-dir \S+)$/m.exec(simulator.stdout())?.[1], 15_000);
+    await until('it says where', () => /^ {2}(npm .* status --data-dir \S+)$/m.exec(simulator.stdout())?.[1]);
   const command = await said();
   expect(simulator.stderr()).not.toContain('~/');
   const { stdout } = await promisify(execFile)('sh', ['-c', `${command} --json`], { cwd: dir.path });
@@ -122,8 +122,8 @@ test('the commands that a checkout prints work as they are printed, from any dir
   const url = /http:\S+/.exec(simulator.stdout())?.[0] ?? '';
   const { post, answers } = client({ url });
   await post('/people/0/messages', { text: 'hello' });
-  await until('the answer', async () => (await answers(0)).length > 0, 10_000);
-}, 30_000);
+  await until('the answer', async () => (await answers(0)).length > 0);
+});
 
 test('what cannot be simulated ends at once with what there is', async () => {
   await using dir = await tempDir();
