@@ -49,7 +49,7 @@ export interface ModelStackOptions {
   readonly login: Login;
   readonly env: SpeechOptions['env'];
   readonly secret: SpeechOptions['secret'];
-  readonly journal: Pick<Journal, 'usage' | 'spending' | 'spend'>;
+  readonly journal: Pick<Journal, 'spending' | 'spend'>;
   /** Counts in the budget what a program beside this one has spent on the same keys. Called once. */
   readonly includeOthers?: (budget: Budget) => Promise<void>;
   readonly emit: Emit;
