@@ -5,7 +5,6 @@ import { openJournal } from '../../journal/open.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { collect, modelRequest } from '../../llm/contract.ts';
 import { Budget } from '../../llm/money/budget.ts';
-import { withCost } from '../../llm/money/cost.ts';
 import { startOfLocalDay } from '../../llm/money/day.ts';
 import { withBudget } from '../../llm/money/with-budget.ts';
 import { createOpenAiChat } from '../../llm/protocols/openai-chat.ts';
@@ -229,10 +228,10 @@ test('usage agrees with the count of the model server to the token, over retries
     const { journal } = opened;
     const budget = await Budget.open(journal, limits, { clock: systemClock });
     const retry = { clock: systemClock, random: () => 0, baseMs: 1 };
-    const budgeted = withBudget(withCost(wire), budget, {
+    const budgeted = withBudget(wire, budget, {
       clock: systemClock,
       facts: facts({ maxOutputTokens: 20 }),
-      onEstimate: (entry) => expect.unreachable(`nothing broke off, but ${entry.id}`),
+      onUnfinished: (entry) => expect.unreachable(`nothing broke off, but ${entry.id}`),
     });
     const model = withRetry(budgeted, retry);
     const turn = async (n: number): Promise<void> => {

@@ -293,10 +293,7 @@ export function shareLeft(state: LimitState): number {
   return state.limitUsd === 0 ? 0 : leftOf(state) / state.limitUsd;
 }
 
-function keysOf(
-  context: Pick<ModelCallContext, 'session' | 'sender'> & { job?: string | undefined },
-): Partial<Record<LimitName, string>> {
-  const { session, sender, job } = context;
+function keysOf({ session, sender, job }: ModelCallContext): Partial<Record<LimitName, string>> {
   const keys = { day: 'day', session: `session:${session}`, sender: `sender:${sender}` };
   return job === undefined ? keys : { ...keys, job: `job:${job}` };
 }
