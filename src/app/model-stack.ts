@@ -1,5 +1,6 @@
 // Config and keys in, the model of the daemon out: wire -> budget -> retry per model, router over them, spending steps outermost
 import type { LoadedConfig } from '../../config/load.ts';
+import { ERROR_CODES } from '../core/error-codes.ts';
 import { errorText } from '../core/errors.ts';
 import type { Emit } from '../core/events.ts';
 import type { Journal, UsageEntry } from '../core/journal.ts';
@@ -219,7 +220,7 @@ function reportFailure(model: string, { kind, code, message, hint }: ModelFailur
 
 /** In the timeline each time, in the log once a day for each limit and step; the operator is told when calls are stopped. */
 function report(taken: SpendingStepTaken, { emit, clock, logger, operator }: ModelStackOptions): void {
-  const { limit, key, limitUsd, spentUsd, step, first, context } = taken;
+  const { limit, key, limitUsd, spentUsd, step, unpriced, first, context } = taken;
   const notice = spendingStopped(taken);
   if (notice) void operator.owner.tell(notice);
   emit({ type: 'budget', at: clock.now(), session: context.session, channel: context.channel, limit, step, spentUsd, limitUsd });
@@ -230,6 +231,8 @@ function report(taken: SpendingStepTaken, { emit, clock, logger, operator }: Mod
       step,
       spentUsd,
       limitUsd,
-      hint: 'see `gatehouse usage`; change it with "budget" in the config',
+      ...(unpriced === undefined
+        ? { hint: 'see `gatehouse usage`; change it with "budget" in the config' }
+        : { model: unpriced, hint: ERROR_CODES.GH2113.hint }),
     });
 }

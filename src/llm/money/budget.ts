@@ -41,6 +41,8 @@ export interface Refused extends LimitState {
   readonly reason: 'limit' | 'unknown-price';
   /** null = unknown price. */
   readonly worstUsd: number | null;
+  /** `provider/model`, where the call of a model was refused. */
+  readonly model?: string;
   /** Only calls that run are in the way: it may fit when they end for less than was held for them. */
   readonly held: boolean;
   /** Until the day ends; absent when no time helps (a job's limit, an unknown price). */

@@ -92,7 +92,11 @@ class BudgetedCall {
   async *run(signal: AbortSignal): AsyncGenerator<ModelEvent> {
     const { context } = this.#request;
     const reservation = this.#budget.reserve(context, this.#budget.limited(context) ? this.#estimate.worstUsd : 0);
-    if (reservation.kind === 'refused') return yield { type: 'failed', failure: refusalFailure(reservation, this.#model.id) };
+    if (reservation.kind === 'refused') {
+      const terms = this.#budget.termsOf(context);
+      if (terms) terms.refused = { ...reservation, model: this.#model.id };
+      return yield { type: 'failed', failure: refusalFailure(reservation, this.#model.id) };
+    }
     try {
       for await (const event of this.#model.call(this.#request, signal)) {
         if (event.type === 'text' || event.type === 'reasoning') this.#streamed += event.text;
