@@ -111,14 +111,18 @@ class BudgetedCall {
     }
   }
 
-  /** Lowers the output limit where the terms of the call allow it. */
+  /**
+   * Lowers the output limit where the terms of the call allow it: to what a quarter of the money left pays for, since the limits of models
+   * are high and other calls want room beside this one; where that is too little, to what all of it pays for.
+   */
   #fitted(request: ModelRequest): ModelRequest {
     const from = this.#budget.termsOf(request.context)?.fitFrom;
     if (from === undefined) return request;
     const estimate = estimateCall(request, this.#facts);
-    const { worstUsd } = estimate;
-    if (worstUsd === null || this.#budget.outlook(request.context, worstUsd) === 'fits') return request;
-    const most = estimate.outputFor(this.#budget.leftUsd(request.context));
+    const left = this.#budget.leftUsd(request.context);
+    if (estimate.worstUsd === null || estimate.worstUsd <= left / 4) return request;
+    const shared = estimate.outputFor(left / 4);
+    const most = shared >= from ? shared : estimate.outputFor(left);
     if (most < from || most === Number.POSITIVE_INFINITY) return request;
     return { ...request, maxOutputTokens: Math.min(most, request.maxOutputTokens ?? most) };
   }

@@ -73,6 +73,9 @@ export function withSpendingSteps(model: Model, budget: Budget, options: Spendin
   };
 }
 
+/** The output limit of a call may be lowered to this before anything else is tried: enough for a long answer in a chat. */
+const PLAIN_OUTPUT_TOKENS = 4_096;
+
 interface LadderParts {
   readonly model: Model;
   readonly budget: Budget;
@@ -130,7 +133,7 @@ class Ladder {
 
   readonly #plain: Attempt = (terms) => {
     const { budget, request } = this.#parts;
-    const call = budget.call(request.context, terms);
+    const call = budget.call(request.context, { fitFrom: PLAIN_OUTPUT_TOKENS, ...terms });
     return { call, request: { ...request, context: call.context } };
   };
 
