@@ -3,7 +3,7 @@ import { apiType, baseUrl, environmentName, modelHints } from './model.ts';
 
 /** They carry keys, or belong to the transport. */
 const REFUSED_HEADERS =
-  /^(?:authorization|proxy-.*|cookie2?|.*api-?key|.*(?:token|secret|password).*|host|connection|content-(?:type|length|encoding)|transfer-encoding|user-agent|x-amz-.*)$/i;
+  /^(?:authorization|proxy-.*|cookie2?|.*api-?key|.*(?:token|secret|password).*|accept|host|connection|content-(?:type|length|encoding)|transfer-encoding|user-agent|x-amz-.*)$/i;
 
 /** What a request is made of: each is Gatehouse's own to say, and limits on spending rest on some of them. */
 const REFUSED_FIELDS =

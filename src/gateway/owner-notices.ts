@@ -19,6 +19,13 @@ export function modelRefused(model: string, { kind, code }: ModelFailure): Owner
   return { key: `model ${kind} ${model}`, text };
 }
 
+/** Another key of the same model answers; only the operator can mend this one. */
+export function keyRefused(model: string, variable: string, kind: ModelFailure['kind'], code: string): OwnerNotice {
+  const why = kind === 'payment' ? 'wants payment for' : 'refused';
+  const text = `⚠️ The provider of ${model} ${why} the key in ${variable} (${code}); another key answers. Put a new one there and restart.`;
+  return { key: `key ${kind} ${variable}`, text };
+}
+
 /** Undefined but for the first call of the day that a limit stopped. One key for all senders, or a thousand of them would be a thousand notices. */
 export function spendingStopped(taken: SpendingStepTaken): OwnerNotice | undefined {
   if (taken.step !== 'stopped' || !taken.first) return undefined;

@@ -34,6 +34,8 @@ export interface Detected {
   readonly keyFrom?: string;
   /** USD a day to enforce because nobody chose to spend on this key yet; absent = none. */
   readonly defaultDailyUsd?: number;
+  /** With further ones where the config names several. */
+  readonly key?: FoundKey;
   /** The key, kept out of reach of anything that prints the object. Undefined = call without one. */
   readonly apiKey: () => string | undefined;
 }
@@ -59,7 +61,7 @@ export function namesModel({ provider, model, base_url }: ModelConfig): boolean 
 }
 
 async function fromConfig(config: ModelConfig, sources: KeySources): Promise<Detected> {
-  const target = resolveProvider(config);
+  const target = resolveProvider(config, sources.env);
   const key = await resolveKey(target, sources);
   const { api_key_env: named } = config;
   return detected('config', target, key, [
@@ -110,6 +112,7 @@ function fromKey(
     ...config,
     provider: provider.name,
     api_key_env: undefined,
+    api_key_envs: undefined,
     ...(baseUrl ? { base_url: baseUrl } : {}),
   });
   const lines = [`${idOf(target)} ${sourceText(key)} (${moneyText(options)})`];
@@ -176,8 +179,16 @@ function detected(
   key: FoundKey | undefined,
   lines: readonly string[],
 ): Detected {
-  const from = key && { keyFrom: key.from };
-  return { source, id: idOf(target), lines, target, ...from, apiKey: () => key?.value() };
+  const keyFrom = key?.from ?? target.credentials?.from;
+  return {
+    source,
+    id: idOf(target),
+    lines,
+    target,
+    ...(keyFrom ? { keyFrom } : {}),
+    ...(key ? { key } : {}),
+    apiKey: () => key?.value(),
+  };
 }
 
 function idOf({ provider, model }: ResolvedProvider): string {

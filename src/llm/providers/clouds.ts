@@ -21,7 +21,6 @@ export const azure: Provider = {
     return endpoint && `${endpoint.replace(/(?:\/openai(?:\/v1)?)?\/*$/, '')}/openai/v1`;
   },
   detect: [],
-  maxTokensField: 'max_completion_tokens',
 };
 
 /**

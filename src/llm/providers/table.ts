@@ -29,7 +29,6 @@ export const fireworks: Provider = {
 export const cerebras: Provider = {
   ...oneKey('cerebras', 'CEREBRAS_API_KEY', 'https://api.cerebras.ai/v1'),
   defaultModel: 'gpt-oss-120b',
-  maxTokensField: 'max_completion_tokens',
 };
 
 /** A server of the chat wire that takes one key. */
