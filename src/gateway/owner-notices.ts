@@ -14,7 +14,7 @@ export function modelRefused(model: string, { kind, code }: ModelFailure): Owner
   const [provider = model] = model.split('/');
   const text =
     kind === 'auth'
-      ? `⚠️ The provider refused our key for ${model} (${code}). Run \`gatehouse auth login ${provider}\`, or export a new key and restart.`
+      ? `⚠️ The provider refused our key for ${model} (${code}). Run \`gatehouse auth set-key ${provider}\`, or export a new key and restart.`
       : `⚠️ The provider wants payment before ${model} answers again (${code}). Look after the account at ${provider}.`;
   return { key: `model ${kind} ${model}`, text };
 }
