@@ -87,6 +87,9 @@ function sectionOf(node: SchemaNode, key: string, path = ''): string | undefined
 type Described = Pick<Finding, 'message' | 'hint'>;
 
 function describeIssue(issue: z.core.$ZodIssue, original: unknown): Finding {
+  // The name of an entry in a record: what is wrong with it is said one level further in.
+  if (issue.code === 'invalid_key')
+    return { severity: 'error', path: issue.path, atKey: true, message: issue.issues[0]?.message ?? issue.message };
   const value = valueAt(original, issue.path);
   return { severity: 'error', path: issue.path, ...describe(issue, value) };
 }

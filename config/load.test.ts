@@ -52,6 +52,9 @@ describe('which file', () => {
     expect(config).toEqual({
       version: 1,
       fallback_models: [],
+      models: {},
+      purposes: {},
+      thinking: 'auto',
       max_iterations: 50,
       require_model: false,
       log: { level: 'info' },
@@ -73,6 +76,7 @@ describe('which file', () => {
         max_concurrent_sessions: 10,
         queue_mode: 'followup',
         llm_timeout_secs: 300,
+        llm_thinking_timeout_secs: 300,
         llm_connect_timeout_secs: 10,
         tool_timeout_secs: 600,
         session_timeout_secs: 1800,
@@ -160,6 +164,35 @@ describe('problems', () => {
     ]);
     const whole = `{"transcription": {"kind": "command", "command": ["whisper"]}, ${entry(', "group_patterns": ["robot"]')}}`;
     expect(brief(await problemsOf(whole))).toEqual([]);
+  });
+
+  test('a channel, a sender and a purpose name a model that there is', async () => {
+    const named = (models: string) =>
+      `{${models}"purposes": {"job": "fats"}, "gateway": {"channels": [{"type": "cli", "model": "fast", "sender_models": {"u": "deep"}}]}}`;
+    expect(brief(await problemsOf(named('"models": {"fast": {"provider": "groq"}}, ')))).toEqual([
+      '1:64 purposes.job: "fats" is not known; it must be one of: fast → did you mean "fast"?',
+      expect.stringContaining('gateway.channels[0].sender_models.u: "deep" is not known; it must be one of: fast'),
+    ]);
+    expect(brief(await problemsOf(named('')))).toEqual([
+      '1:22 purposes.job: must be a name in "models", and there is none → add the section "models"',
+      expect.stringContaining('channels[0].model: must be a name in "models"'),
+      expect.stringContaining('channels[0].sender_models.u: must be a name in "models"'),
+    ]);
+  });
+
+  test.each([
+    ['"extra_headers": {"Authorization": "Bearer x"}', 'is not for extra_headers; name the variable of a key in api_key_env'],
+    ['"extra_headers": {"X-Api-Key": "x"}', 'is not for extra_headers'],
+    ['"extra_headers": {"cookie": "x"}', 'is not for extra_headers'],
+    ['"extra_headers": {"a b": "x"}', 'must be a header name'],
+    ['"extra_body": {"max_tokens": 9}', 'is set by Gatehouse and cannot be in extra_body'],
+    ['"extra_body": {"messages": []}', 'is set by Gatehouse and cannot be in extra_body'],
+    ['"models": {"default": {"provider": "groq"}}', 'and not "default"'],
+    ['"api_key_envs": ["sk-not-a-name"]', 'must be the name of an environment variable, not the secret itself'],
+  ])('%s is refused, and no value is repeated', async (entry, message) => {
+    const [problem, ...more] = await problemsOf(`{${entry}}`);
+    expect([problem?.message.includes(message), more]).toEqual([true, []]);
+    expect(JSON.stringify(problem?.message)).not.toMatch(/Bearer|sk-not/);
   });
 
   test('a problem is shown with its source line and a caret below the place', async () => {

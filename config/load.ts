@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { errorText, GatehouseError } from '../src/core/errors.ts';
 import { type ChannelSchemas, checkChannels, hintMisplacedSetting } from './check-channels.ts';
+import { checkModels } from './check-models.ts';
 import { checkValue, describeChoice, type Finding, valueAt } from './check-value.ts';
 import { excerptAt } from './excerpt.ts';
 import { expandVariables } from './expand.ts';
@@ -118,7 +119,7 @@ async function check(parsed: ParsedJson, options: LoadOptions): Promise<CheckRes
   const { value, clamped } = clamp(expanded.value);
   const checked = checkValue(configSchema, value, migrated.value);
   for (const finding of checked.findings) findings.push(await hintMisplacedSetting(finding, value, options));
-  findings.push(...clamped, ...checkProvider(migrated.value, value, options.providers));
+  findings.push(...clamped, ...checkProvider(migrated.value, value, options.providers), ...checkModels(value, migrated.value));
   const channels = await checkChannels(value, migrated.value, options);
   findings.push(...channels.findings);
   if (!checked.data) return { data: undefined, findings };

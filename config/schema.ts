@@ -1,16 +1,7 @@
 import { z } from 'zod';
 import { gatewaySection } from './sections/gateway.ts';
-import {
-  adaptiveRouting,
-  apiType,
-  baseUrl,
-  budgetSection,
-  embeddingSection,
-  environmentName,
-  fallbackModel,
-  modelHints,
-  transcriptionSection,
-} from './sections/model.ts';
+import { adaptiveRouting, budgetSection, embeddingSection, transcriptionSection } from './sections/model.ts';
+import { fallbackModel, namedModels, purposes, reach, thinkingLevel } from './sections/model-entry.ts';
 
 /** The version this program writes and reads; older files are brought up to it by `migrate.ts`. */
 export const CONFIG_VERSION = 1;
@@ -28,17 +19,19 @@ export const configSchema = z.strictObject({
     .optional()
     .describe('Model provider. Default: found from the model, the environment or a local server.'),
   model: z.string().min(1).optional().describe("Model name as the provider knows it. Default: the provider's own choice."),
-  base_url: baseUrl.optional().describe('Address of the provider, for a proxy or a local server.'),
-  api_key_env: environmentName
-    .optional()
-    .describe("Name of the environment variable that holds the key. Default: the provider's usual name."),
-  api_type: apiType.optional().describe('Wire to speak. Default: what the provider speaks.'),
-  model_hints: modelHints.optional(),
+  ...reach,
   fallback_models: z
     .array(fallbackModel)
     .max(16)
     .default([])
     .describe('Models that take over when the main one fails, in order.'),
+  models: namedModels,
+  purposes,
+  thinking: thinkingLevel
+    .default('auto')
+    .describe(
+      'How much the models think before they answer. auto: as each does by default. /think sets it for one conversation.',
+    ),
   adaptive_routing: adaptiveRouting.optional(),
   budget: budgetSection.optional(),
   embedding: embeddingSection.optional(),

@@ -124,6 +124,26 @@ export function sessionStoreContract(name: string, open: () => Promise<StoreUnde
       expect((await it.store.load(`${KEY}#work`))?.header.summary).toBe('so far');
     });
 
+    test('choices of a session stay through rewrite, append and fork, and are taken back by null alone', async () => {
+      await using it = await open();
+      await it.store.choose(KEY, { model: null });
+      expect(await it.store.load(KEY)).toBeUndefined();
+      await it.store.choose(KEY, { thinking: 'high' });
+      await it.store.append(KEY, messages(3));
+      await it.store.choose(KEY, { model: 'fast' });
+      await it.store.choose(KEY, { model: 'fast' });
+      await it.store.rewrite(KEY, messages(2, 1));
+      const fork = await it.store.fork(KEY, `${KEY}#fork`, 1);
+      for (const session of [await it.store.load(KEY), fork, await it.store.load(`${KEY}#fork`)])
+        expect(session?.header).toMatchObject({ thinking: 'high', model: 'fast' });
+      expect((await it.store.load(KEY))?.messages).toEqual(messages(2, 1));
+      await it.store.choose(KEY, { model: null });
+      const after = (await it.store.load(KEY))?.header;
+      expect([after?.thinking, 'model' in (after ?? {})]).toEqual(['high', false]);
+      await it.store.append(KEY, [message(3)]);
+      expect((await it.store.load(KEY))?.messages).toEqual(messages(3, 1));
+    });
+
     test('rewriting an absent session creates it, and its key cannot be changed by the header', async () => {
       await using it = await open();
       await it.store.rewrite(KEY, messages(2), { session_key: 'other' });

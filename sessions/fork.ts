@@ -29,8 +29,10 @@ export function cutKeepingLast(messages: readonly SessionMessage[], keep: number
 
 /** What `SessionStore.fork` puts into the new session (spec C1). */
 export function forkOf(source: Session, target: string, keep: number, now: number): Session {
+  const { session_key: parent_key, thinking, model } = source.header;
+  const choices = { ...(thinking ? { thinking } : {}), ...(model === undefined ? {} : { model }) };
   return {
-    header: newHeader(target, now, { parent_key: source.header.session_key }),
+    header: newHeader(target, now, { parent_key, ...choices }),
     messages: source.messages.slice(cutForward(source.messages, keep)),
   };
 }

@@ -1,6 +1,13 @@
 /** Bytes of a session file <-> session. Pure: no file system, no clock. The format is described in README.md. */
 import { isUtf8 } from 'node:buffer';
-import type { ProviderState, SessionHeader, SessionMessage, ToolCall } from '../src/core/session.ts';
+import type {
+  ProviderState,
+  SessionChoices,
+  SessionHeader,
+  SessionMessage,
+  ThinkingLevel,
+  ToolCall,
+} from '../src/core/session.ts';
 import { fnv1a64, splitKey } from './file-name.ts';
 
 const SCHEMA_VERSION = 1;
@@ -44,6 +51,21 @@ export function newHeader(key: string, now: number, over: Partial<SessionHeader>
   const { topic } = splitKey(key);
   const base = topic === undefined ? {} : { topic };
   return { ...base, created_at: at, updated_at: at, ...over, schema_version: SCHEMA_VERSION, session_key: key };
+}
+
+/** The header with these choices made or taken back (null). */
+export function withChoices(
+  { model, thinking, ...rest }: SessionHeader,
+  choices: { readonly [Name in keyof SessionChoices]: SessionChoices[Name] | null },
+  now: number,
+): SessionHeader {
+  const chosen = { model, thinking, ...choices };
+  return {
+    ...rest,
+    ...(chosen.model ? { model: chosen.model } : {}),
+    ...(chosen.thinking ? { thinking: chosen.thinking } : {}),
+    updated_at: new Date(now).toISOString(),
+  };
 }
 
 export function formatHeader(header: SessionHeader): string {
@@ -133,7 +155,19 @@ function readHeader(first: Segment | undefined, key: string): HeaderResult {
 function headerFields(value: Fields): Partial<SessionHeader> {
   const text = (name: string) => (typeof value[name] === 'string' ? { [name]: value[name] } : {});
   const time = (name: string) => (isTime(value[name]) ? { [name]: value[name] } : {});
-  return { ...text('parent_key'), ...text('topic'), ...text('summary'), ...time('created_at'), ...time('updated_at') };
+  return {
+    ...text('parent_key'),
+    ...text('topic'),
+    ...text('summary'),
+    ...(isThinkingLevel(value['thinking']) ? { thinking: value['thinking'] } : {}),
+    ...text('model'),
+    ...time('created_at'),
+    ...time('updated_at'),
+  };
+}
+
+function isThinkingLevel(value: unknown): value is ThinkingLevel {
+  return value === 'off' || value === 'low' || value === 'medium' || value === 'high' || value === 'auto';
 }
 
 function parseObject(line: Buffer, knownUtf8: boolean): Fields | undefined {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { thinkingLevel } from './model-entry.ts';
 
 function isPattern(text: string): boolean {
   try {
@@ -53,5 +54,11 @@ export const channelEntry = z.strictObject({
     .describe(
       'edit: an answer that takes longer than a second is shown while it is written, by editing its message, where the platform can. off: it is sent when it is complete.',
     ),
+  model: z.string().min(1).optional().describe('Name in "models" of the model that answers on this channel.'),
+  sender_models: z
+    .record(z.string().min(1), z.string().min(1))
+    .optional()
+    .describe('Name in "models" of the model that answers a sender, by immutable sender id. Goes before "model".'),
+  thinking: thinkingLevel.optional().describe('How much the models think before they answer on this channel.'),
   settings: z.record(z.string(), z.unknown()).default({}).describe('Settings of this type of channel.'),
 });

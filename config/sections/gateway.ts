@@ -54,6 +54,12 @@ export const gatewaySection = z
         z.strictObject({
           channel: z.string().min(1).describe('Name of the channel, as in "channels".'),
           chat_id: z.string().min(1).describe('Id of the chat on that platform. Whoever may write there can answer for you.'),
+          sender_ids: z
+            .array(z.string().min(1))
+            .default([])
+            .describe(
+              'Your immutable sender ids on that channel. In groups only you can choose the model; not needed where the id of your private chat is your own id.',
+            ),
         }),
       )
       .max(4)
@@ -95,6 +101,9 @@ export const gatewaySection = z
       .optional()
       .describe('Longest answer of one model call, in tokens. Default: what the model allows.'),
     llm_timeout_secs: seconds.default(300).describe('Longest wait for one model call.'),
+    llm_thinking_timeout_secs: seconds
+      .default(300)
+      .describe('Longest silence of a model that thinks before the first word of its answer.'),
     llm_connect_timeout_secs: seconds.default(10).describe('Longest wait for the connection to the model.'),
     tool_timeout_secs: seconds.default(600).describe('Longest run of one tool.'),
     session_timeout_secs: seconds.default(1800).describe('Longest turn: all model calls and tools for one message.'),

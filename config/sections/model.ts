@@ -35,16 +35,6 @@ export const modelHints = z
 /** The wire of a server whose provider speaks more than one. */
 export const apiType = z.enum(['openai', 'responses', 'anthropic']);
 
-/** One more model beside the main one. */
-export const fallbackModel = z.strictObject({
-  provider: z.string().min(1).describe('Model provider.'),
-  model: z.string().min(1).optional().describe("Model name. Default: the provider's own choice."),
-  base_url: baseUrl.optional().describe('Address of the provider.'),
-  api_key_env: environmentName.optional().describe('Name of the environment variable that holds the key.'),
-  api_type: apiType.optional().describe('Wire to speak. Default: what the provider speaks.'),
-  model_hints: modelHints.optional(),
-});
-
 /** Spec B5. Times in the unit of their names. */
 export const adaptiveRouting = z
   .strictObject({

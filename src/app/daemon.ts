@@ -26,6 +26,7 @@ import { Backlog } from '../gateway/backlog.ts';
 import { parseCommand } from '../gateway/commands.ts';
 import { channelHost, Gateway } from '../gateway/gateway.ts';
 import { Lanes } from '../gateway/lanes.ts';
+import { ModelChoice } from '../gateway/model-choice.ts';
 import { pruneUploads } from '../gateway/prune-uploads.ts';
 import { Transcripts } from '../gateway/transcripts.ts';
 import { Turns } from '../gateway/turn.ts';
@@ -35,6 +36,7 @@ import { openJournal } from '../journal/open.ts';
 import { builtInTools } from '../tools/index.ts';
 import { copyAttachment, pruneAttachments } from './attachments.ts';
 import { ChannelSet, type Registry } from './channels.ts';
+import { keepHouse } from './keep-house.ts';
 import type { ModelStack } from './model-stack.ts';
 import { logEvents, Observations } from './observe.ts';
 import { createOperator, type Operator, tellOfChannels } from './operator.ts';
@@ -268,10 +270,20 @@ function buildGateway({ options, models, journal, pairing, channels, events, ope
     ),
     onError: (error) => logger.warn('session.flush-failed', { detail: errorText(error) }),
   });
+  const choice = new ModelChoice({
+    ...{ model: models.model, named: models.named, thinking: config.thinking, transcripts },
+    configured({ channel, senderId }) {
+      const { model, sender_models: bySender, thinking } = entries.get(channel) ?? {};
+      const senderModel = bySender && Object.hasOwn(bySender, senderId) ? bySender[senderId] : undefined;
+      return { senderModel, channelModel: model, channelThinking: thinking };
+    },
+    isOwner: (message) => operator.owner.wrote(message),
+  });
   const turns = new Turns({
     journal,
     transcripts,
     model: models.model,
+    choice,
     ...(models.transcriber ? { transcriber: models.transcriber } : {}),
     tools: [...builtInTools(), ...(options.extraTools ?? [])],
     channel: (name, signal) => channels.working(name, signal),
@@ -373,24 +385,4 @@ function inPlaceOfDraft({ id }: InboundMessage, [first, ...rest]: readonly NewPa
 
 function givenUpText(reason: string): string {
   return `⚠️ I could not answer your message: ${reason} (GH2002). It is kept; its owner can run it again.`;
-}
-
-/** Old rows are removed at start and every hour, off the path of any message. */
-function keepHouse(prune: () => Promise<void>, clock: Clock, logger: Logger): Disposable {
-  const stop = new AbortController();
-  const loop = async (): Promise<void> => {
-    while (!stop.signal.aborted) {
-      try {
-        await prune();
-        await clock.sleep(HOUR_MS, stop.signal);
-      } catch (error) {
-        if (!stop.signal.aborted) {
-          logger.warn('journal.prune-failed', { detail: errorText(error) });
-          await clock.sleep(HOUR_MS, stop.signal).catch(() => undefined);
-        }
-      }
-    }
-  };
-  void loop();
-  return { [Symbol.dispose]: () => stop.abort(new Error('housekeeping ends')) };
 }

@@ -7,11 +7,12 @@ import type { Journal, UsageEntry } from '../core/journal.ts';
 import type { Model, ModelCallContext, ModelFacts, ModelFailure } from '../core/model.ts';
 import type { Clock, Logger } from '../core/ports.ts';
 import type { SlotStatus } from '../core/status.ts';
-import { spendingQuestion, spendingStopped } from '../gateway/owner-notices.ts';
+import { keyRefused, spendingQuestion, spendingStopped } from '../gateway/owner-notices.ts';
 import { isLoopback, priceOf } from '../llm/catalog/price.ts';
 import { compose } from '../llm/compose.ts';
 import { createDemo, createWire, type WireDeps } from '../llm/create.ts';
 import type { Detected } from '../llm/detect.ts';
+import { type KeyRotationOptions, withKeyRotation } from '../llm/key-rotation.ts';
 import { Budget } from '../llm/money/budget.ts';
 import { limitsFrom } from '../llm/money/limits.ts';
 import { type BudgetedOptions, withBudget } from '../llm/money/with-budget.ts';
@@ -23,6 +24,8 @@ import { type CurrentKey, withRenewedKey } from '../llm/renewed-key.ts';
 import { createRetryGate, type RetryGate, type RetryInfo, withRetry } from '../llm/retry.ts';
 import { createAdaptiveRouter } from '../llm/routing/adaptive-router.ts';
 import { createChain } from '../llm/routing/chain.ts';
+import { withChoice } from '../llm/routing/choose.ts';
+import { createProviderRouter, type ProviderRouter, type RouterEntry } from '../llm/routing/provider-router.ts';
 import type { Slot } from '../llm/routing/slot.ts';
 import { currentLogin, type Login } from './current-login.ts';
 import type { Operator } from './operator.ts';
@@ -40,12 +43,20 @@ export interface ModelEntry {
   readonly key: FoundKey | undefined;
 }
 
+/** One of the section `models`. */
+export interface NamedModelEntry extends ModelEntry {
+  readonly name: string;
+  readonly description?: string | undefined;
+}
+
 export interface ModelStackOptions {
   readonly config: Config;
   /** What the daemon starts with; its `target` is absent for the demo. */
   readonly detected: Detected;
   /** `fallback_models`, in order. */
   readonly fallbacks: readonly ModelEntry[];
+  /** `models`, in order. Default: none. */
+  readonly named?: readonly NamedModelEntry[];
   readonly login: Login;
   readonly env: SpeechOptions['env'];
   readonly secret: SpeechOptions['secret'];
@@ -65,6 +76,8 @@ export interface ModelStack extends AsyncDisposable {
   readonly transcriber?: TranscriberFor;
   /** Of the models that take part; absent where there is only one. */
   readonly slots?: () => readonly SlotStatus[];
+  /** What `/model` and the config can name; absent for the demo. */
+  readonly named?: ProviderRouter;
   /** Limits hold from now on, for a changed config. */
   readonly setLimits?: (budget: Config['budget']) => void;
   /** The limit of a day, for people; undefined = none. */
@@ -104,26 +117,40 @@ function createModel(options: ModelStackOptions, budget: Budget, record: (entry:
   const deps: WireDeps = { timeouts: timeoutsOf(config), clock };
   const { target } = detected;
   if (!target) return { model: createDemo({ ...deps, random: Math.random, onRetry }), ...ALONE };
-  const entries = [{ target, key: mainKey(detected) }, ...options.fallbacks];
-  for (const entry of entries) warnOfPlainText(entry, logger);
-  const patience = entries.length > 1 ? { maxWaitMs: PATIENCE_WITH_OTHERS_MS } : {};
+  const chain: readonly ModelEntry[] = [{ target, key: detected.key }, ...options.fallbacks];
+  const aliases = options.named ?? [];
+  for (const entry of [...chain, ...aliases]) warnOfPlainText(entry, logger);
+  const patience = { maxWaitMs: PATIENCE_WITH_OTHERS_MS };
   const gates = new Gates();
-  const slots = entries.map((entry) => ({
+  const toSlot = (entry: ModelEntry, hasStandby: boolean): Slot => ({
     model: compose(
-      createEntryWire(entry, options.login, deps),
+      createEntryWire(entry, options, deps),
       (inner) => withBudget(inner, budget, { clock, onUnfinished: record, onOddUsage, ...pricesOf(entry) }),
-      (inner) => withRetry(inner, { clock, random: Math.random, onRetry, gate: gates.of(entry), ...patience }),
+      (inner) =>
+        withRetry(inner, { clock, random: Math.random, onRetry, gate: gates.of(entry), ...(hasStandby ? patience : {}) }),
       (inner) => withRefusalNotice(inner, operator.owner),
     ),
-  }));
-  const routed = route(slots, config, clock, (model, failure) => reportFailure(model, failure, logger));
+  });
+  const slots = chain.map((entry) => toSlot(entry, chain.length > 1));
+  const onFailed = (model: string, failure: ModelFailure): void => reportFailure(model, failure, logger);
+  const routed = route(slots, config, clock, onFailed);
+  const named = createProviderRouter(namedEntries(slots, aliases, (entry) => toSlot(entry, true)));
+  const chosen = withChoice(routed.model, {
+    ...{ named, purposes: config.purposes, thinking: config.thinking },
+    withStandby(entry) {
+      // One of the default models has the others behind it, and not itself once more.
+      const others = slots.filter(({ model }) => model !== entry.model);
+      const standby = others.length < slots.length ? others : [{ model: routed.model }];
+      return standby.length > 0 ? createChain([entry, ...standby], { clock, onFailed }) : routed.model;
+    },
+  });
   const steps = config.budget ? { steps: config.budget.steps } : {};
   const onStep = (taken: SpendingStepTaken): void => report(taken, options);
   const askOwner: SpendingStepsOptions['askOwner'] = (question, signal) =>
     operator.approvals.ask(spendingQuestion(question), signal);
   const asking = operator.owner.exists ? { askOwner } : {};
   const freeFirst = isFree(target.facts.price);
-  return { ...routed, model: withSpendingSteps(routed.model, budget, { clock, freeFirst, ...steps, ...asking, onStep }) };
+  return { ...routed, named, model: withSpendingSteps(chosen, budget, { clock, freeFirst, ...steps, ...asking, onStep }) };
 }
 
 /** A price that the operator stated holds for whatever answers at that address. */
@@ -140,7 +167,7 @@ function isFree(price: ModelFacts['price']): boolean {
 const NOBODY: ModelCallContext = { session: '', channel: '', sender: '', purpose: 'status' };
 const ALONE = { [Symbol.asyncDispose]: async () => undefined };
 
-type Routed = Pick<ModelStack, 'model' | 'slots'> & AsyncDisposable;
+type Routed = Pick<ModelStack, 'model' | 'slots' | 'named'> & AsyncDisposable;
 
 function route(
   slots: readonly Slot[],
@@ -172,16 +199,35 @@ function route(
   return { model: router, slots: () => router.snapshot(), [Symbol.asyncDispose]: () => router[Symbol.asyncDispose]() };
 }
 
-function createEntryWire({ target, key }: ModelEntry, login: ModelStackOptions['login'], deps: WireDeps): WarmableModel {
+/** The names of the config, then the default models by `provider/model`. */
+function namedEntries(
+  slots: readonly Slot[],
+  named: readonly NamedModelEntry[],
+  toSlot: (entry: ModelEntry) => Slot,
+): readonly RouterEntry[] {
+  const entries: RouterEntry[] = named.map((entry) => ({
+    ...toSlot(entry),
+    key: entry.name,
+    ...(entry.description === undefined ? {} : { description: entry.description }),
+  }));
+  for (const { model } of slots) if (entries.every(({ key }) => key !== model.id)) entries.push({ key: model.id, model });
+  return entries;
+}
+
+function createEntryWire({ target, key }: ModelEntry, options: ModelStackOptions, deps: WireDeps): WarmableModel {
+  const { login, operator, clock, logger } = options;
   const create = (value: string | undefined): WarmableModel => createWire(target, value, deps);
+  if (key?.more) {
+    const model = `${target.provider.name}/${target.model}`;
+    const onResting: KeyRotationOptions['onResting'] = (rested, { kind, code }, next) => {
+      logger.warn('model.key-rests', { model, key: rested.from, code, kind, next: next.from });
+      if (kind !== 'rate-limit') void operator.owner.tell(keyRefused(model, rested.from, kind, code));
+    };
+    return withKeyRotation([key, ...key.more], create, { clock, onResting });
+  }
   if (key?.from !== 'login') return create(key?.value());
   const current: CurrentKey = (signal) => currentLogin(target, login, signal);
   return withRenewedKey(key.value(), current, create);
-}
-
-function mainKey({ keyFrom, apiKey }: Detected): FoundKey | undefined {
-  const value = apiKey();
-  return keyFrom === undefined || value === undefined ? undefined : { from: keyFrom, value: () => value };
 }
 
 /** All models of one key at one address share what a 429 said (F24). */
@@ -197,16 +243,21 @@ class Gates {
 }
 
 function timeoutsOf({ gateway }: Config): WireDeps['timeouts'] {
-  return { connectMs: gateway.llm_connect_timeout_secs * 1_000, totalMs: gateway.llm_timeout_secs * 1_000 };
+  return {
+    connectMs: gateway.llm_connect_timeout_secs * 1_000,
+    totalMs: gateway.llm_timeout_secs * 1_000,
+    thinkingMs: gateway.llm_thinking_timeout_secs * 1_000,
+  };
 }
 
 /** Said and not refused: in networks of their own people do so, and only they know whose wires these are. */
 function warnOfPlainText({ target, key }: ModelEntry, logger: Logger): void {
   const { protocol, host } = new URL(target.baseUrl);
-  if (!key || protocol === 'https:' || isLoopback(target.baseUrl)) return;
+  const keyFrom = key?.from ?? target.credentials?.from;
+  if (!keyFrom || protocol === 'https:' || isLoopback(target.baseUrl)) return;
   logger.warn('model.plain-text', {
     model: `${target.provider.name}/${target.model}`,
-    detail: `its key (${key.from}) and every message go to ${host} unencrypted`,
+    detail: `its key (${keyFrom}) and every message go to ${host} unencrypted`,
     hint: 'use an https:// address in base_url',
   });
 }

@@ -28,7 +28,7 @@ export interface OperatorOptions {
 export function createOperator({ chats, channels, ...options }: OperatorOptions): Operator {
   const owner = new Owner({
     ...options,
-    chats: chats.map(({ channel, chat_id }) => ({ channel, chatId: chat_id })),
+    chats: chats.map(({ channel, chat_id, sender_ids }) => ({ channel, chatId: chat_id, senderIds: sender_ids })),
     channel: (name) => channels.channels.get(name),
     state: (name) => channels.state(name),
   });

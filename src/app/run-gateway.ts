@@ -25,7 +25,7 @@ import { type Daemon, startDaemon } from './daemon.ts';
 import { Ending } from './ending.ts';
 import { followConfig } from './follow-config.ts';
 import { includeLedger } from './include-ledger.ts';
-import { createModelStack, type ModelEntry } from './model-stack.ts';
+import { createModelStack, type ModelEntry, type NamedModelEntry } from './model-stack.ts';
 import { readyText } from './ready-text.ts';
 import { Screen } from './screen.ts';
 import { statusRoutes } from './status.ts';
@@ -99,9 +99,10 @@ export async function runGateway(options: RunOptions): Promise<number> {
   await using _lock = await lockDataDir(options.dataDir, clock);
   await using store = openAuthStore({ dir: options.loginDir ?? options.dataDir, clock, log: logger });
   logins.secrets = () => store.secrets();
-  const { detected, fallbacks } = await findModels(config, env, store);
-  for (const { key } of [{ key: detected.apiKey() }, ...fallbacks.map((entry) => ({ key: entry.key?.value() }))]) {
-    if (key) secrets.add(key);
+  const { detected, fallbacks, named } = await findModels(config, env, store);
+  for (const { target, key } of [detected, ...fallbacks, ...named]) {
+    for (const each of key ? [key, ...(key.more ?? [])] : []) secrets.add(each.value());
+    for (const secretPart of target?.credentials?.secrets() ?? []) secrets.add(secretPart);
   }
   if (detected.source === 'demo' && (options.requireModel || config.config.require_model)) {
     // What was looked for and what to do next; the first line only says that the demo would answer.
@@ -120,7 +121,7 @@ export async function runGateway(options: RunOptions): Promise<number> {
     model: ({ journal, emit, operator }) =>
       createModelStack({
         config: config.config,
-        ...{ detected, fallbacks, journal, emit, operator, clock, logger, env, secret },
+        ...{ detected, fallbacks, named, journal, emit, operator, clock, logger, env, secret },
         login: (provider, signal) => store.get(provider, signal),
         includeOthers: (budget) => includeLedger(budget, options.otherLedger ?? chatDirOf(options.dataDir), { clock, logger }),
       }),
@@ -162,25 +163,44 @@ async function findModels(
   { config }: LoadedConfig,
   env: RunOptions['env'],
   store: AuthStore,
-): Promise<{ detected: Detected; fallbacks: readonly ModelEntry[] }> {
+): Promise<{ detected: Detected; fallbacks: readonly ModelEntry[]; named: readonly NamedModelEntry[] }> {
   const signal = AbortSignal.timeout(DETECTION_MS);
   const storedKey = (provider: string): Promise<string | undefined> => store.get(provider, signal);
-  const detect = ({ provider, model, base_url, api_key_env, api_type, model_hints }: ModelConfig): Promise<Detected> =>
+  const detect = (entry: ModelConfig): Promise<Detected> =>
     detectModel({
-      config: { provider, model, base_url, api_key_env, api_type, model_hints },
+      config: modelConfig(entry),
       ...{ env, storedKey, fetch, clock: systemClock, signal, hasBudget: config.budget !== undefined },
     });
+  const resolve = async (entry: ModelConfig): Promise<ModelEntry> => {
+    const target = resolveProvider(entry, env);
+    return { target, key: await resolveKey(target, { env, storedKey }) };
+  };
   const found = await detect(config);
   const { fallback_models: spare } = config;
   // The demo never answers where a real model is configured (ux.md 3, rule 4).
-  const promoted = found.source === 'demo' ? spare[0] : undefined;
+  const promoted = found.source === 'demo' ? [...spare, ...Object.values(config.models)][0] : undefined;
   const detected = promoted ? await detect(promoted) : found;
   const fallbacks: ModelEntry[] = [];
-  for (const entry of promoted ? spare.slice(1) : spare) {
-    const target = resolveProvider(entry);
-    fallbacks.push({ target, key: await resolveKey(target, { env, storedKey }) });
-  }
-  return { detected, fallbacks };
+  for (const entry of spare) if (entry !== promoted) fallbacks.push(await resolve(entry));
+  const named: NamedModelEntry[] = [];
+  for (const [name, entry] of Object.entries(config.models))
+    named.push({ name, description: entry.description, ...(await resolve(entry)) });
+  return { detected, fallbacks, named };
+}
+
+/** The model part of the whole config, or of one of its entries. */
+function modelConfig({
+  provider,
+  model,
+  base_url,
+  api_key_env,
+  api_key_envs,
+  api_type,
+  model_hints,
+  ...more
+}: ModelConfig): ModelConfig {
+  const { extra_headers, extra_body } = more;
+  return { provider, model, base_url, api_key_env, api_key_envs, api_type, model_hints, extra_headers, extra_body };
 }
 
 function stoppingText(reason: string): string {

@@ -289,9 +289,9 @@ function addAuthCommands(program: Commander, run: Run): void {
   const dryRun = ['--dry-run', 'change nothing, say what would be done'] as const;
   group.addHelpText('before', examples('gatehouse auth set-key openai', 'gatehouse auth status', 'gatehouse auth logout openai'));
   reporting(group, 'login', 'log in at a provider', [
-    'gatehouse auth login openai --client-id ID',
-    'gatehouse auth login openai --client-id ID --device',
     'gatehouse auth login anthropic --paste',
+    'gatehouse auth login openai-compatible --issuer https://login.example.com --client-id ID',
+    'gatehouse auth login openai-compatible --issuer https://login.example.com --client-id ID --device',
   ])
     .argument('[provider]', 'default: openai')
     .option('--device', 'enter a code on any device instead of using a browser here')

@@ -28,6 +28,8 @@ export interface ModelRequest {
   readonly temperature?: number;
   /** Default `auto`. Each wire maps it to the nearest level that the model has. */
   readonly thinking?: ThinkingLevel;
+  /** Name of the model to ask first, as the config has it; the default ones stand by. Absent, or unknown: the default. */
+  readonly model?: string;
   /** Facts the demo provider reports and the ledger records; never sent to a provider. */
   readonly context: ModelCallContext;
 }

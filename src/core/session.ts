@@ -53,6 +53,9 @@ export interface SessionHeader {
   readonly updated_at: string;
 }
 
+/** What people chose for one session. */
+export type SessionChoices = Pick<SessionHeader, 'thinking' | 'model'>;
+
 export interface Session {
   readonly header: SessionHeader;
   readonly messages: readonly SessionMessage[];
@@ -89,10 +92,15 @@ export interface SessionStore {
    * after a crash changes nothing. Creates the session when absent.
    */
   append(key: string, lines: readonly SessionMessage[]): Promise<void>;
-  /** New session `target` with the newest `keep` messages of `source` and a parent link; never begins with a tool result. */
+  /** New session `target` with the newest `keep` messages of `source`, its choices and a parent link; never begins with a tool result. */
   fork(source: string, target: string, keep: number): Promise<Session>;
   /** Appends the present lines to `<name>.archive.jsonl`, then atomically replaces the session with `messages`. */
   rewrite(key: string, messages: readonly SessionMessage[], header?: Partial<SessionHeader>): Promise<void>;
+  /**
+   * Sets choices of the session; null takes one back, what is not named stays. Atomic, on disk when it resolves, and the same call again
+   * changes nothing. Creates the session when absent, unless there is nothing to set.
+   */
+  choose(key: string, choices: { readonly [Name in keyof SessionChoices]: SessionChoices[Name] | null }): Promise<void>;
   list(): Promise<readonly SessionInfo[]>;
   /** Removes session and archive. Absent = no-op. */
   remove(key: string): Promise<void>;

@@ -32,9 +32,23 @@ it.each([
   ['/new --keep 0', 0],
   ['/new  --keep\t25', 25],
   ['/new --keep 1000', 1_000],
-  ['/reset', 0],
 ])('%j starts afresh and keeps %d messages', (text, keep) => {
   expect(parseCommand(text)).toEqual({ kind: 'new', keep });
+});
+
+it('/reset keeps nothing, and no choice of the session either', () => {
+  expect(parseCommand('/reset')).toEqual({ kind: 'new', keep: 0, reset: true });
+});
+
+it.each([
+  ['/model', { kind: 'model' }],
+  [' /model  fast ', { kind: 'model', value: 'fast' }],
+  // Answered with what there is, never by a model.
+  ['/model which one are you?', { kind: 'model', value: 'which one are you?' }],
+  ['/think', { kind: 'think' }],
+  ['/think high', { kind: 'think', value: 'high' }],
+])('%j is a choice', (text, command) => {
+  expect(parseCommand(text)).toEqual(command);
 });
 
 it.each([
@@ -57,6 +71,6 @@ it.each([
 it('/help names every command', () => {
   const help = parseCommand('/help');
   expect(help?.kind).toBe('help');
-  for (const command of ['/new', '/reset', '/stop', '/help'])
+  for (const command of ['/new', '/reset', '/stop', '/model', '/think', '/help'])
     expect(help).toMatchObject({ answer: expect.stringContaining(command) });
 });

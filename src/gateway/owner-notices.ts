@@ -14,9 +14,16 @@ export function modelRefused(model: string, { kind, code }: ModelFailure): Owner
   const [provider = model] = model.split('/');
   const text =
     kind === 'auth'
-      ? `⚠️ The provider refused our key for ${model} (${code}). Run \`gatehouse auth login ${provider}\`, or export a new key and restart.`
+      ? `⚠️ The provider refused our key for ${model} (${code}). Run \`gatehouse auth set-key ${provider}\`, or export a new key and restart.`
       : `⚠️ The provider wants payment before ${model} answers again (${code}). Look after the account at ${provider}.`;
   return { key: `model ${kind} ${model}`, text };
+}
+
+/** Another key of the same model answers; only the operator can mend this one. */
+export function keyRefused(model: string, variable: string, kind: ModelFailure['kind'], code: string): OwnerNotice {
+  const why = kind === 'payment' ? 'wants payment for' : 'refused';
+  const text = `⚠️ The provider of ${model} ${why} the key in ${variable} (${code}); another key answers. Put a new one there and restart.`;
+  return { key: `key ${kind} ${variable}`, text };
 }
 
 /** Undefined but for the first call of the day that a limit stopped. One key for all senders, or a thousand of them would be a thousand notices. */

@@ -19,6 +19,8 @@ export interface OwnerChat {
   /** Instance name. */
   readonly channel: string;
   readonly chatId: string;
+  /** The owner's ids as a sender on that channel. */
+  readonly senderIds?: readonly string[];
 }
 
 export interface PostOptions {

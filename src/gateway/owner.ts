@@ -75,6 +75,16 @@ export class Owner implements AsyncDisposable {
     );
   }
 
+  /** Whether the operator is known to have written it: in a chat of theirs, or under an id of theirs. */
+  wrote(message: Pick<InboundMessage, 'channel' | 'account' | 'chatId' | 'senderId'>): boolean {
+    const { channel, senderId } = message;
+    if (this.isOwnersChat(message)) return true;
+    // Where a private chat has the id of the person, naming the chat names the person.
+    return this.#options.chats.some(
+      (chat) => chat.channel === channel && [chat.chatId, ...(chat.senderIds ?? [])].includes(senderId),
+    );
+  }
+
   /** Waits for what is under way. */
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all(this.#running);

@@ -1,7 +1,7 @@
 // journal (session lines of finished turns) -> JSONL file, synced -> lines cleared in the journal
 import type { Journal } from '../core/journal.ts';
 import type { Clock } from '../core/ports.ts';
-import type { Session, SessionMessage, SessionStore } from '../core/session.ts';
+import type { Session, SessionChoices, SessionMessage, SessionStore } from '../core/session.ts';
 import { BoundedQueue } from '../lib/bounded-queue.ts';
 
 /** Lines moved per round: bounds memory, and how long one round holds the journal's reader. */
@@ -48,6 +48,16 @@ export class Transcripts implements AsyncDisposable {
     if (!pending) return stored?.messages ?? [];
     const known = new Set(stored?.messages.map((message) => message.id));
     return [...(stored?.messages ?? []), ...pending.filter((line) => !known.has(line.id))];
+  }
+
+  /** What the session chose. As `load`. */
+  async choices(session: string): Promise<SessionChoices> {
+    return (await this.#options.store.load(session, 1))?.header ?? {};
+  }
+
+  /** `/model`, `/think`: see `SessionStore.choose`. The caller holds the session's mutex. */
+  async choose(session: string, choices: Parameters<SessionStore['choose']>[1]): Promise<void> {
+    await this.#options.store.choose(session, choices);
   }
 
   /** Called after the turn's commit with the lines it wrote. */

@@ -19,6 +19,7 @@ import { parseCommand } from './commands.ts';
 import { DelayNotice } from './delay-notice.ts';
 import { type Finish, TurnStopped } from './lanes.ts';
 import { loadImage } from './load-image.ts';
+import type { ModelChoice } from './model-choice.ts';
 import { FETCH_MS, type Prepared, prepare } from './prepare.ts';
 import { StepWrites } from './step-writes.ts';
 import type { Transcripts } from './transcripts.ts';
@@ -33,6 +34,7 @@ export interface TurnOptions extends AnswerPlaceOptions {
   readonly journal: Journal;
   readonly transcripts: Transcripts;
   readonly model: Model;
+  readonly choice: ModelChoice;
   readonly tools: readonly Tool[];
   /** Absent: recordings are files and nothing more. */
   readonly transcriber?: (context: ModelCallContext) => Transcriber;
@@ -158,7 +160,9 @@ export class Turns {
     const command = message.kind === 'message' ? parseCommand(message.text) : undefined;
     // Answered at once when it is sent; here it is what a waiting message was edited to.
     if (command?.kind === 'help') return this.#done(row, { state: 'DONE', outcome: 'help', text: command.answer });
-    if (command?.kind === 'new') return await this.#startAfresh(row, command.keep);
+    if (command?.kind === 'new') return await this.#startAfresh(row, command.keep, command.reset);
+    if (command?.kind === 'model' || command?.kind === 'think')
+      return this.#done(row, { state: 'DONE', outcome: command.kind, text: await this.#options.choice.run(row, command) });
     if (this.#options.model.demo && !this.#options.demoAllowed(message.channel)) return this.#withoutModel(row);
 
     using _typing = this.#options.typing(message);
@@ -227,8 +231,10 @@ export class Turns {
     });
   }
 
-  async #startAfresh(row: InboxRow, keep: number): Promise<TurnResult> {
-    const kept = await this.#options.transcripts.restart(row.session, keep);
+  async #startAfresh(row: InboxRow, keep: number, reset = false): Promise<TurnResult> {
+    const { transcripts } = this.#options;
+    const kept = await transcripts.restart(row.session, keep);
+    if (reset) await transcripts.choose(row.session, { model: null, thinking: null });
     const text = kept === 0 ? 'Started afresh. Nothing was carried over.' : `Started afresh. ${kept} messages were carried over.`;
     return this.#done(row, { state: 'DONE', outcome: 'new', text });
   }
@@ -269,6 +275,7 @@ export class Turns {
     const delay = new DelayNotice(message, this.#options);
     const observer = tellsDelays(message.channel) ? delay.emit : this.#options.emit;
     const recorded = await journal.steps(row.seq);
+    const chosen = await this.#options.choice.of(row);
     const input: SessionMessage = {
       id: `${message.id}:in`,
       role: 'user',
@@ -283,7 +290,7 @@ export class Turns {
       history: turn.history.filter(({ id }) => id !== input.id && !id.startsWith(`${message.id}#`)).slice(-maxHistory()),
       input,
       tools: this.#options.tools.filter(({ needs }) => needs !== 'reactions' || reacts),
-      model: this.#options.model,
+      ...chosen,
       limits,
       steps: {
         recorded,

@@ -19,9 +19,16 @@ export interface WireDeps {
 
 /** The model of a target as its provider speaks it, nothing around it. Its SDK is loaded at the first call or by `warm`. */
 export function createWire(target: ResolvedProvider, apiKey: string | undefined, deps: WireDeps): WarmableModel {
-  const { provider, model, wire, baseUrl, contextWindow, facts } = target;
-  const key = apiKey === undefined ? {} : { apiKey };
-  const options: WireOptions = { provider: provider.name, model, baseUrl, contextWindow, facts, ...key, ...deps };
+  const { provider, model, wire, baseUrl, contextWindow, facts, extraHeaders: headers, extraBody, credentials } = target;
+  const options: WireOptions = {
+    ...{ provider: provider.name, model, baseUrl, contextWindow, facts },
+    ...(apiKey === undefined ? {} : { apiKey }),
+    ...(provider.keyHeader ? { keyHeader: provider.keyHeader } : {}),
+    ...(headers ? { headers } : {}),
+    ...(extraBody ? { extraBody } : {}),
+    ...(credentials ? { sign: credentials.sign } : {}),
+    ...deps,
+  };
   switch (wire) {
     case 'openai-chat':
       return createOpenAiChat(options);

@@ -109,7 +109,7 @@ describe('environment', () => {
     expect((await detect({ env, config: { provider: 'anthropic' } })).defaultDailyUsd).toBeUndefined();
   });
 
-  test('every provider with a known address is found by its key, in the order of the registry', async () => {
+  test('every provider with a known address is found by its key: Gemini, OpenAI, then the order of the registry', async () => {
     const hosted = PROVIDERS.filter((provider) => provider.keyEnv && provider.baseUrl);
     const all = Object.fromEntries(hosted.map((provider) => [provider.keyEnv, KEY]));
     const order: string[] = [];
@@ -119,8 +119,39 @@ describe('environment', () => {
       expect((await detect({ env: { [provider.keyEnv ?? '']: KEY } })).target?.provider).toBe(provider);
       delete all[found.target?.provider.keyEnv ?? ''];
     }
-    expect(order).toEqual(hosted.map((provider) => provider.name));
-    expect(order.slice(0, 3)).toEqual(['anthropic', 'openai', 'gemini']);
+    const rest = hosted.map((provider) => provider.name).filter((name) => name !== 'gemini' && name !== 'openai');
+    expect(order).toEqual(['gemini', 'openai', ...rest]);
+    expect(order.slice(0, 3)).toEqual(['gemini', 'openai', 'anthropic']);
+  });
+
+  const keys = { GEMINI_API_KEY: KEY, OPENAI_API_KEY: KEY, ANTHROPIC_API_KEY: KEY };
+  test.each([
+    ['a flag goes before every key', { ...keys, USE_OLLAMA: 'true' }, 'ollama/llama3.2'],
+    ['Gemini before Ollama', { ...keys, USE_GEMINI: '1', USE_OLLAMA: '1' }, 'gemini/gemini-2.5-flash'],
+    ['a flag that is off says nothing', { ...keys, USE_OLLAMA: 'false' }, 'gemini/gemini-2.5-flash'],
+    ['OLLAMA_MODEL goes behind a key of Gemini', { ...keys, OLLAMA_MODEL: 'qwen3:4b' }, 'gemini/gemini-2.5-flash'],
+    ['and before one of OpenAI', { ...keys, GEMINI_API_KEY: '', OLLAMA_MODEL: 'qwen3:4b' }, 'ollama/qwen3:4b'],
+    ['USE_OLLAMA with a model', { USE_OLLAMA: 'yes', OLLAMA_MODEL: 'qwen3:4b' }, 'ollama/qwen3:4b'],
+  ])('R47 %s', async (_name, env, id) => {
+    const found = await detect({ env });
+    expect(found.id).toBe(id);
+    expect(found.lines.join()).not.toContain('canary');
+  });
+
+  test('R47 the config goes before every flag, a flag before a login, and a flag without its key is an error', async () => {
+    const env = { USE_OLLAMA: '1', OPENAI_API_KEY: KEY, OLLAMA_HOST: '127.0.0.1:9999' };
+    expect((await detect({ env, config: { provider: 'openai' } })).source).toBe('config');
+    const found = await detect({ env, storedKey: async () => KEY });
+    expect(found).toMatchObject({ source: 'local', target: { baseUrl: 'http://127.0.0.1:9999/v1' } });
+    expect(found.lines).toEqual(['ollama/llama3.2 from USE_OLLAMA, at http://127.0.0.1:9999/v1']);
+    expect(found.defaultDailyUsd).toBeUndefined();
+    await expect(detect({ env: { USE_GEMINI: '1' } })).rejects.toMatchObject({ code: 'GH1103' });
+  });
+
+  test('R48 OPEN_AI_BASE is obeyed like OPENAI_BASE_URL, which goes before it', async () => {
+    const env = { OPENAI_API_KEY: KEY, OPEN_AI_BASE: 'http://127.0.0.1:1/v1' };
+    expect((await detect({ env })).lines).toContain('at http://127.0.0.1:1/v1 from OPEN_AI_BASE');
+    expect((await detect({ env: { ...env, OPENAI_BASE_URL: 'http://127.0.0.1:2/v1' } })).target?.baseUrl).toContain(':2');
   });
 
   test('a stored login goes before all variables, is for the own address alone, and is announced', async () => {
@@ -209,7 +240,7 @@ describe('servers of this machine', () => {
     expect(found.id).toBe('demo');
     expect(found.lines).toEqual([
       'demo: no real AI. It cannot think; everything around it is real.',
-      'looked for: 13 env keys (none), ollama :19 (no), lm studio :19 (no), llama.cpp :19 (no)',
+      'looked for: 18 env keys (none), ollama :19 (no), lm studio :19 (no), llama.cpp :19 (no)',
       expect.stringContaining('gatehouse init'),
     ]);
   });

@@ -2,9 +2,12 @@
 import type { Clock } from '../core/ports.ts';
 import { isLoopback } from './catalog/price.ts';
 import { DEFAULT_DAILY_USD } from './money/limits.ts';
-import { type LocalServer, type ProbeOrigins, probeLocalServers } from './probe.ts';
+import { type LocalServer, ollamaOrigin, type ProbeOrigins, probeLocalServers } from './probe.ts';
+import { gemini } from './providers/gemini.ts';
 import { PROVIDERS } from './providers/index.ts';
 import { type FoundKey, type KeySources, resolveKey } from './providers/key.ts';
+import { ollama } from './providers/ollama.ts';
+import { openai } from './providers/openai.ts';
 import type { Provider } from './providers/provider.ts';
 import { type ModelConfig, type ResolvedProvider, resolveProvider } from './providers/resolve.ts';
 
@@ -34,6 +37,8 @@ export interface Detected {
   readonly keyFrom?: string;
   /** USD a day to enforce because nobody chose to spend on this key yet; absent = none. */
   readonly defaultDailyUsd?: number;
+  /** With further ones where the config names several. */
+  readonly key?: FoundKey;
   /** The key, kept out of reach of anything that prints the object. Undefined = call without one. */
   readonly apiKey: () => string | undefined;
 }
@@ -59,7 +64,7 @@ export function namesModel({ provider, model, base_url }: ModelConfig): boolean 
 }
 
 async function fromConfig(config: ModelConfig, sources: KeySources): Promise<Detected> {
-  const target = resolveProvider(config);
+  const target = resolveProvider(config, sources.env);
   const key = await resolveKey(target, sources);
   const { api_key_env: named } = config;
   return detected('config', target, key, [
@@ -68,20 +73,45 @@ async function fromConfig(config: ModelConfig, sources: KeySources): Promise<Det
   ]);
 }
 
+/** Names that other tools give to the address of a provider, beside its own `baseUrlEnv`. */
+const FURTHER_BASE_URLS: Readonly<Record<string, string>> = { openai: 'OPEN_AI_BASE' };
+
 /**
- * The model of the first provider, in the order of the registry, that has a stored login or a key in its variable. Needs no network.
- * Undefined = none has. A login goes before all variables: it was given to this program.
+ * What the environment says, first hit wins (spec otto-platform R47): USE_GEMINI, USE_OLLAMA; a stored login, which was given to this
+ * program; a key of Gemini, OLLAMA_MODEL, a key of OpenAI; then the keys of all providers in the order of the registry. Needs no network.
+ * Undefined = it says nothing. Throws GH1103 when a provider that a USE_ variable asks for has no key.
  */
 export async function findKeyWithoutConfig(
   options: KeySources & Pick<DetectOptions, 'config' | 'hasBudget' | 'spentTodayUsd'>,
 ): Promise<Detected | undefined> {
   const { env, storedKey } = options;
   const keys = keysIn(env);
+  if (isOn(env['USE_GEMINI'])) {
+    const key = await resolveKey(resolveProvider({ provider: 'gemini' }), options);
+    const others = keys.filter(({ provider }) => provider !== gemini);
+    return key && fromKey({ provider: gemini, key }, others, options);
+  }
+  if (isOn(env['USE_OLLAMA'])) return fromOllama(options);
   for (const provider of PROVIDERS) {
     const stored = provider.baseUrl ? await storedKey?.(provider.name) : undefined;
     if (stored) return fromKey({ provider, key: { from: 'login', value: () => stored } }, keys, options);
   }
-  return keys[0] && fromKey(keys[0], keys.slice(1), options);
+  const [first, ...others] = keys;
+  if (env['OLLAMA_MODEL']?.trim() && first?.provider !== gemini) return fromOllama(options);
+  return first && fromKey(first, others, options);
+}
+
+function isOn(value: string | undefined): boolean {
+  return /^(?:1|true|yes|on)$/i.test(value?.trim() ?? '');
+}
+
+/** At OLLAMA_HOST, whether it answers or not: it was asked for by name. */
+function fromOllama({ env, config }: Pick<DetectOptions, 'env' | 'config'>): Detected {
+  const model = env['OLLAMA_MODEL']?.trim() || undefined;
+  const base_url = `${ollamaOrigin(env['OLLAMA_HOST'])}/v1`;
+  const target = resolveProvider({ model_hints: config.model_hints, provider: ollama.name, model, base_url });
+  const from = model === undefined ? 'USE_OLLAMA' : 'OLLAMA_MODEL';
+  return detected('local', target, undefined, [`${idOf(target)} from ${from}, at ${shown(target.baseUrl)}`]);
 }
 
 interface ProviderKey {
@@ -90,7 +120,8 @@ interface ProviderKey {
 }
 
 function keysIn(env: DetectOptions['env']): ProviderKey[] {
-  return PROVIDERS.flatMap((provider) => {
+  const order = [gemini, openai, ...PROVIDERS.filter((provider) => provider !== gemini && provider !== openai)];
+  return order.flatMap((provider) => {
     const { keyEnv, baseUrl } = provider;
     const value = keyEnv && baseUrl ? env[keyEnv]?.trim() : undefined;
     return keyEnv && value ? [{ provider, key: { from: keyEnv, value: () => value } }] : [];
@@ -104,12 +135,14 @@ function fromKey(
 ): Detected {
   const { env, config } = options;
   // Key and address of the environment belong together; a login is for the provider's own address.
-  const baseUrlEnv = key.from === 'login' ? undefined : provider.baseUrlEnv;
+  const addressEnvs = key.from === 'login' ? [] : [provider.baseUrlEnv, FURTHER_BASE_URLS[provider.name]];
+  const baseUrlEnv = addressEnvs.find((name) => name && env[name]?.trim());
   const baseUrl = baseUrlEnv && env[baseUrlEnv]?.trim();
   const target = resolveProvider({
     ...config,
     provider: provider.name,
     api_key_env: undefined,
+    api_key_envs: undefined,
     ...(baseUrl ? { base_url: baseUrl } : {}),
   });
   const lines = [`${idOf(target)} ${sourceText(key)} (${moneyText(options)})`];
@@ -176,8 +209,16 @@ function detected(
   key: FoundKey | undefined,
   lines: readonly string[],
 ): Detected {
-  const from = key && { keyFrom: key.from };
-  return { source, id: idOf(target), lines, target, ...from, apiKey: () => key?.value() };
+  const keyFrom = key?.from ?? target.credentials?.from;
+  return {
+    source,
+    id: idOf(target),
+    lines,
+    target,
+    ...(keyFrom ? { keyFrom } : {}),
+    ...(key ? { key } : {}),
+    apiKey: () => key?.value(),
+  };
 }
 
 function idOf({ provider, model }: ResolvedProvider): string {

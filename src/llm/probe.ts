@@ -114,7 +114,7 @@ function names(body: unknown, list: string, field: string): string[] | undefined
 }
 
 /** OLLAMA_HOST is also the address the server binds: `0.0.0.0` is reached at loopback, and scheme and port may be missing. */
-function ollamaOrigin(host: string | undefined): string {
+export function ollamaOrigin(host: string | undefined): string {
   const fallback = 'http://127.0.0.1:11434';
   const text = host?.trim();
   if (!text) return fallback;

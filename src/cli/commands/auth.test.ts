@@ -169,8 +169,9 @@ test.each([
 
 test.each([
   [['login', '--device', '--paste'], 'are two ways to log in'],
-  [['login'], 'needs the client id'],
-  [['login', '--client-id', ''], 'needs the client id'],
+  [['login'], 'store an API key of https://platform.openai.com/api-keys with `gatehouse auth set-key openai`'],
+  [['login', '--client-id', ''], 'OpenAI gives a client id, which a login needs, to its partners only'],
+  [['login', 'groq', '--issuer', 'https://a.example'], 'needs the client id'],
   [['login', 'groq', '--device'], 'where to log in for groq is not known'],
   [['login', '--client-id', 'c', '--port', '99999', '--issuer', 'http://127.0.0.1:1'], '--port is not a port'],
   [['logout', '../x'], 'this is not a provider name'],

@@ -111,6 +111,13 @@ async function planOf(context: CommandContext, options: AuthLoginOptions): Promi
     if (!device && clientId === undefined) return { provider, method: 'paste_token' };
     throw usage(`where to log in for ${provider} is not known`, 'add `--issuer URL`, or use `--paste`');
   }
+  if (!clientId && issuer === DEFAULT_ISSUER) {
+    const hint = 'store an API key of https://platform.openai.com/api-keys with `gatehouse auth set-key openai`';
+    throw usage(
+      'OpenAI gives a client id, which a login needs, to its partners only',
+      `${hint}; partners add \`--client-id ID\``,
+    );
+  }
   if (!clientId) {
     const hint = `add \`--client-id ID\`, or store an API key with \`gatehouse auth set-key ${provider}\``;
     throw usage(`a login at ${printable(issuer)} needs the client id it gave to this installation`, hint);

@@ -10,8 +10,9 @@ import { type CommandContext, dataDirOf } from '../context.ts';
 import type { Failure } from '../output.ts';
 
 export interface ModelEntry {
-  /** `main` or `fallback-1`. */
+  /** `main`, `fallback-1`, or a name of the section `models`. */
   readonly name: string;
+  readonly description?: string;
   /** Absent when the entry names no model that can be. */
   readonly target?: ResolvedProvider;
   /** Absent when none is needed, or none was found: then `problem` says so. */
@@ -19,7 +20,7 @@ export interface ModelEntry {
   readonly problem?: Failure;
 }
 
-/** Main and fallback models in the order of the config. No main one: neither config nor keys name a model. */
+/** Main, fallback and named models in the order of the config. No main one: neither config nor keys name a model. */
 export async function modelEntries({ config }: LoadedConfig, context: CommandContext): Promise<ModelEntry[]> {
   const { env, storedKey } = context.deps;
   const sources: KeySources = { env, storedKey: (provider) => storedKey(dataDirOf(context), provider) };
@@ -27,16 +28,18 @@ export async function modelEntries({ config }: LoadedConfig, context: CommandCon
   const further: [string, ModelConfig][] = [
     ...config.fallback_models.map((entry, index): [string, ModelConfig] => [`fallback-${index + 1}`, entry]),
   ];
-  return [...main, ...(await Promise.all(further.map(([name, entry]) => toEntry(name, entry, sources))))];
+  const named = Object.entries(config.models).map(async ([name, { description, ...entry }]): Promise<ModelEntry> => {
+    return { ...(await toEntry(name, entry, sources)), ...(description === undefined ? {} : { description }) };
+  });
+  const fallbacks = further.map(([name, entry]) => toEntry(name, entry, sources));
+  return [...main, ...(await Promise.all([...fallbacks, ...named]))];
 }
 
 async function mainEntry(config: ModelConfig, sources: KeySources): Promise<ModelEntry[]> {
   if (namesModel(config)) return [await toEntry('main', config, sources)];
   try {
     const found = await findKeyWithoutConfig({ config, ...sources });
-    const key = found?.apiKey();
-    if (!found?.target || !key) return [];
-    return [{ name: 'main', target: found.target, key: { from: found.keyFrom ?? '', value: () => key } }];
+    return found?.target ? [{ name: 'main', target: found.target, ...(found.key ? { key: found.key } : {}) }] : [];
   } catch (error) {
     return [{ name: 'main', problem: toProblem(error) }];
   }
@@ -45,7 +48,7 @@ async function mainEntry(config: ModelConfig, sources: KeySources): Promise<Mode
 async function toEntry(name: string, config: ModelConfig, sources: KeySources): Promise<ModelEntry> {
   let target: ResolvedProvider | undefined;
   try {
-    target = resolveProvider(config);
+    target = resolveProvider(config, sources.env);
     const key = await resolveKey(target, sources);
     return { name, target, ...(key ? { key } : {}) };
   } catch (error) {

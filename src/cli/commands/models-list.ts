@@ -1,3 +1,4 @@
+import type { LoadedConfig } from '../../../config/load.ts';
 import { printable } from '../../lib/printable.ts';
 import { CATALOG_UPDATED_AT } from '../../llm/catalog/catalog.ts';
 import { PRICES_UPDATED_AT } from '../../llm/catalog/price.ts';
@@ -18,6 +19,7 @@ export const modelsList: Command<unknown> = async (context) => {
   const entries = await modelEntries(loaded, context);
   if (entries.length > 0) {
     out.data(formatTable([HEAD, ...entries.map((entry) => row(entry, out))]));
+    for (const line of choicesOf(loaded.config)) out.data(line);
     out.data(`prices in USD per million tokens in / out, table of ${PRICES_UPDATED_AT}`);
   }
   if (entries[0]?.name !== 'main') {
@@ -26,6 +28,8 @@ export const modelsList: Command<unknown> = async (context) => {
   }
   out.document({
     models: entries.map(toJson),
+    thinking: loaded.config.thinking,
+    purposes: loaded.config.purposes,
     catalogUpdatedAt: CATALOG_UPDATED_AT,
     pricesUpdatedAt: PRICES_UPDATED_AT,
   });
@@ -43,20 +47,40 @@ function row(entry: ModelEntry, out: Output): string[] {
   return [name, entryId(entry), wire, tokensText(contextWindow), priceText(facts.price), keyText(entry)];
 }
 
+/** How models are chosen, as far as the config says. */
+function choicesOf({ thinking, purposes, gateway }: LoadedConfig['config']): readonly string[] {
+  const channels = gateway.channels.flatMap(({ name, type, model, sender_models, thinking: level }) => [
+    ...(model === undefined ? [] : [`channel ${name ?? type}: model ${model}`]),
+    ...(sender_models ? [`channel ${name ?? type}: ${Object.keys(sender_models).length} senders have a model of their own`] : []),
+    ...(level === undefined ? [] : [`channel ${name ?? type}: thinking ${level}`]),
+  ]);
+  const works = Object.entries(purposes).map(([purpose, model]) => `purpose ${purpose}: model ${model}`);
+  return [`thinking: ${thinking}`, ...works, ...channels].map(printable);
+}
+
+function keysOf({ key, target }: ModelEntry): readonly string[] {
+  if (!key) return target?.credentials ? [target.credentials.from] : [];
+  return [key, ...(key.more ?? [])].map(({ from }) => from);
+}
+
 function keyText(entry: ModelEntry): string {
   if (entry.problem) return problemText(entry);
-  if (!entry.key) return 'none needed';
-  return entry.key.from === 'login' ? 'from the stored login' : `from ${entry.key.from}`;
+  const keys = keysOf(entry);
+  if (keys.length === 0) return 'none needed';
+  return keys[0] === 'login' ? 'from the stored login' : `from ${keys.join(', ')}`;
 }
 
 function problemText({ problem }: ModelEntry): string {
   return problem ? `${problem.code} ${printable(problem.message)}` : '';
 }
 
-function toJson({ name, target, key, problem }: ModelEntry): Record<string, unknown> {
+function toJson(entry: ModelEntry): Record<string, unknown> {
+  const { name, description, target, problem } = entry;
+  const keys = keysOf(entry);
   const url = target && new URL(target.baseUrl);
   return {
     name,
+    description: description ?? null,
     provider: target?.provider.name ?? null,
     model: target?.model ?? null,
     wire: target?.wire ?? null,
@@ -67,7 +91,8 @@ function toJson({ name, target, key, problem }: ModelEntry): Record<string, unkn
     vision: target?.facts.vision ?? null,
     tools: target?.facts.tools ?? null,
     price: target?.facts.price ?? null,
-    keyFrom: key?.from ?? null,
+    keyFrom: keys[0] ?? null,
+    keysFrom: keys,
     problem: problem ?? null,
   };
 }

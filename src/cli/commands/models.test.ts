@@ -42,6 +42,7 @@ describe('models list', () => {
       ['✗ fallback-3', '?', 'GH1104 there is no provider "nobody"'],
       ['✓ fallback-4', 'gemini/gemini-2.5-flash', 'gemini', '1.05M', '1 / 2', 'from GEMINI_API_KEY'],
       ['✓ fallback-5', 'groq/llama-3.3-70b-versatile', 'openai-chat', '131.1k', '0.4 / 1.6', 'from the stored login'],
+      ['thinking: auto'],
       [expect.stringMatching(/^prices in USD per million tokens in \/ out, table of \d{4}-\d\d-\d\d$/)],
     ]);
     expect(stdout).not.toContain('canary');
@@ -74,6 +75,46 @@ describe('models list', () => {
       { name: 'fallback-3', provider: null, problem: { code: 'GH1104' } },
       { name: 'fallback-4', price: { in: 1, out: 2 } },
       { name: 'fallback-5', keyFrom: 'login' },
+    ]);
+  });
+
+  test('names of the config, several keys, purposes and levels of thinking are shown, by name alone', async () => {
+    await using dir = await tempDir();
+    const cli = await configured(dir.path, {
+      ...{ provider: 'openai', model: 'gpt-5', api_key_envs: ['KEY_A', 'KEY_B', 'KEY_C'], thinking: 'low' },
+      models: {
+        fast: { provider: 'ollama', model: 'qwen3:4b', description: 'short questions' },
+        aws: { provider: 'bedrock', model: 'openai.gpt-oss-120b-1:0' },
+      },
+      purposes: { summary: 'fast' },
+      gateway: { channels: [{ type: 'cli', model: 'fast', thinking: 'high' }] },
+    });
+    const aws = { AWS_REGION: 'eu-west-1', AWS_ACCESS_KEY_ID: 'AKID', AWS_SECRET_ACCESS_KEY: `${KEY}s` };
+    cli.env = { KEY_A: `${KEY}a`, KEY_C: `${KEY}c`, ...aws };
+    const { stdout } = await cli.run('models', 'list');
+    expect(columns(stdout).slice(1, -1)).toEqual([
+      [expect.stringContaining('main'), 'openai/gpt-5', 'openai-responses', '400k', expect.any(String), 'from KEY_A, KEY_C'],
+      ['✓ fast', 'ollama/qwen3:4b', 'openai-chat', '8.2k', 'free', 'none needed'],
+      [
+        expect.stringContaining('aws'),
+        'bedrock/openai.gpt-oss-120b-1:0',
+        'openai-chat',
+        expect.any(String),
+        expect.any(String),
+        'from AWS_ACCESS_KEY_ID',
+      ],
+      ['thinking: low'],
+      ['purpose summary: model fast'],
+      ['channel cli: model fast'],
+      ['channel cli: thinking high'],
+    ]);
+    expect(stdout).not.toContain('canary');
+    const document = JSON.parse((await cli.run('models', 'list', '--json')).stdout) as { models: unknown[] };
+    expect(document).toMatchObject({ thinking: 'low', purposes: { summary: 'fast' } });
+    expect(document.models).toMatchObject([
+      { keysFrom: ['KEY_A', 'KEY_C'] },
+      { name: 'fast', description: 'short questions' },
+      { keysFrom: ['AWS_ACCESS_KEY_ID'] },
     ]);
   });
 

@@ -1,13 +1,12 @@
 /** The Anthropic messages wire: request -> SDK stream -> events. The only file that knows the `@anthropic-ai/sdk` package. */
 import type Anthropic from '@anthropic-ai/sdk';
 import type { ModelRequest } from '../../core/model.ts';
-import { connectLimitedFetch } from '../connect.ts';
 import { AnthropicAssembly } from './anthropic-answer.ts';
 import { toAnthropicMessages, toAnthropicTools } from './anthropic-messages.ts';
+import { guardedFetch } from './guarded-fetch.ts';
 import { toHistory } from './history.ts';
 import { asRecord } from './tool-call-assembly.ts';
 import type { WarmableModel, WireOptions } from './wire.ts';
-import { guardFetch } from './wire-guard.ts';
 import { createWireModel } from './wire-model.ts';
 
 /** https://docs.anthropic.com/en/api/versioning */
@@ -45,7 +44,7 @@ async function createClient(options: WireOptions): Promise<Anthropic> {
     openTelemetry: false,
     // Never first: the watchdog knows the limits and can tell which one passed.
     timeout: options.timeouts.totalMs + 60_000,
-    fetch: guardFetch(options.fetch ?? connectLimitedFetch(options.timeouts.connectMs), 'gatehouse', {
+    fetch: guardedFetch(options, {
       pass: ['accept', 'content-type'],
       set: { 'anthropic-version': VERSION, ...(options.apiKey ? { 'x-api-key': options.apiKey } : {}) },
       wholeAnswer: anthropicEvent,

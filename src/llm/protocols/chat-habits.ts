@@ -37,6 +37,7 @@ const HABITS: Readonly<Record<string, Partial<ChatHabits>>> = {
   moonshot: { reasoning: 'content', effort: 'switch', maxTokens: 'max_completion_tokens' },
   mistral: { reasoning: 'chunk', ids: { accepts: /^[A-Za-z0-9]{9}$/, length: 9 }, cacheKey: true, asksForUsage: false },
   groq: { maxTokens: 'max_completion_tokens' },
+  cerebras: { maxTokens: 'max_completion_tokens' },
   openrouter: { reasoning: 'details', effort: 'object', cacheControl: true },
 };
 

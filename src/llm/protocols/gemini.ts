@@ -1,15 +1,14 @@
 /** The Gemini wire: request -> SDK stream -> events. The only file that knows the `@google/genai` package. */
 import type { GenerateContentParameters, GoogleGenAI, Schema } from '@google/genai/web';
 import type { ModelRequest } from '../../core/model.ts';
-import { connectLimitedFetch } from '../connect.ts';
 import type { HeaderLookup } from '../retry-after.ts';
 import { GeminiAssembly } from './gemini-answer.ts';
 import { toGeminiContents, toGeminiFunctions } from './gemini-contents.ts';
+import { guardedFetch } from './guarded-fetch.ts';
 import { toHistory } from './history.ts';
 import { AnsweredError } from './http-failure.ts';
 import { asRecord } from './tool-call-assembly.ts';
 import type { WarmableModel, WireOptions } from './wire.ts';
-import { guardFetch } from './wire-guard.ts';
 import { createWireModel } from './wire-model.ts';
 
 /** Models that think; the others refuse to be asked for their thoughts. */
@@ -80,7 +79,7 @@ function requestBody(
 
 /** The guarded fetch in the shape the client library needs, with the key and with errors that keep their headers. */
 function geminiFetch(options: WireOptions): typeof fetch {
-  const guarded = guardFetch(options.fetch ?? connectLimitedFetch(options.timeouts.connectMs), 'gatehouse', {
+  const guarded = guardedFetch(options, {
     // The client library ends an event at two line ends of the same kind only.
     plainLineEnds: true,
     pass: ['accept', 'content-type'],

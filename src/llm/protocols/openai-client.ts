@@ -1,8 +1,7 @@
 /** Makes the client of the `openai` package: the only file that loads it. Both OpenAI wires use it. */
 import type OpenAI from 'openai';
-import { connectLimitedFetch } from '../connect.ts';
+import { guardedFetch } from './guarded-fetch.ts';
 import type { WireOptions } from './wire.ts';
-import { guardFetch } from './wire-guard.ts';
 
 export type { OpenAI };
 
@@ -12,8 +11,9 @@ const FIXED_TEMPERATURE = /^(?:o\d|gpt-[5-9]|kimi-)/;
 /** Retries nothing, reads nothing from the environment, and is bounded by `guardFetch`. */
 export async function createOpenAiClient(options: WireOptions): Promise<OpenAI> {
   const { default: Client } = await import('openai');
+  const { apiKey, keyHeader } = options;
   return new Client({
-    apiKey: options.apiKey || 'none',
+    apiKey: apiKey || 'none',
     // All of these default to environment variables, which are the operator's for OpenAI and not for this provider.
     adminAPIKey: null,
     organization: null,
@@ -25,8 +25,8 @@ export async function createOpenAiClient(options: WireOptions): Promise<OpenAI> 
     logLevel: 'off',
     // Never first: the watchdog knows the limits and can tell which one passed.
     timeout: options.timeouts.totalMs + 60_000,
-    fetch: guardFetch(options.fetch ?? connectLimitedFetch(options.timeouts.connectMs), 'gatehouse'),
-    ...(options.apiKey ? {} : { defaultHeaders: { Authorization: null } }),
+    fetch: guardedFetch(options, keyHeader && apiKey ? { set: { [keyHeader]: apiKey } } : {}),
+    ...(apiKey && !keyHeader ? {} : { defaultHeaders: { Authorization: null } }),
   });
 }
 

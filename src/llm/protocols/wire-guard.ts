@@ -2,6 +2,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { ModelFailure } from '../../core/model.ts';
 import { createFailure, quote } from '../failure.ts';
+import type { UnsignedRequest } from '../signing/signer.ts';
 
 /** Spec B7: SSE buffer cap. A longer line is a broken or hostile server (F28). */
 const LINE_BYTES = 1_000_000;
@@ -19,6 +20,10 @@ export interface GuardOptions {
   readonly pass?: readonly string[];
   /** Sent with every request, whatever the client library says: keys and versions that it would look for in the environment. */
   readonly set?: Readonly<Record<string, string>>;
+  /** Laid over the JSON body of every request. */
+  readonly extraBody?: Readonly<Record<string, unknown>>;
+  /** Headers that depend on the whole request; asked last. */
+  readonly sign?: (request: Omit<UnsignedRequest, 'now'>) => Promise<Readonly<Record<string, string>>>;
   /** Take the carriage returns out of line ends, for client libraries that do not know all line ends of the standard. */
   readonly plainLineEnds?: boolean;
   /** A whole answer that came in place of a stream, as the server-sent events that the client library reads. */
@@ -46,7 +51,7 @@ export class WireFault extends Error {
 
 /** Wraps `fetch` for streaming chat wires: own headers only, no redirects, bounded lines and bodies, plain JSON turned into one SSE event. */
 export function guardFetch(fetchFn: typeof fetch, userAgent: string, options: GuardOptions = {}): typeof fetch {
-  const { pass = SENT_HEADERS, set = {}, plainLineEnds = false, wholeAnswer = openAiEvents } = options;
+  const { pass = SENT_HEADERS, set = {}, extraBody, sign, plainLineEnds = false, wholeAnswer = openAiEvents } = options;
   return async (input, init) => {
     const given = new Headers(init?.headers);
     const headers = new Headers({ 'user-agent': userAgent });
@@ -55,8 +60,14 @@ export function guardFetch(fetchFn: typeof fetch, userAgent: string, options: Gu
       if (value !== null) headers.set(name, value);
     }
     for (const [name, value] of Object.entries(set)) headers.set(name, value);
+    const body = withFields(init?.body, extraBody);
+    if (sign) {
+      const unsigned = { method: init?.method ?? 'POST', url: String(input), headers, body: String(body ?? '') };
+      const signature = await sign({ ...unsigned, signal: init?.signal ?? undefined });
+      for (const [name, value] of Object.entries(signature)) headers.set(name, value);
+    }
     // A redirect would carry the prompt, and on the same host the key, to a place nobody configured.
-    const response = await fetchFn(input, { ...init, headers, redirect: 'manual' });
+    const response = await fetchFn(input, { ...init, ...(body ? { body } : {}), headers, redirect: 'manual' });
     if (response.status >= 300 && response.status < 400) {
       await response.body?.cancel();
       throw fault('bad-request', `the server redirects (status ${response.status})`, response.status);
@@ -71,6 +82,11 @@ export function guardFetch(fetchFn: typeof fetch, userAgent: string, options: Gu
     const text = response.body ? await new Response(ReadableStream.from(bounded(response.body))).text() : '';
     return response.ok ? jsonAsEvents(text, status, wholeAnswer) : new Response(text, { status, headers: received });
   };
+}
+
+function withFields(body: RequestInit['body'], extra: GuardOptions['extraBody']): RequestInit['body'] {
+  if (!extra || typeof body !== 'string') return body;
+  return JSON.stringify({ ...(JSON.parse(body) as object), ...extra });
 }
 
 function fault(kind: 'bad-request' | 'malformed', message: string, status?: number): WireFault {

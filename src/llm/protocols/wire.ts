@@ -5,6 +5,7 @@ import { NO_LONGER_NEEDED } from '../../lib/no-longer-needed.ts';
 import { CallTimeout, type ModelTimeouts, startWatchdog } from '../deadlines.ts';
 import { abortedFailure, createFailure } from '../failure.ts';
 import { createRedactor, type Redact } from '../redact.ts';
+import type { Signer } from '../signing/signer.ts';
 import { estimateRequestTokens } from '../tokens.ts';
 import type { Added } from './answer-assembly.ts';
 import { Burst } from './burst.ts';
@@ -18,6 +19,14 @@ export interface WireOptions {
   readonly baseUrl: string;
   /** Absent for servers that take none; then no key is sent. */
   readonly apiKey?: string;
+  /** The header that carries the key, where it is not the usual one of the wire. */
+  readonly keyHeader?: string;
+  /** Sent with every request; none of them is a secret. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Laid over the body of every request. */
+  readonly extraBody?: Readonly<Record<string, unknown>>;
+  /** In place of a key. */
+  readonly sign?: Signer;
   readonly contextWindow: number;
   readonly facts?: ModelFacts;
   /** The wire is documented to send signs of life while the model thinks. */

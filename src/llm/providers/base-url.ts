@@ -6,9 +6,11 @@ import type { Provider, Wire } from './provider.ts';
  * address is not repeated in the error: it may hold a password.
  */
 export function baseUrlFor(provider: Provider, wire: Wire, configured: string | undefined): string {
-  const text = configured ?? provider.baseUrl;
+  const { name, baseUrl, addressEnv } = provider;
+  const text = configured ?? baseUrl;
   if (!text) {
-    throw new GatehouseError('GH1101', `provider "${provider.name}" needs a base_url`, { hint: 'add "base_url" to the config' });
+    const hint = addressEnv ? `export ${addressEnv}=…, or add "base_url" to the config` : 'add "base_url" to the config';
+    throw new GatehouseError('GH1101', `provider "${name}" needs ${addressEnv ?? 'a base_url'}`, { hint });
   }
   const url = URL.parse(text);
   if (!url || (url.protocol !== 'http:' && url.protocol !== 'https:')) {

@@ -1,5 +1,6 @@
 /** The registry: one line per provider. */
 import { anthropic } from './anthropic.ts';
+import { azure, bedrock, vertex } from './clouds.ts';
 import { dashscope } from './dashscope.ts';
 import { deepseek } from './deepseek.ts';
 import { gemini } from './gemini.ts';
@@ -13,6 +14,7 @@ import { openaiCompatible } from './openai-compatible.ts';
 import { openrouter } from './openrouter.ts';
 import type { Provider } from './provider.ts';
 import { r9s } from './r9s.ts';
+import { cerebras, fireworks, mistral, together, xai } from './table.ts';
 import { vllm } from './vllm.ts';
 import { zai } from './zai.ts';
 import { zhipu } from './zhipu.ts';
@@ -37,6 +39,14 @@ export const PROVIDERS: readonly Provider[] = [
   ollama,
   vllm,
   r9s,
+  xai,
+  mistral,
+  together,
+  fireworks,
+  cerebras,
+  azure,
+  bedrock,
+  vertex,
   openaiCompatible,
 ];
 

@@ -1,6 +1,6 @@
 /** Where the key of a provider comes from (spec F2): stored login, the variable of the config, the provider's own. */
 import { GatehouseError } from '../../core/errors.ts';
-import type { Provider } from './provider.ts';
+import type { Credentials, Provider } from './provider.ts';
 
 /** The key of a provider's stored login when there is one that has not expired. Rejects when the store cannot be read. */
 export type StoredKey = (provider: string) => Promise<string | undefined>;
@@ -12,6 +12,10 @@ export interface KeyNeed {
   readonly keyEnvs: readonly string[];
   /** The provider needs a key, or the config names one. */
   readonly keyRequired: boolean;
+  /** So many of the first `keyEnvs` are named in the config, and all of their keys are used. */
+  readonly keysNamed?: number;
+  /** Requests are signed with these, and there is no key. */
+  readonly credentials?: Credentials;
   /**
    * The address is not the provider's own and the config names the variable for it: no other key is meant for whoever runs that
    * server.
@@ -32,22 +36,28 @@ export interface FoundKey {
   readonly from: string;
   /** Kept out of reach of anything that prints the object. */
   readonly value: () => string;
+  /** Further keys, to be used when this one is refused or at its limit. */
+  readonly more?: readonly FoundKey[];
 }
 
-/** Names to look under, without repetition: that of the config, the provider's, `{PROVIDER}_API_KEY`. */
-export function keyVariables(provider: Provider, configured: string | undefined): readonly string[] {
+/** Names to look under, without repetition: those of the config, the provider's, `{PROVIDER}_API_KEY`. */
+export function keyVariables(provider: Provider, ...configured: readonly (string | undefined)[]): readonly string[] {
   const usual = `${provider.name.toUpperCase().replace(/[^A-Z0-9]+/g, '_')}_API_KEY`;
-  return [...new Set([configured, provider.keyEnv, usual].filter((name) => name !== undefined))];
+  return [...new Set([...configured, provider.keyEnv, usual].filter((name) => name !== undefined))];
 }
 
 /** The key, or undefined when a call without one is fine. Throws GH1103, which names the variable to set. */
 export async function resolveKey(target: KeyNeed, { env, storedKey }: KeySources): Promise<FoundKey | undefined> {
+  if (target.credentials) return undefined;
   const stored = target.keyForAddress || target.foreignAddress ? undefined : await storedKey?.(target.provider.name);
   if (stored) return { from: 'login', value: () => stored };
-  for (const from of target.keyEnvs) {
+  const keys = target.keyEnvs.flatMap((from, index) => {
     const value = env[from]?.trim();
-    if (value) return { from, value: () => value };
-  }
+    return value ? [{ from, value: () => value, named: index < (target.keysNamed ?? 0) }] : [];
+  });
+  const [first, ...others] = keys;
+  const more = others.filter((key) => key.named).map(({ from, value }) => ({ from, value }));
+  if (first) return { from: first.from, value: first.value, ...(more.length > 0 ? { more } : {}) };
   if (!target.keyRequired) return undefined;
   const name = target.keyEnvs[0] ?? '';
   throw new GatehouseError('GH1103', `${name} is not set, and provider "${target.provider.name}" needs it`, {

@@ -1,5 +1,18 @@
+import type { Signer } from '../signing/signer.ts';
+
 /** How a server is spoken to. */
 export type Wire = 'openai-chat' | 'openai-responses' | 'anthropic' | 'gemini';
+
+export type Env = Readonly<Record<string, string | undefined>>;
+
+/** What stands in place of a key where requests are signed. */
+export interface Credentials {
+  /** The variable that they are known by. */
+  readonly from: string;
+  /** Values that no text may show. */
+  readonly secrets: () => readonly string[];
+  readonly sign: Signer;
+}
 
 /** What differs between providers: data only, one file each. What is known of their models is in `../catalog`. */
 export interface Provider {
@@ -20,6 +33,13 @@ export interface Provider {
   readonly keyRequired: boolean;
   /** Absent where the operator must name it. With the version segment, except on the Anthropic wire, which adds it itself. */
   readonly baseUrl?: string;
+  /** The header that carries the key, where it is not the usual one of the wire. */
+  readonly keyHeader?: string;
+  /** In place of `baseUrl` where it depends on the operator's account; undefined while `addressEnv` is not set. */
+  readonly address?: (env: Env, wire: Wire) => string | undefined;
+  readonly addressEnv?: string;
+  /** Undefined where a key is sent, or there is nothing to sign with. */
+  readonly credentials?: (env: Env, wire: Wire) => Credentials | undefined;
   /** Environment variable that replaces `baseUrl`, where the provider's own tools know one. */
   readonly baseUrlEnv?: string;
   /** A model name that contains one of these belongs here when the config names no provider (spec B1). */

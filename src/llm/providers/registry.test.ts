@@ -36,7 +36,8 @@ test.each(TABLE)('B1 %s', (name, aliases, model, keyEnv, baseUrl, wire) => {
 });
 
 test('the registry has the order of the table, with the nameless servers last', () => {
-  expect(PROVIDERS.map((provider) => provider.name)).toEqual([...TABLE.map(([name]) => name), 'openai-compatible']);
+  const further = ['xai', 'mistral', 'together', 'fireworks', 'cerebras', 'azure', 'bedrock', 'vertex'];
+  expect(PROVIDERS.map((provider) => provider.name)).toEqual([...TABLE.map(([name]) => name), ...further, 'openai-compatible']);
 });
 
 test('a key is needed everywhere but at servers of the operator', () => {

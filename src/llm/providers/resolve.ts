@@ -7,14 +7,15 @@ import { baseUrlFor } from './base-url.ts';
 import { findProvider, PROVIDERS, providerNames } from './index.ts';
 import { type KeyNeed, keyVariables } from './key.ts';
 import { openaiCompatible } from './openai-compatible.ts';
-import type { Provider, Wire } from './provider.ts';
+import type { Env, Provider, Wire } from './provider.ts';
 
 /** The model part of the config file, or one of its further models, in its own spelling (spec F2). */
-export interface ModelConfig {
+export interface ModelConfig extends ExtraConfig {
   readonly provider?: string | undefined;
   readonly model?: string | undefined;
   readonly base_url?: string | undefined;
   readonly api_key_env?: string | undefined;
+  readonly api_key_envs?: readonly string[] | undefined;
   readonly api_type?: ApiType | undefined;
   readonly model_hints?:
     | {
@@ -27,6 +28,12 @@ export interface ModelConfig {
     | undefined;
 }
 
+/** What of an entry goes to the wire as it stands. */
+export interface ExtraConfig {
+  readonly extra_headers?: Readonly<Record<string, string>> | undefined;
+  readonly extra_body?: Readonly<Record<string, unknown>> | undefined;
+}
+
 export type ApiType = 'openai' | 'responses' | 'anthropic';
 
 export interface ResolvedProvider extends KeyNeed {
@@ -37,6 +44,8 @@ export interface ResolvedProvider extends KeyNeed {
   readonly contextWindow: number;
   readonly facts: ModelFacts;
   readonly hints: ModelHints;
+  readonly extraHeaders?: Readonly<Record<string, string>>;
+  readonly extraBody?: Readonly<Record<string, unknown>>;
 }
 
 const WIRES: Readonly<Record<ApiType, Wire>> = { openai: 'openai-chat', responses: 'openai-responses', anthropic: 'anthropic' };
@@ -44,32 +53,34 @@ const WIRES: Readonly<Record<ApiType, Wire>> = { openai: 'openai-chat', response
 /**
  * Provider, model, wire and address from the config. Without a provider: a base_url alone means any compatible server (a provider's
  * key is never sent to an address somebody else runs), `provider/model` names both, else the model name decides (spec B1).
- * Throws GH1104 for a provider that does not exist, GH1101 for a config that lacks something or contradicts itself.
+ * `env` is for providers whose address and credentials are an account's. Throws GH1104 for a provider that does not exist, GH1101 for a config that lacks something or contradicts itself.
  */
-export function resolveProvider(config: ModelConfig): ResolvedProvider {
-  const { provider, model: named } = chooseProvider(config);
-  const model = named ?? provider.defaultModel;
+export function resolveProvider(config: ModelConfig, env: Env = {}): ResolvedProvider {
+  const { provider: general, model: named } = chooseProvider(config);
+  const model = named ?? general.defaultModel;
   if (!model)
-    throw new GatehouseError('GH1101', `provider "${provider.name}" needs a model`, { hint: 'add "model" to the config' });
-  const wire = chooseWire(provider, model, config);
+    throw new GatehouseError('GH1101', `provider "${general.name}" needs a model`, { hint: 'add "model" to the config' });
+  const wire = chooseWire(general, model, config);
+  const address = general.address?.(env, wire);
+  const provider = address === undefined ? general : { ...general, baseUrl: address };
   const baseUrl = baseUrlFor(provider, wire, config.base_url);
   const hints = toHints(config.model_hints);
   const { contextWindow, ...facts } = factsOf(provider, model, hints, baseUrl);
   const foreign = isForeign(provider, baseUrl);
-  const keyForAddress = config.api_key_env !== undefined && foreign;
+  const keys = [config.api_key_env, ...(config.api_key_envs ?? [])].filter((name) => name !== undefined);
+  const keyForAddress = keys.length > 0 && foreign;
+  const credentials = keys.length > 0 ? undefined : provider.credentials?.(env, wire);
   return {
-    provider,
-    model,
-    wire,
-    baseUrl,
-    keyEnvs: keyForAddress ? [config.api_key_env ?? ''] : keyVariables(provider, config.api_key_env),
-    keyRequired: provider.keyRequired || config.api_key_env !== undefined,
+    ...{ provider, model, wire, baseUrl, contextWindow, facts, hints },
+    keyEnvs: keyForAddress ? keys : keyVariables(provider, ...keys),
+    keysNamed: keys.length,
+    keyRequired: provider.keyRequired || keys.length > 0,
     keyForAddress,
     // A proxy on this machine is the operator's own.
     foreignAddress: foreign && !isLoopback(baseUrl),
-    contextWindow,
-    facts,
-    hints,
+    ...(credentials ? { credentials } : {}),
+    ...(config.extra_headers ? { extraHeaders: config.extra_headers } : {}),
+    ...(config.extra_body ? { extraBody: config.extra_body } : {}),
   };
 }
 

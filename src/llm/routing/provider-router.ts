@@ -5,6 +5,8 @@ import type { Slot } from './slot.ts';
 export interface RouterEntry extends Slot {
   /** Unique, as the operator wrote it. */
   readonly key: string;
+  /** For people. */
+  readonly description?: string;
 }
 
 export interface ProviderRouter {

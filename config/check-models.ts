@@ -1,0 +1,35 @@
+import { describeChoice, type Finding, valueAt } from './check-value.ts';
+
+/** Checks what the schema of the whole file cannot: that the names of models are in `models`. */
+export function checkModels(value: unknown, original: unknown): readonly Finding[] {
+  const names = Object.keys(recordAt(value, ['models']));
+  const channels = listAt(value, ['gateway', 'channels']);
+  const used: PropertyKey[][] = [
+    ...Object.keys(recordAt(value, ['purposes'])).map((purpose) => ['purposes', purpose]),
+    ...channels.flatMap((_, index): PropertyKey[][] => {
+      const at = ['gateway', 'channels', index];
+      const senders = Object.keys(recordAt(value, [...at, 'sender_models']));
+      return [[...at, 'model'], ...senders.map((sender) => [...at, 'sender_models', sender])];
+    }),
+  ];
+  return used.flatMap((path) => checkName(path, names, value, original));
+}
+
+function checkName(path: readonly PropertyKey[], names: readonly string[], value: unknown, original: unknown): Finding[] {
+  const name = valueAt(value, path);
+  if (typeof name !== 'string' || names.includes(name)) return [];
+  if (names.length > 0) return [{ severity: 'error', path, ...describeChoice(names, valueAt(original, path)) }];
+  return [
+    { severity: 'error', path, message: 'must be a name in "models", and there is none', hint: 'add the section "models"' },
+  ];
+}
+
+function recordAt(value: unknown, path: readonly PropertyKey[]): object {
+  const found = valueAt(value, path);
+  return typeof found === 'object' && found !== null ? found : {};
+}
+
+function listAt(value: unknown, path: readonly PropertyKey[]): readonly unknown[] {
+  const found = valueAt(value, path);
+  return Array.isArray(found) ? found : [];
+}

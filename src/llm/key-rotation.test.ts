@@ -1,0 +1,102 @@
+import { expect, test } from 'vitest';
+import type { FailureKind, ModelEvent } from '../core/model.ts';
+import { FakeClock } from '../testing/fakes.ts';
+import { type ScriptStep, scriptedModel } from '../testing/scripted-model.ts';
+import { collect, modelRequest } from './contract.ts';
+import { createFailure } from './failure.ts';
+import { withKeyRotation } from './key-rotation.ts';
+
+const live = new AbortController().signal;
+
+/** Keys `a`, `b`, `c`, whose servers do what `behave` says of them at that moment. */
+function rotation(behave: Record<string, ScriptStep>) {
+  const clock = new FakeClock();
+  const asked: string[] = [];
+  const resting: string[] = [];
+  const keys = Object.keys(behave).map((from) => ({ from, value: () => from }));
+  const create = (key: string) => ({
+    ...scriptedModel(
+      () => {
+        asked.push(key);
+        return behave[key] ?? 'gone';
+      },
+      { clock },
+    ),
+    warm: async () => undefined,
+  });
+  const onResting = (key: { from: string }, { kind }: { kind: string }, next: { from: string }) =>
+    resting.push(`${key.from} ${kind} -> ${next.from}`);
+  const model = withKeyRotation(keys, create, { clock, onResting });
+  return {
+    ...{ clock, behave, resting, model },
+    /** Which keys one call asked, and what came of it. */
+    async call() {
+      asked.length = 0;
+      const events = await collect(model.call(modelRequest('hi'), live));
+      return `${asked.join()}: ${end(events)}`;
+    },
+  };
+}
+
+function end(events: readonly ModelEvent[]): string {
+  const last = events.at(-1);
+  if (last?.type === 'done') return last.answer.text;
+  return last?.type === 'failed' ? `${last.failure.kind} ${last.failure.retryAfterMs ?? ''}`.trim() : 'nothing';
+}
+
+const limited = (retryAfterMs?: number): ScriptStep => ({
+  fail: createFailure('rate-limit', { message: 'too many', ...(retryAfterMs === undefined ? {} : { retryAfterMs }) }),
+});
+const refused: ScriptStep = { fail: 'auth' };
+
+test('a key at its limit rests as long as its provider says, and is then the first again', async () => {
+  const at = rotation({ a: limited(5_000), b: 'from b' });
+  expect(await at.call()).toBe('a,b: from b');
+  at.behave['a'] = 'from a';
+  expect(await at.call()).toBe('b: from b');
+  await at.clock.advance(5_000);
+  expect(await at.call()).toBe('a: from a');
+  expect(at.resting).toEqual(['a rate-limit -> b']);
+});
+
+test('a refused key is passed over, told of once, and tried again after a quarter of an hour', async () => {
+  const at = rotation({ a: refused, b: 'from b' });
+  for (let n = 0; n < 3; n += 1) await at.call();
+  expect(at.resting).toEqual(['a auth -> b']);
+  at.behave['a'] = 'from a';
+  await at.clock.advance(15 * 60_000);
+  expect(await at.call()).toBe('a: from a');
+});
+
+test('each key is asked at most once a call, and the failure says when the first of them is ready', async () => {
+  const at = rotation({ a: limited(60_000), b: refused, c: limited(8_000) });
+  expect(await at.call()).toBe('a,b,c: rate-limit 8000');
+  await at.clock.advance(3_000);
+  // All of them rest: the one that is ready first is asked, and no other.
+  expect(await at.call()).toBe('c: rate-limit 8000');
+  expect(await rotation({ a: refused, b: { fail: 'payment' } }).call()).toBe('a,b: payment');
+  expect(await rotation({ a: limited(), b: limited() }).call()).toBe('a,b: rate-limit 30000');
+});
+
+test.each(['server', 'bad-request', 'context-length', 'timeout', 'empty'] satisfies FailureKind[])(
+  'a failure of kind %s is not the fault of the key: no other is asked',
+  async (kind) => {
+    const at = rotation({ a: { fail: kind }, b: 'from b' });
+    expect(await at.call()).toBe(`a: ${kind}`);
+    expect(at.resting).toEqual([]);
+  },
+);
+
+test('what was shown is not told a second time by another key', async () => {
+  const failure = createFailure('rate-limit', { message: 'too many', retryAfterMs: 1_000 });
+  const at = rotation({
+    a: {
+      events: [
+        { type: 'text', text: 'half' },
+        { type: 'failed', failure },
+      ],
+    },
+    b: 'from b',
+  });
+  expect(await at.call()).toBe('a: rate-limit 1000');
+});

@@ -1,0 +1,78 @@
+import type { FailureKind, ModelFailure } from '../core/model.ts';
+import type { Clock } from '../core/ports.ts';
+import type { WarmableModel } from './protocols/wire.ts';
+import type { FoundKey } from './providers/key.ts';
+
+export interface KeyRotationOptions {
+  readonly clock: Clock;
+  /** A provider turned this key down; `next` answers in its place. Told each time a key begins to rest. Must not throw. */
+  readonly onResting: (key: FoundKey, failure: ModelFailure, next: FoundKey) => void;
+}
+
+/** What another key may not suffer from. */
+const OF_THE_KEY: readonly FailureKind[] = ['auth', 'payment', 'rate-limit'];
+/** How long a key at its limit rests whose provider does not say. ms. */
+const REST_MS = 30_000;
+/** A refused key is tried again now and then: it may have been mended at the provider. ms. */
+const REFUSED_REST_MS = 15 * 60_000;
+
+interface Place {
+  readonly key: FoundKey;
+  readonly wire: WarmableModel;
+  /** Monotonic ms. */
+  restsUntil: number;
+  failure?: ModelFailure;
+}
+
+/**
+ * One model with several keys. A call goes on to the next key when one is refused or at its limit, and tries each at most once; that key
+ * then rests, as long as the provider says. While all rest, the one that is ready first is used, and a failure says when that is. At
+ * least one key.
+ */
+export function withKeyRotation(
+  keys: readonly FoundKey[],
+  create: (key: string) => WarmableModel,
+  { clock, onResting }: KeyRotationOptions,
+): WarmableModel {
+  const places: readonly Place[] = keys.map((key) => ({ key, wire: create(key.value()), restsUntil: Number.NEGATIVE_INFINITY }));
+  const [main] = places;
+  if (!main) throw new RangeError('at least one key is needed');
+  const rest = ({ restsUntil }: Place): number => Math.max(0, restsUntil - clock.monotonic());
+  /** Ready ones in the order of the config, then the others in the order in which they will be. */
+  const inOrder = (): Place[] => [...places].sort((a, b) => rest(a) - rest(b));
+  const final = (failure: ModelFailure): ModelFailure => {
+    const [soonest] = inOrder();
+    if (soonest?.failure?.kind !== 'rate-limit') return failure;
+    return { ...soonest.failure, retryAfterMs: rest(soonest) };
+  };
+  return {
+    ...main.wire,
+    async *call(request, signal) {
+      const queue = inOrder();
+      for (let place = queue.shift(); place; place = queue.shift()) {
+        let streamed = false;
+        for await (const event of place.wire.call(request, signal)) {
+          if (event.type !== 'failed') {
+            streamed ||= event.type === 'text' || event.type === 'reasoning';
+            yield event;
+            if (event.type === 'done') return;
+            continue;
+          }
+          const { failure } = event;
+          if (signal.aborted || !OF_THE_KEY.includes(failure.kind)) return yield event;
+          place.failure = failure;
+          place.restsUntil = clock.monotonic() + restOf(failure);
+          // One that rests itself would be asked in vain, and what was shown cannot be told again from here.
+          const next = streamed ? undefined : queue.find((other) => rest(other) === 0);
+          if (!next) return yield { type: 'failed', failure: final(failure) };
+          onResting(place.key, failure, next.key);
+        }
+      }
+    },
+    warm: () => main.wire.warm(),
+  };
+}
+
+function restOf({ kind, retryAfterMs }: ModelFailure): number {
+  return retryAfterMs ?? (kind === 'rate-limit' ? REST_MS : REFUSED_REST_MS);
+}

@@ -1,0 +1,122 @@
+// What leaves for providers that want more than a bearer token, as a server sees it.
+import { describe, expect, test } from 'vitest';
+import { FakeClock } from '../../testing/fakes.ts';
+import { startModelServer, stream, textPieces } from '../../testing/model-server.ts';
+import { collect, modelRequest } from '../contract.ts';
+import { createWire } from '../create.ts';
+import { signAws } from '../signing/aws.ts';
+import { resolveKey } from './key.ts';
+import { type ModelConfig, resolveProvider } from './resolve.ts';
+
+const live = new AbortController().signal;
+
+async function sent(config: ModelConfig, env: Record<string, string>, path: string) {
+  const clock = new FakeClock();
+  await using server = await startModelServer({ script: () => stream(textPieces('ok')) });
+  const target = resolveProvider({ ...config, base_url: `${server.url}${path}` }, env);
+  const key = await resolveKey(target, { env });
+  const model = createWire(target, key?.value(), { clock, timeouts: { connectMs: 1_000, totalMs: 5_000 } });
+  await collect(model.call(modelRequest('hi'), live));
+  const [request] = server.requests;
+  if (!request) throw new Error('nothing was sent');
+  return { request, now: clock.now(), url: `${server.url}${request.path}` };
+}
+
+const AWS = {
+  AWS_REGION: 'eu-west-1',
+  AWS_ACCESS_KEY_ID: 'AKID',
+  AWS_SECRET_ACCESS_KEY: 'aws-secret',
+  AWS_SESSION_TOKEN: 'session',
+};
+
+describe('addresses', () => {
+  test.each([
+    [
+      { provider: 'azure', model: 'mine' },
+      { AZURE_OPENAI_ENDPOINT: 'https://me.openai.azure.com/' },
+      'https://me.openai.azure.com/openai/v1',
+    ],
+    [
+      { provider: 'azure', model: 'mine' },
+      { AZURE_OPENAI_ENDPOINT: 'https://me.azure.com/openai/v1/' },
+      'https://me.azure.com/openai/v1',
+    ],
+    [{ model: 'bedrock/openai.gpt-oss-120b-1:0' }, AWS, 'https://bedrock-runtime.eu-west-1.amazonaws.com/openai/v1'],
+    [{ model: 'bedrock/us.anthropic.claude-opus-5-5' }, AWS, 'https://bedrock-mantle.eu-west-1.api.aws/anthropic'],
+    [
+      { model: 'vertex/gemini-3.8-flash' },
+      { GOOGLE_CLOUD_PROJECT: 'p1', GOOGLE_CLOUD_LOCATION: 'europe-west4' },
+      'https://europe-west4-aiplatform.googleapis.com/v1/projects/p1/locations/europe-west4/publishers/google',
+    ],
+    [
+      { model: 'vertex/gemini-3.8-flash' },
+      { GOOGLE_CLOUD_PROJECT: 'p1' },
+      'https://aiplatform.googleapis.com/v1/projects/p1/locations/global/publishers/google',
+    ],
+  ])('%j', (config, env, baseUrl) => expect(resolveProvider(config, env).baseUrl).toBe(baseUrl));
+
+  test.each([
+    ['azure', 'AZURE_OPENAI_ENDPOINT'],
+    ['bedrock', 'AWS_REGION'],
+    ['vertex', 'GOOGLE_CLOUD_PROJECT'],
+  ])('%s without its account names the variable %s', (provider, variable) => {
+    expect(() => resolveProvider({ provider, model: 'm' }, {})).toThrow(
+      expect.objectContaining({ code: 'GH1101', message: expect.stringContaining(variable) }),
+    );
+  });
+});
+
+test('azure: the key is in its own header and nowhere else', async () => {
+  const { request } = await sent({ provider: 'azure', model: 'mine' }, { AZURE_OPENAI_API_KEY: 'az-key' }, '/openai/v1');
+  expect(request.path).toBe('/openai/v1/chat/completions');
+  expect([request.headers['api-key'], request.headers.authorization]).toEqual(['az-key', undefined]);
+});
+
+test('bedrock: a Bedrock API key goes as it is, before any other credentials', async () => {
+  const env = { ...AWS, AWS_BEARER_TOKEN_BEDROCK: 'bedrock-key' };
+  const { request } = await sent({ provider: 'bedrock', model: 'openai.gpt-oss-120b-1:0' }, env, '/openai/v1');
+  expect(request.headers.authorization).toBe('Bearer bedrock-key');
+});
+
+test('bedrock: without one the request is signed as it leaves, with what the config adds to it', async () => {
+  const config = {
+    provider: 'bedrock',
+    model: 'openai.gpt-oss-120b-1:0',
+    extra_body: { service_tier: 'flex' },
+    extra_headers: { 'X-Team': 'a' },
+  };
+  const { request, now, url } = await sent(config, AWS, '/openai/v1');
+  expect(request.body).toMatchObject({ service_tier: 'flex', model: 'openai.gpt-oss-120b-1:0' });
+  const { authorization, host, 'x-amz-date': date, 'x-amz-security-token': session, 'x-team': team } = request.headers;
+  expect([host, session, team]).toEqual([new URL(url).host, 'session', 'a']);
+  const unsigned = {
+    method: 'POST',
+    url,
+    headers: new Headers({ 'content-type': 'application/json' }),
+    body: JSON.stringify(request.body),
+    now,
+  };
+  const scope = {
+    accessKeyId: 'AKID',
+    secretAccessKey: 'aws-secret',
+    sessionToken: 'session',
+    region: 'eu-west-1',
+    service: 'bedrock',
+  };
+  expect({ authorization, 'x-amz-date': date, 'x-amz-security-token': session }).toEqual(signAws(unsigned, scope));
+});
+
+test('A29 bedrock and vertex without credentials name the variable, and a secret is in no target that is printed', async () => {
+  const target = resolveProvider({ provider: 'bedrock', model: 'm' }, { AWS_REGION: 'eu-west-1' });
+  await expect(resolveKey(target, { env: {} })).rejects.toMatchObject({
+    code: 'GH1103',
+    message: expect.stringContaining('AWS_BEARER_TOKEN_BEDROCK'),
+  });
+  const signed = resolveProvider({ provider: 'bedrock', model: 'm' }, AWS);
+  expect(signed.credentials?.secrets()).toEqual(['aws-secret', 'session']);
+  expect(JSON.stringify(signed)).not.toMatch(/aws-secret|"session"/);
+  const vertex = resolveProvider({ model: 'vertex/gemini-3.8-flash' }, { GOOGLE_CLOUD_PROJECT: 'p' });
+  await expect(resolveKey(vertex, { env: {} })).rejects.toMatchObject({
+    message: expect.stringContaining('GOOGLE_APPLICATION_CREDENTIALS'),
+  });
+});

@@ -1,0 +1,106 @@
+/** Providers that are reached by an account of a cloud: address and credentials are in the variables that their own tools read. */
+import type { AwsScope } from '../signing/aws.ts';
+import type { Signer } from '../signing/signer.ts';
+import type { Env, Provider } from './provider.ts';
+
+/**
+ * The v1 API needs no `api-version`: https://learn.microsoft.com/azure/foundry/openai/api-version-lifecycle. The model is the name of a
+ * deployment.
+ */
+export const azure: Provider = {
+  name: 'azure',
+  aliases: ['azure-openai'],
+  wire: 'openai-chat',
+  otherWires: ['openai-responses'],
+  keyEnv: 'AZURE_OPENAI_API_KEY',
+  keyHeader: 'api-key',
+  keyRequired: true,
+  addressEnv: 'AZURE_OPENAI_ENDPOINT',
+  address: (env) => {
+    const endpoint = set(env, 'AZURE_OPENAI_ENDPOINT');
+    return endpoint && `${endpoint.replace(/(?:\/openai(?:\/v1)?)?\/*$/, '')}/openai/v1`;
+  },
+  detect: [],
+};
+
+/**
+ * Claude has the Anthropic wire (https://docs.aws.amazon.com/bedrock/latest/userguide/inference-messages-api.html), what else there is the
+ * OpenAI ones (inference-chat-completions.html, inference-responses-api.html). With a Bedrock API key or with signed requests.
+ */
+export const bedrock: Provider = {
+  name: 'bedrock',
+  aliases: ['aws', 'amazon-bedrock'],
+  wire: 'openai-chat',
+  modelWires: [[/anthropic\.|claude/, 'anthropic']],
+  otherWires: ['openai-responses', 'anthropic'],
+  defaultModel: 'global.anthropic.claude-sonnet-5-5',
+  keyEnv: 'AWS_BEARER_TOKEN_BEDROCK',
+  keyRequired: true,
+  addressEnv: 'AWS_REGION',
+  address: (env, wire) => {
+    const region = regionOf(env);
+    if (!region) return undefined;
+    return wire === 'anthropic'
+      ? `https://bedrock-mantle.${region}.api.aws/anthropic`
+      : `https://bedrock-runtime.${region}.amazonaws.com/openai/v1`;
+  },
+  credentials: (env, wire) => {
+    const [id, secret, session] = ['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY', 'AWS_SESSION_TOKEN'].map((name) =>
+      set(env, name),
+    );
+    const region = regionOf(env);
+    if (set(env, 'AWS_BEARER_TOKEN_BEDROCK') || !id || !secret || !region) return undefined;
+    const service = wire === 'anthropic' ? 'bedrock-mantle' : 'bedrock';
+    const scope: AwsScope = {
+      accessKeyId: id,
+      secretAccessKey: secret,
+      region,
+      service,
+      ...(session ? { sessionToken: session } : {}),
+    };
+    const sign = lazily(async () => (await import('../signing/aws.ts')).awsSigner(scope));
+    return { from: 'AWS_ACCESS_KEY_ID', secrets: () => (session ? [secret, session] : [secret]), sign };
+  },
+  detect: [],
+};
+
+/** The Gemini wire at the address of a project, with the token of a service account. */
+export const vertex: Provider = {
+  name: 'vertex',
+  aliases: ['vertexai', 'google-vertex'],
+  wire: 'gemini',
+  defaultModel: 'gemini-3.8-flash',
+  keyEnv: 'GOOGLE_APPLICATION_CREDENTIALS',
+  keyRequired: true,
+  addressEnv: 'GOOGLE_CLOUD_PROJECT',
+  address: (env) => {
+    const project = set(env, 'GOOGLE_CLOUD_PROJECT');
+    const location = set(env, 'GOOGLE_CLOUD_LOCATION') ?? 'global';
+    const host = location === 'global' ? 'aiplatform.googleapis.com' : `${location}-aiplatform.googleapis.com`;
+    return project && `https://${host}/v1/projects/${project}/locations/${location}/publishers/google`;
+  },
+  credentials: (env) => {
+    const file = set(env, 'GOOGLE_APPLICATION_CREDENTIALS');
+    if (!file) return undefined;
+    const sign = lazily(async () => (await import('../signing/google.ts')).googleSigner(file));
+    return { from: 'GOOGLE_APPLICATION_CREDENTIALS', secrets: () => [], sign };
+  },
+  detect: [],
+};
+
+/** Loads the code of a signature with the first request. */
+function lazily(load: () => Promise<Signer>): Signer {
+  let signer: Promise<Signer> | undefined;
+  return async (request) => {
+    signer ??= load();
+    return await (await signer)(request);
+  };
+}
+
+function regionOf(env: Env): string | undefined {
+  return set(env, 'AWS_REGION') ?? set(env, 'AWS_DEFAULT_REGION');
+}
+
+function set(env: Env, name: string): string | undefined {
+  return env[name]?.trim() || undefined;
+}
