@@ -1,6 +1,5 @@
 /** Sums of the ledger: kept in roll-up tables with each row, and read from them (see migration 4 in `schema.ts`). */
 import type { SpendingGroup, SpendingGroupKey, SpendingQuery, UsageEntry } from '../core/journal.ts';
-import type { SqlValue } from './database.ts';
 import type { Store } from './store.ts';
 
 /** Every time zone's midnight falls on a quarter of an hour of UTC. */
@@ -8,30 +7,28 @@ const SLOT_MS = 900_000;
 const DAY_MS = 86_400_000;
 
 const SUMS = ['calls', 'tokens_in', 'tokens_out', 'tokens_cached', 'tokens_cache_write', 'cost_usd', 'unpriced'] as const;
-const ADDED = SUMS.map((sum) => `${sum} = ${sum} + excluded.${sum}`).join(', ');
-
-/** Call once for each new row of `usage`, in its transaction. */
-export function addToSums(store: Store, entry: UsageEntry): void {
-  const { at, provider, model, channel, purpose, session, sender, job = '' } = entry;
-  const sums = [
-    ...[1, entry.tokensIn, entry.tokensOut, entry.tokensCached, entry.tokensCacheWrite ?? 0],
-    ...[entry.costUsd ?? 0, entry.costUsd === null ? 1 : 0],
-  ];
-  const slot = at - (at % SLOT_MS);
-  add(store, 'usage_total', ['start'], [slot], sums);
-  const ofModel = ['span_ms', 'start', 'provider', 'model', 'channel', 'purpose'];
-  add(store, 'usage_by_model', ofModel, [SLOT_MS, slot, provider, model, channel, purpose], sums);
-  add(store, 'usage_by_model', ofModel, [DAY_MS, at - (at % DAY_MS), provider, model, channel, purpose], sums);
-  add(store, 'usage_by_sender', ['start', 'session', 'sender', 'job'], [slot, session, sender, job], sums);
+/** Adds to a row of sums, or begins it. */
+function addSql(table: string, ...key: readonly string[]): string {
+  const columns = [...key, ...SUMS];
+  const added = SUMS.map((sum) => `${sum} = ${sum} + excluded.${sum}`);
+  return `INSERT INTO ${table} (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')})
+    ON CONFLICT DO UPDATE SET ${added.join(', ')}`;
 }
 
-function add(store: Store, table: string, key: readonly string[], values: readonly SqlValue[], sums: readonly number[]): void {
-  const columns = [...key, ...SUMS];
-  store.db.run(
-    `INSERT INTO ${table} (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')}) ON CONFLICT DO UPDATE SET ${ADDED}`,
-    ...values,
-    ...sums,
-  );
+const ADD_TO_TOTAL = addSql('usage_total', 'start');
+const ADD_TO_MODEL = addSql('usage_by_model', 'span_ms', 'start', 'provider', 'model', 'channel', 'purpose');
+const ADD_TO_SENDER = addSql('usage_by_sender', 'start', 'session', 'sender', 'job');
+
+/** Call once for each new row of `usage`, in its transaction. */
+export function addToSums({ db }: Store, entry: UsageEntry): void {
+  const { at, provider, model, channel, purpose, session, sender, job = '' } = entry;
+  const { tokensIn, tokensOut, tokensCached, tokensCacheWrite = 0, costUsd } = entry;
+  const sums = [1, tokensIn, tokensOut, tokensCached, tokensCacheWrite, costUsd ?? 0, costUsd === null ? 1 : 0];
+  const slot = at - (at % SLOT_MS);
+  db.run(ADD_TO_TOTAL, slot, ...sums);
+  db.run(ADD_TO_MODEL, SLOT_MS, slot, provider, model, channel, purpose, ...sums);
+  db.run(ADD_TO_MODEL, DAY_MS, at - (at % DAY_MS), provider, model, channel, purpose, ...sums);
+  db.run(ADD_TO_SENDER, slot, session, sender, job, ...sums);
 }
 
 /** SQLite's `localtime` is that of the process, as everywhere else a day is cut. */

@@ -30,7 +30,7 @@ export interface CallEstimate {
   outputFor(usd: number): number;
   /**
    * What to book for the usage that a provider reported, with its cost; undefined when it counted nothing, or not in numbers. A count
-   * beyond what window and output limit allow becomes the most this call can have. The provider's cost is preferred to ours.
+   * beyond what window and output limit allow becomes what was reserved for it. The provider's cost is preferred to ours.
    * `servedPrice`: of another model that answered. `odd`: something was not believed.
    */
   booked(reported: Usage, contextWindow: number, servedPrice?: Price | null): { usage: Usage; odd: boolean } | undefined;
@@ -62,7 +62,7 @@ export function estimateCall(request: ModelRequest, facts: ModelFacts | undefine
       const mostOut = Math.max(request.maxOutputTokens ?? 0, Math.min(limit, contextWindow));
       const counts = withBoundedParts({
         ...told,
-        tokensIn: told.tokensIn > contextWindow ? Math.min(contextWindow, tokensIn * MOST_TOKENS_PER_ESTIMATED) : told.tokensIn,
+        tokensIn: told.tokensIn > contextWindow ? Math.min(tokensIn, contextWindow) : told.tokensIn,
         tokensOut: told.tokensOut > mostOut ? Math.min(tokensOut, mostOut) : told.tokensOut,
       });
       const isCost = costUsd !== null && costUsd >= 0 && costUsd <= (worstUsd || 1) * MOST_COST_PER_WORST;
