@@ -146,3 +146,10 @@ function sorted(rows: Rows): Rows {
 function text(price: Pick<Price, 'in' | 'out'>): string {
   return `${price.in}/${price.out}`;
 }
+
+/** Overrides that were true until a day. */
+export function limitedOverrides({ rows }: Overrides): { readonly name: string; readonly validUntil: string }[] {
+  return rows.flatMap(({ provider, models, validUntil }) =>
+    validUntil === undefined ? [] : models.map((model) => ({ name: `${provider}/${model}`, validUntil })),
+  );
+}

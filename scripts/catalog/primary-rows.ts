@@ -39,8 +39,11 @@ const TAKEN: Readonly<Record<string, (id: string) => boolean>> = {
   dashscope: (id) => id.startsWith('qwen'),
 };
 
-/** Prices of these are not the provider's own list: an upper bound at best. */
-const GUESSED: ReadonlySet<string> = new Set(['zhipu']);
+/**
+ * Prices of these are not the provider's own list, and by this factor an upper bound of it: Azure asks up to 20 % more for a deployment
+ * that stays in a data zone (pypi.org, azure-genai-prices 0.2.0).
+ */
+const BOUNDS: Readonly<Record<string, number>> = { zhipu: 1, azure: 1.2 };
 
 export type Rows = Record<string, Record<string, CatalogRow>>;
 
@@ -85,31 +88,33 @@ export function toRows(provider: string, file: Readonly<Record<string, Readonly<
   const rows: Rows[string] = {};
   for (const source of Object.values(file).flatMap((wire) => Object.values(wire))) {
     if (source.type !== 'chat' || !(TAKEN[provider]?.(source.id) ?? true)) continue;
-    const price = toPrice(source.cost);
+    const factor = BOUNDS[provider];
+    const price = toPrice(source.cost, factor);
     rows[source.id] = {
       window: source.contextWindow,
       ...(source.maxTokens ? { output: Math.min(source.maxTokens, source.contextWindow) } : {}),
       ...(source.input?.includes('image') ? { vision: true } : {}),
       ...thinking(source),
-      ...(price ? { price: GUESSED.has(provider) ? { ...price, guess: true } : price } : {}),
+      ...(price ? { price: factor === undefined ? price : { ...price, guess: true } } : {}),
     };
   }
   return rows;
 }
 
 /** A price of 0 means that the source does not know it. */
-function toPrice(cost: SourceRow['cost']): CatalogRow['price'] {
+function toPrice(cost: SourceRow['cost'], factor = 1): CatalogRow['price'] {
   if (!(cost.input > 0 && cost.output > 0)) return undefined;
-  const tiers = cost.tiers?.map((tier) => ({ aboveTokensIn: tier.inputTokensAbove, ...toRates(tier) }));
-  return { ...toRates(cost), ...(tiers?.length ? { tiers } : {}) };
+  const tiers = cost.tiers?.map((tier) => ({ aboveTokensIn: tier.inputTokensAbove, ...toRates(tier, factor) }));
+  return { ...toRates(cost, factor), ...(tiers?.length ? { tiers } : {}) };
 }
 
-function toRates({ input, output, cacheRead, cacheWrite }: SourceRates): PriceRates {
+function toRates({ input, output, cacheRead, cacheWrite }: SourceRates, factor: number): PriceRates {
+  const usd = (rate: number): number => Number((rate * factor).toPrecision(10));
   return {
-    in: input,
-    out: output,
-    ...(cacheRead > 0 ? { cached: cacheRead } : {}),
-    ...(cacheWrite > 0 ? { cacheWrite } : {}),
+    in: usd(input),
+    out: usd(output),
+    ...(cacheRead > 0 ? { cached: usd(cacheRead) } : {}),
+    ...(cacheWrite > 0 ? { cacheWrite: usd(cacheWrite) } : {}),
   };
 }
 

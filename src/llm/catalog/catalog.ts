@@ -87,3 +87,9 @@ export function familyOf(model: string): string[] {
     .slice(0, versionAt === -1 ? undefined : versionAt)
     .filter((word) => !/^(?:latest|preview|chat|instruct|)$/.test(word));
 }
+
+/** `claude-opus-4-5-20251101` -> 4, 5; a date is no version. */
+export function versionOf(model: string): number[] {
+  const parts = /\d+(?:-\d+)*/.exec(bareName(model))?.[0].split('-') ?? [];
+  return parts.map(Number).filter((part) => part < 1_000);
+}

@@ -46,8 +46,8 @@ describe('a model that is not listed', () => {
     ['anthropic', 'claude-haiku-9', 1, 5], // the dearest of its family
     ['anthropic', 'claude-nova-1', 10, 50], // the dearest of its maker
     ['zai', 'glm-5.3-highspeed', 1.4, 4.4],
-    ['openai-compatible', 'deepseek-v4-pro', 1.925, 3.96], // the dearest of that name anywhere
-    ['r9s', 'gpt-6-luna', 0.2, 0.75], // with the rates for long input
+    ['openai-compatible', 'deepseek-v4-pro', 2.31, 4.5936], // the dearest of that name anywhere
+    ['r9s', 'gpt-6-luna', 0.24, 0.9], // with the rates for long input
   ])('%s/%s costs at most %d in and %d out, as a guess', (provider, model, input, output) => {
     expect(at(provider, model)).toMatchObject({ in: input, out: output, guess: true });
   });
