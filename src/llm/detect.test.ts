@@ -71,7 +71,7 @@ describe('config', () => {
 describe('environment', () => {
   test('the first key in the documented order wins, the others are listed, no value is shown', async () => {
     const found = await detect({ env: { GROQ_API_KEY: `${KEY}2`, OPENAI_API_KEY: KEY, DEEPSEEK_API_KEY: ` ${KEY}3 ` } });
-    expect(found).toMatchObject({ source: 'environment', id: 'openai/gpt-4o' });
+    expect(found).toMatchObject({ source: 'environment', id: 'openai/gpt-6.1-terra' });
     expect(found.lines.join('\n')).toContain('also set, not used: DEEPSEEK_API_KEY, GROQ_API_KEY');
     expect(JSON.stringify(found) + found.lines.join('\n')).not.toContain('canary');
   });
@@ -98,9 +98,9 @@ describe('environment', () => {
   test('a key without a config starts with a daily limit of 2 USD, said in its line, unless the config sets limits', async () => {
     const env = { ANTHROPIC_API_KEY: KEY };
     const found = await detect({ env });
-    expect(found).toMatchObject({ id: 'anthropic/claude-sonnet-4-20250514', defaultDailyUsd: 2, target: { wire: 'anthropic' } });
+    expect(found).toMatchObject({ id: 'anthropic/claude-sonnet-5-5', defaultDailyUsd: 2, target: { wire: 'anthropic' } });
     expect(found.lines[0]).toBe(
-      'anthropic/claude-sonnet-4-20250514 from ANTHROPIC_API_KEY (paid; default limit 2.00 USD a day, change it with "budget" in the config)',
+      'anthropic/claude-sonnet-5-5 from ANTHROPIC_API_KEY (paid; default limit 2.00 USD a day, change it with "budget" in the config)',
     );
     expect((await detect({ env, spentTodayUsd: 0.128 })).lines[0]).toContain('(paid; today 0.13 of 2.00 USD default limit)');
     const limited = await detect({ env, hasBudget: true });
@@ -161,7 +161,7 @@ describe('environment', () => {
     });
     expect(found).toMatchObject({
       source: 'login',
-      id: 'openai/gpt-4o',
+      id: 'openai/gpt-6.1-terra',
       defaultDailyUsd: 2,
       target: { baseUrl: 'https://api.openai.com/v1' },
     });

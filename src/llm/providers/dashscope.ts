@@ -4,7 +4,6 @@ export const dashscope: Provider = {
   name: 'dashscope',
   aliases: ['qwen'],
   wire: 'openai-chat',
-  defaultModel: 'qwen-max',
   keyEnv: 'DASHSCOPE_API_KEY',
   keyRequired: true,
   baseUrl: 'https://dashscope.aliyuncs.com/compatible-mode/v1',

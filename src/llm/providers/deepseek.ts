@@ -4,7 +4,6 @@ export const deepseek: Provider = {
   name: 'deepseek',
   aliases: [],
   wire: 'openai-chat',
-  defaultModel: 'deepseek-chat',
   keyEnv: 'DEEPSEEK_API_KEY',
   keyRequired: true,
   baseUrl: 'https://api.deepseek.com/v1',

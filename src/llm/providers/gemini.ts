@@ -4,7 +4,6 @@ export const gemini: Provider = {
   name: 'gemini',
   aliases: ['google'],
   wire: 'gemini',
-  defaultModel: 'gemini-2.5-flash',
   keyEnv: 'GEMINI_API_KEY',
   keyRequired: true,
   baseUrl: 'https://generativelanguage.googleapis.com/v1beta',

@@ -4,7 +4,6 @@ export const minimax: Provider = {
   name: 'minimax',
   aliases: [],
   wire: 'openai-chat',
-  defaultModel: 'MiniMax-Text-01',
   keyEnv: 'MINIMAX_API_KEY',
   keyRequired: true,
   baseUrl: 'https://api.minimax.io/v1',

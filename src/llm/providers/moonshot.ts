@@ -4,7 +4,6 @@ export const moonshot: Provider = {
   name: 'moonshot',
   aliases: ['kimi'],
   wire: 'openai-chat',
-  defaultModel: 'kimi-k2.5',
   keyEnv: 'MOONSHOT_API_KEY',
   keyRequired: true,
   baseUrl: 'https://api.moonshot.ai/v1',

@@ -4,7 +4,6 @@ export const nvidia: Provider = {
   name: 'nvidia',
   aliases: ['nim'],
   wire: 'openai-chat',
-  defaultModel: 'meta/llama-3.3-70b-instruct',
   keyEnv: 'NVIDIA_API_KEY',
   keyRequired: true,
   baseUrl: 'https://integrate.api.nvidia.com/v1',

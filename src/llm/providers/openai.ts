@@ -5,9 +5,8 @@ export const openai: Provider = {
   aliases: [],
   wire: 'openai-chat',
   // Their reasoning survives between the calls of a turn only there.
-  modelWires: [[/^(?:o[134]|gpt-5)/, 'openai-responses']],
+  modelWires: [[/^(?:o\d|gpt-[5-9]|gpt-daybreak|chat-latest)/, 'openai-responses']],
   otherWires: ['openai-responses'],
-  defaultModel: 'gpt-4o',
   keyEnv: 'OPENAI_API_KEY',
   keyRequired: true,
   baseUrl: 'https://api.openai.com/v1',

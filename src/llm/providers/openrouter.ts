@@ -5,7 +5,6 @@ export const openrouter: Provider = {
   aliases: [],
   wire: 'openai-chat',
   otherWires: ['openai-responses', 'anthropic'],
-  defaultModel: 'anthropic/claude-sonnet-4-20250514',
   keyEnv: 'OPENROUTER_API_KEY',
   keyRequired: true,
   baseUrl: 'https://openrouter.ai/api/v1',

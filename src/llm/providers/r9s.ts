@@ -7,7 +7,6 @@ export const r9s: Provider = {
   wire: 'openai-chat',
   modelWires: [[/claude/, 'anthropic']],
   otherWires: ['anthropic'],
-  defaultModel: 'claude-sonnet-4-6',
   keyEnv: 'R9S_API_KEY',
   keyRequired: true,
   baseUrl: 'https://api.r9s.ai/v1',

@@ -6,29 +6,24 @@ export const xai: Provider = {
   aliases: ['grok'],
   wire: 'openai-responses',
   otherWires: ['openai-chat'],
-  defaultModel: 'grok-4.7',
   detect: [/grok/],
 };
 
 export const mistral: Provider = {
   ...oneKey('mistral', 'MISTRAL_API_KEY', 'https://api.mistral.ai/v1'),
-  defaultModel: 'mistral-large-4',
   detect: [/^(?:mistral|ministral|magistral|devstral|codestral)/],
 };
 
 export const together: Provider = {
   ...oneKey('together', 'TOGETHER_API_KEY', 'https://api.together.xyz/v1'),
-  defaultModel: 'zai-org/GLM-5.3',
 };
 
 export const fireworks: Provider = {
   ...oneKey('fireworks', 'FIREWORKS_API_KEY', 'https://api.fireworks.ai/inference/v1'),
-  defaultModel: 'accounts/fireworks/models/glm-5p3',
 };
 
 export const cerebras: Provider = {
   ...oneKey('cerebras', 'CEREBRAS_API_KEY', 'https://api.cerebras.ai/v1'),
-  defaultModel: 'gpt-oss-120b',
 };
 
 /** A server of the chat wire that takes one key. */

@@ -5,7 +5,6 @@ export const zai: Provider = {
   name: 'zai',
   aliases: ['z.ai'],
   wire: 'anthropic',
-  defaultModel: 'glm-5-turbo',
   keyEnv: 'ZAI_API_KEY',
   keyRequired: true,
   baseUrl: 'https://api.z.ai/api/anthropic',

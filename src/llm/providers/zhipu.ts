@@ -4,7 +4,6 @@ export const zhipu: Provider = {
   name: 'zhipu',
   aliases: ['glm'],
   wire: 'openai-chat',
-  defaultModel: 'glm-4-plus',
   keyEnv: 'ZHIPU_API_KEY',
   keyRequired: true,
   baseUrl: 'https://open.bigmodel.cn/api/paas/v4',
