@@ -210,14 +210,14 @@ const FAULTS: readonly Fault[] = [
   {
     name: 'F28 cut in a call, for good',
     main: (raw) => [halfCall(raw)],
-    outcome: { requests: [4, 1], waits: BACKOFF, switched: ['malformed'], restarts: 4, user: SPARE },
+    outcome: { requests: [2, 1], waits: [500], switched: ['malformed'], restarts: 1, user: SPARE },
   },
   {
     name: 'F28 no end, everywhere',
     main: (raw) => [breaks(raw, '')],
     spare: (raw) => [breaks(raw, '')],
     outcome: {
-      ...{ requests: [4, 4], waits: [...BACKOFF, ...BACKOFF], switched: ['malformed'], restarts: 7 },
+      ...{ requests: [2, 2], waits: [500, 500], switched: ['malformed'], restarts: 1 },
       user: 'The answer of the AI model broke off. Please ask again. (GH2109)',
     },
   },
