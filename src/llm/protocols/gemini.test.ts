@@ -251,7 +251,7 @@ describe('answers', () => {
     ['STOP', { type: 'done', answer: { stop: 'end' } }],
     ['MAX_TOKENS', { type: 'done', answer: { stop: 'length' } }],
     ['OTHER', { type: 'done', answer: { stop: 'end' } }],
-    ['SAFETY', { failure: { kind: 'content-filter', retryable: true } }],
+    ['SAFETY', { failure: { kind: 'content-filter', retryable: false } }],
     ['RECITATION', { failure: { kind: 'content-filter' } }],
     ['PROHIBITED_CONTENT', { failure: { kind: 'content-filter' } }],
     ['SPII', { failure: { kind: 'content-filter' } }],
@@ -287,7 +287,7 @@ describe('failures', () => {
     ],
     [401, 'UNAUTHENTICATED', 'no', 'auth', false],
     [403, 'PERMISSION_DENIED', 'no', 'auth', false],
-    [404, 'NOT_FOUND', 'models/x is not found', 'bad-request', false],
+    [404, 'NOT_FOUND', 'models/x is not found', 'model-gone', false],
     [
       429,
       'RESOURCE_EXHAUSTED',
