@@ -1,10 +1,10 @@
 import type { Model, ModelEvent, ModelFailure, ModelRequest } from '../../core/model.ts';
 import type { Clock } from '../../core/ports.ts';
 import type { SlotStatus } from '../../core/status.ts';
-import { NO_LONGER_NEEDED } from '../../lib/no-longer-needed.ts';
 import { fewestFailures, healthyFirst, wrapperFacts } from './chain.ts';
-import { attemptOn, type Piece, type Tried, walkFrom } from './failover-walk.ts';
-import { type Hedge, hedge } from './hedge.ts';
+import { type Piece, type Tried, walkFrom } from './failover-walk.ts';
+import { begin, type Hedge, hedge } from './hedge.ts';
+import { Leftovers } from './leftovers.ts';
 import { DEFAULT_WEIGHTS, type ScoreWeights, scoreTerms, weighed } from './score.ts';
 import { type Slot, SlotState, statusOf, suited } from './slot.ts';
 
@@ -18,7 +18,7 @@ export interface AdaptiveRouterOptions {
   /** Default `lane`. */
   readonly mode?: RoutingMode;
   readonly weights?: Partial<ScoreWeights>;
-  /** Failures in a row that open a circuit. Default 3. */
+  /** Failures in a row that open a circuit. Default 2. */
   readonly failureThreshold?: number;
   /** Share of calls that try a model not used for a while (lane). Default 0.1. */
   readonly probeProbability?: number;
@@ -39,9 +39,6 @@ export interface AdaptiveRouter extends Model, AsyncDisposable {
   snapshot(): readonly SlotStatus[];
 }
 
-/** How long `dispose` waits for a model that does not stop when told to. ms. */
-const CLOSE_GRACE_MS = 2_000;
-
 /** At least one slot; the order of the slots is their priority. */
 export function createAdaptiveRouter(slots: readonly Slot[], options: AdaptiveRouterOptions): AdaptiveRouter {
   return new Router(slots, options);
@@ -55,13 +52,13 @@ class Router implements AdaptiveRouter {
   readonly #weights: ScoreWeights;
   readonly #probeIntervalMs: number;
   readonly #slots: readonly SlotState[];
-  /** Cancelled calls whose streams are not closed yet. */
-  readonly #closing = new Set<Promise<void>>();
+  readonly #leftovers: Leftovers;
   mode: RoutingMode;
 
   constructor(slots: readonly Slot[], options: AdaptiveRouterOptions) {
-    const { clock, emaAlpha, failureThreshold: threshold = 3, probeIntervalMs = 60_000 } = options;
+    const { clock, emaAlpha, failureThreshold: threshold = 2, probeIntervalMs = 60_000 } = options;
     this.#options = options;
+    this.#leftovers = new Leftovers(clock);
     this.#weights = { ...DEFAULT_WEIGHTS, ...options.weights };
     this.#probeIntervalMs = probeIntervalMs;
     const stateOptions = { clock, threshold, probeIntervalMs, ...(emaAlpha === undefined ? {} : { emaAlpha }) };
@@ -83,9 +80,10 @@ class Router implements AdaptiveRouter {
       request,
       signal,
       clock: this.#options.clock,
+      all: this.#slots,
       rest: () => this.#rest(pool),
       onFailed: (slot, failure) => this.#options.onFailed?.(slot.model.id, failure),
-      own: (closing) => this.#own(closing),
+      leftovers: this.#leftovers,
     };
     return walkFrom((tried) => this.#begin(pool, tried, walk), walk);
   }
@@ -97,18 +95,13 @@ class Router implements AdaptiveRouter {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    if (this.#closing.size === 0) return;
-    const settled = new AbortController();
-    const grace = asleep(this.#options.clock, CLOSE_GRACE_MS, settled.signal);
-    await Promise.race([Promise.all(this.#closing), grace]);
-    settled.abort(NO_LONGER_NEEDED);
-    await grace;
+    await this.#leftovers[Symbol.asyncDispose]();
   }
 
   #begin(pool: readonly SlotState[], tried: Tried, walk: Hedge): Piece {
     const first = this.#select(pool);
     const alternate = this.mode === 'hedge' ? this.#alternate(first, pool) : undefined;
-    return alternate ? hedge(first, alternate, tried, walk) : attemptOn(first, tried, walk);
+    return alternate ? hedge(first, alternate, tried, walk) : begin(first, this.#ranked(pool), tried, walk);
   }
 
   #select(pool: readonly SlotState[]): SlotState {
@@ -155,20 +148,5 @@ class Router implements AdaptiveRouter {
 
   #scores(): number[] {
     return scoreTerms(this.#slots.map(({ scoreInput }) => scoreInput)).map((terms) => weighed(terms, this.#weights));
-  }
-
-  #own(closing: Promise<void>): void {
-    this.#closing.add(closing);
-    void closing.then(() => this.#closing.delete(closing));
-  }
-}
-
-/** False when the signal aborted, which is the only thing that ends a sleep early. */
-async function asleep(clock: Clock, ms: number, signal: AbortSignal): Promise<boolean> {
-  try {
-    await clock.sleep(ms, signal);
-    return true;
-  } catch {
-    return false;
   }
 }

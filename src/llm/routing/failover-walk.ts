@@ -13,6 +13,7 @@ export interface Walk {
   readonly request: ModelRequest;
   readonly signal: AbortSignal;
   readonly clock: Clock;
+  readonly all: readonly SlotState[];
   /** The slots still worth a try after `from` failed, best first. Asked anew after each failure; tried ones are left out here. */
   readonly rest: (from: SlotState) => readonly SlotState[];
   /** Told of each failure. */
