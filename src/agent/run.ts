@@ -16,6 +16,7 @@ import { inputImages } from './input-images.ts';
 import { type LimitKind, limitText } from './limits.ts';
 import { LOOP_WARNING, LoopDetector } from './loop-detection.ts';
 import { callModel, emptyFailure, isEmpty, toolCallsOf } from './model-call.ts';
+import { callWithinWindow } from './overflow.ts';
 import { repairHistory } from './repair.ts';
 import { encodeAnswer, Replay, type StoredAnswer } from './replay.ts';
 import { runToolCalls } from './tool-calls.ts';
@@ -149,15 +150,9 @@ class AgentLoop {
   async #callModel(): Promise<StoredAnswer | { readonly failure: ModelFailure }> {
     const { model, clock, steps, runId } = this.#run;
     this.#images ??= await inputImages(this.#run, this.#emit, this.#signal);
-    const call = {
-      model,
-      request: this.#request(this.#images),
-      iteration: this.#iterations,
-      emit: this.#emit,
-      clock,
-      signal: this.#signal,
-    };
-    const outcome = await callModel(call);
+    const images = this.#images;
+    const call = { model, iteration: this.#iterations, emit: this.#emit, clock, signal: this.#signal };
+    const outcome = await callWithinWindow(this.#run, (window) => callModel({ ...call, request: this.#request(images, window) }));
     if (outcome.kind === 'failed') return { failure: outcome.failure };
     const stored = { answer: { ...outcome.answer, toolCalls: this.#ownCalls(outcome.answer) }, at: clock.now() };
     const n = this.#replay.takeN();
@@ -170,7 +165,7 @@ class AgentLoop {
   }
 
   /** Pictures of earlier messages are named in their text, where a tool can find them; sent again, each would cost its price again. */
-  #request(images: readonly Image[]): ModelRequest {
+  #request(images: readonly Image[], window: number): ModelRequest {
     const run = this.#run;
     const system: SessionMessage = {
       id: `${run.runId}#system`,
@@ -180,10 +175,7 @@ class AgentLoop {
     };
     const history = repairHistory([system, ...run.history, ...this.#lines]);
     return {
-      messages: trimHistory(
-        history,
-        Math.max(run.model.contextWindow - images.length * IMAGE_TOKENS, run.model.contextWindow / 2),
-      ),
+      messages: trimHistory(history, Math.max(window - images.length * IMAGE_TOKENS, window / 2)),
       tools: run.tools.map(({ name, description, parameters }) => ({ name, description, parameters })),
       ...(images.length === 0 ? {} : { images: new Map([[run.input.id, images]]) }),
       maxOutputTokens: run.limits.maxOutputTokens,

@@ -40,6 +40,8 @@ export interface AgentRun {
   readonly input: SessionMessage;
   readonly tools: readonly Tool[];
   readonly model: Model;
+  /** Windows that models turned out to have, in tokens by model id: read and written, shared by all runs. Absent: nothing is kept. */
+  readonly windows?: Map<string, number>;
   readonly limits: RunLimits;
   readonly steps: StepLog;
   readonly workspace: string;

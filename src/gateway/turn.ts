@@ -77,6 +77,8 @@ interface Running {
 export class Turns {
   readonly #options: TurnOptions;
   readonly #demoNotices = new Map<string, number>();
+  /** What was learnt of models while this process runs. */
+  readonly #windows = new Map<string, number>();
   #parking = false;
 
   constructor(options: TurnOptions) {
@@ -284,6 +286,7 @@ export class Turns {
       input,
       tools: this.#options.tools.filter(({ needs }) => needs !== 'reactions' || reacts),
       model: this.#options.model,
+      windows: this.#windows,
       limits,
       steps: {
         recorded,
