@@ -186,7 +186,12 @@ function tooLong(failure: ModelFailure, waitMs: number): ModelFailure {
   return failure.kind === 'rate-limit' ? { ...failure, retryAfterMs: waitMs } : failure;
 }
 
-function waitFor(failure: ModelFailure, attempt: number, options: RetryOptions): number {
+/** Ms until a failed try is repeated; `attempt`: 0 after the first. */
+export function waitFor(
+  failure: ModelFailure,
+  attempt: number,
+  options: Pick<RetryOptions, 'baseMs' | 'capMs' | 'random'>,
+): number {
   const { baseMs = 1_000, capMs = 60_000, random } = options;
   if (failure.retryAfterMs !== undefined) return failure.retryAfterMs;
   if (failure.kind === 'rate-limit') return UNSTATED_RATE_LIMIT_MS;

@@ -1,6 +1,7 @@
 import { printable } from '../../lib/printable.ts';
 import { CATALOG_UPDATED_AT } from '../../llm/catalog/catalog.ts';
 import { PRICES_UPDATED_AT } from '../../llm/catalog/price.ts';
+import { createRedactor, urlSecrets } from '../../llm/redact.ts';
 import { type Command, readConfig, sayWarnings } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { formatTable, type Output } from '../output.ts';
@@ -60,8 +61,8 @@ function toJson({ name, target, key, problem }: ModelEntry): Record<string, unkn
     provider: target?.provider.name ?? null,
     model: target?.model ?? null,
     wire: target?.wire ?? null,
-    // Without its query, which may hold a key.
-    baseUrl: url ? `${url.origin}${url.pathname}` : null,
+    // Without its query and what looks like a key in its path.
+    baseUrl: url ? createRedactor(urlSecrets(url.href))(`${url.origin}${url.pathname}`) : null,
     contextWindow: target?.contextWindow ?? null,
     maxOutputTokens: target?.facts.maxOutputTokens ?? null,
     vision: target?.facts.vision ?? null,

@@ -128,17 +128,6 @@ describe('choice of the first model (spec B5)', () => {
     expect(router.snapshot()[1]?.circuit).toBe('closed');
     expect(answerer(await ask())).toBe('a/1');
   });
-
-  test('the mode can be set at run time', async () => {
-    const { ask, router, calls } = setup(
-      { 'a/1': () => 'hi', 'b/2': () => ({ text: 'ho', delayMs: 5 }) },
-      { options: { mode: 'off' } },
-    );
-    await ask();
-    router.setMode('hedge');
-    await ask();
-    expect([router.mode, calls()]).toEqual(['hedge', [2, 1]]);
-  });
 });
 
 describe('failover and attribution', () => {

@@ -2,8 +2,8 @@ import type { Model, ModelEvent, ModelFailure, ModelRequest } from '../../core/m
 import type { Clock } from '../../core/ports.ts';
 import type { SlotStatus } from '../../core/status.ts';
 import { fewestFailures, healthyFirst, wrapperFacts } from './chain.ts';
-import { type Piece, type Tried, walkFrom } from './failover-walk.ts';
-import { begin, type Hedge, hedge } from './hedge.ts';
+import { type Piece, type Tried, type Walk, walkFrom } from './failover-walk.ts';
+import { begin, hedge } from './hedge.ts';
 import { Leftovers } from './leftovers.ts';
 import { DEFAULT_WEIGHTS, type ScoreWeights, scoreTerms, weighed } from './score.ts';
 import { type Slot, SlotState, statusOf, suited } from './slot.ts';
@@ -24,17 +24,12 @@ export interface AdaptiveRouterOptions {
   readonly probeProbability?: number;
   /** How long a circuit stays open, and after what idle time a model is stale. ms, default 60 s. */
   readonly probeIntervalMs?: number;
-  /** Weight of a new sample in the moving averages. Default 0.3. */
-  readonly emaAlpha?: number;
   /** Told of each failure of one model, also when another then answers. Must not throw. */
   readonly onFailed?: (model: string, failure: ModelFailure) => void;
 }
 
 /** A model over several (spec B5). Disposing waits for the streams of cancelled calls. */
 export interface AdaptiveRouter extends Model, AsyncDisposable {
-  readonly mode: RoutingMode;
-  /** Holds for calls made from now on. */
-  setMode(mode: RoutingMode): void;
   /** In the order of the slots. */
   snapshot(): readonly SlotStatus[];
 }
@@ -53,30 +48,25 @@ class Router implements AdaptiveRouter {
   readonly #probeIntervalMs: number;
   readonly #slots: readonly SlotState[];
   readonly #leftovers: Leftovers;
-  mode: RoutingMode;
+  readonly #mode: RoutingMode;
 
   constructor(slots: readonly Slot[], options: AdaptiveRouterOptions) {
-    const { clock, emaAlpha, failureThreshold: threshold = 2, probeIntervalMs = 60_000 } = options;
+    const { clock, failureThreshold: threshold = 2, probeIntervalMs = 60_000 } = options;
     this.#options = options;
     this.#leftovers = new Leftovers(clock);
     this.#weights = { ...DEFAULT_WEIGHTS, ...options.weights };
     this.#probeIntervalMs = probeIntervalMs;
-    const stateOptions = { clock, threshold, probeIntervalMs, ...(emaAlpha === undefined ? {} : { emaAlpha }) };
-    this.#slots = slots.map((slot) => new SlotState(slot, stateOptions));
+    this.#slots = slots.map((slot) => new SlotState(slot, { clock, threshold, probeIntervalMs }));
     const { id, contextWindow, demo } = wrapperFacts(this.#slots);
     this.id = id;
     this.contextWindow = contextWindow;
     if (demo) this.demo = demo;
-    this.mode = options.mode ?? 'lane';
-  }
-
-  setMode(mode: RoutingMode): void {
-    this.mode = mode;
+    this.#mode = options.mode ?? 'lane';
   }
 
   call(request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelEvent> {
     const pool = suited(this.#slots, request);
-    const walk: Hedge = {
+    const walk: Walk = {
       request,
       signal,
       clock: this.#options.clock,
@@ -98,9 +88,9 @@ class Router implements AdaptiveRouter {
     await this.#leftovers[Symbol.asyncDispose]();
   }
 
-  #begin(pool: readonly SlotState[], tried: Tried, walk: Hedge): Piece {
+  #begin(pool: readonly SlotState[], tried: Tried, walk: Walk): Piece {
     const first = this.#select(pool);
-    const alternate = this.mode === 'hedge' ? this.#alternate(first, pool) : undefined;
+    const alternate = this.#mode === 'hedge' ? this.#alternate(first, pool) : undefined;
     return alternate ? hedge(first, alternate, tried, walk) : begin(first, this.#ranked(pool), tried, walk);
   }
 
@@ -108,7 +98,7 @@ class Router implements AdaptiveRouter {
     const usable = pool.filter(({ circuit }) => circuit.admits);
     const [first] = usable;
     if (!first) return fewestFailures(pool);
-    if (this.mode !== 'lane') return first;
+    if (this.#mode !== 'lane') return first;
     // The trial of a half-open circuit is due now: left to the score, a model with failures behind it would never get one.
     const trial = usable.find(({ circuit }) => circuit.state === 'half-open');
     if (trial) return trial;

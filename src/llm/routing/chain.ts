@@ -1,8 +1,8 @@
 import type { Model, ModelFailure } from '../../core/model.ts';
 import type { Clock } from '../../core/ports.ts';
 import type { SlotStatus } from '../../core/status.ts';
-import { walkFrom } from './failover-walk.ts';
-import { begin, type Hedge } from './hedge.ts';
+import { type Walk, walkFrom } from './failover-walk.ts';
+import { begin } from './hedge.ts';
 import { Leftovers } from './leftovers.ts';
 import { type Slot, SlotState, statusOf, suited } from './slot.ts';
 
@@ -34,7 +34,7 @@ export function createChain(slots: readonly Slot[], options: ChainOptions): Chai
     [Symbol.asyncDispose]: () => leftovers[Symbol.asyncDispose](),
     call(request, signal) {
       const pool = suited(states, request);
-      const walk: Hedge = {
+      const walk: Walk = {
         ...{ request, signal, clock, leftovers, all: states },
         rest: (from) => healthyFirst(roundFrom(from, pool, states)),
         onFailed: (slot, failure) => options.onFailed?.(slot.model.id, failure),

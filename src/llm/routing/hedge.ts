@@ -2,18 +2,13 @@ import type { ModelEvent } from '../../core/model.ts';
 import { NO_LONGER_NEEDED } from '../../lib/no-longer-needed.ts';
 import { Attempt } from './attempt.ts';
 import { attemptOn, drain, noteFailure, type Piece, type Tried, type Walk } from './failover-walk.ts';
-import type { Leftovers } from './leftovers.ts';
 import type { SlotState } from './slot.ts';
-
-export interface Hedge extends Walk {
-  readonly leftovers: Leftovers;
-}
 
 /**
  * Begins a call with `first`. Where that is the trial of a model that failed, a healthy one is asked beside it, so that nobody waits
  * for the outcome; the healthy one first, so that what a limit has left is held for it.
  */
-export function begin(first: SlotState, pool: readonly SlotState[], tried: Tried, walk: Hedge): Piece {
+export function begin(first: SlotState, pool: readonly SlotState[], tried: Tried, walk: Walk): Piece {
   const healthy = first.circuit.state === 'half-open' ? pool.find(({ circuit }) => circuit.state === 'closed') : undefined;
   return healthy ? hedge(healthy, first, tried, walk) : attemptOn(first, tried, walk);
 }
@@ -39,7 +34,7 @@ interface Runner {
  * not recorded, unless it is a trial. One that fails before is out, and the other one is waited for. A winner that breaks later is charged for it, and
  * the walk goes on with the rest, the other one included.
  */
-export async function* hedge(primary: SlotState, alternate: SlotState, tried: Tried, walk: Hedge): Piece {
+export async function* hedge(primary: SlotState, alternate: SlotState, tried: Tried, walk: Walk): Piece {
   const runners = [primary, alternate].map((slot) => startRunner(slot, walk));
   try {
     const winner = yield* race(runners, tried, walk);
@@ -60,7 +55,7 @@ export async function* hedge(primary: SlotState, alternate: SlotState, tried: Tr
   }
 }
 
-function startRunner(slot: SlotState, walk: Hedge): Runner {
+function startRunner(slot: SlotState, walk: Walk): Runner {
   const controller = new AbortController();
   const onAbort = (): void => controller.abort(walk.signal.reason);
   walk.signal.addEventListener('abort', onAbort, { once: true });
@@ -100,7 +95,7 @@ function startRunner(slot: SlotState, walk: Hedge): Runner {
  * The runner that brought the first token; undefined when both failed or the signal aborted. Yields a wait only when all that
  * still run are in one: as long as another is at work the call is not held up.
  */
-async function* race(runners: readonly Runner[], tried: Tried, walk: Hedge): AsyncGenerator<ModelEvent, Runner | undefined> {
+async function* race(runners: readonly Runner[], tried: Tried, walk: Walk): AsyncGenerator<ModelEvent, Runner | undefined> {
   const step = async (runner: Runner) => ({ runner, event: await runner.next() });
   const over = new AbortController();
   const aborted = new Promise<undefined>((resolve) => {
@@ -133,7 +128,7 @@ async function* race(runners: readonly Runner[], tried: Tried, walk: Hedge): Asy
 }
 
 /** How long it takes until the first of them goes on, when all wait. */
-function commonWait(runners: readonly Runner[], { clock }: Hedge): ModelEvent | undefined {
+function commonWait(runners: readonly Runner[], { clock }: Walk): ModelEvent | undefined {
   const waits = runners.flatMap(({ waiting }) => waiting ?? []);
   const [first] = waits.toSorted((a, b) => a.until - b.until);
   if (!first || waits.length < runners.length) return undefined;

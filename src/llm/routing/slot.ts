@@ -1,5 +1,4 @@
 import type { Model, ModelRequest } from '../../core/model.ts';
-import type { Clock } from '../../core/ports.ts';
 import type { SlotStatus } from '../../core/status.ts';
 import { estimateRequestTokens } from '../tokens.ts';
 import { Circuit, type CircuitOptions } from './circuit.ts';
@@ -11,11 +10,6 @@ export interface Slot {
   readonly model: Model;
 }
 
-export interface SlotStateOptions extends CircuitOptions {
-  readonly clock: Clock;
-  readonly emaAlpha?: number;
-}
-
 /** A slot with what was learnt of it. */
 export class SlotState {
   readonly model: Model;
@@ -24,9 +18,9 @@ export class SlotState {
   /** Monotonic ms of the start of the last call. */
   usedAt: number | undefined;
 
-  constructor(slot: Slot, options: SlotStateOptions) {
+  constructor(slot: Slot, options: CircuitOptions) {
     this.model = slot.model;
-    this.metrics = new Metrics(options.emaAlpha);
+    this.metrics = new Metrics();
     this.circuit = new Circuit(options);
   }
 
