@@ -225,7 +225,7 @@ function route(
   if (only && !second) return { model: only.model, ...ALONE };
   if (!settings?.enabled) {
     const chain = createChain(slots, { clock, onFailed });
-    return { model: chain, slots: () => chain.snapshot(), ...ALONE };
+    return { model: chain, slots: () => chain.snapshot(), [Symbol.asyncDispose]: () => chain[Symbol.asyncDispose]() };
   }
   const router = createAdaptiveRouter(slots, {
     clock,

@@ -176,4 +176,15 @@ describe('tail repetition', () => {
     expect(repetitionStart('-'.repeat(600))).toBeUndefined();
     expect(repetitionStart(`|${'---|'.repeat(200)}`)).toBeUndefined();
   });
+
+  test('M11 what repeats in a code fence or in a table is content, after the fence it is a loop again', () => {
+    const lines = '  push(0x00, 0x00, 0x00, 0x00);\n'.repeat(20);
+    for (const fence of ['```', '~~~']) {
+      expect(repetitionStart(`Here:\n${fence}ts\n${lines}`)).toBeUndefined();
+      expect(repetitionStart(`Here:\n${fence}ts\nlet a;\n${fence}\n${lines}`)).toBeDefined();
+    }
+    expect(repetitionStart('```\na command and its output\n```\n'.repeat(20))).toBeUndefined();
+    expect(repetitionStart(`| a | b |\n|---|---|\n${'| nothing to report | none |\n'.repeat(20)}`)).toBeUndefined();
+    expect(repetitionStart(`| a |\n|---|\n| ${'the same words in one cell again '.repeat(20)}`)).toBeUndefined();
+  });
 });

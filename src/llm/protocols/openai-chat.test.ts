@@ -207,7 +207,7 @@ describe('failures', () => {
     [401, { message: `Incorrect API key provided: ${KEY}` }, 'auth', 'GH2101', false],
     [402, { message: 'pay' }, 'payment', 'GH2110', false],
     [403, { message: 'no' }, 'auth', 'GH2101', false],
-    [404, { message: 'no such model' }, 'bad-request', 'GH2106', false],
+    [404, { message: 'no such model' }, 'model-gone', 'GH2117', false],
     [408, { message: 'slow' }, 'timeout', 'GH2105', true],
     [409, { message: 'conflict' }, 'server', 'GH2103', true],
     [413, { message: 'large' }, 'context-length', 'GH2107', false],
