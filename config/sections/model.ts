@@ -26,6 +26,7 @@ export const modelHints = z
         in: usdPerMillion.describe('USD per million tokens in.'),
         out: usdPerMillion.describe('USD per million tokens out.'),
         cached: usdPerMillion.optional().describe('USD per million cached tokens in.'),
+        cache_write: usdPerMillion.optional().describe('USD per million tokens written to a cache.'),
       })
       .optional()
       .describe('What the model costs. 0 is for servers of your own.'),

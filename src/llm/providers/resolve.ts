@@ -1,6 +1,6 @@
 /** From the model part of the config to provider, model, wire, address and facts. */
 import { GatehouseError } from '../../core/errors.ts';
-import type { ModelFacts } from '../../core/model.ts';
+import type { ModelFacts, Price } from '../../core/model.ts';
 import { DEFAULT_MODELS } from '../catalog/catalog.ts';
 import { factsOf, type ModelHints } from '../catalog/facts.ts';
 import { isLoopback } from '../catalog/price.ts';
@@ -24,10 +24,12 @@ export interface ModelConfig extends ExtraConfig {
         readonly max_output_tokens?: number | undefined;
         readonly vision?: boolean | undefined;
         readonly tools?: boolean | undefined;
-        readonly price?: { readonly in: number; readonly out: number; readonly cached?: number | undefined } | undefined;
+        readonly price?: PriceHint | undefined;
       }
     | undefined;
 }
+
+type PriceHint = Pick<Price, 'in' | 'out'> & { cached?: number | undefined; cache_write?: number | undefined };
 
 /** What of an entry goes to the wire as it stands. */
 export interface ExtraConfig {
@@ -130,6 +132,10 @@ function toHints(config: ModelConfig['model_hints']): ModelHints {
     maxOutputTokens: max_output_tokens,
     vision,
     tools,
-    price: price && { in: price.in, out: price.out, ...(price.cached === undefined ? {} : { cached: price.cached }) },
+    price: price && toPrice(price),
   };
+}
+
+function toPrice({ cached, cache_write: cacheWrite, ...rates }: PriceHint): Price {
+  return { ...rates, ...(cached === undefined ? {} : { cached }), ...(cacheWrite === undefined ? {} : { cacheWrite }) };
 }
