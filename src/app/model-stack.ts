@@ -171,9 +171,8 @@ function createModel(options: ModelStackOptions, budget: Budget, record: (entry:
 }
 
 /** A price that the operator stated holds for whatever answers at that address. */
-function pricesOf({ target }: ModelEntry): Pick<BudgetedOptions, 'facts' | 'priceOf'> {
-  const { facts, hints, baseUrl } = target;
-  return hints.price ? { facts } : { facts, priceOf: (provider, model) => priceOf(provider, model, baseUrl) };
+function pricesOf({ target: { hints, baseUrl } }: ModelEntry): Pick<BudgetedOptions, 'priceOf'> {
+  return hints.price ? {} : { priceOf: (provider, model) => priceOf(provider, model, baseUrl) };
 }
 
 function isFound({ source }: Detected): boolean {
