@@ -3,13 +3,12 @@ import type { Clock } from '../core/ports.ts';
 import { isLoopback } from './catalog/price.ts';
 import { DEFAULT_DAILY_USD } from './money/limits.ts';
 import { type LocalServer, ollamaOrigin, type ProbeOrigins, probeLocalServers } from './probe.ts';
-import { gemini } from './providers/gemini.ts';
 import { PROVIDERS } from './providers/index.ts';
 import { type FoundKey, type KeySources, resolveKey } from './providers/key.ts';
 import { ollama } from './providers/ollama.ts';
-import { openai } from './providers/openai.ts';
 import type { Provider } from './providers/provider.ts';
 import { type ModelConfig, type ResolvedProvider, resolveProvider } from './providers/resolve.ts';
+import { gemini, openai } from './providers/table.ts';
 
 export interface DetectOptions extends KeySources {
   readonly config: ModelConfig;
