@@ -1,6 +1,6 @@
 // npm run bench: is it as fast and as small as we say? Prints every figure with its limit; exit code 1 when one is missed.
 //
-//   --only NAME   throughput, latency, slow-model, model-calls, channels, start, soak; repeatable (default: all)
+//   --only NAME   throughput, latency, slow-model, model-calls, channels, start, ledger, soak; repeatable (default: all)
 //   --json        one JSON document instead of the table
 //   --write       also puts the figures into bench/README.md
 import { existsSync } from 'node:fs';
@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { measureChannels } from './channels.ts';
 import { type Figure, passes, toTable } from './figure.ts';
+import { measureLedger } from './ledger.ts';
 import { describeMachine } from './machine.ts';
 import { measureLatency, measureSlowModel, measureThroughput } from './message-path.ts';
 import { measureModelCalls } from './model-calls.ts';
@@ -23,6 +24,7 @@ const BENCHES: Readonly<Record<string, () => Promise<Figure[]>>> = {
   'slow-model': measureSlowModel,
   'model-calls': measureModelCalls,
   channels: measureChannels,
+  ledger: measureLedger,
   soak: measureSoak,
 };
 /** Everything together takes about twelve minutes; whatever hangs ends here. */

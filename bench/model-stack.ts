@@ -4,7 +4,6 @@ import type { Clock } from '../src/core/ports.ts';
 import { openJournal } from '../src/journal/open.ts';
 import { compose } from '../src/llm/compose.ts';
 import { Budget } from '../src/llm/money/budget.ts';
-import { withCost } from '../src/llm/money/cost.ts';
 import { withBudget } from '../src/llm/money/with-budget.ts';
 import { withSpendingSteps } from '../src/llm/money/with-spending-steps.ts';
 import { withRetry } from '../src/llm/retry.ts';
@@ -27,7 +26,6 @@ export async function createStack(wires: readonly Model[], dir: string, clock: C
   const slots = wires.map((wire) => ({
     model: compose(
       wire,
-      withCost,
       (model) => withBudget(model, budget, { clock, ...(wire.facts ? { facts: wire.facts } : {}) }),
       (model) => withRetry(model, { clock, random }),
     ),

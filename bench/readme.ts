@@ -12,7 +12,7 @@ function toReadme({ machine, figures }: { readonly machine: string; readonly fig
 
 \`\`\`sh
 npm run bench                        # everything, about twelve minutes; exit code 1 when a limit is missed
-npm run bench -- --only latency      # one of start, latency, throughput, slow-model, model-calls, channels, soak; repeatable
+npm run bench -- --only latency      # one of start, latency, throughput, slow-model, model-calls, channels, ledger, soak; repeatable
 npm run bench -- --json              # for programs
 npm run bench -- --write             # also rewrites this page
 \`\`\`

@@ -278,12 +278,18 @@ describe('F29 empty answers', () => {
     expect(model.requests).toHaveLength(1);
   });
 
-  test('F29 a withheld answer fails with kind content-filter', async () => {
-    const run = agentRun({ model: scriptedModel(() => ({ stop: 'filtered' })) });
-    const done = runAgent(run);
-    await run.clock.advance(10_000);
-    expect((await done).outcome).toMatchObject({ kind: 'failed', failure: { kind: 'content-filter', code: 'GH2111' } });
-  });
+  test.each([
+    ['filtered', 'content-filter', 'GH2111'],
+    ['length', 'malformed', 'GH2109'],
+  ] as const)(
+    'F29 nothing that ended by %s is not asked for again: it would end, and cost, the same',
+    async (stop, kind, code) => {
+      const model = scriptedModel(() => ({ stop, reasoning: 'thoughts' }));
+      const result = await runAgent(agentRun({ model }));
+      expect(result.outcome).toMatchObject({ kind: 'failed', failure: { kind, code } });
+      expect(model.requests).toHaveLength(1);
+    },
+  );
 
   test('the text is kept when the output limit ended it, and the half call behind it is not run', async () => {
     const echo = countingTool();

@@ -117,7 +117,7 @@ class AgentLoop {
     return { kind: 'limit', limit, text: limitText(limit, this.#run.limits, progress) };
   }
 
-  /** The recorded answer or a new one, asked for again while it comes back empty. */
+  /** The recorded answer or a new one, asked for again while it comes back with nothing. */
   async #nextAnswer(): Promise<Next> {
     for (let attempt = 0; ; attempt += 1) {
       const answer = await this.#answerOnce();
@@ -146,7 +146,9 @@ class AgentLoop {
       tokensCached: this.#usage.tokensCached + usage.tokensCached,
     };
     if (!isEmpty(stored.answer)) return { kind: 'answer', stored };
-    return { kind: 'empty', failure: emptyFailure(stored.answer), replayed: recorded !== undefined };
+    const failure = emptyFailure(stored.answer);
+    // A cut or withheld answer ends the same way when it is asked for again, and is paid for again.
+    return failure.kind === 'empty' ? { kind: 'empty', failure, replayed: recorded !== undefined } : this.#ended(failure);
   }
 
   /** One real call; its answer is durable, with its usage, before a tool runs or another call is made for it. */

@@ -118,6 +118,15 @@ describe('the architecture', () => {
     expect(long).toEqual([]);
   });
 
+  it('keeps the model layer small: src/llm and src/auth together, without tests, contracts and JSON', () => {
+    const lines = SHIPPED.filter((file) => /^src\/(llm|auth)\//.test(file)).map((file) => ({
+      file,
+      lines: readFileSync(join(ROOT, file), 'utf8').split('\n').length - 1,
+    }));
+    expect(lines.filter((one) => one.lines > 300)).toEqual([]);
+    expect(lines.reduce((sum, one) => sum + one.lines, 0)).toBeLessThanOrEqual(9_200);
+  });
+
   it('is described by the table in the README', () => {
     const readme = readFileSync(join(ROOT, 'README.md'), 'utf8');
     const table = readme.split('## Where a message goes')[1]?.split('\n## ')[0] ?? '';

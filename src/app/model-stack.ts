@@ -1,5 +1,6 @@
-// Config and keys in, the model of the daemon out: wire -> cost -> budget -> retry per model, router over them, spending steps outermost
+// Config and keys in, the model of the daemon out: wire -> budget -> retry per model, router over them, spending steps outermost
 import type { LoadedConfig } from '../../config/load.ts';
+import { ERROR_CODES } from '../core/error-codes.ts';
 import { errorText } from '../core/errors.ts';
 import type { Emit } from '../core/events.ts';
 import type { Journal, UsageEntry } from '../core/journal.ts';
@@ -7,15 +8,14 @@ import type { Model, ModelCallContext, ModelFacts, ModelFailure } from '../core/
 import type { Clock, Logger } from '../core/ports.ts';
 import type { SlotStatus } from '../core/status.ts';
 import { keyRefused, spendingQuestion, spendingStopped } from '../gateway/owner-notices.ts';
-import { isLoopback } from '../llm/catalog/price.ts';
+import { isLoopback, priceOf } from '../llm/catalog/price.ts';
 import { compose } from '../llm/compose.ts';
 import { createDemo, createWire, type WireDeps } from '../llm/create.ts';
 import type { Detected } from '../llm/detect.ts';
 import { type KeyRotationOptions, withKeyRotation } from '../llm/key-rotation.ts';
 import { Budget } from '../llm/money/budget.ts';
-import { withCost } from '../llm/money/cost.ts';
 import { limitsFrom } from '../llm/money/limits.ts';
-import { withBudget } from '../llm/money/with-budget.ts';
+import { type BudgetedOptions, withBudget } from '../llm/money/with-budget.ts';
 import { type SpendingStepsOptions, type SpendingStepTaken, withSpendingSteps } from '../llm/money/with-spending-steps.ts';
 import type { WarmableModel } from '../llm/protocols/wire.ts';
 import type { FoundKey } from '../llm/providers/key.ts';
@@ -60,7 +60,7 @@ export interface ModelStackOptions {
   readonly login: Login;
   readonly env: SpeechOptions['env'];
   readonly secret: SpeechOptions['secret'];
-  readonly journal: Pick<Journal, 'usage' | 'spending' | 'spend'>;
+  readonly journal: Pick<Journal, 'spending' | 'spend'>;
   /** Counts in the budget what a program beside this one has spent on the same keys. Called once. */
   readonly includeOthers?: (budget: Budget) => Promise<void>;
   readonly emit: Emit;
@@ -113,6 +113,7 @@ function createModel(options: ModelStackOptions, budget: Budget, record: (entry:
   const { config, detected, clock, logger, operator } = options;
   const onRetry = ({ model, failure, attempt, waitMs }: RetryInfo): void =>
     logger.warn('model.retry', { model, code: failure.code, detail: failure.message, attempt, waitMs });
+  const onOddUsage: BudgetedOptions['onOddUsage'] = (odd) => logger.warn('usage.odd', odd);
   const deps: WireDeps = { timeouts: timeoutsOf(config), clock };
   const { target } = detected;
   if (!target) return { model: createDemo({ ...deps, random: Math.random, onRetry }), ...ALONE };
@@ -124,8 +125,7 @@ function createModel(options: ModelStackOptions, budget: Budget, record: (entry:
   const toSlot = (entry: ModelEntry, hasStandby: boolean): Slot => ({
     model: compose(
       createEntryWire(entry, options, deps),
-      withCost,
-      (inner) => withBudget(inner, budget, { clock, facts: entry.target.facts, onEstimate: record }),
+      (inner) => withBudget(inner, budget, { clock, onUnfinished: record, onOddUsage, ...pricesOf(entry) }),
       (inner) =>
         withRetry(inner, { clock, random: Math.random, onRetry, gate: gates.of(entry), ...(hasStandby ? patience : {}) }),
       (inner) => withRefusalNotice(inner, operator.owner),
@@ -151,6 +151,12 @@ function createModel(options: ModelStackOptions, budget: Budget, record: (entry:
   const asking = operator.owner.exists ? { askOwner } : {};
   const freeFirst = isFree(target.facts.price);
   return { ...routed, named, model: withSpendingSteps(chosen, budget, { clock, freeFirst, ...steps, ...asking, onStep }) };
+}
+
+/** A price that the operator stated holds for whatever answers at that address. */
+function pricesOf({ target }: ModelEntry): Pick<BudgetedOptions, 'facts' | 'priceOf'> {
+  const { facts, hints, baseUrl } = target;
+  return hints.price ? { facts } : { facts, priceOf: (provider, model) => priceOf(provider, model, baseUrl) };
 }
 
 function isFree(price: ModelFacts['price']): boolean {
@@ -265,7 +271,7 @@ function reportFailure(model: string, { kind, code, message, hint }: ModelFailur
 
 /** In the timeline each time, in the log once a day for each limit and step; the operator is told when calls are stopped. */
 function report(taken: SpendingStepTaken, { emit, clock, logger, operator }: ModelStackOptions): void {
-  const { limit, key, limitUsd, spentUsd, step, first, context } = taken;
+  const { limit, key, limitUsd, spentUsd, step, unpriced, first, context } = taken;
   const notice = spendingStopped(taken);
   if (notice) void operator.owner.tell(notice);
   emit({ type: 'budget', at: clock.now(), session: context.session, channel: context.channel, limit, step, spentUsd, limitUsd });
@@ -276,6 +282,8 @@ function report(taken: SpendingStepTaken, { emit, clock, logger, operator }: Mod
       step,
       spentUsd,
       limitUsd,
-      hint: 'see `gatehouse usage`; change it with "budget" in the config',
+      ...(unpriced === undefined
+        ? { hint: 'see `gatehouse usage`; change it with "budget" in the config' }
+        : { model: unpriced, hint: ERROR_CODES.GH2113.hint }),
     });
 }

@@ -138,6 +138,22 @@ test.concurrent('a limit that stops calls is told to the owner once, whoever mee
   expect(at.texts(OWNER)).toEqual([expect.stringMatching(/^⚠️ Spending is stopped: there is a limit of 0\.0500 USD a day/)]);
 });
 
+test.concurrent('GH2113 an unknown price is told to the owner as that, once, and not as a limit that is used up', async () => {
+  const config = { budget: { daily_usd: 1, steps: ['stop'] }, model: 'never-heard-of' };
+  await using at = await telegramScene({ config, gateway: LIMITED });
+  await using daemon = await at.start();
+  await daemon.ready();
+  for (const chat of [1, 2]) say(at, chat, 'hello');
+  await daemon.settled(2);
+  expect(at.texts(OWNER)).toEqual([
+    '⚠️ Every call of openai/never-heard-of is refused: its price is unknown, and there is a limit of 1.00 USD a day (GH2113). ' +
+      'Set "price" in model_hints of the config, or "allow_unknown_price" in budget.',
+  ]);
+  expect(at.texts(1)).toEqual([expect.stringContaining('its price is not known')]);
+  expect(daemon.stderr()).toMatch(/"model":"openai\/never-heard-of","hint":"set its price in model_hints/);
+  expect(at.model.requests).toEqual([]);
+});
+
 test.concurrent('a call beyond the limit waits for the owner; a stranger with the right code decides nothing, a second answer changes nothing', async () => {
   const script = () => stream(textPieces('a', 'b'));
   await using at = await telegramScene({ script, config: TOO_DEAR, gateway: LIMITED });

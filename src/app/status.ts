@@ -2,6 +2,7 @@ import type { StatusDocument } from '../core/status.ts';
 import type { HttpAnswer } from '../http/server.ts';
 import { systemClock } from '../lib/clock.ts';
 import { packageVersion } from '../lib/package-info.ts';
+import { addUp } from '../llm/money/joined-ledgers.ts';
 import type { Daemon } from './daemon.ts';
 import { startOfDay } from './observe.ts';
 
@@ -38,7 +39,9 @@ async function statusDocument(daemon: Daemon, startedAt: number): Promise<Status
   const { model } = models;
   const budget = models.daily?.();
   const now = systemClock.now();
-  const usage = await daemon.journal.usage(startOfDay(systemClock));
+  const { calls, tokensIn, tokensOut, costUsd, unpriced } = addUp(
+    await daemon.journal.spending({ since: startOfDay(systemClock), by: 'day' }),
+  );
   const { running, waiting } = daemon.lanes.stats();
   return {
     version: packageVersion(),
@@ -55,13 +58,7 @@ async function statusDocument(daemon: Daemon, startedAt: number): Promise<Status
     channels: daemon.channels.status(),
     journal: await daemon.journal.counts(),
     lanes: { running, waiting },
-    usageToday: {
-      calls: usage.length,
-      tokensIn: usage.reduce((sum, entry) => sum + entry.tokensIn, 0),
-      tokensOut: usage.reduce((sum, entry) => sum + entry.tokensOut, 0),
-      costUsd: usage.reduce((sum, entry) => sum + (entry.costUsd ?? 0), 0),
-      unpriced: usage.filter(({ costUsd }) => costUsd === null).length,
-    },
+    usageToday: { calls, tokensIn, tokensOut, costUsd, unpriced },
     lastErrors: [...observations.errors],
     degraded: degradedParts(daemon),
   };

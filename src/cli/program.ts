@@ -133,7 +133,7 @@ function addUsageCommand(program: Commander, run: Run): void {
   ])
     .addOption(
       new Option('--by <what>', 'add up by')
-        .choices(['day', 'model', 'channel', 'session', 'sender', 'purpose', 'job'])
+        .choices(['day', 'provider', 'model', 'channel', 'session', 'sender', 'purpose', 'job'])
         .default('day'),
     )
     .option('--since <when>', 'first day: a date (2026-01-31) or a number of days (7d)', '30d')

@@ -120,6 +120,10 @@ export interface UsageEntry {
   readonly tokensIn: number;
   readonly tokensOut: number;
   readonly tokensCached: number;
+  /** Of `tokensIn`, written to a cache. Absent = none. */
+  readonly tokensCacheWrite?: number;
+  /** Of `tokensOut`, reasoning. Absent = not told. */
+  readonly tokensReasoning?: number;
   /** USD; null = unknown price. */
   readonly costUsd: number | null;
   readonly session: string;
@@ -147,6 +151,7 @@ export interface SpendingGroup {
   readonly tokensIn: number;
   readonly tokensOut: number;
   readonly tokensCached: number;
+  readonly tokensCacheWrite: number;
   /** USD of the calls whose price was known. */
   readonly costUsd: number;
   /** Calls whose price was unknown: in `calls` and tokens, not in `costUsd`. */
@@ -310,9 +315,9 @@ export interface Journal extends AsyncDisposable {
     drop(id: string): Promise<boolean>;
   };
 
-  /** Append-only, oldest first. Outlives sessions, inbox rows and their purge. */
+  /** Rows as objects, oldest first, to look into single calls; totals come from `spending`. Append-only: outlives sessions and inbox rows. */
   usage(since: number): Promise<readonly UsageEntry[]>;
-  /** Sums of the same ledger, ordered by key. */
+  /** Sums of the same ledger, ordered by key. Cheap over any number of rows: they are kept up to date with each row. */
   spending(query: SpendingQuery): Promise<readonly SpendingGroup[]>;
   /** A paid call outside a turn's steps (embedding, transcription, summary). The same id twice is one row. */
   spend(entry: UsageEntry): Promise<void>;

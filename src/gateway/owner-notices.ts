@@ -29,6 +29,13 @@ export function keyRefused(model: string, variable: string, kind: ModelFailure['
 /** Undefined but for the first call of the day that a limit stopped. One key for all senders, or a thousand of them would be a thousand notices. */
 export function spendingStopped(taken: SpendingStepTaken): OwnerNotice | undefined {
   if (taken.step !== 'stopped' || !taken.first) return undefined;
+  const { unpriced } = taken;
+  if (unpriced !== undefined) {
+    const text =
+      `⚠️ Every call of ${unpriced} is refused: its price is unknown, and there is ${limitText(taken)} (GH2113). ` +
+      'Set "price" in model_hints of the config, or "allow_unknown_price" in budget.';
+    return { key: `price ${unpriced}`, text };
+  }
   const text =
     `⚠️ Spending is stopped: there is ${limitText(taken)}, and ${usdText(taken.spentUsd)} are spent. ` +
     `${oneLine(taken.context.sender, DETAIL_LIMIT)} met it first. ` +

@@ -182,7 +182,10 @@ it('F47 parts that a version without doubts had tried stay in doubt since they w
   {
     // As version 2 left them.
     using db = new Database(path, { busyMs: 0 });
-    db.exec(`ALTER TABLE outbox DROP COLUMN doubt_since;
+    db.exec(`DROP TABLE usage_total; DROP TABLE usage_by_model; DROP TABLE usage_by_sender;
+      ALTER TABLE usage DROP COLUMN tokens_cache_write;
+      ALTER TABLE usage DROP COLUMN tokens_reasoning;
+      ALTER TABLE outbox DROP COLUMN doubt_since;
       DROP INDEX inbox_corrects;
       ALTER TABLE inbox DROP COLUMN corrects;
       UPDATE outbox SET state = 'PENDING' WHERE key <> 'killed';

@@ -26,9 +26,10 @@ import { addParts, findPart, markSending, pendingParts, settlePart } from './out
 import type { OutsideChanges } from './outside-changes.ts';
 import { type BuryNotice, type RecoveryBounds, recoverAll, workLanes } from './recovery.ts';
 import { dropLines, type UnflushedSession, unflushedLines } from './session-lines.ts';
+import { spendingOf } from './spending.ts';
 import { recordedSteps, recordStep } from './steps.ts';
 import type { Store } from './store.ts';
-import { addUsage, spendingOf, usageSince } from './usage.ts';
+import { addUsage, usageSince } from './usage.ts';
 
 export interface SqliteJournalParts {
   readonly store: Store;

@@ -35,14 +35,52 @@ it('F47 a journal of version 1 keeps its ledger: costs become unknown, sums go o
   expect(rows[7]).toEqual({ ...usage('old-7', 7), session: 's', purpose: 'turn', costUsd: null });
   expect(rows.at(-1)).toMatchObject({ id: 'new', costUsd: 0.25, job: 'j' });
   expect(await journal.spending({ since: 0, by: 'model' })).toEqual([
-    { key: 'p/m', calls: 501, tokensIn: 5_010, tokensOut: 2_505, tokensCached: 501, costUsd: 0.25, unpriced: 500 },
+    {
+      ...{ key: 'p/m', calls: 501, tokensIn: 5_010, tokensOut: 2_505, tokensCached: 501, tokensCacheWrite: 0 },
+      ...{ costUsd: 0.25, unpriced: 500 },
+    },
   ]);
   using copy = new Database(`${path}.v1.bak`, { busyMs: 0 });
   expect(schemaVersion(copy)).toBe(1);
   expect(copy.get('SELECT count(*) AS count FROM usage')).toEqual({ count: 500 });
 });
 
-it('days are those of TZ, also over a change of summer time', async () => {
+it('F47 a journal of version 3 opens, and every sum of its ledger is as before', async () => {
+  await using dir = await tempDir();
+  const path = join(dir.path, 'journal.db');
+  await createPrivateFile(path);
+  const before = new Map<string, unknown>();
+  {
+    using old = new Database(path, { busyMs: 0 });
+    migrate(old, MIGRATIONS.slice(0, 3));
+    for (let n = 0; n < 600; n += 1) {
+      old.run(
+        'INSERT INTO usage VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
+        ...[`old-${n}`, 1_780_000_000_000 + n * 1_234_567, `p${n % 2}`, `m${n % 3}`, 10 + n, 5, n % 4],
+        ...[`s${n % 7}`, 'test', `user-${n % 5}`, 'turn', n % 6 === 0 ? null : n / 128, n % 9 === 0 ? 'job-1' : null],
+      );
+    }
+    const keys = { provider: 'provider', model: "provider || '/' || model", session: 'session', sender: 'sender', job: 'job' };
+    for (const [by, key] of Object.entries({ ...keys, day: "strftime('%Y-%m-%d', at / 1000, 'unixepoch', 'localtime')" })) {
+      // The query of version 3.
+      const sql = `SELECT ${key} AS key, count(*) AS calls, sum(tokens_in) AS tokensIn, sum(tokens_out) AS tokensOut,
+        sum(tokens_cached) AS tokensCached, 0 AS tokensCacheWrite, total(cost_usd) AS costUsd, count(*) - count(cost_usd) AS unpriced
+        FROM usage WHERE ${key} IS NOT NULL GROUP BY 1 ORDER BY 1`;
+      before.set(
+        by,
+        old.all(sql).map((row) => ({ ...(row as object) })),
+      );
+    }
+  }
+  await using opened = await openJournal({ dir: dir.path, clock });
+  expect(before.size).toBe(6);
+  for (const [by, groups] of before) expect(await opened.journal.spending({ since: 0, by: by as 'day' })).toEqual(groups);
+  expect(await opened.journal.usage(0)).toHaveLength(600);
+  using copy = new Database(`${path}.v3.bak`, { busyMs: 0 });
+  expect([schemaVersion(copy), copy.get('SELECT count(*) AS count FROM usage')]).toEqual([3, { count: 600 }]);
+});
+
+it('days are those of TZ, also over a change of summer time and when the zone is another one than that of the writer', async () => {
   await using dir = await tempDir();
   {
     await using opened = await openJournal({ dir: dir.path, clock });

@@ -14,8 +14,8 @@ const KINDS: Readonly<Record<FailureKind, { code: ErrorCode; retryable: boolean 
   'bad-request': { code: 'GH2106', retryable: false },
   'model-gone': { code: 'GH2117', retryable: false },
   'context-length': { code: 'GH2107', retryable: false },
-  // A withheld answer may come out otherwise next time (B7); a withheld prompt does not, and its status mapping says so.
-  'content-filter': { code: 'GH2111', retryable: true },
+  // What is withheld once is withheld, and paid for, each time the same model is asked.
+  'content-filter': { code: 'GH2111', retryable: false },
   empty: { code: 'GH2108', retryable: true },
   malformed: { code: 'GH2109', retryable: true },
   budget: { code: 'GH2112', retryable: false },

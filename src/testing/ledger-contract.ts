@@ -3,6 +3,7 @@ import { expect, it } from 'vitest';
 import type { Journal, SpendingGroup, SpendingGroupKey, StepRecord, UsageEntry } from '../core/journal.ts';
 import type { JournalHarness } from './journal-harness.ts';
 import { begin, done, usage } from './journal-rows.ts';
+import { MemoryLedger } from './paid-model.ts';
 
 const DAY = 86_400_000;
 
@@ -39,7 +40,8 @@ export function ledgerContract(create: () => Promise<JournalHarness>): void {
   it('a call outside of a turn is recorded with its job and an unknown price, and comes back as it was', async () => {
     await using harness = await create();
     const journal = await harness.open();
-    const entry: UsageEntry = { ...usage('e1', 5), costUsd: null, purpose: 'embedding', job: 'cron-1' };
+    const tokens = { tokensCacheWrite: 3, tokensReasoning: 2 };
+    const entry: UsageEntry = { ...usage('e1', 5), ...tokens, costUsd: null, purpose: 'embedding', job: 'cron-1' };
     await journal.spend(entry);
     expect(await journal.usage(0)).toEqual([entry]);
     expect(await (await harness.open()).usage(0)).toEqual([entry]);
@@ -61,6 +63,7 @@ export function ledgerContract(create: () => Promise<JournalHarness>): void {
       tokensIn,
       tokensOut: calls * 5,
       tokensCached: calls,
+      tokensCacheWrite: 0,
       costUsd: expect.closeTo(costUsd, 12),
       unpriced,
     });
@@ -76,6 +79,57 @@ export function ledgerContract(create: () => Promise<JournalHarness>): void {
     expect(await keys(journal, 'purpose')).toEqual(['chat', 'summary']);
     expect(await journal.spending({ since: 0, by: 'job' })).toEqual([sums('j', 1, 10, 0.2, 0)]);
     expect(await journal.spending({ since: 5_000, by: 'day' })).toEqual([]);
+  });
+
+  it('sums of any period by any key are those of its rows, also when a row came twice', async () => {
+    await using harness = await create();
+    const journal = await harness.open();
+    const start = new Date(2026, 2, 27, 13, 7).getTime();
+    const value = (n: number, count: number): string => `v${(n * 7) % count}`;
+    const rows = Array.from({ length: 400 }, (_, n): UsageEntry => {
+      const names = {
+        provider: value(n, 2),
+        model: value(n, 3),
+        channel: value(n, 5),
+        purpose: value(n, 2),
+        sender: value(n, 11),
+      };
+      const cost = n % 10 === 0 ? null : n / 64;
+      return { ...usage(`u${n}`, start + n * 977_777), ...names, session: value(n, 13), costUsd: cost, tokensCacheWrite: n };
+    });
+    for (const row of [...rows, ...rows.slice(0, 9)]) await journal.spend(row);
+    const ledger = new MemoryLedger();
+    ledger.entries.push(...rows);
+    const at = (n: number): number => rows[n]?.at ?? 0;
+    const periods = [
+      [0],
+      [at(3)],
+      [at(3), at(3) + 1],
+      [at(5), at(6)],
+      [at(10), at(150)],
+      [at(40) + 1, at(399) + 1],
+      [at(9), at(9)],
+    ];
+    const names = ['provider', 'model', 'channel', 'purpose', 'session', 'sender', 'job'] as const;
+    for (const [since = 0, until] of periods) {
+      for (const by of names) {
+        const query = { since, ...(until === undefined ? {} : { until }), by };
+        const expected = (await ledger.spending(query)).toSorted((a, b) => (a.key < b.key ? -1 : 1));
+        expect(await journal.spending(query), JSON.stringify(query)).toEqual(expected);
+      }
+      const days = await journal.spending({ since, ...(until === undefined ? {} : { until }), by: 'day' });
+      const inPeriod = rows.filter((row) => row.at >= since && row.at < (until ?? Number.POSITIVE_INFINITY));
+      const byDay = Map.groupBy(inPeriod, (row) => new Date(row.at).toLocaleDateString('sv-SE'));
+      expect(days.map(({ key, calls }) => [key, calls])).toEqual([...byDay].map(([key, { length }]) => [key, length]));
+    }
+  });
+
+  it('counts too large to add up as whole numbers spoil no sum', async () => {
+    await using harness = await create();
+    const journal = await harness.open();
+    for (const n of [1, 2, 3]) await journal.spend({ ...usage(`u${n}`, n), tokensIn: Number.MAX_SAFE_INTEGER });
+    const [sums] = await journal.spending({ since: 0, by: 'provider' });
+    expect(sums).toMatchObject({ calls: 3, tokensIn: 3 * Number.MAX_SAFE_INTEGER, tokensOut: 15 });
   });
 
   it('a day ends at midnight of the time zone of this process', async () => {

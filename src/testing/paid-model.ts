@@ -1,6 +1,7 @@
 /** What tests of spending share: a ledger in memory, and a scripted model with a price. */
 import type { Journal, SpendingGroup, SpendingQuery, UsageEntry } from '../core/journal.ts';
 import type { Model, ModelFacts, Price } from '../core/model.ts';
+import { addUp, type Sums } from '../llm/money/joined-ledgers.ts';
 import { type Script, type ScriptedModel, scriptedModel } from './scripted-model.ts';
 
 /** 10 USD a million tokens in, 100 out: 1,000 output tokens are 0.10 USD. */
@@ -31,26 +32,26 @@ export function inOrder(...slots: readonly Model[]): Model {
   };
 }
 
-/** The ledger half of the journal, in memory. */
-export class MemoryLedger implements Pick<Journal, 'usage' | 'spending' | 'spend'> {
+/** The ledger half of the journal, in memory. Days are those of UTC. */
+export class MemoryLedger implements Pick<Journal, 'spending' | 'spend'> {
   readonly entries: UsageEntry[] = [];
 
   async spend(entry: UsageEntry): Promise<void> {
     if (!this.entries.some(({ id }) => id === entry.id)) this.entries.push(entry);
   }
 
-  async usage(since: number): Promise<readonly UsageEntry[]> {
-    return this.entries.filter(({ at }) => at >= since);
+  async spending({ since, until = Number.POSITIVE_INFINITY, by }: SpendingQuery): Promise<readonly SpendingGroup[]> {
+    const found = this.entries.filter(({ at }) => at >= since && at < until);
+    const keyOf = (entry: UsageEntry): string | undefined => {
+      if (by === 'model') return `${entry.provider}/${entry.model}`;
+      return by === 'day' ? new Date(entry.at).toISOString().slice(0, 10) : entry[by];
+    };
+    const groups = Map.groupBy(found, keyOf);
+    return [...groups].flatMap(([key, entries]) => (key === undefined ? [] : [{ key, ...addUp(entries.map(sumsOf)) }]));
   }
+}
 
-  /** By job only: what a budget asks for. */
-  async spending({ since, by }: SpendingQuery): Promise<readonly SpendingGroup[]> {
-    if (by !== 'job') throw new Error('the memory ledger adds up by job only');
-    const sums = new Map<string, number>();
-    for (const { job, at, costUsd } of this.entries) {
-      if (job !== undefined && at >= since) sums.set(job, (sums.get(job) ?? 0) + (costUsd ?? 0));
-    }
-    const none = { calls: 0, tokensIn: 0, tokensOut: 0, tokensCached: 0, unpriced: 0 };
-    return [...sums].map(([key, costUsd]) => ({ key, costUsd, ...none }));
-  }
+function sumsOf(entry: UsageEntry): Sums {
+  const unpriced = entry.costUsd === null ? 1 : 0;
+  return { ...entry, tokensCacheWrite: entry.tokensCacheWrite ?? 0, costUsd: entry.costUsd ?? 0, calls: 1, unpriced };
 }

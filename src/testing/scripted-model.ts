@@ -101,6 +101,7 @@ function complete(step: ScriptedAnswer, id: string): ModelAnswer {
     provider: step.provider ?? provider,
     model: step.model ?? model,
     ...(step.providerState ? { providerState: step.providerState } : {}),
+    ...(step.servedModel === undefined ? {} : { servedModel: step.servedModel }),
   };
 }
 

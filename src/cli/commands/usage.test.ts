@@ -5,7 +5,6 @@ import { openJournal } from '../../journal/open.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { collect, modelRequest } from '../../llm/contract.ts';
 import { Budget } from '../../llm/money/budget.ts';
-import { withCost } from '../../llm/money/cost.ts';
 import { startOfLocalDay } from '../../llm/money/day.ts';
 import { withBudget } from '../../llm/money/with-budget.ts';
 import { createOpenAiChat } from '../../llm/protocols/openai-chat.ts';
@@ -18,7 +17,17 @@ import { facts, PRICE } from '../../testing/paid-model.ts';
 const DAY = 86_400_000;
 
 function group(key: string, override: Partial<SpendingGroup> = {}): SpendingGroup {
-  return { key, calls: 2, tokensIn: 1_000, tokensOut: 200, tokensCached: 50, costUsd: 0.0125, unpriced: 0, ...override };
+  return {
+    key,
+    calls: 2,
+    tokensIn: 1_000,
+    tokensOut: 200,
+    tokensCached: 50,
+    tokensCacheWrite: 10,
+    costUsd: 0.0125,
+    unpriced: 0,
+    ...override,
+  };
 }
 
 /** A command line whose ledger answers by key. */
@@ -40,10 +49,10 @@ test('the ledger by day is one table with a total, and nothing on stderr', async
   const { code, stdout, stderr } = await cli.run('usage');
   expect([code, stderr]).toEqual([0, '']);
   expect(stdout.trimEnd().split('\n')).toEqual([
-    'DAY         CALLS      IN  OUT  CACHED     USD',
-    '2025-12-31     12  120000  200      50  1.5000',
-    '2026-01-01      2    1000  200      50  0.0125',
-    'total          14  121000  400     100  1.5125',
+    'DAY         CALLS      IN  OUT  CACHED  CACHED %     USD',
+    '2025-12-31     12  120000  200      50       0.0  1.5000',
+    '2026-01-01      2    1000  200      50       5.0  0.0125',
+    'total          14  121000  400     100       0.1  1.5125',
   ]);
   expect(cli.closed).toBe(1);
 });
@@ -55,10 +64,10 @@ test('an unknown price is a question mark and a count of its own, never 0', asyn
   const { cli } = await ledger(dir.path, { model: [unknown, partly], day: [unknown, partly] });
   const { stdout, stderr } = await cli.run('usage', '--by', 'model');
   expect(stdout.trimEnd().split('\n')).toEqual([
-    'MODEL  CALLS    IN  OUT  CACHED     USD  WITHOUT PRICE',
-    'p/old      2  1000  200      50  0.5000              1',
-    'p/new      2  1000  200      50       ?              2',
-    'total      4  2000  400     100  0.5000              3',
+    'MODEL  CALLS    IN  OUT  CACHED  CACHED %     USD  WITHOUT PRICE',
+    'p/old      2  1000  200      50       5.0  0.5000              1',
+    'p/new      2  1000  200      50       5.0       ?              2',
+    'total      4  2000  400     100       5.0  0.5000              3',
   ]);
   expect(stderr).toBe('→ ? is an unknown price: set "price" in model_hints of the config\n');
   const json = JSON.parse((await cli.run('usage', '--by', 'model', '--json')).stdout);
@@ -73,6 +82,8 @@ test('--json is one document with its version, UTC times, the time zone of the d
   const { cli } = await ledger(dir.path, { day: [group('2026-01-01')], session: [group('s1'), group('s2', { costUsd: 0.2 })] });
   await cli.write('.gatehouse/config.json', JSON.stringify({ budget: { daily_usd: 1, session_usd: 0.1 } }));
   const { code, stdout } = await cli.run('usage', '--since', '2025-12-30', '--until', '2025-12-31', '--json');
+  const tokens = { tokensIn: 1_000, tokensOut: 200, tokensCached: 50, tokensCacheWrite: 10, cachedPercent: 5 };
+  const sums = { calls: 2, ...tokens, costUsd: 0.0125, unpricedCalls: 0 };
   expect(code).toBe(0);
   expect(JSON.parse(stdout)).toEqual({
     schemaVersion: 1,
@@ -81,10 +92,8 @@ test('--json is one document with its version, UTC times, the time zone of the d
     since: new Date(2025, 11, 30).toISOString(),
     until: new Date(2026, 0, 1).toISOString(),
     timeZone: expect.any(String),
-    groups: [
-      { key: '2026-01-01', calls: 2, tokensIn: 1_000, tokensOut: 200, tokensCached: 50, costUsd: 0.0125, unpricedCalls: 0 },
-    ],
-    total: { calls: 2, tokensIn: 1_000, tokensOut: 200, tokensCached: 50, costUsd: 0.0125, unpricedCalls: 0 },
+    groups: [{ key: '2026-01-01', ...sums }],
+    total: sums,
     limitsToday: [
       { limit: 'day', key: null, limitUsd: 1, spentUsd: 0.0125, leftUsd: 0.9875 },
       { limit: 'session', key: 's2', limitUsd: 0.1, spentUsd: 0.2, leftUsd: 0 },
@@ -103,7 +112,7 @@ test('what `chat` spent beside the daemon is in the same sums', async () => {
     { key: 'p/m', calls: 4, tokensIn: 2_000, costUsd: 0.025 },
     { key: 'p/n', calls: 4 },
   ]);
-  expect(total).toMatchObject({ calls: 4, tokensOut: 400, tokensCached: 100, costUsd: 0.025 });
+  expect(total).toMatchObject({ calls: 8, tokensOut: 800, tokensCached: 200, costUsd: 0.05 });
 });
 
 test('limits of today stand below the table; a key that was found and not chosen has one of 2 USD', async () => {
@@ -219,10 +228,10 @@ test('usage agrees with the count of the model server to the token, over retries
     const { journal } = opened;
     const budget = await Budget.open(journal, limits, { clock: systemClock });
     const retry = { clock: systemClock, random: () => 0, baseMs: 1 };
-    const budgeted = withBudget(withCost(wire), budget, {
+    const budgeted = withBudget(wire, budget, {
       clock: systemClock,
       facts: facts({ maxOutputTokens: 20 }),
-      onEstimate: (entry) => expect.unreachable(`nothing broke off, but ${entry.id}`),
+      onUnfinished: (entry) => expect.unreachable(`nothing broke off, but ${entry.id}`),
     });
     const model = withRetry(budgeted, retry);
     const turn = async (n: number): Promise<void> => {

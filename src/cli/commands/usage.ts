@@ -6,7 +6,7 @@ import { printable } from '../../lib/printable.ts';
 import { findKeyWithoutConfig, namesModel } from '../../llm/detect.ts';
 import type { BudgetLimits, LimitName } from '../../llm/money/budget.ts';
 import { startOfLocalDay } from '../../llm/money/day.ts';
-import { joinedLedgers } from '../../llm/money/joined-ledgers.ts';
+import { addUp, joinedLedgers, type Sums } from '../../llm/money/joined-ledgers.ts';
 import { limitsFrom } from '../../llm/money/limits.ts';
 import { type Command, type CommandContext, dataDirOf, readConfig } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -22,7 +22,6 @@ export interface UsageOptions {
 }
 
 type Ledger = Pick<Journal, 'spending'>;
-type Sums = Omit<SpendingGroup, 'key'>;
 
 /** A limit of today with the one who used most of it. */
 interface LimitUse {
@@ -34,7 +33,6 @@ interface LimitUse {
   readonly leftUsd: number;
 }
 
-const NOTHING: Sums = { calls: 0, tokensIn: 0, tokensOut: 0, tokensCached: 0, costUsd: 0, unpriced: 0 };
 /** As the budget of the daemon does (`Budget.open`). */
 const JOB_MS = 30 * 86_400_000;
 
@@ -47,12 +45,12 @@ export const usage: Command<UsageOptions> = async (context, options) => {
   const now = deps.clock.now();
   const period = parsePeriod(options, now);
   const limits = await configuredLimits(context);
-  const { groups, total, uses } = await withLedgers(context, async (ledger) => ({
-    groups: sorted(await ledger.spending({ ...period, by: options.by }), options.by),
-    // Not the sum of the groups: calls outside of jobs are in no group of `job`.
-    total: addUp(await ledger.spending({ ...period, by: 'day' })),
-    uses: await limitUses(ledger, limits, now),
-  }));
+  const { groups, total, uses } = await withLedgers(context, async (ledger) => {
+    const found = await ledger.spending({ ...period, by: options.by });
+    // Calls outside of jobs are in no group of `job`.
+    const all = options.by === 'job' ? await ledger.spending({ ...period, by: 'day' }) : found;
+    return { groups: sorted(found, options.by), total: addUp(all), uses: await limitUses(ledger, limits, now) };
+  });
   out.document({
     by: options.by,
     since: isoTime(period.since),
@@ -126,23 +124,15 @@ function sorted(groups: readonly SpendingGroup[], by: SpendingGroupKey): readonl
   return groups.toSorted((a, b) => b.costUsd - a.costUsd || b.tokensIn + b.tokensOut - a.tokensIn - a.tokensOut);
 }
 
-function addUp(groups: readonly Sums[]): Sums {
-  return groups.reduce<Sums>(
-    (sum, group) => ({
-      calls: sum.calls + group.calls,
-      tokensIn: sum.tokensIn + group.tokensIn,
-      tokensOut: sum.tokensOut + group.tokensOut,
-      tokensCached: sum.tokensCached + group.tokensCached,
-      costUsd: sum.costUsd + group.costUsd,
-      unpriced: sum.unpriced + group.unpriced,
-    }),
-    NOTHING,
-  );
-}
-
 /** `costUsd` is of the calls whose price is known; null when there is none. */
 function sumsToJson({ unpriced, costUsd, ...sums }: Sums): Record<string, unknown> {
-  return { ...sums, costUsd: sums.calls > 0 && unpriced === sums.calls ? null : round(costUsd), unpricedCalls: unpriced };
+  const cost = sums.calls > 0 && unpriced === sums.calls ? null : round(costUsd);
+  return { ...sums, cachedPercent: cachedPercent(sums), costUsd: cost, unpricedCalls: unpriced };
+}
+
+/** Share of the input that came from a cache, to a tenth; null without input. */
+function cachedPercent({ tokensIn, tokensCached }: Pick<Sums, 'tokensIn' | 'tokensCached'>): number | null {
+  return tokensIn > 0 ? Math.round((tokensCached / tokensIn) * 1_000) / 10 : null;
 }
 
 /** Sums of fractions end in digits that mean nothing. */
@@ -155,10 +145,11 @@ function usageTable(by: SpendingGroupKey, groups: readonly SpendingGroup[], tota
   const row = (name: string, sums: Sums): string[] => [
     printable(name),
     ...[sums.calls, sums.tokensIn, sums.tokensOut, sums.tokensCached].map(String),
+    cachedPercent(sums)?.toFixed(1) ?? '-',
     sums.calls > 0 && sums.unpriced === sums.calls ? '?' : sums.costUsd.toFixed(4),
     ...apart.map(() => String(sums.unpriced)),
   ];
-  const head = [by.toUpperCase(), 'CALLS', 'IN', 'OUT', 'CACHED', 'USD', ...apart];
+  const head = [by.toUpperCase(), 'CALLS', 'IN', 'OUT', 'CACHED', 'CACHED %', 'USD', ...apart];
   return formatTable(rightAligned([head, ...groups.map((group) => row(group.key, group)), row('total', total)]));
 }
 

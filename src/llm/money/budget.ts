@@ -41,6 +41,8 @@ export interface Refused extends LimitState {
   readonly reason: 'limit' | 'unknown-price';
   /** null = unknown price. */
   readonly worstUsd: number | null;
+  /** `provider/model`, where the call of a model was refused. */
+  readonly model?: string;
   /** Only calls that run are in the way: it may fit when they end for less than was held for them. */
   readonly held: boolean;
   /** Until the day ends; absent when no time helps (a job's limit, an unknown price). */
@@ -69,7 +71,7 @@ export interface SpendingCall {
 }
 
 /** What was spent before this process. */
-export type Ledger = Pick<Journal, 'usage' | 'spending'>;
+export type Ledger = Pick<Journal, 'spending'>;
 
 export interface BudgetOptions {
   readonly clock: Clock;
@@ -111,12 +113,10 @@ export class Budget {
 
   /** Counts the spending of one more ledger, as it is now. Once for each; rejects as the journal does. */
   async include(ledger: Ledger): Promise<void> {
-    const today = await ledger.usage(this.#day);
-    const jobs = await ledger.spending({ since: this.#day - JOB_MS, by: 'job' });
-    for (const entry of today) {
-      for (const key of Object.values(keysOf({ ...entry, job: undefined }))) this.#accounts.spend(key, entry.costUsd ?? 0);
+    for (const by of ['day', 'session', 'sender', 'job'] as const) {
+      const groups = await ledger.spending({ since: by === 'job' ? this.#day - JOB_MS : this.#day, by });
+      for (const { key, costUsd } of groups) this.#accounts.spend(by === 'day' ? by : `${by}:${key}`, costUsd, this.#day);
     }
-    for (const { key, costUsd } of jobs) this.#accounts.spend(`job:${key}`, costUsd, this.#day);
   }
 
   /** When the present day began, epoch ms: what is said once a day is said once per value of this. */
@@ -295,10 +295,7 @@ export function shareLeft(state: LimitState): number {
   return state.limitUsd === 0 ? 0 : leftOf(state) / state.limitUsd;
 }
 
-function keysOf(
-  context: Pick<ModelCallContext, 'session' | 'sender'> & { job?: string | undefined },
-): Partial<Record<LimitName, string>> {
-  const { session, sender, job } = context;
+function keysOf({ session, sender, job }: ModelCallContext): Partial<Record<LimitName, string>> {
   const keys = { day: 'day', session: `session:${session}`, sender: `sender:${sender}` };
   return job === undefined ? keys : { ...keys, job: `job:${job}` };
 }

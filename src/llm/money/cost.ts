@@ -1,38 +1,25 @@
-import type { Model, ModelEvent, ModelFacts, ModelRequest, Price, Usage } from '../../core/model.ts';
+import type { ModelFacts, ModelRequest, Price, Usage } from '../../core/model.ts';
 import { estimateRequestTokens, textTokens } from '../tokens.ts';
 import { IMAGE_TOKENS } from '../vision.ts';
 
 const MILLION = 1_000_000;
+/** Our estimate counts a token for at most so many bytes, and no provider makes more tokens of a text than it has bytes. */
+const MOST_TOKENS_PER_ESTIMATED = 5;
+/** Price tables have been wrong by a factor of 33; a reported cost further from the worst case is no cost. */
+const MOST_COST_PER_WORST = 100;
 
 /** USD of a finished call; null when the price is unknown. Cached tokens cost as input where the price names no rate for them. */
 export function costOf(usage: Usage, price: Price | null): number | null {
   if (!price) return null;
+  const rates = price.tiers?.findLast(({ aboveTokensIn }) => usage.tokensIn > aboveTokensIn) ?? price;
   // Some servers report more cached tokens than input.
   const cached = Math.min(usage.tokensCached, usage.tokensIn);
-  return ((usage.tokensIn - cached) * price.in + cached * (price.cached ?? price.in) + usage.tokensOut * price.out) / MILLION;
+  const written = Math.min(usage.tokensCacheWrite ?? 0, usage.tokensIn - cached);
+  const input = (usage.tokensIn - cached - written) * rates.in + cached * (rates.cached ?? rates.in);
+  return (input + written * (rates.cacheWrite ?? rates.in) + usage.tokensOut * rates.out) / MILLION;
 }
 
-/**
- * Innermost, around a wire: fills `answer.usage.costUsd` from the price in the model's facts, null when that is unknown. A cost
- * the provider itself reported stays.
- */
-export function withCost(model: Model): Model {
-  if (model.demo) return model;
-  return { ...model, call: (request, signal) => callWithCost(model, request, signal) };
-}
-
-async function* callWithCost(model: Model, request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent> {
-  for await (const event of model.call(request, signal)) {
-    if (event.type !== 'done') yield event;
-    else {
-      const { usage } = event.answer;
-      const costUsd = usage.costUsd ?? costOf(usage, model.facts?.price ?? null);
-      yield { ...event, answer: { ...event.answer, usage: { ...usage, costUsd } } };
-    }
-  }
-}
-
-/** What a call may cost before it is made, and what a call that broke off has cost so far. */
+/** What a call may cost before it is made, and what it has cost when it is over. */
 export interface CallEstimate {
   readonly tokensIn: number;
   /** Input and every token the answer may have; null = unknown price. */
@@ -41,27 +28,74 @@ export interface CallEstimate {
   partly(streamed: string): Usage & { readonly costUsd: number | null };
   /** The most output tokens for which the worst case stays within `usd`; 0 when not even the input does, Infinity when it is free. */
   outputFor(usd: number): number;
+  /**
+   * What to book for the usage that a provider reported, with its cost; undefined when it counted nothing, or not in numbers. A count
+   * beyond what window and output limit allow becomes what was reserved for it. The provider's cost is preferred to ours.
+   * `servedPrice`: of another model that answered. `odd`: something was not believed.
+   */
+  booked(reported: Usage, contextWindow: number, servedPrice?: Price | null): { usage: Usage; odd: boolean } | undefined;
 }
 
 /** Facts absent = nothing is known, not even the price. */
 export function estimateCall(request: ModelRequest, facts: ModelFacts | undefined): CallEstimate {
   const price = facts?.price ?? null;
   const tokensIn = estimateRequestTokens(request) + pictures(request) * IMAGE_TOKENS;
-  const most = facts?.maxOutputTokens ?? Number.POSITIVE_INFINITY;
-  const tokensOut = Math.min(request.maxOutputTokens ?? most, most);
+  const limit = facts?.maxOutputTokens ?? Number.POSITIVE_INFINITY;
+  const tokensOut = Math.min(request.maxOutputTokens ?? limit, limit);
   const usage = (out: number): Usage => ({ tokensIn, tokensOut: out, tokensCached: 0 });
+  const worst = price && worstRates(price, tokensIn);
+  const worstUsd = costOf(usage(tokensOut), worst);
   return {
     tokensIn,
-    worstUsd: costOf(usage(tokensOut), price),
+    worstUsd,
     partly(streamed) {
       const sofar = usage(textTokens(streamed));
       return { ...sofar, costUsd: costOf(sofar, price) };
     },
     outputFor(usd) {
-      const left = usd - (costOf(usage(0), price) ?? Number.POSITIVE_INFINITY);
+      const left = usd - (costOf(usage(0), worst) ?? Number.POSITIVE_INFINITY);
       if (left < 0) return 0;
-      return price?.out ? Math.floor((left * MILLION) / price.out) : Number.POSITIVE_INFINITY;
+      return worst?.out ? Math.floor((left * MILLION) / worst.out) : Number.POSITIVE_INFINITY;
     },
+    booked({ costUsd = null, ...told }, contextWindow, servedPrice) {
+      if (!isCount(told.tokensIn) || !isCount(told.tokensOut) || told.tokensIn + told.tokensOut === 0) return undefined;
+      const mostOut = Math.max(request.maxOutputTokens ?? 0, Math.min(limit, contextWindow));
+      const counts = withBoundedParts({
+        ...told,
+        tokensIn: told.tokensIn > contextWindow ? Math.min(tokensIn, contextWindow) : told.tokensIn,
+        tokensOut: told.tokensOut > mostOut ? Math.min(tokensOut, mostOut) : told.tokensOut,
+      });
+      const isCost = costUsd !== null && costUsd >= 0 && costUsd <= (worstUsd || 1) * MOST_COST_PER_WORST;
+      const odd = counts.tokensIn !== told.tokensIn || counts.tokensOut !== told.tokensOut || (costUsd !== null && !isCost);
+      return { usage: { ...counts, costUsd: isCost ? costUsd : costOf(counts, servedPrice ?? price) }, odd };
+    },
+  };
+}
+
+function withBoundedParts({ tokensCached, tokensCacheWrite, tokensReasoning, ...whole }: Usage): Usage {
+  const cached = part(tokensCached, whole.tokensIn);
+  return {
+    ...whole,
+    tokensCached: cached,
+    ...(tokensCacheWrite === undefined ? {} : { tokensCacheWrite: part(tokensCacheWrite, whole.tokensIn - cached) }),
+    ...(tokensReasoning === undefined ? {} : { tokensReasoning: part(tokensReasoning, whole.tokensOut) }),
+  };
+}
+
+function part(value: number, whole: number): number {
+  return isCount(value) ? Math.min(value, whole) : 0;
+}
+
+function isCount(value: number): boolean {
+  return Number.isSafeInteger(value) && value >= 0;
+}
+
+/** All input as the dearest kind there is, at the dearest rates of those that a call of so many estimated tokens may meet. */
+function worstRates({ tiers = [], ...base }: Price, tokensIn: number): Price {
+  const met = [base, ...tiers.filter(({ aboveTokensIn }) => aboveTokensIn < tokensIn * MOST_TOKENS_PER_ESTIMATED)];
+  return {
+    in: Math.max(...met.flatMap((rates) => [rates.in, rates.cacheWrite ?? 0])),
+    out: Math.max(...met.map(({ out }) => out)),
   };
 }
 

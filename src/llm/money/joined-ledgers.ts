@@ -1,29 +1,32 @@
 import type { Journal, SpendingGroup } from '../../core/journal.ts';
 
 type Ledger = Pick<Journal, 'spending'>;
+export type Sums = Omit<SpendingGroup, 'key'>;
+
+const NOTHING: Sums = { calls: 0, tokensIn: 0, tokensOut: 0, tokensCached: 0, tokensCacheWrite: 0, costUsd: 0, unpriced: 0 };
 
 /** Several ledgers as one: `gatehouse chat` has a journal of its own beside the daemon's, and the money is the same. */
 export function joinedLedgers(ledgers: readonly Ledger[]): Ledger {
   return {
     async spending(query) {
-      const sums = new Map<string, SpendingGroup>();
-      for (const ledger of ledgers) {
-        for (const group of await ledger.spending(query)) sums.set(group.key, added(sums.get(group.key), group));
-      }
-      return [...sums.values()].sort((a, b) => (a.key < b.key ? -1 : 1));
+      const found = (await Promise.all(ledgers.map((ledger) => ledger.spending(query)))).flat();
+      const byKey = Map.groupBy(found, ({ key }) => key);
+      return [...byKey].map(([key, groups]) => ({ key, ...addUp(groups) })).sort((a, b) => (a.key < b.key ? -1 : 1));
     },
   };
 }
 
-function added(sum: SpendingGroup | undefined, group: SpendingGroup): SpendingGroup {
-  if (!sum) return group;
-  return {
-    key: sum.key,
-    calls: sum.calls + group.calls,
-    tokensIn: sum.tokensIn + group.tokensIn,
-    tokensOut: sum.tokensOut + group.tokensOut,
-    tokensCached: sum.tokensCached + group.tokensCached,
-    costUsd: sum.costUsd + group.costUsd,
-    unpriced: sum.unpriced + group.unpriced,
-  };
+export function addUp(groups: readonly Sums[]): Sums {
+  return groups.reduce<Sums>(
+    (sum, group) => ({
+      calls: sum.calls + group.calls,
+      tokensIn: sum.tokensIn + group.tokensIn,
+      tokensOut: sum.tokensOut + group.tokensOut,
+      tokensCached: sum.tokensCached + group.tokensCached,
+      tokensCacheWrite: sum.tokensCacheWrite + group.tokensCacheWrite,
+      costUsd: sum.costUsd + group.costUsd,
+      unpriced: sum.unpriced + group.unpriced,
+    }),
+    NOTHING,
+  );
 }

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { GatehouseError } from '../../core/errors.ts';
 import type { UsageEntry } from '../../core/journal.ts';
 import type { Transcriber } from '../../core/media-models.ts';
@@ -7,6 +6,7 @@ import type { Clock } from '../../core/ports.ts';
 import { WireFault } from '../protocols/wire-guard.ts';
 import type { TranscriptionUsage } from '../transcription/openai-transcriber.ts';
 import type { Budget } from './budget.ts';
+import { usageEntry } from './usage-entry.ts';
 import { isUnbilled, refusalFailure } from './with-budget.ts';
 
 /** Speech is hardly ever sent in fewer bytes a second (Opus at 8 kbit/s): what a recording may cost before anybody has heard it. */
@@ -45,7 +45,9 @@ export function createPaidTranscriber(make: MakeTranscriber, options: PaidTransc
       const book = (usage: TranscriptionUsage, purpose: string): void => {
         const costUsd = cost(usage.seconds ?? worstSeconds);
         reservation.settle(costUsd);
-        options.onSpent(entryOf(usage, costUsd, purpose, options));
+        const counts = { tokensIn: 0, tokensOut: 0, tokensCached: 0, costUsd };
+        const entry = { context: { ...context, purpose }, at: options.clock.now(), usage: counts };
+        options.onSpent(usageEntry('transcription', `${usage.provider}/${usage.model}`, entry));
       };
       const transcriber = make((usage) => book(usage, 'transcription'));
       try {
@@ -66,21 +68,4 @@ export function createPaidTranscriber(make: MakeTranscriber, options: PaidTransc
 function wasWorkedOn(error: unknown): boolean {
   const fault = error instanceof Error ? error.cause : undefined;
   return fault instanceof WireFault && !isUnbilled(fault.failure);
-}
-
-function entryOf(
-  { provider, model }: TranscriptionUsage,
-  costUsd: number | null,
-  purpose: string,
-  { context, clock }: PaidTranscriberOptions,
-): UsageEntry {
-  const { session, channel, sender, job } = context;
-  return {
-    id: `transcription-${randomUUID()}`,
-    at: clock.now(),
-    provider,
-    model,
-    ...{ tokensIn: 0, tokensOut: 0, tokensCached: 0, costUsd, session, channel, sender, purpose },
-    ...(job === undefined ? {} : { job }),
-  };
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { UsageEntry } from '../../core/journal.ts';
-import type { Model, ModelEvent, ModelFailure } from '../../core/model.ts';
+import type { Model, ModelEvent, ModelFailure, Usage } from '../../core/model.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { FakeClock } from '../../testing/fakes.ts';
 import { facts, inOrder, MemoryLedger, paidModel } from '../../testing/paid-model.ts';
@@ -9,7 +9,6 @@ import { createDemoModel } from '../demo.ts';
 import { failureText } from '../failure-text.ts';
 import { withRetry } from '../retry.ts';
 import { Budget, type BudgetLimits } from './budget.ts';
-import { withCost } from './cost.ts';
 import { type BudgetedOptions, withBudget } from './with-budget.ts';
 
 const signal = new AbortController().signal;
@@ -20,8 +19,8 @@ async function setup(limits: BudgetLimits, options: Partial<BudgetedOptions> = {
   const ledger = new MemoryLedger();
   const budget = await Budget.open(ledger, limits, { clock, startOfDay: (at) => at - (at % 86_400_000) });
   const entries: UsageEntry[] = [];
-  const onEstimate = (entry: UsageEntry) => entries.push(entry);
-  const wrap = (model: Model) => withBudget(withCost(model), budget, { clock, onEstimate, ...options });
+  const onUnfinished = (entry: UsageEntry) => entries.push(entry);
+  const wrap = (model: Model) => withBudget(model, budget, { clock, onUnfinished, ...options });
   return { clock, budget, wrap, entries, context: modelRequest('x').context };
 }
 
@@ -225,6 +224,78 @@ describe('withBudget', () => {
     const usage = { tokensIn: 0, tokensOut: 0, tokensCached: 0 };
     await collect(wrap(paidModel([{ text: 'word '.repeat(400), usage }])).call(modelRequest('x'), signal));
     expect(budget.tightest(context)?.spentUsd).toBeCloseTo(0.05, 2);
+  });
+
+  describe('a failure with the count of the provider', () => {
+    const usage = { tokensIn: 200, tokensOut: 700, tokensCached: 100, tokensReasoning: 700 };
+    const failure = (kind: ModelFailure['kind'], counted: Usage): ModelFailure => ({
+      ...{ kind, code: 'GH2108', message: '', hint: '', retryable: true, usage: counted },
+    });
+
+    test.each(['empty', 'content-filter', 'malformed', 'timeout', 'aborted', 'server'] as const)(
+      'costs what it counted, whatever its kind: %s',
+      async (kind) => {
+        const { wrap, budget, entries, context } = await setup({ dailyUsd: 1 });
+        await collect(wrap(paidModel([{ fail: failure(kind, usage) }])).call(modelRequest('x'), signal));
+        const costUsd = (200 * 10 + 700 * 100) / 1e6;
+        expect(entries).toEqual([
+          expect.objectContaining({ ...usage, costUsd: expect.closeTo(costUsd, 12), purpose: 'turn:unfinished' }),
+        ]);
+        expect(budget.tightest(context)).toMatchObject({ spentUsd: expect.closeTo(costUsd, 8), reservedUsd: 0 });
+      },
+    );
+
+    test('that cannot be believed costs our estimate, and a refusal with a count of nothing costs nothing', async () => {
+      const { wrap, budget, entries, context } = await setup({ dailyUsd: 1 });
+      const model = wrap(
+        paidModel([
+          {
+            events: [
+              { type: 'text', text: 'word '.repeat(400) },
+              { type: 'failed', failure: failure('server', { ...usage, tokensOut: -1 }) },
+            ],
+          },
+          { fail: failure('overloaded', { tokensIn: 0, tokensOut: 0, tokensCached: 0 }) },
+        ]),
+      );
+      await collect(model.call(modelRequest('x'), signal));
+      await collect(model.call(modelRequest('x'), signal));
+      expect(entries).toMatchObject([{ tokensOut: 500, costUsd: expect.closeTo(0.05, 2) }]);
+      expect(budget.tightest(context)?.spentUsd).toBeCloseTo(0.05, 2);
+    });
+  });
+
+  test('an absurd count is booked as the most the call can have, and reported', async () => {
+    const odd: { model: string; detail: string }[] = [];
+    const { wrap, budget, context } = await setup({ dailyUsd: 1 }, { onOddUsage: (seen) => odd.push(seen) });
+    const absurd = { tokensIn: 9e15, tokensOut: 9e15, tokensCached: 0 };
+    const events = await collect(wrap(paidModel([{ text: 'x', usage: absurd }])).call(modelRequest('x'), signal));
+    expect(events.at(-1)).toMatchObject({ answer: { usage: { tokensOut: 1_000, costUsd: expect.closeTo(0.1, 2) } } });
+    expect(budget.tightest(context)?.spentUsd).toBeCloseTo(0.1, 2);
+    expect(odd).toEqual([
+      { model: 'acme/large', detail: expect.stringMatching(/^reported .*9000000000000000.*, booked .*1000/) },
+    ]);
+  });
+
+  test('another model that answers is charged at its own price', async () => {
+    const asked: string[] = [];
+    const priceOf = (provider: string, model: string) => {
+      asked.push(`${provider}/${model}`);
+      return { in: 0, out: 500 };
+    };
+    const { wrap, budget, context } = await setup({ dailyUsd: 1 }, { priceOf });
+    const usage = { tokensIn: 10, tokensOut: 1_000, tokensCached: 0 };
+    const model = wrap(
+      paidModel([
+        { text: 'x', usage, servedModel: 'huge' },
+        { text: 'x', usage },
+      ]),
+    );
+    await collect(model.call(modelRequest('x'), signal));
+    expect(budget.tightest(context)?.spentUsd).toBeCloseTo(0.5, 8);
+    await collect(model.call(modelRequest('x'), signal));
+    expect(budget.tightest(context)?.spentUsd).toBeCloseTo(0.6, 3);
+    expect(asked).toEqual(['acme/huge']);
   });
 
   test('the demo costs nothing and is left as it is', async () => {

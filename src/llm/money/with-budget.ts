@@ -1,26 +1,40 @@
-import { randomUUID } from 'node:crypto';
 import { ERROR_CODES } from '../../core/error-codes.ts';
 import type { UsageEntry } from '../../core/journal.ts';
-import type { FailureKind, Model, ModelEvent, ModelFacts, ModelFailure, ModelRequest, Usage } from '../../core/model.ts';
+import type {
+  FailureKind,
+  Model,
+  ModelAnswer,
+  ModelEvent,
+  ModelFacts,
+  ModelFailure,
+  ModelRequest,
+  Price,
+  Usage,
+} from '../../core/model.ts';
 import type { Clock } from '../../core/ports.ts';
 import { abortedFailure, createFailure } from '../failure.ts';
 import type { Budget, LimitState, Refused, Reservation } from './budget.ts';
-import { type CallEstimate, costOf, estimateCall } from './cost.ts';
+import { type CallEstimate, estimateCall } from './cost.ts';
+import { usageEntry } from './usage-entry.ts';
 
 export interface BudgetedOptions {
   readonly clock: Clock;
   /** Default: those of the model. Needed where a wrapper inside does not pass them on. */
   readonly facts?: ModelFacts;
   /**
-   * Told what a call that broke off has cost by our estimate, for the ledger (`Journal.spend`): its provider bills it, and after a
-   * restart the ledger is all that is known. Purpose is `<purpose>:unfinished`. Must not throw.
+   * Told what a call without an answer has cost, for the ledger (`Journal.spend`): by its provider's count, else by our estimate. The
+   * provider bills it, and after a restart the ledger is all that is known. Purpose is `<purpose>:unfinished`. Must not throw.
    */
-  readonly onEstimate?: (entry: UsageEntry) => void;
+  readonly onUnfinished?: (entry: UsageEntry) => void;
+  /** Price of a model that answered in place of the one that was asked. Absent or null: that of the one that was asked. */
+  readonly priceOf?: (provider: string, model: string) => Price | null;
+  /** Told when what a provider counted cannot be right, and what is booked instead. Must not throw. */
+  readonly onOddUsage?: (odd: { readonly model: string; readonly detail: string }) => void;
 }
 
 /**
- * Around the wire and inside retry: each attempt is billed by its provider, so each is reserved and booked. A `restart` is then the
- * wire's own and part of the same call. A call that does not fit ends with `failed` of kind `budget` (GH2112; GH2113 when the price is
+ * Innermost, around a wire: each attempt is billed by its provider, so each is reserved and booked. A `restart` is then the
+ * wire's own and part of the same call. Answers leave it with a usage that can be booked, `costUsd` in it (null = unknown price). A call that does not fit ends with `failed` of kind `budget` (GH2112; GH2113 when the price is
  * unknown) and nothing is sent; the router may then go on to a cheaper slot. The demo costs nothing and passes through.
  */
 export function withBudget(model: Model, budget: Budget, options: BudgetedOptions): Model {
@@ -76,15 +90,20 @@ class BudgetedCall {
   }
 
   async *run(signal: AbortSignal): AsyncGenerator<ModelEvent> {
-    const reservation = this.#reserve();
-    if (reservation.kind === 'refused') return yield this.#refusal(reservation);
+    const { context } = this.#request;
+    const reservation = this.#budget.reserve(context, this.#budget.limited(context) ? this.#estimate.worstUsd : 0);
+    if (reservation.kind === 'refused') {
+      const terms = this.#budget.termsOf(context);
+      if (terms) terms.refused = { ...reservation, model: this.#model.id };
+      return yield { type: 'failed', failure: refusalFailure(reservation, this.#model.id) };
+    }
     try {
       for await (const event of this.#model.call(this.#request, signal)) {
         if (event.type === 'text' || event.type === 'reasoning') this.#streamed += event.text;
-        if (event.type === 'done') reservation.settle(this.#actual(event.answer.usage));
+        if (event.type === 'done') return yield this.#answered(reservation, event.answer);
         if (event.type === 'failed') this.#settleFailed(reservation, event.failure);
         yield event;
-        if (event.type === 'done' || event.type === 'failed') return;
+        if (event.type === 'failed') return;
       }
     } finally {
       // Only a call that neither answered nor failed is still open here: its consumer left.
@@ -92,62 +111,60 @@ class BudgetedCall {
     }
   }
 
-  /** Lowers the output limit where the terms of the call allow it. */
+  /**
+   * Lowers the output limit where the terms of the call allow it: to what a quarter of the money left pays for, since the limits of models
+   * are high and other calls want room beside this one; where that is too little, to what all of it pays for.
+   */
   #fitted(request: ModelRequest): ModelRequest {
     const from = this.#budget.termsOf(request.context)?.fitFrom;
     if (from === undefined) return request;
     const estimate = estimateCall(request, this.#facts);
-    const { worstUsd } = estimate;
-    if (worstUsd === null || this.#budget.outlook(request.context, worstUsd) === 'fits') return request;
-    const most = estimate.outputFor(this.#budget.leftUsd(request.context));
+    const left = this.#budget.leftUsd(request.context);
+    if (estimate.worstUsd === null || estimate.worstUsd <= left / 4) return request;
+    const shared = estimate.outputFor(left / 4);
+    const most = shared >= from ? shared : estimate.outputFor(left);
     if (most < from || most === Number.POSITIVE_INFINITY) return request;
     return { ...request, maxOutputTokens: Math.min(most, request.maxOutputTokens ?? most) };
   }
 
-  #reserve(): Reservation | Refused {
-    const { context } = this.#request;
-    return this.#budget.reserve(context, this.#budget.limited(context) ? this.#estimate.worstUsd : 0);
+  #answered(reservation: Reservation, answer: ModelAnswer): ModelEvent {
+    const { provider, servedModel } = answer;
+    const served = servedModel === undefined ? null : this.#options.priceOf?.(provider, servedModel);
+    const usage = this.#settled(answer.usage, served);
+    reservation.settle(usage.costUsd ?? null);
+    return { type: 'done', answer: { ...answer, usage } };
   }
 
-  #refusal(refused: Refused): ModelEvent {
-    return { type: 'failed', failure: refusalFailure(refused, this.#model.id) };
-  }
-
-  #actual(usage: Usage): number | null {
-    // A server that counts nothing is not free; our own count stands in.
-    const counted = usage.tokensIn > 0 || usage.tokensOut > 0 ? usage : this.#estimate.partly(this.#streamed);
-    const cost = costOf(counted, this.#facts?.price ?? null);
-    return usage.costUsd === undefined || usage.costUsd === null || counted !== usage ? cost : usage.costUsd;
+  /** A server that counts nothing is not free: our own count stands in. */
+  #settled(reported: Usage | undefined, served?: Price | null): Usage {
+    const { contextWindow, id } = this.#model;
+    const booked = reported && this.#estimate.booked(reported, contextWindow, served);
+    const usage = booked?.usage ?? this.#estimate.partly(this.#streamed);
+    const detail = `reported ${JSON.stringify(reported)}, booked ${JSON.stringify(usage)}`;
+    if (booked?.odd) this.#options.onOddUsage?.({ model: id, detail });
+    return usage;
   }
 
   /**
-   * A connection that failed and a refusal by status cost nothing. A call that was worked on and broke off (cut stream, time
-   * limit, abort, withheld or empty answer) is billed by every provider for its input and what it had written, so that is what
-   * it is charged: too much where the provider never began, which errs to the side of the limit.
+   * What the provider counted is charged. Without that, a connection that failed and a refusal by status cost nothing; a call that was
+   * worked on and broke off (cut stream, time limit, abort, withheld or empty answer) is billed by every provider for its input and
+   * what it had written, so that is what it is charged: too much where the provider never began, which errs to the side of the limit.
    */
   #settleFailed(reservation: Reservation, failure: ModelFailure): void {
-    if (isUnbilled(failure) && this.#streamed === '') reservation.release();
-    else this.#settleUnfinished(reservation);
+    const { tokensIn = 0, tokensOut = 0 } = failure.usage ?? {};
+    if (isUnbilled(failure) && this.#streamed === '' && tokensIn + tokensOut === 0) reservation.release();
+    else this.#settleUnfinished(reservation, failure.usage);
   }
 
-  #settleUnfinished(reservation: Reservation): void {
+  #settleUnfinished(reservation: Reservation, counted?: Usage): void {
     if (!reservation.open) return;
-    const usage = this.#estimate.partly(this.#streamed);
-    reservation.settle(usage.costUsd);
-    const { session, channel, sender, purpose, job } = this.#request.context;
-    const [provider, ...model] = this.#model.id.split('/');
-    this.#options.onEstimate?.({
-      id: `unfinished-${randomUUID()}`,
-      at: this.#options.clock.now(),
-      provider: provider ?? '',
-      model: model.join('/'),
-      ...usage,
-      session,
-      channel,
-      sender,
-      purpose: `${purpose}:unfinished`,
-      ...(job === undefined ? {} : { job }),
-    });
+    const usage = this.#settled(counted);
+    reservation.settle(usage.costUsd ?? null);
+    const { context } = this.#request;
+    const unfinished = { ...context, purpose: `${context.purpose}:unfinished` };
+    this.#options.onUnfinished?.(
+      usageEntry('unfinished', this.#model.id, { context: unfinished, at: this.#options.clock.now(), usage }),
+    );
   }
 }
 

@@ -212,7 +212,7 @@ describe('withSpendingSteps', () => {
     const slot = paidModel(['ok'], { price: null });
     const no = await setup({ dailyUsd: 1 }, [slot]);
     expect(failureOf(await no.call(modelRequest('x')))).toMatchObject({ code: 'GH2113' });
-    expect(no.names()).toEqual(['stopped']);
+    expect(no.steps).toMatchObject([{ step: 'stopped', unpriced: 'acme/large', first: true }]);
     let text = '';
     const askOwner: SpendingStepsOptions['askOwner'] = async (question) => {
       text = question.text;

@@ -20,6 +20,8 @@ export interface SpendingQuestion extends LimitState {
 export interface SpendingStepTaken extends LimitState {
   readonly context: ModelCallContext;
   readonly step: 'cheaper' | 'no-tools' | 'asked' | 'stopped';
+  /** The model whose unknown price is in the way; absent: the limit itself is. */
+  readonly unpriced?: string;
   /** The first time today for this limit and step: what a notice goes by. */
   readonly first: boolean;
 }
@@ -70,6 +72,9 @@ export function withSpendingSteps(model: Model, budget: Budget, options: Spendin
     },
   };
 }
+
+/** The output limit of a call may be lowered to this before anything else is tried: enough for a long answer in a chat. */
+const PLAIN_OUTPUT_TOKENS = 4_096;
 
 interface LadderParts {
   readonly model: Model;
@@ -128,7 +133,7 @@ class Ladder {
 
   readonly #plain: Attempt = (terms) => {
     const { budget, request } = this.#parts;
-    const call = budget.call(request.context, terms);
+    const call = budget.call(request.context, { fitFrom: PLAIN_OUTPUT_TOKENS, ...terms });
     return { call, request: { ...request, context: call.context } };
   };
 
@@ -229,11 +234,12 @@ class Ladder {
     }
   }
 
-  #report(step: SpendingStepTaken['step'], state: LimitState): void {
+  #report(step: SpendingStepTaken['step'], state: LimitState & Partial<Refused>): void {
     const { memory, options, request } = this.#parts;
-    const { limit, key, limitUsd, spentUsd, reservedUsd } = state;
-    const first = memory.isFirst(`${step} ${key}`);
-    options.onStep?.({ limit, key, limitUsd, spentUsd, reservedUsd, step, first, context: request.context });
+    const { limit, key, limitUsd, spentUsd, reservedUsd, reason, model = '' } = state;
+    const unpriced = reason === 'unknown-price' ? { unpriced: model } : {};
+    const first = memory.isFirst(`${step} ${key} ${unpriced.unpriced}`);
+    options.onStep?.({ limit, key, limitUsd, spentUsd, reservedUsd, step, ...unpriced, first, context: request.context });
   }
 }
 

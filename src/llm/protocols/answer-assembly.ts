@@ -144,7 +144,7 @@ export class AnswerAssembly {
       });
     }
     if (this.#finish === 'filtered') {
-      return createFailure('content-filter', { message: 'the provider withheld the answer', retryable: false });
+      return createFailure('content-filter', { message: 'the provider withheld the answer' });
     }
     return undefined;
   }
@@ -177,7 +177,7 @@ export class AnswerAssembly {
   }
 
   #empty(): ModelFailure {
-    if (this.#refusal) return createFailure('content-filter', { message: 'the model refused', retryable: false });
+    if (this.#refusal) return createFailure('content-filter', { message: 'the model refused' });
     const what = this.#reasoning ? 'only reasoning and no answer' : 'nothing';
     const cut = this.#finish === 'length';
     return createFailure('empty', {

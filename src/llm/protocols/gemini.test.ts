@@ -251,7 +251,7 @@ describe('answers', () => {
     ['STOP', { type: 'done', answer: { stop: 'end' } }],
     ['MAX_TOKENS', { type: 'done', answer: { stop: 'length' } }],
     ['OTHER', { type: 'done', answer: { stop: 'end' } }],
-    ['SAFETY', { failure: { kind: 'content-filter', retryable: true } }],
+    ['SAFETY', { failure: { kind: 'content-filter', retryable: false } }],
     ['RECITATION', { failure: { kind: 'content-filter' } }],
     ['PROHIBITED_CONTENT', { failure: { kind: 'content-filter' } }],
     ['SPII', { failure: { kind: 'content-filter' } }],

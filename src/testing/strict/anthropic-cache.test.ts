@@ -140,6 +140,20 @@ it('loses everything with a changed tool, and only the messages with another too
   expect(await shares(server, { ...body, tools: [{ ...tool, name: 'see' }] })).toEqual([0, 30, 0]);
 });
 
+it('loses the messages with the first picture, also one in a result', async () => {
+  await using server = await start();
+  const source = { type: 'base64', media_type: 'image/png', data: 'AAAA' };
+  const asked = [
+    { role: 'user', content: [text(1_000, MARK)] },
+    { role: 'assistant', content: [{ type: 'tool_use', id: 'toolu_1', name: 'look', input: {} }] },
+  ];
+  const seen = (content: object[]) => ({ role: 'user', content: [{ type: 'tool_result', tool_use_id: 'toolu_1', content }] });
+  const body = (content: object[]) => ({ system: [text(1_000, MARK)], messages: [...asked, seen(content)] });
+  expect((await shares(server, body([text(1)])))[1]).toBe(20);
+  expect((await shares(server, body([text(2)])))[0]).toBe(20);
+  expect((await shares(server, body([{ type: 'image', source }]))).slice(0, 2)).toEqual([10, 10]);
+});
+
 it('places a mark by itself where the request asks for it at the top', async () => {
   await using server = await start();
   const first = { role: 'user', content: words(1_000) };

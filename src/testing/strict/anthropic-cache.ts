@@ -1,7 +1,8 @@
 /**
- * The prompt cache as https://platform.claude.com/docs/en/build-with-claude/prompt-caching describes it: entries are written at
- * breakpoints only, a breakpoint finds the entries of earlier requests at most 20 positions before it, a run of neighbouring calls or
- * results is one position, an entry lives 5 minutes (or 1 hour) from its last use, and a prefix below the model's minimum is not cached.
+ * The prompt cache as https://platform.claude.com/docs/en/build-with-claude/prompt-caching describes it:
+ * entries are written at breakpoints only, a breakpoint finds the entries of earlier requests at most 20
+ * positions before it, a run of neighbouring calls or results is one position, an entry lives 5 minutes (or 1
+ * hour) from its last use, and a prefix below the model's minimum is not cached.
  */
 import { createHash } from 'node:crypto';
 import type { Clock } from '../../core/ports.ts';
@@ -97,11 +98,15 @@ function promptBlocks(request: StrictRequest): readonly Block[] {
   });
 }
 
-/** What, when it changes, voids the messages but neither tools nor system. A default that is spelt out is no change. */
+/**
+ * What, when it changes, voids the messages but neither tools nor system. A default that is spelt out is no
+ * change.
+ */
 function messagesMarker(request: StrictRequest): string {
   const { body } = request;
   const { defaultEffort } = claudeModel(String(body['model']));
-  const images = messagesOf(request).some(({ blocks }) => blocks.some(({ type }) => type === 'image'));
+  const isPicture = ({ type, content }: Json): boolean => type === 'image' || blocksOf(content).some(isPicture);
+  const images = messagesOf(request).some(({ blocks }) => blocks.some(isPicture));
   const thinking = [thinkingType(request), record(body['thinking'])['budget_tokens']];
   return JSON.stringify([body['tool_choice'] ?? { type: 'auto' }, thinking, effortOf(request) ?? defaultEffort, images]);
 }

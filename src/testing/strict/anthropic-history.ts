@@ -1,6 +1,7 @@
 /**
- * Rules about the messages: roles, content, calls and their results. The texts are those of the API as users reported them, among
- * them https://github.com/anthropics/claude-code/issues/5060 (no result), 13460 (no call), 59812 (empty text), and of
+ * Rules about the messages: roles, content, calls and their results. The texts are those of the API as users
+ * reported them, among them https://github.com/anthropics/claude-code/issues/5060 (no result), 13460 (no
+ * call), 59812 (empty text), and of
  * https://github.com/anthropics/skills/blob/main/skills/claude-api/shared/error-codes.md (roles).
  */
 import { blocksOf, type ClaudeMessage, invalid, messagesOf } from './anthropic-shapes.ts';
@@ -119,7 +120,10 @@ function checkSystem(system: unknown): Refusal | undefined {
   return firstOf(records(system).map(({ text }) => checkText(text, 'system')));
 }
 
-/** Each call is answered at the beginning of the next message, once; each result belongs to a call of the message before. */
+/**
+ * Each call is answered at the beginning of the next message, once; each result belongs to a call of the
+ * message before.
+ */
 function checkCalls(messages: readonly ClaudeMessage[]): Refusal | undefined {
   const seen = new Set<unknown>();
   for (const [at, { blocks }] of messages.entries()) {

@@ -28,7 +28,10 @@ export function thinkingType({ body }: StrictRequest): string {
   return claudeModel(String(body['model'])).thinksByDefault ? 'adaptive' : 'disabled';
 }
 
-/** The bound is named: "max_tokens: 9999999 > 128000, which is the maximum allowed number of output tokens for claude-opus-5". */
+/**
+ * The bound is named: "max_tokens: 9999999 > 128000, which is the maximum allowed number of output tokens for
+ * claude-opus-5".
+ */
 function checkMaxTokens(body: Json, { maxOutput }: ClaudeModel, name: string): Refusal | undefined {
   const limit = body['max_tokens'];
   if (limit === undefined) return invalid('max_tokens: Field required');
@@ -72,7 +75,10 @@ function refuseType(type: string, { thinking }: ClaudeModel): Refusal {
   return invalid(`"thinking.type.${type}" is not supported for this model. ${USE_ADAPTIVE}`);
 }
 
-/** Two texts were seen by others who called the API: "does not support the effort parameter", "effort level 'xhigh'". */
+/**
+ * Two texts were seen by others who called the API: "does not support the effort parameter", "effort level
+ * 'xhigh'".
+ */
 function checkEffort(request: StrictRequest, { efforts }: ClaudeModel): Refusal | undefined {
   const effort = effortOf(request);
   if (effort === undefined) return undefined;
@@ -105,7 +111,9 @@ function checkSampling(body: Json, { sampling }: ClaudeModel): Refusal | undefin
   return invalid('`temperature` may only be set to 1 when thinking is enabled.');
 }
 
-/** Forced tools: `tool_choice: type "tool" and "any" are not supported for this model.` (whats-new-opus-5-5). */
+/**
+ * Forced tools: `tool_choice: type "tool" and "any" are not supported for this model.` (whats-new-opus-5-5).
+ */
 function checkTools(body: Json, model: ClaudeModel): Refusal | undefined {
   const choice = record(body['tool_choice'])['type'];
   if (choice === 'tool' || choice === 'any') {

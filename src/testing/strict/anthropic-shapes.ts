@@ -4,7 +4,9 @@ import type { Refusal, StrictRequest } from './strict-server.ts';
 
 const REQUEST_ID = 'req_011CSHoEeqs5C35K2UUqR7Fy';
 
-/** https://platform.claude.com/docs/en/api/errors: `{"type":"error","error":{"type","message"},"request_id"}`. */
+/**
+ * https://platform.claude.com/docs/en/api/errors: `{"type":"error","error":{"type","message"},"request_id"}`.
+ */
 export function anthropicError(
   status: number,
   type: string,

@@ -1,6 +1,7 @@
 /**
- * Thinking blocks: issued with a signature that is bound to the model and, on newer models, to the conversation before the block.
- * https://platform.claude.com/docs/en/build-with-claude/preserved-thinking, …/thinking#preserving-thinking-blocks
+ * Thinking blocks: issued with a signature that is bound to the model and, on newer models, to the
+ * conversation before the block. https://platform.claude.com/docs/en/build-with-claude/preserved-thinking,
+ * …/thinking#preserving-thinking-blocks
  */
 import { betas, thinkingType } from './anthropic-parameters.ts';
 import { type ClaudeMessage, invalid, isThinking, messagesOf, promptText } from './anthropic-shapes.ts';
@@ -49,7 +50,10 @@ export function issueCall(id: string, thinking: Json | undefined, memory: Memory
   memory.issued.set(id, { call: id, signature: thinking?.['signature'] });
 }
 
-/** Counts `missingThinking` (calls of the turn in progress without their block) and `droppedThinking` (`drop_block`). */
+/**
+ * Counts `missingThinking` (calls of the turn in progress without their block) and `droppedThinking`
+ * (`drop_block`).
+ */
 export function checkThinking(request: StrictRequest, memory: Memory): Refusal | undefined {
   const messages = messagesOf(request);
   const placed = thinkingIn(messages);
@@ -71,8 +75,9 @@ function thinkingIn(messages: readonly ClaudeMessage[]): readonly Placed[] {
 }
 
 /**
- * A block of another model: the documentation says that the API drops what the model cannot read. This server refuses it, as it does
- * a signature of another server, because state must only go back to the model that gave it.
+ * A block of another model: the documentation says that the API drops what the model cannot read. This server
+ * refuses it, as it does a signature of another server, because state must only go back to the model that
+ * gave it.
  */
 function checkBlock({ block, at, index }: Placed, latest: number, request: StrictRequest, memory: Memory): Refusal | undefined {
   const path = `messages.${at}.content.${index}`;
@@ -101,7 +106,10 @@ function checkOrder(blocks: readonly Json[], at: number, memory: Memory): Refusa
   return undefined;
 }
 
-/** With a manual budget the answer that waits for results begins with its thinking: anomalyco/opencode issue 3077. */
+/**
+ * With a manual budget the answer that waits for results begins with its thinking: anomalyco/opencode issue
+ * 3077.
+ */
 function checkManual(request: StrictRequest, messages: readonly ClaudeMessage[], latest: number): Refusal | undefined {
   const first = messages[latest]?.blocks[0];
   const waits = messages.at(-1)?.blocks.some(({ type }) => type === 'tool_result');
@@ -112,8 +120,8 @@ function checkManual(request: StrictRequest, messages: readonly ClaudeMessage[],
 }
 
 /**
- * Blocks of these models are void once anything before them has changed: system, tools, an earlier message, or a thinking block left
- * out between others. Leaving out the oldest ones, or all, is allowed.
+ * Blocks of these models are void once anything before them has changed: system, tools, an earlier message,
+ * or a thinking block left out between others. Leaving out the oldest ones, or all, is allowed.
  */
 function checkBinding(request: StrictRequest, placed: readonly Placed[], memory: Memory): Refusal | undefined {
   if (!claudeModel(String(request.body['model'])).bound) return undefined;
@@ -160,7 +168,10 @@ function difference(then: Conversation, now: Conversation): string | undefined {
   return undefined;
 }
 
-/** Leaving the blocks of a turn in progress out was accepted when it was tried, but the model loses its thoughts. */
+/**
+ * Leaving the blocks of a turn in progress out was accepted when it was tried, but the model loses its
+ * thoughts.
+ */
 function countMissing(messages: readonly ClaudeMessage[], memory: Memory): undefined {
   const start = messages.findLastIndex(
     ({ role, blocks }) => role === 'user' && !blocks.some(({ type }) => type === 'tool_result'),

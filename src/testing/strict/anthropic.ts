@@ -1,7 +1,8 @@
 /**
- * Anthropic Messages (https://platform.claude.com/docs/en/api/messages). The client library adds `/v1` itself: give it `origin`.
- * Counters: `missingThinking`, `droppedThinking` (see anthropic-thinking.ts), `cacheWrite1h` (tokens of `billed.cacheWrite` that were
- * written for an hour, at twice the input price instead of 1.25 times).
+ * Anthropic Messages (https://platform.claude.com/docs/en/api/messages). The client library adds `/v1`
+ * itself: give it `origin`. Counters: `missingThinking`, `droppedThinking` (see anthropic-thinking.ts),
+ * `cacheWrite1h` (tokens of `billed.cacheWrite` that were written for an hour, at twice the input price
+ * instead of 1.25 times).
  */
 import { cachePrompt, checkCacheControl } from './anthropic-cache.ts';
 import { checkHistory } from './anthropic-history.ts';
@@ -21,8 +22,8 @@ interface ClaudeUsage extends TurnUsage {
 
 export interface AnthropicOptions {
   /**
-   * Whether `max_tokens` has to fit the context window beside the prompt. Models from 4.5 on answer until the window is full instead.
-   * Default false.
+   * Whether `max_tokens` has to fit the context window beside the prompt. Models from 4.5 on answer until the
+   * window is full instead. Default false.
    */
   readonly outputInWindow?: boolean;
 }

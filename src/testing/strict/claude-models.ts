@@ -1,8 +1,11 @@
 /**
  * What each Claude model accepts. Sources, read in November 2026 in stored copies:
- * https://platform.claude.com/docs/en/build-with-claude/thinking-troubleshooting (values of `thinking.type`, table of July 2026)
- * https://platform.claude.com/docs/en/models/opus-5-5/whats-new-opus-5-5, …/sonnet-5-5/migration-guide, …/haiku-5-5/migration-guide
- * https://platform.claude.com/docs/en/build-with-claude/prompt-caching#cache-limitations (`cacheMinimum`; 5.5: the pages above)
+ * https://platform.claude.com/docs/en/build-with-claude/thinking-troubleshooting (values of `thinking.type`,
+ * table of July 2026)
+ * https://platform.claude.com/docs/en/models/opus-5-5/whats-new-opus-5-5, …/sonnet-5-5/migration-guide,
+ * …/haiku-5-5/migration-guide
+ * https://platform.claude.com/docs/en/build-with-claude/prompt-caching#cache-limitations (`cacheMinimum`;
+ * 5.5: the pages above)
  */
 export interface ClaudeModel {
   readonly maxOutput: number;
@@ -99,7 +102,10 @@ export function claudeModel(name: string): ClaudeModel {
   return MODELS[name.replace(/-\d{8}$/, '')] ?? OPUS_5_5;
 }
 
-/** Requests for these end with a 404 (https://platform.claude.com/docs/en/about-claude/model-deprecations, as of November 2026). */
+/**
+ * Requests for these end with a 404 (https://platform.claude.com/docs/en/about-claude/model-deprecations, as
+ * of November 2026).
+ */
 export const RETIRED_CLAUDE: readonly string[] = [
   'claude-3-5-sonnet-20241022',
   'claude-3-7-sonnet-20250219',

@@ -1,6 +1,6 @@
 /**
- * Rules about the contents: turns, parts, calls and responses. The texts are those of the API as users reported them, among them
- * https://github.com/google-gemini/gemini-cli/issues/16984 (number of responses).
+ * Rules about the contents: turns, parts, calls and responses. The texts are those of the API as users
+ * reported them, among them https://github.com/google-gemini/gemini-cli/issues/16984 (number of responses).
  */
 import { type Content, callsIn, contentsOf, invalidArgument, invalidField, responsesIn } from './gemini-shapes.ts';
 import { firstOf, type Json, record } from './json-shapes.ts';
@@ -87,7 +87,8 @@ function checkCalls(contents: readonly Content[], at: number): Refusal | undefin
       'Please ensure that the number of function response parts is equal to the number of function call parts of the function call turn.',
     );
   }
-  // No page shows the wording of these two; the rule is that of https://ai.google.dev/gemini-api/docs/function-calling.
+  // No page shows the wording of these two; the rule is that of
+  // https://ai.google.dev/gemini-api/docs/function-calling.
   const open = asked.find(({ id, name }) => !given.some((one) => one['name'] === name && (id === undefined || one['id'] === id)));
   if (open === undefined) return undefined;
   const { id, name } = open;

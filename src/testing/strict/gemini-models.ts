@@ -1,12 +1,14 @@
 /**
- * What Gemini models accept. Levels and budgets: https://ai.google.dev/gemini-api/docs/thinking; cache minimum:
- * https://ai.google.dev/gemini-api/docs/caching (October 2026).
+ * What Gemini models accept. Levels and budgets: https://ai.google.dev/gemini-api/docs/thinking; cache
+ * minimum: https://ai.google.dev/gemini-api/docs/caching (October 2026).
  */
 export interface GeminiModel {
   readonly pattern: RegExp;
   /** Accepted values of `thinkingLevel`; none = the parameter is refused. */
   readonly levels: readonly string[];
-  /** Smallest and largest `thinkingBudget` beside -1 (as the model likes); absent = the parameter is refused. */
+  /**
+   * Smallest and largest `thinkingBudget` beside -1 (as the model likes); absent = the parameter is refused.
+   */
   readonly budget?: readonly [number, number];
   /** A budget of 0 turns thinking off. */
   readonly canBeOff: boolean;

@@ -1,6 +1,7 @@
 /**
- * Rules for function declarations: the `Schema` message (https://ai.google.dev/api/caching#Schema) has these fields and no others. The
- * texts are those of the API as users reported them, among them https://github.com/zed-industries/zed/issues/44875.
+ * Rules for function declarations: the `Schema` message (https://ai.google.dev/api/caching#Schema) has these
+ * fields and no others. The texts are those of the API as users reported them, among them
+ * https://github.com/zed-industries/zed/issues/44875.
  */
 import { invalidField, unknownField } from './gemini-shapes.ts';
 import { firstOf, type Json, record, records } from './json-shapes.ts';

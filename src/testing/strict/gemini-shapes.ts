@@ -2,7 +2,9 @@
 import { type Json, record, records } from './json-shapes.ts';
 import type { Refusal, StrictRequest } from './strict-server.ts';
 
-/** https://ai.google.dev/gemini-api/docs/troubleshooting: `{"error":{"code","message","status","details"}}`. */
+/**
+ * https://ai.google.dev/gemini-api/docs/troubleshooting: `{"error":{"code","message","status","details"}}`.
+ */
 export function geminiError(code: number, status: string, message: string, details: readonly object[] = []): Refusal {
   return { status: code, body: { error: { code, message, status, ...(details.length === 0 ? {} : { details }) } } };
 }

@@ -1,7 +1,8 @@
 /**
- * Thought signatures (https://ai.google.dev/gemini-api/docs/thought-signatures): issued on the first call of an answer, else on its
- * last text part; bound to the model and to the part. Counters: `dummySignatures` (the placeholder, sent in place of any), of these
- * `lostSignatures` (sent for a call that this server had signed), `droppedTextSignatures`.
+ * Thought signatures (https://ai.google.dev/gemini-api/docs/thought-signatures): issued on the first call of
+ * an answer, else on its last text part; bound to the model and to the part. Counters: `dummySignatures` (the
+ * placeholder, sent in place of any), of these `lostSignatures` (sent for a call that this server had
+ * signed), `droppedTextSignatures`.
  */
 import { geminiModel } from './gemini-models.ts';
 import { type Content, callsIn, contentsOf, invalidArgument, modelOf, responsesIn } from './gemini-shapes.ts';

@@ -1,6 +1,6 @@
 /**
- * Gemini generateContent (https://ai.google.dev/api/generate-content). The base URL holds the version segment. Counters: see
- * gemini-signatures.ts.
+ * Gemini generateContent (https://ai.google.dev/api/generate-content). The base URL holds the version
+ * segment. Counters: see gemini-signatures.ts.
  */
 import { checkHistory } from './gemini-history.ts';
 import { geminiModel } from './gemini-models.ts';
@@ -109,7 +109,10 @@ function checkConfig(request: StrictRequest): Refusal | undefined {
   return checkThinking(record(config['thinkingConfig']), modelOf(request));
 }
 
-/** The texts were seen by others who called the API; https://ai.google.dev/gemini-api/docs/thinking has the ranges. */
+/**
+ * The texts were seen by others who called the API; https://ai.google.dev/gemini-api/docs/thinking has the
+ * ranges.
+ */
 function checkThinking({ thinkingLevel: level, thinkingBudget: budget }: Json, name: string): Refusal | undefined {
   const { levels, budget: range, canBeOff } = geminiModel(name);
   if (level !== undefined && budget !== undefined) {

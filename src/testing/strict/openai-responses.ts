@@ -1,6 +1,6 @@
 /**
- * OpenAI Responses with `store: false` (https://platform.openai.com/docs/api-reference/responses/create). Counters: `stored` (requests
- * that let the server keep them), and those of responses-items.ts.
+ * OpenAI Responses with `store: false` (https://platform.openai.com/docs/api-reference/responses/create).
+ * Counters: `stored` (requests that let the server keep them), and those of responses-items.ts.
  */
 import { firstOf, type Json, record, records } from './json-shapes.ts';
 import type { Memory, TurnUsage } from './memory.ts';
@@ -69,7 +69,10 @@ export const openAiResponses: StrictWire = {
   },
 };
 
-/** Prompts are cached by themselves, in the order tools, instructions, items. From gpt-5.6 on what is written costs more. */
+/**
+ * Prompts are cached by themselves, in the order tools, instructions, items. From gpt-5.6 on what is written
+ * costs more.
+ */
 function countTurn(turn: Turn, request: StrictRequest, memory: Memory): TurnUsage {
   const { tools, instructions, input } = request.body;
   const spoken = reasons(request) ? turn : { ...turn, reasoning: '' };

@@ -2,6 +2,7 @@
 import { anthropicWire } from './anthropic.ts';
 import { deepseek } from './deepseek.ts';
 import { geminiWire } from './gemini.ts';
+import { mistral } from './mistral.ts';
 import { moonshot } from './moonshot.ts';
 import { openAiChat } from './openai-chat.ts';
 import { openAiResponses } from './openai-responses.ts';
@@ -26,5 +27,6 @@ export const STRICT_PEERS: readonly StrictPeer[] = [
   { name: 'gemini', wire: geminiWire(), config: { provider: 'gemini', model: 'gemini-3.8-flash' } },
   { name: 'deepseek', wire: deepseek, config: { provider: 'deepseek', model: 'deepseek-flash' } },
   { name: 'moonshot', wire: moonshot, config: { provider: 'moonshot', model: 'kimi-k2.6' } },
+  { name: 'mistral', wire: mistral, config: { provider: 'mistral', model: 'mistral-medium-latest' } },
   { name: 'openrouter', wire: openrouter, config: { provider: 'openrouter', model: 'google/gemini-3.8-flash' } },
 ];

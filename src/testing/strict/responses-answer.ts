@@ -1,4 +1,7 @@
-/** An answer of OpenAI Responses as events (https://platform.openai.com/docs/api-reference/responses-streaming). */
+/**
+ * An answer of OpenAI Responses as events
+ * (https://platform.openai.com/docs/api-reference/responses-streaming).
+ */
 import { halves, type Json } from './json-shapes.ts';
 import type { Memory } from './memory.ts';
 import { responsesModel } from './responses-models.ts';

@@ -1,8 +1,8 @@
 /**
  * Rules about the items of the input. The texts are those of the API as users reported them:
- * https://github.com/openai/codex/issues/8126 (encrypted content), https://github.com/coder/mux/pull/59 (pairing of reasoning),
- * https://github.com/continuedev/continue/issues/10092 and 11494 (calls without results, ids),
- * https://github.com/orchidfiles/ungate/issues/26 (length of a call id).
+ * https://github.com/openai/codex/issues/8126 (encrypted content), https://github.com/coder/mux/pull/59
+ * (pairing of reasoning), https://github.com/continuedev/continue/issues/10092 and 11494 (calls without
+ * results, ids), https://github.com/orchidfiles/ungate/issues/26 (length of a call id).
  */
 import { firstOf, type Json, record, records } from './json-shapes.ts';
 import type { Memory } from './memory.ts';
@@ -20,7 +20,9 @@ const MAX_ID = 64;
 const USER_PARTS = ['input_text', 'input_image', 'input_file'];
 const ASSISTANT_PARTS = ['output_text', 'refusal'];
 
-/** Counts `missingReasoning`, `changedItems` and `droppedPhase`: what is accepted, but makes the model worse. */
+/**
+ * Counts `missingReasoning`, `changedItems` and `droppedPhase`: what is accepted, but makes the model worse.
+ */
 export function checkItems(request: StrictRequest, memory: Memory): Refusal | undefined {
   const items = itemsOf(request);
   return (
@@ -137,7 +139,10 @@ function checkReasoning(item: Json, { body }: StrictRequest, memory: Memory): Re
   return responsesError(400, message, { code: 'invalid_encrypted_content' });
 }
 
-/** Items with ids are held to the order in which they were issued: a reasoning item stands right before what followed from it. */
+/**
+ * Items with ids are held to the order in which they were issued: a reasoning item stands right before what
+ * followed from it.
+ */
 function checkNeighbours(items: readonly Json[], at: number, memory: Memory): Refusal | undefined {
   const item = items[at] ?? {};
   const { id } = item;

@@ -1,6 +1,7 @@
 /**
- * What OpenAI's models accept on the Responses wire: efforts as the API lists them in its refusals (seen live in September 2026 for
- * gpt-6-astra, gpt-5.5 and gpt-5.3-codex), limits of https://platform.openai.com/docs/models, `phase` of the SDK's types.
+ * What OpenAI's models accept on the Responses wire: efforts as the API lists them in its refusals (seen live
+ * in September 2026 for gpt-6-astra, gpt-5.5 and gpt-5.3-codex), limits of
+ * https://platform.openai.com/docs/models, `phase` of the SDK's types.
  */
 export interface ResponsesModel {
   readonly pattern: RegExp;

@@ -1,4 +1,7 @@
-/** What the rules for OpenAI Responses share: the error bodies, the items of a request, and what this server issued. */
+/**
+ * What the rules for OpenAI Responses share: the error bodies, the items of a request, and what this server
+ * issued.
+ */
 import { type Json, record, records } from './json-shapes.ts';
 import type { Memory } from './memory.ts';
 import type { Refusal, StrictRequest } from './strict-server.ts';

@@ -1,0 +1,15 @@
+import { randomUUID } from 'node:crypto';
+import type { UsageEntry } from '../../core/journal.ts';
+import type { ModelCallContext, Usage } from '../../core/model.ts';
+
+/** A row of the ledger for a call that no step of a turn records. `model` is `provider/model`; `kind` begins the row's id. */
+export function usageEntry(
+  kind: string,
+  model: string,
+  { context, at, usage }: { readonly context: ModelCallContext; readonly at: number; readonly usage: Usage },
+): UsageEntry {
+  const { session, channel, sender, purpose, job } = context;
+  const [provider = '', ...rest] = model.split('/');
+  const who = { session, channel, sender, purpose, ...(job === undefined ? {} : { job }) };
+  return { id: `${kind}-${randomUUID()}`, at, provider, model: rest.join('/'), costUsd: null, ...usage, ...who };
+}
