@@ -149,7 +149,8 @@ function createModel(options: ModelStackOptions, budget: Budget, record: (entry:
   const askOwner: SpendingStepsOptions['askOwner'] = (question, signal) =>
     operator.approvals.ask(spendingQuestion(question), signal);
   const asking = operator.owner.exists ? { askOwner } : {};
-  const freeFirst = isFree(target.facts.price);
+  const freeFirst: SpendingStepsOptions['freeFirst'] = ({ model }) =>
+    isFree(((model === undefined ? undefined : named.find(model)?.model.facts) ?? target.facts).price);
   return { ...routed, named, model: withSpendingSteps(chosen, budget, { clock, freeFirst, ...steps, ...asking, onStep }) };
 }
 
