@@ -164,7 +164,8 @@ function createModel(options: ModelStackOptions, budget: Budget, record: (entry:
   const askOwner: SpendingStepsOptions['askOwner'] = (question, signal) =>
     operator.approvals.ask(spendingQuestion(question), signal);
   const asking = operator.owner.exists ? { askOwner } : {};
-  const freeFirst = isFree(target.facts.price);
+  const freeFirst: SpendingStepsOptions['freeFirst'] = ({ model }) =>
+    isFree(((model === undefined ? undefined : named.find(model)?.model.facts) ?? target.facts).price);
   const model = withSpendingSteps(chosen, budget, { clock, freeFirst, ...steps, ...asking, onStep });
   const targets = [...chain, ...aliases].map((entry) => entry.target);
   return { ...routed, named, model, replaced: () => replaced.current, warnings: (now) => modelWarnings(targets, now) };

@@ -5,12 +5,11 @@ import { NO_LONGER_NEEDED } from '../../lib/no-longer-needed.ts';
 import { CallTimeout, type ModelTimeouts, startWatchdog } from '../deadlines.ts';
 import { abortedFailure, createFailure } from '../failure.ts';
 import { createRedactor, type Redact } from '../redact.ts';
-import type { Signer } from '../signing/signer.ts';
 import { estimateRequestTokens } from '../tokens.ts';
 import type { Added } from './answer-assembly.ts';
 import { Burst } from './burst.ts';
 import { type FailureContext, failureOfConnection, failureOfErrorObject, failureOfStatus } from './http-failure.ts';
-import { WireFault, withSigns } from './wire-guard.ts';
+import { type Signer, WireFault, withSigns } from './wire-guard.ts';
 
 export interface WireOptions {
   readonly provider: string;

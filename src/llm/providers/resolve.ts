@@ -7,8 +7,8 @@ import { isLoopback } from '../catalog/price.ts';
 import { baseUrlFor } from './base-url.ts';
 import { findProvider, PROVIDERS, providerNames } from './index.ts';
 import { type KeyNeed, keyVariables } from './key.ts';
-import { openaiCompatible } from './openai-compatible.ts';
 import type { Env, Provider, Wire } from './provider.ts';
+import { openaiCompatible } from './table.ts';
 
 /** The model part of the config file, or one of its further models, in its own spelling (spec F2). */
 export interface ModelConfig extends ExtraConfig {
