@@ -29,6 +29,8 @@ interface ErrorAnswer {
   readonly source: string;
   /** The source gives status and meaning; the words of the body are ours. */
   readonly inferred?: true;
+  /** What the body comes from, where it does not say. */
+  readonly note?: string;
   readonly kind: FailureKind;
   readonly reader: 'user' | 'owner' | 'log';
   readonly retried: boolean;
