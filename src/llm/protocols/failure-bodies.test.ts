@@ -29,9 +29,13 @@ interface ErrorAnswer {
   readonly source: string;
   /** The source gives status and meaning; the words of the body are ours. */
   readonly inferred?: true;
+  /** What the body comes from, where it does not say. */
+  readonly note?: string;
   readonly kind: FailureKind;
   readonly reader: 'user' | 'owner' | 'log';
   readonly retried: boolean;
+  /** Where the wire itself knows a remedy and sends once more. */
+  readonly calls?: number;
   readonly contextWindow?: number;
   readonly maxOutputTokens?: number;
   readonly retryAfterMs?: number;
@@ -102,8 +106,8 @@ describe('documented error answers (M9, M13)', () => {
     return { contextWindow, maxOutputTokens, retryAfterMs } as Partial<ModelFailure>;
   }
 
-  function expectedCalls({ retried, maxOutputTokens, retryAfterMs = 0 }: ErrorAnswer): number {
-    if (maxOutputTokens !== undefined) return 2;
+  function expectedCalls({ calls, retried, maxOutputTokens, retryAfterMs = 0 }: ErrorAnswer): number {
+    if (calls !== undefined || maxOutputTokens !== undefined) return calls ?? 2;
     return retried && retryAfterMs <= 60_000 ? 4 : 1;
   }
 

@@ -213,6 +213,19 @@ describe('createChain (spec B4)', () => {
     expect([await asked(), await asked(), await asked(), await asked()]).toEqual(['b/2', 'a/1', 'b/2', 'b/2']);
   });
 
+  test('M11 a slow model is kept while the other one is away', async () => {
+    const { ask, clock, chain } = setup({
+      'a/1': ['quick', { fail: 'server' }, { fail: 'server' }, { fail: 'server' }, { fail: 'server' }, { fail: 'server' }],
+      'b/2': () => ({ text: 'slow', delayMs: 15_000 }),
+    });
+    for (let i = 0; i < 6; i += 1) {
+      const result = ask();
+      await clock.advance(15_000);
+      expect(answerer(await result)).toBe(i === 0 ? 'a/1' : 'b/2');
+    }
+    expect(chain.snapshot()[1]?.circuit).toBe('closed');
+  });
+
   test('M11 a model that thinks is slow on purpose and stays', async () => {
     const clock = new FakeClock();
     const facts = { maxOutputTokens: 1, vision: true, tools: true, price: null, thinking: ['low', 'high'] };

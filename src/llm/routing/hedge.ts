@@ -31,8 +31,8 @@ interface Runner {
 
 /**
  * Asks two models at once until the first token of either (spec B5). The other call is aborted then, its stream closed, and it is
- * not recorded, unless it is a trial. One that fails before is out, and the other one is waited for. A winner that breaks later is charged for it, and
- * the walk goes on with the rest, the other one included.
+ * not recorded, unless it is a trial. One that fails before is out, and the other one is waited for. A winner that breaks later is
+ * charged for it, and the walk goes on with the rest, the other one included.
  */
 export async function* hedge(primary: SlotState, alternate: SlotState, tried: Tried, walk: Walk): Piece {
   const runners = [primary, alternate].map((slot) => startRunner(slot, walk));

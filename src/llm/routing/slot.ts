@@ -58,17 +58,18 @@ export class SlotState {
 /** A first token that takes this much longer than that of another model, and this long at all, is as bad as none. */
 const SLOW_TIMES = 4;
 const SLOW_MS = 10_000;
-/** Where no other model was measured yet. */
+/** Where none of the others was measured yet. */
 const SLOW_ALONE_MS = 20_000;
 
 /**
  * After how long the first token of an answer counts as a failure, so that a model that is merely slow is left too. Never for a model
- * that thinks, which is slow on purpose, and for one that is free, which others would not replace at its price.
+ * that thinks, which is slow on purpose, for one that is free, which others would not replace at its price, and where no other is well.
  */
 export function slowAfterMs(slot: SlotState, all: readonly SlotState[]): number {
-  if (all.length < 2 || slot.cost === 0 || (slot.model.facts?.thinking?.length ?? 0) > 0) return Infinity;
-  const others = all.filter((other) => other !== slot).flatMap(({ metrics }) => metrics.firstTokenMs ?? []);
-  return others.length === 0 ? SLOW_ALONE_MS : Math.max(SLOW_MS, SLOW_TIMES * Math.min(...others));
+  const others = all.filter((other) => other !== slot && other.circuit.state === 'closed');
+  if (others.length === 0 || slot.cost === 0 || (slot.model.facts?.thinking?.length ?? 0) > 0) return Infinity;
+  const measured = others.flatMap(({ metrics }) => metrics.firstTokenMs ?? []);
+  return measured.length === 0 ? SLOW_ALONE_MS : Math.max(SLOW_MS, SLOW_TIMES * Math.min(...measured));
 }
 
 /** `now`: monotonic ms. */
