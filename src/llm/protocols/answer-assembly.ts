@@ -37,6 +37,9 @@ export interface Added {
   readonly progress: boolean;
 }
 
+/** Stands where a model got stuck and repeated itself. */
+const LOOP_MARK = '[… the model repeated itself; the rest was cut]';
+
 /** Feed it with `add`, then call `end` once. */
 export class AnswerAssembly {
   readonly #options: AnswerOptions;
@@ -105,7 +108,7 @@ export class AnswerAssembly {
     // Also what is taken back below was written, and is billed.
     const usage = this.usage;
     const streamed = this.#text;
-    if (this.#loopEnd !== undefined) this.#text = streamed.slice(0, this.#loopEnd);
+    if (this.#loopEnd !== undefined) this.#text = `${streamed.slice(0, this.#loopEnd).trimEnd()} ${LOOP_MARK}`;
     const orphan = splitOrphanClose(this.#text);
     if (orphan.reasoning) {
       this.#text = orphan.text;

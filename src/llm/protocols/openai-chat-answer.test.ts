@@ -140,7 +140,7 @@ describe('text and reasoning', () => {
   test('what the model wrote is estimated whole: a repetition and a call are billed like the rest', () => {
     const sentence = 'this is the same sentence again. ';
     const { answer: looping } = assemble(...Array.from({ length: 40 }, () => delta({ content: sentence })));
-    expect(looping?.text).toBe(sentence);
+    expect(looping?.text).toBe(`${sentence}[… the model repeated itself; the rest was cut]`);
     expect(looping?.usage.tokensOut).toBe((40 * sentence.length) / 4);
     const call = { index: 0, id: 'a', function: { name: 'save', arguments: JSON.stringify({ text: 'x'.repeat(400) }) } };
     expect(assemble(delta({ tool_calls: [call] }), delta({}, 'tool_calls')).answer?.usage.tokensOut).toBeGreaterThan(100);
