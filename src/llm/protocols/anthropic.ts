@@ -67,7 +67,7 @@ function requestBody(
   // More than the model can write is refused.
   const maxTokens = Math.min(request.maxOutputTokens ?? facts?.maxOutputTokens ?? DEFAULT_MAX_TOKENS, most);
   // Other servers of this wire know neither the marks for the cache nor the parameters for thinking.
-  const genuine = provider === 'anthropic';
+  const genuine = provider === 'anthropic' || provider === 'bedrock';
   const limits = { maxTokens, mayBegin: mayBeginThinking(history) };
   const thinking = genuine ? claudeThinking(claude, facts, request.thinking, limits) : {};
   if (genuine) markForCache(history);

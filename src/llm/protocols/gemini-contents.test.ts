@@ -2,7 +2,6 @@ import { describe, expect, test } from 'vitest';
 import type { Json } from '../../core/message.ts';
 import type { SessionMessage } from '../../core/session.ts';
 import { toGeminiContents, toGeminiFunctions } from './gemini-contents.ts';
-import { toGeminiSchema } from './gemini-schema.ts';
 import { toHistory } from './history.ts';
 
 let made = 0;
@@ -199,70 +198,16 @@ describe('contents', () => {
 });
 
 describe('tool schemas', () => {
-  const property = (schema: object, root: object = {}) =>
-    (toGeminiSchema({ type: 'object', properties: { p: schema }, ...root })?.['properties'] as { p: unknown } | undefined)?.p;
+  const $defs = { city: { type: 'string' }, node: { type: 'object', properties: { next: { $ref: '#/$defs/node' } } } };
+  const parameters = {
+    type: 'object',
+    $defs,
+    properties: { a: { $ref: '#/$defs/city' }, b: { oneOf: [{ const: 1 }, { type: 'null' }] } },
+  };
 
-  test.each([
-    ['keys it does not know', { type: 'string', $comment: 'x', examples: ['y'], readOnly: true }, { type: 'string' }],
-    ['keys it knows', { type: 'string', minLength: 1, pattern: '^a' }, { type: 'string', minLength: 1, pattern: '^a' }],
-    ['a format it does not know', { type: 'string', format: 'uri' }, { type: 'string' }],
-    ['a format it knows', { type: 'string', format: 'date-time' }, { type: 'string', format: 'date-time' }],
-    ['null among the types', { type: ['string', 'null'] }, { type: 'string', nullable: true }],
-    ['several types', { type: ['string', 'number'] }, { anyOf: [{ type: 'string' }, { type: 'number' }] }],
-    ['const', { const: 'a' }, { type: 'string', enum: ['a'] }],
-    ['an enum of strings', { type: 'string', enum: ['a', 'b'] }, { type: 'string', enum: ['a', 'b'] }],
-    [
-      'an enum of numbers',
-      { type: 'integer', description: 'Level.', enum: [1, 2] },
-      { type: 'integer', description: 'Level. One of: 1, 2.' },
-    ],
-    [
-      'oneOf',
-      { oneOf: [{ type: 'string' }, { type: 'object', properties: { a: { type: 'boolean' } }, additionalProperties: false }] },
-      { anyOf: [{ type: 'string' }, { type: 'object', properties: { a: { type: 'boolean' } } }] },
-    ],
-    ['a nullable choice', { anyOf: [{ type: 'number' }, { type: 'null' }] }, { type: 'number', nullable: true }],
-    ['an array of anything', { type: 'array' }, { type: 'array', items: { type: 'string' } }],
-    [
-      'a type beside anyOf',
-      { type: 'object', anyOf: [{ type: 'object' }, { type: 'string' }] },
-      { anyOf: [{ type: 'object' }, { type: 'string' }] },
-    ],
-    [
-      'allOf',
-      {
-        allOf: [
-          { type: 'object', properties: { a: { type: 'string' } }, required: ['a'] },
-          { properties: { b: { type: 'string' } } },
-        ],
-      },
-      { type: 'object', properties: { a: { type: 'string' }, b: { type: 'string' } }, required: ['a'] },
-    ],
-    [
-      'required properties that are not there',
-      { type: 'object', properties: { a: {} }, required: ['a', 'z'] },
-      { type: 'object', properties: { a: { type: 'string' } }, required: ['a'] },
-    ],
-    [
-      'properties named like keys',
-      { type: 'object', properties: { title: { type: 'string' }, $ref: { type: 'string' } } },
-      { type: 'object', properties: { title: { type: 'string' }, $ref: { type: 'string' } } },
-    ],
-  ])('B7 %s', (_, schema, expected) => {
-    expect(property(schema)).toEqual(expected);
-  });
-
-  test('B7 references are written out, and one to itself comes to an end', () => {
-    const $defs = { city: { type: 'string', description: 'A city.' } };
-    expect(property({ $ref: '#/$defs/city' }, { $defs })).toEqual({ type: 'string', description: 'A city.' });
-    const tree = { $defs: { node: { type: 'object', properties: { next: { $ref: '#/$defs/node' } } } } };
-    expect(JSON.stringify(property({ $ref: '#/$defs/node' }, tree))).not.toContain('$ref');
-    expect(property({ $ref: '#/$defs/loop' }, { $defs: { loop: { $ref: '#/$defs/loop' } } })).toEqual({ type: 'string' });
-  });
-
-  test('a tool that takes nothing has no parameters', () => {
-    expect(toGeminiFunctions([{ name: 'now', description: 'Time.', parameters: { type: 'object', properties: {} } }])).toEqual([
-      { name: 'now', description: 'Time.' },
-    ]);
+  test('go as JSON Schema, which the API reads itself; a tool that takes nothing has none', () => {
+    const named = { name: 'f', description: 'd' };
+    expect(toGeminiFunctions([{ ...named, parameters }])).toEqual([{ ...named, parametersJsonSchema: parameters }]);
+    expect(toGeminiFunctions([{ ...named, parameters: { type: 'object', properties: {} } }])).toEqual([named]);
   });
 });

@@ -1,8 +1,8 @@
-import type { Content, FunctionDeclaration, Part, Schema } from '@google/genai/web';
+import type { Content, FunctionDeclaration, Part } from '@google/genai/web';
 import type { Image, ToolSpec } from '../../core/model.ts';
-import { toGeminiSchema } from './gemini-schema.ts';
 import { type History, NO_RESULT, type Step } from './history.ts';
 import { type PlacedPart, placeParts } from './kept-answer.ts';
+import { asRecord } from './tool-call-assembly.ts';
 
 /** Opens a history that was trimmed to begin with an answer: the first turn must be the user's. */
 const TRIMMED = '(earlier messages left out)';
@@ -78,10 +78,10 @@ function toInline({ mime, base64 }: Image): Part {
   return { inlineData: { mimeType: mime, data: base64 } };
 }
 
+/** As JSON Schema (ai.google.dev/api/caching#FunctionDeclaration). An object without properties is refused: such a tool takes nothing. */
 export function toGeminiFunctions(tools: readonly ToolSpec[]): FunctionDeclaration[] {
   return tools.map(({ name, description, parameters }) => {
-    const cleaned = toGeminiSchema(parameters);
-    // The client library turns the type words into its own.
-    return { name, description, ...(cleaned ? { parameters: cleaned as Schema } : {}) };
+    const takesAny = Object.keys(asRecord(parameters['properties'])).length > 0 || parameters['$ref'] !== undefined;
+    return { name, description, ...(takesAny ? { parametersJsonSchema: parameters } : {}) };
   });
 }

@@ -44,7 +44,7 @@ export function createWireModel<Client>(options: WireOptions, parts: WireParts<C
 }
 
 /** Signatures are void once the key, the route or, unnoticed, the conversation has changed. */
-const REFUSED_STATE = /thought.?signature|signature\W+in\W+thinking|thinking\W+block/i;
+const REFUSED_STATE = /thought.?signature|signature\W+in\W+thinking|thinking\W+block|invalid_encrypted_content/i;
 
 function refusesState(error: unknown): boolean {
   const { status, error: body } = asRecord(error);

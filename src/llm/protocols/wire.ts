@@ -1,5 +1,5 @@
 /** What all wires share: the options, the loop around an SDK's stream with its time limits, and its errors as failure values. */
-import type { Model, ModelEvent, ModelFacts, ModelFailure, ModelRequest, Usage } from '../../core/model.ts';
+import type { Model, ModelAnswer, ModelEvent, ModelFacts, ModelFailure, ModelRequest, Usage } from '../../core/model.ts';
 import type { Clock } from '../../core/ports.ts';
 import { NO_LONGER_NEEDED } from '../../lib/no-longer-needed.ts';
 import { CallTimeout, type ModelTimeouts, startWatchdog } from '../deadlines.ts';
@@ -165,12 +165,15 @@ function withoutSecrets(events: readonly ModelEvent[], options: WireOptions): re
   return events.flatMap((event): readonly ModelEvent[] => {
     if (event.type === 'failed') return [failed({ ...event.failure, message: redactorFor(options)(event.failure.message) })];
     const { apiKey } = options;
-    if (event.type !== 'done' || !apiKey || !event.answer.text.includes(apiKey)) return [event];
-    const text = event.answer.text.replaceAll(apiKey, '[redacted]');
+    const said = event.type === 'done' && apiKey ? JSON.stringify(event.answer) : '';
+    if (event.type !== 'done' || !apiKey || !said.includes(apiKey)) return [event];
+    // Nor may it be kept in a session; what is kept for the provider is of no use once it is changed.
+    const { providerState: _, ...answer } = JSON.parse(said.replaceAll(apiKey, '[redacted]')) as ModelAnswer;
+    if (answer.text === event.answer.text) return [{ type: 'done', answer }];
     return [
       { type: 'restart', reason: 'secret' },
-      { type: 'text', text },
-      { type: 'done', answer: { ...event.answer, text } },
+      { type: 'text', text: answer.text },
+      { type: 'done', answer },
     ];
   });
 }
