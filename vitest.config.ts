@@ -13,7 +13,7 @@ class ProgramsFirst extends BaseSequencer {
 
 export default defineConfig(({ mode }) => ({
   test: {
-    include: mode === 'quick' ? [...quickTests(import.meta.dirname)] : ['{src,channels,config,sessions}/**/*.test.ts'],
+    include: mode === 'quick' ? [...quickTests(import.meta.dirname)] : ['{src,channels,config,sessions,scripts}/**/*.test.ts'],
     // For a machine that is slow and busy: what passes takes milliseconds.
     testTimeout: 60_000,
     hookTimeout: 60_000,

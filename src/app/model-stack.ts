@@ -7,7 +7,7 @@ import type { Journal, UsageEntry } from '../core/journal.ts';
 import type { Model, ModelCallContext, ModelFacts, ModelFailure } from '../core/model.ts';
 import type { Clock, Logger } from '../core/ports.ts';
 import type { SlotStatus } from '../core/status.ts';
-import { keyRefused, spendingQuestion, spendingStopped } from '../gateway/owner-notices.ts';
+import { keyRefused, modelReplaced, type ReplacedModel, spendingQuestion, spendingStopped } from '../gateway/owner-notices.ts';
 import { isLoopback, priceOf } from '../llm/catalog/price.ts';
 import { compose } from '../llm/compose.ts';
 import { createDemo, createWire, type WireDeps } from '../llm/create.ts';
@@ -17,9 +17,10 @@ import { Budget } from '../llm/money/budget.ts';
 import { limitsFrom } from '../llm/money/limits.ts';
 import { type BudgetedOptions, withBudget } from '../llm/money/with-budget.ts';
 import { type SpendingStepsOptions, type SpendingStepTaken, withSpendingSteps } from '../llm/money/with-spending-steps.ts';
+import { offeredModels } from '../llm/offered-models.ts';
 import type { WarmableModel } from '../llm/protocols/wire.ts';
 import type { FoundKey } from '../llm/providers/key.ts';
-import type { ResolvedProvider } from '../llm/providers/resolve.ts';
+import { type ResolvedProvider, resolveProvider } from '../llm/providers/resolve.ts';
 import { type CurrentKey, withRenewedKey } from '../llm/renewed-key.ts';
 import { createRetryGate, type RetryGate, type RetryInfo, withRetry } from '../llm/retry.ts';
 import { createAdaptiveRouter } from '../llm/routing/adaptive-router.ts';
@@ -27,9 +28,11 @@ import { createChain } from '../llm/routing/chain.ts';
 import { withChoice } from '../llm/routing/choose.ts';
 import { createProviderRouter, type ProviderRouter, type RouterEntry } from '../llm/routing/provider-router.ts';
 import type { Slot } from '../llm/routing/slot.ts';
+import { modelWarnings } from './catalog-warnings.ts';
 import { currentLogin, type Login } from './current-login.ts';
 import type { Operator } from './operator.ts';
 import { withRefusalNotice } from './refusal-notice.ts';
+import { withReplacement } from './replaced-model.ts';
 import { createSpeech, type SpeechOptions, type TranscriberFor } from './speech.ts';
 
 type Config = LoadedConfig['config'];
@@ -78,6 +81,10 @@ export interface ModelStack extends AsyncDisposable {
   readonly slots?: () => readonly SlotStatus[];
   /** What `/model` and the config can name; absent for the demo. */
   readonly named?: ProviderRouter;
+  /** A model found without a config that its provider does not have any more, and what answers in its place. */
+  readonly replaced?: () => ReplacedModel | undefined;
+  /** What is wrong with the catalog on that day, or with what it says of these models; a sentence each. */
+  readonly warnings?: (now: number) => readonly string[];
   /** Limits hold from now on, for a changed config. */
   readonly setLimits?: (budget: Config['budget']) => void;
   /** The limit of a day, for people; undefined = none. */
@@ -88,7 +95,7 @@ export interface ModelStack extends AsyncDisposable {
 export async function createModelStack(options: ModelStackOptions): Promise<ModelStack> {
   const { config, detected, journal, clock, logger } = options;
   // By where the key is from and not by the limit there is now: a budget may be taken out of the config while this runs.
-  const foundKey = detected.source === 'environment' || detected.source === 'login';
+  const foundKey = isFound(detected);
   const budget = await Budget.open(journal, limitsFrom(config.budget, { foundKey }), { clock });
   await options.includeOthers?.(budget);
   const record = (entry: UsageEntry): void => {
@@ -122,16 +129,24 @@ function createModel(options: ModelStackOptions, budget: Budget, record: (entry:
   for (const entry of [...chain, ...aliases]) warnOfPlainText(entry, logger);
   const patience = { maxWaitMs: PATIENCE_WITH_OTHERS_MS };
   const gates = new Gates();
-  const toSlot = (entry: ModelEntry, hasStandby: boolean): Slot => ({
-    model: compose(
+  const create = (entry: ModelEntry, hasStandby: boolean): Model =>
+    compose(
       createEntryWire(entry, options, deps),
       (inner) => withBudget(inner, budget, { clock, onUnfinished: record, onOddUsage, ...pricesOf(entry) }),
       (inner) =>
         withRetry(inner, { clock, random: Math.random, onRetry, gate: gates.of(entry), ...(hasStandby ? patience : {}) }),
       (inner) => withRefusalNotice(inner, operator.owner),
-    ),
+    );
+  const toSlot = (entry: ModelEntry, hasStandby: boolean): Slot => ({ model: create(entry, hasStandby) });
+  const replaced: { current?: ReplacedModel } = {};
+  const slots = chain.map((entry, at) => {
+    // A model that the operator chose is never replaced.
+    if (at > 0 || !isFound(detected)) return toSlot(entry, chain.length > 1);
+    const onReplaced = (news: ReplacedModel): void => {
+      replaced.current = news;
+    };
+    return { model: replaceable(entry, options, (other) => create(other, chain.length > 1), onReplaced) };
   });
-  const slots = chain.map((entry) => toSlot(entry, chain.length > 1));
   const onFailed = (model: string, failure: ModelFailure): void => reportFailure(model, failure, logger);
   const routed = route(slots, config, clock, onFailed);
   const named = createProviderRouter(namedEntries(slots, aliases, (entry) => toSlot(entry, true)));
@@ -151,13 +166,44 @@ function createModel(options: ModelStackOptions, budget: Budget, record: (entry:
   const asking = operator.owner.exists ? { askOwner } : {};
   const freeFirst: SpendingStepsOptions['freeFirst'] = ({ model }) =>
     isFree(((model === undefined ? undefined : named.find(model)?.model.facts) ?? target.facts).price);
-  return { ...routed, named, model: withSpendingSteps(chosen, budget, { clock, freeFirst, ...steps, ...asking, onStep }) };
+  const model = withSpendingSteps(chosen, budget, { clock, freeFirst, ...steps, ...asking, onStep });
+  const targets = [...chain, ...aliases].map((entry) => entry.target);
+  return { ...routed, named, model, replaced: () => replaced.current, warnings: (now) => modelWarnings(targets, now) };
 }
 
 /** A price that the operator stated holds for whatever answers at that address. */
 function pricesOf({ target }: ModelEntry): Pick<BudgetedOptions, 'facts' | 'priceOf'> {
   const { facts, hints, baseUrl } = target;
   return hints.price ? { facts } : { facts, priceOf: (provider, model) => priceOf(provider, model, baseUrl) };
+}
+
+function isFound({ source }: Detected): boolean {
+  return source === 'environment' || source === 'login';
+}
+
+function replaceable(
+  { target, key }: ModelEntry,
+  { config, env, login, operator, clock, logger }: ModelStackOptions,
+  create: (entry: ModelEntry) => Model,
+  onReplaced: (news: ReplacedModel) => void,
+): Model {
+  const { provider, baseUrl } = target;
+  const own = provider.baseUrl !== undefined && new URL(provider.baseUrl).origin === new URL(baseUrl).origin;
+  const settings = { provider: provider.name, model_hints: config.model_hints, ...(own ? {} : { base_url: baseUrl }) };
+  return withReplacement({
+    provider: provider.name,
+    model: target.model,
+    create: (model) => create({ target: model === target.model ? target : resolveProvider({ ...settings, model }, env), key }),
+    list: async (signal) =>
+      offeredModels(target, key?.from === 'login' ? await currentLogin(target, login, signal) : key?.value(), signal),
+    onReplaced: (from, to) => {
+      const news = { from: `${provider.name}/${from}`, to: `${provider.name}/${to}` };
+      logger.warn('model.replaced', { ...news, hint: 'choose one with "model" in the config' });
+      void operator.owner.tell(modelReplaced(news));
+      onReplaced(news);
+    },
+    now: () => clock.now(),
+  });
 }
 
 function isFree(price: ModelFacts['price']): boolean {
@@ -168,7 +214,7 @@ function isFree(price: ModelFacts['price']): boolean {
 const NOBODY: ModelCallContext = { session: '', channel: '', sender: '', purpose: 'status' };
 const ALONE = { [Symbol.asyncDispose]: async () => undefined };
 
-type Routed = Pick<ModelStack, 'model' | 'slots' | 'named'> & AsyncDisposable;
+type Routed = Pick<ModelStack, 'model' | 'slots' | 'named' | 'replaced' | 'warnings'> & AsyncDisposable;
 
 function route(
   slots: readonly Slot[],

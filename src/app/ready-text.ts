@@ -12,6 +12,8 @@ export function readyText(about: {
   readonly modelLines: readonly string[];
   readonly dataDir: string;
   readonly tookMs: number;
+  /** Epoch ms. */
+  readonly now: number;
   /** What to do now; a line each. */
   readonly hints: readonly string[];
 }): string {
@@ -29,6 +31,7 @@ export function readyText(about: {
     row('✓', 'health', `http://${http.host}:${http.port}/healthz`),
     row(daemon.models.model.demo ? '!' : '✓', 'model', model),
     ...more.map((line) => row(' ', '', line)),
+    ...(daemon.models.warnings?.(about.now) ?? []).map((warning) => row('!', 'catalog', warning)),
     ...spending(daemon),
     ...channels,
     ...about.hints.map((line) => `  ${line}`),

@@ -279,5 +279,5 @@ async function announce(
   const { dataDir } = options;
   // `performance.now()` counts from the start of the process: what a person waits for.
   const tookMs = performance.now();
-  screen.stderr.write(readyText({ daemon, http, modelLines: detected.lines, dataDir, tookMs, hints }));
+  screen.stderr.write(readyText({ daemon, http, modelLines: detected.lines, dataDir, tookMs, now: about.startedAt, hints }));
 }

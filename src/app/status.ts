@@ -38,7 +38,9 @@ async function statusDocument(daemon: Daemon, startedAt: number): Promise<Status
   const { observations, models } = daemon;
   const { model } = models;
   const budget = models.daily?.();
+  const replaced = models.replaced?.();
   const now = systemClock.now();
+  const warnings = models.warnings?.(now) ?? [];
   const { calls, tokensIn, tokensOut, costUsd, unpriced } = addUp(
     await daemon.journal.spending({ since: startOfDay(systemClock), by: 'day' }),
   );
@@ -52,6 +54,8 @@ async function statusDocument(daemon: Daemon, startedAt: number): Promise<Status
       id: model.id,
       demo: model.demo ?? false,
       ...(observations.lastModelMs === undefined ? {} : { lastLatencyMs: observations.lastModelMs }),
+      ...(replaced ? { replacedBy: replaced.to } : {}),
+      ...(warnings.length > 0 ? { warnings } : {}),
     },
     models: models.slots?.() ?? [],
     ...(budget ? { budget } : {}),

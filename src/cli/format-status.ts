@@ -17,11 +17,13 @@ export function formatStatus(status: StatusDocument, view: View): string {
   const { out, now, dataDir } = view;
   const { model, usageToday, lanes } = status;
   const latency = model.lastLatencyMs === undefined ? '' : `  last answer in ${Math.round(model.lastLatencyMs)} ms`;
-  const modelText = model.demo ? 'demo: no real AI answers' : printable(model.id);
+  const instead = model.replacedBy === undefined ? '' : ` is gone, ${printable(model.replacedBy)} answers`;
+  const modelText = model.demo ? 'demo: no real AI answers' : `${printable(model.id)}${instead}`;
   const calls = `${usageToday.calls} calls, ${usageToday.tokensIn} tokens in, ${usageToday.tokensOut} out, ${moneyText(status)}`;
   return [
     `${out.paint('bold', 'gatehouse')} ${printable(status.version)}  up ${formatDuration(status.uptimeSec * 1000)}  pid ${status.pid}  ${dataDir}`,
-    `${out.mark(model.demo ? 'warn' : 'ok')} model     ${modelText}${latency}`,
+    `${out.mark(model.demo || instead ? 'warn' : 'ok')} model     ${modelText}${latency}`,
+    ...(model.warnings ?? []).map((warning) => `${out.mark('warn')} catalog   ${printable(warning)}`),
     ...formatModels(status.models, view),
     ...formatChannels(status.channels, view),
     `${out.mark('none')} turns     ${lanes.running} running, ${lanes.waiting} waiting`,

@@ -256,9 +256,11 @@ function addModelsCommands(program: Commander, run: Run): void {
   reporting(group, 'catalog', 'show providers, models and prices this version knows', [
     'gatehouse models catalog',
     'gatehouse models catalog --provider anthropic --json',
+    'gatehouse models catalog --updates',
   ])
     .option('--provider <name>', 'only this one')
-    .action((options: { provider?: string }, command: Commander) =>
+    .option('--updates', 'what changed since the catalog before')
+    .action((options: { provider?: string; updates?: boolean }, command: Commander) =>
       run(async () => (await import('./commands/models-catalog.ts')).modelsCatalog, options, command),
     );
   reporting(group, 'add-local', 'install a small English embedding model that needs no key (35 MB, runs on this machine)', [

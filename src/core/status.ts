@@ -9,7 +9,15 @@ export interface StatusDocument {
   readonly startedAt: number;
   readonly uptimeSec: number;
   /** `id` is `provider/model`; `demo` true means no real model answers. */
-  readonly model: { readonly id: string; readonly demo: boolean; readonly lastLatencyMs?: number };
+  readonly model: {
+    readonly id: string;
+    readonly demo: boolean;
+    readonly lastLatencyMs?: number;
+    /** What answers in place of `id`, which its provider does not have any more. */
+    readonly replacedBy?: string;
+    /** What is wrong with the catalog or with what it says of the models in use; a sentence each. Absent = nothing. */
+    readonly warnings?: readonly string[];
+  };
   /** Those that stand by for each other, the main one first; empty where there is only one. */
   readonly models: readonly SlotStatus[];
   /** Today's limit on spending; absent = none. */

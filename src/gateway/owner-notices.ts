@@ -26,6 +26,17 @@ export function keyRefused(model: string, variable: string, kind: ModelFailure['
   return { key: `key ${kind} ${variable}`, text };
 }
 
+/** Both as `provider/model`. */
+export interface ReplacedModel {
+  readonly from: string;
+  readonly to: string;
+}
+
+export function modelReplaced({ from, to }: ReplacedModel): OwnerNotice {
+  const text = `⚠️ The provider does not have ${from} any more. ${to} answers in its place; choose another one with "model" in the config.`;
+  return { key: `model replaced ${from}`, text };
+}
+
 /** Undefined but for the first call of the day that a limit stopped. One key for all senders, or a thousand of them would be a thousand notices. */
 export function spendingStopped(taken: SpendingStepTaken): OwnerNotice | undefined {
   if (taken.step !== 'stopped' || !taken.first) return undefined;

@@ -3,6 +3,7 @@ import { systemClock } from '../lib/clock.ts';
 import { type AimockFixture, startAimock } from '../testing/aimock.ts';
 import { FakeClock, until } from '../testing/fakes.ts';
 import { jsonReply, startModelServer } from '../testing/model-server.ts';
+import { DEFAULT_MODELS } from './catalog/catalog.ts';
 import { collect, modelRequest } from './contract.ts';
 import { createWire } from './create.ts';
 import { type DetectOptions, detectModel } from './detect.ts';
@@ -71,7 +72,7 @@ describe('config', () => {
 describe('environment', () => {
   test('the first key in the documented order wins, the others are listed, no value is shown', async () => {
     const found = await detect({ env: { GROQ_API_KEY: `${KEY}2`, OPENAI_API_KEY: KEY, DEEPSEEK_API_KEY: ` ${KEY}3 ` } });
-    expect(found).toMatchObject({ source: 'environment', id: 'openai/gpt-4o' });
+    expect(found).toMatchObject({ source: 'environment', id: 'openai/gpt-6.1-terra' });
     expect(found.lines.join('\n')).toContain('also set, not used: DEEPSEEK_API_KEY, GROQ_API_KEY');
     expect(JSON.stringify(found) + found.lines.join('\n')).not.toContain('canary');
   });
@@ -98,9 +99,9 @@ describe('environment', () => {
   test('a key without a config starts with a daily limit of 2 USD, said in its line, unless the config sets limits', async () => {
     const env = { ANTHROPIC_API_KEY: KEY };
     const found = await detect({ env });
-    expect(found).toMatchObject({ id: 'anthropic/claude-sonnet-4-20250514', defaultDailyUsd: 2, target: { wire: 'anthropic' } });
+    expect(found).toMatchObject({ id: 'anthropic/claude-sonnet-5-5', defaultDailyUsd: 2, target: { wire: 'anthropic' } });
     expect(found.lines[0]).toBe(
-      'anthropic/claude-sonnet-4-20250514 from ANTHROPIC_API_KEY (paid; default limit 2.00 USD a day, change it with "budget" in the config)',
+      'anthropic/claude-sonnet-5-5 from ANTHROPIC_API_KEY (paid; default limit 2.00 USD a day, change it with "budget" in the config)',
     );
     expect((await detect({ env, spentTodayUsd: 0.128 })).lines[0]).toContain('(paid; today 0.13 of 2.00 USD default limit)');
     const limited = await detect({ env, hasBudget: true });
@@ -127,9 +128,9 @@ describe('environment', () => {
   const keys = { GEMINI_API_KEY: KEY, OPENAI_API_KEY: KEY, ANTHROPIC_API_KEY: KEY };
   test.each([
     ['a flag goes before every key', { ...keys, USE_OLLAMA: 'true' }, 'ollama/llama3.2'],
-    ['Gemini before Ollama', { ...keys, USE_GEMINI: '1', USE_OLLAMA: '1' }, 'gemini/gemini-2.5-flash'],
-    ['a flag that is off says nothing', { ...keys, USE_OLLAMA: 'false' }, 'gemini/gemini-2.5-flash'],
-    ['OLLAMA_MODEL goes behind a key of Gemini', { ...keys, OLLAMA_MODEL: 'qwen3:4b' }, 'gemini/gemini-2.5-flash'],
+    ['Gemini before Ollama', { ...keys, USE_GEMINI: '1', USE_OLLAMA: '1' }, `gemini/${DEFAULT_MODELS['gemini']}`],
+    ['a flag that is off says nothing', { ...keys, USE_OLLAMA: 'false' }, `gemini/${DEFAULT_MODELS['gemini']}`],
+    ['OLLAMA_MODEL goes behind a key of Gemini', { ...keys, OLLAMA_MODEL: 'qwen3:4b' }, `gemini/${DEFAULT_MODELS['gemini']}`],
     ['and before one of OpenAI', { ...keys, GEMINI_API_KEY: '', OLLAMA_MODEL: 'qwen3:4b' }, 'ollama/qwen3:4b'],
     ['USE_OLLAMA with a model', { USE_OLLAMA: 'yes', OLLAMA_MODEL: 'qwen3:4b' }, 'ollama/qwen3:4b'],
   ])('R47 %s', async (_name, env, id) => {
@@ -161,7 +162,7 @@ describe('environment', () => {
     });
     expect(found).toMatchObject({
       source: 'login',
-      id: 'openai/gpt-4o',
+      id: 'openai/gpt-6.1-terra',
       defaultDailyUsd: 2,
       target: { baseUrl: 'https://api.openai.com/v1' },
     });

@@ -41,6 +41,23 @@ test('check says which file is valid, or that there is none', async () => {
   });
 });
 
+test('check warns of a model whose price is not known, the main one and those that stand by', async () => {
+  await using dir = await tempDir();
+  const cli = new FakeCli(dir.path);
+  const unknown = { model: 'mystery', base_url: 'https://models.example/v1' };
+  await cli.write(
+    'c.json',
+    JSON.stringify({ ...unknown, fallback_models: [{ provider: 'anthropic' }, { provider: 'openai-compatible', ...unknown }] }),
+  );
+  const { code, stdout, stderr } = await cli.run('config', 'check', '--config', 'c.json');
+  expect([code, stdout]).toEqual([0, expect.stringContaining('is valid, 2 warnings')]);
+  const said = 'the price of openai-compatible/mystery is not known: every call will be refused under a limit';
+  expect(stderr).toContain(`! model: ${said}`);
+  expect(stderr).toContain(`! fallback_models[1]: ${said}`);
+  await cli.write('d.json', JSON.stringify({ ...unknown, model_hints: { price: { in: 1, out: 2 } } }));
+  expect((await cli.run('config', 'check', '--config', 'd.json')).stderr).toBe('');
+});
+
 test('schema prints a JSON Schema with the settings of every channel', async () => {
   await using dir = await tempDir();
   const cli = new FakeCli(dir.path);

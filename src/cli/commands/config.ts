@@ -1,6 +1,11 @@
 import { type ChannelSettings, configJsonSchema, renderJsonSchema } from '../../../config/json-schema.ts';
+import type { LoadedConfig } from '../../../config/load.ts';
 import { ConfigError, formatProblem, type Problem } from '../../../config/problem.ts';
+import { priceUnknown } from '../../app/catalog-warnings.ts';
+import { isGatehouseError } from '../../core/errors.ts';
+import { namesModel } from '../../llm/detect.ts';
 import { PROVIDERS } from '../../llm/providers/index.ts';
+import { type ModelConfig, resolveProvider } from '../../llm/providers/resolve.ts';
 import { configFailure, plural, sayProblems } from '../config-problems.ts';
 import { type Command, readConfig } from '../context.ts';
 import type { CliDeps } from '../deps.ts';
@@ -12,7 +17,8 @@ const PROVIDER_NAMES = PROVIDERS.flatMap(({ name, aliases }) => [name, ...aliase
 export const configCheck: Command<unknown> = async (context) => {
   const { out } = context;
   try {
-    const { file, warnings } = await readConfig(context, PROVIDER_NAMES);
+    const { file, config, warnings: found } = await readConfig(context, PROVIDER_NAMES);
+    const warnings = [...found, ...unknownPrices(config)];
     for (const warning of warnings) out.say(`${out.mark('warn', 'stderr')} ${formatProblem(warning)}`);
     const count = warnings.length === 0 ? '' : `, ${plural(warnings.length, 'warning')}`;
     out.data(`${out.mark('ok')} ${file ?? 'no config file: the defaults apply'}${file === undefined ? '' : ' is valid'}${count}`);
@@ -25,6 +31,25 @@ export const configCheck: Command<unknown> = async (context) => {
     return EXIT.config;
   }
 };
+
+/** A model that a limit would stop at its first call. */
+function unknownPrices({ fallback_models: spare, ...config }: LoadedConfig['config']): Problem[] {
+  const entries: [string, ModelConfig][] = [
+    ...(namesModel(config) ? [['model', config] as [string, ModelConfig]] : []),
+    ...spare.map((entry, at): [string, ModelConfig] => [`fallback_models[${at}]`, entry]),
+  ];
+  return entries.flatMap(([path, entry]) => {
+    try {
+      const { provider, model, facts } = resolveProvider(entry);
+      const message = priceUnknown(`${provider.name}/${model}`);
+      return facts.price === null ? [{ severity: 'warning' as const, path, message }] : [];
+    } catch (error) {
+      // What cannot work at all is told by the start.
+      if (isGatehouseError(error)) return [];
+      throw error;
+    }
+  });
+}
 
 /** Prints the JSON Schema of the config with the settings of every channel type. */
 export const configSchema: Command<unknown> = async ({ deps, out }) => {

@@ -3,6 +3,7 @@ import { ZodObject } from 'zod';
 import { errorText, isGatehouseError } from '../../core/errors.ts';
 import { nearest } from '../../lib/edit-distance.ts';
 import { printable } from '../../lib/printable.ts';
+import { DEFAULT_MODELS } from '../../llm/catalog/catalog.ts';
 import { findProvider, PROVIDERS, providerNames } from '../../llm/providers/index.ts';
 import type { Provider } from '../../llm/providers/provider.ts';
 import { resolveProvider } from '../../llm/providers/resolve.ts';
@@ -41,7 +42,8 @@ async function askModel(asking: Asking): Promise<Omit<Answers, 'channels'>> {
   const { deps, question, say } = asking;
   const known = provider.baseUrl ?? provider.address?.(deps.env, provider.wire);
   for (;;) {
-    const ownDefault = provider.defaultModel === undefined ? 'its name at your server' : `empty: ${provider.defaultModel}`;
+    const usual = DEFAULT_MODELS[provider.name];
+    const ownDefault = usual === undefined ? 'its name at your server' : `empty: ${usual}`;
     const model = await question(`Model (${ownDefault}): `);
     const address = known === undefined ? await question('Address of the server, such as http://127.0.0.1:8000/v1: ') : '';
     const answers = { provider: provider.name, ...(model ? { model } : {}), ...(address ? { base_url: address } : {}) };

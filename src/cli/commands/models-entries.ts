@@ -67,10 +67,13 @@ export function entryId({ target }: ModelEntry): string {
   return target ? printable(`${target.provider.name}/${target.model}`) : '?';
 }
 
-/** `3 / 15`, in USD per million tokens. */
+export const PRICE_UNIT = 'prices in USD per million tokens in / out; "at most" is a guess';
+
+/** `3 / 15`, or `at most 3 / 15` where nobody stated the price. */
 export function priceText(price: Price | null): string {
   if (price === null) return 'unknown';
-  return price.in === 0 && price.out === 0 ? 'free' : `${price.in} / ${price.out}`;
+  if (price.in === 0 && price.out === 0) return 'free';
+  return `${price.guess ? 'at most ' : ''}${price.in} / ${price.out}`;
 }
 
 /** `128k`, `1.05M` tokens. */

@@ -1,11 +1,10 @@
 import type { LoadedConfig } from '../../../config/load.ts';
 import { printable } from '../../lib/printable.ts';
-import { CATALOG_UPDATED_AT } from '../../llm/catalog/catalog.ts';
-import { PRICES_UPDATED_AT } from '../../llm/catalog/price.ts';
+import { CATALOG_AS_OF } from '../../llm/catalog/catalog.ts';
 import { type Command, readConfig, sayWarnings } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { formatTable, type Output } from '../output.ts';
-import { entryId, type ModelEntry, modelEntries, priceText, tokensText } from './models-entries.ts';
+import { entryId, type ModelEntry, modelEntries, PRICE_UNIT, priceText, tokensText } from './models-entries.ts';
 
 const LOOKS = 'at its start the daemon looks for a server on this machine';
 const NO_MAIN = `no model is configured: ${LOOKS}, and answers as the demo without`;
@@ -20,7 +19,7 @@ export const modelsList: Command<unknown> = async (context) => {
   if (entries.length > 0) {
     out.data(formatTable([HEAD, ...entries.map((entry) => row(entry, out))]));
     for (const line of choicesOf(loaded.config)) out.data(line);
-    out.data(`prices in USD per million tokens in / out, table of ${PRICES_UPDATED_AT}`);
+    out.data(`${PRICE_UNIT}; catalog of ${CATALOG_AS_OF}`);
   }
   if (entries[0]?.name !== 'main') {
     out.say(`${out.mark('warn', 'stderr')} ${entries.length > 0 ? ONLY_FALLBACKS : NO_MAIN}`);
@@ -30,8 +29,7 @@ export const modelsList: Command<unknown> = async (context) => {
     models: entries.map(toJson),
     thinking: loaded.config.thinking,
     purposes: loaded.config.purposes,
-    catalogUpdatedAt: CATALOG_UPDATED_AT,
-    pricesUpdatedAt: PRICES_UPDATED_AT,
+    catalogUpdatedAt: CATALOG_AS_OF,
   });
   return EXIT.ok;
 };

@@ -7,6 +7,7 @@ import { startAimock } from '../../testing/aimock.ts';
 import { FakeCli } from '../../testing/fake-cli.ts';
 import { tempDir } from '../../testing/fakes.ts';
 import { scriptedModel } from '../../testing/scripted-model.ts';
+import { compare } from './models-updates.ts';
 
 const KEY = 'sk-canary-7f3a9c51d2e8b604';
 const MAIN = join(import.meta.dirname, '..', 'main.ts');
@@ -36,41 +37,53 @@ describe('models list', () => {
     expect([code, stderr]).toEqual([0, '']);
     expect(columns(stdout)).toEqual([
       ['', 'name', 'model', 'wire', 'window', 'price', 'key'],
-      ['✓ main', 'anthropic/claude-sonnet-4-20250514', 'anthropic', '200k', '3 / 15', 'from ANTHROPIC_API_KEY'],
-      ['✗ fallback-1', 'openai/gpt-5', 'openai-responses', '400k', 'unknown', expect.stringContaining('GH1103 MY_OPENAI is not')],
+      ['✓ main', 'anthropic/claude-sonnet-5-5', 'anthropic', '1M', '2 / 10', 'from ANTHROPIC_API_KEY'],
+      [
+        '✗ fallback-1',
+        'openai/gpt-5',
+        'openai-responses',
+        '400k',
+        '1.25 / 10',
+        expect.stringContaining('GH1103 MY_OPENAI is not'),
+      ],
       ['✓ fallback-2', 'ollama/qwen3:4b', 'openai-chat', '8.2k', 'free', 'none needed'],
       ['✗ fallback-3', '?', 'GH1104 there is no provider "nobody"'],
-      ['✓ fallback-4', 'gemini/gemini-2.5-flash', 'gemini', '1.05M', '1 / 2', 'from GEMINI_API_KEY'],
-      ['✓ fallback-5', 'groq/llama-3.3-70b-versatile', 'openai-chat', '131.1k', '0.4 / 1.6', 'from the stored login'],
+      ['✓ fallback-4', 'gemini/gemini-3.8-flash', 'gemini', '1.05M', '1 / 2', 'from GEMINI_API_KEY'],
+      ['✓ fallback-5', 'groq/openai/gpt-oss-120b', 'openai-chat', '131.1k', '0.15 / 0.6', 'from the stored login'],
       ['thinking: auto'],
-      [expect.stringMatching(/^prices in USD per million tokens in \/ out, table of \d{4}-\d\d-\d\d$/)],
+      [expect.stringMatching(/^prices in USD per million tokens in \/ out; .*; catalog of \d{4}-\d\d-\d\d$/)],
     ]);
     expect(stdout).not.toContain('canary');
   });
 
-  test('--json has the same, an unknown price as null', async () => {
+  test('--json has the same', async () => {
     await using dir = await tempDir();
     const { code, stdout } = await (await configured(dir.path)).run('models', 'list', '--json');
     expect(code).toBe(0);
     expect(stdout).not.toContain('canary');
     const document = JSON.parse(stdout) as { models: unknown[] };
-    expect(document).toMatchObject({ schemaVersion: 1, ok: true, pricesUpdatedAt: expect.stringMatching(/^\d{4}-/) });
+    expect(document).toMatchObject({ schemaVersion: 1, ok: true, catalogUpdatedAt: expect.stringMatching(/^\d{4}-/) });
     expect(document.models).toMatchObject([
       {
         name: 'main',
         provider: 'anthropic',
-        model: 'claude-sonnet-4-20250514',
+        model: 'claude-sonnet-5-5',
         wire: 'anthropic',
         baseUrl: 'https://api.anthropic.com/',
-        contextWindow: 200_000,
-        maxOutputTokens: 64_000,
+        contextWindow: 1_000_000,
+        maxOutputTokens: 128_000,
         vision: true,
         tools: true,
-        price: { in: 3, out: 15 },
+        price: { in: 2, out: 10 },
         keyFrom: 'ANTHROPIC_API_KEY',
         problem: null,
       },
-      { name: 'fallback-1', price: null, keyFrom: null, problem: { code: 'GH1103', hint: 'export MY_OPENAI=…' } },
+      {
+        name: 'fallback-1',
+        price: { in: 1.25, out: 10 },
+        keyFrom: null,
+        problem: { code: 'GH1103', hint: 'export MY_OPENAI=…' },
+      },
       { name: 'fallback-2', price: { in: 0, out: 0 }, keyFrom: null, problem: null },
       { name: 'fallback-3', provider: null, problem: { code: 'GH1104' } },
       { name: 'fallback-4', price: { in: 1, out: 2 } },
@@ -123,7 +136,7 @@ describe('models list', () => {
     const cli = new FakeCli(dir.path);
     cli.env = { DEEPSEEK_API_KEY: KEY };
     const { stdout } = await cli.run('models', 'list');
-    expect(stdout).toMatch(/✓ main +deepseek\/deepseek-chat +openai-chat +128k +0\.27 \/ 1\.1 +from DEEPSEEK_API_KEY/);
+    expect(stdout).toMatch(/✓ main +deepseek\/deepseek-flash +openai-chat +1M +0\.3 \/ 1\.2 +from DEEPSEEK_API_KEY/);
   });
 
   test('with nothing at all it says what the daemon would do', async () => {
@@ -159,20 +172,20 @@ describe('models test', () => {
     await using dir = await tempDir();
     const cli = await configured(dir.path, {
       provider: 'anthropic',
-      fallback_models: [{ provider: 'ollama' }, { provider: 'anthropic', model: 'claude-99' }],
+      fallback_models: [{ provider: 'ollama' }, { provider: 'anthropic', model: 'unheard-of' }],
     });
     const main = scriptedModel([
       { text: 'ok', usage },
       { text: 'ok', usage },
     ]);
-    cli.models.set('anthropic/claude-sonnet-4-20250514', main);
+    cli.models.set('anthropic/claude-sonnet-5-5', main);
     cli.models.set('ollama/llama3.2', scriptedModel([{ text: 'ok', usage }]));
-    cli.models.set('anthropic/claude-99', scriptedModel([{ text: 'ok', usage }]));
+    cli.models.set('anthropic/unheard-of', scriptedModel([{ text: 'ok', usage }]));
     const { code, stdout, stderr } = await cli.run('models', 'test');
     expect([code, stderr]).toEqual([0, '']);
-    expect(stdout).toMatch(/✓ main +anthropic\/claude-sonnet-4-20250514 +0 ms +1000 tokens in, 10 out, 0\.00315 USD/);
+    expect(stdout).toMatch(/✓ main +anthropic\/claude-sonnet-5-5 +0 ms +1000 tokens in, 10 out, 0\.0021 USD/);
     expect(stdout).toMatch(/✓ fallback-1 +ollama\/llama3\.2 +0 ms +1000 tokens in, 10 out, free/);
-    expect(stdout).toMatch(/✓ fallback-2 +anthropic\/claude-99 .*price unknown/);
+    expect(stdout).toMatch(/✓ fallback-2 +anthropic\/unheard-of .*price unknown/);
     expect(main.requests).toHaveLength(1);
     expect(main.requests[0]).toMatchObject({ tools: [], context: { purpose: 'test' } });
     expect(cli.apiKeys).toEqual([KEY, undefined, KEY]);
@@ -181,10 +194,10 @@ describe('models test', () => {
     const one = JSON.parse((await cli.run('models', 'test', 'main', '--json')).stdout) as unknown;
     expect(one).toMatchObject({
       ok: true,
-      models: [{ name: 'main', ok: true, tokensIn: 1_000, tokensOut: 10, costUsd: 0.00315 }],
+      models: [{ name: 'main', ok: true, tokensIn: 1_000, tokensOut: 10, costUsd: 0.0021 }],
     });
     expect(cli.spent).toMatchObject([
-      { provider: 'anthropic', tokensIn: 1_000, costUsd: 0.00315, channel: 'cli', purpose: 'test' },
+      { provider: 'anthropic', tokensIn: 1_000, costUsd: 0.0021, channel: 'cli', purpose: 'test' },
     ]);
   });
 
@@ -193,17 +206,17 @@ describe('models test', () => {
     const cli = await configured(dir.path);
     const failure = createFailure('auth', { message: 'anthropic answered 401', status: 401 });
     const refusing = () => scriptedModel(() => ({ fail: failure }));
-    cli.models.set('anthropic/claude-sonnet-4-20250514', refusing());
+    cli.models.set('anthropic/claude-sonnet-5-5', refusing());
     cli.models.set(
       'ollama/qwen3:4b',
       scriptedModel(() => ({ text: 'ok', usage })),
     );
     cli.models.set(
-      'gemini/gemini-2.5-flash',
+      'gemini/gemini-3.8-flash',
       scriptedModel(() => ({ events: [] })),
     );
     cli.models.set(
-      'groq/llama-3.3-70b-versatile',
+      'groq/openai/gpt-oss-120b',
       scriptedModel(() => ({ text: 'ok', usage })),
     );
     const { code, stdout, stderr } = await cli.run('models', 'test');
@@ -213,7 +226,7 @@ describe('models test', () => {
     expect(stdout).toMatch(/✓ fallback-2 /);
     expect(stdout).toMatch(/✗ fallback-4 .* GH2108/);
     expect(stderr).toContain('✗ GH2101 4 of 6 models failed');
-    const json = JSON.parse((await cli.run('models', 'test', 'anthropic/claude-sonnet-4-20250514', '--json')).stdout) as unknown;
+    const json = JSON.parse((await cli.run('models', 'test', 'anthropic/claude-sonnet-5-5', '--json')).stdout) as unknown;
     expect(json).toMatchObject({
       ok: false,
       error: { code: 'GH2101' },
@@ -258,11 +271,14 @@ describe('models catalog', () => {
     await using dir = await tempDir();
     const { code, stdout, stderr } = await new FakeCli(dir.path).run('models', 'catalog');
     expect([code, stderr]).toEqual([0, '']);
-    expect(stdout).toMatch(/^gemini, google +gemini-2\.5-flash +GEMINI_API_KEY +https:/m);
+    expect(stdout).toMatch(/^gemini, google +gemini-3\.8-flash +GEMINI_API_KEY +https:/m);
     expect(stdout).toMatch(/^vllm +\(name one\) +VLLM_API_KEY \(optional\) +\(name one\)$/m);
-    expect(stdout).toMatch(/^anthropic\/claude-sonnet-4-20250514 +200k +64k +vision, tools +3 \/ 15$/m);
-    expect(stdout).toMatch(/^openai\/gpt-5 +400k +128k +vision, tools +unknown$/m);
-    expect(stdout).toMatch(/models as of \d{4}-\d\d-\d\d; prices as of \d{4}-\d\d-\d\d/);
+    expect(stdout).toMatch(/^anthropic\/claude-sonnet-5-5 +1M +128k +vision, tools +2 \/ 10$/m);
+    expect(stdout).toMatch(/^openai\/gpt-5 +400k +128k +vision, tools +1\.25 \/ 10 +2026-12-11$/m);
+    expect(stdout).toMatch(/^openrouter\/moonshotai\/kimi-k3 .* at most 3 \/ 15$/m);
+    expect(stdout).toMatch(/^gemini\/gemini-2\.5-pro .* 2026-12-01, then gemini-3\.8-flash$/m);
+    expect(stdout).not.toContain('claude-3-opus');
+    expect(stdout).toMatch(/models as of \d{4}-\d\d-\d\d; prices in USD per million tokens/);
   });
 
   test('--provider takes an alias, --json is one document', async () => {
@@ -274,9 +290,40 @@ describe('models catalog', () => {
     expect(document).toMatchObject({ ok: true, providers: [{ name: 'moonshot', aliases: ['kimi'], wire: 'openai-chat' }] });
     expect(document.models.length).toBeGreaterThan(2);
     expect(new Set(document.models.map(({ provider }) => provider))).toEqual(new Set(['moonshot']));
-    expect(document.models[0]).toMatchObject({ model: 'kimi-k2.5', contextWindow: 262_144, maxOutputTokens: null });
+    expect(document.models[0]).toMatchObject({
+      model: 'kimi-k2.6',
+      contextWindow: 262_144,
+      maxOutputTokens: 262_144,
+      ends: null,
+    });
     const wrong = await cli.run('models', 'catalog', '--provider', 'antropic');
     expect(wrong).toMatchObject({ code: 1, stderr: expect.stringContaining('did you mean anthropic?') });
+  });
+
+  test('--updates shows what changed since the catalog before', async () => {
+    await using dir = await tempDir();
+    const cli = new FakeCli(dir.path);
+    const { code, stdout } = await cli.run('models', 'catalog', '--updates', '--json');
+    const updates = JSON.parse(stdout) as { previousUpdatedAt: string; catalogUpdatedAt: string; added: string[] };
+    expect([code, updates.previousUpdatedAt === updates.catalogUpdatedAt]).toEqual([0, false]);
+    expect((await cli.run('models', 'catalog', '--updates')).stdout).toMatch(/^prices that changed, in \/ out: \d+$/m);
+  });
+
+  test('a price, an end and a model that is new or gone are each told once', () => {
+    const previous = {
+      'deepseek/deepseek-flash': [9, 9],
+      'deepseek/deepseek-chat': [0.27, 1.1],
+      'deepseek/lost': [1, 2],
+    } as const;
+    expect(compare(previous, new Set(['deepseek']))).toEqual({
+      prices: [
+        { model: 'deepseek/deepseek-chat', from: '0.27 / 1.1', to: 'unknown' },
+        { model: 'deepseek/deepseek-flash', from: '9 / 9', to: '0.3 / 1.2' },
+      ],
+      ending: [{ model: 'deepseek/deepseek-chat', ends: '2026-07-24', replacement: 'deepseek-flash' }],
+      added: ['deepseek/deepseek-v4-flash', 'deepseek/deepseek-v4-flash-vision-exp', 'deepseek/deepseek-v4-pro'],
+      gone: ['deepseek/lost'],
+    });
   });
 });
 

@@ -130,6 +130,18 @@ test('models that stand by for each other have a line each, and a limit is told 
   expect(stdout).toContain('200 out, 1.50 of 2.00 USD and 1 of unknown price');
 });
 
+test('a model that was replaced is named with what answers, and each warning of the catalog has a line', async () => {
+  await using dir = await tempDir();
+  const warnings = ['openai/gpt-5 ends on 2026-12-11'];
+  const model = { id: 'anthropic/claude-sonnet-5-5', demo: false, replacedBy: 'anthropic/claude-sonnet-5', warnings };
+  await using server = await serve(JSON.stringify(document({ model })));
+  const cli = new FakeCli(dir.path);
+  await daemon(cli, server.port);
+  const { stdout } = await cli.run('status');
+  expect(stdout).toMatch(/^! model {5}anthropic\/claude-sonnet-5-5 is gone, anthropic\/claude-sonnet-5 answers$/m);
+  expect(stdout).toMatch(/^! catalog {3}openai\/gpt-5 ends on 2026-12-11$/m);
+});
+
 test('the demo model is named as such', async () => {
   await using dir = await tempDir();
   await using server = await serve(JSON.stringify(document({ model: { id: 'demo/demo', demo: true } })));

@@ -1,62 +1,95 @@
-/** What is known of single models: dated data, typed. */
+/** The rows of `models.json`, which `npm run generate:catalog` makes: what is known of single models, by provider and exact id. */
 
+import type { Price } from '../../core/model.ts';
+import defaults from './defaults.json' with { type: 'json' };
 import data from './models.json' with { type: 'json' };
-import { bareName } from './name-pattern.ts';
 
-export interface CatalogModel {
-  /** `provider/model`. */
-  readonly id: string;
-  readonly provider: string;
-  readonly model: string;
-  /** Other names of the same model. */
-  readonly aliases: readonly string[];
-  /** Tokens. */
-  readonly contextWindow: number;
-  /** Most tokens it puts out; absent = not known. */
-  readonly maxOutputTokens?: number;
+/** Every field but `price.guess` is what a source states; an absent one is not known. */
+export interface CatalogRow {
+  /** Tokens in and out together; absent only for models that ended before they were listed. */
+  readonly window?: number;
+  /** Most tokens it puts out. */
+  readonly output?: number;
+  readonly vision?: true;
+  readonly tools?: false;
+  /** As `ModelFacts.thinking`. */
+  readonly thinking?: readonly string[];
+  readonly price?: Price;
+  /** A price that is announced for a later day. */
+  readonly later?: { readonly from: string; readonly price: Price };
+  /** Last day for which the price was stated. */
+  readonly priceUntil?: string;
+  /** Day on which the provider takes or took it away. */
+  readonly ends?: string;
+  /** What the provider names in its place. */
+  readonly replacement?: string;
+  /** Shortest prompt in tokens that is cached. */
+  readonly cacheMinimum?: number;
+  /** USD per million tokens written to a cache for an hour. */
+  readonly cacheWrite1h?: number;
 }
 
-/** Day of the last change to the data. */
-export const CATALOG_UPDATED_AT: string = data.updated_at;
+export interface CatalogFile {
+  readonly about: { readonly asOf: string; readonly source: string; readonly [key: string]: unknown };
+  readonly models: Readonly<Record<string, Readonly<Record<string, CatalogRow>>>>;
+}
 
-let models: readonly CatalogModel[] | undefined;
+const CATALOG = data as unknown as CatalogFile;
 
-/** All, in the order of the data. */
-export function catalogModels(): readonly CatalogModel[] {
-  models ??= data.models.map(({ model: id, aliases = [], context_window: contextWindow, max_output: maxOutputTokens }) => {
-    const slash = id.indexOf('/');
-    const names = { id, provider: id.slice(0, slash), model: id.slice(slash + 1), aliases };
-    return { ...names, contextWindow, ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }) };
-  });
-  return models;
+/** Day of the data. */
+export const CATALOG_AS_OF: string = CATALOG.about.asOf;
+
+/** Model that a provider starts with when nobody names one; absent = the operator must. */
+export const DEFAULT_MODELS: Readonly<Record<string, string>> = defaults.models;
+
+export function catalogRows(provider: string): readonly (readonly [model: string, row: CatalogRow])[] {
+  return Object.entries(CATALOG.models[provider] ?? {});
+}
+
+/** By exact id, in any case. Undefined = not listed. */
+export function findRow(provider: string, model: string): CatalogRow | undefined {
+  const rows = CATALOG.models[provider];
+  if (rows && Object.hasOwn(rows, model)) return rows[model];
+  const name = model.toLowerCase();
+  return catalogRows(provider).find(([id]) => id.toLowerCase() === name)?.[1];
 }
 
 /**
- * By `provider/model`, then by the name alone whoever serves it (spec B1): a reseller's `anthropic/claude-…` finds its maker's
- * entry. Undefined = not listed.
+ * Rows of models that are likely of the same price and kind, for a model that no row states: the same name at any provider, else its
+ * family at this provider, else its family at any. Without those that have ended. Empty = nothing is known.
  */
-export function findInCatalog(provider: string, model: string): CatalogModel | undefined {
-  const name = model.toLowerCase();
-  return byName(`${provider.toLowerCase()}/${name}`) ?? byName(name) ?? byName(bareName(name));
-}
-
-let index: ReadonlyMap<string, CatalogModel> | undefined;
-
-function byName(name: string): CatalogModel | undefined {
-  index ??= buildIndex();
-  return index.get(name);
-}
-
-/** The first entry of a name keeps it. */
-function buildIndex(): ReadonlyMap<string, CatalogModel> {
-  const names = new Map<string, CatalogModel>();
-  for (const entry of catalogModels()) {
-    for (const model of [entry.model, ...entry.aliases]) {
-      for (const name of [`${entry.provider}/${model}`, model, bareName(model)]) {
-        const key = name.toLowerCase();
-        if (!names.has(key)) names.set(key, entry);
-      }
-    }
+export function similarRows(provider: string, model: string, has: (row: CatalogRow) => boolean): readonly CatalogRow[] {
+  const everywhere = Object.values(CATALOG.models).flatMap((rows) => Object.entries(rows));
+  const take = (rows: typeof everywhere, fits: (id: string) => boolean): CatalogRow[] =>
+    rows.flatMap(([id, row]) => (has(row) && (row.ends ?? '9') > CATALOG_AS_OF && fits(id) ? [row] : []));
+  const same = take(everywhere, (id) => bareName(id) === bareName(model));
+  if (same.length > 0) return same;
+  for (const words = familyOf(model); words.length > 0; words.pop()) {
+    const fits = (id: string): boolean => words.every((word, at) => familyOf(id)[at] === word);
+    const own = take([...catalogRows(provider)] as typeof everywhere, fits);
+    const found = own.length > 0 ? own : take(everywhere, fits);
+    if (found.length > 0) return found;
   }
-  return names;
+  return [];
+}
+
+/** `anthropic/claude-opus-4.5:free` -> `claude-opus-4-5`. */
+function bareName(model: string): string {
+  return (model.split('/').at(-1) ?? '').replace(/:.*$/, '').toLowerCase().replaceAll('.', '-');
+}
+
+/** The words before the version: `claude-opus-5-5` -> claude, opus; `qwen3.8-max` -> qwen. */
+export function familyOf(model: string): string[] {
+  const words = bareName(model).split(/[-_ ]/);
+  const versionAt = words.findIndex((word) => /\d/.test(word));
+  if (versionAt === 0) return [/^[a-z]+/.exec(words[0] ?? '')?.[0] ?? ''].filter(Boolean);
+  return words
+    .slice(0, versionAt === -1 ? undefined : versionAt)
+    .filter((word) => !/^(?:latest|preview|chat|instruct|)$/.test(word));
+}
+
+/** `claude-opus-4-5-20251101` -> 4, 5; a date is no version. */
+export function versionOf(model: string): number[] {
+  const parts = /\d+(?:-\d+)*/.exec(bareName(model))?.[0].split('-') ?? [];
+  return parts.map(Number).filter((part) => part < 1_000);
 }

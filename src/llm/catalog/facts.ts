@@ -1,9 +1,7 @@
-/** Everything known of a model in one place: config, catalog, family tables, defaults, in this order. */
+/** Everything known of a model in one place: config, catalog, models like it, defaults, in this order. */
 import type { ModelFacts, Price } from '../../core/model.ts';
 import type { Provider } from '../providers/provider.ts';
-import { findInCatalog } from './catalog.ts';
-import data from './families.json' with { type: 'json' };
-import { firstMatch, type NamePattern } from './name-pattern.ts';
+import { findRow, similarRows } from './catalog.ts';
 import { priceOf } from './price.ts';
 
 /** What the config says about a model; each wins over what is known here. */
@@ -16,19 +14,19 @@ export interface ModelHints {
   readonly price?: Price | undefined;
 }
 
-/** Spec B1: for a model nobody listed. */
+/** Spec B1: for a model that is not listed. */
 const DEFAULT_CONTEXT_WINDOW = 128_000;
 const DEFAULT_MAX_OUTPUT = 8_192;
 const DEFAULT_REQUESTED_OUTPUT = 4_096;
 
-const WINDOWS: readonly (NamePattern & { readonly tokens: number })[] = data.context_windows;
-const VISION: readonly (NamePattern & { readonly sees: boolean })[] = data.vision;
-const TOOLS: readonly (NamePattern & { readonly calls: boolean })[] = data.tools;
+/** Names of models that are not listed, mostly of servers that people run themselves. */
+const SEES = /vision|-vl|llava|moondream|minicpm-v|pixtral|gemma-?3(?!:1b|:270m|-1b|n)|llama-?4|glm-4\.\dv/;
+const NO_TOOLS = /embed|whisper|tts|rerank|moderation|dall-e|transcribe|llava|moondream|gemma-?2|o1-mini|o1-preview/;
 
 /**
  * Facts of a model for its wire, the budget and the router. `baseUrl` is where it is served when not at the provider's usual
- * address. Unknown: 128,000 tokens window, 8,192 out, sees nothing (a picture would be refused), calls tools (an agent without them
- * would be of no use), price null.
+ * address. A model that is not listed gets the smallest window of models like it, else 128,000 tokens; 8,192 out; calls tools (an
+ * agent without them would be of no use); sees only where its name says so (a picture would be refused).
  */
 export function factsOf(
   provider: Provider,
@@ -36,19 +34,21 @@ export function factsOf(
   hints: ModelHints = {},
   baseUrl: string | undefined = provider.baseUrl,
 ): { contextWindow: number } & ModelFacts {
-  const listed = findInCatalog(provider.name, model);
+  const row = findRow(provider.name, model);
+  const name = model.toLowerCase();
   return {
-    contextWindow:
-      hints.contextWindow ??
-      provider.contextWindow ??
-      listed?.contextWindow ??
-      firstMatch(WINDOWS, model)?.tokens ??
-      DEFAULT_CONTEXT_WINDOW,
-    maxOutputTokens: hints.maxOutputTokens ?? listed?.maxOutputTokens ?? DEFAULT_MAX_OUTPUT,
-    vision: hints.vision ?? firstMatch(VISION, model)?.sees ?? false,
-    tools: hints.tools ?? provider.callsTools?.(model) ?? firstMatch(TOOLS, model)?.calls ?? true,
+    contextWindow: hints.contextWindow ?? provider.contextWindow ?? row?.window ?? likelyWindow(provider.name, model),
+    maxOutputTokens: hints.maxOutputTokens ?? row?.output ?? DEFAULT_MAX_OUTPUT,
+    vision: hints.vision ?? (row?.window === undefined ? SEES.test(name) : row.vision === true),
+    tools: hints.tools ?? provider.callsTools?.(model) ?? row?.tools ?? (row?.window !== undefined || !NO_TOOLS.test(name)),
     price: hints.price ?? priceOf(provider.name, model, baseUrl),
+    ...(row?.thinking ? { thinking: row.thinking } : {}),
   };
+}
+
+function likelyWindow(provider: string, model: string): number {
+  const windows = similarRows(provider, model, ({ window }) => window !== undefined).map(({ window }) => window ?? 0);
+  return windows.length === 0 ? DEFAULT_CONTEXT_WINDOW : Math.min(...windows);
 }
 
 /**
@@ -61,7 +61,7 @@ export function requestedOutputTokens(
   options: { readonly configured?: number | undefined; readonly hints?: ModelHints } = {},
 ): number {
   const { configured, hints = {} } = options;
-  const known = hints.maxOutputTokens ?? findInCatalog(provider.name, model)?.maxOutputTokens;
+  const known = hints.maxOutputTokens ?? findRow(provider.name, model)?.output;
   const wanted = known === undefined ? (configured ?? DEFAULT_REQUESTED_OUTPUT) : Math.min(known, configured ?? known);
   return Math.min(wanted, Math.floor(factsOf(provider, model, hints).contextWindow / 2));
 }

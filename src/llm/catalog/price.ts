@@ -1,24 +1,40 @@
-/** What models cost: the dated table of spec B1, and what makes a server free. */
+/** What models cost: the row of the exact model, else an upper bound from models like it, and what makes a server free. */
 import type { Price } from '../../core/model.ts';
+import { systemClock } from '../../lib/clock.ts';
 import { findProvider } from '../providers/index.ts';
-import { firstMatch, type NamePattern } from './name-pattern.ts';
-import data from './prices.json' with { type: 'json' };
-
-const PRICES: readonly (NamePattern & { readonly in: number; readonly out: number })[] = data.prices;
-
-/** Day of the last change to the table. */
-export const PRICES_UPDATED_AT: string = data.updated_at;
+import { findRow, similarRows } from './catalog.ts';
 
 const FREE: Price = { in: 0, out: 0 };
 
+/** An announced price counts this long before its day: a daemon may run that long without a restart. ms. */
+const AHEAD_MS = 30 * 86_400_000;
+
 /**
- * Price of a model; null = unknown, never taken for free. 0 only for a server that runs models on this machine: by default the
- * provider's usual address decides. The table is of families, so a price is an estimate; `model_hints.price` corrects it.
+ * Price of a model; null = unknown, never taken for free. With `guess` it is an upper bound: of the dearest model of that name or
+ * family, or because a dearer price is announced for the next 30 days. 0 only for a server that runs models on this machine: by
+ * default the provider's usual address decides. `model_hints.price` corrects all of it.
  */
-export function priceOf(provider: string, model: string, baseUrl = findProvider(provider)?.baseUrl): Price | null {
+export function priceOf(
+  provider: string,
+  model: string,
+  baseUrl = findProvider(provider)?.baseUrl,
+  now = systemClock.now(),
+): Price | null {
   if (isLocal(provider, model, baseUrl)) return FREE;
-  const row = firstMatch(PRICES, model);
-  return row ? { in: row.in, out: row.out } : null;
+  const { price, later } = findRow(provider, model) ?? {};
+  if (!price) return bound(provider, model);
+  if (!later || Date.parse(later.from) > now + AHEAD_MS) return price;
+  return Date.parse(later.from) <= now ? later.price : { ...later.price, guess: true };
+}
+
+/** Each rate is the highest of any model that may be this one. Cached input is taken as not cached. */
+function bound(provider: string, model: string): Price | null {
+  const rows = similarRows(provider, model, ({ price }) => price !== undefined);
+  const rates = rows.flatMap(({ price, later }) => [price, ...(price?.tiers ?? []), later?.price].filter((rate) => !!rate));
+  if (rates.length === 0) return null;
+  const most = (rate: 'in' | 'out'): number => Math.max(...rates.map((each) => each[rate]));
+  const cacheWrite = Math.max(most('in'), ...rates.map((rate) => rate.cacheWrite ?? 0));
+  return { in: most('in'), out: most('out'), cacheWrite, guess: true };
 }
 
 function isLocal(provider: string, model: string, baseUrl: string | undefined): boolean {

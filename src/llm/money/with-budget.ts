@@ -128,8 +128,10 @@ class BudgetedCall {
   }
 
   #answered(reservation: Reservation, answer: ModelAnswer): ModelEvent {
-    const { provider, servedModel } = answer;
-    const served = servedModel === undefined ? null : this.#options.priceOf?.(provider, servedModel);
+    const { provider, model, servedModel } = answer;
+    // A dated name of the model that was asked is that model.
+    const isOther = servedModel !== undefined && !servedModel.startsWith(model);
+    const served = isOther ? this.#options.priceOf?.(provider, servedModel) : null;
     const usage = this.#settled(answer.usage, served);
     reservation.settle(usage.costUsd ?? null);
     return { type: 'done', answer: { ...answer, usage } };

@@ -10,7 +10,6 @@ export const ollama: Provider = {
   aliases: [],
   wire: 'openai-chat',
   otherWires: ['openai-responses', 'anthropic'],
-  defaultModel: 'llama3.2',
   keyRequired: false,
   baseUrl: 'http://localhost:11434/v1',
   detect: [],

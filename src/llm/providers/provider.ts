@@ -25,8 +25,6 @@ export interface Provider {
   readonly modelWires?: readonly (readonly [RegExp, Wire])[];
   /** Further wires its own server understands, chosen by `api_type`. */
   readonly otherWires?: readonly Wire[];
-  /** Absent where the operator must name the model. */
-  readonly defaultModel?: string;
   /** Environment variable of the key. */
   readonly keyEnv?: string;
   /** False: a call without a key is fine. */

@@ -26,9 +26,9 @@ describe('provider and model', () => {
     [{ model: 'z.ai/glm-5' }, 'zai', 'glm-5'],
     [{ model: 'anthropic/claude-sonnet-4' }, 'anthropic', 'claude-sonnet-4'],
     [{ provider: 'openrouter', model: 'anthropic/claude-sonnet-4' }, 'openrouter', 'anthropic/claude-sonnet-4'],
-    [{ provider: 'KIMI' }, 'moonshot', 'kimi-k2.5'],
-    [{ provider: 'qwen' }, 'dashscope', 'qwen-max'],
-    [{ provider: 'google' }, 'gemini', 'gemini-2.5-flash'],
+    [{ provider: 'KIMI' }, 'moonshot', 'kimi-k2.6'],
+    [{ provider: 'qwen' }, 'dashscope', 'qwen3.8-flash'],
+    [{ provider: 'google' }, 'gemini', 'gemini-3.8-flash'],
     [{ base_url: LOCAL, model: 'gpt-4o' }, 'openai-compatible', 'gpt-4o'],
   ])('%o is %s with %s', (config, provider, model) => {
     const resolved = resolveProvider(config);

@@ -1,6 +1,7 @@
 /** From the model part of the config to provider, model, wire, address and facts. */
 import { GatehouseError } from '../../core/errors.ts';
 import type { ModelFacts } from '../../core/model.ts';
+import { DEFAULT_MODELS } from '../catalog/catalog.ts';
 import { factsOf, type ModelHints } from '../catalog/facts.ts';
 import { isLoopback } from '../catalog/price.ts';
 import { baseUrlFor } from './base-url.ts';
@@ -57,7 +58,7 @@ const WIRES: Readonly<Record<ApiType, Wire>> = { openai: 'openai-chat', response
  */
 export function resolveProvider(config: ModelConfig, env: Env = {}): ResolvedProvider {
   const { provider: general, model: named } = chooseProvider(config);
-  const model = named ?? general.defaultModel;
+  const model = named ?? DEFAULT_MODELS[general.name];
   if (!model)
     throw new GatehouseError('GH1101', `provider "${general.name}" needs a model`, { hint: 'add "model" to the config' });
   const wire = chooseWire(general, model, config);

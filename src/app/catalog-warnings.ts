@@ -1,0 +1,58 @@
+/** What is wrong with the catalog on a given day: for `catalog:check`, `config check`, the start and `gatehouse status`. */
+import { CATALOG_AS_OF, DEFAULT_MODELS, findRow } from '../llm/catalog/catalog.ts';
+import type { ResolvedProvider } from '../llm/providers/resolve.ts';
+
+const DAY_MS = 86_400_000;
+/** A model that ends sooner is told of; a default of that kind must not be released. */
+const END_NEAR_DAYS = 30;
+/** Prices and models change every week: an older file is not to be relied on. */
+const OLD_DAYS = 60;
+
+/** What keeps a release back, a sentence each: an old file, a default that ends, a price that was stated only until a day that is over. */
+export function catalogProblems(
+  now: number,
+  priceUntil: readonly PriceUntil[],
+  about = { asOf: CATALOG_AS_OF, defaults: DEFAULT_MODELS },
+): string[] {
+  const defaults = Object.entries(about.defaults).flatMap(([provider, model]) => ending(provider, model, now));
+  const over = priceUntil.filter(({ validUntil }) => Date.parse(validUntil) + DAY_MS <= now);
+  const stale = over.map(({ name, validUntil }) => `the override of ${name} was valid until ${validUntil}`);
+  return [...age(now, about.asOf), ...defaults, ...stale];
+}
+
+export interface PriceUntil {
+  readonly name: string;
+  /** `YYYY-MM-DD`, that day included. */
+  readonly validUntil: string;
+}
+
+/** What the operator should know of the models in use, a sentence each. */
+export function modelWarnings(targets: readonly ResolvedProvider[], now: number, asOf = CATALOG_AS_OF): string[] {
+  const own = targets.flatMap(({ provider, model, facts }) => {
+    const id = `${provider.name}/${model}`;
+    const { priceUntil } = findRow(provider.name, model) ?? {};
+    const isOver = priceUntil !== undefined && Date.parse(priceUntil) + DAY_MS <= now;
+    return [
+      ...ending(provider.name, model, now),
+      ...(facts.price === null ? [priceUnknown(id)] : []),
+      ...(isOver ? [`the price of ${id} was stated until ${priceUntil}; set model_hints.price, or update`] : []),
+    ];
+  });
+  return targets.length === 0 ? [] : [...own, ...age(now, asOf)];
+}
+
+export function priceUnknown(id: string): string {
+  return `the price of ${id} is not known: every call will be refused under a limit; set model_hints.price in the config`;
+}
+
+function ending(provider: string, model: string, now: number): string[] {
+  const { ends, replacement } = findRow(provider, model) ?? {};
+  if (ends === undefined || Date.parse(ends) - now > END_NEAR_DAYS * DAY_MS) return [];
+  const instead = replacement === undefined ? '' : `; the provider names ${replacement} in its place`;
+  return [`${provider}/${model} ${Date.parse(ends) <= now ? 'ended' : 'ends'} on ${ends}${instead}`];
+}
+
+function age(now: number, asOf: string): string[] {
+  const days = Math.floor((now - Date.parse(asOf)) / DAY_MS);
+  return days > OLD_DAYS ? [`the model catalog is ${days} days old (${asOf}): prices may have changed; update gatehouse`] : [];
+}

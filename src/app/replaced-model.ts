@@ -1,0 +1,71 @@
+import { errorText } from '../core/errors.ts';
+import type { Model, ModelEvent, ModelFailure, ModelRequest } from '../core/model.ts';
+import { chooseReplacement } from '../llm/catalog/replacement.ts';
+import { abortedFailure } from '../llm/failure.ts';
+
+export interface ReplacementOptions {
+  readonly provider: string;
+  /** What to begin with. */
+  readonly model: string;
+  /** The whole model of that name, with its price and its limits. */
+  readonly create: (model: string) => Model;
+  /** What the provider offers to our key. */
+  readonly list: (signal: AbortSignal) => Promise<readonly string[]>;
+  readonly onReplaced: (from: string, to: string) => void;
+  readonly now: () => number;
+}
+
+/** Longest list of names in a failure. */
+const NAMES_SHOWN = 20;
+
+/**
+ * For a model that nobody chose, because it was found without a config: when its provider says that it is gone, another one that it
+ * offers answers this call and all later ones. A chosen model is never replaced. Without any that will do the failure lists what the
+ * provider has.
+ */
+export function withReplacement(options: ReplacementOptions): Model {
+  const gone = new Set<string>();
+  /** Calls that find it out at the same time look for another model one after the other. */
+  let turn: Promise<unknown> = Promise.resolve();
+  let name = options.model;
+  let current = options.create(name);
+  const replace = async (failure: ModelFailure, signal: AbortSignal): Promise<ModelFailure | undefined> => {
+    const offered = await options.list(signal).catch(errorText);
+    if (signal.aborted) return abortedFailure();
+    if (typeof offered === 'string') return { ...failure, message: `${failure.message}; ${offered}` };
+    gone.add(name);
+    const left = offered.filter((model) => !gone.has(model));
+    const next = chooseReplacement(options.provider, name, left, options.now());
+    if (next === undefined) return { ...failure, message: `${failure.message}; the provider has ${namesOf(left)}` };
+    options.onReplaced(name, next);
+    name = next;
+    current = options.create(next);
+    return undefined;
+  };
+  return {
+    ...current,
+    async *call(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent> {
+      for (;;) {
+        const asked = current;
+        let lost: ModelFailure | undefined;
+        for await (const event of asked.call(request, signal)) {
+          if (event.type === 'failed' && event.failure.kind === 'model-gone') lost = event.failure;
+          else yield event;
+        }
+        if (!lost) return;
+        const said = lost;
+        const mine = turn.then(() => (current === asked ? replace(said, signal) : undefined));
+        turn = mine;
+        const failure = await mine;
+        if (failure) return yield { type: 'failed', failure };
+        yield { type: 'switched', from: asked.id, to: current.id, reason: 'model-gone' };
+      }
+    },
+  };
+}
+
+function namesOf(models: readonly string[]): string {
+  if (models.length === 0) return 'no other model for this key';
+  const more = models.length > NAMES_SHOWN ? ` and ${models.length - NAMES_SHOWN} more` : '';
+  return `${models.slice(0, NAMES_SHOWN).join(', ')}${more}`;
+}
