@@ -126,6 +126,8 @@ export interface ModelFailure {
   readonly usage?: Usage;
   /** Of `context-length`: the window that the provider named, in tokens. */
   readonly contextWindow?: number;
+  /** The most output tokens that the provider says it would accept, where the request asked for more. */
+  readonly maxOutputTokens?: number;
 }
 
 export type ModelEvent =

@@ -3,7 +3,6 @@ import { systemClock } from '../lib/clock.ts';
 import { type AimockFixture, startAimock } from '../testing/aimock.ts';
 import { FakeClock, until } from '../testing/fakes.ts';
 import { jsonReply, startModelServer } from '../testing/model-server.ts';
-import { DEFAULT_MODELS } from './catalog/catalog.ts';
 import { collect, modelRequest } from './contract.ts';
 import { createWire } from './create.ts';
 import { type DetectOptions, detectModel } from './detect.ts';
@@ -128,9 +127,9 @@ describe('environment', () => {
   const keys = { GEMINI_API_KEY: KEY, OPENAI_API_KEY: KEY, ANTHROPIC_API_KEY: KEY };
   test.each([
     ['a flag goes before every key', { ...keys, USE_OLLAMA: 'true' }, 'ollama/llama3.2'],
-    ['Gemini before Ollama', { ...keys, USE_GEMINI: '1', USE_OLLAMA: '1' }, `gemini/${DEFAULT_MODELS['gemini']}`],
-    ['a flag that is off says nothing', { ...keys, USE_OLLAMA: 'false' }, `gemini/${DEFAULT_MODELS['gemini']}`],
-    ['OLLAMA_MODEL goes behind a key of Gemini', { ...keys, OLLAMA_MODEL: 'qwen3:4b' }, `gemini/${DEFAULT_MODELS['gemini']}`],
+    ['Gemini before Ollama', { ...keys, USE_GEMINI: '1', USE_OLLAMA: '1' }, 'gemini/gemini-3.8-flash'],
+    ['a flag that is off says nothing', { ...keys, USE_OLLAMA: 'false' }, 'gemini/gemini-3.8-flash'],
+    ['OLLAMA_MODEL goes behind a key of Gemini', { ...keys, OLLAMA_MODEL: 'qwen3:4b' }, 'gemini/gemini-3.8-flash'],
     ['and before one of OpenAI', { ...keys, GEMINI_API_KEY: '', OLLAMA_MODEL: 'qwen3:4b' }, 'ollama/qwen3:4b'],
     ['USE_OLLAMA with a model', { USE_OLLAMA: 'yes', OLLAMA_MODEL: 'qwen3:4b' }, 'ollama/qwen3:4b'],
   ])('R47 %s', async (_name, env, id) => {

@@ -8,7 +8,8 @@ import { createFailure } from './failure.ts';
 import { type FailureContext, failureOfConnection, failureOfErrorObject, failureOfStatus } from './protocols/http-failure.ts';
 import { asRecord } from './protocols/tool-call-assembly.ts';
 import { WireFault } from './protocols/wire-guard.ts';
-import { createRedactor } from './redact.ts';
+import { createRedactor, urlSecrets } from './redact.ts';
+import { waitFor } from './retry.ts';
 
 export interface Endpoint {
   readonly provider: string;
@@ -36,8 +37,6 @@ export interface PostRequest {
 
 /** As the chat wires: spec B3. */
 const MAX_RETRIES = 3;
-const FIRST_WAIT_MS = 1_000;
-const UNSTATED_RATE_LIMIT_MS = 30_000;
 /** The default of the chat wires. */
 const CONNECT_MS = 10_000;
 const MAX_ERROR_BYTES = 64_000;
@@ -65,7 +64,7 @@ export async function postJson(endpoint: Endpoint, request: PostRequest, signal:
       signal.throwIfAborted();
       if ('value' in outcome) return outcome.value;
       const { failure } = outcome;
-      const waitMs = waitFor(failure, attempt, endpoint.random);
+      const waitMs = waitFor(failure, attempt, endpoint);
       if (!failure.retryable || attempt >= MAX_RETRIES || clock.monotonic() + waitMs >= end) throw new WireFault(failure);
       await clock.sleep(waitMs, until);
     }
@@ -164,14 +163,5 @@ function failureOf(error: unknown, answered: boolean, endpoint: Endpoint, until:
 }
 
 function failureContext({ provider, model, baseUrl, apiKey, clock }: Endpoint): FailureContext {
-  const url = URL.parse(baseUrl);
-  const redact = createRedactor([apiKey, url?.password, ...(url?.searchParams.values() ?? [])]);
-  return { provider, model, redact, now: clock.now() };
-}
-
-function waitFor(failure: ModelFailure, attempt: number, random: () => number): number {
-  if (failure.retryAfterMs !== undefined) return failure.retryAfterMs;
-  if (failure.kind === 'rate-limit') return UNSTATED_RATE_LIMIT_MS;
-  const nominal = FIRST_WAIT_MS * 2 ** attempt;
-  return Math.round(nominal / 2 + random() * (nominal / 2));
+  return { provider, model, redact: createRedactor([apiKey, ...urlSecrets(baseUrl)]), now: clock.now() };
 }

@@ -1,6 +1,7 @@
 import type { LoadedConfig } from '../../../config/load.ts';
 import { printable } from '../../lib/printable.ts';
 import { CATALOG_AS_OF } from '../../llm/catalog/catalog.ts';
+import { createRedactor, urlSecrets } from '../../llm/redact.ts';
 import { type Command, readConfig, sayWarnings } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { formatTable, type Output } from '../output.ts';
@@ -82,8 +83,8 @@ function toJson(entry: ModelEntry): Record<string, unknown> {
     provider: target?.provider.name ?? null,
     model: target?.model ?? null,
     wire: target?.wire ?? null,
-    // Without its query, which may hold a key.
-    baseUrl: url ? `${url.origin}${url.pathname}` : null,
+    // Without its query and what looks like a key in its path.
+    baseUrl: url ? createRedactor(urlSecrets(url.href))(`${url.origin}${url.pathname}`) : null,
     contextWindow: target?.contextWindow ?? null,
     maxOutputTokens: target?.facts.maxOutputTokens ?? null,
     vision: target?.facts.vision ?? null,

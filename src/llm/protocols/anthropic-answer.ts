@@ -39,7 +39,7 @@ export class AnthropicAssembly implements Assembly {
     switch (chunk['type']) {
       case 'message_start':
         this.#count(asRecord(chunk['message'])['usage']);
-        return this.#answer.add({});
+        return this.#answer.add(this.#counts.get('input_tokens') ? { usageSoFar: this.#usage() } : {});
       case 'content_block_start':
         return this.#block(asRecord(chunk['content_block']), chunk['index']);
       case 'content_block_delta':
@@ -102,8 +102,11 @@ export class AnthropicAssembly implements Assembly {
   }
 
   #stop(reason: unknown): Added {
+    const counted = this.#counts.has('output_tokens') ? { usage: this.#usage() } : {};
+    // Before the reason is read, which throws for a refusal: that is billed too.
+    this.#say(counted);
     const finish = toFinish(reason);
-    return this.#say({ ...(finish ? { finish } : {}), ...(this.#counts.has('output_tokens') ? { usage: this.#usage() } : {}) });
+    return this.#say({ ...counted, ...(finish ? { finish } : {}) });
   }
 
   /** Some servers ignore `stream` and send the whole message at once. */

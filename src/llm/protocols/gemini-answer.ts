@@ -39,17 +39,20 @@ export class GeminiAssembly implements Assembly {
 
   add(raw: unknown): Added {
     const chunk = asRecord(raw);
+    const candidate = asRecord(Array.isArray(chunk['candidates']) ? chunk['candidates'][0] : undefined);
+    const usage = toUsage(asRecord(chunk['usageMetadata']));
+    const hasEnded = typeof candidate['finishReason'] === 'string' || this.#answer.finished;
+    // Before prompt and reason are looked at, which may throw: what is withheld is billed too.
+    if (usage) this.#answer.add(hasEnded ? { usage } : { usageSoFar: usage });
     const blocked = asRecord(chunk['promptFeedback'])['blockReason'];
     if (typeof blocked === 'string') {
       const message = `the provider refused the prompt (blockReason ${quote(blocked)})`;
       // The same prompt is refused again.
       throw new WireFault(createFailure('content-filter', { message, retryable: false }));
     }
-    const candidate = asRecord(Array.isArray(chunk['candidates']) ? chunk['candidates'][0] : undefined);
     const said = this.#parts(asRecord(candidate['content'])['parts']);
     const finish = toFinish(candidate['finishReason']);
-    const usage = toUsage(asRecord(chunk['usageMetadata']));
-    const { events } = this.#answer.add({ ...said, ...(finish ? { finish } : {}), ...(usage ? { usage } : {}) });
+    const { events } = this.#answer.add({ ...said, ...(finish ? { finish } : {}) });
     // Every chunk repeats the usage so far, also one that brings nothing else.
     return { events, progress: said.text + said.reasoning !== '' || said.calls.length > 0 || finish !== undefined };
   }

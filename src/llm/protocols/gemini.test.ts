@@ -287,7 +287,7 @@ describe('failures', () => {
     ],
     [401, 'UNAUTHENTICATED', 'no', 'auth', false],
     [403, 'PERMISSION_DENIED', 'no', 'auth', false],
-    [404, 'NOT_FOUND', 'models/x is not found', 'bad-request', false],
+    [404, 'NOT_FOUND', 'models/x is not found', 'model-gone', false],
     [
       429,
       'RESOURCE_EXHAUSTED',

@@ -3,6 +3,7 @@ import type { Json } from '../../core/message.ts';
 import type { ModelEvent, Usage } from '../../core/model.ts';
 import { createFailure, quote } from '../failure.ts';
 import { type Added, AnswerAssembly, type AnswerOptions, type Piece } from './answer-assembly.ts';
+import { AnsweredError } from './http-failure.ts';
 import { asRecord } from './tool-call-assembly.ts';
 import { count } from './usage-count.ts';
 import type { Assembly } from './wire.ts';
@@ -45,6 +46,7 @@ export class ChatAssembly implements Assembly {
   add(raw: unknown): Added {
     const chunk = asRecord(raw);
     const choice = Array.isArray(chunk['choices']) ? asRecord(chunk['choices'][0]) : {};
+    throwError(chunk, choice);
     // Some servers ignore `stream` and send the whole message at once.
     const delta = asRecord(choice['delta'] ?? choice['message']);
     const said = contentText(delta['content']);
@@ -87,6 +89,13 @@ export class ChatAssembly implements Assembly {
     const known = Object.entries(part).filter(([, value]) => value !== null);
     Object.assign(last, Object.fromEntries(known), { [key]: text });
   }
+}
+
+/** Errors that come with status 200: inside the choice (OpenRouter), or as a code that is not 0 (MiniMax). */
+function throwError(chunk: Fields, choice: Fields): void {
+  const { status_code: code, status_msg: message } = asRecord(chunk['base_resp']);
+  if (code) throw new AnsweredError(undefined, { code, message });
+  if (choice['error']) throw new AnsweredError(undefined, choice['error']);
 }
 
 function callPiece(raw: unknown): NonNullable<Piece['calls']>[number] {

@@ -91,7 +91,9 @@ export function guardFetch(fetchFn: typeof fetch, userAgent: string, options: Gu
     if (response.ok && !/\bapplication\/json\b/i.test(type)) return boundBody(response, plainLineEnds, signs.getStore());
     const { status, headers: received } = response;
     const text = response.body ? await new Response(ReadableStream.from(bounded(response.body))).text() : '';
-    return response.ok ? jsonAsEvents(text, status, wholeAnswer) : new Response(text, { status, headers: received });
+    return response.ok
+      ? jsonAsEvents(text, status, wholeAnswer)
+      : new Response(asErrorObject(text), { status, headers: received });
   };
 }
 
@@ -157,6 +159,16 @@ async function* bounded(
     }
   } finally {
     if (!ended) await reader.cancel();
+  }
+}
+
+/** Client libraries throw away what a server says that is no JSON object. */
+function asErrorObject(body: string): string {
+  try {
+    const parsed: unknown = JSON.parse(body);
+    return typeof parsed === 'string' ? JSON.stringify({ error: { message: parsed } }) : body;
+  } catch {
+    return body === '' ? body : JSON.stringify({ error: { message: body } });
   }
 }
 

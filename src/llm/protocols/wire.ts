@@ -4,7 +4,7 @@ import type { Clock } from '../../core/ports.ts';
 import { NO_LONGER_NEEDED } from '../../lib/no-longer-needed.ts';
 import { CallTimeout, type ModelTimeouts, startWatchdog } from '../deadlines.ts';
 import { abortedFailure, createFailure } from '../failure.ts';
-import { createRedactor, type Redact } from '../redact.ts';
+import { createRedactor, type Redact, urlSecrets } from '../redact.ts';
 import { estimateRequestTokens } from '../tokens.ts';
 import type { Added } from './answer-assembly.ts';
 import { Burst } from './burst.ts';
@@ -198,11 +198,6 @@ function findFault(error: unknown): WireFault | undefined {
 
 function origin(baseUrl: string): string {
   return URL.parse(baseUrl)?.origin ?? 'an invalid base_url';
-}
-
-function urlSecrets(baseUrl: string): string[] {
-  const url = URL.parse(baseUrl);
-  return url ? [url.password, ...url.searchParams.values()] : [];
 }
 
 function joined(events: readonly ModelEvent[], burst: Burst): readonly ModelEvent[] {

@@ -13,9 +13,7 @@ export const openai = hosted('openai', 'https://api.openai.com/v1', {
 });
 
 export const gemini = hosted('gemini', 'https://generativelanguage.googleapis.com/v1beta', {
-  aliases: ['google'],
-  wire: 'gemini',
-  detect: [/gemini/],
+  ...{ aliases: ['google'], wire: 'gemini', detect: [/gemini/] },
   baseUrlEnv: 'GOOGLE_GEMINI_BASE_URL',
 });
 
@@ -33,10 +31,15 @@ export const openaiCompatible: Provider = {
  * Documented; do not reorder. What came later stands behind, and before the servers without a name.
  */
 export const PROVIDERS: readonly Provider[] = [
-  hosted('anthropic', 'https://api.anthropic.com', { wire: 'anthropic', detect: [/claude/], baseUrlEnv: 'ANTHROPIC_BASE_URL' }),
+  hosted('anthropic', 'https://api.anthropic.com', {
+    ...{ wire: 'anthropic', detect: [/claude/] },
+    baseUrlEnv: 'ANTHROPIC_BASE_URL',
+  }),
   openai,
   gemini,
-  hosted('openrouter', 'https://openrouter.ai/api/v1', { otherWires: ['openai-responses', 'anthropic'] }),
+  hosted('openrouter', 'https://openrouter.ai/api/v1', {
+    otherWires: ['openai-responses', 'anthropic'],
+  }),
   hosted('deepseek', 'https://api.deepseek.com/v1', { detect: [/deepseek/] }),
   hosted('groq', 'https://api.groq.com/openai/v1', { detect: [/llama/, /mixtral/] }),
   hosted('moonshot', 'https://api.moonshot.ai/v1', { aliases: ['kimi'], detect: [/kimi/, /moonshot/] }),
@@ -53,11 +56,16 @@ export const PROVIDERS: readonly Provider[] = [
   },
   // A reseller of many makers' models.
   hosted('r9s', 'https://api.r9s.ai/v1', {
-    ...{ aliases: ['r9s.ai'], modelWires: [[/claude/, 'anthropic']], otherWires: ['anthropic'] },
+    aliases: ['r9s.ai'],
+    modelWires: [[/claude/, 'anthropic']],
+    otherWires: ['anthropic'],
   }),
   // https://docs.x.ai: Responses is the wire for new programs.
   hosted('xai', 'https://api.x.ai/v1', {
-    ...{ aliases: ['grok'], wire: 'openai-responses', otherWires: ['openai-chat'], detect: [/grok/] },
+    aliases: ['grok'],
+    wire: 'openai-responses',
+    otherWires: ['openai-chat'],
+    detect: [/grok/],
   }),
   hosted('mistral', 'https://api.mistral.ai/v1', { detect: [/^(?:mistral|ministral|magistral|devstral|codestral)/] }),
   hosted('together', 'https://api.together.xyz/v1'),
