@@ -19,9 +19,9 @@ async function sent(config: ModelConfig, env: Record<string, string>, path: stri
   const target = resolveProvider({ ...config, base_url: `${server.url}${path}` }, env);
   const key = await resolveKey(target, { env });
   const model = createWire(target, key?.value(), { clock, timeouts: { connectMs: 1_000, totalMs: 5_000 } });
-  await collect(model.call(modelRequest('hi'), live));
+  const events = await collect(model.call(modelRequest('hi'), live));
   const [request] = server.requests;
-  if (!request) throw new Error('nothing was sent');
+  if (!request) throw new Error(`nothing was sent: ${JSON.stringify(events.at(-1))}`);
   return { request, now: clock.now(), url: `${server.url}${request.path}` };
 }
 
