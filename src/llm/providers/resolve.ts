@@ -11,13 +11,15 @@ import type { Env, Provider, Wire } from './provider.ts';
 import { openaiCompatible } from './table.ts';
 
 /** The model part of the config file, or one of its further models, in its own spelling (spec F2). */
-export interface ModelConfig extends ExtraConfig {
+export interface ModelConfig {
   readonly provider?: string | undefined;
   readonly model?: string | undefined;
   readonly base_url?: string | undefined;
   readonly api_key_env?: string | undefined;
   readonly api_key_envs?: readonly string[] | undefined;
   readonly api_type?: ApiType | undefined;
+  readonly extra_headers?: Readonly<Record<string, string>> | undefined;
+  readonly extra_body?: Readonly<Record<string, unknown>> | undefined;
   readonly model_hints?:
     | {
         readonly context_window?: number | undefined;
@@ -30,12 +32,6 @@ export interface ModelConfig extends ExtraConfig {
 }
 
 type PriceHint = Pick<Price, 'in' | 'out'> & { cached?: number | undefined; cache_write?: number | undefined };
-
-/** What of an entry goes to the wire as it stands. */
-export interface ExtraConfig {
-  readonly extra_headers?: Readonly<Record<string, string>> | undefined;
-  readonly extra_body?: Readonly<Record<string, unknown>> | undefined;
-}
 
 export type ApiType = 'openai' | 'responses' | 'anthropic';
 
