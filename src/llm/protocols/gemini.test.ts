@@ -78,7 +78,7 @@ describe('requests', () => {
     parameters: { type: 'object', properties: { path: { type: 'string' } }, required: ['path'], additionalProperties: false },
   };
 
-  test('carry system instruction, contents, cleaned tools and limits to the path of the model', async () => {
+  test('carry system instruction, contents, tools and limits to the path of the model', async () => {
     const request = modelRequest('hi', { tools: [tool], maxOutputTokens: 50, temperature: 0.2 });
     const { requests } = await run(undefined, {}, request);
     expect(requests[0]?.path).toBe('/v1beta/models/gemini-2.5-flash:streamGenerateContent?alt=sse');
@@ -91,7 +91,7 @@ describe('requests', () => {
             {
               name: 'read_file',
               description: 'Reads.',
-              parameters: { type: 'OBJECT', properties: { path: { type: 'STRING' } }, required: ['path'] },
+              parametersJsonSchema: tool.parameters,
             },
           ],
         },
