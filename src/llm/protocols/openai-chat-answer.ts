@@ -17,8 +17,7 @@ export type KeptReasoning = 'content' | 'details' | 'chunk' | 'none';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-export class ChatAssembly implements Assembly {
-  readonly #answer: AnswerAssembly;
+export class ChatAssembly extends AnswerAssembly implements Assembly {
   readonly #keep: KeptReasoning;
   /** As it came: what a provider wants back must not pass the reading of think tags. */
   #reasoning = '';
@@ -26,24 +25,12 @@ export class ChatAssembly implements Assembly {
 
   /** `keep`: which form of the reasoning the provider wants back. */
   constructor(options: AnswerOptions, keep: KeptReasoning = 'none') {
-    this.#answer = new AnswerAssembly(options);
+    super(options);
     this.#keep = keep;
   }
 
-  get finished(): boolean {
-    return this.#answer.finished;
-  }
-
-  get looping(): boolean {
-    return this.#answer.looping;
-  }
-
-  get usage(): Usage | undefined {
-    return this.#answer.usage;
-  }
-
   /** Takes one parsed chunk, whatever JSON it is. */
-  add(raw: unknown): Added {
+  override add(raw: unknown): Added {
     const chunk = asRecord(raw);
     const choice = Array.isArray(chunk['choices']) ? asRecord(chunk['choices'][0]) : {};
     throwError(chunk, choice);
@@ -56,7 +43,7 @@ export class ChatAssembly implements Assembly {
     // Moonshot reports the usage inside the choice.
     const usage = parseUsage(chunk['usage'] ?? choice['usage']);
     const finish = finishOf(choice['finish_reason']);
-    return this.#answer.add({
+    return super.add({
       text: said.text,
       reasoning: said.reasoning + thought,
       refusal: firstString(delta['refusal'], undefined) ?? '',
@@ -67,8 +54,8 @@ export class ChatAssembly implements Assembly {
     });
   }
 
-  end(): readonly ModelEvent[] {
-    return this.#answer.end(this.#state());
+  override end(): readonly ModelEvent[] {
+    return super.end(this.#state());
   }
 
   #state(): Json | undefined {
