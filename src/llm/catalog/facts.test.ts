@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { findProvider, PROVIDERS } from '../providers/index.ts';
 import type { Provider } from '../providers/provider.ts';
 import { CATALOG_AS_OF, catalogRows, DEFAULT_MODELS, findRow } from './catalog.ts';
-import { factsOf, requestedOutputTokens } from './facts.ts';
+import { factsOf } from './facts.ts';
 
 function provider(name: string): Provider {
   const found = findProvider(name);
@@ -36,23 +36,6 @@ describe('output', () => {
     expect(facts('openai', 'gpt-4o').maxOutputTokens).toBe(16_384);
     expect(facts('openai', 'gpt-9').maxOutputTokens).toBe(8_192);
     expect(facts('moonshot', 'kimi-k2.6').maxOutputTokens).toBe(262_144);
-  });
-
-  test.each([
-    ['openai', 'gpt-4o', undefined, 16_384],
-    ['openai', 'gpt-4o', 1_000, 1_000],
-    ['openai', 'gpt-4o', 99_000, 16_384],
-    ['openai', 'gpt-9', undefined, 4_096],
-    ['openai', 'gpt-9', 20_000, 20_000],
-    ['openai', 'gpt-4', undefined, 4_096], // half of 8192: the other half is for the question
-    ['moonshot', 'kimi-k2.6', undefined, 131_072], // half of its window
-    ['ollama', 'qwen3', undefined, 4_096],
-  ])('%s/%s with %s in the config is asked for %d', (name, model, configured, expected) => {
-    expect(requestedOutputTokens(provider(name), model, { configured })).toBe(expected);
-  });
-
-  test('a hint counts as known', () => {
-    expect(requestedOutputTokens(provider('openai'), 'gpt-9', { hints: { maxOutputTokens: 7_000 } })).toBe(7_000);
   });
 });
 

@@ -17,7 +17,6 @@ export interface ModelHints {
 /** Spec B1: for a model that is not listed. */
 const DEFAULT_CONTEXT_WINDOW = 128_000;
 const DEFAULT_MAX_OUTPUT = 8_192;
-const DEFAULT_REQUESTED_OUTPUT = 4_096;
 
 /** Names of models that are not listed, mostly of servers that people run themselves. */
 const SEES = /vision|-vl|llava|moondream|minicpm-v|pixtral|gemma-?3(?!:1b|:270m|-1b|n)|llama-?4|glm-4\.\dv/;
@@ -49,19 +48,4 @@ export function factsOf(
 function likelyWindow(provider: string, model: string): number {
   const windows = similarRows(provider, model, ({ window }) => window !== undefined).map(({ window }) => window ?? 0);
   return windows.length === 0 ? DEFAULT_CONTEXT_WINDOW : Math.min(...windows);
-}
-
-/**
- * Output limit to send with a call (spec B1): the most a known model puts out, at most what the config allows; for an unknown one
- * what the config says, else 4,096. Never more than half the window, which input and output share.
- */
-export function requestedOutputTokens(
-  provider: Provider,
-  model: string,
-  options: { readonly configured?: number | undefined; readonly hints?: ModelHints } = {},
-): number {
-  const { configured, hints = {} } = options;
-  const known = hints.maxOutputTokens ?? findRow(provider.name, model)?.output;
-  const wanted = known === undefined ? (configured ?? DEFAULT_REQUESTED_OUTPUT) : Math.min(known, configured ?? known);
-  return Math.min(wanted, Math.floor(factsOf(provider, model, hints).contextWindow / 2));
 }

@@ -67,7 +67,7 @@ class BudgetedCall {
     this.#model = model;
     this.#budget = budget;
     this.#options = options;
-    this.#request = this.#fitted(request);
+    this.#request = this.#fitted(budget.limited(request.context) ? this.#bounded(request) : request);
   }
 
   /** Made when it is needed: it reads the whole request. */
@@ -96,6 +96,12 @@ class BudgetedCall {
       // Only a call that neither answered nor failed is still open here: its consumer left.
       this.#settleUnfinished(reservation);
     }
+  }
+
+  /** With the output limit that is reserved: left to itself a provider may allow more. Half the window is for the question. */
+  #bounded(request: ModelRequest): ModelRequest {
+    const most = Math.min(this.#model.facts?.maxOutputTokens ?? Infinity, Math.floor(this.#model.contextWindow / 2));
+    return { ...request, maxOutputTokens: Math.min(request.maxOutputTokens ?? most, most) };
   }
 
   /**

@@ -47,12 +47,12 @@ modelContract('spending steps', async () => {
 });
 
 describe('withSpendingSteps', () => {
-  test('a call that fits goes through as it is, with nothing to report', async () => {
+  test('a call that fits goes through as it is, with the output limit that was reserved and nothing to report', async () => {
     const slot = paidModel(['fine']);
     const { call, names } = await setup({ dailyUsd: 10 }, [slot]);
     const request = modelRequest('x', { tools: [TOOL] });
     expect((await call(request)).at(-1)).toMatchObject({ answer: { text: 'fine' } });
-    expect(slot.requests[0]).toEqual(request);
+    expect(slot.requests[0]).toEqual({ ...request, maxOutputTokens: 1_000 });
     expect(names()).toEqual([]);
   });
 
@@ -106,9 +106,9 @@ describe('withSpendingSteps', () => {
     await call(modelRequest('x', { tools: [TOOL] }));
     await call(modelRequest('x'));
     expect(slot.requests.map(({ tools, maxOutputTokens }) => [tools.length, maxOutputTokens])).toEqual([
-      [1, undefined],
-      [0, undefined],
-      [0, undefined],
+      [1, 1_000],
+      [0, 1_000],
+      [0, 1_000],
     ]);
     expect(names()).toEqual(['no-tools']);
   });
