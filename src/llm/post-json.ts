@@ -1,14 +1,15 @@
 /** Requests to models that are not chat: one POST, one bounded JSON answer, sent again as its failure allows. */
 import type { ModelFailure } from '../core/model.ts';
 import type { Clock } from '../core/ports.ts';
-import { NO_LONGER_NEEDED } from '../lib/no-longer-needed.ts';
-import { connectLimitedFetch } from './connect.ts';
+import { connectLimitedFetch } from '../lib/connect-limited-fetch.ts';
+import { createEchoRedactor } from '../lib/echo-redactor.ts';
+import { readAtMost } from '../lib/read-at-most.ts';
+import { timeLimit } from '../lib/time-limit.ts';
 import { CallTimeout } from './deadlines.ts';
 import { createFailure } from './failure.ts';
 import { type FailureContext, failureOfConnection, failureOfErrorObject, failureOfStatus } from './protocols/http-failure.ts';
 import { asRecord } from './protocols/tool-call-assembly.ts';
 import { WireFault } from './protocols/wire-guard.ts';
-import { createRedactor } from './redact.ts';
 
 export interface Endpoint {
   readonly provider: string;
@@ -52,25 +53,15 @@ export async function postJson(endpoint: Endpoint, request: PostRequest, signal:
   signal.throwIfAborted();
   const { clock, timeoutMs } = endpoint;
   const end = clock.monotonic() + timeoutMs;
-  const over = new AbortController();
-  const settled = new AbortController();
-  clock.sleep(timeoutMs, settled.signal).then(
-    () => over.abort(new CallTimeout('whole answer', timeoutMs)),
-    () => undefined, // the call was quicker
-  );
-  const until = AbortSignal.any([signal, over.signal]);
-  try {
-    for (let attempt = 0; ; attempt += 1) {
-      const outcome = await tryOnce(endpoint, request, until);
-      signal.throwIfAborted();
-      if ('value' in outcome) return outcome.value;
-      const { failure } = outcome;
-      const waitMs = waitFor(failure, attempt, endpoint.random);
-      if (!failure.retryable || attempt >= MAX_RETRIES || clock.monotonic() + waitMs >= end) throw new WireFault(failure);
-      await clock.sleep(waitMs, until);
-    }
-  } finally {
-    settled.abort(NO_LONGER_NEEDED);
+  using limit = timeLimit(clock, timeoutMs, () => new CallTimeout('whole answer', timeoutMs), signal);
+  for (let attempt = 0; ; attempt += 1) {
+    const outcome = await tryOnce(endpoint, request, limit.signal);
+    signal.throwIfAborted();
+    if ('value' in outcome) return outcome.value;
+    const { failure } = outcome;
+    const waitMs = waitFor(failure, attempt, endpoint.random);
+    if (!failure.retryable || attempt >= MAX_RETRIES || clock.monotonic() + waitMs >= end) throw new WireFault(failure);
+    await clock.sleep(waitMs, limit.signal);
   }
 }
 
@@ -111,7 +102,9 @@ async function readAnswer(endpoint: Endpoint, response: Response, maxBytes: numb
     await response.body?.cancel();
     return { failure: notAnApi(`${endpoint.provider} redirects (status ${status})`, status) };
   }
-  const text = await readText(endpoint.provider, response, ok ? maxBytes : MAX_ERROR_BYTES, ok);
+  const { bytes, complete } = await readAtMost(response.body, ok ? maxBytes : MAX_ERROR_BYTES);
+  if (ok && !complete) throw malformedAnswer(endpoint.provider, `more than ${maxBytes} bytes`);
+  const text = bytes.toString('utf8');
   const context = failureContext(endpoint);
   const json = parseJson(text);
   if (!ok) return { failure: failureOfStatus(status, asRecord(json)['error'] ?? json ?? text, headers, context) };
@@ -124,20 +117,6 @@ async function readAnswer(endpoint: Endpoint, response: Response, maxBytes: numb
   // Some servers report failures with status 200.
   if (error !== undefined && error !== null) return { failure: failureOfErrorObject(error, context) };
   return { value: json };
-}
-
-/** Bodies of errors are cut at the cap, answers refused above it. */
-async function readText(provider: string, response: Response, maxBytes: number, refuse: boolean): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let total = 0;
-  if (!response.body) return '';
-  for await (const chunk of response.body) {
-    total += chunk.length;
-    if (total > maxBytes && refuse) throw malformedAnswer(provider, `more than ${maxBytes} bytes`);
-    chunks.push(chunk);
-    if (total > maxBytes) break;
-  }
-  return Buffer.concat(chunks).subarray(0, maxBytes).toString('utf8');
 }
 
 function parseJson(text: string): unknown {
@@ -165,7 +144,7 @@ function failureOf(error: unknown, answered: boolean, endpoint: Endpoint, until:
 
 function failureContext({ provider, model, baseUrl, apiKey, clock }: Endpoint): FailureContext {
   const url = URL.parse(baseUrl);
-  const redact = createRedactor([apiKey, url?.password, ...(url?.searchParams.values() ?? [])]);
+  const redact = createEchoRedactor([apiKey, url?.password, ...(url?.searchParams.values() ?? [])]);
   return { provider, model, redact, now: clock.now() };
 }
 

@@ -6,7 +6,7 @@ import { setImmediate as nextTick } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { errorText, GatehouseError, isGatehouseError } from '../../core/errors.ts';
 import type { Embedder } from '../../core/media-models.ts';
-import { toUnitVector } from './unit-vector.ts';
+import { toUnitVector } from '../../lib/unit-vector.ts';
 
 /** What `gatehouse models add-local` installs, in these exact versions. */
 export const LOCAL_PACKAGES: Readonly<Record<string, string>> = {

@@ -1,10 +1,10 @@
 // texts -> batches -> one wire's requests -> checked, normalised vectors in the order of the texts
 import { GatehouseError } from '../../core/errors.ts';
 import type { Embedder } from '../../core/media-models.ts';
+import { toUnitVector } from '../../lib/unit-vector.ts';
 import { malformedAnswer } from '../post-json.ts';
 import { WireFault } from '../protocols/wire-guard.ts';
 import { textTokens } from '../tokens.ts';
-import { toUnitVector } from './unit-vector.ts';
 
 /** What one request cost, for the ledger. */
 export interface EmbeddingUsage {

@@ -6,11 +6,11 @@ import { errorText, GatehouseError, isGatehouseError } from '../../core/errors.t
 import type { AudioFile, Transcriber } from '../../core/media-models.ts';
 import type { Clock } from '../../core/ports.ts';
 import { BoundedQueue } from '../../lib/bounded-queue.ts';
-import { NO_LONGER_NEEDED } from '../../lib/no-longer-needed.ts';
+import { runProgram } from '../../lib/run-program.ts';
+import { settledOrAborted } from '../../lib/time-limit.ts';
 import type { AudioFormat } from './audio-format.ts';
 import { TRANSCRIPTION_TIMEOUT_MS } from './openai-transcriber.ts';
 import { readAudio } from './read-audio.ts';
-import { runProgram } from './run-program.ts';
 
 export interface CommandTranscriberOptions {
   /**
@@ -50,31 +50,21 @@ export function createCommandTranscriber(options: CommandTranscriberOptions): Tr
   return {
     id: `command/${basename(program)}`,
     async transcribe(file, signal) {
-      const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
+      const begun = Promise.withResolvers<void>();
       const job = queue.run(() => {
-        begin();
+        begun.resolve();
         return inDirectory(options, (dir) => transcribe(options, [program, ...args], file, dir, signal), signal);
       });
-      const over = new AbortController();
       try {
-        await Promise.race([begun, aborted(signal, over.signal)]);
+        // An abort lets go of who waits for a turn; once the program runs, it is ended first.
+        await settledOrAborted(begun.promise, signal);
       } catch (error) {
         job.catch(() => undefined); // its turn comes later, and it ends at once
         throw error;
-      } finally {
-        over.abort(NO_LONGER_NEEDED);
       }
       return await job;
     },
   };
-}
-
-/** Rejects when the signal aborts: who waits for a turn need not wait on. Once it has begun, the program is ended first. */
-function aborted(signal: AbortSignal, over: AbortSignal): Promise<never> {
-  return new Promise((_, reject) => {
-    if (signal.aborted) reject(signal.reason);
-    else signal.addEventListener('abort', () => reject(signal.reason), { once: true, signal: over });
-  });
 }
 
 async function inDirectory(
@@ -117,6 +107,7 @@ async function transcribe(
         cwd: dir,
         timeoutMs: Math.max(0, end - clock.monotonic()),
         maxOutputBytes,
+        errorCode: 'GH2114',
         clock,
       },
       signal,

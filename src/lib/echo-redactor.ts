@@ -1,5 +1,5 @@
 /** Removes secrets from text that came from outside before it can reach a failure's message (attack A29). */
-import { encodedForms } from '../lib/redact.ts';
+import { encodedForms } from './redact.ts';
 
 export type Redact = (text: string) => string;
 
@@ -10,7 +10,7 @@ const MARK = '[redacted]';
 const KEY_SHAPES = /\b(?:sk|gsk|pk|nvapi|xai|key)[-_][A-Za-z0-9*._…-]{6,}|\bBearer\s+\S{6,}|\bAIza[\w-]{10,}|\b\w{2,}\*{3,}\w*/g;
 
 /** A redactor for the given secrets in all their encoded forms, whole or in part. Empty secrets are ignored. */
-export function createRedactor(secrets: readonly (string | undefined)[]): Redact {
+export function createEchoRedactor(secrets: readonly (string | undefined)[]): Redact {
   const forms = new Set(secrets.flatMap((secret) => (secret ? encodedForms(secret) : [])));
   return (text) => {
     let clean = text;

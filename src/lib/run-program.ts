@@ -1,12 +1,14 @@
-/** Runs one program of the operator's with everything bounded: time, output, environment, and what it leaves running. */
+/** Runs one program of the operator with bounds on its time, its output, its environment, and the processes it leaves behind. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { Readable } from 'node:stream';
-import { GatehouseError } from '../../core/errors.ts';
-import type { Clock } from '../../core/ports.ts';
-import { NO_LONGER_NEEDED } from '../../lib/no-longer-needed.ts';
-import { printable } from '../../lib/printable.ts';
-import { CallTimeout } from '../deadlines.ts';
+import type { ErrorCode } from '../core/error-codes.ts';
+import { GatehouseError } from '../core/errors.ts';
+import type { Clock } from '../core/ports.ts';
+import { isErrno } from './errno.ts';
+import { NO_LONGER_NEEDED } from './no-longer-needed.ts';
+import { printable } from './printable.ts';
+import { timeLimit } from './time-limit.ts';
 
 export interface Program {
   /** Program and arguments; no shell ever sees them. */
@@ -16,6 +18,8 @@ export interface Program {
   readonly cwd: string;
   readonly timeoutMs: number;
   readonly maxOutputBytes: number;
+  /** Of what it fails with. */
+  readonly errorCode: ErrorCode;
   readonly clock: Clock;
 }
 
@@ -26,13 +30,14 @@ const MAX_ERROR_BYTES = 2_000;
 const MAX_ERROR_CHARS = 300;
 
 /**
- * Standard output of a program that ended with 0. Rejects with GH2114, or with `signal.reason`; either way the program and
+ * Standard output of a program that ended with 0. Rejects with `errorCode`, or with `signal.reason`; either way the program and
  * everything it started in its process group is gone when this settles. A process that left the group runs on, with no way to us.
  */
 export async function runProgram(program: Program, signal: AbortSignal): Promise<string> {
   signal.throwIfAborted();
-  const { argv, clock, timeoutMs } = program;
+  const { argv, clock, timeoutMs, maxOutputBytes, errorCode } = program;
   const [command, ...args] = argv;
+  const failed = (what: string): GatehouseError => new GatehouseError(errorCode, `${command} ${what}`);
   const child = spawn(command, args, {
     cwd: program.cwd,
     env: { ...program.env },
@@ -42,65 +47,49 @@ export async function runProgram(program: Program, signal: AbortSignal): Promise
     // A process group of its own, so that what the program starts can be ended with it.
     detached: process.platform !== 'win32',
   });
-  const stop = new AbortController();
-  const settled = new AbortController();
-  const onAbort = (): void => stop.abort(signal.reason);
-  signal.addEventListener('abort', onAbort, { once: true });
-  clock.sleep(timeoutMs, settled.signal).then(
-    () => stop.abort(new CallTimeout('whole answer', timeoutMs)),
-    () => undefined, // it ended in time
-  );
-  const tooMuch = (): void =>
-    stop.abort(new GatehouseError('GH2114', `${command} printed more than ${program.maxOutputBytes} bytes`));
-  const stdout = collect(child.stdout, program.maxOutputBytes, tooMuch);
+  using limit = timeLimit(clock, timeoutMs, () => failed(`did not end within ${Math.round(timeoutMs)} ms`), signal);
+  const tooMuch = (): void => limit.abort(failed(`printed more than ${maxOutputBytes} bytes`));
+  const stdout = collect(child.stdout, maxOutputBytes, tooMuch);
   const stderr = keepTail(child.stderr, MAX_ERROR_BYTES);
-  try {
-    const ended = await exitOf(child, stop.signal, settled.signal, clock);
-    signal.throwIfAborted();
-    if (stop.signal.aborted) throw stopped(command, stop.signal.reason);
-    if (ended.code === 0) return stdout();
-    const said = lastWords(stderr());
-    throw new GatehouseError('GH2114', `${command} ended with ${ended.signal ?? `status ${ended.code}`}${said}`);
-  } finally {
-    signal.removeEventListener('abort', onAbort);
-    settled.abort(NO_LONGER_NEEDED);
-  }
+  const end = await endOf(child, limit.signal, program);
+  signal.throwIfAborted();
+  limit.signal.throwIfAborted();
+  if (end.code === 0) return stdout();
+  throw failed(`ended with ${end.signal ?? `status ${end.code}`}${lastWords(stderr())}`);
 }
 
 /** Settles when the program is gone and its pipes are closed. */
-async function exitOf(
+async function endOf(
   child: ChildProcess,
   stop: AbortSignal,
-  settled: AbortSignal,
-  clock: Clock,
+  { clock, errorCode }: Program,
 ): Promise<{ readonly code: number | null; readonly signal: NodeJS.Signals | null }> {
-  const end = (): void => {
-    kill(child, 'SIGTERM');
-    clock.sleep(TERM_GRACE_MS, settled).then(
-      () => kill(child, 'SIGKILL'),
-      () => undefined, // it went by itself
-    );
+  const settled = new AbortController();
+  const afterGrace = (work: () => void): void => {
+    clock.sleep(TERM_GRACE_MS, settled.signal).then(work, () => undefined); // rejects when it was not necessary
   };
-  stop.addEventListener('abort', end, { once: true });
+  const terminate = (): void => {
+    kill(child, 'SIGTERM');
+    afterGrace(() => kill(child, 'SIGKILL'));
+  };
+  stop.addEventListener('abort', terminate, { once: true });
   child.once('exit', () => {
     // Before its pipes close: a process it left behind would hold them open.
     kill(child, 'SIGKILL');
     // One that made itself a group of its own (setsid) still does, and is not waited for.
-    clock.sleep(TERM_GRACE_MS, settled).then(
-      () => {
-        child.stdout?.destroy();
-        child.stderr?.destroy();
-      },
-      () => undefined, // the pipes closed
-    );
+    afterGrace(() => {
+      child.stdout?.destroy();
+      child.stderr?.destroy();
+    });
   });
   try {
     const [code, signal] = (await once(child, 'close')) as [number | null, NodeJS.Signals | null];
     return { code, signal };
   } catch (error) {
-    throw notStarted(child.spawnfile, error);
+    throw notStarted(child.spawnfile, errorCode, error);
   } finally {
-    stop.removeEventListener('abort', end);
+    stop.removeEventListener('abort', terminate);
+    settled.abort(NO_LONGER_NEEDED);
   }
 }
 
@@ -110,8 +99,8 @@ function kill(child: ChildProcess, signal: NodeJS.Signals): void {
     if (process.platform === 'win32') child.kill(signal);
     else process.kill(-child.pid, signal);
   } catch (error) {
-    // Nobody of the group is left. On macOS a group of zombies answers EPERM.
-    if (!(error instanceof Error && 'code' in error && (error.code === 'ESRCH' || error.code === 'EPERM'))) throw error;
+    // No process of the group is left. On macOS a group of zombies answers EPERM.
+    if (!isErrno(error, 'ESRCH', 'EPERM')) throw error;
   }
 }
 
@@ -140,15 +129,8 @@ function lastWords(text: string): string {
   return line === '' ? '' : `: ${line}`;
 }
 
-function stopped(command: string, reason: unknown): unknown {
-  if (!(reason instanceof CallTimeout)) return reason;
-  return new GatehouseError('GH2114', `${command} did not end within ${Math.round(reason.ms)} ms`, { cause: reason });
-}
-
-function notStarted(command: string, error: unknown): GatehouseError {
-  const isMissing = error instanceof Error && 'code' in error && error.code === 'ENOENT';
-  return new GatehouseError('GH2114', isMissing ? `${command} is not installed` : `${command} cannot be started`, {
-    ...(isMissing ? { hint: `install ${command}, or put it on the PATH of the daemon` } : {}),
-    cause: error,
-  });
+function notStarted(command: string, errorCode: ErrorCode, error: unknown): GatehouseError {
+  if (!isErrno(error, 'ENOENT')) return new GatehouseError(errorCode, `${command} cannot be started`, { cause: error });
+  const hint = `install ${command}, or put it on the PATH of the daemon`;
+  return new GatehouseError(errorCode, `${command} is not installed`, { hint, cause: error });
 }
