@@ -3,6 +3,7 @@ import { type FileHandle, lstat, mkdir, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { errorText, GatehouseError } from '../core/errors.ts';
 import { writeFileAtomic } from '../lib/atomic-file.ts';
+import { isErrno } from '../lib/errno.ts';
 import { AUTH_FILE, type AuthDocument } from './credential.ts';
 
 /** Hundreds of logins fit; more is not ours. */
@@ -122,8 +123,4 @@ const FIELDS = AUTH_FILE.shape.credentials.valueType.shape;
 
 function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null;
-}
-
-function isErrno(error: unknown, ...codes: readonly string[]): boolean {
-  return error instanceof Error && 'code' in error && codes.includes(String(error.code));
 }

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { errorText, GatehouseError } from '../core/errors.ts';
+import { settledOrAborted } from '../lib/time-limit.ts';
 
 export interface CallbackServerOptions {
   /** 0 = any free one. */
@@ -56,13 +57,7 @@ export async function openCallbackServer({ port, path, state }: CallbackServerOp
   await listen(server, port);
   return {
     redirectUri: `http://127.0.0.1:${(server.address() as AddressInfo).port}${path}`,
-    callback: (signal) =>
-      new Promise((resolve, reject) => {
-        const onAbort = (): void => reject(signal.reason);
-        signal.addEventListener('abort', onAbort, { once: true });
-        if (signal.aborted) onAbort();
-        arrived.promise.then(resolve).finally(() => signal.removeEventListener('abort', onAbort));
-      }),
+    callback: (signal) => settledOrAborted(arrived.promise, signal),
     [Symbol.asyncDispose]: () => close(server),
   };
 }

@@ -2,6 +2,7 @@ import type { Configuration, CustomFetch } from 'openid-client';
 import { GatehouseError, isGatehouseError } from '../core/errors.ts';
 import type { Clock } from '../core/ports.ts';
 import { printable } from '../lib/printable.ts';
+import { readAtMost } from '../lib/read-at-most.ts';
 import { createRedactor } from '../lib/redact.ts';
 
 const REQUEST_LIMIT_S = 15;
@@ -63,16 +64,11 @@ function guardedFetch(signal: AbortSignal): CustomFetch {
       ...(body === undefined ? {} : { body: body as Exclude<typeof body, ArrayBuffer> }),
       signal: own ? AbortSignal.any([signal, own]) : signal,
     });
-    const chunks: Uint8Array[] = [];
-    let size = 0;
-    for await (const chunk of response.body ?? []) {
-      size += chunk.byteLength;
-      if (size > MAX_RESPONSE_BYTES) throw failed('the answer of the issuer is too large');
-      chunks.push(chunk);
-    }
+    const { bytes, complete } = await readAtMost(response.body, MAX_RESPONSE_BYTES);
+    if (!complete) throw failed('the answer of the issuer is too large');
     const { status, statusText, headers } = response;
     // A status without a body (204) may not be given one.
-    return new Response(size === 0 ? null : Buffer.concat(chunks), { status, statusText, headers });
+    return new Response(bytes.length === 0 ? null : bytes, { status, statusText, headers });
   };
 }
 

@@ -5,7 +5,7 @@
 export async function readAtMost(
   body: AsyncIterable<Uint8Array> | null,
   maxBytes: number,
-): Promise<{ readonly bytes: Buffer; readonly complete: boolean }> {
+): Promise<{ readonly bytes: Buffer<ArrayBuffer>; readonly complete: boolean }> {
   const chunks: Uint8Array[] = [];
   let total = 0;
   for await (const chunk of body ?? []) {
