@@ -1,4 +1,6 @@
 /** Requests to models that are not chat: one POST, one bounded JSON answer, sent again as its failure allows. */
+import type { ErrorCode } from '../core/error-codes.ts';
+import { GatehouseError } from '../core/errors.ts';
 import type { ModelFailure } from '../core/model.ts';
 import type { Clock } from '../core/ports.ts';
 import { connectLimitedFetch } from '../lib/connect-limited-fetch.ts';
@@ -16,7 +18,7 @@ export interface Endpoint {
   readonly model: string;
   /** Without a trailing slash. */
   readonly baseUrl: string;
-  /** Sent by the headers of each request; here it is what messages must never hold. */
+  /** Sent in a header; never in a message of a failure. */
   readonly apiKey?: string;
   /** The request with all its retries. ms. */
   readonly timeoutMs: number;
@@ -29,7 +31,8 @@ export interface Endpoint {
 export interface PostRequest {
   /** Appended to the base URL. */
   readonly path: string;
-  readonly headers: Readonly<Record<string, string>>;
+  /** The header that carries the key alone. Default: `authorization`, with the key as a bearer token. */
+  readonly keyHeader?: string | undefined;
   /** Made anew for each attempt: a form can be sent once only. */
   readonly body: () => string | FormData;
   readonly maxAnswerBytes: number;
@@ -70,6 +73,12 @@ export function malformedAnswer(provider: string, what: string): WireFault {
   return new WireFault(createFailure('malformed', { message: `${provider} answered with ${what}`, retryable: false }));
 }
 
+/** What is thrown instead of a `WireFault`, which stays readable as the cause; any other error as it is. */
+export function nothingCame(code: ErrorCode, what: string, error: unknown): unknown {
+  if (!(error instanceof WireFault)) return error;
+  return new GatehouseError(code, `${what} (${error.failure.code})`, { hint: error.failure.hint, cause: error });
+}
+
 type Outcome = { readonly value: unknown } | { readonly failure: ModelFailure };
 
 async function tryOnce(endpoint: Endpoint, request: PostRequest, until: AbortSignal): Promise<Outcome> {
@@ -82,7 +91,7 @@ async function tryOnce(endpoint: Endpoint, request: PostRequest, until: AbortSig
         'user-agent': 'gatehouse',
         accept: 'application/json',
         ...(typeof body === 'string' ? { 'content-type': 'application/json' } : {}),
-        ...request.headers,
+        ...keyHeaders(endpoint.apiKey, request.keyHeader),
       },
       body,
       // A redirect would carry what was said, and on the same host the key, to a place nobody configured.
@@ -125,6 +134,11 @@ function parseJson(text: string): unknown {
   } catch {
     return undefined; // no JSON text stands for undefined
   }
+}
+
+function keyHeaders(key: string | undefined, name: string | undefined): Record<string, string> {
+  if (key === undefined) return {};
+  return name === undefined ? { authorization: `Bearer ${key}` } : { [name]: key };
 }
 
 function notAnApi(message: string, status: number): ModelFailure {

@@ -1,9 +1,8 @@
 /** The OpenAI transcription wire: OpenAI, Groq, and servers of one's own (whisper.cpp, faster-whisper, vLLM). */
 import { errorText, GatehouseError, isGatehouseError } from '../../core/errors.ts';
 import type { AudioFile, Transcriber } from '../../core/media-models.ts';
-import { type Endpoint, malformedAnswer, postJson } from '../post-json.ts';
+import { type Endpoint, malformedAnswer, nothingCame, postJson } from '../post-json.ts';
 import { asRecord } from '../protocols/tool-call-assembly.ts';
-import { WireFault } from '../protocols/wire-guard.ts';
 import { type Audio, readAudio } from './read-audio.ts';
 
 /** What one transcription cost, for the ledger. */
@@ -40,9 +39,7 @@ export function createOpenAiTranscriber(options: OpenAiTranscriberOptions): Tran
       try {
         return await ask(endpoint, options, audio, signal);
       } catch (error) {
-        if (!(error instanceof WireFault)) throw error;
-        const { code, hint } = error.failure;
-        throw new GatehouseError('GH2114', `${id} transcribed nothing (${code})`, { hint, cause: error });
+        throw nothingCame('GH2114', `${id} transcribed nothing`, error);
       }
     },
   };
@@ -64,12 +61,11 @@ async function readFor(file: AudioFile, signal: AbortSignal): Promise<Audio> {
 }
 
 async function ask(endpoint: Endpoint, options: OpenAiTranscriberOptions, audio: Audio, signal: AbortSignal): Promise<string> {
-  const { provider, model, apiKey, language } = options;
+  const { provider, model, language } = options;
   const answer = await postJson(
     endpoint,
     {
       path: '/audio/transcriptions',
-      headers: apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` },
       body: () => {
         const form = new FormData();
         form.set('model', model);
