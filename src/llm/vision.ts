@@ -1,5 +1,6 @@
 /** Which files a model is shown as pictures. Only bytes are looked at and passed on; nothing here decodes a picture. */
 import type { Image, ImageType } from '../core/model.ts';
+import { fileTypeOf } from '../lib/file-type.ts';
 
 /** Anthropic's limit is 5 MB (5 × 2^20) of base64, the lowest of the wires: three quarters of it in bytes. */
 export const MAX_IMAGE_BYTES = (5 * 2 ** 20 * 3) / 4;
@@ -12,13 +13,11 @@ export const IMAGE_TOKENS = 1_600;
 /** As many bytes of a file as `imageTypeOf` needs. */
 export const IMAGE_HEAD_BYTES = 12;
 
-/** By the first bytes: names and stated types come from strangers. */
+const TYPES: readonly ImageType[] = ['image/jpeg', 'image/png', 'image/gif', 'image/webp'];
+
 export function imageTypeOf(head: Uint8Array): ImageType | undefined {
-  const text = Buffer.from(head.buffer, head.byteOffset, Math.min(head.byteLength, IMAGE_HEAD_BYTES)).toString('latin1');
-  if (text.startsWith('\xff\xd8\xff')) return 'image/jpeg';
-  if (text.startsWith('\x89PNG\r\n\x1a\n')) return 'image/png';
-  if (text.startsWith('GIF87a') || text.startsWith('GIF89a')) return 'image/gif';
-  return text.startsWith('RIFF') && text.slice(8, 12) === 'WEBP' ? 'image/webp' : undefined;
+  const type = fileTypeOf(head);
+  return TYPES.find((known) => known === type);
 }
 
 /** A whole file as a picture; undefined when it is none or too large. */
