@@ -95,23 +95,13 @@ async function transcribe(
   const { clock, timeoutMs = TRANSCRIPTION_TIMEOUT_MS } = options;
   const end = clock.monotonic() + timeoutMs;
   const { bytes, format } = await readAudio(source, signal);
-  // A copy: the given path may lead through a descriptor of this process, and nobody can change the copy while it is read.
+  // A copy: the given path may lead through a descriptor of this process, and the copy cannot change while it is read.
   const file = join(dir, `audio.${format.extension}`);
   await writeFile(file, bytes, { mode: 0o600 });
   const wav = join(dir, 'speech.wav');
+  const limits = { env: environment(options, dir), cwd: dir, errorCode: 'GH2114', clock } as const;
   const run = (command: readonly [string, ...string[]], maxOutputBytes: number): Promise<string> =>
-    runProgram(
-      {
-        argv: command,
-        env: environment(options, dir),
-        cwd: dir,
-        timeoutMs: Math.max(0, end - clock.monotonic()),
-        maxOutputBytes,
-        errorCode: 'GH2114',
-        clock,
-      },
-      signal,
-    );
+    runProgram({ ...limits, argv: command, timeoutMs: Math.max(0, end - clock.monotonic()), maxOutputBytes }, signal);
   if (argv.some((arg) => arg.includes('{wav}'))) await run(conversion(options.ffmpeg ?? 'ffmpeg', file, format, wav), 0);
   const [program, ...args] = argv;
   const filled = args.map((arg) => arg.replaceAll('{wav}', wav).replaceAll('{file}', file));
@@ -128,7 +118,7 @@ function conversion(ffmpeg: string, file: string, { demuxer }: AudioFormat, wav:
   return [ffmpeg, '-nostdin', '-hide_banner', '-v', 'error', ...input, ...output];
 }
 
-/** Built from nothing: keys of the daemon's own environment are no business of a speech recognizer. */
+/** Built from nothing: a speech recognizer must not see the keys in the daemon's own environment. */
 function environment({ path, home }: CommandTranscriberOptions, dir: string): Record<string, string> {
   return { PATH: path ?? SYSTEM_PATH, HOME: home ?? dir, TMPDIR: dir, LANG: 'C.UTF-8', LC_ALL: 'C.UTF-8' };
 }
