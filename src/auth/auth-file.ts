@@ -6,12 +6,12 @@ import { writeFileAtomic } from '../lib/atomic-file.ts';
 import { isErrno } from '../lib/errno.ts';
 import { AUTH_FILE, type AuthDocument } from './credential.ts';
 
-/** Hundreds of logins fit; more is not ours. */
+/** Hundreds of logins fit. */
 const MAX_BYTES = 1_000_000;
 
 /**
- * `auth.json`: read with every check, written as one step. Reading again costs one `lstat` while the file is the same. What the
- * file holds never gets into an error: not its text (JSON.parse quotes it), not its keys.
+ * `auth.json`: checked when it is read, written as one step. Reading again costs one `lstat` while the file is the same. No error holds
+ * anything of the file: neither its text (JSON.parse quotes it) nor its keys.
  */
 export class AuthFile {
   readonly path: string;
@@ -67,7 +67,7 @@ export class AuthFile {
   async #load(): Promise<AuthDocument | undefined> {
     let file: FileHandle;
     try {
-      // O_NONBLOCK: a named pipe in its place must not hold us.
+      // O_NONBLOCK: opening a named pipe would wait for its other end.
       file = await open(this.path, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0));
     } catch (error) {
       if (isErrno(error, 'ENOENT')) return undefined;
@@ -83,7 +83,7 @@ export class AuthFile {
     }
   }
 
-  /** Checks the open file and not its name, so that nobody can swap it in between. */
+  /** Checks the open file and not its name, so that it cannot be swapped in between. */
   async #text(file: FileHandle): Promise<string> {
     const stats = await file.stat();
     if (!stats.isFile()) throw this.#refuse('is not a regular file', 'remove it and log in again');

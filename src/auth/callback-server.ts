@@ -98,7 +98,7 @@ async function close(server: Server): Promise<void> {
   if (!server.listening) return;
   const closed = once(server, 'close');
   server.close();
-  // The last answer may still be on its way; it says `connection: close`, so whoever reads it leaves at once.
+  // The last answer may still be on its way; it says `connection: close`, so a browser that reads it leaves at once.
   const lingering = setTimeout(() => server.closeAllConnections(), 250);
   await closed;
   clearTimeout(lingering);

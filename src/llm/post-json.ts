@@ -49,8 +49,8 @@ const MAX_ERROR_BYTES = 64_000;
 const connect = connectLimitedFetch(CONNECT_MS);
 
 /**
- * The JSON of a 2xx answer. Rejects with a `WireFault` that holds the failure's kind, or with `signal.reason`. A wait that would
- * pass the time limit is not waited: the failure comes at once.
+ * The JSON of a 2xx answer. Rejects with a `WireFault`, or with `signal.reason`. It does not wait where the wait would pass the time
+ * limit: the failure comes at once.
  */
 export async function postJson(endpoint: Endpoint, request: PostRequest, signal: AbortSignal): Promise<unknown> {
   signal.throwIfAborted();
@@ -60,10 +60,9 @@ export async function postJson(endpoint: Endpoint, request: PostRequest, signal:
   for (let attempt = 0; ; attempt += 1) {
     const outcome = await tryOnce(endpoint, request, limit.signal);
     signal.throwIfAborted();
-    if ('value' in outcome) return outcome.value;
-    const { failure } = outcome;
-    const waitMs = waitFor(failure, attempt, endpoint.random);
-    if (!failure.retryable || attempt >= MAX_RETRIES || clock.monotonic() + waitMs >= end) throw new WireFault(failure);
+    if (!(outcome instanceof WireFault)) return outcome;
+    const waitMs = waitFor(outcome.failure, attempt, endpoint.random);
+    if (!outcome.failure.retryable || attempt >= MAX_RETRIES || clock.monotonic() + waitMs >= end) throw outcome;
     await clock.sleep(waitMs, limit.signal);
   }
 }
@@ -79,9 +78,8 @@ export function nothingCame(code: ErrorCode, what: string, error: unknown): unkn
   return new GatehouseError(code, `${what} (${error.failure.code})`, { hint: error.failure.hint, cause: error });
 }
 
-type Outcome = { readonly value: unknown } | { readonly failure: ModelFailure };
-
-async function tryOnce(endpoint: Endpoint, request: PostRequest, until: AbortSignal): Promise<Outcome> {
+/** The JSON of a good answer, or the fault. */
+async function tryOnce(endpoint: Endpoint, request: PostRequest, until: AbortSignal): Promise<unknown> {
   let answered = false;
   try {
     const body = request.body();
@@ -94,45 +92,42 @@ async function tryOnce(endpoint: Endpoint, request: PostRequest, until: AbortSig
         ...keyHeaders(endpoint.apiKey, request.keyHeader),
       },
       body,
-      // A redirect would carry what was said, and on the same host the key, to a place nobody configured.
+      // A redirect would carry the words, and on the same host the key, to a place that is not configured.
       redirect: 'manual',
       signal: until,
     });
     answered = true;
     return await readAnswer(endpoint, response, request.maxAnswerBytes);
   } catch (error) {
-    return { failure: failureOf(error, answered, endpoint, until) };
+    return error instanceof WireFault ? error : new WireFault(failureOf(error, answered, endpoint, until));
   }
 }
 
-async function readAnswer(endpoint: Endpoint, response: Response, maxBytes: number): Promise<Outcome> {
+async function readAnswer(endpoint: Endpoint, response: Response, maxBytes: number): Promise<unknown> {
+  const { provider } = endpoint;
   const { status, headers, ok } = response;
   if (status >= 300 && status < 400) {
     await response.body?.cancel();
-    return { failure: notAnApi(`${endpoint.provider} redirects (status ${status})`, status) };
+    throw notAnApi(`${provider} redirects (status ${status})`, status);
   }
   const { bytes, complete } = await readAtMost(response.body, ok ? maxBytes : MAX_ERROR_BYTES);
-  if (ok && !complete) throw malformedAnswer(endpoint.provider, `more than ${maxBytes} bytes`);
+  if (ok && !complete) throw malformedAnswer(provider, `more than ${maxBytes} bytes`);
   const text = bytes.toString('utf8');
-  const context = failureContext(endpoint);
   const json = parseJson(text);
-  if (!ok) return { failure: failureOfStatus(status, asRecord(json)['error'] ?? json ?? text, headers, context) };
-  if (json === undefined) {
-    const isPage = /\btext\/html\b/i.test(headers.get('content-type') ?? '');
-    if (isPage) return { failure: notAnApi(`${endpoint.provider} answered with a web page`, status) };
-    return { failure: createFailure('malformed', { message: `${endpoint.provider} answered with invalid JSON`, status }) };
-  }
-  const { error } = asRecord(json);
   // Some servers report failures with status 200.
-  if (error !== undefined && error !== null) return { failure: failureOfErrorObject(error, context) };
-  return { value: json };
+  const error = asRecord(json)['error'] ?? undefined;
+  if (!ok) throw new WireFault(failureOfStatus(status, error ?? json ?? text, headers, failureContext(endpoint)));
+  if (error !== undefined) throw new WireFault(failureOfErrorObject(error, failureContext(endpoint)));
+  if (json !== undefined) return json;
+  if (/\btext\/html\b/i.test(headers.get('content-type') ?? '')) throw notAnApi(`${provider} answered with a web page`, status);
+  throw new WireFault(createFailure('malformed', { message: `${provider} answered with invalid JSON`, status }));
 }
 
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    return undefined; // no JSON text stands for undefined
+    return undefined; // stands for no JSON
   }
 }
 
@@ -141,13 +136,12 @@ function keyHeaders(key: string | undefined, name: string | undefined): Record<s
   return name === undefined ? { authorization: `Bearer ${key}` } : { [name]: key };
 }
 
-function notAnApi(message: string, status: number): ModelFailure {
+function notAnApi(message: string, status: number): WireFault {
   const hint = 'check that base_url is the address of the API, not of a web site';
-  return createFailure('bad-request', { message, hint, status });
+  return new WireFault(createFailure('bad-request', { message, hint, status }));
 }
 
 function failureOf(error: unknown, answered: boolean, endpoint: Endpoint, until: AbortSignal): ModelFailure {
-  if (error instanceof WireFault) return error.failure;
   const { provider } = endpoint;
   if (until.aborted && until.reason instanceof CallTimeout) {
     return createFailure('timeout', { message: `${provider}: ${until.reason.message}` });

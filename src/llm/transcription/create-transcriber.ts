@@ -21,7 +21,7 @@ export function createTranscriber(options: TranscriberOptions, deps: Transcriber
   return createOpenAiTranscriber({ ...options, ...deps, baseUrl, provider: providerOf(baseUrl) });
 }
 
-/** For ids and the ledger: `groq` for api.groq.com, the host's name where nobody gave it a shorter one. */
+/** For ids and the ledger: `groq` for api.groq.com, else the name of the host. */
 function providerOf(baseUrl: string): string {
   const host = URL.parse(baseUrl)?.hostname ?? 'unknown';
   return /^api\.([a-z0-9-]+)\.com$/.exec(host)?.[1] ?? host;
