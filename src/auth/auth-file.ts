@@ -10,8 +10,8 @@ import { AUTH_FILE, type AuthDocument } from './credential.ts';
 const MAX_BYTES = 1_000_000;
 
 /**
- * `auth.json`: checked when it is read, written as one step. Reading again costs one `lstat` while the file is the same. No error holds
- * anything of the file: neither its text (JSON.parse quotes it) nor its keys.
+ * `auth.json`: checked when it is read, written as one step. Reading again costs one `lstat` while the file
+ * is the same. No error holds anything of the file: neither its text (JSON.parse quotes it) nor its keys.
  */
 export class AuthFile {
   readonly path: string;
@@ -21,7 +21,7 @@ export class AuthFile {
     this.path = path;
   }
 
-  /** The document, undefined when there is no file. Rejects with GH2202 for a file that must not be trusted or understood. */
+  /** Undefined when there is no file. Rejects with GH2202 for a file that cannot be trusted or understood. */
   async read(): Promise<AuthDocument | undefined> {
     const identity = await this.#identity();
     if (identity === undefined) return undefined;
@@ -32,7 +32,7 @@ export class AuthFile {
     return document;
   }
 
-  /** Replaces the file, mode 0600, in a directory made for the owner alone. Rejects with GH1202 when it cannot be written. */
+  /** Replaces the file, mode 0600. Rejects with GH1202 when it cannot be written. */
   async write(document: AuthDocument): Promise<void> {
     try {
       await writeFileAtomic(this.path, `${JSON.stringify(document, null, 2)}\n`, { mode: 0o600 });
@@ -41,6 +41,7 @@ export class AuthFile {
     }
   }
 
+  /** For the owner alone. */
   async makeDirectory(): Promise<void> {
     try {
       await mkdir(dirname(this.path), { recursive: true, mode: 0o700 });

@@ -17,7 +17,7 @@ export interface Credential {
   readonly clientId?: string | undefined;
 }
 
-/** A token is sent in an HTTP header: visible ASCII only (RFC 9110 5.5), so no line break can be smuggled in. */
+/** Sent in an HTTP header: visible ASCII only (RFC 9110 5.5), so that no line break can be smuggled in. */
 const TOKEN = z.string().regex(/^[\x21-\x7e]+$/);
 
 const CREDENTIAL = z.looseObject({

@@ -20,13 +20,13 @@ export interface OAuthOptions {
 export type Oidc = typeof import('openid-client');
 
 export interface Client {
-  /** Runs `work` and turns whatever it throws into GH2201 without a secret in it, or into the reason of the abort. */
+  /** Runs `work`. Rejects with GH2201, which holds no secret, or with the reason of the abort. */
   attempt<T>(work: (tools: { readonly oidc: Oidc; readonly config: Configuration }) => Promise<T>): Promise<T>;
   /** No error may show this value. */
   protect(secret: string): void;
 }
 
-/** Looks up what the issuer offers. `secrets`: values that no error may show, such as a refresh token; more are added by `protect`. */
+/** Looks up what the issuer offers. `secrets`: values that no error may show; `protect` adds to them. */
 export async function connect({ issuer, clientId, signal }: OAuthOptions, secrets: string[]): Promise<Client> {
   signal.throwIfAborted();
   const server = parseIssuer(issuer);

@@ -11,7 +11,7 @@ export const DEFAULT_ISSUER = 'https://auth.openai.com';
 const CALLBACK_PORT = 1455;
 const CALLBACK_PATH = '/auth/callback';
 const BROWSER_LIMIT_MS = 5 * 60_000;
-/** RFC 8628 3.5: five seconds unless the server says otherwise, and five more each time it says `slow_down`. */
+/** RFC 8628 3.5: five seconds unless the server says otherwise, five more each time it says `slow_down`. */
 const POLL_MS = 5_000;
 const SLOW_DOWN_MS = 5_000;
 const MAX_POLL_MS = 60_000;
@@ -60,8 +60,9 @@ export type Renewal =
   | { readonly ok: false; readonly reason: string; readonly final: boolean };
 
 /**
- * Logs in through a browser on this machine: authorization code with PKCE (RFC 7636, S256) and state, answered on a server that
- * listens on 127.0.0.1 meanwhile. Rejects with GH2201 when that fails or is refused, or with `signal.reason`. Nothing stays open.
+ * Logs in through a browser on this machine: authorization code with PKCE (RFC 7636, S256) and state. A
+ * server on 127.0.0.1 takes the answer and is closed afterwards. Rejects with GH2201 when the login fails or
+ * is refused, or with `signal.reason`.
  */
 export async function loginWithBrowser(options: BrowserLoginOptions): Promise<Tokens> {
   const { clock, clientId, limitMs = BROWSER_LIMIT_MS, port = CALLBACK_PORT } = options;
@@ -104,8 +105,8 @@ export async function loginWithBrowser(options: BrowserLoginOptions): Promise<To
 }
 
 /**
- * Logs in with a code that the person enters on any device (RFC 8628). Asks the issuer every five seconds or as seldom as it
- * says, until the person agreed or refused, or the code expired. Rejects as `loginWithBrowser`.
+ * Logs in with a code that the person enters on any device (RFC 8628). Asks the issuer until the person
+ * agreed or refused, or the code expired. Rejects as `loginWithBrowser`.
  */
 export async function loginWithDeviceCode(options: DeviceLoginOptions): Promise<Tokens> {
   const { clock, signal } = options;

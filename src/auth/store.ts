@@ -55,7 +55,7 @@ interface FailedRenewal {
   readonly at: number;
 }
 
-/** Logins by provider (spec L1). Methods reject with GH2202 for a file that cannot be trusted, GH1202 where it cannot be written. */
+/** Logins by provider (spec L1). GH2202: the file cannot be trusted. GH1202: it cannot be written. */
 export class AuthStore implements AsyncDisposable {
   readonly #file: AuthFile;
   readonly #options: AuthStoreOptions;
@@ -76,8 +76,8 @@ export class AuthStore implements AsyncDisposable {
   }
 
   /**
-   * The access token (or key) to send now; undefined = there is no login. Renews it where that is due. Rejects with GH2202 when the
-   * login expired and cannot be renewed: falling back to another key would spend money that was not meant for this.
+   * The access token (or key) to send now, renewed where that is due; undefined = there is no login. Rejects
+   * with GH2202 when the login expired and cannot be renewed: another key may be another account's.
    */
   async get(provider: string, signal: AbortSignal): Promise<string | undefined> {
     signal.throwIfAborted();
@@ -191,8 +191,8 @@ export class AuthStore implements AsyncDisposable {
   async #renew(provider: string): Promise<Credential | undefined> {
     const { clock, renew = renewAtIssuer } = this.#options;
     using limit = timeLimit(clock, RENEW_LIMIT_MS, () => new GatehouseError('GH2202', 'the issuer did not answer in time'));
-    // Under the lock with the network call: issuers that rotate refresh tokens take a second use of one for theft and end the
-    // login (RFC 9700 4.14.2), so two processes must never send the same one.
+    // The network call is made under the lock: two processes must never send the same refresh token, because
+    // issuers that rotate them take its second use for theft and end the login (RFC 9700 4.14.2).
     return await this.#change(limit.signal, async () => {
       const credential = await this.#read(provider);
       if (!credential || !this.#isDue(credential) || !canRenew(credential)) return credential;

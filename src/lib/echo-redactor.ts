@@ -6,10 +6,10 @@ export type Redact = (text: string) => string;
 /** Runs of this length shared with a secret are masked: a body that quotes a cut-off key leaks as well. */
 const WINDOW = 8;
 const MARK = '[redacted]';
-/** Shapes of keys in general: providers echo a key they were sent by mistake, often with its middle starred out. */
+/** Keys of any owner: servers echo a key that was sent by mistake, often with stars in its middle. */
 const KEY_SHAPES = /\b(?:sk|gsk|pk|nvapi|xai|key)[-_][A-Za-z0-9*._…-]{6,}|\bBearer\s+\S{6,}|\bAIza[\w-]{10,}|\b\w{2,}\*{3,}\w*/g;
 
-/** A redactor for the given secrets in all their encoded forms, whole or in part. Empty secrets are ignored. */
+/** Masks the given secrets in all their encoded forms, whole or in part. Empty secrets are ignored. */
 export function createEchoRedactor(secrets: readonly (string | undefined)[]): Redact {
   const forms = new Set(secrets.flatMap((secret) => (secret ? encodedForms(secret) : [])));
   return (text) => {

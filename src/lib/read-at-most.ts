@@ -1,6 +1,6 @@
 /**
- * The first `maxBytes` of a body; `complete` = there was no more. Reading stops, and the connection is given up, as soon as more
- * arrives. Rejects as the body does.
+ * The first `maxBytes` of a body; `complete` = there was no more. As soon as more arrives, the body is
+ * cancelled. Rejects as the body does.
  */
 export async function readAtMost(
   body: AsyncIterable<Uint8Array> | null,

@@ -1,4 +1,6 @@
-/** Runs one program of the operator with bounds on its time, its output, its environment, and the processes it leaves behind. */
+/**
+ * Runs one program with bounds on its time, output and environment, and on the processes it leaves behind.
+ */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { Readable } from 'node:stream';
@@ -30,8 +32,8 @@ const MAX_ERROR_BYTES = 2_000;
 const MAX_ERROR_CHARS = 300;
 
 /**
- * Standard output of a program that ended with 0. Rejects with `errorCode`, or with `signal.reason`; either way the program and
- * everything it started in its process group is gone when this settles. A process that left the group runs on, with no way to us.
+ * Standard output of a program that ended with 0. Rejects with `errorCode`, or with `signal.reason`. When
+ * this settles, the program and its process group are gone; a process that left the group runs on.
  */
 export async function runProgram(program: Program, signal: AbortSignal): Promise<string> {
   signal.throwIfAborted();

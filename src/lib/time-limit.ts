@@ -8,8 +8,8 @@ export interface TimeLimit extends Disposable {
 }
 
 /**
- * A signal that aborts with `parent`, or with `expired()` after `ms`. Dispose it when the work has settled: that ends the timer and
- * lets go of `parent`; the signal then aborts too, so nothing that holds it goes on.
+ * A signal that aborts with `parent`, or with `expired()` after `ms`. Dispose it when the work has settled:
+ * that ends the timer, removes the listener from `parent`, and aborts the signal.
  */
 export function timeLimit(clock: Clock, ms: number, expired: () => unknown, parent?: AbortSignal): TimeLimit {
   const controller = new AbortController();

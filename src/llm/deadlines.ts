@@ -7,9 +7,9 @@ export interface ModelTimeouts {
   readonly connectMs: number;
   /** Whole call, whatever arrives. Default of the config: 300 s. */
   readonly totalMs: number;
-  /** Until the first progress of a model that does not think; default B7: min(30 + inputTokens / 1000, 180) s. */
+  /** Until the first progress of a model that does not think. Default: `firstTokenLimit`. */
   readonly firstTokenMs?: (inputTokens: number) => number;
-  /** Between two chunks that bring something; default B7: 30 s. Also between two signs of life of a server that sends them. */
+  /** Between two chunks that bring something, or two signs of life where there are any. Default 30 s. */
   readonly idleMs?: number;
   /** How long a model may think without a word. Default of the config: 300 s. */
   readonly thinkingMs?: number;
@@ -44,11 +44,11 @@ export interface WatchdogOptions {
   readonly inputTokens: number;
   /** The model may think before it writes, and its provider need not send anything meanwhile. */
   readonly thinks?: boolean;
-  /** The wire promises signs of life: silence after it opened means a broken line. Other wires show by sending them that they do. */
+  /** The wire promises signs of life, so silence means a broken line; other wires show it by sending them. */
   readonly promisesSigns?: boolean;
 }
 
-/** Aborts `controller` with a `CallTimeout` when a limit passes. One sleeper per call, however many chunks arrive. */
+/** Aborts `controller` with a `CallTimeout` when a limit passes. One sleeper per call, not one per chunk. */
 export function startWatchdog(options: WatchdogOptions): Watchdog {
   return new Watchdog(options);
 }
@@ -85,7 +85,7 @@ class Watchdog implements Disposable {
     if (this.#lives) this.#lookAgain();
   }
 
-  /** Bytes came. They are no progress: a stream that only keeps the line open ends after the limit for thinking (F27). */
+  /** Bytes came. They are no progress: a stream that only stays open meets the limit for thinking (F27). */
   sign(): void {
     const now = this.#options.clock.monotonic();
     this.#signedAt = now;
@@ -94,7 +94,7 @@ class Watchdog implements Disposable {
     this.#lookAgain();
   }
 
-  /** Something of the answer arrived. `writing`: more than reasoning, so that the model has stopped thinking. */
+  /** Something of the answer arrived. `writing`: more than reasoning, so the model has stopped thinking. */
   progress(writing = true): void {
     this.#progressAt = this.#options.clock.monotonic();
     this.#signedAt = this.#progressAt;

@@ -1,6 +1,6 @@
 /**
- * The labelled stand-in for a model (ux.md 3). It imitates no thought: it reports what the gateway did, and the tool calls, failures
- * and streams that it sets off are real. Never a member of a chain, never counted as usage.
+ * The labelled stand-in for a model (ux.md 3). It imitates no thought: it reports what the gateway did, and
+ * the tool calls, failures and streams that it sets off are real. Never in a chain, never counted as usage.
  */
 import type { Model, ModelAnswer, ModelEvent, ModelRequest } from '../core/model.ts';
 import type { Clock } from '../core/ports.ts';

@@ -1,4 +1,4 @@
-/** Requests to models that are not chat: one POST, one bounded JSON answer, sent again as its failure allows. */
+/** Requests to models that are not chat: one POST, one bounded JSON answer, retries as the failure allows. */
 import type { ErrorCode } from '../core/error-codes.ts';
 import { GatehouseError } from '../core/errors.ts';
 import type { ModelFailure } from '../core/model.ts';
@@ -49,8 +49,8 @@ const MAX_ERROR_BYTES = 64_000;
 const connect = connectLimitedFetch(CONNECT_MS);
 
 /**
- * The JSON of a 2xx answer. Rejects with a `WireFault`, or with `signal.reason`. It does not wait where the wait would pass the time
- * limit: the failure comes at once.
+ * The JSON of a 2xx answer. Rejects with a `WireFault`, or with `signal.reason`. Where the wait before a
+ * retry would pass the time limit, the failure comes at once.
  */
 export async function postJson(endpoint: Endpoint, request: PostRequest, signal: AbortSignal): Promise<unknown> {
   signal.throwIfAborted();

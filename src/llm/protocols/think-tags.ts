@@ -13,8 +13,8 @@ export interface ThinkSplitter {
 }
 
 /**
- * Takes `<think>…</think>` blocks at the beginning of an answer out of the text, however the stream cuts the tags. Tags further
- * in are text: an answer may speak about them.
+ * Takes `<think>…</think>` blocks at the beginning of an answer out of the text, however the stream cuts the
+ * tags. Tags further in are text: an answer may speak about them.
  */
 export function createThinkSplitter(): ThinkSplitter {
   let state: 'start' | 'inside' | 'text' = 'start';
@@ -61,8 +61,8 @@ export function createThinkSplitter(): ThinkSplitter {
 }
 
 /**
- * Some chat templates put the opening tag into the prompt, so that only a closing tag on a line of its own arrives: what stands
- * before it is reasoning.
+ * Some chat templates put the opening tag into the prompt. Then only a closing tag arrives, on a line of its
+ * own, and what stands before it is reasoning.
  */
 export function splitOrphanClose(text: string): Split {
   if (!text.includes(CLOSE)) return { text, reasoning: '' };

@@ -14,13 +14,13 @@ import { readAudio } from './read-audio.ts';
 
 export interface CommandTranscriberOptions {
   /**
-   * Program and arguments. `{wav}` stands for a 16 kHz mono WAV file made by ffmpeg, `{file}` for the file as it came; at least one
-   * of them must occur. Standard output, trimmed, is the text.
+   * Program and arguments. `{wav}` stands for a 16 kHz mono WAV file made by ffmpeg, `{file}` for the file as
+   * it came; at least one of them must occur. Standard output, trimmed, is the text.
    */
   readonly command: readonly string[];
   /** Where programs are looked for. Default: the usual directories of a system. */
   readonly path?: string;
-  /** Home directory shown to the program, for the models it keeps there. Default: the temporary directory of the call. */
+  /** Where the program finds its models, as HOME. Default: the temporary directory of the call. */
   readonly home?: string;
   /** Default 60 s, conversion included. */
   readonly timeoutMs?: number;
@@ -34,7 +34,7 @@ export interface CommandTranscriberOptions {
 const SYSTEM_PATH = ['/usr/local/bin', '/usr/bin', '/bin'].join(delimiter);
 /** Two hours of speech are 100 kB of text. */
 const MAX_OUTPUT_BYTES = 512_000;
-/** Seconds of sound that are converted: 58 MB of WAV, and more than any recognizer gets through in its time. */
+/** Seconds of sound that are converted: 58 MB of WAV, more than a recognizer gets through in its time. */
 const MAX_SECONDS = 1_800;
 /** Recognizers use a whole core each. */
 const AT_ONCE = 2;
@@ -95,7 +95,7 @@ async function transcribe(
   const { clock, timeoutMs = TRANSCRIPTION_TIMEOUT_MS } = options;
   const end = clock.monotonic() + timeoutMs;
   const { bytes, format } = await readAudio(source, signal);
-  // A copy: the given path may lead through a descriptor of this process, and the copy cannot change while it is read.
+  // A copy cannot change while it is read; the given path may lead through a descriptor of this process.
   const file = join(dir, `audio.${format.extension}`);
   await writeFile(file, bytes, { mode: 0o600 });
   const wav = join(dir, 'speech.wav');
@@ -109,8 +109,8 @@ async function transcribe(
 }
 
 /**
- * The demuxer is named and only local files may be opened: left to guess, ffmpeg takes a playlist for sound and reads, or
- * fetches, what a stranger wrote into it.
+ * Names the demuxer and lets only local files be opened: left to guess, ffmpeg takes a playlist for sound and
+ * opens the files and addresses that its sender wrote into it.
  */
 function conversion(ffmpeg: string, file: string, { demuxer }: AudioFormat, wav: string): [string, ...string[]] {
   const input = ['-protocol_whitelist', 'file', '-f', demuxer, '-i', file];

@@ -14,7 +14,7 @@ export interface TranscriberDeps extends Pick<OpenAiTranscriberOptions, 'random'
   readonly clock: Clock;
 }
 
-/** Connects nothing and starts nothing before the first recording. Throws GH2114 for a command that cannot work. */
+/** Connects and starts nothing before the first recording. Throws GH2114 for a command that cannot work. */
 export function createTranscriber(options: TranscriberOptions, deps: TranscriberDeps): Transcriber {
   if (options.kind === 'command') return createCommandTranscriber({ ...options, clock: deps.clock });
   const baseUrl = options.baseUrl.replace(/\/+$/, '');
