@@ -6,7 +6,6 @@ import { writeFileAtomic } from '../lib/atomic-file.ts';
 import { isErrno } from '../lib/errno.ts';
 import { AUTH_FILE, type AuthDocument } from './credential.ts';
 
-/** Hundreds of logins fit. */
 const MAX_BYTES = 1_000_000;
 
 /**

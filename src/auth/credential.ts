@@ -44,7 +44,6 @@ export function isProviderName(name: string): boolean {
   return /^[a-z0-9][a-z0-9._-]{0,63}$/.test(name);
 }
 
-/** Whether a key or token can be sent in a header as it is. */
 export function isToken(text: string): boolean {
   return TOKEN.safeParse(text).success;
 }

@@ -16,7 +16,6 @@ export interface OAuthOptions {
   readonly signal: AbortSignal;
 }
 
-/** The library; only this file loads it. */
 export type Oidc = typeof import('openid-client');
 
 export interface Client {
@@ -114,7 +113,6 @@ function toFailure(oidc: Oidc, error: unknown, redact: (text: string) => string)
   return failed(`the issuer ${what}: ${printable(redact(said)).slice(0, 300)}`);
 }
 
-/** Messages of the error and what caused it, without the objects that come along. */
 function messages(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown';
   return error.cause instanceof Error ? `${error.message} (${messages(error.cause)})` : error.message;

@@ -28,7 +28,6 @@ export interface AuthStoreOptions {
 /** `renewable`: expired or about to, and a refresh token is there. */
 export type LoginState = 'usable' | 'renewable' | 'expired';
 
-/** What may be shown of a login. */
 export interface LoginSummary {
   readonly provider: string;
   readonly authMethod: AuthMethod;
@@ -36,7 +35,6 @@ export interface LoginSummary {
   /** Epoch ms; undefined = does not expire by itself. */
   readonly expiresAt: number | undefined;
   readonly issuer: string | undefined;
-  /** Whether it is renewed by itself when it expires. */
   readonly renews: boolean;
 }
 
@@ -55,7 +53,10 @@ interface FailedRenewal {
   readonly at: number;
 }
 
-/** Logins by provider (spec L1). GH2202: the file cannot be trusted. GH1202: it cannot be written. */
+/**
+ * Logins by provider (spec L1). Methods reject with GH2202 when the file cannot be trusted, with GH1202 when
+ * it cannot be written.
+ */
 export class AuthStore implements AsyncDisposable {
   readonly #file: AuthFile;
   readonly #options: AuthStoreOptions;
@@ -77,7 +78,7 @@ export class AuthStore implements AsyncDisposable {
 
   /**
    * The access token (or key) to send now, renewed where that is due; undefined = there is no login. Rejects
-   * with GH2202 when the login expired and cannot be renewed: another key may be another account's.
+   * with GH2202 when the login expired and cannot be renewed: another key may charge another account.
    */
   async get(provider: string, signal: AbortSignal): Promise<string | undefined> {
     signal.throwIfAborted();
@@ -264,7 +265,6 @@ function canRenew(credential: Credential): credential is Renewable {
   return credential.refreshToken !== undefined && credential.issuer !== undefined && credential.clientId !== undefined;
 }
 
-/** Loaded when a renewal is due: most calls need none. */
 async function renewAtIssuer(options: RenewOptions): Promise<Renewal> {
   return await (await import('./oauth.ts')).renewTokens(options);
 }

@@ -64,8 +64,7 @@ class Watchdog implements Disposable {
   #progressAt: number;
   #writing = false;
   #progressed = false;
-  /** The server sends signs of life. */
-  #lives = false;
+  #sendsSigns = false;
   #pausedAt: number | undefined;
 
   constructor(options: WatchdogOptions) {
@@ -81,16 +80,16 @@ class Watchdog implements Disposable {
   opened(): void {
     this.#openedAt = this.#options.clock.monotonic();
     this.#signedAt = this.#openedAt;
-    this.#lives = this.#options.promisesSigns ?? false;
-    if (this.#lives) this.#lookAgain();
+    this.#sendsSigns = this.#options.promisesSigns ?? false;
+    if (this.#sendsSigns) this.#lookAgain();
   }
 
   /** Bytes came. They are no progress: a stream that only stays open meets the limit for thinking (F27). */
   sign(): void {
     const now = this.#options.clock.monotonic();
     this.#signedAt = now;
-    if (this.#lives || this.#openedAt === undefined || now - this.#openedAt < REPEATED_MS) return;
-    this.#lives = true;
+    if (this.#sendsSigns || this.#openedAt === undefined || now - this.#openedAt < REPEATED_MS) return;
+    this.#sendsSigns = true;
     this.#lookAgain();
   }
 
@@ -151,16 +150,17 @@ class Watchdog implements Disposable {
     const limits = [
       { at: this.#start + timeouts.totalMs, limit: 'whole answer', ms: timeouts.totalMs },
       { at: this.#progressAt + paused + silence, limit: this.#progressed ? 'next chunk' : 'first token', ms: silence },
-      ...(this.#lives ? [{ at: this.#signedAt + paused + this.#idleMs, limit: 'sign of life', ms: this.#idleMs } as const] : []),
+      ...(this.#sendsSigns
+        ? [{ at: this.#signedAt + paused + this.#idleMs, limit: 'sign of life', ms: this.#idleMs } as const]
+        : []),
     ] as const;
     return limits.reduce((first, other) => (other.at < first.at ? other : first));
   }
 
-  /** How long nothing of the answer may arrive. */
   #silenceMs(): number {
     const { timeouts, thinks, inputTokens } = this.#options;
     const thinkingMs = timeouts.thinkingMs ?? THINKING_MS;
-    const patient = this.#lives || (thinks === true && !this.#writing);
+    const patient = this.#sendsSigns || (thinks === true && !this.#writing);
     if (this.#progressed) return patient && this.#idleMs >= (timeouts.idleMs ?? IDLE_MS) ? thinkingMs : this.#idleMs;
     const first = (timeouts.firstTokenMs ?? firstTokenLimit)(inputTokens);
     return patient ? Math.max(first, thinkingMs) : first;

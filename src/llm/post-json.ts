@@ -29,7 +29,6 @@ export interface Endpoint {
 }
 
 export interface PostRequest {
-  /** Appended to the base URL. */
   readonly path: string;
   /** The header that carries the key alone. Default: `authorization`, with the key as a bearer token. */
   readonly keyHeader?: string | undefined;
@@ -92,7 +91,7 @@ async function tryOnce(endpoint: Endpoint, request: PostRequest, until: AbortSig
         ...keyHeaders(endpoint.apiKey, request.keyHeader),
       },
       body,
-      // A redirect would carry the words, and on the same host the key, to a place that is not configured.
+      // A redirect would carry the content, on the same host with the key, to an address not in the config.
       redirect: 'manual',
       signal: until,
     });

@@ -70,7 +70,6 @@ async function embedOne(model: SentenceModel, text: string): Promise<Float32Arra
   return vector;
 }
 
-/** Whether `packagesDir` holds all packages in their exact versions. */
 export async function isInstalled(packagesDir: string): Promise<boolean> {
   try {
     await checkPackages(packagesDir);
@@ -96,9 +95,7 @@ async function loadModel(packagesDir: string): Promise<SentenceModel> {
   }
 }
 
-/**
- * Without a resolver, which would also find packages in directories above that were not installed for this.
- */
+/** Uses no resolver: that would find packages in directories above, too. */
 async function checkPackages(packagesDir: string): Promise<void> {
   for (const [name, version] of Object.entries(LOCAL_PACKAGES)) {
     let found: unknown;

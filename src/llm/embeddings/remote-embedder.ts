@@ -55,14 +55,18 @@ interface EmbeddingWire extends Route {
 const WIRES: Readonly<Record<RemoteProvider, EmbeddingWire>> = {
   // Most compatible servers speak it too. More than 100 texts gain nothing and cost more to repeat.
   openai: {
-    ...{ model: 'text-embedding-3-small', baseUrl: 'https://api.openai.com/v1', maxTexts: 100 },
+    model: 'text-embedding-3-small',
+    baseUrl: 'https://api.openai.com/v1',
+    maxTexts: 100,
     path: () => '/embeddings',
     body: (texts, model, dimensions) => ({ model, input: texts, encoding_format: 'float', dimensions }),
     read: ({ data, usage }) => ({ vectors: byIndex(data), tokens: asRecord(usage)['prompt_tokens'] }),
   },
   // https://ai.google.dev/api/embeddings: "At most 100 requests can be in one batch."
   gemini: {
-    ...{ model: 'gemini-embedding-001', baseUrl: 'https://generativelanguage.googleapis.com/v1beta', maxTexts: 100 },
+    model: 'gemini-embedding-001',
+    baseUrl: 'https://generativelanguage.googleapis.com/v1beta',
+    maxTexts: 100,
     path: (model) => `/${geminiName(model)}:batchEmbedContents`,
     // The address could carry the key as well, but it ends up in the logs of proxies.
     keyHeader: 'x-goog-api-key',
@@ -80,7 +84,9 @@ const WIRES: Readonly<Record<RemoteProvider, EmbeddingWire>> = {
   },
   // https://github.com/ollama/ollama/blob/main/docs/api.md. A request holds the server's only slot.
   ollama: {
-    ...{ model: 'nomic-embed-text', baseUrl: 'http://127.0.0.1:11434', maxTexts: 32 },
+    model: 'nomic-embed-text',
+    baseUrl: 'http://127.0.0.1:11434',
+    maxTexts: 32,
     path: () => '/api/embed',
     body: (texts, model) => ({ model, input: texts, truncate: true }),
     read: ({ embeddings, prompt_eval_count }) => ({ vectors: embeddings, tokens: prompt_eval_count }),
@@ -112,7 +118,7 @@ export function createRemoteEmbedder(options: RemoteEmbedderOptions): Embedder {
   const { model = wire.model, maxTexts = wire.maxTexts, timeoutMs = TIMEOUT_MS } = options;
   // Shortened vectors of one model cannot be compared with its full ones.
   const id = options.dimensions === undefined ? `${provider}/${model}` : `${provider}/${model}@${options.dimensions}`;
-  const ask = createAsker(wire, { ...options, model, timeoutMs, baseUrl: serverOf(options) }, options.dimensions);
+  const ask = batchAsker(wire, { ...options, model, timeoutMs, baseUrl: serverOf(options) }, options.dimensions);
   let dimensions = options.dimensions;
 
   const embedBatch = async (texts: readonly string[], signal: AbortSignal): Promise<readonly Float32Array[]> => {
@@ -155,8 +161,8 @@ interface RawAnswer {
   readonly tokens?: unknown;
 }
 
-/** Asks for one batch: by the older route once the server has turned out to know no other. */
-function createAsker(wire: EmbeddingWire, endpoint: Endpoint, dimensions: number | undefined) {
+/** Asks for one batch. A server that knows the older route only is asked by it from then on. */
+function batchAsker(wire: EmbeddingWire, endpoint: Endpoint, dimensions: number | undefined) {
   const { provider, model } = endpoint;
   const { keyHeader, older } = wire;
   let isOld = false;

@@ -36,7 +36,6 @@ export class Burst {
     return [];
   }
 
-  /** What is held, if anything. */
   take(): readonly ModelEvent[] {
     const held = this.#held;
     this.#held = undefined;
