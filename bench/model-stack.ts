@@ -26,7 +26,7 @@ export async function createStack(wires: readonly Model[], dir: string, clock: C
   const slots = wires.map((wire) => ({
     model: compose(
       wire,
-      (model) => withBudget(model, budget, { clock, ...(wire.facts ? { facts: wire.facts } : {}) }),
+      (model) => withBudget(model, budget, { clock }),
       (model) => withRetry(model, { clock, random }),
     ),
   }));

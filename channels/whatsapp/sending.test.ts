@@ -74,7 +74,7 @@ describe.concurrent('sending', () => {
     at.platform.person(ADA);
     at.platform.faults.push({ kind: 'lose' });
     expect(await at.send({ text: 'maybe' })).toMatchObject({ kind: 'unknown' });
-    expect(at.platform.seen).toHaveLength(1);
+    await until('the server has seen the message', () => at.platform.seen.length === 1);
   });
 
   test('F37 a connection that breaks after the message left is unknown, and every attempt has the same id', async () => {

@@ -26,6 +26,7 @@ export const modelHints = z
         in: usdPerMillion.describe('USD per million tokens in.'),
         out: usdPerMillion.describe('USD per million tokens out.'),
         cached: usdPerMillion.optional().describe('USD per million cached tokens in.'),
+        cache_write: usdPerMillion.optional().describe('USD per million tokens written to a cache.'),
       })
       .optional()
       .describe('What the model costs. 0 is for servers of your own.'),
@@ -45,7 +46,7 @@ export const adaptiveRouting = z
       .describe(
         'off: first model that works. lane: the best by quality, errors, order and cost. hedge: two at once, the first answer wins.',
       ),
-    failure_threshold: z.int().min(1).max(100).default(3).describe('Failures in a row after which a model is left alone.'),
+    failure_threshold: z.int().min(1).max(100).default(2).describe('Failures in a row after which a model is left alone.'),
     probe_probability: z
       .number()
       .min(0)

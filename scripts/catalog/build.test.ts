@@ -41,10 +41,12 @@ describe('a row of the first source', () => {
     expect(row({ cost: { ...cost, tiers } })?.price?.tiers).toEqual([{ aboveTokensIn: 5_000, in: 4, out: 15, cached: 0.4 }]);
   });
 
-  test('levels of thinking are the words of the provider, and unknown without a map', () => {
+  test('levels of thinking are the words of the provider; without a map it only thinks, and Claude when asked', () => {
     const map = { off: 'none', minimal: null, low: 'low', high: 'default', xhigh: null, max: null };
     expect(row({ reasoning: true, thinkingLevelMap: map })?.thinking).toEqual(['none', 'low', 'medium', 'default']);
-    expect(row({ reasoning: true })).not.toHaveProperty('thinking');
+    expect(row({ reasoning: true })?.thinking).toEqual(['on']);
+    const claude = { type: 'chat', id: 'claude-old', contextWindow: 9_000, cost, reasoning: true };
+    expect(toRows('anthropic', { wire: { a: claude } })['claude-old']).not.toHaveProperty('thinking');
   });
 
   test('what is no chat is no row', () => {

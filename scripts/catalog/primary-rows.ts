@@ -120,11 +120,11 @@ function toRates({ input, output, cacheRead, cacheWrite }: SourceRates, factor: 
 
 /**
  * The source names levels of its own and maps them to the provider's words: null = the model lacks it, absent = the word is the same.
- * A thinking model without any map has no levels that are known.
+ * Without a map the model thinks, and has no levels that are known; but older Claude models think only when they are asked to.
  */
-function thinking({ reasoning, thinkingLevelMap: map }: SourceRow): Pick<CatalogRow, 'thinking'> {
+function thinking({ id, reasoning, thinkingLevelMap: map }: SourceRow): Pick<CatalogRow, 'thinking'> {
   if (!reasoning) return { thinking: [] };
-  if (!map || Object.keys(map).length < 2) return {};
+  if (!map || Object.keys(map).length < 2) return id.includes('claude') ? {} : { thinking: ['on'] };
   const always = new Set(['off', 'low', 'medium', 'high']);
   const levels = ['off', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'].flatMap((level) => {
     const word = map[level];

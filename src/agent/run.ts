@@ -15,6 +15,7 @@ import { startDeadline } from './deadline.ts';
 import { type LimitKind, limitText } from './limits.ts';
 import { LOOP_WARNING, LoopDetector } from './loop-detection.ts';
 import { callModel, emptyFailure, isEmpty, toolCallsOf } from './model-call.ts';
+import { callWithinWindow } from './overflow.ts';
 import { readImages } from './read-images.ts';
 import { repairHistory } from './repair.ts';
 import { encodeAnswer, Replay, type StoredAnswer } from './replay.ts';
@@ -155,15 +156,8 @@ class AgentLoop {
   async #callModel(): Promise<StoredAnswer | { readonly failure: ModelFailure }> {
     const { model, clock, steps, runId } = this.#run;
     await this.#loadImages();
-    const call = {
-      model,
-      request: this.#request(),
-      iteration: this.#iterations,
-      emit: this.#emit,
-      clock,
-      signal: this.#signal,
-    };
-    const outcome = await callModel(call);
+    const call = { model, iteration: this.#iterations, emit: this.#emit, clock, signal: this.#signal };
+    const outcome = await callWithinWindow(this.#run, (window) => callModel({ ...call, request: this.#request(window) }));
     if (outcome.kind === 'failed') return { failure: outcome.failure };
     const stored = { answer: { ...outcome.answer, toolCalls: this.#ownCalls(outcome.answer) }, at: clock.now() };
     const n = this.#replay.takeN();
@@ -183,7 +177,7 @@ class AgentLoop {
   }
 
   /** Pictures of earlier turns are named in their text, where a tool can find them; sent again, each would cost its price again. */
-  #request(): ModelRequest {
+  #request(window: number): ModelRequest {
     const run = this.#run;
     const images = new Map([...this.#images].filter(([, shown]) => shown.length > 0));
     const count = [...images.values()].reduce((sum, shown) => sum + shown.length, 0);
@@ -196,7 +190,7 @@ class AgentLoop {
     };
     const history = repairHistory([system, ...run.history, ...this.#lines]);
     return {
-      messages: trimHistory(history, Math.max(run.model.contextWindow - count * IMAGE_TOKENS, run.model.contextWindow / 2)),
+      messages: trimHistory(history, Math.max(window - count * IMAGE_TOKENS, window / 2)),
       tools: run.tools.map(({ name, description, parameters }) => ({ name, description, parameters })),
       ...(images.size === 0 ? {} : { images }),
       ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),

@@ -27,7 +27,7 @@ test.concurrent.each<[string, () => Reply, RegExp, number, object]>([
     'F28 a stream that is cut inside a word',
     () => stream(textPieces('half a wo').slice(0, 2)),
     /broke off.*GH2109/,
-    4,
+    2,
     { DEAD: 1 },
   ],
   [

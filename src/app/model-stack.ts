@@ -164,16 +164,16 @@ function createModel(options: ModelStackOptions, budget: Budget, record: (entry:
   const askOwner: SpendingStepsOptions['askOwner'] = (question, signal) =>
     operator.approvals.ask(spendingQuestion(question), signal);
   const asking = operator.owner.exists ? { askOwner } : {};
-  const freeFirst = isFree(target.facts.price);
+  const freeFirst: SpendingStepsOptions['freeFirst'] = ({ model }) =>
+    isFree(((model === undefined ? undefined : named.find(model)?.model.facts) ?? target.facts).price);
   const model = withSpendingSteps(chosen, budget, { clock, freeFirst, ...steps, ...asking, onStep });
   const targets = [...chain, ...aliases].map((entry) => entry.target);
   return { ...routed, named, model, replaced: () => replaced.current, warnings: (now) => modelWarnings(targets, now) };
 }
 
 /** A price that the operator stated holds for whatever answers at that address. */
-function pricesOf({ target }: ModelEntry): Pick<BudgetedOptions, 'facts' | 'priceOf'> {
-  const { facts, hints, baseUrl } = target;
-  return hints.price ? { facts } : { facts, priceOf: (provider, model) => priceOf(provider, model, baseUrl) };
+function pricesOf({ target: { hints, baseUrl } }: ModelEntry): Pick<BudgetedOptions, 'priceOf'> {
+  return hints.price ? {} : { priceOf: (provider, model) => priceOf(provider, model, baseUrl) };
 }
 
 function isFound({ source }: Detected): boolean {
@@ -225,7 +225,7 @@ function route(
   if (only && !second) return { model: only.model, ...ALONE };
   if (!settings?.enabled) {
     const chain = createChain(slots, { clock, onFailed });
-    return { model: chain, slots: () => chain.snapshot(), ...ALONE };
+    return { model: chain, slots: () => chain.snapshot(), [Symbol.asyncDispose]: () => chain[Symbol.asyncDispose]() };
   }
   const router = createAdaptiveRouter(slots, {
     clock,

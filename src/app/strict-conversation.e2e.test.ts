@@ -94,7 +94,7 @@ const RUNS_BEFORE = Array.from({ length: KILLED_IN }, (_, turn) => plan(turn))
   .flatMap(({ calls = [] }) => calls)
   .filter(({ name }) => name === 'count').length;
 
-test.each(STRICT_PEERS.map((main, n) => [main.name, main, STRICT_PEERS[(n + 3) % STRICT_PEERS.length] ?? main] as const))(
+test.concurrent.each(STRICT_PEERS.map((main, n) => [main.name, main, STRICT_PEERS[(n + 3) % STRICT_PEERS.length] ?? main] as const))(
   '%s accepts 30 turns with tools, parallel calls, a picture, another model in the middle and a kill -9',
   async (_name, main, spare) => {
     await using at = await scene(main, spare);
@@ -112,10 +112,6 @@ test.each(STRICT_PEERS.map((main, n) => [main.name, main, STRICT_PEERS[(n + 3) %
     }
     await daemon.settled(TURNS, 60_000);
     const told = (server: 'main' | 'spare') => at.servers[server].refusals.map(({ refusal }) => JSON.stringify(refusal.body));
-    for (const s of ['main', 'spare'] as const) {
-      const r = at.servers[s].refusals[0];
-      if (r) (await import('node:fs')).writeFileSync('/tmp/refusal-' + main.name + '.json', JSON.stringify(r, null, 1));
-    }
     expect({ main: told('main'), spare: told('spare') }).toEqual({ main: [], spare: [] });
     expect(at.answered()).toEqual(Array.from({ length: TURNS }, (_, turn) => `answer ${turn}`));
     expect(at.servers.spare.requests.length).toBeGreaterThan(0);

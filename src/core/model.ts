@@ -86,7 +86,7 @@ export interface ModelFacts {
   readonly tools: boolean;
   /** null = unknown, which is never taken for free. A server on this machine is `{in: 0, out: 0}`. */
   readonly price: Price | null;
-  /** Levels of thinking the model has, in the provider's own words; absent = not known, empty = it does not think. */
+  /** Levels of thinking the model has, in the provider's own words; `on`: it thinks. Absent = not known, empty = it does not think. */
   readonly thinking?: readonly string[];
 }
 
@@ -126,6 +126,8 @@ export interface ModelFailure {
   readonly usage?: Usage;
   /** Of `context-length`: the window that the provider named, in tokens. */
   readonly contextWindow?: number;
+  /** The most output tokens that the provider says it would accept, where the request asked for more. */
+  readonly maxOutputTokens?: number;
 }
 
 export type ModelEvent =

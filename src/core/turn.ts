@@ -41,6 +41,8 @@ export interface AgentRun {
   readonly input: SessionMessage;
   readonly tools: readonly Tool[];
   readonly model: Model;
+  /** Windows that models turned out to have, in tokens by model id: read and written, shared by all runs. Absent: nothing is kept. */
+  readonly windows?: Map<string, number>;
   readonly limits: RunLimits;
   /** How much the model thinks; absent = `auto`. */
   readonly thinking?: ThinkingLevel;

@@ -10,13 +10,13 @@ const DETAIL_LIMIT = 300;
 
 /** Undefined for failures that pass, or that are the business of whoever asked (F26). */
 export function modelRefused(model: string, { kind, code }: ModelFailure): OwnerNotice | undefined {
-  if (kind !== 'auth' && kind !== 'payment') return undefined;
   const [provider = model] = model.split('/');
-  const text =
-    kind === 'auth'
-      ? `⚠️ The provider refused our key for ${model} (${code}). Run \`gatehouse auth set-key ${provider}\`, or export a new key and restart.`
-      : `⚠️ The provider wants payment before ${model} answers again (${code}). Look after the account at ${provider}.`;
-  return { key: `model ${kind} ${model}`, text };
+  const text = {
+    auth: `The provider refused our key for ${model} (${code}). Run \`gatehouse auth set-key ${provider}\`, or export a new key and restart.`,
+    payment: `The provider wants payment before ${model} answers again (${code}). Add credit to the account at ${provider}.`,
+    'model-gone': `The provider does not have ${model} (any more) (${code}). See \`gatehouse models catalog\`, and set "model" in the config.`,
+  }[kind as string];
+  return text === undefined ? undefined : { key: `model ${kind} ${model}`, text: `⚠️ ${text}` };
 }
 
 /** Another key of the same model answers; only the operator can mend this one. */

@@ -79,6 +79,8 @@ interface Running {
 export class Turns {
   readonly #options: TurnOptions;
   readonly #demoNotices = new Map<string, number>();
+  /** What was learnt of models while this process runs. */
+  readonly #windows = new Map<string, number>();
   #parking = false;
 
   constructor(options: TurnOptions) {
@@ -291,6 +293,7 @@ export class Turns {
       input,
       tools: this.#options.tools.filter(({ needs }) => needs !== 'reactions' || reacts),
       ...chosen,
+      windows: this.#windows,
       limits,
       steps: {
         recorded,

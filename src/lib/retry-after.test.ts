@@ -12,5 +12,7 @@ test('the wait of a provider is read from headers and prose in every form', () =
   expect(prose('Please try again in 20ms.')).toBe(1_020);
   expect(prose('try again in 1m12.5s')).toBe(73_500);
   expect(prose('Try again in 2 minutes')).toBe(121_000);
+  expect(prose('Please retry after 7 seconds.')).toBe(8_000);
+  expect(prose('Please retry in 34.5s')).toBe(35_500);
   expect(prose('try again later')).toBeUndefined();
 });

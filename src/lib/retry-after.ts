@@ -7,7 +7,8 @@ export interface HeaderLookup {
 
 /**
  * How long a server asks us to wait, in ms from `now` (epoch ms): `retry-after-ms`, then `Retry-After` in
- * seconds or as an HTTP date (RFC 9110 10.2.3), then "try again in 1m2.5s" in the body.
+ * seconds or as an HTTP date (RFC 9110 10.2.3), then "try again in 1m2.5s" or "retry after 7 seconds" in the
+ * body.
  */
 export function parseRetryAfter(headers: HeaderLookup | undefined, body: string, now: number): number | undefined {
   const ms = Number.parseFloat(headers?.get('retry-after-ms') ?? '');
@@ -22,7 +23,9 @@ export function parseRetryAfter(headers: HeaderLookup | undefined, body: string,
 }
 
 function parseProse(body: string): number | undefined {
-  const found = /try again in\s+((?:\d+(?:\.\d+)?\s*(?:ms|hours?|h|minutes?|min|m|seconds?|s)\s*)+)/i.exec(body)?.[1];
+  const found = /(?:try again|retry) (?:in|after)\s+((?:\d+(?:\.\d+)?\s*(?:ms|hours?|h|minutes?|min|m|seconds?|s)\s*)+)/i.exec(
+    body,
+  )?.[1];
   if (!found) return undefined;
   let total = 0;
   for (const [, amount, unit = ''] of found.matchAll(/(\d+(?:\.\d+)?)\s*(ms|h|m|s)/gi)) total += Number(amount) * unitMs(unit);

@@ -38,7 +38,7 @@ describe('config', () => {
       fetch: counting,
     });
     expect(found).toMatchObject({ source: 'config', id: 'openai/gpt-4.1', target: { contextWindow: 1_047_576 } });
-    expect(found.apiKey()).toBe(KEY);
+    expect(found.key?.value()).toBe(KEY);
     await expect(detect({ config: { provider: 'groq' }, fetch: counting })).rejects.toMatchObject({
       code: 'GH1103',
       message: expect.stringContaining('GROQ_API_KEY'),
@@ -48,7 +48,7 @@ describe('config', () => {
 
   test('api_key_env names the variable, and an unset one is an error', async () => {
     const config = { provider: 'openai-compatible', model: 'm', base_url: 'http://127.0.0.1:1/v1/', api_key_env: 'MY_KEY' };
-    expect((await detect({ config, env: { MY_KEY: KEY } })).apiKey()).toBe(KEY);
+    expect((await detect({ config, env: { MY_KEY: KEY } })).key?.value()).toBe(KEY);
     await expect(detect({ config })).rejects.toMatchObject({ code: 'GH1103' });
     expect(
       (await detect({ config: { ...config, provider: 'ollama', api_key_env: 'MY_KEY' }, env: { MY_KEY: 'x' } })).target?.baseUrl,
@@ -57,14 +57,14 @@ describe('config', () => {
 
   test('the usual variable stands in for an unset api_key_env at the own address, and a line says so', async () => {
     const found = await detect({ config: { provider: 'groq', api_key_env: 'MY_KEY' }, env: { GROQ_API_KEY: KEY } });
-    expect(found.apiKey()).toBe(KEY);
+    expect(found.key?.value()).toBe(KEY);
     expect(found.lines).toContain('the key is from GROQ_API_KEY, not from MY_KEY');
   });
 
   test('a base_url alone never receives the key of a known provider', async () => {
     const found = await detect({ config: { base_url: 'http://127.0.0.1:1/v1', model: 'gpt-4o' }, env: { OPENAI_API_KEY: KEY } });
     expect(found).toMatchObject({ id: 'openai-compatible/gpt-4o' });
-    expect(found.apiKey()).toBeUndefined();
+    expect(found.key?.value()).toBeUndefined();
   });
 });
 
@@ -86,7 +86,7 @@ describe('environment', () => {
     const found = await detect({ env: { OPENAI_API_KEY: KEY, OPENAI_BASE_URL: `${aimock.url}/v1` } });
     expect(found.lines.join('\n')).toContain(`${aimock.url}/v1 from OPENAI_BASE_URL`);
     if (!found.target) throw new Error('no model was found');
-    const model = createWire(found.target, found.apiKey(), {
+    const model = createWire(found.target, found.key?.value(), {
       clock: systemClock,
       timeouts: { connectMs: 1_000, totalMs: 5_000 },
     });
@@ -127,9 +127,9 @@ describe('environment', () => {
   const keys = { GEMINI_API_KEY: KEY, OPENAI_API_KEY: KEY, ANTHROPIC_API_KEY: KEY };
   test.each([
     ['a flag goes before every key', { ...keys, USE_OLLAMA: 'true' }, 'ollama/llama3.2'],
-    ['Gemini before Ollama', { ...keys, USE_GEMINI: '1', USE_OLLAMA: '1' }, 'gemini/gemini-2.5-flash'],
-    ['a flag that is off says nothing', { ...keys, USE_OLLAMA: 'false' }, 'gemini/gemini-2.5-flash'],
-    ['OLLAMA_MODEL goes behind a key of Gemini', { ...keys, OLLAMA_MODEL: 'qwen3:4b' }, 'gemini/gemini-2.5-flash'],
+    ['Gemini before Ollama', { ...keys, USE_GEMINI: '1', USE_OLLAMA: '1' }, 'gemini/gemini-3.8-flash'],
+    ['a flag that is off says nothing', { ...keys, USE_OLLAMA: 'false' }, 'gemini/gemini-3.8-flash'],
+    ['OLLAMA_MODEL goes behind a key of Gemini', { ...keys, OLLAMA_MODEL: 'qwen3:4b' }, 'gemini/gemini-3.8-flash'],
     ['and before one of OpenAI', { ...keys, GEMINI_API_KEY: '', OLLAMA_MODEL: 'qwen3:4b' }, 'ollama/qwen3:4b'],
     ['USE_OLLAMA with a model', { USE_OLLAMA: 'yes', OLLAMA_MODEL: 'qwen3:4b' }, 'ollama/qwen3:4b'],
   ])('R47 %s', async (_name, env, id) => {
@@ -165,7 +165,7 @@ describe('environment', () => {
       defaultDailyUsd: 2,
       target: { baseUrl: 'https://api.openai.com/v1' },
     });
-    expect(found.apiKey()).toBe(`${KEY}2`);
+    expect(found.key?.value()).toBe(`${KEY}2`);
     expect(found.lines.join('\n')).toContain('from the stored login');
     expect(found.lines.join('\n')).toContain('also set, not used: ANTHROPIC_API_KEY');
     expect(JSON.stringify(found) + found.lines.join('\n')).not.toContain('canary');

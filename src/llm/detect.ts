@@ -3,13 +3,12 @@ import type { Clock } from '../core/ports.ts';
 import { isLoopback } from './catalog/price.ts';
 import { DEFAULT_DAILY_USD } from './money/limits.ts';
 import { type LocalServer, ollamaOrigin, type ProbeOrigins, probeLocalServers } from './probe.ts';
-import { gemini } from './providers/gemini.ts';
 import { PROVIDERS } from './providers/index.ts';
 import { type FoundKey, type KeySources, resolveKey } from './providers/key.ts';
 import { ollama } from './providers/ollama.ts';
-import { openai } from './providers/openai.ts';
 import type { Provider } from './providers/provider.ts';
 import { type ModelConfig, type ResolvedProvider, resolveProvider } from './providers/resolve.ts';
+import { gemini, openai } from './providers/table.ts';
 
 export interface DetectOptions extends KeySources {
   readonly config: ModelConfig;
@@ -33,14 +32,10 @@ export interface Detected {
   readonly lines: readonly string[];
   /** Absent for the demo. */
   readonly target?: ResolvedProvider;
-  /** `login` or the name of a variable; absent = no key was needed or found. */
-  readonly keyFrom?: string;
   /** USD a day to enforce because nobody chose to spend on this key yet; absent = none. */
   readonly defaultDailyUsd?: number;
-  /** With further ones where the config names several. */
+  /** Absent = none was needed or found: call without one. */
   readonly key?: FoundKey;
-  /** The key, kept out of reach of anything that prints the object. Undefined = call without one. */
-  readonly apiKey: () => string | undefined;
 }
 
 /**
@@ -199,7 +194,6 @@ function demo(servers: readonly LocalServer[]): Detected {
       `looked for: ${looked.join(', ')}`,
       '→ gatehouse init   or   export ANTHROPIC_API_KEY=…   or   ollama pull qwen3:4b',
     ],
-    apiKey: () => undefined,
   };
 }
 
@@ -209,16 +203,7 @@ function detected(
   key: FoundKey | undefined,
   lines: readonly string[],
 ): Detected {
-  const keyFrom = key?.from ?? target.credentials?.from;
-  return {
-    source,
-    id: idOf(target),
-    lines,
-    target,
-    ...(keyFrom ? { keyFrom } : {}),
-    ...(key ? { key } : {}),
-    apiKey: () => key?.value(),
-  };
+  return { source, id: idOf(target), lines, target, ...(key ? { key } : {}) };
 }
 
 function idOf({ provider, model }: ResolvedProvider): string {

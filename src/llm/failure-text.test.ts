@@ -12,6 +12,7 @@ const KINDS: readonly FailureKind[] = [
   'auth',
   'payment',
   'bad-request',
+  'model-gone',
   'context-length',
   'content-filter',
   'empty',

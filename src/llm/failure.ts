@@ -14,7 +14,7 @@ const KINDS: Readonly<Record<FailureKind, { code: ErrorCode; retryable: boolean 
   'bad-request': { code: 'GH2106', retryable: false },
   'model-gone': { code: 'GH2117', retryable: false },
   'context-length': { code: 'GH2107', retryable: false },
-  // What is withheld once is withheld, and paid for, each time the same model is asked.
+  // What a model withholds it withholds again, at the same price; another model may answer.
   'content-filter': { code: 'GH2111', retryable: false },
   empty: { code: 'GH2108', retryable: true },
   malformed: { code: 'GH2109', retryable: true },

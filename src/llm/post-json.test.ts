@@ -38,7 +38,7 @@ test.each<[string, Reply, FailureKind]>([
   ['F26 a refused key', errorReply(401, { message: `Incorrect API key provided: ${KEY}` }), 'auth'],
   ['a bad request', errorReply(400, { message: 'no' }), 'bad-request'],
   ['an unpaid account', errorReply(402, { message: 'no' }), 'payment'],
-  ['an unknown model', errorReply(404, { message: 'no such model' }), 'bad-request'],
+  ['an unknown model', errorReply(404, { message: 'no such model' }), 'model-gone'],
   ['a redirect, which is not followed', { status: 307, headers: { location: 'http://127.0.0.1:1/' }, pieces: [] }, 'bad-request'],
   ['a web page', html(['<html>']), 'bad-request'],
   ['an error with status 200', jsonReply({ error: { message: 'invalid_api_key', type: 'authentication_error' } }), 'auth'],

@@ -4,7 +4,7 @@ import { GatehouseError } from '../core/errors.ts';
 import type { ModelFailure } from '../core/model.ts';
 import type { Clock } from '../core/ports.ts';
 import { connectLimitedFetch } from '../lib/connect-limited-fetch.ts';
-import { createEchoRedactor } from '../lib/echo-redactor.ts';
+import { createEchoRedactor, urlSecrets } from '../lib/echo-redactor.ts';
 import { readAtMost } from '../lib/read-at-most.ts';
 import { timeLimit } from '../lib/time-limit.ts';
 import { CallTimeout } from './deadlines.ts';
@@ -12,6 +12,7 @@ import { createFailure } from './failure.ts';
 import { type FailureContext, failureOfConnection, failureOfErrorObject, failureOfStatus } from './protocols/http-failure.ts';
 import { asRecord } from './protocols/tool-call-assembly.ts';
 import { WireFault } from './protocols/wire-guard.ts';
+import { waitFor } from './retry.ts';
 
 export interface Endpoint {
   readonly provider: string;
@@ -39,8 +40,6 @@ export interface PostRequest {
 
 /** As the chat wires: spec B3. */
 const MAX_RETRIES = 3;
-const FIRST_WAIT_MS = 1_000;
-const UNSTATED_RATE_LIMIT_MS = 30_000;
 /** The default of the chat wires. */
 const CONNECT_MS = 10_000;
 const MAX_ERROR_BYTES = 64_000;
@@ -60,7 +59,7 @@ export async function postJson(endpoint: Endpoint, request: PostRequest, signal:
     const outcome = await tryOnce(endpoint, request, limit.signal);
     signal.throwIfAborted();
     if (!(outcome instanceof WireFault)) return outcome;
-    const waitMs = waitFor(outcome.failure, attempt, endpoint.random);
+    const waitMs = waitFor(outcome.failure, attempt, endpoint);
     if (!outcome.failure.retryable || attempt >= MAX_RETRIES || clock.monotonic() + waitMs >= end) throw outcome;
     await clock.sleep(waitMs, limit.signal);
   }
@@ -150,14 +149,5 @@ function failureOf(error: unknown, answered: boolean, endpoint: Endpoint, until:
 }
 
 function failureContext({ provider, model, baseUrl, apiKey, clock }: Endpoint): FailureContext {
-  const url = URL.parse(baseUrl);
-  const redact = createEchoRedactor([apiKey, url?.password, ...(url?.searchParams.values() ?? [])]);
-  return { provider, model, redact, now: clock.now() };
-}
-
-function waitFor(failure: ModelFailure, attempt: number, random: () => number): number {
-  if (failure.retryAfterMs !== undefined) return failure.retryAfterMs;
-  if (failure.kind === 'rate-limit') return UNSTATED_RATE_LIMIT_MS;
-  const nominal = FIRST_WAIT_MS * 2 ** attempt;
-  return Math.round(nominal / 2 + random() * (nominal / 2));
+  return { provider, model, redact: createEchoRedactor([apiKey, ...urlSecrets(baseUrl)]), now: clock.now() };
 }

@@ -1,9 +1,8 @@
 /** Looks for model servers of this machine, read-only. */
 import type { Clock } from '../core/ports.ts';
-import { isOllamaCloud, ollama } from './providers/ollama.ts';
-import { openaiCompatible } from './providers/openai-compatible.ts';
+import { isOllamaCloud, isToolCapable, ollama } from './providers/ollama.ts';
 import type { Provider } from './providers/provider.ts';
-import { isToolCapable } from './providers/tool-capable.ts';
+import { openaiCompatible } from './providers/table.ts';
 
 /** Where the servers listen unless told otherwise; origins without a path. */
 export interface ProbeOrigins {

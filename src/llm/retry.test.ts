@@ -90,6 +90,70 @@ describe('withRetry', () => {
     expect(streamedText(events)).toBe('whole');
   });
 
+  test('M11 after text was shown there is one more try, held back until it is whole; text is taken back once, or left to the next model', async () => {
+    const part = (text: string): ModelEvent[] => [{ type: 'text', text }, failed('malformed')];
+    const broken = scripted(part('par'));
+    const again = setup(broken);
+    const result = collect(again.wrapped.call(modelRequest('hi'), again.signal));
+    await again.clock.advance(60_000);
+    expect((await result).map((event) => event.type)).toEqual(['text', 'failed']);
+    expect(broken.calls()).toBe(2);
+    const late = scripted([failed('server')], part('par'), [{ type: 'text', text: 'whole' }, done('whole')]);
+    const { clock, wrapped, signal } = setup(late);
+    const healed = collect(wrapped.call(modelRequest('hi'), signal));
+    await clock.advance(60_000);
+    expect((await healed).map((event) => event.type)).toEqual(['text', 'restart', 'text', 'done']);
+    expect(late.calls()).toBe(3);
+  });
+
+  test('M11 what was withheld is not asked for again', async () => {
+    const model = scripted([failed('content-filter')]);
+    const { wrapped, signal } = setup(model);
+    await collect(wrapped.call(modelRequest('hi'), signal));
+    expect(model.calls()).toBe(1);
+  });
+
+  test('M9 an output limit that a refusal names is kept to at once, once, and by later calls from the start', async () => {
+    const sent: (number | undefined)[] = [];
+    const limited: Model = {
+      id: 'p/m',
+      contextWindow: 1,
+      async *call({ maxOutputTokens }) {
+        sent.push(maxOutputTokens);
+        const failure = { ...createFailure('bad-request', { message: 'too many' }), maxOutputTokens: 16_384 };
+        if (maxOutputTokens !== 16_384) yield { type: 'failed', failure };
+        else yield done('x');
+      },
+    };
+    const { wrapped, signal } = setup(limited);
+    const ask = async (maxOutputTokens?: number) =>
+      (await collect(wrapped.call(modelRequest('hi', maxOutputTokens ? { maxOutputTokens } : {}), signal))).at(-1)?.type;
+    expect([await ask(20_480), await ask(20_480), await ask()]).toEqual(['done', 'done', 'done']);
+    expect(sent).toEqual([20_480, 16_384, 16_384, 16_384]);
+  });
+
+  test('M9 what an account can afford is tried once and not kept, and never over and over', async () => {
+    const sent: (number | undefined)[] = [];
+    const poor: Model = {
+      id: 'p/m',
+      contextWindow: 1,
+      async *call({ maxOutputTokens = 32_000 }) {
+        sent.push(maxOutputTokens);
+        yield {
+          type: 'failed',
+          failure: { ...createFailure('payment', { message: 'no money' }), maxOutputTokens: maxOutputTokens - 1_000 },
+        };
+      },
+    };
+    const { wrapped, signal } = setup(poor);
+    for (let i = 0; i < 2; i += 1) {
+      expect((await collect(wrapped.call(modelRequest('hi', { maxOutputTokens: 9_000 }), signal))).at(-1)).toMatchObject({
+        failure: { kind: 'payment' },
+      });
+    }
+    expect(sent).toEqual([9_000, 8_000, 9_000, 8_000]);
+  });
+
   test('no restart is sent when nothing had been streamed', async () => {
     const { clock, wrapped, signal } = setup(scripted([failed('server')], [done('x')]));
     const result = collect(wrapped.call(modelRequest('hi'), signal));

@@ -1,4 +1,4 @@
-import type { Model, ModelEvent, ModelFailure, ModelRequest } from '../core/model.ts';
+import type { FailureKind, Model, ModelEvent, ModelFailure, ModelRequest } from '../core/model.ts';
 import type { Clock } from '../core/ports.ts';
 import { abortedFailure, createFailure } from './failure.ts';
 
@@ -49,46 +49,70 @@ export function createRetryGate(): RetryGate {
   return { openAt: Number.NEGATIVE_INFINITY, failure: undefined };
 }
 
+/** What refusals said about one model; holds for the life of its wrapper. */
+interface Learned {
+  maxOutputTokens: number | undefined;
+}
+
 /**
- * Sends a call again when its failure is retryable (an empty answer excepted). Yields `restart` when the failed attempt had
- * streamed anything, and `waiting` before a wait of 10 s or more. A wait longer than `maxWaitMs` is not waited: the call fails
- * at once and says how long. Calls through one gate share the provider's Retry-After, so give all models of one key the same.
+ * Sends a call again when its failure is retryable (an empty answer excepted), only once after text of it was shown, and once with a
+ * lower output limit when the refusal names one. Yields `restart` when the failed attempt had streamed anything, and `waiting`
+ * before a wait of 10 s or more. A wait longer than `maxWaitMs` is not waited: the call fails at once and says how long. Calls
+ * through one gate share the provider's Retry-After, so give all models of one key the same.
  */
 export function withRetry(model: Model, options: RetryOptions): Model {
   const gate = options.gate ?? createRetryGate();
+  const learned: Learned = { maxOutputTokens: undefined };
   return {
     id: model.id,
     contextWindow: model.contextWindow,
     ...(model.facts ? { facts: model.facts } : {}),
     ...(model.demo === undefined ? {} : { demo: model.demo }),
-    call: (request, signal) => callWithRetry(model, options, gate, request, signal),
+    call: (request, signal) => callWithRetry(model, options, { gate, learned }, request, signal),
   };
 }
 
 async function* callWithRetry(
   model: Model,
   options: RetryOptions,
-  gate: RetryGate,
+  { gate, learned }: { gate: RetryGate; learned: Learned },
   request: ModelRequest,
   signal: AbortSignal,
 ): AsyncGenerator<ModelEvent> {
   const { maxRetries = 3, capMs = 60_000, maxWaitMs = capMs, clock } = options;
+  let sent = withOutputLimit(request, learned.maxOutputTokens);
+  let lowered = false;
+  let shown: FailureKind | undefined;
   for (let attempt = 0; ; attempt += 1) {
     const closed = yield* passGate(model, options, gate, signal);
     if (closed) return yield { type: 'failed', failure: closed };
-    const failure = yield* oneAttempt(model, request, signal);
-    if (!failure) return;
-    closeGate(gate, failure.failure, clock, capMs);
-    if (signal.aborted || !isOurs(failure.failure) || attempt >= maxRetries) {
-      return yield { type: 'failed', failure: signal.aborted ? abortedFailure() : failure.failure };
+    const ended = yield* oneAttempt(model, sent, signal, shown);
+    if (!ended) return;
+    const { failure } = ended;
+    if (signal.aborted) return yield { type: 'failed', failure: abortedFailure() };
+    closeGate(gate, failure, clock, capMs);
+    const most = lowered || ended.streamed ? undefined : failure.maxOutputTokens;
+    if (most !== undefined && most < (sent.maxOutputTokens ?? Infinity)) {
+      // What an account can pay for changes; what a model can write does not.
+      if (failure.kind === 'bad-request') learned.maxOutputTokens = most;
+      lowered = true;
+      sent = withOutputLimit(sent, most);
+      options.onRetry?.({ model: model.id, failure, attempt: attempt + 1, waitMs: 0 });
+      continue;
     }
-    const waitMs = waitFor(failure.failure, attempt, options);
-    if (waitMs > maxWaitMs) return yield { type: 'failed', failure: tooLong(failure.failure, waitMs) };
-    if (failure.streamed) yield { type: 'restart', reason: failure.failure.kind };
-    options.onRetry?.({ model: model.id, failure: failure.failure, attempt: attempt + 1, waitMs });
-    if (waitMs >= TELL_FROM_MS) yield { type: 'waiting', reason: failure.failure.kind, waitMs };
+    if (!isOurs(failure) || attempt >= maxRetries || shown) return yield { type: 'failed', failure };
+    const waitMs = waitFor(failure, attempt, options);
+    if (waitMs > maxWaitMs) return yield { type: 'failed', failure: tooLong(failure, waitMs) };
+    if (ended.shown) shown = failure.kind;
+    else if (ended.streamed) yield { type: 'restart', reason: failure.kind };
+    options.onRetry?.({ model: model.id, failure, attempt: attempt + 1, waitMs });
+    if (waitMs >= TELL_FROM_MS) yield { type: 'waiting', reason: failure.kind, waitMs };
     if (!(await slept(clock, waitMs, signal))) return yield { type: 'failed', failure: abortedFailure() };
   }
+}
+
+function withOutputLimit(request: ModelRequest, most: number | undefined): ModelRequest {
+  return most === undefined ? request : { ...request, maxOutputTokens: Math.min(most, request.maxOutputTokens ?? most) };
 }
 
 /** An empty answer is asked for again by the agent, which records each try (spec C4): both together would make 16 paid calls. */
@@ -96,20 +120,38 @@ function isOurs({ retryable, kind }: ModelFailure): boolean {
   return retryable && kind !== 'empty';
 }
 
-/** Passes everything on but the failure, which it returns. */
+interface Ended {
+  readonly failure: ModelFailure;
+  readonly streamed: boolean;
+  /** Text was among it, which people read. */
+  readonly shown: boolean;
+}
+
+/**
+ * Passes everything on but the failure, which it returns. `takesBack`: people have seen text of the try before, which failed for this
+ * reason. It is taken back when the whole new answer is there, so that this happens once for each model.
+ */
 async function* oneAttempt(
   model: Model,
   request: ModelRequest,
   signal: AbortSignal,
-): AsyncGenerator<ModelEvent, { failure: ModelFailure; streamed: boolean } | undefined> {
+  takesBack: FailureKind | undefined,
+): AsyncGenerator<ModelEvent, Ended | undefined> {
   let streamed = false;
+  let shown = false;
+  const held: ModelEvent[] = [];
   for await (const event of model.call(request, signal)) {
-    if (event.type === 'failed') return { failure: event.failure, streamed };
+    if (event.type === 'failed') return { failure: event.failure, streamed, shown };
     streamed ||= event.type === 'text' || event.type === 'reasoning';
-    yield event;
-    if (event.type === 'done') return undefined;
+    shown ||= event.type === 'text';
+    if (takesBack === undefined) yield event;
+    else held.push(event);
+    if (event.type !== 'done') continue;
+    if (takesBack !== undefined) yield { type: 'restart', reason: takesBack };
+    yield* held;
+    return undefined;
   }
-  return { failure: createFailure('malformed', { message: `${model.id} ended without an answer` }), streamed };
+  return { failure: createFailure('malformed', { message: `${model.id} ended without an answer` }), streamed, shown };
 }
 
 /** Waits for a Retry-After that another call was told. A failure when that takes too long, or on abort. */
@@ -144,7 +186,12 @@ function tooLong(failure: ModelFailure, waitMs: number): ModelFailure {
   return failure.kind === 'rate-limit' ? { ...failure, retryAfterMs: waitMs } : failure;
 }
 
-function waitFor(failure: ModelFailure, attempt: number, options: RetryOptions): number {
+/** Ms until a failed try is repeated; `attempt`: 0 after the first. */
+export function waitFor(
+  failure: ModelFailure,
+  attempt: number,
+  options: Pick<RetryOptions, 'baseMs' | 'capMs' | 'random'>,
+): number {
   const { baseMs = 1_000, capMs = 60_000, random } = options;
   if (failure.retryAfterMs !== undefined) return failure.retryAfterMs;
   if (failure.kind === 'rate-limit') return UNSTATED_RATE_LIMIT_MS;

@@ -1,5 +1,6 @@
 import type { ModelRequest } from '../core/model.ts';
 import type { SessionMessage } from '../core/session.ts';
+import { IMAGE_TOKENS } from './vision.ts';
 
 /** What a message costs beside its text: role and separators (spec B1). */
 const PER_MESSAGE = 4;
@@ -44,11 +45,12 @@ export function estimateTokens(messages: readonly SessionMessage[]): number {
   return messages.reduce((sum, message) => sum + messageTokens(message), 0);
 }
 
-/** Input tokens of a call: messages and tool descriptions. */
-export function estimateRequestTokens({ messages, tools }: Pick<ModelRequest, 'messages' | 'tools'>): number {
+/** Input tokens of a call: messages, pictures and tool descriptions. */
+export function estimateRequestTokens({ messages, tools, images }: Pick<ModelRequest, 'messages' | 'tools' | 'images'>): number {
+  const pictures = [...(images?.values() ?? [])].flat().length;
   const described = tools.reduce(
     (sum, tool) => sum + textTokens(tool.name + tool.description + JSON.stringify(tool.parameters)),
     0,
   );
-  return estimateTokens(messages) + described;
+  return estimateTokens(messages) + described + pictures * IMAGE_TOKENS;
 }

@@ -178,7 +178,7 @@ async function readBody(incoming: IncomingMessage): Promise<Record<string, unkno
   const parts: Buffer[] = [];
   for await (const part of incoming) parts.push(part as Buffer);
   const text = Buffer.concat(parts).toString();
-  const isForm = incoming.headers['content-type']?.startsWith('multipart/') ?? false;
+  const isForm = /^multipart\/|x-www-form-urlencoded/.test(incoming.headers['content-type'] ?? '');
   return text === '' || isForm ? {} : (JSON.parse(text) as Record<string, unknown>);
 }
 

@@ -39,16 +39,16 @@ export function askSetup(deps: CliDeps): Promise<Answers> {
 async function askModel(asking: Asking): Promise<Omit<Answers, 'channels'>> {
   const provider = await askProvider(asking);
   if (!provider) return {};
-  const { question, say } = asking;
+  const { deps, question, say } = asking;
+  const known = provider.baseUrl ?? provider.address?.(deps.env, provider.wire);
   for (;;) {
     const usual = DEFAULT_MODELS[provider.name];
     const ownDefault = usual === undefined ? 'its name at your server' : `empty: ${usual}`;
     const model = await question(`Model (${ownDefault}): `);
-    const address =
-      provider.baseUrl === undefined ? await question('Address of the server, such as http://127.0.0.1:8000/v1: ') : '';
+    const address = known === undefined ? await question('Address of the server, such as http://127.0.0.1:8000/v1: ') : '';
     const answers = { provider: provider.name, ...(model ? { model } : {}), ...(address ? { base_url: address } : {}) };
     try {
-      resolveProvider(answers);
+      resolveProvider(answers, deps.env);
       return answers;
     } catch (error) {
       if (!isGatehouseError(error)) throw error;

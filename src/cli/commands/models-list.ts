@@ -1,4 +1,5 @@
 import type { LoadedConfig } from '../../../config/load.ts';
+import { createEchoRedactor, urlSecrets } from '../../lib/echo-redactor.ts';
 import { printable } from '../../lib/printable.ts';
 import { CATALOG_AS_OF } from '../../llm/catalog/catalog.ts';
 import { type Command, readConfig, sayWarnings } from '../context.ts';
@@ -82,8 +83,8 @@ function toJson(entry: ModelEntry): Record<string, unknown> {
     provider: target?.provider.name ?? null,
     model: target?.model ?? null,
     wire: target?.wire ?? null,
-    // Without its query, which may hold a key.
-    baseUrl: url ? `${url.origin}${url.pathname}` : null,
+    // Without its query and what looks like a key in its path.
+    baseUrl: url ? createEchoRedactor(urlSecrets(url.href))(`${url.origin}${url.pathname}`) : null,
     contextWindow: target?.contextWindow ?? null,
     maxOutputTokens: target?.facts.maxOutputTokens ?? null,
     vision: target?.facts.vision ?? null,

@@ -230,7 +230,6 @@ test('usage agrees with the count of the model server to the token, over retries
     const retry = { clock: systemClock, random: () => 0, baseMs: 1 };
     const budgeted = withBudget(wire, budget, {
       clock: systemClock,
-      facts: facts({ maxOutputTokens: 20 }),
       onUnfinished: (entry) => expect.unreachable(`nothing broke off, but ${entry.id}`),
     });
     const model = withRetry(budgeted, retry);

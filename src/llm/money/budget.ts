@@ -250,7 +250,8 @@ export class Budget {
     if (!state) return undefined;
     const refused = { ...state, kind: 'refused', reason: 'limit', worstUsd: worst } as const;
     const held = met.every(isHeld);
-    return state.limit === 'job' ? { ...refused, held } : { ...refused, held, retryAfterMs: this.#untilNextDay() };
+    const retryAfterMs = Math.max(1, this.#startOfDay(this.#day + INTO_NEXT_DAY_MS) - this.#clock.now());
+    return state.limit === 'job' ? { ...refused, held } : { ...refused, held, retryAfterMs };
   }
 
   #statesOf(context: ModelCallContext): LimitState[] {
@@ -262,10 +263,6 @@ export class Budget {
       if (limitUsd !== undefined) states.push({ limit, key, limitUsd, ...this.#accounts.totals(key) });
     }
     return states;
-  }
-
-  #untilNextDay(): number {
-    return Math.max(1, this.#startOfDay(this.#day + INTO_NEXT_DAY_MS) - this.#clock.now());
   }
 
   #turnDay(): void {

@@ -1,6 +1,5 @@
 import type { ModelFacts, ModelRequest, Price, Usage } from '../../core/model.ts';
 import { estimateRequestTokens, textTokens } from '../tokens.ts';
-import { IMAGE_TOKENS } from '../vision.ts';
 
 const MILLION = 1_000_000;
 /** Our estimate counts a token for at most so many bytes, and no provider makes more tokens of a text than it has bytes. */
@@ -39,7 +38,7 @@ export interface CallEstimate {
 /** Facts absent = nothing is known, not even the price. */
 export function estimateCall(request: ModelRequest, facts: ModelFacts | undefined): CallEstimate {
   const price = facts?.price ?? null;
-  const tokensIn = estimateRequestTokens(request) + pictures(request) * IMAGE_TOKENS;
+  const tokensIn = estimateRequestTokens(request);
   const limit = facts?.maxOutputTokens ?? Number.POSITIVE_INFINITY;
   const tokensOut = Math.min(request.maxOutputTokens ?? limit, limit);
   const usage = (out: number): Usage => ({ tokensIn, tokensOut: out, tokensCached: 0 });
@@ -97,10 +96,4 @@ function worstRates({ tiers = [], ...base }: Price, tokensIn: number): Price {
     in: Math.max(...met.flatMap((rates) => [rates.in, rates.cacheWrite ?? 0])),
     out: Math.max(...met.map(({ out }) => out)),
   };
-}
-
-function pictures({ images }: ModelRequest): number {
-  let count = 0;
-  for (const shown of images?.values() ?? []) count += shown.length;
-  return count;
 }

@@ -177,10 +177,10 @@ describe('withBudget', () => {
     const { wrap, clock, budget, entries, context } = await setup({ dailyUsd: 0.21 });
     const failure: ModelFailure = { kind: 'malformed', code: 'GH2109', message: '', hint: '', retryable: true };
     const cut: ModelEvent = { type: 'failed', failure };
-    // Each may cost 0.10 USD: the first wrote a good part of that, the second was cut in the middle of a tool call.
+    // Each may cost 0.10 USD: the first was cut in the middle of a tool call, the second wrote a good part of that.
     const inner = paidModel([
-      { events: [{ type: 'text', text: 'word '.repeat(400) }, cut] },
       { events: [cut] },
+      { events: [{ type: 'text', text: 'word '.repeat(400) }, cut] },
       { text: 'never' },
     ]);
     const model = withRetry(wrap(inner), { clock, random: () => 1 });
@@ -188,10 +188,10 @@ describe('withBudget', () => {
     const ended = collect(model.call(request, signal));
     await clock.advance(10_000);
     const events = await ended;
-    expect(events.map(({ type }) => type)).toEqual(['text', 'restart', 'failed']);
+    expect(events.map(({ type }) => type)).toEqual(['text', 'failed']);
     expect(failureOf(events).kind).toBe('budget');
     expect(inner.requests).toHaveLength(2);
-    expect(entries.map(({ costUsd }) => costUsd)).toEqual([expect.closeTo(0.09, 3), expect.closeTo(0.04, 3)]);
+    expect(entries.map(({ costUsd }) => costUsd)).toEqual([expect.closeTo(0.04, 3), expect.closeTo(0.09, 3)]);
     expect(budget.tightest(context)).toMatchObject({ reservedUsd: 0, spentUsd: expect.closeTo(0.13, 3) });
   });
 

@@ -1,16 +1,6 @@
 import { ERROR_CODES } from '../../core/error-codes.ts';
 import type { UsageEntry } from '../../core/journal.ts';
-import type {
-  FailureKind,
-  Model,
-  ModelAnswer,
-  ModelEvent,
-  ModelFacts,
-  ModelFailure,
-  ModelRequest,
-  Price,
-  Usage,
-} from '../../core/model.ts';
+import type { FailureKind, Model, ModelAnswer, ModelEvent, ModelFailure, ModelRequest, Price, Usage } from '../../core/model.ts';
 import type { Clock } from '../../core/ports.ts';
 import { abortedFailure, createFailure } from '../failure.ts';
 import type { Budget, LimitState, Refused, Reservation } from './budget.ts';
@@ -19,8 +9,6 @@ import { usageEntry } from './usage-entry.ts';
 
 export interface BudgetedOptions {
   readonly clock: Clock;
-  /** Default: those of the model. Needed where a wrapper inside does not pass them on. */
-  readonly facts?: ModelFacts;
   /**
    * Told what a call without an answer has cost, for the ledger (`Journal.spend`): by its provider's count, else by our estimate. The
    * provider bills it, and after a restart the ledger is all that is known. Purpose is `<purpose>:unfinished`. Must not throw.
@@ -33,9 +21,10 @@ export interface BudgetedOptions {
 }
 
 /**
- * Innermost, around a wire: each attempt is billed by its provider, so each is reserved and booked. A `restart` is then the
- * wire's own and part of the same call. Answers leave it with a usage that can be booked, `costUsd` in it (null = unknown price). A call that does not fit ends with `failed` of kind `budget` (GH2112; GH2113 when the price is
- * unknown) and nothing is sent; the router may then go on to a cheaper slot. The demo costs nothing and passes through.
+ * Innermost, around a wire: each attempt is billed by its provider, so each is reserved and booked. A `restart` is then the wire's own
+ * and part of the same call. Answers leave it with a usage that can be booked and its cost (null = unknown price). A call that does not
+ * fit ends with `failed` of kind `budget` (GH2112; GH2113: unknown price) and nothing is sent; the router may then go on to a cheaper
+ * slot. The demo costs nothing and passes through.
  */
 export function withBudget(model: Model, budget: Budget, options: BudgetedOptions): Model {
   if (model.demo) return model;
@@ -71,7 +60,6 @@ class BudgetedCall {
   readonly #budget: Budget;
   readonly #options: BudgetedOptions;
   readonly #request: ModelRequest;
-  readonly #facts: ModelFacts | undefined;
   #known: CallEstimate | undefined;
   #streamed = '';
 
@@ -79,13 +67,12 @@ class BudgetedCall {
     this.#model = model;
     this.#budget = budget;
     this.#options = options;
-    this.#facts = options.facts ?? model.facts;
     this.#request = this.#fitted(request);
   }
 
   /** Made when it is needed: it reads the whole request. */
   get #estimate(): CallEstimate {
-    this.#known ??= estimateCall(this.#request, this.#facts);
+    this.#known ??= estimateCall(this.#request, this.#model.facts);
     return this.#known;
   }
 
@@ -118,7 +105,7 @@ class BudgetedCall {
   #fitted(request: ModelRequest): ModelRequest {
     const from = this.#budget.termsOf(request.context)?.fitFrom;
     if (from === undefined) return request;
-    const estimate = estimateCall(request, this.#facts);
+    const estimate = estimateCall(request, this.#model.facts);
     const left = this.#budget.leftUsd(request.context);
     if (estimate.worstUsd === null || estimate.worstUsd <= left / 4) return request;
     const shared = estimate.outputFor(left / 4);
@@ -128,8 +115,10 @@ class BudgetedCall {
   }
 
   #answered(reservation: Reservation, answer: ModelAnswer): ModelEvent {
-    const { provider, servedModel } = answer;
-    const served = servedModel === undefined ? null : this.#options.priceOf?.(provider, servedModel);
+    const { provider, model, servedModel } = answer;
+    // A dated name of the model that was asked is that model.
+    const isOther = servedModel !== undefined && !servedModel.startsWith(model);
+    const served = isOther ? this.#options.priceOf?.(provider, servedModel) : null;
     const usage = this.#settled(answer.usage, served);
     reservation.settle(usage.costUsd ?? null);
     return { type: 'done', answer: { ...answer, usage } };

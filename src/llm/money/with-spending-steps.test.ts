@@ -91,7 +91,7 @@ describe('withSpendingSteps', () => {
 
   test('a free model that is asked first keeps its tools, however little is left', async () => {
     const free = paidModel(['fine'], { price: { in: 0, out: 0 } });
-    const { call, names } = await setup({ dailyUsd: 0 }, [free], { freeFirst: true });
+    const { call, names } = await setup({ dailyUsd: 0 }, [free], { freeFirst: () => true });
     expect((await call(modelRequest('x', { tools: [TOOL] }))).at(-1)).toMatchObject({ answer: { text: 'fine' } });
     expect(free.requests[0]?.tools).toEqual([TOOL]);
     expect(names()).toEqual([]);

@@ -34,7 +34,7 @@ export interface SpendingStepsOptions {
    */
   readonly steps?: readonly SpendingStep[];
   /** The model that is asked first costs nothing: a limit that is nearly used up is then no reason to spare its tools. Default false. */
-  readonly freeFirst?: boolean;
+  readonly freeFirst?: (request: ModelRequest) => boolean;
   /** Below this share of a limit calls go without tools from the start. Default 0.1. */
   readonly lowShare?: number;
   /** The fewest output tokens worth a call whose output limit is lowered. Default 256. */
@@ -126,7 +126,7 @@ class Ladder {
   /** The limit that is nearly used up, when that is a reason to leave the tools out from the start. */
   #low(): LimitState | undefined {
     const { budget, request, options } = this.#parts;
-    if (options.freeFirst || !this.#steps.includes('no-tools') || request.tools.length === 0) return undefined;
+    if (options.freeFirst?.(request) || !this.#steps.includes('no-tools') || request.tools.length === 0) return undefined;
     const tightest = budget.tightest(request.context);
     return tightest && shareLeft(tightest) < (options.lowShare ?? 0.1) ? tightest : undefined;
   }

@@ -23,8 +23,10 @@ export interface Piece {
   readonly calls?: readonly CallPiece[];
   /** How the answer ended. The first one counts. */
   readonly finish?: 'stop' | 'length' | 'filtered';
-  /** Replaces what was reported before. */
+  /** The count of the whole answer. Replaces what was reported before. */
   readonly usage?: Usage;
+  /** What is counted while the answer is still written. */
+  readonly usageSoFar?: Usage;
   /** The model that the provider says is answering. */
   readonly model?: string;
 }
@@ -34,6 +36,9 @@ export interface Added {
   /** Something of the answer arrived. */
   readonly progress: boolean;
 }
+
+/** Stands where a model got stuck and repeated itself. */
+const LOOP_MARK = '[… the model repeated itself; the rest was cut]';
 
 /** Feed it with `add`, then call `end` once. */
 export class AnswerAssembly {
@@ -46,6 +51,7 @@ export class AnswerAssembly {
   #refusal = '';
   #finish: Piece['finish'];
   #usage: Usage | undefined;
+  #usageSoFar: Usage | undefined;
   #servedModel: string | undefined;
   #loopEnd: number | undefined;
   #pieces = 0;
@@ -66,10 +72,11 @@ export class AnswerAssembly {
 
   add(piece: Piece): Added {
     this.#pieces += 1;
-    const { text = '', reasoning = '', refusal = '', calls = [], finish, usage, model } = piece;
+    const { text = '', reasoning = '', refusal = '', calls = [], finish, usage, usageSoFar, model } = piece;
     const events: ModelEvent[] = [];
     this.#refusal += refusal;
     this.#usage = usage ?? this.#usage;
+    this.#usageSoFar = usageSoFar ?? this.#usageSoFar;
     this.#servedModel = model ?? this.#servedModel;
     if (reasoning) this.#take({ text: '', reasoning }, events);
     if (text) this.#take(this.#splitter.push(text), events);
@@ -79,12 +86,13 @@ export class AnswerAssembly {
     return { events, progress };
   }
 
-  /** What is billed so far: the provider's count, else an estimate. Undefined before anything arrived. */
+  /** What is billed so far: the provider's count, else an estimate of what it has not counted. Undefined before anything arrived. */
   get usage(): Usage | undefined {
     if (this.#usage) return this.#usage;
     if (this.#pieces === 0) return undefined;
-    const tokensOut = textTokens(this.#text + this.#reasoning + this.#refusal + this.#tools.text);
-    return { tokensIn: this.#options.inputTokens, tokensOut, tokensCached: 0 };
+    const written = textTokens(this.#text + this.#reasoning + this.#refusal + this.#tools.text);
+    const counted = this.#usageSoFar ?? { tokensIn: this.#options.inputTokens, tokensOut: 0, tokensCached: 0 };
+    return { ...counted, tokensOut: Math.max(counted.tokensOut, written) };
   }
 
   /**
@@ -100,7 +108,7 @@ export class AnswerAssembly {
     // Also what is taken back below was written, and is billed.
     const usage = this.usage;
     const streamed = this.#text;
-    if (this.#loopEnd !== undefined) this.#text = streamed.slice(0, this.#loopEnd);
+    if (this.#loopEnd !== undefined) this.#text = `${streamed.slice(0, this.#loopEnd).trimEnd()} ${LOOP_MARK}`;
     const orphan = splitOrphanClose(this.#text);
     if (orphan.reasoning) {
       this.#text = orphan.text;

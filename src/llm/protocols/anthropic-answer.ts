@@ -1,45 +1,42 @@
 /** From the events of an Anthropic stream to those of the one assembly that knows the rules for answers; no sockets, no time. */
+import type { Json } from '../../core/message.ts';
 import type { ModelEvent, Usage } from '../../core/model.ts';
-import { createFailure } from '../failure.ts';
+import { createFailure, quote } from '../failure.ts';
 import { type Added, AnswerAssembly, type AnswerOptions, type Piece } from './answer-assembly.ts';
+import type { KeptPart } from './kept-answer.ts';
 import { asRecord } from './tool-call-assembly.ts';
+import { count } from './usage-count.ts';
 import type { Assembly } from './wire.ts';
 import { WireFault } from './wire-guard.ts';
 
-type Json = Readonly<Record<string, unknown>>;
+type Fields = Readonly<Record<string, unknown>>;
 
 /** A sign of life: pings, and events that say nothing of the answer. */
 const NOTHING: Added = { events: [], progress: false };
-const COUNTS = ['input_tokens', 'cache_creation_input_tokens', 'cache_read_input_tokens', 'output_tokens'] as const;
+const COUNTS = ['input', 'cache_creation_input', 'cache_read_input', 'output', 'thinking'] as const;
 
-export class AnthropicAssembly implements Assembly {
-  readonly #answer: AnswerAssembly;
+/** The kind of block that a delta belongs to, where it is not the delta's own name. */
+const BLOCK_OF: Readonly<Record<string, string>> = { signature: 'thinking', input_json: 'tool_use' };
+
+export class AnthropicAssembly extends AnswerAssembly implements Assembly {
   readonly #counts = new Map<(typeof COUNTS)[number], number>();
-  /** Arguments that came whole with the start of a call, by block, until a piece of JSON replaces them. */
-  readonly #inputs = new Map<unknown, string>();
+  /** As far as they came, by index. */
+  readonly #blocks = new Map<unknown, Record<string, Json>>();
+  readonly #model: string;
+  readonly #digest: () => string | undefined;
 
-  constructor(options: AnswerOptions) {
-    this.#answer = new AnswerAssembly(options);
+  /** `digest` stands for what was sent, and is kept with the thinking of the answer. */
+  constructor(options: AnswerOptions, digest: () => string | undefined = () => undefined) {
+    super(options);
+    this.#model = options.model;
+    this.#digest = digest;
   }
 
-  get finished(): boolean {
-    return this.#answer.finished;
-  }
-
-  get looping(): boolean {
-    return this.#answer.looping;
-  }
-
-  get usage(): Usage | undefined {
-    return this.#answer.usage;
-  }
-
-  add(raw: unknown): Added {
+  override add(raw: unknown): Added {
     const chunk = asRecord(raw);
     switch (chunk['type']) {
       case 'message_start':
-        this.#count(asRecord(chunk['message'])['usage']);
-        return this.#answer.add({});
+        return this.#start(asRecord(chunk['message']));
       case 'content_block_start':
         return this.#block(asRecord(chunk['content_block']), chunk['index']);
       case 'content_block_delta':
@@ -48,7 +45,7 @@ export class AnthropicAssembly implements Assembly {
         return this.#stopBlock(chunk['index']);
       case 'message_delta':
         this.#count(chunk['usage']);
-        return this.#stop(asRecord(chunk['delta'])['stop_reason']);
+        return this.#stop(asRecord(chunk['delta']));
       case 'message':
         return this.#whole(chunk);
       default:
@@ -56,111 +53,126 @@ export class AnthropicAssembly implements Assembly {
     }
   }
 
-  end(): readonly ModelEvent[] {
-    for (const index of [...this.#inputs.keys()]) this.#stopBlock(index);
-    return this.#answer.end();
+  override end(): readonly ModelEvent[] {
+    for (const index of this.#blocks.keys()) this.#stopBlock(index);
+    return super.end(this.#state());
   }
 
-  #block(block: Json, index: unknown): Added {
+  /** Undefined without thinking: the rest of an answer stands in the history. */
+  #state(): Json | undefined {
+    const parts = [...this.#blocks.values()].flatMap((block): KeptPart[] => {
+      if (block['type'] === 'text') return [{ chars: stringOf(block['text']).length }];
+      if (block['type'] === 'tool_use') return [{ call: stringOf(block['id']) }];
+      return /^(?:redacted_)?thinking$/.test(stringOf(block['type'])) ? [{ whole: block }] : [];
+    });
+    if (!parts.some(({ whole }) => whole)) return undefined;
+    const before = this.#digest();
+    return { parts: parts as unknown as Json, ...(before === undefined ? {} : { before }) };
+  }
+
+  #start(message: Fields): Added {
+    this.#count(message['usage']);
+    const served = stringOf(message['model']);
+    // A name without a date is answered with the dated one.
+    const same = served === '' || served.replace(/-\d{8}$/, '') === this.#model;
+    const usageSoFar = this.#usage();
+    return super.add({ ...(same ? {} : { model: served }), ...(usageSoFar.tokensIn > 0 ? { usageSoFar } : {}) });
+  }
+
+  #block(block: Fields, index: unknown): Added {
+    this.#blocks.set(index, { ...block } as Record<string, Json>);
     switch (block['type']) {
       case 'text':
-        return this.#say({ text: stringOf(block['text']) });
+        return super.add({ text: stringOf(block['text']) });
       case 'thinking':
-        return this.#say({ reasoning: stringOf(block['thinking']) });
+        return super.add({ reasoning: stringOf(block['thinking']) });
       case 'tool_use': {
-        const { id, name, input } = block;
-        if (Object.keys(asRecord(input)).length > 0) this.#inputs.set(index, JSON.stringify(input));
-        return this.#say({ calls: [{ index, id, name, arguments: '' }] });
+        const { id, name } = block;
+        return super.add({ calls: [{ index, id, name, arguments: '' }] });
       }
       default:
         return NOTHING;
     }
   }
 
-  #delta(delta: Json, index: unknown): Added {
-    switch (delta['type']) {
-      case 'text_delta':
-        return this.#say({ text: stringOf(delta['text']) });
-      case 'thinking_delta':
-        return this.#say({ reasoning: stringOf(delta['thinking']) });
-      case 'input_json_delta': {
-        const json = delta['partial_json'];
-        if (typeof json !== 'string' || json === '') return NOTHING;
-        this.#inputs.delete(index);
-        return this.#say({ calls: [{ index, arguments: json }] });
-      }
-      default:
-        return NOTHING;
+  #delta(delta: Fields, index: unknown): Added {
+    const field = stringOf(delta['type']).replace(/_delta$/, '');
+    const block = this.#blocks.get(index);
+    // Blocks of other kinds belong to tools that run at Anthropic.
+    if (block && block['type'] !== (BLOCK_OF[field] ?? field)) return NOTHING;
+    if (field === 'input_json') {
+      const json = stringOf(delta['partial_json']);
+      if (json === '') return NOTHING;
+      if (block) delete block['input'];
+      return super.add({ calls: [{ index, arguments: json }] });
     }
+    const piece = stringOf(delta[field]);
+    if (block) block[field] = stringOf(block[field]) + piece;
+    return field === 'text' ? super.add({ text: piece }) : field === 'thinking' ? super.add({ reasoning: piece }) : NOTHING;
   }
 
+  /** Of arguments that came whole with the start of a call. */
   #stopBlock(index: unknown): Added {
-    const input = this.#inputs.get(index);
-    if (input === undefined) return NOTHING;
-    this.#inputs.delete(index);
-    return this.#say({ calls: [{ index, arguments: input }] });
+    const { type, input } = this.#blocks.get(index) ?? {};
+    if (type !== 'tool_use' || Object.keys(asRecord(input)).length === 0) return NOTHING;
+    return this.#delta({ type: 'input_json_delta', partial_json: JSON.stringify(input) }, index);
   }
 
-  #stop(reason: unknown): Added {
-    const finish = toFinish(reason);
-    return this.#say({ ...(finish ? { finish } : {}), ...(this.#counts.has('output_tokens') ? { usage: this.#usage() } : {}) });
+  #stop(delta: Fields): Added {
+    // Before the reason is read, which throws for a refusal: that is billed too.
+    const counted = this.#counts.has('output') ? super.add({ usage: this.#usage() }) : NOTHING;
+    const finish = toFinish(delta);
+    return finish ? super.add({ finish }) : counted;
   }
 
   /** Some servers ignore `stream` and send the whole message at once. */
-  #whole(message: Json): Added {
+  #whole(message: Fields): Added {
     const blocks = Array.isArray(message['content']) ? message['content'].map(asRecord) : [];
-    const added = blocks.flatMap((block, index) => [this.#block(block, index), this.#stopBlock(index)]);
-    this.#count(message['usage']);
-    added.push(this.#stop(message['stop_reason']));
+    const added = [this.#start(message), ...blocks.flatMap((block, at) => [this.#block(block, at), this.#stopBlock(at)])];
+    added.push(this.#stop(message));
     return { events: added.flatMap(({ events }) => events), progress: true };
-  }
-
-  #say(piece: Piece): Added {
-    return this.#answer.add(piece);
   }
 
   /** Counts are running totals. Some servers begin with zeros, some end with them. */
   #count(usage: unknown): void {
-    const counts = asRecord(usage);
+    const counts = { ...asRecord(asRecord(usage)['output_tokens_details']), ...asRecord(usage) };
     for (const name of COUNTS) {
-      const value = counts[name];
-      if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 && (value > 0 || !this.#counts.has(name)))
-        this.#counts.set(name, value);
+      const value = count(counts[`${name}_tokens`]);
+      if (value !== undefined && (value > 0 || !this.#counts.has(name))) this.#counts.set(name, value);
     }
   }
 
   /** `input_tokens` is the uncached rest; what went into the cache or came from it is input as well. */
   #usage(): Usage {
-    const count = (name: (typeof COUNTS)[number]): number => this.#counts.get(name) ?? 0;
-    const read = count('cache_read_input_tokens');
-    const written = count('cache_creation_input_tokens');
+    const of = (name: (typeof COUNTS)[number]): number => this.#counts.get(name) ?? 0;
+    const read = of('cache_read_input');
+    const written = of('cache_creation_input');
+    const reasoning = this.#counts.get('thinking');
     return {
-      tokensIn: count('input_tokens') + written + read,
-      tokensOut: count('output_tokens'),
+      tokensIn: of('input') + written + read,
+      tokensOut: of('output'),
       tokensCached: read,
       ...(written > 0 ? { tokensCacheWrite: written } : {}),
+      ...(reasoning === undefined ? {} : { tokensReasoning: reasoning }),
     };
   }
 }
 
-/** https://docs.anthropic.com/en/api/handling-stop-reasons */
-function toFinish(reason: unknown): Piece['finish'] {
-  switch (reason) {
-    case undefined:
-    case null:
-      return undefined;
-    case 'max_tokens':
-    case 'model_context_window_exceeded':
-      return 'length';
-    case 'refusal': {
-      const message = 'the model refused (stop_reason refusal)';
-      // The same conversation is refused again.
-      throw new WireFault(createFailure('content-filter', { message, retryable: false }));
-    }
-    default:
-      // end_turn, tool_use, stop_sequence; pause_turn belongs to tools that run at Anthropic, which are never asked for.
-      return 'stop';
-  }
+/** https://platform.claude.com/docs/en/build-with-claude/handling-stop-reasons; other servers have words of their own. */
+function toFinish({ stop_reason: reason, stop_details: details }: Fields): Piece['finish'] {
+  if (reason === undefined || reason === null) return undefined;
+  const word = stringOf(reason);
+  if (/^(?:end_turn|tool_use|stop_sequence|stop|tool_calls)$/.test(word)) return 'stop';
+  // With pause_turn the model wants to go on.
+  if (/^(?:max_tokens|model_context_window_exceeded|length|pause_turn)$/.test(word)) return 'length';
+  const { category } = asRecord(details);
+  const said = `stop_reason ${quote(word)}${typeof category === 'string' ? `, category ${quote(category)}` : ''}`;
+  // The same conversation is refused again.
+  throw new WireFault(
+    word === 'refusal' || word === 'sensitive'
+      ? createFailure('content-filter', { message: `the model refused (${said})`, retryable: false })
+      : createFailure('malformed', { message: `the answer ended badly (${said})` }),
+  );
 }
 
 function stringOf(value: unknown): string {

@@ -2,7 +2,8 @@
 import type Anthropic from '@anthropic-ai/sdk';
 import type { ModelRequest } from '../../core/model.ts';
 import { AnthropicAssembly } from './anthropic-answer.ts';
-import { toAnthropicMessages, toAnthropicTools } from './anthropic-messages.ts';
+import { CACHED, markForCache, mayBeginThinking, toAnthropicMessages, toAnthropicTools } from './anthropic-messages.ts';
+import { claudeModel, claudeThinking } from './claude-models.ts';
 import { guardedFetch } from './guarded-fetch.ts';
 import { toHistory } from './history.ts';
 import { asRecord } from './tool-call-assembly.ts';
@@ -16,13 +17,15 @@ const DEFAULT_MAX_TOKENS = 4_096;
 
 /** `baseUrl` holds no version: `https://api.anthropic.com`. */
 export function createAnthropic(options: WireOptions): WarmableModel {
+  const digests = new WeakMap<ModelRequest, string>();
   return createWireModel(
     { ...options, promisesSigns: true },
     {
       connect: () => createClient(options),
-      assembly: (answer) => new AnthropicAssembly(answer),
+      assembly: (answer, request) => new AnthropicAssembly(answer, () => digests.get(request)),
       open: async (client, request, signal) => {
-        const body = requestBody(options, request);
+        const { body, digest } = requestBody(options, request);
+        if (digest !== undefined) digests.set(request, digest);
         // `post`, because `messages.create` prints a warning to the console for models that will be retired.
         return await client.post<AsyncIterable<unknown>>('/v1/messages', { body, stream: true, signal });
       },
@@ -52,20 +55,36 @@ async function createClient(options: WireOptions): Promise<Anthropic> {
   });
 }
 
-function requestBody({ provider, model, facts }: WireOptions, request: ModelRequest): Anthropic.MessageCreateParamsStreaming {
+function requestBody(
+  { provider, model, facts }: WireOptions,
+  request: ModelRequest,
+): { readonly body: Anthropic.MessageCreateParamsStreaming; readonly digest: string | undefined } {
   const { system, steps } = toHistory(request, { provider, model, vision: facts?.vision !== false });
-  const { maxOutputTokens, temperature } = request;
-  return {
+  const tools = toAnthropicTools(request.tools);
+  const claude = claudeModel(model);
+  const history = toAnthropicMessages(steps, claude.version > 500 ? JSON.stringify([system, tools]) : undefined);
+  const { maxOutputTokens: most = Infinity } = facts ?? {};
+  // More than the model can write is refused.
+  const maxTokens = Math.min(request.maxOutputTokens ?? facts?.maxOutputTokens ?? DEFAULT_MAX_TOKENS, most);
+  // Other servers of this wire know neither the marks for the cache nor the parameters for thinking.
+  const genuine = provider === 'anthropic' || provider === 'bedrock';
+  const limits = { maxTokens, mayBegin: mayBeginThinking(history) };
+  const thinking = genuine ? claudeThinking(claude, facts, request.thinking, limits) : {};
+  if (genuine) markForCache(history);
+  const { temperature } = request;
+  const takesTemperature = claude.version < 407 && (thinking.thinking?.type ?? 'disabled') === 'disabled';
+  const body: Anthropic.MessageCreateParamsStreaming = {
     model,
-    // More than the model can write is refused.
-    max_tokens: Math.min(maxOutputTokens ?? facts?.maxOutputTokens ?? DEFAULT_MAX_TOKENS, facts?.maxOutputTokens ?? Infinity),
-    ...(system === '' ? {} : { system }),
-    messages: toAnthropicMessages(steps),
+    max_tokens: maxTokens,
+    ...(system === '' ? {} : { system: genuine ? [{ type: 'text', text: system, ...CACHED }] : system }),
+    messages: history.messages,
     stream: true,
-    ...(request.tools.length === 0 ? {} : { tools: toAnthropicTools(request.tools) }),
+    ...(tools.length === 0 ? {} : { tools }),
     // The scale ends at 1 here, at 2 elsewhere.
-    ...(temperature === undefined ? {} : { temperature: Math.min(temperature, 1) }),
+    ...(temperature === undefined || !takesTemperature ? {} : { temperature: Math.min(temperature, 1) }),
+    ...thinking,
   };
+  return { body, digest: history.digest };
 }
 
 /** The library reads events by their name and throws those called `error`. */

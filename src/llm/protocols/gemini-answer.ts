@@ -1,8 +1,9 @@
 /** From the chunks of a Gemini stream to those of the one assembly that knows the rules for answers; no sockets, no time. */
-import { randomUUID } from 'node:crypto';
+import type { Json } from '../../core/message.ts';
 import type { ModelEvent, Usage } from '../../core/model.ts';
 import { createFailure, quote } from '../failure.ts';
-import { type Added, AnswerAssembly, type AnswerOptions, type Piece } from './answer-assembly.ts';
+import { type Added, AnswerAssembly, type Piece } from './answer-assembly.ts';
+import type { KeptPart } from './kept-answer.ts';
 import { asRecord, type CallPiece } from './tool-call-assembly.ts';
 import { count } from './usage-count.ts';
 import type { Assembly } from './wire.ts';
@@ -14,67 +15,65 @@ const WITHHELD =
 /** The model wrote something that is no answer; it may do better next time. */
 const BROKEN = /^(?:MALFORMED_FUNCTION_CALL|MALFORMED_RESPONSE|UNEXPECTED_TOOL_CALL|TOO_MANY_TOOL_CALLS)$/;
 
-export class GeminiAssembly implements Assembly {
-  readonly #answer: AnswerAssembly;
-  readonly #onSignature: (callId: string, signature: string) => void;
+export class GeminiAssembly extends AnswerAssembly implements Assembly {
+  readonly #kept: KeptPart[] = [];
   #calls = 0;
 
-  /** `onSignature` is told what has to go back with a call of this answer. */
-  constructor(options: AnswerOptions, onSignature: (callId: string, signature: string) => void) {
-    this.#answer = new AnswerAssembly(options);
-    this.#onSignature = onSignature;
-  }
-
-  get finished(): boolean {
-    return this.#answer.finished;
-  }
-
-  get looping(): boolean {
-    return this.#answer.looping;
-  }
-
-  get usage(): Usage | undefined {
-    return this.#answer.usage;
-  }
-
-  add(raw: unknown): Added {
+  override add(raw: unknown): Added {
     const chunk = asRecord(raw);
+    const candidate = asRecord(Array.isArray(chunk['candidates']) ? chunk['candidates'][0] : undefined);
+    const usage = toUsage(asRecord(chunk['usageMetadata']));
+    const hasEnded = typeof candidate['finishReason'] === 'string' || this.finished;
+    // Before prompt and reason are looked at, which may throw: what is withheld is billed too.
+    if (usage) super.add(hasEnded ? { usage } : { usageSoFar: usage });
     const blocked = asRecord(chunk['promptFeedback'])['blockReason'];
     if (typeof blocked === 'string') {
       const message = `the provider refused the prompt (blockReason ${quote(blocked)})`;
       // The same prompt is refused again.
       throw new WireFault(createFailure('content-filter', { message, retryable: false }));
     }
-    const candidate = asRecord(Array.isArray(chunk['candidates']) ? chunk['candidates'][0] : undefined);
     const said = this.#parts(asRecord(candidate['content'])['parts']);
     const finish = toFinish(candidate['finishReason']);
-    const usage = toUsage(asRecord(chunk['usageMetadata']));
-    const { events } = this.#answer.add({ ...said, ...(finish ? { finish } : {}), ...(usage ? { usage } : {}) });
+    const served = typeof chunk['modelVersion'] === 'string' ? { model: chunk['modelVersion'] } : {};
+    const { events } = super.add({ ...said, ...served, ...(finish ? { finish } : {}) });
     // Every chunk repeats the usage so far, also one that brings nothing else.
     return { events, progress: said.text + said.reasoning !== '' || said.calls.length > 0 || finish !== undefined };
   }
 
-  end(): readonly ModelEvent[] {
-    return this.#answer.end();
+  override end(): readonly ModelEvent[] {
+    const says = this.#kept.some(({ call, signature, whole }) => call ?? signature ?? whole);
+    return super.end(says ? { parts: this.#kept as unknown as Json } : undefined);
   }
 
   #parts(parts: unknown): { text: string; reasoning: string; calls: CallPiece[] } {
     const said = { text: '', reasoning: '', calls: [] as CallPiece[] };
     for (const part of Array.isArray(parts) ? parts.map(asRecord) : []) {
       const { text, functionCall, thoughtSignature } = part;
-      if (typeof text === 'string') {
-        if (part['thought'] === true) said.reasoning += text;
-        else said.text += text;
+      const signed = typeof thoughtSignature === 'string' ? { signature: thoughtSignature } : {};
+      if (part['thought'] === true) {
+        said.reasoning += typeof text === 'string' ? text : '';
+        if (signed.signature) this.#kept.push({ whole: part as Record<string, Json> });
+      } else if (typeof text === 'string') {
+        said.text += text;
+        this.#keepText({ chars: text.length, ...signed });
       }
       if (functionCall === undefined) continue;
       const { id, name, args } = asRecord(functionCall);
       // The API gives calls no id, or one that is only unique within the answer.
-      const callId = typeof id === 'string' && id !== '' ? id : `call_${randomUUID().replaceAll('-', '').slice(0, 24)}`;
-      said.calls.push({ index: this.#calls, id: callId, name, arguments: JSON.stringify(args ?? {}) });
+      const given = typeof id === 'string' && id !== '' ? { id } : {};
+      const call = given.id ?? `call_${this.#calls}`;
+      said.calls.push({ index: this.#calls, id: call, name, arguments: JSON.stringify(args ?? {}) });
       this.#calls += 1;
-      if (typeof thoughtSignature === 'string') this.#onSignature(callId, thoughtSignature);
+      this.#kept.push({ call, ...given, ...signed });
     }
     return said;
+  }
+
+  /** Pieces of one text are joined, but never across a signature. */
+  #keepText(part: KeptPart): void {
+    const last = this.#kept.at(-1);
+    if (part.signature || last?.chars === undefined || last.signature) this.#kept.push(part);
+    else this.#kept.splice(-1, 1, { chars: last.chars + (part.chars ?? 0) });
   }
 }
 
@@ -88,7 +87,9 @@ function toFinish(reason: unknown): Piece['finish'] {
     const message = `the model's answer was not valid (finishReason ${reason})`;
     throw new WireFault(createFailure('malformed', { message }));
   }
-  return reason === 'MAX_TOKENS' ? 'length' : 'stop';
+  if (reason === 'MAX_TOKENS') return 'length';
+  if (/^(?:STOP|OTHER|FUNCTION_CALL)$/.test(reason)) return 'stop';
+  throw new WireFault(createFailure('malformed', { message: `the answer ended badly (finishReason ${quote(reason)})` }));
 }
 
 /** Thinking is billed as output; results of Google's own tools as input. */

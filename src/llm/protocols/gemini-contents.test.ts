@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import type { Json } from '../../core/message.ts';
 import type { SessionMessage } from '../../core/session.ts';
 import { toGeminiContents, toGeminiFunctions } from './gemini-contents.ts';
-import { toGeminiSchema } from './gemini-schema.ts';
 import { toHistory } from './history.ts';
 
 let made = 0;
@@ -12,8 +12,8 @@ function message(role: SessionMessage['role'], content: string, rest: Partial<Se
 const call = (id: string, name: string, args = '{}') => ({ id, name, arguments: args });
 const result = (id: string, content: string) => message('tool', content, { tool_call_id: id });
 
-function contents(messages: readonly SessionMessage[], model = 'gemini-2.5-flash', signed: Record<string, string> = {}) {
-  return toGeminiContents(toHistory({ messages }, { provider: 'gemini', model, vision: true }).steps, model, (id) => signed[id]);
+function contents(messages: readonly SessionMessage[], model = 'gemini-2.5-flash') {
+  return toGeminiContents(toHistory({ messages }, { provider: 'gemini', model, vision: true }).steps, model);
 }
 
 describe('contents', () => {
@@ -78,7 +78,7 @@ describe('contents', () => {
     const turn = (text: string) => [message('assistant', '', { tool_calls: [call('call_0', 'f')] }), result('call_0', text)];
     const responses = contents([message('user', 'go'), ...turn('first'), ...turn('second')])
       .flatMap(({ parts }) => parts)
-      .flatMap(({ functionResponse }) => (functionResponse ? [functionResponse.response['output']] : []));
+      .flatMap(({ functionResponse }) => (functionResponse ? [functionResponse.response?.['output']] : []));
     expect(responses).toEqual(['first', 'second']);
   });
 
@@ -95,14 +95,94 @@ describe('contents', () => {
     expect(asked?.parts[0]?.functionCall?.args).toEqual({ malformed_arguments: '{"x":' });
   });
 
-  test('signatures go back with their calls; Gemini 3 gets the documented stand-in where one is lost, on the first call only', () => {
-    const messages = [message('user', 'go'), message('assistant', '', { tool_calls: [call('a', 'f'), call('b', 'f')] })];
-    const signatures = (model: string, signed: Record<string, string> = {}) =>
-      contents(messages, model, signed)[1]?.parts.map(({ thoughtSignature }) => thoughtSignature);
-    expect(signatures('gemini-3-pro', { a: 'sig' })).toEqual(['sig', undefined]);
-    expect(signatures('gemini-3-pro')).toEqual(['skip_thought_signature_validator', undefined]);
-    expect(signatures('models/gemini-flash-latest')).toEqual(['skip_thought_signature_validator', undefined]);
-    expect(signatures('gemini-2.5-flash')).toEqual([undefined, undefined]);
+  const kept = (model: string, parts: readonly object[]) => ({ provider: 'gemini', model, data: { parts: parts as Json[] } });
+
+  test('M6 an answer goes back with each signature on the part that it came with, and calls without an id get none', () => {
+    const model = 'gemini-3-pro';
+    const parts = [
+      { chars: 3 },
+      { chars: 4, signature: 's1' },
+      { call: 'p1', id: 'p1', signature: 's2' },
+      { call: 'p2' },
+      { chars: 0, signature: 's3' },
+    ];
+    const calls = [call('a', 'f'), call('b', 'g')].map((one, at) => ({ ...one, provider_ids: [`p${at + 1}`] }));
+    const answer = message('assistant', 'one two', { tool_calls: calls, provider_state: kept(model, parts) });
+    expect(contents([message('user', 'go'), answer, result('a', 'A'), result('b', 'B')], model).slice(1)).toEqual([
+      {
+        role: 'model',
+        parts: [
+          { text: 'one' },
+          { text: ' two', thoughtSignature: 's1' },
+          { functionCall: { id: 'p1', name: 'f', args: {} }, thoughtSignature: 's2' },
+          { functionCall: { name: 'g', args: {} } },
+          { text: '', thoughtSignature: 's3' },
+        ],
+      },
+      {
+        role: 'user',
+        parts: [
+          { functionResponse: { id: 'p1', name: 'f', response: { output: 'A' } } },
+          { functionResponse: { name: 'g', response: { output: 'B' } } },
+        ],
+      },
+    ]);
+  });
+
+  test('M6 a call that came twice and ran once goes back twice, each with its result', () => {
+    const state = kept('gemini-3-pro', [
+      { call: 'p1', id: 'p1', signature: 's' },
+      { call: 'p2', id: 'p2' },
+    ]);
+    const calls = [{ ...call('a', 'f'), provider_ids: ['p1', 'p2'] }];
+    const answer = message('assistant', '', { tool_calls: calls, provider_state: state });
+    const ids = contents([message('user', 'go'), answer, result('a', 'A')], 'gemini-3-pro')
+      .flatMap(({ parts }) => parts)
+      .flatMap(({ functionCall, functionResponse }) => functionCall?.id ?? functionResponse?.['id'] ?? []);
+    expect(ids).toEqual(['p1', 'p2', 'p1', 'p2']);
+  });
+
+  test('M6 what was kept of an answer is ignored when its text was edited or a call is missing', () => {
+    const state = kept('gemini-2.5-flash', [
+      { chars: 3, signature: 's' },
+      { call: 'p1', id: 'p1' },
+    ]);
+    const calls = [{ ...call('a', 'f'), provider_ids: ['p1'] }];
+    for (const answer of [
+      message('assistant', 'ones', { tool_calls: calls, provider_state: state }),
+      message('assistant', 'one', { provider_state: state }),
+      message('assistant', 'one', { tool_calls: [...calls, call('b', 'g')], provider_state: state }),
+    ]) {
+      const sent = JSON.stringify(contents([message('user', 'go'), answer]));
+      expect(sent).not.toContain('thoughtSignature');
+      expect(sent).not.toContain('"p1"');
+    }
+  });
+
+  test('Gemini 3 gets the documented stand-in for signatures that are not there, in the turn in progress on the first call', () => {
+    const turn = (n: number) => [
+      message('user', `go ${n}`),
+      message('assistant', '', { tool_calls: [call(`a${n}`, 'f'), call(`b${n}`, 'f')] }),
+    ];
+    const signatures = (model: string) =>
+      contents([...turn(1), ...turn(2)], model)
+        .filter(({ role }) => role === 'model')
+        .flatMap(({ parts }) => parts.map(({ thoughtSignature }) => thoughtSignature));
+    const stand = 'skip_thought_signature_validator';
+    expect(signatures('gemini-3-pro')).toEqual([undefined, undefined, stand, undefined]);
+    expect(signatures('models/gemini-flash-latest')).toEqual([undefined, undefined, stand, undefined]);
+    expect(signatures('gemini-2.5-flash')).toEqual([undefined, undefined, undefined, undefined]);
+  });
+
+  test('pictures of a result stand inside it for Gemini 3, behind all results for older models', () => {
+    const back = result('a', 'A');
+    const messages = [message('user', 'go'), message('assistant', '', { tool_calls: [call('a', 'f'), call('b', 'f')] }), back];
+    const images = new Map([[back.id, [{ mime: 'image/png', base64: 'AAAA' } as const]]]);
+    const inline = { inlineData: { mimeType: 'image/png', data: 'AAAA' } };
+    const parts = (model: string) =>
+      toGeminiContents(toHistory({ messages, images }, { provider: 'gemini', model, vision: true }).steps, model).at(-1)?.parts;
+    expect(parts('gemini-3-pro')?.map(({ functionResponse }) => functionResponse?.['parts'])).toEqual([[inline], undefined]);
+    expect(parts('gemini-2.5-pro')?.slice(2)).toEqual([inline]);
   });
 
   test('pictures are inline; a model that cannot see gets a note in their place', () => {
@@ -110,7 +190,7 @@ describe('contents', () => {
     const image = { mime: 'image/png', base64: 'AAAA' } as const;
     const request = { messages: [user], images: new Map([[user.id, [image, image]]]) };
     const parts = (vision: boolean) =>
-      toGeminiContents(toHistory(request, { provider: 'gemini', model: 'm', vision }).steps, 'm', () => undefined)[0]?.parts;
+      toGeminiContents(toHistory(request, { provider: 'gemini', model: 'm', vision }).steps, 'm')[0]?.parts;
     const inline = { inlineData: { mimeType: 'image/png', data: 'AAAA' } };
     expect(parts(true)).toEqual([{ text: 'look' }, inline, inline]);
     expect(parts(false)).toEqual([{ text: expect.stringMatching(/^look\n\[2 pictures .*cannot see/) }]);
@@ -118,70 +198,16 @@ describe('contents', () => {
 });
 
 describe('tool schemas', () => {
-  const property = (schema: object, root: object = {}) =>
-    (toGeminiSchema({ type: 'object', properties: { p: schema }, ...root })?.['properties'] as { p: unknown } | undefined)?.p;
+  const $defs = { city: { type: 'string' }, node: { type: 'object', properties: { next: { $ref: '#/$defs/node' } } } };
+  const parameters = {
+    type: 'object',
+    $defs,
+    properties: { a: { $ref: '#/$defs/city' }, b: { oneOf: [{ const: 1 }, { type: 'null' }] } },
+  };
 
-  test.each([
-    ['keys it does not know', { type: 'string', $comment: 'x', examples: ['y'], readOnly: true }, { type: 'string' }],
-    ['keys it knows', { type: 'string', minLength: 1, pattern: '^a' }, { type: 'string', minLength: 1, pattern: '^a' }],
-    ['a format it does not know', { type: 'string', format: 'uri' }, { type: 'string' }],
-    ['a format it knows', { type: 'string', format: 'date-time' }, { type: 'string', format: 'date-time' }],
-    ['null among the types', { type: ['string', 'null'] }, { type: 'string', nullable: true }],
-    ['several types', { type: ['string', 'number'] }, { anyOf: [{ type: 'string' }, { type: 'number' }] }],
-    ['const', { const: 'a' }, { type: 'string', enum: ['a'] }],
-    ['an enum of strings', { type: 'string', enum: ['a', 'b'] }, { type: 'string', enum: ['a', 'b'] }],
-    [
-      'an enum of numbers',
-      { type: 'integer', description: 'Level.', enum: [1, 2] },
-      { type: 'integer', description: 'Level. One of: 1, 2.' },
-    ],
-    [
-      'oneOf',
-      { oneOf: [{ type: 'string' }, { type: 'object', properties: { a: { type: 'boolean' } }, additionalProperties: false }] },
-      { anyOf: [{ type: 'string' }, { type: 'object', properties: { a: { type: 'boolean' } } }] },
-    ],
-    ['a nullable choice', { anyOf: [{ type: 'number' }, { type: 'null' }] }, { type: 'number', nullable: true }],
-    ['an array of anything', { type: 'array' }, { type: 'array', items: { type: 'string' } }],
-    [
-      'a type beside anyOf',
-      { type: 'object', anyOf: [{ type: 'object' }, { type: 'string' }] },
-      { anyOf: [{ type: 'object' }, { type: 'string' }] },
-    ],
-    [
-      'allOf',
-      {
-        allOf: [
-          { type: 'object', properties: { a: { type: 'string' } }, required: ['a'] },
-          { properties: { b: { type: 'string' } } },
-        ],
-      },
-      { type: 'object', properties: { a: { type: 'string' }, b: { type: 'string' } }, required: ['a'] },
-    ],
-    [
-      'required properties that are not there',
-      { type: 'object', properties: { a: {} }, required: ['a', 'z'] },
-      { type: 'object', properties: { a: { type: 'string' } }, required: ['a'] },
-    ],
-    [
-      'properties named like keys',
-      { type: 'object', properties: { title: { type: 'string' }, $ref: { type: 'string' } } },
-      { type: 'object', properties: { title: { type: 'string' }, $ref: { type: 'string' } } },
-    ],
-  ])('B7 %s', (_, schema, expected) => {
-    expect(property(schema)).toEqual(expected);
-  });
-
-  test('B7 references are written out, and one to itself comes to an end', () => {
-    const $defs = { city: { type: 'string', description: 'A city.' } };
-    expect(property({ $ref: '#/$defs/city' }, { $defs })).toEqual({ type: 'string', description: 'A city.' });
-    const tree = { $defs: { node: { type: 'object', properties: { next: { $ref: '#/$defs/node' } } } } };
-    expect(JSON.stringify(property({ $ref: '#/$defs/node' }, tree))).not.toContain('$ref');
-    expect(property({ $ref: '#/$defs/loop' }, { $defs: { loop: { $ref: '#/$defs/loop' } } })).toEqual({ type: 'string' });
-  });
-
-  test('a tool that takes nothing has no parameters', () => {
-    expect(toGeminiFunctions([{ name: 'now', description: 'Time.', parameters: { type: 'object', properties: {} } }])).toEqual([
-      { name: 'now', description: 'Time.' },
-    ]);
+  test('go as JSON Schema, which the API reads itself; a tool that takes nothing has none', () => {
+    const named = { name: 'f', description: 'd' };
+    expect(toGeminiFunctions([{ ...named, parameters }])).toEqual([{ ...named, parametersJsonSchema: parameters }]);
+    expect(toGeminiFunctions([{ ...named, parameters: { type: 'object', properties: {} } }])).toEqual([named]);
   });
 });

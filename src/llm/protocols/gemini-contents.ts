@@ -1,88 +1,87 @@
-import type { ToolSpec } from '../../core/model.ts';
-import { toGeminiSchema } from './gemini-schema.ts';
-import { type History, NO_RESULT, type PastCall, type Step } from './history.ts';
+import type { Content, FunctionDeclaration, Part } from '@google/genai/web';
+import type { Image, ToolSpec } from '../../core/model.ts';
+import { type History, NO_RESULT, type Step } from './history.ts';
+import { type PlacedPart, placeParts } from './kept-answer.ts';
+import { asRecord } from './tool-call-assembly.ts';
 
 /** Opens a history that was trimmed to begin with an answer: the first turn must be the user's. */
 const TRIMMED = '(earlier messages left out)';
 /**
- * Accepted in place of a signature for calls that come from another model or from before a restart, which Gemini 3 refuses without
- * one (https://ai.google.dev/gemini-api/docs/thought-signatures, questions and answers).
+ * Accepted in place of a signature that is not there, for calls of another model or of a key that has changed
+ * (https://ai.google.dev/gemini-api/docs/thought-signatures, questions and answers).
  */
 const NO_SIGNATURE = 'skip_thought_signature_validator';
-const DEMANDS_SIGNATURES = /^(?:models\/)?gemini-(?:[3-9]|\d\d|(?:pro|flash|flash-lite)-latest)/;
 
-export interface GeminiPart {
-  readonly text?: string;
-  readonly inlineData?: { readonly mimeType: string; readonly data: string };
-  readonly functionCall?: { readonly id: string; readonly name: string; readonly args: Record<string, unknown> };
-  readonly functionResponse?: { readonly id: string; readonly name: string; readonly response: Record<string, unknown> };
-  readonly thoughtSignature?: string;
+/** From version 3 on models demand signatures, have levels of thinking, and take pictures inside a result. */
+export function isGemini3(model: string): boolean {
+  return /^(?:models\/)?gemini-(?:[3-9]|\d\d|(?:pro|flash|flash-lite)-latest)/.test(model);
 }
 
-export interface GeminiContent {
-  readonly role: 'user' | 'model';
-  readonly parts: GeminiPart[];
-}
+export type GeminiContent = Content & { parts: Part[] };
 
 /**
- * Turns alternate, a result stands right after the answer that asked for it, and carries the name of its function. `signature` is
- * what the model gave with a call.
+ * Turns alternate, a result stands right after the answer that asked for it, and carries the name of its function. Answers of this
+ * model go back with each signature on the part that it came with.
  */
-export function toGeminiContents(
-  steps: History['steps'],
-  model: string,
-  signature: (callId: string) => string | undefined,
-): GeminiContent[] {
+export function toGeminiContents(steps: History['steps'], model: string): GeminiContent[] {
   const contents: GeminiContent[] = [];
-  const add = (role: GeminiContent['role'], parts: readonly GeminiPart[]): void => {
+  const add = (role: 'user' | 'model', parts: readonly Part[]): void => {
     const last = contents.at(-1);
     if (last?.role === role) last.parts.push(...parts);
     else if (parts.length > 0) contents.push({ role, parts: [...parts] });
   };
+  const turn = steps.findLastIndex(({ role }) => role === 'user');
   if (steps[0]?.role !== 'user') add('user', [{ text: TRIMMED }]);
-  for (const step of steps) {
+  for (const [at, step] of steps.entries()) {
     if (step.role === 'user') {
       add('user', userParts(step));
       continue;
     }
-    add('model', step.text === '' ? [] : [{ text: step.text }]);
-    add('model', callParts(step.calls, model, signature));
-    add('user', step.calls.map(responsePart));
+    const parts = placeParts(step);
+    add('model', answerParts(parts, at > turn && isGemini3(model)));
+    add('user', resultParts(parts, isGemini3(model)));
   }
   return contents;
 }
 
-function userParts(step: Extract<Step, { role: 'user' }>): GeminiPart[] {
-  return [
-    ...(step.text === '' ? [] : [{ text: step.text }]),
-    ...step.images.map(({ mime, base64 }) => ({ inlineData: { mimeType: mime, data: base64 } })),
-  ];
-}
-
-/** Of calls made at once only the first one bears a signature. */
-function callParts(calls: readonly PastCall[], model: string, signature: (callId: string) => string | undefined): GeminiPart[] {
-  const signatures: (string | undefined)[] = calls.map(({ id }) => signature(id));
-  if (DEMANDS_SIGNATURES.test(model) && !signatures.some((one) => one !== undefined)) signatures[0] = NO_SIGNATURE;
-  return calls.map(({ id, name, arguments: text }, index) => {
-    const thoughtSignature = signatures[index];
-    const args = JSON.parse(text) as Record<string, unknown>;
-    return { functionCall: { id, name, args }, ...(thoughtSignature === undefined ? {} : { thoughtSignature }) };
+/** Of calls made at once the first one bears a signature. `signed`: it is refused without one. */
+function answerParts(parts: readonly PlacedPart[], signed: boolean): Part[] {
+  const bare = signed && !parts.some(({ past, signature }) => past && signature);
+  const first = bare ? parts.find(({ past }) => past) : undefined;
+  return parts.flatMap((part): Part[] => {
+    const { id, past, text, whole } = part;
+    const thoughtSignature = part === first ? NO_SIGNATURE : part.signature;
+    const signature = thoughtSignature === undefined ? {} : { thoughtSignature };
+    if (whole) return [whole];
+    if (!past) return text === '' && thoughtSignature === undefined ? [] : [{ text, ...signature }];
+    const args = JSON.parse(past.arguments) as Record<string, unknown>;
+    return [{ functionCall: { ...(id === undefined ? {} : { id }), name: past.name, args }, ...signature }];
   });
 }
 
-function responsePart({ id, name, result }: PastCall): GeminiPart {
-  return { functionResponse: { id, name, response: result === undefined ? { error: NO_RESULT } : { output: result } } };
+/** Pictures stand inside a result or, for older models, behind all results (ai.google.dev/gemini-api/docs/function-calling). */
+function resultParts(parts: readonly PlacedPart[], inside: boolean): Part[] {
+  const calls = parts.flatMap(({ id, past }) => (past ? [{ ...past, id }] : []));
+  const results = calls.map(({ id, name, result, images }): Part => {
+    const response = result === undefined ? { error: NO_RESULT } : { output: result };
+    const shown = inside && images.length > 0 ? { parts: images.map(toInline) } : {};
+    return { functionResponse: { ...(id === undefined ? {} : { id }), name, response, ...shown } };
+  });
+  return [...results, ...(inside ? [] : calls.flatMap(({ images }) => images.map(toInline)))];
 }
 
-export interface GeminiFunction {
-  readonly name: string;
-  readonly description: string;
-  readonly parameters?: Readonly<Record<string, unknown>>;
+function userParts(step: Extract<Step, { role: 'user' }>): Part[] {
+  return [...(step.text === '' ? [] : [{ text: step.text }]), ...step.images.map(toInline)];
 }
 
-export function toGeminiFunctions(tools: readonly ToolSpec[]): GeminiFunction[] {
+function toInline({ mime, base64 }: Image): Part {
+  return { inlineData: { mimeType: mime, data: base64 } };
+}
+
+/** As JSON Schema (ai.google.dev/api/caching#FunctionDeclaration). An object without properties is refused: such a tool takes nothing. */
+export function toGeminiFunctions(tools: readonly ToolSpec[]): FunctionDeclaration[] {
   return tools.map(({ name, description, parameters }) => {
-    const cleaned = toGeminiSchema(parameters);
-    return { name, description, ...(cleaned ? { parameters: cleaned } : {}) };
+    const takesAny = Object.keys(asRecord(parameters['properties'])).length > 0 || parameters['$ref'] !== undefined;
+    return { name, description, ...(takesAny ? { parametersJsonSchema: parameters } : {}) };
   });
 }

@@ -34,7 +34,7 @@ export const geminiSubject: WireSubject = {
     (body['contents'] as GeminiContent[])
       .flatMap(({ parts }) => parts)
       .flatMap(({ inlineData }): Image[] =>
-        inlineData ? [{ mime: inlineData.mimeType as ImageType, base64: inlineData.data }] : [],
+        inlineData ? [{ mime: inlineData.mimeType as ImageType, base64: inlineData.data ?? '' }] : [],
       ),
   argumentsAreObjects: true,
   raw: {

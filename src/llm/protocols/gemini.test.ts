@@ -78,7 +78,7 @@ describe('requests', () => {
     parameters: { type: 'object', properties: { path: { type: 'string' } }, required: ['path'], additionalProperties: false },
   };
 
-  test('carry system instruction, contents, cleaned tools and limits to the path of the model', async () => {
+  test('carry system instruction, contents, tools and limits to the path of the model', async () => {
     const request = modelRequest('hi', { tools: [tool], maxOutputTokens: 50, temperature: 0.2 });
     const { requests } = await run(undefined, {}, request);
     expect(requests[0]?.path).toBe('/v1beta/models/gemini-2.5-flash:streamGenerateContent?alt=sse');
@@ -91,7 +91,7 @@ describe('requests', () => {
             {
               name: 'read_file',
               description: 'Reads.',
-              parameters: { type: 'OBJECT', properties: { path: { type: 'STRING' } }, required: ['path'] },
+              parametersJsonSchema: tool.parameters,
             },
           ],
         },
@@ -144,7 +144,7 @@ describe('requests', () => {
     }
   });
 
-  test('give the signature of a call back with it', async () => {
+  test('M6 give the signature of a call back with it, whatever the call is named here', async () => {
     const signed = geminiChunk([{ functionCall: { name: 'f', args: {} }, thoughtSignature: 'c2ln' }]);
     await using server = await startModelServer({ script: (_, index) => stream(index === 0 ? [signed, geminiEnd()] : plain) });
     const model = gemini(server.url, { model: 'gemini-3-pro' });
@@ -152,20 +152,53 @@ describe('requests', () => {
     if (first?.type !== 'done') throw new Error('no answer');
     const { messages } = modelRequest('go');
     const timestamp = '2026-01-01T00:00:00Z';
-    const call = first.answer.toolCalls[0];
+    const { toolCalls, providerState } = first.answer;
+    const tool_calls = toolCalls.map((call) => ({ ...call, id: 'ours', provider_ids: [call.id] }));
+    const kept = providerState ? { provider_state: providerState } : {};
     const request = modelRequest('go', {
       messages: [
         ...messages,
-        { id: 'a', role: 'assistant', content: '', tool_calls: first.answer.toolCalls, timestamp },
-        { id: 't', role: 'tool', content: 'done', tool_call_id: call?.id ?? '', timestamp },
+        { id: 'a', role: 'assistant', content: '', tool_calls, timestamp, ...kept },
+        { id: 't', role: 'tool', content: 'done', tool_call_id: 'ours', timestamp },
       ],
     });
     await collect(model.call(request, new AbortController().signal));
     expect(server.requests[1]?.body['contents']).toEqual([
       { role: 'user', parts: [{ text: 'go' }] },
-      { role: 'model', parts: [{ functionCall: { id: call?.id, name: 'f', args: {} }, thoughtSignature: 'c2ln' }] },
-      { role: 'user', parts: [{ functionResponse: { id: call?.id, name: 'f', response: { output: 'done' } } }] },
+      { role: 'model', parts: [{ functionCall: { name: 'f', args: {} }, thoughtSignature: 'c2ln' }] },
+      { role: 'user', parts: [{ functionResponse: { name: 'f', response: { output: 'done' } } }] },
     ]);
+  });
+
+  test.each([
+    ['gemini-3.8-flash', 'auto', undefined, { includeThoughts: true }],
+    ['gemini-3.8-flash', 'high', undefined, { includeThoughts: true, thinkingLevel: 'HIGH' }],
+    ['gemini-3.8-flash', 'off', ['low', 'medium', 'high'], { includeThoughts: true, thinkingLevel: 'LOW' }],
+    ['gemini-3.5-flash', 'off', ['minimal', 'low', 'medium', 'high'], { includeThoughts: true, thinkingLevel: 'MINIMAL' }],
+    ['gemini-2.5-pro', 'off', undefined, { includeThoughts: true, thinkingBudget: 128 }],
+    ['gemini-2.5-flash-lite', 'off', undefined, { includeThoughts: false, thinkingBudget: 0 }],
+    ['gemini-2.5-flash', 'medium', undefined, { includeThoughts: true, thinkingBudget: 8_192 }],
+    ['gemini-2.5-pro', 'high', undefined, { includeThoughts: true, thinkingBudget: 32_768 }],
+  ] as const)('%s at level %s with words %s gets %o', async (model, thinking, words, expected) => {
+    const facts = { maxOutputTokens: 9_000, vision: true, tools: true, price: null, ...(words ? { thinking: words } : {}) };
+    const { requests } = await run(undefined, { model, facts }, modelRequest('hi', { thinking, maxOutputTokens: 99_999 }));
+    expect(requests[0]?.body['generationConfig']).toEqual({ maxOutputTokens: 9_000, thinkingConfig: expected });
+  });
+
+  test('M6 are sent once more without signatures when the provider refuses one', async () => {
+    const refused = errorReply(400, 'INVALID_ARGUMENT', 'Corrupted thought signature.');
+    const data = { parts: [{ chars: 1, signature: 'old' }] };
+    const timestamp = '2026-01-01T00:00:00Z';
+    const provider_state = { provider: 'gemini', model: 'gemini-2.5-flash', data };
+    const said = { id: 'a', role: 'assistant' as const, content: 'a', timestamp, provider_state };
+    const request = modelRequest('hi', {
+      messages: [...modelRequest('hi').messages, said, { id: 'v', role: 'user', content: 'v', timestamp }],
+    });
+    await using server = await startModelServer({ script: (_, index) => (index === 0 ? refused : stream(plain)) });
+    const events = await collect(gemini(server.url).call(request, new AbortController().signal));
+    expect(events.at(-1)).toMatchObject({ type: 'done', answer: { text: 'ok' } });
+    expect(server.requests.map(({ body }) => JSON.stringify(body).includes('thoughtSignature'))).toEqual([true, false]);
+    expect((await run(refused)).requests).toHaveLength(1);
   });
 });
 
@@ -236,6 +269,46 @@ describe('answers', () => {
     expect(last.answer.toolCalls.every(({ id }) => id !== '')).toBe(true);
   });
 
+  test('F29 a withheld answer is billed, and another model that answered is told', async () => {
+    const usageMetadata = { promptTokenCount: 7, candidatesTokenCount: 2, thoughtsTokenCount: 3 };
+    const withheld = await run(stream([geminiChunk([{ text: 'a' }]), geminiEnd('SAFETY', usageMetadata)]));
+    expect(failureOf(withheld)).toMatchObject({ usage: { tokensIn: 7, tokensOut: 5, tokensReasoning: 3 } });
+    const served = await run(stream([geminiChunk([{ text: 'a' }], { modelVersion: 'gemini-3.8-flash' }), geminiEnd()]));
+    expect(served.events.at(-1)).toMatchObject({ answer: { model: 'gemini-2.5-flash', servedModel: 'test' } });
+  });
+
+  test('M6 keep a signature on the part it came with, text joined only between them', async () => {
+    const chunks = [
+      geminiChunk([{ text: 'hm', thought: true }, { text: 'a' }]),
+      geminiChunk([{ text: 'b' }, { text: 'c', thoughtSignature: 's1' }]),
+      geminiChunk([
+        { text: 'd' },
+        { functionCall: { id: 'x', name: 'f' }, thoughtSignature: 's2' },
+        { functionCall: { name: 'g' } },
+      ]),
+      geminiChunk([{ text: '', thoughtSignature: 's3' }]),
+    ];
+    const { events } = await run(stream([...chunks, geminiEnd()]));
+    expect(events.at(-1)).toMatchObject({
+      answer: {
+        providerState: {
+          provider: 'gemini',
+          model: 'gemini-2.5-flash',
+          data: {
+            parts: [
+              { chars: 2 },
+              { chars: 1, signature: 's1' },
+              { chars: 1 },
+              { call: 'x', id: 'x', signature: 's2' },
+              { call: 'call_1' },
+              { chars: 0, signature: 's3' },
+            ],
+          },
+        },
+      },
+    });
+  });
+
   test('of a server that ignores `alt=sse` are taken as well', async () => {
     const { events } = await run(jsonReply({ candidates: [{ content: { parts: [{ text: 'whole' }] }, finishReason: 'STOP' }] }));
     expect(events.at(-1)).toMatchObject({ type: 'done', answer: { text: 'whole' } });
@@ -287,7 +360,7 @@ describe('failures', () => {
     ],
     [401, 'UNAUTHENTICATED', 'no', 'auth', false],
     [403, 'PERMISSION_DENIED', 'no', 'auth', false],
-    [404, 'NOT_FOUND', 'models/x is not found', 'bad-request', false],
+    [404, 'NOT_FOUND', 'models/x is not found', 'model-gone', false],
     [
       429,
       'RESOURCE_EXHAUSTED',

@@ -1,35 +1,29 @@
 /** The Gemini wire: request -> SDK stream -> events. The only file that knows the `@google/genai` package. */
-import type { GenerateContentParameters, GoogleGenAI, Schema } from '@google/genai/web';
+import type { GenerateContentParameters, GoogleGenAI, ThinkingConfig, ThinkingLevel } from '@google/genai/web';
 import type { ModelRequest } from '../../core/model.ts';
 import type { HeaderLookup } from '../../lib/retry-after.ts';
 import { GeminiAssembly } from './gemini-answer.ts';
-import { toGeminiContents, toGeminiFunctions } from './gemini-contents.ts';
+import { isGemini3, toGeminiContents, toGeminiFunctions } from './gemini-contents.ts';
 import { guardedFetch } from './guarded-fetch.ts';
 import { toHistory } from './history.ts';
 import { AnsweredError } from './http-failure.ts';
+import { thinkingWord } from './thinking.ts';
 import { asRecord } from './tool-call-assembly.ts';
 import type { WarmableModel, WireOptions } from './wire.ts';
 import { createWireModel } from './wire-model.ts';
 
 /** Models that think; the others refuse to be asked for their thoughts. */
 const THINKS = /^(?:models\/)?gemini-(?:2\.5|[3-9]|\d\d|(?:pro|flash|flash-lite)-latest)(?!.*(?:image|tts|audio|live))/;
-/** Signatures of that many calls are kept for the turns in flight; a lost one costs the model its earlier thoughts, not the call. */
-const SIGNATURES = 1_000;
-const BLANK_LINE = Uint8Array.of(10, 10);
+/** Of models that nothing is known of; older ones have a number of tokens for each. */
+const LEVELS = ['low', 'medium', 'high'];
 
 /** `baseUrl` holds the version segment: `https://generativelanguage.googleapis.com/v1beta`. */
 export function createGemini(options: WireOptions): WarmableModel {
-  const signatures = new Map<string, string>();
-  const remember = (callId: string, signature: string): void => {
-    signatures.set(callId, signature);
-    const oldest = signatures.keys().next();
-    if (signatures.size > SIGNATURES && !oldest.done) signatures.delete(oldest.value);
-  };
   return createWireModel(options, {
     connect: () => createClient(options),
-    assembly: (answer) => new GeminiAssembly(answer, remember),
+    assembly: (answer) => new GeminiAssembly(answer),
     open: async ({ models }, request, abortSignal) => {
-      const body = requestBody(options, request, (callId) => signatures.get(callId));
+      const body = requestBody(options, request);
       return named(await models.generateContentStream({ ...body, config: { ...body.config, abortSignal } }));
     },
   });
@@ -50,31 +44,38 @@ async function createClient(options: WireOptions): Promise<GoogleGenAI> {
   });
 }
 
-function requestBody(
-  { provider, model, facts }: WireOptions,
-  request: ModelRequest,
-  signature: (callId: string) => string | undefined,
-): GenerateContentParameters {
+function requestBody({ provider, model, facts }: WireOptions, request: ModelRequest): GenerateContentParameters {
   const { system, steps } = toHistory(request, { provider, model, vision: facts?.vision !== false });
-  const functions = toGeminiFunctions(request.tools).map(({ parameters, ...rest }) => ({
-    ...rest,
-    // The client library turns the type words into its own.
-    ...(parameters ? { parameters: parameters as Schema } : {}),
-  }));
+  const { maxOutputTokens } = request;
+  const functions = toGeminiFunctions(request.tools);
   return {
     model,
-    contents: toGeminiContents(steps, model, signature),
+    contents: toGeminiContents(steps, model),
     config: {
       // Both make further calls that nobody asked for.
       automaticContinuation: false,
       automaticFunctionCalling: { disable: true },
       ...(system === '' ? {} : { systemInstruction: { parts: [{ text: system }] } }),
       ...(functions.length === 0 ? {} : { tools: [{ functionDeclarations: functions }] }),
-      ...(request.maxOutputTokens === undefined ? {} : { maxOutputTokens: request.maxOutputTokens }),
+      ...(maxOutputTokens === undefined
+        ? {}
+        : { maxOutputTokens: Math.min(maxOutputTokens, facts?.maxOutputTokens ?? Infinity) }),
       ...(request.temperature === undefined ? {} : { temperature: request.temperature }),
-      ...(THINKS.test(model) ? { thinkingConfig: { includeThoughts: true } } : {}),
+      ...(THINKS.test(model) ? { thinkingConfig: thinkingConfig(model, facts, request.thinking) } : {}),
     },
   };
+}
+
+/** Levels from version 3 on, before that a number of tokens; both together are refused. */
+function thinkingConfig(model: string, facts: WireOptions['facts'], level: ModelRequest['thinking']): ThinkingConfig {
+  const word = thinkingWord(level, facts?.thinking ?? LEVELS);
+  if (word === undefined) return { includeThoughts: true };
+  if (isGemini3(model)) return { includeThoughts: true, thinkingLevel: word.toUpperCase() as ThinkingLevel };
+  const most = /pro/.test(model) ? 32_768 : 24_576;
+  // Pro cannot stop thinking.
+  const least = /pro/.test(model) ? 128 : 0;
+  const thinkingBudget = { low: 1_024, medium: 8_192, high: most }[String(level)] ?? least;
+  return { includeThoughts: thinkingBudget > 0, thinkingBudget };
 }
 
 /** The guarded fetch in the shape the client library needs, with the key and with errors that keep their headers. */
@@ -90,7 +91,7 @@ function geminiFetch(options: WireOptions): typeof fetch {
     const response = await guarded(input, init);
     // The client library would throw the headers away, and with them Retry-After.
     if (!response.ok) throw answeredError(response.status, await response.text(), response.headers);
-    return endedByBlankLine(response);
+    return withReader(response);
   };
 }
 
@@ -99,25 +100,12 @@ function chunkEvents(answer: unknown): string {
   return (Array.isArray(answer) ? answer : [answer]).map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`).join('');
 }
 
-/**
- * A reader over the body, all the client library uses of it, that ends with a blank line: it drops a last event without one. It never
- * cancels the body: the signal of the call closes the connection.
- */
-function endedByBlankLine(response: Response): Response {
-  const chunks: AsyncIterator<Uint8Array> | undefined = response.body?.[Symbol.asyncIterator]();
-  let ended = false;
-  const reader = {
-    async read(): Promise<IteratorResult<Uint8Array | undefined>> {
-      if (ended || !chunks) return { done: true, value: undefined };
-      const step = await chunks.next();
-      if (!step.done) return step;
-      ended = true;
-      return { done: false, value: BLANK_LINE };
-    },
-    releaseLock: () => undefined,
-  };
-  const { status, headers } = response;
-  return Object.defineProperty(new Response(null, { status, headers }), 'body', { value: { getReader: () => reader } });
+/** The body as a reader, which is all that the client library uses of it. It never cancels: the call's signal closes the connection. */
+function withReader({ status, headers, body }: Response): Response {
+  const chunks: AsyncIterator<Uint8Array> | undefined = body?.[Symbol.asyncIterator]();
+  const read = async () => (await chunks?.next()) ?? { done: true };
+  const value = { getReader: () => ({ read, releaseLock: () => undefined }) };
+  return Object.defineProperty(new Response(null, { status, headers }), 'body', { value });
 }
 
 function answeredError(status: number, body: string, headers: HeaderLookup): AnsweredError {

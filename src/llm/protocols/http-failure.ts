@@ -3,6 +3,7 @@ import type { FailureKind, ModelFailure } from '../../core/model.ts';
 import type { Redact } from '../../lib/echo-redactor.ts';
 import { type HeaderLookup, parseRetryAfter } from '../../lib/retry-after.ts';
 import { createFailure, quote } from '../failure.ts';
+import { type ErrorBody, kindOf, outputLimitIn, windowIn } from './failure-kinds.ts';
 import { asRecord } from './tool-call-assembly.ts';
 
 export interface FailureContext {
@@ -30,32 +31,40 @@ export class AnsweredError extends Error {
   }
 }
 
-interface ErrorBody {
-  readonly text: string;
-  /** `code`, `type` and `status` words of the body, lower case, joined: what providers differ in least. */
-  readonly words: string;
-}
-
 /** What is read of an error body: searching one of many megabytes for each piece of a key would hold the daemon up for seconds. */
 const MAX_TEXT = 64_000;
 const MAX_WORDS = 1_000;
 
 function parseBody(error: unknown): ErrorBody {
   if (typeof error === 'string') return { text: error.slice(0, MAX_TEXT), words: '' };
-  const whole = asRecord(error);
-  // Some client libraries hand on the member, some the body around it.
-  const record = whole['message'] === undefined && typeof whole['error'] === 'object' ? asRecord(whole['error']) : whole;
+  const whole = asRecord(Array.isArray(error) ? error[0] : error);
+  // Some client libraries hand on the member, some the body around it; xAI and LM Studio have a string there.
+  const inner = whole['message'] === undefined ? whole['error'] : undefined;
+  if (typeof inner === 'string') return { ...parseBody(inner), words: wordsOf([whole['code']]) };
+  const record = typeof inner === 'object' ? asRecord(inner) : whole;
+  const metadata = asRecord(record['metadata']);
+  const details = Array.isArray(record['details']) ? record['details'].map(asRecord) : [asRecord(record['details'])];
   const text =
     typeof record['message'] === 'string' ? record['message'] : error === undefined ? '' : (JSON.stringify(error) ?? '');
-  const words = [record['code'], record['type'], record['status']].filter((word) => word !== undefined && word !== null);
-  return { text: text.slice(0, MAX_TEXT), words: words.join(' ').slice(0, MAX_WORDS).toLowerCase() };
+  // OpenRouter puts what the provider behind it said there.
+  const raw = typeof metadata['raw'] === 'string' ? `: ${metadata['raw']}` : '';
+  const words = wordsOf([
+    ...[record['code'], record['type'], record['status'], asRecord(record['innererror'])['code']],
+    ...details.flatMap((detail) => [detail['reason'], detail['error_code']]),
+    Array.isArray(metadata['reasons']) ? 'moderation' : undefined,
+  ]);
+  const window = record['n_ctx'];
+  return {
+    text: (text + raw).slice(0, MAX_TEXT),
+    words,
+    ...(typeof window === 'number' && window >= 256 ? { window } : {}),
+  };
 }
 
-const CONTEXT_LENGTH =
-  /context_length_exceeded|context (?:length|window|size)|maximum context|prompt is too long|too many (?:input )?tokens|exceeds? (?:the (?:available )?)?context|input token count/i;
-const FILTERED = /content_filter|policy_violation|bio_policy|data_inspection_failed/i;
-const NO_CREDIT =
-  /insufficient_quota|insufficient_balance|insufficient balance|credit balance is too low|billing_(?:hard_limit|not_active|error)|exceeded your current quota/i;
+function wordsOf(words: readonly unknown[]): string {
+  const said = words.filter((word) => typeof word === 'string' || typeof word === 'number');
+  return said.join(' ').slice(0, MAX_WORDS).toLowerCase();
+}
 
 /** An HTTP status other than 2xx. `error` is the `error` member of the body, or the body. */
 export function failureOfStatus(
@@ -65,7 +74,7 @@ export function failureOfStatus(
   context: FailureContext,
 ): ModelFailure {
   const body = parseBody(error);
-  const kind = kindOfStatus(status, body);
+  const kind = kindOf(status, body, context.provider);
   return describe(kind, { status, body, headers, context, where: `status ${status}` });
 }
 
@@ -74,50 +83,8 @@ export function failureOfErrorObject(error: unknown, context: FailureContext): M
   const body = parseBody(error);
   // OpenRouter and others put the upstream's status into `code`.
   const status = Number(asRecord(error)['code'] ?? asRecord(error)['status']);
-  const kind = status >= 400 && status < 600 ? kindOfStatus(status, body) : kindOfWords(body);
+  const kind = kindOf(status >= 400 && status < 600 ? status : undefined, body, context.provider);
   return describe(kind, { body, headers: undefined, context, where: 'an error in the middle of the answer' });
-}
-
-function kindOfStatus(status: number, body: ErrorBody): FailureKind {
-  const everything = `${body.words} ${body.text}`;
-  // Gemini says "exceeded your current quota" of every limit, also of one that lasts a minute.
-  if (NO_CREDIT.test(everything) && !body.words.includes('resource_exhausted')) return 'payment';
-  switch (status) {
-    case 401:
-    case 403:
-      return 'auth';
-    case 402:
-      return 'payment';
-    case 408:
-      return 'timeout';
-    case 409:
-      return 'server';
-    case 429:
-      return 'rate-limit';
-    case 503:
-    case 529:
-      return 'overloaded';
-    default:
-  }
-  if (status >= 500) return 'server';
-  if (status === 413 || CONTEXT_LENGTH.test(everything)) return 'context-length';
-  if (FILTERED.test(everything)) return 'content-filter';
-  // Spec B3: gateways pass on the troubles of their upstreams under statuses of their own.
-  if (/connection (?:refused|reset)|timed out|overloaded/i.test(body.text)) return 'overloaded';
-  // Gemini answers a bad key with 400.
-  return /api[ _]key[ _](?:not valid|invalid)/i.test(everything) ? 'auth' : 'bad-request';
-}
-
-function kindOfWords(body: ErrorBody): FailureKind {
-  const everything = `${body.words} ${body.text}`;
-  if (NO_CREDIT.test(everything)) return 'payment';
-  if (CONTEXT_LENGTH.test(everything)) return 'context-length';
-  if (FILTERED.test(everything)) return 'content-filter';
-  if (/rate.?limit|too many requests|resource_exhausted/i.test(everything)) return 'rate-limit';
-  if (/overloaded|capacity|unavailable/i.test(everything)) return 'overloaded';
-  if (/authenticat|invalid_api_key|permission/i.test(body.words)) return 'auth';
-  if (/invalid_(?:request|argument|prompt)|image|bad_request|not_found/i.test(body.words)) return 'bad-request';
-  return 'server';
 }
 
 function describe(
@@ -128,22 +95,30 @@ function describe(
   const retryAfterMs = parseRetryAfter(parts.headers, body.text, context.now);
   // Bodies of refused keys quote the key in ways no filter can foresee: they are never passed on.
   const said = kind === 'auth' || body.text === '' ? '' : `: ${quote(context.redact(body.text))}`;
-  const hint = status === 404 ? notFoundHint(context) : undefined;
   // The failover rule reads messages (spec B3), and this word stands in the code only.
   const word = /\binvalid_value\b/.exec(body.words)?.[0];
-  return createFailure(kind, {
+  const maxOutputTokens = outputLimitIn(body.text);
+  const contextWindow = kind === 'context-length' ? windowIn(body) : undefined;
+  const hint = hintOf(status, maxOutputTokens, context);
+  const failure = createFailure(kind, {
     message: `${context.provider} answered with ${parts.where}${word ? ` ${word}` : ''}${said}`,
     status,
     retryAfterMs,
-    // The server's own 408 is worth another try, unlike our time limit; a withheld prompt is withheld again.
+    // The server's own 408 is worth another try, unlike our time limit.
     ...(kind === 'timeout' ? { retryable: true } : {}),
-    ...(kind === 'content-filter' && status !== undefined ? { retryable: false } : {}),
-    ...(hint ? { hint } : {}),
+    ...(kind === 'bad-request' || kind === 'payment' ? hint : {}),
   });
+  return {
+    ...failure,
+    ...(contextWindow === undefined ? {} : { contextWindow }),
+    ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
+  };
 }
 
-function notFoundHint(context: FailureContext): string {
-  return `check the model name "${context.model}" and base_url`;
+function hintOf(status: number | undefined, limit: number | undefined, { model }: FailureContext): { hint?: string } {
+  if (limit !== undefined)
+    return { hint: `at most ${limit} output tokens are accepted: lower the output limit, or look at the account` };
+  return status === 404 ? { hint: `check the model name "${model}" and base_url` } : {};
 }
 
 /** A connection that never came to an answer. Says what it was in our words: texts of the platform may hold the URL. */

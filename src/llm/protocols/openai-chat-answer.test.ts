@@ -140,7 +140,7 @@ describe('text and reasoning', () => {
   test('what the model wrote is estimated whole: a repetition and a call are billed like the rest', () => {
     const sentence = 'this is the same sentence again. ';
     const { answer: looping } = assemble(...Array.from({ length: 40 }, () => delta({ content: sentence })));
-    expect(looping?.text).toBe(sentence);
+    expect(looping?.text).toBe(`${sentence}[… the model repeated itself; the rest was cut]`);
     expect(looping?.usage.tokensOut).toBe((40 * sentence.length) / 4);
     const call = { index: 0, id: 'a', function: { name: 'save', arguments: JSON.stringify({ text: 'x'.repeat(400) }) } };
     expect(assemble(delta({ tool_calls: [call] }), delta({}, 'tool_calls')).answer?.usage.tokensOut).toBeGreaterThan(100);
@@ -175,5 +175,16 @@ describe('tail repetition', () => {
     expect(repetitionStart(rows)).toBeUndefined();
     expect(repetitionStart('-'.repeat(600))).toBeUndefined();
     expect(repetitionStart(`|${'---|'.repeat(200)}`)).toBeUndefined();
+  });
+
+  test('M11 what repeats in a code fence or in a table is content, after the fence it is a loop again', () => {
+    const lines = '  push(0x00, 0x00, 0x00, 0x00);\n'.repeat(20);
+    for (const fence of ['```', '~~~']) {
+      expect(repetitionStart(`Here:\n${fence}ts\n${lines}`)).toBeUndefined();
+      expect(repetitionStart(`Here:\n${fence}ts\nlet a;\n${fence}\n${lines}`)).toBeDefined();
+    }
+    expect(repetitionStart('```\na command and its output\n```\n'.repeat(20))).toBeUndefined();
+    expect(repetitionStart(`| a | b |\n|---|---|\n${'| nothing to report | none |\n'.repeat(20)}`)).toBeUndefined();
+    expect(repetitionStart(`| a |\n|---|\n| ${'the same words in one cell again '.repeat(20)}`)).toBeUndefined();
   });
 });

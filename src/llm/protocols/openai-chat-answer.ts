@@ -3,6 +3,7 @@ import type { Json } from '../../core/message.ts';
 import type { ModelEvent, Usage } from '../../core/model.ts';
 import { createFailure, quote } from '../failure.ts';
 import { type Added, AnswerAssembly, type AnswerOptions, type Piece } from './answer-assembly.ts';
+import { AnsweredError } from './http-failure.ts';
 import { asRecord } from './tool-call-assembly.ts';
 import { count } from './usage-count.ts';
 import type { Assembly } from './wire.ts';
@@ -16,8 +17,7 @@ export type KeptReasoning = 'content' | 'details' | 'chunk' | 'none';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-export class ChatAssembly implements Assembly {
-  readonly #answer: AnswerAssembly;
+export class ChatAssembly extends AnswerAssembly implements Assembly {
   readonly #keep: KeptReasoning;
   /** As it came: what a provider wants back must not pass the reading of think tags. */
   #reasoning = '';
@@ -25,26 +25,15 @@ export class ChatAssembly implements Assembly {
 
   /** `keep`: which form of the reasoning the provider wants back. */
   constructor(options: AnswerOptions, keep: KeptReasoning = 'none') {
-    this.#answer = new AnswerAssembly(options);
+    super(options);
     this.#keep = keep;
   }
 
-  get finished(): boolean {
-    return this.#answer.finished;
-  }
-
-  get looping(): boolean {
-    return this.#answer.looping;
-  }
-
-  get usage(): Usage | undefined {
-    return this.#answer.usage;
-  }
-
   /** Takes one parsed chunk, whatever JSON it is. */
-  add(raw: unknown): Added {
+  override add(raw: unknown): Added {
     const chunk = asRecord(raw);
     const choice = Array.isArray(chunk['choices']) ? asRecord(chunk['choices'][0]) : {};
+    throwError(chunk, choice);
     // Some servers ignore `stream` and send the whole message at once.
     const delta = asRecord(choice['delta'] ?? choice['message']);
     const said = contentText(delta['content']);
@@ -54,7 +43,7 @@ export class ChatAssembly implements Assembly {
     // Moonshot reports the usage inside the choice.
     const usage = parseUsage(chunk['usage'] ?? choice['usage']);
     const finish = finishOf(choice['finish_reason']);
-    return this.#answer.add({
+    return super.add({
       text: said.text,
       reasoning: said.reasoning + thought,
       refusal: firstString(delta['refusal'], undefined) ?? '',
@@ -65,8 +54,8 @@ export class ChatAssembly implements Assembly {
     });
   }
 
-  end(): readonly ModelEvent[] {
-    return this.#answer.end(this.#state());
+  override end(): readonly ModelEvent[] {
+    return super.end(this.#state());
   }
 
   #state(): Json | undefined {
@@ -87,6 +76,13 @@ export class ChatAssembly implements Assembly {
     const known = Object.entries(part).filter(([, value]) => value !== null);
     Object.assign(last, Object.fromEntries(known), { [key]: text });
   }
+}
+
+/** Errors that come with status 200: inside the choice (OpenRouter), or as a code that is not 0 (MiniMax). */
+function throwError(chunk: Fields, choice: Fields): void {
+  const { status_code: code, status_msg: message } = asRecord(chunk['base_resp']);
+  if (code) throw new AnsweredError(undefined, { code, message });
+  if (choice['error']) throw new AnsweredError(undefined, choice['error']);
 }
 
 function callPiece(raw: unknown): NonNullable<Piece['calls']>[number] {

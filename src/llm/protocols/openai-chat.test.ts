@@ -191,11 +191,14 @@ describe('answers', () => {
     }
   });
 
-  test('a model in a loop is stopped, its connection closed and the repetition dropped', async () => {
+  test('a model in a loop is stopped, its connection closed, and the repetition replaced by a mark', async () => {
     const pieces = [chunk({ content: 'Start: ' }), ...Array(40).fill(chunk({ content: 'I will now look at it again. ' }))];
     const { events } = await run(stream(pieces, { end: 'hang', gapMs: 1 }));
-    expect(events.at(-1)).toMatchObject({ type: 'done', answer: { text: 'Start: I will now look at it again.' } });
-    expect(streamedText(events)).toBe('Start: I will now look at it again.');
+    expect(events.at(-1)).toMatchObject({
+      type: 'done',
+      answer: { text: 'Start: I will now look at it again. [… the model repeated itself; the rest was cut]' },
+    });
+    expect(streamedText(events)).toBe('Start: I will now look at it again. [… the model repeated itself; the rest was cut]');
   });
 });
 
@@ -207,7 +210,7 @@ describe('failures', () => {
     [401, { message: `Incorrect API key provided: ${KEY}` }, 'auth', 'GH2101', false],
     [402, { message: 'pay' }, 'payment', 'GH2110', false],
     [403, { message: 'no' }, 'auth', 'GH2101', false],
-    [404, { message: 'no such model' }, 'bad-request', 'GH2106', false],
+    [404, { message: 'no such model' }, 'model-gone', 'GH2117', false],
     [408, { message: 'slow' }, 'timeout', 'GH2105', true],
     [409, { message: 'conflict' }, 'server', 'GH2103', true],
     [413, { message: 'large' }, 'context-length', 'GH2107', false],
@@ -260,6 +263,16 @@ describe('failures', () => {
   test('F28 a line past 1 MB ends the call instead of filling the memory', async () => {
     const { events } = await run(stream(['data: ', ...Array(20).fill('x'.repeat(100_000))], { end: 'hang' }));
     expect(failureOf(events)).toMatchObject({ kind: 'malformed' });
+  });
+
+  test('errors under status 200 fail the call: inside a choice as at OpenRouter, or as a code as at MiniMax', async () => {
+    const inChoice = {
+      choices: [{ delta: { content: '' }, finish_reason: 'error', error: { code: 502, message: 'host down' } }],
+    };
+    const base = { base_resp: { status_code: 1008, status_msg: 'insufficient balance' }, choices: null };
+    const failed = async (body: object) => failureOf((await run(stream([`data: ${JSON.stringify(body)}\n\n`]))).events);
+    expect(await failed(inChoice)).toMatchObject({ kind: 'server' });
+    expect(await failed(base)).toMatchObject({ kind: 'payment' });
   });
 
   test('F29 nothing, or only reasoning, is empty; a withheld answer is content-filter', async () => {

@@ -1,7 +1,7 @@
 /** From the events of an OpenAI Responses stream to pieces of an answer. */
 import type { Json } from '../../core/message.ts';
 import type { ModelEvent, Usage } from '../../core/model.ts';
-import { type Added, AnswerAssembly, type AnswerOptions, type Piece } from './answer-assembly.ts';
+import { type Added, AnswerAssembly, type Piece } from './answer-assembly.ts';
 import { AnsweredError } from './http-failure.ts';
 import { asRecord } from './tool-call-assembly.ts';
 import { count } from './usage-count.ts';
@@ -11,31 +11,14 @@ type Parsed = Readonly<Record<string, unknown>>;
 
 const NOTHING: Added = { events: [], progress: false };
 
-export class ResponsesAssembly implements Assembly {
-  readonly #answer: AnswerAssembly;
+export class ResponsesAssembly extends AnswerAssembly implements Assembly {
   /** Output items of which something has arrived by deltas: what repeats them in full is skipped. */
   readonly #streamed = new Set<number>();
   /** Whole items by their place: what goes back with the next request. */
   readonly #items = new Map<number, Json>();
   #reasoned = false;
 
-  constructor(options: AnswerOptions) {
-    this.#answer = new AnswerAssembly(options);
-  }
-
-  get finished(): boolean {
-    return this.#answer.finished;
-  }
-
-  get looping(): boolean {
-    return this.#answer.looping;
-  }
-
-  get usage(): Usage | undefined {
-    return this.#answer.usage;
-  }
-
-  add(raw: unknown): Added {
+  override add(raw: unknown): Added {
     const event = asRecord(raw);
     const index = typeof event['output_index'] === 'number' ? event['output_index'] : 0;
     const piece = typeof event['delta'] === 'string' ? event['delta'] : '';
@@ -50,7 +33,7 @@ export class ResponsesAssembly implements Assembly {
         return this.#delta(index, { reasoning: piece });
       case 'response.reasoning_summary_part.added':
         // Parts of a summary are paragraphs.
-        return this.#reasoned ? this.#answer.add({ reasoning: '\n\n' }) : NOTHING;
+        return this.#reasoned ? super.add({ reasoning: '\n\n' }) : NOTHING;
       case 'response.output_item.added':
         return this.#call(index, asRecord(event['item']), '');
       case 'response.function_call_arguments.delta':
@@ -69,21 +52,21 @@ export class ResponsesAssembly implements Assembly {
     }
   }
 
-  end(): readonly ModelEvent[] {
+  override end(): readonly ModelEvent[] {
     const items = [...this.#items].toSorted(([a], [b]) => a - b).map(([, item]) => item);
     // Without reasoning an answer is as well told by its text and calls, which any model takes.
     const reasons = items.some((item) => asRecord(item)['type'] === 'reasoning');
-    return this.#answer.end(reasons ? { items } : undefined);
+    return super.end(reasons ? { items } : undefined);
   }
 
   #delta(index: number, piece: Piece): Added {
     this.#streamed.add(index);
-    return this.#answer.add(piece);
+    return super.add(piece);
   }
 
   #call(index: number, item: Parsed, text: unknown): Added {
     if (item['type'] !== 'function_call') return NOTHING;
-    return this.#answer.add({ calls: [{ index, id: item['call_id'], name: item['name'], arguments: text }] });
+    return super.add({ calls: [{ index, id: item['call_id'], name: item['name'], arguments: text }] });
   }
 
   /** An item in full; its content counts where the server did not stream it. */
@@ -95,10 +78,10 @@ export class ResponsesAssembly implements Assembly {
     const parts = (key: string): Parsed[] => (Array.isArray(item[key]) ? item[key].map(asRecord) : []);
     const joined = (list: readonly Parsed[], key: string): string => list.map((part) => part[key] ?? '').join('');
     if (item['type'] === 'reasoning') {
-      return this.#answer.add({ reasoning: joined(parts('summary'), 'text') || joined(parts('content'), 'text') });
+      return super.add({ reasoning: joined(parts('summary'), 'text') || joined(parts('content'), 'text') });
     }
     const content = parts('content');
-    return this.#answer.add({ text: joined(content, 'text'), refusal: joined(content, 'refusal') });
+    return super.add({ text: joined(content, 'text'), refusal: joined(content, 'refusal') });
   }
 
   #ended(response: Parsed): Added {
@@ -111,7 +94,7 @@ export class ResponsesAssembly implements Assembly {
     this.#fillIn(output);
     const usage = toUsage(asRecord(response['usage']));
     const { model } = response;
-    const last = this.#answer.add({
+    const last = super.add({
       finish: finishOf(response),
       ...(usage ? { usage } : {}),
       ...(typeof model === 'string' ? { model } : {}),

@@ -279,7 +279,7 @@ describe('failures', () => {
     [400, { message: 'bad', type: 'invalid_request_error' }, 'bad-request', false],
     [400, { message: 'x', code: 'context_length_exceeded' }, 'context-length', false],
     [401, { message: 'no', code: 'invalid_api_key' }, 'auth', false],
-    [404, { message: 'no such model' }, 'bad-request', false],
+    [404, { message: 'no such model' }, 'model-gone', false],
     [429, { message: 'slow' }, 'rate-limit', true],
     [429, { message: 'x', code: 'insufficient_quota' }, 'payment', false],
     [500, { message: 'oops' }, 'server', true],

@@ -31,21 +31,13 @@ export function createOpenAiResponses(options: WireOptions): WarmableModel {
       try {
         return await responses.create(requestBody(options, request, asked), { signal });
       } catch (error) {
-        const { param, code } = asRecord(error);
-        // Another key or route cannot read what was kept; without it the model loses its earlier thoughts, not the call.
-        const forget = code === 'invalid_encrypted_content';
         // Organizations that are not verified get no summaries of some models, and no answer when they ask for one.
-        const refused = asked.summaries && param === 'reasoning.summary';
-        if (!forget && !refused) throw error;
-        if (refused) asked.summaries = false;
-        return await responses.create(requestBody(options, forget ? withoutState(request) : request, asked), { signal });
+        if (!asked.summaries || asRecord(error)['param'] !== 'reasoning.summary') throw error;
+        asked.summaries = false;
+        return await responses.create(requestBody(options, request, asked), { signal });
       }
     },
   });
-}
-
-function withoutState(request: ModelRequest): ModelRequest {
-  return { ...request, messages: request.messages.map(({ provider_state: _, ...message }) => message) };
 }
 
 function requestBody(

@@ -37,7 +37,8 @@ export function createRepetitionWatch(): RepetitionWatch {
 /**
  * Where the text of a model that got stuck in a loop should end: after the first copy of what it repeats. Undefined when the tail
  * does not repeat. The copies must follow each other without anything between: rows of a table that end alike are no loop. A unit
- * shorter than 20 characters must fill the whole window, and one without letters or digits (rules, borders) never counts.
+ * shorter than 20 characters must fill the whole window, and one without letters or digits (rules, borders) never counts. Nor does
+ * anything in a code fence or a table, where repetition is content; `text` must then be the whole answer.
  */
 export function repetitionStart(text: string): number | undefined {
   if (text.length < UNIT * TIMES) return undefined;
@@ -47,10 +48,17 @@ export function repetitionStart(text: string): number | undefined {
     if (repeated < Math.max(UNIT * TIMES, (TIMES - 1) * period + UNIT)) continue;
     // The smallest period decides: what repeats every 5 characters also repeats every 20.
     if (period < UNIT && repeated < WINDOW) return undefined;
-    if (!/[\p{L}\p{N}]/u.test(tail.slice(-period))) return undefined;
+    const unit = tail.slice(-period);
+    if (!/[\p{L}\p{N}]/u.test(unit) || isCodeOrTable(text, unit)) return undefined;
     return text.length - repeatedSuffix(text, period) + period;
   }
   return undefined;
+}
+
+function isCodeOrTable(text: string, unit: string): boolean {
+  const fences = text.match(/^\s*(?:```|~~~)/gm)?.length ?? 0;
+  const lastLine = text.slice(text.lastIndexOf('\n') + 1);
+  return fences % 2 === 1 || /\||```|~~~/.test(unit) || lastLine.includes('|');
 }
 
 /** Length of the longest suffix in which every character equals the one `period` before it. */

@@ -2,7 +2,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { ModelFailure } from '../../core/model.ts';
 import { createFailure, quote } from '../failure.ts';
-import type { UnsignedRequest } from '../signing/signer.ts';
 
 /** Spec B7: SSE buffer cap. A longer line is a broken or hostile server (F28). */
 const LINE_BYTES = 1_000_000;
@@ -15,6 +14,19 @@ const BLANK_LINE = Uint8Array.of(NEWLINE, NEWLINE);
 /** Headers of ours that may leave. A client library adds what it finds in the environment, which belongs to another provider. */
 const SENT_HEADERS = ['accept', 'authorization', 'content-type'];
 
+/** A request as it is about to leave, without `host`. */
+export interface UnsignedRequest {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: Headers;
+  readonly body: string;
+  /** Epoch ms. */
+  readonly now: number;
+}
+
+/** The headers that sign a request. Rejects with a `WireFault` that holds no secret. */
+export type Signer = (request: UnsignedRequest) => Promise<Readonly<Record<string, string>>>;
+
 export interface GuardOptions {
   /** Headers of the client library that may leave, in lower case. Default: accept, authorization, content-type. */
   readonly pass?: readonly string[];
@@ -23,7 +35,7 @@ export interface GuardOptions {
   /** Laid over the JSON body of every request. */
   readonly extraBody?: Readonly<Record<string, unknown>>;
   /** Headers that depend on the whole request; asked last. */
-  readonly sign?: (request: Omit<UnsignedRequest, 'now'>) => Promise<Readonly<Record<string, string>>>;
+  readonly sign?: (request: Omit<UnsignedRequest, 'now'>) => ReturnType<Signer>;
   /** Take the carriage returns out of line ends, for client libraries that do not know all line ends of the standard. */
   readonly plainLineEnds?: boolean;
   /** A whole answer that came in place of a stream, as the server-sent events that the client library reads. */
@@ -62,8 +74,7 @@ export function guardFetch(fetchFn: typeof fetch, userAgent: string, options: Gu
     for (const [name, value] of Object.entries(set)) headers.set(name, value);
     const body = withFields(init?.body, extraBody);
     if (sign) {
-      const unsigned = { method: init?.method ?? 'POST', url: String(input), headers, body: String(body ?? '') };
-      const signature = await sign({ ...unsigned, signal: init?.signal ?? undefined });
+      const signature = await sign({ method: init?.method ?? 'POST', url: String(input), headers, body: String(body ?? '') });
       for (const [name, value] of Object.entries(signature)) headers.set(name, value);
     }
     // A redirect would carry the prompt, and on the same host the key, to a place nobody configured.
@@ -80,7 +91,9 @@ export function guardFetch(fetchFn: typeof fetch, userAgent: string, options: Gu
     if (response.ok && !/\bapplication\/json\b/i.test(type)) return boundBody(response, plainLineEnds, signs.getStore());
     const { status, headers: received } = response;
     const text = response.body ? await new Response(ReadableStream.from(bounded(response.body))).text() : '';
-    return response.ok ? jsonAsEvents(text, status, wholeAnswer) : new Response(text, { status, headers: received });
+    return response.ok
+      ? jsonAsEvents(text, status, wholeAnswer)
+      : new Response(asErrorObject(text), { status, headers: received });
   };
 }
 
@@ -146,6 +159,16 @@ async function* bounded(
     }
   } finally {
     if (!ended) await reader.cancel();
+  }
+}
+
+/** Client libraries throw away what a server says that is no JSON object. */
+function asErrorObject(body: string): string {
+  try {
+    const parsed: unknown = JSON.parse(body);
+    return typeof parsed === 'string' ? JSON.stringify({ error: { message: parsed } }) : body;
+  } catch {
+    return body === '' ? body : JSON.stringify({ error: { message: body } });
   }
 }
 

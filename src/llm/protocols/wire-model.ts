@@ -1,11 +1,13 @@
 import type { ModelRequest } from '../../core/model.ts';
+import type { AnswerOptions } from './answer-assembly.ts';
+import { asRecord } from './tool-call-assembly.ts';
 import { type Assembly, callWire, type WarmableModel, type WireOptions } from './wire.ts';
 
 /** What one wire does in its own way. */
 export interface WireParts<Client> {
   /** Loads the SDK and makes its client. Called once, at the first call or by `warm`. */
   readonly connect: () => Promise<Client>;
-  readonly assembly: (answer: { readonly provider: string; readonly model: string; readonly inputTokens: number }) => Assembly;
+  readonly assembly: (answer: AnswerOptions, request: ModelRequest) => Assembly;
   /** Sends the request; resolves with the chunks of the answer. */
   readonly open: (client: Client, request: ModelRequest, signal: AbortSignal) => Promise<AsyncIterable<unknown>>;
 }
@@ -24,11 +26,31 @@ export function createWireModel<Client>(options: WireOptions, parts: WireParts<C
     ...(facts ? { facts } : {}),
     call: (request, signal) =>
       callWire(options, request, signal, {
-        assembly: (inputTokens) => parts.assembly({ provider, model, inputTokens }),
-        open: async (until) => await parts.open(await client(), request, until),
+        assembly: (inputTokens) => parts.assembly({ provider, model, inputTokens }, request),
+        open: async (until) => {
+          const sdk = await client();
+          try {
+            return await parts.open(sdk, request, until);
+          } catch (error) {
+            if (!refusesState(error) || !request.messages.some((message) => message.provider_state)) throw error;
+            return await parts.open(sdk, withoutState(request), until);
+          }
+        },
       }),
     async warm() {
       await client();
     },
   };
+}
+
+/** Signatures are void once the key, the route or, unnoticed, the conversation has changed. */
+const REFUSED_STATE = /thought.?signature|signature\W+in\W+thinking|thinking\W+block|invalid_encrypted_content/i;
+
+function refusesState(error: unknown): boolean {
+  const { status, error: body } = asRecord(error);
+  return status === 400 && REFUSED_STATE.test(JSON.stringify(body));
+}
+
+function withoutState(request: ModelRequest): ModelRequest {
+  return { ...request, messages: request.messages.map(({ provider_state: _, ...message }) => message) };
 }

@@ -1,16 +1,15 @@
 /** What all wires share: the options, the loop around an SDK's stream with its time limits, and its errors as failure values. */
-import type { Model, ModelEvent, ModelFacts, ModelFailure, ModelRequest, Usage } from '../../core/model.ts';
+import type { Model, ModelAnswer, ModelEvent, ModelFacts, ModelFailure, ModelRequest, Usage } from '../../core/model.ts';
 import type { Clock } from '../../core/ports.ts';
-import { createEchoRedactor, type Redact } from '../../lib/echo-redactor.ts';
+import { createEchoRedactor, type Redact, urlSecrets } from '../../lib/echo-redactor.ts';
 import { NO_LONGER_NEEDED } from '../../lib/no-longer-needed.ts';
 import { CallTimeout, type ModelTimeouts, startWatchdog } from '../deadlines.ts';
 import { abortedFailure, createFailure } from '../failure.ts';
-import type { Signer } from '../signing/signer.ts';
 import { estimateRequestTokens } from '../tokens.ts';
 import type { Added } from './answer-assembly.ts';
 import { Burst } from './burst.ts';
 import { type FailureContext, failureOfConnection, failureOfErrorObject, failureOfStatus } from './http-failure.ts';
-import { WireFault, withSigns } from './wire-guard.ts';
+import { type Signer, WireFault, withSigns } from './wire-guard.ts';
 
 export interface WireOptions {
   readonly provider: string;
@@ -166,12 +165,15 @@ function withoutSecrets(events: readonly ModelEvent[], options: WireOptions): re
   return events.flatMap((event): readonly ModelEvent[] => {
     if (event.type === 'failed') return [failed({ ...event.failure, message: redactorFor(options)(event.failure.message) })];
     const { apiKey } = options;
-    if (event.type !== 'done' || !apiKey || !event.answer.text.includes(apiKey)) return [event];
-    const text = event.answer.text.replaceAll(apiKey, '[redacted]');
+    const said = event.type === 'done' && apiKey ? JSON.stringify(event.answer) : '';
+    if (event.type !== 'done' || !apiKey || !said.includes(apiKey)) return [event];
+    // Nor may it be kept in a session; what is kept for the provider is of no use once it is changed.
+    const { providerState: _, ...answer } = JSON.parse(said.replaceAll(apiKey, '[redacted]')) as ModelAnswer;
+    if (answer.text === event.answer.text) return [{ type: 'done', answer }];
     return [
       { type: 'restart', reason: 'secret' },
-      { type: 'text', text },
-      { type: 'done', answer: { ...event.answer, text } },
+      { type: 'text', text: answer.text },
+      { type: 'done', answer },
     ];
   });
 }
@@ -199,11 +201,6 @@ function findFault(error: unknown): WireFault | undefined {
 
 function origin(baseUrl: string): string {
   return URL.parse(baseUrl)?.origin ?? 'an invalid base_url';
-}
-
-function urlSecrets(baseUrl: string): string[] {
-  const url = URL.parse(baseUrl);
-  return url ? [url.password, ...url.searchParams.values()] : [];
 }
 
 function joined(events: readonly ModelEvent[], burst: Burst): readonly ModelEvent[] {

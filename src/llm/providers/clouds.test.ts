@@ -1,7 +1,10 @@
 // What leaves for providers that want more than a bearer token, as a server sees it.
+import { generateKeyPairSync } from 'node:crypto';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { FakeClock } from '../../testing/fakes.ts';
-import { startModelServer, stream, textPieces } from '../../testing/model-server.ts';
+import { FakeClock, tempDir } from '../../testing/fakes.ts';
+import { jsonReply, startModelServer, stream, textPieces } from '../../testing/model-server.ts';
 import { collect, modelRequest } from '../contract.ts';
 import { createWire } from '../create.ts';
 import { signAws } from '../signing/aws.ts';
@@ -16,9 +19,9 @@ async function sent(config: ModelConfig, env: Record<string, string>, path: stri
   const target = resolveProvider({ ...config, base_url: `${server.url}${path}` }, env);
   const key = await resolveKey(target, { env });
   const model = createWire(target, key?.value(), { clock, timeouts: { connectMs: 1_000, totalMs: 5_000 } });
-  await collect(model.call(modelRequest('hi'), live));
+  const events = await collect(model.call(modelRequest('hi'), live));
   const [request] = server.requests;
-  if (!request) throw new Error('nothing was sent');
+  if (!request) throw new Error(`nothing was sent: ${JSON.stringify(events.at(-1))}`);
   return { request, now: clock.now(), url: `${server.url}${request.path}` };
 }
 
@@ -104,6 +107,30 @@ test('bedrock: without one the request is signed as it leaves, with what the con
     service: 'bedrock',
   };
   expect({ authorization, 'x-amz-date': date, 'x-amz-security-token': session }).toEqual(signAws(unsigned, scope));
+});
+
+test('bedrock: Claude has the Anthropic wire, with a key in its header or with a signature for that endpoint', async () => {
+  const config = { provider: 'bedrock', model: 'anthropic.claude-sonnet-5-5' };
+  const keyed = await sent(config, { ...AWS, AWS_BEARER_TOKEN_BEDROCK: 'bedrock-key' }, '/anthropic');
+  expect(keyed.request.path).toBe('/anthropic/v1/messages');
+  expect([keyed.request.headers['x-api-key'], keyed.request.headers.authorization]).toEqual(['bedrock-key', undefined]);
+  const signed = await sent(config, AWS, '/anthropic');
+  expect(signed.request.headers['x-api-key']).toBeUndefined();
+  expect(signed.request.headers.authorization).toMatch(/\/eu-west-1\/bedrock-mantle\/aws4_request, SignedHeaders=/);
+});
+
+test('vertex: the token of the service account goes to the address of the project, on the Gemini wire', async () => {
+  await using dir = await tempDir();
+  await using tokens = await startModelServer({ script: () => jsonReply({ access_token: 'vertex-token', expires_in: 3_600 }) });
+  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+  const file = join(dir.path, 'account.json');
+  const account = { type: 'service_account', client_email: 'bot@p', token_uri: `${tokens.url}/token` };
+  await writeFile(file, JSON.stringify({ ...account, private_key: privateKey.export({ type: 'pkcs8', format: 'pem' }) }));
+  const env = { GOOGLE_CLOUD_PROJECT: 'p', GOOGLE_APPLICATION_CREDENTIALS: file };
+  const path = '/v1/projects/p/locations/global/publishers/google';
+  const { request } = await sent({ model: 'gemini-3.8-flash', provider: 'vertex' }, env, path);
+  expect(request.path).toMatch(new RegExp(`^${path}/models/.*gemini-3.8-flash:streamGenerateContent`));
+  expect([request.headers.authorization, request.headers['x-goog-api-key']]).toEqual(['Bearer vertex-token', undefined]);
 });
 
 test('A29 bedrock and vertex without credentials name the variable, and a secret is in no target that is printed', async () => {

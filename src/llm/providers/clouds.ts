@@ -1,6 +1,5 @@
 /** Providers that are reached by an account of a cloud: address and credentials are in the variables that their own tools read. */
-import type { AwsScope } from '../signing/aws.ts';
-import type { Signer } from '../signing/signer.ts';
+import type { Signer } from '../protocols/wire-guard.ts';
 import type { Env, Provider } from './provider.ts';
 
 /**
@@ -44,21 +43,21 @@ export const bedrock: Provider = {
       : `https://bedrock-runtime.${region}.amazonaws.com/openai/v1`;
   },
   credentials: (env, wire) => {
-    const [id, secret, session] = ['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY', 'AWS_SESSION_TOKEN'].map((name) =>
-      set(env, name),
-    );
-    const region = regionOf(env);
-    if (set(env, 'AWS_BEARER_TOKEN_BEDROCK') || !id || !secret || !region) return undefined;
-    const service = wire === 'anthropic' ? 'bedrock-mantle' : 'bedrock';
-    const scope: AwsScope = {
-      accessKeyId: id,
-      secretAccessKey: secret,
+    const [accessKeyId, secretAccessKey] = [set(env, 'AWS_ACCESS_KEY_ID'), set(env, 'AWS_SECRET_ACCESS_KEY')];
+    const [sessionToken, region] = [set(env, 'AWS_SESSION_TOKEN'), regionOf(env)];
+    if (set(env, 'AWS_BEARER_TOKEN_BEDROCK') || !accessKeyId || !secretAccessKey || !region) return undefined;
+    const scope = {
+      accessKeyId,
+      secretAccessKey,
+      sessionToken,
       region,
-      service,
-      ...(session ? { sessionToken: session } : {}),
+      service: wire === 'anthropic' ? 'bedrock-mantle' : 'bedrock',
     };
-    const sign = lazily(async () => (await import('../signing/aws.ts')).awsSigner(scope));
-    return { from: 'AWS_ACCESS_KEY_ID', secrets: () => (session ? [secret, session] : [secret]), sign };
+    return {
+      from: 'AWS_ACCESS_KEY_ID',
+      secrets: () => [secretAccessKey, ...(sessionToken ? [sessionToken] : [])],
+      sign: async (request) => (await import('../signing/aws.ts')).signAws(request, scope),
+    };
   },
   detect: [],
 };
@@ -79,21 +78,15 @@ export const vertex: Provider = {
   },
   credentials: (env) => {
     const file = set(env, 'GOOGLE_APPLICATION_CREDENTIALS');
-    if (!file) return undefined;
-    const sign = lazily(async () => (await import('../signing/google.ts')).googleSigner(file));
-    return { from: 'GOOGLE_APPLICATION_CREDENTIALS', secrets: () => [], sign };
+    let signer: Promise<Signer> | undefined;
+    const sign: Signer = async (request) => {
+      signer ??= import('../signing/google.ts').then(({ googleSigner }) => googleSigner(file ?? ''));
+      return await (await signer)(request);
+    };
+    return file ? { from: 'GOOGLE_APPLICATION_CREDENTIALS', secrets: () => [], sign } : undefined;
   },
   detect: [],
 };
-
-/** Loads the code of a signature with the first request. */
-function lazily(load: () => Promise<Signer>): Signer {
-  let signer: Promise<Signer> | undefined;
-  return async (request) => {
-    signer ??= load();
-    return await (await signer)(request);
-  };
-}
 
 function regionOf(env: Env): string | undefined {
   return set(env, 'AWS_REGION') ?? set(env, 'AWS_DEFAULT_REGION');

@@ -1,5 +1,5 @@
 import type { Provider } from './provider.ts';
-import { isToolCapable } from './tool-capable.ts';
+import toolCapable from './tool-capable.json' with { type: 'json' };
 
 /**
  * Ollama cuts a prompt that is longer than its `num_ctx` without a word, and its default is far below what the model could take.
@@ -21,4 +21,10 @@ export const ollama: Provider = {
 /** `gpt-oss:120b-cloud`: the local server passes it on to Ollama's paid service. */
 export function isOllamaCloud(model: string): boolean {
   return /[:-]cloud$/i.test(model);
+}
+
+/** Ollama's /api/tags does not say it, and a model without tools is no agent. `registry/user/qwen3:4b` -> is `qwen3` in the list? */
+export function isToolCapable(model: string): boolean {
+  const family = model.split('/').at(-1)?.split(':')[0]?.toLowerCase() ?? '';
+  return toolCapable.families.includes(family);
 }

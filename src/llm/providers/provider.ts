@@ -1,4 +1,4 @@
-import type { Signer } from '../signing/signer.ts';
+import type { Signer } from '../protocols/wire-guard.ts';
 
 /** How a server is spoken to. */
 export type Wire = 'openai-chat' | 'openai-responses' | 'anthropic' | 'gemini';
@@ -14,7 +14,7 @@ export interface Credentials {
   readonly sign: Signer;
 }
 
-/** What differs between providers: data only, one file each. What is known of their models is in `../catalog`. */
+/** What differs between providers: data only. What is known of their models is in `../catalog`. */
 export interface Provider {
   readonly name: string;
   /** Other names the config may use. */

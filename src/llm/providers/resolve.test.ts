@@ -87,8 +87,9 @@ describe('wire and address', () => {
   });
 
   test('model_hints win over everything that is known', () => {
-    const price = { in: 1, out: 2, cached: 0.5 };
-    const model_hints = { context_window: 5_000, max_output_tokens: 600, vision: false, tools: false, price };
+    const price = { in: 1, out: 2, cached: 0.5, cacheWrite: 1.25 };
+    const stated = { in: 1, out: 2, cached: 0.5, cache_write: 1.25 };
+    const model_hints = { context_window: 5_000, max_output_tokens: 600, vision: false, tools: false, price: stated };
     expect(resolveProvider({ provider: 'openai', model: 'gpt-4o', model_hints })).toMatchObject({
       contextWindow: 5_000,
       facts: { maxOutputTokens: 600, vision: false, tools: false, price },

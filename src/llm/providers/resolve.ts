@@ -1,39 +1,37 @@
 /** From the model part of the config to provider, model, wire, address and facts. */
 import { GatehouseError } from '../../core/errors.ts';
-import type { ModelFacts } from '../../core/model.ts';
+import type { ModelFacts, Price } from '../../core/model.ts';
 import { DEFAULT_MODELS } from '../catalog/catalog.ts';
 import { factsOf, type ModelHints } from '../catalog/facts.ts';
 import { isLoopback } from '../catalog/price.ts';
 import { baseUrlFor } from './base-url.ts';
 import { findProvider, PROVIDERS, providerNames } from './index.ts';
 import { type KeyNeed, keyVariables } from './key.ts';
-import { openaiCompatible } from './openai-compatible.ts';
 import type { Env, Provider, Wire } from './provider.ts';
+import { openaiCompatible } from './table.ts';
 
 /** The model part of the config file, or one of its further models, in its own spelling (spec F2). */
-export interface ModelConfig extends ExtraConfig {
+export interface ModelConfig {
   readonly provider?: string | undefined;
   readonly model?: string | undefined;
   readonly base_url?: string | undefined;
   readonly api_key_env?: string | undefined;
   readonly api_key_envs?: readonly string[] | undefined;
   readonly api_type?: ApiType | undefined;
+  readonly extra_headers?: Readonly<Record<string, string>> | undefined;
+  readonly extra_body?: Readonly<Record<string, unknown>> | undefined;
   readonly model_hints?:
     | {
         readonly context_window?: number | undefined;
         readonly max_output_tokens?: number | undefined;
         readonly vision?: boolean | undefined;
         readonly tools?: boolean | undefined;
-        readonly price?: { readonly in: number; readonly out: number; readonly cached?: number | undefined } | undefined;
+        readonly price?: PriceHint | undefined;
       }
     | undefined;
 }
 
-/** What of an entry goes to the wire as it stands. */
-export interface ExtraConfig {
-  readonly extra_headers?: Readonly<Record<string, string>> | undefined;
-  readonly extra_body?: Readonly<Record<string, unknown>> | undefined;
-}
+type PriceHint = Pick<Price, 'in' | 'out'> & { cached?: number | undefined; cache_write?: number | undefined };
 
 export type ApiType = 'openai' | 'responses' | 'anthropic';
 
@@ -130,6 +128,10 @@ function toHints(config: ModelConfig['model_hints']): ModelHints {
     maxOutputTokens: max_output_tokens,
     vision,
     tools,
-    price: price && { in: price.in, out: price.out, ...(price.cached === undefined ? {} : { cached: price.cached }) },
+    price: price && toPrice(price),
   };
+}
+
+function toPrice({ cached, cache_write: cacheWrite, ...rates }: PriceHint): Price {
+  return { ...rates, ...(cached === undefined ? {} : { cached }), ...(cacheWrite === undefined ? {} : { cacheWrite }) };
 }

@@ -64,7 +64,7 @@ describe('choice of the first model (spec B5)', () => {
   test('off: the first in the order of the config whose circuit is closed', async () => {
     const { ask, calls } = setup({ 'a/1': () => ({ fail: 'server' }), 'b/2': () => 'hi' }, { options: { mode: 'off' } });
     for (let i = 0; i < 4; i += 1) expect(answerer(await ask())).toBe('b/2');
-    expect(calls()).toEqual([3, 4]);
+    expect(calls()).toEqual([2, 4]);
   });
 
   test('lane: the lowest score, here the faster and cheaper one although it comes later', async () => {
@@ -128,17 +128,6 @@ describe('choice of the first model (spec B5)', () => {
     expect(router.snapshot()[1]?.circuit).toBe('closed');
     expect(answerer(await ask())).toBe('a/1');
   });
-
-  test('the mode can be set at run time', async () => {
-    const { ask, router, calls } = setup(
-      { 'a/1': () => 'hi', 'b/2': () => ({ text: 'ho', delayMs: 5 }) },
-      { options: { mode: 'off' } },
-    );
-    await ask();
-    router.setMode('hedge');
-    await ask();
-    expect([router.mode, calls()]).toEqual(['hedge', [2, 1]]);
-  });
 });
 
 describe('failover and attribution', () => {
@@ -180,20 +169,19 @@ describe('failover and attribution', () => {
     expect(events.map(({ type }) => type)).toEqual(['text', 'switched', 'restart', 'text', 'done']);
     expect(streamedText(events)).toBe('whole');
     await ask();
-    await ask();
     const [a, b] = router.snapshot();
-    expect(a).toMatchObject({ failures: 3, successes: 0, circuit: 'open', latencyMs: null });
-    expect(b).toMatchObject({ failures: 0, successes: 3 });
+    expect(a).toMatchObject({ failures: 2, successes: 0, circuit: 'open', latencyMs: null });
+    expect(b).toMatchObject({ failures: 0, successes: 2 });
   });
 
-  test('F29 an answer without text or calls is passed on, but the third one sends the next try elsewhere', async () => {
+  test('F29 an answer without text or calls is passed on, but the second one sends the next try elsewhere', async () => {
     const { ask, calls } = setup({ 'a/1': () => ({ text: '' }), 'b/2': () => 'hi' }, { options: { mode: 'off' } });
-    for (let i = 0; i < 3; i += 1) expect(answerer(await ask())).toBe('a/1');
+    for (let i = 0; i < 2; i += 1) expect(answerer(await ask())).toBe('a/1');
     expect(answerer(await ask())).toBe('b/2');
-    expect(calls()).toEqual([3, 1]);
+    expect(calls()).toEqual([2, 1]);
   });
 
-  test('F26 a refused key is asked three times in all, then once a minute, however many calls there are', async () => {
+  test('F26 a refused key is asked twice in all, then once a minute, however many calls there are', async () => {
     const { ask, clock, calls } = setup({ 'a/1': () => ({ fail: 'auth' }), 'b/2': () => 'hi' }, { options: { mode: 'off' } });
     const all: Promise<unknown>[] = [];
     for (let i = 0; i < 50; i += 1) all.push(ask());
@@ -228,7 +216,7 @@ describe('failover and attribution', () => {
 
   test('a consumer that leaves in the middle of a trial frees its place', async () => {
     const { router, ask, clock, calls } = setup(
-      { 'a/1': [{ fail: 'server' }, 'leave', 'back'], 'b/2': () => 'hi' },
+      { 'a/1': [{ fail: 'server' }, 'leave', 'back'] },
       { options: { mode: 'off', failureThreshold: 1 } },
     );
     await ask();
@@ -236,7 +224,7 @@ describe('failover and attribution', () => {
     for await (const event of router.call(modelRequest('hi'), live)) if (event.type === 'text') break;
     expect(router.snapshot()[0]?.circuit).toBe('half-open');
     expect(answerer(await ask())).toBe('a/1');
-    expect(calls()).toEqual([3, 1]);
+    expect(calls()).toEqual([3]);
   });
 
   test('a consumer that leaves early closes the stream and leaves no record', async () => {

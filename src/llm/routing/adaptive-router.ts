@@ -1,10 +1,10 @@
 import type { Model, ModelEvent, ModelFailure, ModelRequest } from '../../core/model.ts';
 import type { Clock } from '../../core/ports.ts';
 import type { SlotStatus } from '../../core/status.ts';
-import { NO_LONGER_NEEDED } from '../../lib/no-longer-needed.ts';
 import { fewestFailures, healthyFirst, wrapperFacts } from './chain.ts';
-import { attemptOn, type Piece, type Tried, walkFrom } from './failover-walk.ts';
-import { type Hedge, hedge } from './hedge.ts';
+import { type Piece, type Tried, type Walk, walkFrom } from './failover-walk.ts';
+import { begin, hedge } from './hedge.ts';
+import { Leftovers } from './leftovers.ts';
 import { DEFAULT_WEIGHTS, type ScoreWeights, scoreTerms, weighed } from './score.ts';
 import { type Slot, SlotState, statusOf, suited } from './slot.ts';
 
@@ -18,29 +18,21 @@ export interface AdaptiveRouterOptions {
   /** Default `lane`. */
   readonly mode?: RoutingMode;
   readonly weights?: Partial<ScoreWeights>;
-  /** Failures in a row that open a circuit. Default 3. */
+  /** Failures in a row that open a circuit. Default 2. */
   readonly failureThreshold?: number;
   /** Share of calls that try a model not used for a while (lane). Default 0.1. */
   readonly probeProbability?: number;
   /** How long a circuit stays open, and after what idle time a model is stale. ms, default 60 s. */
   readonly probeIntervalMs?: number;
-  /** Weight of a new sample in the moving averages. Default 0.3. */
-  readonly emaAlpha?: number;
   /** Told of each failure of one model, also when another then answers. Must not throw. */
   readonly onFailed?: (model: string, failure: ModelFailure) => void;
 }
 
 /** A model over several (spec B5). Disposing waits for the streams of cancelled calls. */
 export interface AdaptiveRouter extends Model, AsyncDisposable {
-  readonly mode: RoutingMode;
-  /** Holds for calls made from now on. */
-  setMode(mode: RoutingMode): void;
   /** In the order of the slots. */
   snapshot(): readonly SlotStatus[];
 }
-
-/** How long `dispose` waits for a model that does not stop when told to. ms. */
-const CLOSE_GRACE_MS = 2_000;
 
 /** At least one slot; the order of the slots is their priority. */
 export function createAdaptiveRouter(slots: readonly Slot[], options: AdaptiveRouterOptions): AdaptiveRouter {
@@ -55,37 +47,33 @@ class Router implements AdaptiveRouter {
   readonly #weights: ScoreWeights;
   readonly #probeIntervalMs: number;
   readonly #slots: readonly SlotState[];
-  /** Cancelled calls whose streams are not closed yet. */
-  readonly #closing = new Set<Promise<void>>();
-  mode: RoutingMode;
+  readonly #leftovers: Leftovers;
+  readonly #mode: RoutingMode;
 
   constructor(slots: readonly Slot[], options: AdaptiveRouterOptions) {
-    const { clock, emaAlpha, failureThreshold: threshold = 3, probeIntervalMs = 60_000 } = options;
+    const { clock, failureThreshold: threshold = 2, probeIntervalMs = 60_000 } = options;
     this.#options = options;
+    this.#leftovers = new Leftovers(clock);
     this.#weights = { ...DEFAULT_WEIGHTS, ...options.weights };
     this.#probeIntervalMs = probeIntervalMs;
-    const stateOptions = { clock, threshold, probeIntervalMs, ...(emaAlpha === undefined ? {} : { emaAlpha }) };
-    this.#slots = slots.map((slot) => new SlotState(slot, stateOptions));
+    this.#slots = slots.map((slot) => new SlotState(slot, { clock, threshold, probeIntervalMs }));
     const { id, contextWindow, demo } = wrapperFacts(this.#slots);
     this.id = id;
     this.contextWindow = contextWindow;
     if (demo) this.demo = demo;
-    this.mode = options.mode ?? 'lane';
-  }
-
-  setMode(mode: RoutingMode): void {
-    this.mode = mode;
+    this.#mode = options.mode ?? 'lane';
   }
 
   call(request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelEvent> {
     const pool = suited(this.#slots, request);
-    const walk: Hedge = {
+    const walk: Walk = {
       request,
       signal,
       clock: this.#options.clock,
+      all: this.#slots,
       rest: () => this.#rest(pool),
       onFailed: (slot, failure) => this.#options.onFailed?.(slot.model.id, failure),
-      own: (closing) => this.#own(closing),
+      leftovers: this.#leftovers,
     };
     return walkFrom((tried) => this.#begin(pool, tried, walk), walk);
   }
@@ -97,25 +85,20 @@ class Router implements AdaptiveRouter {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    if (this.#closing.size === 0) return;
-    const settled = new AbortController();
-    const grace = asleep(this.#options.clock, CLOSE_GRACE_MS, settled.signal);
-    await Promise.race([Promise.all(this.#closing), grace]);
-    settled.abort(NO_LONGER_NEEDED);
-    await grace;
+    await this.#leftovers[Symbol.asyncDispose]();
   }
 
-  #begin(pool: readonly SlotState[], tried: Tried, walk: Hedge): Piece {
+  #begin(pool: readonly SlotState[], tried: Tried, walk: Walk): Piece {
     const first = this.#select(pool);
-    const alternate = this.mode === 'hedge' ? this.#alternate(first, pool) : undefined;
-    return alternate ? hedge(first, alternate, tried, walk) : attemptOn(first, tried, walk);
+    const alternate = this.#mode === 'hedge' ? this.#alternate(first, pool) : undefined;
+    return alternate ? hedge(first, alternate, tried, walk) : begin(first, this.#ranked(pool), tried, walk);
   }
 
   #select(pool: readonly SlotState[]): SlotState {
     const usable = pool.filter(({ circuit }) => circuit.admits);
     const [first] = usable;
     if (!first) return fewestFailures(pool);
-    if (this.mode !== 'lane') return first;
+    if (this.#mode !== 'lane') return first;
     // The trial of a half-open circuit is due now: left to the score, a model with failures behind it would never get one.
     const trial = usable.find(({ circuit }) => circuit.state === 'half-open');
     if (trial) return trial;
@@ -155,20 +138,5 @@ class Router implements AdaptiveRouter {
 
   #scores(): number[] {
     return scoreTerms(this.#slots.map(({ scoreInput }) => scoreInput)).map((terms) => weighed(terms, this.#weights));
-  }
-
-  #own(closing: Promise<void>): void {
-    this.#closing.add(closing);
-    void closing.then(() => this.#closing.delete(closing));
-  }
-}
-
-/** False when the signal aborted, which is the only thing that ends a sleep early. */
-async function asleep(clock: Clock, ms: number, signal: AbortSignal): Promise<boolean> {
-  try {
-    await clock.sleep(ms, signal);
-    return true;
-  } catch {
-    return false;
   }
 }

@@ -4,7 +4,14 @@ import type { Clock } from '../../core/ports.ts';
 import { abortedFailure, createFailure } from '../failure.ts';
 import type { Pass } from './circuit.ts';
 import { isModelFault } from './failover.ts';
-import type { SlotState } from './slot.ts';
+import { type SlotState, slowAfterMs } from './slot.ts';
+
+export interface AttemptOptions {
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  /** The slot and its alternatives. */
+  readonly all: readonly SlotState[];
+}
 
 /**
  * One call of one slot. Its outcome is charged to that slot, also when the stream breaks late; a call that was closed or whose
@@ -16,6 +23,7 @@ export class Attempt {
   readonly #signal: AbortSignal;
   readonly #open: () => AsyncIterator<ModelEvent>;
   readonly #pass: Pass;
+  readonly #slowAfterMs: number;
   /** Time the model took so far; the time a consumer takes between two events is not the model's. */
   #waitedMs = 0;
   #firstTokenMs: number | undefined;
@@ -24,10 +32,11 @@ export class Attempt {
   /** Whether text or reasoning came that no restart took back. */
   streamed = false;
 
-  constructor(slot: SlotState, request: ModelRequest, options: { clock: Clock; signal: AbortSignal }) {
+  constructor(slot: SlotState, request: ModelRequest, options: AttemptOptions) {
     this.slot = slot;
     this.#clock = options.clock;
     this.#signal = options.signal;
+    this.#slowAfterMs = slowAfterMs(slot, options.all);
     this.#pass = slot.circuit.enter();
     slot.usedAt = options.clock.monotonic();
     this.#open = () => slot.model.call(request, options.signal)[Symbol.asyncIterator]();
@@ -54,6 +63,21 @@ export class Attempt {
     return event;
   }
 
+  get isTrial(): boolean {
+    return this.#pass.trial;
+  }
+
+  /** Goes on, from the event that is `upcoming`, until it is known whether the model answers. For a trial that another call outran. */
+  async watch(upcoming: Promise<ModelEvent> | undefined): Promise<void> {
+    for (
+      let event = await (upcoming ?? this.next());
+      event.type !== 'done' && event.type !== 'failed';
+      event = await this.next()
+    ) {
+      if (this.#firstTokenMs !== undefined) return this.#settle();
+    }
+  }
+
   /**
    * Closes the stream; a call that had not ended is given up without a record. While `next` is pending the signal has to be
    * aborted first: the model cannot see that its consumer leaves.
@@ -77,7 +101,7 @@ export class Attempt {
 
   /**
    * An answer without text or calls reaches the agent, which records what it cost and asks again (spec C4), but it is a failure
-   * of this slot, so that the third one in a row sends the next try elsewhere.
+   * of this slot, so that the second one in a row sends the next try elsewhere.
    */
   #answered(answer: ModelAnswer): void {
     if (this.#closed) return;
@@ -87,7 +111,12 @@ export class Attempt {
     }
     const firstToken = this.#firstTokenMs === undefined ? {} : { firstTokenMs: this.#firstTokenMs };
     this.slot.metrics.succeeded({ latencyMs: this.#waitedMs, ...firstToken, tokensOut: answer.usage.tokensOut });
-    this.#pass.succeeded();
+    this.#settle();
+  }
+
+  #settle(): void {
+    if ((this.#firstTokenMs ?? 0) > this.#slowAfterMs) this.#pass.failed();
+    else this.#pass.succeeded();
   }
 
   #failed(failure: ModelFailure): void {

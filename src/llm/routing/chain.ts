@@ -1,12 +1,14 @@
 import type { Model, ModelFailure } from '../../core/model.ts';
 import type { Clock } from '../../core/ports.ts';
 import type { SlotStatus } from '../../core/status.ts';
-import { attemptOn, type Walk, walkFrom } from './failover-walk.ts';
+import { type Walk, walkFrom } from './failover-walk.ts';
+import { begin } from './hedge.ts';
+import { Leftovers } from './leftovers.ts';
 import { type Slot, SlotState, statusOf, suited } from './slot.ts';
 
 export interface ChainOptions {
   readonly clock: Clock;
-  /** Failures in a row after which a model is degraded. Default 3 (spec B4). */
+  /** Failures in a row after which a model is degraded. Default 2. */
   readonly failureThreshold?: number;
   /** How long a degraded model is left alone before one call tries it again. ms, default 60 s. */
   readonly probeIntervalMs?: number;
@@ -14,26 +16,30 @@ export interface ChainOptions {
   readonly onFailed?: (model: string, failure: ModelFailure) => void;
 }
 
-export type Chain = Model & { snapshot(): readonly SlotStatus[] };
+/** Disposing waits for the streams of cancelled calls. */
+export type Chain = Model & AsyncDisposable & { snapshot(): readonly SlotStatus[] };
 
 /**
  * Models in the order of the config (spec B4): starts with the first healthy one, else the one with the fewest failures in a row,
- * and walks round. Degraded ones are skipped while a healthy one is left. A degraded model gets one call per probe interval, so
- * that one that recovers is used again, as spec B5 wants it of the router. At least one slot.
+ * and walks round. Degraded ones are skipped while a healthy one is left. Once per probe
+ * interval a call asks a degraded model beside the healthy one, so that one that recovers is used again and nobody waits for one that
+ * did not. At least one slot.
  */
 export function createChain(slots: readonly Slot[], options: ChainOptions): Chain {
-  const { clock, failureThreshold: threshold = 3, probeIntervalMs = 60_000 } = options;
+  const { clock, failureThreshold: threshold = 2, probeIntervalMs = 60_000 } = options;
   const states = slots.map((slot) => new SlotState(slot, { clock, threshold, probeIntervalMs }));
+  const leftovers = new Leftovers(clock);
   return {
     ...wrapperFacts(states),
+    [Symbol.asyncDispose]: () => leftovers[Symbol.asyncDispose](),
     call(request, signal) {
       const pool = suited(states, request);
       const walk: Walk = {
-        ...{ request, signal, clock },
+        ...{ request, signal, clock, leftovers, all: states },
         rest: (from) => healthyFirst(roundFrom(from, pool, states)),
         onFailed: (slot, failure) => options.onFailed?.(slot.model.id, failure),
       };
-      return walkFrom((tried) => attemptOn(startOf(pool), tried, walk), walk);
+      return walkFrom((tried) => begin(startOf(pool), pool, tried, walk), walk);
     },
     // Nothing is rated here: the place in the config is all there is.
     snapshot: () => states.map((state, index) => statusOf(state, index / states.length, clock.monotonic())),

@@ -4,7 +4,7 @@ import { Circuit, type Pass } from './circuit.ts';
 
 function setup() {
   let now = 0;
-  const circuit = new Circuit({ clock: { monotonic: () => now } });
+  const circuit = new Circuit({ clock: { monotonic: () => now }, threshold: 3 });
   const pass = (ms: number): void => {
     now += ms;
   };

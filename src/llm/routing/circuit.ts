@@ -4,7 +4,7 @@ export type CircuitState = 'closed' | 'open' | 'half-open';
 
 export interface CircuitOptions {
   readonly clock: Pick<Clock, 'monotonic'>;
-  /** Failures in a row after which the circuit opens. Default 3 (spec B4, B5). */
+  /** Failures in a row after which the circuit opens. Default 2. */
   readonly threshold?: number;
   /** How long an open circuit stays open before one trial is let through. ms, default 60 s (spec B5). */
   readonly probeIntervalMs?: number;
@@ -12,6 +12,8 @@ export interface CircuitOptions {
 
 /** Leave of a circuit to make one call. The first outcome told counts, later ones are ignored. */
 export interface Pass {
+  /** Whether the call is the trial of a half-open circuit. */
+  readonly trial: boolean;
   succeeded(): void;
   failed(): void;
   /** The call says nothing of the model: cancelled, or refused by a limit of ours. */
@@ -31,7 +33,7 @@ export class Circuit {
   #trial: object | undefined;
   #consecutiveFailures = 0;
 
-  constructor({ clock, threshold = 3, probeIntervalMs = 60_000 }: CircuitOptions) {
+  constructor({ clock, threshold = 2, probeIntervalMs = 60_000 }: CircuitOptions) {
     this.#clock = clock;
     this.#threshold = threshold;
     this.#probeIntervalMs = probeIntervalMs;
@@ -62,7 +64,8 @@ export class Circuit {
   enter(): Pass {
     const call = {};
     let settled = false;
-    if (this.#trialDue) this.#trial = call;
+    const trial = this.#trialDue;
+    if (trial) this.#trial = call;
     const settle = (outcome: (wasTrial: boolean) => void): void => {
       if (settled) return;
       settled = true;
@@ -71,6 +74,7 @@ export class Circuit {
       outcome(wasTrial);
     };
     return {
+      trial,
       succeeded: () => settle(() => this.#close()),
       failed: () => settle((wasTrial) => this.#fail(wasTrial)),
       released: () => settle(() => undefined),

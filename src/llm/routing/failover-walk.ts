@@ -4,6 +4,7 @@ import { abortedFailure, createFailure } from '../failure.ts';
 import { TELL_FROM_MS } from '../retry.ts';
 import { Attempt } from './attempt.ts';
 import { isFailoverWorthy } from './failover.ts';
+import type { Leftovers } from './leftovers.ts';
 import type { SlotState } from './slot.ts';
 
 /** Longest Retry-After that is waited for when every model has failed: the cap of a retry (spec B3). */
@@ -13,6 +14,8 @@ export interface Walk {
   readonly request: ModelRequest;
   readonly signal: AbortSignal;
   readonly clock: Clock;
+  readonly all: readonly SlotState[];
+  readonly leftovers: Leftovers;
   /** The slots still worth a try after `from` failed, best first. Asked anew after each failure; tried ones are left out here. */
   readonly rest: (from: SlotState) => readonly SlotState[];
   /** Told of each failure. */

@@ -145,21 +145,24 @@ describe('hedge (spec B5)', () => {
     expect(getEventListeners(caller.signal, 'abort')).toEqual([]);
   });
 
-  test('F25 the trial of a half-open circuit is free again when its call lost the race, also one that will not stop', async () => {
+  test('F25 M11 the trial of a half-open circuit that lost the race goes on by itself; after a minute it is free again, also one that will not stop', async () => {
     const { clock, ask, calls, status } = setup({
       'a/1': () => ({ text: 'hi', delayMs: 10 }),
-      'b/2': [{ fail: 'server' }, { fail: 'server' }, { fail: 'server' }, { hang: 'deaf' }, { hang: 'deaf' }],
+      'b/2': [{ fail: 'server' }, { fail: 'server' }, { hang: 'deaf' }, { hang: 'deaf' }],
     });
     const asked = async () => {
       const result = ask();
       await clock.advance(10);
       await result;
     };
-    for (let i = 0; i < 4; i += 1) await asked();
-    expect([calls(), status('b/2').circuit]).toEqual([[4, 3], 'open']);
+    for (let i = 0; i < 3; i += 1) await asked();
+    expect([calls(), status('b/2').circuit]).toEqual([[3, 2], 'open']);
     await clock.advance(60_000);
     for (let i = 0; i < 2; i += 1) await asked();
-    expect([calls(), status('b/2').circuit]).toEqual([[6, 5], 'half-open']);
+    expect([calls(), status('b/2').circuit]).toEqual([[5, 3], 'half-open']);
+    await clock.advance(60_000);
+    await asked();
+    expect(calls()).toEqual([6, 4]);
   });
 
   test('the main model winning is no switch', async () => {

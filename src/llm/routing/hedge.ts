@@ -1,13 +1,20 @@
 import type { ModelEvent } from '../../core/model.ts';
 import { NO_LONGER_NEEDED } from '../../lib/no-longer-needed.ts';
 import { Attempt } from './attempt.ts';
-import { drain, noteFailure, type Piece, type Tried, type Walk } from './failover-walk.ts';
+import { attemptOn, drain, noteFailure, type Piece, type Tried, type Walk } from './failover-walk.ts';
 import type { SlotState } from './slot.ts';
 
-export interface Hedge extends Walk {
-  /** Takes over the closing of a call that nobody waits for any more. */
-  readonly own: (closing: Promise<void>) => void;
+/**
+ * Begins a call with `first`. Where that is the trial of a model that failed, a healthy one is asked beside it, so that nobody waits
+ * for the outcome; the healthy one first, so that what a limit has left is held for it.
+ */
+export function begin(first: SlotState, pool: readonly SlotState[], tried: Tried, walk: Walk): Piece {
+  const healthy = first.circuit.state === 'half-open' ? pool.find(({ circuit }) => circuit.state === 'closed') : undefined;
+  return healthy ? hedge(healthy, first, tried, walk) : attemptOn(first, tried, walk);
 }
+
+/** How long a trial that was outrun may take to its first token. ms. */
+const TRIAL_MS = 60_000;
 
 /** One of the two calls, with the events it brought before the race was decided. */
 interface Runner {
@@ -15,20 +22,24 @@ interface Runner {
   readonly held: ModelEvent[];
   /** The wait it is in; `until` in monotonic ms. */
   waiting: { readonly reason: string; readonly until: number } | undefined;
+  /** Asks for the next event; once for each that came. */
+  next(): Promise<ModelEvent>;
   stop(): void;
+  /** Another one has won. A trial goes on until it is known whether its model is back. */
+  leave(): void;
 }
 
 /**
  * Asks two models at once until the first token of either (spec B5). The other call is aborted then, its stream closed, and it is
- * not recorded. One that fails before is out, and the other one is waited for. A winner that breaks later is charged for it, and
- * the walk goes on with the rest, the other one included.
+ * not recorded, unless it is a trial. One that fails before is out, and the other one is waited for. A winner that breaks later is
+ * charged for it, and the walk goes on with the rest, the other one included.
  */
-export async function* hedge(primary: SlotState, alternate: SlotState, tried: Tried, walk: Hedge): Piece {
+export async function* hedge(primary: SlotState, alternate: SlotState, tried: Tried, walk: Walk): Piece {
   const runners = [primary, alternate].map((slot) => startRunner(slot, walk));
   try {
     const winner = yield* race(runners, tried, walk);
     if (!winner) return { slot: primary, streamed: false };
-    for (const runner of runners) if (runner !== winner) runner.stop();
+    for (const runner of runners) if (runner !== winner) runner.leave();
     const { slot } = winner.attempt;
     if (slot !== primary) {
       const reason = tried.get(primary)?.kind ?? 'answered first';
@@ -44,24 +55,38 @@ export async function* hedge(primary: SlotState, alternate: SlotState, tried: Tr
   }
 }
 
-function startRunner(slot: SlotState, walk: Hedge): Runner {
+function startRunner(slot: SlotState, walk: Walk): Runner {
   const controller = new AbortController();
   const onAbort = (): void => controller.abort(walk.signal.reason);
   walk.signal.addEventListener('abort', onAbort, { once: true });
   if (walk.signal.aborted) onAbort();
-  const attempt = new Attempt(slot, walk.request, { clock: walk.clock, signal: controller.signal });
-  let stopped = false;
+  const attempt = new Attempt(slot, walk.request, { ...walk, signal: controller.signal });
+  const { leftovers } = walk;
+  let upcoming: Promise<ModelEvent> | undefined;
+  let left = false;
+  const close = async (): Promise<void> => {
+    for (const signal of [walk.signal, leftovers.signal]) signal.removeEventListener('abort', onAbort);
+    // In this order: a model in the middle of waiting notices the abort, but no call of `return`.
+    controller.abort(NO_LONGER_NEEDED);
+    await attempt.close();
+  };
+  const end = (before: Promise<void> | undefined): void => {
+    if (left) return;
+    left = true;
+    leftovers.own(before ? before.then(close) : close());
+  };
   return {
-    attempt,
-    held: [],
-    waiting: undefined,
-    stop() {
-      if (stopped) return;
-      stopped = true;
-      walk.signal.removeEventListener('abort', onAbort);
-      // In this order: a model in the middle of waiting notices the abort, but no call of `return`.
-      controller.abort(NO_LONGER_NEEDED);
-      walk.own(attempt.close());
+    ...{ attempt, held: [], waiting: undefined },
+    next() {
+      upcoming = attempt.next();
+      return upcoming;
+    },
+    stop: () => end(undefined),
+    leave() {
+      leftovers.signal.addEventListener('abort', onAbort, { once: true });
+      // A model that does not even end is tried again by a later call.
+      const limit = (): Promise<void> => walk.clock.sleep(TRIAL_MS, controller.signal).catch(() => undefined);
+      end(attempt.isTrial ? Promise.race([attempt.watch(upcoming), limit()]) : undefined);
     },
   };
 }
@@ -70,8 +95,8 @@ function startRunner(slot: SlotState, walk: Hedge): Runner {
  * The runner that brought the first token; undefined when both failed or the signal aborted. Yields a wait only when all that
  * still run are in one: as long as another is at work the call is not held up.
  */
-async function* race(runners: readonly Runner[], tried: Tried, walk: Hedge): AsyncGenerator<ModelEvent, Runner | undefined> {
-  const step = async (runner: Runner) => ({ runner, event: await runner.attempt.next() });
+async function* race(runners: readonly Runner[], tried: Tried, walk: Walk): AsyncGenerator<ModelEvent, Runner | undefined> {
+  const step = async (runner: Runner) => ({ runner, event: await runner.next() });
   const over = new AbortController();
   const aborted = new Promise<undefined>((resolve) => {
     walk.signal.addEventListener('abort', () => resolve(undefined), { once: true, signal: over.signal });
@@ -103,7 +128,7 @@ async function* race(runners: readonly Runner[], tried: Tried, walk: Hedge): Asy
 }
 
 /** How long it takes until the first of them goes on, when all wait. */
-function commonWait(runners: readonly Runner[], { clock }: Hedge): ModelEvent | undefined {
+function commonWait(runners: readonly Runner[], { clock }: Walk): ModelEvent | undefined {
   const waits = runners.flatMap(({ waiting }) => waiting ?? []);
   const [first] = waits.toSorted((a, b) => a.until - b.until);
   if (!first || waits.length < runners.length) return undefined;

@@ -1,5 +1,7 @@
 /** Samples kept for the 95th percentile and the error rate (spec B5). */
 const RING = 64;
+/** Weight of a new sample in a moving average (spec B5). */
+const ALPHA = 0.3;
 
 export interface Sample {
   /** To the end of the answer, without the time its consumer took. ms. */
@@ -11,7 +13,6 @@ export interface Sample {
 
 /** Live figures of one model. Cancelled calls are not recorded at all. */
 export class Metrics {
-  readonly #alpha: number;
   readonly #latencies: number[] = [];
   readonly #outcomes: boolean[] = [];
   #nextLatency = 0;
@@ -22,11 +23,6 @@ export class Metrics {
   latencyMs: number | undefined;
   firstTokenMs: number | undefined;
   tokensPerSecond: number | undefined;
-
-  /** `alpha`: weight of a new sample. Default 0.3 (spec B5). */
-  constructor(alpha = 0.3) {
-    this.#alpha = alpha;
-  }
 
   get calls(): number {
     return this.successes + this.failures;
@@ -78,6 +74,6 @@ export class Metrics {
   }
 
   #blend(average: number | undefined, sample: number): number {
-    return average === undefined ? sample : this.#alpha * sample + (1 - this.#alpha) * average;
+    return average === undefined ? sample : ALPHA * sample + (1 - ALPHA) * average;
   }
 }

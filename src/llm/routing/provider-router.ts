@@ -1,4 +1,3 @@
-import { GatehouseError } from '../../core/errors.ts';
 import type { Slot } from './slot.ts';
 
 /** A model that can be asked for by name. */
@@ -12,28 +11,12 @@ export interface RouterEntry extends Slot {
 export interface ProviderRouter {
   /** In the order of the config. */
   readonly entries: readonly RouterEntry[];
-  /** By name; undefined when there is none. See `resolve`. */
+  /** Exact key, key in another case, key before the `/` of the name, end of a key or of a model id (spec B6); else undefined. */
   find(name: string): RouterEntry | undefined;
-  /**
-   * Exact key, key in another case, key before the `/` of the name, end of a key or of a model id. Throws GH1003, with the keys
-   * there are, when none fits.
-   */
-  resolve(name: string): RouterEntry;
 }
 
 export function createProviderRouter(entries: readonly RouterEntry[]): ProviderRouter {
-  return {
-    entries,
-    find: (name) => findEntry(entries, name),
-    resolve(name) {
-      const found = findEntry(entries, name);
-      if (found) return found;
-      const keys = entries.map(({ key }) => key).join(', ');
-      throw new GatehouseError('GH1003', `there is no model "${name}"`, {
-        hint: keys === '' ? 'no further models are configured' : `use one of: ${keys}`,
-      });
-    },
-  };
+  return { entries, find: (name) => findEntry(entries, name) };
 }
 
 function findEntry(entries: readonly RouterEntry[], name: string): RouterEntry | undefined {

@@ -1,5 +1,4 @@
 import type { Model, ModelRequest } from '../../core/model.ts';
-import type { Clock } from '../../core/ports.ts';
 import type { SlotStatus } from '../../core/status.ts';
 import { estimateRequestTokens } from '../tokens.ts';
 import { Circuit, type CircuitOptions } from './circuit.ts';
@@ -11,11 +10,6 @@ export interface Slot {
   readonly model: Model;
 }
 
-export interface SlotStateOptions extends CircuitOptions {
-  readonly clock: Clock;
-  readonly emaAlpha?: number;
-}
-
 /** A slot with what was learnt of it. */
 export class SlotState {
   readonly model: Model;
@@ -24,9 +18,9 @@ export class SlotState {
   /** Monotonic ms of the start of the last call. */
   usedAt: number | undefined;
 
-  constructor(slot: Slot, options: SlotStateOptions) {
+  constructor(slot: Slot, options: CircuitOptions) {
     this.model = slot.model;
-    this.metrics = new Metrics(options.emaAlpha);
+    this.metrics = new Metrics();
     this.circuit = new Circuit(options);
   }
 
@@ -59,6 +53,23 @@ export class SlotState {
     if (facts?.vision === false && (request.images?.size ?? 0) > 0) return false;
     return facts?.tools !== false || request.tools.length === 0;
   }
+}
+
+/** A first token that takes this much longer than that of another model, and this long at all, is as bad as none. */
+const SLOW_TIMES = 4;
+const SLOW_MS = 10_000;
+/** Where none of the others was measured yet. */
+const SLOW_ALONE_MS = 20_000;
+
+/**
+ * After how long the first token of an answer counts as a failure, so that a model that is merely slow is left too. Never for a model
+ * that thinks, which is slow on purpose, for one that is free, which others would not replace at its price, and where no other is well.
+ */
+export function slowAfterMs(slot: SlotState, all: readonly SlotState[]): number {
+  const others = all.filter((other) => other !== slot && other.circuit.state === 'closed');
+  if (others.length === 0 || slot.cost === 0 || (slot.model.facts?.thinking?.length ?? 0) > 0) return Infinity;
+  const measured = others.flatMap(({ metrics }) => metrics.firstTokenMs ?? []);
+  return measured.length === 0 ? SLOW_ALONE_MS : Math.max(SLOW_MS, SLOW_TIMES * Math.min(...measured));
 }
 
 /** `now`: monotonic ms. */

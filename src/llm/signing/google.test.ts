@@ -45,7 +45,7 @@ async function scene(answer: { status?: number; expires_in?: number } = {}) {
   };
 }
 
-const request = (now = NOW) => ({ method: 'POST', url: 'https://x/', headers: new Headers(), body: '', now, signal: undefined });
+const request = (now = NOW) => ({ method: 'POST', url: 'https://x/', headers: new Headers(), body: '', now });
 
 async function failureOf(signing: Promise<unknown>) {
   const error: unknown = await signing.catch((caught: unknown) => caught);

@@ -1,9 +1,9 @@
 /** Access tokens of a service account: https://developers.google.com/identity/protocols/oauth2/service-account#httprest */
 import { createSign } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
+import type { FailureKind } from '../../core/model.ts';
 import { createFailure } from '../failure.ts';
-import { WireFault } from '../protocols/wire-guard.ts';
-import type { Signer } from './signer.ts';
+import { type Signer, WireFault } from '../protocols/wire-guard.ts';
 
 const SCOPE = 'https://www.googleapis.com/auth/cloud-platform';
 const LIFETIME_S = 3_600;
@@ -12,80 +12,55 @@ const MARGIN_MS = 60_000;
 const REQUEST_LIMIT_MS = 15_000;
 const HINT = 'check GOOGLE_APPLICATION_CREDENTIALS: it names the JSON key file of a service account that may use Vertex AI';
 
-/** Exchanges a signed statement of the account in the key file for a token, and keeps it until it ends. */
-export function googleSigner(keyFile: string, fetchFn: typeof fetch = fetch): Signer {
-  let token: { readonly value: string; readonly until: number } | undefined;
-  let renewing: Promise<void> | undefined;
-  return async ({ now, signal }) => {
+interface Token {
+  readonly value: string;
+  /** Epoch ms. */
+  readonly until: number;
+}
+
+/** Exchanges a signed statement of the account in the key file for a token, and keeps it until it is about to end. */
+export function googleSigner(keyFile: string): Signer {
+  let current: Promise<Token> | undefined;
+  return async ({ now }) => {
+    let token = current && (await current.catch(() => undefined));
     if (!token || token.until <= now) {
-      renewing ??= renew(keyFile, now, fetchFn)
-        .then((fresh) => {
-          token = fresh;
-        })
-        .finally(() => {
-          renewing = undefined;
-        });
-      await renewing;
-      signal?.throwIfAborted();
+      current = renew(keyFile, now);
+      token = await current;
     }
-    return { authorization: `Bearer ${token?.value}` };
+    return { authorization: `Bearer ${token.value}` };
   };
 }
 
-async function renew(keyFile: string, now: number, fetchFn: typeof fetch) {
-  const account = await readAccount(keyFile);
-  const iat = Math.floor(now / 1_000);
-  const claims = { iss: account.client_email, scope: SCOPE, aud: account.token_uri, iat, exp: iat + LIFETIME_S };
-  const statement = [{ alg: 'RS256', typ: 'JWT', kid: account.private_key_id }, claims].map(base64url).join('.');
-  let assertion: string;
-  try {
-    assertion = `${statement}.${createSign('RSA-SHA256').update(statement).sign(account.private_key, 'base64url')}`;
-  } catch {
-    // No cause: it may quote the key.
-    throw fault('the private key in the key file cannot be used');
-  }
+async function renew(keyFile: string, now: number): Promise<Token> {
+  const { tokenUri, assertion } = await signedStatement(keyFile, Math.floor(now / 1_000));
   const body = new URLSearchParams({ grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer', assertion });
-  const limit = AbortSignal.timeout(REQUEST_LIMIT_MS);
-  const response = await fetchFn(account.token_uri, { method: 'POST', body, redirect: 'error', signal: limit }).catch(() => {
-    throw new WireFault(
-      createFailure('network', { message: `the token server at ${new URL(account.token_uri).host} cannot be reached` }),
-    );
-  });
+  const signal = AbortSignal.timeout(REQUEST_LIMIT_MS);
+  const response = await fetch(tokenUri, { method: 'POST', body, redirect: 'error', signal }).catch(() => undefined);
+  if (!response) throw fault(`the token server at ${new URL(tokenUri).host} cannot be reached`, 'network');
   const answer = (await response.json().catch(() => ({}))) as { access_token?: unknown; expires_in?: unknown };
   const { access_token: value, expires_in: seconds } = answer;
-  if (typeof value === 'string' && value !== '')
-    return { value, until: now + (Number(seconds) || LIFETIME_S) * 1_000 - MARGIN_MS };
-  if (response.status < 500) throw fault(`the token server refused the service account (status ${response.status})`);
-  throw new WireFault(createFailure('overloaded', { message: `the token server answered with status ${response.status}` }));
+  if (typeof value === 'string') return { value, until: now + (Number(seconds) || LIFETIME_S) * 1_000 - MARGIN_MS };
+  throw fault(`the token server answered with status ${response.status}`, response.status < 500 ? 'auth' : 'overloaded');
 }
 
-interface Account {
-  readonly client_email: string;
-  readonly private_key: string;
-  readonly private_key_id?: string;
-  readonly token_uri: string;
-}
-
-async function readAccount(keyFile: string): Promise<Account> {
-  let account: Partial<Account> & { type?: string };
+async function signedStatement(keyFile: string, iat: number): Promise<{ tokenUri: string; assertion: string }> {
+  const text = await readFile(keyFile, 'utf8').catch(() => '{}');
   try {
-    account = JSON.parse(await readFile(keyFile, 'utf8')) as typeof account;
+    const { type, client_email: iss, private_key: key, private_key_id: kid, token_uri: aud } = JSON.parse(text);
+    const { protocol, hostname } = new URL(aud);
+    if (type !== 'service_account' || (protocol !== 'https:' && hostname !== '127.0.0.1')) throw new Error('unusable');
+    const claims = { iss, scope: SCOPE, aud, iat, exp: iat + LIFETIME_S };
+    const parts = [{ alg: 'RS256', typ: 'JWT', kid }, claims].map((part) =>
+      Buffer.from(JSON.stringify(part)).toString('base64url'),
+    );
+    const signature = createSign('RSA-SHA256').update(parts.join('.')).sign(key, 'base64url');
+    return { tokenUri: aud, assertion: [...parts, signature].join('.') };
   } catch {
-    throw fault('the key file of the service account cannot be read');
+    // No cause: it may quote the file.
+    throw fault('the key file is not one of a service account, or its private key cannot be used');
   }
-  const { client_email, private_key, token_uri = 'https://oauth2.googleapis.com/token' } = account;
-  if (account.type !== 'service_account' || !client_email || !private_key)
-    throw fault('the key file is not that of a service account');
-  const url = URL.parse(token_uri);
-  if (!url || (url.protocol !== 'https:' && url.hostname !== '127.0.0.1'))
-    throw fault('the token_uri of the key file is not an https address');
-  return { ...account, client_email, private_key, token_uri };
 }
 
-function base64url(value: object): string {
-  return Buffer.from(JSON.stringify(value)).toString('base64url');
-}
-
-function fault(message: string): WireFault {
-  return new WireFault(createFailure('auth', { message, hint: HINT }));
+function fault(message: string, kind: FailureKind = 'auth'): WireFault {
+  return new WireFault(createFailure(kind, { message, ...(kind === 'auth' ? { hint: HINT } : {}) }));
 }

@@ -3,7 +3,7 @@ import { GatehouseError } from '../../core/errors.ts';
 import { isLoopback } from '../catalog/price.ts';
 import { PROVIDERS } from '../providers/index.ts';
 import { type KeyNeed, keyVariables } from '../providers/key.ts';
-import { openaiCompatible } from '../providers/openai-compatible.ts';
+import { openaiCompatible } from '../providers/table.ts';
 
 export interface SpeechServer extends KeyNeed {
   /** It is on this machine: free, and with or without a key. */

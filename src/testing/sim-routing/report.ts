@@ -69,8 +69,8 @@ function recoveryMs(provider: Provider, outage: Outage, { mode, calls, requests 
   if (!wellThroughout(provider, outage.to, outage.to + 2 * PROBE_INTERVAL_MS)) return undefined;
   if (!requests.some(({ work }) => work.at >= outage.to + PROBE_INTERVAL_MS && work.at < outage.to + 1.5 * PROBE_INTERVAL_MS))
     return undefined;
-  // In hedge a provider that is asked again may well lose its first races.
-  const back = asked.find(({ at, answered }) => at >= outage.to && (answered || mode === 'hedge'));
+  // Where a score or a race decides, a provider that is asked again may well lose its first races.
+  const back = asked.find(({ at, answered }) => at >= outage.to && (answered || mode === 'hedge' || mode === 'lane'));
   return back ? back.at - outage.to : Number.POSITIVE_INFINITY;
 }
 

@@ -1,0 +1,68 @@
+import { describe, expect, test } from 'vitest';
+import type { Model, ModelFailure, ModelRequest } from '../core/model.ts';
+import { createFailure } from '../llm/failure.ts';
+import { estimateTokens } from '../llm/tokens.ts';
+import { agentRun, line } from '../testing/agent-run.ts';
+import { scriptedModel } from '../testing/scripted-model.ts';
+import { runAgent } from './run.ts';
+
+/** About 40,000 tokens. */
+const HISTORY = Array.from({ length: 80 }, (_, n) =>
+  line(n % 2 === 0 ? 'user' : 'assistant', `${n} ${'word '.repeat(400)}`, { id: `h${n}` }),
+);
+
+/** Believed to take 100,000 tokens; refuses what is longer than its window. */
+function overrated(window: number, failure: Partial<ModelFailure> = {}): Model & { sizes: number[] } {
+  const sizes: number[] = [];
+  const script = ({ messages }: ModelRequest) => {
+    const size = estimateTokens(messages);
+    sizes.push(size);
+    return size <= window
+      ? 'done'
+      : { fail: { ...createFailure('context-length', { message: 'too long', status: 400 }), ...failure } };
+  };
+  return { ...scriptedModel(script, { contextWindow: 100_000 }), sizes };
+}
+
+const ask = (model: Model, windows: Map<string, number>) => runAgent(agentRun({ model, windows, history: HISTORY }));
+
+describe('a prompt that a model finds too long (M9)', () => {
+  test('the window that the refusal names is kept to at once, and by later runs from their first call', async () => {
+    const model = overrated(20_000, { contextWindow: 20_000 });
+    const windows = new Map<string, number>();
+    expect((await ask(model, windows)).outcome).toEqual({ kind: 'answered', text: 'done' });
+    expect(model.sizes).toHaveLength(2);
+    expect((await ask(model, windows)).outcome.kind).toBe('answered');
+    expect(model.sizes).toHaveLength(3);
+    expect([...windows]).toEqual([['scripted/model', 20_000]]);
+  });
+
+  test('where none is named half of it is tried, and kept when that was enough', async () => {
+    const model = overrated(35_000);
+    const windows = new Map<string, number>();
+    expect((await ask(model, windows)).outcome.kind).toBe('answered');
+    expect(model.sizes).toHaveLength(2);
+    expect([...windows.values()]).toEqual([50_000]);
+  });
+
+  test('a named window that is no smaller than the known one says that the estimate was short: nothing is kept', async () => {
+    const model = overrated(35_000, { contextWindow: 100_000 });
+    const windows = new Map<string, number>();
+    expect((await ask(model, windows)).outcome.kind).toBe('answered');
+    expect([model.sizes.length, windows.size]).toEqual([2, 0]);
+  });
+
+  test('there is one more try and no third, and the person is told', async () => {
+    const model = overrated(10);
+    const { outcome } = await ask(model, new Map());
+    expect(outcome).toMatchObject({ kind: 'failed', failure: { kind: 'context-length', code: 'GH2107' } });
+    expect(model.sizes).toHaveLength(2);
+    expect(model.sizes[1]).toBeLessThan(model.sizes[0] ?? 0);
+  });
+
+  test('another failure is not asked again for', async () => {
+    const model = scriptedModel([{ fail: 'bad-request' }]);
+    await ask(model, new Map());
+    expect(model.requests).toHaveLength(1);
+  });
+});

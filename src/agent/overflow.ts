@@ -1,0 +1,25 @@
+import type { AgentRun } from '../core/turn.ts';
+import type { ModelOutcome } from './model-call.ts';
+
+/**
+ * Makes a call for the window that the model has, as far as it is known. A prompt that the model finds too long is made shorter and
+ * sent once more: to fit the window that the refusal names, or half of what was assumed. The window is kept in `run.windows`.
+ */
+export async function callWithinWindow(
+  { model, windows }: Pick<AgentRun, 'model' | 'windows'>,
+  call: (window: number) => Promise<ModelOutcome>,
+): Promise<ModelOutcome> {
+  const assumed = Math.min(model.contextWindow, windows?.get(model.id) ?? Number.POSITIVE_INFINITY);
+  const refused = await call(assumed);
+  if (refused.kind !== 'failed' || refused.failure.kind !== 'context-length') return refused;
+  const named = refused.failure.contextWindow;
+  if (named !== undefined && named < assumed) {
+    windows?.set(model.id, named);
+    return await call(named);
+  }
+  const half = Math.floor(assumed / 2);
+  const outcome = await call(half);
+  // A window that is named and no smaller says that this history was estimated too short, which holds for no other.
+  if (named === undefined && outcome.kind === 'answer') windows?.set(model.id, half);
+  return outcome;
+}

@@ -1,0 +1,62 @@
+import { expect, test } from 'vitest';
+import { type Reply, startModelServer, stream } from '../../testing/model-server.ts';
+import { collect, modelRequest } from '../contract.ts';
+import { createAnthropic } from './anthropic.ts';
+import { anthropicBlock, anthropicEnd, anthropicEvent, anthropicStart, anthropicText } from './anthropic-contract.ts';
+import { answerOf, failureOf, wireOptions } from './wire-contract.ts';
+
+async function answer(...pieces: string[]) {
+  const reply: Reply = stream(pieces);
+  await using server = await startModelServer({ script: () => reply });
+  const model = createAnthropic(wireOptions(server.url, { model: 'claude-opus-5-5' }));
+  return await collect(model.call(modelRequest('hi'), new AbortController().signal));
+}
+
+test('M10 blocks of tools that run at Anthropic, and citations, leave text and calls alone', async () => {
+  const search = { type: 'server_tool_use', id: 's', name: 'web_search', input: {} };
+  const events = await answer(
+    anthropicStart(),
+    anthropicBlock(0, search, { type: 'input_json_delta', partial_json: '{"q":1}' }),
+    anthropicBlock(1, { type: 'web_search_tool_result', tool_use_id: 's', content: [] }),
+    anthropicBlock(
+      2,
+      { type: 'text', text: '' },
+      { type: 'text_delta', text: 'found' },
+      { type: 'citations_delta', citation: {} },
+    ),
+    anthropicEnd(),
+  );
+  expect(answerOf(events)).toMatchObject({ text: 'found', toolCalls: [] });
+});
+
+test('nothing is kept of an answer without thinking', async () => {
+  expect(answerOf(await answer(anthropicStart(), anthropicText('x'), anthropicEnd())).providerState).toBeUndefined();
+});
+
+test('the thinking in the usage and another model that answered are told; a date behind the name is none', async () => {
+  const usage = { output_tokens: 9, output_tokens_details: { thinking_tokens: 4 } };
+  expect(answerOf(await answer(anthropicStart(), anthropicText('x'), anthropicEnd('end_turn', usage)))).toMatchObject({
+    usage: { tokensIn: 7, tokensOut: 9, tokensReasoning: 4 },
+    servedModel: 'test',
+  });
+  const dated = anthropicStart().replace('"model":"test"', '"model":"claude-opus-5-5-20260901"');
+  expect(answerOf(await answer(dated, anthropicText('x'), anthropicEnd())).servedModel).toBeUndefined();
+});
+
+test.each([
+  ['pause_turn', 'length'],
+  ['model_context_window_exceeded', 'length'],
+  ['stop_sequence', 'end'],
+])('stop reason %s ends as %s', async (reason, stop) => {
+  expect(answerOf(await answer(anthropicStart(), anthropicText('x'), anthropicEnd(reason))).stop).toBe(stop);
+});
+
+test('F29 a refusal names its category, is billed and not repeated; an unknown stop reason is no success', async () => {
+  const delta = { stop_reason: 'refusal', stop_details: { type: 'refusal', category: 'cyber' } };
+  const refusal = anthropicEvent('message_delta', { delta, usage: { output_tokens: 5 } });
+  const failure = failureOf(await answer(anthropicStart(), anthropicText('x'), refusal));
+  expect(failure).toMatchObject({ kind: 'content-filter', retryable: false, usage: { tokensIn: 7, tokensOut: 5 } });
+  expect(failure.message).toContain('cyber');
+  const unknown = failureOf(await answer(anthropicStart(), anthropicText('x'), anthropicEnd('network_error')));
+  expect(unknown).toMatchObject({ kind: 'malformed', retryable: true });
+});

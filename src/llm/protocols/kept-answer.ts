@@ -1,0 +1,34 @@
+import type { Json } from '../../core/message.ts';
+import type { PastCall, Step } from './history.ts';
+import { asRecord } from './tool-call-assembly.ts';
+
+/** A block of an answer as it is kept for its provider. Its text and arguments stay where the history holds them anyway. */
+export interface KeptPart {
+  /** Characters of the answer's text. */
+  readonly chars?: number;
+  /** A call, by its id in `PastCall.providerIds`. */
+  readonly call?: string;
+  /** The block itself, where the history holds nothing of it. */
+  readonly whole?: Readonly<Record<string, Json>>;
+  /** What the wire sent with it: an id, a signature. */
+  readonly id?: string;
+  readonly signature?: string;
+}
+
+export type PlacedPart = KeptPart & { readonly text: string; readonly past?: PastCall };
+
+/** The parts that `state` keeps; text and calls where it keeps none, or where the text was edited or a call is missing since. */
+export function placeParts({ state, text, calls }: Extract<Step, { role: 'assistant' }>): readonly PlacedPart[] {
+  const parts = (asRecord(state)['parts'] ?? []) as readonly KeptPart[];
+  let at = 0;
+  const placed = parts.map((part): PlacedPart => {
+    const past = calls.find(({ providerIds }) => part.call !== undefined && providerIds.includes(part.call));
+    const from = at;
+    at += part.chars ?? 0;
+    return { ...part, text: text.slice(from, at), ...(past ? { past } : {}) };
+  });
+  const found = new Set(placed.flatMap(({ past }) => past ?? []));
+  const unchanged = at === text.length && found.size === calls.length && placed.every(({ call, past }) => !call === !past);
+  if (placed.length > 0 && unchanged) return placed;
+  return [{ text }, ...calls.map((past) => ({ text: '', past, call: past.providerIds[0] ?? past.id, id: past.id }))];
+}
