@@ -3,14 +3,14 @@ import { type FileHandle, lstat, mkdir, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { errorText, GatehouseError } from '../core/errors.ts';
 import { writeFileAtomic } from '../lib/atomic-file.ts';
+import { isErrno } from '../lib/errno.ts';
 import { AUTH_FILE, type AuthDocument } from './credential.ts';
 
-/** Hundreds of logins fit; more is not ours. */
 const MAX_BYTES = 1_000_000;
 
 /**
- * `auth.json`: read with every check, written as one step. Reading again costs one `lstat` while the file is the same. What the
- * file holds never gets into an error: not its text (JSON.parse quotes it), not its keys.
+ * `auth.json`: checked when it is read, written as one step. Reading again costs one `lstat` while the file
+ * is the same. No error holds anything of the file: neither its text (JSON.parse quotes it) nor its keys.
  */
 export class AuthFile {
   readonly path: string;
@@ -20,7 +20,7 @@ export class AuthFile {
     this.path = path;
   }
 
-  /** The document, undefined when there is no file. Rejects with GH2202 for a file that must not be trusted or understood. */
+  /** Undefined when there is no file. Rejects with GH2202 for a file that cannot be trusted or understood. */
   async read(): Promise<AuthDocument | undefined> {
     const identity = await this.#identity();
     if (identity === undefined) return undefined;
@@ -31,7 +31,7 @@ export class AuthFile {
     return document;
   }
 
-  /** Replaces the file, mode 0600, in a directory made for the owner alone. Rejects with GH1202 when it cannot be written. */
+  /** Replaces the file, mode 0600. Rejects with GH1202 when it cannot be written. */
   async write(document: AuthDocument): Promise<void> {
     try {
       await writeFileAtomic(this.path, `${JSON.stringify(document, null, 2)}\n`, { mode: 0o600 });
@@ -40,6 +40,7 @@ export class AuthFile {
     }
   }
 
+  /** For the owner alone. */
   async makeDirectory(): Promise<void> {
     try {
       await mkdir(dirname(this.path), { recursive: true, mode: 0o700 });
@@ -66,7 +67,7 @@ export class AuthFile {
   async #load(): Promise<AuthDocument | undefined> {
     let file: FileHandle;
     try {
-      // O_NONBLOCK: a named pipe in its place must not hold us.
+      // O_NONBLOCK: opening a named pipe would wait for its other end.
       file = await open(this.path, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0));
     } catch (error) {
       if (isErrno(error, 'ENOENT')) return undefined;
@@ -82,7 +83,7 @@ export class AuthFile {
     }
   }
 
-  /** Checks the open file and not its name, so that nobody can swap it in between. */
+  /** Checks the open file and not its name, so that it cannot be swapped in between. */
   async #text(file: FileHandle): Promise<string> {
     const stats = await file.stat();
     if (!stats.isFile()) throw this.#refuse('is not a regular file', 'remove it and log in again');
@@ -122,8 +123,4 @@ const FIELDS = AUTH_FILE.shape.credentials.valueType.shape;
 
 function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null;
-}
-
-function isErrno(error: unknown, ...codes: readonly string[]): boolean {
-  return error instanceof Error && 'code' in error && codes.includes(String(error.code));
 }

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { errorText, GatehouseError } from '../core/errors.ts';
+import { settledOrAborted } from '../lib/time-limit.ts';
 
 export interface CallbackServerOptions {
   /** 0 = any free one. */
@@ -36,8 +37,8 @@ const HEADERS = {
 };
 
 /**
- * Listens on 127.0.0.1 for the browser to come back from the issuer (RFC 8252 7.3; the address and not the name, 8.3). Rejects
- * with GH2201 when the port is taken.
+ * Listens on 127.0.0.1 (RFC 8252 7.3; the address and not the name, 8.3) for the browser to come back from
+ * the issuer. Rejects with GH2201 when the port is taken.
  */
 export async function openCallbackServer({ port, path, state }: CallbackServerOptions): Promise<CallbackServer> {
   const arrived = Promise.withResolvers<Callback>();
@@ -56,13 +57,7 @@ export async function openCallbackServer({ port, path, state }: CallbackServerOp
   await listen(server, port);
   return {
     redirectUri: `http://127.0.0.1:${(server.address() as AddressInfo).port}${path}`,
-    callback: (signal) =>
-      new Promise((resolve, reject) => {
-        const onAbort = (): void => reject(signal.reason);
-        signal.addEventListener('abort', onAbort, { once: true });
-        if (signal.aborted) onAbort();
-        arrived.promise.then(resolve).finally(() => signal.removeEventListener('abort', onAbort));
-      }),
+    callback: (signal) => settledOrAborted(arrived.promise, signal),
     [Symbol.asyncDispose]: () => close(server),
   };
 }
@@ -81,7 +76,7 @@ async function listen(server: Server, port: number): Promise<void> {
   }
 }
 
-/** Undefined unless the request names this machine: a web page that was rebound to 127.0.0.1 (DNS rebinding) names its own host. */
+/** Undefined unless the request names this machine: a page that uses DNS rebinding names its own host. */
 function requestedUrl(request: IncomingMessage): URL | undefined {
   const host = request.headers.host ?? '';
   if (!/^(127\.0\.0\.1|localhost|\[::1\])(:\d{1,5})?$/.test(host)) return undefined;
@@ -103,7 +98,7 @@ async function close(server: Server): Promise<void> {
   if (!server.listening) return;
   const closed = once(server, 'close');
   server.close();
-  // The last answer may still be on its way; it says `connection: close`, so whoever reads it leaves at once.
+  // The last answer may still be on its way; `connection: close` makes the browser leave after it.
   const lingering = setTimeout(() => server.closeAllConnections(), 250);
   await closed;
   clearTimeout(lingering);

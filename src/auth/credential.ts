@@ -1,26 +1,24 @@
 import { z } from 'zod';
 
-/** How a login came to be, in the spelling of the file (spec L1). */
-export type AuthMethod = 'oauth' | 'device_code' | 'paste_token';
+/** How the person logged in, in the spelling of the file (spec L1). */
+export type AuthMethod = StoredCredential['auth_method'];
 
 /** One provider's login. Holds secrets: never log it, never put it in an error. */
 export interface Credential {
   /** `[a-z0-9][a-z0-9._-]*`, at most 64 characters. */
   readonly provider: string;
   readonly accessToken: string;
-  readonly refreshToken?: string;
+  readonly refreshToken?: string | undefined;
   /** Epoch ms; absent = does not expire by itself. */
-  readonly expiresAt?: number;
+  readonly expiresAt?: number | undefined;
   readonly authMethod: AuthMethod;
-  /** Where and as whom it is renewed; both are needed beside a refresh token. */
-  readonly issuer?: string;
-  readonly clientId?: string;
+  /** Where and by which client it is renewed; both are needed beside a refresh token. */
+  readonly issuer?: string | undefined;
+  readonly clientId?: string | undefined;
 }
 
-/** Goes into an HTTP header: visible ASCII only (RFC 9110 5.5), so no line break can be smuggled in. */
+/** Sent in an HTTP header: visible ASCII only (RFC 9110 5.5), so that no line break can be smuggled in. */
 const TOKEN = z.string().regex(/^[\x21-\x7e]+$/);
-/** Also keeps `__proto__` and paths out. */
-const PROVIDER = /^[a-z0-9][a-z0-9._-]{0,63}$/;
 
 const CREDENTIAL = z.looseObject({
   access_token: TOKEN,
@@ -41,11 +39,11 @@ export const AUTH_FILE = z.looseObject({
 export type StoredCredential = z.infer<typeof CREDENTIAL>;
 export type AuthDocument = z.infer<typeof AUTH_FILE>;
 
+/** Keeps `__proto__` and paths out as well. */
 export function isProviderName(name: string): boolean {
-  return PROVIDER.test(name);
+  return /^[a-z0-9][a-z0-9._-]{0,63}$/.test(name);
 }
 
-/** Whether a key or token can be sent in a header as it is. */
 export function isToken(text: string): boolean {
   return TOKEN.safeParse(text).success;
 }
@@ -55,10 +53,10 @@ export function fromStored(provider: string, stored: StoredCredential): Credenti
     provider,
     accessToken: stored.access_token,
     authMethod: stored.auth_method,
-    ...(stored.refresh_token === undefined ? {} : { refreshToken: stored.refresh_token }),
-    ...(stored.expires_at === undefined ? {} : { expiresAt: Date.parse(stored.expires_at) }),
-    ...(stored.issuer === undefined ? {} : { issuer: stored.issuer }),
-    ...(stored.client_id === undefined ? {} : { clientId: stored.client_id }),
+    refreshToken: stored.refresh_token,
+    expiresAt: stored.expires_at === undefined ? undefined : Date.parse(stored.expires_at),
+    issuer: stored.issuer,
+    clientId: stored.client_id,
   };
 }
 
@@ -66,11 +64,11 @@ export function toStored(credential: Credential): StoredCredential {
   const { provider, accessToken, refreshToken, expiresAt, authMethod, issuer, clientId } = credential;
   return {
     access_token: accessToken,
-    ...(refreshToken === undefined ? {} : { refresh_token: refreshToken }),
-    ...(expiresAt === undefined ? {} : { expires_at: new Date(expiresAt).toISOString() }),
+    refresh_token: refreshToken,
+    expires_at: expiresAt === undefined ? undefined : new Date(expiresAt).toISOString(),
     provider,
     auth_method: authMethod,
-    ...(issuer === undefined ? {} : { issuer }),
-    ...(clientId === undefined ? {} : { client_id: clientId }),
+    issuer,
+    client_id: clientId,
   };
 }

@@ -2,6 +2,7 @@ import type { Configuration, CustomFetch } from 'openid-client';
 import { GatehouseError, isGatehouseError } from '../core/errors.ts';
 import type { Clock } from '../core/ports.ts';
 import { printable } from '../lib/printable.ts';
+import { readAtMost } from '../lib/read-at-most.ts';
 import { createRedactor } from '../lib/redact.ts';
 
 const REQUEST_LIMIT_S = 15;
@@ -15,17 +16,16 @@ export interface OAuthOptions {
   readonly signal: AbortSignal;
 }
 
-/** The library; only this file loads it. */
 export type Oidc = typeof import('openid-client');
 
 export interface Client {
-  /** Runs `work` and turns whatever it throws into GH2201 without a secret in it, or into the reason of the abort. */
+  /** Runs `work`. Rejects with GH2201, which holds no secret, or with the reason of the abort. */
   attempt<T>(work: (tools: { readonly oidc: Oidc; readonly config: Configuration }) => Promise<T>): Promise<T>;
   /** No error may show this value. */
   protect(secret: string): void;
 }
 
-/** Looks up what the issuer offers. `secrets`: values that no error may show, such as a refresh token; more are added by `protect`. */
+/** Looks up what the issuer offers. `secrets`: values that no error may show; `protect` adds to them. */
 export async function connect({ issuer, clientId, signal }: OAuthOptions, secrets: string[]): Promise<Client> {
   signal.throwIfAborted();
   const server = parseIssuer(issuer);
@@ -63,16 +63,11 @@ function guardedFetch(signal: AbortSignal): CustomFetch {
       ...(body === undefined ? {} : { body: body as Exclude<typeof body, ArrayBuffer> }),
       signal: own ? AbortSignal.any([signal, own]) : signal,
     });
-    const chunks: Uint8Array[] = [];
-    let size = 0;
-    for await (const chunk of response.body ?? []) {
-      size += chunk.byteLength;
-      if (size > MAX_RESPONSE_BYTES) throw failed('the answer of the issuer is too large');
-      chunks.push(chunk);
-    }
+    const { bytes, complete } = await readAtMost(response.body, MAX_RESPONSE_BYTES);
+    if (!complete) throw failed('the answer of the issuer is too large');
     const { status, statusText, headers } = response;
     // A status without a body (204) may not be given one.
-    return new Response(size === 0 ? null : Buffer.concat(chunks), { status, statusText, headers });
+    return new Response(bytes.length === 0 ? null : bytes, { status, statusText, headers });
   };
 }
 
@@ -118,7 +113,6 @@ function toFailure(oidc: Oidc, error: unknown, redact: (text: string) => string)
   return failed(`the issuer ${what}: ${printable(redact(said)).slice(0, 300)}`);
 }
 
-/** Messages of the error and what caused it, without the objects that come along. */
 function messages(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown';
   return error.cause instanceof Error ? `${error.message} (${messages(error.cause)})` : error.message;

@@ -1,9 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import type { Configuration, TokenEndpointResponse } from 'openid-client';
+import type { DeviceAuthorizationResponse, TokenEndpointResponse } from 'openid-client';
 import { errorText, type GatehouseError } from '../core/errors.ts';
-import type { Clock } from '../core/ports.ts';
-import { NO_LONGER_NEEDED } from '../lib/no-longer-needed.ts';
 import { printable } from '../lib/printable.ts';
+import { timeLimit } from '../lib/time-limit.ts';
 import { openCallbackServer } from './callback-server.ts';
 import { connect, failed, isPassing, mustBeSafe, type OAuthOptions, type Oidc } from './oauth-client.ts';
 
@@ -12,11 +11,11 @@ export const DEFAULT_ISSUER = 'https://auth.openai.com';
 const CALLBACK_PORT = 1455;
 const CALLBACK_PATH = '/auth/callback';
 const BROWSER_LIMIT_MS = 5 * 60_000;
-/** RFC 8628 3.5: five seconds unless the server says otherwise, and five more each time it says `slow_down`. */
+/** RFC 8628 3.5: five seconds unless the server says otherwise, five more each time it says `slow_down`. */
 const POLL_MS = 5_000;
 const SLOW_DOWN_MS = 5_000;
 const MAX_POLL_MS = 60_000;
-/** A code nobody enters must not be asked about for ever, whatever the server says. */
+/** A code that is never entered is not asked about for ever, whatever the server says. */
 const DEVICE_LIMIT_MS = 30 * 60_000;
 const SCOPE = 'openid profile email offline_access';
 const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
@@ -41,7 +40,7 @@ export interface DeviceCode {
   readonly userCode: string;
   readonly url: string;
   /** With the code in it, where the issuer offers that. */
-  readonly completeUrl?: string;
+  readonly completeUrl: string | undefined;
   /** Epoch ms. */
   readonly expiresAt: number;
 }
@@ -61,13 +60,15 @@ export type Renewal =
   | { readonly ok: false; readonly reason: string; readonly final: boolean };
 
 /**
- * Logs in through a browser on this machine: authorization code with PKCE (RFC 7636, S256) and state, answered on a server that
- * listens on 127.0.0.1 meanwhile. Rejects with GH2201 when that fails or is refused, or with `signal.reason`. Nothing stays open.
+ * Logs in through a browser on this machine: authorization code with PKCE (RFC 7636, S256) and state. A
+ * server on 127.0.0.1 takes the answer and is closed afterwards. Rejects with GH2201 when the login fails or
+ * is refused, or with `signal.reason`.
  */
 export async function loginWithBrowser(options: BrowserLoginOptions): Promise<Tokens> {
   const { clock, clientId, limitMs = BROWSER_LIMIT_MS, port = CALLBACK_PORT } = options;
-  const late = failed('nobody logged in within the time', 'run the command again and finish in the browser');
-  using limit = timeLimit(options.signal, clock, limitMs, late);
+  const late = (): GatehouseError =>
+    failed('nobody logged in within the time', 'run the command again and finish in the browser');
+  using limit = timeLimit(clock, limitMs, late, options.signal);
   // 64 characters of 43 to 128 (RFC 7636 4.1).
   const verifier = randomBytes(32).toString('hex');
   const state = randomBytes(32).toString('base64url');
@@ -104,8 +105,8 @@ export async function loginWithBrowser(options: BrowserLoginOptions): Promise<To
 }
 
 /**
- * Logs in with a code that the person enters on any device (RFC 8628). Asks the issuer every five seconds or as seldom as it
- * says, until the person agreed or refused, or the code expired. Rejects as `loginWithBrowser`.
+ * Logs in with a code that the person enters on any device (RFC 8628). Asks the issuer until the person
+ * agreed or refused, or the code expired. Rejects as `loginWithBrowser`.
  */
 export async function loginWithDeviceCode(options: DeviceLoginOptions): Promise<Tokens> {
   const { clock, signal } = options;
@@ -127,11 +128,11 @@ export async function loginWithDeviceCode(options: DeviceLoginOptions): Promise<
       }
       await clock.sleep(pollMs, signal);
       const askedAt = clock.now();
-      const answer = await poll(oidc, config, grant.device_code);
-      if ('tokens' in answer) return toTokens(answer.tokens, askedAt);
-      // RFC 8628 3.5: back off where the issuer cannot be reached, instead of giving up.
-      pollMs = answer.wait === 'longer' ? pollMs + SLOW_DOWN_MS : pollMs;
-      if (answer.wait === 'unreachable') pollMs = Math.min(Math.max(pollMs, MAX_POLL_MS), pollMs * 2);
+      try {
+        return toTokens(await oidc.genericGrantRequest(config, DEVICE_GRANT, { device_code: grant.device_code }), askedAt);
+      } catch (error) {
+        pollMs = nextPollMs(oidc, error, pollMs);
+      }
     }
   });
 }
@@ -158,18 +159,14 @@ export async function renewTokens(options: RenewOptions): Promise<Renewal> {
   }
 }
 
-type Poll = { readonly tokens: TokenEndpointResponse } | { readonly wait: 'same' | 'longer' | 'unreachable' };
-
-async function poll(oidc: Oidc, config: Configuration, deviceCode: string): Promise<Poll> {
-  try {
-    return { tokens: await oidc.genericGrantRequest(config, DEVICE_GRANT, { device_code: deviceCode }) };
-  } catch (error) {
-    const answer = error instanceof oidc.ResponseBodyError ? error.error : undefined;
-    if (answer === 'authorization_pending') return { wait: 'same' };
-    if (answer === 'slow_down') return { wait: 'longer' };
-    if (isPassing(oidc, error)) return { wait: 'unreachable' };
-    throw error;
-  }
+/** How long to wait before the issuer is asked again (RFC 8628 3.5). Throws the error that ends the login. */
+function nextPollMs(oidc: Oidc, error: unknown, pollMs: number): number {
+  const answer = error instanceof oidc.ResponseBodyError ? error.error : undefined;
+  if (answer === 'authorization_pending') return pollMs;
+  if (answer === 'slow_down') return pollMs + SLOW_DOWN_MS;
+  // An issuer that cannot be reached is asked less often, instead of giving up.
+  if (isPassing(oidc, error)) return Math.min(Math.max(pollMs, MAX_POLL_MS), pollMs * 2);
+  throw error;
 }
 
 function toTokens(response: TokenEndpointResponse, askedAt: number): Tokens {
@@ -182,39 +179,12 @@ function toTokens(response: TokenEndpointResponse, askedAt: number): Tokens {
   };
 }
 
-function toDeviceCode(
-  grant: { readonly user_code: string; readonly verification_uri: string; readonly verification_uri_complete?: string },
-  expiresAt: number,
-): DeviceCode {
+function toDeviceCode(grant: DeviceAuthorizationResponse, expiresAt: number): DeviceCode {
   const complete = grant.verification_uri_complete;
   return {
     userCode: printable(grant.user_code),
     url: mustBeSafe(new URL(grant.verification_uri)).href,
-    ...(complete === undefined ? {} : { completeUrl: mustBeSafe(new URL(complete)).href }),
+    completeUrl: complete === undefined ? undefined : mustBeSafe(new URL(complete)).href,
     expiresAt,
-  };
-}
-
-/** Ends with `parent`, or with `error` after `ms`. */
-function timeLimit(
-  parent: AbortSignal,
-  clock: Clock,
-  ms: number,
-  error: GatehouseError,
-): { readonly signal: AbortSignal } & Disposable {
-  const controller = new AbortController();
-  const onAbort = (): void => controller.abort(parent.reason);
-  parent.addEventListener('abort', onAbort, { once: true });
-  if (parent.aborted) onAbort();
-  clock.sleep(ms, controller.signal).then(
-    () => controller.abort(error),
-    () => undefined,
-  );
-  return {
-    signal: controller.signal,
-    [Symbol.dispose]: () => {
-      parent.removeEventListener('abort', onAbort);
-      controller.abort(NO_LONGER_NEEDED);
-    },
   };
 }

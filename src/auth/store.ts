@@ -3,14 +3,14 @@ import { errorText, GatehouseError } from '../core/errors.ts';
 import type { Clock, Logger } from '../core/ports.ts';
 import { lockFile } from '../lib/file-lock.ts';
 import { KeyedMutex } from '../lib/keyed-mutex.ts';
-import { NO_LONGER_NEEDED } from '../lib/no-longer-needed.ts';
+import { settledOrAborted, timeLimit } from '../lib/time-limit.ts';
 import { AuthFile } from './auth-file.ts';
 import { type AuthMethod, type Credential, fromStored, isProviderName, isToken, toStored } from './credential.ts';
 import type { Renewal, RenewOptions } from './oauth.ts';
 
 /** An access token is renewed this long before it expires, so that none expires on its way. */
 const RENEW_BEFORE_MS = 60_000;
-/** Every model call asks; an issuer that is down must not delay each of them. */
+/** An issuer that is down must not delay every model call. */
 const RENEW_AGAIN_AFTER_MS = 30_000;
 /** Longest time one renewal takes, the wait for another process's renewal included. */
 const RENEW_LIMIT_MS = 20_000;
@@ -19,7 +19,7 @@ export interface AuthStoreOptions {
   /** The data directory; the file is `auth.json` in it. Made by the first write. */
   readonly dir: string;
   readonly clock: Clock;
-  /** Hears once per login that it cannot be renewed. Default: nobody. */
+  /** Gets one line per login that cannot be renewed. */
   readonly log?: Logger;
   /** Default: the refresh token grant at the issuer that is stored with the login. */
   readonly renew?: (options: RenewOptions) => Promise<Renewal>;
@@ -28,43 +28,23 @@ export interface AuthStoreOptions {
 /** `renewable`: expired or about to, and a refresh token is there. */
 export type LoginState = 'usable' | 'renewable' | 'expired';
 
-/** What may be shown of a login. */
 export interface LoginSummary {
   readonly provider: string;
   readonly authMethod: AuthMethod;
   readonly state: LoginState;
-  /** Epoch ms; absent = does not expire by itself. */
-  readonly expiresAt?: number;
-  readonly issuer?: string;
-  /** Whether it is renewed by itself when it expires. */
+  /** Epoch ms; undefined = does not expire by itself. */
+  readonly expiresAt: number | undefined;
+  readonly issuer: string | undefined;
   readonly renews: boolean;
 }
 
-/** Logins by provider (spec L1). All methods reject with GH2202 for a file that cannot be trusted, GH1202 when it cannot be written. */
-export interface AuthStore extends AsyncDisposable {
-  readonly path: string;
-  /**
-   * The access token (or key) to send now; undefined = nobody is logged in. Renews it where that is due. Rejects with GH2202 when
-   * the login expired and cannot be renewed: falling back to another key would spend somebody else's money unasked.
-   */
-  get(provider: string, signal: AbortSignal): Promise<string | undefined>;
-  /** Stores or replaces one login; every other entry stays, also one written by another process meanwhile. */
-  set(credential: Credential, signal: AbortSignal): Promise<void>;
-  /** Resolves with whether there was one. */
-  remove(provider: string, signal: AbortSignal): Promise<boolean>;
-  /** By provider name. */
-  list(): Promise<readonly LoginSummary[]>;
-  /** Every token this store has seen, for the redactor of the logger and for nobody else. */
-  secrets(): readonly string[];
-}
-
-/** Does no I/O before the first call. Disposing waits for a renewal under way: its rotated refresh token must reach the disk. */
+/** Does no I/O before the first call. */
 export function openAuthStore(options: AuthStoreOptions): AuthStore {
-  return new FileAuthStore(options);
+  return new AuthStore(options);
 }
 
 interface FailedRenewal {
-  /** Of which login: a new one is tried at once. */
+  /** Another one is tried at once. */
   readonly refreshToken: string;
   readonly reason: string;
   /** Refused by the issuer: trying again is of no use. */
@@ -73,7 +53,11 @@ interface FailedRenewal {
   readonly at: number;
 }
 
-class FileAuthStore implements AuthStore {
+/**
+ * Logins by provider (spec L1). Methods reject with GH2202 when the file cannot be trusted, with GH1202 when
+ * it cannot be written.
+ */
+export class AuthStore implements AsyncDisposable {
   readonly #file: AuthFile;
   readonly #options: AuthStoreOptions;
   readonly #mutex = new KeyedMutex();
@@ -92,6 +76,10 @@ class FileAuthStore implements AuthStore {
     return this.#file.path;
   }
 
+  /**
+   * The access token (or key) to send now, renewed where that is due; undefined = there is no login. Rejects
+   * with GH2202 when the login expired and cannot be renewed: another key may charge another account.
+   */
   async get(provider: string, signal: AbortSignal): Promise<string | undefined> {
     signal.throwIfAborted();
     const credential = await this.#read(provider);
@@ -103,9 +91,14 @@ class FileAuthStore implements AuthStore {
     throw new GatehouseError('GH2202', `the login of ${provider} ${why}`, { hint: `run \`gatehouse auth login ${provider}\`` });
   }
 
+  /** Stores or replaces one login; every other entry stays, also one that another process wrote meanwhile. */
   async set(credential: Credential, signal: AbortSignal): Promise<void> {
     const { provider, accessToken, refreshToken } = credential;
-    mustBeProvider(provider);
+    if (!isProviderName(provider)) {
+      throw new GatehouseError('GH2201', 'a provider name is 1 to 64 characters: a-z, 0-9, dot, dash and underscore', {
+        hint: 'use the name of the config, such as openai',
+      });
+    }
     if (!isToken(accessToken) || (refreshToken !== undefined && !isToken(refreshToken))) {
       throw new GatehouseError('GH2201', `the key of ${provider} is empty or holds characters that no key has`, {
         hint: 'paste the key alone: no quotes around it, no spaces or line breaks in it',
@@ -118,6 +111,7 @@ class FileAuthStore implements AuthStore {
     });
   }
 
+  /** Resolves with whether there was one. */
   async remove(provider: string, signal: AbortSignal): Promise<boolean> {
     // A command that finds nothing must not make a data directory.
     if (!(await this.#read(provider))) return false;
@@ -131,16 +125,19 @@ class FileAuthStore implements AuthStore {
     });
   }
 
+  /** By provider name. */
   async list(): Promise<readonly LoginSummary[]> {
     const document = await this.#file.read();
-    const logins = Object.entries(document?.credentials ?? {}).map(([provider, stored]) => fromStored(provider, stored));
-    return logins.map((login) => this.#summary(login)).sort((a, b) => (a.provider < b.provider ? -1 : 1));
+    const logins = Object.entries(document?.credentials ?? {}).map((entry) => this.#summary(fromStored(...entry)));
+    return logins.sort((a, b) => (a.provider < b.provider ? -1 : 1));
   }
 
+  /** Every token this store has seen, for the redactor of the logger only. */
   secrets(): readonly string[] {
     return [...this.#secrets];
   }
 
+  /** Waits for a renewal under way: its rotated refresh token must reach the disk. */
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.allSettled(this.#renewals.values());
   }
@@ -149,14 +146,7 @@ class FileAuthStore implements AuthStore {
     const { provider, authMethod, expiresAt, issuer } = login;
     const renews = canRenew(login);
     const state = !this.#isDue(login) || (!renews && this.#expiresIn(login) > 0) ? 'usable' : renews ? 'renewable' : 'expired';
-    return {
-      provider,
-      authMethod,
-      state,
-      renews,
-      ...(expiresAt === undefined ? {} : { expiresAt }),
-      ...(issuer === undefined ? {} : { issuer }),
-    };
+    return { provider, authMethod, state, expiresAt, issuer, renews };
   }
 
   async #read(provider: string): Promise<Credential | undefined> {
@@ -188,7 +178,7 @@ class FileAuthStore implements AuthStore {
     return !failed.final && this.#options.clock.monotonic() - failed.at >= RENEW_AGAIN_AFTER_MS;
   }
 
-  /** One renewal per provider at a time; it is the store's and outlives callers that give up. */
+  /** One renewal per provider at a time. The store owns it: it goes on when its callers give up. */
   #renewed(provider: string, signal: AbortSignal): Promise<Credential | undefined> {
     let running = this.#renewals.get(provider);
     if (!running) {
@@ -201,9 +191,9 @@ class FileAuthStore implements AuthStore {
   /** Resolves with the login as it is then: the old one when it could not be renewed. */
   async #renew(provider: string): Promise<Credential | undefined> {
     const { clock, renew = renewAtIssuer } = this.#options;
-    using limit = timeLimit(clock, RENEW_LIMIT_MS);
-    // Under the lock with the network call: issuers that rotate refresh tokens take a second use of one for theft and end the
-    // login (RFC 9700 4.14.2), so two processes must never send the same one.
+    using limit = timeLimit(clock, RENEW_LIMIT_MS, () => new GatehouseError('GH2202', 'the issuer did not answer in time'));
+    // The network call is made under the lock: two processes must never send the same refresh token, because
+    // issuers that rotate them take its second use for theft and end the login (RFC 9700 4.14.2).
     return await this.#change(limit.signal, async () => {
       const credential = await this.#read(provider);
       if (!credential || !this.#isDue(credential) || !canRenew(credential)) return credential;
@@ -249,7 +239,7 @@ class FileAuthStore implements AuthStore {
     this.#unsaved.delete(provider);
   }
 
-  /** Runs `work` while nobody else, in this process or another, changes the file. */
+  /** Runs `work` while nothing else, in this process or another, changes the file. */
   #change<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
     return this.#mutex.runExclusive(this.path, async () => {
       signal.throwIfAborted();
@@ -269,37 +259,12 @@ class FileAuthStore implements AuthStore {
   }
 }
 
-type Renewable = Credential & Required<Pick<Credential, 'refreshToken' | 'issuer' | 'clientId'>>;
+type Renewable = Credential & { readonly refreshToken: string; readonly issuer: string; readonly clientId: string };
 
 function canRenew(credential: Credential): credential is Renewable {
   return credential.refreshToken !== undefined && credential.issuer !== undefined && credential.clientId !== undefined;
 }
 
-/** Loaded when a renewal is due: most calls need none. */
 async function renewAtIssuer(options: RenewOptions): Promise<Renewal> {
   return await (await import('./oauth.ts')).renewTokens(options);
-}
-
-function mustBeProvider(name: string): void {
-  if (isProviderName(name)) return;
-  throw new GatehouseError('GH2201', 'a provider name is 1 to 64 characters: a-z, 0-9, dot, dash and underscore', {
-    hint: 'use the name of the config, such as openai',
-  });
-}
-
-/** A signal of its own that ends after `ms`. */
-function timeLimit(clock: Clock, ms: number): { readonly signal: AbortSignal } & Disposable {
-  const controller = new AbortController();
-  const expire = (): void => controller.abort(new GatehouseError('GH2202', 'the issuer did not answer in time'));
-  clock.sleep(ms, controller.signal).then(expire, () => undefined);
-  return { signal: controller.signal, [Symbol.dispose]: () => controller.abort(NO_LONGER_NEEDED) };
-}
-
-function settledOrAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const onAbort = (): void => reject(signal.reason);
-    signal.addEventListener('abort', onAbort, { once: true });
-    if (signal.aborted) onAbort();
-    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
-  });
 }

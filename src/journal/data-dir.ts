@@ -1,7 +1,7 @@
 import { access, constants, mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { GatehouseError } from '../core/errors.ts';
-import { isErrno } from './database.ts';
+import { isErrno } from '../lib/errno.ts';
 
 /** Creates the directory (owner only) when it is absent. Rejects with GH1202 when files cannot be made in it (F16). */
 export async function ensureDataDir(dir: string): Promise<void> {

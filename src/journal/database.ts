@@ -2,6 +2,7 @@ import { access, chmod, constants, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { backup, DatabaseSync, type StatementSync } from 'node:sqlite';
 import { errorText, GatehouseError } from '../core/errors.ts';
+import { isErrno } from '../lib/errno.ts';
 
 export type SqlValue = null | number | string | Uint8Array;
 
@@ -136,8 +137,4 @@ export async function createPrivateFile(path: string): Promise<boolean> {
   await dir.sync();
   await dir.close();
   return true;
-}
-
-export function isErrno(error: unknown, ...codes: readonly string[]): boolean {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' && codes.includes(error.code);
 }

@@ -2,8 +2,9 @@ import { access, chmod, constants, readFile, rename, rm, writeFile } from 'node:
 import { join } from 'node:path';
 import { GatehouseError } from '../core/errors.ts';
 import type { Clock } from '../core/ports.ts';
+import { isErrno } from '../lib/errno.ts';
 import { dataDirError, ensureDataDir } from './data-dir.ts';
-import { Database, isBusy, isErrno } from './database.ts';
+import { Database, isBusy } from './database.ts';
 
 /**
  * Makes this process the only daemon of the data directory, until disposed or dead (F42). The lock is an exclusive transaction

@@ -7,9 +7,9 @@ export interface ModelTimeouts {
   readonly connectMs: number;
   /** Whole call, whatever arrives. Default of the config: 300 s. */
   readonly totalMs: number;
-  /** Until the first progress of a model that does not think; default B7: min(30 + inputTokens / 1000, 180) s. */
+  /** Until the first progress of a model that does not think. Default: `firstTokenLimit`. */
   readonly firstTokenMs?: (inputTokens: number) => number;
-  /** Between two chunks that bring something; default B7: 30 s. Also between two signs of life of a server that sends them. */
+  /** Between two chunks that bring something, or two signs of life where there are any. Default 30 s. */
   readonly idleMs?: number;
   /** How long a model may think without a word. Default of the config: 300 s. */
   readonly thinkingMs?: number;
@@ -17,7 +17,7 @@ export interface ModelTimeouts {
 
 const IDLE_MS = 30_000;
 const THINKING_MS = 300_000;
-/** A sign this long after the stream opened shows that the server goes on sending them. ms. */
+/** A sign of life this long after the stream opened shows that the server goes on sending them. ms. */
 const REPEATED_MS = 1_000;
 
 /** Spec B7. */
@@ -37,20 +37,6 @@ export class CallTimeout extends Error {
   }
 }
 
-export interface Watchdog extends Disposable {
-  /** The server began to answer. */
-  opened(): void;
-  /** Bytes came. They are no progress: a stream that only keeps the line open must end (F27), after the limit for thinking. */
-  sign(): void;
-  /** Something of the answer arrived. `writing`: more than reasoning, so that the model has stopped thinking. */
-  progress(writing?: boolean): void;
-  /** Only silence of the provider counts: the time a consumer takes for an event does not. */
-  pause(): void;
-  resume(): void;
-  /** From now on wait only this long for the next chunk. */
-  shorten(idleMs: number): void;
-}
-
 export interface WatchdogOptions {
   readonly clock: Clock;
   readonly controller: AbortController;
@@ -58,18 +44,16 @@ export interface WatchdogOptions {
   readonly inputTokens: number;
   /** The model may think before it writes, and its provider need not send anything meanwhile. */
   readonly thinks?: boolean;
-  /** The wire promises signs of life: silence after it opened is then a broken line. Others prove it by sending them. */
+  /** The wire promises signs of life, so silence means a broken line; other wires show it by sending them. */
   readonly promisesSigns?: boolean;
 }
 
-/** Aborts `controller` with a `CallTimeout` when a limit passes. One sleeper per call, however many chunks arrive. */
+/** Aborts `controller` with a `CallTimeout` when a limit passes. One sleeper per call, not one per chunk. */
 export function startWatchdog(options: WatchdogOptions): Watchdog {
-  const watch = new Watch(options);
-  void watch.run();
-  return watch;
+  return new Watchdog(options);
 }
 
-class Watch implements Watchdog {
+class Watchdog implements Disposable {
   readonly #options: WatchdogOptions;
   readonly #start: number;
   #stopped = false;
@@ -80,8 +64,7 @@ class Watch implements Watchdog {
   #progressAt: number;
   #writing = false;
   #progressed = false;
-  /** The server sends signs of life. */
-  #lives = false;
+  #sendsSigns = false;
   #pausedAt: number | undefined;
 
   constructor(options: WatchdogOptions) {
@@ -90,9 +73,62 @@ class Watch implements Watchdog {
     this.#signedAt = this.#start;
     this.#progressAt = this.#start;
     this.#idleMs = options.timeouts.idleMs ?? IDLE_MS;
+    void this.#run();
   }
 
-  async run(): Promise<void> {
+  /** The server began to answer. */
+  opened(): void {
+    this.#openedAt = this.#options.clock.monotonic();
+    this.#signedAt = this.#openedAt;
+    this.#sendsSigns = this.#options.promisesSigns ?? false;
+    if (this.#sendsSigns) this.#lookAgain();
+  }
+
+  /** Bytes came. They are no progress: a stream that only stays open meets the limit for thinking (F27). */
+  sign(): void {
+    const now = this.#options.clock.monotonic();
+    this.#signedAt = now;
+    if (this.#sendsSigns || this.#openedAt === undefined || now - this.#openedAt < REPEATED_MS) return;
+    this.#sendsSigns = true;
+    this.#lookAgain();
+  }
+
+  /** Something of the answer arrived. `writing`: more than reasoning, so the model has stopped thinking. */
+  progress(writing = true): void {
+    this.#progressAt = this.#options.clock.monotonic();
+    this.#signedAt = this.#progressAt;
+    if (this.#progressed && this.#writing === writing) return;
+    this.#progressed = true;
+    this.#writing ||= writing;
+    this.#lookAgain(); // the sleeper counts on a limit that was longer
+  }
+
+  /** Only silence of the provider counts: the time that a consumer takes for an event does not. */
+  pause(): void {
+    this.#pausedAt ??= this.#options.clock.monotonic();
+  }
+
+  resume(): void {
+    if (this.#pausedAt === undefined) return;
+    const took = this.#options.clock.monotonic() - this.#pausedAt;
+    this.#progressAt += took;
+    this.#signedAt += took;
+    this.#pausedAt = undefined;
+  }
+
+  /** From now on wait only this long for the next chunk. */
+  shorten(idleMs: number): void {
+    if (idleMs >= this.#idleMs) return;
+    this.#idleMs = idleMs;
+    this.#lookAgain();
+  }
+
+  [Symbol.dispose](): void {
+    this.#stopped = true;
+    this.#lookAgain();
+  }
+
+  async #run(): Promise<void> {
     const { clock, controller } = this.#options;
     while (!this.#stopped) {
       const now = clock.monotonic();
@@ -114,66 +150,20 @@ class Watch implements Watchdog {
     const limits = [
       { at: this.#start + timeouts.totalMs, limit: 'whole answer', ms: timeouts.totalMs },
       { at: this.#progressAt + paused + silence, limit: this.#progressed ? 'next chunk' : 'first token', ms: silence },
-      ...(this.#lives ? [{ at: this.#signedAt + paused + this.#idleMs, limit: 'sign of life', ms: this.#idleMs } as const] : []),
+      ...(this.#sendsSigns
+        ? [{ at: this.#signedAt + paused + this.#idleMs, limit: 'sign of life', ms: this.#idleMs } as const]
+        : []),
     ] as const;
     return limits.reduce((first, other) => (other.at < first.at ? other : first));
   }
 
-  /** How long nothing of the answer may arrive. */
   #silenceMs(): number {
     const { timeouts, thinks, inputTokens } = this.#options;
     const thinkingMs = timeouts.thinkingMs ?? THINKING_MS;
-    const patient = this.#lives || (thinks === true && !this.#writing);
+    const patient = this.#sendsSigns || (thinks === true && !this.#writing);
     if (this.#progressed) return patient && this.#idleMs >= (timeouts.idleMs ?? IDLE_MS) ? thinkingMs : this.#idleMs;
     const first = (timeouts.firstTokenMs ?? firstTokenLimit)(inputTokens);
     return patient ? Math.max(first, thinkingMs) : first;
-  }
-
-  opened(): void {
-    this.#openedAt = this.#options.clock.monotonic();
-    this.#signedAt = this.#openedAt;
-    this.#lives = this.#options.promisesSigns ?? false;
-    if (this.#lives) this.#lookAgain();
-  }
-
-  sign(): void {
-    const now = this.#options.clock.monotonic();
-    this.#signedAt = now;
-    if (this.#lives || this.#openedAt === undefined || now - this.#openedAt < REPEATED_MS) return;
-    this.#lives = true;
-    this.#lookAgain();
-  }
-
-  progress(writing = true): void {
-    this.#progressAt = this.#options.clock.monotonic();
-    this.#signedAt = this.#progressAt;
-    if (this.#progressed && this.#writing === writing) return;
-    this.#progressed = true;
-    this.#writing ||= writing;
-    this.#lookAgain(); // the sleeper counts on a limit that was longer
-  }
-
-  pause(): void {
-    this.#pausedAt ??= this.#options.clock.monotonic();
-  }
-
-  resume(): void {
-    if (this.#pausedAt === undefined) return;
-    const took = this.#options.clock.monotonic() - this.#pausedAt;
-    this.#progressAt += took;
-    this.#signedAt += took;
-    this.#pausedAt = undefined;
-  }
-
-  shorten(ms: number): void {
-    if (ms >= this.#idleMs) return;
-    this.#idleMs = ms;
-    this.#lookAgain();
-  }
-
-  [Symbol.dispose](): void {
-    this.#stopped = true;
-    this.#lookAgain();
   }
 
   #lookAgain(): void {

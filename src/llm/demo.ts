@@ -1,20 +1,24 @@
 /**
- * The labelled stand-in for a model (ux.md 3). It never imitates thought: it reports what the gateway did, and what it sets off is
- * real. Never a member of a chain, never counted as usage.
+ * The labelled stand-in for a model (ux.md 3). It imitates no thought: it reports what the gateway did, and
+ * the tool calls, failures and streams that it sets off are real. Never in a chain, never counted as usage.
  */
 import type { Model, ModelAnswer, ModelEvent, ModelRequest } from '../core/model.ts';
 import type { Clock } from '../core/ports.ts';
-import type { SessionMessage, ToolCall } from '../core/session.ts';
+import type { ToolCall } from '../core/session.ts';
 import { abortedFailure, createFailure } from './failure.ts';
 
 const LABEL = '[demo]';
 const TOOL = 'list_dir';
-/** Short enough to watch all retries, long enough to see that the wait is obeyed. */
-const FAIL_RETRY_AFTER_MS = 1_000;
+const FAILURE = {
+  message: 'demo: a failure on demand, status 429',
+  hint: 'nothing to do: /demo fail asked for it',
+  status: 429,
+  // All retries can be watched, and each wait can be seen.
+  retryAfterMs: 1_000,
+};
 const STREAM_TOKENS = 60;
-/** 20 tokens per second. */
 const STREAM_GAP_MS = 50;
-/** Of a tool result only the beginning is quoted. */
+/** Of a tool result. */
 const QUOTED_LINES = 5;
 
 const VERBS: Readonly<Record<string, string>> = {
@@ -36,7 +40,7 @@ export function createDemoModel(options: { clock: Clock }): Model {
 async function* call(request: ModelRequest, clock: Clock, signal: AbortSignal): AsyncGenerator<ModelEvent> {
   if (signal.aborted) return yield { type: 'failed', failure: abortedFailure() };
   const last = request.messages.at(-1);
-  if (last?.role === 'tool') return yield* say([`The tool really ran. Its result begins:`, ...beginning(last.content)]);
+  if (last?.role === 'tool') return yield* say(['The tool really ran. Its result begins:', ...beginning(last.content)]);
   const text = request.messages.findLast((message) => message.role === 'user')?.content.trim() ?? '';
   const verb = /^\/demo(?:\s+(\S+))?/.exec(text);
   switch (verb ? (verb[1] ?? '') : undefined) {
@@ -45,19 +49,11 @@ async function* call(request: ModelRequest, clock: Clock, signal: AbortSignal): 
     case 'tool':
       return yield* callTool(request);
     case 'fail':
-      return yield {
-        type: 'failed',
-        failure: createFailure('rate-limit', {
-          message: 'demo: a failure on demand, status 429',
-          hint: 'nothing to do: /demo fail asked for it',
-          status: 429,
-          retryAfterMs: FAIL_RETRY_AFTER_MS,
-        }),
-      };
+      return yield { type: 'failed', failure: createFailure('rate-limit', FAILURE) };
     case 'stream':
       return yield* stream(clock, signal);
     default:
-      return yield* say(help());
+      return yield* say(['These exist:', ...Object.entries(VERBS).map(([name, what]) => `/demo ${name} ${what}`)]);
   }
 }
 
@@ -65,16 +61,11 @@ function report(request: ModelRequest, text: string): string[] {
   const { session, queuedMs } = request.context;
   const number = request.messages.filter((message) => message.role === 'user').length;
   const took = queuedMs === undefined ? '' : ` in ${Math.round(queuedMs)} ms`;
+  const verbs = Object.keys(VERBS).map((verb) => `/demo ${verb}`);
   return [
     `I am a script, not an AI. I received message ${number} of session ${session} (${[...text].length} characters)${took}.`,
-    `Try: ${Object.keys(VERBS)
-      .map((verb) => `/demo ${verb}`)
-      .join(' · ')}`,
+    `Try: ${verbs.join(' · ')}`,
   ];
-}
-
-function help(): string[] {
-  return ['These exist:', ...Object.entries(VERBS).map(([verb, what]) => `/demo ${verb} ${what}`)];
 }
 
 async function* callTool(request: ModelRequest): AsyncGenerator<ModelEvent> {
@@ -83,12 +74,8 @@ async function* callTool(request: ModelRequest): AsyncGenerator<ModelEvent> {
   }
   const text = `${LABEL} Calling the tool ${TOOL} for real.`;
   yield { type: 'text', text };
-  yield done(text, [{ id: callId(request.messages), name: TOOL, arguments: '{"path":"."}' }]);
-}
-
-/** Unique in the conversation, and the same when the same call is made again. */
-function callId(messages: readonly SessionMessage[]): string {
-  return `demo_${messages.length}`;
+  // The id is unique in the conversation, and the same when the same call is made again.
+  yield done(text, [{ id: `demo_${request.messages.length}`, name: TOOL, arguments: '{"path":"."}' }]);
 }
 
 function beginning(result: string): string[] {

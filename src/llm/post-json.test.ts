@@ -15,11 +15,7 @@ async function scene(script: ModelServerOptions['script'], override: Partial<End
     ...{ timeoutMs: 60_000, clock: systemClock, random: () => 0, ...override },
   };
   const post = (until = signal, request: Partial<PostRequest> = {}) =>
-    postJson(
-      endpoint,
-      { path: '/x', headers: { authorization: `Bearer ${KEY}` }, body: () => '{"a":1}', maxAnswerBytes: 1_000, ...request },
-      until,
-    );
+    postJson(endpoint, { path: '/x', body: () => '{"a":1}', maxAnswerBytes: 1_000, ...request }, until);
   return { server, post, [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() };
 }
 

@@ -1,14 +1,17 @@
-/** Requests to models that are not chat: one POST, one bounded JSON answer, sent again as its failure allows. */
+/** Requests to models that are not chat: one POST, one bounded JSON answer, retries as the failure allows. */
+import type { ErrorCode } from '../core/error-codes.ts';
+import { GatehouseError } from '../core/errors.ts';
 import type { ModelFailure } from '../core/model.ts';
 import type { Clock } from '../core/ports.ts';
-import { NO_LONGER_NEEDED } from '../lib/no-longer-needed.ts';
-import { connectLimitedFetch } from './connect.ts';
+import { connectLimitedFetch } from '../lib/connect-limited-fetch.ts';
+import { createEchoRedactor, urlSecrets } from '../lib/echo-redactor.ts';
+import { readAtMost } from '../lib/read-at-most.ts';
+import { timeLimit } from '../lib/time-limit.ts';
 import { CallTimeout } from './deadlines.ts';
 import { createFailure } from './failure.ts';
 import { type FailureContext, failureOfConnection, failureOfErrorObject, failureOfStatus } from './protocols/http-failure.ts';
 import { asRecord } from './protocols/tool-call-assembly.ts';
 import { WireFault } from './protocols/wire-guard.ts';
-import { createRedactor, urlSecrets } from './redact.ts';
 import { waitFor } from './retry.ts';
 
 export interface Endpoint {
@@ -16,7 +19,7 @@ export interface Endpoint {
   readonly model: string;
   /** Without a trailing slash. */
   readonly baseUrl: string;
-  /** Sent by the headers of each request; here it is what messages must never hold. */
+  /** Sent in a header; never in a message of a failure. */
   readonly apiKey?: string;
   /** The request with all its retries. ms. */
   readonly timeoutMs: number;
@@ -27,9 +30,9 @@ export interface Endpoint {
 }
 
 export interface PostRequest {
-  /** Appended to the base URL. */
   readonly path: string;
-  readonly headers: Readonly<Record<string, string>>;
+  /** The header that carries the key alone. Default: `authorization`, with the key as a bearer token. */
+  readonly keyHeader?: string | undefined;
   /** Made anew for each attempt: a form can be sent once only. */
   readonly body: () => string | FormData;
   readonly maxAnswerBytes: number;
@@ -44,32 +47,21 @@ const MAX_ERROR_BYTES = 64_000;
 const connect = connectLimitedFetch(CONNECT_MS);
 
 /**
- * The JSON of a 2xx answer. Rejects with a `WireFault` that holds the failure's kind, or with `signal.reason`. A wait that would
- * pass the time limit is not waited: the failure comes at once.
+ * The JSON of a 2xx answer. Rejects with a `WireFault`, or with `signal.reason`. Where the wait before a
+ * retry would pass the time limit, the failure comes at once.
  */
 export async function postJson(endpoint: Endpoint, request: PostRequest, signal: AbortSignal): Promise<unknown> {
   signal.throwIfAborted();
   const { clock, timeoutMs } = endpoint;
   const end = clock.monotonic() + timeoutMs;
-  const over = new AbortController();
-  const settled = new AbortController();
-  clock.sleep(timeoutMs, settled.signal).then(
-    () => over.abort(new CallTimeout('whole answer', timeoutMs)),
-    () => undefined, // the call was quicker
-  );
-  const until = AbortSignal.any([signal, over.signal]);
-  try {
-    for (let attempt = 0; ; attempt += 1) {
-      const outcome = await tryOnce(endpoint, request, until);
-      signal.throwIfAborted();
-      if ('value' in outcome) return outcome.value;
-      const { failure } = outcome;
-      const waitMs = waitFor(failure, attempt, endpoint);
-      if (!failure.retryable || attempt >= MAX_RETRIES || clock.monotonic() + waitMs >= end) throw new WireFault(failure);
-      await clock.sleep(waitMs, until);
-    }
-  } finally {
-    settled.abort(NO_LONGER_NEEDED);
+  using limit = timeLimit(clock, timeoutMs, () => new CallTimeout('whole answer', timeoutMs), signal);
+  for (let attempt = 0; ; attempt += 1) {
+    const outcome = await tryOnce(endpoint, request, limit.signal);
+    signal.throwIfAborted();
+    if (!(outcome instanceof WireFault)) return outcome;
+    const waitMs = waitFor(outcome.failure, attempt, endpoint);
+    if (!outcome.failure.retryable || attempt >= MAX_RETRIES || clock.monotonic() + waitMs >= end) throw outcome;
+    await clock.sleep(waitMs, limit.signal);
   }
 }
 
@@ -78,9 +70,14 @@ export function malformedAnswer(provider: string, what: string): WireFault {
   return new WireFault(createFailure('malformed', { message: `${provider} answered with ${what}`, retryable: false }));
 }
 
-type Outcome = { readonly value: unknown } | { readonly failure: ModelFailure };
+/** What is thrown instead of a `WireFault`, which stays readable as the cause; any other error as it is. */
+export function nothingCame(code: ErrorCode, what: string, error: unknown): unknown {
+  if (!(error instanceof WireFault)) return error;
+  return new GatehouseError(code, `${what} (${error.failure.code})`, { hint: error.failure.hint, cause: error });
+}
 
-async function tryOnce(endpoint: Endpoint, request: PostRequest, until: AbortSignal): Promise<Outcome> {
+/** The JSON of a good answer, or the fault. */
+async function tryOnce(endpoint: Endpoint, request: PostRequest, until: AbortSignal): Promise<unknown> {
   let answered = false;
   try {
     const body = request.body();
@@ -90,70 +87,59 @@ async function tryOnce(endpoint: Endpoint, request: PostRequest, until: AbortSig
         'user-agent': 'gatehouse',
         accept: 'application/json',
         ...(typeof body === 'string' ? { 'content-type': 'application/json' } : {}),
-        ...request.headers,
+        ...keyHeaders(endpoint.apiKey, request.keyHeader),
       },
       body,
-      // A redirect would carry what was said, and on the same host the key, to a place nobody configured.
+      // A redirect would carry the content, on the same host with the key, to an address not in the config.
       redirect: 'manual',
       signal: until,
     });
     answered = true;
     return await readAnswer(endpoint, response, request.maxAnswerBytes);
   } catch (error) {
-    return { failure: failureOf(error, answered, endpoint, until) };
+    return error instanceof WireFault ? error : new WireFault(failureOf(error, answered, endpoint, until));
   }
 }
 
-async function readAnswer(endpoint: Endpoint, response: Response, maxBytes: number): Promise<Outcome> {
+async function readAnswer(endpoint: Endpoint, response: Response, maxBytes: number): Promise<unknown> {
+  const { provider } = endpoint;
   const { status, headers, ok } = response;
   if (status >= 300 && status < 400) {
     await response.body?.cancel();
-    return { failure: notAnApi(`${endpoint.provider} redirects (status ${status})`, status) };
+    throw notAnApi(`${provider} redirects (status ${status})`, status);
   }
-  const text = await readText(endpoint.provider, response, ok ? maxBytes : MAX_ERROR_BYTES, ok);
-  const context = failureContext(endpoint);
+  const { bytes, complete } = await readAtMost(response.body, ok ? maxBytes : MAX_ERROR_BYTES);
+  if (ok && !complete) throw malformedAnswer(provider, `more than ${maxBytes} bytes`);
+  const text = bytes.toString('utf8');
   const json = parseJson(text);
-  if (!ok) return { failure: failureOfStatus(status, asRecord(json)['error'] ?? json ?? text, headers, context) };
-  if (json === undefined) {
-    const isPage = /\btext\/html\b/i.test(headers.get('content-type') ?? '');
-    if (isPage) return { failure: notAnApi(`${endpoint.provider} answered with a web page`, status) };
-    return { failure: createFailure('malformed', { message: `${endpoint.provider} answered with invalid JSON`, status }) };
-  }
-  const { error } = asRecord(json);
   // Some servers report failures with status 200.
-  if (error !== undefined && error !== null) return { failure: failureOfErrorObject(error, context) };
-  return { value: json };
-}
-
-/** Bodies of errors are cut at the cap, answers refused above it. */
-async function readText(provider: string, response: Response, maxBytes: number, refuse: boolean): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let total = 0;
-  if (!response.body) return '';
-  for await (const chunk of response.body) {
-    total += chunk.length;
-    if (total > maxBytes && refuse) throw malformedAnswer(provider, `more than ${maxBytes} bytes`);
-    chunks.push(chunk);
-    if (total > maxBytes) break;
-  }
-  return Buffer.concat(chunks).subarray(0, maxBytes).toString('utf8');
+  const error = asRecord(json)['error'] ?? undefined;
+  if (!ok) throw new WireFault(failureOfStatus(status, error ?? json ?? text, headers, failureContext(endpoint)));
+  if (error !== undefined) throw new WireFault(failureOfErrorObject(error, failureContext(endpoint)));
+  if (json !== undefined) return json;
+  if (/\btext\/html\b/i.test(headers.get('content-type') ?? '')) throw notAnApi(`${provider} answered with a web page`, status);
+  throw new WireFault(createFailure('malformed', { message: `${provider} answered with invalid JSON`, status }));
 }
 
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    return undefined; // no JSON text stands for undefined
+    return undefined; // stands for no JSON
   }
 }
 
-function notAnApi(message: string, status: number): ModelFailure {
+function keyHeaders(key: string | undefined, name: string | undefined): Record<string, string> {
+  if (key === undefined) return {};
+  return name === undefined ? { authorization: `Bearer ${key}` } : { [name]: key };
+}
+
+function notAnApi(message: string, status: number): WireFault {
   const hint = 'check that base_url is the address of the API, not of a web site';
-  return createFailure('bad-request', { message, hint, status });
+  return new WireFault(createFailure('bad-request', { message, hint, status }));
 }
 
 function failureOf(error: unknown, answered: boolean, endpoint: Endpoint, until: AbortSignal): ModelFailure {
-  if (error instanceof WireFault) return error.failure;
   const { provider } = endpoint;
   if (until.aborted && until.reason instanceof CallTimeout) {
     return createFailure('timeout', { message: `${provider}: ${until.reason.message}` });
@@ -163,5 +149,5 @@ function failureOf(error: unknown, answered: boolean, endpoint: Endpoint, until:
 }
 
 function failureContext({ provider, model, baseUrl, apiKey, clock }: Endpoint): FailureContext {
-  return { provider, model, redact: createRedactor([apiKey, ...urlSecrets(baseUrl)]), now: clock.now() };
+  return { provider, model, redact: createEchoRedactor([apiKey, ...urlSecrets(baseUrl)]), now: clock.now() };
 }

@@ -2,12 +2,12 @@ import { errorText, isGatehouseError } from '../core/errors.ts';
 import { abortedFailure, createFailure } from './failure.ts';
 import type { WarmableModel } from './protocols/wire.ts';
 
-/** The key to send now; undefined = without one. Rejects with GH2202 when a login expired and could not be renewed. */
+/** The key to send now, if any. Rejects with GH2202 when a login expired and cannot be renewed. */
 export type CurrentKey = (signal: AbortSignal) => Promise<string | undefined>;
 
 /**
- * A wire whose key may change while it runs, because it is a login that is renewed (spec L1): each call asks for the key, and the
- * wire is made anew only when it is another one. `first` is the key at the start.
+ * A wire whose key is a login that is renewed while it runs (spec L1). Each call asks for the key; another
+ * one makes a new wire. `first` is the key at the start.
  */
 export function withRenewedKey(
   first: string | undefined,

@@ -3,16 +3,14 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { inspect } from 'node:util';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
-import type { Embedder, Transcriber } from '../core/media-models.ts';
+import type { Transcriber } from '../core/media-models.ts';
 import type { ModelEvent } from '../core/model.ts';
 import { systemClock } from '../lib/clock.ts';
 import { findCanaries, plantCanaries, spellings } from '../testing/canaries.ts';
 import { MemoryLogger, tempDir } from '../testing/fakes.ts';
 import { jsonReply, type ModelServer, type Reply, sse, startModelServer, stream } from '../testing/model-server.ts';
 import { collect, modelRequest } from './contract.ts';
-import { createGeminiEmbedder } from './embeddings/gemini-embedder.ts';
-import { createOllamaEmbedder } from './embeddings/ollama-embedder.ts';
-import { createOpenAiEmbedder } from './embeddings/openai-embedder.ts';
+import { createRemoteEmbedder, type RemoteProvider } from './embeddings/remote-embedder.ts';
 import { failureText } from './failure-text.ts';
 import type { Endpoint } from './post-json.ts';
 import { anthropicSubject } from './protocols/anthropic-contract.ts';
@@ -191,13 +189,13 @@ const endpoint = (baseUrl: string): Endpoint => ({
   timeoutMs: 900,
 });
 const inAnswer = (spelled: string): Reply => jsonReply({ error: { message: spelled, code: spelled } });
-const embed = (create: (options: Endpoint) => Embedder) => (options: Endpoint, signal: AbortSignal) =>
-  create(options).embed(['hi'], signal);
+const embed = (provider: RemoteProvider) => (options: Endpoint, signal: AbortSignal) =>
+  createRemoteEmbedder({ ...options, provider }).embed(['hi'], signal);
 
 describe.each([
-  ['embeddings openai', embed(createOpenAiEmbedder)],
-  ['embeddings gemini', embed(createGeminiEmbedder)],
-  ['embeddings ollama', embed(createOllamaEmbedder)],
+  ['embeddings openai', embed('openai')],
+  ['embeddings gemini', embed('gemini')],
+  ['embeddings ollama', embed('ollama')],
   ['transcription openai', transcribe(createOpenAiTranscriber)],
 ] as const)('%s', (_name, ask) => {
   const told = async (place: string, origin: string): Promise<Told> => {

@@ -1,24 +1,23 @@
-/** Which files a model is shown as pictures. Only bytes are looked at and passed on; nothing here decodes a picture. */
+/** Which files a model is shown as pictures, by their bytes. Nothing here decodes a picture. */
 import type { Image, ImageType } from '../core/model.ts';
+import { fileTypeOf } from '../lib/file-type.ts';
 
-/** Anthropic's limit is 5 MB (5 × 2^20) of base64, the lowest of the wires: three quarters of it in bytes. */
+/** Anthropic has the lowest limit of the wires: 5 × 2^20 bytes of base64, three quarters of it in bytes. */
 export const MAX_IMAGE_BYTES = (5 * 2 ** 20 * 3) / 4;
 /** An album is shown by its first four: each costs up to 1,600 tokens, on every call of the turn. */
 export const MAX_IMAGES = 4;
 /** Gemini takes 20 MB in one request, everything included: 12 MB are 16 MB of base64. */
 const MAX_TOTAL_BYTES = 12 * 2 ** 20;
-/** What one picture takes of a model's window at most, roughly: Anthropic width × height / 750, at most 1,568 × 1,568 / 1,500; OpenAI 1,445. */
+/** What a picture takes of the window at most: Anthropic 1,568 × 1,568 / 1,500 tokens, OpenAI 1,445. */
 export const IMAGE_TOKENS = 1_600;
 /** As many bytes of a file as `imageTypeOf` needs. */
 export const IMAGE_HEAD_BYTES = 12;
 
-/** By the first bytes: names and stated types come from strangers. */
+const TYPES: readonly ImageType[] = ['image/jpeg', 'image/png', 'image/gif', 'image/webp'];
+
 export function imageTypeOf(head: Uint8Array): ImageType | undefined {
-  const text = Buffer.from(head.buffer, head.byteOffset, Math.min(head.byteLength, IMAGE_HEAD_BYTES)).toString('latin1');
-  if (text.startsWith('\xff\xd8\xff')) return 'image/jpeg';
-  if (text.startsWith('\x89PNG\r\n\x1a\n')) return 'image/png';
-  if (text.startsWith('GIF87a') || text.startsWith('GIF89a')) return 'image/gif';
-  return text.startsWith('RIFF') && text.slice(8, 12) === 'WEBP' ? 'image/webp' : undefined;
+  const type = fileTypeOf(head);
+  return TYPES.find((known) => known === type);
 }
 
 /** A whole file as a picture; undefined when it is none or too large. */

@@ -1,7 +1,7 @@
 import type { LoadedConfig } from '../../../config/load.ts';
+import { createEchoRedactor, urlSecrets } from '../../lib/echo-redactor.ts';
 import { printable } from '../../lib/printable.ts';
 import { CATALOG_AS_OF } from '../../llm/catalog/catalog.ts';
-import { createRedactor, urlSecrets } from '../../llm/redact.ts';
 import { type Command, readConfig, sayWarnings } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { formatTable, type Output } from '../output.ts';
@@ -84,7 +84,7 @@ function toJson(entry: ModelEntry): Record<string, unknown> {
     model: target?.model ?? null,
     wire: target?.wire ?? null,
     // Without its query and what looks like a key in its path.
-    baseUrl: url ? createRedactor(urlSecrets(url.href))(`${url.origin}${url.pathname}`) : null,
+    baseUrl: url ? createEchoRedactor(urlSecrets(url.href))(`${url.origin}${url.pathname}`) : null,
     contextWindow: target?.contextWindow ?? null,
     maxOutputTokens: target?.facts.maxOutputTokens ?? null,
     vision: target?.facts.vision ?? null,

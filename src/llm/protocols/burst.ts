@@ -1,13 +1,14 @@
 import type { ModelEvent } from '../../core/model.ts';
 
-/** Pieces of one burst that are passed on singly: people see an answer grow, and short ones arrive as they were sent. */
+/** Pieces of one burst that are passed on singly: readers see the answer grow. */
 const SINGLE_PIECES = 32;
 
 type Piece = Extract<ModelEvent, { type: 'text' | 'reasoning' }>;
 
 /**
- * Joins the pieces of an answer that are there at once. A server or proxy that sends thousands of words in one write would
- * otherwise cost every wrapper around a model a few promises for each word. What is held is due when the event loop turns.
+ * Joins the pieces of an answer that arrive at once. A server or proxy that sends thousands of words in one
+ * write would otherwise cost each wrapper around a model a few promises per word. The next turn of the event
+ * loop ends a burst.
  */
 export class Burst {
   #held: Piece | undefined;
@@ -35,7 +36,6 @@ export class Burst {
     return [];
   }
 
-  /** What is held, if anything. */
   take(): readonly ModelEvent[] {
     const held = this.#held;
     this.#held = undefined;

@@ -1,7 +1,7 @@
 /** The Gemini wire: request -> SDK stream -> events. The only file that knows the `@google/genai` package. */
 import type { GenerateContentParameters, GoogleGenAI, ThinkingConfig, ThinkingLevel } from '@google/genai/web';
 import type { ModelRequest } from '../../core/model.ts';
-import type { HeaderLookup } from '../retry-after.ts';
+import type { HeaderLookup } from '../../lib/retry-after.ts';
 import { GeminiAssembly } from './gemini-answer.ts';
 import { isGemini3, toGeminiContents, toGeminiFunctions } from './gemini-contents.ts';
 import { guardedFetch } from './guarded-fetch.ts';

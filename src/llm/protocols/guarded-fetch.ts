@@ -1,4 +1,4 @@
-import { connectLimitedFetch } from '../connect.ts';
+import { connectLimitedFetch } from '../../lib/connect-limited-fetch.ts';
 import type { WireOptions } from './wire.ts';
 import { type GuardOptions, guardFetch } from './wire-guard.ts';
 

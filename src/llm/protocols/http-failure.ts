@@ -1,8 +1,8 @@
 /** From HTTP statuses, error bodies and connection errors to failure values. Shared by all wires. */
 import type { FailureKind, ModelFailure } from '../../core/model.ts';
+import type { Redact } from '../../lib/echo-redactor.ts';
+import { type HeaderLookup, parseRetryAfter } from '../../lib/retry-after.ts';
 import { createFailure, quote } from '../failure.ts';
-import type { Redact } from '../redact.ts';
-import { type HeaderLookup, parseRetryAfter } from '../retry-after.ts';
 import { type ErrorBody, kindOf, outputLimitIn, windowIn } from './failure-kinds.ts';
 import { asRecord } from './tool-call-assembly.ts';
 

@@ -13,59 +13,44 @@ export interface ThinkSplitter {
 }
 
 /**
- * Takes `<think>…</think>` blocks at the beginning of an answer out of the text, however the stream cuts the tags. Tags further
- * in are text: an answer may speak about them.
+ * Takes `<think>…</think>` blocks at the beginning of an answer out of the text, however the stream cuts the
+ * tags. Tags further in are text: an answer may speak about them.
  */
 export function createThinkSplitter(): ThinkSplitter {
   let state: 'start' | 'inside' | 'text' = 'start';
   let afterBlock = false;
   let held = '';
 
-  const step = (): Split & { more: boolean } => {
-    if (state === 'text') {
-      const text = held;
-      held = '';
-      return { text, reasoning: '', more: false };
-    }
-    if (state === 'start') {
-      const body = held.trimStart();
-      // Blank lines after a block belong to it, even when they come in a later piece.
-      if (afterBlock) held = body;
-      if (body.startsWith(OPEN)) {
-        state = 'inside';
-        held = body.slice(OPEN.length);
-        return { text: '', reasoning: '', more: true };
-      }
-      if (OPEN.startsWith(body)) return { text: '', reasoning: '', more: false };
-      state = 'text';
-      return { text: '', reasoning: '', more: true };
-    }
-    const end = held.indexOf(CLOSE);
-    if (end === -1) {
-      const keep = partialSuffix(held, CLOSE);
-      const reasoning = held.slice(0, held.length - keep);
-      held = held.slice(held.length - keep);
-      return { text: '', reasoning, more: false };
-    }
-    const reasoning = held.slice(0, end);
-    held = held.slice(end + CLOSE.length);
-    state = 'start'; // another block may follow
-    afterBlock = true;
-    return { text: '', reasoning, more: held !== '' };
-  };
-
   return {
     push(delta) {
-      if (state === 'text') return { text: delta, reasoning: '' }; // nothing is held back any more
       held += delta;
-      let text = '';
       let reasoning = '';
-      for (;;) {
-        const part = step();
-        text += part.text;
-        reasoning += part.reasoning;
-        if (!part.more) return { text, reasoning };
+      while (state !== 'text') {
+        if (state === 'start') {
+          const body = held.trimStart();
+          // Blank lines after a block belong to it, even when they come in a later piece.
+          if (afterBlock) held = body;
+          if (body.startsWith(OPEN)) {
+            state = 'inside';
+            held = body.slice(OPEN.length);
+          } else if (OPEN.startsWith(body)) {
+            return { text: '', reasoning };
+          } else {
+            state = 'text';
+          }
+          continue;
+        }
+        const close = held.indexOf(CLOSE);
+        const end = close === -1 ? held.length - partialSuffix(held, CLOSE) : close;
+        reasoning += held.slice(0, end);
+        held = held.slice(close === -1 ? end : end + CLOSE.length);
+        if (close === -1) return { text: '', reasoning };
+        state = 'start'; // another block may follow
+        afterBlock = true;
       }
+      const text = held;
+      held = '';
+      return { text, reasoning };
     },
     flush() {
       const rest = held;
@@ -76,8 +61,8 @@ export function createThinkSplitter(): ThinkSplitter {
 }
 
 /**
- * Some chat templates put the opening tag into the prompt, so that only a closing tag on a line of its own arrives: what stands
- * before it is reasoning.
+ * Some chat templates put the opening tag into the prompt. Then only a closing tag arrives, on a line of its
+ * own, and what stands before it is reasoning.
  */
 export function splitOrphanClose(text: string): Split {
   if (!text.includes(CLOSE)) return { text, reasoning: '' };

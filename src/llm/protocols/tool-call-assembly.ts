@@ -27,8 +27,8 @@ export interface ToolCallAssembly {
 }
 
 /**
- * Joins the pieces of tool calls by their index. Servers differ: some leave the index out, some give every call index 0 with an
- * id of its own, some repeat id and name in every piece, some never send an id (F28).
+ * Joins the pieces of tool calls by their index. Servers differ (F28): some leave the index out, some give
+ * every call index 0 with an id of its own, some repeat id and name in every piece, some never send an id.
  */
 export function createToolCallAssembly(): ToolCallAssembly {
   const drafts: Draft[] = [];

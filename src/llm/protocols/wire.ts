@@ -1,10 +1,10 @@
 /** What all wires share: the options, the loop around an SDK's stream with its time limits, and its errors as failure values. */
 import type { Model, ModelAnswer, ModelEvent, ModelFacts, ModelFailure, ModelRequest, Usage } from '../../core/model.ts';
 import type { Clock } from '../../core/ports.ts';
+import { createEchoRedactor, type Redact, urlSecrets } from '../../lib/echo-redactor.ts';
 import { NO_LONGER_NEEDED } from '../../lib/no-longer-needed.ts';
 import { CallTimeout, type ModelTimeouts, startWatchdog } from '../deadlines.ts';
 import { abortedFailure, createFailure } from '../failure.ts';
-import { createRedactor, type Redact, urlSecrets } from '../redact.ts';
 import { estimateRequestTokens } from '../tokens.ts';
 import type { Added } from './answer-assembly.ts';
 import { Burst } from './burst.ts';
@@ -179,7 +179,7 @@ function withoutSecrets(events: readonly ModelEvent[], options: WireOptions): re
 }
 
 function redactorFor({ apiKey, baseUrl }: WireOptions): Redact {
-  return createRedactor([apiKey, ...urlSecrets(baseUrl)]);
+  return createEchoRedactor([apiKey, ...urlSecrets(baseUrl)]);
 }
 
 interface ApiError {

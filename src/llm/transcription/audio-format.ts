@@ -1,4 +1,4 @@
-/** What kind of sound a file holds, by its first bytes: senders and platforms name types wrongly or not at all. */
+/** What sound a file holds, by its first bytes: senders and platforms name types wrongly or not at all. */
 export interface AudioFormat {
   /** By which transcription servers tell formats apart. Without a dot. */
   readonly extension: string;

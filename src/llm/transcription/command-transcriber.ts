@@ -6,21 +6,21 @@ import { errorText, GatehouseError, isGatehouseError } from '../../core/errors.t
 import type { AudioFile, Transcriber } from '../../core/media-models.ts';
 import type { Clock } from '../../core/ports.ts';
 import { BoundedQueue } from '../../lib/bounded-queue.ts';
-import { NO_LONGER_NEEDED } from '../../lib/no-longer-needed.ts';
+import { runProgram } from '../../lib/run-program.ts';
+import { settledOrAborted } from '../../lib/time-limit.ts';
 import type { AudioFormat } from './audio-format.ts';
 import { TRANSCRIPTION_TIMEOUT_MS } from './openai-transcriber.ts';
 import { readAudio } from './read-audio.ts';
-import { runProgram } from './run-program.ts';
 
 export interface CommandTranscriberOptions {
   /**
-   * Program and arguments. `{wav}` stands for a 16 kHz mono WAV file made by ffmpeg, `{file}` for the file as it came; at least one
-   * of them must occur. Standard output, trimmed, is the text.
+   * Program and arguments. `{wav}` stands for a 16 kHz mono WAV file made by ffmpeg, `{file}` for the file as
+   * it came; at least one of them must occur. Standard output, trimmed, is the text.
    */
   readonly command: readonly string[];
   /** Where programs are looked for. Default: the usual directories of a system. */
   readonly path?: string;
-  /** Home directory shown to the program, for the models it keeps there. Default: the temporary directory of the call. */
+  /** Where the program finds its models, as HOME. Default: the temporary directory of the call. */
   readonly home?: string;
   /** Default 60 s, conversion included. */
   readonly timeoutMs?: number;
@@ -34,7 +34,7 @@ export interface CommandTranscriberOptions {
 const SYSTEM_PATH = ['/usr/local/bin', '/usr/bin', '/bin'].join(delimiter);
 /** Two hours of speech are 100 kB of text. */
 const MAX_OUTPUT_BYTES = 512_000;
-/** Seconds of sound that are converted: 58 MB of WAV, and more than any recognizer gets through in its time. */
+/** Seconds of sound that are converted: 58 MB of WAV, more than a recognizer gets through in its time. */
 const MAX_SECONDS = 1_800;
 /** Recognizers use a whole core each. */
 const AT_ONCE = 2;
@@ -50,31 +50,21 @@ export function createCommandTranscriber(options: CommandTranscriberOptions): Tr
   return {
     id: `command/${basename(program)}`,
     async transcribe(file, signal) {
-      const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
+      const begun = Promise.withResolvers<void>();
       const job = queue.run(() => {
-        begin();
+        begun.resolve();
         return inDirectory(options, (dir) => transcribe(options, [program, ...args], file, dir, signal), signal);
       });
-      const over = new AbortController();
       try {
-        await Promise.race([begun, aborted(signal, over.signal)]);
+        // An abort lets go of who waits for a turn; once the program runs, it is ended first.
+        await settledOrAborted(begun.promise, signal);
       } catch (error) {
         job.catch(() => undefined); // its turn comes later, and it ends at once
         throw error;
-      } finally {
-        over.abort(NO_LONGER_NEEDED);
       }
       return await job;
     },
   };
-}
-
-/** Rejects when the signal aborts: who waits for a turn need not wait on. Once it has begun, the program is ended first. */
-function aborted(signal: AbortSignal, over: AbortSignal): Promise<never> {
-  return new Promise((_, reject) => {
-    if (signal.aborted) reject(signal.reason);
-    else signal.addEventListener('abort', () => reject(signal.reason), { once: true, signal: over });
-  });
 }
 
 async function inDirectory(
@@ -105,22 +95,13 @@ async function transcribe(
   const { clock, timeoutMs = TRANSCRIPTION_TIMEOUT_MS } = options;
   const end = clock.monotonic() + timeoutMs;
   const { bytes, format } = await readAudio(source, signal);
-  // A copy: the given path may lead through a descriptor of this process, and nobody can change the copy while it is read.
+  // A copy cannot change while it is read; the given path may lead through a descriptor of this process.
   const file = join(dir, `audio.${format.extension}`);
   await writeFile(file, bytes, { mode: 0o600 });
   const wav = join(dir, 'speech.wav');
+  const limits = { env: environment(options, dir), cwd: dir, errorCode: 'GH2114', clock } as const;
   const run = (command: readonly [string, ...string[]], maxOutputBytes: number): Promise<string> =>
-    runProgram(
-      {
-        argv: command,
-        env: environment(options, dir),
-        cwd: dir,
-        timeoutMs: Math.max(0, end - clock.monotonic()),
-        maxOutputBytes,
-        clock,
-      },
-      signal,
-    );
+    runProgram({ ...limits, argv: command, timeoutMs: Math.max(0, end - clock.monotonic()), maxOutputBytes }, signal);
   if (argv.some((arg) => arg.includes('{wav}'))) await run(conversion(options.ffmpeg ?? 'ffmpeg', file, format, wav), 0);
   const [program, ...args] = argv;
   const filled = args.map((arg) => arg.replaceAll('{wav}', wav).replaceAll('{file}', file));
@@ -128,8 +109,8 @@ async function transcribe(
 }
 
 /**
- * The demuxer is named and only local files may be opened: left to guess, ffmpeg takes a playlist for sound and reads, or
- * fetches, what a stranger wrote into it.
+ * Names the demuxer and lets only local files be opened: left to guess, ffmpeg takes a playlist for sound and
+ * opens the files and addresses that its sender wrote into it.
  */
 function conversion(ffmpeg: string, file: string, { demuxer }: AudioFormat, wav: string): [string, ...string[]] {
   const input = ['-protocol_whitelist', 'file', '-f', demuxer, '-i', file];
@@ -137,7 +118,7 @@ function conversion(ffmpeg: string, file: string, { demuxer }: AudioFormat, wav:
   return [ffmpeg, '-nostdin', '-hide_banner', '-v', 'error', ...input, ...output];
 }
 
-/** Built from nothing: keys of the daemon's own environment are no business of a speech recognizer. */
+/** Built from nothing: a speech recognizer must not see the keys in the daemon's own environment. */
 function environment({ path, home }: CommandTranscriberOptions, dir: string): Record<string, string> {
   return { PATH: path ?? SYSTEM_PATH, HOME: home ?? dir, TMPDIR: dir, LANG: 'C.UTF-8', LC_ALL: 'C.UTF-8' };
 }

@@ -14,14 +14,14 @@ export interface TranscriberDeps extends Pick<OpenAiTranscriberOptions, 'random'
   readonly clock: Clock;
 }
 
-/** Connects nothing and starts nothing before the first recording. Throws GH2114 for a command that cannot work. */
+/** Connects and starts nothing before the first recording. Throws GH2114 for a command that cannot work. */
 export function createTranscriber(options: TranscriberOptions, deps: TranscriberDeps): Transcriber {
   if (options.kind === 'command') return createCommandTranscriber({ ...options, clock: deps.clock });
   const baseUrl = options.baseUrl.replace(/\/+$/, '');
   return createOpenAiTranscriber({ ...options, ...deps, baseUrl, provider: providerOf(baseUrl) });
 }
 
-/** For ids and the ledger: `groq` for api.groq.com, the host's name where nobody gave it a shorter one. */
+/** For ids and the ledger: `groq` for api.groq.com, else the name of the host. */
 function providerOf(baseUrl: string): string {
   const host = URL.parse(baseUrl)?.hostname ?? 'unknown';
   return /^api\.([a-z0-9-]+)\.com$/.exec(host)?.[1] ?? host;

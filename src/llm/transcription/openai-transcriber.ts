@@ -1,9 +1,8 @@
-/** The OpenAI transcription wire: OpenAI, Groq, and servers of one's own (whisper.cpp, faster-whisper, vLLM). */
+/** The OpenAI transcription wire: OpenAI, Groq, and own servers (whisper.cpp, faster-whisper, vLLM). */
 import { errorText, GatehouseError, isGatehouseError } from '../../core/errors.ts';
 import type { AudioFile, Transcriber } from '../../core/media-models.ts';
-import { type Endpoint, malformedAnswer, postJson } from '../post-json.ts';
+import { type Endpoint, malformedAnswer, nothingCame, postJson } from '../post-json.ts';
 import { asRecord } from '../protocols/tool-call-assembly.ts';
-import { WireFault } from '../protocols/wire-guard.ts';
 import { type Audio, readAudio } from './read-audio.ts';
 
 /** What one transcription cost, for the ledger. */
@@ -24,7 +23,7 @@ export interface OpenAiTranscriberOptions extends Omit<Endpoint, 'timeoutMs'> {
 }
 
 export const TRANSCRIPTION_TIMEOUT_MS = 60_000;
-/** `verbose_json` holds each segment with its tokens: about fifty times the text, and two hours of speech are 100 kB. */
+/** Two hours of speech are 100 kB of text, and fifty times that in the segments of `verbose_json`. */
 const MAX_ANSWER_BYTES = 8_000_000;
 
 /** `baseUrl` holds the version segment: `https://api.groq.com/openai/v1`. */
@@ -40,9 +39,7 @@ export function createOpenAiTranscriber(options: OpenAiTranscriberOptions): Tran
       try {
         return await ask(endpoint, options, audio, signal);
       } catch (error) {
-        if (!(error instanceof WireFault)) throw error;
-        const { code, hint } = error.failure;
-        throw new GatehouseError('GH2114', `${id} transcribed nothing (${code})`, { hint, cause: error });
+        throw nothingCame('GH2114', `${id} transcribed nothing`, error);
       }
     },
   };
@@ -64,12 +61,11 @@ async function readFor(file: AudioFile, signal: AbortSignal): Promise<Audio> {
 }
 
 async function ask(endpoint: Endpoint, options: OpenAiTranscriberOptions, audio: Audio, signal: AbortSignal): Promise<string> {
-  const { provider, model, apiKey, language } = options;
+  const { provider, model, language } = options;
   const answer = await postJson(
     endpoint,
     {
       path: '/audio/transcriptions',
-      headers: apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` },
       body: () => {
         const form = new FormData();
         form.set('model', model);
@@ -91,7 +87,7 @@ async function ask(endpoint: Endpoint, options: OpenAiTranscriberOptions, audio:
   return text.trim();
 }
 
-/** Only the verbose form says how long the sound was, which is what is paid for; models other than Whisper refuse it. */
+/** The verbose form alone says how long the sound was, which sets the price. Only Whisper has it. */
 function responseFormat(model: string): 'verbose_json' | 'json' {
   return /whisper/i.test(model) ? 'verbose_json' : 'json';
 }

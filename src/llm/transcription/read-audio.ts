@@ -12,7 +12,7 @@ export interface Audio {
   readonly format: AudioFormat;
 }
 
-/** The whole file, counted while it is read. Follows no link at its last name. Rejects with GH2114 for what cannot be sound. */
+/** The whole file. Follows no link at its last name. Rejects with GH2114 for what cannot be sound. */
 export async function readAudio({ path, bytes: stated }: AudioFile, signal: AbortSignal): Promise<Audio> {
   if (stated > MAX_AUDIO_BYTES) throw tooLarge(stated);
   await using file = await open(path, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0));

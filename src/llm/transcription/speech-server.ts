@@ -11,8 +11,8 @@ export interface SpeechServer extends KeyNeed {
 }
 
 /**
- * At a provider's own address its stored login or usual variable is meant; a server of somebody else gets the key that the config
- * names for it and no other. Throws GH1101 for a remote address without TLS.
+ * At a provider's own address its stored login or usual variable is meant; any other server gets the key that
+ * the config names for it and no other. Throws GH1101 for a remote address without TLS.
  */
 export function speechServerOf(section: { readonly base_url: string; readonly api_key_env?: string | undefined }): SpeechServer {
   const { base_url, api_key_env } = section;

@@ -1,26 +1,28 @@
 /** Removes secrets from text that came from outside before it can reach a failure's message (attack A29). */
-import { encodedForms } from '../lib/redact.ts';
+import { encodedForms } from './redact.ts';
 
 export type Redact = (text: string) => string;
 
 /** Runs of this length shared with a secret are masked: a body that quotes a cut-off key leaks as well. */
 const WINDOW = 8;
 const MARK = '[redacted]';
-/** Shapes of keys in general: providers echo a key they were sent by mistake, often with its middle starred out. */
+/** Keys of any owner: servers echo a key that was sent by mistake, often with stars in its middle. */
 const KEY_SHAPES = /\b(?:sk|gsk|pk|nvapi|xai|key)[-_][A-Za-z0-9*._…-]{6,}|\bBearer\s+\S{6,}|\bAIza[\w-]{10,}|\b\w{2,}\*{3,}\w*/g;
 
 /** As long as keys are, with letters and digits: some gateways take theirs in the path. */
 const KEY_IN_PATH = /(?=\w*\d)(?=\w*[A-Za-z])\w{16,}|^(?:sk|gsk|pk|xai)-/;
 
-/** What of a base URL must not be shown: its password, the values of its query, and what looks like a key in its path. */
+/**
+ * What a base URL must not show: its password, the values of its query, what looks like a key in its path.
+ */
 export function urlSecrets(baseUrl: string): readonly string[] {
   const url = URL.parse(baseUrl);
   if (!url) return [];
   return [url.password, ...url.searchParams.values(), ...url.pathname.split('/').filter((piece) => KEY_IN_PATH.test(piece))];
 }
 
-/** A redactor for the given secrets in all their encoded forms, whole or in part. Empty secrets are ignored. */
-export function createRedactor(secrets: readonly (string | undefined)[]): Redact {
+/** Masks the given secrets in all their encoded forms, whole or in part. Empty secrets are ignored. */
+export function createEchoRedactor(secrets: readonly (string | undefined)[]): Redact {
   const forms = new Set(secrets.flatMap((secret) => (secret ? encodedForms(secret) : [])));
   return (text) => {
     let clean = text;

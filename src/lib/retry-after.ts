@@ -1,4 +1,4 @@
-/** Spec B3: added to a wait that was read from prose, which providers round down. */
+/** Spec B3: added to a wait that was read from prose, which servers round down. */
 const PROSE_MARGIN_MS = 1_000;
 
 export interface HeaderLookup {
@@ -6,8 +6,9 @@ export interface HeaderLookup {
 }
 
 /**
- * How long a provider asks us to wait, in ms from `now` (epoch ms): `retry-after-ms`, then `Retry-After` in seconds or as an
- * HTTP date (RFC 9110 10.2.3), then "try again in 1m2.5s" or "retry after 7 seconds" in the body. Undefined when it does not say.
+ * How long a server asks us to wait, in ms from `now` (epoch ms): `retry-after-ms`, then `Retry-After` in
+ * seconds or as an HTTP date (RFC 9110 10.2.3), then "try again in 1m2.5s" or "retry after 7 seconds" in the
+ * body.
  */
 export function parseRetryAfter(headers: HeaderLookup | undefined, body: string, now: number): number | undefined {
   const ms = Number.parseFloat(headers?.get('retry-after-ms') ?? '');

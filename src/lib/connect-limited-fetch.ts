@@ -1,12 +1,12 @@
 /**
- * The platform's fetch has no connect limit of its own besides undici's built-in 10 s. Node publishes its dispatcher under this
- * symbol (undici, lib/global.js, so that a newer undici can take over); a second one of the same class carries our limit.
+ * The platform's fetch has no connect limit besides undici's built-in 10 s. Node publishes its dispatcher
+ * under this symbol (undici, lib/global.js); a second one of the same class carries our limit.
  */
 const GLOBAL_DISPATCHER = Symbol.for('undici.globalDispatcher.1');
 
 type DispatcherClass = new (options: { connect: { timeout: number } }) => object;
 
-/** `fetch` that gives up connecting after `connectMs`. Where the platform offers no dispatcher its built-in limit stays in force. */
+/** `fetch` that gives up connecting after `connectMs`; without a dispatcher the built-in limit stays. */
 export function connectLimitedFetch(connectMs: number): typeof fetch {
   let dispatcher: object | undefined;
   return (input, init) => {

@@ -1,4 +1,4 @@
-/** The values as a vector of length 1; undefined for anything that is no vector or has no direction (zeros, NaN, infinities). */
+/** The values as a vector of length 1; undefined for what is no vector or has no direction (zeros, NaN). */
 export function toUnitVector(values: unknown): Float32Array | undefined {
   if (!Array.isArray(values) || values.length === 0) return undefined;
   let squares = 0;
