@@ -94,7 +94,9 @@ const RUNS_BEFORE = Array.from({ length: KILLED_IN }, (_, turn) => plan(turn))
   .flatMap(({ calls = [] }) => calls)
   .filter(({ name }) => name === 'count').length;
 
-test.concurrent.each(STRICT_PEERS.map((main, n) => [main.name, main, STRICT_PEERS[(n + 3) % STRICT_PEERS.length] ?? main] as const))(
+test.concurrent.each(
+  STRICT_PEERS.map((main, n) => [main.name, main, STRICT_PEERS[(n + 3) % STRICT_PEERS.length] ?? main] as const),
+)(
   '%s accepts 30 turns with tools, parallel calls, a picture, another model in the middle and a kill -9',
   async (_name, main, spare) => {
     await using at = await scene(main, spare);
