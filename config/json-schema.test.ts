@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { CHANNELS } from '../channels/registry.ts';
+import { findRow } from '../src/llm/catalog/catalog.ts';
 import { type ChannelSettings, configJsonSchema, renderJsonSchema } from './json-schema.ts';
 import { loadConfig } from './load.ts';
 
@@ -57,6 +58,33 @@ test('every key has a description', () => {
 });
 
 const examples = (await readdir(join(import.meta.dirname, 'examples'))).filter((name) => name.endsWith('.json'));
+
+test.each(examples)(
+  'M3 every model that examples/%s names is in the catalog, and its provider has announced no end of it',
+  async (name) => {
+    const text = await readFile(join(import.meta.dirname, 'examples', name), 'utf8');
+    const {
+      fallback_models: fallbacks = [],
+      models = {},
+      ...main
+    } = JSON.parse(text) as {
+      provider?: string;
+      model?: string;
+      fallback_models?: { provider: string; model: string }[];
+      models?: Record<string, { provider: string; model: string }>;
+    };
+    for (const { provider, model } of [main, ...fallbacks, ...Object.values(models)]) {
+      // What a server of one's own offers is in no catalog.
+      if (provider === undefined || model === undefined || provider === 'ollama') continue;
+      expect([name, model, findRow(provider, model)]).toEqual([
+        name,
+        model,
+        expect.objectContaining({ window: expect.any(Number) }),
+      ]);
+      expect([name, model, findRow(provider, model)?.ends]).toEqual([name, model, undefined]);
+    }
+  },
+);
 
 test.each(examples)('examples/%s loads without a warning', async (name) => {
   const dir = join(import.meta.dirname, 'examples');

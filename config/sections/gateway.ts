@@ -70,7 +70,9 @@ export const gatewaySection = z
       .min(1)
       .max(1000)
       .default(50)
-      .describe('Newest messages of a session that the model is given (1 to 1000). Applies without a restart.'),
+      .describe(
+        'Most messages of a session that the model is given (1 to 1000). Of a longer session it is given the newest, between half of this and all of it: a beginning that stays the same is cheaper. Applies without a restart.',
+      ),
     max_sessions: z
       .int()
       .min(1)

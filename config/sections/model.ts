@@ -69,6 +69,7 @@ export const budgetSection = z
     daily_usd: usd.describe('All calls of a day together, midnight to midnight in the time zone of the daemon.'),
     session_usd: usd.describe('Each session, a day.'),
     sender_usd: usd.describe('Each sender, a day.'),
+    // Calls of jobs, which come later, carry the id that this counts by.
     job_usd: usd.describe('Each job (cron, task), a run.'),
     allow_unknown_price: z.boolean().default(false).describe('Call models whose price nobody knows although a limit is set.'),
     steps: z
@@ -80,6 +81,7 @@ export const budgetSection = z
   })
   .describe('Limits on spending in USD. None by default, but 2 USD a day for a key found in the environment without a config.');
 
+/** Its user is the memory, which comes later; `gatehouse models test` tries it today. */
 export const embeddingSection = z
   .strictObject({
     provider: z.enum(['openai', 'gemini', 'ollama', 'local']).describe('Who embeds. local: after `gatehouse models add-local`.'),

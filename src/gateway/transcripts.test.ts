@@ -147,6 +147,15 @@ it('/new counts lines that were still on their way, and none of them comes back'
   expect(ids(await rig.transcripts.load(session, 50))).toEqual(['3']);
 });
 
+it('M6 what a provider wants back stays on the lines that /new --keep carries over', async () => {
+  await using dir = await tempDir();
+  await using rig = await setUp(dir.path);
+  const kept = { ...line('3', 'assistant'), provider_state: { provider: 'p', model: 'm', data: { signature: 's' } } };
+  const session = await rig.turn('a', [line('1'), line('2'), kept, line('4')]);
+  expect(await rig.transcripts.restart(session, 2)).toBe(2);
+  expect(await rig.transcripts.load(session, 50)).toEqual([kept, line('4')]);
+});
+
 it('/new never begins with a tool result', async () => {
   await using dir = await tempDir();
   await using rig = await setUp(dir.path);

@@ -21,6 +21,7 @@ import { type Finish, TurnStopped } from './lanes.ts';
 import { loadImage } from './load-image.ts';
 import type { ModelChoice } from './model-choice.ts';
 import { FETCH_MS, type Prepared, prepare } from './prepare.ts';
+import { recentHistory } from './recent-history.ts';
 import { StepWrites } from './step-writes.ts';
 import type { Transcripts } from './transcripts.ts';
 
@@ -170,7 +171,8 @@ export class Turns {
     using _typing = this.#options.typing(message);
     const workspace = this.workspace(row.session);
     const prepared = await this.#prepare(row, workspace, signal);
-    const history = await this.#options.transcripts.load(row.session, this.#options.maxHistory());
+    // One more than is shown tells whether there are older ones: see `recentHistory`.
+    const history = await this.#options.transcripts.load(row.session, this.#options.maxHistory() + 1);
     const result = await this.#runAgent(running, { ...prepared, history, workspace }, signal);
     return this.#conclude(row, result, signal);
   }
@@ -289,7 +291,10 @@ export class Turns {
       runId: message.id,
       system: this.#options.system(),
       // A dead letter that is replayed: what its first run left in the session must not be read as earlier conversation.
-      history: turn.history.filter(({ id }) => id !== input.id && !id.startsWith(`${message.id}#`)).slice(-maxHistory()),
+      history: recentHistory(
+        turn.history.filter(({ id }) => id !== input.id && !id.startsWith(`${message.id}#`)),
+        maxHistory(),
+      ),
       input,
       tools: this.#options.tools.filter(({ needs }) => needs !== 'reactions' || reacts),
       ...chosen,

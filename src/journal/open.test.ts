@@ -1,6 +1,8 @@
+import { execFile } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
 import { isGatehouseError } from '../core/errors.ts';
 import { FakeClock, tempDir, until } from '../testing/fakes.ts';
@@ -169,6 +171,23 @@ it('F47 the copy made before a migration is a whole journal of the old version',
   using copy = new Database(`${path}.v${MIGRATIONS.length}.bak`, { busyMs: 0 });
   expect(schemaVersion(copy)).toBe(MIGRATIONS.length);
   expect(copy.get('SELECT count(*) AS count FROM inbox')).toEqual({ count: 400 });
+});
+
+it('F47 the command of docs/upgrade.md goes back to the version before', async () => {
+  await using dir = await tempDir();
+  const path = await filled(dir.path);
+  {
+    using db = new Database(path, { busyMs: 0 });
+    db.exec('PRAGMA user_version = 3');
+    expect(() => migrate(db)).toThrow(); // its tables are those of today
+    expect(schemaVersion(db)).toBe(3);
+  }
+  await writeFile(path, 'what the newer version left');
+  const text = await readFile(join(import.meta.dirname, '../../docs/upgrade.md'), 'utf8');
+  const [, command = ''] = /```sh\n(.+)\n```/.exec(text) ?? [];
+  await promisify(execFile)('sh', ['-c', command], { cwd: dir.path });
+  using back = new Database(path, { busyMs: 0 });
+  expect([schemaVersion(back), back.get('SELECT count(*) AS count FROM inbox')]).toEqual([3, { count: 400 }]);
 });
 
 it('F47 parts that a version without doubts had tried stay in doubt since they were made; the others are not', async () => {

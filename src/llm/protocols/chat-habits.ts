@@ -14,6 +14,8 @@ export interface ChatHabits {
   readonly cacheControl: boolean;
   /** Name of the output limit. */
   readonly maxTokens: 'max_tokens' | 'max_completion_tokens';
+  /** Sent with a request that has none, for servers that else stop after 1,024 tokens (Kimi) or 2,048. More than the window is refused. */
+  readonly outputLimit?: number;
   /** Tells the usage only where it is asked to; Mistral always does, and refuses the question. */
   readonly asksForUsage: boolean;
 }
@@ -34,13 +36,12 @@ const HABITS: Readonly<Record<string, Partial<ChatHabits>>> = {
   openai: { cacheKey: true, maxTokens: 'max_completion_tokens' },
   azure: { cacheKey: true, maxTokens: 'max_completion_tokens' },
   deepseek: { reasoning: 'content', effort: 'switch' },
-  moonshot: { reasoning: 'content', effort: 'switch', maxTokens: 'max_completion_tokens' },
+  moonshot: { reasoning: 'content', effort: 'switch', maxTokens: 'max_completion_tokens', outputLimit: 32_000 },
+  fireworks: { outputLimit: 32_000 },
   mistral: { reasoning: 'chunk', ids: { accepts: /^[A-Za-z0-9]{9}$/, length: 9 }, cacheKey: true, asksForUsage: false },
   groq: { maxTokens: 'max_completion_tokens' },
   cerebras: { maxTokens: 'max_completion_tokens' },
   openrouter: { reasoning: 'details', effort: 'object', cacheControl: true },
 };
 
-export function chatHabits(provider: string): ChatHabits {
-  return { ...PLAIN, ...HABITS[provider] };
-}
+export const chatHabits = (provider: string): ChatHabits => ({ ...PLAIN, ...HABITS[provider] });

@@ -90,6 +90,22 @@ describe('requests', () => {
     });
   });
 
+  // https://platform.kimi.ai/docs/api/chat: "If not specified, defaults to a reasonable integer such as 1024"; docs.fireworks.ai (FAQ, limits
+  // for models): "max_tokens is set at 2K by default". Both seen on 2026-11-22.
+  test('M8 state an output limit where the server would end after a page, at most what the model puts out', async () => {
+    const limits = async (override: Partial<WireOptions>, more: Partial<ModelRequest> = {}) => {
+      const { requests } = await run(undefined, override, modelRequest('hi', more));
+      const { max_tokens: most, max_completion_tokens: mostCompleted } = requests[0]?.body ?? {};
+      return most ?? mostCompleted;
+    };
+    const facts = (maxOutputTokens: number) => ({ maxOutputTokens, vision: true, tools: true, price: null });
+    expect(await limits({ provider: 'moonshot', facts: facts(262_144) })).toBe(32_000);
+    expect(await limits({ provider: 'fireworks', facts: facts(262_144) })).toBe(32_000);
+    expect(await limits({ provider: 'fireworks', facts: facts(8_192) })).toBe(8_192);
+    expect(await limits({ provider: 'moonshot', facts: facts(262_144) }, { maxOutputTokens: 50_000 })).toBe(50_000);
+    expect(await limits({ provider: 'openai', facts: facts(128_000) })).toBeUndefined();
+  });
+
   test('send the key and nothing of the environment', async () => {
     process.env['OPENAI_ORG_ID'] = 'org-canary';
     process.env['OPENAI_CUSTOM_HEADERS'] = 'x-other: canary';

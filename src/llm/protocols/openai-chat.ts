@@ -25,18 +25,16 @@ function requestBody(
   habits: ChatHabits,
   request: ModelRequest,
 ): OpenAI.Chat.ChatCompletionCreateParamsStreaming {
-  const { maxOutputTokens, temperature, thinking, context, tools } = request;
+  const { maxOutputTokens: limit = habits.outputLimit, temperature, thinking, context, tools } = request;
   const history = toHistory(request, { provider, model, vision: facts?.vision !== false });
-  const thinks = facts?.thinking?.length !== 0;
+  const messages: unknown = toOpenAiMessages(history, habits, facts?.thinking?.length !== 0);
   return {
     model,
-    messages: toOpenAiMessages(history, habits, thinks) as unknown as OpenAI.Chat.ChatCompletionMessageParam[],
+    messages: messages as OpenAI.Chat.ChatCompletionMessageParam[],
     stream: true,
     ...(habits.asksForUsage ? { stream_options: { include_usage: true } } : {}),
     ...(tools.length === 0 ? {} : { tools: toOpenAiTools(tools) }),
-    ...(maxOutputTokens === undefined
-      ? {}
-      : { [habits.maxTokens]: Math.min(maxOutputTokens, facts?.maxOutputTokens ?? Infinity) }),
+    ...(limit === undefined ? {} : { [habits.maxTokens]: Math.min(limit, facts?.maxOutputTokens ?? Infinity) }),
     ...(temperature === undefined || !takesTemperature(provider, model) ? {} : { temperature }),
     ...effort(thinkingWord(thinking, facts?.thinking), habits),
     // The name of the conversation itself is the operator's business.

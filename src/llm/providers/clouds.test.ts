@@ -3,6 +3,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import type { ModelRequest } from '../../core/model.ts';
 import { FakeClock, tempDir } from '../../testing/fakes.ts';
 import { jsonReply, startModelServer, stream, textPieces } from '../../testing/model-server.ts';
 import { collect, modelRequest } from '../contract.ts';
@@ -13,13 +14,13 @@ import { type ModelConfig, resolveProvider } from './resolve.ts';
 
 const live = new AbortController().signal;
 
-async function sent(config: ModelConfig, env: Record<string, string>, path: string) {
+async function sent(config: ModelConfig, env: Record<string, string>, path: string, more: Partial<ModelRequest> = {}) {
   const clock = new FakeClock();
   await using server = await startModelServer({ script: () => stream(textPieces('ok')) });
   const target = resolveProvider({ ...config, base_url: `${server.url}${path}` }, env);
   const key = await resolveKey(target, { env });
   const model = createWire(target, key?.value(), { clock, timeouts: { connectMs: 1_000, totalMs: 5_000 } });
-  const events = await collect(model.call(modelRequest('hi'), live));
+  const events = await collect(model.call(modelRequest('hi', more), live));
   const [request] = server.requests;
   if (!request) throw new Error(`nothing was sent: ${JSON.stringify(events.at(-1))}`);
   return { request, now: clock.now(), url: `${server.url}${request.path}` };
@@ -117,6 +118,18 @@ test('bedrock: Claude has the Anthropic wire, with a key in its header or with a
   const signed = await sent(config, AWS, '/anthropic');
   expect(signed.request.headers['x-api-key']).toBeUndefined();
   expect(signed.request.headers.authorization).toMatch(/\/eu-west-1\/bedrock-mantle\/aws4_request, SignedHeaders=/);
+});
+
+test('M7 bedrock: Claude is told to cache the prompt and how much to think, as at its maker', async () => {
+  const config = { provider: 'bedrock', model: 'us.anthropic.claude-opus-5-5' };
+  const { request } = await sent(config, { ...AWS, AWS_BEARER_TOKEN_BEDROCK: 'k' }, '/anthropic', { thinking: 'low' });
+  const marked = { cache_control: { type: 'ephemeral' } };
+  expect(request.body).toMatchObject({
+    system: [marked],
+    messages: [{ content: [marked] }],
+    thinking: { type: 'adaptive' },
+    output_config: { effort: 'low' },
+  });
 });
 
 test('vertex: the token of the service account goes to the address of the project, on the Gemini wire', async () => {
