@@ -23,7 +23,7 @@ export const ERROR_CODES = {
   },
   GH1303: {
     title: 'the journal was written by a newer version',
-    hint: 'upgrade gatehouse; this version leaves the file untouched',
+    hint: 'upgrade gatehouse, or go back to the copy `journal.db.v….bak` beside it (README); this version leaves the file untouched',
   },
   GH1401: {
     title: 'a session file cannot be read or written',
