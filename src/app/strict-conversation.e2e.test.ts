@@ -112,10 +112,6 @@ test.each(STRICT_PEERS.map((main, n) => [main.name, main, STRICT_PEERS[(n + 3) %
     }
     await daemon.settled(TURNS, 60_000);
     const told = (server: 'main' | 'spare') => at.servers[server].refusals.map(({ refusal }) => JSON.stringify(refusal.body));
-    for (const s of ['main', 'spare'] as const) {
-      const r = at.servers[s].refusals[0];
-      if (r) (await import('node:fs')).writeFileSync('/tmp/refusal-' + main.name + '.json', JSON.stringify(r, null, 1));
-    }
     expect({ main: told('main'), spare: told('spare') }).toEqual({ main: [], spare: [] });
     expect(at.answered()).toEqual(Array.from({ length: TURNS }, (_, turn) => `answer ${turn}`));
     expect(at.servers.spare.requests.length).toBeGreaterThan(0);
