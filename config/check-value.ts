@@ -53,15 +53,26 @@ export function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
   }, value);
 }
 
+/** Keys of earlier versions that are gone, and what to do about them. */
+const REMOVED_KEYS: Readonly<Record<string, string>> = {
+  'adaptive_routing.qos_ranking': 'delete it: "mode": "lane" always counts quality, and "weight_latency" says how much',
+};
+
 interface SchemaNode {
   readonly properties?: Readonly<Record<string, SchemaNode>>;
+  /** Of a record: what each of its entries is. */
+  readonly additionalProperties?: SchemaNode | boolean;
   readonly items?: SchemaNode;
 }
 
 function unknownKey(schema: z.ZodType, path: readonly PropertyKey[], key: string): Finding {
+  const about = { severity: 'warning', path: [...path, key], atKey: true } as const;
+  const name = about.path.map(String).join('.');
+  const removed = Object.hasOwn(REMOVED_KEYS, name) ? REMOVED_KEYS[name] : undefined;
+  if (removed !== undefined) return { ...about, message: 'this key was removed and does nothing', hint: removed };
   const root = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }) as SchemaNode;
   const holder = path.reduce<SchemaNode | undefined>(
-    (node, step) => (typeof step === 'number' ? node?.items : node?.properties?.[String(step)]),
+    (node, step) => (typeof step === 'number' ? node?.items : (node?.properties?.[String(step)] ?? entryOf(node))),
     root,
   );
   const known = Object.keys(holder?.properties ?? {});
@@ -70,7 +81,11 @@ function unknownKey(schema: z.ZodType, path: readonly PropertyKey[], key: string
   let hint = `known here: ${known.join(', ')}`;
   if (home !== undefined) hint = home === '' ? `"${key}" belongs at the top level` : `"${key}" belongs under "${home}"`;
   else if (meant !== undefined) hint = `did you mean "${meant}"?`;
-  return { severity: 'warning', path: [...path, key], atKey: true, message: 'unknown key, ignored', hint };
+  return { ...about, message: 'unknown key, ignored', hint };
+}
+
+function entryOf(node: SchemaNode | undefined): SchemaNode | undefined {
+  return typeof node?.additionalProperties === 'object' ? node.additionalProperties : undefined;
 }
 
 /** The section in which a key of this exact name exists. */

@@ -18,6 +18,8 @@ export interface LoadOptions extends PathOptions, ChannelSchemas {
   readonly file?: string;
   /** Names `provider` may have, in small letters; absent: any name is taken. */
   readonly providers?: readonly string[];
+  /** Looks at a config without errors for what its form does not tell; what it finds is given its place in the file. */
+  readonly judge?: (config: Config) => readonly Finding[];
 }
 
 export interface LoadedConfig {
@@ -119,10 +121,11 @@ async function check(parsed: ParsedJson, options: LoadOptions): Promise<CheckRes
   const { value, clamped } = clamp(expanded.value);
   const checked = checkValue(configSchema, value, migrated.value);
   for (const finding of checked.findings) findings.push(await hintMisplacedSetting(finding, value, options));
-  findings.push(...clamped, ...checkProvider(migrated.value, value, options.providers), ...checkModels(value, migrated.value));
+  findings.push(...clamped, ...checkProviders(migrated.value, value, options.providers), ...checkModels(value, migrated.value));
   const channels = await checkChannels(value, migrated.value, options);
   findings.push(...channels.findings);
   if (!checked.data) return { data: undefined, findings };
+  if (findings.every(({ severity }) => severity === 'warning')) findings.push(...(options.judge?.(checked.data) ?? []));
   const { gateway } = checked.data;
   const entries = gateway.channels.map((entry, index) => ({ ...entry, settings: channels.settings[index] ?? {} }));
   return { data: { ...checked.data, gateway: { ...gateway, channels: entries } }, findings };
@@ -143,10 +146,22 @@ function clamp(value: unknown): { value: unknown; clamped: readonly Finding[] } 
   return { value: copy, clamped };
 }
 
-function checkProvider(original: unknown, value: unknown, providers: readonly string[] | undefined): readonly Finding[] {
-  const provider = valueAt(value, ['provider']);
-  if (providers === undefined || typeof provider !== 'string' || providers.includes(provider.trim().toLowerCase())) return [];
-  return [{ severity: 'error', path: ['provider'], ...describeChoice(providers, valueAt(original, ['provider'])) }];
+/** The names of providers: of the main model, those that stand by, and the named ones. */
+function checkProviders(original: unknown, value: unknown, providers: readonly string[] | undefined): readonly Finding[] {
+  if (providers === undefined) return [];
+  const spare = valueAt(value, ['fallback_models']);
+  const named = valueAt(value, ['models']);
+  const entries: PropertyKey[][] = [
+    [],
+    ...(Array.isArray(spare) ? spare.map((_, at): PropertyKey[] => ['fallback_models', at]) : []),
+    ...(typeof named === 'object' && named !== null ? Object.keys(named).map((name): PropertyKey[] => ['models', name]) : []),
+  ];
+  return entries.flatMap((entry): Finding[] => {
+    const path = [...entry, 'provider'];
+    const provider = valueAt(value, path);
+    if (typeof provider !== 'string' || providers.includes(provider.trim().toLowerCase())) return [];
+    return [{ severity: 'error', path, ...describeChoice(providers, valueAt(original, path)) }];
+  });
 }
 
 function toProblem(finding: Finding, parsed: ParsedJson, text: string, file: string | undefined): Problem {

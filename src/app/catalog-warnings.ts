@@ -1,5 +1,6 @@
 /** What is wrong with the catalog on a given day: for `catalog:check`, `config check`, the start and `gatehouse status`. */
-import { CATALOG_AS_OF, DEFAULT_MODELS, findRow } from '../llm/catalog/catalog.ts';
+import { nearest } from '../lib/edit-distance.ts';
+import { CATALOG_AS_OF, catalogRows, DEFAULT_MODELS, findRow } from '../llm/catalog/catalog.ts';
 import type { ResolvedProvider } from '../llm/providers/resolve.ts';
 
 const DAY_MS = 86_400_000;
@@ -28,21 +29,38 @@ export interface PriceUntil {
 
 /** What the operator should know of the models in use, a sentence each. */
 export function modelWarnings(targets: readonly ResolvedProvider[], now: number, asOf = CATALOG_AS_OF): string[] {
-  const own = targets.flatMap(({ provider, model, facts }) => {
-    const id = `${provider.name}/${model}`;
-    const { priceUntil } = findRow(provider.name, model) ?? {};
-    const isOver = priceUntil !== undefined && Date.parse(priceUntil) + DAY_MS <= now;
-    return [
-      ...ending(provider.name, model, now),
-      ...(facts.price === null ? [priceUnknown(id)] : []),
-      ...(isOver ? [`the price of ${id} was stated until ${priceUntil}; set model_hints.price, or update`] : []),
-    ];
-  });
-  return targets.length === 0 ? [] : [...own, ...age(now, asOf)];
+  return targets.length === 0 ? [] : [...targets.flatMap((target) => warningsOf(target, now)), ...age(now, asOf)];
 }
 
-export function priceUnknown(id: string): string {
+/** Those about this one model, without the age of the catalog. */
+export function warningsOf(target: ResolvedProvider, now: number): string[] {
+  const { provider, model, facts } = target;
+  const id = `${provider.name}/${model}`;
+  const { priceUntil } = findRow(provider.name, model) ?? {};
+  const isOver = priceUntil !== undefined && Date.parse(priceUntil) + DAY_MS <= now;
+  return [
+    ...ending(provider.name, model, now),
+    ...unlisted(target),
+    ...(facts.price === null ? [priceUnknown(id)] : []),
+    ...(isOver ? [`the price of ${id} was stated until ${priceUntil}; set model_hints.price, or update`] : []),
+  ];
+}
+
+function priceUnknown(id: string): string {
   return `the price of ${id} is not known: every call will be refused under a limit; set model_hints.price in the config`;
+}
+
+/** A model that the catalog does not list for a provider whose models it lists: misspelt, another provider's, or newer than the catalog. */
+function unlisted({ provider, model, baseUrl, hints }: ResolvedProvider): string[] {
+  const names = catalogRows(provider.name).map(([name]) => name);
+  const isOwn = provider.baseUrl !== undefined && new URL(provider.baseUrl).origin === new URL(baseUrl).origin;
+  // The clouds name a model as the account or its region does.
+  if (!isOwn || provider.addressEnv !== undefined || names.length === 0) return [];
+  if (findRow(provider.name, model) !== undefined || hints.price !== undefined) return [];
+  const meant = nearest(model, names);
+  const what =
+    meant === undefined ? 'its window and price are guesses; see `gatehouse models catalog`' : `did you mean ${meant}?`;
+  return [`${provider.name}/${model} is not in the catalog: ${what}`];
 }
 
 function ending(provider: string, model: string, now: number): string[] {
@@ -52,7 +70,8 @@ function ending(provider: string, model: string, now: number): string[] {
   return [`${provider}/${model} ${Date.parse(ends) <= now ? 'ended' : 'ends'} on ${ends}${instead}`];
 }
 
-function age(now: number, asOf: string): string[] {
+/** That the catalog is old, when it is. */
+export function age(now: number, asOf = CATALOG_AS_OF): string[] {
   const days = Math.floor((now - Date.parse(asOf)) / DAY_MS);
   return days > OLD_DAYS ? [`the model catalog is ${days} days old (${asOf}): prices may have changed; update gatehouse`] : [];
 }

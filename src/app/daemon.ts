@@ -108,6 +108,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     clock,
     highWater: config.gateway.high_water,
     onFatal: options.onFatal,
+    onUpgrade: (about) => logger.warn('journal.upgrade', { ...about, hint: 'the copy is the way back to the version before' }),
     onWritable: (failure) =>
       events.emit({
         type: 'journal',

@@ -4,7 +4,7 @@ import { ERROR_CODES } from '../core/error-codes.ts';
 import { errorText } from '../core/errors.ts';
 import type { Emit } from '../core/events.ts';
 import type { Journal, UsageEntry } from '../core/journal.ts';
-import type { Model, ModelCallContext, ModelFacts, ModelFailure } from '../core/model.ts';
+import type { FailureKind, Model, ModelCallContext, ModelFacts, ModelFailure } from '../core/model.ts';
 import type { Clock, Logger } from '../core/ports.ts';
 import type { SlotStatus } from '../core/status.ts';
 import { keyRefused, modelReplaced, type ReplacedModel, spendingQuestion, spendingStopped } from '../gateway/owner-notices.ts';
@@ -129,13 +129,13 @@ function createModel(options: ModelStackOptions, budget: Budget, record: (entry:
   for (const entry of [...chain, ...aliases]) warnOfPlainText(entry, logger);
   const patience = { maxWaitMs: PATIENCE_WITH_OTHERS_MS };
   const gates = new Gates();
-  const create = (entry: ModelEntry, hasStandby: boolean): Model =>
+  const create = (entry: ModelEntry, hasStandby: boolean, about?: (kind: FailureKind) => boolean): Model =>
     compose(
       createEntryWire(entry, options, deps),
       (inner) => withBudget(inner, budget, { clock, onUnfinished: record, onOddUsage, ...pricesOf(entry) }),
       (inner) =>
         withRetry(inner, { clock, random: Math.random, onRetry, gate: gates.of(entry), ...(hasStandby ? patience : {}) }),
-      (inner) => withRefusalNotice(inner, operator.owner),
+      (inner) => withRefusalNotice(inner, operator.owner, about),
     );
   const toSlot = (entry: ModelEntry, hasStandby: boolean): Slot => ({ model: create(entry, hasStandby) });
   const replaced: { current?: ReplacedModel } = {};
@@ -145,7 +145,9 @@ function createModel(options: ModelStackOptions, budget: Budget, record: (entry:
     const onReplaced = (news: ReplacedModel): void => {
       replaced.current = news;
     };
-    return { model: replaceable(entry, options, (other) => create(other, chain.length > 1), onReplaced) };
+    return {
+      model: replaceable(entry, options, (other) => create(other, chain.length > 1, (kind) => kind !== GONE), onReplaced),
+    };
   });
   const onFailed = (model: string, failure: ModelFailure): void => reportFailure(model, failure, logger);
   const routed = route(slots, config, clock, onFailed);
@@ -189,7 +191,7 @@ function replaceable(
   const { provider, baseUrl } = target;
   const own = provider.baseUrl !== undefined && new URL(provider.baseUrl).origin === new URL(baseUrl).origin;
   const settings = { provider: provider.name, model_hints: config.model_hints, ...(own ? {} : { base_url: baseUrl }) };
-  return withReplacement({
+  const model = withReplacement({
     provider: provider.name,
     model: target.model,
     create: (model) => create({ target: model === target.model ? target : resolveProvider({ ...settings, model }, env), key }),
@@ -203,11 +205,15 @@ function replaceable(
     },
     now: () => clock.now(),
   });
+  // One that is replaced is told of by `onReplaced` alone.
+  return withRefusalNotice(model, operator.owner, (kind) => kind === GONE);
 }
 
 function isFree(price: ModelFacts['price']): boolean {
   return price !== null && price.in === 0 && price.out === 0;
 }
+
+const GONE: FailureKind = 'model-gone';
 
 /** Counted by the limit of a day alone. */
 const NOBODY: ModelCallContext = { session: '', channel: '', sender: '', purpose: 'status' };

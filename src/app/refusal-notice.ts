@@ -1,17 +1,21 @@
-import type { Model } from '../core/model.ts';
+import type { FailureKind, Model } from '../core/model.ts';
 import type { Owner } from '../gateway/owner.ts';
 import { modelRefused } from '../gateway/owner-notices.ts';
 
 /**
  * Around each model of its own: when its provider refuses our key or wants payment, the operator is told, also where another model
- * then answers (F26).
+ * then answers (F26). `about`: the kinds of failures to tell of.
  */
-export function withRefusalNotice(model: Model, owner: Pick<Owner, 'tell'>): Model {
+export function withRefusalNotice(
+  model: Model,
+  owner: Pick<Owner, 'tell'>,
+  about: (kind: FailureKind) => boolean = () => true,
+): Model {
   return {
     ...model,
     async *call(request, signal) {
       for await (const event of model.call(request, signal)) {
-        const notice = event.type === 'failed' ? modelRefused(model.id, event.failure) : undefined;
+        const notice = event.type === 'failed' && about(event.failure.kind) ? modelRefused(model.id, event.failure) : undefined;
         if (notice) void owner.tell(notice);
         yield event;
       }

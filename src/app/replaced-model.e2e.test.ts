@@ -41,17 +41,19 @@ test.concurrent('a default model that is gone is replaced: every message is answ
   const { model } = await daemon.settled(2);
   expect(at.texts().filter((text) => text === 'from claude-sonnet-5')).toHaveLength(2);
   expect(model).toMatchObject({ id: 'anthropic/claude-sonnet-5-5', replacedBy: 'anthropic/claude-sonnet-5' });
-  const told = at.texts(OWNER).filter((text) => text.includes('anthropic/claude-sonnet-5 answers in its place'));
-  expect(told).toHaveLength(1);
+  const told = at.texts(OWNER).filter((text) => text.startsWith('⚠️'));
+  expect(told).toEqual([expect.stringContaining('anthropic/claude-sonnet-5 answers in its place')]);
 });
 
 test.concurrent('without a model that will do the message fails with its code, and the log lists what there is', async () => {
-  await using at = await telegramScene({ script: serverThatHas(['mystery-1']), config: UNCHOSEN });
+  await using at = await telegramScene({ script: serverThatHas(['mystery-1']), config: UNCHOSEN, gateway: OWNED });
   await using daemon = await at.start({ env: { ANTHROPIC_API_KEY: 'sk-test', ANTHROPIC_BASE_URL: at.model.url } });
   await daemon.ready();
   at.platform.inject({ text: 'hello' });
   await daemon.settled(1);
-  expect(at.texts()).toEqual([expect.stringContaining('GH2117')]);
+  expect(at.texts().filter((text) => !text.startsWith('⚠️'))).toEqual([expect.stringContaining('GH2117')]);
+  const told = at.texts(OWNER).filter((text) => text.startsWith('⚠️'));
+  expect(told).toEqual([expect.stringContaining('does not have anthropic/claude-sonnet-5-5')]);
   expect(daemon.stderr()).toContain('the provider has mystery-1');
 });
 

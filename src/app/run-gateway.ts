@@ -5,7 +5,7 @@ import type { LoadedConfig } from '../../config/load.ts';
 import { chatDirOf } from '../../config/paths.ts';
 import { type AuthStore, openAuthStore } from '../auth/store.ts';
 import type { Terminal } from '../core/channel.ts';
-import { errorText, GatehouseError } from '../core/errors.ts';
+import { errorText, GatehouseError, isGatehouseError } from '../core/errors.ts';
 import type { Emit } from '../core/events.ts';
 import type { Journal } from '../core/journal.ts';
 import type { DaemonRecord } from '../core/status.ts';
@@ -171,9 +171,14 @@ async function findModels(
       config: modelConfig(entry),
       ...{ env, storedKey, fetch, clock: systemClock, signal, hasBudget: config.budget !== undefined },
     });
-  const resolve = async (entry: ModelConfig): Promise<ModelEntry> => {
-    const target = resolveProvider(entry, env);
-    return { target, key: await resolveKey(target, { env, storedKey }) };
+  const resolve = async (place: string, entry: ModelConfig): Promise<ModelEntry> => {
+    try {
+      const target = resolveProvider(entry, env);
+      return { target, key: await resolveKey(target, { env, storedKey }) };
+    } catch (error) {
+      if (!isGatehouseError(error)) throw error;
+      throw new GatehouseError(error.code, `${place}: ${error.message}`, { hint: error.hint, cause: error });
+    }
   };
   const found = await detect(config);
   const { fallback_models: spare } = config;
@@ -181,10 +186,11 @@ async function findModels(
   const promoted = found.source === 'demo' ? [...spare, ...Object.values(config.models)][0] : undefined;
   const detected = promoted ? await detect(promoted) : found;
   const fallbacks: ModelEntry[] = [];
-  for (const entry of spare) if (entry !== promoted) fallbacks.push(await resolve(entry));
+  for (const [at, entry] of spare.entries())
+    if (entry !== promoted) fallbacks.push(await resolve(`fallback_models[${at}]`, entry));
   const named: NamedModelEntry[] = [];
   for (const [name, entry] of Object.entries(config.models))
-    named.push({ name, description: entry.description, ...(await resolve(entry)) });
+    named.push({ name, description: entry.description, ...(await resolve(`models.${name}`, entry)) });
   return { detected, fallbacks, named };
 }
 

@@ -1,4 +1,4 @@
-import { type LoadedConfig, loadConfig } from '../../config/load.ts';
+import { type LoadedConfig, type LoadOptions, loadConfig } from '../../config/load.ts';
 import { resolveDataDir } from '../../config/paths.ts';
 import { formatProblem } from '../../config/problem.ts';
 import { GatehouseError } from '../core/errors.ts';
@@ -29,10 +29,13 @@ export function dataDirOf({ deps, globals }: CommandContext): string {
 }
 
 /** Loads the config this invocation means. Warnings are the caller's to show. With `providers`, another name of one is a problem too. */
-export function readConfig({ deps, globals }: CommandContext, providers?: readonly string[]): Promise<LoadedConfig> {
+export function readConfig(
+  { deps, globals }: CommandContext,
+  more: Pick<LoadOptions, 'providers' | 'judge'> = {},
+): Promise<LoadedConfig> {
   const { cwd, home, env, channelTypes, channelSettings } = deps;
   const file = globals.config === undefined ? {} : { file: globals.config };
-  return loadConfig({ cwd, home, env, channelTypes, channelSettings, ...file, ...(providers && { providers }) });
+  return loadConfig({ cwd, home, env, channelTypes, channelSettings, ...file, ...more });
 }
 
 /** Shows warnings of a config on stderr. */

@@ -6,6 +6,7 @@ import type { Journal, PairingStore } from '../core/journal.ts';
 import type { Model } from '../core/model.ts';
 import type { Clock } from '../core/ports.ts';
 import type { ChannelStatus } from '../core/turn.ts';
+import type { JournalOptions } from '../journal/open.ts';
 import type { ModelTimeouts } from '../llm/deadlines.ts';
 import type { ResolvedProvider } from '../llm/providers/resolve.ts';
 
@@ -79,5 +80,5 @@ export interface CliDeps {
    */
   readonly simulate: (options: SimulateOptions, onReady: (about: SimulatorInfo) => void) => Promise<number>;
   /** Opens `<dir>/journal.db`, also while a daemon uses it. Creates it when absent, so readers look first. */
-  readonly openJournal: (options: { readonly dir: string; readonly clock: Clock }) => Promise<OpenJournal>;
+  readonly openJournal: (options: Pick<JournalOptions, 'dir' | 'clock' | 'onUpgrade'>) => Promise<OpenJournal>;
 }

@@ -13,7 +13,11 @@ export async function withJournal<T>(
   dir = dataDirOf(context),
 ): Promise<T | undefined> {
   if (!(await exists(join(dir, 'journal.db')))) return undefined;
-  const open = await context.deps.openJournal({ dir, clock: context.deps.clock });
+  const open = await context.deps.openJournal({
+    ...{ dir, clock: context.deps.clock },
+    onUpgrade: ({ from, to, copy }) =>
+      context.out.say(`bringing the journal from version ${from} to ${to}; as it was it stays in ${copy}`),
+  });
   await using _journal = open.journal;
   return await use(open);
 }

@@ -190,6 +190,34 @@ it('F47 the command of docs/upgrade.md goes back to the version before', async (
   expect([schemaVersion(back), back.get('SELECT count(*) AS count FROM inbox')]).toEqual([3, { count: 400 }]);
 });
 
+it("F47 an upgrade that was killed, while it copied or afterwards, is done again, and the copy is the owner's alone", async () => {
+  await using dir = await tempDir();
+  const path = await filled(dir.path);
+  const copy = `${path}.v${MIGRATIONS.length}.bak`;
+  for (const left of [copy, `${copy}.partial`]) await writeFile(left, (await readFile(path)).subarray(0, 5_000), { mode: 0o644 });
+  using db = new Database(path, { busyMs: 0 });
+  const told: unknown[] = [];
+  migrate(db, [...MIGRATIONS, 'CREATE TABLE novelty (a)'], (about) => told.push(about));
+  expect(told).toEqual([{ from: MIGRATIONS.length, to: MIGRATIONS.length + 1, copy }]);
+  using whole = new Database(copy, { busyMs: 0 });
+  expect([schemaVersion(db), schemaVersion(whole)]).toEqual([MIGRATIONS.length + 1, MIGRATIONS.length]);
+  expect(whole.get('SELECT count(*) AS count FROM inbox')).toEqual({ count: 400 });
+  expect((await stat(copy)).mode & 0o777).toBe(0o600);
+  expect((await readdir(dir.path)).filter((name) => name.endsWith('.partial'))).toEqual([]);
+});
+
+it('F47 a copy that cannot be made leaves the journal and an earlier copy as they were, and no half one', async () => {
+  await using dir = await tempDir();
+  const path = await filled(dir.path);
+  const copy = `${path}.v${MIGRATIONS.length}.bak`;
+  await mkdir(join(copy, 'taken'), { recursive: true });
+  using db = new Database(path, { busyMs: 0 });
+  expect(() => migrate(db, [...MIGRATIONS, 'CREATE TABLE novelty (a)'])).toThrow();
+  expect(schemaVersion(db)).toBe(MIGRATIONS.length);
+  expect((await readdir(dir.path)).filter((name) => name.endsWith('.partial'))).toEqual([]);
+  expect(await readdir(copy)).toEqual(['taken']);
+});
+
 it('F47 parts that a version without doubts had tried stay in doubt since they were made; the others are not', async () => {
   await using dir = await tempDir();
   {

@@ -14,7 +14,7 @@ import { createPrivateFile, Database, journalError, sqliteCode } from './databas
 import { OutsideChanges } from './outside-changes.ts';
 import { SqlitePairingStore } from './pairing.ts';
 import { pruneAll } from './prune.ts';
-import { migrate, refuseNewer, schemaVersion } from './schema.ts';
+import { MIGRATIONS, migrate, refuseNewer, schemaVersion, type Upgrade } from './schema.ts';
 import { SqliteJournal } from './sqlite-journal.ts';
 import type { Store } from './store.ts';
 
@@ -30,6 +30,8 @@ export interface JournalOptions {
   readonly onFatal?: (error: GatehouseError) => void;
   /** Told when writes begin to fail (disk full, read-only) and, with undefined, when they succeed again: for health. */
   readonly onWritable?: (failing: GatehouseError | undefined) => void;
+  /** Told before an older file is brought up to date, which may take seconds. */
+  readonly onUpgrade?: (about: Upgrade) => void;
   /** How often to look for changes by other processes, once somebody listens. Default 1,000 ms. */
   readonly pollMs?: number;
 }
@@ -55,7 +57,7 @@ const CHECKED_TABLES = ['meta', 'cursor', 'inbox', 'outbox', 'session_line'];
  * the last two cases the file is as it was. Disposing commits what waits, then closes; it is safe twice.
  */
 export async function openJournal(options: JournalOptions): Promise<OpenedJournal> {
-  const db = await openFile(options.dir);
+  const db = await openFile(options);
   try {
     return journalOn(db, options);
   } catch (error) {
@@ -93,7 +95,7 @@ async function closeAll(queue: CommitQueue, outside: OutsideChanges, db: Databas
   db.close();
 }
 
-async function openFile(dir: string): Promise<Database> {
+async function openFile({ dir, onUpgrade }: JournalOptions): Promise<Database> {
   await ensureDataDir(dir);
   const path = join(dir, 'journal.db');
   let db: Database | undefined;
@@ -103,7 +105,7 @@ async function openFile(dir: string): Promise<Database> {
     db = new Database(path, { busyMs: BUSY_MS });
     // fullfsync: on macOS a plain fsync leaves the bytes in the drive's cache. Elsewhere it changes nothing.
     db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA fullfsync = ON; PRAGMA trusted_schema = OFF');
-    migrate(db);
+    migrate(db, MIGRATIONS, onUpgrade);
     return db;
   } catch (error) {
     db?.close();
@@ -142,5 +144,7 @@ function openError(path: string, error: unknown): GatehouseError {
   const reason = journalError(error);
   const primary = (sqliteCode(error) ?? 0) & 0xff;
   if (primary === 8 || primary === 14) return new GatehouseError('GH1202', `${path} cannot be written`, { cause: error });
-  return new GatehouseError(reason.code, `${path}: ${reason.message}`, { hint: reason.hint, cause: error });
+  // A running daemon goes on by itself; this one has not started.
+  const hint = primary === 13 ? 'free disk space, then start again' : reason.hint;
+  return new GatehouseError(reason.code, `${path}: ${reason.message}`, { hint, cause: error });
 }

@@ -1,5 +1,7 @@
+import { closeSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { GatehouseError } from '../core/errors.ts';
-import type { Database } from './database.ts';
+import { Database } from './database.ts';
 
 /**
  * Each entry takes the schema from the version before it to the next; entry 0 makes version 1. Released entries are never
@@ -173,20 +175,36 @@ export function refuseNewer(version: number, known = MIGRATIONS.length): void {
   throw new GatehouseError('GH1303', `the journal has schema version ${version}; this gatehouse knows up to ${known}`);
 }
 
+/** An older file is about to be brought up to date; `copy` is the path of the file as it was. */
+export interface Upgrade {
+  readonly from: number;
+  readonly to: number;
+  readonly copy: string;
+}
+
 /**
  * Brings the file to the newest version in one transaction. An older file that already holds data is copied to
- * `<path>.v<version>.bak` first; that copy is what a downgrade goes back to. Safe when two processes open a fresh file at once.
+ * `<path>.v<version>.bak` first; that copy is what a downgrade goes back to. Safe when two processes open one file at once, and
+ * when killed anywhere: the next start does it again. `onUpgrade` is told before the first step of an older file.
  */
-export function migrate(db: Database, migrations: readonly string[] = MIGRATIONS): void {
+export function migrate(
+  db: Database,
+  migrations: readonly string[] = MIGRATIONS,
+  onUpgrade: (about: Upgrade) => void = () => {},
+): void {
   const before = schemaVersion(db);
   refuseNewer(before, migrations.length);
   if (before === migrations.length) return;
-  if (before > 0) keepCopy(db, before);
   db.exec('BEGIN IMMEDIATE');
   try {
     const version = schemaVersion(db); // again, now that nobody else can change it
     refuseNewer(version, migrations.length);
     refuseForeign(db, version);
+    if (version > 0 && version < migrations.length) {
+      const copy = `${db.path}.v${version}.bak`;
+      onUpgrade({ from: version, to: migrations.length, copy });
+      keepCopy(db.path, copy);
+    }
     for (const step of migrations.slice(version)) db.exec(step);
     db.exec(`PRAGMA user_version = ${migrations.length}`);
     db.exec('COMMIT');
@@ -196,9 +214,35 @@ export function migrate(db: Database, migrations: readonly string[] = MIGRATIONS
   }
 }
 
-function keepCopy(db: Database, version: number): void {
-  const path = `${db.path}.v${version}.bak`.replaceAll("'", "''");
-  db.exec(`VACUUM INTO '${path}'`);
+/**
+ * Copies what is committed, on a connection of its own: the caller's transaction keeps writers out, and VACUUM cannot run within one.
+ * The name is taken by a whole copy only. What an upgrade that was killed left under it, or under the draft's, is replaced.
+ */
+function keepCopy(source: string, copy: string): void {
+  const draft = `${copy}.partial`;
+  const clear = () => {
+    for (const path of [draft, `${draft}-journal`]) rmSync(path, { force: true });
+  };
+  try {
+    clear();
+    closeSync(openSync(draft, 'wx', 0o600));
+    {
+      using from = new Database(source, { readOnly: true, busyMs: 5_000 });
+      from.exec(`VACUUM INTO '${draft.replaceAll("'", "''")}'`);
+    }
+    syncPath(draft);
+    renameSync(draft, copy);
+    syncPath(dirname(copy));
+  } catch (error) {
+    clear();
+    throw error;
+  }
+}
+
+function syncPath(path: string): void {
+  const descriptor = openSync(path, 'r');
+  fsyncSync(descriptor);
+  closeSync(descriptor);
 }
 
 function refuseForeign(db: Database, version: number): void {

@@ -1,11 +1,12 @@
 import { GatehouseError } from '../../core/errors.ts';
 import { type Command, dataDirOf, readConfig, sayWarnings } from '../context.ts';
+import { PROVIDER_NAMES } from './config.ts';
 
 export const chat: Command<{ readonly message?: string }> = async (context, options) => {
   const { deps, globals } = context;
   if (options.message?.trim() === '')
     throw new GatehouseError('GH1001', 'the message is empty', { hint: 'write `gatehouse chat -m "hello"`' });
-  const config = await readConfig(context);
+  const config = await readConfig(context, { providers: PROVIDER_NAMES });
   sayWarnings(context, config);
   return deps.runChat({
     config,

@@ -52,10 +52,60 @@ test('check warns of a model whose price is not known, the main one and those th
   const { code, stdout, stderr } = await cli.run('config', 'check', '--config', 'c.json');
   expect([code, stdout]).toEqual([0, expect.stringContaining('is valid, 2 warnings')]);
   const said = 'the price of openai-compatible/mystery is not known: every call will be refused under a limit';
-  expect(stderr).toContain(`! model: ${said}`);
-  expect(stderr).toContain(`! fallback_models[1]: ${said}`);
+  expect(stderr).toContain(`model: ${said}`);
+  expect(stderr).toMatch(/^! \S+c\.json:1:\d+: model: the price of/m);
+  expect(stderr).toMatch(/fallback_models\[1\]\.model: the price of openai-compatible\/mystery/);
   await cli.write('d.json', JSON.stringify({ ...unknown, model_hints: { price: { in: 1, out: 2 } } }));
   expect((await cli.run('config', 'check', '--config', 'd.json')).stderr).toBe('');
+});
+
+test('check finds what the start would refuse, of every model of the config, at its line', async () => {
+  await using dir = await tempDir();
+  const cli = new FakeCli(dir.path);
+  const names = { fallback_models: [{ provider: 'antropic' }], models: { fast: { provider: 'groc', model: 'x' } } };
+  await cli.write('names.json', JSON.stringify({ provider: 'openai', ...names }, null, 1));
+  const wrong = await cli.run('config', 'check', '--config', 'names.json');
+  expect(wrong.code).toBe(78);
+  expect(wrong.stderr).toMatch(
+    /names\.json:5:\d+: fallback_models\[0\]\.provider: "antropic" is not known.*\n.*\n.*\n +→ did you mean "anthropic"/,
+  );
+  expect(wrong.stderr).toMatch(/names\.json:\d+:\d+: models\.fast\.provider: "groc" is not known/);
+  await cli.write('opus.json', JSON.stringify({ model: 'opus' }));
+  expect(await cli.run('config', 'check', '--config', 'opus.json')).toMatchObject({
+    code: 78,
+    stderr: expect.stringContaining('model: no provider is known for the model "opus"'),
+  });
+  await cli.write('azure.json', JSON.stringify({ models: { cloud: { provider: 'azure' } } }));
+  const { code, stderr } = await cli.run('config', 'check', '--config', 'azure.json');
+  expect([code, stderr]).toEqual([
+    0,
+    expect.stringContaining('models.cloud.provider: provider "azure" needs AZURE_OPENAI_ENDPOINT'),
+  ]);
+  expect(stderr).toContain('→ export AZURE_OPENAI_ENDPOINT=…');
+});
+
+test("check warns of a model that has ended, is misspelt, or is another provider's", async () => {
+  await using dir = await tempDir();
+  const cli = new FakeCli(dir.path);
+  await cli.clock.advance(Date.parse('2026-11-22') - cli.clock.now());
+  const spare = ['gpt-5.6-lunna', 'claude-sonnet-5'].map((model) => ({ provider: 'openai', model }));
+  await cli.write('c.json', JSON.stringify({ provider: 'openai', model: 'gpt-4', fallback_models: spare }));
+  const { code, stderr } = await cli.run('config', 'check', '--config', 'c.json');
+  expect(code).toBe(0);
+  expect(stderr).toContain('model: openai/gpt-4 ended on 2026-10-23');
+  expect(stderr).toContain('openai/gpt-5.6-lunna is not in the catalog: did you mean gpt-5.6-luna?');
+  expect(stderr).toContain('openai/claude-sonnet-5 is not in the catalog: its window and price are guesses');
+});
+
+test('check says what to do about a key that was removed, and names the keys of a named model', async () => {
+  await using dir = await tempDir();
+  const cli = new FakeCli(dir.path);
+  const models = { deep: { provider: 'anthropic', modell: 'x' } };
+  await cli.write('c.json', JSON.stringify({ adaptive_routing: { mode: 'lane', qos_ranking: true }, models }));
+  const { code, stderr } = await cli.run('config', 'check', '--config', 'c.json');
+  expect(code).toBe(0);
+  expect(stderr).toMatch(/adaptive_routing\.qos_ranking: this key was removed and does nothing\n.*\n.*\n +→ delete it/);
+  expect(stderr).toMatch(/models\.deep\.modell: unknown key, ignored\n.*\n.*\n +→ did you mean "model"\?/);
 });
 
 test('schema prints a JSON Schema with the settings of every channel', async () => {
@@ -98,8 +148,8 @@ test('check knows the providers: a daemon would not start with another one', asy
   const { code, stderr } = await cli.run('config', 'check');
   expect([code, stderr]).toEqual([78, expect.stringContaining('"opnai" is not known')]);
   expect(stderr).toContain('did you mean "openai"?');
-  for (const provider of ['OpenAI', 'lmstudio']) {
-    await cli.write('.gatehouse/config.json', JSON.stringify({ provider }));
+  for (const config of [{ provider: 'OpenAI' }, { provider: 'lmstudio', model: 'qwen3', base_url: 'http://127.0.0.1:1234/v1' }]) {
+    await cli.write('.gatehouse/config.json', JSON.stringify(config));
     expect((await cli.run('config', 'check')).code).toBe(0);
   }
 });

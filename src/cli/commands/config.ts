@@ -1,7 +1,8 @@
+import type { Finding } from '../../../config/check-value.ts';
 import { type ChannelSettings, configJsonSchema, renderJsonSchema } from '../../../config/json-schema.ts';
-import type { LoadedConfig } from '../../../config/load.ts';
 import { ConfigError, formatProblem, type Problem } from '../../../config/problem.ts';
-import { priceUnknown } from '../../app/catalog-warnings.ts';
+import type { Config } from '../../../config/schema.ts';
+import { age, warningsOf } from '../../app/catalog-warnings.ts';
 import { isGatehouseError } from '../../core/errors.ts';
 import { namesModel } from '../../llm/detect.ts';
 import { PROVIDERS } from '../../llm/providers/index.ts';
@@ -11,14 +12,15 @@ import { type Command, readConfig } from '../context.ts';
 import type { CliDeps } from '../deps.ts';
 import { EXIT } from '../exit-codes.ts';
 
-const PROVIDER_NAMES = PROVIDERS.flatMap(({ name, aliases }) => [name, ...aliases]);
+/** Names and aliases, for `readConfig`. */
+export const PROVIDER_NAMES = PROVIDERS.flatMap(({ name, aliases }) => [name, ...aliases]);
 
 /** Checks the config and names every problem at once. */
 export const configCheck: Command<unknown> = async (context) => {
   const { out } = context;
   try {
-    const { file, config, warnings: found } = await readConfig(context, PROVIDER_NAMES);
-    const warnings = [...found, ...unknownPrices(config)];
+    const judge = (config: Config) => judgeModels(config, context.deps);
+    const { file, warnings } = await readConfig(context, { providers: PROVIDER_NAMES, judge });
     for (const warning of warnings) out.say(`${out.mark('warn', 'stderr')} ${formatProblem(warning)}`);
     const count = warnings.length === 0 ? '' : `, ${plural(warnings.length, 'warning')}`;
     out.data(`${out.mark('ok')} ${file ?? 'no config file: the defaults apply'}${file === undefined ? '' : ' is valid'}${count}`);
@@ -32,23 +34,28 @@ export const configCheck: Command<unknown> = async (context) => {
   }
 };
 
-/** A model that a limit would stop at its first call. */
-function unknownPrices({ fallback_models: spare, ...config }: LoadedConfig['config']): Problem[] {
-  const entries: [string, ModelConfig][] = [
-    ...(namesModel(config) ? [['model', config] as [string, ModelConfig]] : []),
-    ...spare.map((entry, at): [string, ModelConfig] => [`fallback_models[${at}]`, entry]),
+/** What keeps a model of the config from working, as the start would say it, and what the catalog warns of. */
+function judgeModels(config: Config, { env, clock }: CliDeps): Finding[] {
+  const { fallback_models: spare, models } = config;
+  const entries: [PropertyKey[], ModelConfig][] = [
+    ...(namesModel(config) ? [[[], config] as [PropertyKey[], ModelConfig]] : []),
+    ...spare.map((entry, at): [PropertyKey[], ModelConfig] => [['fallback_models', at], entry]),
+    ...Object.entries(models).map(([name, entry]): [PropertyKey[], ModelConfig] => [['models', name], entry]),
   ];
-  return entries.flatMap(([path, entry]) => {
+  const now = clock.now();
+  const old = entries.length === 0 ? [] : age(now);
+  const about = entries.flatMap(([at, entry]): Finding[] => {
+    const path = [...at, entry.model === undefined ? 'provider' : 'model'];
     try {
-      const { provider, model, facts } = resolveProvider(entry);
-      const message = priceUnknown(`${provider.name}/${model}`);
-      return facts.price === null ? [{ severity: 'warning' as const, path, message }] : [];
+      return warningsOf(resolveProvider(entry, env), now).map((message) => ({ severity: 'warning', path, message }));
     } catch (error) {
-      // What cannot work at all is told by the start.
-      if (isGatehouseError(error)) return [];
-      throw error;
+      if (!isGatehouseError(error)) throw error;
+      const { message, hint } = error;
+      // The file may be checked elsewhere than where the daemon and its environment are.
+      return [{ severity: hint.startsWith('export ') ? 'warning' : 'error', path, message, hint }];
     }
   });
+  return [...about, ...old.map((message): Finding => ({ severity: 'warning', path: [], message }))];
 }
 
 /** Prints the JSON Schema of the config with the settings of every channel type. */

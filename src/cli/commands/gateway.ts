@@ -1,14 +1,17 @@
 import { type Command, dataDirOf, readConfig, sayWarnings } from '../context.ts';
+import { PROVIDER_NAMES } from './config.ts';
 
 export const gateway: Command<{ readonly requireModel?: boolean }> = async (context, options) => {
   const { deps, globals } = context;
-  const config = await readConfig(context);
+  const config = await readConfig(context, { providers: PROVIDER_NAMES });
   sayWarnings(context, config);
   const { file } = config;
   return deps.runGateway({
     config,
     // The same file again, also when another place of the lookup order has one by now.
-    ...(file === undefined ? {} : { reload: () => readConfig({ ...context, globals: { ...globals, config: file } }) }),
+    ...(file === undefined
+      ? {}
+      : { reload: () => readConfig({ ...context, globals: { ...globals, config: file } }, { providers: PROVIDER_NAMES }) }),
     dataDir: dataDirOf(context),
     stdio: deps.stdio,
     env: deps.env,
