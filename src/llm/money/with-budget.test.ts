@@ -1,9 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import type { UsageEntry } from '../../core/journal.ts';
-import type { Model, ModelEvent, ModelFailure, Usage } from '../../core/model.ts';
+import type { Model, ModelEvent, ModelFailure, Price, Usage } from '../../core/model.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { FakeClock } from '../../testing/fakes.ts';
 import { facts, inOrder, MemoryLedger, paidModel } from '../../testing/paid-model.ts';
+import { priceOf } from '../catalog/price.ts';
 import { collect, modelContract, modelRequest } from '../contract.ts';
 import { createDemoModel } from '../demo.ts';
 import { failureText } from '../failure-text.ts';
@@ -296,6 +297,21 @@ describe('withBudget', () => {
     await collect(model.call(modelRequest('x'), signal));
     expect(budget.tightest(context)?.spentUsd).toBeCloseTo(0.6, 3);
     expect(asked).toEqual(['acme/huge']);
+  });
+
+  test.each([
+    ['a dearer model whose name begins with that of the one that was asked', 'gpt-5-pro', 0.12],
+    ['a dated name of the one that was asked', 'gpt-5-2025-08-07', 0.01],
+    ['a name that is no name', `a${'-a'.repeat(4_000)}`, 0.01],
+  ])('who is said to have answered decides the price, and takes no time to look up: %s', async (_, servedModel, usd) => {
+    const { wrap, budget, context } = await setup({ dailyUsd: 1 }, { priceOf: (_asked, model) => priceOf('openai', model) });
+    const gpt5: Price = { in: 1.25, out: 10 };
+    const usage = { tokensIn: 10, tokensOut: 1_000, tokensCached: 0 };
+    const model = wrap(paidModel([{ text: 'x', usage, servedModel }], { price: gpt5 }, 'openai/gpt-5'));
+    const from = performance.now();
+    await collect(model.call(modelRequest('x'), signal));
+    expect(performance.now() - from).toBeLessThan(1_000);
+    expect(budget.tightest(context)?.spentUsd).toBeCloseTo(usd, 3);
   });
 
   test('the demo costs nothing and is left as it is', async () => {

@@ -55,6 +55,9 @@ export function isUnbilled({ kind, status }: ModelFailure): boolean {
   return UNBILLED.includes(kind) || (status !== undefined && status >= 400);
 }
 
+/** A longer one is no name, and its price would be looked for word by word. */
+const NAME_CHARS = 200;
+
 class BudgetedCall {
   readonly #model: Model;
   readonly #budget: Budget;
@@ -115,10 +118,11 @@ class BudgetedCall {
   }
 
   #answered(reservation: Reservation, answer: ModelAnswer): ModelEvent {
-    const { provider, model, servedModel } = answer;
-    // A dated name of the model that was asked is that model.
-    const isOther = servedModel !== undefined && !servedModel.startsWith(model);
-    const served = isOther ? this.#options.priceOf?.(provider, servedModel) : null;
+    const { provider, model, servedModel = model } = answer;
+    const isName = servedModel !== model && servedModel.length <= NAME_CHARS;
+    const other = isName ? this.#options.priceOf?.(provider, servedModel) : null;
+    // A dated name of the model that was asked is that model, unless it is known by itself.
+    const served = other?.guess && servedModel.startsWith(model) ? null : other;
     const usage = this.#settled(answer.usage, served);
     reservation.settle(usage.costUsd ?? null);
     return { type: 'done', answer: { ...answer, usage } };
