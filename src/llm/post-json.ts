@@ -126,7 +126,7 @@ async function readAnswer(endpoint: Endpoint, response: Response, maxBytes: numb
 }
 
 /** Bodies of errors are cut at the cap, answers refused above it. */
-async function readText(provider: string, response: Response, maxBytes: number, refuse: boolean): Promise<string> {
+export async function readText(provider: string, response: Response, maxBytes: number, refuse: boolean): Promise<string> {
   const chunks: Uint8Array[] = [];
   let total = 0;
   if (!response.body) return '';
