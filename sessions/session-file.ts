@@ -8,6 +8,7 @@ import type {
   ThinkingLevel,
   ToolCall,
 } from '../src/core/session.ts';
+import { isDeep } from '../src/lib/json-depth.ts';
 import { fnv1a64, splitKey } from './file-name.ts';
 
 const SCHEMA_VERSION = 1;
@@ -208,7 +209,8 @@ function toMessage(value: Fields, number: number): { message: SessionMessage; as
 }
 
 function isProviderState(value: unknown): value is ProviderState {
-  return isObject(value) && isString(value['provider']) && isString(value['model']) && value['data'] !== undefined;
+  if (!isObject(value) || !isString(value['provider']) || !isString(value['model'])) return false;
+  return value['data'] !== undefined && !isDeep(value['data']);
 }
 
 /**
@@ -281,7 +283,8 @@ function isRole(value: unknown): value is SessionMessage['role'] {
 }
 
 function isToolCall(value: unknown): value is ToolCall {
-  return isObject(value) && isString(value['id']) && isString(value['name']) && isString(value['arguments']);
+  if (!isObject(value) || !isString(value['id']) || !isString(value['name']) || !isString(value['arguments'])) return false;
+  return isOptional(value['provider_ids'], (list) => isListOf(list, isString));
 }
 
 function isListOf<T>(value: unknown, isItem: (item: unknown) => item is T): value is readonly T[] {

@@ -60,6 +60,20 @@ describe('a prompt that a model finds too long (M9)', () => {
     expect(model.sizes[1]).toBeLessThan(model.sizes[0] ?? 0);
   });
 
+  test('a server that names a window too small for any work is asked within it once, and not for good', async () => {
+    const windows = new Map<string, number>();
+    await ask(overrated(10, { contextWindow: 256 }), windows);
+    expect([...windows.values()]).toEqual([4_096]);
+    let calls = 0;
+    const script = () => {
+      calls += 1;
+      return calls % 2 === 1 ? { fail: 'context-length' as const } : 'done';
+    };
+    const model = scriptedModel(script, { contextWindow: 100_000 });
+    for (let n = 0; n < 20; n += 1) expect((await ask(model, windows)).outcome.kind).toBe('answered');
+    expect([...windows.values()]).toEqual([4_096]);
+  });
+
   test('another failure is not asked again for', async () => {
     const model = scriptedModel([{ fail: 'bad-request' }]);
     await ask(model, new Map());

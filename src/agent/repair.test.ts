@@ -27,6 +27,13 @@ describe('repairHistory', () => {
     expectSound(repaired);
   });
 
+  test('arguments nested beyond what can be written again go back as text, so that no later call fails of them', () => {
+    const deep = `{"a":${'['.repeat(10_000)}${']'.repeat(10_000)}}`;
+    const [asked] = repairHistory([line('assistant', '', { tool_calls: [call('call_1', 'echo', deep)] }), result('call_1')]);
+    const text = asked?.tool_calls?.[0]?.arguments ?? '';
+    expect(JSON.stringify(JSON.parse(text))).toContain('malformed_arguments');
+  });
+
   test('F21 a result is moved to its call, and one without a call is dropped', () => {
     const repaired = repairHistory([
       result('call_0'),

@@ -4,6 +4,7 @@
  */
 import { shortHash } from '../core/ids.ts';
 import type { SessionMessage, ToolCall } from '../core/session.ts';
+import { isDeep } from '../lib/json-depth.ts';
 import { cutText } from './cut-text.ts';
 
 /** Longest tool result before the last user message (spec C3). */
@@ -124,7 +125,7 @@ class UniqueIds {
 function objectJson(text: string): string {
   try {
     const value: unknown = JSON.parse(text);
-    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return text;
+    if (typeof value === 'object' && value !== null && !Array.isArray(value) && !isDeep(value)) return text;
   } catch {
     // Falls through: the model is shown what it wrote, inside an object.
   }

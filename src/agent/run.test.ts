@@ -135,6 +135,16 @@ describe('the loop', () => {
     expect(demo.steps.writes).toHaveLength(4);
   });
 
+  test('of an answer with thousands of calls the first 64 run, and the others leave nothing behind', async () => {
+    const echo = countingTool();
+    const toolCalls = Array.from({ length: 5_000 }, (_, n) => call('echo', { n }));
+    const steps = new MemoryStepLog();
+    const result = await runAgent(agentRun({ tools: [echo], model: scriptedModel([{ toolCalls }, 'ok']), steps }));
+    expect([echo.runs, result.outcome.kind, result.lines.length]).toEqual([64, 'answered', 64 + 3]);
+    expect(result.lines[1]?.tool_calls).toHaveLength(64);
+    expect(steps.writes).toHaveLength(2 + 2 * 64);
+  });
+
   test('an identical call in the same answer runs once, whatever the order of its keys', async () => {
     const echo = countingTool();
     const toolCalls = [call('echo', '{"a":1,"b":2}'), call('echo', '{ "b": 2, "a": 1 }'), call('echo', '{"a":2}')];

@@ -27,6 +27,8 @@ import { trimHistory } from './trim.ts';
 const EMPTY_WAITS_MS = [1_000, 2_000, 4_000];
 /** Messages of one turn whose pictures are shown, the input and tool results: each costs its price on every later call. */
 const MESSAGES_WITH_IMAGES = 4;
+/** Calls of one answer that are run; the model can ask for the others when it has seen the results of these. */
+const MOST_CALLS = 64;
 /** Stands below an answer that the output limit cut. */
 const CUT_MARK = '[The answer was cut here: it reached the output limit of the model. Write "continue" for the rest.]';
 /** The assistant line that ends the lines of an aborted run. */
@@ -207,11 +209,11 @@ class AgentLoop {
 
   /**
    * Ids of our own, the same on every attempt: providers repeat theirs over turns, and a recorded step is found by its id.
-   * The same call asked for twice in one answer runs once (spec C3). The provider's ids are kept for when the answer goes back to it.
+   * The same call asked for twice in one answer runs once (spec C3), and what is beyond the limit is left out as if it had not been asked for. The provider's ids are kept for when the answer goes back to it.
    */
   #ownCalls(answer: ModelAnswer): readonly ToolCall[] {
     if (answer.toolCalls.length === 0) return [];
-    const same = Map.groupBy(answer.toolCalls, toolSignature);
+    const same = Map.groupBy(answer.toolCalls.slice(0, MOST_CALLS), toolSignature);
     const prefix = `call_${shortHash(this.#run.runId)}_${this.#iterations}`;
     return [...same.values()].flatMap((calls, i) => {
       const [call] = calls;

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { ModelEvent, ModelRequest } from '../core/model.ts';
 import { systemClock } from '../lib/clock.ts';
 import { createWire } from '../llm/create.ts';
+import { createFailure } from '../llm/failure.ts';
 import { offeredModels } from '../llm/offered-models.ts';
 import { type ModelConfig, resolveProvider } from '../llm/providers/resolve.ts';
 import { jsonReply, startModelServer, stream, textPieces } from '../testing/model-server.ts';
@@ -97,6 +98,36 @@ describe('a model found without a config', () => {
     }
   });
 
+  test('is replaced three times at most, so that no server leads us through all models to the dearest', async () => {
+    const offered = ['claude-opus-5-5', 'claude-sonnet-4-6', 'claude-sonnet-5', 'claude-haiku-4-5', 'claude-fable-5-1'];
+    const all = Object.fromEntries(['claude-sonnet-5-5', ...offered].map((name) => [name, GONE]));
+    const { call, replaced } = setup(offered, all);
+    expect((await call()).at(-1)).toMatchObject({ type: 'failed', failure: { kind: 'model-gone' } });
+    expect((await call()).at(-1)).toMatchObject({ type: 'failed', failure: { kind: 'model-gone' } });
+    expect(replaced).toHaveLength(3);
+  });
+
+  test('takes back what it had said before it was found to be gone', async () => {
+    const gone = { ...createFailure('model-gone', { message: 'gone' }) };
+    const { call } = setup(['claude-sonnet-5'], {
+      'claude-sonnet-5-5': () => ({
+        events: [
+          { type: 'text', text: 'half ' },
+          { type: 'failed', failure: gone },
+        ],
+      }),
+      'claude-sonnet-5': () => 'whole',
+    });
+    expect((await call()).map(({ type }) => type)).toEqual(['text', 'switched', 'restart', 'text', 'done']);
+  });
+
+  test('quotes of hostile names what a line of a log can hold', async () => {
+    const { call } = setup([`x\n${'y'.repeat(1_000_000)}`], { 'claude-sonnet-5-5': GONE });
+    const [only] = await call();
+    expect(only?.type === 'failed' && only.failure.message.length).toBeLessThan(1_000);
+    expect(only?.type === 'failed' && only.failure.message).not.toContain('\n');
+  });
+
   test('is not replaced for any other failure', async () => {
     const { call, lists } = setup(['claude-sonnet-5'], { 'claude-sonnet-5-5': () => ({ fail: 'bad-request' }) });
     expect(await call()).toMatchObject([{ type: 'failed', failure: { kind: 'bad-request' } }]);
@@ -129,6 +160,11 @@ describe('the list of a provider', () => {
   test('of gemini names them with a prefix', async () => {
     const { models, path, headers } = await list({ provider: 'gemini' }, { models: [{ name: 'models/gemini-a' }] });
     expect([models, path, headers?.['x-goog-api-key']]).toEqual([['gemini-a'], '/v1/models?pageSize=1000', KEY]);
+  });
+
+  test('of a million models is refused before it is read', async () => {
+    const data = Array.from({ length: 1_000_000 }, (_, n) => ({ id: `model-${n}` }));
+    await expect(list({ provider: 'groq', model: 'm' }, { data })).rejects.toThrow('more than 8000000 bytes');
   });
 
   test('that is an error or no list is refused', async () => {

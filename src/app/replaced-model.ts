@@ -1,5 +1,6 @@
 import { errorText } from '../core/errors.ts';
 import type { Model, ModelEvent, ModelFailure, ModelRequest } from '../core/model.ts';
+import { oneLine } from '../gateway/one-line.ts';
 import { chooseReplacement } from '../llm/catalog/replacement.ts';
 import { abortedFailure } from '../llm/failure.ts';
 
@@ -15,8 +16,11 @@ export interface ReplacementOptions {
   readonly now: () => number;
 }
 
-/** Longest list of names in a failure. */
+/** Longest list of names in a failure, and longest name. */
 const NAMES_SHOWN = 20;
+const NAME_CHARS = 100;
+/** A server that has none of what it offers must not lead us through all of its models to the dearest, with a notice of each. */
+const MOST_REPLACEMENTS = 3;
 
 /**
  * For a model that nobody chose, because it was found without a config: when its provider says that it is gone, another one that it
@@ -30,6 +34,7 @@ export function withReplacement(options: ReplacementOptions): Model {
   let name = options.model;
   let current = options.create(name);
   const replace = async (failure: ModelFailure, signal: AbortSignal): Promise<ModelFailure | undefined> => {
+    if (gone.size >= MOST_REPLACEMENTS) return { ...failure, message: `${failure.message}; so were ${[...gone].join(', ')}` };
     const offered = await options.list(signal).catch(errorText);
     if (signal.aborted) return abortedFailure();
     if (typeof offered === 'string') return { ...failure, message: `${failure.message}; ${offered}` };
@@ -48,7 +53,9 @@ export function withReplacement(options: ReplacementOptions): Model {
       for (;;) {
         const asked = current;
         let lost: ModelFailure | undefined;
+        let streamed = false;
         for await (const event of asked.call(request, signal)) {
+          streamed = event.type === 'text' || event.type === 'reasoning' || (streamed && event.type !== 'restart');
           if (event.type === 'failed' && event.failure.kind === 'model-gone') lost = event.failure;
           else yield event;
         }
@@ -59,6 +66,7 @@ export function withReplacement(options: ReplacementOptions): Model {
         const failure = await mine;
         if (failure) return yield { type: 'failed', failure };
         yield { type: 'switched', from: asked.id, to: current.id, reason: 'model-gone' };
+        if (streamed) yield { type: 'restart', reason: 'model-gone' };
       }
     },
   };
@@ -67,5 +75,6 @@ export function withReplacement(options: ReplacementOptions): Model {
 function namesOf(models: readonly string[]): string {
   if (models.length === 0) return 'no other model for this key';
   const more = models.length > NAMES_SHOWN ? ` and ${models.length - NAMES_SHOWN} more` : '';
-  return `${models.slice(0, NAMES_SHOWN).join(', ')}${more}`;
+  const names = models.slice(0, NAMES_SHOWN).map((name) => oneLine(name, NAME_CHARS));
+  return `${names.join(', ')}${more}`;
 }

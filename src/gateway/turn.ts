@@ -28,6 +28,9 @@ import type { Transcripts } from './transcripts.ts';
 /** The demo says once an hour per chat that there is no model (ux.md 3, rule 5). */
 const DEMO_NOTICE_EVERY_MS = 3_600_000;
 
+/** Windows that refusals have told are believed so long. */
+const WINDOWS_MS = 3_600_000;
+
 /** The model did its part and had nothing to say (F29): asking the same again is the person's choice, not a repair. */
 const ANSWERED_WITH_NOTHING: readonly FailureKind[] = ['empty', 'content-filter'];
 
@@ -80,8 +83,9 @@ interface Running {
 export class Turns {
   readonly #options: TurnOptions;
   readonly #demoNotices = new Map<string, number>();
-  /** What was learnt of models while this process runs. */
+  /** What was learnt of models in the last hour: by `#learntWindows`. */
   readonly #windows = new Map<string, number>();
+  #windowsSince = 0;
   #parking = false;
 
   constructor(options: TurnOptions) {
@@ -298,7 +302,7 @@ export class Turns {
       input,
       tools: this.#options.tools.filter(({ needs }) => needs !== 'reactions' || reacts),
       ...chosen,
-      windows: this.#windows,
+      windows: this.#learntWindows(),
       limits,
       steps: {
         recorded,
@@ -326,6 +330,16 @@ export class Turns {
     });
     await delay.settled();
     return withNotice(result, turn.notice);
+  }
+
+  /** For all chats: one refusal that was wrong, or provoked by a strange message, must not shorten their prompts for good. */
+  #learntWindows(): Map<string, number> {
+    const now = this.#options.clock.monotonic();
+    if (now - this.#windowsSince >= WINDOWS_MS) {
+      this.#windows.clear();
+      this.#windowsSince = now;
+    }
+    return this.#windows;
   }
 
   /** One directory per session, named by a digest of its key: no two sessions share one (attack A37). Makes it when it is not there. */

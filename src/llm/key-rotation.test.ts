@@ -59,6 +59,18 @@ test('a key at its limit rests as long as its provider says, and is then the fir
   expect(at.resting).toEqual(['a rate-limit -> b']);
 });
 
+test.each([30 * 365 * 24 * 3_600_000, Number.POSITIVE_INFINITY])(
+  'a key rests a day at most, whatever its server says: %d',
+  async (ms) => {
+    const at = rotation({ a: limited(ms), b: 'from b' });
+    expect(await at.call()).toBe('a,b: from b');
+    at.behave['a'] = 'from a';
+    expect(await at.call()).toBe('b: from b');
+    await at.clock.advance(24 * 3_600_000);
+    expect(await at.call()).toBe('a: from a');
+  },
+);
+
 test('a refused key is passed over, told of once, and tried again after a quarter of an hour', async () => {
   const at = rotation({ a: refused, b: 'from b' });
   for (let n = 0; n < 3; n += 1) await at.call();

@@ -15,6 +15,8 @@ const OF_THE_KEY: readonly FailureKind[] = ['auth', 'payment', 'rate-limit'];
 const REST_MS = 30_000;
 /** A refused key is tried again now and then: it may have been mended at the provider. ms. */
 const REFUSED_REST_MS = 15 * 60_000;
+/** Whatever the provider says: limits of a month are raised meanwhile, and no header may end a key for good. ms. */
+const LONGEST_REST_MS = 24 * 3_600_000;
 
 interface Place {
   readonly key: FoundKey;
@@ -74,5 +76,5 @@ export function withKeyRotation(
 }
 
 function restOf({ kind, retryAfterMs }: ModelFailure): number {
-  return retryAfterMs ?? (kind === 'rate-limit' ? REST_MS : REFUSED_REST_MS);
+  return Math.min(retryAfterMs ?? (kind === 'rate-limit' ? REST_MS : REFUSED_REST_MS), LONGEST_REST_MS);
 }

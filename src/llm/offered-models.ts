@@ -1,6 +1,9 @@
+import { readAtMost } from '../lib/read-at-most.ts';
 import type { ResolvedProvider } from './providers/resolve.ts';
 
 const LIST_MS = 20_000;
+/** Several times the longest list there is: some routers offer hundreds of models with a text for each. */
+const LIST_BYTES = 8_000_000;
 
 /** Names of the models that the provider offers to this key, by its `GET /models`. Rejects when it does not answer with a list. */
 export async function offeredModels(target: ResolvedProvider, key: string | undefined, signal: AbortSignal): Promise<string[]> {
@@ -14,7 +17,9 @@ export async function offeredModels(target: ResolvedProvider, key: string | unde
   // A redirect could lead the key elsewhere.
   const response = await fetch(`${baseUrl}${path}`, { headers, signal: limit, redirect: 'error' });
   if (!response.ok) throw new Error(`the list of models was answered with status ${response.status}`);
-  const body = (await response.json()) as { data?: unknown; models?: unknown } | null;
+  // A list that was cut is no JSON.
+  const { bytes } = await readAtMost(response.body, LIST_BYTES);
+  const body = JSON.parse(bytes.toString('utf8')) as { data?: unknown; models?: unknown } | null;
   const list = body?.data ?? body?.models;
   if (!Array.isArray(list)) throw new Error('the list of models is none');
   return list.flatMap((entry: { id?: unknown; name?: unknown; active?: unknown } | null) => {

@@ -125,11 +125,15 @@ describe('withRetry', () => {
         else yield done('x');
       },
     };
-    const { wrapped, signal } = setup(limited);
+    const { wrapped, signal, clock } = setup(limited);
     const ask = async (maxOutputTokens?: number) =>
       (await collect(wrapped.call(modelRequest('hi', maxOutputTokens ? { maxOutputTokens } : {}), signal))).at(-1)?.type;
     expect([await ask(20_480), await ask(20_480), await ask()]).toEqual(['done', 'done', 'done']);
     expect(sent).toEqual([20_480, 16_384, 16_384, 16_384]);
+    // A server may have lied.
+    await clock.advance(3_600_000);
+    await ask(20_480);
+    expect(sent.slice(4)).toEqual([20_480, 16_384]);
   });
 
   test('M9 what an account can afford is tried once and not kept, and never over and over', async () => {

@@ -49,10 +49,13 @@ export function createRetryGate(): RetryGate {
   return { openAt: Number.NEGATIVE_INFINITY, failure: undefined };
 }
 
-/** What refusals said about one model; holds for the life of its wrapper. */
+/** What refusals said about one model. Believed for an hour: a server that was wrong once must not cut all answers for good. */
 interface Learned {
-  maxOutputTokens: number | undefined;
+  maxOutputTokens: number;
+  /** Monotonic ms. */
+  until: number;
 }
+const LEARNED_MS = 3_600_000;
 
 /**
  * Sends a call again when its failure is retryable (an empty answer excepted), only once after text of it was shown, and once with a
@@ -62,7 +65,7 @@ interface Learned {
  */
 export function withRetry(model: Model, options: RetryOptions): Model {
   const gate = options.gate ?? createRetryGate();
-  const learned: Learned = { maxOutputTokens: undefined };
+  const learned: Learned = { maxOutputTokens: 0, until: Number.NEGATIVE_INFINITY };
   return {
     id: model.id,
     contextWindow: model.contextWindow,
@@ -80,7 +83,7 @@ async function* callWithRetry(
   signal: AbortSignal,
 ): AsyncGenerator<ModelEvent> {
   const { maxRetries = 3, capMs = 60_000, maxWaitMs = capMs, clock } = options;
-  let sent = withOutputLimit(request, learned.maxOutputTokens);
+  let sent = clock.monotonic() < learned.until ? withOutputLimit(request, learned.maxOutputTokens) : request;
   let lowered = false;
   let shown: FailureKind | undefined;
   for (let attempt = 0; ; attempt += 1) {
@@ -94,7 +97,8 @@ async function* callWithRetry(
     const most = lowered || ended.streamed ? undefined : failure.maxOutputTokens;
     if (most !== undefined && most < (sent.maxOutputTokens ?? Infinity)) {
       // What an account can pay for changes; what a model can write does not.
-      if (failure.kind === 'bad-request') learned.maxOutputTokens = most;
+      if (failure.kind === 'bad-request')
+        Object.assign(learned, { maxOutputTokens: most, until: clock.monotonic() + LEARNED_MS });
       lowered = true;
       sent = withOutputLimit(sent, most);
       options.onRetry?.({ model: model.id, failure, attempt: attempt + 1, waitMs: 0 });
@@ -111,8 +115,8 @@ async function* callWithRetry(
   }
 }
 
-function withOutputLimit(request: ModelRequest, most: number | undefined): ModelRequest {
-  return most === undefined ? request : { ...request, maxOutputTokens: Math.min(most, request.maxOutputTokens ?? most) };
+function withOutputLimit(request: ModelRequest, most: number): ModelRequest {
+  return { ...request, maxOutputTokens: Math.min(most, request.maxOutputTokens ?? most) };
 }
 
 /** An empty answer is asked for again by the agent, which records each try (spec C4): both together would make 16 paid calls. */

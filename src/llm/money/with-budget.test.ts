@@ -1,9 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import type { UsageEntry } from '../../core/journal.ts';
-import type { Model, ModelEvent, ModelFailure, Usage } from '../../core/model.ts';
+import type { Model, ModelEvent, ModelFailure, Price, Usage } from '../../core/model.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { FakeClock } from '../../testing/fakes.ts';
 import { facts, inOrder, MemoryLedger, paidModel } from '../../testing/paid-model.ts';
+import { scriptedModel } from '../../testing/scripted-model.ts';
+import { priceOf } from '../catalog/price.ts';
 import { collect, modelContract, modelRequest } from '../contract.ts';
 import { createDemoModel } from '../demo.ts';
 import { failureText } from '../failure-text.ts';
@@ -296,6 +298,51 @@ describe('withBudget', () => {
     await collect(model.call(modelRequest('x'), signal));
     expect(budget.tightest(context)?.spentUsd).toBeCloseTo(0.6, 3);
     expect(asked).toEqual(['acme/huge']);
+  });
+
+  test.each([
+    ['a dearer model whose name begins with that of the one that was asked', 'gpt-5-pro', 0.12],
+    ['a dated name of the one that was asked', 'gpt-5-2025-08-07', 0.01],
+    ['a name that is no name', `a${'-a'.repeat(4_000)}`, 0.01],
+  ])('who is said to have answered decides the price, and takes no time to look up: %s', async (_, servedModel, usd) => {
+    const { wrap, budget, context } = await setup({ dailyUsd: 1 }, { priceOf: (_asked, model) => priceOf('openai', model) });
+    const gpt5: Price = { in: 1.25, out: 10 };
+    const usage = { tokensIn: 10, tokensOut: 1_000, tokensCached: 0 };
+    const model = wrap(paidModel([{ text: 'x', usage, servedModel }], { price: gpt5 }, 'openai/gpt-5'));
+    const from = performance.now();
+    await collect(model.call(modelRequest('x'), signal));
+    expect(performance.now() - from).toBeLessThan(1_000);
+    expect(budget.tightest(context)?.spentUsd).toBeCloseTo(usd, 3);
+  });
+
+  describe('a call that is broken off while its model thinks in silence', () => {
+    const SECONDS_100 = 100_000;
+    const thinker = (clock: FakeClock, thinking: readonly string[]) => ({
+      ...scriptedModel(() => ({ text: 'late', delayMs: 10 * SECONDS_100 }), { clock, id: 'acme/large' }),
+      facts: facts({ thinking, maxOutputTokens: 8_000 }),
+    });
+    const breakOff = async (clock: FakeClock, model: Model, request = modelRequest('x')) => {
+      const stop = new AbortController();
+      const ended = collect(model.call(request, stop.signal));
+      await clock.advance(SECONDS_100);
+      stop.abort();
+      await ended;
+    };
+
+    test('is charged for the time, so that stopping again and again passes no limit', async () => {
+      const { clock, wrap, budget, entries, context } = await setup({ dailyUsd: 1 });
+      await breakOff(clock, wrap(thinker(clock, ['low', 'high'])));
+      expect(entries).toMatchObject([{ tokensOut: 5_000, costUsd: expect.closeTo(0.5, 2) }]);
+      expect(budget.tightest(context)?.spentUsd).toBeCloseTo(0.5, 2);
+    });
+
+    test('is never charged more than was held, and nothing of the kind where the model does not think', async () => {
+      const { clock, wrap, entries } = await setup({ dailyUsd: 10 });
+      await breakOff(clock, wrap(thinker(clock, ['on'])), modelRequest('x', { maxOutputTokens: 1_000 }));
+      await breakOff(clock, wrap(thinker(clock, ['on'])), modelRequest('x', { thinking: 'off' }));
+      await breakOff(clock, wrap(thinker(clock, [])));
+      expect(entries.map(({ tokensOut }) => tokensOut)).toEqual([1_000, 0, 0]);
+    });
   });
 
   test('the demo costs nothing and is left as it is', async () => {

@@ -3,6 +3,7 @@ import type { UsageEntry } from '../../core/journal.ts';
 import type { FailureKind, Model, ModelAnswer, ModelEvent, ModelFailure, ModelRequest, Price, Usage } from '../../core/model.ts';
 import type { Clock } from '../../core/ports.ts';
 import { abortedFailure, createFailure } from '../failure.ts';
+import { textTokens } from '../tokens.ts';
 import type { Budget, LimitState, Refused, Reservation } from './budget.ts';
 import { type CallEstimate, estimateCall } from './cost.ts';
 import { usageEntry } from './usage-entry.ts';
@@ -55,6 +56,12 @@ export function isUnbilled({ kind, status }: ModelFailure): boolean {
   return UNBILLED.includes(kind) || (status !== undefined && status >= 400);
 }
 
+/** A longer one is no name, and its price would be looked for word by word. */
+const NAME_CHARS = 200;
+
+/** Of a model that thinks without showing it. */
+const THOUGHT_TOKENS_PER_MS = 0.05;
+
 class BudgetedCall {
   readonly #model: Model;
   readonly #budget: Budget;
@@ -62,11 +69,14 @@ class BudgetedCall {
   readonly #request: ModelRequest;
   #known: CallEstimate | undefined;
   #streamed = '';
+  readonly #startedAt: number;
+  #spokeAt: number | undefined;
 
   constructor(model: Model, budget: Budget, options: BudgetedOptions, request: ModelRequest) {
     this.#model = model;
     this.#budget = budget;
     this.#options = options;
+    this.#startedAt = options.clock.monotonic();
     this.#request = this.#fitted(budget.limited(request.context) ? this.#bounded(request) : request);
   }
 
@@ -86,7 +96,10 @@ class BudgetedCall {
     }
     try {
       for await (const event of this.#model.call(this.#request, signal)) {
-        if (event.type === 'text' || event.type === 'reasoning') this.#streamed += event.text;
+        if (event.type === 'text' || event.type === 'reasoning') {
+          this.#streamed += event.text;
+          this.#spokeAt ??= this.#options.clock.monotonic();
+        }
         if (event.type === 'done') return yield this.#answered(reservation, event.answer);
         if (event.type === 'failed') this.#settleFailed(reservation, event.failure);
         yield event;
@@ -94,7 +107,7 @@ class BudgetedCall {
       }
     } finally {
       // Only a call that neither answered nor failed is still open here: its consumer left.
-      this.#settleUnfinished(reservation);
+      if (reservation.open) this.#settleUnfinished(reservation, this.#withThoughts());
     }
   }
 
@@ -121,10 +134,11 @@ class BudgetedCall {
   }
 
   #answered(reservation: Reservation, answer: ModelAnswer): ModelEvent {
-    const { provider, model, servedModel } = answer;
-    // A dated name of the model that was asked is that model.
-    const isOther = servedModel !== undefined && !servedModel.startsWith(model);
-    const served = isOther ? this.#options.priceOf?.(provider, servedModel) : null;
+    const { provider, model, servedModel = model } = answer;
+    const isName = servedModel !== model && servedModel.length <= NAME_CHARS;
+    const other = isName ? this.#options.priceOf?.(provider, servedModel) : null;
+    // A dated name of the model that was asked is that model, unless it is known by itself.
+    const served = other?.guess && servedModel.startsWith(model) ? null : other;
     const usage = this.#settled(answer.usage, served);
     reservation.settle(usage.costUsd ?? null);
     return { type: 'done', answer: { ...answer, usage } };
@@ -148,11 +162,23 @@ class BudgetedCall {
   #settleFailed(reservation: Reservation, failure: ModelFailure): void {
     const { tokensIn = 0, tokensOut = 0 } = failure.usage ?? {};
     if (isUnbilled(failure) && this.#streamed === '' && tokensIn + tokensOut === 0) reservation.release();
-    else this.#settleUnfinished(reservation, failure.usage);
+    else {
+      const isOurs = failure.status === undefined && (failure.kind === 'aborted' || failure.kind === 'timeout');
+      this.#settleUnfinished(reservation, isOurs ? this.#withThoughts(failure.usage) : failure.usage);
+    }
+  }
+
+  /** Of a call that we broke off: what was thought in silence until then is billed as well, and its time is all we know of it. */
+  #withThoughts(counted: Usage = this.#estimate.partly(this.#streamed)): Usage {
+    const { thinking = [], maxOutputTokens = 0 } = this.#model.facts ?? {};
+    if (thinking.length === 0 || this.#request.thinking === 'off') return counted;
+    const silentMs = (this.#spokeAt ?? this.#options.clock.monotonic()) - this.#startedAt;
+    const most = Math.min(maxOutputTokens, this.#request.maxOutputTokens ?? maxOutputTokens);
+    const written = textTokens(this.#streamed) + Math.ceil(silentMs * THOUGHT_TOKENS_PER_MS);
+    return { ...counted, costUsd: null, tokensOut: Math.max(counted.tokensOut, Math.min(written, most)) };
   }
 
   #settleUnfinished(reservation: Reservation, counted?: Usage): void {
-    if (!reservation.open) return;
     const usage = this.#settled(counted);
     reservation.settle(usage.costUsd ?? null);
     const { context } = this.#request;

@@ -19,9 +19,10 @@ export type PlacedPart = KeptPart & { readonly text: string; readonly past?: Pas
 
 /** The parts that `state` keeps; text and calls where it keeps none, or where the text was edited or a call is missing since. */
 export function placeParts({ state, text, calls }: Extract<Step, { role: 'assistant' }>): readonly PlacedPart[] {
-  const parts = (asRecord(state)['parts'] ?? []) as readonly KeptPart[];
+  const kept = asRecord(state)['parts'];
+  const parts: readonly unknown[] = Array.isArray(kept) ? kept : [];
   let at = 0;
-  const placed = parts.map((part): PlacedPart => {
+  const placed = (parts.every(isPart) ? parts : []).map((part): PlacedPart => {
     const past = calls.find(({ providerIds }) => part.call !== undefined && providerIds.includes(part.call));
     const from = at;
     at += part.chars ?? 0;
@@ -31,4 +32,13 @@ export function placeParts({ state, text, calls }: Extract<Step, { role: 'assist
   const unchanged = at === text.length && found.size === calls.length && placed.every(({ call, past }) => !call === !past);
   if (placed.length > 0 && unchanged) return placed;
   return [{ text }, ...calls.map((past) => ({ text: '', past, call: past.providerIds[0] ?? past.id, id: past.id }))];
+}
+
+/** A session file may say anything: what is no part is not sent, and nothing whole but what the model thought. */
+function isPart(value: unknown): value is KeptPart {
+  const { chars = 0, call = '', id = '', signature = '', whole } = asRecord(value);
+  const { type, thought } = asRecord(whole);
+  const isThought = thought === true || type === 'thinking' || type === 'redacted_thinking';
+  const isKnown = Number.isInteger(chars) && Number(chars) >= 0 && (whole === undefined || isThought);
+  return isKnown && asRecord(value) === value && [call, id, signature].every((text) => typeof text === 'string');
 }

@@ -46,8 +46,12 @@ function toAnswer(step: Answer, ids: ReadonlyMap<PastCall, string>, habits: Chat
     content: thought === '' ? (text === '' ? null : text) : chunks,
     ...(calls.length === 0 ? {} : { tool_calls: calls.map((call) => toToolCall(call, ids)) }),
     ...(habits.reasoning === 'content' && thinks ? { reasoning_content: stateText(step, 'reasoning') } : {}),
-    ...(habits.reasoning === 'details' && Array.isArray(details) ? { reasoning_details: details } : {}),
+    ...(habits.reasoning === 'details' && isListOfRecords(details) ? { reasoning_details: details } : {}),
   };
+}
+
+function isListOfRecords(value: unknown): boolean {
+  return Array.isArray(value) && value.every((item) => asRecord(item) === item);
 }
 
 function toToolCall(call: PastCall, ids: ReadonlyMap<PastCall, string>): object {
@@ -65,24 +69,13 @@ function toResults(calls: readonly PastCall[], ids: ReadonlyMap<PastCall, string
   const shown = inResult ? [] : calls.filter(({ images }) => images.length > 0);
   if (shown.length === 0) return results;
   const names = shown.map(({ name }) => name).join(', ');
-  return [
-    ...results,
-    {
-      role: 'user',
-      content: userContent(
-        `[pictures from the result of ${names}]`,
-        shown.flatMap(({ images }) => images),
-      ),
-    },
-  ];
+  const images = shown.flatMap((call) => call.images);
+  return [...results, { role: 'user', content: userContent(`[pictures from the result of ${names}]`, images) }];
 }
 
-export function toOpenAiTools(tools: readonly ToolSpec[]): {
-  type: 'function';
-  function: { name: string; description: string; parameters: Record<string, unknown> };
-}[] {
+export function toOpenAiTools(tools: readonly ToolSpec[]) {
   return tools.map(({ name, description, parameters }) => ({
-    type: 'function',
+    type: 'function' as const,
     function: { name, description, parameters: { ...parameters } },
   }));
 }

@@ -23,12 +23,10 @@ export function toInputItems(steps: History['steps']): InputItem[] {
     const callId = (call: PastCall): string => ids.get(call) ?? call.id;
     return [
       ...(step.text === '' ? [] : [{ role: 'assistant' as const, content: step.text }]),
-      ...step.calls.map((call) => ({
-        type: 'function_call' as const,
-        call_id: callId(call),
-        name: call.name,
-        arguments: call.arguments,
-      })),
+      ...step.calls.map((call) => {
+        const { name, arguments: args } = call;
+        return { type: 'function_call' as const, call_id: callId(call), name, arguments: args };
+      }),
       ...step.calls.map((call) => toOutput(call, callId(call))),
     ];
   });
@@ -37,13 +35,19 @@ export function toInputItems(steps: History['steps']): InputItem[] {
 /** The items as they came, then a result for each call among them. Undefined where the line no longer says what they say. */
 function keptItems({ state, text, calls }: Answer): InputItem[] | undefined {
   const { items } = asRecord(state);
-  if (!Array.isArray(items)) return undefined;
-  const said = items.flatMap((item) => listOf(item['content'])).map((part) => part['text'] ?? '');
-  const made = items.filter((item) => item['type'] === 'function_call').map((item) => String(item['call_id']));
+  if (!Array.isArray(items) || !items.every(isOfAnswer)) return undefined;
+  const said = items.flatMap((item) => listOf(item['content'])).map(({ text: part }) => (typeof part === 'string' ? part : ''));
+  const made = items.filter(({ type }) => type === 'function_call').map(({ call_id: id }) => (typeof id === 'string' ? id : ''));
   const results = made.map((id) => ({ id, call: calls.find(({ providerIds }) => providerIds.includes(id)) }));
   const answered = new Set(results.map(({ call }) => call));
   if (said.join('') !== text || answered.has(undefined) || answered.size !== calls.length) return undefined;
   return [...items, ...results.flatMap(({ id, call }) => (call ? [toOutput(call, id)] : []))];
+}
+
+/** What a model puts out: a session file may say anything, and whoever changed it must not speak for us or for a tool. */
+function isOfAnswer(item: unknown): item is InputItem & Readonly<Record<string, unknown>> {
+  const { type, role = 'assistant' } = asRecord(item);
+  return role === 'assistant' && typeof type === 'string' && /^(?:message|reasoning|\w+_call)$/.test(type);
 }
 
 function listOf(value: unknown): Readonly<Record<string, unknown>>[] {
@@ -56,14 +60,9 @@ function toOutput({ result, images }: PastCall, callId: string): InputItem {
 
 function content(text: string, images: readonly Image[]): string | OpenAI.Responses.ResponseInputMessageContentList {
   if (images.length === 0) return text;
-  return [
-    ...(text === '' ? [] : [{ type: 'input_text' as const, text }]),
-    ...images.map(({ mime, base64 }) => ({
-      type: 'input_image' as const,
-      detail: 'auto' as const,
-      image_url: `data:${mime};base64,${base64}`,
-    })),
-  ];
+  const pictures = images.map(({ mime, base64 }) => `data:${mime};base64,${base64}`);
+  const shown = pictures.map((image_url) => ({ type: 'input_image' as const, detail: 'auto' as const, image_url }));
+  return [...(text === '' ? [] : [{ type: 'input_text' as const, text }]), ...shown];
 }
 
 export function toResponsesTools(tools: readonly ToolSpec[]): OpenAI.Responses.FunctionTool[] {
