@@ -17,8 +17,8 @@ export async function offeredModels(target: ResolvedProvider, key: string | unde
   // A redirect could lead the key elsewhere.
   const response = await fetch(`${baseUrl}${path}`, { headers, signal: limit, redirect: 'error' });
   if (!response.ok) throw new Error(`the list of models was answered with status ${response.status}`);
-  // A list that was cut is no JSON.
-  const { bytes } = await readAtMost(response.body, LIST_BYTES);
+  const { bytes, complete } = await readAtMost(response.body, LIST_BYTES);
+  if (!complete) throw new Error(`the list of models is longer than ${LIST_BYTES} bytes`);
   const body = JSON.parse(bytes.toString('utf8')) as { data?: unknown; models?: unknown } | null;
   const list = body?.data ?? body?.models;
   if (!Array.isArray(list)) throw new Error('the list of models is none');
