@@ -5,7 +5,7 @@ import { createFailure, quote } from '../failure.ts';
 import { type Added, AnswerAssembly, type Piece } from './answer-assembly.ts';
 import type { KeptPart } from './kept-answer.ts';
 import { asRecord, type CallPiece } from './tool-call-assembly.ts';
-import { count } from './usage-count.ts';
+import { count, usageOf } from './usage-count.ts';
 import type { Assembly } from './wire.ts';
 import { WireFault } from './wire-guard.ts';
 
@@ -97,11 +97,8 @@ function toUsage(usage: Readonly<Record<string, unknown>>): Usage | undefined {
   const prompt = count(usage['promptTokenCount']);
   if (prompt === undefined) return undefined;
   const of = (key: string): number => count(usage[key]) ?? 0;
-  const thoughts = count(usage['thoughtsTokenCount']);
-  return {
-    tokensIn: prompt + of('toolUsePromptTokenCount'),
-    tokensOut: of('candidatesTokenCount') + (thoughts ?? 0),
-    tokensCached: of('cachedContentTokenCount'),
-    ...(thoughts === undefined ? {} : { tokensReasoning: thoughts }),
-  };
+  const reasoning = count(usage['thoughtsTokenCount']);
+  const tokensOut = of('candidatesTokenCount') + (reasoning ?? 0);
+  const tokensIn = prompt + of('toolUsePromptTokenCount');
+  return usageOf({ tokensIn, tokensOut }, { cached: of('cachedContentTokenCount'), reasoning });
 }
