@@ -22,6 +22,7 @@ export class ChatAssembly extends AnswerAssembly implements Assembly {
   /** As it came: what a provider wants back must not pass the reading of think tags. */
   #reasoning = '';
   readonly #details: Record<string, Json>[] = [];
+  #streams = false;
 
   /** `keep`: which form of the reasoning the provider wants back. */
   constructor(options: AnswerOptions, keep: KeptReasoning = 'none') {
@@ -38,8 +39,9 @@ export class ChatAssembly extends AnswerAssembly implements Assembly {
     const usage = parseUsage(chunk['usage'] ?? choice['usage']);
     if (usage) super.add(this.finished || reason ? { usage } : { usageSoFar: usage });
     throwError(chunk, choice);
-    // Some servers ignore `stream` and send the whole message at once.
-    const delta = asRecord(choice['delta'] ?? choice['message']);
+    // Some servers ignore `stream` and send the whole message at once, MiniMax once more after its pieces.
+    const delta = asRecord(choice['delta'] ?? (this.#streams ? undefined : choice['message']));
+    this.#streams ||= 'delta' in choice;
     const said = contentText(delta['content']);
     const thought = firstString(delta['reasoning_content'], delta['reasoning']);
     this.#reasoning += said.reasoning + thought;
