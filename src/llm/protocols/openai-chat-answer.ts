@@ -78,11 +78,14 @@ export class ChatAssembly extends AnswerAssembly implements Assembly {
   }
 }
 
-/** Errors that come with status 200: inside the choice (OpenRouter), or as a code that is not 0 (MiniMax). */
+/** Errors that come with status 200: inside the choice (OpenRouter), as a code that is not 0 (MiniMax), or in place of the choices. */
 function throwError(chunk: Fields, choice: Fields): void {
   const { status_code: code, status_msg: said } = asRecord(chunk['base_resp']);
   if (code) throw new AnsweredError(undefined, { code, message: said });
   if (choice['error']) throw new AnsweredError(undefined, choice['error']);
+  // vLLM, Mistral and DashScope name it so, Zhipu and Venice otherwise.
+  const message = firstString(chunk['message'], chunk['msg'], chunk['error_message']);
+  if (message && !chunk['choices']) throw new AnsweredError(undefined, { type: chunk['error_type'], ...chunk, message });
 }
 
 function callPiece(raw: unknown): NonNullable<Piece['calls']>[number] {
