@@ -11,7 +11,7 @@ import { WireFault } from './wire-guard.ts';
 
 /** Reasons that withhold an answer (https://ai.google.dev/api/generate-content#FinishReason). */
 const WITHHELD =
-  /^(?:SAFETY|RECITATION|BLOCKLIST|PROHIBITED_CONTENT|SPII|IMAGE_SAFETY|IMAGE_PROHIBITED_CONTENT|IMAGE_RECITATION)$/;
+  /^(?:SAFETY|MODEL_ARMOR|RECITATION|BLOCKLIST|PROHIBITED_CONTENT|SPII|IMAGE_SAFETY|IMAGE_PROHIBITED_CONTENT|IMAGE_RECITATION)$/;
 /** The model wrote something that is no answer; it may do better next time. */
 const BROKEN = /^(?:MALFORMED_FUNCTION_CALL|MALFORMED_RESPONSE|UNEXPECTED_TOOL_CALL|TOO_MANY_TOOL_CALLS)$/;
 
