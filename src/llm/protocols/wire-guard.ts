@@ -119,11 +119,7 @@ function boundBody(response: Response, plainLineEnds: boolean, onBytes: (() => v
  */
 async function* bounded(
   body: ReadableStream<Uint8Array>,
-  {
-    events = false,
-    plainLineEnds = false,
-    onBytes,
-  }: { events?: boolean; plainLineEnds?: boolean; onBytes?: (() => void) | undefined } = {},
+  { events, plainLineEnds, onBytes }: { events?: boolean; plainLineEnds?: boolean; onBytes?: (() => void) | undefined } = {},
 ): AsyncGenerator<Uint8Array> {
   const reader = body.getReader();
   let line = 0;
@@ -178,6 +174,8 @@ function jsonAsEvents(body: string, status: number, wholeAnswer: (answer: unknow
   try {
     answer = JSON.parse(body);
   } catch {
+    // Some proxies name a stream so.
+    if (/^\s*(?:data|event)?:/.test(body)) return new Response(body);
     throw fault('malformed', `the server answered with invalid JSON (${quote(body).length} characters)`, status);
   }
   return new Response(wholeAnswer(answer), { headers: { 'content-type': 'text/event-stream' } });
