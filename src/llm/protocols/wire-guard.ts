@@ -98,8 +98,10 @@ export function guardFetch(fetchFn: typeof fetch, userAgent: string, options: Gu
 }
 
 function withFields(body: RequestInit['body'], extra: GuardOptions['extraBody']): RequestInit['body'] {
-  if (!extra || typeof body !== 'string') return body;
-  return JSON.stringify({ ...(JSON.parse(body) as object), ...extra });
+  if (typeof body !== 'string') return body;
+  const json = extra ? JSON.stringify({ ...(JSON.parse(body) as object), ...extra }) : body;
+  // Half of a surrogate pair is escaped so; Anthropic refuses the body, and with it the conversation for good.
+  return json.replace(/\\\\|\\ud[89a-f]../g, (told) => (told === '\\\\' ? told : '\ufffd'));
 }
 
 function fault(kind: 'bad-request' | 'malformed', message: string, status?: number): WireFault {
