@@ -5,7 +5,7 @@ import { createFailure, quote } from '../failure.ts';
 import { type Added, AnswerAssembly, type AnswerOptions, type Piece } from './answer-assembly.ts';
 import type { KeptPart } from './kept-answer.ts';
 import { asRecord } from './tool-call-assembly.ts';
-import { count } from './usage-count.ts';
+import { count, usageOf } from './usage-count.ts';
 import type { Assembly } from './wire.ts';
 import { WireFault } from './wire-guard.ts';
 
@@ -147,14 +147,8 @@ export class AnthropicAssembly extends AnswerAssembly implements Assembly {
     const of = (name: (typeof COUNTS)[number]): number => this.#counts.get(name) ?? 0;
     const read = of('cache_read_input');
     const written = of('cache_creation_input');
-    const reasoning = this.#counts.get('thinking');
-    return {
-      tokensIn: of('input') + written + read,
-      tokensOut: of('output'),
-      tokensCached: read,
-      ...(written > 0 ? { tokensCacheWrite: written } : {}),
-      ...(reasoning === undefined ? {} : { tokensReasoning: reasoning }),
-    };
+    const counts = { tokensIn: of('input') + written + read, tokensOut: of('output') };
+    return usageOf(counts, { cached: read, written, reasoning: this.#counts.get('thinking') });
   }
 }
 

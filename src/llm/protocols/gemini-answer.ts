@@ -5,13 +5,13 @@ import { createFailure, quote } from '../failure.ts';
 import { type Added, AnswerAssembly, type Piece } from './answer-assembly.ts';
 import type { KeptPart } from './kept-answer.ts';
 import { asRecord, type CallPiece } from './tool-call-assembly.ts';
-import { count } from './usage-count.ts';
+import { count, usageOf } from './usage-count.ts';
 import type { Assembly } from './wire.ts';
 import { WireFault } from './wire-guard.ts';
 
 /** Reasons that withhold an answer (https://ai.google.dev/api/generate-content#FinishReason). */
 const WITHHELD =
-  /^(?:SAFETY|RECITATION|BLOCKLIST|PROHIBITED_CONTENT|SPII|IMAGE_SAFETY|IMAGE_PROHIBITED_CONTENT|IMAGE_RECITATION)$/;
+  /^(?:SAFETY|MODEL_ARMOR|RECITATION|BLOCKLIST|PROHIBITED_CONTENT|SPII|IMAGE_SAFETY|IMAGE_PROHIBITED_CONTENT|IMAGE_RECITATION)$/;
 /** The model wrote something that is no answer; it may do better next time. */
 const BROKEN = /^(?:MALFORMED_FUNCTION_CALL|MALFORMED_RESPONSE|UNEXPECTED_TOOL_CALL|TOO_MANY_TOOL_CALLS)$/;
 
@@ -97,11 +97,8 @@ function toUsage(usage: Readonly<Record<string, unknown>>): Usage | undefined {
   const prompt = count(usage['promptTokenCount']);
   if (prompt === undefined) return undefined;
   const of = (key: string): number => count(usage[key]) ?? 0;
-  const thoughts = count(usage['thoughtsTokenCount']);
-  return {
-    tokensIn: prompt + of('toolUsePromptTokenCount'),
-    tokensOut: of('candidatesTokenCount') + (thoughts ?? 0),
-    tokensCached: of('cachedContentTokenCount'),
-    ...(thoughts === undefined ? {} : { tokensReasoning: thoughts }),
-  };
+  const reasoning = count(usage['thoughtsTokenCount']);
+  const tokensOut = of('candidatesTokenCount') + (reasoning ?? 0);
+  const tokensIn = prompt + of('toolUsePromptTokenCount');
+  return usageOf({ tokensIn, tokensOut }, { cached: of('cachedContentTokenCount'), reasoning });
 }

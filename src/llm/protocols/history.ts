@@ -59,7 +59,9 @@ export function toHistory(request: Pick<ModelRequest, 'messages' | 'images'>, ta
         if (text !== '' || images.length > 0) steps.push({ role: 'user', text, images });
         break;
       case 'assistant': {
-        const calls = (message.tool_calls ?? []).map(({ id, name, arguments: args, provider_ids: providerIds = [] }) => {
+        const calls = (message.tool_calls ?? []).map(({ id, name: given, arguments: args, provider_ids: providerIds = [] }) => {
+          // One that a model made up is refused with every later request.
+          const name = given.replace(/[^\w-]|^(?![a-z_])/gi, '_').slice(0, 64);
           const call: Unanswered = { id, providerIds, name, arguments: validArguments(args), result: undefined, images: [] };
           waiting.set(id, call);
           return call;

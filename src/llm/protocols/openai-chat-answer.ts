@@ -5,7 +5,7 @@ import { createFailure, quote } from '../failure.ts';
 import { type Added, AnswerAssembly, type AnswerOptions, type Piece } from './answer-assembly.ts';
 import { AnsweredError } from './http-failure.ts';
 import { asRecord } from './tool-call-assembly.ts';
-import { count } from './usage-count.ts';
+import { count, usageOf } from './usage-count.ts';
 import type { Assembly } from './wire.ts';
 import { WireFault } from './wire-guard.ts';
 
@@ -22,6 +22,7 @@ export class ChatAssembly extends AnswerAssembly implements Assembly {
   /** As it came: what a provider wants back must not pass the reading of think tags. */
   #reasoning = '';
   readonly #details: Record<string, Json>[] = [];
+  #streams = false;
 
   /** `keep`: which form of the reasoning the provider wants back. */
   constructor(options: AnswerOptions, keep: KeptReasoning = 'none') {
@@ -33,34 +34,33 @@ export class ChatAssembly extends AnswerAssembly implements Assembly {
   override add(raw: unknown): Added {
     const chunk = asRecord(raw);
     const choice = Array.isArray(chunk['choices']) ? asRecord(chunk['choices'][0]) : {};
+    const { finish_reason: reason } = choice;
+    // Moonshot reports the usage inside the choice. It is read before what may throw: failed answers are billed too.
+    const usage = parseUsage(chunk['usage'] ?? choice['usage']);
+    if (usage) super.add(this.finished || reason ? { usage } : { usageSoFar: usage });
     throwError(chunk, choice);
-    // Some servers ignore `stream` and send the whole message at once.
-    const delta = asRecord(choice['delta'] ?? choice['message']);
+    // Some servers ignore `stream` and send the whole message at once, MiniMax once more after its pieces.
+    const delta = asRecord(choice['delta'] ?? (this.#streams ? undefined : choice['message']));
+    this.#streams ||= 'delta' in choice;
     const said = contentText(delta['content']);
-    const thought = firstString(delta['reasoning_content'], delta['reasoning']) ?? '';
+    const thought = firstString(delta['reasoning_content'], delta['reasoning']);
     this.#reasoning += said.reasoning + thought;
     if (Array.isArray(delta['reasoning_details'])) for (const part of delta['reasoning_details']) this.#addDetail(part);
-    // Moonshot reports the usage inside the choice.
-    const usage = parseUsage(chunk['usage'] ?? choice['usage']);
-    const finish = finishOf(choice['finish_reason']);
-    return super.add({
+    const finish = finishOf(reason);
+    const { events, progress } = super.add({
       text: said.text,
       reasoning: said.reasoning + thought,
-      refusal: firstString(delta['refusal'], undefined) ?? '',
+      refusal: firstString(delta['refusal']),
       calls: Array.isArray(delta['tool_calls']) ? delta['tool_calls'].map(callPiece) : [],
       ...(finish ? { finish } : {}),
-      ...(usage ? { usage } : {}),
       ...(typeof chunk['model'] === 'string' && chunk['model'] !== '' ? { model: chunk['model'] } : {}),
     });
+    return { events, progress: progress || usage !== undefined };
   }
 
   override end(): readonly ModelEvent[] {
-    return super.end(this.#state());
-  }
-
-  #state(): Json | undefined {
-    if ((this.#keep === 'content' || this.#keep === 'chunk') && this.#reasoning !== '') return { reasoning: this.#reasoning };
-    return this.#keep === 'details' && this.#details.length > 0 ? { details: this.#details } : undefined;
+    if (this.#keep === 'details') return super.end(this.#details.length > 0 ? { details: this.#details } : undefined);
+    return super.end(this.#keep === 'none' || this.#reasoning === '' ? undefined : { reasoning: this.#reasoning });
   }
 
   /** Neighbouring pieces of one text or summary are joined; anything else is kept whole (openrouter.ai, reasoning tokens). */
@@ -78,17 +78,19 @@ export class ChatAssembly extends AnswerAssembly implements Assembly {
   }
 }
 
-/** Errors that come with status 200: inside the choice (OpenRouter), or as a code that is not 0 (MiniMax). */
+/** Errors that come with status 200: inside the choice (OpenRouter), as a code that is not 0 (MiniMax), or in place of the choices. */
 function throwError(chunk: Fields, choice: Fields): void {
-  const { status_code: code, status_msg: message } = asRecord(chunk['base_resp']);
-  if (code) throw new AnsweredError(undefined, { code, message });
+  const { status_code: code, status_msg: said } = asRecord(chunk['base_resp']);
+  if (code) throw new AnsweredError(undefined, { code, message: said });
   if (choice['error']) throw new AnsweredError(undefined, choice['error']);
+  // vLLM, Mistral and DashScope name it so, Zhipu and Venice otherwise.
+  const message = firstString(chunk['message'], chunk['msg'], chunk['error_message']);
+  if (message && !chunk['choices']) throw new AnsweredError(undefined, { type: chunk['error_type'], ...chunk, message });
 }
 
 function callPiece(raw: unknown): NonNullable<Piece['calls']>[number] {
   const { index, id, function: fn } = asRecord(raw);
-  const { name, arguments: args } = asRecord(fn);
-  return { index, id, name, arguments: args };
+  return { ...asRecord(fn), index, id };
 }
 
 /** Reasons of OpenAI and of servers that speak its wire. One that is not known is no success. */
@@ -109,38 +111,31 @@ function contentText(content: unknown): { text: string; reasoning: string } {
   for (const part of Array.isArray(content) ? content.map(asRecord) : []) {
     if (typeof part['text'] === 'string') text += part['text'];
     for (const piece of Array.isArray(part['thinking']) ? part['thinking'] : []) {
-      reasoning += firstString(asRecord(piece)['text'], undefined) ?? '';
+      reasoning += firstString(asRecord(piece)['text']);
     }
   }
   return { text, reasoning };
 }
 
-function firstString(first: unknown, second: unknown): string | undefined {
-  if (typeof first === 'string' && first !== '') return first;
-  return typeof second === 'string' && second !== '' ? second : undefined;
+function firstString(...values: readonly unknown[]): string {
+  return values.find((value): value is string => typeof value === 'string' && value !== '') ?? '';
 }
 
 function parseUsage(value: unknown): Usage | undefined {
   const usage = asRecord(value);
   const tokensIn = count(usage['prompt_tokens']);
   const completion = count(usage['completion_tokens']);
-  if (tokensIn === undefined || completion === undefined) return undefined;
+  // Zeros stand for what was not counted.
+  if (tokensIn === undefined || completion === undefined || tokensIn + completion === 0) return undefined;
   const prompt = asRecord(usage['prompt_tokens_details']);
   // DeepSeek and Moonshot report cache hits in fields of their own.
   const cached = count(prompt['cached_tokens']) ?? count(usage['prompt_cache_hit_tokens']) ?? count(usage['cached_tokens']);
-  const written = count(prompt['cache_write_tokens']);
   const reasoning = count(asRecord(usage['completion_tokens_details'])['reasoning_tokens']);
-  // xAI counts reasoning outside of the completion; its total shows it.
-  const outside = reasoning && usage['total_tokens'] === tokensIn + completion + reasoning ? reasoning : 0;
-  const costUsd = costOf(usage);
-  return {
-    tokensIn,
-    tokensOut: completion + outside,
-    tokensCached: cached ?? 0,
-    ...(written ? { tokensCacheWrite: written } : {}),
-    ...(reasoning === undefined ? {} : { tokensReasoning: reasoning }),
-    ...(costUsd === undefined ? {} : { costUsd }),
-  };
+  // xAI and Gemini count reasoning outside of the completion; their total shows it. Others leave out what came from a cache.
+  const rest = Math.max(0, (count(usage['total_tokens']) ?? 0) - tokensIn - completion);
+  const outside = rest === cached ? 0 : rest;
+  const told = { cached, written: count(prompt['cache_write_tokens']), reasoning, costUsd: costOf(usage) };
+  return usageOf({ tokensIn, tokensOut: completion + outside }, told);
 }
 
 /** OpenRouter reports USD, xAI ten-billionths; with a key of the operator's own OpenRouter's upstream bills beside it. */

@@ -4,7 +4,7 @@ import type { ModelEvent, Usage } from '../../core/model.ts';
 import { type Added, AnswerAssembly, type Piece } from './answer-assembly.ts';
 import { AnsweredError } from './http-failure.ts';
 import { asRecord } from './tool-call-assembly.ts';
-import { count } from './usage-count.ts';
+import { count, usageOf } from './usage-count.ts';
 import type { Assembly } from './wire.ts';
 
 type Parsed = Readonly<Record<string, unknown>>;
@@ -16,6 +16,8 @@ export class ResponsesAssembly extends AnswerAssembly implements Assembly {
   readonly #streamed = new Set<number>();
   /** Whole items by their place: what goes back with the next request. */
   readonly #items = new Map<number, Json>();
+  /** Places of the calls that were begun, by their ids. */
+  readonly #calls = new Map<unknown, number>();
   #reasoned = false;
 
   override add(raw: unknown): Added {
@@ -38,6 +40,9 @@ export class ResponsesAssembly extends AnswerAssembly implements Assembly {
         return this.#call(index, asRecord(event['item']), '');
       case 'response.function_call_arguments.delta':
         return this.#delta(index, { calls: [{ index, arguments: piece }] });
+      case 'response.function_call_arguments.done':
+        // Some servers send them in no other way.
+        return this.#streamed.has(index) ? NOTHING : this.#delta(index, { calls: [{ index, arguments: event['arguments'] }] });
       case 'response.output_item.done':
         return this.#whole(index, asRecord(event['item']));
       case 'response.completed':
@@ -66,6 +71,7 @@ export class ResponsesAssembly extends AnswerAssembly implements Assembly {
 
   #call(index: number, item: Parsed, text: unknown): Added {
     if (item['type'] !== 'function_call') return NOTHING;
+    this.#calls.set(item['call_id'], index);
     return super.add({ calls: [{ index, id: item['call_id'], name: item['name'], arguments: text }] });
   }
 
@@ -75,39 +81,41 @@ export class ResponsesAssembly extends AnswerAssembly implements Assembly {
     if (this.#streamed.has(index)) return NOTHING;
     this.#streamed.add(index);
     if (item['type'] === 'function_call') return this.#call(index, item, item['arguments']);
-    const parts = (key: string): Parsed[] => (Array.isArray(item[key]) ? item[key].map(asRecord) : []);
-    const joined = (list: readonly Parsed[], key: string): string => list.map((part) => part[key] ?? '').join('');
-    if (item['type'] === 'reasoning') {
-      return super.add({ reasoning: joined(parts('summary'), 'text') || joined(parts('content'), 'text') });
-    }
-    const content = parts('content');
-    return super.add({ text: joined(content, 'text'), refusal: joined(content, 'refusal') });
+    const all = (list: unknown, key: string): string =>
+      (Array.isArray(list) ? list : []).map((part) => asRecord(part)[key] ?? '').join('');
+    const { type, summary, content } = item;
+    if (type === 'reasoning') return super.add({ reasoning: all(summary, 'text') || all(content, 'text') });
+    return super.add({ text: all(content, 'text'), refusal: all(content, 'refusal') });
   }
 
   #ended(response: Parsed): Added {
-    if (response['status'] === 'failed' || response['status'] === 'cancelled') {
-      throw new AnsweredError(undefined, response['error']);
+    const { status, error, model } = response;
+    const usage = toUsage(asRecord(response['usage']));
+    if (usage) super.add({ usage });
+    if (status === 'failed' || status === 'cancelled') {
+      throw new AnsweredError(undefined, error ?? { message: `the response is ${status}` });
     }
     const output = Array.isArray(response['output']) ? response['output'].map(asRecord) : [];
-    // Items that were streamed are known by their place, which the final list need not keep.
-    const events = this.#streamed.size > 0 ? [] : output.flatMap((item, index) => this.#whole(index, item).events);
-    this.#fillIn(output);
-    const usage = toUsage(asRecord(response['usage']));
-    const { model } = response;
-    const last = super.add({
-      finish: finishOf(response),
-      ...(usage ? { usage } : {}),
-      ...(typeof model === 'string' ? { model } : {}),
+    // What was streamed is known by its place, which the final list need not keep: of that only calls may be missing here.
+    const streamed = this.#streamed.size > 0;
+    const begun = new Map(this.#calls);
+    const events = output.flatMap((item, at) => {
+      const place = begun.get(item['call_id']);
+      // A proxy may give a call another id here: it would run twice.
+      if (streamed && (item['type'] !== 'function_call' || (begun.size > 0 && place === undefined))) return [];
+      return this.#whole(place ?? (streamed ? 1_000 + at : at), item).events;
     });
-    return { events: [...events, ...last.events], progress: true };
+    this.#fillIn(output);
+    super.add({ finish: finishOf(response), ...(typeof model === 'string' ? { model } : {}) });
+    return { events, progress: true };
   }
 
   /** Azure gives the encrypted reasoning only with the final list. */
   #fillIn(output: readonly Parsed[]): void {
     for (const [index, item] of this.#items) {
-      const { id, encrypted_content: known } = asRecord(item);
-      const full = known ? undefined : output.find((other) => other['id'] === id && other['encrypted_content']);
-      if (full && id !== undefined) this.#items.set(index, full as { readonly [key: string]: Json });
+      const { id } = asRecord(item);
+      const full = output.find((other) => id !== undefined && other['id'] === id && other['encrypted_content']);
+      if (full) this.#items.set(index, full as { readonly [key: string]: Json });
     }
   }
 }
@@ -122,13 +130,9 @@ function toUsage(usage: Parsed): Usage | undefined {
   const tokensOut = count(usage['output_tokens']);
   if (tokensIn === undefined || tokensOut === undefined) return undefined;
   const input = asRecord(usage['input_tokens_details']);
-  const written = count(input['cache_write_tokens']);
   const reasoning = count(asRecord(usage['output_tokens_details'])['reasoning_tokens']);
-  return {
-    tokensIn,
-    tokensOut,
-    tokensCached: count(input['cached_tokens']) ?? 0,
-    ...(written ? { tokensCacheWrite: written } : {}),
-    ...(reasoning === undefined ? {} : { tokensReasoning: reasoning }),
-  };
+  return usageOf(
+    { tokensIn, tokensOut },
+    { cached: count(input['cached_tokens']), written: count(input['cache_write_tokens']), reasoning },
+  );
 }

@@ -36,7 +36,8 @@ export function toInputItems(steps: History['steps']): InputItem[] {
 function keptItems({ state, text, calls }: Answer): InputItem[] | undefined {
   const { items } = asRecord(state);
   if (!Array.isArray(items) || !items.every(isOfAnswer)) return undefined;
-  const said = items.flatMap((item) => listOf(item['content'])).map(({ text: part }) => (typeof part === 'string' ? part : ''));
+  const parts = items.flatMap((item) => (item['type'] === 'reasoning' ? [] : listOf(item['content'])));
+  const said = parts.map(({ text: part }) => (typeof part === 'string' ? part : ''));
   const made = items.filter(({ type }) => type === 'function_call').map(({ call_id: id }) => (typeof id === 'string' ? id : ''));
   const results = made.map((id) => ({ id, call: calls.find(({ providerIds }) => providerIds.includes(id)) }));
   const answered = new Set(results.map(({ call }) => call));

@@ -68,6 +68,13 @@ describe('M6 reasoning items of the Responses wire', () => {
     expect(input(lines())).toEqual([{ role: 'user', content: 'hi' }, ...ITEMS, output('call_a'), output('call_b')]);
   });
 
+  test('go back too where the server tells the reasoning in words (gpt-oss, Grok)', () => {
+    const worded = { ...REASONING, content: [{ type: 'reasoning_text', text: 'let me see' }] };
+    const items = [worded, MESSAGE, ...CALLS];
+    const [, first] = input(lines({ provider_state: { provider: 'openai', model: 'm', data: { items } } }));
+    expect(first).toEqual(worded);
+  });
+
   test('stay away from another model, and from a line that no longer says what they say', () => {
     const plain = (messages: readonly SessionMessage[], model?: string) =>
       JSON.stringify(input(messages, model)).includes('rs_1');

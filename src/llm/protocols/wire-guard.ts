@@ -98,8 +98,10 @@ export function guardFetch(fetchFn: typeof fetch, userAgent: string, options: Gu
 }
 
 function withFields(body: RequestInit['body'], extra: GuardOptions['extraBody']): RequestInit['body'] {
-  if (!extra || typeof body !== 'string') return body;
-  return JSON.stringify({ ...(JSON.parse(body) as object), ...extra });
+  if (typeof body !== 'string') return body;
+  const json = extra ? JSON.stringify({ ...(JSON.parse(body) as object), ...extra }) : body;
+  // Half of a surrogate pair is escaped so; Anthropic refuses the body, and with it the conversation for good.
+  return json.replace(/\\\\|\\ud[89a-f]../g, (told) => (told === '\\\\' ? told : '\ufffd'));
 }
 
 function fault(kind: 'bad-request' | 'malformed', message: string, status?: number): WireFault {
@@ -119,11 +121,7 @@ function boundBody(response: Response, plainLineEnds: boolean, onBytes: (() => v
  */
 async function* bounded(
   body: ReadableStream<Uint8Array>,
-  {
-    events = false,
-    plainLineEnds = false,
-    onBytes,
-  }: { events?: boolean; plainLineEnds?: boolean; onBytes?: (() => void) | undefined } = {},
+  { events, plainLineEnds, onBytes }: { events?: boolean; plainLineEnds?: boolean; onBytes?: (() => void) | undefined } = {},
 ): AsyncGenerator<Uint8Array> {
   const reader = body.getReader();
   let line = 0;
@@ -178,6 +176,8 @@ function jsonAsEvents(body: string, status: number, wholeAnswer: (answer: unknow
   try {
     answer = JSON.parse(body);
   } catch {
+    // Some proxies name a stream so.
+    if (/^\s*(?:data|event)?:/.test(body)) return new Response(body);
     throw fault('malformed', `the server answered with invalid JSON (${quote(body).length} characters)`, status);
   }
   return new Response(wholeAnswer(answer), { headers: { 'content-type': 'text/event-stream' } });
