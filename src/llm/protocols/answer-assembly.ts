@@ -6,6 +6,7 @@ import { textTokens } from '../tokens.ts';
 import { createRepetitionWatch, repetitionStart } from './repetition.ts';
 import { createThinkSplitter, splitOrphanClose } from './think-tags.ts';
 import { type CallPiece, createToolCallAssembly } from './tool-call-assembly.ts';
+import { WireFault } from './wire-guard.ts';
 
 export interface AnswerOptions {
   readonly provider: string;
@@ -39,6 +40,13 @@ export interface Added {
 
 /** Stands where a model got stuck and repeated itself. */
 const LOOP_MARK = '[… the model repeated itself; the rest was cut]';
+
+/** Far more than any model makes; each is compared with those before it. */
+const MOST_CALLS = 1_000;
+const TOO_MANY_CALLS = createFailure('malformed', {
+  message: `more than ${MOST_CALLS} tool calls in one answer`,
+  retryable: false,
+});
 
 /** Feed it with `add`, then call `end` once. */
 export class AnswerAssembly {
@@ -81,7 +89,10 @@ export class AnswerAssembly {
     if (reasoning) this.#take({ text: '', reasoning }, events);
     if (text) this.#take(this.#splitter.push(text), events);
     let progress = text + reasoning + refusal !== '' || usage !== undefined || finish !== undefined;
-    for (const call of calls) progress = this.#tools.add(call) || progress;
+    for (const call of calls) {
+      progress = this.#tools.add(call) || progress;
+      if (this.#tools.size > MOST_CALLS) throw new WireFault(TOO_MANY_CALLS);
+    }
     this.#finish ??= finish;
     return { events, progress };
   }
