@@ -1,6 +1,7 @@
 /** Puts the one answer of a call together from what the chunks of any wire bring. Knows nothing of sockets and time. */
 import type { Json } from '../../core/message.ts';
 import type { ModelAnswer, ModelEvent, ModelFailure, StopReason, Usage } from '../../core/model.ts';
+import { isDeep } from '../../lib/json-depth.ts';
 import { createFailure, quote } from '../failure.ts';
 import { textTokens } from '../tokens.ts';
 import { createRepetitionWatch, repetitionStart } from './repetition.ts';
@@ -191,7 +192,7 @@ export class AnswerAssembly {
       provider,
       model,
       ...(served === undefined || served === model ? {} : { servedModel: served }),
-      ...(state === undefined ? {} : { providerState: { provider, model, data: state } }),
+      ...(state === undefined || isDeep(state) ? {} : { providerState: { provider, model, data: state } }),
     };
   }
 
