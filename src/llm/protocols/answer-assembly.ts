@@ -1,11 +1,13 @@
 /** Puts the one answer of a call together from what the chunks of any wire bring. Knows nothing of sockets and time. */
 import type { Json } from '../../core/message.ts';
 import type { ModelAnswer, ModelEvent, ModelFailure, StopReason, Usage } from '../../core/model.ts';
+import { isDeep } from '../../lib/json-depth.ts';
 import { createFailure, quote } from '../failure.ts';
 import { textTokens } from '../tokens.ts';
 import { createRepetitionWatch, repetitionStart } from './repetition.ts';
 import { createThinkSplitter, splitOrphanClose } from './think-tags.ts';
 import { type CallPiece, createToolCallAssembly } from './tool-call-assembly.ts';
+import { WireFault } from './wire-guard.ts';
 
 export interface AnswerOptions {
   readonly provider: string;
@@ -39,6 +41,13 @@ export interface Added {
 
 /** Stands where a model got stuck and repeated itself. */
 const LOOP_MARK = '[… the model repeated itself; the rest was cut]';
+
+/** Far more than any model makes; each is compared with those before it. */
+const MOST_CALLS = 1_000;
+const TOO_MANY_CALLS = createFailure('malformed', {
+  message: `more than ${MOST_CALLS} tool calls in one answer`,
+  retryable: false,
+});
 
 /** Feed it with `add`, then call `end` once. */
 export class AnswerAssembly {
@@ -81,7 +90,10 @@ export class AnswerAssembly {
     if (reasoning) this.#take({ text: '', reasoning }, events);
     if (text) this.#take(this.#splitter.push(text), events);
     let progress = text + reasoning + refusal !== '' || usage !== undefined || finish !== undefined;
-    for (const call of calls) progress = this.#tools.add(call) || progress;
+    for (const call of calls) {
+      progress = this.#tools.add(call) || progress;
+      if (this.#tools.size > MOST_CALLS) throw new WireFault(TOO_MANY_CALLS);
+    }
     this.#finish ??= finish;
     return { events, progress };
   }
@@ -180,7 +192,7 @@ export class AnswerAssembly {
       provider,
       model,
       ...(served === undefined || served === model ? {} : { servedModel: served }),
-      ...(state === undefined ? {} : { providerState: { provider, model, data: state } }),
+      ...(state === undefined || isDeep(state) ? {} : { providerState: { provider, model, data: state } }),
     };
   }
 

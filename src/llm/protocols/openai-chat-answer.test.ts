@@ -40,6 +40,15 @@ describe('F28 tool calls', () => {
     ]);
   });
 
+  test('an endless list of calls is broken off, in one chunk or in many, before it holds up the daemon', () => {
+    const endless = Array.from({ length: 25_000 }, (_, index) => ({ index, id: `c${index}`, function: { name: 'f' } }));
+    const from = performance.now();
+    expect(() => assemble(delta({ tool_calls: endless }))).toThrow('more than 1000 tool calls');
+    expect(() => assemble(...endless.map(call))).toThrow('more than 1000 tool calls');
+    expect(performance.now() - from).toBeLessThan(1_000);
+    expect(calls(...endless.slice(0, 1_000).map(call))).toHaveLength(1_000);
+  });
+
   test('a server that omits the index or gives every call index 0 still makes two calls', () => {
     for (const index of [{}, { index: 0 }]) {
       expect(

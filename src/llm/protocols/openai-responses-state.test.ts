@@ -55,6 +55,13 @@ describe('M6 reasoning items of the Responses wire', () => {
     expect(answerOf(assemble(...itemEvents([MESSAGE]), DONE)).providerState).toBeUndefined();
   });
 
+  test('are not kept when they are nested beyond what can be written down: the answer is', () => {
+    const deep = JSON.parse(`{"type":"reasoning","summary":[],"x":${'['.repeat(10_000)}${']'.repeat(10_000)}}`) as object;
+    const answer = answerOf(assemble(...itemEvents([deep, MESSAGE]), DONE));
+    expect(answer.text).toBe('so');
+    expect(JSON.stringify(answer)).not.toContain('providerState');
+  });
+
   test('that Azure encrypts only in the final list are taken from there', () => {
     const bare = { type: 'reasoning', id: 'rs_1', summary: [] };
     const completed = { ...DONE, response: { ...DONE.response, output: [REASONING, MESSAGE] } };

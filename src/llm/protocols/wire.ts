@@ -160,15 +160,20 @@ function toFailure(error: unknown, streaming: boolean, options: WireOptions): Mo
   return failureOfConnection(error, origin(options.baseUrl), context);
 }
 
+/** A shorter key is a word that a server of one's own takes for one, such as `test`, and may stand in any answer. */
+const LEAST_KEY = 12;
+
 /** Failures of an assembly quote words of the answer, such as its stop reason (A29); an answer may speak the key it was asked with. */
 function withoutSecrets(events: readonly ModelEvent[], options: WireOptions): readonly ModelEvent[] {
   return events.flatMap((event): readonly ModelEvent[] => {
     if (event.type === 'failed') return [failed({ ...event.failure, message: redactorFor(options)(event.failure.message) })];
-    const { apiKey } = options;
-    const said = event.type === 'done' && apiKey ? JSON.stringify(event.answer) : '';
-    if (event.type !== 'done' || !apiKey || !said.includes(apiKey)) return [event];
+    const { apiKey = '' } = options;
+    const said = event.type === 'done' && apiKey.length >= LEAST_KEY ? JSON.stringify(event.answer) : '';
+    if (event.type !== 'done' || said === '' || !said.includes(JSON.stringify(apiKey).slice(1, -1))) return [event];
     // Nor may it be kept in a session; what is kept for the provider is of no use once it is changed.
-    const { providerState: _, ...answer } = JSON.parse(said.replaceAll(apiKey, '[redacted]')) as ModelAnswer;
+    const { providerState: _, ...answer } = JSON.parse(said, (_name, value) =>
+      typeof value === 'string' ? value.replaceAll(apiKey, '[redacted]') : value,
+    ) as ModelAnswer;
     if (answer.text === event.answer.text) return [{ type: 'done', answer }];
     return [
       { type: 'restart', reason: 'secret' },
