@@ -292,6 +292,7 @@ describe('models catalog', () => {
     const { code, stdout, stderr } = await new FakeCli(dir.path).run('models', 'catalog');
     expect([code, stderr]).toEqual([0, '']);
     expect(stdout).toMatch(/^gemini, google +gemini-3\.8-flash +GEMINI_API_KEY +https:/m);
+    expect(stdout).toMatch(/^azure, azure-openai .* by AZURE_OPENAI_ENDPOINT$/m);
     expect(stdout).toMatch(/^vllm +\(name one\) +VLLM_API_KEY \(optional\) +\(name one\)$/m);
     expect(stdout).toMatch(/^anthropic\/claude-sonnet-5-5 +1M +128k +vision, tools +2 \/ 10$/m);
     expect(stdout).toMatch(/^openai\/gpt-5 +400k +128k +vision, tools +1\.25 \/ 10 +2026-12-11$/m);
