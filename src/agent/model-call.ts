@@ -31,8 +31,8 @@ export async function callModel(call: ModelCall): Promise<ModelOutcome> {
     const id = `${outcome.answer.provider}/${outcome.answer.model}`;
     emit({ type: 'model.done', model: id, tokensIn, tokensOut, costUsd, ms });
   } else {
-    const { code, kind, message } = outcome.failure;
-    emit({ type: 'model.failed', model: model.id, code, kind, detail: message, ms });
+    const { code, kind, message, hint } = outcome.failure;
+    emit({ type: 'model.failed', model: model.id, code, kind, detail: message, hint, ms });
   }
   return outcome;
 }

@@ -24,6 +24,12 @@ it('a call that was stopped on purpose is no error: not a warning in the log, no
   expect(observations.errors).toHaveLength(1);
 });
 
+it('the hint of a failed call stands before that of its code', () => {
+  const logger = new MemoryLogger();
+  logEvents(logger)({ ...failed('bad-request'), hint: 'check that base_url is the address of the API' } as RunEvent);
+  expect(logger.lines[0]).toMatchObject({ data: { hint: 'check that base_url is the address of the API' } });
+});
+
 it('streamed text is never logged', () => {
   const logger = new MemoryLogger();
   logEvents(logger)({ type: 'model.text', at: 0, text: 'private' });

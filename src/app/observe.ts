@@ -88,7 +88,7 @@ export function logEvents(logger: Logger): (event: RunEvent) => void {
   return (event) => {
     if (event.type === 'model.text') return;
     const { type, at: _at, ...rest } = event;
-    const data = { ...rest, ...hintFor(event) };
+    const data = { ...hintFor(event), ...rest };
     // Stopped by its user, or by a shutdown: nobody has to look into that.
     const intended = event.type === 'model.failed' && event.kind === 'aborted';
     if (event.type === 'journal' && event.state === 'failing') logger.error(type, data);

@@ -48,7 +48,10 @@ export const ERROR_CODES = {
   GH2103: { title: 'the model is overloaded or failing', hint: 'ask again in a minute' },
   GH2104: { title: 'the model cannot be reached', hint: 'check base_url and the network' },
   GH2105: { title: 'the model did not answer in time', hint: 'ask again, or raise gateway.llm_timeout_secs' },
-  GH2106: { title: 'the model rejected the request', hint: 'see the log for what it rejected' },
+  GH2106: {
+    title: 'the model rejected the request',
+    hint: 'see the log for what it rejected; after a 404 or a web page check base_url',
+  },
   GH2107: { title: 'the conversation is too long for the model', hint: 'start afresh with /new' },
   GH2108: { title: 'the model returned nothing', hint: 'ask again in other words' },
   GH2109: { title: 'the answer was broken off or malformed', hint: 'ask again' },

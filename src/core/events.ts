@@ -47,6 +47,8 @@ export type RunEvent = EventBase &
         readonly code: string;
         readonly kind: string;
         readonly detail: string;
+        /** What the operator can do. Default: that of the code. */
+        readonly hint?: string;
         readonly ms: number;
       }
     | { readonly type: 'tool.started'; readonly tool: string; readonly callId: string }

@@ -62,12 +62,12 @@ function chosen(name: string): Provider {
   });
 }
 
-function providerRow({ name, aliases, keyEnv, keyRequired, baseUrl }: Provider): string[] {
+function providerRow({ name, aliases, keyEnv, keyRequired, baseUrl, addressEnv }: Provider): string[] {
   return [
     [name, ...aliases].join(', '),
     DEFAULT_MODELS[name] ?? '(name one)',
     keyEnv === undefined ? 'none needed' : `${keyEnv}${keyRequired ? '' : ' (optional)'}`,
-    baseUrl ?? '(name one)',
+    baseUrl ?? (addressEnv === undefined ? '(name one)' : `by ${addressEnv}`),
   ];
 }
 

@@ -18,8 +18,13 @@ const PATIENCE_MS = 60_000;
 /** Room for a model that thinks before it says one word; the answer itself is a token or two. */
 const OUTPUT_TOKENS = 512;
 
+/** Silence of a terminal that is long enough to wonder. ms. */
+const SILENCE_MS = 1_000;
+
 interface Tested {
   readonly entry: ModelEntry;
+  /** The variable of the key that was tried, where the entry has several. */
+  readonly keyFrom?: string;
   readonly ms?: number;
   readonly usage?: Usage;
   readonly costUsd?: number | null;
@@ -37,10 +42,14 @@ export const modelsTest: Command<{ readonly name?: string }> = async (context, {
     connectMs: llm_connect_timeout_secs * 1_000,
     totalMs: Math.min(llm_timeout_secs * 1_000, PATIENCE_MS),
   };
-  const [tested, checked] = await Promise.all([
-    Promise.all(entries.map((entry) => testEntry(entry, deps, timeouts))),
+  const calls = Promise.all([
+    Promise.all(entries.flatMap(entryPerKey).map((entry) => testEntry(entry, deps, timeouts))),
     Promise.all(media.map((check) => check.run(timeouts.totalMs))),
   ]);
+  const answered = new AbortController();
+  const waiting = () => out.say(`waiting for the models, at most ${Math.ceil(timeouts.totalMs / 1_000)} s`);
+  void deps.clock.sleep(SILENCE_MS, answered.signal).then(waiting, () => undefined);
+  const [tested, checked] = await calls.finally(() => answered.abort());
   await book(tested, context);
   out.data(formatTable([...tested.map((result) => row(result, out)), ...checked.map((result) => mediaRow(result, out))]));
   const results = [...tested, ...checked];
@@ -48,7 +57,8 @@ export const modelsTest: Command<{ readonly name?: string }> = async (context, {
   const models = [...tested.map(toJson), ...checked.map(mediaToJson)];
   if (failed[0]?.failure) {
     const { code, hint } = failed[0].failure;
-    out.fail({ code, message: `${failed.length} of ${results.length} models failed`, hint }, { models });
+    const what = tested.some(({ keyFrom }) => keyFrom) ? 'models and keys' : 'models';
+    out.fail({ code, message: `${failed.length} of ${results.length} ${what} failed`, hint }, { models });
     return EXIT.failed;
   }
   out.document({ models });
@@ -81,21 +91,30 @@ function choose(models: readonly ModelEntry[], media: readonly MediaCheck[], nam
   });
 }
 
-async function testEntry(entry: ModelEntry, deps: CliDeps, timeouts: ModelTimeouts): Promise<Tested> {
-  const { target, key, problem } = entry;
-  if (problem || !target) return { entry, failure: problem ?? NO_ANSWER };
+type Tried = Pick<Tested, 'entry' | 'keyFrom'>;
+
+/** The daemon goes on to the next key when one is refused: only a call with each shows that one is dead. */
+function entryPerKey(entry: ModelEntry): Tried[] {
+  const { key } = entry;
+  if (!key?.more) return [{ entry }];
+  return [key, ...key.more].map(({ from, value }) => ({ entry: { ...entry, key: { from, value } }, keyFrom: from }));
+}
+
+async function testEntry(tried: Tried, deps: CliDeps, timeouts: ModelTimeouts): Promise<Tested> {
+  const { target, key, problem } = tried.entry;
+  if (problem || !target) return { ...tried, failure: problem ?? NO_ANSWER };
   const model = await deps.createModel(target, { apiKey: key?.value(), timeouts });
   const start = deps.clock.monotonic();
   // The time limits of the call end it; Ctrl-C ends the process.
   for await (const event of model.call(REQUEST, new AbortController().signal)) {
     const ms = Math.round(deps.clock.monotonic() - start);
-    if (event.type === 'failed') return { entry, ms, failure: toFailure(event.failure) };
+    if (event.type === 'failed') return { ...tried, ms, failure: toFailure(event.failure) };
     if (event.type === 'done') {
       const { usage } = event.answer;
-      return { entry, ms, usage, costUsd: usage.costUsd ?? costOf(usage, target.facts.price) };
+      return { ...tried, ms, usage, costUsd: usage.costUsd ?? costOf(usage, target.facts.price) };
     }
   }
-  return { entry, failure: NO_ANSWER };
+  return { ...tried, failure: NO_ANSWER };
 }
 
 /** These calls are paid like any other. Where there is no ledger yet none is made: nothing else has spent anything. */
@@ -135,12 +154,9 @@ function failureText({ code, message, hint }: Failure): string {
   return `${code} ${printable(message)}  → ${printable(hint)}`;
 }
 
-function row({ entry, ms, usage, costUsd, failure }: Tested, out: Output): string[] {
-  const cells = [
-    `${out.mark(failure ? 'bad' : 'ok')} ${printable(entry.name)}`,
-    entryId(entry),
-    ms === undefined ? '-' : `${ms} ms`,
-  ];
+function row({ entry, keyFrom, ms, usage, costUsd, failure }: Tested, out: Output): string[] {
+  const name = `${printable(entry.name)}${keyFrom ? ` with ${keyFrom}` : ''}`;
+  const cells = [`${out.mark(failure ? 'bad' : 'ok')} ${name}`, entryId(entry), ms === undefined ? '-' : `${ms} ms`];
   if (failure) return [...cells, failureText(failure)];
   return [...cells, `${usage?.tokensIn} tokens in, ${usage?.tokensOut} out, ${costText(costUsd ?? null)}`];
 }
@@ -150,11 +166,12 @@ function costText(usd: number | null): string {
   return usd === 0 ? 'free' : `${Number(usd.toPrecision(3)).toFixed(7).replace(/0+$/, '')} USD`;
 }
 
-function toJson({ entry, ms, usage, costUsd, failure }: Tested): Record<string, unknown> {
+function toJson({ entry, keyFrom, ms, usage, costUsd, failure }: Tested): Record<string, unknown> {
   return {
     name: entry.name,
     provider: entry.target?.provider.name ?? null,
     model: entry.target?.model ?? null,
+    keyFrom: keyFrom ?? entry.key?.from ?? null,
     ok: failure === undefined,
     ms: ms ?? null,
     tokensIn: usage?.tokensIn ?? null,

@@ -234,6 +234,26 @@ describe('models test', () => {
     });
   });
 
+  test('of several keys each is tried, and the row of a refused one names its variable', async () => {
+    await using dir = await tempDir();
+    const env = { KEY_A: 'canary-a', KEY_B: 'canary-b' };
+    const cli = new FakeCli(dir.path);
+    cli.env = env;
+    await cli.write('.gatehouse/config.json', JSON.stringify({ provider: 'openai', api_key_envs: Object.keys(env) }));
+    const failure = createFailure('auth', { message: 'openai answered with status 401', status: 401 });
+    let calls = 0;
+    cli.models.set(
+      'openai/gpt-6.1-terra',
+      scriptedModel(() => (calls++ === 0 ? { fail: failure } : { text: 'ok', usage })),
+    );
+    const { code, stdout, stderr } = await cli.run('models', 'test');
+    expect([code, calls]).toEqual([1, 2]);
+    expect(stdout).toMatch(/✗ main with KEY_A .* GH2101/);
+    expect(stdout).toMatch(/✓ main with KEY_B .* tokens in/);
+    expect(stderr).toContain('1 of 2 models and keys failed');
+    expect(stdout + stderr).not.toContain('canary');
+  });
+
   test('an unknown name is refused with what was meant, and nothing at all with exit code 78', async () => {
     await using dir = await tempDir();
     const cli = await configured(dir.path);
@@ -272,6 +292,7 @@ describe('models catalog', () => {
     const { code, stdout, stderr } = await new FakeCli(dir.path).run('models', 'catalog');
     expect([code, stderr]).toEqual([0, '']);
     expect(stdout).toMatch(/^gemini, google +gemini-3\.8-flash +GEMINI_API_KEY +https:/m);
+    expect(stdout).toMatch(/^azure, azure-openai .* by AZURE_OPENAI_ENDPOINT$/m);
     expect(stdout).toMatch(/^vllm +\(name one\) +VLLM_API_KEY \(optional\) +\(name one\)$/m);
     expect(stdout).toMatch(/^anthropic\/claude-sonnet-5-5 +1M +128k +vision, tools +2 \/ 10$/m);
     expect(stdout).toMatch(/^openai\/gpt-5 +400k +128k +vision, tools +1\.25 \/ 10 +2026-12-11$/m);

@@ -23,6 +23,11 @@ describe('isFailoverWorthy (spec B3)', () => {
     (kind) => expect(isFailoverWorthy(failure(kind))).toBe(false),
   );
 
+  test.each([200, 302])('a page or a redirect where the API should be, status %i, says nothing of the request', (status) => {
+    const page = failure('bad-request', { status });
+    expect([isFailoverWorthy(page), isModelFault(page)]).toEqual([true, true]);
+  });
+
   test.each([
     [401, { message: 'no' }, true],
     [403, { message: 'no' }, true],

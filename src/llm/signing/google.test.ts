@@ -89,3 +89,10 @@ test.each([
   expect(JSON.stringify(failure)).not.toContain(PEM.slice(30, 60));
   expect(at.claims).toEqual([]);
 });
+
+test('a key file that is not there is told apart from one of the wrong kind', async () => {
+  await using at = await scene();
+  const failure = await failureOf(googleSigner(`${at.file}.missing`)(request()));
+  expect(failure).toMatchObject({ kind: 'auth', message: 'the key file cannot be read' });
+  expect(failure).toMatchObject({ hint: expect.stringContaining('GOOGLE_APPLICATION_CREDENTIALS') });
+});

@@ -44,7 +44,7 @@ async function renew(keyFile: string, now: number): Promise<Token> {
 }
 
 async function signedStatement(keyFile: string, iat: number): Promise<{ tokenUri: string; assertion: string }> {
-  const text = await readFile(keyFile, 'utf8').catch(() => '{}');
+  const text = await readFile(keyFile, 'utf8').catch(() => Promise.reject(fault('the key file cannot be read')));
   try {
     const { type, client_email: iss, private_key: key, private_key_id: kid, token_uri: aud } = JSON.parse(text);
     const { protocol, hostname } = new URL(aud);
