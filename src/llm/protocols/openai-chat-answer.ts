@@ -5,7 +5,7 @@ import { createFailure, quote } from '../failure.ts';
 import { type Added, AnswerAssembly, type AnswerOptions, type Piece } from './answer-assembly.ts';
 import { AnsweredError } from './http-failure.ts';
 import { asRecord } from './tool-call-assembly.ts';
-import { count } from './usage-count.ts';
+import { count, reportedCost } from './usage-count.ts';
 import type { Assembly } from './wire.ts';
 import { WireFault } from './wire-guard.ts';
 
@@ -132,22 +132,12 @@ function parseUsage(value: unknown): Usage | undefined {
   const reasoning = count(asRecord(usage['completion_tokens_details'])['reasoning_tokens']);
   // xAI counts reasoning outside of the completion; its total shows it.
   const outside = reasoning && usage['total_tokens'] === tokensIn + completion + reasoning ? reasoning : 0;
-  const costUsd = costOf(usage);
   return {
     tokensIn,
     tokensOut: completion + outside,
     tokensCached: cached ?? 0,
     ...(written ? { tokensCacheWrite: written } : {}),
     ...(reasoning === undefined ? {} : { tokensReasoning: reasoning }),
-    ...(costUsd === undefined ? {} : { costUsd }),
+    ...reportedCost(usage),
   };
-}
-
-/** OpenRouter reports USD, xAI ten-billionths; with a key of the operator's own OpenRouter's upstream bills beside it. */
-function costOf(usage: Fields): number | undefined {
-  const { cost, is_byok: ownKey, cost_details: details, cost_in_usd_ticks: ticks } = usage;
-  if (typeof ticks === 'number' && ticks >= 0) return ticks / 1e10;
-  if (typeof cost !== 'number' || !Number.isFinite(cost) || cost < 0) return undefined;
-  const upstream = ownKey === true ? asRecord(details)['upstream_inference_cost'] : 0;
-  return typeof upstream === 'number' && upstream >= 0 ? cost + upstream : undefined;
 }

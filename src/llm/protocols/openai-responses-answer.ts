@@ -4,7 +4,7 @@ import type { ModelEvent, Usage } from '../../core/model.ts';
 import { type Added, AnswerAssembly, type Piece } from './answer-assembly.ts';
 import { AnsweredError } from './http-failure.ts';
 import { asRecord } from './tool-call-assembly.ts';
-import { count } from './usage-count.ts';
+import { count, reportedCost } from './usage-count.ts';
 import type { Assembly } from './wire.ts';
 
 type Parsed = Readonly<Record<string, unknown>>;
@@ -130,5 +130,6 @@ function toUsage(usage: Parsed): Usage | undefined {
     tokensCached: count(input['cached_tokens']) ?? 0,
     ...(written ? { tokensCacheWrite: written } : {}),
     ...(reasoning === undefined ? {} : { tokensReasoning: reasoning }),
+    ...reportedCost(usage),
   };
 }
