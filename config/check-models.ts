@@ -1,6 +1,6 @@
 import { describeChoice, type Finding, valueAt } from './check-value.ts';
 
-/** Checks what the schema of the whole file cannot: that the names of models are in `models`. */
+/** Checks what the schema of the whole file cannot: that the names of models are in `models`, and that time limits fit each other. */
 export function checkModels(value: unknown, original: unknown): readonly Finding[] {
   const names = Object.keys(recordAt(value, ['models']));
   const channels = listAt(value, ['gateway', 'channels']);
@@ -12,7 +12,19 @@ export function checkModels(value: unknown, original: unknown): readonly Finding
       return [[...at, 'model'], ...senders.map((sender) => [...at, 'sender_models', sender])];
     }),
   ];
-  return used.flatMap((path) => checkName(path, names, value, original));
+  return [...used.flatMap((path) => checkName(path, names, value, original)), ...checkThinkingLimit(value)];
+}
+
+/** Default of `gateway.llm_timeout_secs`. */
+const CALL_LIMIT_SECS = 300;
+
+/** The limit of the whole call ends it whatever it does. */
+function checkThinkingLimit(value: unknown): Finding[] {
+  const path = ['gateway', 'llm_thinking_timeout_secs'];
+  const [thinking, call = CALL_LIMIT_SECS] = [valueAt(value, path), valueAt(value, ['gateway', 'llm_timeout_secs'])];
+  if (typeof thinking !== 'number' || typeof call !== 'number' || thinking <= call) return [];
+  const message = `is longer than gateway.llm_timeout_secs (${call}), which ends the call first`;
+  return [{ severity: 'warning', path, message, hint: `set gateway.llm_timeout_secs to more than ${thinking}` }];
 }
 
 function checkName(path: readonly PropertyKey[], names: readonly string[], value: unknown, original: unknown): Finding[] {

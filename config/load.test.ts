@@ -254,6 +254,16 @@ describe('problems', () => {
     expect(config.max_iterations).toBe(50);
   });
 
+  test('M5 a limit for thinking beyond that of the call is warned of, because the call ends first', async () => {
+    const { warnings } = await load('{"gateway": {"llm_thinking_timeout_secs": 600}}');
+    expect(brief(warnings)).toEqual([
+      '1:43 gateway.llm_thinking_timeout_secs: is longer than gateway.llm_timeout_secs (300), which ends the call first → set gateway.llm_timeout_secs to more than 600',
+    ]);
+    const fine = await load('{"gateway": {"llm_thinking_timeout_secs": 600, "llm_timeout_secs": 900}}');
+    expect([fine.warnings, fine.config.gateway.llm_thinking_timeout_secs]).toEqual([[], 600]);
+    expect((await load('{"gateway": {"llm_timeout_secs": 60}}')).warnings).toEqual([]);
+  });
+
   test('max_history out of range is clamped with a warning', async () => {
     const { config, warnings } = await load('{"gateway": {"max_history": 5000}}');
     expect(config.gateway.max_history).toBe(1000);

@@ -105,7 +105,7 @@ export const gatewaySection = z
     llm_timeout_secs: seconds.default(300).describe('Longest wait for one model call.'),
     llm_thinking_timeout_secs: seconds
       .default(300)
-      .describe('Longest silence of a model that thinks before the first word of its answer.'),
+      .describe('Longest silence of a model that thinks before the first word of its answer. Within llm_timeout_secs.'),
     llm_connect_timeout_secs: seconds.default(10).describe('Longest wait for the connection to the model.'),
     tool_timeout_secs: seconds.default(600).describe('Longest run of one tool.'),
     session_timeout_secs: seconds.default(1800).describe('Longest turn: all model calls and tools for one message.'),

@@ -42,7 +42,7 @@ async function consume({ model, request, emit, signal }: ModelCall): Promise<Mod
     for await (const event of model.call(request, signal)) {
       if (event.type === 'done') return { kind: 'answer', answer: event.answer };
       if (event.type === 'failed') return { kind: 'failed', failure: event.failure };
-      // After an abort nobody may see more text of this run, even while the model still ends its stream.
+      // After an abort no more text of this run may be shown, even while the model still ends its stream.
       if (signal.aborted) continue;
       if (event.type === 'text') emit({ type: 'model.text', text: event.text });
       if (event.type === 'waiting') emit({ type: 'model.waiting', reason: event.reason, waitMs: event.waitMs });

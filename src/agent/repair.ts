@@ -63,7 +63,7 @@ function pairTools(messages: readonly SessionMessage[]): readonly SessionMessage
     if (message.role === 'tool') {
       const open = openCall(entries, message.tool_call_id);
       if (open) open.result = message;
-      continue; // a result nobody asked for is dropped
+      continue; // a result without a call is dropped
     }
     const calls = message.role === 'assistant' ? (message.tool_calls ?? []) : [];
     // Providers refuse an assistant message that says nothing and does nothing.

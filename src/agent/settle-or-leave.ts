@@ -28,7 +28,7 @@ async function graceOver(signal: AbortSignal, settled: AbortSignal, clock: Clock
   try {
     await clock.sleep(ABORT_GRACE_MS, settled);
   } catch {
-    // The work settled first: the race is over and nobody reads this.
+    // The work settled first: the race is over and this result is not read.
   }
   return 'left';
 }

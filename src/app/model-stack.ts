@@ -302,7 +302,7 @@ function timeoutsOf({ gateway }: Config): WireDeps['timeouts'] {
   };
 }
 
-/** Said and not refused: in networks of their own people do so, and only they know whose wires these are. */
+/** A warning and not a refusal: only the operator knows whether the network between is their own. */
 function warnOfPlainText({ target, key }: ModelEntry, logger: Logger): void {
   const { protocol, host } = new URL(target.baseUrl);
   const keyFrom = key?.from ?? target.credentials?.from;
@@ -314,7 +314,7 @@ function warnOfPlainText({ target, key }: ModelEntry, logger: Logger): void {
   });
 }
 
-/** Another model answers and the chat sees nothing: a key that was refused for weeks would otherwise be known to nobody. */
+/** Another model answers and the chat sees nothing: without this line a key could be refused for weeks unnoticed. */
 function reportFailure(model: string, { kind, code, message, hint }: ModelFailure, logger: Logger): void {
   // What was stopped on purpose is no failure, and limits have a report of their own.
   if (kind === 'aborted' || kind === 'budget') return;

@@ -19,7 +19,7 @@ const SENTENCES: Readonly<Record<FailureKind, string>> = {
   aborted: 'Stopped.',
 };
 
-/** A price nobody knows is no limit that was reached, and no passing of time helps. */
+/** An unknown price is not a limit that was reached, and waiting does not help. */
 const UNKNOWN_PRICE = 'The AI model was not asked because its price is not known. The operator has to set it.';
 
 /** One short sentence for the chat, with the code to look up. Safe to send to anybody. */

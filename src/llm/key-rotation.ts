@@ -9,9 +9,9 @@ export interface KeyRotationOptions {
   readonly onResting: (key: FoundKey, failure: ModelFailure, next: FoundKey) => void;
 }
 
-/** What another key may not suffer from. */
+/** Failures that a call with another key may not meet. */
 const OF_THE_KEY: readonly FailureKind[] = ['auth', 'payment', 'rate-limit'];
-/** How long a key at its limit rests whose provider does not say. ms. */
+/** How long a key at its limit rests when the provider does not say. ms. */
 const REST_MS = 30_000;
 /** A refused key is tried again now and then: it may have been mended at the provider. ms. */
 const REFUSED_REST_MS = 15 * 60_000;

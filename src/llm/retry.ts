@@ -185,7 +185,7 @@ function closeGate(gate: RetryGate, failure: ModelFailure, clock: Clock, capMs: 
   gate.failure = failure;
 }
 
-/** Who is told to come back later wants to know when, also where the provider left it to us. */
+/** A person who is told to come back later is told when, also when the provider named no time. */
 function tooLong(failure: ModelFailure, waitMs: number): ModelFailure {
   return failure.kind === 'rate-limit' ? { ...failure, retryAfterMs: waitMs } : failure;
 }

@@ -92,6 +92,15 @@ describe('histories', () => {
     await expect(dropped).rejects.toThrow();
     expect(refusals(at)).not.toEqual([]);
   });
+
+  test('control: gemini is sent dummy signatures once provider state is dropped, and none with it', async () => {
+    const at = await startPeer(STRICT_PEERS.find(({ name }) => name === 'gemini') ?? ({} as StrictPeer));
+    await using _ = at.server;
+    await converse(at, await converse(at, []));
+    expect(at.server.counts['dummySignatures'] ?? 0).toBe(0);
+    await converse(at, [], withoutState(at.model));
+    expect(at.server.counts['dummySignatures']).toBeGreaterThan(0);
+  });
 });
 
 describe('M5 120 s of silent thinking', () => {

@@ -54,7 +54,7 @@ export interface Reservation {
   readonly kind: 'reserved';
   /** Neither settled nor released. */
   readonly open: boolean;
-  /** The call cost this much. null = nobody knows, counted as nothing. */
+  /** The call cost this much. null = unknown, counted as nothing. */
   settle(actualUsd: number | null): void;
   /** Nothing was billed. */
   release(): void;

@@ -1,4 +1,4 @@
-/** Where Claude models differ in what they accept, by their names. Sources: provider-rules 3a and 3b. */
+/** What each Claude model accepts, by its name. Sources: provider-rules 3a and 3b. */
 import type Anthropic from '@anthropic-ai/sdk';
 import type { ModelFacts, ModelRequest } from '../../core/model.ts';
 import { thinkingWord } from './thinking.ts';

@@ -52,7 +52,7 @@ function requestBody({ provider, model, facts }: WireOptions, request: ModelRequ
     model,
     contents: toGeminiContents(steps, model),
     config: {
-      // Both make further calls that nobody asked for.
+      // Each would make further calls by itself, which would be paid for.
       automaticContinuation: false,
       automaticFunctionCalling: { disable: true },
       ...(system === '' ? {} : { systemInstruction: { parts: [{ text: system }] } }),

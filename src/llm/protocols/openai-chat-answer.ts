@@ -5,7 +5,7 @@ import { createFailure, quote } from '../failure.ts';
 import { type Added, AnswerAssembly, type AnswerOptions, type Piece } from './answer-assembly.ts';
 import { AnsweredError } from './http-failure.ts';
 import { asRecord } from './tool-call-assembly.ts';
-import { count, usageOf } from './usage-count.ts';
+import { count, reportedCost, usageOf } from './usage-count.ts';
 import type { Assembly } from './wire.ts';
 import { WireFault } from './wire-guard.ts';
 
@@ -134,15 +134,6 @@ function parseUsage(value: unknown): Usage | undefined {
   // xAI and Gemini count reasoning outside of the completion; their total shows it. Others leave out what came from a cache.
   const rest = Math.max(0, (count(usage['total_tokens']) ?? 0) - tokensIn - completion);
   const outside = rest === cached ? 0 : rest;
-  const told = { cached, written: count(prompt['cache_write_tokens']), reasoning, costUsd: costOf(usage) };
+  const told = { cached, written: count(prompt['cache_write_tokens']), reasoning, costUsd: reportedCost(usage) };
   return usageOf({ tokensIn, tokensOut: completion + outside }, told);
-}
-
-/** OpenRouter reports USD, xAI ten-billionths; with a key of the operator's own OpenRouter's upstream bills beside it. */
-function costOf(usage: Fields): number | undefined {
-  const { cost, is_byok: ownKey, cost_details: details, cost_in_usd_ticks: ticks } = usage;
-  if (typeof ticks === 'number' && ticks >= 0) return ticks / 1e10;
-  if (typeof cost !== 'number' || !Number.isFinite(cost) || cost < 0) return undefined;
-  const upstream = ownKey === true ? asRecord(details)['upstream_inference_cost'] : 0;
-  return typeof upstream === 'number' && upstream >= 0 ? cost + upstream : undefined;
 }

@@ -4,7 +4,7 @@ import type { ModelEvent, Usage } from '../../core/model.ts';
 import { type Added, AnswerAssembly, type Piece } from './answer-assembly.ts';
 import { AnsweredError } from './http-failure.ts';
 import { asRecord } from './tool-call-assembly.ts';
-import { count, usageOf } from './usage-count.ts';
+import { count, reportedCost, usageOf } from './usage-count.ts';
 import type { Assembly } from './wire.ts';
 
 type Parsed = Readonly<Record<string, unknown>>;
@@ -131,8 +131,6 @@ function toUsage(usage: Parsed): Usage | undefined {
   if (tokensIn === undefined || tokensOut === undefined) return undefined;
   const input = asRecord(usage['input_tokens_details']);
   const reasoning = count(asRecord(usage['output_tokens_details'])['reasoning_tokens']);
-  return usageOf(
-    { tokensIn, tokensOut },
-    { cached: count(input['cached_tokens']), written: count(input['cache_write_tokens']), reasoning },
-  );
+  const told = { cached: count(input['cached_tokens']), written: count(input['cache_write_tokens']) };
+  return usageOf({ tokensIn, tokensOut }, { ...told, reasoning, costUsd: reportedCost(usage) });
 }

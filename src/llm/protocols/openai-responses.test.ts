@@ -242,6 +242,20 @@ describe('answers', () => {
     }
   });
 
+  // https://docs.x.ai/developers/cost-tracking, seen on 2026-11-22: "in the usage object of chat completions, Responses API, …".
+  test('M10 the cost that a provider reports is told: xAI in ten-billionths of a USD, OpenRouter in USD', async () => {
+    const output = [{ type: 'message', content: [{ type: 'output_text', text: 'ok' }] }];
+    const costOf = async (more: object) => {
+      const usage = { input_tokens: 1, output_tokens: 2, ...more };
+      const { events } = await run(jsonReply({ object: 'response', status: 'completed', output, usage }));
+      const last = events.at(-1);
+      return last?.type === 'done' ? last.answer.usage.costUsd : last;
+    };
+    expect(await costOf({ cost_in_usd_ticks: 37_756_000 })).toBeCloseTo(0.0037756, 9);
+    expect(await costOf({ cost: 0.25 })).toBe(0.25);
+    expect(await costOf({})).toBeUndefined();
+  });
+
   test('of a server that ignores `stream` are taken as well', async () => {
     const output = [
       { type: 'reasoning', summary: [{ type: 'summary_text', text: 'hm' }] },

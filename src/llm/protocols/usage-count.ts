@@ -1,4 +1,5 @@
 import type { Usage } from '../../core/model.ts';
+import { asRecord } from './tool-call-assembly.ts';
 
 /** A token count as a provider reports it. Anything but a whole number from 0 on is none: one such row would spoil every sum of the ledger. */
 export function count(value: unknown): number | undefined {
@@ -17,4 +18,13 @@ export function usageOf(
     ...(reasoning === undefined ? {} : { tokensReasoning: reasoning }),
     ...(costUsd === undefined ? {} : { costUsd }),
   };
+}
+
+/** OpenRouter reports USD, xAI ten-billionths; with a key of the operator's own OpenRouter's upstream bills beside it. */
+export function reportedCost(usage: Readonly<Record<string, unknown>>): number | undefined {
+  const { cost, is_byok: ownKey, cost_details: details, cost_in_usd_ticks: ticks } = usage;
+  if (typeof ticks === 'number' && ticks >= 0) return ticks / 1e10;
+  const upstream = ownKey === true ? asRecord(details)['upstream_inference_cost'] : 0;
+  const isCost = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value) && value >= 0;
+  return isCost(cost) && isCost(upstream) ? cost + upstream : undefined;
 }

@@ -42,7 +42,7 @@ export interface GuardOptions {
   readonly wholeAnswer?: (answer: unknown) => string;
 }
 
-/** Who is told of the bytes of a request's answer: client libraries keep comments and pings of a stream to themselves. */
+/** Called for the bytes of a request's answer: client libraries do not pass on the comments and pings of a stream. */
 const signs = new AsyncLocalStorage<() => void>();
 
 /** Runs `open`, which sends one request through `guardFetch`; `onBytes` is called for all that arrives of its answer. */
@@ -77,7 +77,7 @@ export function guardFetch(fetchFn: typeof fetch, userAgent: string, options: Gu
       const signature = await sign({ method: init?.method ?? 'POST', url: String(input), headers, body: String(body ?? '') });
       for (const [name, value] of Object.entries(signature)) headers.set(name, value);
     }
-    // A redirect would carry the prompt, and on the same host the key, to a place nobody configured.
+    // A redirect would carry the prompt, and on the same host the key, to an address that is not in the config.
     const response = await fetchFn(input, { ...init, ...(body ? { body } : {}), headers, redirect: 'manual' });
     if (response.status >= 300 && response.status < 400) {
       await response.body?.cancel();

@@ -100,7 +100,7 @@ function nextSlot(from: SlotState, tried: Tried, { rest }: Walk): SlotState | un
 }
 
 /**
- * Nobody is left, but a model said when to come back: better late than not at all. Once per call, and only within the wait a
+ * No model is left to try, but one said when to come back: a late answer is better than none. Once per call, and only within the wait a
  * single model would be given.
  */
 async function* waitForLimit(tried: Tried, { clock, signal }: Walk): AsyncGenerator<ModelEvent, SlotState | undefined> {

@@ -5,8 +5,8 @@ import { attemptOn, drain, noteFailure, type Piece, type Tried, type Walk } from
 import type { SlotState } from './slot.ts';
 
 /**
- * Begins a call with `first`. Where that is the trial of a model that failed, a healthy one is asked beside it, so that nobody waits
- * for the outcome; the healthy one first, so that what a limit has left is held for it.
+ * Begins a call with `first`. If that is the trial of a model that failed before, a healthy model is asked at the same time, so that
+ * the message does not wait for the trial. The healthy one is asked first: what a spending limit has left is reserved for it.
  */
 export function begin(first: SlotState, pool: readonly SlotState[], tried: Tried, walk: Walk): Piece {
   const healthy = first.circuit.state === 'half-open' ? pool.find(({ circuit }) => circuit.state === 'closed') : undefined;
