@@ -82,12 +82,10 @@ export async function* callWire(
   const thinks = mayThink(options, request);
   using watchdog = startWatchdog({ clock, controller, timeouts, inputTokens, thinks, promisesSigns });
   try {
-    const stream = await race.orAbort(
-      withSigns(
-        () => watchdog.sign(),
-        () => wire.open(controller.signal),
-      ),
-    );
+    const open = (): Promise<AsyncIterable<unknown>> => wire.open(controller.signal);
+    const stream = await race.wait(withSigns(() => watchdog.sign(), open));
+    // Only what has begun to arrive interrupts.
+    if (!stream) throw new Error('interrupted before it was open');
     streaming = true;
     watchdog.opened();
     const chunks: AsyncIterator<unknown> = stream[Symbol.asyncIterator]();
@@ -214,9 +212,10 @@ function joined(events: readonly ModelEvent[], burst: Burst): readonly ModelEven
 }
 
 interface Race {
-  /** Settles as the promise does, or rejects with the reason when the signal aborts first. */
-  orAbort<T>(promise: PromiseLike<T>): Promise<T>;
-  /** The same, but resolves with undefined when it is interrupted; the promise can be waited for again. */
+  /**
+   * Settles as the promise does, rejects with the reason when the signal aborts first, or resolves with undefined when it is interrupted:
+   * the promise can then be waited for again.
+   */
   wait<T>(promise: PromiseLike<T>): Promise<T | undefined>;
   readonly interrupt: () => void;
 }
@@ -239,12 +238,6 @@ function createRace(signal: AbortSignal): Race {
     { once: true },
   );
   return {
-    orAbort: (promise) =>
-      new Promise((resolve, reject) => {
-        rejectWaiting = reject;
-        promise.then(resolve, reject);
-        if (aborted) reject(signal.reason);
-      }),
     wait: (promise) =>
       new Promise((resolve, reject) => {
         rejectWaiting = reject;
