@@ -1,3 +1,5 @@
+/** A longer wait is a mistake of the server, or meant to harm. */
+const LONGEST_MS = 366 * 86_400_000;
 /** Spec B3: added to a wait that was read from prose, which servers round down. */
 const PROSE_MARGIN_MS = 1_000;
 
@@ -11,6 +13,11 @@ export interface HeaderLookup {
  * body.
  */
 export function parseRetryAfter(headers: HeaderLookup | undefined, body: string, now: number): number | undefined {
+  const waitMs = readWait(headers, body, now);
+  return waitMs === undefined ? undefined : Math.min(waitMs, LONGEST_MS);
+}
+
+function readWait(headers: HeaderLookup | undefined, body: string, now: number): number | undefined {
   const ms = Number.parseFloat(headers?.get('retry-after-ms') ?? '');
   if (ms >= 0) return Math.ceil(ms);
   const header = headers?.get('retry-after')?.trim();

@@ -6,7 +6,7 @@ import { createFailure, quote } from '../failure.ts';
 import { textTokens } from '../tokens.ts';
 import { createRepetitionWatch, repetitionStart } from './repetition.ts';
 import { createThinkSplitter, splitOrphanClose } from './think-tags.ts';
-import { type CallPiece, createToolCallAssembly } from './tool-call-assembly.ts';
+import { type CallPiece, createToolCallAssembly, isJson } from './tool-call-assembly.ts';
 import { WireFault } from './wire-guard.ts';
 
 export interface AnswerOptions {
@@ -212,13 +212,4 @@ export class AnswerAssembly {
 function stopReason(finish: Piece['finish'], toolCalls: number): StopReason {
   if (toolCalls > 0) return 'tools';
   return finish === 'length' ? 'length' : 'end';
-}
-
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false; // cut off, or never begun
-  }
 }

@@ -63,6 +63,34 @@ describe('F28 tool calls', () => {
     }
   });
 
+  test.each([
+    [
+      'with the same index and name',
+      { index: 0, function: { name: 'f', arguments: '{"c":"A"}' } },
+      { index: 0, function: { name: 'f', arguments: '{"c":"B"}' } },
+    ],
+    [
+      'without index and id',
+      { id: '', function: { name: 'f', arguments: '{"c":"A"}' } },
+      { id: '', function: { name: 'f', arguments: '{"c":"B"}' } },
+    ],
+    [
+      'with the same id',
+      { index: 0, id: 'a', function: { name: 'f', arguments: '{"c":"A"}' } },
+      { index: 0, id: 'a', function: { name: 'f', arguments: '{"c":"B"}' } },
+    ],
+    [
+      'without a name of its own',
+      { index: 0, id: 'a', function: { name: 'f', arguments: '{"c":"A"}' } },
+      { index: 0, function: { arguments: '{"c":"B"}' } },
+    ],
+  ])('M10 a second object behind a whole one is a second call: %s', (_, first, second) => {
+    expect(calls(call(first), call(second))).toEqual([
+      ['f', '{"c":"A"}'],
+      ['f', '{"c":"B"}'],
+    ]);
+  });
+
   test('id and name repeated in every piece make one call', () => {
     const piece = (text: string) => call({ index: 0, id: 'a', function: { name: 'f', arguments: text } });
     expect(calls(piece('{"x"'), piece(':1}'))).toEqual([['f', '{"x":1}']]);

@@ -29,15 +29,17 @@ export interface ToolCallAssembly {
 /**
  * Joins the pieces of tool calls by their index. Servers differ (F28): some leave the index out, some give
  * every call index 0 with an id of its own, some repeat id and name in every piece, some never send an id.
+ * Where neither tells, a second object behind a whole one begins another call.
  */
 export function createToolCallAssembly(): ToolCallAssembly {
   const drafts: Draft[] = [];
 
-  const draftFor = (key: number | undefined, id: string, name: string): Draft => {
+  const draftFor = (key: number | undefined, id: string, name: string, text: string): Draft => {
     const same = drafts.findLast((draft) => (key === undefined ? true : draft.key === key));
     const begins = id !== '' && name !== '' && same !== undefined && same.id !== '' && same.id !== id;
-    if (same && !begins) return same;
-    const draft: Draft = { key, id: '', name: '', text: '' };
+    const follows = same !== undefined && text.trimStart().startsWith('{') && isJson(same.text);
+    if (same && !begins && !follows) return same;
+    const draft: Draft = { key, id: '', name: follows && name === '' ? same.name : '', text: '' };
     drafts.push(draft);
     return draft;
   };
@@ -48,7 +50,7 @@ export function createToolCallAssembly(): ToolCallAssembly {
       const callName = typeof name === 'string' ? name : '';
       const text = typeof args === 'string' ? args : args === undefined || args === null ? '' : JSON.stringify(args);
       if (callId === '' && callName === '' && text === '') return false;
-      const draft = draftFor(typeof index === 'number' ? index : undefined, callId, callName);
+      const draft = draftFor(typeof index === 'number' ? index : undefined, callId, callName, text);
       if (draft.id === '') draft.id = callId;
       if (draft.name === '') draft.name = callName;
       draft.text += text;
@@ -77,4 +79,13 @@ export function createToolCallAssembly(): ToolCallAssembly {
 
 export function asRecord(value: unknown): Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
+}
+
+export function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false; // cut off, or never begun
+  }
 }
