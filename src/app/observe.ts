@@ -79,6 +79,8 @@ function isTrouble(state: ChannelHealth): boolean {
 
 /** The usual way out, for a line that names an error code. */
 function hintFor(event: RunEvent): { hint?: string } {
+  // A failure that knows better says so itself.
+  if ('hint' in event && event.hint !== undefined) return {};
   const code = 'code' in event ? event.code : undefined;
   return code !== undefined && code in ERROR_CODES ? { hint: ERROR_CODES[code as keyof typeof ERROR_CODES].hint } : {};
 }
@@ -88,7 +90,7 @@ export function logEvents(logger: Logger): (event: RunEvent) => void {
   return (event) => {
     if (event.type === 'model.text') return;
     const { type, at: _at, ...rest } = event;
-    const data = { ...hintFor(event), ...rest };
+    const data = { ...rest, ...hintFor(event) };
     // Stopped by its user, or by a shutdown: nobody has to look into that.
     const intended = event.type === 'model.failed' && event.kind === 'aborted';
     if (event.type === 'journal' && event.state === 'failing') logger.error(type, data);
