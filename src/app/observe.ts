@@ -77,10 +77,9 @@ function isTrouble(state: ChannelHealth): boolean {
   return state === 'down' || state === 'degraded';
 }
 
-/** The usual way out, for a line that names an error code. */
+/** The way out that the event names, else the usual one of its error code. */
 function hintFor(event: RunEvent): { hint?: string } {
-  // A failure that knows better says so itself.
-  if ('hint' in event && event.hint !== undefined) return {};
+  if ('hint' in event && event.hint !== undefined) return { hint: event.hint };
   const code = 'code' in event ? event.code : undefined;
   return code !== undefined && code in ERROR_CODES ? { hint: ERROR_CODES[code as keyof typeof ERROR_CODES].hint } : {};
 }
@@ -90,7 +89,8 @@ export function logEvents(logger: Logger): (event: RunEvent) => void {
   return (event) => {
     if (event.type === 'model.text') return;
     const { type, at: _at, ...rest } = event;
-    const data = { ...rest, ...hintFor(event) };
+    const { hint: _hint, ...said } = { hint: undefined, ...rest };
+    const data = { ...said, ...hintFor(event) };
     // Stopped by its user, or by a shutdown: nobody has to look into that.
     const intended = event.type === 'model.failed' && event.kind === 'aborted';
     if (event.type === 'journal' && event.state === 'failing') logger.error(type, data);
