@@ -207,7 +207,10 @@ describe.skipIf(missing !== undefined)('against dovecot and postfix', () => {
     const host = new Host();
     await using _ = await open(host, { mailbox: 'Agent', poll_interval_secs: 1 }, { clock: quickClock() });
     await servers.doveadm('mailbox', 'delete', ...user, 'Agent');
-    await servers.doveadm('mailbox', 'create', ...user, 'Agent');
+    // dovecot itself brings a folder back that a session has open just then.
+    await servers.doveadm('mailbox', 'create', ...user, 'Agent').catch((error: unknown) => {
+      if (!String(error).includes('already exists')) throw error;
+    });
     await servers.deliver(mail('in the new folder'));
     await servers.doveadm('move', ...user, 'Agent', 'mailbox', 'INBOX', 'subject', 'in the new folder');
     await until('it is received', () => host.texts().includes('[Subject: in the new folder]\ntext'));
