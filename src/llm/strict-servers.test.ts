@@ -8,8 +8,10 @@ import { agentRun, countingTool, line } from '../testing/agent-run.ts';
 import { FakeClock } from '../testing/fakes.ts';
 import { STRICT_PEERS, type StrictPeer } from '../testing/strict/peers.ts';
 import { type StrictServer, startStrictServer, type Turn } from '../testing/strict/strict-server.ts';
+import { catalogRows } from './catalog/catalog.ts';
 import { collect, modelRequest } from './contract.ts';
 import { createWire } from './create.ts';
+import { findKeyWithoutConfig } from './detect.ts';
 import { resolveProvider } from './providers/resolve.ts';
 
 const KEY = 'sk-strict-1234';
@@ -100,6 +102,36 @@ describe('histories', () => {
     expect(at.server.counts['dummySignatures'] ?? 0).toBe(0);
     await converse(at, [], withoutState(at.model));
     expect(at.server.counts['dummySignatures']).toBeGreaterThan(0);
+  });
+});
+
+describe('a key in the environment', () => {
+  const today = new Date().toISOString().slice(0, 10);
+
+  test.each(STRICT_PEERS.map((peer) => [peer.name, peer] as const))('is enough for a first answer of %s', async (_, peer) => {
+    const { provider, model: _named, ...choice } = peer.config;
+    const rows = catalogRows(provider);
+    const retired = rows.filter(([, { ends }]) => ends !== undefined && ends < today).map(([model]) => model);
+    const options = { apiKey: KEY, models: rows.map(([model]) => model), retired };
+    await using server = await startStrictServer(peer.wire, () => ({ text: 'here' }), options);
+    const config = { ...choice, base_url: server.baseUrl };
+    const found = await findKeyWithoutConfig({ env: { [`${provider.toUpperCase()}_API_KEY`]: KEY }, config });
+    if (!found?.target) throw new Error(`nothing was found for ${provider}`);
+    const model = createWire(found.target, found.key?.value(), {
+      timeouts: { connectMs: 1_000, totalMs: 10_000 },
+      clock: systemClock,
+    });
+    const events = await collect(model.call(modelRequest('hello'), new AbortController().signal));
+    expect(server.refusals.map(({ refusal }) => refusal.body)).toEqual([]);
+    expect(events.at(-1)).toMatchObject({ type: 'done', answer: { text: 'here' } });
+  });
+
+  test('control: a model that was taken away is refused by the server', async () => {
+    const peer = STRICT_PEERS.find(({ name }) => name === 'gemini') ?? ({} as StrictPeer);
+    const gone = { apiKey: KEY, models: [peer.config.model], retired: [peer.config.model] };
+    await using server = await startStrictServer(peer.wire, () => ({ text: 'here' }), gone);
+    const events = await collect(wireOf(peer, server).call(modelRequest('hello'), new AbortController().signal));
+    expect(events.at(-1)).toMatchObject({ type: 'failed' });
   });
 });
 
