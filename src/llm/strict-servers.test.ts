@@ -138,7 +138,7 @@ describe('a key in the environment', () => {
 describe('M5 120 s of silent thinking', () => {
   const SILENT = { text: 'at last', silentMs: 120_000 };
 
-  async function ask(peer: StrictPeer, turn: Turn): Promise<{ events: readonly ModelEvent[]; tookMs: number }> {
+  async function ask(peer: StrictPeer, turn: Turn, stepMs = 5_000): Promise<{ events: readonly ModelEvent[]; tookMs: number }> {
     const clock = new FakeClock();
     await using server = await startStrictServer(peer.wire, () => turn, { apiKey: KEY, clock });
     const from = clock.monotonic();
@@ -149,7 +149,7 @@ describe('M5 120 s of silent thinking', () => {
     // The sockets and the client library take real time, not the clock's.
     while (!events && clock.monotonic() - from < 400_000) {
       await new Promise((resolve) => setTimeout(resolve, 20));
-      await clock.advance(5_000);
+      await clock.advance(stepMs);
     }
     await call;
     return { events: events ?? [], tookMs: clock.monotonic() - from };
@@ -167,8 +167,9 @@ describe('M5 120 s of silent thinking', () => {
 
   test('is noticed within 30 s where the wire promises signs of life and none come', async () => {
     const peer = STRICT_PEERS.find(({ name }) => name === 'anthropic') ?? ({} as StrictPeer);
-    const { events, tookMs } = await ask(peer, { ...SILENT, silentAfterEvents: 1, silentMs: 200_000 });
+    const { events, tookMs } = await ask(peer, { ...SILENT, silentAfterEvents: 1, silentMs: 200_000 }, 250);
     expect(events.at(-1)).toMatchObject({ type: 'failed', failure: { kind: 'timeout' } });
-    expect(tookMs).toBeLessThanOrEqual(45_000);
+    // Real sockets bring the first event and the end, on a busy machine only after many steps of the clock.
+    expect(tookMs).toBeLessThanOrEqual(38_000);
   });
 });
