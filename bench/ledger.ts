@@ -1,4 +1,5 @@
-// A ledger of a million calls: how long its sums take, and whether a daemon with it needs more memory than one without.
+// A ledger of a million calls: how long its sums take, and whether a daemon with it needs more memory than
+// one without.
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';

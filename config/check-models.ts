@@ -1,6 +1,9 @@
 import { describeChoice, type Finding, valueAt } from './check-value.ts';
 
-/** Checks what the schema of the whole file cannot: that the names of models are in `models`, and that time limits fit each other. */
+/**
+ * Checks what the schema of the whole file cannot: that the names of models are in `models`, and that time
+ * limits fit each other.
+ */
 export function checkModels(value: unknown, original: unknown): readonly Finding[] {
   const names = Object.keys(recordAt(value, ['models']));
   const channels = listAt(value, ['gateway', 'channels']);

@@ -18,7 +18,10 @@ export interface LoadOptions extends PathOptions, ChannelSchemas {
   readonly file?: string;
   /** Names `provider` may have, in small letters; absent: any name is taken. */
   readonly providers?: readonly string[];
-  /** Looks at a config without errors for what its form does not tell; what it finds is given its place in the file. */
+  /**
+   * Looks at a config without errors for what its form does not tell; what it finds is given its place in the
+   * file.
+   */
   readonly judge?: (config: Config) => readonly Finding[];
 }
 

@@ -85,7 +85,8 @@ test.each(['before', 'after'] as const)('a notice of changed flags %s the data o
 
 test('mails that wait together are handed over as they arrived, also where the server numbered them otherwise', async () => {
   await using server = await startImapServer();
-  // A UID is given when a session first sees the mail, the date when the mail came; after a migration the UIDs say nothing about time.
+  // A UID is given when a session first sees the mail, the date when the mail came; after a migration the
+  // UIDs say nothing about time.
   const arrived = ['12:00:05', '12:00:03', '12:00:09', '12:00:05'];
   server.mailboxes.set(
     'INBOX',

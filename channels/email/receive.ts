@@ -94,7 +94,8 @@ async function drain(
     const chunk = uids.slice(start, start + BATCH);
     const facts = await session.facts(chunk, { written: cursor.rescan !== undefined });
     const batch: InboundMessage[] = [];
-    // By arrival: a server may number a mail late, or all of them anew in any order. Dates have seconds; within one the UID decides.
+    // By arrival: a server may number a mail late, or all of them anew in any order. Dates have seconds;
+    // within one the UID decides.
     for (const fact of chunk.flatMap((uid) => facts.get(uid) ?? []).sort((a, b) => a.receivedAt - b.receivedAt)) {
       const { uid } = fact;
       if (!counts(cursor, uid, fact.receivedAt)) continue;

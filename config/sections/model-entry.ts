@@ -21,7 +21,9 @@ const fieldName = z
   .min(1)
   .refine((name) => !REFUSED_FIELDS.test(name), { error: 'is set by Gatehouse and cannot be in extra_body' });
 
-/** How one model is reached, beside its provider and name. The same keys at the top and in each further model. */
+/**
+ * How one model is reached, beside its provider and name. The same keys at the top and in each further model.
+ */
 export const reach = {
   base_url: baseUrl.optional().describe('Address of the provider, for a proxy or a local server.'),
   api_key_env: environmentName

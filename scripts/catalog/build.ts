@@ -41,8 +41,8 @@ export interface Sources {
 }
 
 /**
- * These sell other vendors' models through many hosts: a price of theirs is kept only where another source states the same. Else the
- * dearest vendor's price for that model is the upper bound.
+ * These sell other vendors' models through many hosts: a price of theirs is kept only where another source
+ * states the same. Else the dearest vendor's price for that model is the upper bound.
  */
 const RESELLERS: readonly string[] = ['openrouter', 'nvidia'];
 

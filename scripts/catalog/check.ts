@@ -1,4 +1,7 @@
-/** `npm run catalog:check`: a release step. Fails when the catalog is too old to be released. Never part of the tests. */
+/**
+ * `npm run catalog:check`: a release step. Fails when the catalog is too old to be released. Never part of
+ * the tests.
+ */
 import { catalogProblems } from '../../src/app/catalog-warnings.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import overrides from '../../src/llm/catalog/overrides.json' with { type: 'json' };

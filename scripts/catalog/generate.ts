@@ -1,6 +1,6 @@
 /**
- * `npm run generate:catalog`: writes `src/llm/catalog/models.json` from pinned public packages and `overrides.json`. Needs the network,
- * for the npm client. A release step; nothing of it runs in the daemon.
+ * `npm run generate:catalog`: writes `src/llm/catalog/models.json` from pinned public packages and
+ * `overrides.json`. Needs the network, for the npm client. A release step; nothing of it runs in the daemon.
  */
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -23,7 +23,10 @@ export function parseOpenAiEnds(source: string): Ends {
   return ends;
 }
 
-/** The table `DEPRECATED_MODELS`, and every id that the SDK still knows: a Claude id that is missing there is gone or wrong. */
+/**
+ * The table `DEPRECATED_MODELS`, and every id that the SDK still knows: a Claude id that is missing there is
+ * gone or wrong.
+ */
 export function readAnthropicEnds(folder: string): { readonly ends: Ends; readonly known: ReadonlySet<string> } {
   const script = readFileSync(join(folder, 'resources/messages/messages.js'), 'utf8');
   const types = readFileSync(join(folder, 'resources/messages/messages.d.ts'), 'utf8');

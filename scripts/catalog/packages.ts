@@ -1,4 +1,7 @@
-/** The four public packages that the catalog is made of, fetched with the npm client at exactly these versions. */
+/**
+ * The four public packages that the catalog is made of, fetched with the npm client at exactly these
+ * versions.
+ */
 import { execFileSync } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';

@@ -34,14 +34,15 @@ const FILES: Readonly<Record<string, string>> = {
 
 /** Which models of a file are taken, where it is not all of them. */
 const TAKEN: Readonly<Record<string, (id: string) => boolean>> = {
-  // A batch is no chat; the plan also sells other makers' models, which the pay-as-you-go service does not have under these names.
+  // A batch is no chat; the plan also sells other makers' models, which the pay-as-you-go service does not
+  // have under these names.
   openrouter: (id) => !/:batch$/.test(id),
   dashscope: (id) => id.startsWith('qwen'),
 };
 
 /**
- * Prices of these are not the provider's own list, and by this factor an upper bound of it: Azure asks up to 20 % more for a deployment
- * that stays in a data zone (pypi.org, azure-genai-prices 0.2.0).
+ * Prices of these are not the provider's own list, and by this factor an upper bound of it: Azure asks up to
+ * 20 % more for a deployment that stays in a data zone (pypi.org, azure-genai-prices 0.2.0).
  */
 const BOUNDS: Readonly<Record<string, number>> = { zhipu: 1, azure: 1.2 };
 
@@ -65,7 +66,10 @@ interface SourceRates {
   readonly cacheWrite: number;
 }
 
-/** Throws when the source is of another shape than this script knows, or a file is not the one its manifest lists. */
+/**
+ * Throws when the source is of another shape than this script knows, or a file is not the one its manifest
+ * lists.
+ */
 export function readPrimary(folder: string): { readonly asOf: string; readonly rows: Rows } {
   const data = join(folder, 'dist/providers/data');
   const manifest = JSON.parse(readFileSync(join(data, '.manifest.json'), 'utf8')) as {
@@ -119,8 +123,9 @@ function toRates({ input, output, cacheRead, cacheWrite }: SourceRates, factor: 
 }
 
 /**
- * The source names levels of its own and maps them to the provider's words: null = the model lacks it, absent = the word is the same.
- * Without a map the model thinks, and has no levels that are known; but older Claude models think only when they are asked to.
+ * The source names levels of its own and maps them to the provider's words: null = the model lacks it, absent
+ * = the word is the same. Without a map the model thinks, and has no levels that are known; but older Claude
+ * models think only when they are asked to.
  */
 function thinking({ id, reasoning, thinkingLevelMap: map }: SourceRow): Pick<CatalogRow, 'thinking'> {
   if (!reasoning) return { thinking: [] };

@@ -2,7 +2,10 @@
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
-/** USD per million tokens: the dearest that the source names for the day, which is the peak where the hour matters. */
+/**
+ * USD per million tokens: the dearest that the source names for the day, which is the peak where the hour
+ * matters.
+ */
 export interface SecondPrice {
   readonly in: number;
   readonly out: number;

@@ -1,12 +1,16 @@
 import type { AgentRun } from '../core/turn.ts';
 import type { ModelOutcome } from './model-call.ts';
 
-/** No smaller window is kept, whatever a server says: the agent would be left without its tools and its conversation. Tokens. */
+/**
+ * No smaller window is kept, whatever a server says: the agent would be left without its tools and its
+ * conversation. Tokens.
+ */
 const LEAST_KEPT = 4_096;
 
 /**
- * Makes a call for the window that the model has, as far as it is known. A prompt that the model finds too long is made shorter and
- * sent once more: to fit the window that the refusal names, or half of what was assumed. The window is kept in `run.windows`.
+ * Makes a call for the window that the model has, as far as it is known. A prompt that the model finds too
+ * long is made shorter and sent once more: to fit the window that the refusal names, or half of what was
+ * assumed. The window is kept in `run.windows`.
  */
 export async function callWithinWindow(
   { model, windows }: Pick<AgentRun, 'model' | 'windows'>,
@@ -22,7 +26,8 @@ export async function callWithinWindow(
   }
   const half = Math.floor(assumed / 2);
   const outcome = await call(half);
-  // A window that is named and no smaller says that this history was estimated too short, which holds for no other.
+  // A window that is named and no smaller says that this history was estimated too short, which holds for no
+  // other.
   if (named === undefined && outcome.kind === 'answer') windows?.set(model.id, Math.max(half, LEAST_KEPT));
   return outcome;
 }

@@ -5,8 +5,9 @@ import { ImageQuota, MAX_IMAGES } from '../llm/vision.ts';
 import type { AgentEmit } from './agent-emit.ts';
 
 /**
- * The pictures among the files of a message, in order and within the quota of one message. One that cannot be read is reported and left
- * out: its name is in the text. Never rejects; after an abort it returns early, and the caller looks at the signal.
+ * The pictures among the files of a message, in order and within the quota of one message. One that cannot be
+ * read is reported and left out: its name is in the text. Never rejects; after an abort it returns early, and
+ * the caller looks at the signal.
  */
 export async function readImages(
   paths: readonly string[],

@@ -25,9 +25,14 @@ import { trimHistory } from './trim.ts';
 
 /** Waits before the second, third and fourth try of a call that came back empty (spec B7). ms. */
 const EMPTY_WAITS_MS = [1_000, 2_000, 4_000];
-/** Messages of one turn whose pictures are shown, the input and tool results: each costs its price on every later call. */
+/**
+ * Messages of one turn whose pictures are shown, the input and tool results: each costs its price on every
+ * later call.
+ */
 const MESSAGES_WITH_IMAGES = 4;
-/** Calls of one answer that are run; the model can ask for the others when it has seen the results of these. */
+/**
+ * Calls of one answer that are run; the model can ask for the others when it has seen the results of these.
+ */
 const MOST_CALLS = 64;
 /** Stands below an answer that the output limit cut. */
 const CUT_MARK = '[The answer was cut here: it reached the output limit of the model. Write "continue" for the rest.]';
@@ -178,7 +183,10 @@ class AgentLoop {
     }
   }
 
-  /** Pictures of earlier turns are named in their text, where a tool can find them; sent again, each would cost its price again. */
+  /**
+   * Pictures of earlier turns are named in their text, where a tool can find them; sent again, each would
+   * cost its price again.
+   */
   #request(window: number): ModelRequest {
     const run = this.#run;
     const images = new Map([...this.#images].filter(([, shown]) => shown.length > 0));
@@ -209,7 +217,8 @@ class AgentLoop {
 
   /**
    * Ids of our own, the same on every attempt: providers repeat theirs over turns, and a recorded step is found by its id.
-   * The same call asked for twice in one answer runs once (spec C3), and what is beyond the limit is left out as if it had not been asked for. The provider's ids are kept for when the answer goes back to it.
+   * The same call asked for twice in one answer runs once (spec C3), and what is beyond the limit is left out
+   * as if it had not been asked for. The provider's ids are kept for when the answer goes back to it.
    */
   #ownCalls(answer: ModelAnswer): readonly ToolCall[] {
     if (answer.toolCalls.length === 0) return [];

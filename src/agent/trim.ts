@@ -70,8 +70,8 @@ function groupTools(messages: readonly SessionMessage[]): readonly (readonly Ses
 }
 
 /**
- * How much of the end stays. What is dropped grows in steps, so that the beginning of the prompt stays the same over many calls of a turn:
- * every change of it voids the provider's cache.
+ * How much of the end stays. What is dropped grows in steps, so that the beginning of the prompt stays the
+ * same over many calls of a turn: every change of it voids the provider's cache.
  */
 function keptTokens(total: number, budget: number): number {
   const step = budget * KEEP_STEP;

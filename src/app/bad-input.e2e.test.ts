@@ -14,7 +14,10 @@ import { chunk, errorReply, type Reply, sse, stream, textPieces, userText } from
 import { needs } from '../testing/needs.ts';
 import { telegramScene } from '../testing/telegram-scene.ts';
 
-/** Ten megabytes are read beside the other tests of this file, in one process: on a busy machine that takes this long, ms. */
+/**
+ * Ten megabytes are read beside the other tests of this file, in one process: on a busy machine that takes
+ * this long, ms.
+ */
 const PATIENCE = 60_000;
 vi.setConfig({ testTimeout: 2 * PATIENCE });
 

@@ -1,4 +1,7 @@
-/** What is wrong with the catalog on a given day: for `catalog:check`, `config check`, the start and `gatehouse status`. */
+/**
+ * What is wrong with the catalog on a given day: for `catalog:check`, `config check`, the start and
+ * `gatehouse status`.
+ */
 import { nearest } from '../lib/edit-distance.ts';
 import { CATALOG_AS_OF, catalogRows, DEFAULT_MODELS, findRow } from '../llm/catalog/catalog.ts';
 import type { ResolvedProvider } from '../llm/providers/resolve.ts';
@@ -9,7 +12,10 @@ const END_NEAR_DAYS = 30;
 /** Prices and models change every week: an older file is not to be relied on. */
 const OLD_DAYS = 60;
 
-/** What keeps a release back, a sentence each: an old file, a default that ends, a price that was stated only until a day that is over. */
+/**
+ * What keeps a release back, a sentence each: an old file, a default that ends, a price that was stated only
+ * until a day that is over.
+ */
 export function catalogProblems(
   now: number,
   priceUntil: readonly PriceUntil[],
@@ -50,7 +56,10 @@ function priceUnknown(id: string): string {
   return `the price of ${id} is not known: every call will be refused under a limit; set model_hints.price in the config`;
 }
 
-/** A model that the catalog does not list for a provider whose models it lists: misspelt, another provider's, or newer than the catalog. */
+/**
+ * A model that the catalog does not list for a provider whose models it lists: misspelt, another provider's,
+ * or newer than the catalog.
+ */
 function unlisted({ provider, model, baseUrl, hints }: ResolvedProvider): string[] {
   const names = catalogRows(provider.name).map(([name]) => name);
   const isOwn = provider.baseUrl !== undefined && new URL(provider.baseUrl).origin === new URL(baseUrl).origin;

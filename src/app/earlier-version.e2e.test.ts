@@ -1,4 +1,5 @@
-// What version 3 of the journal and its session files left: a conversation with tools, and a turn that a kill cut off after a model answer.
+// What version 3 of the journal and its session files left: a conversation with tools, and a turn that a kill
+// cut off after a model answer.
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';

@@ -9,7 +9,10 @@ import { tempDir } from '../testing/fakes.ts';
 
 /** From the start of the process to the ready line. */
 const READY_WITHIN_S = 1.5;
-/** Other tests run beside this one: the best of a few starts counts, from the second on by the share of a core that it had. */
+/**
+ * Other tests run beside this one: the best of a few starts counts, from the second on by the share of a core
+ * that it had.
+ */
 const STARTS = 4;
 
 /** How many times longer half a second of CPU time takes now than on a free core. */

@@ -1,4 +1,5 @@
-// Which model answers: what a conversation, its sender, its channel and the config say, through the real program.
+// Which model answers: what a conversation, its sender, its channel and the config say, through the real
+// program.
 import { expect, test } from 'vitest';
 import { startChild } from '../testing/child-daemon.ts';
 import { cliJson } from '../testing/cli-json.ts';

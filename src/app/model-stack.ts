@@ -1,4 +1,5 @@
-// Config and keys in, the model of the daemon out: wire -> budget -> retry per model, router over them, spending steps outermost
+// Config and keys in, the model of the daemon out: wire -> budget -> retry per model, router over them,
+// spending steps outermost
 import type { LoadedConfig } from '../../config/load.ts';
 import { ERROR_CODES } from '../core/error-codes.ts';
 import { errorText } from '../core/errors.ts';
@@ -81,7 +82,9 @@ export interface ModelStack extends AsyncDisposable {
   readonly slots?: () => readonly SlotStatus[];
   /** What `/model` and the config can name; absent for the demo. */
   readonly named?: ProviderRouter;
-  /** A model found without a config that its provider does not have any more, and what answers in its place. */
+  /**
+   * A model found without a config that its provider does not have any more, and what answers in its place.
+   */
   readonly replaced?: () => ReplacedModel | undefined;
   /** What is wrong with the catalog on that day, or with what it says of these models; a sentence each. */
   readonly warnings?: (now: number) => readonly string[];
@@ -314,7 +317,10 @@ function warnOfPlainText({ target, key }: ModelEntry, logger: Logger): void {
   });
 }
 
-/** Another model answers and the chat sees nothing: without this line a key could be refused for weeks unnoticed. */
+/**
+ * Another model answers and the chat sees nothing: without this line a key could be refused for weeks
+ * unnoticed.
+ */
 function reportFailure(model: string, { kind, code, message, hint }: ModelFailure, logger: Logger): void {
   // What was stopped on purpose is no failure, and limits have a report of their own.
   if (kind === 'aborted' || kind === 'budget') return;

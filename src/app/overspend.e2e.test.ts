@@ -1,4 +1,5 @@
-// Twelve ways to overspend, each against a limit of 1.00 USD a day: the real daemon and wire, a model server that keeps its own bill.
+// Twelve ways to overspend, each against a limit of 1.00 USD a day: the real daemon and wire, a model server
+// that keeps its own bill.
 import { expect, test } from 'vitest';
 import { configSchema } from '../../config/schema.ts';
 import type { SpendingGroup } from '../core/journal.ts';

@@ -7,7 +7,9 @@ import { until } from '../testing/fakes.ts';
 import { callPieces, stream, textPieces, userText } from '../testing/model-server.ts';
 import { telegramScene } from '../testing/telegram-scene.ts';
 
-/** Whatever is waited for at the end takes 5 s or more. The process itself takes a while on a busy machine. */
+/**
+ * Whatever is waited for at the end takes 5 s or more. The process itself takes a while on a busy machine.
+ */
 const AT_ONCE_MS = 4_500;
 
 test.concurrent('F41 SIGTERM while idle: exit 0 at once, and nothing of this run stays behind', async () => {

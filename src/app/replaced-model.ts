@@ -19,13 +19,16 @@ export interface ReplacementOptions {
 /** Longest list of names in a failure, and longest name. */
 const NAMES_SHOWN = 20;
 const NAME_CHARS = 100;
-/** A server that has none of what it offers must not lead us through all of its models to the dearest, with a notice of each. */
+/**
+ * A server that has none of what it offers must not lead us through all of its models to the dearest, with a
+ * notice of each.
+ */
 const MOST_REPLACEMENTS = 3;
 
 /**
- * For a model that nobody chose, because it was found without a config: when its provider says that it is gone, another one that it
- * offers answers this call and all later ones. A chosen model is never replaced. Without any that will do the failure lists what the
- * provider has.
+ * For a model that nobody chose, because it was found without a config: when its provider says that it is
+ * gone, another one that it offers answers this call and all later ones. A chosen model is never replaced.
+ * Without any that will do the failure lists what the provider has.
  */
 export function withReplacement(options: ReplacementOptions): Model {
   const gone = new Set<string>();

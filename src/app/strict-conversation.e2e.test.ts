@@ -1,5 +1,5 @@
-// 30 turns on a server of each provider that refuses what its documentation says is refused: tools, parallel calls, a picture, another
-// model in the middle, and a kill -9.
+// 30 turns on a server of each provider that refuses what its documentation says is refused: tools, parallel
+// calls, a picture, another model in the middle, and a kill -9.
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';

@@ -315,9 +315,15 @@ export interface Journal extends AsyncDisposable {
     drop(id: string): Promise<boolean>;
   };
 
-  /** Rows as objects, oldest first, to look into single calls; totals come from `spending`. Append-only: outlives sessions and inbox rows. */
+  /**
+   * Rows as objects, oldest first, to look into single calls; totals come from `spending`. Append-only:
+   * outlives sessions and inbox rows.
+   */
   usage(since: number): Promise<readonly UsageEntry[]>;
-  /** Sums of the same ledger, ordered by key. Cheap over any number of rows: they are kept up to date with each row. */
+  /**
+   * Sums of the same ledger, ordered by key. Cheap over any number of rows: they are kept up to date with
+   * each row.
+   */
   spending(query: SpendingQuery): Promise<readonly SpendingGroup[]>;
   /** A paid call outside a turn's steps (embedding, transcription, summary). The same id twice is one row. */
   spend(entry: UsageEntry): Promise<void>;

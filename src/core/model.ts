@@ -22,13 +22,19 @@ export interface ModelRequest {
   /** Repaired and trimmed by the agent: at most one system message, first. */
   readonly messages: readonly SessionMessage[];
   readonly tools: readonly ToolSpec[];
-  /** Pictures by the id of the user or tool message they belong to. A wire whose model cannot see says so in the text instead. */
+  /**
+   * Pictures by the id of the user or tool message they belong to. A wire whose model cannot see says so in
+   * the text instead.
+   */
   readonly images?: ReadonlyMap<string, readonly Image[]>;
   readonly maxOutputTokens?: number;
   readonly temperature?: number;
   /** Default `auto`. Each wire maps it to the nearest level that the model has. */
   readonly thinking?: ThinkingLevel;
-  /** Name of the model to ask first, as the config has it; the default ones stand by. Absent, or unknown: the default. */
+  /**
+   * Name of the model to ask first, as the config has it; the default ones stand by. Absent, or unknown: the
+   * default.
+   */
   readonly model?: string;
   /** Facts the demo provider reports and the ledger records; never sent to a provider. */
   readonly context: ModelCallContext;
@@ -86,7 +92,10 @@ export interface ModelFacts {
   readonly tools: boolean;
   /** null = unknown, which is never taken for free. A server on this machine is `{in: 0, out: 0}`. */
   readonly price: Price | null;
-  /** Levels of thinking the model has, in the provider's own words; `on`: it thinks. Absent = not known, empty = it does not think. */
+  /**
+   * Levels of thinking the model has, in the provider's own words; `on`: it thinks. Absent = not known, empty
+   * = it does not think.
+   */
   readonly thinking?: readonly string[];
 }
 
@@ -151,7 +160,9 @@ export interface ModelAnswer {
   readonly provider: string;
   /** The model that was asked. */
   readonly model: string;
-  /** The model that the provider says has answered, where it is another one: it is the one that is paid for. */
+  /**
+   * The model that the provider says has answered, where it is another one: it is the one that is paid for.
+   */
   readonly servedModel?: string;
   /** To be kept with the answer and sent back with it. */
   readonly providerState?: ProviderState;

@@ -6,13 +6,17 @@ export interface ToolCall {
   readonly name: string;
   /** The model's arguments as it wrote them: JSON text, which may be invalid. */
   readonly arguments: string;
-  /** Ids that the provider gave this call; two where it asked for the same thing twice in one answer. Absent: it gave none. */
+  /**
+   * Ids that the provider gave this call; two where it asked for the same thing twice in one answer. Absent:
+   * it gave none.
+   */
   readonly provider_ids?: readonly string[];
 }
 
 /**
- * What a provider gave with an answer and wants back unchanged: reasoning, thinking blocks, signatures, encrypted items. Only the wire
- * that made `data` reads it. It goes back to the same provider and model and to no other.
+ * What a provider gave with an answer and wants back unchanged: reasoning, thinking blocks, signatures,
+ * encrypted items. Only the wire that made `data` reads it. It goes back to the same provider and model and
+ * to no other.
  */
 export interface ProviderState {
   readonly provider: string;
@@ -47,7 +51,9 @@ export interface SessionHeader {
   readonly summary?: string;
   /** Set by `/think`; absent = as the channel or the config says. */
   readonly thinking?: ThinkingLevel;
-  /** Set by `/model`: an alias or `provider/model` of the config; absent = as the channel or the config says. */
+  /**
+   * Set by `/model`: an alias or `provider/model` of the config; absent = as the channel or the config says.
+   */
   readonly model?: string;
   readonly created_at: string;
   readonly updated_at: string;
@@ -92,13 +98,17 @@ export interface SessionStore {
    * after a crash changes nothing. Creates the session when absent.
    */
   append(key: string, lines: readonly SessionMessage[]): Promise<void>;
-  /** New session `target` with the newest `keep` messages of `source`, its choices and a parent link; never begins with a tool result. */
+  /**
+   * New session `target` with the newest `keep` messages of `source`, its choices and a parent link; never
+   * begins with a tool result.
+   */
   fork(source: string, target: string, keep: number): Promise<Session>;
   /** Appends the present lines to `<name>.archive.jsonl`, then atomically replaces the session with `messages`. */
   rewrite(key: string, messages: readonly SessionMessage[], header?: Partial<SessionHeader>): Promise<void>;
   /**
-   * Sets choices of the session; null takes one back, what is not named stays. Atomic, on disk when it resolves, and the same call again
-   * changes nothing. Creates the session when absent, unless there is nothing to set.
+   * Sets choices of the session; null takes one back, what is not named stays. Atomic, on disk when it
+   * resolves, and the same call again changes nothing. Creates the session when absent, unless there is
+   * nothing to set.
    */
   choose(key: string, choices: { readonly [Name in keyof SessionChoices]: SessionChoices[Name] | null }): Promise<void>;
   list(): Promise<readonly SessionInfo[]>;

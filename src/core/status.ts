@@ -15,7 +15,10 @@ export interface StatusDocument {
     readonly lastLatencyMs?: number;
     /** What answers in place of `id`, which its provider does not have any more. */
     readonly replacedBy?: string;
-    /** What is wrong with the catalog or with what it says of the models in use; a sentence each. Absent = nothing. */
+    /**
+     * What is wrong with the catalog or with what it says of the models in use; a sentence each. Absent =
+     * nothing.
+     */
     readonly warnings?: readonly string[];
   };
   /** Those that stand by for each other, the main one first; empty where there is only one. */

@@ -41,7 +41,10 @@ export interface AgentRun {
   readonly input: SessionMessage;
   readonly tools: readonly Tool[];
   readonly model: Model;
-  /** Windows that models turned out to have, in tokens by model id: read and written, shared by all runs. Absent: nothing is kept. */
+  /**
+   * Windows that models turned out to have, in tokens by model id: read and written, shared by all runs.
+   * Absent: nothing is kept.
+   */
   readonly windows?: Map<string, number>;
   readonly limits: RunLimits;
   /** How much the model thinks; absent = `auto`. */
@@ -58,8 +61,9 @@ export interface AgentRun {
   /** Puts an emoji under the message that is being answered; rejects with the platform's reason. Absent: there are no reactions here. */
   readonly react?: (emoji: string, signal: AbortSignal) => Promise<void>;
   /**
-   * A file of the workspace as a picture; undefined when it is none, too large or gone. Asked at most once per message and run, before
-   * the next model call that is really made. Absent: the model is shown no pictures.
+   * A file of the workspace as a picture; undefined when it is none, too large or gone. Asked at most once
+   * per message and run, before the next model call that is really made. Absent: the model is shown no
+   * pictures.
    */
   readonly loadImage?: (path: string, signal: AbortSignal) => Promise<Image | undefined>;
   readonly emit: Emit;

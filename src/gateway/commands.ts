@@ -6,7 +6,10 @@ export type Command =
   | ({ readonly kind: 'stop' } & AbortAnswer)
   /** Answered at once. */
   | { readonly kind: 'help'; readonly answer: string }
-  /** Takes its turn in the lane, because it changes the session: the newest `keep` messages stay. `reset`: its choices go too. */
+  /**
+   * Takes its turn in the lane, because it changes the session: the newest `keep` messages stay. `reset`: its
+   * choices go too.
+   */
   | { readonly kind: 'new'; readonly keep: number; readonly reset?: true }
   /** Takes its turn in the lane too; without a value it only says what is in force. */
   | ChoiceCommand;

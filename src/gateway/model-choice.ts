@@ -58,8 +58,9 @@ export class ModelChoice {
   }
 
   /**
-   * Does what the command says and returns the answer. On disk when it resolves; the same command again changes nothing. In groups only
-   * the owner changes anything: everybody there would get another model, which the owner pays for.
+   * Does what the command says and returns the answer. On disk when it resolves; the same command again
+   * changes nothing. In groups only the owner changes anything: everybody there would get another model,
+   * which the owner pays for.
    */
   async run(row: InboxRow, command: ChoiceCommand): Promise<string> {
     const { value } = command;

@@ -2,9 +2,10 @@ import { shortHash } from '../core/ids.ts';
 import type { SessionMessage } from '../core/session.ts';
 
 /**
- * The newest messages: at most `most`, and more than half of that where there are more. Over several turns they begin with the same
- * message, because a prompt with another beginning is not found in the provider's cache and is paid for in full. The first message is
- * the one with the lowest hash among those that may be it: new ones at the end do not change that, and no place has to be remembered.
+ * The newest messages: at most `most`, and more than half of that where there are more. Over several turns
+ * they begin with the same message, because a prompt with another beginning is not found in the provider's
+ * cache and is paid for in full. The first message is the one with the lowest hash among those that may be
+ * it: new ones at the end do not change that, and no place has to be remembered.
  */
 export function recentHistory(messages: readonly SessionMessage[], most: number): readonly SessionMessage[] {
   if (messages.length <= most) return messages;

@@ -332,7 +332,10 @@ export class Turns {
     return withNotice(result, turn.notice);
   }
 
-  /** For all chats: one refusal that was wrong, or provoked by a strange message, must not shorten their prompts for good. */
+  /**
+   * For all chats: one refusal that was wrong, or provoked by a strange message, must not shorten their
+   * prompts for good.
+   */
   #learntWindows(): Map<string, number> {
     const now = this.#options.clock.monotonic();
     if (now - this.#windowsSince >= WINDOWS_MS) {

@@ -94,7 +94,8 @@ test('another path, another method and a body above the limit never reach the ha
     },
     { maxBytes: 10 },
   );
-  // A stream that is never empty holds the event loop until the socket's buffers are full: the server in this process could not answer.
+  // A stream that is never empty holds the event loop until the socket's buffers are full: the server in this
+  // process could not answer.
   const chunked = new ReadableStream({
     async pull(controller) {
       await immediate();

@@ -184,8 +184,9 @@ export interface Upgrade {
 
 /**
  * Brings the file to the newest version in one transaction. An older file that already holds data is copied to
- * `<path>.v<version>.bak` first; that copy is what a downgrade goes back to. Safe when two processes open one file at once, and
- * when killed anywhere: the next start does it again. `onUpgrade` is told before the first step of an older file.
+ * `<path>.v<version>.bak` first; that copy is what a downgrade goes back to. Safe when two processes open one
+ * file at once, and when killed anywhere: the next start does it again. `onUpgrade` is told before the first
+ * step of an older file.
  */
 export function migrate(
   db: Database,
@@ -215,8 +216,9 @@ export function migrate(
 }
 
 /**
- * Copies what is committed, on a connection of its own: the caller's transaction keeps writers out, and VACUUM cannot run within one.
- * The name is taken by a whole copy only. What an upgrade that was killed left under it, or under the draft's, is replaced.
+ * Copies what is committed, on a connection of its own: the caller's transaction keeps writers out, and
+ * VACUUM cannot run within one. The name is taken by a whole copy only. What an upgrade that was killed left
+ * under it, or under the draft's, is replaced.
  */
 function keepCopy(source: string, copy: string): void {
   const draft = `${copy}.partial`;

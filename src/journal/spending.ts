@@ -1,4 +1,7 @@
-/** Sums of the ledger: kept in roll-up tables with each row, and read from them (see migration 4 in `schema.ts`). */
+/**
+ * Sums of the ledger: kept in roll-up tables with each row, and read from them (see migration 4 in
+ * `schema.ts`).
+ */
 import type { SpendingGroup, SpendingGroupKey, SpendingQuery, UsageEntry } from '../core/journal.ts';
 import type { Store } from './store.ts';
 
@@ -66,7 +69,10 @@ interface SpendingRow {
   readonly unpriced: number;
 }
 
-/** `total` adds doubles: exact to far below a cent, and no count is too large for it. An unknown cost is in no sum, only in `unpriced`. */
+/**
+ * `total` adds doubles: exact to far below a cent, and no count is too large for it. An unknown cost is in no
+ * sum, only in `unpriced`.
+ */
 export function spendingOf(
   store: Store,
   { since, until = Number.MAX_SAFE_INTEGER, by }: SpendingQuery,
@@ -87,7 +93,10 @@ export function spendingOf(
   }));
 }
 
-/** Whole days from their sums, what is left at both ends from those of quarter hours, and what is left of that from the rows. */
+/**
+ * Whole days from their sums, what is left at both ends from those of quarter hours, and what is left of that
+ * from the rows.
+ */
 function piecesOf(by: SpendingGroupKey, whole: Range): readonly Piece[] {
   const { table, key, ofRow = key } = KEYS[by];
   const outsideJobs = by === 'job' ? "AND job <> ''" : '';
@@ -106,7 +115,10 @@ function piecesOf(by: SpendingGroupKey, whole: Range): readonly Piece[] {
   ];
 }
 
-/** The part of a range that consists of whole multiples of `ms`, and what is before and after it. Any of them may be empty. */
+/**
+ * The part of a range that consists of whole multiples of `ms`, and what is before and after it. Any of them
+ * may be empty.
+ */
 function cut([since, until]: Range, ms: number): { readonly whole: Range; readonly ends: readonly [Range, Range] } {
   const from = Math.ceil(since / ms) * ms;
   const to = Math.floor(until / ms) * ms;

@@ -20,7 +20,10 @@ interface UsageRow {
   readonly job: string | null;
 }
 
-/** Append-only: nothing prunes or changes this table. The same id twice is one row, and counts once in the sums. */
+/**
+ * Append-only: nothing prunes or changes this table. The same id twice is one row, and counts once in the
+ * sums.
+ */
 export function addUsage(store: Store, entry: UsageEntry): void {
   const added = store.db.run(
     `INSERT INTO usage (id, at, provider, model, tokens_in, tokens_out, tokens_cached, tokens_cache_write, tokens_reasoning, cost_usd,

@@ -1,4 +1,7 @@
-/** Killing, groups and left-behind processes are tested through src/llm/transcription/command-transcriber.test.ts. */
+/**
+ * Killing, groups and left-behind processes are tested through
+ * src/llm/transcription/command-transcriber.test.ts.
+ */
 import { expect, test } from 'vitest';
 import { systemClock } from './clock.ts';
 import { type Program, runProgram } from './run-program.ts';

@@ -72,9 +72,10 @@ async function fromConfig(config: ModelConfig, sources: KeySources): Promise<Det
 const FURTHER_BASE_URLS: Readonly<Record<string, string>> = { openai: 'OPEN_AI_BASE' };
 
 /**
- * What the environment says, first hit wins (spec otto-platform R47): USE_GEMINI, USE_OLLAMA; a stored login, which was given to this
- * program; a key of Gemini, OLLAMA_MODEL, a key of OpenAI; then the keys of all providers in the order of the registry. Needs no network.
- * Undefined = it says nothing. Throws GH1103 when a provider that a USE_ variable asks for has no key.
+ * What the environment says, first hit wins (spec otto-platform R47): USE_GEMINI, USE_OLLAMA; a stored login,
+ * which was given to this program; a key of Gemini, OLLAMA_MODEL, a key of OpenAI; then the keys of all
+ * providers in the order of the registry. Needs no network. Undefined = it says nothing. Throws GH1103 when a
+ * provider that a USE_ variable asks for has no key.
  */
 export async function findKeyWithoutConfig(
   options: KeySources & Pick<DetectOptions, 'config' | 'hasBudget' | 'spentTodayUsd'>,

@@ -27,9 +27,9 @@ interface Place {
 }
 
 /**
- * One model with several keys. A call goes on to the next key when one is refused or at its limit, and tries each at most once; that key
- * then rests, as long as the provider says. While all rest, the one that is ready first is used, and a failure says when that is. At
- * least one key.
+ * One model with several keys. A call goes on to the next key when one is refused or at its limit, and tries
+ * each at most once; that key then rests, as long as the provider says. While all rest, the one that is ready
+ * first is used, and a failure says when that is. At least one key.
  */
 export function withKeyRotation(
   keys: readonly FoundKey[],

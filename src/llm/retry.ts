@@ -58,10 +58,11 @@ interface Learned {
 const LEARNED_MS = 3_600_000;
 
 /**
- * Sends a call again when its failure is retryable (an empty answer excepted), only once after text of it was shown, and once with a
- * lower output limit when the refusal names one. Yields `restart` when the failed attempt had streamed anything, and `waiting`
- * before a wait of 10 s or more. A wait longer than `maxWaitMs` is not waited: the call fails at once and says how long. Calls
- * through one gate share the provider's Retry-After, so give all models of one key the same.
+ * Sends a call again when its failure is retryable (an empty answer excepted), only once after text of it was
+ * shown, and once with a lower output limit when the refusal names one. Yields `restart` when the failed
+ * attempt had streamed anything, and `waiting` before a wait of 10 s or more. A wait longer than `maxWaitMs`
+ * is not waited: the call fails at once and says how long. Calls through one gate share the provider's
+ * Retry-After, so give all models of one key the same.
  */
 export function withRetry(model: Model, options: RetryOptions): Model {
   const gate = options.gate ?? createRetryGate();
@@ -132,8 +133,9 @@ interface Ended {
 }
 
 /**
- * Passes everything on but the failure, which it returns. `takesBack`: people have seen text of the try before, which failed for this
- * reason. It is taken back when the whole new answer is there, so that this happens once for each model.
+ * Passes everything on but the failure, which it returns. `takesBack`: people have seen text of the try
+ * before, which failed for this reason. It is taken back when the whole new answer is there, so that this
+ * happens once for each model.
  */
 async function* oneAttempt(
   model: Model,

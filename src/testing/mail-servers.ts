@@ -43,8 +43,9 @@ export interface MailServers extends AsyncDisposable {
   readonly caFile: string;
   readonly users: Readonly<Record<'alice' | 'carol' | 'bot', string>>;
   /**
-   * Straight into the mailbox over LMTP, as the receiving server would after it checked the mail: headers are kept as they are. When it
-   * resolves, the mail has its UID, so mails delivered one after another lie in this order.
+   * Straight into the mailbox over LMTP, as the receiving server would after it checked the mail: headers are
+   * kept as they are. When it resolves, the mail has its UID, so mails delivered one after another lie in
+   * this order.
    */
   deliver(raw: string | Buffer, to?: string): Promise<void>;
   /** Through postfix, as a stranger on the internet would: forged results of our own server are removed (RFC 8601 section 5). */
@@ -188,8 +189,9 @@ async function countQueue(spool: string): Promise<number> {
 }
 
 /**
- * Whether a mail of the INBOX has no UID yet. While a session holds the lock of the UID list, LMTP leaves the mail in `new` without one; the
- * next look at the mailbox gives it one, which may be above those of mails that came later.
+ * Whether a mail of the INBOX has no UID yet. While a session holds the lock of the UID list, LMTP leaves the
+ * mail in `new` without one; the next look at the mailbox gives it one, which may be above those of mails
+ * that came later.
  */
 async function awaitsUid(box: string): Promise<boolean> {
   const list = await readFile(join(box, 'dovecot-uidlist'), 'utf8').catch((error: unknown) => {

@@ -34,7 +34,9 @@ export const configCheck: Command<unknown> = async (context) => {
   }
 };
 
-/** What keeps a model of the config from working, as the start would say it, and what the catalog warns of. */
+/**
+ * What keeps a model of the config from working, as the start would say it, and what the catalog warns of.
+ */
 function judgeModels(config: Config, { env, clock }: CliDeps): Finding[] {
   const { fallback_models: spare, models } = config;
   const entries: [PropertyKey[], ModelConfig][] = [

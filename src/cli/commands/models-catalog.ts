@@ -11,7 +11,10 @@ import { formatTable } from '../output.ts';
 import { PRICE_UNIT, priceText, tokensText } from './models-entries.ts';
 import { showUpdates } from './models-updates.ts';
 
-/** What this version knows of providers and models, with the day of the data; or what changed since the version before. Reads no config. */
+/**
+ * What this version knows of providers and models, with the day of the data; or what changed since the
+ * version before. Reads no config.
+ */
 export const modelsCatalog: Command<{ readonly provider?: string; readonly updates?: boolean }> = async (context, options) => {
   const { out } = context;
   const providers = options.provider === undefined ? PROVIDERS : [chosen(options.provider)];

@@ -20,7 +20,10 @@ export interface ModelEntry {
   readonly problem?: Failure;
 }
 
-/** Main, fallback and named models in the order of the config. No main one: neither config nor keys name a model. */
+/**
+ * Main, fallback and named models in the order of the config. No main one: neither config nor keys name a
+ * model.
+ */
 export async function modelEntries({ config }: LoadedConfig, context: CommandContext): Promise<ModelEntry[]> {
   const { env, storedKey } = context.deps;
   const sources: KeySources = { env, storedKey: (provider) => storedKey(dataDirOf(context), provider) };

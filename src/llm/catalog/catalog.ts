@@ -55,8 +55,9 @@ export function findRow(provider: string, model: string): CatalogRow | undefined
 }
 
 /**
- * Rows of models that are likely of the same price and kind, for a model that no row states: the same name at any provider, else its
- * family at this provider, else its family at any. Without those that have ended. Empty = nothing is known.
+ * Rows of models that are likely of the same price and kind, for a model that no row states: the same name at
+ * any provider, else its family at this provider, else its family at any. Without those that have ended.
+ * Empty = nothing is known.
  */
 export function similarRows(provider: string, model: string, has: (row: CatalogRow) => boolean): readonly CatalogRow[] {
   const everywhere = Object.values(CATALOG.models).flatMap((rows) => Object.entries(rows));

@@ -24,8 +24,9 @@ const NO_TOOLS = /embed|whisper|tts|rerank|moderation|dall-e|transcribe|llava|mo
 
 /**
  * Facts of a model for its wire, the budget and the router. `baseUrl` is where it is served when not at the provider's usual
- * address. A model that is not listed gets the smallest window of models like it, else 128,000 tokens; 8,192 out; calls tools (an
- * agent without them would be of no use); sees only where its name says so (a picture would be refused).
+ * address. A model that is not listed gets the smallest window of models like it, else 128,000 tokens; 8,192
+ * out; calls tools (an agent without them would be of no use); sees only where its name says so (a picture
+ * would be refused).
  */
 export function factsOf(
   provider: Provider,

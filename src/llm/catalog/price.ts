@@ -10,9 +10,10 @@ const FREE: Price = { in: 0, out: 0 };
 const AHEAD_MS = 30 * 86_400_000;
 
 /**
- * Price of a model; null = unknown, never taken for free. With `guess` it is an upper bound: of the dearest model of that name or
- * family, or because a dearer price is announced for the next 30 days. 0 only for a server that runs models on this machine: by
- * default the provider's usual address decides. `model_hints.price` corrects all of it.
+ * Price of a model; null = unknown, never taken for free. With `guess` it is an upper bound: of the dearest
+ * model of that name or family, or because a dearer price is announced for the next 30 days. 0 only for a
+ * server that runs models on this machine: by default the provider's usual address decides.
+ * `model_hints.price` corrects all of it.
  */
 export function priceOf(
   provider: string,

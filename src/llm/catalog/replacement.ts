@@ -3,8 +3,8 @@ import { catalogRows, familyOf, versionOf } from './catalog.ts';
 import { priceOf } from './price.ts';
 
 /**
- * Of the models that the provider offers to this key: the newest of the family at no higher price, else the cheapest. Only listed
- * ones with a price, which all call tools, count. Undefined = there is none.
+ * Of the models that the provider offers to this key: the newest of the family at no higher price, else the
+ * cheapest. Only listed ones with a price, which all call tools, count. Undefined = there is none.
  */
 export function chooseReplacement(provider: string, gone: string, offered: readonly string[], now: number): string | undefined {
   const limit = priceOf(provider, gone, undefined, now);

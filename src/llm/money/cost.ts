@@ -28,9 +28,10 @@ export interface CallEstimate {
   /** The most output tokens for which the worst case stays within `usd`; 0 when not even the input does, Infinity when it is free. */
   outputFor(usd: number): number;
   /**
-   * What to book for the usage that a provider reported, with its cost; undefined when it counted nothing, or not in numbers. A count
-   * beyond what window and output limit allow becomes what was reserved for it. The provider's cost is preferred to ours.
-   * `servedPrice`: of another model that answered. `odd`: something was not believed.
+   * What to book for the usage that a provider reported, with its cost; undefined when it counted nothing, or
+   * not in numbers. A count beyond what window and output limit allow becomes what was reserved for it. The
+   * provider's cost is preferred to ours. `servedPrice`: of another model that answered. `odd`: something was
+   * not believed.
    */
   booked(reported: Usage, contextWindow: number, servedPrice?: Price | null): { usage: Usage; odd: boolean } | undefined;
 }

@@ -179,7 +179,8 @@ describe('withBudget', () => {
     const { wrap, clock, budget, entries, context } = await setup({ dailyUsd: 0.21 });
     const failure: ModelFailure = { kind: 'malformed', code: 'GH2109', message: '', hint: '', retryable: true };
     const cut: ModelEvent = { type: 'failed', failure };
-    // Each may cost 0.10 USD: the first was cut in the middle of a tool call, the second wrote a good part of that.
+    // Each may cost 0.10 USD: the first was cut in the middle of a tool call, the second wrote a good part of
+    // that.
     const inner = paidModel([
       { events: [cut] },
       { events: [{ type: 'text', text: 'word '.repeat(400) }, cut] },

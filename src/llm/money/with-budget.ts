@@ -11,8 +11,9 @@ import { usageEntry } from './usage-entry.ts';
 export interface BudgetedOptions {
   readonly clock: Clock;
   /**
-   * Told what a call without an answer has cost, for the ledger (`Journal.spend`): by its provider's count, else by our estimate. The
-   * provider bills it, and after a restart the ledger is all that is known. Purpose is `<purpose>:unfinished`. Must not throw.
+   * Told what a call without an answer has cost, for the ledger (`Journal.spend`): by its provider's count,
+   * else by our estimate. The provider bills it, and after a restart the ledger is all that is known. Purpose
+   * is `<purpose>:unfinished`. Must not throw.
    */
   readonly onUnfinished?: (entry: UsageEntry) => void;
   /** Price of a model that answered in place of the one that was asked. Absent or null: that of the one that was asked. */
@@ -22,10 +23,11 @@ export interface BudgetedOptions {
 }
 
 /**
- * Innermost, around a wire: each attempt is billed by its provider, so each is reserved and booked. A `restart` is then the wire's own
- * and part of the same call. Answers leave it with a usage that can be booked and its cost (null = unknown price). A call that does not
- * fit ends with `failed` of kind `budget` (GH2112; GH2113: unknown price) and nothing is sent; the router may then go on to a cheaper
- * slot. The demo costs nothing and passes through.
+ * Innermost, around a wire: each attempt is billed by its provider, so each is reserved and booked. A
+ * `restart` is then the wire's own and part of the same call. Answers leave it with a usage that can be
+ * booked and its cost (null = unknown price). A call that does not fit ends with `failed` of kind `budget`
+ * (GH2112; GH2113: unknown price) and nothing is sent; the router may then go on to a cheaper slot. The demo
+ * costs nothing and passes through.
  */
 export function withBudget(model: Model, budget: Budget, options: BudgetedOptions): Model {
   if (model.demo) return model;
@@ -118,8 +120,9 @@ class BudgetedCall {
   }
 
   /**
-   * Lowers the output limit where the terms of the call allow it: to what a quarter of the money left pays for, since the limits of models
-   * are high and other calls want room beside this one; where that is too little, to what all of it pays for.
+   * Lowers the output limit where the terms of the call allow it: to what a quarter of the money left pays
+   * for, since the limits of models are high and other calls want room beside this one; where that is too
+   * little, to what all of it pays for.
    */
   #fitted(request: ModelRequest): ModelRequest {
     const from = this.#budget.termsOf(request.context)?.fitFrom;
@@ -155,9 +158,10 @@ class BudgetedCall {
   }
 
   /**
-   * What the provider counted is charged. Without that, a connection that failed and a refusal by status cost nothing; a call that was
-   * worked on and broke off (cut stream, time limit, abort, withheld or empty answer) is billed by every provider for its input and
-   * what it had written, so that is what it is charged: too much where the provider never began, which errs to the side of the limit.
+   * What the provider counted is charged. Without that, a connection that failed and a refusal by status cost
+   * nothing; a call that was worked on and broke off (cut stream, time limit, abort, withheld or empty
+   * answer) is billed by every provider for its input and what it had written, so that is what it is charged:
+   * too much where the provider never began, which errs to the side of the limit.
    */
   #settleFailed(reservation: Reservation, failure: ModelFailure): void {
     const { tokensIn = 0, tokensOut = 0 } = failure.usage ?? {};

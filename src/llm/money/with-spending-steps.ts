@@ -42,8 +42,9 @@ export interface SpendingStepsOptions {
   /** How long a call waits for running ones when only what is held for them is in the way. ms, default 30,000. */
   readonly waitMs?: number;
   /**
-   * Asks the owner to let this one call pass the limit. False or undefined (no answer) = no; that limit is not asked about
-   * again today. Resolves or rejects promptly when the signal aborts; a rejection counts as no. Absent: the owner is not asked.
+   * Asks the owner to let this one call pass the limit. False or undefined (no answer) = no; that limit is
+   * not asked about again today. Resolves or rejects promptly when the signal aborts; a rejection counts as
+   * no. Absent: the owner is not asked.
    */
   readonly askOwner?: (question: SpendingQuestion, signal: AbortSignal) => Promise<boolean | undefined>;
   /** Must not throw. */

@@ -108,8 +108,8 @@ export class AnswerAssembly {
   }
 
   /**
-   * Last events of the call: `done` or `failed`, perhaps after a `restart` that corrects the streamed text. `state` is what the provider
-   * wants back with this answer.
+   * Last events of the call: `done` or `failed`, perhaps after a `restart` that corrects the streamed text.
+   * `state` is what the provider wants back with this answer.
    */
   end(state?: Json): readonly ModelEvent[] {
     const events: ModelEvent[] = [];
@@ -173,7 +173,8 @@ export class AnswerAssembly {
     const { provider, model, inputTokens } = this.#options;
     const toolCalls = this.#tools.finish();
     if (!toolCalls) return createFailure('malformed', { message: 'a tool call arrived without a name' });
-    // With the limit reached, arguments that are not whole JSON were cut: the same request would be cut again.
+    // With the limit reached, arguments that are not whole JSON were cut: the same request would be cut
+    // again.
     if (this.#finish === 'length' && !toolCalls.every(({ arguments: text }) => isJson(text))) {
       return createFailure('malformed', {
         message: 'the output limit cut the arguments of a tool call',

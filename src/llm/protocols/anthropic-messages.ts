@@ -21,8 +21,9 @@ interface AnthropicMessages {
 
 /**
  * Steps as messages that alternate between user and assistant and begin with the user. The results of an answer's calls are the first
- * blocks after it: the API refuses anything before them. Text without a visible character is refused too and left out. `signed`: what
- * stands before the messages, for models whose thinking is only valid while everything that was sent before it is unchanged.
+ * blocks after it: the API refuses anything before them. Text without a visible character is refused too and
+ * left out. `signed`: what stands before the messages, for models whose thinking is only valid while
+ * everything that was sent before it is unchanged.
  */
 export function toAnthropicMessages(steps: readonly Step[], signed?: string): AnthropicMessages {
   const ids = sentIds(steps, IDS);
@@ -69,8 +70,9 @@ export function mayBeginThinking({ messages }: AnthropicMessages): boolean {
 }
 
 /**
- * Marks the ends of the last three messages of the user for the prompt cache. The next call finds the last end, the others are those
- * of earlier calls: so this one finds them however many blocks an answer added (the API looks back 20).
+ * Marks the ends of the last three messages of the user for the prompt cache. The next call finds the last
+ * end, the others are those of earlier calls: so this one finds them however many blocks an answer added (the
+ * API looks back 20).
  */
 export function markForCache({ messages }: AnthropicMessages): void {
   for (const { content } of messages.filter(({ role }) => role === 'user').slice(-3)) {

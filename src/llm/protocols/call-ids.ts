@@ -10,8 +10,9 @@ export interface IdRule {
 }
 
 /**
- * The id to send with each past call: the provider's own where the answer goes back to who gave it, else ours, either made anew where the
- * provider would refuse it. The same history gives the same ids, and no two calls share one.
+ * The id to send with each past call: the provider's own where the answer goes back to who gave it, else
+ * ours, either made anew where the provider would refuse it. The same history gives the same ids, and no two
+ * calls share one.
  */
 export function sentIds(steps: readonly Step[], rule: IdRule): ReadonlyMap<PastCall, string> {
   const taken = new Set<string>();

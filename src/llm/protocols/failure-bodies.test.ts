@@ -1,4 +1,7 @@
-/** Error answers as providers document them, through the real wires: what they are taken for, who is told, and how often they are asked. */
+/**
+ * Error answers as providers document them, through the real wires: what they are taken for, who is told, and
+ * how often they are asked.
+ */
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import type { FailureKind, ModelFailure } from '../../core/model.ts';
@@ -97,7 +100,8 @@ describe('documented error answers (M9, M13)', () => {
     expect(failureText(failure)).toContain(`(${failure.code})`);
     // Only the owner can renew a key, pay or choose another model.
     expect(modelRefused(`${answer.provider}/m`, failure) !== undefined).toBe(answer.reader === 'owner');
-    // One try and three repetitions where it may pass, one where the provider named a limit that it would take, else none.
+    // One try and three repetitions where it may pass, one where the provider named a limit that it would
+    // take, else none.
     expect(calls).toBe(expectedCalls(answer));
     if (answer.says !== undefined) expect(failure.message).toContain(answer.says);
   });

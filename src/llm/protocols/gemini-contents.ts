@@ -20,8 +20,8 @@ export function isGemini3(model: string): boolean {
 export type GeminiContent = Content & { parts: Part[] };
 
 /**
- * Turns alternate, a result stands right after the answer that asked for it, and carries the name of its function. Answers of this
- * model go back with each signature on the part that it came with.
+ * Turns alternate, a result stands right after the answer that asked for it, and carries the name of its
+ * function. Answers of this model go back with each signature on the part that it came with.
  */
 export function toGeminiContents(steps: History['steps'], model: string): GeminiContent[] {
   const contents: GeminiContent[] = [];

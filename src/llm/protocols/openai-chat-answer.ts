@@ -10,8 +10,8 @@ import type { Assembly } from './wire.ts';
 import { WireFault } from './wire-guard.ts';
 
 /**
- * The form in which a provider wants its reasoning back: the field `reasoning_content` (DeepSeek, Moonshot), the list `reasoning_details`
- * (OpenRouter), or a thinking chunk of the content (Mistral).
+ * The form in which a provider wants its reasoning back: the field `reasoning_content` (DeepSeek, Moonshot),
+ * the list `reasoning_details` (OpenRouter), or a thinking chunk of the content (Mistral).
  */
 export type KeptReasoning = 'content' | 'details' | 'chunk' | 'none';
 
@@ -35,7 +35,8 @@ export class ChatAssembly extends AnswerAssembly implements Assembly {
     const chunk = asRecord(raw);
     const choice = Array.isArray(chunk['choices']) ? asRecord(chunk['choices'][0]) : {};
     const { finish_reason: reason } = choice;
-    // Moonshot reports the usage inside the choice. It is read before what may throw: failed answers are billed too.
+    // Moonshot reports the usage inside the choice. It is read before what may throw: failed answers are
+    // billed too.
     const usage = parseUsage(chunk['usage'] ?? choice['usage']);
     if (usage) super.add(this.finished || reason ? { usage } : { usageSoFar: usage });
     throwError(chunk, choice);
@@ -131,7 +132,8 @@ function parseUsage(value: unknown): Usage | undefined {
   // DeepSeek and Moonshot report cache hits in fields of their own.
   const cached = count(prompt['cached_tokens']) ?? count(usage['prompt_cache_hit_tokens']) ?? count(usage['cached_tokens']);
   const reasoning = count(asRecord(usage['completion_tokens_details'])['reasoning_tokens']);
-  // xAI and Gemini count reasoning outside of the completion; their total shows it. Others leave out what came from a cache.
+  // xAI and Gemini count reasoning outside of the completion; their total shows it. Others leave out what
+  // came from a cache.
   const rest = Math.max(0, (count(usage['total_tokens']) ?? 0) - tokensIn - completion);
   const outside = rest === cached ? 0 : rest;
   const told = { cached, written: count(prompt['cache_write_tokens']), reasoning, costUsd: reportedCost(usage) };

@@ -90,8 +90,9 @@ describe('requests', () => {
     });
   });
 
-  // https://platform.kimi.ai/docs/api/chat: "If not specified, defaults to a reasonable integer such as 1024"; docs.fireworks.ai (FAQ, limits
-  // for models): "max_tokens is set at 2K by default". Both seen on 2026-11-22.
+  // https://platform.kimi.ai/docs/api/chat: "If not specified, defaults to a reasonable integer such as
+  // 1024"; docs.fireworks.ai (FAQ, limits for models): "max_tokens is set at 2K by default". Both seen on
+  // 2026-11-22.
   test('M8 state an output limit where the server would end after a page, at most what the model puts out', async () => {
     const limits = async (override: Partial<WireOptions>, more: Partial<ModelRequest> = {}) => {
       const { requests } = await run(undefined, override, modelRequest('hi', more));

@@ -9,8 +9,8 @@ type Message = Readonly<Record<string, unknown>> & { readonly role: 'system' | '
 type Answer = Extract<Step, { role: 'assistant' }>;
 
 /**
- * Steps as OpenAI chat messages. Each result stands right after the answer that asked for it. `thinks`: the provider demands the
- * reasoning of every past answer, and an empty text where none is known.
+ * Steps as OpenAI chat messages. Each result stands right after the answer that asked for it. `thinks`: the
+ * provider demands the reasoning of every past answer, and an empty text where none is known.
  */
 export function toOpenAiMessages({ system, steps }: History, habits: ChatHabits, thinks: boolean): Message[] {
   const ids = sentIds(steps, habits.ids);

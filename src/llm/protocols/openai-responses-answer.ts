@@ -96,7 +96,8 @@ export class ResponsesAssembly extends AnswerAssembly implements Assembly {
       throw new AnsweredError(undefined, error ?? { message: `the response is ${status}` });
     }
     const output = Array.isArray(response['output']) ? response['output'].map(asRecord) : [];
-    // What was streamed is known by its place, which the final list need not keep: of that only calls may be missing here.
+    // What was streamed is known by its place, which the final list need not keep: of that only calls may be
+    // missing here.
     const streamed = this.#streamed.size > 0;
     const begun = new Map(this.#calls);
     const events = output.flatMap((item, at) => {

@@ -11,8 +11,9 @@ type Answer = Extract<Step, { role: 'assistant' }>;
 const IDS: IdRule = { accepts: /^[A-Za-z0-9_-]{1,64}$/, length: 24 };
 
 /**
- * Steps as input items. An answer that this model gave goes back as the items it came in; any other one as its text before its calls,
- * without item ids: those name objects that the server would have to keep, and `store` is false. Each result follows its answer.
+ * Steps as input items. An answer that this model gave goes back as the items it came in; any other one as
+ * its text before its calls, without item ids: those name objects that the server would have to keep, and
+ * `store` is false. Each result follows its answer.
  */
 export function toInputItems(steps: History['steps']): InputItem[] {
   const ids = sentIds(steps, IDS);

@@ -242,7 +242,8 @@ describe('answers', () => {
     }
   });
 
-  // https://docs.x.ai/developers/cost-tracking, seen on 2026-11-22: "in the usage object of chat completions, Responses API, …".
+  // https://docs.x.ai/developers/cost-tracking, seen on 2026-11-22: "in the usage object of chat completions,
+  // Responses API, …".
   test('M10 the cost that a provider reports is told: xAI in ten-billionths of a USD, OpenRouter in USD', async () => {
     const output = [{ type: 'message', content: [{ type: 'output_text', text: 'ok' }] }];
     const costOf = async (more: object) => {

@@ -1,4 +1,7 @@
-/** What a turn of many tool calls pays for its prompt, by the count of a server that caches as Anthropic documents it. */
+/**
+ * What a turn of many tool calls pays for its prompt, by the count of a server that caches as Anthropic
+ * documents it.
+ */
 import { expect, test } from 'vitest';
 import { runAgent } from '../../agent/run.ts';
 import type { SessionMessage } from '../../core/session.ts';

@@ -1,4 +1,5 @@
-// Answers in the shapes in which hosts are known to send them, each with what it must come to. Written anew after public recordings.
+// Answers in the shapes in which hosts are known to send them, each with what it must come to. Written anew
+// after public recordings.
 import { expect, test } from 'vitest';
 import { systemClock } from '../../lib/clock.ts';
 import { type Reply, startModelServer, stream } from '../../testing/model-server.ts';

@@ -37,8 +37,9 @@ export function createRepetitionWatch(): RepetitionWatch {
 /**
  * Where the text of a model that got stuck in a loop should end: after the first copy of what it repeats. Undefined when the tail
  * does not repeat. The copies must follow each other without anything between: rows of a table that end alike are no loop. A unit
- * shorter than 20 characters must fill the whole window, and one without letters or digits (rules, borders) never counts. Nor does
- * anything in a code fence or a table, where repetition is content; `text` must then be the whole answer.
+ * shorter than 20 characters must fill the whole window, and one without letters or digits (rules, borders)
+ * never counts. Nor does anything in a code fence or a table, where repetition is content; `text` must then
+ * be the whole answer.
  */
 export function repetitionStart(text: string): number | undefined {
   if (text.length < UNIT * TIMES) return undefined;

@@ -1,4 +1,5 @@
-// What a history may hold that one provider wrote, or a stranger, and another provider refuses: it would be refused with every later message.
+// What a history may hold that one provider wrote, or a stranger, and another provider refuses: it would be
+// refused with every later message.
 import { expect, test } from 'vitest';
 import type { SessionMessage } from '../../core/session.ts';
 import { systemClock } from '../../lib/clock.ts';

@@ -1,4 +1,7 @@
-/** Each level on each Claude and Gemini model through the agent loop, on servers that refuse what the documentation says is refused. */
+/**
+ * Each level on each Claude and Gemini model through the agent loop, on servers that refuse what the
+ * documentation says is refused.
+ */
 import { expect, test } from 'vitest';
 import { runAgent } from '../../agent/run.ts';
 import type { SessionMessage, ThinkingLevel } from '../../core/session.ts';

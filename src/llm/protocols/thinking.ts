@@ -9,8 +9,8 @@ const CANDIDATES: Readonly<Record<Exclude<ThinkingLevel, 'auto'>, readonly strin
 };
 
 /**
- * The provider's word for a level, out of those that the model has. Undefined: say nothing, which leaves it to the provider (`auto`, a
- * model that does not think, or one without any word that comes near).
+ * The provider's word for a level, out of those that the model has. Undefined: say nothing, which leaves it
+ * to the provider (`auto`, a model that does not think, or one without any word that comes near).
  */
 export function thinkingWord(level: ThinkingLevel | undefined, known: readonly string[] | undefined): string | undefined {
   if (level === undefined || level === 'auto' || !known) return undefined;

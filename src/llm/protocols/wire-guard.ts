@@ -77,7 +77,8 @@ export function guardFetch(fetchFn: typeof fetch, userAgent: string, options: Gu
       const signature = await sign({ method: init?.method ?? 'POST', url: String(input), headers, body: String(body ?? '') });
       for (const [name, value] of Object.entries(signature)) headers.set(name, value);
     }
-    // A redirect would carry the prompt, and on the same host the key, to an address that is not in the config.
+    // A redirect would carry the prompt, and on the same host the key, to an address that is not in the
+    // config.
     const response = await fetchFn(input, { ...init, ...(body ? { body } : {}), headers, redirect: 'manual' });
     if (response.status >= 300 && response.status < 400) {
       await response.body?.cancel();
@@ -100,7 +101,8 @@ export function guardFetch(fetchFn: typeof fetch, userAgent: string, options: Gu
 function withFields(body: RequestInit['body'], extra: GuardOptions['extraBody']): RequestInit['body'] {
   if (typeof body !== 'string') return body;
   const json = extra ? JSON.stringify({ ...(JSON.parse(body) as object), ...extra }) : body;
-  // Half of a surrogate pair is escaped so; Anthropic refuses the body, and with it the conversation for good.
+  // Half of a surrogate pair is escaped so; Anthropic refuses the body, and with it the conversation for
+  // good.
   return json.replace(/\\\\|\\ud[89a-f]../g, (told) => (told === '\\\\' ? told : '\ufffd'));
 }
 

@@ -213,8 +213,8 @@ function joined(events: readonly ModelEvent[], burst: Burst): readonly ModelEven
 
 interface Race {
   /**
-   * Settles as the promise does, rejects with the reason when the signal aborts first, or resolves with undefined when it is interrupted:
-   * the promise can then be waited for again.
+   * Settles as the promise does, rejects with the reason when the signal aborts first, or resolves with
+   * undefined when it is interrupted: the promise can then be waited for again.
    */
   wait<T>(promise: PromiseLike<T>): Promise<T | undefined>;
   readonly interrupt: () => void;

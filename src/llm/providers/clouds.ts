@@ -3,8 +3,8 @@ import type { Signer } from '../protocols/wire-guard.ts';
 import type { Env, Provider } from './provider.ts';
 
 /**
- * The v1 API needs no `api-version`: https://learn.microsoft.com/azure/foundry/openai/api-version-lifecycle. The model is the name of a
- * deployment.
+ * The v1 API needs no `api-version`: https://learn.microsoft.com/azure/foundry/openai/api-version-lifecycle.
+ * The model is the name of a deployment.
  */
 export const azure: Provider = {
   name: 'azure',
@@ -23,8 +23,10 @@ export const azure: Provider = {
 };
 
 /**
- * Claude has the Anthropic wire (https://docs.aws.amazon.com/bedrock/latest/userguide/inference-messages-api.html), what else there is the
- * OpenAI ones (inference-chat-completions.html, inference-responses-api.html). With a Bedrock API key or with signed requests.
+ * Claude has the Anthropic wire
+ * (https://docs.aws.amazon.com/bedrock/latest/userguide/inference-messages-api.html), what else there is the
+ * OpenAI ones (inference-chat-completions.html, inference-responses-api.html). With a Bedrock API key or with
+ * signed requests.
  */
 export const bedrock: Provider = {
   name: 'bedrock',

@@ -27,8 +27,9 @@ export const openaiCompatible: Provider = {
 };
 
 /**
- * In the order of spec B1, in which model names are compared and keys of the environment are looked for: the first hit wins.
- * Documented; do not reorder. What came later stands behind, and before the servers without a name.
+ * In the order of spec B1, in which model names are compared and keys of the environment are looked for: the
+ * first hit wins. Documented; do not reorder. What came later stands behind, and before the servers without a
+ * name.
  */
 export const PROVIDERS: readonly Provider[] = [
   hosted('anthropic', 'https://api.anthropic.com', {

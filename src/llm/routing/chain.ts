@@ -21,8 +21,9 @@ export type Chain = Model & AsyncDisposable & { snapshot(): readonly SlotStatus[
 
 /**
  * Models in the order of the config (spec B4): starts with the first healthy one, else the one with the fewest failures in a row,
- * and walks round. Degraded ones are skipped while a healthy one is left. Once per probe interval a call asks a degraded model beside
- * the healthy one, so that a model that recovered is used again and no message waits for one that did not. At least one slot.
+ * and walks round. Degraded ones are skipped while a healthy one is left. Once per probe interval a call asks
+ * a degraded model beside the healthy one, so that a model that recovered is used again and no message waits
+ * for one that did not. At least one slot.
  */
 export function createChain(slots: readonly Slot[], options: ChainOptions): Chain {
   const { clock, failureThreshold: threshold = 2, probeIntervalMs = 60_000 } = options;

@@ -1,4 +1,7 @@
-/** What a failing main model costs the people who wait, through retry and chain as the daemon stacks them (M11). */
+/**
+ * What a failing main model costs the people who wait, through retry and chain as the daemon stacks them
+ * (M11).
+ */
 import { describe, expect, test } from 'vitest';
 import type { Model, ModelEvent } from '../../core/model.ts';
 import { FakeClock } from '../../testing/fakes.ts';

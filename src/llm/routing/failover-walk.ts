@@ -100,8 +100,8 @@ function nextSlot(from: SlotState, tried: Tried, { rest }: Walk): SlotState | un
 }
 
 /**
- * No model is left to try, but one said when to come back: a late answer is better than none. Once per call, and only within the wait a
- * single model would be given.
+ * No model is left to try, but one said when to come back: a late answer is better than none. Once per call,
+ * and only within the wait a single model would be given.
  */
 async function* waitForLimit(tried: Tried, { clock, signal }: Walk): AsyncGenerator<ModelEvent, SlotState | undefined> {
   let best: { slot: SlotState; ms: number } | undefined;

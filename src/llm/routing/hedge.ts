@@ -5,8 +5,9 @@ import { attemptOn, drain, noteFailure, type Piece, type Tried, type Walk } from
 import type { SlotState } from './slot.ts';
 
 /**
- * Begins a call with `first`. If that is the trial of a model that failed before, a healthy model is asked at the same time, so that
- * the message does not wait for the trial. The healthy one is asked first: what a spending limit has left is reserved for it.
+ * Begins a call with `first`. If that is the trial of a model that failed before, a healthy model is asked at
+ * the same time, so that the message does not wait for the trial. The healthy one is asked first: what a
+ * spending limit has left is reserved for it.
  */
 export function begin(first: SlotState, pool: readonly SlotState[], tried: Tried, walk: Walk): Piece {
   const healthy = first.circuit.state === 'half-open' ? pool.find(({ circuit }) => circuit.state === 'closed') : undefined;
@@ -31,8 +32,8 @@ interface Runner {
 
 /**
  * Asks two models at once until the first token of either (spec B5). The other call is aborted then, its stream closed, and it is
- * not recorded, unless it is a trial. One that fails before is out, and the other one is waited for. A winner that breaks later is
- * charged for it, and the walk goes on with the rest, the other one included.
+ * not recorded, unless it is a trial. One that fails before is out, and the other one is waited for. A winner
+ * that breaks later is charged for it, and the walk goes on with the rest, the other one included.
  */
 export async function* hedge(primary: SlotState, alternate: SlotState, tried: Tried, walk: Walk): Piece {
   const runners = [primary, alternate].map((slot) => startRunner(slot, walk));

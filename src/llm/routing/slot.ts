@@ -29,7 +29,8 @@ export class SlotState {
   }
 
   /**
-   * USD per million tokens, three in for each one out, which is about what a conversation has; undefined = unknown.
+   * USD per million tokens, three in for each one out, which is about what a conversation has; undefined =
+   * unknown.
    */
   get cost(): number | undefined {
     const price = this.model.facts?.price;
@@ -62,8 +63,9 @@ const SLOW_MS = 10_000;
 const SLOW_ALONE_MS = 20_000;
 
 /**
- * After how long the first token of an answer counts as a failure, so that a model that is merely slow is left too. Never for a model
- * that thinks, which is slow on purpose, for one that is free, which others would not replace at its price, and where no other is well.
+ * After how long the first token of an answer counts as a failure, so that a model that is merely slow is
+ * left too. Never for a model that thinks, which is slow on purpose, for one that is free, which others would
+ * not replace at its price, and where no other is well.
  */
 export function slowAfterMs(slot: SlotState, all: readonly SlotState[]): number {
   const others = all.filter((other) => other !== slot && other.circuit.state === 'closed');

@@ -14,7 +14,9 @@ const KEYS = generateKeyPairSync('rsa', { modulusLength: 2048 });
 const PEM = KEYS.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
 const NOW = Date.UTC(2026, 0, 2);
 
-/** A token server that takes what the account's key has signed for it, and hands out `token-1`, `token-2`, … */
+/**
+ * A token server that takes what the account's key has signed for it, and hands out `token-1`, `token-2`, …
+ */
 async function scene(answer: { status?: number; expires_in?: number } = {}) {
   const dir = await tempDir();
   const claims: Record<string, unknown>[] = [];

@@ -90,9 +90,9 @@ export function remember(memory: Memory, request: StrictRequest, { text, calls }
 }
 
 /**
- * What may come back with the message at `index`: found by a call's id and arguments, else by text, calls and the
- * user's words before, because a client may rename the ids. Empty when this server did not write the message under
- * this model.
+ * What may come back with the message at `index`: found by a call's id and arguments, else by text, calls and
+ * the user's words before, because a client may rename the ids. Empty when this server did not write the
+ * message under this model.
  */
 export function recall(memory: Memory, request: StrictRequest, index: number): readonly unknown[] {
   const message = messagesOf(request)[index];

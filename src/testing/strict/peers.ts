@@ -1,4 +1,6 @@
-/** The eight providers whose documented rules are enforced, each with a model whose rules are the strictest. */
+/**
+ * The eight providers whose documented rules are enforced, each with a model whose rules are the strictest.
+ */
 import { anthropicWire } from './anthropic.ts';
 import { deepseek } from './deepseek.ts';
 import { geminiWire } from './gemini.ts';

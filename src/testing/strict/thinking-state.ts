@@ -12,8 +12,8 @@ export function withReasoning(turn: Turn, memory: Memory): Turn {
 }
 
 /**
- * Index of the first of these messages whose reasoning is missing, or, with calls, is not what this server issued
- * with it. A message that it did not issue under this model may have any text, also none.
+ * Index of the first of these messages whose reasoning is missing, or, with calls, is not what this server
+ * issued with it. A message that it did not issue under this model may have any text, also none.
  */
 export function withoutReasoning(
   request: StrictRequest,
