@@ -42,7 +42,7 @@ test('F26 a refused key: the next one answers, the operator is told which variab
   expect(daemon.stderr()).not.toMatch(/sk-aaaa|sk-bbbb/);
 });
 
-test('F24 a key at its limit rests as long as its provider says, without a word to anybody', async () => {
+test('F24 a key at its limit rests as long as its provider says, without a word to any user', async () => {
   const script = inTrouble('sk-aaaaaaaa', errorReply(429, { message: 'slow down' }, { 'retry-after': '40' }));
   const gateway = { owner: [{ channel: 'telegram', chat_id: '77' }] };
   await using at = await telegramScene({ script, config: KEYS, gateway });

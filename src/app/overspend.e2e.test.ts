@@ -178,7 +178,7 @@ test.concurrent('cut in arguments: they are counted as text is', async () => {
   expect(tokensOut).toBe(at.bill.calls * textTokens(`read_file${json}`));
 });
 
-test.concurrent('absurd usage: it is booked as what was held for the call, the log says so, and nobody is locked out by one call', async () => {
+test.concurrent('absurd usage: it is booked as what was held for the call, the log says so, and no user is locked out by one call', async () => {
   await using at = await attack((bill) => {
     bill(700, 8);
     return stream([...words, stop({ prompt_tokens: 9e15, completion_tokens: 9e15, total_tokens: 9e15 })]);

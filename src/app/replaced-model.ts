@@ -26,9 +26,9 @@ const NAME_CHARS = 100;
 const MOST_REPLACEMENTS = 3;
 
 /**
- * For a model that nobody chose, because it was found without a config: when its provider says that it is
- * gone, another one that it offers answers this call and all later ones. A chosen model is never replaced.
- * Without any that will do the failure lists what the provider has.
+ * For a model that the operator did not choose, because it was found without a config: when its provider says
+ * that it is gone, another one that it offers answers this call and all later ones. A chosen model is never
+ * replaced. Without any that will do the failure lists what the provider has.
  */
 export function withReplacement(options: ReplacementOptions): Model {
   const gone = new Set<string>();

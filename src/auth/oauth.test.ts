@@ -105,14 +105,14 @@ test('a code that was not issued to this login is refused without its value in t
   expect(error?.cause).toBeUndefined();
 });
 
-test('a login that nobody finishes ends after five minutes and closes its port', async () => {
+test('a login that is not finished ends after five minutes and closes its port', async () => {
   await using server = await startOidcServer();
   const clock = new FakeClock();
   const { address, outcome } = await begin(server.issuer, { clock });
   await clock.advance(299_000);
   expect(await refusesConnections(address)).toBe(false);
   await clock.advance(1_000);
-  expect((await outcome).error).toMatchObject({ code: 'GH2201', message: 'nobody logged in within the time' });
+  expect((await outcome).error).toMatchObject({ code: 'GH2201', message: 'the login was not finished within the time' });
   expect(await refusesConnections(address)).toBe(true);
 });
 

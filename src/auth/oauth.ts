@@ -67,7 +67,7 @@ export type Renewal =
 export async function loginWithBrowser(options: BrowserLoginOptions): Promise<Tokens> {
   const { clock, clientId, limitMs = BROWSER_LIMIT_MS, port = CALLBACK_PORT } = options;
   const late = (): GatehouseError =>
-    failed('nobody logged in within the time', 'run the command again and finish in the browser');
+    failed('the login was not finished within the time', 'run the command again and finish in the browser');
   using limit = timeLimit(clock, limitMs, late, options.signal);
   // 64 characters of 43 to 128 (RFC 7636 4.1).
   const verifier = randomBytes(32).toString('hex');

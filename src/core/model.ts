@@ -81,7 +81,7 @@ export interface PriceRates {
 export interface Price extends PriceRates {
   /** Other rates for the whole call when its input is longer than `aboveTokensIn`; ascending. */
   readonly tiers?: readonly (PriceRates & { readonly aboveTokensIn: number })[];
-  /** Nobody stated this price: it is an upper bound from models of the same family. */
+  /** No source states this price: it is an upper bound from models of the same family. */
   readonly guess?: true;
 }
 

@@ -124,7 +124,7 @@ export const MIGRATIONS: readonly string[] = [
   ALTER TABLE usage ADD COLUMN tokens_reasoning INTEGER;
 
   -- Sums of usage, written in the transaction of each row. "start" begins a quarter of an hour of UTC: midnight falls on one in every
-  -- time zone, so days are cut when they are asked for, in the zone of whoever asks. Only for by_model there are whole UTC days too.
+  -- time zone, so days are cut when they are asked for, in the zone of the reader. Only for by_model there are whole UTC days too.
   CREATE TABLE usage_total (
     start INTEGER PRIMARY KEY,
     calls INTEGER NOT NULL, tokens_in INTEGER NOT NULL, tokens_out INTEGER NOT NULL, tokens_cached INTEGER NOT NULL,

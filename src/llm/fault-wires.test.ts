@@ -385,7 +385,7 @@ describe.each([openAiChatSubject, openAiResponsesSubject, anthropicSubject, gemi
   test('F25 F26 a model that failed two calls is left alone, gets one trial a minute later, and is back after it', async () => {
     for (const code of [502, 401]) {
       const each = code === 502 ? 4 : 1;
-      // Recovers after two calls and one failed trial, which nobody waits for.
+      // Recovers after two calls and one failed trial, for which no message waits.
       const refused = Array.from({ length: 3 * each }, () => status(code));
       const { clock, requests, chain } = stack(subject, { main: [...refused, main(raw)], spare: spare(raw) });
       const ask = async () => outcomeOf(await collect(chain.call(modelRequest('hi'), signal)), requests, []).user;

@@ -72,7 +72,7 @@ export function entryId({ target }: ModelEntry): string {
 
 export const PRICE_UNIT = 'prices in USD per million tokens in / out; "at most" is a guess';
 
-/** `3 / 15`, or `at most 3 / 15` where nobody stated the price. */
+/** `3 / 15`, or `at most 3 / 15` where no source states the price. */
 export function priceText(price: Price | null): string {
   if (price === null) return 'unknown';
   if (price.in === 0 && price.out === 0) return 'free';

@@ -39,7 +39,7 @@ const CATALOG = data as unknown as CatalogFile;
 /** Day of the data. */
 export const CATALOG_AS_OF: string = CATALOG.about.asOf;
 
-/** Model that a provider starts with when nobody names one; absent = the operator must. */
+/** Model that a provider starts with when none is named; absent = the operator must name one. */
 export const DEFAULT_MODELS: Readonly<Record<string, string>> = defaults.models;
 
 export function catalogRows(provider: string): readonly (readonly [model: string, row: CatalogRow])[] {

@@ -109,7 +109,7 @@ test('no price is 0 away from this machine, and one that no row states is a gues
   );
   const remote = fc.constantFrom('https://models.example/v1', 'http://192.168.0.2:11434/v1');
   fc.assert(
-    fc.property(fc.constantFrom(...names, 'nobody'), model, remote, (name, text, address) => {
+    fc.property(fc.constantFrom(...names, 'unknown'), model, remote, (name, text, address) => {
       const price = priceOf(name, text, address, NOW);
       if (price) expect(price.in > 0 && price.out > 0).toBe(true);
       const own = catalogRows(name).some(([id, row]) => row.price && id.toLowerCase() === text.toLowerCase());

@@ -23,7 +23,7 @@ describe('the replacement of a model', () => {
     expect(choose('openai', 'gpt-6-luna', ['gpt-6-luna', 'gpt-4.1-nano', 'gpt-99'])).toBeUndefined();
     expect(choose('openai', 'gpt-6-luna', ['gpt-4o-mini'])).toBe('gpt-4o-mini');
     expect(choose('openai', 'gpt-6-luna', ['gpt-4o-mini'], Date.parse('2027-02-01'))).toBeUndefined();
-    expect(choose('nobody', 'm', ['m'])).toBeUndefined();
+    expect(choose('unknown', 'm', ['m'])).toBeUndefined();
   });
 
   test('is dearer than the default of no provider, unless nothing of its family is as cheap', () => {

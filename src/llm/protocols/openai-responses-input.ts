@@ -46,7 +46,7 @@ function keptItems({ state, text, calls }: Answer): InputItem[] | undefined {
   return [...items, ...results.flatMap(({ id, call }) => (call ? [toOutput(call, id)] : []))];
 }
 
-/** What a model puts out: a session file may say anything, and whoever changed it must not speak for us or for a tool. */
+/** What a model puts out: who changed a session file must not speak for us or for a tool. */
 function isOfAnswer(item: unknown): item is InputItem & Readonly<Record<string, unknown>> {
   const { type, role = 'assistant' } = asRecord(item);
   return role === 'assistant' && typeof type === 'string' && /^(?:message|reasoning|\w+_call)$/.test(type);

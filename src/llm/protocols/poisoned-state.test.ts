@@ -1,4 +1,4 @@
-// What a session file says a provider gave, when somebody else wrote it there: no call may fail of it, and
+// What a session file says a provider gave, when another program wrote it there: no call may fail of it, and
 // nothing of another role is sent.
 import { describe, expect, test } from 'vitest';
 import type { Json } from '../../core/message.ts';

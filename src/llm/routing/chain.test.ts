@@ -182,7 +182,7 @@ describe('createChain (spec B4)', () => {
     expect(answerer(await result)).toBe('a/1');
   });
 
-  test('M11 a trial that hangs holds nobody up, is given up after a minute, and ends with the chain', async () => {
+  test('M11 a trial that hangs holds no message up, is given up after a minute, and ends with the chain', async () => {
     const { ask, clock, calls, chain } = setup({
       'a/1': [{ fail: 'server' }, { fail: 'server' }, { hang: 'deaf' }, { hang: true }],
       'b/2': () => 'hello',

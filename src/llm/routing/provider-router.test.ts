@@ -40,7 +40,7 @@ describe('createProviderRouter (spec B6)', () => {
   ])('%s is %s: %s', (name, key) => expect(router.find(name)?.key).toBe(key));
 
   test('there may be none of that name', () => {
-    for (const name of ['nobody', ' ', '']) expect(router.find(name)).toBeUndefined();
+    for (const name of ['unknown', ' ', '']) expect(router.find(name)).toBeUndefined();
   });
 });
 
