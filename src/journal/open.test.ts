@@ -230,6 +230,7 @@ it('F47 parts that a version without doubts had tried stay in doubt since they w
     // As version 2 left them.
     using db = new Database(path, { busyMs: 0 });
     db.exec(`DROP TABLE usage_total; DROP TABLE usage_by_model; DROP TABLE usage_by_sender;
+      DELETE FROM meta WHERE name = 'usage_summed_until';
       ALTER TABLE usage DROP COLUMN tokens_cache_write;
       ALTER TABLE usage DROP COLUMN tokens_reasoning;
       ALTER TABLE outbox DROP COLUMN doubt_since;

@@ -123,8 +123,8 @@ export const MIGRATIONS: readonly string[] = [
   ALTER TABLE usage ADD COLUMN tokens_cache_write INTEGER NOT NULL DEFAULT 0;
   ALTER TABLE usage ADD COLUMN tokens_reasoning INTEGER;
 
-  -- Sums of usage, written in the transaction of each row. "start" begins a quarter of an hour of UTC: midnight falls on one in every
-  -- time zone, so days are cut when they are asked for, in the zone of the reader. Only for by_model there are whole UTC days too.
+  -- Sums of usage (see usage-sums.ts). "start" begins a quarter of an hour of UTC: midnight falls on one in every time
+  -- zone, so days are cut when they are asked for, in the zone of the reader. Only by_model has whole UTC days too.
   CREATE TABLE usage_total (
     start INTEGER PRIMARY KEY,
     calls INTEGER NOT NULL, tokens_in INTEGER NOT NULL, tokens_out INTEGER NOT NULL, tokens_cached INTEGER NOT NULL,
@@ -146,6 +146,8 @@ export const MIGRATIONS: readonly string[] = [
   ) WITHOUT ROWID;
   CREATE INDEX usage_by_job ON usage_by_sender (start) WHERE job <> '';
 
+  -- Every row before this time is in the sums, no later one is.
+  INSERT INTO meta SELECT 'usage_summed_until', coalesce(max(at) + 1, 0) FROM usage;
   -- total() and not sum(): old rows may hold counts whose sum is beyond 64 bits.
   INSERT INTO usage_by_model
     SELECT 900000, at - at % 900000, provider, model, channel, purpose, count(*), total(tokens_in), total(tokens_out),

@@ -1,6 +1,6 @@
 import type { UsageEntry } from '../core/journal.ts';
-import { addToSums } from './spending.ts';
 import type { Store } from './store.ts';
+import { keepSums } from './usage-sums.ts';
 
 interface UsageRow {
   readonly id: string;
@@ -45,7 +45,7 @@ export function addUsage(store: Store, entry: UsageEntry): void {
     entry.purpose,
     entry.job ?? null,
   );
-  if (added > 0) addToSums(store, entry);
+  if (added > 0) keepSums(store, entry);
 }
 
 export function usageSince(store: Store, since: number): readonly UsageEntry[] {

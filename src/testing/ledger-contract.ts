@@ -81,12 +81,12 @@ export function ledgerContract(create: () => Promise<JournalHarness>): void {
     expect(await journal.spending({ since: 5_000, by: 'day' })).toEqual([]);
   });
 
-  it('sums of any period by any key are those of its rows, also when a row came twice', async () => {
+  it('sums of any period by any key are those of its rows, also when rows came twice, or late', async () => {
     await using harness = await create();
     const journal = await harness.open();
     const start = new Date(2026, 2, 27, 13, 7).getTime();
     const value = (n: number, count: number): string => `v${(n * 7) % count}`;
-    const rows = Array.from({ length: 400 }, (_, n): UsageEntry => {
+    const rows = Array.from({ length: 900 }, (_, n): UsageEntry => {
       const names = {
         provider: value(n, 2),
         model: value(n, 3),
@@ -97,7 +97,8 @@ export function ledgerContract(create: () => Promise<JournalHarness>): void {
       const cost = n % 10 === 0 ? null : n / 64;
       return { ...usage(`u${n}`, start + n * 977_777), ...names, session: value(n, 13), costUsd: cost, tokensCacheWrite: n };
     });
-    for (const row of [...rows, ...rows.slice(0, 9)]) await journal.spend(row);
+    const late = rows.filter((_, n) => n % 20 === 3);
+    for (const row of [...rows.filter((row) => !late.includes(row)), ...late, ...rows.slice(0, 9)]) await journal.spend(row);
     const ledger = new MemoryLedger();
     ledger.entries.push(...rows);
     const at = (n: number): number => rows[n]?.at ?? 0;
@@ -108,6 +109,8 @@ export function ledgerContract(create: () => Promise<JournalHarness>): void {
       [at(5), at(6)],
       [at(10), at(150)],
       [at(40) + 1, at(399) + 1],
+      [at(500), at(890)],
+      [at(880)],
       [at(9), at(9)],
     ];
     const names = ['provider', 'model', 'channel', 'purpose', 'session', 'sender', 'job'] as const;
