@@ -1,4 +1,4 @@
-// A session file that another program wrote into: what is no state or no id is left out, and the chat goes on.
+// A session file that another program wrote into: what is no state or id is left out, and the chat goes on.
 import { expect, test } from 'vitest';
 import type { Session } from '../src/core/session.ts';
 import { formatFile, newHeader, parseFile } from './session-file.ts';

@@ -123,8 +123,9 @@ export const MIGRATIONS: readonly string[] = [
   ALTER TABLE usage ADD COLUMN tokens_cache_write INTEGER NOT NULL DEFAULT 0;
   ALTER TABLE usage ADD COLUMN tokens_reasoning INTEGER;
 
-  -- Sums of usage (see usage-sums.ts). "start" begins a quarter of an hour of UTC: midnight falls on one in every time
-  -- zone, so days are cut when they are asked for, in the zone of the reader. Only by_model has whole UTC days too.
+  -- Sums of usage (see usage-sums.ts). "start" begins a quarter of an hour of UTC: midnight falls on one in
+  -- every time zone, so days are cut when they are asked for, in the zone of the reader. Only by_model has
+  -- whole UTC days too.
   CREATE TABLE usage_total (
     start INTEGER PRIMARY KEY,
     calls INTEGER NOT NULL, tokens_in INTEGER NOT NULL, tokens_out INTEGER NOT NULL, tokens_cached INTEGER NOT NULL,

@@ -5,7 +5,7 @@ import { DAY_MS, SLOT_MS, SUMMED_UNTIL_SQL, SUMS } from './usage-sums.ts';
 
 const MODEL_KEY = "provider || '/' || model";
 
-/** Where a key is summed up, and the key as an SQL expression there and in `usage`. A day is asked for alone. */
+/** Where a key is summed up, and the key as an SQL expression there and in `usage`. Each day is a query. */
 const KEYS: Readonly<Record<SpendingGroupKey, { readonly table: string; readonly key: string }>> = {
   day: { table: 'usage_total', key: "''" },
   provider: { table: 'usage_by_model', key: 'provider' },
@@ -79,8 +79,8 @@ function groupsOf(store: Store, by: SpendingGroupKey, range: Range): readonly Sp
 }
 
 /**
- * Whole days from their sums, what is left at both ends from those of quarter hours, what is left of that from
- * the rows, and the newest rows by themselves: they are in no sum yet.
+ * Whole days from their sums, what is left at both ends from those of quarter hours, what is left of that
+ * from the rows, and the newest rows by themselves: they are in no sum yet.
  */
 function piecesOf(by: SpendingGroupKey, whole: Range): readonly Piece[] {
   const { table, key } = KEYS[by];

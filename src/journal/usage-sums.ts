@@ -1,7 +1,7 @@
 /**
- * The roll-up tables of the ledger (migration 4 in `schema.ts`). A new row is in none of them at first: every few
- * hundred rows, all but the newest are added at once. Writing four sums with each call would cost each call more than
- * its own row does.
+ * The roll-up tables of the ledger (migration 4 in `schema.ts`). A new row is in none of them at first: every
+ * few hundred rows, all but the newest are added at once. Writing four sums with each call would cost more
+ * than the call's own row.
  */
 import type { Store } from './store.ts';
 
@@ -21,7 +21,7 @@ export const SUMMED_UNTIL_SQL = `(SELECT value FROM meta WHERE name = '${SUMMED_
 const start = (ms: number): string => `at - at % ${ms}`;
 const MODEL = { provider: 'provider', model: 'model', channel: 'channel', purpose: 'purpose' };
 const SENDER = { session: 'session', sender: 'sender', job: "coalesce(job, '')" };
-/** Each roll-up table with the expressions of its key over a row of `usage`. `usage_by_model` has slots and days. */
+/** Each roll-up table with its key over a row of `usage`. `usage_by_model` has slots and days. */
 const ROLL_UPS: readonly { readonly table: string; readonly key: Readonly<Record<string, string>> }[] = [
   { table: 'usage_total', key: { start: start(SLOT_MS) } },
   { table: 'usage_by_model', key: { span_ms: String(SLOT_MS), start: start(SLOT_MS), ...MODEL } },
@@ -48,8 +48,8 @@ const ADD_ONE = additionsOf('id = ?');
 const ADD_SPAN = additionsOf(`at >= ${SUMMED_UNTIL_SQL} AND at < ?`);
 
 /**
- * Call once for each new row of `usage`, in its transaction. A row from before the end of the sums is added to
- * them at once: its clock was behind.
+ * Call once for each new row of `usage`, in its transaction. A row from before the end of the sums is added
+ * to them at once: its clock was behind.
  */
 export function keepSums({ db }: Store, row: { readonly id: string; readonly at: number }): void {
   if (row.at < (db.get<{ until: number }>(`SELECT ${SUMMED_UNTIL_SQL} AS until`)?.until ?? 0)) {

@@ -5,7 +5,7 @@ import type { FoundKey } from './providers/key.ts';
 
 export interface KeyRotationOptions {
   readonly clock: Clock;
-  /** A provider turned this key down; `next` answers in its place. Told each time a key begins to rest. Must not throw. */
+  /** A provider turned this key down; `next` takes its place. Told as a key begins to rest. Must not throw. */
   readonly onResting: (key: FoundKey, failure: ModelFailure, next: FoundKey) => void;
 }
 
@@ -15,7 +15,7 @@ const OF_THE_KEY: readonly FailureKind[] = ['auth', 'payment', 'rate-limit'];
 const REST_MS = 30_000;
 /** A refused key is tried again now and then: it may have been mended at the provider. ms. */
 const REFUSED_REST_MS = 15 * 60_000;
-/** Whatever the provider says: limits of a month are raised meanwhile, and no header may end a key for good. ms. */
+/** ms, whatever the provider says: monthly limits may be raised, and no header ends a key for good. */
 const LONGEST_REST_MS = 24 * 3_600_000;
 
 interface Place {

@@ -5,7 +5,7 @@ const LIST_MS = 20_000;
 /** Several times the longest list there is: some routers offer hundreds of models with a text for each. */
 const LIST_BYTES = 8_000_000;
 
-/** Names of the models that the provider offers to this key, by its `GET /models`. Rejects when it does not answer with a list. */
+/** Names of the models that a provider offers to this key (`GET /models`). Rejects when there is no list. */
 export async function offeredModels(target: ResolvedProvider, key: string | undefined, signal: AbortSignal): Promise<string[]> {
   const { wire, baseUrl } = target;
   const path = { anthropic: '/v1/models?limit=1000', gemini: '/models?pageSize=1000' }[wire as string] ?? '/models';

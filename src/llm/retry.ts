@@ -49,7 +49,7 @@ export function createRetryGate(): RetryGate {
   return { openAt: Number.NEGATIVE_INFINITY, failure: undefined };
 }
 
-/** What refusals said about one model. Believed for an hour: a server that was wrong once must not cut all answers for good. */
+/** What refusals said about a model. Believed for an hour: a wrong one must not cut answers for good. */
 interface Learned {
   maxOutputTokens: number;
   /** Monotonic ms. */

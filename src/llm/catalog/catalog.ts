@@ -1,4 +1,4 @@
-/** The rows of `models.json`, which `npm run generate:catalog` makes: what is known of single models, by provider and exact id. */
+/** The rows of `models.json` (`npm run generate:catalog`): what is known of a model, by provider and id. */
 
 import type { Price } from '../../core/model.ts';
 import defaults from './defaults.json' with { type: 'json' };

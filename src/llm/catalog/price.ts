@@ -1,4 +1,4 @@
-/** What models cost: the row of the exact model, else an upper bound from models like it, and what makes a server free. */
+/** What models cost: the exact model's row, else an upper bound of its kin; some servers are free. */
 import type { Price } from '../../core/model.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { findProvider } from '../providers/index.ts';

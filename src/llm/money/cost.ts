@@ -2,7 +2,7 @@ import type { ModelFacts, ModelRequest, Price, Usage } from '../../core/model.ts
 import { estimateRequestTokens, textTokens } from '../tokens.ts';
 
 const MILLION = 1_000_000;
-/** Our estimate counts a token for at most so many bytes, and no provider makes more tokens of a text than it has bytes. */
+/** Our estimate counts a token for at most so many bytes; no text has more tokens than bytes. */
 const MOST_TOKENS_PER_ESTIMATED = 5;
 /** Price tables have been wrong by a factor of 33; a reported cost further from the worst case is no cost. */
 const MOST_COST_PER_WORST = 100;
@@ -90,7 +90,7 @@ function isCount(value: number): boolean {
   return Number.isSafeInteger(value) && value >= 0;
 }
 
-/** All input as the dearest kind there is, at the dearest rates of those that a call of so many estimated tokens may meet. */
+/** All input as the dearest kind, at the dearest rates that a call of so many estimated tokens may meet. */
 function worstRates({ tiers = [], ...base }: Price, tokensIn: number): Price {
   const met = [base, ...tiers.filter(({ aboveTokensIn }) => aboveTokensIn < tokensIn * MOST_TOKENS_PER_ESTIMATED)];
   return {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { UsageEntry } from '../../core/journal.ts';
 import type { ModelCallContext, Usage } from '../../core/model.ts';
 
-/** A row of the ledger for a call that no step of a turn records. `model` is `provider/model`; `kind` begins the row's id. */
+/** A ledger row for a call that no step records. `model` is `provider/model`; `kind` begins the row's id. */
 export function usageEntry(
   kind: string,
   model: string,

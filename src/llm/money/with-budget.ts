@@ -16,7 +16,7 @@ export interface BudgetedOptions {
    * is `<purpose>:unfinished`. Must not throw.
    */
   readonly onUnfinished?: (entry: UsageEntry) => void;
-  /** Price of a model that answered in place of the one that was asked. Absent or null: that of the one that was asked. */
+  /** Price of a model that answered in place of the one asked. Absent or null: that of the one asked. */
   readonly priceOf?: (provider: string, model: string) => Price | null;
   /** Told when what a provider counted cannot be right, and what is booked instead. Must not throw. */
   readonly onOddUsage?: (odd: { readonly model: string; readonly detail: string }) => void;
@@ -113,7 +113,7 @@ class BudgetedCall {
     }
   }
 
-  /** With the output limit that is reserved: left to itself a provider may allow more. Half the window is for the question. */
+  /** With the reserved output limit: a provider may allow more. Half the window is for the question. */
   #bounded(request: ModelRequest): ModelRequest {
     const most = Math.min(this.#model.facts?.maxOutputTokens ?? Infinity, Math.floor(this.#model.contextWindow / 2));
     return { ...request, maxOutputTokens: Math.min(request.maxOutputTokens ?? most, most) };
@@ -172,7 +172,7 @@ class BudgetedCall {
     }
   }
 
-  /** Of a call that we broke off: what was thought in silence until then is billed as well, and its time is all we know of it. */
+  /** Of a call that we broke off: silent thinking is billed as well, and its time is all we know of it. */
   #withThoughts(counted: Usage = this.#estimate.partly(this.#streamed)): Usage {
     const { thinking = [], maxOutputTokens = 0 } = this.#model.facts ?? {};
     if (thinking.length === 0 || this.#request.thinking === 'off') return counted;

@@ -74,7 +74,7 @@ export function withSpendingSteps(model: Model, budget: Budget, options: Spendin
   };
 }
 
-/** The output limit of a call may be lowered to this before anything else is tried: enough for a long answer in a chat. */
+/** A call's output limit may be lowered to this before anything else is tried: enough for a long answer. */
 const PLAIN_OUTPUT_TOKENS = 4_096;
 
 interface LadderParts {

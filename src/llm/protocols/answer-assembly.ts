@@ -1,4 +1,4 @@
-/** Puts the one answer of a call together from what the chunks of any wire bring. Knows nothing of sockets and time. */
+/** Puts the one answer of a call together from the chunks of any wire. Knows nothing of sockets and time. */
 import type { Json } from '../../core/message.ts';
 import type { ModelAnswer, ModelEvent, ModelFailure, StopReason, Usage } from '../../core/model.ts';
 import { isDeep } from '../../lib/json-depth.ts';
@@ -98,7 +98,7 @@ export class AnswerAssembly {
     return { events, progress };
   }
 
-  /** What is billed so far: the provider's count, else an estimate of what it has not counted. Undefined before anything arrived. */
+  /** What is billed so far: the provider's count, else an estimate. Undefined before anything arrived. */
   get usage(): Usage | undefined {
     if (this.#usage) return this.#usage;
     if (this.#pieces === 0) return undefined;

@@ -152,7 +152,7 @@ export class AnthropicAssembly extends AnswerAssembly implements Assembly {
   }
 }
 
-/** https://platform.claude.com/docs/en/build-with-claude/handling-stop-reasons; other servers have words of their own. */
+/** https://platform.claude.com/docs/en/build-with-claude/handling-stop-reasons; other servers have more. */
 function toFinish({ stop_reason: reason, stop_details: details }: Fields): Piece['finish'] {
   if (reason === undefined || reason === null) return undefined;
   const word = stringOf(reason);

@@ -1,11 +1,11 @@
-/** Where servers of the OpenAI chat wire differ: what they demand across requests and how they are told to think. */
+/** Where servers of the OpenAI chat wire differ: demands on the history, ways to ask for thinking. */
 import type { IdRule } from './call-ids.ts';
 import type { KeptReasoning } from './openai-chat-answer.ts';
 
 export interface ChatHabits {
   /** The form in which reasoning goes back. */
   readonly reasoning: KeptReasoning;
-  /** `field`: `reasoning_effort`; `object`: `reasoning: {effort}`; `switch`: like `field`, and `thinking: {type: 'disabled'}` for off. */
+  /** `field`: `reasoning_effort`; `object`: `reasoning: {effort}`; `switch`: `field`, `thinking` for off. */
   readonly effort: 'field' | 'object' | 'switch';
   readonly ids: IdRule;
   /** Takes `prompt_cache_key`, which sends calls of one conversation to the same cache. */
@@ -14,7 +14,7 @@ export interface ChatHabits {
   readonly cacheControl: boolean;
   /** Name of the output limit. */
   readonly maxTokens: 'max_tokens' | 'max_completion_tokens';
-  /** Sent with a request that has none, for servers that else stop after 1,024 tokens (Kimi) or 2,048. More than the window is refused. */
+  /** Sent when a request has none: some servers stop after 1,024 tokens (Kimi). Never above the window. */
   readonly outputLimit?: number;
   /** Tells the usage only where it is asked to; Mistral always does, and refuses the question. */
   readonly asksForUsage: boolean;

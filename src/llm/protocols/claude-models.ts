@@ -20,7 +20,7 @@ const BUDGETS: Readonly<Record<string, number>> = { low: 2_048, medium: 8_192, h
 /** A smaller one is refused. */
 const MIN_BUDGET = 1_024;
 
-/** The parameters for a level; none leaves it to the model. `mayBegin`: the answer may open with thinking (matters to 4.5 alone). */
+/** The parameters for a level; none: the model decides. `mayBegin`: answers may open with thinking (4.5). */
 export function claudeThinking(
   { family, version }: ClaudeModel,
   facts: ModelFacts | undefined,

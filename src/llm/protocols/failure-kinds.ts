@@ -1,11 +1,11 @@
-/** What providers mean by their errors: `failure-kinds.json` says by which words, and the status decides what it does not know. */
+/** What providers mean by their errors: by the words in `failure-kinds.json`, else by the status. */
 import type { FailureKind } from '../../core/model.ts';
 import table from './failure-kinds.json' with { type: 'json' };
 
 export interface ErrorBody {
   /** What was said, also by the provider behind a router. */
   readonly text: string;
-  /** `code`, `type`, `status` and reasons of the body, lower case, joined by spaces: what providers differ in least. */
+  /** `code`, `type`, `status`, reasons of a body, lower case, with spaces. Providers differ least here. */
   readonly words: string;
   /** The window, where the body names it in a field. */
   readonly window?: number;

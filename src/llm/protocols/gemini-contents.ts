@@ -59,7 +59,7 @@ function answerParts(parts: readonly PlacedPart[], signed: boolean): Part[] {
   });
 }
 
-/** Pictures stand inside a result or, for older models, behind all results (ai.google.dev/gemini-api/docs/function-calling). */
+/** Pictures stand in a result; older models: behind all (ai.google.dev/gemini-api/docs/function-calling). */
 function resultParts(parts: readonly PlacedPart[], inside: boolean): Part[] {
   const calls = parts.flatMap(({ id, past }) => (past ? [{ ...past, id }] : []));
   const results = calls.map(({ id, name, result, images }): Part => {
@@ -78,7 +78,7 @@ function toInline({ mime, base64 }: Image): Part {
   return { inlineData: { mimeType: mime, data: base64 } };
 }
 
-/** As JSON Schema (ai.google.dev/api/caching#FunctionDeclaration). An object without properties is refused: such a tool takes nothing. */
+/** JSON Schema (ai.google.dev/api/caching#FunctionDeclaration); an object without properties is refused. */
 export function toGeminiFunctions(tools: readonly ToolSpec[]): FunctionDeclaration[] {
   return tools.map(({ name, description, parameters }) => {
     const takesAny = Object.keys(asRecord(parameters['properties'])).length > 0 || parameters['$ref'] !== undefined;

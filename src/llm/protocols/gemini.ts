@@ -100,7 +100,7 @@ function chunkEvents(answer: unknown): string {
   return (Array.isArray(answer) ? answer : [answer]).map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`).join('');
 }
 
-/** The body as a reader, which is all that the client library uses of it. It never cancels: the call's signal closes the connection. */
+/** A body's reader: all that the client library uses. It never cancels; the call's signal does. */
 function withReader({ status, headers, body }: Response): Response {
   const chunks: AsyncIterator<Uint8Array> | undefined = body?.[Symbol.asyncIterator]();
   const read = async () => (await chunks?.next()) ?? { done: true };

@@ -2,7 +2,7 @@ import { connectLimitedFetch } from '../../lib/connect-limited-fetch.ts';
 import type { WireOptions } from './wire.ts';
 import { type GuardOptions, guardFetch } from './wire-guard.ts';
 
-/** The fetch of one wire: bounded by `guardFetch`, with what the config adds to requests and the signature of the provider. */
+/** The fetch of a wire: bounded by `guardFetch`, with the config's additions and the provider's signature. */
 export function guardedFetch(options: WireOptions, guard: GuardOptions = {}): typeof fetch {
   const { headers = {}, extraBody, sign, clock } = options;
   return guardFetch(options.fetch ?? connectLimitedFetch(options.timeouts.connectMs), 'gatehouse', {

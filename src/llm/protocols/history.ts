@@ -42,7 +42,7 @@ export interface HistoryTarget {
   readonly vision: boolean;
 }
 
-/** A result belongs to the nearest call of its id before it: ids are only unique within one answer at some servers. */
+/** A result belongs to the nearest earlier call of its id: some servers repeat ids in later answers. */
 export function toHistory(request: Pick<ModelRequest, 'messages' | 'images'>, target: HistoryTarget): History {
   const system: string[] = [];
   const steps: Step[] = [];
@@ -94,7 +94,7 @@ function withPictureNote(text: string, pictures: number): string {
   return text === '' ? note : `${text}\n${note}`;
 }
 
-/** The JSON text of an object. Servers parse the arguments of past calls and fail on broken JSON; the model still sees what it wrote. */
+/** An object as JSON: servers fail on broken arguments of past calls. The model still sees what it wrote. */
 function validArguments(text: string): string {
   if (text.trim() === '') return '{}';
   try {

@@ -2,7 +2,7 @@ import type { Json } from '../../core/message.ts';
 import type { PastCall, Step } from './history.ts';
 import { asRecord } from './tool-call-assembly.ts';
 
-/** A block of an answer as it is kept for its provider. Its text and arguments stay where the history holds them anyway. */
+/** A block of an answer as kept for its provider; text and arguments stay where the history holds them. */
 export interface KeptPart {
   /** Characters of the answer's text. */
   readonly chars?: number;
@@ -17,7 +17,7 @@ export interface KeptPart {
 
 export type PlacedPart = KeptPart & { readonly text: string; readonly past?: PastCall };
 
-/** The parts that `state` keeps; text and calls where it keeps none, or where the text was edited or a call is missing since. */
+/** The parts that `state` keeps; plain text and calls without one, or when text or calls changed since. */
 export function placeParts({ state, text, calls }: Extract<Step, { role: 'assistant' }>): readonly PlacedPart[] {
   const kept = asRecord(state)['parts'];
   const parts: readonly unknown[] = Array.isArray(kept) ? kept : [];
@@ -34,7 +34,7 @@ export function placeParts({ state, text, calls }: Extract<Step, { role: 'assist
   return [{ text }, ...calls.map((past) => ({ text: '', past, call: past.providerIds[0] ?? past.id, id: past.id }))];
 }
 
-/** A session file may say anything: what is no part is not sent, and nothing whole but what the model thought. */
+/** A session file may say anything: what is no part is not sent; only thoughts are sent whole. */
 function isPart(value: unknown): value is KeptPart {
   const { chars = 0, call = '', id = '', signature = '', whole } = asRecord(value);
   const { type, thought } = asRecord(whole);

@@ -64,7 +64,7 @@ export class ChatAssembly extends AnswerAssembly implements Assembly {
     return super.end(this.#keep === 'none' || this.#reasoning === '' ? undefined : { reasoning: this.#reasoning });
   }
 
-  /** Neighbouring pieces of one text or summary are joined; anything else is kept whole (openrouter.ai, reasoning tokens). */
+  /** Neighbouring pieces of a text or summary are joined, the rest kept (openrouter.ai, reasoning tokens). */
   #addDetail(raw: unknown): void {
     const part = { ...asRecord(raw) } as Record<string, Json>;
     const last = this.#details.at(-1);
@@ -79,7 +79,7 @@ export class ChatAssembly extends AnswerAssembly implements Assembly {
   }
 }
 
-/** Errors that come with status 200: inside the choice (OpenRouter), as a code that is not 0 (MiniMax), or in place of the choices. */
+/** Errors with status 200: in the choice (OpenRouter), a code other than 0 (MiniMax), in place of choices. */
 function throwError(chunk: Fields, choice: Fields): void {
   const { status_code: code, status_msg: said } = asRecord(chunk['base_resp']);
   if (code) throw new AnsweredError(undefined, { code, message: said });

@@ -10,7 +10,7 @@ import { thinkingWord } from './thinking.ts';
 import type { WarmableModel, WireOptions } from './wire.ts';
 import { createWireModel } from './wire-model.ts';
 
-/** `baseUrl` holds the version segment: `https://api.openai.com/v1`. What the server demands goes by `options.provider`. */
+/** `baseUrl` ends in the version, as `https://api.openai.com/v1`. `options.provider` says what it demands. */
 export function createOpenAiChat(options: WireOptions): WarmableModel {
   const habits = chatHabits(options.provider);
   return createWireModel(options, {

@@ -5,7 +5,7 @@ import type { WireOptions } from './wire.ts';
 
 export type { OpenAI };
 
-/** Models that refuse any temperature but the default: those of OpenAI that reason, and Moonshot's (provider-rules 2a and 6). */
+/** Models that refuse any temperature but the default: OpenAI's that reason, Moonshot's. */
 const FIXED_TEMPERATURE = /^(?:o\d|gpt-[5-9]|kimi-)/;
 
 /** Retries nothing, reads nothing from the environment, and is bounded by `guardFetch`. */

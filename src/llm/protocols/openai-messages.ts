@@ -58,7 +58,7 @@ function toToolCall(call: PastCall, ids: ReadonlyMap<PastCall, string>): object 
   return { id: ids.get(call), type: 'function', function: { name: call.name, arguments: call.arguments } };
 }
 
-/** A result is text alone on this wire: pictures follow in a message of the user, but at Mistral, which takes no user after a result. */
+/** A result is text alone here: pictures follow as the user's, but at Mistral (no user after a result). */
 function toResults(calls: readonly PastCall[], ids: ReadonlyMap<PastCall, string>, habits: ChatHabits): Message[] {
   const inResult = habits.reasoning === 'chunk';
   const results = calls.map((call): Message => {

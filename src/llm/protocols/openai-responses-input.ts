@@ -33,7 +33,7 @@ export function toInputItems(steps: History['steps']): InputItem[] {
   });
 }
 
-/** The items as they came, then a result for each call among them. Undefined where the line no longer says what they say. */
+/** The items as they came, then a result for each call. Undefined where the line no longer says the same. */
 function keptItems({ state, text, calls }: Answer): InputItem[] | undefined {
   const { items } = asRecord(state);
   if (!Array.isArray(items) || !items.every(isOfAnswer)) return undefined;

@@ -1,7 +1,7 @@
 import type { Usage } from '../../core/model.ts';
 import { asRecord } from './tool-call-assembly.ts';
 
-/** A token count as a provider reports it. Anything but a whole number from 0 on is none: one such row would spoil every sum of the ledger. */
+/** A token count as reported. Anything but a whole number ≥ 0 is none: it would spoil the ledger's sums. */
 export function count(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : undefined;
 }
@@ -20,7 +20,7 @@ export function usageOf(
   };
 }
 
-/** OpenRouter reports USD, xAI ten-billionths; with a key of the operator's own OpenRouter's upstream bills beside it. */
+/** OpenRouter reports USD, xAI ten-billionths. OpenRouter's upstream bills the operator's own key too. */
 export function reportedCost(usage: Readonly<Record<string, unknown>>): number | undefined {
   const { cost, is_byok: ownKey, cost_details: details, cost_in_usd_ticks: ticks } = usage;
   if (typeof ticks === 'number' && ticks >= 0) return ticks / 1e10;

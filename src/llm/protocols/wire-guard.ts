@@ -42,10 +42,10 @@ export interface GuardOptions {
   readonly wholeAnswer?: (answer: unknown) => string;
 }
 
-/** Called for the bytes of a request's answer: client libraries do not pass on the comments and pings of a stream. */
+/** Called for an answer's bytes: client libraries do not pass on the comments and pings of a stream. */
 const signs = new AsyncLocalStorage<() => void>();
 
-/** Runs `open`, which sends one request through `guardFetch`; `onBytes` is called for all that arrives of its answer. */
+/** Runs `open`, which sends one request through `guardFetch`; `onBytes` hears of all that arrives. */
 export function withSigns<T>(onBytes: () => void, open: () => T): T {
   return signs.run(onBytes, open);
 }

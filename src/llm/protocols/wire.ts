@@ -158,10 +158,10 @@ function toFailure(error: unknown, streaming: boolean, options: WireOptions): Mo
   return failureOfConnection(error, origin(options.baseUrl), context);
 }
 
-/** A shorter key is a word that a server of one's own takes for one, such as `test`, and may stand in any answer. */
+/** A shorter key is a word such as `test`, at a server of one's own, and may stand in any answer. */
 const LEAST_KEY = 12;
 
-/** Failures of an assembly quote words of the answer, such as its stop reason (A29); an answer may speak the key it was asked with. */
+/** Failures quote words of the answer, such as its stop reason (A29), and an answer may speak the key. */
 function withoutSecrets(events: readonly ModelEvent[], options: WireOptions): readonly ModelEvent[] {
   return events.flatMap((event): readonly ModelEvent[] => {
     if (event.type === 'failed') return [failed({ ...event.failure, message: redactorFor(options)(event.failure.message) })];

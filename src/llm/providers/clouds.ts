@@ -1,4 +1,4 @@
-/** Providers that are reached by an account of a cloud: address and credentials are in the variables that their own tools read. */
+/** Providers in a cloud account: address and credentials are in the variables that the cloud's tools read. */
 import type { Signer } from '../protocols/wire-guard.ts';
 import type { Env, Provider } from './provider.ts';
 

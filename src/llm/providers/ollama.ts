@@ -23,7 +23,7 @@ export function isOllamaCloud(model: string): boolean {
   return /[:-]cloud$/i.test(model);
 }
 
-/** Ollama's /api/tags does not say it, and a model without tools is no agent. `registry/user/qwen3:4b` -> is `qwen3` in the list? */
+/** Ollama's /api/tags does not tell. `registry/user/qwen3:4b` -> is `qwen3` in the list? */
 export function isToolCapable(model: string): boolean {
   const family = model.split('/').at(-1)?.split(':')[0]?.toLowerCase() ?? '';
   return toolCapable.families.includes(family);

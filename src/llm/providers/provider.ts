@@ -33,7 +33,7 @@ export interface Provider {
   readonly baseUrl?: string;
   /** The header that carries the key, where it is not the usual one of the wire. */
   readonly keyHeader?: string;
-  /** In place of `baseUrl` where it depends on the operator's account; undefined while `addressEnv` is not set. */
+  /** In place of `baseUrl` where the account decides it; undefined while `addressEnv` is not set. */
   readonly address?: (env: Env, wire: Wire) => string | undefined;
   readonly addressEnv?: string;
   /** Undefined where a key is sent, or there is nothing to sign with. */

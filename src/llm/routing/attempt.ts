@@ -67,7 +67,7 @@ export class Attempt {
     return this.#pass.trial;
   }
 
-  /** Goes on, from the event that is `upcoming`, until it is known whether the model answers. For a trial that another call outran. */
+  /** Goes on from `upcoming` until it is known whether the model answers. For a trial that was outrun. */
   async watch(upcoming: Promise<ModelEvent> | undefined): Promise<void> {
     for (
       let event = await (upcoming ?? this.next());

@@ -12,7 +12,7 @@ export interface ChoiceOptions {
   readonly withStandby: (entry: RouterEntry) => Model;
 }
 
-/** Sends each call to the model that it names, or that its purpose has; to `main` when there is none of that name. */
+/** Sends each call to the model that it or its purpose names; to `main` when there is none of that name. */
 export function withChoice(main: Model, { named, purposes, thinking, withStandby }: ChoiceOptions): Model {
   const models = new Map(named.entries.map((entry) => [entry, withStandby(entry)]));
   const byPurpose = new Map(Object.entries(purposes));

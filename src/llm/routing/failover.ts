@@ -27,7 +27,7 @@ export function isModelFault(failure: ModelFailure): boolean {
   return isGone(failure) || !NOT_THE_MODEL.includes(failure.kind);
 }
 
-/** 404, 410: the model was renamed or withdrawn. Below 400: a web page or a redirect, not an API. The request is fine. */
+/** 404, 410: the model was renamed or withdrawn. Below 400: a web page, not an API. The request is fine. */
 function isGone({ kind, status = 400 }: ModelFailure): boolean {
   return kind === 'bad-request' && (status === 404 || status === 410 || status < 400);
 }

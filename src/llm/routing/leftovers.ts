@@ -4,7 +4,7 @@ import { NO_LONGER_NEEDED } from '../../lib/no-longer-needed.ts';
 /** How long `dispose` waits for a model that does not stop when told to. ms. */
 const CLOSE_GRACE_MS = 2_000;
 
-/** Calls whose answer is not needed any more: their streams are closing, or a trial has yet to show whether its model is back. */
+/** Calls whose answer is not needed any more: closing streams, and trials that test if a model is back. */
 export class Leftovers implements AsyncDisposable {
   readonly #clock: Clock;
   readonly #running = new Set<Promise<void>>();

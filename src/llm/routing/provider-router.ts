@@ -11,7 +11,7 @@ export interface RouterEntry extends Slot {
 export interface ProviderRouter {
   /** In the order of the config. */
   readonly entries: readonly RouterEntry[];
-  /** Exact key, key in another case, key before the `/` of the name, end of a key or of a model id (spec B6); else undefined. */
+  /** Exact key, key in another case, key before `/`, end of a key or model id (spec B6); else undefined. */
   find(name: string): RouterEntry | undefined;
 }
 

@@ -56,7 +56,7 @@ export class SlotState {
   }
 }
 
-/** A first token that takes this much longer than that of another model, and this long at all, is as bad as none. */
+/** A first token this many times slower than another model's, and this late at all, is as bad as none. */
 const SLOW_TIMES = 4;
 const SLOW_MS = 10_000;
 /** Where none of the others was measured yet. */

@@ -1,6 +1,6 @@
 import type { Model } from '../../core/model.ts';
 
-/** A model whose inside `model_check` and `spawn` will exchange while it runs (spec B6). Read its properties anew each time. */
+/** A model that `model_check` and `spawn` will exchange as it runs (spec B6). Read its properties anew. */
 export interface Swappable extends Model {
   /** The first one, for the chain [new, original] that a switch builds. */
   readonly original: Model;

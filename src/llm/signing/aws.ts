@@ -1,4 +1,4 @@
-/** AWS Signature Version 4: https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html */
+/** AWS SigV4: https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html */
 import { createHash, createHmac } from 'node:crypto';
 import type { UnsignedRequest } from '../protocols/wire-guard.ts';
 

@@ -1,4 +1,4 @@
-/** Access tokens of a service account: https://developers.google.com/identity/protocols/oauth2/service-account#httprest */
+/** Service accounts: https://developers.google.com/identity/protocols/oauth2/service-account#httprest */
 import { createSign } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { FailureKind } from '../../core/model.ts';
@@ -18,7 +18,7 @@ interface Token {
   readonly until: number;
 }
 
-/** Exchanges a signed statement of the account in the key file for a token, and keeps it until it is about to end. */
+/** Exchanges a statement signed with the key file for a token, and keeps it until it is about to end. */
 export function googleSigner(keyFile: string): Signer {
   let current: Promise<Token> | undefined;
   return async ({ now }) => {
