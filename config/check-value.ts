@@ -20,16 +20,20 @@ export interface Checked<T> {
 }
 
 /**
- * Checks a value against a strict schema. Unknown keys are warned about and left out (an older program must survive a newer
- * file); everything else is an error. All findings at once. `original` is the value before variables were expanded: only what
- * the operator wrote is ever quoted.
+ * Checks a value against a strict schema. Unknown keys are warned about and left out (an older program must
+ * survive a newer file), but for those that may be meant as a limit: these are errors, as everything else is.
+ * All findings at once. `original` is the value before variables were expanded: only what the operator wrote is
+ * ever quoted.
  */
 export function checkValue<T>(schema: z.ZodType<T>, value: unknown, original: unknown): Checked<T> {
   const candidate = structuredClone(value);
   const findings: Finding[] = [];
   for (;;) {
     const result = schema.safeParse(candidate);
-    if (result.success) return { data: result.data, findings };
+    if (result.success) {
+      const refused = findings.some(({ severity }) => severity === 'error');
+      return { data: refused ? undefined : result.data, findings };
+    }
     const unknown = result.error.issues.filter((issue) => issue.code === 'unrecognized_keys');
     if (unknown.length === 0) {
       findings.push(...result.error.issues.map((issue) => describeIssue(issue, original)));
@@ -58,6 +62,13 @@ const REMOVED_KEYS: Readonly<Record<string, string>> = {
   'adaptive_routing.qos_ranking': 'delete it: "mode": "lane" always counts quality, and "weight_latency" says how much',
 };
 
+/**
+ * Keys that limit what is spent or who is let in. A word that may be meant as one of them stops the start: left
+ * out, it would lift the limit in silence.
+ */
+const GUARDS =
+  /^(?:budget|(?:.+\.)?(?:budget\..+|allowed_(?:senders|groups)|sender_ids|group_mode|\w+_(?:key|secret|token)_env|require_model|max_iterations))$/;
+
 interface SchemaNode {
   readonly properties?: Readonly<Record<string, SchemaNode>>;
   /** Of a record: what each of its entries is. */
@@ -81,6 +92,8 @@ function unknownKey(schema: z.ZodType, path: readonly PropertyKey[], key: string
   let hint = `known here: ${known.join(', ')}`;
   if (home !== undefined) hint = home === '' ? `"${key}" belongs at the top level` : `"${key}" belongs under "${home}"`;
   else if (meant !== undefined) hint = `did you mean "${meant}"?`;
+  const isGuard = GUARDS.test((home === undefined ? [...path, meant ?? key] : [home, key]).join('.'));
+  if (isGuard) return { ...about, severity: 'error', message: 'unknown key: no limit is set by it', hint };
   return { ...about, message: 'unknown key, ignored', hint };
 }
 

@@ -248,6 +248,19 @@ describe('problems', () => {
     expect(brief(await problemsOf('[]'))).toEqual(['1:1 : must be an object in { }']);
   });
 
+  test('a word that may be meant as a limit of spending or access stops the start', async () => {
+    const said = async (text: string): Promise<string[]> => brief(await problemsOf(text));
+    expect(await said('{"budget": {"daly_usd": 1}}')).toEqual([
+      '1:13 budget.daly_usd: unknown key: no limit is set by it → did you mean "daily_usd"?',
+    ]);
+    expect(await said('{"budget": {"per_day": 1}}')).toMatchObject([expect.stringContaining('per_day: unknown key: no limit')]);
+    expect(await said('{"budgt": {"daily_usd": 1}}')).toMatchObject([expect.stringContaining('did you mean "budget"?')]);
+    expect(await said('{"daily_usd": 1}')).toMatchObject([expect.stringContaining('"daily_usd" belongs under "budget"')]);
+    expect(await said('{"max_iteration": 3}')).toMatchObject([expect.stringContaining('unknown key: no limit is set')]);
+    const entry = '{"gateway": {"channels": [{"type": "telegram", "settings": {"token_env": "T"}, "allowed_sender": ["1"]}]}}';
+    expect(await said(entry)).toMatchObject([expect.stringContaining('did you mean "allowed_senders"?')]);
+  });
+
   test('a key named __proto__ is an unknown key like any other', async () => {
     const { config, warnings } = await load('{"__proto__": {"max_iterations": 1}, "log": {"__proto__": 1}}');
     expect(warnings.map((warning) => warning.path)).toEqual(['__proto__', 'log.__proto__']);

@@ -5,7 +5,7 @@ import type { FoundKey } from './providers/key.ts';
 
 export interface KeyRotationOptions {
   readonly clock: Clock;
-  /** A provider turned this key down; `next` takes its place. Told as a key begins to rest. Must not throw. */
+  /** A provider turned this key down; `next` takes its place. Told as a key begins to rest. Never throws. */
   readonly onResting: (key: FoundKey, failure: ModelFailure, next: FoundKey) => void;
 }
 
