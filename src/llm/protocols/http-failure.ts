@@ -147,6 +147,8 @@ function connectionHint(code: string, origin: string): string {
     case 'ENOTFOUND':
     case 'EAI_AGAIN':
       return 'the host name does not resolve: check base_url and DNS';
+    case BAD_PORT:
+      return 'programs may not call this port, which belongs to another protocol: check base_url';
     case 'UND_ERR_CONNECT_TIMEOUT':
     case 'ETIMEDOUT':
       return 'no connection in time: check base_url, the network and any firewall';
@@ -155,11 +157,15 @@ function connectionHint(code: string, origin: string): string {
   }
 }
 
+/** The message, without a code, of Node's fetch for a port that the Fetch standard blocks. */
+const BAD_PORT = 'bad port';
+
 /** The first system error code down the chain of causes; an AggregateError (both address families tried) counts as its first. */
 function causeCode(error: unknown): string {
   let at = error;
   for (let depth = 0; at instanceof Error && depth < 6; depth += 1) {
     if ('code' in at && typeof at.code === 'string') return at.code;
+    if (at.message === BAD_PORT) return BAD_PORT;
     at = at.cause ?? (at instanceof AggregateError ? at.errors[0] : undefined);
   }
   return '';

@@ -10,8 +10,9 @@ import { checkParameters, thinkingType } from './anthropic-parameters.ts';
 import { anthropicError, invalid } from './anthropic-shapes.ts';
 import { checkThinking, issueCall, issueThinking } from './anthropic-thinking.ts';
 import { claudeModel } from './claude-models.ts';
+import type { TurnUsage } from './exchange.ts';
 import { firstOf, halves, type Json, record } from './json-shapes.ts';
-import { type Memory, type TurnUsage, tokensIn } from './memory.ts';
+import { type Memory, tokensIn } from './memory.ts';
 import { type CountedTurn, type Refusal, type StrictRequest, type StrictWire, sse, type Turn } from './strict-server.ts';
 
 const MAX_BODY_BYTES = 32 * 1_024 * 1_024;

@@ -2,13 +2,15 @@
  * Gemini generateContent (https://ai.google.dev/api/generate-content). The base URL holds the version
  * segment. Counters: see gemini-signatures.ts.
  */
+
+import type { TurnUsage } from './exchange.ts';
 import { checkHistory } from './gemini-history.ts';
 import { geminiModel } from './gemini-models.ts';
 import { checkTools } from './gemini-schema-rules.ts';
 import { geminiError, invalidArgument, modelOf, target, unknownField } from './gemini-shapes.ts';
 import { checkSignatures, issueSignature } from './gemini-signatures.ts';
 import { halves, type Json, record } from './json-shapes.ts';
-import type { Memory, TurnUsage } from './memory.ts';
+import type { Memory } from './memory.ts';
 import { type CountedTurn, type Refusal, type StrictRequest, type StrictWire, sse, type Turn } from './strict-server.ts';
 
 const FIELDS = new Set(

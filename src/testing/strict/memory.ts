@@ -2,17 +2,7 @@
  * What a strict server remembers: what it issued, what it has seen (for its prompt cache), and what it
  * counted.
  */
-import type { StrictRequest, Turn } from './strict-server.ts';
-
-export interface TurnUsage {
-  /** All of the prompt, what was read from a cache or written to one included. */
-  readonly in: number;
-  /** All of the answer, reasoning included. */
-  readonly out: number;
-  readonly cached?: number;
-  readonly cacheWrite?: number;
-  readonly reasoning?: number;
-}
+import type { StrictRequest, Turn, TurnUsage } from './exchange.ts';
 
 export interface MemoryOptions {
   /** All that exist; other names are refused. Absent = every name is accepted. */

@@ -2,8 +2,10 @@
  * OpenAI Responses with `store: false` (https://platform.openai.com/docs/api-reference/responses/create).
  * Counters: `stored` (requests that let the server keep them), and those of responses-items.ts.
  */
+
+import type { TurnUsage } from './exchange.ts';
 import { firstOf, type Json, record, records } from './json-shapes.ts';
-import type { Memory, TurnUsage } from './memory.ts';
+import type { Memory } from './memory.ts';
 import { reasons, responsesEvents } from './responses-answer.ts';
 import { checkItems } from './responses-items.ts';
 import { responsesModel } from './responses-models.ts';
