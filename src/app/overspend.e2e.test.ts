@@ -14,7 +14,7 @@ import { cliJson } from '../testing/cli-json.ts';
 import { MemoryLogger, tempDir, until } from '../testing/fakes.ts';
 import { chunk, type ModelServer, type Reply, sse, startModelServer, stream } from '../testing/model-server.ts';
 import { scriptedModel } from '../testing/scripted-model.ts';
-import { telegramScene } from '../testing/telegram-scene.ts';
+import { telegramScene } from '../testing/telegram/scene.ts';
 import { testDaemon } from '../testing/test-daemon.ts';
 import type { DaemonOptions } from './daemon.ts';
 import { createModelStack, type ModelEntry } from './model-stack.ts';

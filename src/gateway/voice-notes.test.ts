@@ -10,12 +10,12 @@ import type { AudioFile } from '../core/media-models.ts';
 import type { MediaRef } from '../core/message.ts';
 import { systemClock } from '../lib/clock.ts';
 import { createCommandTranscriber } from '../llm/transcription/command-transcriber.ts';
+import { startTelegramServer } from '../simulator/telegram/server.ts';
 import { channelDeps } from '../testing/channel-deps.ts';
 import { TestHost } from '../testing/channel-host.ts';
 import { inbound, MemoryLogger, tempDir, until } from '../testing/fakes.ts';
 import { gif, png } from '../testing/pictures.ts';
 import { needsSpeech, RECOGNIZER, voiceNote } from '../testing/speech.ts';
-import { startTelegramServer } from '../testing/telegram-server.ts';
 import { TestChannel } from '../testing/test-channel.ts';
 import { type PrepareOptions, prepare } from './prepare.ts';
 
