@@ -3,9 +3,9 @@ import type { LoadedConfig } from '../../config/load.ts';
 import type { EventBus } from '../bus/event-bus.ts';
 import { isLoginRefused, type Journal, type NewPart } from '../core/journal.ts';
 import type { Clock, Logger } from '../core/ports.ts';
-import { Approvals } from '../gateway/approvals.ts';
-import { Owner } from '../gateway/owner.ts';
-import { channelDown } from '../gateway/owner-notices.ts';
+import { Approvals } from '../operator/approvals.ts';
+import { channelDown } from '../operator/notices.ts';
+import { Owner } from '../operator/owner.ts';
 import type { ChannelSet } from './channels.ts';
 
 /** The person who runs the daemon, as its parts see them. */

@@ -2,10 +2,10 @@ import { laneKey, sessionKey } from '../core/ids.ts';
 import type { Admission, NewPart, PairingStore } from '../core/journal.ts';
 import type { InboundMessage } from '../core/message.ts';
 import type { Clock } from '../core/ports.ts';
+import type { Decision } from '../operator/approvals.ts';
 import type { AbortAnswer } from './abort-words.ts';
 import { type AccessRules, decideAccess } from './access.ts';
 import { STOPPED_MARK } from './answer-place.ts';
-import type { Decision } from './approvals.ts';
 import { parseCommand } from './commands.ts';
 
 export interface AdmitOptions {

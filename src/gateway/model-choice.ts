@@ -3,10 +3,10 @@ import type { InboxRow } from '../core/journal.ts';
 import type { InboundMessage } from '../core/message.ts';
 import type { Model } from '../core/model.ts';
 import type { SessionChoices, ThinkingLevel } from '../core/session.ts';
+import { oneLine } from '../lib/one-line.ts';
 import { asChosen } from '../llm/routing/choose.ts';
 import type { ProviderRouter, RouterEntry } from '../llm/routing/provider-router.ts';
 import type { ChoiceCommand } from './commands.ts';
-import { oneLine } from './one-line.ts';
 import type { Transcripts } from './transcripts.ts';
 
 const LEVELS: readonly ThinkingLevel[] = ['off', 'low', 'medium', 'high', 'auto'];

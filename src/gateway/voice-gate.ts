@@ -8,13 +8,13 @@ import type { Transcriber } from '../core/media-models.ts';
 import type { InboundMessage, MediaRef } from '../core/message.ts';
 import type { ModelCallContext } from '../core/model.ts';
 import type { Clock } from '../core/ports.ts';
-import { WorkspaceDirectory } from '../tools/workspace-path.ts';
+import { type FindChannel, fetchFile, type StoredFile, storedStem, UPLOADS } from '../media/fetch-file.ts';
+import { transcribe } from '../media/voice-notes.ts';
+import { WorkspaceDirectory } from '../workspace/path.ts';
 import { isNamed } from './access.ts';
 import type { Backlog } from './backlog.ts';
-import { type FindChannel, fetchFile, type StoredFile, storedStem, UPLOADS } from './fetch-file.ts';
 import { type Finish, TurnStopped } from './lanes.ts';
 import { FETCH_MS, MAX_FILES, TRANSCRIPTION_MS, toTranscriptionError } from './prepare.ts';
-import { transcribe } from './voice-notes.ts';
 
 const NOT_MENTIONED = 'not-mentioned';
 

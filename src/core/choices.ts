@@ -1,4 +1,4 @@
-import type { Choice } from '../core/message.ts';
+import type { Choice } from './message.ts';
 
 /**
  * The choice that a typed text names: by its number in the list, its label or its value, letter case ignored. `text` is one line. Undefined

@@ -8,6 +8,7 @@ import type { MediaFile } from '../core/channel.ts';
 import { GatehouseError } from '../core/errors.ts';
 import type { AudioFile } from '../core/media-models.ts';
 import type { MediaRef } from '../core/message.ts';
+import { type PrepareOptions, prepare } from '../gateway/prepare.ts';
 import { systemClock } from '../lib/clock.ts';
 import { createCommandTranscriber } from '../llm/transcription/command-transcriber.ts';
 import { startTelegramServer } from '../simulator/telegram/server.ts';
@@ -17,7 +18,6 @@ import { inbound, MemoryLogger, tempDir, until } from '../testing/fakes.ts';
 import { gif, png } from '../testing/pictures.ts';
 import { needsSpeech, RECOGNIZER, voiceNote } from '../testing/speech.ts';
 import { TestChannel } from '../testing/test-channel.ts';
-import { type PrepareOptions, prepare } from './prepare.ts';
 
 class FileChannel extends TestChannel {
   bytes: string | Buffer = 'OggS sound';

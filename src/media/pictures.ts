@@ -1,6 +1,6 @@
 /** Which files a model is shown as pictures, by their bytes. Nothing here decodes a picture. */
 import type { Image, ImageType } from '../core/model.ts';
-import { fileTypeOf } from '../lib/file-type.ts';
+import { fileTypeOf } from './file-type.ts';
 
 /** Anthropic has the lowest limit of the wires: 5 × 2^20 bytes of base64, three quarters of it in bytes. */
 export const MAX_IMAGE_BYTES = (5 * 2 ** 20 * 3) / 4;
@@ -8,8 +8,6 @@ export const MAX_IMAGE_BYTES = (5 * 2 ** 20 * 3) / 4;
 export const MAX_IMAGES = 4;
 /** Gemini takes 20 MB in one request, everything included: 12 MB are 16 MB of base64. */
 const MAX_TOTAL_BYTES = 12 * 2 ** 20;
-/** What a picture takes of the window at most: Anthropic 1,568 × 1,568 / 1,500 tokens, OpenAI 1,445. */
-export const IMAGE_TOKENS = 1_600;
 /** As many bytes of a file as `imageTypeOf` needs. */
 export const IMAGE_HEAD_BYTES = 12;
 

@@ -2,8 +2,8 @@
 import { GatehouseError } from '../core/errors.ts';
 import type { Transcriber } from '../core/media-models.ts';
 import { writeFileAtomic } from '../lib/atomic-file.ts';
-import { WorkspaceDirectory } from '../tools/workspace-path.ts';
-import { oneLine } from './one-line.ts';
+import { oneLine } from '../lib/one-line.ts';
+import { WorkspaceDirectory } from '../workspace/path.ts';
 
 /** Longest transcript put before the agent, in UTF-16 units: about eight minutes of speech. The rest stays in its file. */
 const TRANSCRIPT_LIMIT = 8_000;

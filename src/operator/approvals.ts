@@ -1,11 +1,11 @@
 // question -> owner's chat with a code and two buttons -> a press, /allow CODE or a typed choice, admitted and committed -> verdict
 import { randomInt } from 'node:crypto';
+import { readChoice } from '../core/choices.ts';
 import type { Choice, InboundMessage } from '../core/message.ts';
 import type { Clock, Logger } from '../core/ports.ts';
 import { NO_LONGER_NEEDED } from '../lib/no-longer-needed.ts';
-import { readChoice } from './choices.ts';
 import type { Owner } from './owner.ts';
-import type { OwnerChat } from './owner-posts.ts';
+import type { OwnerChat } from './posts.ts';
 
 /**
  * Without look-alikes. A code says which question is meant and is no secret: whoever may write in the owner's chat decides the only

@@ -2,10 +2,10 @@ import { execFileSync } from 'node:child_process';
 import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { MAX_IMAGE_BYTES } from '../llm/vision.ts';
 import { tempDir } from '../testing/fakes.ts';
 import { bmp, gif, jpeg, png } from '../testing/pictures.ts';
 import { loadImage } from './load-image.ts';
+import { MAX_IMAGE_BYTES } from './pictures.ts';
 
 const PNG = png();
 const signal = new AbortController().signal;

@@ -5,11 +5,11 @@ import type { Channel } from '../core/channel.ts';
 import { errorText, GatehouseError, isGatehouseError } from '../core/errors.ts';
 import { shortHash } from '../core/ids.ts';
 import type { InboundMessage, MediaRef } from '../core/message.ts';
-import { FILE_HEAD_BYTES, isRecording, settleType } from '../lib/file-type.ts';
-import { IMAGE_SCAN_BYTES, imageFault } from '../lib/image-size.ts';
-import { extensionOf } from '../lib/media-types.ts';
-import { imageTypeOf, MAX_IMAGE_BYTES } from '../llm/vision.ts';
-import { WorkspaceDirectory } from '../tools/workspace-path.ts';
+import { WorkspaceDirectory } from '../workspace/path.ts';
+import { FILE_HEAD_BYTES, isRecording, settleType } from './file-type.ts';
+import { IMAGE_SCAN_BYTES, imageFault } from './image-size.ts';
+import { extensionOf } from './media-types.ts';
+import { imageTypeOf, MAX_IMAGE_BYTES } from './pictures.ts';
 
 /** Folder of the workspace where files of people lie. */
 export const UPLOADS = 'uploads';

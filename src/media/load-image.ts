@@ -1,7 +1,7 @@
 import type { Image } from '../core/model.ts';
-import { imageFault } from '../lib/image-size.ts';
-import { IMAGE_HEAD_BYTES, imageTypeOf, MAX_IMAGE_BYTES, toImage } from '../llm/vision.ts';
-import { openParent, PathRefusal } from '../tools/workspace-path.ts';
+import { openParent, PathRefusal } from '../workspace/path.ts';
+import { imageFault } from './image-size.ts';
+import { IMAGE_HEAD_BYTES, imageTypeOf, MAX_IMAGE_BYTES, toImage } from './pictures.ts';
 
 /**
  * A file of the workspace as a picture for the model; undefined when it is none, too large, damaged, gone,

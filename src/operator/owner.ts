@@ -2,7 +2,7 @@
 import type { RunEvent } from '../core/events.ts';
 import { shortHash } from '../core/ids.ts';
 import type { InboundMessage } from '../core/message.ts';
-import { type OwnerChat, OwnerPosts, type OwnerPostsOptions, type PostOptions } from './owner-posts.ts';
+import { type OwnerChat, OwnerPosts, type OwnerPostsOptions, type PostOptions } from './posts.ts';
 
 /** A notice is news for a day; then its cause is told anew, if it lasts. */
 const NOTICE_EXPIRES_MS = 24 * 3_600_000;

@@ -5,12 +5,12 @@ import { Worker } from 'node:worker_threads';
 import { describe, expect, test } from 'vitest';
 import type { ToolContext } from '../core/tool.ts';
 import { tempDir } from '../testing/fakes.ts';
-import { listDirTool } from './list-dir.ts';
-import { readFileTool } from './read-file.ts';
-import { runTool } from './run.ts';
-import { sendFileTool } from './send-file.ts';
-import { openParent, splitWorkspacePath, WorkspaceDirectory } from './workspace-path.ts';
-import { writeFileTool } from './write-file.ts';
+import { listDirTool } from '../tools/list-dir.ts';
+import { readFileTool } from '../tools/read-file.ts';
+import { runTool } from '../tools/run.ts';
+import { sendFileTool } from '../tools/send-file.ts';
+import { writeFileTool } from '../tools/write-file.ts';
+import { openParent, splitWorkspacePath, WorkspaceDirectory } from './path.ts';
 
 const SECRET = 'OUTSIDE SECRET';
 

@@ -1,8 +1,8 @@
 /** What the operator is told: what happened, and the command that mends it. No words of anybody's conversation, no provider's words. */
 import type { ModelFailure } from '../core/model.ts';
+import { oneLine } from '../lib/one-line.ts';
 import { limitText, usdText } from '../llm/money/with-budget.ts';
 import type { SpendingQuestion, SpendingStepTaken } from '../llm/money/with-spending-steps.ts';
-import { oneLine } from './one-line.ts';
 import type { OwnerNotice } from './owner.ts';
 
 /** Longest quotation of what a platform said of itself, in UTF-16 units. */

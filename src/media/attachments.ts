@@ -4,7 +4,7 @@ import { copyFile, mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { basename, extname, join } from 'node:path';
 import { GatehouseError } from '../core/errors.ts';
 import type { MediaKind, OutboundFile } from '../core/message.ts';
-import { mimeOf } from '../lib/media-types.ts';
+import { mimeOf } from './media-types.ts';
 
 /** Copies that no part can still need are removed after this: longer than any answer lives. */
 const KEEP_MS = 7 * 24 * 3_600_000;

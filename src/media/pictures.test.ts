@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { ImageQuota, imageTypeOf, MAX_IMAGE_BYTES, MAX_IMAGES, toImage } from './vision.ts';
+import { ImageQuota, imageTypeOf, MAX_IMAGE_BYTES, MAX_IMAGES, toImage } from './pictures.ts';
 
 const JPEG = Buffer.from('\xff\xd8\xff\xe0\0\x10JFIF', 'latin1');
 

@@ -1,4 +1,4 @@
-import { visibleText } from '../lib/visible-text.ts';
+import { visibleText } from './visible-text.ts';
 
 /** What strangers write goes on one line each, bounded, so that it can be marked plainly as theirs (A4), without what nobody sees (A32). `limit` in UTF-16 units. */
 export function oneLine(text: string, limit: number): string {

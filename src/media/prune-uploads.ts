@@ -1,7 +1,7 @@
 // data directory -> users/*/workspaces/*/uploads -> files that are old, or too much
 import { lstat, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { PathRefusal, WorkspaceDirectory } from '../tools/workspace-path.ts';
+import { PathRefusal, WorkspaceDirectory } from '../workspace/path.ts';
 import { UPLOADS } from './fetch-file.ts';
 
 /** A file that nobody asked about for so long is asked for again. */
