@@ -1,7 +1,8 @@
 // gateway.owner of the config -> who is told of trouble and asked for decisions, and what of the daemon's events they are told
 import type { LoadedConfig } from '../../config/load.ts';
 import type { EventBus } from '../bus/event-bus.ts';
-import { isLoginRefused, type Journal, type NewPart } from '../core/journal.ts';
+import type { Journal } from '../core/journal.ts';
+import { isLoginRefused, type NewPart } from '../core/outbox.ts';
 import type { Clock, Logger } from '../core/ports.ts';
 import { Approvals } from '../operator/approvals.ts';
 import { channelDown } from '../operator/notices.ts';

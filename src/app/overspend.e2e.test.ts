@@ -2,7 +2,7 @@
 // that keeps its own bill.
 import { expect, test } from 'vitest';
 import { configSchema } from '../../config/schema.ts';
-import type { SpendingGroup } from '../core/journal.ts';
+import type { SpendingGroup } from '../core/ledger.ts';
 import type { Clock } from '../core/ports.ts';
 import { systemClock } from '../lib/clock.ts';
 import { detectModel } from '../llm/detect.ts';

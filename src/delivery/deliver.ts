@@ -5,8 +5,9 @@
 import type { Channel } from '../core/channel.ts';
 import type { Emit } from '../core/events.ts';
 import { laneKey } from '../core/ids.ts';
-import type { Journal, OutboxRow } from '../core/journal.ts';
+import type { Journal } from '../core/journal.ts';
 import type { ChatRef, InboundMessage } from '../core/message.ts';
+import type { OutboxRow } from '../core/outbox.ts';
 import type { Clock } from '../core/ports.ts';
 import { NO_LONGER_NEEDED } from '../lib/no-longer-needed.ts';
 import { pause } from './attempt.ts';

@@ -2,8 +2,9 @@
 import type { Channel, ChannelLimits } from '../core/channel.ts';
 import type { RunEvent } from '../core/events.ts';
 import { abandonedKey, draftKey, laneKey, partKey } from '../core/ids.ts';
-import type { Journal, NewPart } from '../core/journal.ts';
+import type { Journal } from '../core/journal.ts';
 import type { InboundMessage, OutboundPart } from '../core/message.ts';
+import type { NewPart } from '../core/outbox.ts';
 import type { Clock } from '../core/ports.ts';
 import { asFarAsItCame, UNFINISHED_MARK, unfinished } from '../lib/draft-text.ts';
 import { sendOnce } from './attempt.ts';

@@ -1,8 +1,9 @@
 import type { Channel, SendResult } from '../core/channel.ts';
 import { errorText, isGatehouseError } from '../core/errors.ts';
 import type { Emit } from '../core/events.ts';
-import type { Journal, OutboxRow, Settlement } from '../core/journal.ts';
+import type { Journal } from '../core/journal.ts';
 import type { OutboundPart } from '../core/message.ts';
+import type { OutboxRow, Settlement } from '../core/outbox.ts';
 import type { Clock } from '../core/ports.ts';
 import { NO_LONGER_NEEDED } from '../lib/no-longer-needed.ts';
 import { lookUp, marked, pause, sendLimit, sendOnce } from './attempt.ts';

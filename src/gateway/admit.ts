@@ -1,6 +1,8 @@
 import { laneKey, sessionKey } from '../core/ids.ts';
-import type { Admission, NewPart, PairingStore } from '../core/journal.ts';
+import type { Admission } from '../core/inbox.ts';
 import type { InboundMessage } from '../core/message.ts';
+import type { NewPart } from '../core/outbox.ts';
+import type { PairingStore } from '../core/pairing.ts';
 import type { Clock } from '../core/ports.ts';
 import type { Decision } from '../operator/approvals.ts';
 import type { AbortAnswer } from './abort-words.ts';

@@ -2,8 +2,10 @@
 import { errorText, isGatehouseError } from '../core/errors.ts';
 import type { Emit, RunEvent } from '../core/events.ts';
 import { messageKey, partKey } from '../core/ids.ts';
-import type { InboxRow, Journal, NewPart, StoredPart, TurnResult } from '../core/journal.ts';
+import type { InboxRow, TurnResult } from '../core/inbox.ts';
+import type { Journal } from '../core/journal.ts';
 import type { InboundMessage } from '../core/message.ts';
+import type { NewPart, StoredPart } from '../core/outbox.ts';
 import type { Clock } from '../core/ports.ts';
 import type { Draft } from '../delivery/draft.ts';
 

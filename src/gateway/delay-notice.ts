@@ -1,7 +1,8 @@
 import { errorText, isGatehouseError } from '../core/errors.ts';
 import type { Emit } from '../core/events.ts';
-import type { Journal, NewPart } from '../core/journal.ts';
+import type { Journal } from '../core/journal.ts';
 import type { InboundMessage } from '../core/message.ts';
+import type { NewPart } from '../core/outbox.ts';
 import type { Clock } from '../core/ports.ts';
 import { delayed } from '../delivery/notice.ts';
 

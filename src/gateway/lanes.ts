@@ -1,7 +1,8 @@
 // bus -> lane (order per chat and thread) -> session mutex -> permit (global bound, shared by channels) -> turn
 import type { InboundBus } from '../bus/inbound-bus.ts';
 import type { Emit } from '../core/events.ts';
-import type { InboxRow, Journal } from '../core/journal.ts';
+import type { InboxRow } from '../core/inbox.ts';
+import type { Journal } from '../core/journal.ts';
 import type { Clock } from '../core/ports.ts';
 import { KeyedMutex } from '../lib/keyed-mutex.ts';
 import { TurnPermits } from './turn-permits.ts';

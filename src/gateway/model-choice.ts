@@ -1,5 +1,5 @@
 // /model and /think: what a session chose > what its sender and its channel have > the default of the config
-import type { InboxRow } from '../core/journal.ts';
+import type { InboxRow } from '../core/inbox.ts';
 import type { InboundMessage } from '../core/message.ts';
 import type { Model } from '../core/model.ts';
 import type { SessionChoices, ThinkingLevel } from '../core/session.ts';

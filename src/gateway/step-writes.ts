@@ -1,7 +1,9 @@
 // step of a running turn -> journal; one that cannot be written for now is kept in hand and written again
 import { errorText, isGatehouseError } from '../core/errors.ts';
 import type { Emit } from '../core/events.ts';
-import type { InboxRow, Journal, StepRecord, UsageEntry } from '../core/journal.ts';
+import type { InboxRow, StepRecord } from '../core/inbox.ts';
+import type { Journal } from '../core/journal.ts';
+import type { UsageEntry } from '../core/ledger.ts';
 import type { Clock } from '../core/ports.ts';
 import { RETRY_BASE_MS, RETRY_CAP_MS } from './lanes.ts';
 

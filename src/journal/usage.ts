@@ -1,4 +1,4 @@
-import type { UsageEntry } from '../core/journal.ts';
+import type { UsageEntry } from '../core/ledger.ts';
 import type { Store } from './store.ts';
 import { keepSums } from './usage-sums.ts';
 

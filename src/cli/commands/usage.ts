@@ -1,7 +1,8 @@
 import { chatDirOf } from '../../../config/paths.ts';
 import { ConfigError } from '../../../config/problem.ts';
 import { isGatehouseError } from '../../core/errors.ts';
-import type { Journal, SpendingGroup, SpendingGroupKey } from '../../core/journal.ts';
+import type { Journal } from '../../core/journal.ts';
+import type { SpendingGroup, SpendingGroupKey } from '../../core/ledger.ts';
 import { printable } from '../../lib/printable.ts';
 import { findKeyWithoutConfig, namesModel } from '../../llm/detect.ts';
 import type { BudgetLimits, LimitName } from '../../llm/money/budget.ts';

@@ -1,4 +1,5 @@
-import type { Journal, SpendingGroup } from '../../core/journal.ts';
+import type { Journal } from '../../core/journal.ts';
+import type { SpendingGroup } from '../../core/ledger.ts';
 
 type Ledger = Pick<Journal, 'spending'>;
 export type Sums = Omit<SpendingGroup, 'key'>;
