@@ -4,8 +4,7 @@ import type { LoadedConfig } from '../../config/load.ts';
 import { ERROR_CODES } from '../core/error-codes.ts';
 import { errorText } from '../core/errors.ts';
 import type { Emit } from '../core/events.ts';
-import type { Journal } from '../core/journal.ts';
-import type { UsageEntry } from '../core/ledger.ts';
+import type { Ledger, UsageEntry } from '../core/ledger.ts';
 import type { FailureKind, Model, ModelCallContext, ModelFacts, ModelFailure } from '../core/model.ts';
 import type { Clock, Logger } from '../core/ports.ts';
 import type { SlotStatus } from '../core/status.ts';
@@ -65,7 +64,7 @@ export interface ModelStackOptions {
   readonly login: Login;
   readonly env: SpeechOptions['env'];
   readonly secret: SpeechOptions['secret'];
-  readonly journal: Pick<Journal, 'spending' | 'spend'>;
+  readonly journal: Pick<Ledger, 'spending' | 'spend'>;
   /** Counts in the budget what a program beside this one has spent on the same keys. Called once. */
   readonly includeOthers?: (budget: Budget) => Promise<void>;
   readonly emit: Emit;

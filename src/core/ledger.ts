@@ -61,3 +61,6 @@ export interface Ledger {
   /** A paid call outside a turn's steps (embedding, transcription, summary). The same id twice is one row. */
   spend(entry: UsageEntry): Promise<void>;
 }
+
+/** Sums alone: all that limits and reports read. */
+export type SpendingReader = Pick<Ledger, 'spending'>;

@@ -3,8 +3,7 @@ import { readdir, rm } from 'node:fs/promises';
 import type { Channel } from '../core/channel.ts';
 import { errorText, isGatehouseError } from '../core/errors.ts';
 import type { Emit } from '../core/events.ts';
-import { type InboxRow, NOT_HEARD } from '../core/inbox.ts';
-import type { Journal } from '../core/journal.ts';
+import { type Inbox, type InboxRow, NOT_HEARD } from '../core/inbox.ts';
 import type { Transcriber } from '../core/media-models.ts';
 import type { InboundMessage, MediaRef } from '../core/message.ts';
 import type { ModelCallContext } from '../core/model.ts';
@@ -30,7 +29,7 @@ export interface VoiceGateOptions {
   /** As `FindChannel`, by instance name. */
   readonly channel: (name: string, signal: AbortSignal) => Promise<Channel | undefined>;
   readonly backlog: Backlog;
-  readonly journal: Pick<Journal, 'finish' | 'release'>;
+  readonly journal: Pick<Inbox, 'finish' | 'release'>;
   readonly clock: Clock;
   readonly emit: Emit;
 }

@@ -3,9 +3,8 @@ import type { Channel, ChannelHealth } from '../core/channel.ts';
 import { errorText } from '../core/errors.ts';
 import type { RunEvent } from '../core/events.ts';
 import { partKey } from '../core/ids.ts';
-import type { Journal } from '../core/journal.ts';
 import type { Choice } from '../core/message.ts';
-import { isLoginRefused, type NewPart, type Settlement, type StoredPart } from '../core/outbox.ts';
+import { isLoginRefused, type NewPart, type Outbox, type Settlement, type StoredPart } from '../core/outbox.ts';
 import type { Clock, Logger } from '../core/ports.ts';
 import { planParts } from '../delivery/plan.ts';
 import { NO_LONGER_NEEDED } from '../lib/no-longer-needed.ts';
@@ -41,7 +40,7 @@ export interface PostOptions {
 export interface OwnerPostsOptions {
   /** In order of preference. Empty: everything goes to the log. */
   readonly chats: readonly OwnerChat[];
-  readonly journal: Pick<Journal, 'enqueue' | 'part' | 'sending' | 'settle'>;
+  readonly journal: Pick<Outbox, 'enqueue' | 'part' | 'sending' | 'settle'>;
   readonly channel: (name: string) => Channel | undefined;
   readonly state: (name: string) => ChannelHealth | undefined;
   /** Parts are on disk: delivery may look. */
