@@ -23,10 +23,10 @@ import type { AccessRules } from '../gateway/access.ts';
 import type { AdmitOptions } from '../gateway/admit.ts';
 import { STOPPED_MARK } from '../gateway/answer-place.ts';
 import { Backlog } from '../gateway/backlog.ts';
-import { parseCommand } from '../gateway/commands.ts';
+import { isCommandWord } from '../gateway/commands/index.ts';
+import { ModelChoice } from '../gateway/commands/model-choice.ts';
 import { channelHost, Gateway } from '../gateway/gateway.ts';
 import { Lanes } from '../gateway/lanes.ts';
-import { ModelChoice } from '../gateway/model-choice.ts';
 import { Transcripts } from '../gateway/transcripts.ts';
 import { Turns } from '../gateway/turn.ts';
 import { VoiceGate } from '../gateway/voice-gate.ts';
@@ -304,7 +304,7 @@ function buildGateway({ options, models, journal, pairing, channels, events, ope
     dataDir,
     attach: (file, channel) => copyAttachment(join(dataDir, 'outgoing'), file, byName.get(channel)?.limits.uploadBytes ?? 0),
     parts,
-    isReserved: (words) => parseCommand(words) !== undefined || words.startsWith('/') || isVerdict(words),
+    isReserved: (words) => isCommandWord(words) || isVerdict(words),
     onParts,
     tellsDelays: (channel) => !channels.isLocal(channel) || options.terminal?.interactive !== false,
     reacts: (channel) => byName.get(channel)?.react !== undefined,

@@ -5,10 +5,10 @@ import type { NewPart } from '../core/outbox.ts';
 import type { PairingStore } from '../core/pairing.ts';
 import type { Clock } from '../core/ports.ts';
 import type { Decision } from '../operator/approvals.ts';
-import type { AbortAnswer } from './abort-words.ts';
 import { type AccessRules, decideAccess } from './access.ts';
 import { STOPPED_MARK } from './answer-place.ts';
-import { parseCommand } from './commands.ts';
+import type { AbortAnswer } from './commands/abort-words.ts';
+import { parseCommand } from './commands/index.ts';
 
 export interface AdmitOptions {
   readonly rules: (channel: string) => AccessRules;

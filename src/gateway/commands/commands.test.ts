@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { abortAnswer } from './abort-words.ts';
-import { parseCommand } from './commands.ts';
+import { parseCommand } from './index.ts';
 
 it.each([
   ['stop', '🛑 Cancelled.'],

@@ -1,13 +1,13 @@
 // /model and /think: what a session chose > what its sender and its channel have > the default of the config
-import type { InboxRow } from '../core/inbox.ts';
-import type { InboundMessage } from '../core/message.ts';
-import type { Model } from '../core/model.ts';
-import type { SessionChoices, ThinkingLevel } from '../core/session.ts';
-import { oneLine } from '../lib/one-line.ts';
-import { asChosen } from '../llm/routing/choose.ts';
-import type { ProviderRouter, RouterEntry } from '../llm/routing/provider-router.ts';
-import type { ChoiceCommand } from './commands.ts';
-import type { Transcripts } from './transcripts.ts';
+import type { InboxRow } from '../../core/inbox.ts';
+import type { InboundMessage } from '../../core/message.ts';
+import type { Model } from '../../core/model.ts';
+import type { SessionChoices, ThinkingLevel } from '../../core/session.ts';
+import { oneLine } from '../../lib/one-line.ts';
+import { asChosen } from '../../llm/routing/choose.ts';
+import type { ProviderRouter, RouterEntry } from '../../llm/routing/provider-router.ts';
+import type { Transcripts } from '../transcripts.ts';
+import type { ChoiceCommand } from './command.ts';
 
 const LEVELS: readonly ThinkingLevel[] = ['off', 'low', 'medium', 'high', 'auto'];
 /** Goes back to what the config says. */
