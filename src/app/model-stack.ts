@@ -30,8 +30,8 @@ import { createProviderRouter, type ProviderRouter, type RouterEntry } from '../
 import type { Slot } from '../llm/routing/slot.ts';
 import { keyRefused, modelReplaced, type ReplacedModel, spendingQuestion, spendingStopped } from '../operator/notices.ts';
 import { modelWarnings } from './catalog-warnings.ts';
+import type { Operator } from './compose/operator.ts';
 import { currentLogin, type Login } from './current-login.ts';
-import type { Operator } from './operator.ts';
 import { withRefusalNotice } from './refusal-notice.ts';
 import { withReplacement } from './replaced-model.ts';
 import { createSpeech, type SpeechOptions, type TranscriberFor } from './speech.ts';

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
-import { EventBus } from '../bus/event-bus.ts';
-import type { ChannelHealth } from '../core/channel.ts';
-import { Owner } from '../operator/owner.ts';
-import { FakeClock, MemoryLogger } from '../testing/fakes.ts';
-import { MemoryJournal } from '../testing/memory-journal.ts';
-import { TestChannel } from '../testing/test-channel.ts';
+import { EventBus } from '../../bus/event-bus.ts';
+import type { ChannelHealth } from '../../core/channel.ts';
+import { Owner } from '../../operator/owner.ts';
+import { FakeClock, MemoryLogger } from '../../testing/fakes.ts';
+import { MemoryJournal } from '../../testing/memory-journal.ts';
+import { TestChannel } from '../../testing/test-channel.ts';
 import { tellOfChannels } from './operator.ts';
 
 function setup() {

@@ -1,13 +1,13 @@
 // gateway.owner of the config -> who is told of trouble and asked for decisions, and what of the daemon's events they are told
-import type { LoadedConfig } from '../../config/load.ts';
-import type { EventBus } from '../bus/event-bus.ts';
-import type { Journal } from '../core/journal.ts';
-import { isLoginRefused, type NewPart } from '../core/outbox.ts';
-import type { Clock, Logger } from '../core/ports.ts';
-import { Approvals } from '../operator/approvals.ts';
-import { channelDown } from '../operator/notices.ts';
-import { Owner } from '../operator/owner.ts';
-import type { ChannelSet } from './channels.ts';
+import type { LoadedConfig } from '../../../config/load.ts';
+import type { EventBus } from '../../bus/event-bus.ts';
+import type { Journal } from '../../core/journal.ts';
+import { isLoginRefused, type NewPart } from '../../core/outbox.ts';
+import type { Clock, Logger } from '../../core/ports.ts';
+import { Approvals } from '../../operator/approvals.ts';
+import { channelDown } from '../../operator/notices.ts';
+import { Owner } from '../../operator/owner.ts';
+import type { ChannelSet } from '../channels.ts';
 
 /** The person who runs the daemon, as its parts see them. */
 export interface Operator {
