@@ -1,4 +1,4 @@
-import type { InboxRow } from '../core/inbox.ts';
+import type { RunRow } from '../core/run.ts';
 
 /**
  * The mailbox between channels and lanes: accepted rows that wait in memory. It holds at most `capacity` rows; when it is full
@@ -8,7 +8,7 @@ import type { InboxRow } from '../core/inbox.ts';
 export class InboundBus {
   readonly capacity: number;
   #held = 0;
-  #subscriber: (row: InboxRow | undefined, lane: string) => void = () => undefined;
+  #subscriber: (row: RunRow | undefined, lane: string) => void = () => undefined;
 
   constructor(capacity = 256) {
     if (!Number.isInteger(capacity) || capacity < 1) throw new RangeError(`capacity must be a positive integer, got ${capacity}`);
@@ -21,11 +21,11 @@ export class InboundBus {
   }
 
   /** One subscriber: the lanes. A full bus passes `undefined` for the row: only the news that the lane has work. */
-  subscribe(subscriber: (row: InboxRow | undefined, lane: string) => void): void {
+  subscribe(subscriber: (row: RunRow | undefined, lane: string) => void): void {
     this.#subscriber = subscriber;
   }
 
-  publish(row: InboxRow): void {
+  publish(row: RunRow): void {
     if (this.#held >= this.capacity) {
       this.#subscriber(undefined, row.lane);
       return;

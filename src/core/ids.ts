@@ -41,6 +41,11 @@ export function messageKey(message: Pick<InboundMessage, 'channel' | 'account' |
   return [message.channel, message.account, message.platformId].map(encode).join('/');
 }
 
+/** Who caused a run: `telegram:123`. */
+export function principalOf({ channel, senderId }: Pick<InboundMessage, 'channel' | 'senderId'>): string {
+  return `${channel}:${senderId}`;
+}
+
 /** The outbox's key: deterministic, so that the same part of the same answer is the same row on every attempt. */
 export function partKey(messageId: string, ordinal: number): string {
   return `${messageId}#${ordinal}`;

@@ -9,9 +9,9 @@
  * process). Writes asked for in one tick of the event loop share a transaction; each is still all or nothing on its own.
  */
 import type { DeadLetters } from './dead-letters.ts';
-import type { Inbox, InboxRow, InboxState } from './inbox.ts';
 import type { Ledger } from './ledger.ts';
 import type { NewPart, Outbox, OutboxRow, OutboxState } from './outbox.ts';
+import type { RunRow, RunState, Runs } from './run.ts';
 import type { SessionMessage } from './session.ts';
 
 export interface Recovery {
@@ -20,7 +20,7 @@ export interface Recovery {
   /** Rows that had used up their attempts or age: DEAD now, one notice part each was queued by the caller's `notice`. */
   readonly buried: number;
   /** Such rows that were overheard, with no answer begun: DONE as `NOT_HEARD`, no notice. Their files are the caller's to remove. */
-  readonly unheard: readonly InboxRow[];
+  readonly unheard: readonly RunRow[];
   /** SENDING parts of another boot; the caller settles them by send class before channels start. */
   readonly sending: readonly OutboxRow[];
   /** Lanes with NEW rows, in order of their oldest row. */
@@ -30,7 +30,7 @@ export interface Recovery {
 }
 
 export interface JournalCounts {
-  readonly inbox: Readonly<Record<InboxState, number>>;
+  readonly inbox: Readonly<Record<RunState, number>>;
   readonly outbox: Readonly<Record<OutboxState, number>>;
   /** Epoch ms of the oldest NEW row. */
   readonly oldestNewAt?: number;
@@ -49,7 +49,7 @@ export interface SessionLines {
 }
 
 /** All of it, for who opens it. Others name the part they read. */
-export interface Journal extends Inbox, Outbox, SessionLines, Ledger, AsyncDisposable {
+export interface Journal extends Runs, Outbox, SessionLines, Ledger, AsyncDisposable {
   /** Random per start, never a pid: claims of any other boot are ours to adopt. */
   readonly bootId: string;
   readonly dead: DeadLetters;
@@ -60,7 +60,7 @@ export interface Journal extends Inbox, Outbox, SessionLines, Ledger, AsyncDispo
    */
   recover(
     bounds: { readonly maxAttempts: number; readonly maxAgeMs: number; readonly stoppedMark?: string },
-    notice: (row: InboxRow, reason: string) => readonly NewPart[],
+    notice: (row: RunRow, reason: string) => readonly NewPart[],
   ): Promise<Recovery>;
   counts(): Promise<JournalCounts>;
   /** Lanes with NEW rows and delivery lanes with PENDING parts, oldest first: where to look after an outside change. */

@@ -1,9 +1,9 @@
 import { laneKey, sessionKey } from '../core/ids.ts';
-import type { Admission } from '../core/inbox.ts';
 import type { InboundMessage } from '../core/message.ts';
 import type { NewPart } from '../core/outbox.ts';
 import type { PairingStore } from '../core/pairing.ts';
 import type { Clock } from '../core/ports.ts';
+import type { Admission } from '../core/run.ts';
 import type { Decision } from '../operator/approvals.ts';
 import { type AccessRules, decideAccess } from './access.ts';
 import { STOPPED_MARK } from './answer-place.ts';

@@ -2,10 +2,10 @@
 import { errorText, isGatehouseError } from '../core/errors.ts';
 import type { Emit, RunEvent } from '../core/events.ts';
 import { messageKey, partKey } from '../core/ids.ts';
-import type { InboxRow, TurnResult } from '../core/inbox.ts';
 import type { InboundMessage } from '../core/message.ts';
 import type { NewPart, Outbox, StoredPart } from '../core/outbox.ts';
 import type { Clock } from '../core/ports.ts';
+import type { RunRow, TurnResult } from '../core/run.ts';
 import type { Draft } from '../delivery/draft.ts';
 
 /** Below the text of an answer that was stopped. */
@@ -40,12 +40,12 @@ interface Standing {
  * per attempt at a turn.
  */
 export class AnswerPlace {
-  readonly #row: InboxRow;
+  readonly #row: RunRow;
   readonly #options: AnswerPlaceOptions;
   #draft: Draft | undefined;
   #standing: Standing | undefined;
 
-  constructor(row: InboxRow, options: AnswerPlaceOptions) {
+  constructor(row: RunRow, options: AnswerPlaceOptions) {
     this.#row = row;
     this.#options = options;
   }

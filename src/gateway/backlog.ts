@@ -1,7 +1,7 @@
 import { chatKey, isLaneOf, laneKey, messageKey } from '../core/ids.ts';
-import type { InboxRow } from '../core/inbox.ts';
 import { type BackgroundLine, type InboundMessage, mayChange } from '../core/message.ts';
 import type { Clock } from '../core/ports.ts';
+import type { RunRow } from '../core/run.ts';
 
 /** Of one conversation. Counted apart, so that reactions never push out words. */
 const MAX_LINES = { words: 30, reactions: 5 };
@@ -93,7 +93,7 @@ export class Backlog {
   }
 
   /** The message is stored with what it took. Until it has its end, that may come back. */
-  hold({ lane, message }: Pick<InboxRow, 'lane' | 'message'>, taken: Taken): void {
+  hold({ lane, message }: Pick<RunRow, 'lane' | 'message'>, taken: Taken): void {
     this.#held.set(message.id, { lane, taken });
     const [oldest] = this.#held.keys();
     if (this.#held.size > MAX_HELD && oldest !== undefined) this.#held.delete(oldest);

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { InboundBus } from '../bus/inbound-bus.ts';
-import type { InboxRow } from '../core/inbox.ts';
 import type { Journal } from '../core/journal.ts';
+import type { RunRow } from '../core/run.ts';
 import { openJournal } from '../journal/open.ts';
 import { FakeClock, inbound, recordEvents, tempDir, until } from '../testing/fakes.ts';
 import { Lanes, TurnStopped } from './lanes.ts';
 
-type Turn = (row: InboxRow, signal: AbortSignal) => Promise<void>;
+type Turn = (row: RunRow, signal: AbortSignal) => Promise<void>;
 
 interface Setting {
   readonly turn?: Turn;

@@ -1,8 +1,8 @@
 // bus -> lane (order per chat and thread) -> session mutex -> permit (global bound, shared by channels) -> turn
 import type { InboundBus } from '../bus/inbound-bus.ts';
 import type { Emit } from '../core/events.ts';
-import type { Inbox, InboxRow } from '../core/inbox.ts';
 import type { Clock } from '../core/ports.ts';
+import type { RunRow, Runs } from '../core/run.ts';
 import { KeyedMutex } from '../lib/keyed-mutex.ts';
 import { TurnPermits } from './turn-permits.ts';
 
@@ -30,7 +30,7 @@ export class TurnStopped extends Error {
 }
 
 interface Waiting {
-  readonly row: InboxRow;
+  readonly row: RunRow;
   /** Takes up a place on the bus until it is taken. */
   readonly onBus: boolean;
 }
@@ -49,7 +49,7 @@ interface Lane {
 export type Finish = () => Promise<void>;
 
 export interface LanesOptions {
-  readonly journal: Inbox;
+  readonly journal: Runs;
   readonly bus: InboundBus;
   /** Turns that may run at once over all lanes. */
   readonly concurrency: number;
@@ -59,8 +59,8 @@ export interface LanesOptions {
    * One turn on a claimed row, until its outcome is known; `undefined` when there is nothing to commit. After a rejection the
    * lane runs the same claim again, after a back-off: recorded steps are replayed and nothing is lost.
    */
-  readonly turn: (row: InboxRow, signal: AbortSignal) => Promise<Finish | undefined>;
-  readonly onTurnError: (row: InboxRow, error: unknown, retryInMs: number) => void;
+  readonly turn: (row: RunRow, signal: AbortSignal) => Promise<Finish | undefined>;
+  readonly onTurnError: (row: RunRow, error: unknown, retryInMs: number) => void;
   readonly clock: Clock;
   readonly emit: Emit;
 }
@@ -128,7 +128,7 @@ export class Lanes {
     await abortLate;
   }
 
-  #wake(key: string, row: InboxRow | undefined): void {
+  #wake(key: string, row: RunRow | undefined): void {
     let lane = this.#lanes.get(key);
     if (!lane) {
       lane = { key, rows: [], behind: false, fetching: false, active: false };
@@ -172,7 +172,7 @@ export class Lanes {
   }
 
   /** The next row from the journal when the lane fell behind. A journal that cannot be read is asked again until it can. */
-  async #fetchNext(lane: Lane): Promise<InboxRow | undefined> {
+  async #fetchNext(lane: Lane): Promise<RunRow | undefined> {
     while (lane.behind && !this.#stopping.signal.aborted) {
       lane.behind = false;
       lane.fetching = true;
@@ -192,7 +192,7 @@ export class Lanes {
     return this.#take(lane);
   }
 
-  #take(lane: Lane): InboxRow | undefined {
+  #take(lane: Lane): RunRow | undefined {
     const next = lane.rows.shift();
     if (next?.onBus) this.#options.bus.release();
     return next?.row;
@@ -207,11 +207,11 @@ export class Lanes {
    * The row's turn and its commit, tried until both succeed. Only the turn holds a permit: a row that keeps failing blocks no
    * other lane, and a commit shares its transaction with the claim of the turn that takes over the permit.
    */
-  async #runRow(lane: Lane, waiting: InboxRow): Promise<void> {
+  async #runRow(lane: Lane, waiting: RunRow): Promise<void> {
     const controller = new AbortController();
     lane.controller = controller;
     const { signal } = controller;
-    let claimed: InboxRow | undefined;
+    let claimed: RunRow | undefined;
     const turn = async (): Promise<Finish | undefined> => {
       if (this.#stopping.signal.aborted || signal.aborted) return undefined;
       claimed ??= await this.#options.journal.claim(waiting.seq);

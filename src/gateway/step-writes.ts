@@ -1,13 +1,13 @@
 // step of a running turn -> journal; one that cannot be written for now is kept in hand and written again
 import { errorText, isGatehouseError } from '../core/errors.ts';
 import type { Emit } from '../core/events.ts';
-import type { Inbox, InboxRow, StepRecord } from '../core/inbox.ts';
 import type { Ledger, UsageEntry } from '../core/ledger.ts';
 import type { Clock } from '../core/ports.ts';
+import type { RunRow, Runs, StepRecord } from '../core/run.ts';
 import { RETRY_BASE_MS, RETRY_CAP_MS } from './lanes.ts';
 
 export interface StepWritesOptions {
-  readonly journal: Pick<Inbox & Ledger, 'step' | 'spend'>;
+  readonly journal: Pick<Runs & Ledger, 'step' | 'spend'>;
   readonly clock: Clock;
   readonly emit: Emit;
 }
@@ -22,20 +22,20 @@ interface Entry {
  * a back-off, until it is on disk or the turn is told to stop.
  */
 export class StepWrites {
-  readonly #row: InboxRow;
+  readonly #row: RunRow;
   readonly #options: StepWritesOptions;
   readonly #signal: AbortSignal;
   /** Failed at least once, and what becomes of each. */
   readonly #late = new Map<Entry, Promise<unknown>>();
 
   /** `signal`: after its abort each step is tried once more, and its failure is handed on. */
-  constructor(row: InboxRow, signal: AbortSignal, options: StepWritesOptions) {
+  constructor(row: RunRow, signal: AbortSignal, options: StepWritesOptions) {
     this.#row = row;
     this.#options = options;
     this.#signal = signal;
   }
 
-  /** As `Inbox.step`: `false` when the claim was fenced. Rejects when the journal is lost, or could not be written until the abort. */
+  /** As `Runs.step`: `false` when the claim was fenced. Rejects when the journal is lost, or could not be written until the abort. */
   async write(step: StepRecord, usage: UsageEntry | undefined): Promise<boolean> {
     const { seq, generation } = this.#row;
     try {

@@ -5,13 +5,13 @@ import { userDirectory } from '../../sessions/file-name.ts';
 import { runAgent } from '../agent/run.ts';
 import type { Channel } from '../core/channel.ts';
 import { errorText, isGatehouseError } from '../core/errors.ts';
-import { shortHash } from '../core/ids.ts';
-import type { InboxRow, TurnResult } from '../core/inbox.ts';
+import { principalOf, shortHash } from '../core/ids.ts';
 import type { Journal } from '../core/journal.ts';
 import type { Transcriber } from '../core/media-models.ts';
 import type { Choice, InboundMessage, OutboundFile } from '../core/message.ts';
 import type { FailureKind, Model, ModelCallContext } from '../core/model.ts';
 import type { NewPart } from '../core/outbox.ts';
+import type { RunRow, TurnResult } from '../core/run.ts';
 import type { SessionMessage } from '../core/session.ts';
 import type { Tool } from '../core/tool.ts';
 import type { AgentResult, RunLimits } from '../core/turn.ts';
@@ -76,7 +76,7 @@ export interface TurnOptions extends AnswerPlaceOptions {
 
 /** One attempt at a turn. */
 interface Running {
-  readonly row: InboxRow;
+  readonly row: RunRow;
   readonly place: AnswerPlace;
   readonly writes: StepWrites;
 }
@@ -103,7 +103,7 @@ export class Turns {
    * One turn until its outcome is known; what it returns commits it. Both reject only when the journal could not be written
    * (nothing was committed then): every other failure is an outcome of its own, with a notice in the chat.
    */
-  async run(row: InboxRow, signal: AbortSignal): Promise<Finish | undefined> {
+  async run(row: RunRow, signal: AbortSignal): Promise<Finish | undefined> {
     const { clock, emit } = this.#options;
     const started = clock.monotonic();
     const { id: messageId, channel } = row.message;
@@ -127,7 +127,7 @@ export class Turns {
     }
   }
 
-  async #finish(row: InboxRow, result: TurnResult, started: number, place: AnswerPlace): Promise<void> {
+  async #finish(row: RunRow, result: TurnResult, started: number, place: AnswerPlace): Promise<void> {
     const { clock, emit, journal, transcripts, onParts } = this.#options;
     const committed = await journal.finish(result);
     if (!committed) await place.abandon();
@@ -182,7 +182,7 @@ export class Turns {
     return this.#conclude(row, result, signal);
   }
 
-  async #conclude(row: InboxRow, result: AgentResult, signal: AbortSignal): Promise<TurnResult | undefined> {
+  async #conclude(row: RunRow, result: AgentResult, signal: AbortSignal): Promise<TurnResult | undefined> {
     const { outcome, lines, files, choices } = result;
     switch (outcome.kind) {
       case 'answered':
@@ -202,7 +202,7 @@ export class Turns {
   }
 
   /** After /stop the row is already DONE; after a shutdown it is NEW again, its steps kept, and resumes at the next start. */
-  async #stopped(row: InboxRow, signal: AbortSignal, lines: readonly SessionMessage[]): Promise<TurnResult | undefined> {
+  async #stopped(row: RunRow, signal: AbortSignal, lines: readonly SessionMessage[]): Promise<TurnResult | undefined> {
     if (signal.reason instanceof TurnStopped && signal.reason.by === 'user') {
       return { seq: row.seq, generation: row.generation, state: 'DONE', outcome: 'cancelled', lines, parts: [] };
     }
@@ -211,7 +211,7 @@ export class Turns {
   }
 
   #done(
-    row: InboxRow,
+    row: RunRow,
     end: {
       state: 'DONE' | 'DEAD';
       outcome: string;
@@ -225,7 +225,7 @@ export class Turns {
     return { seq: row.seq, generation: row.generation, state: end.state, outcome: end.outcome, lines: end.lines ?? [], parts };
   }
 
-  #withoutModel(row: InboxRow): TurnResult {
+  #withoutModel(row: RunRow): TurnResult {
     const now = this.#options.clock.now();
     const told = this.#demoNotices.get(row.lane);
     if (told !== undefined && now - told < DEMO_NOTICE_EVERY_MS) {
@@ -240,7 +240,7 @@ export class Turns {
     });
   }
 
-  async #prepare(row: InboxRow, workspace: string, signal: AbortSignal): Promise<Prepared> {
+  async #prepare(row: RunRow, workspace: string, signal: AbortSignal): Promise<Prepared> {
     const { clock, emit, transcriber, channel } = this.#options;
     return await prepare(row.message, {
       channel: (limit) => channel(row.message.channel, limit),
@@ -354,11 +354,7 @@ function withNotice(result: AgentResult, notice: string): AgentResult {
   return { ...result, outcome: { ...outcome, text: `${outcome.text}\n\n${notice}` } };
 }
 
-function principalOf({ channel, senderId }: InboundMessage): string {
-  return `${channel}:${senderId}`;
-}
-
 /** For what a turn spends before its agent runs. */
-function callContext({ session, message }: InboxRow): ModelCallContext {
+function callContext({ session, message }: RunRow): ModelCallContext {
   return { session, channel: message.channel, sender: principalOf(message), purpose: 'transcription' };
 }

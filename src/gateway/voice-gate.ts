@@ -3,11 +3,11 @@ import { readdir, rm } from 'node:fs/promises';
 import type { Channel } from '../core/channel.ts';
 import { errorText, isGatehouseError } from '../core/errors.ts';
 import type { Emit } from '../core/events.ts';
-import { type Inbox, type InboxRow, NOT_HEARD } from '../core/inbox.ts';
 import type { Transcriber } from '../core/media-models.ts';
 import type { InboundMessage, MediaRef } from '../core/message.ts';
 import type { ModelCallContext } from '../core/model.ts';
 import type { Clock } from '../core/ports.ts';
+import { NOT_HEARD, type RunRow, type Runs } from '../core/run.ts';
 import { type FindChannel, fetchFile, type StoredFile, storedStem, UPLOADS } from '../media/fetch-file.ts';
 import { transcribe } from '../media/voice-notes.ts';
 import { WorkspaceDirectory } from '../workspace/path.ts';
@@ -19,7 +19,7 @@ import { FETCH_MS, MAX_FILES, TRANSCRIPTION_MS, toTranscriptionError } from './p
 const NOT_MENTIONED = 'not-mentioned';
 
 export interface VoiceGateOptions {
-  readonly turn: (row: InboxRow, signal: AbortSignal) => Promise<Finish | undefined>;
+  readonly turn: (row: RunRow, signal: AbortSignal) => Promise<Finish | undefined>;
   /** Absent: no message is overheard. */
   readonly transcriber?: (context: ModelCallContext) => Transcriber;
   /** What the agent is called in groups of the channel. */
@@ -29,7 +29,7 @@ export interface VoiceGateOptions {
   /** As `FindChannel`, by instance name. */
   readonly channel: (name: string, signal: AbortSignal) => Promise<Channel | undefined>;
   readonly backlog: Backlog;
-  readonly journal: Pick<Inbox, 'finish' | 'release'>;
+  readonly journal: Pick<Runs, 'finish' | 'release'>;
   readonly clock: Clock;
   readonly emit: Emit;
 }
@@ -54,7 +54,7 @@ export class VoiceGate {
   }
 
   /** As `LanesOptions.turn`. */
-  async run(row: InboxRow, signal: AbortSignal): Promise<Finish | undefined> {
+  async run(row: RunRow, signal: AbortSignal): Promise<Finish | undefined> {
     if (!row.message.overheard) return await this.#options.turn(row, signal);
     try {
       return await this.#listen(row, signal);
@@ -69,11 +69,11 @@ export class VoiceGate {
   }
 
   /** Rows that the journal gave up at this start. Never rejects. */
-  async forget(rows: readonly InboxRow[]): Promise<void> {
+  async forget(rows: readonly RunRow[]): Promise<void> {
     for (const row of rows) await this.#remove(row);
   }
 
-  async #listen(row: InboxRow, signal: AbortSignal): Promise<Finish | undefined> {
+  async #listen(row: RunRow, signal: AbortSignal): Promise<Finish | undefined> {
     const { backlog, clock, patterns } = this.#options;
     const started = clock.monotonic();
     const { overheard: _overheard, ...message } = row.message;
@@ -100,7 +100,7 @@ export class VoiceGate {
   }
 
   /** `isWhole`: every recording was understood. */
-  async #hear(row: InboxRow, signal: AbortSignal): Promise<{ readonly heard: readonly Heard[]; readonly isWhole: boolean }> {
+  async #hear(row: RunRow, signal: AbortSignal): Promise<{ readonly heard: readonly Heard[]; readonly isWhole: boolean }> {
     const { message, session } = row;
     const { transcriber, channel: find, workspace } = this.#options;
     const notes = voiceNotes(message);
@@ -132,7 +132,7 @@ export class VoiceGate {
   }
 
   /** The end of a row without a turn. Rejects when the journal cannot be written. */
-  async #pass(row: InboxRow, outcome: string, started: number): Promise<void> {
+  async #pass(row: RunRow, outcome: string, started: number): Promise<void> {
     const { journal, clock, emit } = this.#options;
     const { seq, generation, session, message } = row;
     const committed = await journal.finish({ seq, generation, state: 'DONE', outcome, lines: [], parts: [] });
@@ -146,7 +146,7 @@ export class VoiceGate {
    * What nobody said to the agent does not stay with it, nor what an attempt left that a crash ended. A file that cannot be removed is
    * reported and changes nothing else.
    */
-  async #remove({ session, message }: InboxRow): Promise<void> {
+  async #remove({ session, message }: RunRow): Promise<void> {
     const notes = voiceNotes(message);
     try {
       const workspace = this.#options.workspace(session);

@@ -1,10 +1,10 @@
-import { chatKey, messageKey } from '../core/ids.ts';
-import type { Accepted, Admission, InboxRow } from '../core/inbox.ts';
+import { chatKey, messageKey, principalOf } from '../core/ids.ts';
 import { type InboundMessage, mayChange } from '../core/message.ts';
+import type { Accepted, Admission, RunRow } from '../core/run.ts';
 import type { Change } from './commit-queue.ts';
 import { correctedKey, isUnchanged, type StoredMessage, unbegunCorrections } from './corrections.ts';
-import { busyLanes, cancelLane, parkedMessages } from './inbox.ts';
 import { addParts } from './outbox.ts';
+import { busyLanes, cancelLane, parkedMessages } from './runs.ts';
 import { markDrafts } from './stopped-drafts.ts';
 import { readMessage, type Store } from './store.ts';
 
@@ -55,7 +55,7 @@ function acceptOne(store: Store, admission: Admission, change: Change): Accepted
   change.active += 1;
   const acceptedAt = store.clock.now();
   const { lane, session } = admission;
-  const row: InboxRow = { seq, lane, session, message, attempts: 0, acceptedAt, generation: 0 };
+  const row: RunRow = { seq, lane, session, message, attempts: 0, acceptedAt, generation: 0 };
   return { kind: 'new', row };
 }
 
@@ -117,13 +117,15 @@ function insertRow(
 ): number {
   const now = store.clock.now();
   return store.db.insert(
-    `INSERT INTO inbox (key, corrects, lane, session, message, state, accepted_at, aged_from, finished_at, outcome)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    `INSERT INTO run (key, source, profile, corrects, lane, session, input, principal, authority, state, accepted_at, aged_from,
+       finished_at, outcome)
+     VALUES (?, 'chat', 'session', ?, ?, ?, ?, ?, '{}', ?, ?, ?, ?, ?)`,
     messageKey(message),
     correctedKey(message) ?? null,
     lane,
     session,
     JSON.stringify(message),
+    principalOf(message),
     state,
     now,
     now,
@@ -149,15 +151,15 @@ function findUnbegun(store: Store, message: InboundMessage): Target | undefined 
   // The correction comes first: where both wait (a dead letter that is replayed), it has the last word.
   const rows = [...unbegunCorrections(store, key), ...unbegunOriginals(store, key)];
   return rows
-    .map(({ seq, message: text }): Target => ({ seq, message: readMessage(text, seq) }))
+    .map(({ seq, input }): Target => ({ seq, message: readMessage(input, seq) }))
     .find((target) => isOwn(message, target.message));
 }
 
 /** NEW and without steps: a parked turn has read the old text already. */
 function unbegunOriginals(store: Store, key: string): readonly StoredMessage[] {
   return store.db.all<StoredMessage>(
-    `SELECT seq, message FROM inbox WHERE key = ? AND state = 'NEW'
-       AND NOT EXISTS (SELECT 1 FROM step WHERE inbox_seq = inbox.seq) ORDER BY seq DESC LIMIT 1`,
+    `SELECT seq, input FROM run WHERE key = ? AND state = 'NEW'
+       AND NOT EXISTS (SELECT 1 FROM step WHERE run_seq = run.seq) ORDER BY seq DESC LIMIT 1`,
     key,
   );
 }
@@ -165,13 +167,13 @@ function unbegunOriginals(store: Store, key: string): readonly StoredMessage[] {
 /** Whether the agent works on the message an edit names, or answered it. What was stopped, taken back or overheard is none of its. */
 function wasTakenUp(store: Store, message: InboundMessage): boolean {
   if (message.targetId === undefined) return false;
-  const row = store.db.get<{ seq: number; message: string; state: string }>(
-    `SELECT seq, message, state FROM inbox WHERE key = ?
+  const row = store.db.get<{ seq: number; input: string; state: string }>(
+    `SELECT seq, input, state FROM run WHERE key = ?
        AND (state IN ('NEW', 'RUNNING') OR outcome = 'answered' OR outcome LIKE 'limit:%') ORDER BY seq DESC LIMIT 1`,
     targetKey(message, message.targetId),
   );
   if (!row) return false;
-  const original = readMessage(row.message, row.seq);
+  const original = readMessage(row.input, row.seq);
   return isOwn(message, original) && !(original.overheard && row.state !== 'DONE');
 }
 
@@ -186,7 +188,7 @@ function isOwn(message: InboundMessage, original: InboundMessage): boolean {
 function amend(store: Store, { message, onlyCorrects }: Admitted, target: Target, change: Change): Accepted {
   if (message.kind === 'delete') {
     store.db.run(
-      "UPDATE inbox SET state = 'DONE', outcome = 'deleted', finished_at = ? WHERE seq = ?",
+      "UPDATE run SET state = 'DONE', outcome = 'deleted', finished_at = ? WHERE seq = ?",
       store.clock.now(),
       target.seq,
     );
@@ -203,7 +205,7 @@ function amend(store: Store, { message, onlyCorrects }: Admitted, target: Target
       text: message.text,
       media,
     };
-    store.db.run('UPDATE inbox SET message = ? WHERE seq = ?', JSON.stringify(edited), target.seq);
+    store.db.run('UPDATE run SET input = ? WHERE seq = ?', JSON.stringify(edited), target.seq);
   }
   return { kind: 'amended', row: target.seq };
 }

@@ -1,7 +1,7 @@
 /** What every journal does with edits and deletions of messages it has. */
 import { expect, it } from 'vitest';
-import type { Admission } from '../core/inbox.ts';
 import { type InboundMessage, UNKNOWN_SENDER } from '../core/message.ts';
+import type { Admission } from '../core/run.ts';
 import { type CreateJournal as Create, kinds, texts } from '../testing/journal-harness.ts';
 import { admit, begin, dead, done, LANE, message, SESSION } from '../testing/journal-rows.ts';
 
@@ -59,8 +59,9 @@ export function amendContract(create: Create): void {
   it('a further edit is a row of its own once the one before it has begun', async () => {
     await using harness = await create();
     const journal = await harness.open();
-    await begin(journal, 1);
+    const original = await begin(journal, 1);
     await journal.accept([edit(1, 1, 'one')]);
+    await journal.finish(done(original));
     const row = await journal.claim((await journal.waiting(LANE, 1))[0]?.seq ?? 0);
     expect(await kinds(journal, [edit(2, 1, 'two'), edit(3, 1, 'three')])).toEqual(['new', 'amended']);
     await journal.step(row?.seq ?? 0, row?.generation ?? 0, { n: 0, kind: 'model', state: 'DONE', value: 'x' });
@@ -72,8 +73,9 @@ export function amendContract(create: Create): void {
   it('one that waits again, older than a correction that has begun, is not the newest word', async () => {
     await using harness = await create();
     const journal = await harness.open();
-    await begin(journal, 1);
+    const original = await begin(journal, 1);
     await journal.accept([edit(1, 1, 'one')]);
+    await journal.finish(done(original));
     const first = await journal.claim((await journal.waiting(LANE, 1))[0]?.seq ?? 0);
     await journal.accept([edit(2, 1, 'two')]);
     if (first) await journal.finish(dead(first));

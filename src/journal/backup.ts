@@ -46,7 +46,7 @@ function settleInFlight(path: string, now: number): void {
   // A rollback journal leaves one file; opening it as a journal turns WAL on again.
   copy.exec('PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL; BEGIN IMMEDIATE');
   copy.run(
-    "UPDATE inbox SET state = 'DEAD', outcome = ?, finished_at = ?, boot_id = NULL WHERE state IN ('NEW', 'RUNNING')",
+    "UPDATE run SET state = 'DEAD', outcome = ?, finished_at = ?, boot_id = NULL WHERE state IN ('NEW', 'RUNNING')",
     REASON,
     now,
   );

@@ -1,7 +1,7 @@
 /** What every implementation of the `Journal` port must do. Run by `journal.test.ts`. */
 import { describe, expect, it } from 'vitest';
-import type { Admission, StepRecord } from '../core/inbox.ts';
 import type { InboundMessage } from '../core/message.ts';
+import type { Admission, StepRecord } from '../core/run.ts';
 import type { SessionMessage } from '../core/session.ts';
 import { inbound } from '../testing/fakes.ts';
 import { type CreateJournal as Create, kinds, pendingKeys, texts } from '../testing/journal-harness.ts';
@@ -107,7 +107,7 @@ function acceptContract(create: Create): void {
       { channel: 'test', reason: 'empty', count: 1 },
       { channel: 'test', reason: 'not-allowed', count: 2 },
     ]);
-    expect((await journal.counts()).inbox).toEqual({ NEW: 0, RUNNING: 0, DONE: 0, DEAD: 0 });
+    expect((await journal.counts()).inbox).toEqual({ NEW: 0, RUNNING: 0, PARKED: 0, DONE: 0, DEAD: 0 });
     // Once the sender is let in, a message that was refused before may be sent again by the platform.
     expect(await kinds(journal, [admit(message(1))])).toEqual(['new']);
   });
@@ -268,7 +268,7 @@ function turnContract(create: Create): void {
     expect(await journal.unflushed(10)).toEqual([]);
     expect(await journal.finish(done(row, [part('a'), part('b')], [line('a'), line('b')]))).toBe(true);
     expect(await pendingKeys(journal)).toEqual(['a', 'b']);
-    expect((await journal.counts()).inbox).toEqual({ NEW: 0, RUNNING: 0, DONE: 1, DEAD: 0 });
+    expect((await journal.counts()).inbox).toEqual({ NEW: 0, RUNNING: 0, PARKED: 0, DONE: 1, DEAD: 0 });
   });
 
   it('session lines wait for the flusher in order, per session, and are gone once flushed', async () => {
@@ -300,6 +300,6 @@ function turnContract(create: Create): void {
     expect(await journal.cancelWaiting(LANE, 'cancelled')).toBe(0);
     expect(await texts(journal, 'other')).toEqual(['text 4']);
     expect(await journal.finish(done(running))).toBe(true);
-    expect((await journal.counts()).inbox).toEqual({ NEW: 1, RUNNING: 0, DONE: 3, DEAD: 0 });
+    expect((await journal.counts()).inbox).toEqual({ NEW: 1, RUNNING: 0, PARKED: 0, DONE: 3, DEAD: 0 });
   });
 }

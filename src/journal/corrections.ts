@@ -19,11 +19,11 @@ export function isUnchanged(store: Store, message: InboundMessage): boolean {
   // back is no version: nobody worked on it.
   const row =
     store.db.get<StoredMessage>(
-      "SELECT seq, message FROM inbox WHERE corrects = ? AND outcome IS NOT 'deleted' ORDER BY seq DESC LIMIT 1",
+      "SELECT seq, input FROM run WHERE corrects = ? AND outcome IS NOT 'deleted' ORDER BY seq DESC LIMIT 1",
       key,
-    ) ?? store.db.get<StoredMessage>('SELECT seq, message FROM inbox WHERE key = ? ORDER BY seq DESC LIMIT 1', key);
+    ) ?? store.db.get<StoredMessage>('SELECT seq, input FROM run WHERE key = ? ORDER BY seq DESC LIMIT 1', key);
   if (!row) return false;
-  const known = readMessage(row.message, row.seq);
+  const known = readMessage(row.input, row.seq);
   if (known.chatId !== message.chatId || (message.mentionsBot && !known.mentionsBot)) return false;
   return known.text === message.text && hasNoOther(message, known);
 }
@@ -34,9 +34,9 @@ export function isUnchanged(store: Store, message: InboundMessage): boolean {
  */
 export function unbegunCorrections(store: Store, key: string): readonly StoredMessage[] {
   return store.db.all<StoredMessage>(
-    `SELECT seq, message FROM inbox WHERE corrects = ? AND seq > (
-       SELECT coalesce(max(begun.seq), 0) FROM inbox AS begun
-       WHERE begun.corrects = ? AND (begun.state <> 'NEW' OR EXISTS (SELECT 1 FROM step WHERE inbox_seq = begun.seq)))
+    `SELECT seq, input FROM run WHERE corrects = ? AND seq > (
+       SELECT coalesce(max(begun.seq), 0) FROM run AS begun
+       WHERE begun.corrects = ? AND (begun.state <> 'NEW' OR EXISTS (SELECT 1 FROM step WHERE run_seq = begun.seq)))
      ORDER BY seq DESC`,
     key,
     key,
@@ -45,7 +45,7 @@ export function unbegunCorrections(store: Store, key: string): readonly StoredMe
 
 export interface StoredMessage {
   readonly seq: number;
-  readonly message: string;
+  readonly input: string;
 }
 
 /** An edit may carry some of the files, or none, of a message that it leaves as it is. */

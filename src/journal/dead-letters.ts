@@ -8,7 +8,7 @@ interface DeadInbox {
   readonly finished_at: number;
   readonly outcome: string | null;
   readonly attempts: number;
-  readonly message: string;
+  readonly input: string;
 }
 
 interface DeadOutbox {
@@ -19,7 +19,7 @@ interface DeadOutbox {
   readonly part: string;
 }
 
-const FROM_INBOX = "SELECT seq, finished_at, outcome, attempts, message FROM inbox WHERE state = 'DEAD'";
+const FROM_INBOX = "SELECT seq, finished_at, outcome, attempts, input FROM run WHERE state = 'DEAD'";
 const FROM_OUTBOX = "SELECT seq, settled_at, reason, attempts, part FROM outbox WHERE state = 'DEAD'";
 
 /** Oldest first. */
@@ -52,7 +52,7 @@ export function replayDead(store: Store, id: string, change: Change): boolean {
   const now = store.clock.now();
   if (place.box === 'in') {
     const replayed = store.db.run(
-      `UPDATE inbox SET state = 'NEW', attempts = 0, not_before = 0, aged_from = ?, finished_at = NULL, outcome = NULL
+      `UPDATE run SET state = 'NEW', attempts = 0, not_before = 0, aged_from = ?, finished_at = NULL, outcome = NULL
        WHERE seq = ? AND state = 'DEAD'`,
       now,
       place.seq,
@@ -72,8 +72,8 @@ export function dropDead(store: Store, id: string): boolean {
     closeGap(store, place.seq);
     return store.db.run("DELETE FROM outbox WHERE seq = ? AND state = 'DEAD'", place.seq) === 1;
   }
-  if (store.db.run("DELETE FROM inbox WHERE seq = ? AND state = 'DEAD'", place.seq) !== 1) return false;
-  store.db.run('DELETE FROM step WHERE inbox_seq = ?', place.seq);
+  if (store.db.run("DELETE FROM run WHERE seq = ? AND state = 'DEAD'", place.seq) !== 1) return false;
+  store.db.run('DELETE FROM step WHERE run_seq = ?', place.seq);
   return true;
 }
 
@@ -94,7 +94,7 @@ function parseId(id: string): { readonly box: 'in' | 'out'; readonly seq: number
 }
 
 function fromInbox(row: DeadInbox): DeadLetter {
-  const message = readMessage(row.message, row.seq);
+  const message = readMessage(row.input, row.seq);
   return {
     id: `in-${row.seq}`,
     at: row.finished_at,

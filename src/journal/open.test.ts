@@ -7,7 +7,7 @@ import { expect, it } from 'vitest';
 import { isGatehouseError } from '../core/errors.ts';
 import { FakeClock, tempDir, until } from '../testing/fakes.ts';
 import { admit, LANE, message, part } from '../testing/journal-rows.ts';
-import { Database } from './database.ts';
+import { createPrivateFile, Database } from './database.ts';
 import { openJournal } from './open.ts';
 import { MIGRATIONS, migrate, schemaVersion } from './schema.ts';
 
@@ -157,7 +157,7 @@ it('F47 an older journal is copied, then brought up to date; a migration that fa
   const path = await filled(dir.path);
   using db = new Database(path, { busyMs: 0 });
   const next = [...MIGRATIONS, 'CREATE TABLE novelty (a)'];
-  expect(() => migrate(db, [...next, 'CREATE TABLE inbox (twice)'])).toThrow();
+  expect(() => migrate(db, [...next, 'CREATE TABLE run (twice)'])).toThrow();
   expect(schemaVersion(db)).toBe(MIGRATIONS.length);
   expect(db.get("SELECT 1 FROM sqlite_schema WHERE name = 'novelty'")).toBeUndefined();
 });
@@ -170,7 +170,7 @@ it('F47 the copy made before a migration is a whole journal of the old version',
   expect(schemaVersion(db)).toBe(MIGRATIONS.length + 1);
   using copy = new Database(`${path}.v${MIGRATIONS.length}.bak`, { busyMs: 0 });
   expect(schemaVersion(copy)).toBe(MIGRATIONS.length);
-  expect(copy.get('SELECT count(*) AS count FROM inbox')).toEqual({ count: 400 });
+  expect(copy.get('SELECT count(*) AS count FROM run')).toEqual({ count: 400 });
 });
 
 it('F47 the command of docs/upgrade.md goes back to the version before', async () => {
@@ -187,7 +187,7 @@ it('F47 the command of docs/upgrade.md goes back to the version before', async (
   const [, command = ''] = /```sh\n(.+)\n```/.exec(text) ?? [];
   await promisify(execFile)('sh', ['-c', command], { cwd: dir.path });
   using back = new Database(path, { busyMs: 0 });
-  expect([schemaVersion(back), back.get('SELECT count(*) AS count FROM inbox')]).toEqual([3, { count: 400 }]);
+  expect([schemaVersion(back), back.get('SELECT count(*) AS count FROM run')]).toEqual([3, { count: 400 }]);
 });
 
 it("F47 an upgrade that was killed, while it copied or afterwards, is done again, and the copy is the owner's alone", async () => {
@@ -201,7 +201,7 @@ it("F47 an upgrade that was killed, while it copied or afterwards, is done again
   expect(told).toEqual([{ from: MIGRATIONS.length, to: MIGRATIONS.length + 1, copy }]);
   using whole = new Database(copy, { busyMs: 0 });
   expect([schemaVersion(db), schemaVersion(whole)]).toEqual([MIGRATIONS.length + 1, MIGRATIONS.length]);
-  expect(whole.get('SELECT count(*) AS count FROM inbox')).toEqual({ count: 400 });
+  expect(whole.get('SELECT count(*) AS count FROM run')).toEqual({ count: 400 });
   expect((await stat(copy)).mode & 0o777).toBe(0o600);
   expect((await readdir(dir.path)).filter((name) => name.endsWith('.partial'))).toEqual([]);
 });
@@ -220,26 +220,18 @@ it('F47 a copy that cannot be made leaves the journal and an earlier copy as the
 
 it('F47 parts that a version without doubts had tried stay in doubt since they were made; the others are not', async () => {
   await using dir = await tempDir();
-  {
-    await using opened = await openJournal({ dir: dir.path, clock });
-    await opened.journal.enqueue([part('tried'), part('killed'), part('new'), part('sent')]);
-    for (const { seq } of await opened.journal.pending(LANE, 9)) await opened.journal.sending(seq);
-  }
   const path = join(dir.path, 'journal.db');
+  await createPrivateFile(path);
   {
-    // As version 2 left them.
     using db = new Database(path, { busyMs: 0 });
-    db.exec(`DROP TABLE usage_total; DROP TABLE usage_by_model; DROP TABLE usage_by_sender;
-      DELETE FROM meta WHERE name = 'usage_summed_until';
-      ALTER TABLE usage DROP COLUMN tokens_cache_write;
-      ALTER TABLE usage DROP COLUMN tokens_reasoning;
-      ALTER TABLE outbox DROP COLUMN doubt_since;
-      DROP INDEX inbox_corrects;
-      ALTER TABLE inbox DROP COLUMN corrects;
-      UPDATE outbox SET state = 'PENDING' WHERE key <> 'killed';
-      UPDATE outbox SET attempts = 0 WHERE key = 'new';
-      UPDATE outbox SET state = 'SENT' WHERE key = 'sent';
-      PRAGMA user_version = 2`);
+    migrate(db, MIGRATIONS.slice(0, 2));
+    const states = { tried: ['PENDING', 1], killed: ['SENDING', 1], new: ['PENDING', 0], sent: ['SENT', 1] } as const;
+    for (const [key, [state, attempts]] of Object.entries(states)) {
+      db.run(
+        'INSERT INTO outbox (key, lane, part, state, attempts, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?)',
+        ...[key, LANE, JSON.stringify(part(key).part), state, attempts, clock.now(), clock.now() + 1_000],
+      );
+    }
   }
   await using opened = await openJournal({ dir: dir.path, clock });
   const rows = await Promise.all(['tried', 'killed', 'new', 'sent'].map((key) => opened.journal.part(key)));

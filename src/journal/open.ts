@@ -50,7 +50,7 @@ export interface OpenedJournal extends AsyncDisposable {
 const BUSY_MS = 5_000;
 /** Below this size the whole file is checked at start (about 1 ms per MB); above it only the tables that steer work in flight. */
 const FULL_CHECK_BYTES = 32 * 1024 * 1024;
-const CHECKED_TABLES = ['meta', 'cursor', 'inbox', 'outbox', 'session_line'];
+const CHECKED_TABLES = ['meta', 'cursor', 'run', 'outbox', 'session_line'];
 
 /**
  * Opens (or creates) the journal. Several processes may: the daemon, which also holds the data-directory lock, and commands.

@@ -33,14 +33,14 @@ async function repeat(queue: CommitQueue, deleteSome: () => number): Promise<voi
 
 function pruneInbox(store: Store, before: number): number {
   const rows = store.db.all<{ seq: number }>(
-    `SELECT seq FROM inbox WHERE state = 'DONE' AND finished_at < ? LIMIT ${BATCH}`,
+    `SELECT seq FROM run WHERE state = 'DONE' AND finished_at < ? LIMIT ${BATCH}`,
     before,
   );
   for (const { seq } of rows) {
-    store.db.run('DELETE FROM step WHERE inbox_seq = ?', seq);
-    store.db.run('DELETE FROM inbox WHERE seq = ?', seq);
+    store.db.run('DELETE FROM step WHERE run_seq = ?', seq);
+    store.db.run('DELETE FROM run WHERE seq = ?', seq);
   }
-  countPurged(store, 'inbox', 'DONE', rows.length);
+  countPurged(store, 'run', 'DONE', rows.length);
   return rows.length;
 }
 

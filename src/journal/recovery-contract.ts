@@ -1,9 +1,9 @@
 /** What every journal does at a start after a kill, and with what was given up. */
 import { expect, it } from 'vitest';
 import { abandonedKey, draftKey } from '../core/ids.ts';
-import type { InboxRow, StepRecord } from '../core/inbox.ts';
 import type { OutboundPart } from '../core/message.ts';
 import type { NewPart } from '../core/outbox.ts';
+import type { RunRow, StepRecord } from '../core/run.ts';
 import { outbound } from '../testing/fakes.ts';
 import {
   BOUNDS,
@@ -55,7 +55,7 @@ export function recoverContract(create: Create): void {
       await journal.claim((await journal.waiting(LANE, 1))[0]?.seq ?? 0);
     }
     await journal.accept([admit(message('behind'))]);
-    const notice = (row: InboxRow, reason: string) => [
+    const notice = (row: RunRow, reason: string) => [
       part(`notice-${row.message.platformId}`, { part: outbound({ key: row.message.id, text: reason }) }),
     ];
     journal = await harness.open({ highWater: 10 });

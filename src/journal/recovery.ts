@@ -1,10 +1,10 @@
 import { draftKey } from '../core/ids.ts';
-import { type InboxRow, NOT_HEARD } from '../core/inbox.ts';
 import type { Recovery } from '../core/journal.ts';
 import { LOGIN_REFUSED, type NewPart } from '../core/outbox.ts';
+import { NOT_HEARD, type RunRow } from '../core/run.ts';
 import type { Change } from './commit-queue.ts';
-import { cancelledMessages, INBOX_COLUMNS, type InboxRecord, toInboxRow } from './inbox.ts';
 import { addParts, findPart, OUTBOX_COLUMNS, type OutboxRecord, toOutboxRow } from './outbox.ts';
+import { cancelledMessages, RUN_COLUMNS, type RunRecord, toRunRow } from './runs.ts';
 import { markDrafts } from './stopped-drafts.ts';
 import type { Store } from './store.ts';
 
@@ -17,7 +17,7 @@ export interface RecoveryBounds {
 /** What stood longer in a chat is not changed any more. */
 const MARK_WITHIN_MS = 86_400_000;
 
-export type BuryNotice = (row: InboxRow, reason: string) => readonly NewPart[];
+export type BuryNotice = (row: RunRow, reason: string) => readonly NewPart[];
 
 /**
  * Start-up, one transaction: running it again, or dying in the middle and running it again, gives the same end (F10). SENDING
@@ -28,13 +28,13 @@ export function recoverAll(store: Store, bounds: RecoveryBounds, notice: BuryNot
   const { buried, unheard } = buryAll(store, bounds, notice, now);
   change.active -= buried + unheard.length;
   const resumed = store.db.run(
-    "UPDATE inbox SET state = 'NEW', boot_id = NULL WHERE state = 'RUNNING' AND boot_id IS NOT ?",
+    "UPDATE run SET state = 'NEW', boot_id = NULL WHERE state = 'RUNNING' AND boot_id IS NOT ?",
     store.bootId,
   );
   const { stoppedMark } = bounds;
   if (stoppedMark) markDrafts(store, cancelledMessages(store, now - MARK_WITHIN_MS), stoppedMark);
   // A retry's delay was kept by a timer of the process that is gone; nobody would wake the lane when it ends.
-  store.db.run("UPDATE inbox SET not_before = 0 WHERE state = 'NEW' AND not_before > 0");
+  store.db.run("UPDATE run SET not_before = 0 WHERE state = 'NEW' AND not_before > 0");
   // The operator may have mended the login meanwhile, and what is behind such a part in its lane waits for it.
   store.db.run(
     "UPDATE outbox SET not_before = 0 WHERE state = 'PENDING' AND not_before > 0 AND reason LIKE ?",
@@ -67,17 +67,17 @@ function buryAll(
   bounds: RecoveryBounds,
   notice: BuryNotice,
   now: number,
-): { readonly buried: number; readonly unheard: readonly InboxRow[] } {
-  const spent = store.db.all<InboxRecord>(
-    `SELECT ${INBOX_COLUMNS} FROM inbox WHERE (state = 'NEW' OR (state = 'RUNNING' AND boot_id IS NOT ?))
+): { readonly buried: number; readonly unheard: readonly RunRow[] } {
+  const spent = store.db.all<RunRecord>(
+    `SELECT ${RUN_COLUMNS} FROM run WHERE (state = 'NEW' OR (state = 'RUNNING' AND boot_id IS NOT ?))
        AND (attempts >= ? OR aged_from < ?) ORDER BY seq`,
     store.bootId,
     bounds.maxAttempts,
     now - bounds.maxAgeMs,
   );
-  const unheard: InboxRow[] = [];
+  const unheard: RunRow[] = [];
   for (const record of spent) {
-    const row = toInboxRow(record);
+    const row = toRunRow(record);
     if (row.message.overheard && !isAnswerBegun(store, row)) {
       end(store, row.seq, 'DONE', NOT_HEARD, now);
       unheard.push(row);
@@ -91,21 +91,21 @@ function buryAll(
 }
 
 function end(store: Store, seq: number, state: 'DONE' | 'DEAD', outcome: string, now: number): void {
-  const sql = 'UPDATE inbox SET state = ?, outcome = ?, finished_at = ?, boot_id = NULL WHERE seq = ?';
+  const sql = 'UPDATE run SET state = ?, outcome = ?, finished_at = ?, boot_id = NULL WHERE seq = ?';
   store.db.run(sql, state, outcome, now, seq);
 }
 
 /** Only a turn records steps and shows a draft. */
-function isAnswerBegun(store: Store, { seq, message }: InboxRow): boolean {
-  const step = store.db.get('SELECT 1 FROM step WHERE inbox_seq = ? LIMIT 1', seq);
+function isAnswerBegun(store: Store, { seq, message }: RunRow): boolean {
+  const step = store.db.get('SELECT 1 FROM step WHERE run_seq = ? LIMIT 1', seq);
   return step !== undefined || findPart(store, draftKey(message.id)) !== undefined;
 }
 
 export function workLanes(store: Store): { lanes: readonly string[]; outboxLanes: readonly string[] } {
-  return { lanes: lanesOf(store, 'inbox', 'NEW'), outboxLanes: lanesOf(store, 'outbox', 'PENDING') };
+  return { lanes: lanesOf(store, 'run', 'NEW'), outboxLanes: lanesOf(store, 'outbox', 'PENDING') };
 }
 
-function lanesOf(store: Store, table: 'inbox' | 'outbox', state: 'NEW' | 'PENDING'): readonly string[] {
+function lanesOf(store: Store, table: 'run' | 'outbox', state: 'NEW' | 'PENDING'): readonly string[] {
   return store.db
     .all<{ lane: string }>(`SELECT lane FROM ${table} WHERE state = '${state}' GROUP BY lane ORDER BY min(seq)`)
     .map(({ lane }) => lane);

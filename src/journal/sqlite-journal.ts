@@ -1,17 +1,17 @@
 import type { DeadLetter } from '../core/dead-letters.ts';
-import type { Accepted, Admission, InboxRow, StepRecord, TurnResult } from '../core/inbox.ts';
 import type { Journal, JournalCounts, Recovery } from '../core/journal.ts';
 import type { SpendingGroup, SpendingQuery, UsageEntry } from '../core/ledger.ts';
 import type { NewPart, OutboxRow, Settlement, StoredPart } from '../core/outbox.ts';
+import type { Accepted, Admission, RunRow, StepRecord, TurnResult } from '../core/run.ts';
 import { acceptBatch, type CursorMove } from './admission.ts';
 import type { Backlog } from './backlog.ts';
 import type { CommitQueue } from './commit-queue.ts';
 import { countAll } from './counts.ts';
 import { dropDead, listDead, replayDead, showDead } from './dead-letters.ts';
-import { cancelWaitingRows, claimRow, finishTurn, type ReleaseOptions, releaseRow, waitingRows } from './inbox.ts';
 import { addParts, findPart, markSending, pendingParts, settlePart } from './outbox.ts';
 import type { OutsideChanges } from './outside-changes.ts';
 import { type BuryNotice, type RecoveryBounds, recoverAll, workLanes } from './recovery.ts';
+import { cancelWaitingRows, claimRow, finishTurn, type ReleaseOptions, releaseRow, waitingRows } from './runs.ts';
 import { dropLines, type UnflushedSession, unflushedLines } from './session-lines.ts';
 import { spendingOf } from './spending.ts';
 import { recordedSteps, recordStep } from './steps.ts';
@@ -54,11 +54,11 @@ export class SqliteJournal implements Journal {
     return this.#queue.read(() => this.#store.db.get<{ value: string }>(sql, channel, account)?.value);
   }
 
-  waiting(lane: string, limit: number, afterSeq = 0): Promise<readonly InboxRow[]> {
+  waiting(lane: string, limit: number, afterSeq = 0): Promise<readonly RunRow[]> {
     return this.#queue.read(() => waitingRows(this.#store, lane, limit, afterSeq));
   }
 
-  claim(seq: number): Promise<InboxRow | undefined> {
+  claim(seq: number): Promise<RunRow | undefined> {
     return this.#queue.write(() => claimRow(this.#store, seq));
   }
 

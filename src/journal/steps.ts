@@ -1,6 +1,6 @@
-import type { StepRecord } from '../core/inbox.ts';
 import type { UsageEntry } from '../core/ledger.ts';
-import { ownsRow } from './inbox.ts';
+import type { StepRecord } from '../core/run.ts';
+import { ownsRow } from './runs.ts';
 import { readJson, type Store } from './store.ts';
 import { addUsage } from './usage.ts';
 
@@ -14,7 +14,7 @@ interface StepRow {
 }
 
 export function recordedSteps(store: Store, seq: number): readonly StepRecord[] {
-  const sql = 'SELECT n, kind, call_id, state, args_hash, value FROM step WHERE inbox_seq = ? ORDER BY n, rowid';
+  const sql = 'SELECT n, kind, call_id, state, args_hash, value FROM step WHERE run_seq = ? ORDER BY n, rowid';
   return store.db.all<StepRow>(sql, seq).map((row) => ({
     n: row.n,
     kind: row.kind,
@@ -32,7 +32,7 @@ export function recordedSteps(store: Store, seq: number): readonly StepRecord[] 
 export function recordStep(store: Store, seq: number, generation: number, step: StepRecord, usage?: UsageEntry): boolean {
   if (!ownsRow(store, seq, generation)) return false;
   store.db.run(
-    `INSERT INTO step (inbox_seq, n, kind, call_id, state, args_hash, value) VALUES (?, ?, ?, ?, ?, ?, ?)
+    `INSERT INTO step (run_seq, n, kind, call_id, state, args_hash, value) VALUES (?, ?, ?, ?, ?, ?, ?)
      ON CONFLICT DO UPDATE SET state = excluded.state, args_hash = coalesce(excluded.args_hash, args_hash), value = excluded.value
      WHERE NOT (step.state = 'DONE' AND excluded.state = 'STARTED')`,
     seq,

@@ -1,4 +1,4 @@
-import type { StepRecord } from '../core/inbox.ts';
+import type { StepRecord } from '../core/run.ts';
 import type { UsageEntry } from '../core/ledger.ts';
 import type { OutboundFile } from '../core/message.ts';
 import type { SessionMessage } from '../core/session.ts';

@@ -1,5 +1,5 @@
 /** Rows of the journal for its tests: what a gateway would hand in, with everything set that a test is not about. */
-import type { Admission, InboxRow, TurnResult } from '../core/inbox.ts';
+import type { Admission, RunRow, TurnResult } from '../core/run.ts';
 import type { Journal } from '../core/journal.ts';
 import type { UsageEntry } from '../core/ledger.ts';
 import type { InboundMessage, RefusalReason } from '../core/message.ts';
@@ -36,7 +36,7 @@ export function usage(id: string, at: number): UsageEntry {
 }
 
 /** Accepts one message and begins its turn. */
-export async function begin(journal: Journal, n: number | string): Promise<InboxRow> {
+export async function begin(journal: Journal, n: number | string): Promise<RunRow> {
   const [accepted] = await journal.accept([admit(message(n))]);
   if (accepted?.kind !== 'new') throw new Error(`expected a new row, got ${accepted?.kind}`);
   const row = await journal.claim(accepted.row.seq);
@@ -44,10 +44,10 @@ export async function begin(journal: Journal, n: number | string): Promise<Inbox
   return row;
 }
 
-export function done(row: InboxRow, parts: readonly NewPart[] = [], lines: readonly SessionMessage[] = []): TurnResult {
+export function done(row: RunRow, parts: readonly NewPart[] = [], lines: readonly SessionMessage[] = []): TurnResult {
   return { seq: row.seq, generation: row.generation, state: 'DONE', outcome: 'answered', lines, parts };
 }
 
-export function dead(row: InboxRow, parts: readonly NewPart[] = []): TurnResult {
+export function dead(row: RunRow, parts: readonly NewPart[] = []): TurnResult {
   return { seq: row.seq, generation: row.generation, state: 'DEAD', outcome: 'failed:GH2103', lines: [], parts };
 }

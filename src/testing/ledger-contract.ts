@@ -1,6 +1,6 @@
 /** The ledger's part of the journal's contract: see `journalContract`. */
 import { expect, it } from 'vitest';
-import type { StepRecord } from '../core/inbox.ts';
+import type { StepRecord } from '../core/run.ts';
 import type { Journal } from '../core/journal.ts';
 import type { SpendingGroup, SpendingGroupKey, UsageEntry } from '../core/ledger.ts';
 import type { JournalHarness } from './journal-harness.ts';

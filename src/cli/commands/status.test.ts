@@ -38,7 +38,7 @@ function document(override: Partial<StatusDocument> = {}): StatusDocument {
       },
     ],
     journal: {
-      inbox: { NEW: 2, RUNNING: 1, DONE: 30, DEAD: 1 },
+      inbox: { NEW: 2, RUNNING: 1, PARKED: 0, DONE: 30, DEAD: 1 },
       outbox: { PENDING: 1, SENDING: 1, SENT: 31, UNKNOWN: 1, DEAD: 0, EXPIRED: 0 },
       oldestNewAt: NOW - 5_000,
       refused: [{ channel: 'telegram', reason: 'not-allowed', count: 4 }],

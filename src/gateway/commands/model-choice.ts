@@ -1,7 +1,8 @@
 // /model and /think: what a session chose > what its sender and its channel have > the default of the config
-import type { InboxRow } from '../../core/inbox.ts';
+
 import type { InboundMessage } from '../../core/message.ts';
 import type { Model } from '../../core/model.ts';
+import type { RunRow } from '../../core/run.ts';
 import type { SessionChoices, ThinkingLevel } from '../../core/session.ts';
 import { oneLine } from '../../lib/one-line.ts';
 import { asChosen } from '../../llm/routing/choose.ts';
@@ -52,7 +53,7 @@ export class ModelChoice {
   }
 
   /** For the turn of this row. The caller holds the session's mutex; rejects as the session store does. */
-  async of(row: InboxRow): Promise<{ readonly model: Model; readonly thinking?: ThinkingLevel }> {
+  async of(row: RunRow): Promise<{ readonly model: Model; readonly thinking?: ThinkingLevel }> {
     const { entry, thinking } = await this.#inForce(row);
     return { model: asChosen(this.#options.model, entry), ...(thinking ? { thinking } : {}) };
   }
@@ -62,7 +63,7 @@ export class ModelChoice {
    * changes nothing. In groups only the owner changes anything: everybody there would get another model,
    * which the owner pays for.
    */
-  async run(row: InboxRow, command: ChoiceCommand): Promise<string> {
+  async run(row: RunRow, command: ChoiceCommand): Promise<string> {
     const { value } = command;
     if (value === undefined) return command.kind === 'model' ? await this.#showModel(row) : await this.#showThinking(row);
     if (row.message.isGroup && !this.#options.isOwner(row.message))
@@ -70,7 +71,7 @@ export class ModelChoice {
     return command.kind === 'model' ? await this.#chooseModel(row, value) : await this.#chooseThinking(row, value);
   }
 
-  async #inForce(row: InboxRow): Promise<InForce> {
+  async #inForce(row: RunRow): Promise<InForce> {
     const { named, configured, transcripts, thinking: base } = this.#options;
     const chosen: SessionChoices = await transcripts.choices(row.session);
     const { senderModel, channelModel, channelThinking } = configured(row.message);
@@ -89,7 +90,7 @@ export class ModelChoice {
     };
   }
 
-  async #showModel(row: InboxRow): Promise<string> {
+  async #showModel(row: RunRow): Promise<string> {
     const { model, named } = this.#options;
     const { entry, from, gone } = await this.#inForce(row);
     const lines = [`Model: ${entry ? nameOf(entry) : model.id}, ${from}.`];
@@ -100,7 +101,7 @@ export class ModelChoice {
     return [...lines, '', ...list, ...(entry ? [`/model ${DEFAULT} – as the config says`] : [])].join('\n');
   }
 
-  async #chooseModel(row: InboxRow, value: string): Promise<string> {
+  async #chooseModel(row: RunRow, value: string): Promise<string> {
     const { named, transcripts } = this.#options;
     if (value.toLowerCase() === DEFAULT) {
       await transcripts.choose(row.session, { model: null });
@@ -116,13 +117,13 @@ export class ModelChoice {
     return `From now on ${nameOf(entry)} answers here. \`/model ${DEFAULT}\` goes back.`;
   }
 
-  async #showThinking(row: InboxRow): Promise<string> {
+  async #showThinking(row: RunRow): Promise<string> {
     const { thinking, thinkingFrom } = await this.#inForce(row);
     const words = `Thinking: ${thinking ?? this.#options.thinking}, ${thinkingFrom}.`;
     return `${words}\n\n/think ${LEVELS.join(' | ')} – auto: as the model does by itself\n/think ${DEFAULT} – as the config says`;
   }
 
-  async #chooseThinking(row: InboxRow, value: string): Promise<string> {
+  async #chooseThinking(row: RunRow, value: string): Promise<string> {
     const wanted = value.toLowerCase();
     if (wanted === DEFAULT) {
       await this.#options.transcripts.choose(row.session, { thinking: null });

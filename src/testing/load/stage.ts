@@ -212,8 +212,8 @@ export class Stage implements AsyncDisposable {
   #places(): ReadonlyMap<string, number> {
     const database = new DatabaseSync(join(this.#daemon.dataDir, 'journal.db'), { readOnly: true });
     try {
-      const rows = database.prepare('SELECT seq, message FROM inbox ORDER BY seq').all();
-      return new Map(rows.map(({ seq, message }) => [String(JSON.parse(String(message)).text).trim(), Number(seq)]));
+      const rows = database.prepare('SELECT seq, input FROM run ORDER BY seq').all();
+      return new Map(rows.map(({ seq, input }) => [String(JSON.parse(String(input)).text).trim(), Number(seq)]));
     } finally {
       database.close();
     }

@@ -7,7 +7,7 @@ import type { InboundMessage, Json, RefusalReason } from './message.ts';
 import type { NewPart } from './outbox.ts';
 import type { SessionMessage } from './session.ts';
 
-export type InboxState = 'NEW' | 'RUNNING' | 'DONE' | 'DEAD';
+export type RunState = 'NEW' | 'RUNNING' | 'PARKED' | 'DONE' | 'DEAD';
 
 /** What admit decided about one inbound message, in the order received. */
 export type Admission =
@@ -44,7 +44,7 @@ export type Admission =
   | { readonly kind: 'refuse'; readonly message: InboundMessage; readonly reason: RefusalReason };
 
 export type Accepted =
-  | { readonly kind: 'new'; readonly row: InboxRow }
+  | { readonly kind: 'new'; readonly row: RunRow }
   /** `cancelled`: the lanes in which rows were, whose turns are to be told and whose outbox may have something new. */
   | { readonly kind: 'answered'; readonly cancelled: readonly string[] }
   /** Changed or cancelled a row that had not begun. */
@@ -52,7 +52,7 @@ export type Accepted =
   | { readonly kind: 'duplicate' }
   | { readonly kind: 'refused' };
 
-export interface InboxRow {
+export interface RunRow {
   /** Ascending in order of acceptance. */
   readonly seq: number;
   readonly lane: string;
@@ -89,7 +89,7 @@ export interface TurnResult {
 /** Outcome of what was overheard and could not be listened to: nobody knows whether it addressed the agent. */
 export const NOT_HEARD = 'not-heard';
 
-export interface Inbox {
+export interface Runs {
   /**
    * Commit 1. In one transaction, in order: inbox rows (`ON CONFLICT DO NOTHING` on the dedup key and on the secondary key),
    * refusal counters, answers with their parts, and the cursor of (channel, account) when given. An admitted `edit`/`delete`
@@ -107,9 +107,9 @@ export interface Inbox {
   cursor(channel: string, account: string): Promise<string | undefined>;
 
   /** NEW rows of a lane that are due, oldest first, after `afterSeq`. Does not claim them. */
-  waiting(lane: string, limit: number, afterSeq?: number): Promise<readonly InboxRow[]>;
+  waiting(lane: string, limit: number, afterSeq?: number): Promise<readonly RunRow[]>;
   /** NEW -> RUNNING, attempts + 1, a new generation. Undefined when the row is no longer NEW (cancelled, merged, taken). */
-  claim(seq: number): Promise<InboxRow | undefined>;
+  claim(seq: number): Promise<RunRow | undefined>;
   /** RUNNING -> NEW without counting the attempt: shutdown parked the turn; `notBefore` delays a retry after a failure (which counts). */
   release(seq: number, generation: number, options?: { readonly notBefore?: number; readonly reason?: string }): Promise<boolean>;
   /** All NEW rows of the lane -> DONE with this outcome (`/stop` clears what waits). Returns how many. */
