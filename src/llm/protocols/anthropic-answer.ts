@@ -54,7 +54,6 @@ export class AnthropicAssembly extends AnswerAssembly implements Assembly {
   }
 
   override end(): readonly ModelEvent[] {
-    for (const index of this.#blocks.keys()) this.#stopBlock(index);
     return super.end(this.#state());
   }
 
@@ -122,6 +121,7 @@ export class AnthropicAssembly extends AnswerAssembly implements Assembly {
     // Before the reason is read, which throws for a refusal: that is billed too.
     const counted = this.#counts.has('output') ? super.add({ usage: this.#usage() }) : NOTHING;
     const finish = toFinish(delta);
+    if (finish) for (const index of this.#blocks.keys()) this.#stopBlock(index);
     return finish ? super.add({ finish }) : counted;
   }
 
