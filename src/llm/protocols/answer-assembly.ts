@@ -42,6 +42,8 @@ export interface Added {
 /** Stands where a model got stuck and repeated itself. */
 const LOOP_MARK = '[… the model repeated itself; the rest was cut]';
 
+/** More characters than any model writes; each look for a repetition reads all of them. */
+const MOST_LOOKED_AT = 1_000_000;
 /** Far more than any model makes; each is compared with those before it. */
 const MOST_CALLS = 1_000;
 const TOO_MANY_CALLS = createFailure('malformed', {
@@ -154,7 +156,7 @@ export class AnswerAssembly {
 
   /** Arguments of a tool repeat themselves for good reasons; once there are any, text is not looked at. */
   #noteLoop(): void {
-    if (this.#tools.size === 0) this.#loopEnd = repetitionStart(this.#text);
+    if (this.#tools.size === 0 && this.#text.length < MOST_LOOKED_AT) this.#loopEnd = repetitionStart(this.#text);
   }
 
   #brokenOff(): ModelFailure | undefined {
