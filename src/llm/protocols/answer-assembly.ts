@@ -102,10 +102,10 @@ export class AnswerAssembly {
 
   /** What is billed so far: the provider's count, else an estimate. Undefined before anything arrived. */
   get usage(): Usage | undefined {
-    if (this.#usage) return this.#usage;
+    if (this.#usage?.tokensOut) return this.#usage;
     if (this.#pieces === 0) return undefined;
     const written = textTokens(this.#text + this.#reasoning + this.#refusal + this.#tools.text);
-    const counted = this.#usageSoFar ?? { tokensIn: this.#options.inputTokens, tokensOut: 0, tokensCached: 0 };
+    const counted = this.#usage ?? this.#usageSoFar ?? { tokensIn: this.#options.inputTokens, tokensOut: 0, tokensCached: 0 };
     return { ...counted, tokensOut: Math.max(counted.tokensOut, written) };
   }
 

@@ -14,7 +14,7 @@ export interface ChatHabits {
   readonly cacheControl: boolean;
   /** Name of the output limit. */
   readonly maxTokens: 'max_tokens' | 'max_completion_tokens';
-  /** Sent when a request has none: some servers stop after 1,024 tokens (Kimi). Never above the window. */
+  /** Sent when a request has none: some servers stop after 1,024 tokens (Kimi). At most the model's own. */
   readonly outputLimit?: number;
   /** Tells the usage only where it is asked to; Mistral always does, and refuses the question. */
   readonly asksForUsage: boolean;
