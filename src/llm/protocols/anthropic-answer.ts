@@ -123,7 +123,7 @@ export class AnthropicAssembly extends AnswerAssembly implements Assembly {
     // Before the reason is read, which throws for a refusal: that is billed too.
     const counted = this.#counts.get('output') ? super.add({ usage: this.#usage() }) : NOTHING;
     const finish = toFinish(delta);
-    if (finish) for (const index of this.#blocks.keys()) this.#stopBlock(index);
+    if (finish && !this.finished) for (const index of this.#blocks.keys()) this.#stopBlock(index);
     return finish ? super.add({ finish }) : counted;
   }
 

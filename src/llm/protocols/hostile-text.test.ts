@@ -2,6 +2,8 @@
 import { describe, expect, test } from 'vitest';
 import { cpuMs } from '../../testing/cpu-time.ts';
 import { AnswerAssembly } from './answer-assembly.ts';
+import { AnthropicAssembly } from './anthropic-answer.ts';
+import { ResponsesAssembly } from './openai-responses-answer.ts';
 import { repetitionStart } from './repetition.ts';
 import { createThinkSplitter } from './think-tags.ts';
 import { createToolCallAssembly } from './tool-call-assembly.ts';
@@ -39,6 +41,22 @@ describe('work grows with the answer and not with its square', () => {
     const two = createToolCallAssembly();
     for (const piece of ['{"a":{"b":1', '}}\n', '{"a":', '{}}', '{}']) two.add({ name: 'f', arguments: piece });
     expect(two.finish()?.map((call) => call.arguments)).toEqual(['{"a":{"b":1}}\n', '{"a":{}}', '{}']);
+  });
+
+  test('for blocks of an answer that ends again and again, and for items that the final list repeats', () => {
+    const options = { provider: 'p', model: 'm', inputTokens: 1 };
+    const spent = took(() => {
+      const anthropic = new AnthropicAssembly(options);
+      const content_block = { type: 'thinking', thinking: 'x' };
+      for (let index = 0; index < 20_000; index += 1) anthropic.add({ type: 'content_block_start', index, content_block });
+      for (let n = 0; n < 20_000; n += 1) anthropic.add({ type: 'message_delta', delta: { stop_reason: 'end_turn' } });
+      const responses = new ResponsesAssembly(options);
+      const output = Array.from({ length: 60_000 }, (_, n) => ({ type: 'reasoning', id: `rs_${n}`, summary: [] }));
+      for (const [output_index, item] of output.entries())
+        responses.add({ type: 'response.output_item.done', output_index, item });
+      responses.add({ type: 'response.completed', response: { status: 'completed', output } });
+    });
+    expect(spent).toBeLessThan(3_000);
   });
 
   test('for a repetition in a code fence that never ends', () => {

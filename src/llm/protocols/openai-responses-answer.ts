@@ -115,9 +115,10 @@ export class ResponsesAssembly extends AnswerAssembly implements Assembly {
 
   /** Azure gives the encrypted reasoning only with the final list. */
   #fillIn(output: readonly Parsed[]): void {
+    const encrypted = new Map(output.filter((item) => item['encrypted_content']).map((item) => [item['id'], item]));
+    encrypted.delete(undefined);
     for (const [index, item] of this.#items) {
-      const { id } = asRecord(item);
-      const full = output.find((other) => id !== undefined && other['id'] === id && other['encrypted_content']);
+      const full = encrypted.get(asRecord(item)['id']);
       if (full) this.#items.set(index, full as { readonly [key: string]: Json });
     }
   }
