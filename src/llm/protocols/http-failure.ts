@@ -1,6 +1,7 @@
 /** From HTTP statuses, error bodies and connection errors to failure values. Shared by all wires. */
 import type { FailureKind, ModelFailure } from '../../core/model.ts';
 import type { Redact } from '../../lib/echo-redactor.ts';
+import { isDeep } from '../../lib/json-depth.ts';
 import { type HeaderLookup, parseRetryAfter } from '../../lib/retry-after.ts';
 import { createFailure, quote } from '../failure.ts';
 import { type ErrorBody, kindOf, outputLimitIn, windowIn } from './failure-kinds.ts';
@@ -44,8 +45,8 @@ function parseBody(error: unknown): ErrorBody {
   const record = typeof inner === 'object' ? asRecord(inner) : whole;
   const metadata = asRecord(record['metadata']);
   const details = Array.isArray(record['details']) ? record['details'].map(asRecord) : [asRecord(record['details'])];
-  const text =
-    typeof record['message'] === 'string' ? record['message'] : error === undefined ? '' : (JSON.stringify(error) ?? '');
+  const { message } = record;
+  const text = typeof message === 'string' ? message : error === undefined || isDeep(error) ? '' : JSON.stringify(error);
   // OpenRouter puts what the provider behind it said there.
   const raw = typeof metadata['raw'] === 'string' ? `: ${metadata['raw']}` : '';
   const words = wordsOf([
