@@ -261,6 +261,16 @@ describe('problems', () => {
     expect(await said(entry)).toMatchObject([expect.stringContaining('did you mean "allowed_senders"?')]);
   });
 
+  test.each([
+    '{"gateway": {"budget": {"daily_usd": 1}}}',
+    '{"models": {"fast": {"provider": "openai", "budget": {"daily_usd": 1}}}}',
+    '{"gateway": {"max_iterations": 1}}',
+    '{"gateway": {"budgets": {"daily_usd": 1}}}',
+    '{"models": {"fast": {"provider": "openai", "max_usd": 1}}}',
+  ])('a limit in the wrong place stops the start: %s', async (text) => {
+    expect(brief(await problemsOf(text))).toMatchObject([expect.stringContaining('unknown key: no limit is set by it')]);
+  });
+
   test('a key named __proto__ is an unknown key like any other', async () => {
     const { config, warnings } = await load('{"__proto__": {"max_iterations": 1}, "log": {"__proto__": 1}}');
     expect(warnings.map((warning) => warning.path)).toEqual(['__proto__', 'log.__proto__']);
