@@ -353,6 +353,16 @@ describe('variables', () => {
 });
 
 describe('A29 no problem shows a secret', () => {
+  test.each([
+    ['claude-3-5-sonnet-20241022', 'claude-3-5-sonnet-20241022'],
+    ['accounts/fireworks/routers/deepseek-v4p1-flash-1017-spot', 'accounts/fireworks/routers/deepseek-v4p1-flash-1017-spot'],
+    ['sk-proj-Zm9vYmFyYmF6cXV4MTIzNDU2Nzg5MA', '*'.repeat(38)],
+    ['3f2b8c1e-9a47-4d10-8e55-0c6f7a1b2d3e', '*'.repeat(36)],
+  ])('a model is named in the marked line, and a key in its place is not: %s', async (model, shown) => {
+    const { warnings } = await load(`{"model": "${model}", "nonsense": 1}`);
+    expect(warnings[0]?.excerpt?.source).toContain(`"model": "${shown}"`);
+  });
+
   const canary = 'sk-canary0123456789abcdefXYZ';
   test.each([
     [`{"api_key_env": "${canary}"}`, {}],
