@@ -67,7 +67,7 @@ const REMOVED_KEYS: Readonly<Record<string, string>> = {
  * out, it would lift the limit in silence.
  */
 const GUARDS =
-  /^(?:budget|(?:.+\.)?(?:budget\..+|allowed_(?:senders|groups)|sender_ids|group_mode|\w+_(?:key|secret|token)_env|require_model|max_iterations))$/;
+  /^(?:.*\.)?(?:\w*budget\w*|budget\..+|\w+_usd|allowed_(?:senders|groups)|sender_ids|group_mode|\w+_(?:key|secret|token)_env|require_model|max_iterations)$/;
 
 interface SchemaNode {
   readonly properties?: Readonly<Record<string, SchemaNode>>;

@@ -138,7 +138,7 @@ function createModel(options: ModelStackOptions, budget: Budget, record: (entry:
       (inner) => withBudget(inner, budget, { clock, onUnfinished: record, onOddUsage, ...pricesOf(entry) }),
       (inner) =>
         withRetry(inner, { clock, random: Math.random, onRetry, gate: gates.of(entry), ...(hasStandby ? patience : {}) }),
-      (inner) => withRefusalNotice(inner, operator.owner, about),
+      (inner) => withRefusalNotice(inner, operator.owner, about, entry.key?.from),
     );
   const toSlot = (entry: ModelEntry, hasStandby: boolean): Slot => ({ model: create(entry, hasStandby) });
   const replaced: { current?: ReplacedModel } = {};
