@@ -1,9 +1,9 @@
 // Which model answers: what a conversation, its sender, its channel and the config say, through the real
 // program.
 import { expect, test } from 'vitest';
+import { DoublePlatform } from '../simulator/double/server.ts';
 import { startChild } from '../testing/child-daemon.ts';
 import { cliJson } from '../testing/cli-json.ts';
-import { DoublePlatform } from '../testing/double-platform.ts';
 import { tempDir, until } from '../testing/fakes.ts';
 import { startInline } from '../testing/inline-daemon.ts';
 import {
@@ -15,7 +15,7 @@ import {
   textPieces,
 } from '../testing/model-server.ts';
 import type { RunningDaemon } from '../testing/running-daemon.ts';
-import { type TelegramSceneOptions, telegramScene } from '../testing/telegram-scene.ts';
+import { type TelegramSceneOptions, telegramScene } from '../testing/telegram/scene.ts';
 
 const PRICED = { model_hints: { price: { in: 1, out: 1 } } };
 

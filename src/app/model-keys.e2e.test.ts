@@ -11,7 +11,7 @@ import { resolveProvider } from '../llm/providers/resolve.ts';
 import { MemoryLogger, tempDir, until } from '../testing/fakes.ts';
 import { errorReply, type ModelServerOptions, startModelServer, stream, textPieces } from '../testing/model-server.ts';
 import { scriptedModel } from '../testing/scripted-model.ts';
-import { telegramScene } from '../testing/telegram-scene.ts';
+import { telegramScene } from '../testing/telegram/scene.ts';
 import { testDaemon } from '../testing/test-daemon.ts';
 import { createModelStack } from './model-stack.ts';
 

@@ -1,6 +1,6 @@
 import type { FailureKind, Model } from '../core/model.ts';
-import type { Owner } from '../gateway/owner.ts';
-import { modelRefused } from '../gateway/owner-notices.ts';
+import { modelRefused } from '../operator/notices.ts';
+import type { Owner } from '../operator/owner.ts';
 
 /**
  * Around each model of its own: when its provider refuses our key or wants payment, the operator is told, also where another model

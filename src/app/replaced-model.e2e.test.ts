@@ -1,7 +1,7 @@
 // The whole program with a key of the environment, at a provider that has taken the default model away.
 import { expect, test } from 'vitest';
 import { errorReply, jsonReply, type Reply, stream } from '../testing/model-server.ts';
-import { telegramScene } from '../testing/telegram-scene.ts';
+import { telegramScene } from '../testing/telegram/scene.ts';
 
 const OWNER = 77;
 

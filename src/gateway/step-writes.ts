@@ -1,12 +1,13 @@
 // step of a running turn -> journal; one that cannot be written for now is kept in hand and written again
 import { errorText, isGatehouseError } from '../core/errors.ts';
 import type { Emit } from '../core/events.ts';
-import type { InboxRow, Journal, StepRecord, UsageEntry } from '../core/journal.ts';
+import type { Inbox, InboxRow, StepRecord } from '../core/inbox.ts';
+import type { Ledger, UsageEntry } from '../core/ledger.ts';
 import type { Clock } from '../core/ports.ts';
 import { RETRY_BASE_MS, RETRY_CAP_MS } from './lanes.ts';
 
 export interface StepWritesOptions {
-  readonly journal: Pick<Journal, 'step' | 'spend'>;
+  readonly journal: Pick<Inbox & Ledger, 'step' | 'spend'>;
   readonly clock: Clock;
   readonly emit: Emit;
 }
@@ -34,7 +35,7 @@ export class StepWrites {
     this.#signal = signal;
   }
 
-  /** As `Journal.step`: `false` when the claim was fenced. Rejects when the journal is lost, or could not be written until the abort. */
+  /** As `Inbox.step`: `false` when the claim was fenced. Rejects when the journal is lost, or could not be written until the abort. */
   async write(step: StepRecord, usage: UsageEntry | undefined): Promise<boolean> {
     const { seq, generation } = this.#row;
     try {

@@ -1,4 +1,4 @@
-import type { UsageEntry } from '../core/journal.ts';
+import type { UsageEntry } from '../core/ledger.ts';
 import type { Store } from './store.ts';
 import { addToSums, keepSums, SUMMED_UNTIL_SQL } from './usage-sums.ts';
 

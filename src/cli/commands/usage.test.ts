@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import type { SpendingGroup, SpendingQuery, UsageEntry } from '../../core/journal.ts';
+import type { SpendingGroup, SpendingQuery, UsageEntry } from '../../core/ledger.ts';
 import { openJournal } from '../../journal/open.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { collect, modelRequest } from '../../llm/contract.ts';

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import type { UsageEntry } from '../../core/journal.ts';
+import type { UsageEntry } from '../../core/ledger.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { tempDir } from '../../testing/fakes.ts';
 import { errorReply, jsonReply, type Reply, startModelServer } from '../../testing/model-server.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { UsageEntry } from '../../core/journal.ts';
+import type { UsageEntry } from '../../core/ledger.ts';
 import type { Model, ModelEvent, ModelFailure, Price, Usage } from '../../core/model.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { FakeClock } from '../../testing/fakes.ts';
