@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { createFailure } from '../llm/failure.ts';
-import { modelRefused } from './owner-notices.ts';
+import { modelRefused } from './notices.ts';
 
 test.each([
   ['a stored login is replaced by the command, which applies at once', 'login', 'Run `gatehouse auth set-key anthropic`.'],
