@@ -99,6 +99,17 @@ test.each(['server', 'bad-request', 'context-length', 'timeout', 'empty'] satisf
   },
 );
 
+test('a key that began to rest in another call is passed over, and the one that is told of is asked', async () => {
+  const at = rotation({ a: { ...refused, delayMs: 100 }, b: refused, c: 'from c' });
+  const first = collect(at.model.call(modelRequest('hi'), live));
+  await at.clock.advance(50);
+  const second = at.call();
+  await at.clock.advance(100);
+  expect(end(await first)).toBe('from c');
+  expect(await second).toBe('a,b,c,c: from c');
+  expect(at.resting).toEqual(['a auth -> b', 'b auth -> c', 'a auth -> c']);
+});
+
 test('what was shown is not told a second time by another key', async () => {
   const failure = createFailure('rate-limit', { message: 'too many', retryAfterMs: 1_000 });
   const at = rotation({
