@@ -117,6 +117,19 @@ test('a chosen model that is gone from the config is named, and the default answ
   );
 });
 
+test('a chosen model that is gone from the config does not become one whose name ends alike', async () => {
+  await using at = await scene();
+  {
+    await using daemon = await at.start();
+    await at.say(daemon, '/model fast');
+    await daemon.stop();
+  }
+  const { models } = at.config as { models: { deep: object } };
+  await using daemon = await at.start({ config: { ...at.config, models: { breakfast: models.deep } } });
+  expect(await at.say(daemon, 'who?')).toBe('I am main');
+  expect(await at.say(daemon, '/model')).toContain('fast was chosen here and is no longer in the config.\nModel: openai/m');
+});
+
 test('in a group only the owner changes the model; everybody may ask which it is', async () => {
   const group = { chat_id: -100_5 };
   await using at = await scene({
