@@ -173,7 +173,8 @@ function createModel(options: ModelStackOptions, budget: Budget, record: (entry:
     isFree(((model === undefined ? undefined : named.find(model)?.model.facts) ?? target.facts).price);
   const model = withSpendingSteps(chosen, budget, { clock, freeFirst, ...steps, ...asking, onStep });
   const targets = [...chain, ...aliases].map((entry) => entry.target);
-  return { ...routed, named, model, replaced: () => replaced.current, warnings: (now) => modelWarnings(targets, now) };
+  const warnings = (now: number): readonly string[] => modelWarnings(targets, now, budget.limits);
+  return { ...routed, named, model, replaced: () => replaced.current, warnings };
 }
 
 /** A price that the operator stated holds for whatever answers at that address. */
