@@ -194,7 +194,9 @@ function replaceable(
 ): Model {
   const { provider, baseUrl } = target;
   const own = provider.baseUrl !== undefined && new URL(provider.baseUrl).origin === new URL(baseUrl).origin;
-  const settings = { provider: provider.name, model_hints: config.model_hints, ...(own ? {} : { base_url: baseUrl }) };
+  const { model_hints, api_type, extra_headers, extra_body } = config;
+  const reach = { model_hints, api_type, extra_headers, extra_body, ...(own ? {} : { base_url: baseUrl }) };
+  const settings = { provider: provider.name, ...reach };
   const model = withReplacement({
     provider: provider.name,
     model: target.model,
