@@ -155,15 +155,7 @@ function createModel(options: ModelStackOptions, budget: Budget, record: (entry:
   const onFailed = (model: string, failure: ModelFailure): void => reportFailure(model, failure, logger);
   const routed = route(slots, config, clock, onFailed);
   const named = createProviderRouter(namedEntries(slots, aliases, (entry) => toSlot(entry, true)));
-  const chosen = withChoice(routed.model, {
-    ...{ named, purposes: config.purposes, thinking: config.thinking },
-    withStandby(entry) {
-      // One of the default models has the others behind it, and not itself once more.
-      const others = slots.filter(({ model }) => model !== entry.model);
-      const standby = others.length < slots.length ? others : [{ model: routed.model }];
-      return standby.length > 0 ? createChain([entry, ...standby], { clock, onFailed }) : routed.model;
-    },
-  });
+  const chosen = chooseAmong(named, { slots, routed, config, clock, onFailed });
   const steps = config.budget ? { steps: config.budget.steps } : {};
   const onStep = (taken: SpendingStepTaken): void => report(taken, options);
   const askOwner: SpendingStepsOptions['askOwner'] = (question, signal) =>
@@ -174,7 +166,37 @@ function createModel(options: ModelStackOptions, budget: Budget, record: (entry:
   const model = withSpendingSteps(chosen, budget, { clock, freeFirst, ...steps, ...asking, onStep });
   const targets = [...chain, ...aliases].map((entry) => entry.target);
   const warnings = (now: number): readonly string[] => modelWarnings(targets, now, budget.limits);
-  return { ...routed, named, model, replaced: () => replaced.current, warnings };
+  const ends = { [Symbol.asyncDispose]: () => chosen[Symbol.asyncDispose]() };
+  return { ...routed, named, model, replaced: () => replaced.current, warnings, ...ends };
+}
+
+interface Choosing {
+  readonly slots: readonly Slot[];
+  readonly routed: Routed;
+  readonly config: Config;
+  readonly clock: Clock;
+  readonly onFailed: (model: string, failure: ModelFailure) => void;
+}
+
+/** Disposing ends what runs beside the calls of all models, the default ones included. */
+function chooseAmong(named: ProviderRouter, { slots, routed, config, clock, onFailed }: Choosing): Model & AsyncDisposable {
+  const parts: AsyncDisposable[] = [routed];
+  const model = withChoice(routed.model, {
+    ...{ named, purposes: config.purposes, thinking: config.thinking },
+    withStandby(entry) {
+      // One of the default models has the others behind it, and not itself once more.
+      const others = slots.filter((slot) => slot.model !== entry.model);
+      const standby = others.length < slots.length ? others : [{ model: routed.model }];
+      if (standby.length === 0) return routed.model;
+      const chain = createChain([entry, ...standby], { clock, onFailed });
+      parts.push(chain);
+      return chain;
+    },
+  });
+  const dispose = async (): Promise<void> => {
+    await Promise.all(parts.map((part) => part[Symbol.asyncDispose]()));
+  };
+  return { ...model, [Symbol.asyncDispose]: dispose };
 }
 
 /** A price that the operator stated holds for whatever answers at that address. */
