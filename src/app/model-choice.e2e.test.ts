@@ -7,9 +7,11 @@ import { DoublePlatform } from '../testing/double-platform.ts';
 import { tempDir, until } from '../testing/fakes.ts';
 import { startInline } from '../testing/inline-daemon.ts';
 import {
+  chunk,
   errorReply,
   type ModelServer,
   type ModelServerOptions,
+  sse,
   startModelServer,
   stream,
   textPieces,
@@ -101,6 +103,17 @@ test('the default stands by for a chosen model that fails', async () => {
   await at.say(daemon, '/model fast');
   expect(await at.say(daemon, 'who?')).toBe('I am main');
   expect(at.fast.requests.length).toBeGreaterThan(0);
+});
+
+test('a name for the default model is that model: what it withholds is asked for and paid for once', async () => {
+  const withheld = () => stream([chunk({ role: 'assistant', content: '' }, 'content_filter'), sse('[DONE]')]);
+  await using at = await scene({ script: withheld });
+  const { provider, model, base_url, api_key_env } = at.config;
+  const same = { provider, model, base_url, api_key_env, ...PRICED };
+  await using daemon = await at.start({ config: { ...at.config, models: { again: same } } });
+  await at.say(daemon, '/model again');
+  expect(await at.say(daemon, 'who?')).toContain('GH2111');
+  expect(at.model.requests).toHaveLength(1);
 });
 
 test('a chosen model that is gone from the config is named, and the default answers', async () => {

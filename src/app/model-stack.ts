@@ -1,5 +1,6 @@
 // Config and keys in, the model of the daemon out: wire -> budget -> retry per model, router over them,
 // spending steps outermost
+import { isDeepStrictEqual } from 'node:util';
 import type { LoadedConfig } from '../../config/load.ts';
 import { ERROR_CODES } from '../core/error-codes.ts';
 import { errorText } from '../core/errors.ts';
@@ -154,7 +155,13 @@ function createModel(options: ModelStackOptions, budget: Budget, record: (entry:
   });
   const onFailed = (model: string, failure: ModelFailure): void => reportFailure(model, failure, logger);
   const routed = route(slots, config, clock, onFailed);
-  const named = createProviderRouter(namedEntries(slots, aliases, (entry) => toSlot(entry, true)));
+  // A name for one of the default models is that model, which must not stand by for itself. One that may be
+  // replaced is another: what the operator named is not replaced.
+  const slotOf = (entry: ModelEntry): Slot => {
+    const at = chain.findIndex((other) => isSame(entry, other));
+    return (at === 0 && isFound(detected) ? undefined : slots[at]) ?? toSlot(entry, true);
+  };
+  const named = createProviderRouter(namedEntries(slots, aliases, slotOf));
   const chosen = chooseAmong(named, { slots, routed, config, clock, onFailed });
   const steps = config.budget ? { steps: config.budget.steps } : {};
   const onStep = (taken: SpendingStepTaken): void => report(taken, options);
@@ -235,6 +242,10 @@ function replaceable(
   });
   // One that is replaced is told of by `onReplaced` alone.
   return withRefusalNotice(model, operator.owner, (kind) => kind === GONE);
+}
+
+function isSame(one: ModelEntry, other: ModelEntry): boolean {
+  return isDeepStrictEqual(one.target, other.target) && one.key?.value() === other.key?.value();
 }
 
 function isFree(price: ModelFacts['price']): boolean {
