@@ -130,6 +130,16 @@ test('at the end a trial of a named model is over, and what it cost is in the le
   ]);
 });
 
+test('what is tried when a call does not fit is as the section "budget" says that came while the daemon ran', async () => {
+  await using at = await twoModels(answer, { model_hints: { price: { in: 1, out: 1_000 } } });
+  const later = (steps?: readonly string[]) =>
+    at.stack.setLimits?.(configSchema.parse({ budget: { daily_usd: 1, steps } }).budget);
+  later();
+  expect(await at.ask('turn')).toBe('main');
+  later(['stop']);
+  expect(await at.ask('turn')).toBe('failed');
+});
+
 test('/think is said to the model with every call from then on; the channel and the config come after it', async () => {
   await using dir = await tempDir();
   const model = scriptedModel(() => 'thought');

@@ -2,14 +2,13 @@
 // spending steps outermost
 import { isDeepStrictEqual } from 'node:util';
 import type { LoadedConfig } from '../../config/load.ts';
-import { ERROR_CODES } from '../core/error-codes.ts';
 import { errorText } from '../core/errors.ts';
 import type { Emit } from '../core/events.ts';
 import type { Journal, UsageEntry } from '../core/journal.ts';
 import type { FailureKind, Model, ModelCallContext, ModelFacts, ModelFailure } from '../core/model.ts';
 import type { Clock, Logger } from '../core/ports.ts';
 import type { SlotStatus } from '../core/status.ts';
-import { keyRefused, modelReplaced, type ReplacedModel, spendingQuestion, spendingStopped } from '../gateway/owner-notices.ts';
+import { keyRefused, modelReplaced, type ReplacedModel } from '../gateway/owner-notices.ts';
 import { isLoopback, priceOf } from '../llm/catalog/price.ts';
 import { compose } from '../llm/compose.ts';
 import { createDemo, createWire, type WireDeps } from '../llm/create.ts';
@@ -18,7 +17,7 @@ import { type KeyRotationOptions, withKeyRotation } from '../llm/key-rotation.ts
 import { Budget } from '../llm/money/budget.ts';
 import { limitsFrom } from '../llm/money/limits.ts';
 import { type BudgetedOptions, withBudget } from '../llm/money/with-budget.ts';
-import { type SpendingStepsOptions, type SpendingStepTaken, withSpendingSteps } from '../llm/money/with-spending-steps.ts';
+import type { SpendingStepsOptions } from '../llm/money/with-spending-steps.ts';
 import { offeredModels } from '../llm/offered-models.ts';
 import type { WarmableModel } from '../llm/protocols/wire.ts';
 import type { FoundKey } from '../llm/providers/key.ts';
@@ -36,6 +35,7 @@ import type { Operator } from './operator.ts';
 import { withRefusalNotice } from './refusal-notice.ts';
 import { withReplacement } from './replaced-model.ts';
 import { createSpeech, type SpeechOptions, type TranscriberFor } from './speech.ts';
+import { type Spending, withSpendingLimits } from './spending-limits.ts';
 
 type Config = LoadedConfig['config'];
 
@@ -89,7 +89,7 @@ export interface ModelStack extends AsyncDisposable {
   readonly replaced?: () => ReplacedModel | undefined;
   /** What is wrong with the catalog on that day, or with what it says of these models; a sentence each. */
   readonly warnings?: (now: number) => readonly string[];
-  /** Limits hold from now on, for a changed config. */
+  /** Limits and steps hold from now on, for a changed config. */
   readonly setLimits?: (budget: Config['budget']) => void;
   /** The limit of a day, for people; undefined = none. */
   readonly daily?: () => { readonly spentUsd: number; readonly limitUsd: number } | undefined;
@@ -107,12 +107,16 @@ export async function createModelStack(options: ModelStackOptions): Promise<Mode
   };
   const { transcription } = config;
   const transcriber = transcription && (await createSpeech(transcription, { ...options, budget, onSpent: record }));
-  const { model, ...routed } = createModel(options, budget, record);
+  const spending: Spending = { steps: config.budget?.steps };
+  const { model, ...routed } = createModel(options, budget, record, spending);
   return {
     ...routed,
     model,
     ...(transcriber ? { transcriber } : {}),
-    setLimits: (section) => budget.setLimits(limitsFrom(section, { foundKey })),
+    setLimits(section) {
+      spending.steps = section?.steps;
+      budget.setLimits(limitsFrom(section, { foundKey }));
+    },
     daily: () => {
       const day = budget.tightest(NOBODY);
       return budget.limits.dailyUsd === undefined || !day ? undefined : { spentUsd: day.spentUsd, limitUsd: day.limitUsd };
@@ -120,7 +124,12 @@ export async function createModelStack(options: ModelStackOptions): Promise<Mode
   };
 }
 
-function createModel(options: ModelStackOptions, budget: Budget, record: (entry: UsageEntry) => void): Routed {
+function createModel(
+  options: ModelStackOptions,
+  budget: Budget,
+  record: (entry: UsageEntry) => void,
+  spending: Spending,
+): Routed {
   const { config, detected, clock, logger, operator } = options;
   const onRetry = ({ model, failure, attempt, waitMs }: RetryInfo): void =>
     logger.warn('model.retry', { model, code: failure.code, detail: failure.message, attempt, waitMs });
@@ -163,14 +172,9 @@ function createModel(options: ModelStackOptions, budget: Budget, record: (entry:
   };
   const named = createProviderRouter(namedEntries(slots, aliases, slotOf));
   const chosen = chooseAmong(named, { slots, routed, config, clock, onFailed });
-  const steps = config.budget ? { steps: config.budget.steps } : {};
-  const onStep = (taken: SpendingStepTaken): void => report(taken, options);
-  const askOwner: SpendingStepsOptions['askOwner'] = (question, signal) =>
-    operator.approvals.ask(spendingQuestion(question), signal);
-  const asking = operator.owner.exists ? { askOwner } : {};
   const freeFirst: SpendingStepsOptions['freeFirst'] = ({ model }) =>
     isFree(((model === undefined ? undefined : named.find(model)?.model.facts) ?? target.facts).price);
-  const model = withSpendingSteps(chosen, budget, { clock, freeFirst, ...steps, ...asking, onStep });
+  const model = withSpendingLimits(chosen, budget, { ...options, spending, freeFirst });
   const targets = [...chain, ...aliases].map((entry) => entry.target);
   const warnings = (now: number): readonly string[] => modelWarnings(targets, now, budget.limits);
   const ends = { [Symbol.asyncDispose]: () => chosen[Symbol.asyncDispose]() };
@@ -361,23 +365,4 @@ function reportFailure(model: string, { kind, code, message, hint }: ModelFailur
   // What was stopped on purpose is no failure, and limits have a report of their own.
   if (kind === 'aborted' || kind === 'budget') return;
   logger.warn('model.passed-over', { model, code, kind, detail: message, hint });
-}
-
-/** In the timeline each time, in the log once a day for each limit and step; the operator is told when calls are stopped. */
-function report(taken: SpendingStepTaken, { emit, clock, logger, operator }: ModelStackOptions): void {
-  const { limit, key, limitUsd, spentUsd, step, unpriced, first, context } = taken;
-  const notice = spendingStopped(taken);
-  if (notice) void operator.owner.tell(notice);
-  emit({ type: 'budget', at: clock.now(), session: context.session, channel: context.channel, limit, step, spentUsd, limitUsd });
-  if (first)
-    logger.warn('budget.met', {
-      limit,
-      key,
-      step,
-      spentUsd,
-      limitUsd,
-      ...(unpriced === undefined
-        ? { hint: 'see `gatehouse usage`; change it with "budget" in the config' }
-        : { model: unpriced, hint: ERROR_CODES.GH2113.hint }),
-    });
 }
