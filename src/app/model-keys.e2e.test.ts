@@ -140,6 +140,11 @@ test('what is tried when a call does not fit is as the section "budget" says tha
   expect(await at.ask('turn')).toBe('failed');
 });
 
+test('the limit of the day is told as it is, also where nothing is left of another limit', async () => {
+  await using at = await twoModels(answer, { budget: { daily_usd: 5, sender_usd: 0 } });
+  expect(at.stack.daily?.()).toEqual({ spentUsd: 0, limitUsd: 5 });
+});
+
 test('/think is said to the model with every call from then on; the channel and the config come after it', async () => {
   await using dir = await tempDir();
   const model = scriptedModel(() => 'thought');

@@ -118,8 +118,8 @@ export async function createModelStack(options: ModelStackOptions): Promise<Mode
       budget.setLimits(limitsFrom(section, { foundKey }));
     },
     daily: () => {
-      const day = budget.tightest(NOBODY);
-      return budget.limits.dailyUsd === undefined || !day ? undefined : { spentUsd: day.spentUsd, limitUsd: day.limitUsd };
+      const day = budget.tightest(NOBODY, 'day');
+      return day && { spentUsd: day.spentUsd, limitUsd: day.limitUsd };
     },
   };
 }
