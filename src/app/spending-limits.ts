@@ -35,7 +35,10 @@ export function withSpendingLimits(model: Model, budget: Budget, options: Spendi
   });
 }
 
-/** In the timeline each time, in the log once a day for each limit and step; the operator is told when calls are stopped. */
+/**
+ * In the timeline each time, in the log once a day for each limit and step; the operator is told when calls
+ * are stopped.
+ */
 function report(taken: SpendingStepTaken, { emit, clock, logger, operator }: SpendingLimitsOptions): void {
   const { limit, key, limitUsd, spentUsd, step, unpriced, first, context } = taken;
   const notice = spendingStopped(taken);

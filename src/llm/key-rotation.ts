@@ -44,7 +44,7 @@ export function withKeyRotation(
   const inOrder = (): Place[] => [...places].sort((a, b) => rest(a) - rest(b));
   const final = (failure: ModelFailure): ModelFailure => {
     const [soonest] = inOrder();
-    // A key that is ready was not asked, because something had been shown. It is for the next try, and at once.
+    // A key that is ready was not asked, because something had been shown: the next try uses it at once.
     if (soonest && rest(soonest) === 0 && failure.kind === 'rate-limit') return { ...failure, retryAfterMs: 0 };
     if (soonest?.failure?.kind !== 'rate-limit') return failure;
     return { ...soonest.failure, retryAfterMs: rest(soonest) };

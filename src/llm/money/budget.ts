@@ -140,7 +140,7 @@ export class Budget {
     return this.#statesOf(context).length > 0;
   }
 
-  /** The limit of which the smallest share is left, or the one of this name; undefined where there is none. */
+  /** The limit of which the smallest share is left, or the one of this name; undefined: there is none. */
   tightest(context: ModelCallContext, name?: LimitName): LimitState | undefined {
     this.#turnDay();
     const states = this.#statesOf(context).filter(({ limit }) => limit === (name ?? limit));
