@@ -92,7 +92,8 @@ function unknownKey(schema: z.ZodType, path: readonly PropertyKey[], key: string
   let hint = `known here: ${known.join(', ')}`;
   if (home !== undefined) hint = home === '' ? `"${key}" belongs at the top level` : `"${key}" belongs under "${home}"`;
   else if (meant !== undefined) hint = `did you mean "${meant}"?`;
-  const isGuard = GUARDS.test((home === undefined ? [...path, meant ?? key] : [home, key]).join('.'));
+  const place = home === undefined ? [...path, meant ?? key] : [home, key].filter((step) => step !== '');
+  const isGuard = GUARDS.test(place.join('.'));
   if (isGuard) return { ...about, severity: 'error', message: 'unknown key: no limit is set by it', hint };
   return { ...about, message: 'unknown key, ignored', hint };
 }

@@ -257,6 +257,10 @@ describe('problems', () => {
     expect(await said('{"budgt": {"daily_usd": 1}}')).toMatchObject([expect.stringContaining('did you mean "budget"?')]);
     expect(await said('{"daily_usd": 1}')).toMatchObject([expect.stringContaining('"daily_usd" belongs under "budget"')]);
     expect(await said('{"max_iteration": 3}')).toMatchObject([expect.stringContaining('unknown key: no limit is set')]);
+    for (const [key, value] of Object.entries({ budget: '{"daily_usd": 1}', max_iterations: '3', require_model: 'true' })) {
+      const misplaced = `gateway.${key}: unknown key: no limit is set by it → "${key}" belongs at the top level`;
+      expect(await said(`{"gateway": {"${key}": ${value}}}`)).toMatchObject([expect.stringContaining(misplaced)]);
+    }
     const entry = '{"gateway": {"channels": [{"type": "telegram", "settings": {"token_env": "T"}, "allowed_sender": ["1"]}]}}';
     expect(await said(entry)).toMatchObject([expect.stringContaining('did you mean "allowed_senders"?')]);
   });

@@ -49,6 +49,7 @@ const UNBILLED: readonly FailureKind[] = [
   'auth',
   'payment',
   'bad-request',
+  'model-gone',
   'context-length',
   'budget',
 ];

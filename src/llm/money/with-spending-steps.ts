@@ -30,9 +30,9 @@ export interface SpendingStepsOptions {
   readonly clock: Clock;
   /**
    * What is tried, in this order, for a call that does not fit. `cheaper` is the router's doing: the refusal of one slot lets it go on to the next.
-   * Whatever follows `stop` is not tried. Default: cheaper, no-tools, ask, stop.
+   * Whatever follows `stop` is not tried. Default: cheaper, no-tools, ask, stop. Read anew for each call.
    */
-  readonly steps?: readonly SpendingStep[];
+  readonly steps?: readonly SpendingStep[] | undefined;
   /** The model that is asked first costs nothing: a limit that is nearly used up is then no reason to spare its tools. Default false. */
   readonly freeFirst?: (request: ModelRequest) => boolean;
   /** Below this share of a limit calls go without tools from the start. Default 0.1. */
