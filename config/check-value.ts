@@ -42,7 +42,7 @@ export function checkValue<T>(schema: z.ZodType<T>, value: unknown, original: un
     for (const issue of unknown) {
       const holder = valueAt(candidate, issue.path);
       for (const key of issue.keys) {
-        findings.push(unknownKey(schema, issue.path, key));
+        findings.push(unknownKey(schema, issue.path, key, valueAt(candidate, [...issue.path, key])));
         Reflect.deleteProperty(holder as object, key);
       }
     }
@@ -67,7 +67,7 @@ const REMOVED_KEYS: Readonly<Record<string, string>> = {
  * out, it would lift the limit in silence.
  */
 const GUARDS =
-  /^(?:budget|(?:.+\.)?(?:budget\..+|allowed_(?:senders|groups)|sender_ids|group_mode|\w+_(?:key|secret|token)_env|require_model|max_iterations))$/;
+  /^(?:.*\.)?(?:\w*budget\w*|budget\..+|\w+_usd|allowed_(?:senders|groups)|sender_ids|group_mode|\w+_(?:key|secret|token)_env|require_model|max_iterations)$/;
 
 interface SchemaNode {
   readonly properties?: Readonly<Record<string, SchemaNode>>;
@@ -76,7 +76,7 @@ interface SchemaNode {
   readonly items?: SchemaNode;
 }
 
-function unknownKey(schema: z.ZodType, path: readonly PropertyKey[], key: string): Finding {
+function unknownKey(schema: z.ZodType, path: readonly PropertyKey[], key: string, value: unknown): Finding {
   const about = { severity: 'warning', path: [...path, key], atKey: true } as const;
   const name = about.path.map(String).join('.');
   const removed = Object.hasOwn(REMOVED_KEYS, name) ? REMOVED_KEYS[name] : undefined;
@@ -92,7 +92,9 @@ function unknownKey(schema: z.ZodType, path: readonly PropertyKey[], key: string
   let hint = `known here: ${known.join(', ')}`;
   if (home !== undefined) hint = home === '' ? `"${key}" belongs at the top level` : `"${key}" belongs under "${home}"`;
   else if (meant !== undefined) hint = `did you mean "${meant}"?`;
-  const isGuard = GUARDS.test((home === undefined ? [...path, meant ?? key] : [home, key]).join('.'));
+  const place = home === undefined ? [...path, meant ?? key] : [home, key].filter((step) => step !== '');
+  // A whole section under a name of its own: {"limits": {"daily_usd": 1}}.
+  const isGuard = GUARDS.test(place.join('.')) || /"\w+_usd":/.test(JSON.stringify(value));
   if (isGuard) return { ...about, severity: 'error', message: 'unknown key: no limit is set by it', hint };
   return { ...about, message: 'unknown key, ignored', hint };
 }

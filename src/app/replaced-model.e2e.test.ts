@@ -45,6 +45,20 @@ test.concurrent('a default model that is gone is replaced: every message is answ
   expect(told).toEqual([expect.stringContaining('anthropic/claude-sonnet-5 answers in its place')]);
 });
 
+test.concurrent('what takes the place of a model is reached as the config says', async () => {
+  const config = { ...UNCHOSEN, extra_headers: { 'X-Team': 'gate' }, extra_body: { metadata: { user_id: 'u' } } };
+  await using at = await telegramScene({ script: serverThatHas(['claude-sonnet-5']), config, gateway: OWNED });
+  await using daemon = await at.start({ env: { ANTHROPIC_API_KEY: 'sk-test', ANTHROPIC_BASE_URL: at.model.url } });
+  await daemon.ready();
+  at.platform.inject({ text: 'one' });
+  await daemon.settled(1);
+  const calls = at.model.requests.filter(({ method }) => method === 'POST');
+  expect(calls.map(({ headers, body }) => [body['model'], headers['x-team'], body['metadata']])).toEqual([
+    ['claude-sonnet-5-5', 'gate', { user_id: 'u' }],
+    ['claude-sonnet-5', 'gate', { user_id: 'u' }],
+  ]);
+});
+
 test.concurrent('without a model that will do the message fails with its code, and the log lists what there is', async () => {
   await using at = await telegramScene({ script: serverThatHas(['mystery-1']), config: UNCHOSEN, gateway: OWNED });
   await using daemon = await at.start({ env: { ANTHROPIC_API_KEY: 'sk-test', ANTHROPIC_BASE_URL: at.model.url } });

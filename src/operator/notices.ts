@@ -8,11 +8,17 @@ import type { OwnerNotice } from './owner.ts';
 /** Longest quotation of what a platform said of itself, in UTF-16 units. */
 const DETAIL_LIMIT = 300;
 
-/** Undefined for failures that pass, or that are the business of whoever asked (F26). */
-export function modelRefused(model: string, { kind, code }: ModelFailure): OwnerNotice | undefined {
+/**
+ * Undefined for failures that pass, or that are the business of whoever asked (F26). `keyFrom` is where the key
+ * was found: `login`, or a variable, which only a start reads.
+ */
+export function modelRefused(model: string, { kind, code }: ModelFailure, keyFrom?: string): OwnerNotice | undefined {
   const [provider = model] = model.split('/');
+  const store = `Run \`gatehouse auth set-key ${provider}\``;
+  let mend = `${store} or export a key, and restart.`;
+  if (keyFrom !== undefined) mend = keyFrom === 'login' ? `${store}.` : `Put a new one into ${keyFrom} and restart.`;
   const text = {
-    auth: `The provider refused our key for ${model} (${code}). Run \`gatehouse auth set-key ${provider}\`, or export a new key and restart.`,
+    auth: `The provider refused our key for ${model} (${code}). ${mend}`,
     payment: `The provider wants payment before ${model} answers again (${code}). Add credit to the account at ${provider}.`,
     'model-gone': `The provider does not have ${model} (any more) (${code}). See \`gatehouse models catalog\`, and set "model" in the config.`,
   }[kind as string];

@@ -67,6 +67,8 @@ export class FakeCli {
   logout: CliDeps['logoutChannel'] = async () => undefined;
   /** What simulating comes to. */
   simulate: CliDeps['simulate'] = async () => 0;
+  /** Opens a real journal in place of the one that is made of these fields. */
+  openJournal: CliDeps['openJournal'] | undefined;
   /** The channels there are, with their settings. */
   channels: Readonly<Record<string, () => Promise<z.ZodType | undefined>>> = {
     cli: async () => z.strictObject({}),
@@ -147,9 +149,10 @@ export class FakeCli {
       loginChannel: (options) => this.login(options),
       logoutChannel: (options) => this.logout(options),
       simulate: (options, onReady) => this.simulate(options, onReady),
-      openJournal: async ({ dir }) => {
+      openJournal: async (options) => {
         if (this.failure) throw this.failure;
-        this.opened.push(dir);
+        this.opened.push(options.dir);
+        if (this.openJournal) return await this.openJournal(options);
         return this.#journal();
       },
     };

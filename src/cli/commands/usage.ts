@@ -86,7 +86,7 @@ async function configuredLimits(context: CommandContext): Promise<BudgetLimits> 
     if (config.budget || namesModel(config)) return limitsFrom(config.budget, { foundKey: false });
     const storedKey = (provider: string): Promise<string | undefined> => deps.storedKey(dataDirOf(context), provider);
     const found = await findKeyWithoutConfig({ config, env: deps.env, storedKey });
-    return limitsFrom(undefined, { foundKey: found !== undefined });
+    return limitsFrom(undefined, { foundKey: found?.key !== undefined });
   } catch (error) {
     if (!(error instanceof ConfigError) && !isGatehouseError(error)) throw error;
     out.say(`${out.mark('warn', 'stderr')} the limits are not known: ${error.message}`);

@@ -80,7 +80,8 @@ export class ModelChoice {
       [senderModel, 'set for you in the config'],
       [channelModel, 'set for this channel in the config'],
     ] as const;
-    const found = places.map(([name, from]) => ({ entry: name === undefined ? undefined : named?.find(name), from }));
+    // By the whole name: `find` guesses what a person means, and a name that is gone means no other one.
+    const found = places.map(([name, from]) => ({ entry: named?.entries.find(({ key }) => key === name), from }));
     const { entry, from } = found.find((place) => place.entry) ?? { entry: undefined, from: 'the default' };
     const thinking = chosen.thinking ?? channelThinking;
     const where = channelThinking ? 'set for this channel in the config' : base === 'auto' ? 'the default' : 'set in the config';

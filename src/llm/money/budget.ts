@@ -137,10 +137,11 @@ export class Budget {
     return this.#statesOf(context).length > 0;
   }
 
-  /** The limit of which the smallest share is left; undefined without limits. */
-  tightest(context: ModelCallContext): LimitState | undefined {
+  /** The limit of which the smallest share is left, or the one of this name; undefined: there is none. */
+  tightest(context: ModelCallContext, name?: LimitName): LimitState | undefined {
     this.#turnDay();
-    return this.#statesOf(context).sort((a, b) => shareLeft(a) - shareLeft(b))[0];
+    const states = this.#statesOf(context).filter(({ limit }) => limit === (name ?? limit));
+    return states.sort((a, b) => shareLeft(a) - shareLeft(b))[0];
   }
 
   /** USD that a call may cost at most; Infinity without limits. Never negative. */

@@ -229,6 +229,13 @@ describe('withBudget', () => {
     expect(budget.tightest(context)?.spentUsd).toBeCloseTo(0.05, 2);
   });
 
+  test('a model that its provider does not have costs nothing, also where no status says so', async () => {
+    const { wrap, budget, entries, context } = await setup({ dailyUsd: 1 });
+    await collect(wrap(paidModel([{ fail: 'model-gone' }])).call(modelRequest('x'), signal));
+    expect(entries).toEqual([]);
+    expect(budget.tightest(context)).toMatchObject({ spentUsd: 0, reservedUsd: 0 });
+  });
+
   describe('a failure with the count of the provider', () => {
     const usage = { tokensIn: 200, tokensOut: 700, tokensCached: 100, tokensReasoning: 700 };
     const failure = (kind: ModelFailure['kind'], counted: Usage): ModelFailure => ({

@@ -69,43 +69,47 @@ type Json = Record<string, unknown>;
 
 const MEDIA_BYTES: Readonly<Record<string, number>> = { image: 10, voice: 2, video: 10, file: 20 };
 
-export async function startWecomServer(): Promise<WecomServer> {
-  const [corpId, agentId, secret] = ['wwtestcompany', 1_000_002, 'agent-secret-of-the-test'];
-  const members = new Set(['ada', 'bob']);
-  const sends: WecomSend[] = [];
-  const calls: string[] = [];
-  const faults: WecomFault[] = [];
-  const files = new Map<string, StoredFile>();
-  const checked = new Map<string, string>();
-  const tasks = new Set<string>();
-  let generation = 1;
-  let ids = 0;
+const CORP_ID = 'wwtestcompany';
+const AGENT_ID = 1_000_002;
+const SECRET = 'agent-secret-of-the-test';
 
-  const ok = (more: Json = {}): Json => ({ errcode: 0, errmsg: 'ok', ...more });
-  const no = (errcode: number, errmsg: string): Json => ({ errcode, errmsg: `${errmsg}, hint: [1], from ip: 127.0.0.1` });
+const ok = (more: Json = {}): Json => ({ errcode: 0, errmsg: 'ok', ...more });
+const no = (errcode: number, errmsg: string): Json => ({ errcode, errmsg: `${errmsg}, hint: [1], from ip: 127.0.0.1` });
 
-  function send(message: Json): Json {
+/** The company behind the API: its members, what they saw, and what befalls calls. */
+class Company {
+  readonly members = new Set(['ada', 'bob']);
+  readonly sends: WecomSend[] = [];
+  readonly calls: string[] = [];
+  readonly faults: WecomFault[] = [];
+  readonly files = new Map<string, StoredFile>();
+  readonly checked = new Map<string, string>();
+  readonly tasks = new Set<string>();
+  generation = 1;
+  ids = 0;
+
+  send(message: Json): Json {
     const { touser, agentid, msgtype, enable_duplicate_check: check } = message;
-    if (agentid !== agentId) return no(301_002, 'not allow operate another agent with this accesstoken');
-    if (typeof touser !== 'string' || !members.has(touser)) return no(81_013, 'user & party & tag all invalid');
+    if (agentid !== AGENT_ID) return no(301_002, 'not allow operate another agent with this accesstoken');
+    if (typeof touser !== 'string' || !this.members.has(touser)) return no(81_013, 'user & party & tag all invalid');
     const content = message[String(msgtype)];
     if (typeof content !== 'object' || content === null) return no(40_008, 'invalid message type');
     const { content: text, media_id, task_id, main_title, sub_title_text } = content as Json;
     if (msgtype === 'template_card') {
       const { title } = (main_title ?? {}) as Json;
       if (typeof title !== 'string' || title === '') return no(41_016, 'missing title');
-      if (tasks.has(String(task_id))) return no(42_014, 'invalid task_id');
+      if (this.tasks.has(String(task_id))) return no(42_014, 'invalid task_id');
     }
     // The documentation says "the same content (request json)": the parameters of the check itself are no content. Whether blanks
     // at the ends count it does not say: here they do not, which is the harder of the two.
     const compared = typeof text === 'string' ? { content: text.trim() } : content;
     const identity = JSON.stringify({ touser, agentid, msgtype, content: compared });
-    const before = checked.get(identity);
+    const before = this.checked.get(identity);
     if (check === 1 && before !== undefined) return ok({ msgid: before });
     const shown = { touser, msgtype: String(msgtype), raw: message, at: Date.now() };
     if (msgtype === 'text' || msgtype === 'markdown') {
       if (typeof text !== 'string' || text === '') return no(44_004, 'empty content');
-      sends.push({
+      this.sends.push({
         ...shown,
         text: Buffer.from(text)
           .subarray(0, 2_048)
@@ -113,59 +117,65 @@ export async function startWecomServer(): Promise<WecomServer> {
           .replace(/[\s\u200b]+$/, ''),
       });
     } else if (msgtype === 'template_card') {
-      tasks.add(String(task_id));
+      this.tasks.add(String(task_id));
       const { title } = main_title as Json;
-      sends.push({ ...shown, text: [title, sub_title_text].filter(Boolean).join('\n'), card: content as Json });
+      this.sends.push({ ...shown, text: [title, sub_title_text].filter(Boolean).join('\n'), card: content as Json });
     } else {
-      const file = files.get(String(media_id));
+      const file = this.files.get(String(media_id));
       if (!file || file.type !== msgtype) return no(40_007, 'invalid media_id');
-      sends.push({ ...shown, text: '', file });
+      this.sends.push({ ...shown, text: '', file });
     }
-    ids += 1;
-    checked.set(identity, `msg-${ids}`);
-    return ok({ msgid: `msg-${ids}` });
+    this.ids += 1;
+    this.checked.set(identity, `msg-${this.ids}`);
+    return ok({ msgid: `msg-${this.ids}` });
   }
 
-  function upload(type: string, body: Buffer, contentType: string): Json {
+  upload(type: string, body: Buffer, contentType: string): Json {
     const part = parseMultipart(body, contentType).find(({ name }) => name === 'media');
     const limit = MEDIA_BYTES[type];
     if (!part || limit === undefined) return no(40_005, 'invalid type');
     if (part.bytes.length <= 5 || part.bytes.length > limit * 1024 * 1024) return no(40_006, 'invalid file size');
-    ids += 1;
-    const id = `media-${ids}`;
-    files.set(id, { name: part.filename ?? '', bytes: part.bytes, mime: 'application/octet-stream', type, stateLength: true });
+    this.ids += 1;
+    const id = `media-${this.ids}`;
+    this.files.set(id, {
+      name: part.filename ?? '',
+      bytes: part.bytes,
+      mime: 'application/octet-stream',
+      type,
+      stateLength: true,
+    });
     return ok({ type, media_id: id, created_at: '1380000000' });
   }
 
-  function answer(method: string, query: URLSearchParams, body: Buffer, contentType: string): Json | StoredFile {
+  answer(method: string, query: URLSearchParams, body: Buffer, contentType: string): Json | StoredFile {
     if (method === 'gettoken') {
-      if (query.get('corpid') !== corpId) return no(40_013, 'invalid corpid');
-      if (query.get('corpsecret') !== secret) return no(40_001, `invalid credential ${query.get('corpsecret')}`);
-      return ok({ access_token: `token-${generation}`, expires_in: 7_200 });
+      if (query.get('corpid') !== CORP_ID) return no(40_013, 'invalid corpid');
+      if (query.get('corpsecret') !== SECRET) return no(40_001, `invalid credential ${query.get('corpsecret')}`);
+      return ok({ access_token: `token-${this.generation}`, expires_in: 7_200 });
     }
     const token = query.get('access_token');
-    if (token !== `token-${generation}`) {
+    if (token !== `token-${this.generation}`) {
       return /^token-\d+$/.test(token ?? '') ? no(42_001, 'access_token expired') : no(40_014, 'invalid access_token');
     }
-    if (method === 'agent/get') return ok({ agentid: agentId, name: 'Gatehouse' });
-    if (method === 'message/send') return send(JSON.parse(body.toString()) as Json);
-    if (method === 'media/upload') return upload(query.get('type') ?? '', body, contentType);
-    if (method === 'media/get') return files.get(query.get('media_id') ?? '') ?? no(40_007, 'invalid media_id');
+    if (method === 'agent/get') return ok({ agentid: AGENT_ID, name: 'Gatehouse' });
+    if (method === 'message/send') return this.send(JSON.parse(body.toString()) as Json);
+    if (method === 'media/upload') return this.upload(query.get('type') ?? '', body, contentType);
+    if (method === 'media/get') return this.files.get(query.get('media_id') ?? '') ?? no(40_007, 'invalid media_id');
     return no(404, 'no such call');
   }
 
-  async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const url = new URL(request.url ?? '/', 'http://127.0.0.1');
     const method = url.pathname.replace(/^\/cgi-bin\//, '');
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
-    calls.push(method);
-    const index = faults.findIndex((fault) => fault.method === method);
-    const [fault] = index === -1 ? [] : faults.splice(index, 1);
+    this.calls.push(method);
+    const index = this.faults.findIndex((fault) => fault.method === method);
+    const [fault] = index === -1 ? [] : this.faults.splice(index, 1);
     if (fault?.kind === 'errcode') return json(response, no(fault.errcode, fault.errmsg ?? 'scripted'));
     if (fault?.kind === 'status') return void response.writeHead(fault.status).end('a page of a proxy');
     if (fault?.kind === 'redirect') return void response.writeHead(302, { location: fault.location }).end();
-    const result = answer(method, url.searchParams, Buffer.concat(chunks), request.headers['content-type'] ?? '');
+    const result = this.answer(method, url.searchParams, Buffer.concat(chunks), request.headers['content-type'] ?? '');
     if (fault?.kind === 'drop') return void request.socket.destroy();
     if (fault?.kind === 'body') return void response.end(fault.body);
     if (fault?.kind === 'slow') await sleep(fault.ms);
@@ -178,9 +188,13 @@ export async function startWecomServer(): Promise<WecomServer> {
     });
     response.end(file.bytes);
   }
+}
 
+export async function startWecomServer(): Promise<WecomServer> {
+  const company = new Company();
+  const { members, sends, calls, faults, files } = company;
   const server = createServer((request, response) => {
-    serve(request, response).catch(() => response.destroy());
+    company.serve(request, response).catch(() => response.destroy());
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const close = (): Promise<void> =>
@@ -190,9 +204,9 @@ export async function startWecomServer(): Promise<WecomServer> {
     });
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    corpId,
-    agentId,
-    secret,
+    corpId: CORP_ID,
+    agentId: AGENT_ID,
+    secret: SECRET,
     members,
     sends,
     calls,
@@ -202,7 +216,7 @@ export async function startWecomServer(): Promise<WecomServer> {
     addMedia: (id, { name, bytes, mime = 'application/octet-stream', stateLength = true }) =>
       void files.set(id, { name, bytes, mime, type: 'file', stateLength }),
     expireTokens() {
-      generation += 1;
+      company.generation += 1;
     },
     forgetUploads: () => files.clear(),
     connections: () =>
