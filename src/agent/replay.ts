@@ -1,8 +1,8 @@
 /** What earlier attempts at a run left on disk, and the form steps are stored in. */
 
-import type { StepRecord } from '../core/run.ts';
 import type { Choice, Json, MediaKind } from '../core/message.ts';
 import type { ModelAnswer, StopReason } from '../core/model.ts';
+import type { StepRecord } from '../core/run.ts';
 import type { ProviderState, ToolCall } from '../core/session.ts';
 import type { ToolResult } from '../core/tool.ts';
 import type { AttachedFile, StepLog } from '../core/turn.ts';

@@ -1,5 +1,5 @@
-import type { StepRecord } from '../core/run.ts';
 import type { Choice } from '../core/message.ts';
+import type { StepRecord } from '../core/run.ts';
 import type { ToolCall } from '../core/session.ts';
 import type { Tool, ToolContext, ToolResult } from '../core/tool.ts';
 import type { AgentRun, AttachedFile } from '../core/turn.ts';

@@ -13,8 +13,8 @@ import { composeGateway } from './compose/gateway.ts';
 import { createOperator, tellOfChannels } from './compose/operator.ts';
 import { type Base, type Config, type DaemonOptions, type HotSettings, redactOf } from './compose/options.ts';
 import { recover } from './compose/recovery.ts';
+import { composeRunner } from './compose/runner.ts';
 import { composeStores } from './compose/store.ts';
-import { composeTurns } from './compose/turns.ts';
 import { keepHouse } from './keep-house.ts';
 import type { ModelStack } from './model-stack.ts';
 import type { Observations } from './observe.ts';
@@ -69,7 +69,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   running = delivery;
   const parts = composePlan(base, operator);
   const turn = { base, models, operator, transcripts, delivery, parts };
-  const built = composeGateway(turn, composeTurns(turn), opened.pairing);
+  const built = composeGateway(turn, composeRunner(turn), opened.pairing);
   const { gateway, lanes } = built;
 
   await recover(base, built, parts);

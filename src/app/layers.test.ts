@@ -11,6 +11,7 @@ const RANKS: readonly (readonly string[])[] = [
   ['src/media'],
   ['src/tools', 'src/operator'],
   ['src/agent'],
+  ['src/runs'],
   ['src/gateway'],
   ['src/http'],
   ['src/app'],

@@ -5,8 +5,8 @@ import type { PairingStore } from '../core/pairing.ts';
 import type { Clock } from '../core/ports.ts';
 import type { Admission } from '../core/run.ts';
 import type { Decision } from '../operator/approvals.ts';
+import { STOPPED_MARK } from '../runs/answer-place.ts';
 import { type AccessRules, decideAccess } from './access.ts';
-import { STOPPED_MARK } from './answer-place.ts';
 import type { AbortAnswer } from './commands/abort-words.ts';
 import { parseCommand } from './commands/index.ts';
 

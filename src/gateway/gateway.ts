@@ -8,11 +8,11 @@ import type { InboundMessage } from '../core/message.ts';
 import type { Clock } from '../core/ports.ts';
 import type { Accepted, Admission } from '../core/run.ts';
 import type { Delivery } from '../delivery/deliver.ts';
+import type { Runner } from '../runs/runner.ts';
+import type { Transcripts } from '../runs/transcripts.ts';
 import { type AdmitOptions, admit, isAnsweredAtOnce } from './admit.ts';
 import type { Backlog, Taken } from './backlog.ts';
 import type { Lanes } from './lanes.ts';
-import type { Transcripts } from './transcripts.ts';
-import type { Turns } from './turn.ts';
 
 /** How long a channel waits before it offers a batch again that found the journal full. */
 const BUSY_RETRY_MS = 1_000;
@@ -21,7 +21,7 @@ export interface GatewayOptions {
   readonly journal: Journal;
   readonly bus: InboundBus;
   readonly lanes: Lanes;
-  readonly turns: Turns;
+  readonly runner: Runner;
   readonly transcripts: Transcripts;
   readonly delivery: Delivery;
   readonly admission: AdmitOptions;
@@ -98,7 +98,7 @@ export class Gateway {
 
   /** Channels have stopped receiving: turns park at their next step, answers under way are finished. */
   async stop(limits: { readonly turnsMs: number; readonly deliveryMs: number }): Promise<void> {
-    this.#options.turns.park();
+    this.#options.runner.park();
     await this.#options.lanes.stop(limits.turnsMs);
     await this.#options.delivery.drain(limits.deliveryMs);
   }

@@ -3,8 +3,9 @@ import { InboundBus } from '../bus/inbound-bus.ts';
 import type { Journal } from '../core/journal.ts';
 import type { RunRow } from '../core/run.ts';
 import { openJournal } from '../journal/open.ts';
+import { RunStopped } from '../runs/finish.ts';
 import { FakeClock, inbound, recordEvents, tempDir, until } from '../testing/fakes.ts';
-import { Lanes, TurnStopped } from './lanes.ts';
+import { Lanes } from './lanes.ts';
 
 type Turn = (row: RunRow, signal: AbortSignal) => Promise<void>;
 
@@ -318,7 +319,7 @@ describe('shutdown', () => {
     expect([stopped, reasons.length]).toEqual([false, 0]);
     await rig.clock.advance(2_000);
     await stopping;
-    expect(reasons).toEqual([expect.any(TurnStopped)]);
+    expect(reasons).toEqual([expect.any(RunStopped)]);
     expect(running).toEqual(['runs']);
     expect((await rig.journal.waiting('a', 10)).map(({ message }) => message.text)).toEqual(['runs', 'waits']);
     expect(rig.bus.held).toBe(0);

@@ -4,30 +4,17 @@ import type { Emit } from '../core/events.ts';
 import type { Clock } from '../core/ports.ts';
 import type { RunRow, Runs } from '../core/run.ts';
 import { KeyedMutex } from '../lib/keyed-mutex.ts';
+import { type Finish, RETRY_BASE_MS, RETRY_CAP_MS, RunStopped } from '../runs/finish.ts';
 import { TurnPermits } from './turn-permits.ts';
 
 /** Rows fetched from the journal at a time for a lane that fell behind. */
 const FETCH = 8;
-/** Waits between attempts at a turn that failed inside the gateway (a full disk, a bug): doubled up to the cap. */
-export const RETRY_BASE_MS = 1_000;
-export const RETRY_CAP_MS = 30_000;
 
 /**
  * A row that was under way at this many crashes may be what causes them. Such rows run one at a time, so that the next crash
  * counts for one of them only: the others are not buried together with the culprit (F38).
  */
 const SUSPECT_AFTER = 2;
-
-/** Why a running turn was told to stop; the turn decides from it what becomes of the row. */
-export class TurnStopped extends Error {
-  readonly by: 'user' | 'shutdown' | 'fenced';
-
-  constructor(by: 'user' | 'shutdown' | 'fenced') {
-    super(`turn stopped: ${by}`);
-    this.name = 'TurnStopped';
-    this.by = by;
-  }
-}
 
 interface Waiting {
   readonly row: RunRow;
@@ -44,9 +31,6 @@ interface Lane {
   active: boolean;
   controller?: AbortController;
 }
-
-/** Commits a turn's outcome. A rejection means that nothing was committed; it may be called again. */
-export type Finish = () => Promise<void>;
 
 export interface LanesOptions {
   readonly journal: Runs;
@@ -101,7 +85,7 @@ export class Lanes {
     if (!found) return;
     this.#forget(found);
     found.behind = true;
-    found.controller?.abort(new TurnStopped('user'));
+    found.controller?.abort(new RunStopped('user'));
   }
 
   /** Resolves when no lane has work. */
@@ -115,11 +99,11 @@ export class Lanes {
    * their signal aborts; either way what is unfinished parks in the journal.
    */
   async stop(graceMs: number): Promise<void> {
-    this.#stopping.abort(new TurnStopped('shutdown'));
+    this.#stopping.abort(new RunStopped('shutdown'));
     const grace = new AbortController();
     const abortLate = this.#options.clock.sleep(graceMs, grace.signal).then(
       () => {
-        for (const lane of this.#lanes.values()) lane.controller?.abort(new TurnStopped('shutdown'));
+        for (const lane of this.#lanes.values()) lane.controller?.abort(new RunStopped('shutdown'));
       },
       () => undefined,
     );

@@ -10,11 +10,11 @@ import type { Clock } from '../core/ports.ts';
 import { NOT_HEARD, type RunRow, type Runs } from '../core/run.ts';
 import { type FindChannel, fetchFile, type StoredFile, storedStem, UPLOADS } from '../media/fetch-file.ts';
 import { transcribe } from '../media/voice-notes.ts';
+import { type Finish, RunStopped } from '../runs/finish.ts';
+import { FETCH_MS, MAX_FILES, TRANSCRIPTION_MS, toTranscriptionError } from '../runs/prepare.ts';
 import { WorkspaceDirectory } from '../workspace/path.ts';
 import { isNamed } from './access.ts';
 import type { Backlog } from './backlog.ts';
-import { type Finish, TurnStopped } from './lanes.ts';
-import { FETCH_MS, MAX_FILES, TRANSCRIPTION_MS, toTranscriptionError } from './prepare.ts';
 
 const NOT_MENTIONED = 'not-mentioned';
 
@@ -61,7 +61,7 @@ export class VoiceGate {
     } catch (error) {
       // After a shutdown the row is NEW again, and what was transcribed lies beside its recording; after /stop it is DONE already.
       if (!signal.aborted) throw error;
-      const isParked = !(signal.reason instanceof TurnStopped && signal.reason.by === 'user');
+      const isParked = !(signal.reason instanceof RunStopped && signal.reason.by === 'user');
       if (isParked) await this.#options.journal.release(row.seq, row.generation);
       else await this.#remove(row);
       return undefined;

@@ -1,6 +1,6 @@
-import type { StepRecord } from '../core/run.ts';
 import type { UsageEntry } from '../core/ledger.ts';
 import type { OutboundFile } from '../core/message.ts';
+import type { StepRecord } from '../core/run.ts';
 import type { SessionMessage } from '../core/session.ts';
 import type { Tool, ToolContext, ToolResult } from '../core/tool.ts';
 import type { AgentRun, StepLog } from '../core/turn.ts';

@@ -1,6 +1,7 @@
 /** What the suites of the journal share. */
-import type { Admission } from '../core/run.ts';
+
 import type { Journal } from '../core/journal.ts';
+import type { Admission } from '../core/run.ts';
 import type { FakeClock } from './fakes.ts';
 import { LANE } from './journal-rows.ts';
 

@@ -1,9 +1,10 @@
 /** Rows of the journal for its tests: what a gateway would hand in, with everything set that a test is not about. */
-import type { Admission, RunRow, TurnResult } from '../core/run.ts';
+
 import type { Journal } from '../core/journal.ts';
 import type { UsageEntry } from '../core/ledger.ts';
 import type { InboundMessage, RefusalReason } from '../core/message.ts';
 import type { NewPart } from '../core/outbox.ts';
+import type { Admission, RunRow, TurnResult } from '../core/run.ts';
 import type { SessionMessage } from '../core/session.ts';
 import { inbound, outbound } from './fakes.ts';
 

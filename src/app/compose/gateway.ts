@@ -5,10 +5,10 @@ import type { AccessRules } from '../../gateway/access.ts';
 import { Backlog } from '../../gateway/backlog.ts';
 import { Gateway } from '../../gateway/gateway.ts';
 import { Lanes } from '../../gateway/lanes.ts';
-import type { Turns } from '../../gateway/turn.ts';
 import { VoiceGate } from '../../gateway/voice-gate.ts';
+import type { Runner } from '../../runs/runner.ts';
 import type { Base } from './options.ts';
-import type { TurnParts } from './turns.ts';
+import type { TurnParts } from './runner.ts';
 
 export interface GatewayParts {
   readonly gateway: Gateway;
@@ -17,7 +17,7 @@ export interface GatewayParts {
 }
 
 /** Intake, lanes and what decides about what was overheard. */
-export function composeGateway(turn: TurnParts, turns: Turns, pairing: PairingStore): GatewayParts {
+export function composeGateway(turn: TurnParts, runner: Runner, pairing: PairingStore): GatewayParts {
   const { base, models, operator, transcripts, delivery, parts } = turn;
   const { options, events, journal, channels } = base;
   const { config, clock } = options;
@@ -27,10 +27,10 @@ export function composeGateway(turn: TurnParts, turns: Turns, pairing: PairingSt
     if (event.type === 'finished' && event.messageId) backlog.told(event.messageId);
   });
   const gate = new VoiceGate({
-    turn: (row, signal) => turns.run(row, signal),
+    turn: (row, signal) => runner.run(row, signal),
     ...(models.transcriber ? { transcriber: models.transcriber } : {}),
     patterns,
-    workspace: (session) => turns.workspace(session),
+    workspace: (session) => runner.workspace(session),
     channel: (name, signal) => channels.working(name, signal),
     ...{ backlog, journal, clock, emit: events.emit },
   });
@@ -38,7 +38,7 @@ export function composeGateway(turn: TurnParts, turns: Turns, pairing: PairingSt
   const lanes = composeLanes(base, bus, gate);
   const { approvals } = operator;
   const gateway = new Gateway({
-    ...{ journal, bus, lanes, turns, transcripts, delivery, backlog, clock, emit: events.emit },
+    ...{ journal, bus, lanes, runner, transcripts, delivery, backlog, clock, emit: events.emit },
     admission: {
       ...{ rules: accessRules(base, patterns, models.transcriber !== undefined), pairing, clock },
       answer: (message, text) => parts(message, text, []),

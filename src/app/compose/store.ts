@@ -3,8 +3,8 @@ import { openJsonlStore } from '../../../sessions/jsonl-store.ts';
 import { errorText } from '../../core/errors.ts';
 import type { Emit } from '../../core/events.ts';
 import type { Journal } from '../../core/journal.ts';
-import { Transcripts } from '../../gateway/transcripts.ts';
 import { type OpenedJournal, openJournal } from '../../journal/open.ts';
+import { Transcripts } from '../../runs/transcripts.ts';
 import type { DaemonOptions } from './options.ts';
 
 export interface Stores {

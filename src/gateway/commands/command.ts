@@ -1,6 +1,6 @@
 /** What a command of the chat is. `index.ts` has the table of all. */
 import type { RunRow } from '../../core/run.ts';
-import type { Transcripts } from '../transcripts.ts';
+import type { Transcripts } from '../../runs/transcripts.ts';
 import type { AbortAnswer } from './abort-words.ts';
 
 /** What a chat message asks of the gateway itself; anything else is the agent's. */

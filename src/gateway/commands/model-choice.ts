@@ -7,7 +7,7 @@ import type { SessionChoices, ThinkingLevel } from '../../core/session.ts';
 import { oneLine } from '../../lib/one-line.ts';
 import { asChosen } from '../../llm/routing/choose.ts';
 import type { ProviderRouter, RouterEntry } from '../../llm/routing/provider-router.ts';
-import type { Transcripts } from '../transcripts.ts';
+import type { Transcripts } from '../../runs/transcripts.ts';
 import type { ChoiceCommand } from './command.ts';
 
 const LEVELS: readonly ThinkingLevel[] = ['off', 'low', 'medium', 'high', 'auto'];

@@ -12,23 +12,18 @@ import type { Choice, InboundMessage, OutboundFile } from '../core/message.ts';
 import type { FailureKind, Model, ModelCallContext } from '../core/model.ts';
 import type { NewPart } from '../core/outbox.ts';
 import type { RunRow, TurnResult } from '../core/run.ts';
-import type { SessionMessage } from '../core/session.ts';
+import type { SessionMessage, ThinkingLevel } from '../core/session.ts';
 import type { Tool } from '../core/tool.ts';
 import type { AgentResult, RunLimits } from '../core/turn.ts';
 import { failureText } from '../llm/failure-text.ts';
 import { loadImage } from '../media/load-image.ts';
 import { AnswerPlace, type AnswerPlaceOptions } from './answer-place.ts';
-import { parseCommand, runCommand } from './commands/index.ts';
-import type { ModelChoice } from './commands/model-choice.ts';
 import { DelayNotice } from './delay-notice.ts';
-import { type Finish, TurnStopped } from './lanes.ts';
+import { type Finish, RunStopped } from './finish.ts';
 import { FETCH_MS, type Prepared, prepare } from './prepare.ts';
 import { recentHistory } from './recent-history.ts';
 import { StepWrites } from './step-writes.ts';
 import type { Transcripts } from './transcripts.ts';
-
-/** The demo says once an hour per chat that there is no model (ux.md 3, rule 5). */
-const DEMO_NOTICE_EVERY_MS = 3_600_000;
 
 /** Windows that refusals have told are believed so long. */
 const WINDOWS_MS = 3_600_000;
@@ -36,18 +31,19 @@ const WINDOWS_MS = 3_600_000;
 /** The model did its part and had nothing to say (F29): asking the same again is the person's choice, not a repair. */
 const ANSWERED_WITH_NOTHING: readonly FailureKind[] = ['empty', 'content-filter'];
 
-export interface TurnOptions extends AnswerPlaceOptions {
+export interface RunnerOptions extends AnswerPlaceOptions {
   readonly journal: Journal;
   readonly transcripts: Transcripts;
   readonly model: Model;
-  readonly choice: ModelChoice;
+  /** Which model answers a run, and how much it thinks. */
+  readonly choice: { of(row: RunRow): Promise<{ readonly model: Model; readonly thinking?: ThinkingLevel }> };
+  /** What needs no model, such as a command: the outcome in place of the agent's. Undefined = the agent runs. */
+  readonly instead: (row: RunRow) => Promise<End | undefined>;
   readonly tools: readonly Tool[];
   /** Absent: recordings are files and nothing more. */
   readonly transcriber?: (context: ModelCallContext) => Transcriber;
   /** As `FindChannel`, by instance name. */
   readonly channel: (name: string, signal: AbortSignal) => Promise<Channel | undefined>;
-  /** True where the demo model may speak: the owner's terminal, or by `allow_demo`. */
-  readonly demoAllowed: (channel: string) => boolean;
   readonly limits: RunLimits;
   /** Newest messages of the session that a turn is given; asked at each turn. */
   readonly maxHistory: () => number;
@@ -74,23 +70,34 @@ export interface TurnOptions extends AnswerPlaceOptions {
   readonly isReserved: (words: string) => boolean;
 }
 
-/** One attempt at a turn. */
+/** What ends a run, and what the chat is told. */
+export interface End {
+  readonly state: 'DONE' | 'DEAD';
+  /** Short and stable, as in `TurnResult`. */
+  readonly outcome: string;
+  /** Absent = nothing is said. */
+  readonly text?: string;
+  readonly files?: AgentResult['files'];
+  readonly choices?: readonly Choice[];
+  readonly lines?: readonly SessionMessage[];
+}
+
+/** One attempt at a run. */
 interface Running {
   readonly row: RunRow;
   readonly place: AnswerPlace;
   readonly writes: StepWrites;
 }
 
-/** Runs turns. One instance for the daemon; it keeps no state of a turn. */
-export class Turns {
-  readonly #options: TurnOptions;
-  readonly #demoNotices = new Map<string, number>();
+/** Runs whatever began work. One instance for the daemon; it keeps no state of a run. */
+export class Runner {
+  readonly #options: RunnerOptions;
   /** What was learnt of models in the last hour: by `#learntWindows`. */
   readonly #windows = new Map<string, number>();
   #windowsSince = 0;
   #parking = false;
 
-  constructor(options: TurnOptions) {
+  constructor(options: RunnerOptions) {
     this.#options = options;
   }
 
@@ -166,12 +173,8 @@ export class Turns {
   async #outcome(running: Running, signal: AbortSignal): Promise<TurnResult | undefined> {
     const { row } = running;
     const { message } = row;
-    const command = message.kind === 'message' ? parseCommand(message.text) : undefined;
-    // Answered at once when it is sent; here it is what a waiting message was edited to.
-    if (command?.kind === 'help') return this.#done(row, { state: 'DONE', outcome: 'help', text: command.answer });
-    if (command && command.kind !== 'stop')
-      return this.#done(row, { state: 'DONE', outcome: command.kind, text: await runCommand(command, row, this.#options) });
-    if (this.#options.model.demo && !this.#options.demoAllowed(message.channel)) return this.#withoutModel(row);
+    const end = await this.#options.instead(row);
+    if (end) return this.#done(row, end);
 
     using _typing = this.#options.typing(message);
     const workspace = this.workspace(row.session);
@@ -203,41 +206,17 @@ export class Turns {
 
   /** After /stop the row is already DONE; after a shutdown it is NEW again, its steps kept, and resumes at the next start. */
   async #stopped(row: RunRow, signal: AbortSignal, lines: readonly SessionMessage[]): Promise<TurnResult | undefined> {
-    if (signal.reason instanceof TurnStopped && signal.reason.by === 'user') {
+    if (signal.reason instanceof RunStopped && signal.reason.by === 'user') {
       return { seq: row.seq, generation: row.generation, state: 'DONE', outcome: 'cancelled', lines, parts: [] };
     }
     await this.#options.journal.release(row.seq, row.generation);
     return undefined;
   }
 
-  #done(
-    row: RunRow,
-    end: {
-      state: 'DONE' | 'DEAD';
-      outcome: string;
-      text: string;
-      files?: AgentResult['files'];
-      choices?: readonly Choice[];
-      lines?: readonly SessionMessage[];
-    },
-  ): TurnResult {
-    const parts = this.#options.parts(row.message, end.text, end.files ?? [], end.choices);
-    return { seq: row.seq, generation: row.generation, state: end.state, outcome: end.outcome, lines: end.lines ?? [], parts };
-  }
-
-  #withoutModel(row: RunRow): TurnResult {
-    const now = this.#options.clock.now();
-    const told = this.#demoNotices.get(row.lane);
-    if (told !== undefined && now - told < DEMO_NOTICE_EVERY_MS) {
-      return { seq: row.seq, generation: row.generation, state: 'DONE', outcome: 'no-model', lines: [], parts: [] };
-    }
-    for (const [lane, at] of this.#demoNotices) if (now - at >= DEMO_NOTICE_EVERY_MS) this.#demoNotices.delete(lane);
-    this.#demoNotices.set(row.lane, now);
-    return this.#done(row, {
-      state: 'DONE',
-      outcome: 'no-model',
-      text: 'This bot has no AI model yet. Owner: run `gatehouse init`.',
-    });
+  #done(row: RunRow, end: End): TurnResult {
+    const { state, outcome, text, files = [], choices, lines = [] } = end;
+    const parts = text === undefined ? [] : this.#options.parts(row.message, text, files, choices);
+    return { seq: row.seq, generation: row.generation, state, outcome, lines, parts };
   }
 
   async #prepare(row: RunRow, workspace: string, signal: AbortSignal): Promise<Prepared> {
@@ -300,8 +279,8 @@ export class Turns {
       steps: {
         recorded,
         record: async (step, usage) => {
-          if (!(await writes.write(step, usage))) ended.abort(new TurnStopped('fenced'));
-          else if (this.#parking && step.state === 'DONE') ended.abort(new TurnStopped('shutdown'));
+          if (!(await writes.write(step, usage))) ended.abort(new RunStopped('fenced'));
+          else if (this.#parking && step.state === 'DONE') ended.abort(new RunStopped('shutdown'));
           ended.signal.throwIfAborted();
         },
       },

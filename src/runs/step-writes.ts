@@ -4,7 +4,7 @@ import type { Emit } from '../core/events.ts';
 import type { Ledger, UsageEntry } from '../core/ledger.ts';
 import type { Clock } from '../core/ports.ts';
 import type { RunRow, Runs, StepRecord } from '../core/run.ts';
-import { RETRY_BASE_MS, RETRY_CAP_MS } from './lanes.ts';
+import { RETRY_BASE_MS, RETRY_CAP_MS } from './finish.ts';
 
 export interface StepWritesOptions {
   readonly journal: Pick<Runs & Ledger, 'step' | 'spend'>;

@@ -6,10 +6,11 @@ import type { RunLimits } from '../../core/turn.ts';
 import type { Delivery } from '../../delivery/deliver.ts';
 import { isCommandWord } from '../../gateway/commands/index.ts';
 import { ModelChoice } from '../../gateway/commands/model-choice.ts';
-import type { Transcripts } from '../../gateway/transcripts.ts';
-import { type TurnOptions, Turns } from '../../gateway/turn.ts';
+import { OwnAnswers } from '../../gateway/own-answers.ts';
 import { copyAttachment } from '../../media/attachments.ts';
 import { isVerdict } from '../../operator/approvals.ts';
+import { Runner, type RunnerOptions } from '../../runs/runner.ts';
+import type { Transcripts } from '../../runs/transcripts.ts';
 import { builtInTools } from '../../tools/index.ts';
 import type { ModelStack } from '../model-stack.ts';
 import type { PlanAnswer } from './delivery.ts';
@@ -26,21 +27,27 @@ export interface TurnParts {
   readonly parts: PlanAnswer;
 }
 
-export function composeTurns(turn: TurnParts): Turns {
-  const { models, transcripts, parts } = turn;
-  const { options, events, journal, entries, onParts, hot } = turn.base;
+export function composeRunner(turn: TurnParts): Runner {
+  const { base, models, transcripts, parts } = turn;
+  const { options, events, journal, entries, onParts, hot } = base;
   const { clock, dataDir } = options;
-  return new Turns({
+  const choice = choiceOf(turn);
+  const ownAnswers = new OwnAnswers({
+    ...{ transcripts, choice, model: models.model, clock },
+    demoAllowed: (channel) => base.channels.isLocal(channel) || (entries.get(channel)?.allow_demo ?? false),
+  });
+  return new Runner({
     ...{ journal, transcripts, parts, onParts, dataDir, clock, emit: events.emit },
     model: models.model,
-    choice: choiceOf(turn),
+    choice,
+    instead: ownAnswers.of,
     ...(models.transcriber ? { transcriber: models.transcriber } : {}),
     tools: [...builtInTools(), ...(options.extraTools ?? [])],
     limits: limitsOf(options.config),
     maxHistory: () => hot().max_history,
     system: () => {
-      const { system_prompt: base } = hot();
-      return systemPrompt({ ...(base ? { base } : {}), now: clock.now() });
+      const { system_prompt: prompt } = hot();
+      return systemPrompt({ ...(prompt ? { base: prompt } : {}), now: clock.now() });
     },
     isReserved: (words) => isCommandWord(words) || isVerdict(words),
     streams: (channel) => entries.get(channel)?.streaming !== 'off',
@@ -50,11 +57,10 @@ export function composeTurns(turn: TurnParts): Turns {
 
 /** What a turn may do on the channel of its message. */
 function abilities({ base, delivery }: TurnParts) {
-  const { options, channels, entries } = base;
+  const { options, channels } = base;
   const channelOf = (name: string) => channels.channels.get(name);
   return {
     channel: (name, signal) => channels.working(name, signal),
-    demoAllowed: (channel) => channels.isLocal(channel) || (entries.get(channel)?.allow_demo ?? false),
     attach: (file, channel) =>
       copyAttachment(join(options.dataDir, 'outgoing'), file, channelOf(channel)?.limits.uploadBytes ?? 0),
     tellsDelays: (channel) => !channels.isLocal(channel) || options.terminal?.interactive !== false,
@@ -66,7 +72,7 @@ function abilities({ base, delivery }: TurnParts) {
     typing: (message) => delivery.typing(message),
     edits: (channel) => channelOf(channel)?.edit !== undefined,
     draft: (message) => delivery.draft(message),
-  } satisfies Partial<TurnOptions>;
+  } satisfies Partial<RunnerOptions>;
 }
 
 function choiceOf({ base, models, operator, transcripts }: TurnParts): ModelChoice {

@@ -1,0 +1,48 @@
+// What the gateway answers in a lane by itself: commands, and that there is no model.
+import type { Model } from '../core/model.ts';
+import type { Clock } from '../core/ports.ts';
+import type { RunRow } from '../core/run.ts';
+import type { End } from '../runs/runner.ts';
+import type { CommandPorts } from './commands/command.ts';
+import { parseCommand, runCommand } from './commands/index.ts';
+
+/** The demo says once an hour per chat that there is no model (ux.md 3, rule 5). */
+const DEMO_NOTICE_EVERY_MS = 3_600_000;
+
+export interface OwnAnswersOptions extends CommandPorts {
+  readonly model: Pick<Model, 'demo'>;
+  /** True where the demo model may speak: the owner's terminal, or by `allow_demo`. */
+  readonly demoAllowed: (channel: string) => boolean;
+  readonly clock: Clock;
+}
+
+/** For `RunnerOptions.instead`. */
+export class OwnAnswers {
+  readonly #options: OwnAnswersOptions;
+  readonly #demoNotices = new Map<string, number>();
+
+  constructor(options: OwnAnswersOptions) {
+    this.#options = options;
+  }
+
+  readonly of = async (row: RunRow): Promise<End | undefined> => {
+    const { message } = row;
+    const command = message.kind === 'message' ? parseCommand(message.text) : undefined;
+    // Answered at once when it is sent; here it is what a waiting message was edited to.
+    if (command?.kind === 'help') return { state: 'DONE', outcome: 'help', text: command.answer };
+    if (command && command.kind !== 'stop')
+      return { state: 'DONE', outcome: command.kind, text: await runCommand(command, row, this.#options) };
+    const { model, demoAllowed } = this.#options;
+    return model.demo && !demoAllowed(message.channel) ? this.#withoutModel(row) : undefined;
+  };
+
+  #withoutModel(row: RunRow): End {
+    const now = this.#options.clock.now();
+    const told = this.#demoNotices.get(row.lane);
+    if (told !== undefined && now - told < DEMO_NOTICE_EVERY_MS) return { state: 'DONE', outcome: 'no-model' };
+    for (const [lane, at] of this.#demoNotices) if (now - at >= DEMO_NOTICE_EVERY_MS) this.#demoNotices.delete(lane);
+    this.#demoNotices.set(row.lane, now);
+    const text = 'This bot has no AI model yet. Owner: run `gatehouse init`.';
+    return { state: 'DONE', outcome: 'no-model', text };
+  }
+}
