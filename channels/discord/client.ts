@@ -12,10 +12,9 @@ import {
 } from 'discord.js';
 import { errorText } from '../../src/core/errors.ts';
 import type { Clock } from '../../src/core/ports.ts';
+import { CallError, type CallFailure, networkFailure } from '../kit/call-error.ts';
 import { withDeadline } from '../kit/deadline.ts';
-import { errorCodeOf } from '../kit/http-agent.ts';
 import { type JsonObject, num, obj, str } from '../kit/json.ts';
-import { CallError, type CallFailure } from './failure.ts';
 import { HttpPool } from './http.ts';
 import { guardShard } from './shard.ts';
 import { isGatewayUrl } from './wire.ts';
@@ -144,8 +143,13 @@ export class DiscordClient {
     }
     const limit = obj(information['session_start_limit']);
     if (!options.session && num(limit['remaining']) === 0) {
-      const waitMs = num(limit['reset_after']) ?? 60_000;
-      throw new CallError('identify', { kind: 'limited', afterMs: waitMs, global: true, detail: 'no sessions left for today' });
+      const retryAfterMs = num(limit['reset_after']) ?? 60_000;
+      throw new CallError('identify', {
+        kind: 'limited',
+        retryAfterMs,
+        scope: 'account',
+        detail: 'no sessions left for today',
+      });
     }
     const ended = Promise.withResolvers<GatewayEnd>();
     let session = options.session;
@@ -245,13 +249,9 @@ export class DiscordClient {
 
   #toFailure(error: unknown, left: boolean): CallFailure {
     if (error instanceof RateLimitError) {
-      const afterMs = Math.max(0, Math.ceil(error.retryAfter));
-      return {
-        kind: 'limited',
-        afterMs,
-        global: error.global || error.scope === 'global',
-        detail: `too many requests (${error.scope})`,
-      };
+      const retryAfterMs = Math.max(0, Math.ceil(error.retryAfter));
+      const scope = error.global || error.scope === 'global' ? 'account' : 'chat';
+      return { kind: 'limited', retryAfterMs, scope, detail: `too many requests (${error.scope})` };
     }
     if (error instanceof DiscordAPIError) {
       const code = Number(error.code);
@@ -259,9 +259,7 @@ export class DiscordClient {
       return { kind: 'api', status: error.status, detail, ...(Number.isInteger(code) && { code }) };
     }
     if (error instanceof HTTPError) return { kind: 'api', status: error.status, detail: `HTTP ${error.status}` };
-    const code = errorCodeOf(error);
-    if (!left) return { kind: 'unreached', detail: `not connected: ${code ?? 'no code'}` };
-    return { kind: 'lost', detail: `the connection broke before an answer (${code ?? 'no usable reply'})` };
+    return networkFailure(error, left);
   }
 }
 

@@ -98,8 +98,8 @@ export async function keepConnected(options: ConnectOptions): Promise<void> {
       } catch (error) {
         if (signal.aborted) return;
         const diagnosis = diagnoseCall(error);
-        refused = diagnosis.final;
-        health(diagnosis.health, diagnosis.detail);
+        refused = diagnosis.refusedLogin === true;
+        health(diagnosis.state, diagnosis.detail);
         logger.warn('discord.connect-failed', { detail: diagnosis.detail });
         options.failed();
         if (diagnosis.waitMs > 0) await clock.sleep(diagnosis.waitMs, signal);
@@ -116,7 +116,7 @@ function tell(end: GatewayEnd, began: boolean, flaps: number, options: ConnectOp
   const { health, logger, failed } = options;
   const fatal = diagnoseClose(end.code);
   logger.warn('discord.disconnected', { detail: end.detail, resumable: end.session !== undefined });
-  if (fatal) health(fatal.health, fatal.detail);
+  if (fatal) health(fatal.state, fatal.detail);
   // The platform asks every client to reconnect now and then; only what does not heal is worth telling.
   else if (!began || flaps >= FLAPS) health('degraded', `GH1502: ${end.detail}`);
   if (!began) failed();

@@ -10,6 +10,8 @@ import type {
 } from '../../src/core/channel.ts';
 import { errorText } from '../../src/core/errors.ts';
 import type { MediaRef, OutboundFile, OutboundPart } from '../../src/core/message.ts';
+import { CallError } from '../kit/call-error.ts';
+import { settleFailedSend } from '../kit/call-result.ts';
 import { withDeadline } from '../kit/deadline.ts';
 import { Lifecycle, NOT_LEFT } from '../kit/lifecycle.ts';
 import { RecentMap, RecentSet } from '../kit/recent.ts';
@@ -18,7 +20,7 @@ import { unreadableFile } from '../kit/upload-file.ts';
 import type { FeishuClient, SendCall } from './client.ts';
 import { download } from './download.ts';
 import { toReactionName } from './emoji.ts';
-import { CallError, isTargetGone, toSendResult } from './faults.ts';
+import { isTargetGone, toSendResult } from './failure.ts';
 import { KnownMessages } from './known-messages.ts';
 import { targetOf, toFileMessage, toMessage, toUpload, uuidOf, withListedChoices } from './outbound.ts';
 import { receiveEvents } from './receive.ts';
@@ -151,8 +153,7 @@ export class FeishuChannel implements Channel {
   #track({ signal }: SendOptions, run: () => Promise<SendResult>): Promise<SendResult> {
     return this.#life.sends.run(signal, () =>
       run().catch((error: unknown): SendResult => {
-        // Neither our deadline nor an abort takes a request back that has left.
-        return error instanceof CallError ? toSendResult(error.failure) : { kind: 'unknown', detail: errorText(error) };
+        return settleFailedSend(error, toSendResult);
       }),
     );
   }
@@ -199,8 +200,8 @@ export class FeishuChannel implements Channel {
       return toFileMessage(upload.kind, key);
     } catch (error) {
       if (signal.aborted) return NOT_LEFT;
-      const result = error instanceof CallError ? toSendResult(error.failure) : undefined;
-      if (result && result.kind !== 'unknown') return result;
+      const result = settleFailedSend(error, toSendResult);
+      if (result.kind !== 'unknown') return result;
       return { kind: 'retry', reason: `the file was not uploaded: ${errorText(error)}`, scope: 'part' };
     }
   }

@@ -3,6 +3,7 @@ import { Readable } from 'node:stream';
 import type { MediaFile } from '../../src/core/channel.ts';
 import { GatehouseError } from '../../src/core/errors.ts';
 import type { MediaRef } from '../../src/core/message.ts';
+import { CallError } from './call-error.ts';
 import { DeadlineError } from './deadline.ts';
 import { linked } from './linked.ts';
 
@@ -30,8 +31,9 @@ export interface DownloadSteps {
   /** Asks the platform. The signal ends with the caller, with the channel, and with the time limit. */
   readonly open: (signal: AbortSignal) => Promise<OpenedFile>;
   /**
-   * What a failure of `open` or of reading means: a sentence becomes GH1505, undefined "broke off or took too long". The error itself
-   * is never passed on: its words may spell out an address, which is often a key to the file, or headers with a token.
+   * What a failure of `open` or of reading means: a sentence becomes GH1505. Undefined: a `CallError` says it
+   * itself, anything else "broke off or took too long". Other errors are never passed on: their words may
+   * spell out an address, which is often a key to the file, or headers with a token.
    */
   readonly explain?: (error: unknown) => GatehouseError | string | undefined;
 }
@@ -57,7 +59,8 @@ export async function openDownload(media: MediaRef, limits: DownloadLimits, step
     const { aborted, reason } = life.controller.signal;
     if (aborted && !(reason instanceof DeadlineError)) return reason;
     if (error instanceof GatehouseError) return error;
-    const meaning = steps.explain?.(error) ?? 'the download broke off or took too long';
+    const words = error instanceof CallError ? error.message : 'the download broke off or took too long';
+    const meaning = steps.explain?.(error) ?? words;
     return typeof meaning === 'string' ? new GatehouseError('GH1505', meaning) : meaning;
   };
   try {

@@ -2,7 +2,7 @@
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import type { Readable } from 'node:stream';
-import { createHttpAgent, errorCodeOf, notConnected } from '../kit/http-agent.ts';
+import { createHttpAgent } from '../kit/http-agent.ts';
 
 export interface HttpRequest {
   readonly method: 'GET' | 'POST';
@@ -17,7 +17,9 @@ export class HttpTransport {
   readonly #plain = createHttpAgent({ tls: false });
   readonly #tls = createHttpAgent({ tls: true });
 
-  /** Resolves with the head of the answer. Of an error that `notSent` is true for, nothing left. */
+  /**
+   * Resolves with the head of the answer. Of an error whose code `notConnected` is true for, nothing left.
+   */
   request({ method, url, headers, body, signal }: HttpRequest): Promise<IncomingMessage> {
     const tls = url.protocol === 'https:';
     return new Promise((resolve, reject) => {
@@ -37,10 +39,4 @@ export class HttpTransport {
     this.#plain.destroy();
     this.#tls.destroy();
   }
-}
-
-/** The code of an error after which it is proven that no request left; undefined for any other. */
-export function notSent(error: unknown): string | undefined {
-  const code = errorCodeOf(error);
-  return notConnected(code) ? code : undefined;
 }

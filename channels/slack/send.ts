@@ -2,12 +2,13 @@
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import type { SendResult } from '../../src/core/channel.ts';
-import { errorText } from '../../src/core/errors.ts';
 import type { OutboundFile, OutboundPart } from '../../src/core/message.ts';
 import type { Clock } from '../../src/core/ports.ts';
+import { settleFailedSend } from '../kit/call-result.ts';
 import { withDeadline } from '../kit/deadline.ts';
 import { str } from '../kit/json.ts';
-import { CallError, type SlackClient } from './client.ts';
+import { NOT_LEFT } from '../kit/lifecycle.ts';
+import type { SlackClient } from './client.ts';
 import { toPost, toSendResult, toText } from './outbound.ts';
 import { awaitShare } from './shares.ts';
 
@@ -24,7 +25,7 @@ export interface SendContext {
 /** Never rejects. */
 export async function sendPart(part: OutboundPart, context: SendContext): Promise<SendResult> {
   const { signal, clock, timeoutMs } = context;
-  if (signal.aborted) return STOPPED;
+  if (signal.aborted) return NOT_LEFT;
   // What a person may see begins with one call; whatever fails before it has sent nothing.
   const progress = { shown: false };
   try {
@@ -33,14 +34,11 @@ export async function sendPart(part: OutboundPart, context: SendContext): Promis
     );
   } catch (error) {
     const scope = part.file ? 'account' : 'chat';
-    const result: SendResult =
-      error instanceof CallError ? toSendResult(error.failure, scope) : { kind: 'unknown', detail: errorText(error) };
+    const result = settleFailedSend(error, (failure) => toSendResult(failure, scope));
     if (result.kind !== 'unknown' || progress.shown) return result;
     return { kind: 'retry', reason: `broken off before anything was shown: ${result.detail}`, scope: 'part' };
   }
 }
-
-const STOPPED: SendResult = { kind: 'retry', reason: 'stopped before the request left', scope: 'part' };
 
 async function sendText(
   part: OutboundPart,

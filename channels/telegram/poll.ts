@@ -1,15 +1,17 @@
 /** The long poll: updates -> `host.receive` -> only then the poll whose higher offset acknowledges them. */
 import type { Update } from 'grammy/types';
-import type { ChannelHealth, ChannelHost } from '../../src/core/channel.ts';
+import type { ChannelHost } from '../../src/core/channel.ts';
 import { errorText } from '../../src/core/errors.ts';
 import type { InboundMessage } from '../../src/core/message.ts';
 import type { Clock, Logger } from '../../src/core/ports.ts';
-import { DeadlineError, withDeadline } from '../kit/deadline.ts';
+import { apiFailureOf } from '../kit/call-error.ts';
+import { withDeadline } from '../kit/deadline.ts';
+import { type Diagnosis, degraded, diagnose, down } from '../kit/diagnosis.ts';
 import { reconnect } from '../kit/reconnect.ts';
-import { changesOnly, type ReportHealth, withAdvice } from '../kit/reported-health.ts';
+import { changesOnly, type ReportHealth } from '../kit/reported-health.ts';
 import { storeMessages } from '../kit/store-messages.ts';
 import { firstOpenAlbum, joinAlbums, untilOpenAlbum } from './albums.ts';
-import { CallError, type TelegramClient } from './client.ts';
+import type { TelegramClient } from './client.ts';
 import { type InboundContext, migrationOf, toInbound, unreadable } from './inbound.ts';
 import { pressOf, reactionOf } from './inbound-events.ts';
 
@@ -60,7 +62,7 @@ export async function pollUpdates(options: PollOptions): Promise<void> {
       }
     },
     onEnd: (error) => {
-      const { health, detail, waitMs } = diagnose(error);
+      const { state: health, detail, waitMs } = judge(error);
       state.health(health, detail);
       logger.warn('telegram.poll-failed', { detail });
       settled();
@@ -168,7 +170,7 @@ function readBatch(updates: readonly Update[], context: InboundContext, options:
 }
 
 async function clearWebhook(error: unknown, options: PollOptions): Promise<void> {
-  if (!isConflict(error) || !error.message.includes('webhook')) return;
+  if (!isConflict(error) || !errorText(error).includes('webhook')) return;
   const { client, clock, logger, signal } = options;
   try {
     await withDeadline({ clock, ms: options.callTimeoutMs, signal }, (inner) => client.deleteWebhook(inner));
@@ -178,33 +180,24 @@ async function clearWebhook(error: unknown, options: PollOptions): Promise<void>
   }
 }
 
-function isConflict(error: unknown): error is CallError {
-  return error instanceof CallError && error.failure.kind === 'api' && error.failure.status === 409;
+function isConflict(error: unknown): boolean {
+  return apiFailureOf(error)?.status === 409;
 }
 
-/** What the operator is told, and how long to wait beyond the ordinary back-off. */
-function diagnose(error: unknown): { health: ChannelHealth; detail: string; waitMs: number } {
-  if (error instanceof DeadlineError) {
-    return { health: 'degraded', detail: `GH1502: the platform does not answer (${error.message})`, waitMs: 0 };
-  }
-  if (!(error instanceof CallError)) return { health: 'degraded', detail: errorText(error), waitMs: 0 };
-  const { failure } = error;
-  if (failure.kind !== 'api') return { health: 'degraded', detail: withAdvice(failure.detail), waitMs: 0 };
-  const { status, description } = failure;
-  if (status === 401 || status === 404) {
-    return {
-      health: 'down',
-      detail: `GH1501: the platform refused the bot token (${status} ${description})`,
-      waitMs: REFUSED_WAIT_MS,
-    };
-  }
-  if (status === 409) {
-    const webhook = description.includes('webhook');
-    const detail = webhook ? 'a webhook was set for this bot and is being removed' : 'another program polls with this bot token';
-    return { health: 'degraded', detail: `GH1503: ${detail}`, waitMs: webhook ? 0 : CONFLICT_WAIT_MS };
-  }
-  const waitMs = (failure.retryAfterSecs ?? 0) * 1_000;
-  return { health: 'degraded', detail: `GH1502: ${status} ${description}`, waitMs };
+function judge(error: unknown): Diagnosis {
+  return diagnose(error, {
+    ofCall: ({ failure }) => {
+      if (failure.kind !== 'api') return undefined;
+      const { status, detail } = failure;
+      if (status === 401 || status === 404) {
+        return down(`GH1501: the platform refused the bot token (${status} ${detail})`, REFUSED_WAIT_MS);
+      }
+      if (status !== 409) return undefined;
+      const webhook = detail.includes('webhook');
+      const what = webhook ? 'a webhook was set for this bot and is being removed' : 'another program polls with this bot token';
+      return degraded(`GH1503: ${what}`, webhook ? 0 : CONFLICT_WAIT_MS);
+    },
+  });
 }
 
 function parseCursor(cursor: string | undefined): number | undefined {

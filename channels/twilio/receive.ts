@@ -1,16 +1,13 @@
 /** Keeps reading the list until the signal aborts, and says what is wrong while it cannot. */
-import { errorText } from '../../src/core/errors.ts';
 import type { Clock, Logger } from '../../src/core/ports.ts';
-import { DeadlineError } from '../kit/deadline.ts';
+import { type Diagnosis, diagnose, down } from '../kit/diagnosis.ts';
+import type { HealthSum } from '../kit/health-sum.ts';
 import { reconnect } from '../kit/reconnect.ts';
-import { withAdvice } from '../kit/reported-health.ts';
 import type { CatchUp, Caught } from './catch-up.ts';
-import { CallError } from './client.ts';
-import type { Fault, Health } from './health.ts';
 
 export interface ReceiveOptions {
   readonly catchUp: Pick<CatchUp, 'run'>;
-  readonly health: Health;
+  readonly health: Pick<HealthSum<'api'>, 'set'>;
   readonly pollMs: number;
   readonly clock: Clock;
   readonly random: () => number;
@@ -33,8 +30,7 @@ export async function receive(options: ReceiveOptions): Promise<void> {
       for (let first = true; ; first = false) {
         const caught = await catchUp.run();
         connected();
-        health.set('api', undefined);
-        health.ready();
+        health.set('api', 'healthy');
         settled();
         if (caught.messages.length > 0) logger.info('twilio.caught-up', { messages: caught.messages.length });
         await onRead(caught, first);
@@ -42,9 +38,9 @@ export async function receive(options: ReceiveOptions): Promise<void> {
       }
     },
     onEnd: (error) => {
-      const { fault, waitMs } = diagnose(error);
-      health.set('api', fault);
-      logger.warn('twilio.list-failed', { detail: fault.detail });
+      const { state, detail, waitMs } = judge(error);
+      health.set('api', state, detail);
+      logger.warn('twilio.list-failed', { detail });
       settled();
       return waitMs;
     },
@@ -54,22 +50,12 @@ export async function receive(options: ReceiveOptions): Promise<void> {
   });
 }
 
-/** What the operator is told, and how long to wait beyond the ordinary back-off. */
-function diagnose(error: unknown): { fault: Fault; waitMs: number } {
-  if (error instanceof DeadlineError) return degraded(`GH1502: the platform does not answer (${error.message})`);
-  if (!(error instanceof CallError)) return degraded(errorText(error));
-  const { failure } = error;
-  if (failure.kind !== 'api') {
-    return degraded(withAdvice(failure.detail));
-  }
-  const { status, description, retryAfterMs = 0 } = failure;
-  if (status === 401 || status === 403 || status === 404) {
-    const detail = `GH1501: Twilio refused the account SID or auth token (${status} ${description}): check both in its console, and that the account is active`;
-    return { fault: { state: 'down', detail }, waitMs: REFUSED_WAIT_MS };
-  }
-  return { ...degraded(`GH1502: ${status} ${description}`), waitMs: retryAfterMs };
-}
-
-function degraded(detail: string): { fault: Fault; waitMs: number } {
-  return { fault: { state: 'degraded', detail }, waitMs: 0 };
+function judge(error: unknown): Diagnosis {
+  return diagnose(error, {
+    ofCall: ({ failure }) => {
+      if (failure.kind !== 'api' || ![401, 403, 404].includes(failure.status ?? 0)) return undefined;
+      const what = `Twilio refused the account SID or auth token (${failure.status} ${failure.detail})`;
+      return down(`GH1501: ${what}: check both in its console, and that the account is active`, REFUSED_WAIT_MS);
+    },
+  });
 }

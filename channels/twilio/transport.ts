@@ -2,19 +2,9 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { Agent as HttpAgent, type IncomingMessage, request as requestHttp } from 'node:http';
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
-import { errorCodeOf, whenConnected } from '../kit/http-agent.ts';
+import { CallError, networkFailure } from '../kit/call-error.ts';
+import { whenConnected } from '../kit/http-agent.ts';
 import { readText } from '../kit/read-text.ts';
-
-/** No answer came. `unreached`: the connection never stood, which proves that nothing was sent. */
-export class TransportError extends Error {
-  readonly kind: 'unreached' | 'lost';
-
-  constructor(kind: 'unreached' | 'lost', detail: string) {
-    super(detail);
-    this.name = 'TransportError';
-    this.kind = kind;
-  }
-}
 
 /** What one call of the SDK needs and leaves behind; the SDK passes neither a signal down nor headers up. */
 interface Exchange {
@@ -73,7 +63,7 @@ export class Transport {
   /** Called by the SDK. */
   async request(options: TransportRequest): Promise<TransportResponse> {
     const exchange = this.#exchanges.getStore();
-    if (!exchange) throw new TransportError('unreached', 'a request outside of a call');
+    if (!exchange) throw new CallError(undefined, { kind: 'unreached', detail: 'a request outside of a call' });
     const target = this.#target(options);
     const headers: Record<string, string> = {};
     for (const [name, value] of Object.entries(options.headers ?? {})) headers[name] = String(value);
@@ -109,20 +99,15 @@ export class Transport {
     return new Promise((resolve, reject) => {
       let connected = false;
       const request = (tls ? requestHttps : requestHttp)(target, { method, headers, agent: this.#agent, signal });
-      const fail = (code: string | undefined): void => {
-        const detail = connected
-          ? `the connection broke before an answer (${code ?? 'no code'})`
-          : `not connected: ${code ?? ''}`;
-        reject(new TransportError(connected ? 'lost' : 'unreached', detail));
-      };
+      const fail = (error: unknown): void => reject(new CallError(undefined, networkFailure(error, connected)));
       whenConnected(request, tls, () => {
         connected = true;
       });
-      request.on('error', (error) => fail(errorCodeOf(error)));
+      request.on('error', fail);
       request.on('response', (response) => {
         readText(response, MAX_ANSWER_BYTES).then(
           (text) => resolve({ statusCode: response.statusCode ?? 0, body: text, headers: response.headers }),
-          (error: unknown) => fail(errorCodeOf(error)),
+          fail,
         );
       });
       request.end(body);

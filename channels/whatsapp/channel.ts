@@ -9,13 +9,14 @@ import type {
   SendOptions,
   SendResult,
 } from '../../src/core/channel.ts';
-import { errorText, GatehouseError } from '../../src/core/errors.ts';
+import { GatehouseError } from '../../src/core/errors.ts';
 import type { MediaRef, OutboundPart } from '../../src/core/message.ts';
+import { CallError } from '../kit/call-error.ts';
+import { settleFailedSend } from '../kit/call-result.ts';
 import { withDeadline } from '../kit/deadline.ts';
 import { Sends } from '../kit/lifecycle.ts';
 import { sendTime } from '../kit/send-time.ts';
 import { unreadableFile } from '../kit/upload-file.ts';
-import { CallError } from './call-error.ts';
 import type { WhatsAppConnection } from './client.ts';
 import { platformIdOf, splitPlatformId } from './inbound.ts';
 import { lockLogin } from './lock.ts';
@@ -100,7 +101,7 @@ export class WhatsAppChannel implements Channel {
         const jid = targetOf(part, this.#open().pins);
         const stored = part.file && (await this.#store(part.file.path, storedAs(part.file, words), signal));
         // Nothing has left yet that anybody could see; from here on it may have.
-        if (signal.aborted) throw new CallError({ kind: 'unreached', detail: 'stopped before the message left' });
+        if (signal.aborted) throw new CallError(undefined, { kind: 'unreached', detail: 'stopped before the message left' });
         const id = messageId(part.key);
         await this.#open().relay(jid, toMessage(part, words, stored), { id });
         return platformIdOf(part.chatId, this.account, id);
@@ -186,7 +187,7 @@ export class WhatsAppChannel implements Channel {
   }
 
   #open(): WhatsAppConnection {
-    if (!this.#connection?.isOpen) throw new CallError({ kind: 'unreached', detail: 'not connected' });
+    if (!this.#connection?.isOpen) throw new CallError(undefined, { kind: 'unreached', detail: 'not connected' });
     return this.#connection;
   }
 
@@ -194,10 +195,7 @@ export class WhatsAppChannel implements Channel {
     try {
       return { kind: 'sent', platformId: await this.#within(seconds, signal, work) };
     } catch (error) {
-      if (error instanceof CallError) return toSendResult(error.failure);
-      if (error instanceof UploadError) return uploadResult(error);
-      // Neither our time limit nor an abort takes a message back that has left.
-      return { kind: 'unknown', detail: errorText(error) };
+      return error instanceof UploadError ? uploadResult(error) : settleFailedSend(error, toSendResult);
     }
   }
 
