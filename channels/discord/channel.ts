@@ -13,7 +13,8 @@ import type {
 import type { MediaRef, OutboundPart } from '../../src/core/message.ts';
 import { apiFailureOf } from '../kit/call-error.ts';
 import { settleFailedSend } from '../kit/call-result.ts';
-import { withDeadline } from '../kit/deadline.ts';
+import { CALL_TIMEOUT_MS, withDeadline } from '../kit/deadline.ts';
+import { downloadLimits, MEGABYTE } from '../kit/download.ts';
 import { HealthSum, inOrder } from '../kit/health-sum.ts';
 import { obj, objects, str } from '../kit/json.ts';
 import { Lifecycle, NOT_LEFT } from '../kit/lifecycle.ts';
@@ -31,8 +32,6 @@ import { Receiver } from './receive.ts';
 import type { DiscordSettings } from './settings.ts';
 import { snowflake } from './wire.ts';
 
-const MEGABYTE = 1024 * 1024;
-
 const LIMITS: ChannelLimits = {
   // 100 below the platform's 2000: room for a fence that a split closes and opens again, and for what is escaped.
   text: 1_900,
@@ -48,9 +47,6 @@ const RATES: NonNullable<ChannelLimits['rate']> = {
   perChat: { burst: 4, perSecond: 0.8 },
   perAccount: { burst: 10, perSecond: 30 },
 };
-
-/** Long enough for a slow network, short enough that a daemon's start does not hang on a silent one. */
-const CALL_TIMEOUT_MS = 20_000;
 
 export class DiscordChannel implements Channel {
   readonly name: string;
@@ -147,14 +143,8 @@ export class DiscordChannel implements Channel {
   }
 
   download(media: MediaRef, signal: AbortSignal): Promise<MediaFile> {
-    return download(media, {
-      client: this.#client,
-      origins: this.#settings.cdn_origins,
-      capBytes: this.limits.downloadBytes,
-      timeoutMs: this.#settings.download_timeout_secs * 1_000,
-      signal,
-      stop: this.#life.stopping,
-    });
+    const limits = downloadLimits(this.limits, this.#settings, signal, this.#life.stopping);
+    return download(media, { client: this.#client, origins: this.#settings.cdn_origins, ...limits });
   }
 
   async #work(host: ChannelHost, signal: AbortSignal, settled: () => void): Promise<void> {
@@ -175,7 +165,7 @@ export class DiscordChannel implements Channel {
       random,
       logger,
       signal,
-      trouble: (detail, state) => this.#health.set('journal', state, detail),
+      onTrouble: (detail, state) => this.#health.set('journal', state, detail),
       ready: (connection) => {
         settled();
         // How it ended is told already, and is the newer word; a login that was refused has none after it.

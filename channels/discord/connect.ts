@@ -1,6 +1,7 @@
 /** The gateway connection, again and again: one socket at a time, resumed where that is possible, with a growing wait between. */
 import type { ChannelHealth } from '../../src/core/channel.ts';
-import type { Clock, Logger } from '../../src/core/ports.ts';
+import type { Clock } from '../../src/core/ports.ts';
+import type { Context } from '../kit/context.ts';
 import { linked } from '../kit/linked.ts';
 import { reconnect } from '../kit/reconnect.ts';
 import type { DiscordClient, GatewayEnd, Session } from './client.ts';
@@ -8,17 +9,13 @@ import { DISALLOWED_INTENTS, diagnoseCall, diagnoseClose } from './failure.ts';
 import { intents, NO_CONTENT } from './intents.ts';
 import { MAX_QUEUED, type Pushed } from './receive.ts';
 
-export interface ConnectOptions {
+export interface ConnectOptions extends Context {
   readonly client: Pick<DiscordClient, 'gateway'>;
   readonly session: Session | undefined;
   readonly messageContent: boolean;
   readonly push: (packet: Pushed) => void;
   /** Events that wait to be worked off. */
   readonly queued: () => number;
-  readonly clock: Clock;
-  readonly random: () => number;
-  readonly logger: Logger;
-  readonly signal: AbortSignal;
   readonly health: (state: ChannelHealth, detail?: string) => void;
   /** Told after each connection that could not be made. */
   readonly failed: () => void;

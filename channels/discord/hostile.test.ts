@@ -130,7 +130,7 @@ test('A45 10,000 mutated events: nothing crashes, nobody is taken for somebody e
     random: () => 0,
     logger,
     signal: abort.signal,
-    trouble: () => undefined,
+    onTrouble: () => undefined,
     ready: () => undefined,
     notCaughtUp: () => undefined,
     interaction: ({ message: { senderId } }) => acknowledged.push(senderId),

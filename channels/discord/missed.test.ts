@@ -97,7 +97,7 @@ function start(platform: Platform, host: TestHost) {
     random: () => 0,
     logger: new MemoryLogger(),
     signal: abort.signal,
-    trouble: () => undefined,
+    onTrouble: () => undefined,
     ready: () => {
       ready += 1;
     },

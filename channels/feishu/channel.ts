@@ -12,7 +12,8 @@ import { errorText } from '../../src/core/errors.ts';
 import type { MediaRef, OutboundFile, OutboundPart } from '../../src/core/message.ts';
 import { CallError } from '../kit/call-error.ts';
 import { settleFailedSend } from '../kit/call-result.ts';
-import { withDeadline } from '../kit/deadline.ts';
+import { CALL_TIMEOUT_MS, withDeadline } from '../kit/deadline.ts';
+import { downloadLimits, MEGABYTE } from '../kit/download.ts';
 import { Lifecycle, NOT_LEFT } from '../kit/lifecycle.ts';
 import { RecentMap, RecentSet } from '../kit/recent.ts';
 import { sendTime } from '../kit/send-time.ts';
@@ -26,8 +27,6 @@ import { targetOf, toFileMessage, toMessage, toUpload, uuidOf, withListedChoices
 import { receiveEvents } from './receive.ts';
 import type { FeishuSettings } from './settings.ts';
 import type { WebhookKeys } from './webhook.ts';
-
-const MEGABYTE = 1024 * 1024;
 
 const LIMITS: ChannelLimits = {
   // A card may have 30 KB: enough for this much of three-byte letters, with room for markup and escapes.
@@ -48,8 +47,6 @@ const RATES: NonNullable<ChannelLimits['rate']> = {
   perAccount: { burst: 10, perSecond: 15 },
 };
 
-/** Long enough for a slow network, short enough that a daemon's start does not hang on a silent one. */
-const CALL_TIMEOUT_MS = 20_000;
 /** Of reactions and of questions that were taken back; older ones are forgotten. */
 const REMEMBERED = 1_000;
 
@@ -141,13 +138,8 @@ export class FeishuChannel implements Channel {
   }
 
   download(media: MediaRef, signal: AbortSignal): Promise<MediaFile> {
-    return download(media, {
-      client: this.#client,
-      capBytes: this.limits.downloadBytes,
-      timeoutMs: this.#settings.download_timeout_secs * 1_000,
-      signal,
-      stop: this.#life.stopping,
-    });
+    const limits = downloadLimits(this.limits, this.#settings, signal, this.#life.stopping);
+    return download(media, { client: this.#client, ...limits });
   }
 
   #track({ signal }: SendOptions, run: () => Promise<SendResult>): Promise<SendResult> {

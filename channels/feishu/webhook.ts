@@ -1,6 +1,7 @@
 /** Whether a request comes from the platform, and what it says. https://open.feishu.cn/document/server-docs/event-subscription-guide/event-subscription-configure-/encrypt-key-encryption-configuration-case */
-import { createDecipheriv, createHash, timingSafeEqual } from 'node:crypto';
+import { createDecipheriv, createHash } from 'node:crypto';
 import type { WebhookRequest } from '../../src/core/channel.ts';
+import { equalSecrets } from '../kit/equal-secrets.ts';
 import { obj, parseJson } from '../kit/json.ts';
 import { refusedRequest } from '../kit/webhook-intake.ts';
 import { stringOf } from './fields.ts';
@@ -39,7 +40,7 @@ export function readWebhook(request: WebhookRequest, keys: WebhookKeys, now: num
   if (text === undefined) return refusedRequest('the body is not encrypted with the Encrypt Key');
   const payload = obj(parseJson(text));
   const token = stringOf(obj(payload['header'])['token']) || stringOf(payload['token']);
-  const known = token !== '' && equal(token, keys.verificationToken);
+  const known = token !== '' && equalSecrets(token, keys.verificationToken);
   // The platform sets an address up without a signature (seen in practice); the key and the token prove it all the same.
   if (payload['type'] === 'url_verification' && known) return { kind: 'challenge', challenge: stringOf(payload['challenge']) };
   if (signed === 'absent') return refusedRequest('the signature is missing');
@@ -57,17 +58,11 @@ function checkSignature(
   const signature = headers['x-lark-signature'] ?? '';
   if (timestamp === '' && nonce === '' && signature === '') return 'absent';
   const expected = createHash('sha256').update(`${timestamp}${nonce}${encryptKey}`).update(body).digest('hex');
-  if (timestamp === '' || nonce === '' || !equal(signature, expected)) return 'wrong';
+  if (timestamp === '' || nonce === '' || !equalSecrets(signature, expected)) return 'wrong';
   const at = /^\d{1,15}$/.test(timestamp) ? Number(timestamp) : Number.NaN;
   // Documented in seconds.
   const age = now - (at > 1e11 ? at : at * 1_000);
   return age <= MAX_AGE_MS && age >= -MAX_AHEAD_MS ? 'right' : 'stale';
-}
-
-/** In a time that does not depend on where they differ. */
-function equal(left: string, right: string): boolean {
-  const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
-  return timingSafeEqual(digest(left), digest(right));
 }
 
 /** AES-256-CBC under SHA-256 of the key; the first 16 bytes are the IV. */

@@ -1,11 +1,14 @@
 /** Files that people sent: from hosts of the platform alone, within a time limit, and never more bytes than are wanted. */
 import { Readable } from 'node:stream';
-import type { MediaFile } from '../../src/core/channel.ts';
+import type { ChannelLimits, MediaFile } from '../../src/core/channel.ts';
 import { GatehouseError } from '../../src/core/errors.ts';
 import type { MediaRef } from '../../src/core/message.ts';
 import { CallError } from './call-error.ts';
 import { DeadlineError } from './deadline.ts';
 import { linked } from './linked.ts';
+
+/** Bytes. */
+export const MEGABYTE = 1024 * 1024;
 
 export interface DownloadLimits {
   readonly capBytes: number;
@@ -15,6 +18,16 @@ export interface DownloadLimits {
   readonly signal: AbortSignal;
   /** The channel's own end. */
   readonly stop?: AbortSignal;
+}
+
+/** What a channel's limits and settings say of one download. `stop` is the channel's own end. */
+export function downloadLimits(
+  { downloadBytes }: Pick<ChannelLimits, 'downloadBytes'>,
+  settings: { readonly download_timeout_secs: number },
+  signal: AbortSignal,
+  stop: AbortSignal,
+): DownloadLimits {
+  return { capBytes: downloadBytes, timeoutMs: settings.download_timeout_secs * 1_000, signal, stop };
 }
 
 /** A file as the platform hands it over. */
@@ -85,7 +98,7 @@ export async function openDownload(media: MediaRef, limits: DownloadLimits, step
 
 /** Refuses a file above the cap; for use within `explain` too. */
 export function tooLarge(capBytes: number): GatehouseError {
-  return new GatehouseError('GH1504', `the file is larger than ${Math.floor(capBytes / (1024 * 1024))} MB`);
+  return new GatehouseError('GH1504', `the file is larger than ${Math.floor(capBytes / MEGABYTE)} MB`);
 }
 
 /** The body of a response that holds a file. Any other response is GH1505, and its body is closed. */

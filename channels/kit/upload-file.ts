@@ -8,3 +8,11 @@ export async function unreadableFile(path: string): Promise<string | undefined> 
     return 'the attachment is not there any more';
   }
 }
+
+/**
+ * What a form or a header can name a file by: no path, no line break, none of `unsafe`. At most 120
+ * characters.
+ */
+export function uploadName(name: string, unsafe = /[\p{Cc}";\\/]+/gu): string {
+  return name.replace(unsafe, '_').slice(-120) || 'file';
+}

@@ -2,7 +2,7 @@
 import type { InboundMessage } from '../../src/core/message.ts';
 import type { Clock, Logger } from '../../src/core/ports.ts';
 import { apiFailureOf, CallError, type CallFailure, type ErrorCode } from '../kit/call-error.ts';
-import { withDeadline } from '../kit/deadline.ts';
+import { CALL_TIMEOUT_MS, withDeadline } from '../kit/deadline.ts';
 import { type JsonObject, list, obj, str } from '../kit/json.ts';
 import type { SlackClient } from './client.ts';
 import type { Cursor } from './cursor.ts';
@@ -48,7 +48,6 @@ const SHORT_GAP_SECS = 120;
 const DAY_SECS = 86_400;
 const PAGE = 200;
 const MAX_PAGES = 25;
-const CALL_DEADLINE_MS = 20_000;
 /** Asked one by one: each needs a scope of its own, and the call fails as a whole when one is missing. */
 const KINDS = ['im', 'mpim', 'public_channel', 'private_channel'];
 /** The conversation, or the thread, is gone for us: nothing of it can be answered anyway. */
@@ -169,7 +168,7 @@ async function ask(
 ): Promise<JsonObject | undefined> {
   for (;;) {
     try {
-      return await withDeadline({ clock, ms: CALL_DEADLINE_MS, signal }, (inner) => client.call(method, args, inner));
+      return await withDeadline({ clock, ms: CALL_TIMEOUT_MS, signal }, (inner) => client.call(method, args, inner));
     } catch (error) {
       if (!(error instanceof CallError)) throw error;
       const { failure } = error;

@@ -11,6 +11,7 @@ import type {
 import type { MediaRef, OutboundPart } from '../../src/core/message.ts';
 import { apiFailureOf, type ErrorCode } from '../kit/call-error.ts';
 import { settleFailedSend } from '../kit/call-result.ts';
+import { downloadLimits, MEGABYTE } from '../kit/download.ts';
 import { type JsonObject, list, obj, str } from '../kit/json.ts';
 import { Lifecycle } from '../kit/lifecycle.ts';
 import { RecentMap } from '../kit/recent.ts';
@@ -27,7 +28,6 @@ import { sendPart } from './send.ts';
 import type { SlackSettings } from './settings.ts';
 import { receiveBySocket } from './socket-mode.ts';
 
-const MEGABYTE = 1024 * 1024;
 const LIMITS: ChannelLimits = {
   // Below the 4000 that one message should have, and that an edit may have: room for the entities and marks of the dialect.
   text: 3_500,
@@ -179,13 +179,8 @@ export class SlackChannel implements Channel {
   }
 
   download(media: MediaRef, signal: AbortSignal): Promise<MediaFile> {
-    return download(media, {
-      client: this.#client,
-      capBytes: this.limits.downloadBytes,
-      timeoutMs: this.#options.settings.download_timeout_secs * 1_000,
-      signal,
-      stop: this.#life.stopping,
-    });
+    const limits = downloadLimits(this.limits, this.#options.settings, signal, this.#life.stopping);
+    return download(media, { client: this.#client, ...limits });
   }
 
   /** After a restart: which reactions of ours are there. */

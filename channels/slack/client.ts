@@ -5,7 +5,7 @@ import type { Readable } from 'node:stream';
 import { SocketModeReceiver, webApi } from '@slack/bolt';
 import type { Clock } from '../../src/core/ports.ts';
 import { apiFailureOf, CallError, type CallFailure, networkFailure } from '../kit/call-error.ts';
-import { withDeadline } from '../kit/deadline.ts';
+import { CALL_TIMEOUT_MS, withDeadline } from '../kit/deadline.ts';
 import { type JsonObject, num, obj, parseObject, str } from '../kit/json.ts';
 import { readText } from '../kit/read-text.ts';
 import { HttpTransport } from './http.ts';
@@ -41,8 +41,6 @@ export interface SlackClientOptions {
 
 /** Answers of the Web API are far smaller; a page of 200 messages at their limit is about this. */
 const MAX_ANSWER_BYTES = 32 * 1024 * 1024;
-/** Long enough for a slow network, short enough that a daemon's start does not hang on a silent one. */
-const CONNECT_DEADLINE_MS = 20_000;
 const CLOSE_DEADLINE_MS = 1_000;
 /** Answers are dated in whole seconds and take a while to arrive: our own clock is finer as long as it is no further off than this. */
 const CLOCK_AGREES_MS = 10_000;
@@ -154,7 +152,7 @@ export class SlackClient {
     };
     try {
       await this.#guard('apps.connections.open', signal, () =>
-        withDeadline({ clock: this.#options.clock, ms: CONNECT_DEADLINE_MS, signal }, (inner) =>
+        withDeadline({ clock: this.#options.clock, ms: CALL_TIMEOUT_MS, signal }, (inner) =>
           this.#signal.run(inner, () => receiver.start()),
         ),
       );

@@ -3,7 +3,7 @@ import type { ChannelDeps, ChannelHealth, ChannelHost } from '../../src/core/cha
 import { errorText, isGatehouseError } from '../../src/core/errors.ts';
 import type { Clock } from '../../src/core/ports.ts';
 import { CallError } from '../kit/call-error.ts';
-import { withDeadline } from '../kit/deadline.ts';
+import { CALL_TIMEOUT_MS, withDeadline } from '../kit/deadline.ts';
 import { type Diagnosis, degraded, diagnose, down, wordsWithHint } from '../kit/diagnosis.ts';
 import { HealthSum, inOrder } from '../kit/health-sum.ts';
 import { str } from '../kit/json.ts';
@@ -31,7 +31,6 @@ export interface ReceiverOptions {
 /** What can be wrong, in the order in which it is shown. */
 type Part = 'login' | 'journal' | 'connection' | 'history';
 
-const CALL_DEADLINE_MS = 20_000;
 /** The platform wants an acknowledgement within three seconds. */
 const CATCH_UP_FIRST_MS = 2_000;
 /** A refusal may be the platform's mood and last for minutes; a revoked login is refused for ever. */
@@ -64,7 +63,7 @@ export class Receiver {
   /** Asks who we are, and opens the way in the first time. Rejects with a `CallError` when the login is refused. */
   async login(): Promise<void> {
     const { client, host, deps, signal } = this.options;
-    const answer = await withDeadline({ clock: deps.clock, ms: CALL_DEADLINE_MS, signal }, (inner) =>
+    const answer = await withDeadline({ clock: deps.clock, ms: CALL_TIMEOUT_MS, signal }, (inner) =>
       client.call('auth.test', {}, inner),
     );
     const [userId, teamId] = [str(answer['user_id']), str(answer['team_id'])];
@@ -177,7 +176,7 @@ export class Receiver {
   async #probe(): Promise<void> {
     const { client, deps, signal } = this.options;
     try {
-      await withDeadline({ clock: deps.clock, ms: CALL_DEADLINE_MS, signal }, (inner) => client.call('auth.test', {}, inner));
+      await withDeadline({ clock: deps.clock, ms: CALL_TIMEOUT_MS, signal }, (inner) => client.call('auth.test', {}, inner));
     } catch (error) {
       deps.logger.info('slack.login-probe-failed', { error: errorText(error) });
     }

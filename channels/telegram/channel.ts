@@ -12,7 +12,8 @@ import { errorText } from '../../src/core/errors.ts';
 import type { MediaRef, OutboundPart } from '../../src/core/message.ts';
 import { apiFailureOf } from '../kit/call-error.ts';
 import { settleFailedSend } from '../kit/call-result.ts';
-import { withDeadline } from '../kit/deadline.ts';
+import { CALL_TIMEOUT_MS, withDeadline } from '../kit/deadline.ts';
+import { downloadLimits, MEGABYTE } from '../kit/download.ts';
 import { Lifecycle, NOT_LEFT } from '../kit/lifecycle.ts';
 import { sendTime } from '../kit/send-time.ts';
 import { unreadableFile } from '../kit/upload-file.ts';
@@ -21,8 +22,6 @@ import { download } from './download.ts';
 import { asDocument, CAPTION_LIMIT, toCall, toEdit, toSendResult } from './outbound.ts';
 import { pollUpdates } from './poll.ts';
 import type { TelegramSettings } from './settings.ts';
-
-const MEGABYTE = 1024 * 1024;
 
 const LIMITS: ChannelLimits = {
   // 96 below the platform's 4096: room for a fence that a split closes and opens again.
@@ -42,9 +41,6 @@ const RATES: NonNullable<ChannelLimits['rate']> = {
   perGroup: { burst: 4, perSecond: 16 / 60 },
   perAccount: { burst: 5, perSecond: 25 },
 };
-
-/** Long enough for a slow network, short enough that a daemon's start does not hang on a silent one. */
-const CALL_TIMEOUT_MS = 20_000;
 
 export class TelegramChannel implements Channel {
   readonly name: string;
@@ -137,13 +133,8 @@ export class TelegramChannel implements Channel {
   }
 
   download(media: MediaRef, signal: AbortSignal): Promise<MediaFile> {
-    return download(media, {
-      client: this.#client,
-      capBytes: this.limits.downloadBytes,
-      timeoutMs: this.#settings.download_timeout_secs * 1_000,
-      signal,
-      stop: this.#life.stopping,
-    });
+    const limits = downloadLimits(this.limits, this.#settings, signal, this.#life.stopping);
+    return download(media, { client: this.#client, ...limits });
   }
 
   async #send(part: OutboundPart, options: SendOptions): Promise<SendResult> {

@@ -3,6 +3,7 @@ import type { SendResult } from '../../src/core/channel.ts';
 import type { OutboundFile, OutboundPart } from '../../src/core/message.ts';
 import type { CallFailure } from '../kit/call-error.ts';
 import { type Refusal, sendResultOf } from '../kit/call-result.ts';
+import { uploadName } from '../kit/upload-file.ts';
 import type { SendCall, Upload } from './client.ts';
 import { toTelegramHtml, visibleLength } from './format.ts';
 import { GENERAL_TOPIC } from './inbound.ts';
@@ -107,6 +108,7 @@ function replyOf(part: OutboundPart): object {
 }
 
 function toUpload(file: OutboundFile): Omit<SendCall, 'payload'> {
+  // The SDK writes the name unquoted into a header: line breaks would end it and a semicolon would cut it.
   const upload = (field: Upload['field']): Upload => ({ field, path: file.path, name: uploadName(file.name) });
   const mime = file.mime.toLowerCase();
   if (file.kind === 'photo' && /^image\/(?:jpeg|png|webp)$/.test(mime) && file.bytes <= PHOTO_BYTES) {
@@ -117,9 +119,4 @@ function toUpload(file: OutboundFile): Omit<SendCall, 'payload'> {
   if (file.kind === 'voice' || file.kind === 'audio') return { method: 'sendAudio', upload: upload('audio') };
   if (file.kind === 'video' && mime === 'video/mp4') return { method: 'sendVideo', upload: upload('video') };
   return { method: 'sendDocument', upload: upload('document') };
-}
-
-/** The SDK writes the name unquoted into a header: line breaks would end it and a semicolon would cut it. */
-function uploadName(name: string): string {
-  return name.replace(/[\p{Cc}";\\/]+/gu, '_').slice(-120) || 'file';
 }

@@ -1,10 +1,9 @@
 /** The long poll: updates -> `host.receive` -> only then the poll whose higher offset acknowledges them. */
 import type { Update } from 'grammy/types';
-import type { ChannelHost } from '../../src/core/channel.ts';
 import { errorText } from '../../src/core/errors.ts';
 import type { InboundMessage } from '../../src/core/message.ts';
-import type { Clock, Logger } from '../../src/core/ports.ts';
 import { apiFailureOf } from '../kit/call-error.ts';
+import type { ReceivingContext } from '../kit/context.ts';
 import { withDeadline } from '../kit/deadline.ts';
 import { type Diagnosis, degraded, diagnose, down } from '../kit/diagnosis.ts';
 import { reconnect } from '../kit/reconnect.ts';
@@ -15,17 +14,12 @@ import type { TelegramClient } from './client.ts';
 import { type InboundContext, migrationOf, toInbound, unreadable } from './inbound.ts';
 import { pressOf, reactionOf } from './inbound-events.ts';
 
-export interface PollOptions {
+export interface PollOptions extends ReceivingContext {
   readonly client: Pick<TelegramClient, 'getMe' | 'getUpdates' | 'deleteWebhook' | 'answerPress'>;
-  readonly host: ChannelHost;
   readonly channel: string;
   readonly account: string;
   readonly pollTimeoutSecs: number;
   readonly callTimeoutMs: number;
-  readonly clock: Clock;
-  readonly random: () => number;
-  readonly logger: Logger;
-  readonly signal: AbortSignal;
   /** Called once: receiving, or failed for the first time and trying again. */
   readonly settled: () => void;
   /** A group became a supergroup and has a new id. */
@@ -107,7 +101,7 @@ async function receive(options: PollOptions, state: PollState, connected: () => 
     if (!last) continue;
     const next = last.update_id + 1;
     await storeMessages(readBatch(updates, context, options), String(next), {
-      ...{ host, clock, random: options.random, logger: options.logger, signal },
+      ...options,
       onTrouble: (detail, health) => state.health(health, detail),
     });
     offset = next;

@@ -13,6 +13,7 @@ import { errorText } from '../../src/core/errors.ts';
 import type { InboundMessage, MediaRef, OutboundPart } from '../../src/core/message.ts';
 import { settleFailedSend } from '../kit/call-result.ts';
 import { withDeadline } from '../kit/deadline.ts';
+import { downloadLimits } from '../kit/download.ts';
 import { type Fault, HealthSum } from '../kit/health-sum.ts';
 import { Lifecycle, NOT_LEFT } from '../kit/lifecycle.ts';
 import { RecentSet } from '../kit/recent.ts';
@@ -139,14 +140,8 @@ export class TwilioChannel implements Channel {
 
   download(media: MediaRef, signal: AbortSignal): Promise<MediaFile> {
     const { client, settings } = this.#options;
-    return download(media, {
-      client,
-      isAllowed: (url) => isPlatformHost(url, settings.media_hosts),
-      capBytes: this.limits.downloadBytes,
-      timeoutMs: settings.download_timeout_secs * 1_000,
-      signal,
-      stop: this.#life.stopping,
-    });
+    const limits = downloadLimits(this.limits, settings, signal, this.#life.stopping);
+    return download(media, { client, isAllowed: (url) => isPlatformHost(url, settings.media_hosts), ...limits });
   }
 
   async #receive(host: ChannelHost, signal: AbortSignal, settled: () => void): Promise<void> {

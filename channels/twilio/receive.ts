@@ -1,18 +1,13 @@
-/** Keeps reading the list until the signal aborts, and says what is wrong while it cannot. */
-import type { Clock, Logger } from '../../src/core/ports.ts';
+import type { Context } from '../kit/context.ts';
 import { type Diagnosis, diagnose, down } from '../kit/diagnosis.ts';
 import type { HealthSum } from '../kit/health-sum.ts';
 import { reconnect } from '../kit/reconnect.ts';
 import type { CatchUp, Caught } from './catch-up.ts';
 
-export interface ReceiveOptions {
+export interface ReceiveOptions extends Context {
   readonly catchUp: Pick<CatchUp, 'run'>;
   readonly health: Pick<HealthSum<'api'>, 'set'>;
   readonly pollMs: number;
-  readonly clock: Clock;
-  readonly random: () => number;
-  readonly logger: Logger;
-  readonly signal: AbortSignal;
   /** After the first reading, and after its failure: from then on webhooks need not wait for it. */
   readonly settled: () => void;
   /** After each reading; `first` after a start or a failure, when messages were bound to be missed. */

@@ -12,6 +12,7 @@ import type {
 } from '../../src/core/channel.ts';
 import type { InboundMessage, MediaRef, OutboundPart } from '../../src/core/message.ts';
 import { CallError } from '../kit/call-error.ts';
+import { downloadLimits, MEGABYTE } from '../kit/download.ts';
 import { HealthSum, inOrder } from '../kit/health-sum.ts';
 import { Lifecycle } from '../kit/lifecycle.ts';
 import { untilAborted } from '../kit/linked.ts';
@@ -26,8 +27,6 @@ import { CARD_BUTTONS, CARD_TEXT } from './outbound.ts';
 import { Sender } from './sender.ts';
 import type { WecomSettings } from './settings.ts';
 import { createWebhookHandler, MAX_BODY_BYTES } from './webhook.ts';
-
-const MEGABYTE = 1024 * 1024;
 
 const LIMITS: ChannelLimits = {
   // Below the platform's 2048: room for a fence that a split closes and opens again, and for the mark of `outbound.ts`.
@@ -96,13 +95,8 @@ export class WecomChannel implements Channel {
   }
 
   download(media: MediaRef, signal: AbortSignal): Promise<MediaFile> {
-    return download(media, {
-      client: this.#client,
-      capBytes: this.limits.downloadBytes,
-      timeoutMs: this.#settings.download_timeout_secs * 1_000,
-      signal,
-      stop: this.#life.stopping,
-    });
+    const limits = downloadLimits(this.limits, this.#settings, signal, this.#life.stopping);
+    return download(media, { client: this.#client, ...limits });
   }
 
   async #stay(host: ChannelHost, signal: AbortSignal, settled: () => void): Promise<void> {

@@ -2,7 +2,7 @@
 import { openAsBlob } from 'node:fs';
 import type { Clock } from '../../src/core/ports.ts';
 import { apiFailureOf, CallError, type CallFailure, type ErrorCode } from '../kit/call-error.ts';
-import { withDeadline } from '../kit/deadline.ts';
+import { CALL_TIMEOUT_MS, withDeadline } from '../kit/deadline.ts';
 import { num, obj, parseObject, str } from '../kit/json.ts';
 import { untilAborted } from '../kit/linked.ts';
 import { readText } from '../kit/read-text.ts';
@@ -30,8 +30,6 @@ export interface Progress {
   left: boolean;
 }
 
-/** Long enough for a slow network, short enough that a daemon's start does not hang on a silent one. */
-const CALL_TIMEOUT_MS = 20_000;
 /** Answers other than files are a few hundred bytes. */
 const MAX_ANSWER = 65_536;
 /** A token is renewed this long before its end, so that none ends on its way. */

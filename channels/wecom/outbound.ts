@@ -2,6 +2,8 @@
 import { createHash } from 'node:crypto';
 import type { SendResult } from '../../src/core/channel.ts';
 import type { Choice, OutboundFile, OutboundPart } from '../../src/core/message.ts';
+import { MEGABYTE } from '../kit/download.ts';
+import { uploadName } from '../kit/upload-file.ts';
 import type { MediaType, Sent, Upload } from './client.ts';
 import { asWritten, printable, toWecom, toWords } from './format.ts';
 
@@ -14,7 +16,6 @@ export interface MessageOptions {
 
 /** Bytes of text and of markdown; the platform cuts off what is more without saying so. */
 const TEXT_BYTES = 2_048;
-const MEGABYTE = 1024 * 1024;
 /** https://developer.work.weixin.qq.com/document/path/90253; a larger one goes as a file. */
 const MEDIA_BYTES = { image: 10 * MEGABYTE, voice: 2 * MEGABYTE, video: 10 * MEGABYTE, file: 20 * MEGABYTE } as const;
 /** "All files must be larger than 5 bytes." */
@@ -55,7 +56,7 @@ export function toFileMessage(part: OutboundPart, media: { type: MediaType; id: 
 }
 
 export function toUpload(file: OutboundFile): Upload {
-  return { type: typeOf(file), path: file.path, name: uploadName(file.name), mime: file.mime };
+  return { type: typeOf(file), path: file.path, name: uploadName(printable(file.name)), mime: file.mime };
 }
 
 function envelope(part: OutboundPart, { agentId, duplicateCheck }: MessageOptions, message: object): object {
@@ -114,15 +115,6 @@ function typeOf({ kind, mime, bytes }: OutboundFile): MediaType {
   if (kind === 'voice' && type === 'audio/amr' && bytes <= MEDIA_BYTES.voice) return 'voice';
   if (kind === 'video' && type === 'video/mp4' && bytes <= MEDIA_BYTES.video) return 'video';
   return 'file';
-}
-
-/** What the chat shows as the file's name. */
-function uploadName(name: string): string {
-  return (
-    printable(name)
-      .replace(/[\p{Cc}";\\/]+/gu, '_')
-      .slice(-120) || 'file'
-  );
 }
 
 export function toSent(sent: Sent, part: OutboundPart): SendResult {

@@ -14,6 +14,7 @@ import type { MediaRef, OutboundPart } from '../../src/core/message.ts';
 import { CallError } from '../kit/call-error.ts';
 import { settleFailedSend } from '../kit/call-result.ts';
 import { withDeadline } from '../kit/deadline.ts';
+import { downloadLimits, MEGABYTE } from '../kit/download.ts';
 import { Sends } from '../kit/lifecycle.ts';
 import { sendTime } from '../kit/send-time.ts';
 import { unreadableFile } from '../kit/upload-file.ts';
@@ -25,8 +26,6 @@ import { messageId, storedAs, targetOf, toEdit, toMessage, toReaction, toSendRes
 import { stayConnected } from './session.ts';
 import type { WhatsAppSettings } from './settings.ts';
 import { LoginStore } from './store.ts';
-
-const MEGABYTE = 1024 * 1024;
 
 const LIMITS: ChannelLimits = {
   // The apps take 65536, and fold what is longer than this.
@@ -148,13 +147,8 @@ export class WhatsAppChannel implements Channel {
   }
 
   download(media: MediaRef, signal: AbortSignal): Promise<MediaFile> {
-    return download(media, {
-      mediaRoot: this.#settings.media_root.replace(/\/+$/, ''),
-      capBytes: this.limits.downloadBytes,
-      timeoutMs: this.#settings.download_timeout_secs * 1_000,
-      signal,
-      stop: this.#stopping.signal,
-    });
+    const limits = downloadLimits(this.limits, this.#settings, signal, this.#stopping.signal);
+    return download(media, { mediaRoot: this.#settings.media_root.replace(/\/+$/, ''), ...limits });
   }
 
   async #run(host: ChannelHost, intake: AbortSignal, settled: () => void): Promise<void> {
