@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { unreadableMessage } from './unreadable-message.ts';
+import { unreadableMessage } from './inbound-message.ts';
 
 test('what cannot be read is a refused message that says nothing, under the same key when it comes again', () => {
   const ref = { channel: 'work', account: 'bot', platformId: 'event:7' };
