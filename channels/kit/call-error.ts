@@ -72,7 +72,7 @@ export function apiFailureOf(error: unknown): ApiFailure | undefined {
  */
 export function networkFailure(error: unknown, left?: boolean): CallFailure {
   const code = errorCodeOf(error);
+  if (left !== true && notConnected(code)) return { kind: 'unreached', detail: code };
   if (left === false) return { kind: 'unreached', detail: `not connected: ${code ?? 'no code'}` };
-  if (left === undefined && notConnected(code)) return { kind: 'unreached', detail: code };
   return { kind: 'lost', detail: `the connection broke before an answer (${code ?? 'no usable reply'})` };
 }

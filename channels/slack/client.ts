@@ -6,9 +6,9 @@ import { SocketModeReceiver, webApi } from '@slack/bolt';
 import type { Clock } from '../../src/core/ports.ts';
 import { apiFailureOf, CallError, type CallFailure, networkFailure } from '../kit/call-error.ts';
 import { CALL_TIMEOUT_MS, withDeadline } from '../kit/deadline.ts';
+import { HttpTransport } from '../kit/http-transport.ts';
 import { type JsonObject, num, obj, parseObject, str } from '../kit/json.ts';
 import { readText } from '../kit/read-text.ts';
-import { HttpTransport } from './http.ts';
 import { LOGIN_REFUSED, refusal } from './refusals.ts';
 
 /** What the platform pushed over a socket. `ack` tells it that we have it; unacknowledged ones come again. */
