@@ -47,20 +47,17 @@ export async function keepConnected(options: ConnectOptions): Promise<void> {
     signal,
     // A token that was reset is never valid again, and the new one comes with a restart.
     onEnd: () => !refused,
+    steadyMs: STABLE_MS,
     run: async (connected) => {
       while (options.queued() >= MAX_QUEUED / 2) await clock.sleep(DRAIN_MS, signal);
       using life = linked(signal);
       const resuming = session !== undefined;
-      let began = false;
+      let began: number | undefined;
       let packets = 0;
-      void beginsInTime(clock, life.controller, () => (began ? 'began' : packets));
+      void beginsInTime(clock, life.controller, () => (began === undefined ? packets : 'began'));
       const begin = (): void => {
-        if (began) return;
-        began = true;
-        void stable(clock, life.controller.signal, () => {
-          flaps = 0;
-          connected();
-        });
+        began ??= clock.monotonic();
+        connected();
       };
       try {
         const end = await client.gateway({
@@ -77,7 +74,7 @@ export async function keepConnected(options: ConnectOptions): Promise<void> {
         });
         if (signal.aborted) return;
         // The server a session is resumed at may be gone while the platform is well: a new session then, and the history.
-        notResumed = began ? 0 : notResumed + 1;
+        notResumed = began === undefined ? notResumed + 1 : 0;
         session = notResumed >= RESUME_ATTEMPTS ? undefined : end.session;
         if (end.code === DISALLOWED_INTENTS && messageContent) {
           messageContent = false;
@@ -86,12 +83,13 @@ export async function keepConnected(options: ConnectOptions): Promise<void> {
           options.contentRefused(NO_CONTENT);
           return;
         }
-        if (resuming && !began && end.session === undefined && diagnoseClose(end.code) === undefined) {
+        if (resuming && began === undefined && end.session === undefined && diagnoseClose(end.code) === undefined) {
           logger.info('discord.session-over');
           return;
         }
-        flaps += 1;
-        refused = tell(end, began, flaps, options);
+        const isStable = began !== undefined && clock.monotonic() - began >= STABLE_MS;
+        flaps = isStable ? 1 : flaps + 1;
+        refused = tell(end, began !== undefined, flaps, options);
       } catch (error) {
         if (signal.aborted) return;
         const diagnosis = diagnoseCall(error);
@@ -127,15 +125,6 @@ async function beginsInTime(clock: Clock, life: AbortController, state: () => 'b
       if (now === before) return life.abort(new Error('the session did not begin in time'));
       await clock.sleep(BEGIN_TIMEOUT_MS, life.signal);
     }
-  } catch {
-    return; // it ended before
-  }
-}
-
-async function stable(clock: Clock, signal: AbortSignal, then: () => void): Promise<void> {
-  try {
-    await clock.sleep(STABLE_MS, signal);
-    then();
   } catch {
     return; // it ended before
   }

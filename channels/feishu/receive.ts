@@ -4,8 +4,8 @@ import { errorText } from '../../src/core/errors.ts';
 import { CallError } from '../kit/call-error.ts';
 import { withDeadline } from '../kit/deadline.ts';
 import { type Diagnosis, degraded, diagnose, down } from '../kit/diagnosis.ts';
+import { keepReceiving } from '../kit/keep-receiving.ts';
 import { untilAborted, whenAborted } from '../kit/linked.ts';
-import { reconnect } from '../kit/reconnect.ts';
 import { changesOnly, type ReportHealth } from '../kit/reported-health.ts';
 import { answerWith, createWebhookIntake } from '../kit/webhook-intake.ts';
 import type { BotIdentity, FeishuClient } from './client.ts';
@@ -44,19 +44,9 @@ export async function receiveEvents(options: ReceiveOptions): Promise<void> {
   const health = changesOnly((state, detail) => options.host.health(state, detail));
   const server: Server = {};
   const live: typeof converse = options.webhook ? (...args) => listen(server, ...args) : converse;
-  await reconnect({
-    run: (connected) => live(options, health, connected),
-    onEnd: (error) => {
-      const { state, detail, waitMs } = judge(error);
-      health(state, detail);
-      logger.warn('feishu.connection-failed', { detail });
-      settled();
-      return waitMs;
-    },
-    clock,
-    random,
-    signal,
-  });
+  const run = (connected: () => void): Promise<void> => live(options, health, connected);
+  const told = { judge, health, event: 'feishu.connection-failed', settled };
+  await keepReceiving({ ...{ run, clock, random, logger, signal }, ...told, steadyMs: STEADY_MS });
   await server.hook?.[Symbol.asyncDispose]();
 }
 
@@ -75,12 +65,11 @@ async function converse(options: ReceiveOptions, health: ReportHealth, connected
   const connection = await withDeadline({ clock, ms, signal }, (inner) =>
     client.connect((payload) => intake.take(payload, signal), inner),
   );
-  const since = clock.monotonic();
   try {
+    connected();
     health('healthy');
     settled();
     await untilAborted(connection.closed, signal);
-    if (clock.monotonic() - since > STEADY_MS) connected();
   } finally {
     connection.close();
     await intake.idle();

@@ -6,7 +6,7 @@ import { apiFailureOf } from '../kit/call-error.ts';
 import type { ReceivingContext } from '../kit/context.ts';
 import { withDeadline } from '../kit/deadline.ts';
 import { type Diagnosis, degraded, diagnose, down } from '../kit/diagnosis.ts';
-import { reconnect } from '../kit/reconnect.ts';
+import { keepReceiving } from '../kit/keep-receiving.ts';
 import { changesOnly, type ReportHealth } from '../kit/reported-health.ts';
 import { storeMessages } from '../kit/store-messages.ts';
 import { firstOpenAlbum, joinAlbums, untilOpenAlbum } from './albums.ts';
@@ -41,7 +41,7 @@ export async function pollUpdates(options: PollOptions): Promise<void> {
     first: true,
     conflicted: false,
   };
-  await reconnect({
+  await keepReceiving({
     run: async (connected) => {
       try {
         await receive(options, state, () => {
@@ -55,16 +55,10 @@ export async function pollUpdates(options: PollOptions): Promise<void> {
         throw error;
       }
     },
-    onEnd: (error) => {
-      const { state: health, detail, waitMs } = judge(error);
-      state.health(health, detail);
-      logger.warn('telegram.poll-failed', { detail });
-      settled();
-      return waitMs;
-    },
-    clock,
-    random,
-    signal,
+    judge,
+    health: state.health,
+    event: 'telegram.poll-failed',
+    ...{ settled, clock, random, logger, signal },
   });
 }
 

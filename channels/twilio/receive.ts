@@ -1,7 +1,7 @@
 import type { Context } from '../kit/context.ts';
 import { type Diagnosis, diagnose, down } from '../kit/diagnosis.ts';
 import type { HealthSum } from '../kit/health-sum.ts';
-import { reconnect } from '../kit/reconnect.ts';
+import { keepReceiving } from '../kit/keep-receiving.ts';
 import type { CatchUp, Caught } from './catch-up.ts';
 
 export interface ReceiveOptions extends Context {
@@ -20,7 +20,7 @@ const REFUSED_WAIT_MS = 300_000;
 /** Never rejects. */
 export async function receive(options: ReceiveOptions): Promise<void> {
   const { catchUp, health, pollMs, clock, random, logger, signal, settled, onRead } = options;
-  await reconnect({
+  await keepReceiving({
     run: async (connected) => {
       for (let first = true; ; first = false) {
         const caught = await catchUp.run();
@@ -32,16 +32,10 @@ export async function receive(options: ReceiveOptions): Promise<void> {
         await clock.sleep(pollMs, signal);
       }
     },
-    onEnd: (error) => {
-      const { state, detail, waitMs } = judge(error);
-      health.set('api', state, detail);
-      logger.warn('twilio.list-failed', { detail });
-      settled();
-      return waitMs;
-    },
-    clock,
-    random,
-    signal,
+    judge,
+    health: (state, detail) => health.set('api', state, detail),
+    event: 'twilio.list-failed',
+    ...{ settled, clock, random, logger, signal },
   });
 }
 
