@@ -3,7 +3,7 @@ import type { ChannelDeps, ChannelHost, Webhook, WebhookHandler } from '../../sr
 import { errorText } from '../../src/core/errors.ts';
 import { CallError } from '../kit/call-error.ts';
 import { withDeadline } from '../kit/deadline.ts';
-import { type Diagnosis, degraded, diagnose, down } from '../kit/diagnosis.ts';
+import { type Diagnosis, degraded, diagnose, down, REFUSED_WAIT_MS } from '../kit/diagnosis.ts';
 import { keepReceiving } from '../kit/keep-receiving.ts';
 import { untilAborted, whenAborted } from '../kit/linked.ts';
 import { changesOnly, type ReportHealth } from '../kit/reported-health.ts';
@@ -30,8 +30,6 @@ export interface ReceiveOptions {
   readonly settled: () => void;
 }
 
-/** Only the operator can mend refused credentials; an app may be switched on again without a restart of ours. */
-const REFUSED_WAIT_MS = 300_000;
 /** A connection that ended sooner counts as one that failed. */
 const STEADY_MS = 30_000;
 /** The platform waits 3 s. */

@@ -76,3 +76,18 @@ export function networkFailure(error: unknown, left?: boolean): CallFailure {
   if (left === false) return { kind: 'unreached', detail: `not connected: ${code ?? 'no code'}` };
   return { kind: 'lost', detail: `the connection broke before an answer (${code ?? 'no usable reply'})` };
 }
+
+/** Runs one call. Rejects with the reason of `signal` once that aborted, otherwise with a `CallError`. */
+export async function guardCall<T>(
+  signal: AbortSignal,
+  run: () => Promise<T>,
+  toError: (error: unknown) => CallError,
+): Promise<T> {
+  signal.throwIfAborted();
+  try {
+    return await run();
+  } catch (error) {
+    signal.throwIfAborted();
+    throw error instanceof CallError ? error : toError(error);
+  }
+}

@@ -14,6 +14,9 @@ export interface Diagnosis {
   readonly refusedLogin?: true;
 }
 
+/** Only the operator can mend a refused login; it may have been mended without a restart. ms. */
+export const REFUSED_WAIT_MS = 300_000;
+
 /** Time may mend it. */
 export function degraded(detail: string, waitMs = 0): Diagnosis {
   return { state: 'degraded', detail, waitMs };

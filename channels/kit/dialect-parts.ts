@@ -1,7 +1,10 @@
 /** Parts of a dialect that most platforms write alike: lists and tables as plain lines. */
 import type { Dialect } from './markdown.ts';
 
-/** A line with a bullet, or the number of an ordered list, and a box where the item is a task: done, then open. */
+/**
+ * A line with a bullet, or the number of an ordered list, and a box where the item is a task: done, then
+ * open.
+ */
 export function listLine(bullet: string, indent = '  ', boxes = ['☑ ', '☐ ']): Dialect['listItem'] {
   return (inner, { ordered, number, depth, checked }) => {
     const box = checked === undefined ? '' : boxes[checked ? 0 : 1];

@@ -14,8 +14,8 @@ export interface KeepReceivingOptions extends Context, Pick<ReconnectOptions, 'r
 }
 
 /**
- * Runs a connection again and again until the signal aborts. Each end is told to the operator and the log before
- * the wait that its diagnosis asks for. Never rejects.
+ * Runs a connection again and again until the signal aborts. Each end is told to the operator and the log
+ * before the wait that its diagnosis asks for. Never rejects.
  */
 export async function keepReceiving(options: KeepReceivingOptions): Promise<void> {
   const { judge, health, event, settled, logger } = options;

@@ -4,7 +4,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
 import { SocketModeReceiver, webApi } from '@slack/bolt';
 import type { Clock } from '../../src/core/ports.ts';
-import { apiFailureOf, CallError, type CallFailure, networkFailure } from '../kit/call-error.ts';
+import { apiFailureOf, CallError, type CallFailure, guardCall, networkFailure } from '../kit/call-error.ts';
 import { CALL_TIMEOUT_MS, withDeadline } from '../kit/deadline.ts';
 import { HttpTransport } from '../kit/http-transport.ts';
 import { type JsonObject, num, obj, parseObject, str } from '../kit/json.ts';
@@ -232,14 +232,8 @@ export class SlackClient {
     };
   }
 
-  async #guard<T>(method: string, signal: AbortSignal, run: () => Promise<T>): Promise<T> {
-    signal.throwIfAborted();
-    try {
-      return await run();
-    } catch (error) {
-      signal.throwIfAborted();
-      throw error instanceof CallError ? error : toCallError(method, toFailure(error));
-    }
+  #guard<T>(method: string, signal: AbortSignal, run: () => Promise<T>): Promise<T> {
+    return guardCall(signal, run, (error) => toCallError(method, toFailure(error)));
   }
 }
 

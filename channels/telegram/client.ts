@@ -1,7 +1,7 @@
 /** Wire calls to the Bot API. The only file that loads grammY. */
 import { Api, GrammyError, HttpError, InputFile } from 'grammy';
 import type { File, Message, Update, UserFromGetMe } from 'grammy/types';
-import { CallError, type CallFailure, networkFailure } from '../kit/call-error.ts';
+import { CallError, type CallFailure, guardCall, networkFailure } from '../kit/call-error.ts';
 import { createHttpAgent } from '../kit/http-agent.ts';
 
 /** A file to upload, named by the field that carries it. */
@@ -131,15 +131,8 @@ export class TelegramClient {
     return { ...failure, detail: failure.detail.replaceAll(this.#token, '[token]') };
   }
 
-  async #call<T>(method: string, signal: AbortSignal, run: () => Promise<T>): Promise<T> {
-    signal.throwIfAborted();
-    try {
-      return await run();
-    } catch (error) {
-      signal.throwIfAborted();
-      if (error instanceof CallError) throw error;
-      throw new CallError(method, this.#withoutToken(toFailure(error)));
-    }
+  #call<T>(method: string, signal: AbortSignal, run: () => Promise<T>): Promise<T> {
+    return guardCall(signal, run, (error) => new CallError(method, this.#withoutToken(toFailure(error))));
   }
 }
 

@@ -5,7 +5,7 @@ import type { InboundMessage } from '../../src/core/message.ts';
 import { apiFailureOf } from '../kit/call-error.ts';
 import type { ReceivingContext } from '../kit/context.ts';
 import { withDeadline } from '../kit/deadline.ts';
-import { type Diagnosis, degraded, diagnose, down } from '../kit/diagnosis.ts';
+import { type Diagnosis, degraded, diagnose, down, REFUSED_WAIT_MS } from '../kit/diagnosis.ts';
 import { keepReceiving } from '../kit/keep-receiving.ts';
 import { changesOnly, type ReportHealth } from '../kit/reported-health.ts';
 import { storeMessages } from '../kit/store-messages.ts';
@@ -28,8 +28,6 @@ export interface PollOptions extends ReceivingContext {
 
 /** A poll that is silent for this much longer than the platform may hold it is dead: the connection went away unnoticed. */
 const SILENCE_MS = 120_000;
-/** Only the operator can mend a refused token; it may have been mended without a restart. */
-const REFUSED_WAIT_MS = 300_000;
 /** Each poll ends the other program's poll, so two of them must not take turns quickly. */
 const CONFLICT_WAIT_MS = 10_000;
 

@@ -1,5 +1,5 @@
 import type { Context } from '../kit/context.ts';
-import { type Diagnosis, diagnose, down } from '../kit/diagnosis.ts';
+import { type Diagnosis, diagnose, down, REFUSED_WAIT_MS } from '../kit/diagnosis.ts';
 import type { HealthSum } from '../kit/health-sum.ts';
 import { keepReceiving } from '../kit/keep-receiving.ts';
 import type { CatchUp, Caught } from './catch-up.ts';
@@ -13,9 +13,6 @@ export interface ReceiveOptions extends Context {
   /** After each reading; `first` after a start or a failure, when messages were bound to be missed. */
   readonly onRead: (caught: Caught, first: boolean) => Promise<void>;
 }
-
-/** Only the operator can mend refused credentials; an account that was suspended may come back. */
-const REFUSED_WAIT_MS = 300_000;
 
 /** Never rejects. */
 export async function receive(options: ReceiveOptions): Promise<void> {

@@ -1,7 +1,7 @@
 /** Wire calls to the WeCom API (https://developer.work.weixin.qq.com/document/path/90664). */
 import { openAsBlob } from 'node:fs';
 import type { Clock } from '../../src/core/ports.ts';
-import { apiFailureOf, CallError, type CallFailure, type ErrorCode } from '../kit/call-error.ts';
+import { apiFailureOf, CallError, type CallFailure, type ErrorCode, guardCall } from '../kit/call-error.ts';
 import { CALL_TIMEOUT_MS, withDeadline } from '../kit/deadline.ts';
 import { num, obj, parseObject, str } from '../kit/json.ts';
 import { untilAborted } from '../kit/linked.ts';
@@ -162,39 +162,33 @@ export class WecomClient {
   }
 
   /** The query holds the credentials: no URL is ever in an error, and no redirect is followed with it. */
-  async #fetch(method: string, query: Query, init: RequestInit, signal: AbortSignal): Promise<Response> {
-    signal.throwIfAborted();
+  #fetch(method: string, query: Query, init: RequestInit, signal: AbortSignal): Promise<Response> {
     const url = `${this.#options.apiRoot}/cgi-bin/${method}?${new URLSearchParams(query)}`;
-    try {
-      // A connection for each call: a request written to one that the other side just closed is a request nobody knows the fate of.
-      const headers = { ...(init.headers as Record<string, string> | undefined), connection: 'close' };
+    // A connection for each call: a request written to one that the other side just closed is a request
+    // nobody knows the fate of.
+    const headers = { ...(init.headers as Record<string, string> | undefined), connection: 'close' };
+    return this.#guard(method, signal, async () => {
       const response = await fetch(url, { ...init, headers, redirect: 'error', signal });
-      if (response.status === 200) return response;
+      const { status } = response;
+      if (status === 200) return response;
       await response.body?.cancel();
-      throw this.#error(method, {
-        kind: 'http',
-        status: response.status,
-        detail: `HTTP ${response.status} instead of an answer`,
-      });
-    } catch (error) {
-      signal.throwIfAborted();
-      throw error instanceof CallError ? error : this.#error(method, toFailure(error));
-    }
+      throw this.#error(method, { kind: 'http', status, detail: `HTTP ${status} instead of an answer` });
+    });
   }
 
   /** Rejects for every answer but a success. */
   async #read(method: string, response: Response, signal: AbortSignal): Promise<Answer> {
-    let answer: Answer | undefined;
-    try {
-      answer = toAnswer(response.body ? await readText(response.body, MAX_ANSWER) : '');
-    } catch (error) {
-      signal.throwIfAborted();
-      throw this.#error(method, toFailure(error));
-    }
+    const { body } = response;
+    const text = await this.#guard(method, signal, async () => (body ? await readText(body, MAX_ANSWER) : ''));
+    const answer = toAnswer(text);
     if (!answer) throw this.#error(method, { kind: 'lost', detail: 'the answer is not one of the WeCom API' });
     const { errcode: code, errmsg } = answer;
     if (code !== 0) throw this.#error(method, { kind: 'api', code, detail: errmsg });
     return answer;
+  }
+
+  #guard<T>(method: string, signal: AbortSignal, run: () => Promise<T>): Promise<T> {
+    return guardCall(signal, run, (error) => this.#error(method, toFailure(error)));
   }
 
   /** What the platform says may quote the call, credentials included. */

@@ -2,6 +2,7 @@
 import { shortHash } from '../../src/core/ids.ts';
 import type { InboundMessage, MediaRef, RefusalReason } from '../../src/core/message.ts';
 import { inboundMessage, unreadableMessage } from '../kit/inbound-message.ts';
+import { mediaRef } from '../kit/media-ref.ts';
 import { bracketNote } from '../kit/senders-words.ts';
 import { parseXml, textOf, type XmlElement } from './xml.ts';
 
@@ -91,14 +92,9 @@ function contentOf(root: XmlElement): Content {
     case 'video':
       return fileOf({ kind: 'video', ref: of('MediaId'), mime: 'video/mp4' });
     case 'file': {
-      const [name, size] = [of('FileName') || of('Title'), of('FileSize')];
-      return fileOf({
-        kind: 'document',
-        ref: of('MediaId'),
-        // Longer names fit no file system; the rest of the cleaning is done where a file is made.
-        ...(name !== '' && { name: name.slice(0, 255) }),
-        ...(/^\d{1,12}$/.test(size) && { size: Number(size) }),
-      });
+      const size = /^\d{1,12}$/.test(of('FileSize')) ? Number(of('FileSize')) : undefined;
+      const name = of('FileName') || of('Title') || undefined;
+      return fileOf(mediaRef({ kind: 'document', ref: of('MediaId'), name, size }));
     }
     case 'location':
       return { text: bracketNote('location', of('Label'), `(${of('Location_X')}, ${of('Location_Y')})`), media: [] };
