@@ -27,7 +27,7 @@ import { download } from './download.ts';
 import { toSendResult } from './failure.ts';
 import { Interactions } from './interactions.ts';
 import type { Unread } from './missed.ts';
-import { type Awaiting, awaitingOf, placeOf, type SendCall, toAnswer, toCreate, toEditCall, uploadName } from './outbound.ts';
+import { type Awaiting, awaitingOf, placeOf, type SendCall, shownName, toAnswer, toCreate, toEditCall } from './outbound.ts';
 import { Receiver } from './receive.ts';
 import type { DiscordSettings } from './settings.ts';
 import { snowflake } from './wire.ts';
@@ -258,7 +258,7 @@ const NO_PLACE: SendResult = { kind: 'refused', reason: 'chat-gone', detail: 'th
 async function readUpload(file: NonNullable<OutboundPart['file']>): Promise<CallOptions['file'] | 'gone'> {
   try {
     if (!(await stat(file.path)).isFile()) return 'gone';
-    return { bytes: await readFile(file.path), name: uploadName(file), mime: file.mime };
+    return { bytes: await readFile(file.path), name: shownName(file), mime: file.mime };
   } catch {
     return 'gone';
   }

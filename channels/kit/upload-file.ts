@@ -10,8 +10,8 @@ export async function unreadableFile(path: string): Promise<string | undefined> 
 }
 
 /**
- * What a form or a header can name a file by: no path, no line break, none of `unsafe`. At most 120
- * characters.
+ * The name that a file is sent under: without what would end a header or make a path of it, at most 120
+ * characters. `unsafe` is what is replaced. A name with nothing left is `file`.
  */
 export function uploadName(name: string, unsafe = /[\p{Cc}";\\/]+/gu): string {
   return name.replace(unsafe, '_').slice(-120) || 'file';

@@ -5,7 +5,7 @@ import { CallError } from '../kit/call-error.ts';
 import { type JsonObject, list, num, obj, str } from '../kit/json.ts';
 import type { SlackClient } from './client.ts';
 import { METADATA_TYPE, metadataKey } from './outbound.ts';
-import { uploadName } from './send.ts';
+import { shownName } from './send.ts';
 import { askShare, awaitShare } from './shares.ts';
 
 export interface FindOptions {
@@ -91,7 +91,7 @@ function holdsFile(message: JsonObject, { file }: OutboundPart, fileId: string |
     .map(obj)
     .some((sent) =>
       fileId === undefined
-        ? file !== undefined && str(sent['name']) === uploadName(file.name) && num(sent['size']) === file.bytes
+        ? file !== undefined && str(sent['name']) === shownName(file.name) && num(sent['size']) === file.bytes
         : sent['id'] === fileId,
     );
 }

@@ -8,6 +8,7 @@ import { settleFailedSend } from '../kit/call-result.ts';
 import { withDeadline } from '../kit/deadline.ts';
 import { str } from '../kit/json.ts';
 import { NOT_LEFT } from '../kit/lifecycle.ts';
+import { uploadName } from '../kit/upload-file.ts';
 import type { SlackClient } from './client.ts';
 import { toPost, toSendResult, toText } from './outbound.ts';
 import { awaitShare } from './shares.ts';
@@ -65,7 +66,7 @@ async function sendFile(
   const size = await fileSize(file.path);
   if (size === undefined) return { kind: 'refused', reason: 'invalid', detail: 'the attachment is not there any more' };
   if (size === 0) return { kind: 'refused', reason: 'invalid', detail: 'the platform takes no empty file' };
-  const name = uploadName(file.name);
+  const name = shownName(file.name);
   const slot = await client.call('files.getUploadURLExternal', { filename: name, length: size }, signal);
   const [url, id] = [str(slot['upload_url']), str(slot['file_id'])];
   if (url === undefined || id === undefined || !URL.canParse(url)) {
@@ -102,6 +103,6 @@ async function fileSize(path: string): Promise<number | undefined> {
   }
 }
 
-export function uploadName(name: string): string {
-  return name.replace(/[\p{Cc}/\\]+/gu, '_').slice(-120) || 'file';
+export function shownName(name: string): string {
+  return uploadName(name, /[\p{Cc}/\\]+/gu);
 }
