@@ -1,7 +1,7 @@
 // The Telegram server with the people in front of it, in a process of its own: both ends of a message's way are seen by one clock.
 // Prints its address, then runs one load after the other as asked over IPC.
-import type { TelegramSend } from '../src/testing/telegram-records.ts';
-import { TelegramServer } from '../src/testing/telegram-server.ts';
+import type { TelegramSend } from '../src/simulator/telegram/records.ts';
+import { TelegramServer } from '../src/simulator/telegram/server.ts';
 import type { Load, LoadAnswer, LoadResult } from './load.ts';
 
 /** The list of accepted answers, which tells at once when one was added. */

@@ -1,9 +1,9 @@
 /** The suite every adapter passes (design D5). Platform particulars stay in the adapter's own tests. */
 import { afterEach, describe, expect, test } from 'vitest';
 import type { Channel, Receipt } from '../src/core/channel.ts';
+import { readChoice } from '../src/core/choices.ts';
 import { createDelivery } from '../src/delivery/deliver.ts';
 import { planParts } from '../src/delivery/plan.ts';
-import { readChoice } from '../src/gateway/choices.ts';
 import { TestHost } from '../src/testing/channel-host.ts';
 import {
   type Case,

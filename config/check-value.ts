@@ -67,7 +67,7 @@ const REMOVED_KEYS: Readonly<Record<string, string>> = {
  * out, it would lift the limit in silence.
  */
 const GUARDS =
-  /^(?:budget|(?:.+\.)?(?:budget\..+|allowed_(?:senders|groups)|sender_ids|group_mode|\w+_(?:key|secret|token)_env|require_model|max_iterations))$/;
+  /^(?:.*\.)?(?:\w*budget\w*|budget\..+|\w+_usd|allowed_(?:senders|groups)|sender_ids|group_mode|\w+_(?:key|secret|token)_env|require_model|max_iterations)$/;
 
 interface SchemaNode {
   readonly properties?: Readonly<Record<string, SchemaNode>>;
@@ -92,7 +92,8 @@ function unknownKey(schema: z.ZodType, path: readonly PropertyKey[], key: string
   let hint = `known here: ${known.join(', ')}`;
   if (home !== undefined) hint = home === '' ? `"${key}" belongs at the top level` : `"${key}" belongs under "${home}"`;
   else if (meant !== undefined) hint = `did you mean "${meant}"?`;
-  const isGuard = GUARDS.test((home === undefined ? [...path, meant ?? key] : [home, key]).join('.'));
+  const place = home === undefined ? [...path, meant ?? key] : [home, key].filter((step) => step !== '');
+  const isGuard = GUARDS.test(place.join('.'));
   if (isGuard) return { ...about, severity: 'error', message: 'unknown key: no limit is set by it', hint };
   return { ...about, message: 'unknown key, ignored', hint };
 }

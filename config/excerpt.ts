@@ -8,6 +8,8 @@ const SECRET_KEY = /(token|password|passwd|secret|api_?key|authorization|cookie)
 const STRING = /(?:"((?:[^"\\]|\\.)*)"\s*:\s*)?"((?:[^"\\]|\\.)*)("|$)(\s*:)?/g;
 
 const RANDOM = /[A-Za-z0-9+=_-]{20,}/g;
+/** Short words, as names of models are made of; a key has a part that is longer. */
+const MODEL = /^\w{1,10}(?:[-./:]\w{1,10})*$/;
 
 /** Line, column and the marked source line of a span. `col` counts from 1. */
 export function excerptAt(text: string, span: Span): Required<Pick<Problem, 'line' | 'col' | 'excerpt'>> {
@@ -35,7 +37,9 @@ function maskSecrets(line: string): string {
       if (colon !== undefined) return whole;
       const before = whole.slice(0, whole.length - value.length - quote.length);
       const reference = /^\$\{[^}]*\}$/.test(value);
-      return before + (SECRET_KEY.test(key ?? '') && !reference ? stars(value) : maskRuns(value)) + quote;
+      const isModel = key === 'model' && MODEL.test(value);
+      const shown = isModel ? value : maskRuns(value);
+      return before + (SECRET_KEY.test(key ?? '') && !reference ? stars(value) : shown) + quote;
     },
   );
 }

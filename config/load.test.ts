@@ -257,8 +257,22 @@ describe('problems', () => {
     expect(await said('{"budgt": {"daily_usd": 1}}')).toMatchObject([expect.stringContaining('did you mean "budget"?')]);
     expect(await said('{"daily_usd": 1}')).toMatchObject([expect.stringContaining('"daily_usd" belongs under "budget"')]);
     expect(await said('{"max_iteration": 3}')).toMatchObject([expect.stringContaining('unknown key: no limit is set')]);
+    for (const [key, value] of Object.entries({ budget: '{"daily_usd": 1}', max_iterations: '3', require_model: 'true' })) {
+      const misplaced = `gateway.${key}: unknown key: no limit is set by it → "${key}" belongs at the top level`;
+      expect(await said(`{"gateway": {"${key}": ${value}}}`)).toMatchObject([expect.stringContaining(misplaced)]);
+    }
     const entry = '{"gateway": {"channels": [{"type": "telegram", "settings": {"token_env": "T"}, "allowed_sender": ["1"]}]}}';
     expect(await said(entry)).toMatchObject([expect.stringContaining('did you mean "allowed_senders"?')]);
+  });
+
+  test.each([
+    '{"gateway": {"budget": {"daily_usd": 1}}}',
+    '{"models": {"fast": {"provider": "openai", "budget": {"daily_usd": 1}}}}',
+    '{"gateway": {"max_iterations": 1}}',
+    '{"gateway": {"budgets": {"daily_usd": 1}}}',
+    '{"models": {"fast": {"provider": "openai", "max_usd": 1}}}',
+  ])('a limit in the wrong place stops the start: %s', async (text) => {
+    expect(brief(await problemsOf(text))).toMatchObject([expect.stringContaining('unknown key: no limit is set by it')]);
   });
 
   test('a key named __proto__ is an unknown key like any other', async () => {
@@ -343,6 +357,16 @@ describe('variables', () => {
 });
 
 describe('A29 no problem shows a secret', () => {
+  test.each([
+    ['claude-3-5-sonnet-20241022', 'claude-3-5-sonnet-20241022'],
+    ['accounts/fireworks/routers/deepseek-v4p1-flash-1017-spot', 'accounts/fireworks/routers/deepseek-v4p1-flash-1017-spot'],
+    ['sk-proj-Zm9vYmFyYmF6cXV4MTIzNDU2Nzg5MA', '*'.repeat(38)],
+    ['3f2b8c1e-9a47-4d10-8e55-0c6f7a1b2d3e', '*'.repeat(36)],
+  ])('a model is named in the marked line, and a key in its place is not: %s', async (model, shown) => {
+    const { warnings } = await load(`{"model": "${model}", "nonsense": 1}`);
+    expect(warnings[0]?.excerpt?.source).toContain(`"model": "${shown}"`);
+  });
+
   const canary = 'sk-canary0123456789abcdefXYZ';
   test.each([
     [`{"api_key_env": "${canary}"}`, {}],

@@ -10,7 +10,7 @@ const HOT_KEYS: readonly string[] = [
   'gateway.max_history',
   // Not in spec F3: whoever lowers a limit wants it to hold now.
   'budget',
-  ...['daily_usd', 'session_usd', 'sender_usd', 'job_usd', 'allow_unknown_price'].map((key) => `budget.${key}`),
+  ...['daily_usd', 'session_usd', 'sender_usd', 'job_usd', 'allow_unknown_price', 'steps'].map((key) => `budget.${key}`),
 ];
 
 /** Read by editors only. */

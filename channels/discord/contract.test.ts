@@ -1,6 +1,6 @@
+import { backoffClock, startDiscordProxy } from '../../src/simulator/discord/proxy.ts';
 import { channelDeps } from '../../src/testing/channel-deps.ts';
 import type { ChannelSetup } from '../../src/testing/channel-stage.ts';
-import { backoffClock, startDiscordProxy } from '../../src/testing/discord-proxy.ts';
 import { MemoryLogger, outbound } from '../../src/testing/fakes.ts';
 import { channelContract } from '../contract.ts';
 import { channel as descriptor } from './index.ts';

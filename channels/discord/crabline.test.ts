@@ -3,10 +3,10 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { OutboundPart } from '../../src/core/message.ts';
+import { startDiscordPeer } from '../../src/simulator/discord/peer.ts';
+import { backoffClock } from '../../src/simulator/discord/proxy.ts';
 import { channelDeps } from '../../src/testing/channel-deps.ts';
 import { TestHost } from '../../src/testing/channel-host.ts';
-import { startDiscordPeer } from '../../src/testing/discord-peer.ts';
-import { backoffClock } from '../../src/testing/discord-proxy.ts';
 import { outbound, tempDir, until } from '../../src/testing/fakes.ts';
 import { channel as descriptor } from './index.ts';
 

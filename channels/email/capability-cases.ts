@@ -3,11 +3,11 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import type { InboundMessage, MediaKind, OutboundPart } from '../../src/core/message.ts';
+import { startMailProxy } from '../../src/simulator/email/proxy.ts';
+import { MAIL_PASSWORD, type MailServers, mailServersMissing, startMailServers } from '../../src/simulator/email/servers.ts';
 import { channelDeps } from '../../src/testing/channel-deps.ts';
 import { TestHost } from '../../src/testing/channel-host.ts';
 import { outbound, tempDir, until } from '../../src/testing/fakes.ts';
-import { startMailProxy } from '../../src/testing/mail-proxy.ts';
-import { MAIL_PASSWORD, type MailServers, mailServersMissing, startMailServers } from '../../src/testing/mail-servers.ts';
 import type { CapabilityCases } from '../capabilities.ts';
 import { channel as descriptor } from './index.ts';
 

@@ -2,13 +2,13 @@
 
 import { afterAll, beforeAll, describe } from 'vitest';
 import type { ChannelHost } from '../../src/core/channel.ts';
+import { BUSY_RECIPIENT } from '../../src/simulator/email/config.ts';
+import { type MailProxy, startMailProxy } from '../../src/simulator/email/proxy.ts';
+import { MAIL_PASSWORD, type MailServers, mailServersMissing, startMailServers } from '../../src/simulator/email/servers.ts';
 import { channelDeps } from '../../src/testing/channel-deps.ts';
 import { quickClock } from '../../src/testing/channel-host.ts';
 import type { ChannelSetup } from '../../src/testing/channel-stage.ts';
 import { MemoryLogger, outbound, until } from '../../src/testing/fakes.ts';
-import { BUSY_RECIPIENT } from '../../src/testing/mail-config.ts';
-import { type MailProxy, startMailProxy } from '../../src/testing/mail-proxy.ts';
-import { MAIL_PASSWORD, type MailServers, mailServersMissing, startMailServers } from '../../src/testing/mail-servers.ts';
 import { channelContract } from '../contract.ts';
 import { parseCursor } from './cursor.ts';
 import { channel as descriptor } from './index.ts';

@@ -5,11 +5,11 @@ import type { Channel, ChannelHealth, ChannelHost, Receipt } from '../../src/cor
 import { partKey } from '../../src/core/ids.ts';
 import type { InboundMessage, OutboundPart } from '../../src/core/message.ts';
 import { systemClock } from '../../src/lib/clock.ts';
+import { startMailProxy } from '../../src/simulator/email/proxy.ts';
+import { MAIL_PASSWORD, type MailServers, mailServersMissing, startMailServers } from '../../src/simulator/email/servers.ts';
 import { channelDeps } from '../../src/testing/channel-deps.ts';
 import { quickClock } from '../../src/testing/channel-host.ts';
 import { MemoryLogger, until } from '../../src/testing/fakes.ts';
-import { startMailProxy } from '../../src/testing/mail-proxy.ts';
-import { MAIL_PASSWORD, type MailServers, mailServersMissing, startMailServers } from '../../src/testing/mail-servers.ts';
 import { channel as descriptor } from './index.ts';
 
 const missing = mailServersMissing();

@@ -5,8 +5,8 @@ import type { Clock } from '../../src/core/ports.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { channelDeps } from '../../src/testing/channel-deps.ts';
 import { quickClock, TestHost } from '../../src/testing/channel-host.ts';
+import { type ImapServer, startImapServer } from '../../src/testing/email/imap-server.ts';
 import { FakeClock, MemoryLogger, outbound, until } from '../../src/testing/fakes.ts';
-import { type ImapServer, startImapServer } from '../../src/testing/imap-server.ts';
 import { channel as descriptor } from './index.ts';
 import { ownMessageId } from './thread.ts';
 

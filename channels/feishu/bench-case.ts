@@ -1,4 +1,4 @@
-import { BOT_OPEN_ID, feishuEvent, messageEvent } from '../../src/testing/feishu-events.ts';
+import { BOT_OPEN_ID, feishuEvent, messageEvent } from '../../src/simulator/feishu/events.ts';
 import type { BenchCase } from '../bench.ts';
 import { render } from './format.ts';
 import { readEvent, toInbound } from './inbound.ts';

@@ -3,10 +3,10 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import type { MediaKind } from '../../src/core/message.ts';
+import { BOT_OPEN_ID, feishuEvent, mention } from '../../src/simulator/feishu/events.ts';
+import { visibleText } from '../../src/simulator/feishu/posts.ts';
 import { tempDir, until } from '../../src/testing/fakes.ts';
-import { BOT_OPEN_ID, feishuEvent, mention } from '../../src/testing/feishu-events.ts';
-import { visibleText } from '../../src/testing/feishu-posts.ts';
-import { type FeishuScene, feishuScene } from '../../src/testing/feishu-scene.ts';
+import { type FeishuScene, feishuScene } from '../../src/testing/feishu/scene.ts';
 import type { CapabilityCases } from '../capabilities.ts';
 
 const play = (run: (at: FeishuScene) => Promise<void>) => async (): Promise<void> => {

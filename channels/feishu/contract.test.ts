@@ -1,8 +1,8 @@
+import { visibleText } from '../../src/simulator/feishu/posts.ts';
 import { quickClock } from '../../src/testing/channel-host.ts';
 import type { ChannelSetup } from '../../src/testing/channel-stage.ts';
 import { outbound } from '../../src/testing/fakes.ts';
-import { visibleText } from '../../src/testing/feishu-posts.ts';
-import { feishuPlatform } from '../../src/testing/feishu-scene.ts';
+import { feishuPlatform } from '../../src/testing/feishu/scene.ts';
 import { channelContract } from '../contract.ts';
 
 const SEND = /^POST .*messages$/;

@@ -7,10 +7,10 @@ import { join } from 'node:path';
 import { inspect, promisify } from 'node:util';
 import { afterEach, expect, test, vi } from 'vitest';
 import type { OutboundFile } from '../../src/core/message.ts';
+import { visibleText } from '../../src/simulator/feishu/posts.ts';
 import { channelDeps } from '../../src/testing/channel-deps.ts';
 import { outbound, tempDir } from '../../src/testing/fakes.ts';
-import { visibleText } from '../../src/testing/feishu-posts.ts';
-import { type FeishuScene, feishuScene } from '../../src/testing/feishu-scene.ts';
+import { type FeishuScene, feishuScene } from '../../src/testing/feishu/scene.ts';
 import { channel as descriptor } from './index.ts';
 
 const open: AsyncDisposable[] = [];

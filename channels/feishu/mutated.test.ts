@@ -1,7 +1,7 @@
 /** What a webhook is handed by anybody who knows its address, and what a leaked key would let them write. */
 import { expect, test } from 'vitest';
-import { feishuEvent, messageEvent, sealWebhook, signWebhook } from '../../src/testing/feishu-events.ts';
-import { FEISHU_KEYS } from '../../src/testing/feishu-webhook.ts';
+import { feishuEvent, messageEvent, sealWebhook, signWebhook } from '../../src/simulator/feishu/events.ts';
+import { FEISHU_KEYS } from '../../src/simulator/feishu/webhook.ts';
 import { readEvent, toInbound, unreadable } from './inbound.ts';
 import { readWebhook } from './webhook.ts';
 

@@ -2,10 +2,10 @@
 import { afterEach, expect, test } from 'vitest';
 import type { Clock } from '../../src/core/ports.ts';
 import { systemClock } from '../../src/lib/clock.ts';
+import { feishuEvent } from '../../src/simulator/feishu/events.ts';
 import { quickClock, TestHost } from '../../src/testing/channel-host.ts';
 import { until } from '../../src/testing/fakes.ts';
-import { feishuEvent } from '../../src/testing/feishu-events.ts';
-import { type FeishuScene, feishuPlatform, feishuScene } from '../../src/testing/feishu-scene.ts';
+import { type FeishuScene, feishuPlatform, feishuScene } from '../../src/testing/feishu/scene.ts';
 
 const open: AsyncDisposable[] = [];
 afterEach(async () => {

@@ -1,14 +1,14 @@
-/** Whom a webhook believes. The platform's side is written from its documentation, in `src/testing/feishu-events.ts`. */
+/** Whom a webhook believes. The platform's side is written from its documentation, in `src/simulator/feishu/events.ts`. */
 import { createCipheriv, createHash, randomBytes } from 'node:crypto';
 import { afterEach, expect, test } from 'vitest';
 import type { WebhookRequest } from '../../src/core/channel.ts';
 import type { Clock } from '../../src/core/ports.ts';
 import { systemClock } from '../../src/lib/clock.ts';
+import { feishuEvent, messageEvent, sealWebhook, signWebhook } from '../../src/simulator/feishu/events.ts';
+import { FEISHU_KEYS } from '../../src/simulator/feishu/webhook.ts';
 import { quickClock, TestHost } from '../../src/testing/channel-host.ts';
 import { until } from '../../src/testing/fakes.ts';
-import { feishuEvent, messageEvent, sealWebhook, signWebhook } from '../../src/testing/feishu-events.ts';
-import { type FeishuPlatform, feishuPlatform, feishuScene } from '../../src/testing/feishu-scene.ts';
-import { FEISHU_KEYS } from '../../src/testing/feishu-webhook.ts';
+import { type FeishuPlatform, feishuPlatform, feishuScene } from '../../src/testing/feishu/scene.ts';
 import { readWebhook } from './webhook.ts';
 
 const open: AsyncDisposable[] = [];

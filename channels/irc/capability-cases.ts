@@ -1,10 +1,10 @@
 /** What can be done by IRC, played against ngircd. For tests. */
 import { expect } from 'vitest';
 import type { OutboundPart } from '../../src/core/message.ts';
+import { ircMissing, startIrcServer } from '../../src/simulator/irc/server.ts';
 import { channelDeps } from '../../src/testing/channel-deps.ts';
 import { quickClock, TestHost } from '../../src/testing/channel-host.ts';
 import { outbound, until } from '../../src/testing/fakes.ts';
-import { ircMissing, startIrcServer } from '../../src/testing/irc-server.ts';
 import type { CapabilityCases } from '../capabilities.ts';
 import { channel as descriptor } from './index.ts';
 

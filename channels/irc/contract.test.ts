@@ -1,9 +1,9 @@
 import { describe } from 'vitest';
+import { ircMissing, startIrcServer } from '../../src/simulator/irc/server.ts';
 import { channelDeps } from '../../src/testing/channel-deps.ts';
 import { quickClock } from '../../src/testing/channel-host.ts';
 import type { ChannelSetup } from '../../src/testing/channel-stage.ts';
 import { outbound } from '../../src/testing/fakes.ts';
-import { ircMissing, startIrcServer } from '../../src/testing/irc-server.ts';
 import { channelContract } from '../contract.ts';
 import { channel as descriptor } from './index.ts';
 

@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import { expect } from 'vitest';
 import type { Channel } from '../../src/core/channel.ts';
 import type { InboundMessage, MediaKind, OutboundFile, OutboundPart } from '../../src/core/message.ts';
+import type { SlackServer } from '../../src/simulator/slack/server.ts';
+import { BOT_USER, DIRECT, PERSON, type StoredFile } from '../../src/simulator/slack/workspace.ts';
 import type { TestHost } from '../../src/testing/channel-host.ts';
 import { outbound, tempDir, until } from '../../src/testing/fakes.ts';
-import type { SlackServer } from '../../src/testing/slack-server.ts';
-import { slackSetup } from '../../src/testing/slack-setup.ts';
-import { BOT_USER, DIRECT, PERSON, type StoredFile } from '../../src/testing/slack-workspace.ts';
+import { slackSetup } from '../../src/testing/slack/setup.ts';
 import type { CapabilityCases } from '../capabilities.ts';
 import { channel as descriptor } from './index.ts';
 

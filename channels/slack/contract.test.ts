@@ -1,9 +1,9 @@
 /** In both modes, against the test workspace. */
 
+import { DIRECT } from '../../src/simulator/slack/workspace.ts';
 import type { ChannelSetup } from '../../src/testing/channel-stage.ts';
 import { outbound } from '../../src/testing/fakes.ts';
-import { type SlackSetupOptions, slackSetup } from '../../src/testing/slack-setup.ts';
-import { DIRECT } from '../../src/testing/slack-workspace.ts';
+import { type SlackSetupOptions, slackSetup } from '../../src/testing/slack/setup.ts';
 import { channelContract } from '../contract.ts';
 import { channel as descriptor } from './index.ts';
 

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { channelDeps, testWebhooks } from '../../src/testing/channel-deps.ts';
 import { quickClock, TestHost } from '../../src/testing/channel-host.ts';
 import { outbound, until } from '../../src/testing/fakes.ts';
-import { startCrablineSlack } from '../../src/testing/slack-crabline.ts';
+import { startCrablineSlack } from '../../src/testing/slack/crabline.ts';
 import { channel as descriptor } from './index.ts';
 
 async function scene(limit?: { remaining: number; retryAfterSeconds: number }) {

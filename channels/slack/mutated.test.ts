@@ -1,7 +1,7 @@
 /** Bodies of requests that are signed: by Slack, or by whoever has the signing secret. */
 import { expect, test } from 'vitest';
 import type { WebhookRequest } from '../../src/core/channel.ts';
-import { eventPayload } from '../../src/testing/slack-workspace.ts';
+import { eventPayload } from '../../src/simulator/slack/workspace.ts';
 import { readRequest } from './webhook.ts';
 
 const EVENT = JSON.stringify(eventPayload({ type: 'message', channel: 'D1', user: 'U1', text: 'hi', ts: '1.0001' }, 'Ev1'));

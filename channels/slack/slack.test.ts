@@ -1,10 +1,10 @@
 /** Receiving over Socket Mode with the official client: what the contract suite cannot know about sockets and histories. */
 import { afterEach, expect, test } from 'vitest';
 import type { Channel, Receipt } from '../../src/core/channel.ts';
+import { BOT_ID, BOT_USER, DIRECT } from '../../src/simulator/slack/workspace.ts';
 import { quickClock, TestHost } from '../../src/testing/channel-host.ts';
 import { outbound, until } from '../../src/testing/fakes.ts';
-import { impatientClock, type SlackSetup, type SlackSetupOptions, slackSetup } from '../../src/testing/slack-setup.ts';
-import { BOT_ID, BOT_USER, DIRECT } from '../../src/testing/slack-workspace.ts';
+import { impatientClock, type SlackSetup, type SlackSetupOptions, slackSetup } from '../../src/testing/slack/setup.ts';
 import { channel as descriptor } from './index.ts';
 
 const open: AsyncDisposable[] = [];

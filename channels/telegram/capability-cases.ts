@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { expect } from 'vitest';
 import type { Channel } from '../../src/core/channel.ts';
 import type { InboundMessage, MediaKind, OutboundPart } from '../../src/core/message.ts';
+import { startTelegramServer } from '../../src/simulator/telegram/server.ts';
 import { channelDeps } from '../../src/testing/channel-deps.ts';
 import { TestHost } from '../../src/testing/channel-host.ts';
 import { outbound, tempDir, until } from '../../src/testing/fakes.ts';
-import { startTelegramServer } from '../../src/testing/telegram-server.ts';
 import type { CapabilityCases } from '../capabilities.ts';
 import { channel as descriptor } from './index.ts';
 

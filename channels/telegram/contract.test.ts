@@ -1,8 +1,8 @@
+import { startTelegramServer } from '../../src/simulator/telegram/server.ts';
 import { channelDeps } from '../../src/testing/channel-deps.ts';
 import { quickClock } from '../../src/testing/channel-host.ts';
 import type { ChannelSetup } from '../../src/testing/channel-stage.ts';
 import { MemoryLogger, outbound } from '../../src/testing/fakes.ts';
-import { startTelegramServer } from '../../src/testing/telegram-server.ts';
 import { channelContract } from '../contract.ts';
 import { channel as descriptor } from './index.ts';
 

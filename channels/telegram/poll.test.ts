@@ -2,10 +2,10 @@
 
 import { afterEach, expect, test } from 'vitest';
 import type { Channel } from '../../src/core/channel.ts';
+import { startTelegramServer, type TelegramServer } from '../../src/simulator/telegram/server.ts';
 import { channelDeps } from '../../src/testing/channel-deps.ts';
 import { quickClock, TestHost } from '../../src/testing/channel-host.ts';
 import { MemoryLogger, until } from '../../src/testing/fakes.ts';
-import { startTelegramServer, type TelegramServer } from '../../src/testing/telegram-server.ts';
 import { channel as descriptor } from './index.ts';
 
 const open: { stop(): Promise<void> }[] = [];

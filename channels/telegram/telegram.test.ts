@@ -8,11 +8,11 @@ import { afterEach, expect, test } from 'vitest';
 import type { Channel, SendResult } from '../../src/core/channel.ts';
 import type { OutboundFile, OutboundPart } from '../../src/core/message.ts';
 import { systemClock } from '../../src/lib/clock.ts';
+import { startTelegramServer, type TelegramServer } from '../../src/simulator/telegram/server.ts';
+import { sha256 } from '../../src/simulator/telegram/wire.ts';
 import { channelDeps } from '../../src/testing/channel-deps.ts';
 import { TestHost } from '../../src/testing/channel-host.ts';
 import { MemoryLogger, outbound, tempDir, until } from '../../src/testing/fakes.ts';
-import { startTelegramServer, type TelegramServer } from '../../src/testing/telegram-server.ts';
-import { sha256 } from '../../src/testing/telegram-wire.ts';
 import { channel as descriptor } from './index.ts';
 
 const open: (() => Promise<unknown>)[] = [];

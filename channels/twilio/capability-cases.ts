@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { expect } from 'vitest';
 import type { Channel } from '../../src/core/channel.ts';
 import type { MediaKind, OutboundPart } from '../../src/core/message.ts';
+import { sha256 } from '../../src/simulator/telegram/wire.ts';
 import { TestHost } from '../../src/testing/channel-host.ts';
 import { outbound, tempDir, until } from '../../src/testing/fakes.ts';
-import { sha256 } from '../../src/testing/telegram-wire.ts';
-import { type TwilioScene, twilioScene } from '../../src/testing/twilio-scene.ts';
+import { type TwilioScene, twilioScene } from '../../src/testing/twilio/scene.ts';
 import type { CapabilityCases } from '../capabilities.ts';
 import { channel as descriptor } from './index.ts';
 

@@ -1,6 +1,6 @@
 import type { ChannelSetup } from '../../src/testing/channel-stage.ts';
 import { outbound } from '../../src/testing/fakes.ts';
-import { twilioScene } from '../../src/testing/twilio-scene.ts';
+import { twilioScene } from '../../src/testing/twilio/scene.ts';
 import { channelContract } from '../contract.ts';
 import { channel as descriptor } from './index.ts';
 

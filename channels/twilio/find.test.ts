@@ -4,7 +4,7 @@ import type { Channel } from '../../src/core/channel.ts';
 import type { OutboundPart } from '../../src/core/message.ts';
 import { quickClock } from '../../src/testing/channel-host.ts';
 import { outbound } from '../../src/testing/fakes.ts';
-import { type TwilioScene, twilioScene } from '../../src/testing/twilio-scene.ts';
+import { type TwilioScene, twilioScene } from '../../src/testing/twilio/scene.ts';
 import { channel as descriptor } from './index.ts';
 
 const ADA = '+14155550001';

@@ -7,7 +7,7 @@ import { afterEach, expect, test } from 'vitest';
 import type { Channel } from '../../src/core/channel.ts';
 import type { MediaRef, OutboundFile } from '../../src/core/message.ts';
 import { FakeClock, outbound, tempDir, until } from '../../src/testing/fakes.ts';
-import { type TwilioScene, twilioScene } from '../../src/testing/twilio-scene.ts';
+import { type TwilioScene, twilioScene } from '../../src/testing/twilio/scene.ts';
 import { isPlatformHost } from './download.ts';
 import { channel as descriptor } from './index.ts';
 import { PublicFiles } from './public-files.ts';

@@ -2,9 +2,9 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { expect, test } from 'vitest';
+import { messageBody } from '../../src/simulator/twilio/wire.ts';
 import { outbound, until } from '../../src/testing/fakes.ts';
-import { twilioScene } from '../../src/testing/twilio-scene.ts';
-import { messageBody } from '../../src/testing/twilio-wire.ts';
+import { twilioScene } from '../../src/testing/twilio/scene.ts';
 import { channel as descriptor } from './index.ts';
 
 /** `twilio_api_v2010.json` of the public twilio-oai project; it is not part of this one. */

@@ -3,7 +3,7 @@ import { afterEach, expect, test } from 'vitest';
 import type { ChannelDeps } from '../../src/core/channel.ts';
 import { quickClock, TestHost } from '../../src/testing/channel-host.ts';
 import { outbound, until } from '../../src/testing/fakes.ts';
-import { type TwilioScene, twilioScene } from '../../src/testing/twilio-scene.ts';
+import { type TwilioScene, twilioScene } from '../../src/testing/twilio/scene.ts';
 import { channel as descriptor } from './index.ts';
 
 const ADA = '+14155550001';

@@ -8,7 +8,7 @@ import type { OutboundPart } from '../../src/core/message.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { channelDeps } from '../../src/testing/channel-deps.ts';
 import { outbound, until } from '../../src/testing/fakes.ts';
-import { type TwilioScene, twilioScene } from '../../src/testing/twilio-scene.ts';
+import { type TwilioScene, twilioScene } from '../../src/testing/twilio/scene.ts';
 import { channel as descriptor } from './index.ts';
 
 const ADA = '+14155550001';

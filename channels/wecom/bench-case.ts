@@ -1,4 +1,4 @@
-import { WecomPush } from '../../src/testing/wecom-push.ts';
+import { WecomPush } from '../../src/simulator/wecom/push.ts';
 import type { BenchCase } from '../bench.ts';
 import { encryptedOf, openCallback, parseAesKey } from './callback.ts';
 import { toWecom } from './format.ts';

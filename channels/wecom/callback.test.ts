@@ -4,8 +4,8 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { WebhookRequest } from '../../src/core/channel.ts';
 import type { InboundMessage } from '../../src/core/message.ts';
+import { WecomPush } from '../../src/simulator/wecom/push.ts';
 import { FakeClock, MemoryLogger } from '../../src/testing/fakes.ts';
-import { WecomPush } from '../../src/testing/wecom-push.ts';
 import { encryptedOf, openCallback, parseAesKey } from './callback.ts';
 import { createWebhookHandler } from './webhook.ts';
 

@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { InboundMessage, MediaKind } from '../../src/core/message.ts';
+import type { WecomFields } from '../../src/simulator/wecom/push.ts';
 import { tempDir, until } from '../../src/testing/fakes.ts';
-import type { WecomFields } from '../../src/testing/wecom-push.ts';
-import { startWecomScene } from '../../src/testing/wecom-scene.ts';
+import { startWecomScene } from '../../src/testing/wecom/scene.ts';
 import type { CapabilityCases } from '../capabilities.ts';
 
 type Scene = Awaited<ReturnType<typeof startWecomScene>>;

@@ -1,5 +1,5 @@
 import type { ChannelSetup } from '../../src/testing/channel-stage.ts';
-import { startWecomPlatform } from '../../src/testing/wecom-scene.ts';
+import { startWecomPlatform } from '../../src/testing/wecom/scene.ts';
 import { channelContract } from '../contract.ts';
 
 async function setup(): Promise<ChannelSetup> {

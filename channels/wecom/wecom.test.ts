@@ -8,7 +8,7 @@ import { describe, expect, test } from 'vitest';
 import type { OutboundFile } from '../../src/core/message.ts';
 import { TestHost } from '../../src/testing/channel-host.ts';
 import { tempDir, until } from '../../src/testing/fakes.ts';
-import { startWecomPlatform, startWecomScene } from '../../src/testing/wecom-scene.ts';
+import { startWecomPlatform, startWecomScene } from '../../src/testing/wecom/scene.ts';
 import { channel as descriptor } from './index.ts';
 
 const sending = {

@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import type { proto } from '@whiskeysockets/baileys';
 import { expect } from 'vitest';
 import type { MediaKind } from '../../src/core/message.ts';
+import { wordsOf } from '../../src/simulator/whatsapp/readers.ts';
 import { TestHost } from '../../src/testing/channel-host.ts';
 import { outbound, tempDir, until } from '../../src/testing/fakes.ts';
-import { wordsOf } from '../../src/testing/whatsapp-readers.ts';
-import { readMedia, type WhatsAppScene, whatsAppScene } from '../../src/testing/whatsapp-scene.ts';
+import { readMedia, type WhatsAppScene, whatsAppScene } from '../../src/testing/whatsapp/scene.ts';
 
 import type { CapabilityCases } from '../capabilities.ts';
 

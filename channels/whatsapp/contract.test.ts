@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { proto } from '@whiskeysockets/baileys';
+import { startWhatsAppPlatform } from '../../src/simulator/whatsapp/server.ts';
 import { channelDeps } from '../../src/testing/channel-deps.ts';
 import { quickClock } from '../../src/testing/channel-host.ts';
 import type { ChannelSetup } from '../../src/testing/channel-stage.ts';
 import { outbound, tempDir } from '../../src/testing/fakes.ts';
-import { startWhatsAppPlatform } from '../../src/testing/whatsapp-server.ts';
 import { channelContract } from '../contract.ts';
 import { channel as descriptor } from './index.ts';
 

@@ -9,7 +9,7 @@ import type { OutboundPart } from '../../src/core/message.ts';
 import { channelDeps } from '../../src/testing/channel-deps.ts';
 import { TestHost } from '../../src/testing/channel-host.ts';
 import { outbound, until } from '../../src/testing/fakes.ts';
-import { readMedia } from '../../src/testing/whatsapp-scene.ts';
+import { readMedia } from '../../src/testing/whatsapp/scene.ts';
 import { channel as descriptor } from './index.ts';
 import { LoginStore } from './store.ts';
 

@@ -3,11 +3,11 @@ import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { LoginUi } from '../../src/core/channel.ts';
+import { startWhatsAppPlatform } from '../../src/simulator/whatsapp/server.ts';
 import { channelDeps } from '../../src/testing/channel-deps.ts';
 import { TestHost } from '../../src/testing/channel-host.ts';
 import { tempDir, until } from '../../src/testing/fakes.ts';
-import { whatsAppScene } from '../../src/testing/whatsapp-scene.ts';
-import { startWhatsAppPlatform } from '../../src/testing/whatsapp-server.ts';
+import { whatsAppScene } from '../../src/testing/whatsapp/scene.ts';
 import { channel as descriptor } from './index.ts';
 import { LoginStore } from './store.ts';
 

@@ -1,9 +1,9 @@
 /** What leaves, under which id, when its keys are stored, and what its outcome is called; against our own server. */
 import { describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
+import { wordsOf } from '../../src/simulator/whatsapp/readers.ts';
 import { until } from '../../src/testing/fakes.ts';
-import { wordsOf } from '../../src/testing/whatsapp-readers.ts';
-import { whatsAppScene } from '../../src/testing/whatsapp-scene.ts';
+import { whatsAppScene } from '../../src/testing/whatsapp/scene.ts';
 import { LoginStore } from './store.ts';
 
 const ADA = '15551110000';

@@ -9,7 +9,7 @@ import type { Receipt } from '../../src/core/channel.ts';
 import { channelDeps } from '../../src/testing/channel-deps.ts';
 import { TestHost } from '../../src/testing/channel-host.ts';
 import { until } from '../../src/testing/fakes.ts';
-import { type WhatsAppScene, whatsAppScene } from '../../src/testing/whatsapp-scene.ts';
+import { type WhatsAppScene, whatsAppScene } from '../../src/testing/whatsapp/scene.ts';
 import { channel as descriptor } from './index.ts';
 import { LoginStore } from './store.ts';
 

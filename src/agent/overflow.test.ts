@@ -1,8 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import type { Model, ModelFailure, ModelRequest } from '../core/model.ts';
 import { createFailure } from '../llm/failure.ts';
+import { createChain } from '../llm/routing/chain.ts';
 import { estimateTokens } from '../llm/tokens.ts';
 import { agentRun, line } from '../testing/agent-run.ts';
+import { FakeClock } from '../testing/fakes.ts';
 import { scriptedModel } from '../testing/scripted-model.ts';
 import { runAgent } from './run.ts';
 
@@ -72,6 +74,21 @@ describe('a prompt that a model finds too long (M9)', () => {
     const model = scriptedModel(script, { contextWindow: 100_000 });
     for (let n = 0; n < 20; n += 1) expect((await ask(model, windows)).outcome.kind).toBe('answered');
     expect([...windows.values()]).toEqual([4_096]);
+  });
+
+  test('the window of a model that stood by is not taken for that of the main one', async () => {
+    let isDown = true;
+    const main = scriptedModel(() => (isDown ? { fail: 'auth' } : 'from main'), { id: 'p/main', contextWindow: 100_000 });
+    const spare = { ...overrated(20_000, { contextWindow: 20_000 }), id: 'p/spare' };
+    const model = createChain([{ model: main }, { model: spare }], { clock: new FakeClock(), probeIntervalMs: 0 });
+    const windows = new Map<string, number>();
+    for (let n = 0; n < 3; n += 1) await ask(model, windows);
+    expect(spare.sizes.length).toBeGreaterThan(1);
+    isDown = false;
+    await ask(model, windows);
+    const sent = main.requests.at(-1)?.messages ?? [];
+    expect(estimateTokens(sent)).toBeGreaterThan(30_000);
+    expect([...windows]).toEqual([['p/spare', 20_000]]);
   });
 
   test('another failure is not asked again for', async () => {

@@ -10,7 +10,7 @@ const LEAST_KEPT = 4_096;
 /**
  * Makes a call for the window that the model has, as far as it is known. A prompt that the model finds too
  * long is made shorter and sent once more: to fit the window that the refusal names, or half of what was
- * assumed. The window is kept in `run.windows`.
+ * assumed. The window is kept in `run.windows`, for the model that refused.
  */
 export async function callWithinWindow(
   { model, windows }: Pick<AgentRun, 'model' | 'windows'>,
@@ -19,15 +19,15 @@ export async function callWithinWindow(
   const assumed = Math.min(model.contextWindow, windows?.get(model.id) ?? Number.POSITIVE_INFINITY);
   const refused = await call(assumed);
   if (refused.kind !== 'failed' || refused.failure.kind !== 'context-length') return refused;
-  const named = refused.failure.contextWindow;
+  const { contextWindow: named, model: id = model.id } = refused.failure;
   if (named !== undefined && named < assumed) {
-    windows?.set(model.id, Math.max(named, LEAST_KEPT));
+    windows?.set(id, Math.max(named, LEAST_KEPT));
     return await call(named);
   }
   const half = Math.floor(assumed / 2);
   const outcome = await call(half);
   // A window that is named and no smaller says that this history was estimated too short, which holds for no
   // other.
-  if (named === undefined && outcome.kind === 'answer') windows?.set(model.id, Math.max(half, LEAST_KEPT));
+  if (named === undefined && outcome.kind === 'answer') windows?.set(id, Math.max(half, LEAST_KEPT));
   return outcome;
 }

@@ -1,7 +1,7 @@
 import { errorText } from '../core/errors.ts';
 import type { Image } from '../core/model.ts';
 import type { AgentRun } from '../core/turn.ts';
-import { ImageQuota, MAX_IMAGES } from '../llm/vision.ts';
+import { ImageQuota, MAX_IMAGES } from '../media/pictures.ts';
 import type { AgentEmit } from './agent-emit.ts';
 
 /**

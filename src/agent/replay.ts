@@ -1,6 +1,6 @@
 /** What earlier attempts at a run left on disk, and the form steps are stored in. */
 
-import type { StepRecord } from '../core/journal.ts';
+import type { StepRecord } from '../core/inbox.ts';
 import type { Choice, Json, MediaKind } from '../core/message.ts';
 import type { ModelAnswer, StopReason } from '../core/model.ts';
 import type { ProviderState, ToolCall } from '../core/session.ts';

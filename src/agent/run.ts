@@ -9,7 +9,7 @@ import type { Choice } from '../core/message.ts';
 import type { Image, ModelAnswer, ModelFailure, ModelRequest, Usage } from '../core/model.ts';
 import type { SessionMessage, ToolCall } from '../core/session.ts';
 import type { AgentOutcome, AgentResult, AgentRun, AttachedFile } from '../core/turn.ts';
-import { IMAGE_TOKENS } from '../llm/vision.ts';
+import { IMAGE_TOKENS } from '../llm/tokens.ts';
 import { type AgentEmit, agentEmit } from './agent-emit.ts';
 import { startDeadline } from './deadline.ts';
 import { type LimitKind, limitText } from './limits.ts';

@@ -1,4 +1,4 @@
-import type { StepRecord } from '../core/journal.ts';
+import type { StepRecord } from '../core/inbox.ts';
 import type { Choice } from '../core/message.ts';
 import type { ToolCall } from '../core/session.ts';
 import type { Tool, ToolContext, ToolResult } from '../core/tool.ts';

@@ -12,7 +12,7 @@ import { tempDir, until } from '../testing/fakes.ts';
 import { startInline } from '../testing/inline-daemon.ts';
 import { chunk, errorReply, type Reply, sse, stream, textPieces, userText } from '../testing/model-server.ts';
 import { needs } from '../testing/needs.ts';
-import { telegramScene } from '../testing/telegram-scene.ts';
+import { telegramScene } from '../testing/telegram/scene.ts';
 
 /**
  * Ten megabytes are read beside the other tests of this file, in one process: on a busy machine that takes

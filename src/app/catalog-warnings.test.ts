@@ -51,15 +51,29 @@ describe('warnings of a start', () => {
       target('openai-compatible', 'mystery', 'https://models.example/v1'),
       target('anthropic', 'claude-sonnet-5-5'),
     ];
-    expect(modelWarnings(targets, Date.parse('2026-11-22'), '2026-11-10')).toEqual([
+    expect(modelWarnings(targets, Date.parse('2026-11-22'), {}, '2026-11-10')).toEqual([
       'openai/gpt-5 ends on 2026-12-11',
       'the price of openai-compatible/mystery is not known: every call will be refused under a limit; set model_hints.price in the config',
     ]);
   });
 
+  test('a model that stands in two places is told of once', () => {
+    const targets = [target('openai', 'gpt-5'), target('openai', 'gpt-5')];
+    expect(modelWarnings(targets, Date.parse('2026-11-22'), {}, '2026-11-10')).toEqual(['openai/gpt-5 ends on 2026-12-11']);
+  });
+
+  test('where unknown prices are allowed, no call is said to be refused', () => {
+    const targets = [target('openai-compatible', 'mystery', 'https://models.example/v1')];
+    expect(modelWarnings(targets, Date.parse('2026-11-22'), { allowUnknownPrice: true }, '2026-11-10')).toEqual([
+      'the price of openai-compatible/mystery is not known: no limit counts its calls; set model_hints.price in the config',
+    ]);
+  });
+
   test('an old catalog is told of once, and not where no model is in use', () => {
     const targets = [target('anthropic', 'claude-sonnet-5-5'), target('anthropic', 'claude-opus-5-5')];
-    expect(modelWarnings(targets, daysAfter('2026-11-10', 90), '2026-11-10')).toEqual([expect.stringContaining('90 days old')]);
-    expect(modelWarnings([], daysAfter('2026-11-10', 90), '2026-11-10')).toEqual([]);
+    expect(modelWarnings(targets, daysAfter('2026-11-10', 90), {}, '2026-11-10')).toEqual([
+      expect.stringContaining('90 days old'),
+    ]);
+    expect(modelWarnings([], daysAfter('2026-11-10', 90), {}, '2026-11-10')).toEqual([]);
   });
 });

@@ -4,6 +4,7 @@
  */
 import { nearest } from '../lib/edit-distance.ts';
 import { CATALOG_AS_OF, catalogRows, DEFAULT_MODELS, findRow } from '../llm/catalog/catalog.ts';
+import type { BudgetLimits } from '../llm/money/budget.ts';
 import type { ResolvedProvider } from '../llm/providers/resolve.ts';
 
 const DAY_MS = 86_400_000;
@@ -34,12 +35,20 @@ export interface PriceUntil {
 }
 
 /** What the operator should know of the models in use, a sentence each. */
-export function modelWarnings(targets: readonly ResolvedProvider[], now: number, asOf = CATALOG_AS_OF): string[] {
-  return targets.length === 0 ? [] : [...targets.flatMap((target) => warningsOf(target, now)), ...age(now, asOf)];
+export function modelWarnings(
+  targets: readonly ResolvedProvider[],
+  now: number,
+  limits: Allowed = {},
+  asOf = CATALOG_AS_OF,
+): string[] {
+  const about = new Set(targets.flatMap((target) => warningsOf(target, now, limits)));
+  return targets.length === 0 ? [] : [...about, ...age(now, asOf)];
 }
 
+type Allowed = Pick<BudgetLimits, 'allowUnknownPrice'>;
+
 /** Those about this one model, without the age of the catalog. */
-export function warningsOf(target: ResolvedProvider, now: number): string[] {
+export function warningsOf(target: ResolvedProvider, now: number, limits: Allowed = {}): string[] {
   const { provider, model, facts } = target;
   const id = `${provider.name}/${model}`;
   const { priceUntil } = findRow(provider.name, model) ?? {};
@@ -47,13 +56,14 @@ export function warningsOf(target: ResolvedProvider, now: number): string[] {
   return [
     ...ending(provider.name, model, now),
     ...unlisted(target),
-    ...(facts.price === null ? [priceUnknown(id)] : []),
+    ...(facts.price === null ? [priceUnknown(id, limits)] : []),
     ...(isOver ? [`the price of ${id} was stated until ${priceUntil}; set model_hints.price, or update`] : []),
   ];
 }
 
-function priceUnknown(id: string): string {
-  return `the price of ${id} is not known: every call will be refused under a limit; set model_hints.price in the config`;
+function priceUnknown(id: string, { allowUnknownPrice }: Allowed): string {
+  const so = allowUnknownPrice ? 'no limit counts its calls' : 'every call will be refused under a limit';
+  return `the price of ${id} is not known: ${so}; set model_hints.price in the config`;
 }
 
 /**

@@ -8,12 +8,12 @@ import { configSchema } from '../../config/schema.ts';
 import { isGatehouseError } from '../core/errors.ts';
 import type { Clock } from '../core/ports.ts';
 import { systemClock } from '../lib/clock.ts';
+import { freePort } from '../simulator/free-port.ts';
+import { FORGETFUL, PLATFORMS } from '../simulator/platforms/index.ts';
+import type { Platform } from '../simulator/platforms/platform.ts';
 import { filesHolding } from '../testing/bytes-on-disk.ts';
 import { MemoryLogger, until } from '../testing/fakes.ts';
-import { freePort } from '../testing/free-port.ts';
 import { missing } from '../testing/needs.ts';
-import { FORGETFUL, PLATFORMS } from '../testing/platforms/index.ts';
-import type { Platform } from '../testing/platforms/platform.ts';
 import { scriptedModel } from '../testing/scripted-model.ts';
 import { type Daemon, startDaemon } from './daemon.ts';
 

@@ -4,7 +4,7 @@ import type { ModelRequest } from '../core/model.ts';
 import { tempDir } from '../testing/fakes.ts';
 import { callPieces, messagesOf, stream, textPieces, userText } from '../testing/model-server.ts';
 import { scriptedModel } from '../testing/scripted-model.ts';
-import { telegramScene } from '../testing/telegram-scene.ts';
+import { telegramScene } from '../testing/telegram/scene.ts';
 import { TestChannel } from '../testing/test-channel.ts';
 import { testDaemon } from '../testing/test-daemon.ts';
 

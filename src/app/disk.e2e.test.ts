@@ -7,7 +7,7 @@ import { expect, test } from 'vitest';
 import type { ChildDaemon } from '../testing/child-daemon.ts';
 import { until } from '../testing/fakes.ts';
 import { needs } from '../testing/needs.ts';
-import { telegramScene } from '../testing/telegram-scene.ts';
+import { telegramScene } from '../testing/telegram/scene.ts';
 
 const TMPFS = 'mount -t tmpfs -o size=3m tmpfs "$1" && shift && exec "$@"';
 const READ_ONLY = 'mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" && shift && exec "$@"';

@@ -2,10 +2,10 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { MAIL_PASSWORD, type MailServers, mailServersMissing, startMailServers } from '../simulator/email/servers.ts';
 import { filesHolding } from '../testing/bytes-on-disk.ts';
 import { type ChildOptions, startChild } from '../testing/child-daemon.ts';
 import { tempDir, until } from '../testing/fakes.ts';
-import { MAIL_PASSWORD, type MailServers, mailServersMissing, startMailServers } from '../testing/mail-servers.ts';
 import { callPieces, messagesOf, startModelServer, stream, textPieces, userText } from '../testing/model-server.ts';
 
 const missing = mailServersMissing();

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { cliJson } from '../testing/cli-json.ts';
 import { chunk, errorReply, type ModelServerOptions, startModelServer, stream, textPieces } from '../testing/model-server.ts';
-import { telegramScene } from '../testing/telegram-scene.ts';
+import { telegramScene } from '../testing/telegram/scene.ts';
 
 const PRICED = { model_hints: { price: { in: 10, out: 100 } } };
 

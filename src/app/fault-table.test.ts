@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { CHANNELS } from '../../channels/registry.ts';
 import { packageRoot } from '../lib/package-info.ts';
-import { FORGETFUL, PLATFORMS } from '../testing/platforms/index.ts';
+import { FORGETFUL, PLATFORMS } from '../simulator/platforms/index.ts';
 
 const ROOT = packageRoot();
 

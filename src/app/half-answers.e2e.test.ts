@@ -3,7 +3,7 @@ import { expect, test, vi } from 'vitest';
 import type { Model } from '../core/model.ts';
 import { tempDir, until } from '../testing/fakes.ts';
 import { stream, textPieces } from '../testing/model-server.ts';
-import { telegramScene } from '../testing/telegram-scene.ts';
+import { telegramScene } from '../testing/telegram/scene.ts';
 import { TestChannel } from '../testing/test-channel.ts';
 import { testDaemon } from '../testing/test-daemon.ts';
 

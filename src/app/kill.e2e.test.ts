@@ -2,13 +2,13 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { StatusDocument } from '../core/status.ts';
+import { DoublePlatform } from '../simulator/double/server.ts';
+import { startTelegramServer } from '../simulator/telegram/server.ts';
 import { countFile, startChild } from '../testing/child-daemon.ts';
-import { DoublePlatform } from '../testing/double-platform.ts';
 import { tempDir, until } from '../testing/fakes.ts';
 import { startInline } from '../testing/inline-daemon.ts';
 import { startModelServer, stream, textPieces } from '../testing/model-server.ts';
 import { SweepModel } from '../testing/sweep/model.ts';
-import { startTelegramServer } from '../testing/telegram-server.ts';
 
 const model = new SweepModel();
 let modelUrl = '';

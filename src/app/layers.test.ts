@@ -7,12 +7,14 @@ const ROOT = resolve(import.meta.dirname, '../..');
 /** Imports go only downwards, and units of one rank do not import each other (design.md 2). */
 const RANKS: readonly (readonly string[])[] = [
   ['src/core', 'src/lib'],
-  ['channels', 'config', 'sessions', 'src/bus', 'src/journal', 'src/llm', 'src/delivery', 'src/auth'],
-  ['src/tools'],
+  ['channels', 'config', 'sessions', 'src/bus', 'src/journal', 'src/llm', 'src/delivery', 'src/auth', 'src/workspace'],
+  ['src/media'],
+  ['src/tools', 'src/operator'],
   ['src/agent'],
   ['src/gateway'],
   ['src/http'],
   ['src/app'],
+  ['src/simulator'],
   ['src/cli'],
 ];
 const RANK = new Map(RANKS.flatMap((units, rank) => units.map((unit) => [unit, rank] as const)));
@@ -32,12 +34,8 @@ const isSuite = (file: string) => /(?:\.test|[/-]contract|\/capability-cases|\/b
 const isTest = (file: string) => isSuite(file) || file.startsWith('src/testing/');
 const SHIPPED = ALL.filter((file) => !isTest(file));
 
-/**
- * The one way from the program into src/testing: `gatehouse simulate` plays the platforms that the tests use. It is an import on demand,
- * so that no other command loads any of it; `simulate.test.ts` looks at what a running daemon has loaded.
- */
-const SIMULATOR = { from: 'src/cli/wiring.ts', to: 'src/testing/simulate/run-simulator.ts' };
-const isSimulator = (file: string, target: string) => file === SIMULATOR.from && target === SIMULATOR.to;
+/** `gatehouse simulate` plays the platforms. Only an import on demand brings it in, so that no other command loads any of it. */
+const SIMULATOR = { from: 'src/cli/wiring.ts', to: 'src/simulator/run.ts' };
 
 /** Relative imports of a file, type-only and dynamic ones included, as paths from the root. */
 function imports(file: string): string[] {
@@ -61,9 +59,7 @@ describe('the architecture', () => {
       imports(file)
         .filter(
           (target) =>
-            !isSimulator(file, target) &&
-            unit(target) !== unit(file) &&
-            !((RANK.get(unit(target)) ?? Number.POSITIVE_INFINITY) < (RANK.get(unit(file)) ?? 0)),
+            unit(target) !== unit(file) && !((RANK.get(unit(target)) ?? Number.POSITIVE_INFINITY) < (RANK.get(unit(file)) ?? 0)),
         )
         // The ports of rank 0 may use what wraps the platform, and the other way round.
         .filter((target) => !(RANK.get(unit(target)) === 0 && RANK.get(unit(file)) === 0))
@@ -72,12 +68,12 @@ describe('the architecture', () => {
     expect(wrong).toEqual([]);
   });
 
-  it('imports src/testing in one place only, and there on demand', () => {
+  it('imports src/testing nowhere, and the simulator in one place only, and there on demand', () => {
     const all = SHIPPED.flatMap((from) => imports(from).map((to) => ({ from, to })));
-    expect(all.filter(({ to }) => to.startsWith('src/testing/'))).toEqual([SIMULATOR]);
-    expect(readFileSync(join(ROOT, SIMULATOR.from), 'utf8')).toMatch(
-      /await import\('\.\.\/testing\/simulate\/run-simulator\.ts'\)/,
-    );
+    expect(all.filter(({ to }) => to.startsWith('src/testing/'))).toEqual([]);
+    const players = all.filter(({ from, to }) => to.startsWith('src/simulator/') && !from.startsWith('src/simulator/'));
+    expect(players.filter(({ to }) => to !== 'src/simulator/options.ts')).toEqual([SIMULATOR]);
+    expect(readFileSync(join(ROOT, SIMULATOR.from), 'utf8')).toMatch(/await import\('\.\.\/simulator\/run\.ts'\)/);
   });
 
   it('has no import cycle', () => {
@@ -145,6 +141,10 @@ describe('the architecture', () => {
         users.set(name, (users.get(name) ?? new Set()).add(file));
       }
     }
+    // The simulator plays the other side: what it is built with is no part of the daemon.
+    for (const [name, files] of users) {
+      users.set(name, new Set([...files].filter((file) => !file.startsWith('src/simulator/'))));
+    }
     // zod is the language schemas are written in, not a part behind a wrapper.
     users.delete('zod');
     expect([...users].filter(([, files]) => files.size > 1).map(([name, files]) => `${name}: ${[...files].join(', ')}`)).toEqual(
@@ -153,7 +153,7 @@ describe('the architecture', () => {
   });
 
   it('reads the environment and prints only where the process begins', () => {
-    const allowed = /^(src\/(cli|app)|config)\//;
+    const allowed = /^(src\/(cli|app|simulator)|config)\//;
     const offenders = SHIPPED.filter((file) => !allowed.test(file)).filter((file) =>
       /process\.env|console\.(log|error|warn|info)/.test(readFileSync(join(ROOT, file), 'utf8')),
     );

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { openAuthStore } from '../auth/store.ts';
 import { systemClock } from '../lib/clock.ts';
-import { telegramScene } from '../testing/telegram-scene.ts';
+import { telegramScene } from '../testing/telegram/scene.ts';
 
 const KEY = 'sk-canary-7f3a9c51d2e8b604';
 const signal = new AbortController().signal;

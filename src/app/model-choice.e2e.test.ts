@@ -1,21 +1,23 @@
 // Which model answers: what a conversation, its sender, its channel and the config say, through the real
 // program.
 import { expect, test } from 'vitest';
+import { DoublePlatform } from '../simulator/double/server.ts';
 import { startChild } from '../testing/child-daemon.ts';
 import { cliJson } from '../testing/cli-json.ts';
-import { DoublePlatform } from '../testing/double-platform.ts';
 import { tempDir, until } from '../testing/fakes.ts';
 import { startInline } from '../testing/inline-daemon.ts';
 import {
+  chunk,
   errorReply,
   type ModelServer,
   type ModelServerOptions,
+  sse,
   startModelServer,
   stream,
   textPieces,
 } from '../testing/model-server.ts';
 import type { RunningDaemon } from '../testing/running-daemon.ts';
-import { type TelegramSceneOptions, telegramScene } from '../testing/telegram-scene.ts';
+import { type TelegramSceneOptions, telegramScene } from '../testing/telegram/scene.ts';
 
 const PRICED = { model_hints: { price: { in: 1, out: 1 } } };
 
@@ -103,6 +105,17 @@ test('the default stands by for a chosen model that fails', async () => {
   expect(at.fast.requests.length).toBeGreaterThan(0);
 });
 
+test('a name for the default model is that model: what it withholds is asked for and paid for once', async () => {
+  const withheld = () => stream([chunk({ role: 'assistant', content: '' }, 'content_filter'), sse('[DONE]')]);
+  await using at = await scene({ script: withheld });
+  const { provider, model, base_url, api_key_env } = at.config;
+  const same = { provider, model, base_url, api_key_env, ...PRICED };
+  await using daemon = await at.start({ config: { ...at.config, models: { again: same } } });
+  await at.say(daemon, '/model again');
+  expect(await at.say(daemon, 'who?')).toContain('GH2111');
+  expect(at.model.requests).toHaveLength(1);
+});
+
 test('a chosen model that is gone from the config is named, and the default answers', async () => {
   await using at = await scene();
   {
@@ -115,6 +128,19 @@ test('a chosen model that is gone from the config is named, and the default answ
   expect(await at.say(daemon, '/model')).toBe(
     'fast was chosen here and is no longer in the config.\nModel: openai/m, the default.\nThere is no other one in the config.',
   );
+});
+
+test('a chosen model that is gone from the config does not become one whose name ends alike', async () => {
+  await using at = await scene();
+  {
+    await using daemon = await at.start();
+    await at.say(daemon, '/model fast');
+    await daemon.stop();
+  }
+  const { models } = at.config as { models: { deep: object } };
+  await using daemon = await at.start({ config: { ...at.config, models: { breakfast: models.deep } } });
+  expect(await at.say(daemon, 'who?')).toBe('I am main');
+  expect(await at.say(daemon, '/model')).toContain('fast was chosen here and is no longer in the config.\nModel: openai/m');
 });
 
 test('in a group only the owner changes the model; everybody may ask which it is', async () => {

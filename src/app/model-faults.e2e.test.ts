@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest';
 import { until } from '../testing/fakes.ts';
 import { errorReply, type Reply, startModelServer, stream, textPieces, userText } from '../testing/model-server.ts';
-import { telegramScene } from '../testing/telegram-scene.ts';
+import { telegramScene } from '../testing/telegram/scene.ts';
 
 const REFUSED = { message: 'Incorrect API key provided', type: 'invalid_request_error', code: 'invalid_api_key' };
 

@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest';
 import { configSchema } from '../../config/schema.ts';
 import type { ModelRequest } from '../core/model.ts';
+import type { Clock } from '../core/ports.ts';
 import type { ThinkingLevel } from '../core/session.ts';
 import { systemClock } from '../lib/clock.ts';
 import { collect, modelRequest } from '../llm/contract.ts';
@@ -9,9 +10,10 @@ import { detectModel } from '../llm/detect.ts';
 import { resolveKey } from '../llm/providers/key.ts';
 import { resolveProvider } from '../llm/providers/resolve.ts';
 import { MemoryLogger, tempDir, until } from '../testing/fakes.ts';
+import { usage } from '../testing/journal-rows.ts';
 import { errorReply, type ModelServerOptions, startModelServer, stream, textPieces } from '../testing/model-server.ts';
 import { scriptedModel } from '../testing/scripted-model.ts';
-import { telegramScene } from '../testing/telegram-scene.ts';
+import { telegramScene } from '../testing/telegram/scene.ts';
 import { testDaemon } from '../testing/test-daemon.ts';
 import { createModelStack } from './model-stack.ts';
 
@@ -64,39 +66,83 @@ test('extra headers and body fields go out with each request', async () => {
   expect(request?.body).toMatchObject({ model: 'm', provider: { order: ['a'] }, seed: 7, messages: expect.any(Array) });
 });
 
-test('a call for a summary or a job goes to the model of that purpose, one that names a model to that, all others to the main one', async () => {
-  await using dir = await tempDir();
-  await using main = await startModelServer({ script: () => stream(textPieces('main')) });
-  await using cheap = await startModelServer({ script: () => stream(textPieces('cheap')) });
+/** A main model `m`, and `c` by the name `cheap`, as the daemon has them. */
+async function twoModels(cheapScript: ModelServerOptions['script'], more: object = {}, clock: Clock = systemClock) {
+  await using resources = new AsyncDisposableStack();
+  const dir = resources.use(await tempDir());
+  const main = resources.use(await startModelServer({ script: () => stream(textPieces('main')) }));
+  const cheap = resources.use(await startModelServer({ script: cheapScript ?? answer }));
   const entry = (url: string, model: string) => ({ provider: 'vllm', model, base_url: `${url}/v1` });
-  const config = configSchema.parse({
-    ...entry(main.url, 'm'),
-    models: { cheap: entry(cheap.url, 'c') },
-    purposes: { summary: 'cheap' },
-    thinking: 'low',
-  });
-  await using rig = await testDaemon({ dataDir: dir.path, model: scriptedModel([]) });
+  const config = configSchema.parse({ ...entry(main.url, 'm'), models: { cheap: entry(cheap.url, 'c') }, ...more });
+  const { journal } = resources.use(await testDaemon({ dataDir: dir.path, model: scriptedModel([]) })).daemon;
   const sources = { env: {}, storedKey: async () => undefined };
   const cheapTarget = resolveProvider(config.models['cheap'] ?? {});
-  await using stack = await createModelStack({
-    ...{ config, env: {}, clock: systemClock, logger: new MemoryLogger(), journal: rig.daemon.journal, emit: () => undefined },
+  const stack = await createModelStack({
+    ...{ config, env: {}, clock, logger: new MemoryLogger(), journal, emit: () => undefined },
     detected: await detectModel({ config, ...sources, fetch, clock: systemClock, signal: AbortSignal.timeout(10_000) }),
     ...{ fallbacks: [], named: [{ name: 'cheap', target: cheapTarget, key: await resolveKey(cheapTarget, sources) }] },
     operator: { owner: { exists: false, tell: async () => undefined }, approvals: {} } as never,
     ...{ login: async () => undefined, secret: (name) => name },
   });
-  const ask = async (purpose: string, more: Partial<ModelRequest> = {}): Promise<string> => {
-    const request = modelRequest('hi');
-    const events = await collect(
-      stack.model.call({ ...request, ...more, context: { ...request.context, purpose } }, new AbortController().signal),
-    );
-    const last = events.at(-1);
-    return last?.type === 'done' ? last.answer.text : 'failed';
+  resources.use(stack);
+  const owned = resources.move();
+  return {
+    ...{ stack, cheap, journal },
+    async ask(purpose: string, asked: Partial<ModelRequest> = {}): Promise<string> {
+      const request = modelRequest('hi');
+      const events = await collect(
+        stack.model.call({ ...request, ...asked, context: { ...request.context, purpose } }, new AbortController().signal),
+      );
+      const last = events.at(-1);
+      return last?.type === 'done' ? last.answer.text : 'failed';
+    },
+    [Symbol.asyncDispose]: () => owned[Symbol.asyncDispose](),
   };
+}
+
+test('a call for a summary or a job goes to the model of that purpose, one that names a model to that, all others to the main one', async () => {
+  const script = () => stream(textPieces('cheap'));
+  await using at = await twoModels(script, { purposes: { summary: 'cheap' }, thinking: 'low' });
+  const { ask } = at;
   expect([await ask('turn'), await ask('summary'), await ask('job')]).toEqual(['main', 'cheap', 'main']);
   expect([await ask('summary', { model: 'vllm/m' }), await ask('turn', { model: 'cheap' })]).toEqual(['main', 'cheap']);
   expect(await ask('constructor')).toBe('main');
   expect(await ask('turn', { model: 'unheard-of' })).toBe('main');
+});
+
+test('at the end a trial of a named model is over, and what it cost is in the ledger', async () => {
+  const script: ModelServerOptions['script'] = (_request, index) =>
+    index < 2 ? errorReply(401, { message: 'no' }) : stream([], { end: 'hang' });
+  let laterMs = 0;
+  const clock: Clock = { ...systemClock, monotonic: () => systemClock.monotonic() + laterMs };
+  await using at = await twoModels(script, {}, clock);
+  for (let n = 0; n < 2; n += 1) expect(await at.ask('turn', { model: 'cheap' })).toBe('main');
+  laterMs = 61_000;
+  expect(await at.ask('turn', { model: 'cheap' })).toBe('main');
+  await until('the trial', () => at.cheap.requests.length === 3);
+  await at.stack[Symbol.asyncDispose]();
+  await until('the end of the trial', () => at.cheap.requests[2]?.cut === true, 5_000);
+  await at.journal.spend({ ...usage('last', systemClock.now()), model: 'last' });
+  const models = await at.journal.spending({ since: 0, by: 'model' });
+  expect(models.map(({ key, calls }) => [key, calls])).toEqual([
+    ['p/last', 1],
+    ['vllm/c', 1],
+  ]);
+});
+
+test('what is tried when a call does not fit is as the section "budget" says that came while the daemon ran', async () => {
+  await using at = await twoModels(answer, { model_hints: { price: { in: 1, out: 1_000 } } });
+  const later = (steps?: readonly string[]) =>
+    at.stack.setLimits?.(configSchema.parse({ budget: { daily_usd: 1, steps } }).budget);
+  later();
+  expect(await at.ask('turn')).toBe('main');
+  later(['stop']);
+  expect(await at.ask('turn')).toBe('failed');
+});
+
+test('the limit of the day is told as it is, also where nothing is left of another limit', async () => {
+  await using at = await twoModels(answer, { budget: { daily_usd: 5, sender_usd: 0 } });
+  expect(at.stack.daily?.()).toEqual({ spentUsd: 0, limitUsd: 5 });
 });
 
 test('/think is said to the model with every call from then on; the channel and the config come after it', async () => {

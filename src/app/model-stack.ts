@@ -1,14 +1,13 @@
 // Config and keys in, the model of the daemon out: wire -> budget -> retry per model, router over them,
 // spending steps outermost
+import { isDeepStrictEqual } from 'node:util';
 import type { LoadedConfig } from '../../config/load.ts';
-import { ERROR_CODES } from '../core/error-codes.ts';
 import { errorText } from '../core/errors.ts';
 import type { Emit } from '../core/events.ts';
-import type { Journal, UsageEntry } from '../core/journal.ts';
+import type { Ledger, UsageEntry } from '../core/ledger.ts';
 import type { FailureKind, Model, ModelCallContext, ModelFacts, ModelFailure } from '../core/model.ts';
 import type { Clock, Logger } from '../core/ports.ts';
 import type { SlotStatus } from '../core/status.ts';
-import { keyRefused, modelReplaced, type ReplacedModel, spendingQuestion, spendingStopped } from '../gateway/owner-notices.ts';
 import { isLoopback, priceOf } from '../llm/catalog/price.ts';
 import { compose } from '../llm/compose.ts';
 import { createDemo, createWire, type WireDeps } from '../llm/create.ts';
@@ -17,7 +16,7 @@ import { type KeyRotationOptions, withKeyRotation } from '../llm/key-rotation.ts
 import { Budget } from '../llm/money/budget.ts';
 import { limitsFrom } from '../llm/money/limits.ts';
 import { type BudgetedOptions, withBudget } from '../llm/money/with-budget.ts';
-import { type SpendingStepsOptions, type SpendingStepTaken, withSpendingSteps } from '../llm/money/with-spending-steps.ts';
+import type { SpendingStepsOptions } from '../llm/money/with-spending-steps.ts';
 import { offeredModels } from '../llm/offered-models.ts';
 import type { WarmableModel } from '../llm/protocols/wire.ts';
 import type { FoundKey } from '../llm/providers/key.ts';
@@ -29,12 +28,14 @@ import { createChain } from '../llm/routing/chain.ts';
 import { withChoice } from '../llm/routing/choose.ts';
 import { createProviderRouter, type ProviderRouter, type RouterEntry } from '../llm/routing/provider-router.ts';
 import type { Slot } from '../llm/routing/slot.ts';
+import { keyRefused, modelReplaced, type ReplacedModel } from '../operator/notices.ts';
 import { modelWarnings } from './catalog-warnings.ts';
+import type { Operator } from './compose/operator.ts';
 import { currentLogin, type Login } from './current-login.ts';
-import type { Operator } from './operator.ts';
 import { withRefusalNotice } from './refusal-notice.ts';
 import { withReplacement } from './replaced-model.ts';
 import { createSpeech, type SpeechOptions, type TranscriberFor } from './speech.ts';
+import { type Spending, withSpendingLimits } from './spending-limits.ts';
 
 type Config = LoadedConfig['config'];
 
@@ -64,7 +65,7 @@ export interface ModelStackOptions {
   readonly login: Login;
   readonly env: SpeechOptions['env'];
   readonly secret: SpeechOptions['secret'];
-  readonly journal: Pick<Journal, 'spending' | 'spend'>;
+  readonly journal: Pick<Ledger, 'spending' | 'spend'>;
   /** Counts in the budget what a program beside this one has spent on the same keys. Called once. */
   readonly includeOthers?: (budget: Budget) => Promise<void>;
   readonly emit: Emit;
@@ -88,7 +89,7 @@ export interface ModelStack extends AsyncDisposable {
   readonly replaced?: () => ReplacedModel | undefined;
   /** What is wrong with the catalog on that day, or with what it says of these models; a sentence each. */
   readonly warnings?: (now: number) => readonly string[];
-  /** Limits hold from now on, for a changed config. */
+  /** Limits and steps hold from now on, for a changed config. */
   readonly setLimits?: (budget: Config['budget']) => void;
   /** The limit of a day, for people; undefined = none. */
   readonly daily?: () => { readonly spentUsd: number; readonly limitUsd: number } | undefined;
@@ -106,20 +107,29 @@ export async function createModelStack(options: ModelStackOptions): Promise<Mode
   };
   const { transcription } = config;
   const transcriber = transcription && (await createSpeech(transcription, { ...options, budget, onSpent: record }));
-  const { model, ...routed } = createModel(options, budget, record);
+  const spending: Spending = { steps: config.budget?.steps };
+  const { model, ...routed } = createModel(options, budget, record, spending);
   return {
     ...routed,
     model,
     ...(transcriber ? { transcriber } : {}),
-    setLimits: (section) => budget.setLimits(limitsFrom(section, { foundKey })),
+    setLimits(section) {
+      spending.steps = section?.steps;
+      budget.setLimits(limitsFrom(section, { foundKey }));
+    },
     daily: () => {
-      const day = budget.tightest(NOBODY);
-      return budget.limits.dailyUsd === undefined || !day ? undefined : { spentUsd: day.spentUsd, limitUsd: day.limitUsd };
+      const day = budget.tightest(NOBODY, 'day');
+      return day && { spentUsd: day.spentUsd, limitUsd: day.limitUsd };
     },
   };
 }
 
-function createModel(options: ModelStackOptions, budget: Budget, record: (entry: UsageEntry) => void): Routed {
+function createModel(
+  options: ModelStackOptions,
+  budget: Budget,
+  record: (entry: UsageEntry) => void,
+  spending: Spending,
+): Routed {
   const { config, detected, clock, logger, operator } = options;
   const onRetry = ({ model, failure, attempt, waitMs }: RetryInfo): void =>
     logger.warn('model.retry', { model, code: failure.code, detail: failure.message, attempt, waitMs });
@@ -138,7 +148,7 @@ function createModel(options: ModelStackOptions, budget: Budget, record: (entry:
       (inner) => withBudget(inner, budget, { clock, onUnfinished: record, onOddUsage, ...pricesOf(entry) }),
       (inner) =>
         withRetry(inner, { clock, random: Math.random, onRetry, gate: gates.of(entry), ...(hasStandby ? patience : {}) }),
-      (inner) => withRefusalNotice(inner, operator.owner, about),
+      (inner) => withRefusalNotice(inner, operator.owner, about, entry.key?.from),
     );
   const toSlot = (entry: ModelEntry, hasStandby: boolean): Slot => ({ model: create(entry, hasStandby) });
   const replaced: { current?: ReplacedModel } = {};
@@ -154,26 +164,50 @@ function createModel(options: ModelStackOptions, budget: Budget, record: (entry:
   });
   const onFailed = (model: string, failure: ModelFailure): void => reportFailure(model, failure, logger);
   const routed = route(slots, config, clock, onFailed);
-  const named = createProviderRouter(namedEntries(slots, aliases, (entry) => toSlot(entry, true)));
-  const chosen = withChoice(routed.model, {
+  // A name for one of the default models is that model, which must not stand by for itself. One that may be
+  // replaced is another: what the operator named is not replaced.
+  const slotOf = (entry: ModelEntry): Slot => {
+    const at = chain.findIndex((other) => isSame(entry, other));
+    return (at === 0 && isFound(detected) ? undefined : slots[at]) ?? toSlot(entry, true);
+  };
+  const named = createProviderRouter(namedEntries(slots, aliases, slotOf));
+  const chosen = chooseAmong(named, { slots, routed, config, clock, onFailed });
+  const freeFirst: SpendingStepsOptions['freeFirst'] = ({ model }) =>
+    isFree(((model === undefined ? undefined : named.find(model)?.model.facts) ?? target.facts).price);
+  const model = withSpendingLimits(chosen, budget, { ...options, spending, freeFirst });
+  const targets = [...chain, ...aliases].map((entry) => entry.target);
+  const warnings = (now: number): readonly string[] => modelWarnings(targets, now, budget.limits);
+  const ends = { [Symbol.asyncDispose]: () => chosen[Symbol.asyncDispose]() };
+  return { ...routed, named, model, replaced: () => replaced.current, warnings, ...ends };
+}
+
+interface Choosing {
+  readonly slots: readonly Slot[];
+  readonly routed: Routed;
+  readonly config: Config;
+  readonly clock: Clock;
+  readonly onFailed: (model: string, failure: ModelFailure) => void;
+}
+
+/** Disposing ends what runs beside the calls of all models, the default ones included. */
+function chooseAmong(named: ProviderRouter, { slots, routed, config, clock, onFailed }: Choosing): Model & AsyncDisposable {
+  const parts: AsyncDisposable[] = [routed];
+  const model = withChoice(routed.model, {
     ...{ named, purposes: config.purposes, thinking: config.thinking },
     withStandby(entry) {
       // One of the default models has the others behind it, and not itself once more.
-      const others = slots.filter(({ model }) => model !== entry.model);
+      const others = slots.filter((slot) => slot.model !== entry.model);
       const standby = others.length < slots.length ? others : [{ model: routed.model }];
-      return standby.length > 0 ? createChain([entry, ...standby], { clock, onFailed }) : routed.model;
+      if (standby.length === 0) return routed.model;
+      const chain = createChain([entry, ...standby], { clock, onFailed });
+      parts.push(chain);
+      return chain;
     },
   });
-  const steps = config.budget ? { steps: config.budget.steps } : {};
-  const onStep = (taken: SpendingStepTaken): void => report(taken, options);
-  const askOwner: SpendingStepsOptions['askOwner'] = (question, signal) =>
-    operator.approvals.ask(spendingQuestion(question), signal);
-  const asking = operator.owner.exists ? { askOwner } : {};
-  const freeFirst: SpendingStepsOptions['freeFirst'] = ({ model }) =>
-    isFree(((model === undefined ? undefined : named.find(model)?.model.facts) ?? target.facts).price);
-  const model = withSpendingSteps(chosen, budget, { clock, freeFirst, ...steps, ...asking, onStep });
-  const targets = [...chain, ...aliases].map((entry) => entry.target);
-  return { ...routed, named, model, replaced: () => replaced.current, warnings: (now) => modelWarnings(targets, now) };
+  const dispose = async (): Promise<void> => {
+    await Promise.all(parts.map((part) => part[Symbol.asyncDispose]()));
+  };
+  return { ...model, [Symbol.asyncDispose]: dispose };
 }
 
 /** A price that the operator stated holds for whatever answers at that address. */
@@ -193,7 +227,9 @@ function replaceable(
 ): Model {
   const { provider, baseUrl } = target;
   const own = provider.baseUrl !== undefined && new URL(provider.baseUrl).origin === new URL(baseUrl).origin;
-  const settings = { provider: provider.name, model_hints: config.model_hints, ...(own ? {} : { base_url: baseUrl }) };
+  const { model_hints, api_type, extra_headers, extra_body } = config;
+  const reach = { model_hints, api_type, extra_headers, extra_body, ...(own ? {} : { base_url: baseUrl }) };
+  const settings = { provider: provider.name, ...reach };
   const model = withReplacement({
     provider: provider.name,
     model: target.model,
@@ -210,6 +246,10 @@ function replaceable(
   });
   // One that is replaced is told of by `onReplaced` alone.
   return withRefusalNotice(model, operator.owner, (kind) => kind === GONE);
+}
+
+function isSame(one: ModelEntry, other: ModelEntry): boolean {
+  return isDeepStrictEqual(one.target, other.target) && one.key?.value() === other.key?.value();
 }
 
 function isFree(price: ModelFacts['price']): boolean {
@@ -325,23 +365,4 @@ function reportFailure(model: string, { kind, code, message, hint }: ModelFailur
   // What was stopped on purpose is no failure, and limits have a report of their own.
   if (kind === 'aborted' || kind === 'budget') return;
   logger.warn('model.passed-over', { model, code, kind, detail: message, hint });
-}
-
-/** In the timeline each time, in the log once a day for each limit and step; the operator is told when calls are stopped. */
-function report(taken: SpendingStepTaken, { emit, clock, logger, operator }: ModelStackOptions): void {
-  const { limit, key, limitUsd, spentUsd, step, unpriced, first, context } = taken;
-  const notice = spendingStopped(taken);
-  if (notice) void operator.owner.tell(notice);
-  emit({ type: 'budget', at: clock.now(), session: context.session, channel: context.channel, limit, step, spentUsd, limitUsd });
-  if (first)
-    logger.warn('budget.met', {
-      limit,
-      key,
-      step,
-      spentUsd,
-      limitUsd,
-      ...(unpriced === undefined
-        ? { hint: 'see `gatehouse usage`; change it with "budget" in the config' }
-        : { model: unpriced, hint: ERROR_CODES.GH2113.hint }),
-    });
 }

@@ -4,14 +4,14 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
+import { DoublePlatform } from '../simulator/double/server.ts';
 import { countFile, startChild } from '../testing/child-daemon.ts';
 import { cliJson } from '../testing/cli-json.ts';
-import { DoublePlatform } from '../testing/double-platform.ts';
 import { tempDir, until } from '../testing/fakes.ts';
 import { startInline } from '../testing/inline-daemon.ts';
 import { callPieces, chunk, errorReply, messagesOf, startModelServer, stream, textPieces } from '../testing/model-server.ts';
 import type { RunningDaemon } from '../testing/running-daemon.ts';
-import { telegramScene } from '../testing/telegram-scene.ts';
+import { telegramScene } from '../testing/telegram/scene.ts';
 
 const MAIN = join(import.meta.dirname, '../cli/main.ts');
 

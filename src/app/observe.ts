@@ -1,7 +1,7 @@
 import type { ChannelHealth } from '../core/channel.ts';
 import { ERROR_CODES } from '../core/error-codes.ts';
 import type { RunEvent } from '../core/events.ts';
-import { isLoginRefused } from '../core/journal.ts';
+import { isLoginRefused } from '../core/outbox.ts';
 import type { Clock, Logger } from '../core/ports.ts';
 
 /** How many recent errors `status` shows. */

@@ -2,7 +2,7 @@
 // that keeps its own bill.
 import { expect, test } from 'vitest';
 import { configSchema } from '../../config/schema.ts';
-import type { SpendingGroup } from '../core/journal.ts';
+import type { SpendingGroup } from '../core/ledger.ts';
 import type { Clock } from '../core/ports.ts';
 import { systemClock } from '../lib/clock.ts';
 import { detectModel } from '../llm/detect.ts';
@@ -14,7 +14,7 @@ import { cliJson } from '../testing/cli-json.ts';
 import { MemoryLogger, tempDir, until } from '../testing/fakes.ts';
 import { chunk, type ModelServer, type Reply, sse, startModelServer, stream } from '../testing/model-server.ts';
 import { scriptedModel } from '../testing/scripted-model.ts';
-import { telegramScene } from '../testing/telegram-scene.ts';
+import { telegramScene } from '../testing/telegram/scene.ts';
 import { testDaemon } from '../testing/test-daemon.ts';
 import type { DaemonOptions } from './daemon.ts';
 import { createModelStack, type ModelEntry } from './model-stack.ts';

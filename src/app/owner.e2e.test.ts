@@ -1,14 +1,14 @@
 // What the operator and a waiting chat are told, by the real program: real money, real channels, a scripted model server.
 import { writeFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
+import { DoublePlatform } from '../simulator/double/server.ts';
+import { freePort } from '../simulator/free-port.ts';
+import { startTelegramServer } from '../simulator/telegram/server.ts';
 import { countFile, startChild } from '../testing/child-daemon.ts';
-import { DoublePlatform } from '../testing/double-platform.ts';
 import { tempDir, until } from '../testing/fakes.ts';
-import { freePort } from '../testing/free-port.ts';
 import { startInline } from '../testing/inline-daemon.ts';
 import { errorReply, startModelServer, stream, textPieces } from '../testing/model-server.ts';
-import { type TelegramScene, telegramScene } from '../testing/telegram-scene.ts';
-import { startTelegramServer } from '../testing/telegram-server.ts';
+import { type TelegramScene, telegramScene } from '../testing/telegram/scene.ts';
 
 const OWNER = 500;
 const OWNED = { owner: [{ channel: 'telegram', chat_id: String(OWNER) }] };

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import type { ChildDaemon } from '../testing/child-daemon.ts';
 import { until } from '../testing/fakes.ts';
 import { callPieces, stream, textPieces, userText } from '../testing/model-server.ts';
-import { telegramScene } from '../testing/telegram-scene.ts';
+import { telegramScene } from '../testing/telegram/scene.ts';
 
 /**
  * Whatever is waited for at the end takes 5 s or more. The process itself takes a while on a busy machine.

@@ -1,6 +1,7 @@
 import { homedir } from 'node:os';
 import type { HttpServer } from '../http/server.ts';
 import { packageVersion } from '../lib/package-info.ts';
+import { spentText } from '../llm/money/with-budget.ts';
 import type { Daemon } from './daemon.ts';
 
 const SIGNS = { healthy: '✓', starting: '…', degraded: '!', down: '✗', stopped: '-' } as const;
@@ -41,15 +42,7 @@ export function readyText(about: {
 
 function spending({ models }: Daemon): readonly string[] {
   const day = models.daily?.();
-  return day
-    ? [
-        row(
-          day.spentUsd < day.limitUsd ? '✓' : '!',
-          'budget',
-          `${day.spentUsd.toFixed(2)} of ${day.limitUsd.toFixed(2)} USD spent today`,
-        ),
-      ]
-    : [];
+  return day ? [row(day.spentUsd < day.limitUsd ? '✓' : '!', 'budget', `${spentText(day)} spent today`)] : [];
 }
 
 function row(sign: string, name: string, text: string): string {

@@ -1,7 +1,7 @@
 // The whole program with a key of the environment, at a provider that has taken the default model away.
 import { expect, test } from 'vitest';
 import { errorReply, jsonReply, type Reply, stream } from '../testing/model-server.ts';
-import { telegramScene } from '../testing/telegram-scene.ts';
+import { telegramScene } from '../testing/telegram/scene.ts';
 
 const OWNER = 77;
 
@@ -43,6 +43,20 @@ test.concurrent('a default model that is gone is replaced: every message is answ
   expect(model).toMatchObject({ id: 'anthropic/claude-sonnet-5-5', replacedBy: 'anthropic/claude-sonnet-5' });
   const told = at.texts(OWNER).filter((text) => text.startsWith('⚠️'));
   expect(told).toEqual([expect.stringContaining('anthropic/claude-sonnet-5 answers in its place')]);
+});
+
+test.concurrent('what takes the place of a model is reached as the config says', async () => {
+  const config = { ...UNCHOSEN, extra_headers: { 'X-Team': 'gate' }, extra_body: { metadata: { user_id: 'u' } } };
+  await using at = await telegramScene({ script: serverThatHas(['claude-sonnet-5']), config, gateway: OWNED });
+  await using daemon = await at.start({ env: { ANTHROPIC_API_KEY: 'sk-test', ANTHROPIC_BASE_URL: at.model.url } });
+  await daemon.ready();
+  at.platform.inject({ text: 'one' });
+  await daemon.settled(1);
+  const calls = at.model.requests.filter(({ method }) => method === 'POST');
+  expect(calls.map(({ headers, body }) => [body['model'], headers['x-team'], body['metadata']])).toEqual([
+    ['claude-sonnet-5-5', 'gate', { user_id: 'u' }],
+    ['claude-sonnet-5', 'gate', { user_id: 'u' }],
+  ]);
 });
 
 test.concurrent('without a model that will do the message fails with its code, and the log lists what there is', async () => {

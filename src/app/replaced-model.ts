@@ -1,6 +1,6 @@
 import { errorText } from '../core/errors.ts';
 import type { Model, ModelEvent, ModelFailure, ModelRequest } from '../core/model.ts';
-import { oneLine } from '../gateway/one-line.ts';
+import { oneLine } from '../lib/one-line.ts';
 import { chooseReplacement } from '../llm/catalog/replacement.ts';
 import { abortedFailure } from '../llm/failure.ts';
 

@@ -5,9 +5,10 @@ import type { LoadedConfig } from '../../config/load.ts';
 import { chatDirOf } from '../../config/paths.ts';
 import { type AuthStore, openAuthStore } from '../auth/store.ts';
 import type { Terminal } from '../core/channel.ts';
-import { errorText, GatehouseError, isGatehouseError } from '../core/errors.ts';
+import { errorText, GatehouseError } from '../core/errors.ts';
 import type { Emit } from '../core/events.ts';
 import type { Journal } from '../core/journal.ts';
+import type { Logger } from '../core/ports.ts';
 import type { DaemonRecord } from '../core/status.ts';
 import type { Tool } from '../core/tool.ts';
 import { type HttpServer, startHttpServer } from '../http/server.ts';
@@ -17,15 +18,14 @@ import { systemClock } from '../lib/clock.ts';
 import { createLogger, type LogLevel } from '../lib/log.ts';
 import { packageVersion } from '../lib/package-info.ts';
 import { createRedactor } from '../lib/redact.ts';
-import { type Detected, detectModel } from '../llm/detect.ts';
-import { resolveKey } from '../llm/providers/key.ts';
-import { type ModelConfig, resolveProvider } from '../llm/providers/resolve.ts';
+import type { Detected } from '../llm/detect.ts';
 import type { Registry } from './channels.ts';
-import { type Daemon, startDaemon } from './daemon.ts';
+import { type Daemon, type DaemonOptions, startDaemon } from './daemon.ts';
 import { Ending } from './ending.ts';
+import { type FoundModels, findModels } from './find-models.ts';
 import { followConfig } from './follow-config.ts';
 import { includeLedger } from './include-ledger.ts';
-import { createModelStack, type ModelEntry, type NamedModelEntry } from './model-stack.ts';
+import { createModelStack } from './model-stack.ts';
 import { readyText } from './ready-text.ts';
 import { Screen } from './screen.ts';
 import { statusRoutes } from './status.ts';
@@ -65,8 +65,6 @@ export interface RunOptions {
   readonly ending?: Ending;
 }
 
-/** For servers of this machine to show themselves, and for a login to be renewed. ms. */
-const DETECTION_MS = 20_000;
 /** Grace for turns and sends at the first SIGTERM; the service unit's stop time-out is longer. */
 const GRACE = { turnsMs: 5_000, deliveryMs: 10_000 };
 const NO_GRACE = { turnsMs: 0, deliveryMs: 0 };
@@ -76,61 +74,60 @@ const NO_GRACE = { turnsMs: 0, deliveryMs: 0 };
  * fatal error. Rejects with GH11xx when the configuration cannot work, GH12xx when the data directory cannot be used.
  */
 export async function runGateway(options: RunOptions): Promise<number> {
-  const { config, env, stdio } = options;
   const clock = systemClock;
-  const secrets = new Set<string>();
-  const logins = { secrets: (): readonly string[] => [] };
-  const allSecrets = (): readonly string[] => [...secrets, ...logins.secrets()];
-  const screen = new Screen(stdio.stderr, isInteractive(options));
+  const secrets = new Secrets(options.env);
+  const screen = new Screen(options.stdio.stderr, isInteractive(options));
   const logger = createLogger({
     level: logLevel(options),
     destination: screen.stderr,
-    pretty: stdio.stderr.isTTY ?? false,
-    secrets: allSecrets,
+    pretty: options.stdio.stderr.isTTY ?? false,
+    secrets: secrets.all,
   });
-  const secret = (variable: string): string => {
-    const value = env[variable];
-    if (!value)
-      throw new GatehouseError('GH1103', `environment variable ${variable} is not set`, { hint: `export ${variable}=…` });
-    secrets.add(value);
-    return value;
-  };
-
   await using _lock = await lockDataDir(options.dataDir, clock);
   await using store = openAuthStore({ dir: options.loginDir ?? options.dataDir, clock, log: logger });
-  logins.secrets = () => store.secrets();
-  const { detected, fallbacks, named } = await findModels(config, env, store);
-  for (const { target, key } of [detected, ...fallbacks, ...named]) {
-    for (const each of key ? [key, ...(key.more ?? [])] : []) secrets.add(each.value());
-    for (const secretPart of target?.credentials?.secrets() ?? []) secrets.add(secretPart);
-  }
-  if (detected.source === 'demo' && (options.requireModel || config.config.require_model)) {
-    // What was looked for and what to do next; the first line only says that the demo would answer.
-    throw new GatehouseError('GH1104', 'no model is configured, and one is required', {
-      hint: detected.lines.slice(1).join('; '),
-    });
-  }
+  secrets.addLater(() => store.secrets());
+  const found = await findModels(options.config, options.env, store);
+  secrets.addModels(found);
+  refuseDemo(options, found.detected);
 
   const ending = options.ending ?? new Ending();
   // From here on, not only once it serves: a channel may take its time to start.
   using _signals = options.ending ? undefined : ending.onSignals(logger);
-  const daemon = await startDaemon({
-    config: config.config,
-    dataDir: options.dataDir,
+  const daemon = await startDaemon(daemonOptions(options, { found, store, secrets, screen, logger, ending }));
+  try {
+    return await serve(daemon, options, { detected: found.detected, screen, logger, ending });
+  } finally {
+    await daemon.close(NO_GRACE);
+    await rm(join(options.dataDir, 'daemon.json'), { force: true });
+  }
+}
+
+interface RunParts {
+  readonly found: FoundModels;
+  readonly store: AuthStore;
+  readonly secrets: Secrets;
+  readonly screen: Screen;
+  readonly logger: Logger;
+  readonly ending: Ending;
+}
+
+function daemonOptions(options: RunOptions, { found, store, secrets, screen, logger, ending }: RunParts): DaemonOptions {
+  const { config } = options.config;
+  const { env, dataDir } = options;
+  const clock = systemClock;
+  const { secret } = secrets;
+  return {
+    ...{ config, dataDir, secret, clock, logger },
     registry: options.registry ?? CHANNELS,
     model: ({ journal, emit, operator }) =>
       createModelStack({
-        config: config.config,
-        ...{ detected, fallbacks, named, journal, emit, operator, clock, logger, env, secret },
+        ...{ config, ...found, journal, emit, operator, clock, logger, env, secret },
         login: (provider, signal) => store.get(provider, signal),
-        includeOthers: (budget) => includeLedger(budget, options.otherLedger ?? chatDirOf(options.dataDir), { clock, logger }),
+        includeOthers: (budget) => includeLedger(budget, options.otherLedger ?? chatDirOf(dataDir), { clock, logger }),
       }),
-    secret,
     terminal: terminal(options, screen),
-    redact: createRedactor(allSecrets),
+    redact: createRedactor(secrets.all),
     ...(options.observe ? { observe: options.observe } : {}),
-    clock,
-    logger,
     onFatal: (error) => {
       logger.error('journal.fatal', { code: error.code, detail: errorText(error), hint: error.hint });
       ending.end(1, error.code);
@@ -139,74 +136,68 @@ export async function runGateway(options: RunOptions): Promise<number> {
     stop: ending.signal,
     ...(options.extraTools ? { extraTools: options.extraTools } : {}),
     ...(options.wrapJournal ? { wrapJournal: options.wrapJournal } : {}),
-  });
-  try {
-    if (daemon.channels.channels.size === 0) throw noChannel(daemon);
-    await using http = await listen(config, daemon, clock.now());
-    await announce(options, { daemon, http, detected, screen });
-    await using _config = followConfig(options, daemon, clock, logger);
-    ending.whenInputEnds(() => daemon.gateway.idle());
-    const code = await ending.code;
-    logger.info('stopping', { reason: ending.reason });
-    if (stdio.stderr.isTTY && options.message === undefined) screen.stderr.write(stoppingText(ending.reason));
-    // After a failure of the journal nothing more can be recorded: waiting would change nothing.
-    await daemon.close(code === 0 ? GRACE : NO_GRACE);
-    return code;
-  } finally {
-    await daemon.close(NO_GRACE);
-    await rm(join(options.dataDir, 'daemon.json'), { force: true });
-  }
-}
-
-/** The model to start with and those that stand by. Rejects with GH11xx when one of them cannot work as configured. */
-async function findModels(
-  { config }: LoadedConfig,
-  env: RunOptions['env'],
-  store: AuthStore,
-): Promise<{ detected: Detected; fallbacks: readonly ModelEntry[]; named: readonly NamedModelEntry[] }> {
-  const signal = AbortSignal.timeout(DETECTION_MS);
-  const storedKey = (provider: string): Promise<string | undefined> => store.get(provider, signal);
-  const detect = (entry: ModelConfig): Promise<Detected> =>
-    detectModel({
-      config: modelConfig(entry),
-      ...{ env, storedKey, fetch, clock: systemClock, signal, hasBudget: config.budget !== undefined },
-    });
-  const resolve = async (place: string, entry: ModelConfig): Promise<ModelEntry> => {
-    try {
-      const target = resolveProvider(entry, env);
-      return { target, key: await resolveKey(target, { env, storedKey }) };
-    } catch (error) {
-      if (!isGatehouseError(error)) throw error;
-      throw new GatehouseError(error.code, `${place}: ${error.message}`, { hint: error.hint, cause: error });
-    }
   };
-  const found = await detect(config);
-  const { fallback_models: spare } = config;
-  // The demo never answers where a real model is configured (ux.md 3, rule 4).
-  const promoted = found.source === 'demo' ? [...spare, ...Object.values(config.models)][0] : undefined;
-  const detected = promoted ? await detect(promoted) : found;
-  const fallbacks: ModelEntry[] = [];
-  for (const [at, entry] of spare.entries())
-    if (entry !== promoted) fallbacks.push(await resolve(`fallback_models[${at}]`, entry));
-  const named: NamedModelEntry[] = [];
-  for (const [name, entry] of Object.entries(config.models))
-    named.push({ name, description: entry.description, ...(await resolve(`models.${name}`, entry)) });
-  return { detected, fallbacks, named };
 }
 
-/** The model part of the whole config, or of one of its entries. */
-function modelConfig({
-  provider,
-  model,
-  base_url,
-  api_key_env,
-  api_key_envs,
-  api_type,
-  model_hints,
-  ...more
-}: ModelConfig): ModelConfig {
-  const { extra_headers, extra_body } = more;
-  return { provider, model, base_url, api_key_env, api_key_envs, api_type, model_hints, extra_headers, extra_body };
+/** From the first message to the end; the daemon is closed by then, unless this rejects. */
+async function serve(
+  daemon: Daemon,
+  options: RunOptions,
+  { detected, screen, logger, ending }: Omit<RunParts, 'found' | 'store' | 'secrets'> & { readonly detected: Detected },
+): Promise<number> {
+  const { config, stdio, message } = options;
+  const clock = systemClock;
+  if (daemon.channels.channels.size === 0) throw noChannel(daemon);
+  await using http = await listen(config, daemon, clock.now());
+  await announce(options, { daemon, http, detected, screen });
+  await using _config = followConfig(options, daemon, clock, logger);
+  ending.whenInputEnds(() => daemon.gateway.idle());
+  const code = await ending.code;
+  logger.info('stopping', { reason: ending.reason });
+  if (stdio.stderr.isTTY && message === undefined) screen.stderr.write(stoppingText(ending.reason));
+  // After a failure of the journal nothing more can be recorded: waiting would change nothing.
+  await daemon.close(code === 0 ? GRACE : NO_GRACE);
+  return code;
+}
+
+function refuseDemo({ requireModel, config: { config } }: RunOptions, { source, lines }: Detected): void {
+  if (source !== 'demo' || !(requireModel || config.require_model)) return;
+  // What was looked for and what to do next; the first line only says that the demo would answer.
+  throw new GatehouseError('GH1104', 'no model is configured, and one is required', { hint: lines.slice(1).join('; ') });
+}
+
+/** Every secret that the process was given so far, for those who keep secrets out of texts. */
+class Secrets {
+  readonly #env: RunOptions['env'];
+  readonly #known = new Set<string>();
+  #later = (): readonly string[] => [];
+
+  constructor(env: RunOptions['env']) {
+    this.#env = env;
+  }
+
+  readonly all = (): readonly string[] => [...this.#known, ...this.#later()];
+
+  /** The value of a variable. Throws GH1103 when it is not set. */
+  readonly secret = (variable: string): string => {
+    const value = this.#env[variable];
+    if (!value)
+      throw new GatehouseError('GH1103', `environment variable ${variable} is not set`, { hint: `export ${variable}=…` });
+    this.#known.add(value);
+    return value;
+  };
+
+  /** Secrets that change while the process runs. */
+  addLater(secrets: () => readonly string[]): void {
+    this.#later = secrets;
+  }
+
+  addModels({ detected, fallbacks, named }: FoundModels): void {
+    for (const { target, key } of [detected, ...fallbacks, ...named]) {
+      for (const each of key ? [key, ...(key.more ?? [])] : []) this.#known.add(each.value());
+      for (const part of target?.credentials?.secrets() ?? []) this.#known.add(part);
+    }
+  }
 }
 
 function stoppingText(reason: string): string {

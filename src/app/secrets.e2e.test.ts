@@ -10,7 +10,7 @@ import { filesHolding } from '../testing/bytes-on-disk.ts';
 import { findCanaries, needlesOf, plantCanaries } from '../testing/canaries.ts';
 import { until } from '../testing/fakes.ts';
 import { errorReply, stream, userText } from '../testing/model-server.ts';
-import { telegramScene } from '../testing/telegram-scene.ts';
+import { telegramScene } from '../testing/telegram/scene.ts';
 
 const NAMES = [
   'TELEGRAM_BOT_TOKEN',

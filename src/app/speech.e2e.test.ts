@@ -6,7 +6,7 @@ import { cliJson } from '../testing/cli-json.ts';
 import { tempDir } from '../testing/fakes.ts';
 import { jsonReply, type ModelServerOptions, stream, textPieces, userText } from '../testing/model-server.ts';
 import { needsSpeech, RECOGNIZER, voiceNote } from '../testing/speech.ts';
-import { type TelegramScene, telegramScene } from '../testing/telegram-scene.ts';
+import { type TelegramScene, telegramScene } from '../testing/telegram/scene.ts';
 
 /** Enough of an Ogg file for what goes by the first bytes. */
 const OGG = Buffer.concat([Buffer.from('OggS'), Buffer.alloc(60_000)]);

@@ -1,5 +1,5 @@
 import type { LoadedConfig } from '../../config/load.ts';
-import type { UsageEntry } from '../core/journal.ts';
+import type { UsageEntry } from '../core/ledger.ts';
 import type { Transcriber } from '../core/media-models.ts';
 import type { ModelCallContext } from '../core/model.ts';
 import type { Clock } from '../core/ports.ts';

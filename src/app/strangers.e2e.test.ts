@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { filesBelow, filesHolding } from '../testing/bytes-on-disk.ts';
 import { until } from '../testing/fakes.ts';
 import { userText } from '../testing/model-server.ts';
-import { telegramScene } from '../testing/telegram-scene.ts';
+import { telegramScene } from '../testing/telegram/scene.ts';
 
 const OWNER = 1_000;
 const STRANGER = 666;

@@ -3,10 +3,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test, vi } from 'vitest';
 import { channel as telegram } from '../../channels/telegram/index.ts';
 import type { Model, ModelEvent, ModelRequest } from '../core/model.ts';
+import { startTelegramServer, type TelegramServer } from '../simulator/telegram/server.ts';
 import { tempDir, until } from '../testing/fakes.ts';
 import { stream, textPieces } from '../testing/model-server.ts';
-import { telegramScene } from '../testing/telegram-scene.ts';
-import { startTelegramServer, type TelegramServer } from '../testing/telegram-server.ts';
+import { telegramScene } from '../testing/telegram/scene.ts';
 import { testDaemon } from '../testing/test-daemon.ts';
 
 /** Processes start slowly on a machine that does other things; a test that fails takes this long, ms. */

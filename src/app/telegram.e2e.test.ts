@@ -7,7 +7,7 @@ import { startChild } from '../testing/child-daemon.ts';
 import { startCrablineTelegram } from '../testing/crabline.ts';
 import { tempDir } from '../testing/fakes.ts';
 import { callPieces, messagesOf, startModelServer, stream, textPieces, userText } from '../testing/model-server.ts';
-import { telegramScene } from '../testing/telegram-scene.ts';
+import { telegramScene } from '../testing/telegram/scene.ts';
 
 /** `.ci/run` plays all of it: the emulator syncs a record of each call, which takes longer than all that is tested here. */
 const [CHATS, PER_CHAT] = process.env['GATEHOUSE_TEST_LOAD'] === 'full' ? [100, 5] : [50, 2];

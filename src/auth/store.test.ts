@@ -265,6 +265,15 @@ describe('a login', () => {
     expect(JSON.parse(await readFile(it.file, 'utf8')).credentials.openai.refresh_token).toBe('refresh-1');
   });
 
+  test('does not expire by itself any more when the issuer names no time for the new token', async () => {
+    await using it = await scene();
+    await it.store.set(renewable(it.clock, MINUTE), never);
+    it.answers.push({ ok: true, tokens: { accessToken: 'access-2' } });
+    expect(await it.store.get('openai', never)).toBe('access-2');
+    await it.clock.advance(2 * MINUTE);
+    expect([await it.store.get('openai', never), it.renewals]).toEqual(['access-2', ['refresh-1']]);
+  });
+
   test('is renewed for the others when one who waits gives up; closing waits for it', async () => {
     await using it = await scene();
     await it.store.set(renewable(it.clock, 0), never);

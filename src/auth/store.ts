@@ -201,7 +201,8 @@ export class AuthStore implements AsyncDisposable {
       const outcome = await renew({ issuer, clientId, refreshToken, clock, signal: limit.signal });
       if (!outcome.ok) return this.#failedToRenew(credential, outcome.reason, outcome.final);
       this.#failed.delete(provider);
-      return await this.#keep(credential, { ...credential, ...outcome.tokens });
+      // The old time says nothing of a new token, and RFC 6749 5.1 lets the issuer name none.
+      return await this.#keep(credential, { ...credential, expiresAt: undefined, ...outcome.tokens });
     }).catch(async (error: unknown) => {
       const credential = await this.#read(provider);
       return credential && this.#failedToRenew(credential, errorText(error), false);

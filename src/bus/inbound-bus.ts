@@ -1,4 +1,4 @@
-import type { InboxRow } from '../core/journal.ts';
+import type { InboxRow } from '../core/inbox.ts';
 
 /**
  * The mailbox between channels and lanes: accepted rows that wait in memory. It holds at most `capacity` rows; when it is full

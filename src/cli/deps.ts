@@ -2,44 +2,20 @@ import type { ZodType } from 'zod';
 import type { LoginOptions, LogoutOptions } from '../app/login-channel.ts';
 import type { RunOptions, Stdio } from '../app/run-gateway.ts';
 import type { TryOptions } from '../app/try-channels.ts';
-import type { Journal, PairingStore } from '../core/journal.ts';
+import type { Journal } from '../core/journal.ts';
 import type { Model } from '../core/model.ts';
+import type { PairingStore } from '../core/pairing.ts';
 import type { Clock } from '../core/ports.ts';
 import type { ChannelStatus } from '../core/turn.ts';
 import type { JournalOptions } from '../journal/open.ts';
 import type { ModelTimeouts } from '../llm/deadlines.ts';
 import type { ResolvedProvider } from '../llm/providers/resolve.ts';
+import type { SimulateOptions, SimulatorInfo } from '../simulator/options.ts';
 
 /** What commands use of the journal. */
 export interface OpenJournal {
   readonly journal: Pick<Journal, 'dead' | 'counts' | 'spending' | 'spend'> & AsyncDisposable;
   readonly pairing: Pick<PairingStore, 'approve' | 'deny' | 'list'>;
-}
-
-export interface SimulateOptions {
-  /** Type of the channel whose platform is played. */
-  readonly channel: string;
-  /** Of the page and its API on 127.0.0.1; 0 = any free one. */
-  readonly port: number;
-  /** What goes wrong from the beginning. */
-  readonly faults: readonly { readonly kind: string; readonly times: number }[];
-  /** Also start a daemon on it. */
-  readonly run: boolean;
-  /** That daemon logs more. */
-  readonly verbose: boolean;
-}
-
-/** A simulated platform that can be talked to. */
-export interface SimulatorInfo {
-  readonly url: string;
-  /** For the config of a daemon, and a file and an empty data directory that go with it. */
-  readonly config: unknown;
-  readonly configFile: string;
-  readonly dataDir: string;
-  readonly env: Readonly<Record<string, string>>;
-  readonly faults: readonly string[];
-  /** Messages from before the daemon's first start are rightly not answered. */
-  readonly needsFirstStart: boolean;
 }
 
 /** Everything commands take from outside, so that they run in a test without a process. */

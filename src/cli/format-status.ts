@@ -2,6 +2,7 @@ import type { JournalCounts } from '../core/journal.ts';
 import type { SlotStatus, StatusDocument } from '../core/status.ts';
 import type { ChannelStatus } from '../core/turn.ts';
 import { printable } from '../lib/printable.ts';
+import { spentText } from '../llm/money/with-budget.ts';
 import { CHANNEL_MARKS, channelCells } from './format-channel.ts';
 import { formatDuration, formatRelative } from './format-time.ts';
 import { formatTable, type Output } from './output.ts';
@@ -40,7 +41,7 @@ export function formatStatus(status: StatusDocument, view: View): string {
 }
 
 function moneyText({ usageToday: { costUsd, unpriced }, budget }: StatusDocument): string {
-  const spent = budget ? `${budget.spentUsd.toFixed(2)} of ${budget.limitUsd.toFixed(2)} USD` : `${costUsd.toFixed(2)} USD`;
+  const spent = budget ? spentText(budget) : `${costUsd.toFixed(2)} USD`;
   return unpriced === 0 ? spent : `${spent} and ${unpriced} of unknown price`;
 }
 

@@ -1,11 +1,15 @@
 import { access } from 'node:fs/promises';
 import { join } from 'node:path';
+import { GatehouseError } from '../core/errors.ts';
 import { type CommandContext, dataDirOf } from './context.ts';
+import { askDaemon } from './daemon-status.ts';
 import type { OpenJournal } from './deps.ts';
 
 /**
- * Runs `use` on the journal of the data directory, or of another one; undefined when there is none. A command that looks must not create a data
- * directory as a side effect, so the file is looked for before it is opened.
+ * Runs `use` on the journal of the data directory, or of another one; undefined when there is none. A command
+ * that looks must not create a data directory as a side effect: the file is looked for before it is opened.
+ * Rejects with GH1201 where a daemon of an earlier version runs on an older file: brought up to date, that
+ * version could not start on it again.
  */
 export async function withJournal<T>(
   context: CommandContext,
@@ -13,10 +17,18 @@ export async function withJournal<T>(
   dir = dataDirOf(context),
 ): Promise<T | undefined> {
   if (!(await exists(join(dir, 'journal.db')))) return undefined;
+  const daemon = await askDaemon(dir);
   const open = await context.deps.openJournal({
     ...{ dir, clock: context.deps.clock },
-    onUpgrade: ({ from, to, copy }) =>
-      context.out.say(`bringing the journal from version ${from} to ${to}; as it was it stays in ${copy}`),
+    onUpgrade: ({ from, to, copy }) => {
+      if (daemon.kind === 'up')
+        throw new GatehouseError(
+          'GH1201',
+          `gatehouse ${daemon.status.version} runs on this journal, which this version would bring from version ${from} to ${to}`,
+          { hint: 'stop it and start this version, or ask with the one that runs' },
+        );
+      context.out.say(`bringing the journal from version ${from} to ${to}; as it was it stays in ${copy}`);
+    },
   });
   await using _journal = open.journal;
   return await use(open);

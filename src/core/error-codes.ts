@@ -54,7 +54,10 @@ export const ERROR_CODES = {
   },
   GH2107: { title: 'the conversation is too long for the model', hint: 'start afresh with /new' },
   GH2108: { title: 'the model returned nothing', hint: 'ask again in other words' },
-  GH2109: { title: 'the answer was broken off or malformed', hint: 'ask again' },
+  GH2109: {
+    title: 'the answer was broken off or malformed',
+    hint: 'ask again; when no answer ever comes, check that base_url is the address of the API',
+  },
   GH2110: { title: 'the provider wants payment', hint: 'check the account of the provider' },
   GH2111: { title: 'the answer was withheld by the provider', hint: 'ask in other words' },
   GH2112: { title: 'the spending limit is reached', hint: 'wait for the next day, or raise the limit in the config' },

@@ -135,6 +135,8 @@ export interface ModelFailure {
   readonly usage?: Usage;
   /** Of `context-length`: the window that the provider named, in tokens. */
   readonly contextWindow?: number;
+  /** Of `context-length`, where several models stand by for each other: the id of the one that refused. */
+  readonly model?: string;
   /** The most output tokens that the provider says it would accept, where the request asked for more. */
   readonly maxOutputTokens?: number;
 }

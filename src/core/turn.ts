@@ -1,7 +1,8 @@
 /** What one run of the agent takes and gives: shared by the gateway, and later by tasks, sub-agents and pipelines. */
 import type { ChannelHealth } from './channel.ts';
 import type { Emit } from './events.ts';
-import type { StepRecord, UsageEntry } from './journal.ts';
+import type { StepRecord } from './inbox.ts';
+import type { UsageEntry } from './ledger.ts';
 import type { Choice, OutboundFile } from './message.ts';
 import type { Image, Model, ModelFailure, Usage } from './model.ts';
 import type { Clock } from './ports.ts';

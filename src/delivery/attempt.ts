@@ -1,7 +1,7 @@
 import type { Channel, SendResult } from '../core/channel.ts';
 import { errorText } from '../core/errors.ts';
-import type { OutboxRow } from '../core/journal.ts';
 import type { OutboundPart } from '../core/message.ts';
+import type { OutboxRow } from '../core/outbox.ts';
 import type { Clock } from '../core/ports.ts';
 import { NO_LONGER_NEEDED } from '../lib/no-longer-needed.ts';
 import { measure } from './measure.ts';

@@ -5,8 +5,8 @@
 import type { Channel } from '../core/channel.ts';
 import type { Emit } from '../core/events.ts';
 import { laneKey } from '../core/ids.ts';
-import type { Journal, OutboxRow } from '../core/journal.ts';
 import type { ChatRef, InboundMessage } from '../core/message.ts';
+import type { OutboxRow, Outbox as OutboxRows } from '../core/outbox.ts';
 import type { Clock } from '../core/ports.ts';
 import { NO_LONGER_NEEDED } from '../lib/no-longer-needed.ts';
 import { pause } from './attempt.ts';
@@ -22,7 +22,7 @@ import { createSlots } from './slots.ts';
 import { showTyping } from './typing.ts';
 
 export interface DeliveryOptions {
-  readonly journal: Journal;
+  readonly journal: OutboxRows;
   /** By instance name; read at each use, so channels may come and go. Parts of an absent one wait until they expire. */
   readonly channels: ReadonlyMap<string, Channel>;
   /** Whether a channel can send now; parts wait while it cannot. Default: as soon as it is in the map. */

@@ -1,5 +1,5 @@
 import type { Channel } from '../core/channel.ts';
-import type { OutboxRow } from '../core/journal.ts';
+import type { OutboxRow } from '../core/outbox.ts';
 
 /**
  * Class `idem` on a platform that forgets keys (reliability.md 1.2): whether sending again could be seen twice. Within the window the

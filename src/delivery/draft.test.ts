@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { SendClass } from '../core/channel.ts';
 import { draftKey, laneKey, partKey } from '../core/ids.ts';
-import type { NewPart } from '../core/journal.ts';
 import type { InboundMessage } from '../core/message.ts';
+import type { NewPart } from '../core/outbox.ts';
 import { cpuMs } from '../testing/cpu-time.ts';
 import { busy, setup as deliverySetup, HOUR, refused, restart } from '../testing/delivery-setup.ts';
 import { FakeClock, inbound, outbound } from '../testing/fakes.ts';

@@ -2,8 +2,8 @@
 import type { Channel, ChannelLimits } from '../core/channel.ts';
 import type { RunEvent } from '../core/events.ts';
 import { abandonedKey, draftKey, laneKey, partKey } from '../core/ids.ts';
-import type { Journal, NewPart } from '../core/journal.ts';
 import type { InboundMessage, OutboundPart } from '../core/message.ts';
+import type { NewPart, Outbox } from '../core/outbox.ts';
 import type { Clock } from '../core/ports.ts';
 import { asFarAsItCame, UNFINISHED_MARK, unfinished } from '../lib/draft-text.ts';
 import { sendOnce } from './attempt.ts';
@@ -28,7 +28,7 @@ const LAST_TEXT_EXPIRES_MS = 3_600_000;
 const BUSY_MS = 1_000;
 
 export interface DraftContext {
-  readonly journal: Pick<Journal, 'enqueue' | 'part'>;
+  readonly journal: Pick<Outbox, 'enqueue' | 'part'>;
   /** The channel when it can send now. */
   readonly channel: (message: InboundMessage) => Channel | undefined;
   readonly budget: Budget;

@@ -1,7 +1,7 @@
 import type { Channel } from '../core/channel.ts';
 import { draftKey } from '../core/ids.ts';
-import type { Settlement } from '../core/journal.ts';
 import type { InboundMessage, OutboundPart } from '../core/message.ts';
+import type { Settlement } from '../core/outbox.ts';
 import { Draft, type DraftContext } from './draft.ts';
 
 /** A draft, or what finishes one: half an answer is nothing to keep as a dead letter or to tell the chat about. */

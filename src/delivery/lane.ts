@@ -1,8 +1,8 @@
 import type { Channel, SendResult } from '../core/channel.ts';
 import { errorText, isGatehouseError } from '../core/errors.ts';
 import type { Emit } from '../core/events.ts';
-import type { Journal, OutboxRow, Settlement } from '../core/journal.ts';
 import type { OutboundPart } from '../core/message.ts';
+import type { Outbox, OutboxRow, Settlement } from '../core/outbox.ts';
 import type { Clock } from '../core/ports.ts';
 import { NO_LONGER_NEEDED } from '../lib/no-longer-needed.ts';
 import { lookUp, marked, pause, sendLimit, sendOnce } from './attempt.ts';
@@ -27,7 +27,7 @@ import type { Slots } from './slots.ts';
 
 /** What all lanes share. */
 export interface LaneContext {
-  readonly journal: Journal;
+  readonly journal: Outbox;
   readonly channels: ReadonlyMap<string, Channel>;
   readonly ready: (channel: Channel) => boolean;
   readonly clock: Clock;

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Channel } from '../core/channel.ts';
-import type { NewPart } from '../core/journal.ts';
+import type { NewPart } from '../core/outbox.ts';
 import { systemClock } from '../lib/clock.ts';
 import { answer, busy, HOUR, on, restart, setup } from '../testing/delivery-setup.ts';
 import { FakeClock, outbound } from '../testing/fakes.ts';

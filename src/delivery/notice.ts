@@ -1,6 +1,6 @@
 import { laneKey } from '../core/ids.ts';
-import type { NewPart, OutboxRow } from '../core/journal.ts';
 import type { InboundMessage, OutboundPart } from '../core/message.ts';
+import type { NewPart, OutboxRow } from '../core/outbox.ts';
 
 const NOTICE = '#undelivered';
 const DELAY = '#delayed';

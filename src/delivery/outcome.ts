@@ -1,5 +1,5 @@
 import type { SendClass, SendResult } from '../core/channel.ts';
-import { LOGIN_REFUSED, type OutboxRow, type Settlement } from '../core/journal.ts';
+import { LOGIN_REFUSED, type OutboxRow, type Settlement } from '../core/outbox.ts';
 
 /** What to do when nobody can know whether a part of a `blind` channel arrived. */
 export type BlindPolicy = 'at_most_once' | 'at_least_once';

@@ -1,7 +1,7 @@
 import type { ChannelLimits } from '../core/channel.ts';
 import { laneKey, partKey } from '../core/ids.ts';
-import type { NewPart } from '../core/journal.ts';
 import type { Choice, InboundMessage, OutboundFile, OutboundPart } from '../core/message.ts';
+import type { NewPart } from '../core/outbox.ts';
 import { measure } from './measure.ts';
 import { splitText } from './split.ts';
 

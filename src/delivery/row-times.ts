@@ -1,4 +1,4 @@
-import type { OutboxRow } from '../core/journal.ts';
+import type { OutboxRow } from '../core/outbox.ts';
 import type { Clock } from '../core/ports.ts';
 
 /** A wait read from a row was begun by an earlier process, on a clock that may have been set since: no longer than this. */

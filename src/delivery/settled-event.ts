@@ -1,6 +1,6 @@
 import type { Emit, EventBase } from '../core/events.ts';
-import type { Settlement } from '../core/journal.ts';
 import type { OutboundPart } from '../core/message.ts';
+import type { Settlement } from '../core/outbox.ts';
 
 /** The event that tells observers what a part came to. */
 export function settledEvent(part: OutboundPart, settlement: Settlement, at: number, ms = 0): Parameters<Emit>[0] {

@@ -1,5 +1,5 @@
-import type { PairingStore } from '../core/journal.ts';
 import type { InboundMessage, RefusalReason } from '../core/message.ts';
+import type { PairingStore } from '../core/pairing.ts';
 import type { Clock } from '../core/ports.ts';
 
 /** Who may talk to the agent through one channel. Everything absent means nobody (decision D8). */

@@ -1,12 +1,14 @@
 import { laneKey, sessionKey } from '../core/ids.ts';
-import type { Admission, NewPart, PairingStore } from '../core/journal.ts';
+import type { Admission } from '../core/inbox.ts';
 import type { InboundMessage } from '../core/message.ts';
+import type { NewPart } from '../core/outbox.ts';
+import type { PairingStore } from '../core/pairing.ts';
 import type { Clock } from '../core/ports.ts';
-import type { AbortAnswer } from './abort-words.ts';
+import type { Decision } from '../operator/approvals.ts';
 import { type AccessRules, decideAccess } from './access.ts';
 import { STOPPED_MARK } from './answer-place.ts';
-import type { Decision } from './approvals.ts';
-import { parseCommand } from './commands.ts';
+import type { AbortAnswer } from './commands/abort-words.ts';
+import { parseCommand } from './commands/index.ts';
 
 export interface AdmitOptions {
   readonly rules: (channel: string) => AccessRules;

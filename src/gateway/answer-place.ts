@@ -2,8 +2,9 @@
 import { errorText, isGatehouseError } from '../core/errors.ts';
 import type { Emit, RunEvent } from '../core/events.ts';
 import { messageKey, partKey } from '../core/ids.ts';
-import type { InboxRow, Journal, NewPart, StoredPart, TurnResult } from '../core/journal.ts';
+import type { InboxRow, TurnResult } from '../core/inbox.ts';
 import type { InboundMessage } from '../core/message.ts';
+import type { NewPart, Outbox, StoredPart } from '../core/outbox.ts';
 import type { Clock } from '../core/ports.ts';
 import type { Draft } from '../delivery/draft.ts';
 
@@ -13,7 +14,7 @@ export const STOPPED_MARK = '\n\n🛑 Stopped here.';
 const MAX_CORRECTIONS = 100;
 
 export interface AnswerPlaceOptions {
-  readonly journal: Pick<Journal, 'enqueue' | 'part'>;
+  readonly journal: Pick<Outbox, 'enqueue' | 'part'>;
   /** Shows the answer while it is written; undefined where that is not possible. */
   readonly draft: (message: InboundMessage) => Draft | undefined;
   /** Whether answers of this channel are shown while they are written. */
@@ -101,7 +102,7 @@ export class AnswerPlace {
 }
 
 /** Undefined when the corrected message has no answer, or none that is remembered. A correction of a correction finds the newest answer. */
-async function findStanding(message: InboundMessage, journal: Pick<Journal, 'part'>): Promise<Standing | undefined> {
+async function findStanding(message: InboundMessage, journal: Pick<Outbox, 'part'>): Promise<Standing | undefined> {
   const { channel, account, targetId } = message;
   if (targetId === undefined) return undefined;
   const first = await newest(await journal.part(partKey(messageKey({ channel, account, platformId: targetId }), 0)), journal);
@@ -116,7 +117,7 @@ async function findStanding(message: InboundMessage, journal: Pick<Journal, 'par
 }
 
 /** A replayed answer has a suffix behind those places that the notice before it had taken. */
-async function partAt(ordinal: number, first: string, journal: Pick<Journal, 'part'>): Promise<StoredPart | undefined> {
+async function partAt(ordinal: number, first: string, journal: Pick<Outbox, 'part'>): Promise<StoredPart | undefined> {
   const [, messageId = '', suffix = ''] = /^(.*)#0(~.*)?$/s.exec(first) ?? [];
   const plain = partKey(messageId, ordinal);
   return (suffix === '' ? undefined : await journal.part(`${plain}${suffix}`)) ?? (await journal.part(plain));
@@ -126,7 +127,7 @@ async function partAt(ordinal: number, first: string, journal: Pick<Journal, 'pa
  * The last in the row of answers to one message that is in the chat, may be, or will be. One that never arrived is passed over, but not
  * what was to take its place.
  */
-async function newest(original: StoredPart | undefined, journal: Pick<Journal, 'part'>): Promise<StoredPart | undefined> {
+async function newest(original: StoredPart | undefined, journal: Pick<Outbox, 'part'>): Promise<StoredPart | undefined> {
   let standing = original;
   let next = original;
   for (let n = 0; n < MAX_CORRECTIONS && next?.replacedBy !== undefined; n += 1) {

@@ -1,5 +1,5 @@
 import { chatKey, isLaneOf, laneKey, messageKey } from '../core/ids.ts';
-import type { InboxRow } from '../core/journal.ts';
+import type { InboxRow } from '../core/inbox.ts';
 import { type BackgroundLine, type InboundMessage, mayChange } from '../core/message.ts';
 import type { Clock } from '../core/ports.ts';
 

@@ -1,12 +1,12 @@
 import { errorText, isGatehouseError } from '../core/errors.ts';
 import type { Emit } from '../core/events.ts';
-import type { Journal, NewPart } from '../core/journal.ts';
 import type { InboundMessage } from '../core/message.ts';
+import type { NewPart, Outbox } from '../core/outbox.ts';
 import type { Clock } from '../core/ports.ts';
 import { delayed } from '../delivery/notice.ts';
 
 export interface DelayNoticeOptions {
-  readonly journal: Pick<Journal, 'enqueue'>;
+  readonly journal: Pick<Outbox, 'enqueue'>;
   /** The part is on disk: delivery may look. */
   readonly onParts: (parts: readonly NewPart[]) => void;
   readonly clock: Clock;

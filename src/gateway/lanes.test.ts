@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { InboundBus } from '../bus/inbound-bus.ts';
-import type { InboxRow, Journal } from '../core/journal.ts';
+import type { InboxRow } from '../core/inbox.ts';
+import type { Journal } from '../core/journal.ts';
 import { openJournal } from '../journal/open.ts';
 import { FakeClock, inbound, recordEvents, tempDir, until } from '../testing/fakes.ts';
 import { Lanes, TurnStopped } from './lanes.ts';

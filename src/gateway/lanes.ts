@@ -1,7 +1,7 @@
 // bus -> lane (order per chat and thread) -> session mutex -> permit (global bound, shared by channels) -> turn
 import type { InboundBus } from '../bus/inbound-bus.ts';
 import type { Emit } from '../core/events.ts';
-import type { InboxRow, Journal } from '../core/journal.ts';
+import type { Inbox, InboxRow } from '../core/inbox.ts';
 import type { Clock } from '../core/ports.ts';
 import { KeyedMutex } from '../lib/keyed-mutex.ts';
 import { TurnPermits } from './turn-permits.ts';
@@ -49,7 +49,7 @@ interface Lane {
 export type Finish = () => Promise<void>;
 
 export interface LanesOptions {
-  readonly journal: Journal;
+  readonly journal: Inbox;
   readonly bus: InboundBus;
   /** Turns that may run at once over all lanes. */
   readonly concurrency: number;

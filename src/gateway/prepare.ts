@@ -3,11 +3,11 @@ import { ERROR_CODES, type ErrorCode } from '../core/error-codes.ts';
 import { errorText, GatehouseError, isGatehouseError } from '../core/errors.ts';
 import type { Transcriber } from '../core/media-models.ts';
 import type { InboundMessage, MediaRef } from '../core/message.ts';
+import { oneLine } from '../lib/one-line.ts';
 import { visibleText } from '../lib/visible-text.ts';
-import { ImageQuota } from '../llm/vision.ts';
-import { type FindChannel, fetchFile, type StoredFile } from './fetch-file.ts';
-import { oneLine } from './one-line.ts';
-import { transcribe, transcriptionTimedOut, transcriptLine } from './voice-notes.ts';
+import { type FindChannel, fetchFile, type StoredFile } from '../media/fetch-file.ts';
+import { ImageQuota } from '../media/pictures.ts';
+import { transcribe, transcriptionTimedOut, transcriptLine } from '../media/voice-notes.ts';
 
 /** Longest quotation handed to the agent, in UTF-16 units. */
 const QUOTE_LIMIT = 500;

@@ -110,3 +110,18 @@ test('F13 /stop ends a turn that waits for the disk, as soon as it can be record
   expect(rig.channel.texts()).toEqual(['🛑 Cancelled.']);
   expect(await rig.daemon.journal.usage(0)).toHaveLength(1);
 });
+
+test('an answer that comes as its message is stopped is in the ledger: it was paid for', async () => {
+  const model = scriptedModel([
+    async () => {
+      await at.channel.deliver({ text: '/stop' });
+      return 'too late';
+    },
+  ]);
+  await using other = await tempDir();
+  await using at = await testDaemon({ dataDir: other.path, model });
+  await at.channel.deliver({ text: 'please answer' });
+  await at.daemon.gateway.idle();
+  expect(at.channel.texts().join()).not.toContain('too late');
+  expect(await at.daemon.journal.usage(0)).toHaveLength(1);
+});

@@ -1,12 +1,13 @@
 // step of a running turn -> journal; one that cannot be written for now is kept in hand and written again
 import { errorText, isGatehouseError } from '../core/errors.ts';
 import type { Emit } from '../core/events.ts';
-import type { InboxRow, Journal, StepRecord, UsageEntry } from '../core/journal.ts';
+import type { Inbox, InboxRow, StepRecord } from '../core/inbox.ts';
+import type { Ledger, UsageEntry } from '../core/ledger.ts';
 import type { Clock } from '../core/ports.ts';
 import { RETRY_BASE_MS, RETRY_CAP_MS } from './lanes.ts';
 
 export interface StepWritesOptions {
-  readonly journal: Pick<Journal, 'step' | 'spend'>;
+  readonly journal: Pick<Inbox & Ledger, 'step' | 'spend'>;
   readonly clock: Clock;
   readonly emit: Emit;
 }
@@ -34,14 +35,13 @@ export class StepWrites {
     this.#signal = signal;
   }
 
-  /** As `Journal.step`: `false` when the claim was fenced. Rejects when the journal is lost, or could not be written until the abort. */
+  /** As `Inbox.step`: `false` when the claim was fenced. Rejects when the journal is lost, or could not be written until the abort. */
   async write(step: StepRecord, usage: UsageEntry | undefined): Promise<boolean> {
-    const { seq, generation } = this.#row;
+    const entry = { step, usage };
     try {
-      return await this.#options.journal.step(seq, generation, step, usage);
+      return await this.#once(entry);
     } catch (error) {
       if (!mayPass(error)) throw error;
-      const entry = { step, usage };
       const written = this.#repeat(entry, error);
       this.#late.set(entry, written);
       return await written;
@@ -71,12 +71,17 @@ export class StepWrites {
   }
 
   async #again(entry: Entry): Promise<boolean> {
+    const isOwn = await this.#once(entry);
+    this.#late.delete(entry);
+    return isOwn;
+  }
+
+  async #once({ step, usage }: Entry): Promise<boolean> {
     const { journal } = this.#options;
     const { seq, generation } = this.#row;
-    const isOwn = await journal.step(seq, generation, entry.step, entry.usage);
-    // The claim ended while this waited. The turn needs the step no more, but its price was paid.
-    if (!isOwn && entry.usage) await journal.spend(entry.usage);
-    this.#late.delete(entry);
+    const isOwn = await journal.step(seq, generation, step, usage);
+    // The claim ended meanwhile. The turn needs the step no more, but its price was paid.
+    if (!isOwn && usage) await journal.spend(usage);
     return isOwn;
   }
 

@@ -1,5 +1,5 @@
 // journal (session lines of finished turns) -> JSONL file, synced -> lines cleared in the journal
-import type { Journal } from '../core/journal.ts';
+import type { SessionLines } from '../core/journal.ts';
 import type { Clock } from '../core/ports.ts';
 import type { Session, SessionChoices, SessionMessage, SessionStore } from '../core/session.ts';
 import { BoundedQueue } from '../lib/bounded-queue.ts';
@@ -13,7 +13,7 @@ const RETRY_MS = 5_000;
 const WRITERS = 2;
 
 export interface TranscriptsOptions {
-  readonly journal: Journal;
+  readonly journal: SessionLines;
   readonly store: SessionStore;
   readonly clock: Clock;
   readonly onError: (error: unknown) => void;

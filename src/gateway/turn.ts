@@ -6,20 +6,22 @@ import { runAgent } from '../agent/run.ts';
 import type { Channel } from '../core/channel.ts';
 import { errorText, isGatehouseError } from '../core/errors.ts';
 import { shortHash } from '../core/ids.ts';
-import type { InboxRow, Journal, NewPart, TurnResult } from '../core/journal.ts';
+import type { InboxRow, TurnResult } from '../core/inbox.ts';
+import type { Journal } from '../core/journal.ts';
 import type { Transcriber } from '../core/media-models.ts';
 import type { Choice, InboundMessage, OutboundFile } from '../core/message.ts';
 import type { FailureKind, Model, ModelCallContext } from '../core/model.ts';
+import type { NewPart } from '../core/outbox.ts';
 import type { SessionMessage } from '../core/session.ts';
 import type { Tool } from '../core/tool.ts';
 import type { AgentResult, RunLimits } from '../core/turn.ts';
 import { failureText } from '../llm/failure-text.ts';
+import { loadImage } from '../media/load-image.ts';
 import { AnswerPlace, type AnswerPlaceOptions } from './answer-place.ts';
-import { parseCommand } from './commands.ts';
+import { parseCommand, runCommand } from './commands/index.ts';
+import type { ModelChoice } from './commands/model-choice.ts';
 import { DelayNotice } from './delay-notice.ts';
 import { type Finish, TurnStopped } from './lanes.ts';
-import { loadImage } from './load-image.ts';
-import type { ModelChoice } from './model-choice.ts';
 import { FETCH_MS, type Prepared, prepare } from './prepare.ts';
 import { recentHistory } from './recent-history.ts';
 import { StepWrites } from './step-writes.ts';
@@ -167,9 +169,8 @@ export class Turns {
     const command = message.kind === 'message' ? parseCommand(message.text) : undefined;
     // Answered at once when it is sent; here it is what a waiting message was edited to.
     if (command?.kind === 'help') return this.#done(row, { state: 'DONE', outcome: 'help', text: command.answer });
-    if (command?.kind === 'new') return await this.#startAfresh(row, command.keep, command.reset);
-    if (command?.kind === 'model' || command?.kind === 'think')
-      return this.#done(row, { state: 'DONE', outcome: command.kind, text: await this.#options.choice.run(row, command) });
+    if (command && command.kind !== 'stop')
+      return this.#done(row, { state: 'DONE', outcome: command.kind, text: await runCommand(command, row, this.#options) });
     if (this.#options.model.demo && !this.#options.demoAllowed(message.channel)) return this.#withoutModel(row);
 
     using _typing = this.#options.typing(message);
@@ -237,14 +238,6 @@ export class Turns {
       outcome: 'no-model',
       text: 'This bot has no AI model yet. Owner: run `gatehouse init`.',
     });
-  }
-
-  async #startAfresh(row: InboxRow, keep: number, reset = false): Promise<TurnResult> {
-    const { transcripts } = this.#options;
-    const kept = await transcripts.restart(row.session, keep);
-    if (reset) await transcripts.choose(row.session, { model: null, thinking: null });
-    const text = kept === 0 ? 'Started afresh. Nothing was carried over.' : `Started afresh. ${kept} messages were carried over.`;
-    return this.#done(row, { state: 'DONE', outcome: 'new', text });
   }
 
   async #prepare(row: InboxRow, workspace: string, signal: AbortSignal): Promise<Prepared> {

@@ -3,18 +3,18 @@ import { readdir, rm } from 'node:fs/promises';
 import type { Channel } from '../core/channel.ts';
 import { errorText, isGatehouseError } from '../core/errors.ts';
 import type { Emit } from '../core/events.ts';
-import { type InboxRow, type Journal, NOT_HEARD } from '../core/journal.ts';
+import { type Inbox, type InboxRow, NOT_HEARD } from '../core/inbox.ts';
 import type { Transcriber } from '../core/media-models.ts';
 import type { InboundMessage, MediaRef } from '../core/message.ts';
 import type { ModelCallContext } from '../core/model.ts';
 import type { Clock } from '../core/ports.ts';
-import { WorkspaceDirectory } from '../tools/workspace-path.ts';
+import { type FindChannel, fetchFile, type StoredFile, storedStem, UPLOADS } from '../media/fetch-file.ts';
+import { transcribe } from '../media/voice-notes.ts';
+import { WorkspaceDirectory } from '../workspace/path.ts';
 import { isNamed } from './access.ts';
 import type { Backlog } from './backlog.ts';
-import { type FindChannel, fetchFile, type StoredFile, storedStem, UPLOADS } from './fetch-file.ts';
 import { type Finish, TurnStopped } from './lanes.ts';
 import { FETCH_MS, MAX_FILES, TRANSCRIPTION_MS, toTranscriptionError } from './prepare.ts';
-import { transcribe } from './voice-notes.ts';
 
 const NOT_MENTIONED = 'not-mentioned';
 
@@ -29,7 +29,7 @@ export interface VoiceGateOptions {
   /** As `FindChannel`, by instance name. */
   readonly channel: (name: string, signal: AbortSignal) => Promise<Channel | undefined>;
   readonly backlog: Backlog;
-  readonly journal: Pick<Journal, 'finish' | 'release'>;
+  readonly journal: Pick<Inbox, 'finish' | 'release'>;
   readonly clock: Clock;
   readonly emit: Emit;
 }

@@ -1,5 +1,5 @@
 import { chatKey, messageKey } from '../core/ids.ts';
-import type { Accepted, Admission, InboxRow } from '../core/journal.ts';
+import type { Accepted, Admission, InboxRow } from '../core/inbox.ts';
 import { type InboundMessage, mayChange } from '../core/message.ts';
 import type { Change } from './commit-queue.ts';
 import { correctedKey, isUnchanged, type StoredMessage, unbegunCorrections } from './corrections.ts';

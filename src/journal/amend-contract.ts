@@ -1,6 +1,6 @@
 /** What every journal does with edits and deletions of messages it has. */
 import { expect, it } from 'vitest';
-import type { Admission } from '../core/journal.ts';
+import type { Admission } from '../core/inbox.ts';
 import { type InboundMessage, UNKNOWN_SENDER } from '../core/message.ts';
 import { type CreateJournal as Create, kinds, texts } from '../testing/journal-harness.ts';
 import { admit, begin, dead, done, LANE, message, SESSION } from '../testing/journal-rows.ts';

@@ -1,6 +1,6 @@
 /** What every implementation of the `Journal` port must do. Run by `journal.test.ts`. */
 import { describe, expect, it } from 'vitest';
-import type { Admission, StepRecord } from '../core/journal.ts';
+import type { Admission, StepRecord } from '../core/inbox.ts';
 import type { InboundMessage } from '../core/message.ts';
 import type { SessionMessage } from '../core/session.ts';
 import { inbound } from '../testing/fakes.ts';

@@ -1,4 +1,6 @@
-import type { InboxState, JournalCounts, OutboxState } from '../core/journal.ts';
+import type { InboxState } from '../core/inbox.ts';
+import type { JournalCounts } from '../core/journal.ts';
+import type { OutboxState } from '../core/outbox.ts';
 import type { Store } from './store.ts';
 
 /** Rows there are plus rows purged, so that a total never falls because of housekeeping. */

@@ -1,4 +1,4 @@
-import type { DeadLetter } from '../core/journal.ts';
+import type { DeadLetter } from '../core/dead-letters.ts';
 import type { Json } from '../core/message.ts';
 import type { Change } from './commit-queue.ts';
 import { readMessage, readPart, type Store } from './store.ts';

@@ -1,4 +1,4 @@
-import type { InboxRow, TurnResult } from '../core/journal.ts';
+import type { InboxRow, TurnResult } from '../core/inbox.ts';
 import type { InboundMessage } from '../core/message.ts';
 import type { Change } from './commit-queue.ts';
 import { addParts } from './outbox.ts';

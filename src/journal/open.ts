@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { GatehouseError } from '../core/errors.ts';
-import type { Journal, PairingStore } from '../core/journal.ts';
+import type { Journal } from '../core/journal.ts';
+import type { PairingStore } from '../core/pairing.ts';
 import type { Clock } from '../core/ports.ts';
 import { AgingClock } from './aging.ts';
 import { Backlog } from './backlog.ts';
@@ -69,7 +70,9 @@ export async function openJournal(options: JournalOptions): Promise<OpenedJourna
 /** The journal on a connection that is ready; disposing closes that too. */
 export function journalOn(db: Database, options: Omit<JournalOptions, 'dir'>): OpenedJournal {
   const { clock, highWater = 10_000, dedupDays = 30, onFatal = () => {}, onWritable = () => {}, pollMs = 1_000 } = options;
-  const store: Store = { db, clock, bootId: randomUUID(), aging: new AgingClock(db, clock) };
+  const aging = new AgingClock(db, clock);
+  // The first row of the ledger looks: an earlier process may have left many.
+  const store: Store = { db, clock, bootId: randomUUID(), aging, usage: { rowsSinceLook: Number.POSITIVE_INFINITY } };
   const backlog = new Backlog(highWater);
   const queue = new CommitQueue({ db, onFatal, onWritable, onCommit: ({ active }) => backlog.add(active) });
   const refresh = () => backlog.set(countActive(store));

@@ -1,5 +1,5 @@
 import { partKey } from '../core/ids.ts';
-import type { NewPart, OutboxRow, OutboxState, Settlement, StoredPart } from '../core/journal.ts';
+import type { NewPart, OutboxRow, OutboxState, Settlement, StoredPart } from '../core/outbox.ts';
 import { readPart, type Store } from './store.ts';
 
 export interface OutboxRecord {

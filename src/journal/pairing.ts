@@ -1,6 +1,6 @@
 import { createHmac, randomBytes, randomInt, timingSafeEqual } from 'node:crypto';
 import { chatKey } from '../core/ids.ts';
-import type { PairingRequest, PairingStore } from '../core/journal.ts';
+import type { PairingRequest, PairingStore } from '../core/pairing.ts';
 import type { CommitQueue } from './commit-queue.ts';
 import type { Store } from './store.ts';
 

@@ -1,8 +1,9 @@
 /** What every journal does at a start after a kill, and with what was given up. */
 import { expect, it } from 'vitest';
 import { abandonedKey, draftKey } from '../core/ids.ts';
-import type { InboxRow, NewPart, StepRecord } from '../core/journal.ts';
+import type { InboxRow, StepRecord } from '../core/inbox.ts';
 import type { OutboundPart } from '../core/message.ts';
+import type { NewPart } from '../core/outbox.ts';
 import { outbound } from '../testing/fakes.ts';
 import {
   BOUNDS,

@@ -1,5 +1,7 @@
 import { draftKey } from '../core/ids.ts';
-import { type InboxRow, LOGIN_REFUSED, type NewPart, NOT_HEARD, type Recovery } from '../core/journal.ts';
+import { type InboxRow, NOT_HEARD } from '../core/inbox.ts';
+import type { Recovery } from '../core/journal.ts';
+import { LOGIN_REFUSED, type NewPart } from '../core/outbox.ts';
 import type { Change } from './commit-queue.ts';
 import { cancelledMessages, INBOX_COLUMNS, type InboxRecord, toInboxRow } from './inbox.ts';
 import { addParts, findPart, OUTBOX_COLUMNS, type OutboxRecord, toOutboxRow } from './outbox.ts';

@@ -1,5 +1,5 @@
 /** Sums of the ledger: from the roll-up tables, and from the rows that are in none of them yet. */
-import type { SpendingGroup, SpendingGroupKey, SpendingQuery } from '../core/journal.ts';
+import type { SpendingGroup, SpendingGroupKey, SpendingQuery } from '../core/ledger.ts';
 import type { Store } from './store.ts';
 import { DAY_MS, SLOT_MS, SUMMED_UNTIL_SQL, SUMS } from './usage-sums.ts';
 

@@ -1,21 +1,8 @@
-import type {
-  Accepted,
-  Admission,
-  DeadLetter,
-  InboxRow,
-  Journal,
-  JournalCounts,
-  NewPart,
-  OutboxRow,
-  Recovery,
-  Settlement,
-  SpendingGroup,
-  SpendingQuery,
-  StepRecord,
-  StoredPart,
-  TurnResult,
-  UsageEntry,
-} from '../core/journal.ts';
+import type { DeadLetter } from '../core/dead-letters.ts';
+import type { Accepted, Admission, InboxRow, StepRecord, TurnResult } from '../core/inbox.ts';
+import type { Journal, JournalCounts, Recovery } from '../core/journal.ts';
+import type { SpendingGroup, SpendingQuery, UsageEntry } from '../core/ledger.ts';
+import type { NewPart, OutboxRow, Settlement, StoredPart } from '../core/outbox.ts';
 import { acceptBatch, type CursorMove } from './admission.ts';
 import type { Backlog } from './backlog.ts';
 import type { CommitQueue } from './commit-queue.ts';

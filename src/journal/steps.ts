@@ -1,4 +1,5 @@
-import type { StepRecord, UsageEntry } from '../core/journal.ts';
+import type { StepRecord } from '../core/inbox.ts';
+import type { UsageEntry } from '../core/ledger.ts';
 import { ownsRow } from './inbox.ts';
 import { readJson, type Store } from './store.ts';
 import { addUsage } from './usage.ts';

@@ -10,6 +10,8 @@ export interface Store {
   readonly bootId: string;
   readonly clock: Clock;
   readonly aging: AgingClock;
+  /** Rows of the ledger since this process last looked how many of them are in no sum (see `usage-sums.ts`). */
+  readonly usage: { rowsSinceLook: number };
 }
 
 /** Reads JSON that we wrote. Text that is no longer JSON means the file is damaged, whatever SQLite says: GH1302. */

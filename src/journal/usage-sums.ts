@@ -8,8 +8,9 @@ import type { Store } from './store.ts';
 /** Every time zone's midnight falls on a quarter of an hour of UTC. */
 export const SLOT_MS = 900_000;
 export const DAY_MS = 86_400_000;
-/** So many rows at most are read one by one for a sum: well below a millisecond. */
+/** About so many rows at most are read one by one for a sum: well below a millisecond. */
 const ROWS_BETWEEN_SUMS = 256;
+const ROWS_BETWEEN_LOOKS = 64;
 
 /** The columns that every roll-up table adds up. */
 export const SUMS = ['calls', 'tokens_in', 'tokens_out', 'tokens_cached', 'tokens_cache_write', 'cost_usd', 'unpriced'] as const;
@@ -47,15 +48,16 @@ function additionsOf(condition: string): readonly string[] {
 const ADD_ONE = additionsOf('id = ?');
 const ADD_SPAN = additionsOf(`at >= ${SUMMED_UNTIL_SQL} AND at < ?`);
 
-/**
- * Call once for each new row of `usage`, in its transaction. A row from before the end of the sums is added
- * to them at once: its clock was behind.
- */
-export function keepSums({ db }: Store, row: { readonly id: string; readonly at: number }): void {
-  if (row.at < (db.get<{ until: number }>(`SELECT ${SUMMED_UNTIL_SQL} AS until`)?.until ?? 0)) {
-    for (const sql of ADD_ONE) db.run(sql, row.id);
-    return;
-  }
+/** Call for a new row from before the end of the sums, in its transaction: its clock was behind. */
+export function addToSums({ db }: Store, id: string): void {
+  for (const sql of ADD_ONE) db.run(sql, id);
+}
+
+/** Call once for each other new row, in its transaction. */
+export function keepSums({ db, usage }: Store): void {
+  usage.rowsSinceLook += 1;
+  if (usage.rowsSinceLook < ROWS_BETWEEN_LOOKS) return;
+  usage.rowsSinceLook = 0;
   const newest = db.get<{ at: number }>(
     `SELECT at FROM usage WHERE at >= ${SUMMED_UNTIL_SQL} ORDER BY at LIMIT 1 OFFSET ${ROWS_BETWEEN_SUMS}`,
   );

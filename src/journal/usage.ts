@@ -1,6 +1,6 @@
-import type { UsageEntry } from '../core/journal.ts';
+import type { UsageEntry } from '../core/ledger.ts';
 import type { Store } from './store.ts';
-import { keepSums } from './usage-sums.ts';
+import { addToSums, keepSums, SUMMED_UNTIL_SQL } from './usage-sums.ts';
 
 interface UsageRow {
   readonly id: string;
@@ -25,10 +25,11 @@ interface UsageRow {
  * sums.
  */
 export function addUsage(store: Store, entry: UsageEntry): void {
-  const added = store.db.run(
+  const added = store.db.get<{ late: number }>(
     `INSERT INTO usage (id, at, provider, model, tokens_in, tokens_out, tokens_cached, tokens_cache_write, tokens_reasoning, cost_usd,
        session, channel, sender, purpose, job)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
+     RETURNING at < ${SUMMED_UNTIL_SQL} AS late`,
     entry.id,
     entry.at,
     entry.provider,
@@ -45,7 +46,9 @@ export function addUsage(store: Store, entry: UsageEntry): void {
     entry.purpose,
     entry.job ?? null,
   );
-  if (added > 0) keepSums(store, entry);
+  if (added === undefined) return;
+  if (added.late) addToSums(store, entry.id);
+  else keepSums(store);
 }
 
 export function usageSince(store: Store, since: number): readonly UsageEntry[] {

@@ -48,6 +48,9 @@ export interface WatchdogOptions {
   readonly promisesSigns?: boolean;
 }
 
+/** Longest sleep of a watchdog: a limit is noticed at most this much late. */
+const LOOK_MS = 1_000;
+
 /** Aborts `controller` with a `CallTimeout` when a limit passes. One sleeper per call, not one per chunk. */
 export function startWatchdog(options: WatchdogOptions): Watchdog {
   return new Watchdog(options);
@@ -56,8 +59,7 @@ export function startWatchdog(options: WatchdogOptions): Watchdog {
 class Watchdog implements Disposable {
   readonly #options: WatchdogOptions;
   readonly #start: number;
-  #stopped = false;
-  #wake = new AbortController();
+  readonly #stopped = new AbortController();
   #idleMs: number;
   #openedAt: number | undefined;
   #signedAt: number;
@@ -81,26 +83,21 @@ class Watchdog implements Disposable {
     this.#openedAt = this.#options.clock.monotonic();
     this.#signedAt = this.#openedAt;
     this.#sendsSigns = this.#options.promisesSigns ?? false;
-    if (this.#sendsSigns) this.#lookAgain();
   }
 
   /** Bytes came. They are no progress: a stream that only stays open meets the limit for thinking (F27). */
   sign(): void {
     const now = this.#options.clock.monotonic();
     this.#signedAt = now;
-    if (this.#sendsSigns || this.#openedAt === undefined || now - this.#openedAt < REPEATED_MS) return;
-    this.#sendsSigns = true;
-    this.#lookAgain();
+    if (this.#openedAt !== undefined && now - this.#openedAt >= REPEATED_MS) this.#sendsSigns = true;
   }
 
   /** Something of the answer arrived. `writing`: more than reasoning, so the model has stopped thinking. */
   progress(writing = true): void {
     this.#progressAt = this.#options.clock.monotonic();
     this.#signedAt = this.#progressAt;
-    if (this.#progressed && this.#writing === writing) return;
     this.#progressed = true;
     this.#writing ||= writing;
-    this.#lookAgain(); // the sleeper counts on a limit that was longer
   }
 
   /** Only silence of the provider counts: the time that a consumer takes for an event does not. */
@@ -118,27 +115,22 @@ class Watchdog implements Disposable {
 
   /** From now on wait only this long for the next chunk. */
   shorten(idleMs: number): void {
-    if (idleMs >= this.#idleMs) return;
-    this.#idleMs = idleMs;
-    this.#lookAgain();
+    this.#idleMs = Math.min(this.#idleMs, idleMs);
   }
 
   [Symbol.dispose](): void {
-    this.#stopped = true;
-    this.#lookAgain();
+    this.#stopped.abort(NO_LONGER_NEEDED);
   }
 
   async #run(): Promise<void> {
     const { clock, controller } = this.#options;
-    while (!this.#stopped) {
+    const { signal } = this.#stopped;
+    while (!signal.aborted) {
       const now = clock.monotonic();
       const due = this.#due(now);
       if (now >= due.at) return controller.abort(new CallTimeout(due.limit, due.ms));
-      try {
-        await clock.sleep(due.at - now, this.#wake.signal);
-      } catch {
-        this.#wake = new AbortController(); // the only cause is our own signal: stop, or look again
-      }
+      // What happens meanwhile may bring the limit nearer.
+      await clock.sleep(Math.min(due.at - now, LOOK_MS), signal).catch(() => undefined);
     }
   }
 
@@ -164,9 +156,5 @@ class Watchdog implements Disposable {
     if (this.#progressed) return patient && this.#idleMs >= (timeouts.idleMs ?? IDLE_MS) ? thinkingMs : this.#idleMs;
     const first = (timeouts.firstTokenMs ?? firstTokenLimit)(inputTokens);
     return patient ? Math.max(first, thinkingMs) : first;
-  }
-
-  #lookAgain(): void {
-    this.#wake.abort(NO_LONGER_NEEDED);
   }
 }

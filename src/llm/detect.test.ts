@@ -173,6 +173,17 @@ describe('environment', () => {
 });
 
 describe('servers of this machine', () => {
+  test('are reached with the headers and the fields of the config, however they were found', async () => {
+    await using ollama = await tags('qwen3:4b');
+    const config = { extra_headers: { 'X-Team': 'gate' }, extra_body: { seed: 7 } };
+    for (const found of [
+      await detect({ config, origins: { ...nowhere, ollama: ollama.url } }),
+      await detect({ config, env: { OLLAMA_MODEL: 'qwen3:4b' } }),
+      await detect({ config, env: { USE_GEMINI: '1', GEMINI_API_KEY: KEY } }),
+    ])
+      expect(found.target).toMatchObject({ extraHeaders: config.extra_headers, extraBody: config.extra_body });
+  });
+
   test('ollama is used with its first model that calls tools', async () => {
     await using ollama = await tags('nomic-embed-text:latest', 'gemma3:4b', 'qwen3:4b', 'llama3.2:latest');
     await using studio = await list('other');

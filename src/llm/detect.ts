@@ -101,11 +101,14 @@ function isOn(value: string | undefined): boolean {
   return /^(?:1|true|yes|on)$/i.test(value?.trim() ?? '');
 }
 
+/** The config names them for the model it chooses, and it chose none. */
+const NO_KEYS = { api_key_env: undefined, api_key_envs: undefined };
+
 /** At OLLAMA_HOST, whether it answers or not: it was asked for by name. */
 function fromOllama({ env, config }: Pick<DetectOptions, 'env' | 'config'>): Detected {
   const model = env['OLLAMA_MODEL']?.trim() || undefined;
   const base_url = `${ollamaOrigin(env['OLLAMA_HOST'])}/v1`;
-  const target = resolveProvider({ model_hints: config.model_hints, provider: ollama.name, model, base_url });
+  const target = resolveProvider({ ...config, ...NO_KEYS, provider: ollama.name, model, base_url });
   const from = model === undefined ? 'USE_OLLAMA' : 'OLLAMA_MODEL';
   return detected('local', target, undefined, [`${idOf(target)} from ${from}, at ${shown(target.baseUrl)}`]);
 }
@@ -136,9 +139,8 @@ function fromKey(
   const baseUrl = baseUrlEnv && env[baseUrlEnv]?.trim();
   const target = resolveProvider({
     ...config,
+    ...NO_KEYS,
     provider: provider.name,
-    api_key_env: undefined,
-    api_key_envs: undefined,
     ...(baseUrl ? { base_url: baseUrl } : {}),
   });
   const lines = [`${idOf(target)} ${sourceText(key)} (${moneyText(options)})`];
@@ -167,6 +169,8 @@ function fromServers(servers: readonly LocalServer[], { config, env }: DetectOpt
   const { provider, model, baseUrl } = hit.found;
   const window = config.model_hints?.context_window ?? Number(env['OLLAMA_CONTEXT_LENGTH']);
   const target = resolveProvider({
+    ...config,
+    ...NO_KEYS,
     provider: provider.name,
     model,
     base_url: baseUrl,

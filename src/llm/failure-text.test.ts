@@ -36,3 +36,7 @@ test('F24 a rate limit says when to ask again', () => {
   expect(text(7_200_000)).toContain('in 2 h');
   expect(text(undefined)).toContain('in a minute');
 });
+
+test('to the operator an answer that is none names the address as its cause', () => {
+  expect(createFailure('malformed', { message: '' }).hint).toContain('base_url');
+});

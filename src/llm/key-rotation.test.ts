@@ -5,6 +5,7 @@ import { type ScriptStep, scriptedModel } from '../testing/scripted-model.ts';
 import { collect, modelRequest } from './contract.ts';
 import { createFailure } from './failure.ts';
 import { withKeyRotation } from './key-rotation.ts';
+import { withRetry } from './retry.ts';
 
 const live = new AbortController().signal;
 
@@ -99,16 +100,35 @@ test.each(['server', 'bad-request', 'context-length', 'timeout', 'empty'] satisf
   },
 );
 
-test('what was shown is not told a second time by another key', async () => {
-  const failure = createFailure('rate-limit', { message: 'too many', retryAfterMs: 1_000 });
-  const at = rotation({
-    a: {
-      events: [
-        { type: 'text', text: 'half' },
-        { type: 'failed', failure },
-      ],
-    },
-    b: 'from b',
-  });
-  expect(await at.call()).toBe('a: rate-limit 1000');
+test('a key that began to rest in another call is passed over, and the one that is told of is asked', async () => {
+  const at = rotation({ a: { ...refused, delayMs: 100 }, b: refused, c: 'from c' });
+  const first = collect(at.model.call(modelRequest('hi'), live));
+  await at.clock.advance(50);
+  const second = at.call();
+  await at.clock.advance(100);
+  expect(end(await first)).toBe('from c');
+  expect(await second).toBe('a,b,c,c: from c');
+  expect(at.resting).toEqual(['a auth -> b', 'b auth -> c', 'a auth -> c']);
+});
+
+test('what was shown is not told a second time by another key, which the next try need not wait for', async () => {
+  const failure = createFailure('rate-limit', { message: 'too many', retryAfterMs: 50_000 });
+  const half: ScriptStep = {
+    events: [
+      { type: 'text', text: 'half' },
+      { type: 'failed', failure },
+    ],
+  };
+  expect(await rotation({ a: half }).call()).toBe('a: rate-limit 50000');
+  const at = rotation({ a: half, b: 'from b' });
+  const model = withRetry(at.model, { clock: at.clock, random: () => 0.5 });
+  const events: ModelEvent[] = [];
+  const read = async () => {
+    for await (const event of model.call(modelRequest('hi'), live)) events.push(event);
+  };
+  const reading = read();
+  await at.clock.advance(0);
+  await at.clock.advance(0);
+  await reading;
+  expect(end(events)).toBe('from b');
 });

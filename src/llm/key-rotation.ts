@@ -44,14 +44,20 @@ export function withKeyRotation(
   const inOrder = (): Place[] => [...places].sort((a, b) => rest(a) - rest(b));
   const final = (failure: ModelFailure): ModelFailure => {
     const [soonest] = inOrder();
+    // A key that is ready was not asked, because something had been shown: the next try uses it at once.
+    if (soonest && rest(soonest) === 0 && failure.kind === 'rate-limit') return { ...failure, retryAfterMs: 0 };
     if (soonest?.failure?.kind !== 'rate-limit') return failure;
     return { ...soonest.failure, retryAfterMs: rest(soonest) };
   };
   return {
     ...main.wire,
     async *call(request, signal) {
-      const queue = inOrder();
-      for (let place = queue.shift(); place; place = queue.shift()) {
+      const untried = new Set(inOrder());
+      let [next] = untried;
+      while (next) {
+        const place: Place = next;
+        next = undefined;
+        untried.delete(place);
         let streamed = false;
         for await (const event of place.wire.call(request, signal)) {
           if (event.type !== 'failed') {
@@ -65,7 +71,7 @@ export function withKeyRotation(
           place.failure = failure;
           place.restsUntil = clock.monotonic() + restOf(failure);
           // One that rests itself would be asked in vain, and what was shown cannot be told again from here.
-          const next = streamed ? undefined : queue.find((other) => rest(other) === 0);
+          next = streamed ? undefined : [...untried].find((other) => rest(other) === 0);
           if (!next) return yield { type: 'failed', failure: final(failure) };
           onResting(place.key, failure, next.key);
         }

@@ -1,4 +1,5 @@
-import type { StepRecord, UsageEntry } from '../core/journal.ts';
+import type { StepRecord } from '../core/inbox.ts';
+import type { UsageEntry } from '../core/ledger.ts';
 import type { OutboundFile } from '../core/message.ts';
 import type { SessionMessage } from '../core/session.ts';
 import type { Tool, ToolContext, ToolResult } from '../core/tool.ts';

@@ -1,8 +1,8 @@
 /** Delivery over a scripted platform and a journal that can crash: what the tests of this folder start from. */
 import type { SendClass, SendResult } from '../core/channel.ts';
 import { laneKey, partKey } from '../core/ids.ts';
-import type { NewPart } from '../core/journal.ts';
 import type { OutboundPart } from '../core/message.ts';
+import type { NewPart } from '../core/outbox.ts';
 import { createDelivery, type DeliveryOptions } from '../delivery/deliver.ts';
 import { FakeClock, outbound, recordEvents } from './fakes.ts';
 import { MemoryJournal } from './memory-journal.ts';

@@ -6,8 +6,11 @@ import { z } from 'zod';
 import type { RunOptions } from '../app/run-gateway.ts';
 import type { CliDeps, OpenJournal } from '../cli/deps.ts';
 import { runCli } from '../cli/program.ts';
-import type { DeadLetter, JournalCounts, PairingRequest, SpendingGroup, SpendingQuery, UsageEntry } from '../core/journal.ts';
+import type { DeadLetter } from '../core/dead-letters.ts';
+import type { JournalCounts } from '../core/journal.ts';
+import type { SpendingGroup, SpendingQuery, UsageEntry } from '../core/ledger.ts';
 import type { Model } from '../core/model.ts';
+import type { PairingRequest } from '../core/pairing.ts';
 import type { ChannelStatus } from '../core/turn.ts';
 import { packageRoot } from '../lib/package-info.ts';
 import { FakeClock } from './fakes.ts';
@@ -64,6 +67,8 @@ export class FakeCli {
   logout: CliDeps['logoutChannel'] = async () => undefined;
   /** What simulating comes to. */
   simulate: CliDeps['simulate'] = async () => 0;
+  /** Opens a real journal in place of the one that is made of these fields. */
+  openJournal: CliDeps['openJournal'] | undefined;
   /** The channels there are, with their settings. */
   channels: Readonly<Record<string, () => Promise<z.ZodType | undefined>>> = {
     cli: async () => z.strictObject({}),
@@ -144,9 +149,10 @@ export class FakeCli {
       loginChannel: (options) => this.login(options),
       logoutChannel: (options) => this.logout(options),
       simulate: (options, onReady) => this.simulate(options, onReady),
-      openJournal: async ({ dir }) => {
+      openJournal: async (options) => {
         if (this.failure) throw this.failure;
-        this.opened.push(dir);
+        this.opened.push(options.dir);
+        if (this.openJournal) return await this.openJournal(options);
         return this.#journal();
       },
     };

@@ -1,11 +1,11 @@
 /** Hand-written fakes that tests pass in. Never shipped. */
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import type { RunEvent } from '../core/events.ts';
 import { messageKey, partKey } from '../core/ids.ts';
 import type { InboundMessage, OutboundPart } from '../core/message.ts';
 import type { Clock, Logger } from '../core/ports.ts';
+
+export { tempDir } from '../simulator/temp-dir.ts';
+export { until } from '../simulator/until.ts';
 
 /** A clock that moves only when told. `sleep` resolves when time was advanced past its end. */
 export class FakeClock implements Clock {
@@ -125,29 +125,8 @@ export function outbound(override: Partial<OutboundPart> = {}): OutboundPart {
   };
 }
 
-/** A directory that is gone when the test is: `await using dir = await tempDir()`. */
-export async function tempDir(parent = tmpdir()): Promise<{ path: string } & AsyncDisposable> {
-  const path = await mkdtemp(join(parent, 'gatehouse-'));
-  return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };
-}
-
 /** Collects events; `of(type)` narrows. */
 export function recordEvents(): { emit: (event: RunEvent) => void; events: RunEvent[] } {
   const events: RunEvent[] = [];
   return { emit: (event) => events.push(event), events };
-}
-
-/**
- * Polls until `check` returns something truthy; fails with `what` after `timeoutMs`. For real-time tests only. The longer it has
- * waited the less often it looks (every 5 ms at first, every 50 ms after half a second): a look at another process costs both of them.
- */
-export async function until<T>(what: string, check: () => T | Promise<T>, timeoutMs = 30_000): Promise<NonNullable<T>> {
-  const start = performance.now();
-  for (;;) {
-    const value = await check();
-    if (value) return value as NonNullable<T>;
-    const waitedMs = performance.now() - start;
-    if (waitedMs > timeoutMs) throw new Error(`timed out waiting until ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, Math.min(50, 5 + waitedMs / 10)));
-  }
 }

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { CHANNELS } from '../../channels/registry.ts';
 import type { RunOptions } from '../app/run-gateway.ts';
 import { defineTool } from '../tools/define.ts';
-import { doubleChannel } from './double-channel.ts';
+import { doubleChannel } from './double/channel.ts';
 
 /** Called around what a kill could interrupt; it may never return. */
 export type Instant = (when: 'before' | 'after') => Promise<void>;

@@ -1,5 +1,6 @@
 /** What the suites of the journal share. */
-import type { Admission, Journal } from '../core/journal.ts';
+import type { Admission } from '../core/inbox.ts';
+import type { Journal } from '../core/journal.ts';
 import type { FakeClock } from './fakes.ts';
 import { LANE } from './journal-rows.ts';
 

@@ -1,6 +1,9 @@
 /** Rows of the journal for its tests: what a gateway would hand in, with everything set that a test is not about. */
-import type { Admission, InboxRow, Journal, NewPart, TurnResult, UsageEntry } from '../core/journal.ts';
+import type { Admission, InboxRow, TurnResult } from '../core/inbox.ts';
+import type { Journal } from '../core/journal.ts';
+import type { UsageEntry } from '../core/ledger.ts';
 import type { InboundMessage, RefusalReason } from '../core/message.ts';
+import type { NewPart } from '../core/outbox.ts';
 import type { SessionMessage } from '../core/session.ts';
 import { inbound, outbound } from './fakes.ts';
 

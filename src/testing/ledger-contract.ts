@@ -1,6 +1,8 @@
 /** The ledger's part of the journal's contract: see `journalContract`. */
 import { expect, it } from 'vitest';
-import type { Journal, SpendingGroup, SpendingGroupKey, StepRecord, UsageEntry } from '../core/journal.ts';
+import type { StepRecord } from '../core/inbox.ts';
+import type { Journal } from '../core/journal.ts';
+import type { SpendingGroup, SpendingGroupKey, UsageEntry } from '../core/ledger.ts';
 import type { JournalHarness } from './journal-harness.ts';
 import { begin, done, usage } from './journal-rows.ts';
 import { MemoryLedger } from './paid-model.ts';

@@ -1,7 +1,8 @@
 /** The outbox half of the journal port, in memory: for tests of delivery. The rest of the port throws. */
 import { GatehouseError } from '../core/errors.ts';
-import type { Journal, NewPart, OutboxRow, Recovery, Settlement, StoredPart } from '../core/journal.ts';
+import type { Journal, Recovery } from '../core/journal.ts';
 import type { OutboundPart } from '../core/message.ts';
+import type { NewPart, OutboxRow, Settlement, StoredPart } from '../core/outbox.ts';
 import type { Clock } from '../core/ports.ts';
 
 interface StoredRow extends StoredPart {

@@ -1,5 +1,6 @@
 /** What tests of spending share: a ledger in memory, and a scripted model with a price. */
-import type { Journal, SpendingGroup, SpendingQuery, UsageEntry } from '../core/journal.ts';
+import type { Journal } from '../core/journal.ts';
+import type { SpendingGroup, SpendingQuery, UsageEntry } from '../core/ledger.ts';
 import type { Model, ModelFacts, Price } from '../core/model.ts';
 import { addUp, type Sums } from '../llm/money/joined-ledgers.ts';
 import { type Script, type ScriptedModel, scriptedModel } from './scripted-model.ts';

@@ -9,8 +9,8 @@ const IMPORT = /^(?:import|export)\s(?!type\b)(?:[^'";]*?\sfrom\s)?'([^']+)'|\bi
 
 /**
  * Paths of the test files under `root` that reach nothing outside, by their imports. A file does if it
- * imports a module of `OUTSIDE`; a test does if it is such a file, tests one, or reaches one of src/testing
- * over any number of imports. Names decide nothing but `*.e2e.test.ts`, so a new file is sorted rightly by
+ * imports a module of `OUTSIDE`; a test does if it is such a file, tests one, or reaches one of src/testing or
+ * src/simulator over any number of imports. Names decide nothing but `*.e2e.test.ts`, so a new file is sorted rightly by
  * itself.
  */
 export function quickTests(root: string): readonly string[] {
@@ -38,7 +38,7 @@ class ImportGraph {
     if ([test, ...files].some((file) => this.#of(file).outside)) return false;
     const reached = new Set([test]);
     for (const file of reached) {
-      if (file.startsWith('src/testing/') && this.#of(file).outside) return false;
+      if (/^src\/(testing|simulator)\//.test(file) && this.#of(file).outside) return false;
       for (const next of this.#of(file).files) reached.add(next);
     }
     return true;

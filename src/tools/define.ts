@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Tool, ToolContext, ToolResult } from '../core/tool.ts';
-import { PathRefusal } from './workspace-path.ts';
+import { PathRefusal } from '../workspace/path.ts';
 
 export interface ToolDefinition<Schema extends z.ZodObject> {
   readonly name: string;

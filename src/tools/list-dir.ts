@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import { z } from 'zod';
+import { splitWorkspacePath, WorkspaceDirectory } from '../workspace/path.ts';
 import { defineTool } from './define.ts';
-import { splitWorkspacePath, WorkspaceDirectory } from './workspace-path.ts';
 
 /** What is more is counted only: a listing is for finding one's way, and the output is cut anyway. */
 const MAX_ENTRIES = 2_000;

@@ -1,9 +1,9 @@
 import { isUtf8 } from 'node:buffer';
 import type { FileHandle } from 'node:fs/promises';
 import { z } from 'zod';
-import { imageTypeOf } from '../llm/vision.ts';
+import { imageTypeOf } from '../media/pictures.ts';
+import { openParent } from '../workspace/path.ts';
 import { defineTool, ToolFailure } from './define.ts';
-import { openParent } from './workspace-path.ts';
 
 /** Spec G1. */
 const MAX_FILE_BYTES = 10 * 1024 * 1024;

@@ -1,9 +1,9 @@
 import type { FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { openParent, splitWorkspacePath } from '../workspace/path.ts';
 import { attachmentName } from './attachment-name.ts';
 import { defineTool } from './define.ts';
-import { openParent, splitWorkspacePath } from './workspace-path.ts';
 
 export const sendFileTool = defineTool({
   name: 'send_file',

@@ -1,8 +1,8 @@
 import { lstat } from 'node:fs/promises';
 import { z } from 'zod';
 import { writeFileAtomic } from '../lib/atomic-file.ts';
+import { errorCode, openParent, splitWorkspacePath } from '../workspace/path.ts';
 import { defineTool, ToolFailure } from './define.ts';
-import { errorCode, openParent, splitWorkspacePath } from './workspace-path.ts';
 
 const MAX_BYTES = 10 * 1024 * 1024;
 const NEW_FILE_MODE = 0o600;

@@ -6,10 +6,10 @@ import { expect, test } from 'vitest';
 import { CHANNELS } from '../../../channels/registry.ts';
 import { loginChannel, logoutChannel } from '../../app/login-channel.ts';
 import { GatehouseError } from '../../core/errors.ts';
+import { startWhatsAppPlatform } from '../../simulator/whatsapp/server.ts';
 import { cliJson } from '../../testing/cli-json.ts';
 import { FakeCli } from '../../testing/fake-cli.ts';
 import { tempDir } from '../../testing/fakes.ts';
-import { startWhatsAppPlatform } from '../../testing/whatsapp-server.ts';
 
 async function cliWith(dir: string, channel: object): Promise<FakeCli> {
   const cli = new FakeCli(dir);

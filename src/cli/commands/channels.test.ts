@@ -3,7 +3,7 @@ import type { ChannelStatus } from '../../core/turn.ts';
 import { cliJson } from '../../testing/cli-json.ts';
 import { FakeCli } from '../../testing/fake-cli.ts';
 import { tempDir } from '../../testing/fakes.ts';
-import { telegramScene } from '../../testing/telegram-scene.ts';
+import { telegramScene } from '../../testing/telegram/scene.ts';
 
 const channel = (override: Partial<ChannelStatus> = {}): ChannelStatus => ({
   ...{ name: 'telegram', type: 'telegram', account: '99', state: 'healthy', since: 0, inboundClass: 'B', sendClass: 'blind' },

@@ -55,6 +55,8 @@ test('check warns of a model whose price is not known, the main one and those th
   expect(stderr).toContain(`model: ${said}`);
   expect(stderr).toMatch(/^! \S+c\.json:1:\d+: model: the price of/m);
   expect(stderr).toMatch(/fallback_models\[1\]\.model: the price of openai-compatible\/mystery/);
+  await cli.write('a.json', JSON.stringify({ ...unknown, budget: { daily_usd: 1, allow_unknown_price: true } }));
+  expect((await cli.run('config', 'check', '--config', 'a.json')).stderr).toContain('no limit counts its calls');
   await cli.write('d.json', JSON.stringify({ ...unknown, model_hints: { price: { in: 1, out: 2 } } }));
   expect((await cli.run('config', 'check', '--config', 'd.json')).stderr).toBe('');
 });

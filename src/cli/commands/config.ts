@@ -5,6 +5,7 @@ import type { Config } from '../../../config/schema.ts';
 import { age, warningsOf } from '../../app/catalog-warnings.ts';
 import { isGatehouseError } from '../../core/errors.ts';
 import { namesModel } from '../../llm/detect.ts';
+import { limitsFrom } from '../../llm/money/limits.ts';
 import { PROVIDERS } from '../../llm/providers/index.ts';
 import { type ModelConfig, resolveProvider } from '../../llm/providers/resolve.ts';
 import { configFailure, plural, sayProblems } from '../config-problems.ts';
@@ -45,11 +46,12 @@ function judgeModels(config: Config, { env, clock }: CliDeps): Finding[] {
     ...Object.entries(models).map(([name, entry]): [PropertyKey[], ModelConfig] => [['models', name], entry]),
   ];
   const now = clock.now();
+  const limits = limitsFrom(config.budget, { foundKey: false });
   const old = entries.length === 0 ? [] : age(now);
   const about = entries.flatMap(([at, entry]): Finding[] => {
     const path = [...at, entry.model === undefined ? 'provider' : 'model'];
     try {
-      return warningsOf(resolveProvider(entry, env), now).map((message) => ({ severity: 'warning', path, message }));
+      return warningsOf(resolveProvider(entry, env), now, limits).map((message) => ({ severity: 'warning', path, message }));
     } catch (error) {
       if (!isGatehouseError(error)) throw error;
       const { message, hint } = error;

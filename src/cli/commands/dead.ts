@@ -1,4 +1,4 @@
-import type { DeadLetter } from '../../core/journal.ts';
+import type { DeadLetter } from '../../core/dead-letters.ts';
 import { printable, printableBlock } from '../../lib/printable.ts';
 import type { Command } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { PairingRequest } from '../../core/journal.ts';
+import type { PairingRequest } from '../../core/pairing.ts';
 import { FakeCli } from '../../testing/fake-cli.ts';
 import { tempDir } from '../../testing/fakes.ts';
 

@@ -1,4 +1,4 @@
-import type { PairingRequest } from '../../core/journal.ts';
+import type { PairingRequest } from '../../core/pairing.ts';
 import { printable } from '../../lib/printable.ts';
 import type { Command } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';

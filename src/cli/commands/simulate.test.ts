@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
+import type { SimulateOptions, SimulatorInfo } from '../../simulator/options.ts';
 import { FakeCli } from '../../testing/fake-cli.ts';
 import { tempDir } from '../../testing/fakes.ts';
-import type { SimulateOptions, SimulatorInfo } from '../deps.ts';
 
 const ABOUT: SimulatorInfo = {
   url: 'http://127.0.0.1:7790',

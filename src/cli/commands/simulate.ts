@@ -1,7 +1,7 @@
 import { GatehouseError } from '../../core/errors.ts';
 import { printable } from '../../lib/printable.ts';
+import type { SimulatorInfo } from '../../simulator/options.ts';
 import type { Command } from '../context.ts';
-import type { SimulatorInfo } from '../deps.ts';
 import type { Output } from '../output.ts';
 import { shellWord } from '../shell-word.ts';
 

@@ -130,6 +130,14 @@ test('models that stand by for each other have a line each, and a limit is told 
   expect(stdout).toContain('200 out, 1.50 of 2.00 USD and 1 of unknown price');
 });
 
+test('of a limit below ten cents what is left can be seen', async () => {
+  await using dir = await tempDir();
+  await using server = await serve(JSON.stringify(document({ budget: { spentUsd: 0.0063, limitUsd: 0.01 } })));
+  const cli = new FakeCli(dir.path);
+  await daemon(cli, server.port);
+  expect((await cli.run('status')).stdout).toContain('200 out, 0.0063 of 0.0100 USD and 1 of unknown price');
+});
+
 test('a model that was replaced is named with what answers, and each warning of the catalog has a line', async () => {
   await using dir = await tempDir();
   const warnings = ['openai/gpt-5 ends on 2026-12-11'];

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import type { SpendingGroup, SpendingQuery, UsageEntry } from '../../core/journal.ts';
+import type { SpendingGroup, SpendingQuery, UsageEntry } from '../../core/ledger.ts';
 import { openJournal } from '../../journal/open.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { collect, modelRequest } from '../../llm/contract.ts';
@@ -133,6 +133,10 @@ test('limits of today stand below the table; a key that was found and not chosen
   await cli.write('.gatehouse/config.json', '{}');
   cli.env = {};
   expect((await cli.run('usage')).stdout).not.toContain('LIMIT');
+  // A server that the environment names needs no key, and has no limit.
+  cli.env = { OLLAMA_MODEL: 'qwen3:4b' };
+  expect((await cli.run('usage')).stdout).not.toContain('LIMIT');
+  cli.env = {};
   cli.logins.set('groq', 'gsk-x');
   expect((await cli.run('usage')).stdout).toContain('LIMIT');
 });

@@ -1,7 +1,7 @@
 import { chatDirOf } from '../../../config/paths.ts';
 import { ConfigError } from '../../../config/problem.ts';
 import { isGatehouseError } from '../../core/errors.ts';
-import type { Journal, SpendingGroup, SpendingGroupKey } from '../../core/journal.ts';
+import type { SpendingGroup, SpendingGroupKey, SpendingReader } from '../../core/ledger.ts';
 import { printable } from '../../lib/printable.ts';
 import { findKeyWithoutConfig, namesModel } from '../../llm/detect.ts';
 import type { BudgetLimits, LimitName } from '../../llm/money/budget.ts';
@@ -20,8 +20,6 @@ export interface UsageOptions {
   readonly since: string;
   readonly until?: string;
 }
-
-type Ledger = Pick<Journal, 'spending'>;
 
 /** A limit of today with the one who used most of it. */
 interface LimitUse {
@@ -68,8 +66,8 @@ export const usage: Command<UsageOptions> = async (context, options) => {
 };
 
 /** The ledgers of the daemon and of `chat`, as far as there are any: both spend the same money. */
-async function withLedgers<T>(context: CommandContext, use: (ledger: Ledger) => Promise<T>): Promise<T> {
-  const inner = async (ledgers: readonly Ledger[]): Promise<T> => {
+async function withLedgers<T>(context: CommandContext, use: (ledger: SpendingReader) => Promise<T>): Promise<T> {
+  const inner = async (ledgers: readonly SpendingReader[]): Promise<T> => {
     const ofChat = await withJournal(
       context,
       ({ journal }) => use(joinedLedgers([...ledgers, journal])),
@@ -88,7 +86,7 @@ async function configuredLimits(context: CommandContext): Promise<BudgetLimits> 
     if (config.budget || namesModel(config)) return limitsFrom(config.budget, { foundKey: false });
     const storedKey = (provider: string): Promise<string | undefined> => deps.storedKey(dataDirOf(context), provider);
     const found = await findKeyWithoutConfig({ config, env: deps.env, storedKey });
-    return limitsFrom(undefined, { foundKey: found !== undefined });
+    return limitsFrom(undefined, { foundKey: found?.key !== undefined });
   } catch (error) {
     if (!(error instanceof ConfigError) && !isGatehouseError(error)) throw error;
     out.say(`${out.mark('warn', 'stderr')} the limits are not known: ${error.message}`);
@@ -96,7 +94,7 @@ async function configuredLimits(context: CommandContext): Promise<BudgetLimits> 
   }
 }
 
-async function limitUses(journal: Ledger, limits: BudgetLimits, now: number): Promise<LimitUse[]> {
+async function limitUses(journal: SpendingReader, limits: BudgetLimits, now: number): Promise<LimitUse[]> {
   const today = startOfLocalDay(now);
   const kinds: readonly [LimitName, number | undefined, number][] = [
     ['day', limits.dailyUsd, today],

@@ -3,7 +3,7 @@
  * so that what is spent and what running calls may still spend never pass a limit together. Totals live in memory; the ledger of
  * the journal is what a restart begins with.
  */
-import type { Journal } from '../../core/journal.ts';
+import type { SpendingReader } from '../../core/ledger.ts';
 import type { ModelCallContext } from '../../core/model.ts';
 import type { Clock } from '../../core/ports.ts';
 import { Accounts } from './accounts.ts';
@@ -70,9 +70,6 @@ export interface SpendingCall {
   refused?: Refused;
 }
 
-/** What was spent before this process. */
-export type Ledger = Pick<Journal, 'spending'>;
-
 export interface BudgetOptions {
   readonly clock: Clock;
   /** The midnight that began the day of a time, epoch ms. Default: of the process's time zone. */
@@ -105,14 +102,14 @@ export class Budget {
   }
 
   /** Reads what was spent today, and by jobs of the last 30 days, from the ledger. Rejects as the journal does. */
-  static async open(ledger: Ledger, limits: BudgetLimits, options: BudgetOptions): Promise<Budget> {
+  static async open(ledger: SpendingReader, limits: BudgetLimits, options: BudgetOptions): Promise<Budget> {
     const budget = new Budget(limits, options);
     await budget.include(ledger);
     return budget;
   }
 
   /** Counts the spending of one more ledger, as it is now. Once for each; rejects as the journal does. */
-  async include(ledger: Ledger): Promise<void> {
+  async include(ledger: SpendingReader): Promise<void> {
     for (const by of ['day', 'session', 'sender', 'job'] as const) {
       const groups = await ledger.spending({ since: by === 'job' ? this.#day - JOB_MS : this.#day, by });
       for (const { key, costUsd } of groups) this.#accounts.spend(by === 'day' ? by : `${by}:${key}`, costUsd, this.#day);
@@ -140,10 +137,11 @@ export class Budget {
     return this.#statesOf(context).length > 0;
   }
 
-  /** The limit of which the smallest share is left; undefined without limits. */
-  tightest(context: ModelCallContext): LimitState | undefined {
+  /** The limit of which the smallest share is left, or the one of this name; undefined: there is none. */
+  tightest(context: ModelCallContext, name?: LimitName): LimitState | undefined {
     this.#turnDay();
-    return this.#statesOf(context).sort((a, b) => shareLeft(a) - shareLeft(b))[0];
+    const states = this.#statesOf(context).filter(({ limit }) => limit === (name ?? limit));
+    return states.sort((a, b) => shareLeft(a) - shareLeft(b))[0];
   }
 
   /** USD that a call may cost at most; Infinity without limits. Never negative. */

@@ -1,12 +1,11 @@
-import type { Journal, SpendingGroup } from '../../core/journal.ts';
+import type { SpendingGroup, SpendingReader } from '../../core/ledger.ts';
 
-type Ledger = Pick<Journal, 'spending'>;
 export type Sums = Omit<SpendingGroup, 'key'>;
 
 const NOTHING: Sums = { calls: 0, tokensIn: 0, tokensOut: 0, tokensCached: 0, tokensCacheWrite: 0, costUsd: 0, unpriced: 0 };
 
 /** Several ledgers as one: `gatehouse chat` has a journal of its own beside the daemon's, and the money is the same. */
-export function joinedLedgers(ledgers: readonly Ledger[]): Ledger {
+export function joinedLedgers(ledgers: readonly SpendingReader[]): SpendingReader {
   return {
     async spending(query) {
       const found = (await Promise.all(ledgers.map((ledger) => ledger.spending(query)))).flat();

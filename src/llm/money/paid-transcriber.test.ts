@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import type { UsageEntry } from '../../core/journal.ts';
+import type { UsageEntry } from '../../core/ledger.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { tempDir } from '../../testing/fakes.ts';
 import { errorReply, jsonReply, type Reply, startModelServer } from '../../testing/model-server.ts';
@@ -42,6 +42,7 @@ test.each([
   ['what the server says', { text: 'hi', duration: 15 }, 0.15],
   ['its size, where the server does not say', { text: 'hi' }, 0.6],
   ['nothing, for no sound', { text: '', duration: 0 }, 0],
+  ['its size, where so long a sound would not fit in', { text: 'hi', duration: 15_000_000 }, 0.6],
 ])('a recording is booked once, by %s', async (_name, answer, costUsd) => {
   await using at = await scene(jsonReply(answer));
   await at.say();

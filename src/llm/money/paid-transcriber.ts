@@ -1,5 +1,5 @@
 import { GatehouseError } from '../../core/errors.ts';
-import type { UsageEntry } from '../../core/journal.ts';
+import type { UsageEntry } from '../../core/ledger.ts';
 import type { Transcriber } from '../../core/media-models.ts';
 import type { ModelCallContext } from '../../core/model.ts';
 import type { Clock } from '../../core/ports.ts';
@@ -11,6 +11,8 @@ import { isUnbilled, refusalFailure } from './with-budget.ts';
 
 /** Speech is hardly ever sent in fewer bytes a second (Opus at 8 kbit/s): what a recording may cost before anybody has heard it. */
 const FEWEST_BYTES_PER_SECOND = 1_000;
+/** No codec of speech needs fewer: what a server counts beyond that is no time, and no limit counts it. */
+const LEAST_BYTES_PER_SECOND = 50;
 
 export interface PaidTranscriberOptions {
   readonly context: ModelCallContext;
@@ -43,7 +45,9 @@ export function createPaidTranscriber(make: MakeTranscriber, options: PaidTransc
         throw new GatehouseError('GH2114', message, { hint: unknown ? 'set "price_per_minute" in the config' : hint });
       }
       const book = (usage: TranscriptionUsage, purpose: string): void => {
-        const costUsd = cost(usage.seconds ?? worstSeconds);
+        const { seconds } = usage;
+        const isLength = seconds !== null && seconds <= file.bytes / LEAST_BYTES_PER_SECOND;
+        const costUsd = cost(isLength ? seconds : worstSeconds);
         reservation.settle(costUsd);
         const counts = { tokensIn: 0, tokensOut: 0, tokensCached: 0, costUsd };
         const entry = { context: { ...context, purpose }, at: options.clock.now(), usage: counts };

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { UsageEntry } from '../../core/journal.ts';
+import type { UsageEntry } from '../../core/ledger.ts';
 import type { ModelCallContext, Usage } from '../../core/model.ts';
 
 /** A ledger row for a call that no step records. `model` is `provider/model`; `kind` begins the row's id. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { UsageEntry } from '../../core/journal.ts';
+import type { UsageEntry } from '../../core/ledger.ts';
 import type { Model, ModelEvent, ModelFailure, Price, Usage } from '../../core/model.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { FakeClock } from '../../testing/fakes.ts';
@@ -227,6 +227,13 @@ describe('withBudget', () => {
     const usage = { tokensIn: 0, tokensOut: 0, tokensCached: 0 };
     await collect(wrap(paidModel([{ text: 'word '.repeat(400), usage }])).call(modelRequest('x'), signal));
     expect(budget.tightest(context)?.spentUsd).toBeCloseTo(0.05, 2);
+  });
+
+  test('a model that its provider does not have costs nothing, also where no status says so', async () => {
+    const { wrap, budget, entries, context } = await setup({ dailyUsd: 1 });
+    await collect(wrap(paidModel([{ fail: 'model-gone' }])).call(modelRequest('x'), signal));
+    expect(entries).toEqual([]);
+    expect(budget.tightest(context)).toMatchObject({ spentUsd: 0, reservedUsd: 0 });
   });
 
   describe('a failure with the count of the provider', () => {

@@ -1,5 +1,5 @@
 import { ERROR_CODES } from '../../core/error-codes.ts';
-import type { UsageEntry } from '../../core/journal.ts';
+import type { UsageEntry } from '../../core/ledger.ts';
 import type { FailureKind, Model, ModelAnswer, ModelEvent, ModelFailure, ModelRequest, Price, Usage } from '../../core/model.ts';
 import type { Clock } from '../../core/ports.ts';
 import { abortedFailure, createFailure } from '../failure.ts';
@@ -49,6 +49,7 @@ const UNBILLED: readonly FailureKind[] = [
   'auth',
   'payment',
   'bad-request',
+  'model-gone',
   'context-length',
   'budget',
 ];
@@ -220,6 +221,14 @@ export function limitText({ limit, limitUsd }: Pick<LimitState, 'limit' | 'limit
 
 /** Cents, and more places for amounts that have no cents. */
 export function usdText(usd: number): string {
-  const places = usd !== 0 && usd < 0.1 ? 4 : 2;
-  return `${usd.toFixed(places)} USD`;
+  return `${usd.toFixed(placesOf(usd))} USD`;
+}
+
+/** `0.0063 of 0.0100 USD`. */
+export function spentText({ spentUsd, limitUsd }: Pick<LimitState, 'spentUsd' | 'limitUsd'>): string {
+  return `${spentUsd.toFixed(placesOf(limitUsd))} of ${usdText(limitUsd)}`;
+}
+
+function placesOf(usd: number): number {
+  return usd !== 0 && usd < 0.1 ? 4 : 2;
 }

@@ -30,9 +30,9 @@ export interface SpendingStepsOptions {
   readonly clock: Clock;
   /**
    * What is tried, in this order, for a call that does not fit. `cheaper` is the router's doing: the refusal of one slot lets it go on to the next.
-   * Whatever follows `stop` is not tried. Default: cheaper, no-tools, ask, stop.
+   * Whatever follows `stop` is not tried. Default: cheaper, no-tools, ask, stop. Read anew for each call.
    */
-  readonly steps?: readonly SpendingStep[];
+  readonly steps?: readonly SpendingStep[] | undefined;
   /** The model that is asked first costs nothing: a limit that is nearly used up is then no reason to spare its tools. Default false. */
   readonly freeFirst?: (request: ModelRequest) => boolean;
   /** Below this share of a limit calls go without tools from the start. Default 0.1. */
@@ -43,8 +43,8 @@ export interface SpendingStepsOptions {
   readonly waitMs?: number;
   /**
    * Asks the owner to let this one call pass the limit. False or undefined (no answer) = no; that limit is
-   * not asked about again today. Resolves or rejects promptly when the signal aborts; a rejection counts as
-   * no. Absent: the owner is not asked.
+   * not asked about again today. Resolves or rejects promptly when the signal aborts, also because the call
+   * fits meanwhile; a rejection counts as no. Absent: the owner is not asked.
    */
   readonly askOwner?: (question: SpendingQuestion, signal: AbortSignal) => Promise<boolean | undefined>;
   /** Must not throw. */
@@ -154,25 +154,38 @@ class Ladder {
 
   async *#ask(turned: Turned): AsyncGenerator<ModelEvent, Turned | undefined> {
     const { refused } = turned;
-    const { memory, options } = this.#parts;
+    const { memory, options, signal } = this.#parts;
     if (!options.askOwner || !memory.mayAsk(refused.key)) return turned;
     this.#report('asked', refused);
-    const allowed = await this.#allowed(options.askOwner, refused);
-    memory.answered(refused.key, allowed);
-    return allowed && !this.#parts.signal.aborted ? yield* this.#attempt(() => this.#plain({ beyond: true })) : turned;
+    const verdict = await this.#verdict(options.askOwner, refused);
+    memory.answered(refused.key, verdict !== 'no');
+    if (verdict === 'no' || signal.aborted) return turned;
+    return yield* this.#attempt(verdict === 'yes' ? () => this.#plain({ beyond: true }) : this.#plain);
   }
 
-  async #allowed(askOwner: NonNullable<SpendingStepsOptions['askOwner']>, refused: Refused): Promise<boolean> {
+  /** `fits`: a limit was raised, or money given back, before anybody answered. Nobody's word is needed then. */
+  async #verdict(askOwner: NonNullable<SpendingStepsOptions['askOwner']>, refused: Refused): Promise<'yes' | 'no' | 'fits'> {
     const { request, signal } = this.#parts;
     const { limit, key, limitUsd, spentUsd, reservedUsd, worstUsd } = refused;
     const cost = worstUsd === null ? 'of unknown price' : `of at most ${usdText(worstUsd)}`;
     const text = `There is ${limitText(refused)}; ${usdText(spentUsd)} are spent. Allow one more call ${cost}?`;
+    const over = new AbortController();
+    const either = AbortSignal.any([signal, over.signal]);
+    const facts = { limit, key, limitUsd, spentUsd, reservedUsd, worstUsd };
+    const asked = async () => ((await askOwner({ ...facts, context: request.context, text }, either)) ? 'yes' : 'no');
     try {
-      const facts = { limit, key, limitUsd, spentUsd, reservedUsd, worstUsd };
-      return (await askOwner({ ...facts, context: request.context, text }, signal)) === true;
+      return await Promise.race([asked(), this.#fits(worstUsd, either)]);
     } catch {
-      return false; // an owner who cannot be asked has not allowed it
+      return 'no'; // an owner who cannot be asked has not allowed it
+    } finally {
+      over.abort(NO_LONGER_NEEDED);
     }
+  }
+
+  async #fits(worstUsd: number | null, signal: AbortSignal): Promise<'fits'> {
+    const { budget, request } = this.#parts;
+    while (budget.outlook(request.context, worstUsd) !== 'fits') await budget.changed(signal);
+    return 'fits';
   }
 
   /** One call of the model inside, again after a wait while only running calls are in its way. Undefined = the call has ended. */

@@ -42,6 +42,8 @@ export interface Added {
 /** Stands where a model got stuck and repeated itself. */
 const LOOP_MARK = '[… the model repeated itself; the rest was cut]';
 
+/** More characters than any model writes; each look for a repetition reads all of them. */
+const MOST_LOOKED_AT = 1_000_000;
 /** Far more than any model makes; each is compared with those before it. */
 const MOST_CALLS = 1_000;
 const TOO_MANY_CALLS = createFailure('malformed', {
@@ -100,10 +102,10 @@ export class AnswerAssembly {
 
   /** What is billed so far: the provider's count, else an estimate. Undefined before anything arrived. */
   get usage(): Usage | undefined {
-    if (this.#usage) return this.#usage;
+    if (this.#usage?.tokensOut) return this.#usage;
     if (this.#pieces === 0) return undefined;
     const written = textTokens(this.#text + this.#reasoning + this.#refusal + this.#tools.text);
-    const counted = this.#usageSoFar ?? { tokensIn: this.#options.inputTokens, tokensOut: 0, tokensCached: 0 };
+    const counted = this.#usage ?? this.#usageSoFar ?? { tokensIn: this.#options.inputTokens, tokensOut: 0, tokensCached: 0 };
     return { ...counted, tokensOut: Math.max(counted.tokensOut, written) };
   }
 
@@ -154,7 +156,7 @@ export class AnswerAssembly {
 
   /** Arguments of a tool repeat themselves for good reasons; once there are any, text is not looked at. */
   #noteLoop(): void {
-    if (this.#tools.size === 0) this.#loopEnd = repetitionStart(this.#text);
+    if (this.#tools.size === 0 && this.#text.length < MOST_LOOKED_AT) this.#loopEnd = repetitionStart(this.#text);
   }
 
   #brokenOff(): ModelFailure | undefined {

@@ -54,7 +54,6 @@ export class AnthropicAssembly extends AnswerAssembly implements Assembly {
   }
 
   override end(): readonly ModelEvent[] {
-    for (const index of this.#blocks.keys()) this.#stopBlock(index);
     return super.end(this.#state());
   }
 
@@ -76,6 +75,8 @@ export class AnthropicAssembly extends AnswerAssembly implements Assembly {
     // A name without a date is answered with the dated one.
     const same = served === '' || served.replace(/-\d{8}$/, '') === this.#model;
     const usageSoFar = this.#usage();
+    // That of the first piece: only the end counts the whole.
+    this.#counts.delete('output');
     return super.add({ ...(same ? {} : { model: served }), ...(usageSoFar.tokensIn > 0 ? { usageSoFar } : {}) });
   }
 
@@ -120,8 +121,9 @@ export class AnthropicAssembly extends AnswerAssembly implements Assembly {
 
   #stop(delta: Fields): Added {
     // Before the reason is read, which throws for a refusal: that is billed too.
-    const counted = this.#counts.has('output') ? super.add({ usage: this.#usage() }) : NOTHING;
+    const counted = this.#counts.get('output') ? super.add({ usage: this.#usage() }) : NOTHING;
     const finish = toFinish(delta);
+    if (finish && !this.finished) for (const index of this.#blocks.keys()) this.#stopBlock(index);
     return finish ? super.add({ finish }) : counted;
   }
 
@@ -129,6 +131,7 @@ export class AnthropicAssembly extends AnswerAssembly implements Assembly {
   #whole(message: Fields): Added {
     const blocks = Array.isArray(message['content']) ? message['content'].map(asRecord) : [];
     const added = [this.#start(message), ...blocks.flatMap((block, at) => [this.#block(block, at), this.#stopBlock(at)])];
+    this.#count(message['usage']);
     added.push(this.#stop(message));
     return { events: added.flatMap(({ events }) => events), progress: true };
   }

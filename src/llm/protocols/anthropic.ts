@@ -17,15 +17,16 @@ const DEFAULT_MAX_TOKENS = 4_096;
 
 /** `baseUrl` holds no version: `https://api.anthropic.com`. */
 export function createAnthropic(options: WireOptions): WarmableModel {
-  const digests = new WeakMap<ModelRequest, string>();
+  // By what a request has in common with the one that is sent after a refusal.
+  const digests = new WeakMap<ModelRequest['context'], string>();
   return createWireModel(
     { ...options, promisesSigns: true },
     {
       connect: () => createClient(options),
-      assembly: (answer, request) => new AnthropicAssembly(answer, () => digests.get(request)),
+      assembly: (answer, request) => new AnthropicAssembly(answer, () => digests.get(request.context)),
       open: async (client, request, signal) => {
         const { body, digest } = requestBody(options, request);
-        if (digest !== undefined) digests.set(request, digest);
+        if (digest !== undefined) digests.set(request.context, digest);
         // `post`, because `messages.create` prints a warning to the console for models that will be retired.
         return await client.post<AsyncIterable<unknown>>('/v1/messages', { body, stream: true, signal });
       },

@@ -14,7 +14,7 @@ export interface ChatHabits {
   readonly cacheControl: boolean;
   /** Name of the output limit. */
   readonly maxTokens: 'max_tokens' | 'max_completion_tokens';
-  /** Sent when a request has none: some servers stop after 1,024 tokens (Kimi). Never above the window. */
+  /** Sent when a request has none: some servers stop after 1,024 tokens (Kimi). At most the model's own. */
   readonly outputLimit?: number;
   /** Tells the usage only where it is asked to; Mistral always does, and refuses the question. */
   readonly asksForUsage: boolean;
@@ -41,7 +41,11 @@ const HABITS: Readonly<Record<string, Partial<ChatHabits>>> = {
   mistral: { reasoning: 'chunk', ids: { accepts: /^[A-Za-z0-9]{9}$/, length: 9 }, cacheKey: true, asksForUsage: false },
   groq: { maxTokens: 'max_completion_tokens' },
   cerebras: { maxTokens: 'max_completion_tokens' },
-  openrouter: { reasoning: 'details', effort: 'object', cacheControl: true },
+  openrouter: {
+    ...{ reasoning: 'details', effort: 'object', cacheControl: true },
+    // Its own hold the name of the tool, and encrypted reasoning names them.
+    ids: { accepts: /^[\w.:-]{1,128}$/, length: 24 },
+  },
 };
 
 export const chatHabits = (provider: string): ChatHabits => ({ ...PLAIN, ...HABITS[provider] });

@@ -1,4 +1,4 @@
-// What a failed call is billed for: the provider's own count wherever it told one, before the end or with it.
+// What a call is billed for that failed or was not counted to its end: the provider's own count wherever it told one, before the end or with it.
 import { expect, test } from 'vitest';
 import type { ModelFailure, Usage } from '../../core/model.ts';
 import { systemClock } from '../../lib/clock.ts';
@@ -8,6 +8,7 @@ import { createAnthropic } from './anthropic.ts';
 import { anthropicEnd, anthropicStart, anthropicText } from './anthropic-contract.ts';
 import { createGemini } from './gemini.ts';
 import type { WireOptions } from './wire.ts';
+import { wireOptions } from './wire-contract.ts';
 
 async function failureOf(create: typeof createAnthropic, reply: Reply, request = modelRequest('hello')): Promise<ModelFailure> {
   await using server = await startModelServer({ script: () => reply });
@@ -35,6 +36,16 @@ test('Anthropic: a refusal has the count that came with it', async () => {
   const pieces = [anthropicStart(INPUT), anthropicText(TEXT), anthropicEnd('refusal', { output_tokens: 77 })];
   const failure = await failureOf(createAnthropic, stream(pieces));
   expect(failure).toMatchObject({ kind: 'content-filter', usage: { ...READ, tokensOut: 77 } });
+});
+
+test('Anthropic: an answer whose end brings no count, or zero, is counted by us and not by the first piece of it', async () => {
+  for (const usage of [{}, { input_tokens: 7, output_tokens: 0 }]) {
+    const pieces = [anthropicStart(INPUT), anthropicText(TEXT), anthropicEnd('end_turn', usage)];
+    await using server = await startModelServer({ script: () => stream(pieces) });
+    const model = createAnthropic(wireOptions(server.url));
+    const last = (await collect(model.call(modelRequest('hello'), new AbortController().signal))).at(-1);
+    expect(last).toMatchObject({ type: 'done', answer: { usage: { tokensOut: 50 } } });
+  }
 });
 
 function geminiChunk(finishReason: string | undefined, candidatesTokenCount: number | undefined): string {

@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import type { FailureKind, ModelFailure } from '../../core/model.ts';
 import type { Clock } from '../../core/ports.ts';
-import { modelRefused } from '../../gateway/owner-notices.ts';
+import { modelRefused } from '../../operator/notices.ts';
 import { type Reply, sse, startModelServer } from '../../testing/model-server.ts';
 import { collect, modelRequest } from '../contract.ts';
 import { createFailure } from '../failure.ts';

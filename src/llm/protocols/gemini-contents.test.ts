@@ -129,6 +129,16 @@ describe('contents', () => {
     ]);
   });
 
+  test('Vertex AI, which refuses ids, is sent none with calls and results of another provider', () => {
+    const messages = [message('user', 'go'), message('assistant', '', { tool_calls: [call('a', 'one')] }), result('a', 'A')];
+    const { steps } = toHistory({ messages }, { provider: 'vertex', model: 'gemini-3.8-flash', vision: true });
+    const [, asked, answered] = toGeminiContents(steps, 'gemini-3.8-flash', 'vertex');
+    expect(asked?.parts).toEqual([
+      { functionCall: { name: 'one', args: {} }, thoughtSignature: 'skip_thought_signature_validator' },
+    ]);
+    expect(answered?.parts).toEqual([{ functionResponse: { name: 'one', response: { output: 'A' } } }]);
+  });
+
   test('M6 a call that came twice and ran once goes back twice, each with its result', () => {
     const state = kept('gemini-3-pro', [
       { call: 'p1', id: 'p1', signature: 's' },

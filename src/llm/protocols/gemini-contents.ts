@@ -23,7 +23,7 @@ export type GeminiContent = Content & { parts: Part[] };
  * Turns alternate, a result stands right after the answer that asked for it, and carries the name of its
  * function. Answers of this model go back with each signature on the part that it came with.
  */
-export function toGeminiContents(steps: History['steps'], model: string): GeminiContent[] {
+export function toGeminiContents(steps: History['steps'], model: string, provider = 'gemini'): GeminiContent[] {
   const contents: GeminiContent[] = [];
   const add = (role: 'user' | 'model', parts: readonly Part[]): void => {
     const last = contents.at(-1);
@@ -37,7 +37,9 @@ export function toGeminiContents(steps: History['steps'], model: string): Gemini
       add('user', userParts(step));
       continue;
     }
-    const parts = placeParts(step);
+    const placed = placeParts(step);
+    // Vertex AI refuses the ids that its sibling takes (github.com/vercel/ai/issues/15664).
+    const parts = provider === 'vertex' ? placed.map(({ id: _, ...part }): PlacedPart => part) : placed;
     add('model', answerParts(parts, at > turn && isGemini3(model)));
     add('user', resultParts(parts, isGemini3(model)));
   }

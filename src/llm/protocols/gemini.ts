@@ -50,7 +50,7 @@ function requestBody({ provider, model, facts }: WireOptions, request: ModelRequ
   const functions = toGeminiFunctions(request.tools);
   return {
     model,
-    contents: toGeminiContents(steps, model),
+    contents: toGeminiContents(steps, model, provider),
     config: {
       // Each would make further calls by itself, which would be paid for.
       automaticContinuation: false,

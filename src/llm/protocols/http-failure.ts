@@ -1,6 +1,7 @@
 /** From HTTP statuses, error bodies and connection errors to failure values. Shared by all wires. */
 import type { FailureKind, ModelFailure } from '../../core/model.ts';
 import type { Redact } from '../../lib/echo-redactor.ts';
+import { isDeep } from '../../lib/json-depth.ts';
 import { type HeaderLookup, parseRetryAfter } from '../../lib/retry-after.ts';
 import { createFailure, quote } from '../failure.ts';
 import { type ErrorBody, kindOf, outputLimitIn, windowIn } from './failure-kinds.ts';
@@ -44,8 +45,8 @@ function parseBody(error: unknown): ErrorBody {
   const record = typeof inner === 'object' ? asRecord(inner) : whole;
   const metadata = asRecord(record['metadata']);
   const details = Array.isArray(record['details']) ? record['details'].map(asRecord) : [asRecord(record['details'])];
-  const text =
-    typeof record['message'] === 'string' ? record['message'] : error === undefined ? '' : (JSON.stringify(error) ?? '');
+  const { message } = record;
+  const text = typeof message === 'string' ? message : error === undefined || isDeep(error) ? '' : JSON.stringify(error);
   // OpenRouter puts what the provider behind it said there.
   const raw = typeof metadata['raw'] === 'string' ? `: ${metadata['raw']}` : '';
   const words = wordsOf([
@@ -124,7 +125,7 @@ function hintOf(status: number | undefined, limit: number | undefined, { model }
 /** A connection that never came to an answer. Says what it was in our words: texts of the platform may hold the URL. */
 export function failureOfConnection(error: unknown, origin: string, context: FailureContext): ModelFailure {
   const code = causeCode(error);
-  if (/CERT|SELF_SIGNED|SIGNATURE|TLS|SSL|ISSUER/.test(code)) {
+  if (code !== NO_TLS && /CERT|SELF_SIGNED|SIGNATURE|TLS|SSL|ISSUER/.test(code)) {
     const expired = code === 'CERT_HAS_EXPIRED';
     return createFailure('network', {
       message: `${context.provider} at ${origin} cannot be trusted (${code})`,
@@ -137,6 +138,7 @@ export function failureOfConnection(error: unknown, origin: string, context: Fai
   return createFailure('network', {
     message: `${context.provider} at ${origin} cannot be reached (${code || 'no detail'})`,
     hint: connectionHint(code, origin),
+    ...(code === NO_TLS || code === BAD_PORT ? { retryable: false } : {}),
   });
 }
 
@@ -147,6 +149,8 @@ function connectionHint(code: string, origin: string): string {
     case 'ENOTFOUND':
     case 'EAI_AGAIN':
       return 'the host name does not resolve: check base_url and DNS';
+    case NO_TLS:
+      return 'the server does not speak TLS as https:// demands: write http:// in base_url, or check its port';
     case BAD_PORT:
       return 'programs may not call this port, which belongs to another protocol: check base_url';
     case 'UND_ERR_CONNECT_TIMEOUT':
@@ -159,6 +163,9 @@ function connectionHint(code: string, origin: string): string {
 
 /** The message, without a code, of Node's fetch for a port that the Fetch standard blocks. */
 const BAD_PORT = 'bad port';
+
+/** What answers is no TLS, such as plain HTTP. */
+const NO_TLS = 'ERR_SSL_WRONG_VERSION_NUMBER';
 
 /** The first system error code down the chain of causes; an AggregateError (both address families tried) counts as its first. */
 function causeCode(error: unknown): string {

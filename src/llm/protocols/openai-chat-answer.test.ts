@@ -174,6 +174,12 @@ describe('text and reasoning', () => {
     expect(answer?.usage).toEqual({ tokensIn: 12, tokensOut: 2, tokensCached: 0 });
   });
 
+  test('an answer of no tokens by the count of its server is estimated, its input is not', () => {
+    const usage = { choices: [], usage: { prompt_tokens: 7, completion_tokens: 0 } };
+    const { answer } = assemble(delta({ content: '12345678' }), delta({}, 'stop'), usage);
+    expect(answer?.usage).toEqual({ tokensIn: 7, tokensOut: 2, tokensCached: 0 });
+  });
+
   test('what the model wrote is estimated whole: a repetition and a call are billed like the rest', () => {
     const sentence = 'this is the same sentence again. ';
     const { answer: looping } = assemble(...Array.from({ length: 40 }, () => delta({ content: sentence })));

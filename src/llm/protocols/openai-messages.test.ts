@@ -66,6 +66,17 @@ describe('messages of the OpenAI chat wire', () => {
     expect(sent('openai', history)[1]).not.toHaveProperty('reasoning_details');
   });
 
+  test('M6 OpenRouter gets each call back under the id that its encrypted reasoning names, also a long one', () => {
+    const id = 'tool_update_todo_list_mL716LwhunURIXx4ZUZf';
+    const details = [{ type: 'reasoning.encrypted', data: 'x', id, index: 0 }];
+    const tool_calls = [{ id: 'call_1', name: 'update_todo_list', arguments: '{}', provider_ids: [id] }];
+    const provider_state = { provider: 'openrouter', model: 'm', data: { details } };
+    const history = [line('user', 'go'), line('assistant', '', { tool_calls, provider_state })];
+    const [, answer, result] = sent('openrouter', history);
+    expect(answer).toMatchObject({ reasoning_details: details, tool_calls: [{ id }] });
+    expect(result).toMatchObject({ tool_call_id: id });
+  });
+
   test('M13 Mistral gets ids of nine letters and digits, one for each call and the same for its result', () => {
     const ids = Array.from({ length: 50 }, (_, n) => `call_0123456789abcdef_1_${n}`);
     const messages = sent('mistral', [line('user', 'u'), line('assistant', '', calls(...ids)), ...ids.map((id) => result(id))]);

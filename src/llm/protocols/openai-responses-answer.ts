@@ -60,8 +60,10 @@ export class ResponsesAssembly extends AnswerAssembly implements Assembly {
   override end(): readonly ModelEvent[] {
     const items = [...this.#items].toSorted(([a], [b]) => a - b).map(([, item]) => item);
     // Without reasoning an answer is as well told by its text and calls, which any model takes.
-    const reasons = items.some((item) => asRecord(item)['type'] === 'reasoning');
-    return super.end(reasons ? { items } : undefined);
+    const reasoning = items.map(asRecord).filter(({ type }) => type === 'reasoning');
+    // One with neither would be looked for at the server, which keeps nothing.
+    const told = reasoning.every(({ encrypted_content: secret, content }) => secret || content);
+    return super.end(reasoning.length > 0 && told ? { items } : undefined);
   }
 
   #delta(index: number, piece: Piece): Added {
@@ -113,9 +115,10 @@ export class ResponsesAssembly extends AnswerAssembly implements Assembly {
 
   /** Azure gives the encrypted reasoning only with the final list. */
   #fillIn(output: readonly Parsed[]): void {
+    const encrypted = new Map(output.filter((item) => item['encrypted_content']).map((item) => [item['id'], item]));
+    encrypted.delete(undefined);
     for (const [index, item] of this.#items) {
-      const { id } = asRecord(item);
-      const full = output.find((other) => id !== undefined && other['id'] === id && other['encrypted_content']);
+      const full = encrypted.get(asRecord(item)['id']);
       if (full) this.#items.set(index, full as { readonly [key: string]: Json });
     }
   }

@@ -39,8 +39,11 @@ function keptItems({ state, text, calls }: Answer): InputItem[] | undefined {
   if (!Array.isArray(items) || !items.every(isOfAnswer)) return undefined;
   const parts = items.flatMap((item) => (item['type'] === 'reasoning' ? [] : listOf(item['content'])));
   const said = parts.map(({ text: part }) => (typeof part === 'string' ? part : ''));
-  const made = items.filter(({ type }) => type === 'function_call').map(({ call_id: id }) => (typeof id === 'string' ? id : ''));
-  const results = made.map((id) => ({ id, call: calls.find(({ providerIds }) => providerIds.includes(id)) }));
+  const made = items.filter(({ type }) => type === 'function_call');
+  const results = made.map(({ call_id, name }) => {
+    const id = typeof call_id === 'string' ? call_id : '';
+    return { id, call: calls.find((call) => call.name === name && call.providerIds.includes(id)) };
+  });
   const answered = new Set(results.map(({ call }) => call));
   if (said.join('') !== text || answered.has(undefined) || answered.size !== calls.length) return undefined;
   return [...items, ...results.flatMap(({ id, call }) => (call ? [toOutput(call, id)] : []))];

@@ -109,6 +109,18 @@ describe('M6 reasoning items of the Responses wire', () => {
     expect(server.requests).toHaveLength(2);
   });
 
+  test('are no state where they can neither be read nor decrypted: a server that keeps nothing would look for them', () => {
+    const bare = { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: null };
+    expect(answerOf(assemble(...itemEvents([bare, MESSAGE]), DONE)).providerState).toBeUndefined();
+  });
+
+  test('stay away with a call whose name no request may bear', () => {
+    const items = [REASONING, MESSAGE, ...CALLS.map((call) => ({ ...call, name: 'multi_tool_use.parallel' }))];
+    const calls = [{ id: 'ours', name: 'multi_tool_use.parallel', arguments: '{}', provider_ids: ['call_a', 'call_b'] }];
+    const sent = input(lines({ tool_calls: calls, provider_state: { provider: 'openai', model: 'm', data: { items } } }));
+    expect(JSON.stringify(sent)).not.toContain('multi_tool_use.parallel');
+  });
+
   test('M13 text is not doubled when the final list leaves an item out', () => {
     const delta = { type: 'response.output_text.delta', output_index: 1, delta: 'so' };
     const completed = { ...DONE, response: { ...DONE.response, output: [MESSAGE] } };

@@ -57,7 +57,7 @@ export function repetitionStart(text: string): number | undefined {
 }
 
 function isCodeOrTable(text: string, unit: string): boolean {
-  const fences = text.match(/^\s*(?:```|~~~)/gm)?.length ?? 0;
+  const fences = text.match(/^[ \t]*(?:```|~~~)/gm)?.length ?? 0;
   const lastLine = text.slice(text.lastIndexOf('\n') + 1);
   return fences % 2 === 1 || /\||```|~~~/.test(unit) || lastLine.includes('|');
 }

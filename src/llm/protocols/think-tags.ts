@@ -1,6 +1,9 @@
 const OPEN = '<think>';
 const CLOSE = '</think>';
 
+/** So many blanks at the beginning are text. Each further piece would be read with all of them. */
+const MOST_BLANKS = 1_000;
+
 export interface Split {
   readonly text: string;
   readonly reasoning: string;
@@ -33,7 +36,7 @@ export function createThinkSplitter(): ThinkSplitter {
           if (body.startsWith(OPEN)) {
             state = 'inside';
             held = body.slice(OPEN.length);
-          } else if (OPEN.startsWith(body)) {
+          } else if (OPEN.startsWith(body) && held.length < MOST_BLANKS) {
             return { text: '', reasoning };
           } else {
             state = 'text';

@@ -6,6 +6,10 @@ interface Draft {
   id: string;
   name: string;
   text: string;
+  /** The last character of `text` that is no blank. */
+  last: string;
+  /** Length of `text` when it was last parsed. */
+  parsed: number;
 }
 
 /** A piece of one call; `arguments` may be a piece of JSON text or, from some servers, the whole value. */
@@ -37,9 +41,9 @@ export function createToolCallAssembly(): ToolCallAssembly {
   const draftFor = (key: number | undefined, id: string, name: string, text: string): Draft => {
     const same = drafts.findLast((draft) => (key === undefined ? true : draft.key === key));
     const begins = id !== '' && name !== '' && same !== undefined && same.id !== '' && same.id !== id;
-    const follows = same !== undefined && text.trimStart().startsWith('{') && isJson(same.text);
+    const follows = same !== undefined && text.trimStart().startsWith('{') && isWhole(same);
     if (same && !begins && !follows) return same;
-    const draft: Draft = { key, id: '', name: follows && name === '' ? same.name : '', text: '' };
+    const draft: Draft = { key, id: '', name: follows && name === '' ? same.name : '', text: '', last: '', parsed: 0 };
     drafts.push(draft);
     return draft;
   };
@@ -54,6 +58,7 @@ export function createToolCallAssembly(): ToolCallAssembly {
       if (draft.id === '') draft.id = callId;
       if (draft.name === '') draft.name = callName;
       draft.text += text;
+      draft.last = text.trimEnd().at(-1) ?? draft.last;
       return true;
     },
     get size() {
@@ -75,6 +80,13 @@ export function createToolCallAssembly(): ToolCallAssembly {
       return calls;
     },
   };
+}
+
+/** Parses a text again when it has doubled: there may be one object after another in it. */
+function isWhole(draft: Draft): boolean {
+  if (draft.last !== '}' || draft.text.length < 2 * draft.parsed) return false;
+  draft.parsed = draft.text.length;
+  return isJson(draft.text);
 }
 
 export function asRecord(value: unknown): Readonly<Record<string, unknown>> {

@@ -1,6 +1,7 @@
 /** A fetch that bounds what a server may do to us before a client library sees it. */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { ModelFailure } from '../../core/model.ts';
+import { isDeep } from '../../lib/json-depth.ts';
 import { createFailure, quote } from '../failure.ts';
 
 /** Spec B7: SSE buffer cap. A longer line is a broken or hostile server (F28). */
@@ -162,11 +163,12 @@ async function* bounded(
   }
 }
 
-/** Client libraries throw away what a server says that is no JSON object. */
+/** Client libraries throw away what a server says that is no JSON object, and fail on one that is too deep. */
 function asErrorObject(body: string): string {
   try {
     const parsed: unknown = JSON.parse(body);
-    return typeof parsed === 'string' ? JSON.stringify({ error: { message: parsed } }) : body;
+    const message = isDeep(parsed) ? body : parsed;
+    return typeof message === 'string' ? JSON.stringify({ error: { message } }) : body;
   } catch {
     return body === '' ? body : JSON.stringify({ error: { message: body } });
   }
@@ -174,15 +176,13 @@ function asErrorObject(body: string): string {
 
 /** A whole completion in place of a stream; an `error` object inside it is then found like one in a stream. */
 function jsonAsEvents(body: string, status: number, wholeAnswer: (answer: unknown) => string): Response {
-  let answer: unknown;
   try {
-    answer = JSON.parse(body);
+    return new Response(wholeAnswer(JSON.parse(body)), { headers: { 'content-type': 'text/event-stream' } });
   } catch {
     // Some proxies name a stream so.
     if (/^\s*(?:data|event)?:/.test(body)) return new Response(body);
     throw fault('malformed', `the server answered with invalid JSON (${quote(body).length} characters)`, status);
   }
-  return new Response(wholeAnswer(answer), { headers: { 'content-type': 'text/event-stream' } });
 }
 
 function openAiEvents(answer: unknown): string {

@@ -1,4 +1,5 @@
 import type { ModelRequest } from '../../core/model.ts';
+import type { ProviderState } from '../../core/session.ts';
 import type { AnswerOptions } from './answer-assembly.ts';
 import { asRecord } from './tool-call-assembly.ts';
 import { type Assembly, callWire, type WarmableModel, type WireOptions } from './wire.ts';
@@ -15,6 +16,7 @@ export interface WireParts<Client> {
 /** A model over one wire. Connects nothing and loads nothing until the first call or `warm`. Retries nothing: see `withRetry`. */
 export function createWireModel<Client>(options: WireOptions, parts: WireParts<Client>): WarmableModel {
   const { provider, model, contextWindow, facts } = options;
+  const refused = new WeakSet<ProviderState>();
   let loading: Promise<Client> | undefined;
   const client = (): Promise<Client> => {
     loading ??= parts.connect();
@@ -29,11 +31,17 @@ export function createWireModel<Client>(options: WireOptions, parts: WireParts<C
         assembly: (inputTokens) => parts.assembly({ provider, model, inputTokens }, request),
         open: async (until) => {
           const sdk = await client();
+          const sent = withoutState(request, (state) => refused.has(state));
           try {
-            return await parts.open(sdk, request, until);
+            return await parts.open(sdk, sent, until);
           } catch (error) {
-            if (!refusesState(error) || !request.messages.some((message) => message.provider_state)) throw error;
-            return await parts.open(sdk, withoutState(request), until);
+            const states = sent.messages.flatMap((message) => message.provider_state ?? []);
+            if (!refusesState(error) || states.length === 0) throw error;
+            const bare = withoutState(sent, () => true);
+            const stream = await parts.open(sdk, bare, until);
+            // They would be refused with every later request too.
+            for (const state of states) refused.add(state);
+            return stream;
           }
         },
       }),
@@ -43,14 +51,21 @@ export function createWireModel<Client>(options: WireOptions, parts: WireParts<C
   };
 }
 
-/** Signatures are void once the key, the route or, unnoticed, the conversation has changed. */
-const REFUSED_STATE = /thought.?signature|signature\W+in\W+thinking|thinking\W+block|invalid_encrypted_content/i;
+/**
+ * Signatures are void once the key, the route or, unnoticed, the conversation has changed; and some servers
+ * look for reasoning items among those that they have stored.
+ */
+const REFUSED_STATE =
+  /thought.?signature|signature\W+in\W+thinking|thinking\W+block|encrypted.content|not persisted|(?:type|required) 'reasoning'/i;
 
 function refusesState(error: unknown): boolean {
   const { status, error: body } = asRecord(error);
-  return status === 400 && REFUSED_STATE.test(JSON.stringify(body));
+  return (status === 400 || status === 404) && REFUSED_STATE.test(JSON.stringify(body));
 }
 
-function withoutState(request: ModelRequest): ModelRequest {
-  return { ...request, messages: request.messages.map(({ provider_state: _, ...message }) => message) };
+function withoutState(request: ModelRequest, isOut: (state: ProviderState) => boolean): ModelRequest {
+  const messages = request.messages.map(({ provider_state: state, ...message }) =>
+    state && !isOut(state) ? { ...message, provider_state: state } : message,
+  );
+  return { ...request, messages };
 }

@@ -128,7 +128,9 @@ function overall(tried: Tried): ModelFailure {
   const failures = [...tried];
   const chosen = failures.find(([, { kind }]) => kind !== 'budget') ?? failures[0];
   if (!chosen) return createFailure('malformed', { message: 'the model ended without an outcome' });
-  const [slot, failure] = chosen;
+  const [slot, said] = chosen;
+  // The innermost chain knows best which model it was.
+  const failure = said.kind === 'context-length' ? { model: slot.model.id, ...said } : said;
   const others = failures.filter(([other]) => other !== slot).map(([other, { kind }]) => `${other.model.id} (${kind})`);
   return others.length === 0 ? failure : { ...failure, message: `${failure.message}; also failed: ${others.join(', ')}` };
 }

@@ -61,6 +61,8 @@ test('the account signs for a token, which serves all requests until it is about
   expect(both).toEqual([{ authorization: 'Bearer token-1' }, { authorization: 'Bearer token-1' }]);
   expect(await sign(request(NOW + 3_500_000))).toEqual({ authorization: 'Bearer token-1' });
   expect(await sign(request(NOW + 3_541_000))).toEqual({ authorization: 'Bearer token-2' });
+  const later = Array.from({ length: 5 }, () => sign(request(NOW + 9_000_000)));
+  expect(new Set((await Promise.all(later)).map(({ authorization }) => authorization))).toEqual(new Set(['Bearer token-3']));
   const iat = NOW / 1_000;
   expect(at.claims[0]).toEqual({
     ...{ iss: 'bot@project.iam', scope: 'https://www.googleapis.com/auth/cloud-platform', aud: at.token_uri },

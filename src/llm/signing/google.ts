@@ -22,9 +22,11 @@ interface Token {
 export function googleSigner(keyFile: string): Signer {
   let current: Promise<Token> | undefined;
   return async ({ now }) => {
-    let token = current && (await current.catch(() => undefined));
+    const before = current;
+    let token = await before?.catch(() => undefined);
     if (!token || token.until <= now) {
-      current = renew(keyFile, now);
+      // The first of those that waited renews it for all.
+      current = !current || current === before ? renew(keyFile, now) : current;
       token = await current;
     }
     return { authorization: `Bearer ${token.value}` };

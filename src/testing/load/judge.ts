@@ -1,4 +1,4 @@
-import type { SeenMessage } from '../platforms/platform.ts';
+import type { SeenMessage } from '../../simulator/platforms/platform.ts';
 import { answeredNumber, type Question } from './traffic.ts';
 
 /** What people got on one channel in one phase. */

@@ -11,7 +11,7 @@
 //   --control        the same without any trouble: how much the figures of this machine differ by themselves
 //   --json           one JSON document instead of the table
 import { parseArgs } from 'node:util';
-import { PLATFORMS } from '../platforms/index.ts';
+import { PLATFORMS } from '../../simulator/platforms/index.ts';
 import { MOST_RATIO, type Row, runRounds } from './rounds.ts';
 import { Stage } from './stage.ts';
 import { seeded } from './traffic.ts';

@@ -1,4 +1,4 @@
-import type { SeenMessage } from '../platforms/platform.ts';
+import type { SeenMessage } from '../../simulator/platforms/platform.ts';
 
 /**
  * What arrived for each question, in order. Every question is asked by a person of its own, whose chat tells; `people` of 1: one asked

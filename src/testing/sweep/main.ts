@@ -1,6 +1,6 @@
 // npm run sweep: kills the real daemon at every instant at which a kill could matter, and judges by what the platforms saw.
 //
-//   --channel NAME   repeatable (default: all of src/testing/platforms)
+//   --channel NAME   repeatable (default: all of src/simulator/platforms)
 //   --every N        only every Nth point (default 1: all)
 //   --single         without the second kill during recovery
 //   --fault KIND     repeatable: the platform plays it in each run too (limit, lose-reply, duplicate, reorder, slow)
@@ -13,9 +13,9 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { freePort } from '../free-port.ts';
-import { OUTAGES, PLATFORMS } from '../platforms/index.ts';
-import { FAULT_KINDS, type Platform } from '../platforms/platform.ts';
+import { freePort } from '../../simulator/free-port.ts';
+import { OUTAGES, PLATFORMS } from '../../simulator/platforms/index.ts';
+import { FAULT_KINDS, type Platform } from '../../simulator/platforms/platform.ts';
 import { emptyVerdict, judge, type Verdict } from './judge.ts';
 import { SweepModel } from './model.ts';
 import { type RunRecord, type RunSpec, runOnce } from './run.ts';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openJournal } from '../../journal/open.ts';
 import { systemClock } from '../../lib/clock.ts';
-import type { FaultKind, Platform } from '../platforms/platform.ts';
+import type { FaultKind, Platform } from '../../simulator/platforms/platform.ts';
 import { toAnswers } from './answers.ts';
 import type { SweepModel } from './model.ts';
 

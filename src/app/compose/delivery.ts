@@ -1,0 +1,52 @@
+import type { Choice, InboundMessage } from '../../core/message.ts';
+import type { NewPart } from '../../core/outbox.ts';
+import type { AgentResult } from '../../core/turn.ts';
+import { createDelivery, type Delivery } from '../../delivery/deliver.ts';
+import { planParts } from '../../delivery/plan.ts';
+import type { Operator } from './operator.ts';
+import type { Base } from './options.ts';
+
+const HOUR_MS = 3_600_000;
+/** With a minute between attempts an outage of three hours costs no answer; expiry bounds it in any case. */
+const SEND_ATTEMPTS = 200;
+/** A terminal answer may be any size; every real channel states its own limits. */
+const ANY_SIZE = { text: 4_000, unit: 'codepoint', caption: 0, uploadBytes: 0, downloadBytes: 0 } as const;
+
+/** Cuts an answer into parts that fit the channel of the message. */
+export type PlanAnswer = (
+  message: InboundMessage,
+  text: string,
+  files: AgentResult['files'],
+  choices?: readonly Choice[],
+) => readonly NewPart[];
+
+export function composePlan({ options, channels }: Base, { approvals }: Operator): PlanAnswer {
+  const { clock, config } = options;
+  return (message, text, files, choices) => {
+    if (choices) approvals.noteAnswer(message, choices.length > 0);
+    const channel = channels.channels.get(message.channel);
+    return planParts({
+      ...{ message, text, files, choices: choices ?? [] },
+      buttons: channel?.buttons ?? false,
+      limits: channel?.limits ?? ANY_SIZE,
+      now: clock.now(),
+      expiresInMs: config.gateway.answer_expiry_hours * HOUR_MS,
+    });
+  };
+}
+
+export function composeDelivery({ options, events, journal, channels }: Base): Delivery {
+  const delivery = createDelivery({
+    journal,
+    channels: channels.channels,
+    clock: options.clock,
+    random: Math.random,
+    emit: events.emit,
+    maxAttempts: SEND_ATTEMPTS,
+    ready: ({ name }) => channels.canSend(name),
+  });
+  events.observe((event) => {
+    if (event.type === 'channel' && event.state === 'healthy' && event.channel) delivery.pokeChannel(event.channel);
+  });
+  return delivery;
+}

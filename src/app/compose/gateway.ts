@@ -1,0 +1,94 @@
+import { InboundBus } from '../../bus/inbound-bus.ts';
+import { errorText, isGatehouseError } from '../../core/errors.ts';
+import type { PairingStore } from '../../core/pairing.ts';
+import type { AccessRules } from '../../gateway/access.ts';
+import { Backlog } from '../../gateway/backlog.ts';
+import { Gateway } from '../../gateway/gateway.ts';
+import { Lanes } from '../../gateway/lanes.ts';
+import type { Turns } from '../../gateway/turn.ts';
+import { VoiceGate } from '../../gateway/voice-gate.ts';
+import type { Base } from './options.ts';
+import type { TurnParts } from './turns.ts';
+
+export interface GatewayParts {
+  readonly gateway: Gateway;
+  readonly lanes: Lanes;
+  readonly gate: VoiceGate;
+}
+
+/** Intake, lanes and what decides about what was overheard. */
+export function composeGateway(turn: TurnParts, turns: Turns, pairing: PairingStore): GatewayParts {
+  const { base, models, operator, transcripts, delivery, parts } = turn;
+  const { options, events, journal, channels } = base;
+  const { config, clock } = options;
+  const patterns = groupPatterns(base);
+  const backlog = new Backlog(clock);
+  events.observe((event) => {
+    if (event.type === 'finished' && event.messageId) backlog.told(event.messageId);
+  });
+  const gate = new VoiceGate({
+    turn: (row, signal) => turns.run(row, signal),
+    ...(models.transcriber ? { transcriber: models.transcriber } : {}),
+    patterns,
+    workspace: (session) => turns.workspace(session),
+    channel: (name, signal) => channels.working(name, signal),
+    ...{ backlog, journal, clock, emit: events.emit },
+  });
+  const bus = new InboundBus(config.gateway.bus_capacity);
+  const lanes = composeLanes(base, bus, gate);
+  const { approvals } = operator;
+  const gateway = new Gateway({
+    ...{ journal, bus, lanes, turns, transcripts, delivery, backlog, clock, emit: events.emit },
+    admission: {
+      ...{ rules: accessRules(base, patterns, models.transcriber !== undefined), pairing, clock },
+      answer: (message, text) => parts(message, text, []),
+      decide: (message) => approvals.decide(message),
+      concerns: (message) => approvals.concerns(message),
+    },
+    onAnswered: (messageId) => approvals.committed(messageId),
+  });
+  return { gateway, lanes, gate };
+}
+
+function composeLanes({ options, events, journal }: Base, bus: InboundBus, gate: VoiceGate): Lanes {
+  const { config, clock } = options;
+  return new Lanes({
+    ...{ journal, bus, clock, emit: events.emit },
+    concurrency: config.gateway.max_concurrent_sessions,
+    channels: config.gateway.channels.length,
+    turn: (row, signal) => gate.run(row, signal),
+    onTurnError: (row, error, retryInMs) =>
+      events.emit({
+        type: 'failed',
+        at: clock.now(),
+        messageId: row.message.id,
+        session: row.session,
+        channel: row.message.channel,
+        code: isGatehouseError(error) ? error.code : 'GH2003',
+        detail: `${errorText(error)}; next try in ${retryInMs} ms`,
+      }),
+  });
+}
+
+type PatternsOf = (channel: string) => readonly RegExp[];
+
+function groupPatterns({ entries }: Base): PatternsOf {
+  const patterns = new Map(
+    [...entries].map(([name, entry]) => [name, entry.group_patterns.map((text) => new RegExp(text, 'iu'))]),
+  );
+  return (channel) => patterns.get(channel) ?? [];
+}
+
+function accessRules({ channels, entries }: Base, patterns: PatternsOf, hears: boolean): (channel: string) => AccessRules {
+  return (channel) => {
+    const entry = entries.get(channel);
+    return {
+      local: channels.isLocal(channel),
+      allowedSenders: entry?.allowed_senders ?? [],
+      allowedGroups: entry?.allowed_groups ?? [],
+      groupMode: entry?.group_mode ?? 'mention',
+      groupPatterns: patterns(channel),
+      groupVoice: (entry?.group_voice ?? false) && hears,
+    };
+  };
+}

@@ -1,0 +1,61 @@
+// gateway.owner of the config -> who is told of trouble and asked for decisions, and what of the daemon's events they are told
+import type { LoadedConfig } from '../../../config/load.ts';
+import type { EventBus } from '../../bus/event-bus.ts';
+import type { Journal } from '../../core/journal.ts';
+import { isLoginRefused, type NewPart } from '../../core/outbox.ts';
+import type { Clock, Logger } from '../../core/ports.ts';
+import { Approvals } from '../../operator/approvals.ts';
+import { channelDown } from '../../operator/notices.ts';
+import { Owner } from '../../operator/owner.ts';
+import type { ChannelSet } from '../channels.ts';
+
+/** The person who runs the daemon, as its parts see them. */
+export interface Operator {
+  readonly owner: Owner;
+  readonly approvals: Approvals;
+}
+
+export interface OperatorOptions {
+  readonly chats: LoadedConfig['config']['gateway']['owner'];
+  readonly journal: Journal;
+  readonly channels: ChannelSet;
+  /** Parts are on disk: delivery may look. */
+  readonly onParts: (parts: readonly NewPart[]) => void;
+  readonly redact: (text: string) => string;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+export function createOperator({ chats, channels, ...options }: OperatorOptions): Operator {
+  const owner = new Owner({
+    ...options,
+    chats: chats.map(({ channel, chat_id, sender_ids }) => ({ channel, chatId: chat_id, senderIds: sender_ids })),
+    channel: (name) => channels.channels.get(name),
+    state: (name) => channels.state(name),
+  });
+  return { owner, approvals: new Approvals({ ...options, owner }) };
+}
+
+/** From now on channels that go down are told of elsewhere (F34), and at once those that could not even be created. */
+export function tellOfChannels(owner: Owner, channels: Pick<ChannelSet, 'status'>, events: EventBus): void {
+  /** Channels that worked since this process began, with the causes told since the last time they did. */
+  const told = new Map<string, Set<string>>();
+  const down = (name: string, detail: string | undefined): void => {
+    const notice = channelDown(name, detail);
+    const causes = told.get(name);
+    const isBack = causes !== undefined && !causes.has(notice.key);
+    causes?.add(notice.key);
+    void owner.tell({ ...notice, isBack });
+  };
+  for (const { name, state, detail } of channels.status()) if (state === 'down') down(name, detail);
+  events.observe((event) => {
+    if (event.type === 'channel' && event.channel !== undefined) {
+      if (event.state === 'healthy') told.set(event.channel, new Set());
+      if (event.state === 'down') down(event.channel, event.detail);
+    }
+    // Not every platform says so but in answer to a send.
+    if (event.type === 'part.retry' && isLoginRefused(event.reason) && event.channel !== undefined)
+      down(event.channel, `GH1501: ${event.reason}`);
+    owner.observe(event);
+  });
+}

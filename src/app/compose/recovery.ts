@@ -1,0 +1,44 @@
+import { join } from 'node:path';
+import { draftKey } from '../../core/ids.ts';
+import type { InboundMessage } from '../../core/message.ts';
+import type { NewPart } from '../../core/outbox.ts';
+import { STOPPED_MARK } from '../../gateway/answer-place.ts';
+import { pruneAttachments } from '../../media/attachments.ts';
+import type { PlanAnswer } from './delivery.ts';
+import type { GatewayParts } from './gateway.ts';
+import type { Base } from './options.ts';
+
+const HOUR_MS = 3_600_000;
+
+/** Takes up what earlier processes left. Before any channel starts. */
+export async function recover(base: Base, { gateway, gate }: GatewayParts, parts: PlanAnswer): Promise<void> {
+  const { options, journal, channels } = base;
+  const { config, clock, logger } = options;
+  const recovery = await journal.recover(
+    {
+      maxAttempts: config.gateway.max_attempts,
+      maxAgeMs: config.gateway.max_message_age_hours * HOUR_MS,
+      stoppedMark: STOPPED_MARK,
+    },
+    (row, reason) => {
+      const notice = parts(row.message, givenUpText(reason), []);
+      return channels.channels.get(row.message.channel)?.edit ? inPlaceOfDraft(row.message, notice) : notice;
+    },
+  );
+  const { resumed, buried, unheard, sending } = recovery;
+  if (resumed + buried + unheard.length + sending.length > 0) {
+    logger.info('recovered', { resumed, buried, unheard: unheard.length, sending: sending.length });
+  }
+  await gate.forget(unheard);
+  await pruneAttachments(join(options.dataDir, 'outgoing'), clock.now());
+  await gateway.recover(recovery);
+}
+
+/** What an earlier process showed of the answer may still stand; where it does not, the notice is sent. */
+function inPlaceOfDraft({ id }: InboundMessage, [first, ...rest]: readonly NewPart[]): readonly NewPart[] {
+  return first ? [{ ...first, part: { ...first.part, edits: draftKey(id) } }, ...rest] : [];
+}
+
+function givenUpText(reason: string): string {
+  return `⚠️ I could not answer your message: ${reason} (GH2002). It is kept; its owner can run it again.`;
+}

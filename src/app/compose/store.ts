@@ -1,0 +1,47 @@
+import { cached } from '../../../sessions/cache.ts';
+import { openJsonlStore } from '../../../sessions/jsonl-store.ts';
+import { errorText } from '../../core/errors.ts';
+import type { Emit } from '../../core/events.ts';
+import type { Journal } from '../../core/journal.ts';
+import { Transcripts } from '../../gateway/transcripts.ts';
+import { type OpenedJournal, openJournal } from '../../journal/open.ts';
+import type { DaemonOptions } from './options.ts';
+
+export interface Stores {
+  readonly opened: OpenedJournal;
+  readonly journal: Journal;
+  readonly transcripts: Transcripts;
+}
+
+/** The journal and the sessions of the data directory. Rejects as `openJournal` does. */
+export async function composeStores(options: DaemonOptions, emit: Emit): Promise<Stores> {
+  const { config, dataDir, clock, logger } = options;
+  const opened = await openJournal({
+    dir: dataDir,
+    clock,
+    highWater: config.gateway.high_water,
+    onFatal: options.onFatal,
+    onUpgrade: (about) => logger.warn('journal.upgrade', { ...about, hint: 'the copy is the way back to the version before' }),
+    onWritable: (failure) =>
+      emit({
+        type: 'journal',
+        at: clock.now(),
+        state: failure ? 'failing' : 'ok',
+        ...(failure ? { code: failure.code } : {}),
+      }),
+  });
+  const journal = options.wrapJournal?.(opened.journal) ?? opened.journal;
+  const sessions = openJsonlStore({
+    dir: dataDir,
+    clock,
+    onDamage: ({ key, lines, quarantine }) =>
+      emit({ type: 'session.damaged', at: clock.now(), session: key, lines: lines.length, quarantine }),
+  });
+  const transcripts = new Transcripts({
+    journal,
+    clock,
+    store: cached(sessions, { maxSessions: config.gateway.max_sessions }),
+    onError: (error) => logger.warn('session.flush-failed', { detail: errorText(error) }),
+  });
+  return { opened, journal, transcripts };
+}

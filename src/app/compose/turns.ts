@@ -1,0 +1,92 @@
+import { join } from 'node:path';
+import { sessionLimits } from '../../agent/limits.ts';
+import { systemPrompt } from '../../agent/prompt.ts';
+import { errorText } from '../../core/errors.ts';
+import type { RunLimits } from '../../core/turn.ts';
+import type { Delivery } from '../../delivery/deliver.ts';
+import { isCommandWord } from '../../gateway/commands/index.ts';
+import { ModelChoice } from '../../gateway/commands/model-choice.ts';
+import type { Transcripts } from '../../gateway/transcripts.ts';
+import { type TurnOptions, Turns } from '../../gateway/turn.ts';
+import { copyAttachment } from '../../media/attachments.ts';
+import { isVerdict } from '../../operator/approvals.ts';
+import { builtInTools } from '../../tools/index.ts';
+import type { ModelStack } from '../model-stack.ts';
+import type { PlanAnswer } from './delivery.ts';
+import type { Operator } from './operator.ts';
+import { type Base, type Config, redactOf } from './options.ts';
+
+/** What turns need beside the base. */
+export interface TurnParts {
+  readonly base: Base;
+  readonly models: ModelStack;
+  readonly operator: Operator;
+  readonly transcripts: Transcripts;
+  readonly delivery: Delivery;
+  readonly parts: PlanAnswer;
+}
+
+export function composeTurns(turn: TurnParts): Turns {
+  const { models, transcripts, parts } = turn;
+  const { options, events, journal, entries, onParts, hot } = turn.base;
+  const { clock, dataDir } = options;
+  return new Turns({
+    ...{ journal, transcripts, parts, onParts, dataDir, clock, emit: events.emit },
+    model: models.model,
+    choice: choiceOf(turn),
+    ...(models.transcriber ? { transcriber: models.transcriber } : {}),
+    tools: [...builtInTools(), ...(options.extraTools ?? [])],
+    limits: limitsOf(options.config),
+    maxHistory: () => hot().max_history,
+    system: () => {
+      const { system_prompt: base } = hot();
+      return systemPrompt({ ...(base ? { base } : {}), now: clock.now() });
+    },
+    isReserved: (words) => isCommandWord(words) || isVerdict(words),
+    streams: (channel) => entries.get(channel)?.streaming !== 'off',
+    ...abilities(turn),
+  });
+}
+
+/** What a turn may do on the channel of its message. */
+function abilities({ base, delivery }: TurnParts) {
+  const { options, channels, entries } = base;
+  const channelOf = (name: string) => channels.channels.get(name);
+  return {
+    channel: (name, signal) => channels.working(name, signal),
+    demoAllowed: (channel) => channels.isLocal(channel) || (entries.get(channel)?.allow_demo ?? false),
+    attach: (file, channel) =>
+      copyAttachment(join(options.dataDir, 'outgoing'), file, channelOf(channel)?.limits.uploadBytes ?? 0),
+    tellsDelays: (channel) => !channels.isLocal(channel) || options.terminal?.interactive !== false,
+    reacts: (channel) => channelOf(channel)?.react !== undefined,
+    react: (message, emoji, signal) =>
+      delivery.react(message, emoji, signal).catch((error: unknown) => {
+        throw new Error(redactOf(options)(errorText(error)));
+      }),
+    typing: (message) => delivery.typing(message),
+    edits: (channel) => channelOf(channel)?.edit !== undefined,
+    draft: (message) => delivery.draft(message),
+  } satisfies Partial<TurnOptions>;
+}
+
+function choiceOf({ base, models, operator, transcripts }: TurnParts): ModelChoice {
+  const { options, entries } = base;
+  return new ModelChoice({
+    ...{ model: models.model, named: models.named, thinking: options.config.thinking, transcripts },
+    configured({ channel, senderId }) {
+      const { model, sender_models: bySender, thinking } = entries.get(channel) ?? {};
+      const senderModel = bySender && Object.hasOwn(bySender, senderId) ? bySender[senderId] : undefined;
+      return { senderModel, channelModel: model, channelThinking: thinking };
+    },
+    isOwner: (message) => operator.owner.wrote(message),
+  });
+}
+
+function limitsOf({ max_iterations: maxIterations, gateway }: Config): RunLimits {
+  return sessionLimits({
+    maxIterations,
+    sessionTimeoutMs: gateway.session_timeout_secs * 1_000,
+    toolTimeoutMs: gateway.tool_timeout_secs * 1_000,
+    ...(gateway.max_output_tokens === undefined ? {} : { maxOutputTokens: gateway.max_output_tokens }),
+  });
+}

@@ -1,0 +1,58 @@
+import { ERROR_CODES } from '../core/error-codes.ts';
+import type { Emit } from '../core/events.ts';
+import type { Model } from '../core/model.ts';
+import type { Clock, Logger } from '../core/ports.ts';
+import type { Budget } from '../llm/money/budget.ts';
+import { type SpendingStepsOptions, type SpendingStepTaken, withSpendingSteps } from '../llm/money/with-spending-steps.ts';
+import { spendingQuestion, spendingStopped } from '../operator/notices.ts';
+import type { Operator } from './compose/operator.ts';
+
+/** Of the section `budget` as it is now: it may change while the daemon runs. */
+export interface Spending {
+  steps: SpendingStepsOptions['steps'];
+}
+
+export interface SpendingLimitsOptions extends Pick<SpendingStepsOptions, 'freeFirst'> {
+  readonly spending: Readonly<Spending>;
+  readonly emit: Emit;
+  readonly operator: Operator;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** The steps that the config names for a call that does not fit a limit; the operator is asked and told. */
+export function withSpendingLimits(model: Model, budget: Budget, options: SpendingLimitsOptions): Model {
+  const { spending, operator, clock, freeFirst } = options;
+  const askOwner: SpendingStepsOptions['askOwner'] = (question, signal) =>
+    operator.approvals.ask(spendingQuestion(question), signal);
+  return withSpendingSteps(model, budget, {
+    ...{ clock, onStep: (taken: SpendingStepTaken) => report(taken, options) },
+    ...(freeFirst ? { freeFirst } : {}),
+    ...(operator.owner.exists ? { askOwner } : {}),
+    get steps() {
+      return spending.steps;
+    },
+  });
+}
+
+/**
+ * In the timeline each time, in the log once a day for each limit and step; the operator is told when calls
+ * are stopped.
+ */
+function report(taken: SpendingStepTaken, { emit, clock, logger, operator }: SpendingLimitsOptions): void {
+  const { limit, key, limitUsd, spentUsd, step, unpriced, first, context } = taken;
+  const notice = spendingStopped(taken);
+  if (notice) void operator.owner.tell(notice);
+  emit({ type: 'budget', at: clock.now(), session: context.session, channel: context.channel, limit, step, spentUsd, limitUsd });
+  if (first)
+    logger.warn('budget.met', {
+      limit,
+      key,
+      step,
+      spentUsd,
+      limitUsd,
+      ...(unpriced === undefined
+        ? { hint: 'see `gatehouse usage`; change it with "budget" in the config' }
+        : { model: unpriced, hint: ERROR_CODES.GH2113.hint }),
+    });
+}

@@ -1,0 +1,47 @@
+/** What a command of the chat is. `index.ts` has the table of all. */
+import type { InboxRow } from '../../core/inbox.ts';
+import type { Transcripts } from '../transcripts.ts';
+import type { AbortAnswer } from './abort-words.ts';
+
+/** What a chat message asks of the gateway itself; anything else is the agent's. */
+export type Command =
+  /** Answered at once, even while a turn runs; also ends that turn and what waits behind it. */
+  | ({ readonly kind: 'stop' } & AbortAnswer)
+  /** Answered at once. */
+  | { readonly kind: 'help'; readonly answer: string }
+  /**
+   * Takes its turn in the lane, because it changes the session: the newest `keep` messages stay. `reset`: its
+   * choices go too.
+   */
+  | { readonly kind: 'new'; readonly keep: number; readonly reset?: true }
+  /** Takes its turn in the lane too; without a value it only says what is in force. */
+  | ChoiceCommand;
+
+export interface ChoiceCommand {
+  readonly kind: 'model' | 'think';
+  readonly value?: string;
+}
+
+/** A command that changes the session. */
+export type TurnCommand = Exclude<Command, { readonly kind: 'stop' | 'help' }>;
+
+/** What commands in a lane work on. */
+export interface CommandPorts {
+  readonly transcripts: Pick<Transcripts, 'restart' | 'choose'>;
+  readonly choice: { run(row: InboxRow, command: ChoiceCommand): Promise<string> };
+}
+
+/** One word with a slash: a file beside this one, and a line of the table in `index.ts`. */
+export interface CommandSpec {
+  /** Without the slash. */
+  readonly name: string;
+  /** As help shows it behind the name. */
+  readonly args?: string;
+  /** What it does, for help. */
+  readonly summary: string;
+  /** Of the words behind the name; undefined = the message is text for the agent. */
+  read(words: readonly string[]): Command | undefined;
+}
+
+/** A command in its lane: does what it says and returns the answer. The caller holds the session's mutex. */
+export type RunCommand<C extends TurnCommand> = (command: C, row: InboxRow, ports: CommandPorts) => Promise<string>;

@@ -1,0 +1,76 @@
+import { expect, it } from 'vitest';
+import { abortAnswer } from './abort-words.ts';
+import { parseCommand } from './index.ts';
+
+it.each([
+  ['stop', '🛑 Cancelled.'],
+  [' STOP \n', '🛑 Cancelled.'],
+  ['/stop', '🛑 Cancelled.'],
+  ['停止', '🛑 已取消。'],
+  ['やめて', '🛑 キャンセルしました。'],
+  ['СТОП', '🛑 Отменено.'],
+  // Typed on a Mac: e and a combining circumflex.
+  ['arre\u0302te', '🛑 Annulé.'],
+  ['cancelar', '🛑 Cancelado.'],
+  ['멈춰', '🛑 취소했습니다.'],
+])('%j stops, and the answer is in the language of the word', (text, answer) => {
+  expect(abortAnswer(text)).toMatchObject({ answer, idle: expect.any(String) });
+  expect(parseCommand(text)).toMatchObject({ kind: 'stop', answer });
+});
+
+it.each(['stop it', 'please stop', 'stop.', '"stop"', 'unstoppable', '', ' ', '/stopp', '/stop now'])(
+  '%j is text for the agent: an abort word is the whole message',
+  (text) => {
+    expect(abortAnswer(text)).toBeUndefined();
+    expect(parseCommand(text)).toBeUndefined();
+  },
+);
+
+it.each([
+  ['/new', 10],
+  [' /new ', 10],
+  ['/new --keep 0', 0],
+  ['/new  --keep\t25', 25],
+  ['/new --keep 1000', 1_000],
+])('%j starts afresh and keeps %d messages', (text, keep) => {
+  expect(parseCommand(text)).toEqual({ kind: 'new', keep });
+});
+
+it('/reset keeps nothing, and no choice of the session either', () => {
+  expect(parseCommand('/reset')).toEqual({ kind: 'new', keep: 0, reset: true });
+});
+
+it.each([
+  ['/model', { kind: 'model' }],
+  [' /model  fast ', { kind: 'model', value: 'fast' }],
+  // Answered with what there is, never by a model.
+  ['/model which one are you?', { kind: 'model', value: 'which one are you?' }],
+  ['/think', { kind: 'think' }],
+  ['/think high', { kind: 'think', value: 'high' }],
+])('%j is a choice', (text, command) => {
+  expect(parseCommand(text)).toEqual(command);
+});
+
+it.each([
+  '/new --keep',
+  '/new --keep -1',
+  '/new --keep 1.5',
+  '/new --keep 1e9',
+  '/new --keep x',
+  '/new --keep 1 2',
+  '/new idea for the weekend',
+  '/newish',
+  '/reset everything',
+  '/help me',
+  '/unknown',
+  '/',
+])('%j is text for the agent: a command that is not quite one forgets nothing', (text) => {
+  expect(parseCommand(text)).toBeUndefined();
+});
+
+it('/help names every command', () => {
+  const help = parseCommand('/help');
+  expect(help?.kind).toBe('help');
+  for (const command of ['/new', '/reset', '/stop', '/model', '/think', '/help'])
+    expect(help).toMatchObject({ answer: expect.stringContaining(command) });
+});

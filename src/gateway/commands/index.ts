@@ -1,0 +1,41 @@
+/** The one table of commands: help and reserved words are made of it. */
+import type { InboxRow } from '../../core/inbox.ts';
+import { abortAnswer } from './abort-words.ts';
+import { choose, modelCommand, thinkCommand } from './choice.ts';
+import type { Command, CommandPorts, CommandSpec, TurnCommand } from './command.ts';
+import { newCommand, resetCommand, startAfresh } from './new.ts';
+
+const stopCommand: CommandSpec = {
+  name: 'stop',
+  summary: 'stop the answer being worked on, and what waits behind it (or say “stop”)',
+  // `/stop` is one of the abort words, which are read first.
+  read: () => undefined,
+};
+
+const helpCommand: CommandSpec = {
+  name: 'help',
+  summary: 'this list',
+  read: (words) => (words.length === 0 ? { kind: 'help', answer: HELP } : undefined),
+};
+
+const COMMANDS: readonly CommandSpec[] = [newCommand, resetCommand, modelCommand, thinkCommand, stopCommand, helpCommand];
+const BY_NAME = new Map(COMMANDS.map((command) => [`/${command.name}`, command]));
+const HELP = COMMANDS.map(({ name, args, summary }) => `/${name}${args ? ` ${args}` : ''} – ${summary}`).join('\n');
+
+/** Reads a command (spec A5, A6). An unknown `/word` is text for the agent. */
+export function parseCommand(text: string): Command | undefined {
+  const stop = abortAnswer(text);
+  if (stop !== undefined) return { kind: 'stop', ...stop };
+  const [word = '', ...words] = text.trim().split(/\s+/);
+  return BY_NAME.get(word)?.read(words);
+}
+
+/** Words that a person cannot be offered to say: they are a command, or look like one. */
+export function isCommandWord(words: string): boolean {
+  return words.startsWith('/') || parseCommand(words) !== undefined;
+}
+
+/** Does what a command in its lane says and returns the answer. Rejects as the session store does. */
+export function runCommand(command: TurnCommand, row: InboxRow, ports: CommandPorts): Promise<string> {
+  return command.kind === 'new' ? startAfresh(command, row, ports) : choose(command, row, ports);
+}

@@ -1,0 +1,131 @@
+// reference -> bytes of the platform, within the channel's limit -> a file of the workspace, named and judged by its bytes
+import { open, rename, rm } from 'node:fs/promises';
+import { extname, join } from 'node:path';
+import type { Channel } from '../core/channel.ts';
+import { errorText, GatehouseError, isGatehouseError } from '../core/errors.ts';
+import { shortHash } from '../core/ids.ts';
+import type { InboundMessage, MediaRef } from '../core/message.ts';
+import { WorkspaceDirectory } from '../workspace/path.ts';
+import { FILE_HEAD_BYTES, isRecording, settleType } from './file-type.ts';
+import { IMAGE_SCAN_BYTES, imageFault } from './image-size.ts';
+import { extensionOf } from './media-types.ts';
+import { imageTypeOf, MAX_IMAGE_BYTES } from './pictures.ts';
+
+/** Folder of the workspace where files of people lie. */
+export const UPLOADS = 'uploads';
+
+/** RFC 6838 section 4.2. Anything else is a stranger's text, not a type. */
+const MEDIA_TYPE = /^[a-z0-9][\w!#$&^.+-]{0,126}\/[a-z0-9][\w!#$&^.+-]{0,126}$/i;
+
+export interface StoredFile {
+  /** Relative to the workspace. */
+  readonly path: string;
+  readonly folder: string;
+  readonly name: string;
+  /** By its bytes; as stated where they have no mark and the statement names nothing that would have one. '' = unknown. */
+  readonly mime: string;
+  readonly bytes: number;
+  /** Set for a file that begins as a picture of a kind that models take. `damaged`: it must not be shown to one. */
+  readonly picture?: 'whole' | 'damaged';
+  readonly isRecording: boolean;
+}
+
+/** The channel that can fetch; waits for one that is being replaced. Undefined where there is none. Rejects with `signal.reason`. */
+export type FindChannel = (signal: AbortSignal) => Promise<Channel | undefined>;
+
+/**
+ * Fetches one file into the workspace. Its name is ours: derived from the message so that a repeated fetch overwrites, with an
+ * ending that its bytes do not contradict (A23). Rejects with GH1504 above the channel's limit, GH1507 for a picture that would fill
+ * the memory of whoever opens it (F39), GH1505 for everything else, a channel that does not come back in time included; nothing is left
+ * behind then.
+ */
+export async function fetchFile(
+  message: InboundMessage,
+  ref: MediaRef,
+  index: number,
+  options: { readonly channel: FindChannel; readonly workspace: string; readonly signal: AbortSignal },
+): Promise<StoredFile> {
+  const { signal } = options;
+  const channel = await options.channel(signal).catch((error: unknown) => {
+    throw new GatehouseError('GH1505', `channel ${message.channel} was not there in time`, { cause: error });
+  });
+  if (!channel?.download) throw new GatehouseError('GH1505', `channel ${message.channel} cannot fetch files`);
+  if (ref.size !== undefined && ref.size > channel.limits.downloadBytes) throw tooLarge(channel.limits.downloadBytes);
+  const stem = storedStem(message, index);
+  await using folder = await WorkspaceDirectory.open(options.workspace, [UPLOADS], { create: true });
+  const partial = folder.child(`${stem}.part`);
+  // Whatever lies there, from an attempt that a crash ended or put there by a tool, is unlinked and never written through (A21).
+  await rm(partial, { force: true, recursive: true });
+  const handle = await open(partial, 'wx', 0o600);
+  try {
+    // Opened before the download: a connection to the platform is then always read or let go.
+    const file = await channel.download(ref, signal);
+    const head = new Head();
+    let total = 0;
+    for await (const chunk of file.bytes) {
+      signal.throwIfAborted();
+      total += chunk.byteLength;
+      if (total > channel.limits.downloadBytes) throw tooLarge(channel.limits.downloadBytes);
+      head.add(chunk);
+      // Not `write`, which on a full disk may store half of it and say so in its result only.
+      await handle.writeFile(chunk);
+    }
+    await handle.close();
+    const judged = judge(head.bytes, total, ref);
+    const name = `${stem}${judged.ending}`;
+    await rename(partial, folder.child(name));
+    const { ending: _ending, ...rest } = judged;
+    return { path: join(UPLOADS, name), folder: UPLOADS, name, bytes: total, ...rest };
+  } catch (error) {
+    await handle.close();
+    await rm(partial, { force: true });
+    throw isGatehouseError(error)
+      ? error
+      : new GatehouseError('GH1505', `a file was not fetched: ${errorText(error)}`, { cause: error });
+  }
+}
+
+/** What the names of all that is stored for one file of a message begin with; a dot follows. */
+export function storedStem({ id }: Pick<InboundMessage, 'id'>, index: number): string {
+  return shortHash(`${id}\n${index}`);
+}
+
+/** Keeps the beginning of a file: little of it, unless it is a picture, whose headers may lie further in. */
+class Head {
+  #chunks: Uint8Array[] = [];
+  #length = 0;
+  #limit = FILE_HEAD_BYTES;
+
+  add(chunk: Uint8Array): void {
+    if (this.#length >= this.#limit) return;
+    this.#chunks.push(chunk.subarray(0, IMAGE_SCAN_BYTES - this.#length));
+    this.#length += chunk.byteLength;
+    if (this.#length >= this.#limit && settleType(this.bytes, {}).mime?.startsWith('image/')) this.#limit = IMAGE_SCAN_BYTES;
+  }
+
+  get bytes(): Uint8Array {
+    if (this.#chunks.length !== 1) this.#chunks = [Buffer.concat(this.#chunks)];
+    return this.#chunks[0] ?? new Uint8Array();
+  }
+}
+
+function judge(
+  head: Uint8Array,
+  bytes: number,
+  ref: MediaRef,
+): Pick<StoredFile, 'mime' | 'picture' | 'isRecording'> & { ending: string } {
+  const named = /^\.[a-z0-9]{1,8}$/i.exec(extname(ref.name ?? ''))?.[0];
+  const stated = ref.mime !== undefined && MEDIA_TYPE.test(ref.mime) ? ref.mime : undefined;
+  const { mime = '', ending } = settleType(head, { mime: stated, ending: named });
+  const seen = { mime, ending: ending === '' ? (extensionOf(mime) ?? '') : ending, isRecording: isRecording(head) };
+  if (!mime.startsWith('image/')) return seen;
+  const fault = imageFault(head);
+  if (fault?.kind === 'bomb') throw new GatehouseError('GH1507', `a picture was refused: ${fault.detail}`);
+  if (imageTypeOf(head) === undefined) return seen;
+  // One that is too large for a model was not looked at to its end.
+  return { ...seen, picture: fault && bytes <= MAX_IMAGE_BYTES ? 'damaged' : 'whole' };
+}
+
+function tooLarge(limit: number): GatehouseError {
+  return new GatehouseError('GH1504', `the file is larger than ${limit} bytes`);
+}

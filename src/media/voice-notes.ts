@@ -1,0 +1,73 @@
+// a fetched recording -> its transcript, kept beside it -> the lines the agent reads
+import { GatehouseError } from '../core/errors.ts';
+import type { Transcriber } from '../core/media-models.ts';
+import { writeFileAtomic } from '../lib/atomic-file.ts';
+import { oneLine } from '../lib/one-line.ts';
+import { WorkspaceDirectory } from '../workspace/path.ts';
+
+/** Longest transcript put before the agent, in UTF-16 units: about eight minutes of speech. The rest stays in its file. */
+const TRANSCRIPT_LIMIT = 8_000;
+/** A file of ours is never longer; one that is was put there by somebody else. */
+const MAX_TRANSCRIPT_BYTES = 1_000_000;
+
+export interface Recording {
+  /** Folder of the workspace, and the file's name in it. */
+  readonly folder: string;
+  readonly name: string;
+  readonly mime: string;
+  readonly bytes: number;
+  /** By its bytes. */
+  readonly isRecording: boolean;
+}
+
+/**
+ * The words of a recording. They are written beside it before they are used, so that an attempt after a crash, or a second run of a
+ * dead letter, does not pay for them again; a failure of that is told to `onUnstored` only. Rejects with GH2114 for a file that
+ * is no recording, as the transcriber does, with the
+ * system's error, or with `signal.reason`.
+ */
+export async function transcribe(
+  recording: Recording,
+  workspace: string,
+  transcriber: Transcriber,
+  options: { readonly signal: AbortSignal; readonly onUnstored: (error: unknown) => void },
+): Promise<string> {
+  // Not what a stranger says it is: other bytes are not sent to a server, or put before a program, that reads sound.
+  if (!recording.isRecording) throw new GatehouseError('GH2114', 'the bytes are of no recording');
+  await using folder = await WorkspaceDirectory.open(workspace, [recording.folder]);
+  const stored = `${recording.name}.txt`;
+  const known = await readStored(folder, stored);
+  if (known !== undefined) return known;
+  const { mime, bytes } = recording;
+  const text = await transcriber.transcribe({ path: folder.child(recording.name), mime, bytes }, options.signal);
+  const kept = Buffer.from(text.toWellFormed()).subarray(0, MAX_TRANSCRIPT_BYTES).toString('utf8');
+  await writeFileAtomic(folder.child(stored), kept, { mode: 0o600 }).catch(options.onUnstored);
+  return kept;
+}
+
+/** Undefined when there is none. Anything but a plain file of ours is replaced, not followed (A21). */
+async function readStored(folder: WorkspaceDirectory, name: string): Promise<string | undefined> {
+  try {
+    await using file = await folder.openFile(name);
+    const { size } = await file.stat();
+    return size > MAX_TRANSCRIPT_BYTES ? undefined : await file.readFile('utf8');
+  } catch {
+    return undefined; // not there, or not readable: then it is made
+  }
+}
+
+/**
+ * One marked line (spec I3). Square brackets become round: nobody can speak the end of the mark, or the beginning of another one
+ * (A30, A46).
+ */
+export function transcriptLine(text: string, path: string): string {
+  const words = oneLine(text.replaceAll('[', '(').replaceAll(']', ')'), TRANSCRIPT_LIMIT);
+  if (words === '') return '[Voice transcription: (no words were understood)]';
+  const rest = text.length > TRANSCRIPT_LIMIT ? `\n[the whole transcription: ${path}.txt]` : '';
+  return `[Voice transcription: ${words}]${rest}`;
+}
+
+/** What is reported when all recordings of one message together take too long. */
+export function transcriptionTimedOut(cause: unknown): GatehouseError {
+  return new GatehouseError('GH2114', 'the recordings of this message took too long to transcribe', { cause });
+}

@@ -1,0 +1,315 @@
+// text -> the first chat of the owner that works -> outbox; a chat that then does not work -> withdrawn there -> the next healthy one
+import type { Channel, ChannelHealth } from '../core/channel.ts';
+import { errorText } from '../core/errors.ts';
+import type { RunEvent } from '../core/events.ts';
+import { partKey } from '../core/ids.ts';
+import type { Choice } from '../core/message.ts';
+import { isLoginRefused, type NewPart, type Outbox, type Settlement, type StoredPart } from '../core/outbox.ts';
+import type { Clock, Logger } from '../core/ports.ts';
+import { planParts } from '../delivery/plan.ts';
+import { NO_LONGER_NEEDED } from '../lib/no-longer-needed.ts';
+
+/** A channel may take this long to connect before what waits for it is told where one is connected. */
+const CONNECTING_MS = 30_000;
+const JOURNAL_RETRY_MS = 1_000;
+/** Chats that one text is posted to, one after another, while channels come and go. */
+const MOST_POSTS = 8;
+
+export interface OwnerChat {
+  /** Instance name. */
+  readonly channel: string;
+  readonly chatId: string;
+  /** The owner's ids as a sender on that channel. */
+  readonly senderIds?: readonly string[];
+}
+
+export interface PostOptions {
+  readonly expiresInMs: number;
+  /** Not on this channel. */
+  readonly except?: string;
+  /** Answers to press, or to type where there are no buttons. */
+  readonly choices?: readonly Choice[];
+  /** Worth telling also after it expired where it could not be sent: it then goes to another chat for as long again. */
+  readonly isNews?: boolean;
+  /** It is taken away from the chat it was posted to, where nobody has seen it, and stands in this one. */
+  readonly onMoved?: (chat: OwnerChat) => void;
+  /** It surely reached no chat, and no other one works. */
+  readonly onLost?: () => void;
+}
+
+export interface OwnerPostsOptions {
+  /** In order of preference. Empty: everything goes to the log. */
+  readonly chats: readonly OwnerChat[];
+  readonly journal: Pick<Outbox, 'enqueue' | 'part' | 'sending' | 'settle'>;
+  readonly channel: (name: string) => Channel | undefined;
+  readonly state: (name: string) => ChannelHealth | undefined;
+  /** Parts are on disk: delivery may look. */
+  readonly onParts: (parts: readonly NewPart[]) => void;
+  readonly redact: (text: string) => string;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+interface Text {
+  readonly id: string;
+  readonly text: string;
+  readonly options: PostOptions;
+  /** Epoch ms. */
+  readonly expiresAt: number;
+  /** How often it was posted, this time included. */
+  readonly attempt: number;
+  /** Chats that refused it for good, or could not be reached until it had expired. */
+  readonly gaveUp: OwnerChat[];
+}
+
+/** A text in the outbox of a chat, of which nothing is known to have arrived. */
+interface Entrusted extends Text {
+  readonly chat: OwnerChat;
+  readonly keys: readonly string[];
+  /** Monotonic ms. */
+  readonly since: number;
+  /** Aborts when it needs no looking after any more. */
+  readonly over: AbortController;
+  moving: boolean;
+}
+
+/**
+ * Texts for the owner in the outbox, looked after until one has left. A text whose channel goes down, does not connect within half a
+ * minute or gives it up is posted to the next healthy chat, once it can no longer leave from the first: it is never in two chats,
+ * unless the process is killed in between. A text that may have arrived stays where it is.
+ */
+export class OwnerPosts implements AsyncDisposable {
+  readonly #options: OwnerPostsOptions;
+  readonly #entrusted = new Set<Entrusted>();
+  readonly #running = new Set<Promise<unknown>>();
+  readonly #closing = new AbortController();
+
+  constructor(options: OwnerPostsOptions) {
+    this.#options = options;
+  }
+
+  /** Undefined when no chat works or the journal cannot be written. The same id again changes nothing. Never rejects. */
+  post(id: string, text: string, options: PostOptions): Promise<OwnerChat | undefined> {
+    const expiresAt = this.#options.clock.now() + options.expiresInMs;
+    return this.#own(this.#place({ id, text, options, expiresAt, attempt: 1, gaveUp: [] }));
+  }
+
+  /**
+   * As `post`, but 'known' when a text with this id was posted before, by whichever process, and may have arrived or may still; one
+   * that waits is looked after from now on. One that surely reached nobody is posted again.
+   */
+  postOnce(id: string, text: string, options: PostOptions): Promise<OwnerChat | 'known' | undefined> {
+    return this.#own(this.#postOnce(id, text, options));
+  }
+
+  /** What became of parts and channels. */
+  readonly observe = (event: RunEvent): void => {
+    if (this.#closing.signal.aborted) return;
+    if (event.type === 'channel') {
+      for (const one of this.#entrusted) this.#check(one);
+    } else if (event.type === 'part.sent' || event.type === 'part.unknown') {
+      this.#find(event.key)?.over.abort(NO_LONGER_NEEDED);
+    } else if (event.type === 'part.retry') {
+      // It was being sent when its channel got into trouble, and did not arrive.
+      const late = this.#find(event.key);
+      if (late) this.#check(late, isLoginRefused(event.reason));
+    } else if (event.type === 'part.dead' || event.type === 'part.expired') {
+      const lost = this.#find(event.key);
+      if (!lost) return;
+      lost.over.abort(NO_LONGER_NEEDED);
+      void this.#own(this.#replace(lost));
+    }
+  };
+
+  /** Waits for what is under way. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#closing.abort(NO_LONGER_NEEDED);
+    for (const one of this.#entrusted) one.over.abort(NO_LONGER_NEEDED);
+    await Promise.all(this.#running);
+  }
+
+  async #postOnce(id: string, text: string, options: PostOptions): Promise<OwnerChat | 'known' | undefined> {
+    const { journal, clock, logger } = this.#options;
+    try {
+      for (let attempt = 1; attempt <= MOST_POSTS; attempt += 1) {
+        const stored = await journal.part(partKey(messageId(id, attempt), 0));
+        if (!stored) {
+          return await this.#place({ id, text, options, expiresAt: clock.now() + options.expiresInMs, attempt, gaveUp: [] });
+        }
+        if (stored.state === 'DEAD' || stored.state === 'EXPIRED') continue;
+        const { key, count, channel, chatId } = stored.part;
+        if (stored.state !== 'PENDING' || this.#find(key)) return 'known';
+        const keys = Array.from({ length: count }, (_, n) => partKey(messageId(id, attempt), n));
+        const found = { id, text, options, expiresAt: stored.expiresAt, attempt, gaveUp: [] };
+        this.#lookAfter({ ...found, chat: { channel, chatId }, keys, since: clock.monotonic() });
+        return 'known';
+      }
+    } catch (error) {
+      logger.warn('owner.post-failed', { detail: errorText(error) });
+    }
+    return undefined;
+  }
+
+  async #place(
+    text: Text,
+    states: readonly ChannelHealth[] = ['healthy', 'degraded', 'starting'],
+  ): Promise<OwnerChat | undefined> {
+    const usable = this.#usable(text, states);
+    if (!usable || text.attempt > MOST_POSTS) return undefined;
+    const { journal, onParts, redact, clock, logger } = this.#options;
+    const { channel, chat } = usable;
+    const message = { ...chat, id: messageId(text.id, text.attempt), account: channel.account };
+    const { choices = [] } = text.options;
+    const now = clock.now();
+    const plan = { message, text: redact(text.text), files: [], choices, limits: channel.limits, now };
+    const expiry = { expiresInMs: text.expiresAt - now, buttons: channel.buttons ?? false };
+    const parts = planParts({ ...plan, ...expiry }).map(withoutMessage);
+    try {
+      await journal.enqueue(parts);
+    } catch (error) {
+      logger.warn('owner.post-failed', { channel: channel.name, detail: errorText(error) });
+      return undefined;
+    }
+    const keys = parts.map(({ part }) => part.key);
+    this.#lookAfter({ ...text, chat, keys, since: clock.monotonic() });
+    onParts(parts);
+    return chat;
+  }
+
+  #lookAfter(text: Omit<Entrusted, 'over' | 'moving'>): void {
+    if (this.#closing.signal.aborted) return;
+    const one: Entrusted = { ...text, over: new AbortController(), moving: false };
+    this.#entrusted.add(one);
+    const { signal } = one.over;
+    signal.addEventListener('abort', () => this.#entrusted.delete(one), { once: true });
+    const { clock, state } = this.#options;
+    if (state(one.chat.channel) === 'healthy') return;
+    clock.sleep(CONNECTING_MS, signal).then(
+      () => this.#check(one),
+      () => undefined,
+    );
+    this.#check(one);
+  }
+
+  #find(key: string): Entrusted | undefined {
+    return [...this.#entrusted].find(({ keys }) => keys.includes(key));
+  }
+
+  /** Moves it when its channel is in trouble and another one is not. */
+  #check(one: Entrusted, refused = false): void {
+    const { state, clock } = this.#options;
+    const health = state(one.chat.channel);
+    const isConnecting = health === 'starting' && clock.monotonic() - one.since < CONNECTING_MS;
+    // Channels stop when the process ends: the next one goes on with what is left.
+    if ((health === 'healthy' && !refused) || health === 'stopped' || isConnecting || one.moving) return;
+    if (refused && !one.gaveUp.some((chat) => isSame(chat, one.chat))) one.gaveUp.push(one.chat);
+    if (!this.#usable(one, ['healthy']) || one.attempt === MOST_POSTS) return;
+    one.moving = true;
+    void this.#own(
+      this.#move(one).finally(() => {
+        one.moving = false;
+      }),
+    );
+  }
+
+  async #move(one: Entrusted): Promise<void> {
+    const { clock, logger, onParts } = this.#options;
+    const taken = await this.#take(one);
+    const isOurs = taken.length === one.keys.length && !one.over.signal.aborted;
+    const chat = isOurs ? await this.#place(next(one), ['healthy']) : undefined;
+    const back = { kind: 'retry', notBefore: clock.now(), reason: 'it stays in this chat', uncounted: true } as const;
+    for (const { seq } of taken) await this.#settle(seq, chat ? { kind: 'expired' } : back);
+    if (!chat) return onParts(taken);
+    one.over.abort(NO_LONGER_NEEDED);
+    logger.info('owner.moved', { from: one.chat.channel, to: chat.channel });
+    one.options.onMoved?.(chat);
+  }
+
+  /** Last first: once the first is ours, none of them has left. Whoever makes a part SENDING is the only one that may send it. */
+  async #take({ keys, chat }: Entrusted): Promise<readonly StoredPart[]> {
+    const { journal, logger } = this.#options;
+    const taken: StoredPart[] = [];
+    try {
+      for (const key of [...keys].reverse()) {
+        const stored = await journal.part(key);
+        // One that may have arrived stays.
+        if (!stored || stored.doubtSince !== undefined || !(await journal.sending(stored.seq))) break;
+        taken.push(stored);
+      }
+    } catch (error) {
+      logger.warn('owner.move-failed', { channel: chat.channel, detail: errorText(error) });
+    }
+    return taken;
+  }
+
+  /** Until the journal can be written, or the process ends: the next one settles what was taken as a send that was cut off. */
+  async #settle(seq: number, settlement: Settlement): Promise<void> {
+    const { journal, logger, clock } = this.#options;
+    for (;;) {
+      try {
+        return await journal.settle(seq, settlement);
+      } catch (error) {
+        logger.warn('owner.move-failed', { detail: errorText(error) });
+      }
+      const isOver = await clock.sleep(JOURNAL_RETRY_MS, this.#closing.signal).then(
+        () => false,
+        () => true,
+      );
+      if (isOver) return;
+    }
+  }
+
+  /** The channel gave it up: it surely did not arrive. News that is too old to be sent there is news in another chat. */
+  async #replace(one: Entrusted): Promise<void> {
+    const { clock, logger } = this.#options;
+    const { onLost, onMoved, isNews = false, expiresInMs } = one.options;
+    const isOver = one.expiresAt <= clock.now();
+    const expiresAt = isOver && isNews ? clock.now() + expiresInMs : one.expiresAt;
+    const gaveUp = [...one.gaveUp, one.chat];
+    const chat = expiresAt > clock.now() ? await this.#place({ ...next(one), expiresAt, gaveUp }) : undefined;
+    if (!chat) {
+      logger.warn('owner.lost', { channel: one.chat.channel });
+      return onLost?.();
+    }
+    logger.info('owner.moved', { from: one.chat.channel, to: chat.channel });
+    onMoved?.(chat);
+  }
+
+  /** One that is connected; else one in trouble that mends itself, or still connecting: the part waits for it. */
+  #usable({ options, gaveUp }: Text, states: readonly ChannelHealth[]): { channel: Channel; chat: OwnerChat } | undefined {
+    const { chats, channel: find, state } = this.#options;
+    for (const wanted of states) {
+      for (const chat of chats) {
+        const channel = find(chat.channel);
+        const isOut = chat.channel === options.except || gaveUp.some((one) => isSame(one, chat));
+        if (channel && !isOut && state(chat.channel) === wanted) return { channel, chat };
+      }
+    }
+    return undefined;
+  }
+
+  #own<T>(work: Promise<T>): Promise<T> {
+    const owned = work.finally(() => this.#running.delete(owned));
+    this.#running.add(owned);
+    return owned;
+  }
+}
+
+/** The same text, to be posted once more. */
+function next({ id, text, options, expiresAt, attempt, gaveUp }: Entrusted): Text {
+  return { id, text, options, expiresAt, attempt: attempt + 1, gaveUp };
+}
+
+function isSame(a: OwnerChat, b: OwnerChat): boolean {
+  return a.channel === b.channel && a.chatId === b.chatId;
+}
+
+/** No message is called so: `#` is escaped there. */
+function messageId(id: string, attempt: number): string {
+  return attempt === 1 ? `#owner/${id}` : `#owner/${id}/${attempt}`;
+}
+
+/** It answers no message. */
+function withoutMessage({ part: { messageId: _none, ...part }, ...row }: NewPart): NewPart {
+  return { ...row, part };
+}

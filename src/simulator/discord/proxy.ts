@@ -1,0 +1,324 @@
+/**
+ * Discord for tests: the independent emulator keeps chats and messages and checks what is sent, and what it lacks stands in front
+ * of it: rate limits and other faults, uniqueness of nonces, interactions, resumable sessions, files and edits of people.
+ */
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Clock } from '../../core/ports.ts';
+import { systemClock } from '../../lib/clock.ts';
+import { DiscordGateway } from './gateway.ts';
+import { type DiscordPeer, startDiscordPeer } from './peer.ts';
+
+type JsonObject = Readonly<Record<string, unknown>>;
+
+/** Real time with back-off shortened and deadlines kept: a busy machine must not turn an answer into none. */
+export function backoffClock(factor = 20): Clock {
+  return { ...systemClock, sleep: (ms, signal) => systemClock.sleep(ms < 20_000 ? ms / factor : ms, signal) };
+}
+
+export interface ProxyCall {
+  /** `POST /channels/1/messages`. */
+  readonly call: string;
+  readonly body: JsonObject;
+  readonly files: readonly { readonly name: string; readonly bytes: Buffer; readonly mime: string }[];
+  readonly accepted: boolean;
+  /** What the platform answered, or would have. */
+  readonly answer?: JsonObject;
+  /** Epoch ms. */
+  readonly at: number;
+}
+
+export interface ProxyFault {
+  /** Matched against `POST /channels/1/messages`. */
+  readonly call: RegExp;
+  /**
+   * `answer`: instead of the platform. `drop`: done, and the connection breaks. `hang`: done, and nothing comes back. `cut`: half an
+   * answer. `delay`: done, and answered after `delayMs`.
+   */
+  readonly kind: 'answer' | 'drop' | 'hang' | 'cut' | 'delay';
+  readonly delayMs?: number;
+  readonly status?: number;
+  readonly body?: JsonObject | readonly JsonObject[] | string;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Default 1. */
+  readonly times?: number;
+}
+
+/** What a person's message has that the emulator does not know. */
+export interface Overlay {
+  readonly files?: readonly {
+    readonly name: string;
+    readonly bytes: Buffer;
+    readonly mime?: string;
+    readonly statedSize?: number;
+  }[];
+  /** Laid over the message. */
+  readonly fields?: JsonObject;
+}
+
+export interface DiscordProxy extends AsyncDisposable {
+  readonly peer: DiscordPeer;
+  readonly gateway: DiscordGateway;
+  /** What `api_root` is set to. */
+  readonly url: string;
+  /** What `cdn_origins` holds. */
+  readonly origin: string;
+  readonly calls: readonly ProxyCall[];
+  /** Messages of the bot that people see, oldest first. */
+  sends(): readonly ProxyCall[];
+  /** A person writes; resolves to the message's id. */
+  write(message: JsonObject, overlay?: Overlay): Promise<string>;
+  /** Changes a message as people see it, also in the history; tells the gateway when `event` is given. */
+  change(id: string, fields: JsonObject, event?: string): void;
+  /** Tells the gateway about a message of a person: again, or for the first time while `pushes` is off. */
+  push(id: string): void;
+  /** False: what people write is in the history at once, and the gateway is told by `push` only. */
+  pushes: boolean;
+  fault(fault: ProxyFault): void;
+  clearFaults(): void;
+  /** Breaks every connection of clients, REST and gateway, without a close frame. Sessions stay. */
+  breakConnections(): void;
+  /** Open connections of clients, REST and gateway. */
+  connections(): number;
+  close(): Promise<void>;
+}
+
+export async function startDiscordProxy(): Promise<DiscordProxy> {
+  const peer = await startDiscordPeer();
+  const proxy = new Front(peer);
+  await proxy.listen();
+  return proxy;
+}
+
+interface StoredFile {
+  readonly bytes: Buffer;
+  readonly mime: string;
+}
+
+class Front implements DiscordProxy {
+  readonly peer: DiscordPeer;
+  readonly gateway: DiscordGateway;
+  readonly calls: ProxyCall[] = [];
+  pushes = true;
+  #faults: { fault: ProxyFault; left: number }[] = [];
+  readonly #server = createServer((request, response) => void this.#serve(request, response));
+  #open = 0;
+  readonly #files = new Map<string, StoredFile>();
+  readonly #overlays = new Map<string, JsonObject>();
+  readonly #messages = new Map<string, JsonObject>();
+  /** By author and nonce; the platform remembers them for a few minutes. */
+  readonly #nonces = new Map<string, JsonObject>();
+  #pending: JsonObject | undefined;
+  #ids = 0n;
+  #closed = false;
+
+  constructor(peer: DiscordPeer) {
+    this.peer = peer;
+    this.#server.on('connection', (socket) => {
+      this.#open += 1;
+      socket.once('close', () => {
+        this.#open -= 1;
+      });
+    });
+    this.gateway = new DiscordGateway({
+      server: this.#server,
+      upstreamUrl: `${peer.origin.replace('http', 'ws')}/gateway`,
+      url: () => this.origin.replace('http', 'ws'),
+      adapt: (type, data) => this.#adapt(type, data),
+    });
+  }
+
+  listen(): Promise<void> {
+    return new Promise((resolve) => this.#server.listen(0, '127.0.0.1', resolve));
+  }
+
+  get origin(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  get url(): string {
+    return `${this.origin}/api`;
+  }
+
+  sends(): readonly ProxyCall[] {
+    return this.calls.filter(
+      ({ call, accepted }) => accepted && /^(?:POST \/channels\/\d+\/messages|PATCH \/webhooks\/)/.test(call),
+    );
+  }
+
+  async write(message: JsonObject, overlay: Overlay = {}): Promise<string> {
+    const attachments = (overlay.files ?? []).map((file) => this.#store(file));
+    const fields = { ...(attachments.length > 0 && { attachments }), ...overlay.fields };
+    this.#pending = Object.keys(fields).length > 0 ? fields : undefined;
+    const written = await this.peer.inject(message);
+    const id = String(written['id']);
+    // Nobody was connected to be told: the history has it all the same.
+    if (this.#pending) this.#overlays.set(id, this.#pending);
+    this.#pending = undefined;
+    this.#messages.set(id, written);
+    return id;
+  }
+
+  change(id: string, fields: JsonObject, event?: string): void {
+    this.#overlays.set(id, { ...this.#overlays.get(id), ...fields });
+    if (event !== undefined) this.gateway.dispatch(event, { ...this.#messages.get(id), ...this.#overlays.get(id) });
+  }
+
+  push(id: string): void {
+    this.gateway.dispatch('MESSAGE_CREATE', { ...this.#messages.get(id), ...this.#overlays.get(id) });
+  }
+
+  fault(fault: ProxyFault): void {
+    this.#faults.push({ fault, left: fault.times ?? 1 });
+  }
+
+  clearFaults(): void {
+    this.#faults = [];
+  }
+
+  breakConnections(): void {
+    this.gateway.breakConnections();
+    this.#server.closeAllConnections();
+  }
+
+  connections(): number {
+    return this.#open;
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.gateway.close();
+    this.#server.closeAllConnections();
+    await new Promise((resolve) => this.#server.close(resolve));
+    await this.peer[Symbol.asyncDispose]();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  #adapt(type: string, data: JsonObject): JsonObject | undefined {
+    if (type !== 'MESSAGE_CREATE') return data;
+    const { id: author } = data['author'] as { readonly id?: unknown };
+    if (!this.pushes && author !== this.peer.botId) return undefined;
+    const id = String(data['id']);
+    if (this.#pending) this.#overlays.set(id, this.#pending);
+    this.#pending = undefined;
+    return { ...data, ...this.#overlays.get(id) };
+  }
+
+  #store(file: NonNullable<Overlay['files']>[number]): JsonObject {
+    const id = this.#nextId();
+    this.#files.set(id, { bytes: file.bytes, mime: file.mime ?? 'application/octet-stream' });
+    const size = file.statedSize ?? file.bytes.length;
+    return { id, filename: file.name, size, content_type: file.mime, url: `${this.origin}/cdn/${id}?ex=1&hm=2` };
+  }
+
+  #nextId(): string {
+    this.#ids += 1n;
+    return String((BigInt(Date.now() - 1_420_070_400_000) << 22n) + this.#ids);
+  }
+
+  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    try {
+      const raw = await readAll(request);
+      const path = request.url ?? '/';
+      const file = /^\/cdn\/(\d+)/.exec(path)?.[1];
+      if (file !== undefined) return this.#serveFile(file, response);
+      const route = path.replace(/^\/api\/v10/, '');
+      const call = `${request.method} ${route.replace(/\?.*/, '')}`;
+      const { body, files } = await parse(raw, request.headers['content-type']);
+      const fault = this.#faults.find((entry) => entry.left > 0 && entry.fault.call.test(call));
+      if (fault) fault.left -= 1;
+      if (fault?.fault.kind === 'answer') {
+        this.calls.push({ call, body, files, accepted: false, at: Date.now() });
+        return reply(response, fault.fault.status ?? 500, fault.fault.body ?? {}, fault.fault.headers);
+      }
+      const answer = await this.#answer(request, raw, route, body);
+      const shown = typeof answer.body === 'object' && answer.body !== null ? { answer: answer.body as JsonObject } : {};
+      this.calls.push({ call, body, files, accepted: answer.status < 400, at: Date.now(), ...shown });
+      if (fault?.fault.kind === 'delay') await new Promise((resolve) => setTimeout(resolve, fault.fault.delayMs));
+      if (fault?.fault.kind === 'drop') return void response.destroy();
+      if (fault?.fault.kind === 'hang') return;
+      if (fault?.fault.kind === 'cut') {
+        response.writeHead(200, { 'content-type': 'application/json', 'content-length': '1000' });
+        response.write('{"id":');
+        setTimeout(() => response.destroy(), 20);
+        return;
+      }
+      reply(response, answer.status, answer.body);
+    } catch (error) {
+      reply(response, 500, { message: String(error) });
+    }
+  }
+
+  async #answer(
+    request: IncomingMessage,
+    raw: Buffer,
+    route: string,
+    body: JsonObject,
+  ): Promise<{ readonly status: number; readonly body: unknown }> {
+    if (/^\/interactions\/\d+\/[^/]+\/callback$/.test(route)) return { status: 204, body: undefined };
+    if (/^\/webhooks\/\d+\/[^/]+\/messages\/@original$/.test(route)) {
+      return request.method === 'DELETE' ? { status: 204, body: undefined } : { status: 200, body: { id: this.#nextId() } };
+    }
+    const nonce = body['enforce_nonce'] === true ? `${request.headers.authorization} ${String(body['nonce'])}` : undefined;
+    const known = nonce === undefined ? undefined : this.#nonces.get(nonce);
+    if (known) return { status: 200, body: known };
+    const upstream = await fetch(`${this.peer.url}/v10${route}`, {
+      method: request.method ?? 'GET',
+      headers: {
+        authorization: request.headers.authorization ?? '',
+        ...(request.headers['content-type'] && { 'content-type': request.headers['content-type'] }),
+        connection: 'close',
+      },
+      ...(raw.length > 0 && { body: new Uint8Array(raw) }),
+    });
+    const text = await upstream.text();
+    const answer = text === '' ? undefined : this.#overlay(JSON.parse(text));
+    if (nonce !== undefined && upstream.ok) this.#nonces.set(nonce, answer as JsonObject);
+    if (route === '/gateway/bot' && upstream.ok) (answer as Record<string, unknown>)['url'] = this.origin.replace('http', 'ws');
+    return { status: upstream.status, body: answer };
+  }
+
+  #overlay(answer: unknown): unknown {
+    if (Array.isArray(answer)) return answer.map((item) => this.#overlay(item));
+    if (typeof answer !== 'object' || answer === null) return answer;
+    const message = answer as JsonObject;
+    return { ...message, ...this.#overlays.get(String(message['id'])) };
+  }
+
+  #serveFile(id: string, response: ServerResponse): void {
+    const file = this.#files.get(id);
+    if (file) response.writeHead(200, { 'content-type': file.mime }).end(file.bytes);
+    else reply(response, 404, 'not found');
+  }
+}
+
+async function parse(raw: Buffer, type: string | undefined): Promise<Pick<ProxyCall, 'body' | 'files'>> {
+  if (raw.length === 0) return { body: {}, files: [] };
+  if (!type?.startsWith('multipart/')) return { body: JSON.parse(raw.toString()) as JsonObject, files: [] };
+  const form = await new Response(new Uint8Array(raw), { headers: { 'content-type': type } }).formData();
+  const payload = form.get('payload_json');
+  const files: { name: string; bytes: Buffer; mime: string }[] = [];
+  for (const value of form.values()) {
+    if (typeof value !== 'string') {
+      files.push({ name: value.name, bytes: Buffer.from(await value.arrayBuffer()), mime: value.type });
+    }
+  }
+  return { body: typeof payload === 'string' ? (JSON.parse(payload) as JsonObject) : {}, files };
+}
+
+async function readAll(request: IncomingMessage): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of request) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks);
+}
+
+function reply(response: ServerResponse, status: number, body: unknown, headers: Readonly<Record<string, string>> = {}): void {
+  const text = body === undefined ? '' : typeof body === 'string' ? body : JSON.stringify(body);
+  const type = typeof body === 'string' ? 'text/html' : 'application/json';
+  response.writeHead(status, { ...(text !== '' && { 'content-type': type }), ...headers });
+  response.end(text);
+}

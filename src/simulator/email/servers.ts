@@ -1,0 +1,235 @@
+/** A private dovecot (IMAP, LMTP, SASL) and postfix (SMTP) for tests: own directory, own ports, nothing shared with the system. */
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { dovecotConf, HEADER_CHECKS, type MailPorts, mainCf, masterCf, RECIPIENTS } from './config.ts';
+import { accepts, type Daemon, freePorts, spawnDaemon } from './process.ts';
+import { submit } from './submit.ts';
+
+const run = promisify(execFile);
+
+/** Everybody's password. */
+export const MAIL_PASSWORD = 'secret';
+const USERS = ['alice', 'carol', 'bot'];
+
+export interface MailServerOptions {
+  /** Mailboxes besides those of alice, carol and bot: a test that needs an untouched one brings its own. */
+  readonly users?: readonly string[];
+}
+
+const DOVECOT = '/usr/sbin/dovecot';
+const POSTFIX_MASTER = '/usr/lib/postfix/sbin/master';
+
+export interface StoredMail {
+  readonly raw: string;
+  /** Maildir flags, `S` = \Seen. */
+  readonly flags: string;
+  /** When it was put there. Epoch ms. */
+  readonly at: number;
+}
+
+export interface MailServers extends AsyncDisposable {
+  readonly host: '127.0.0.1';
+  /** STARTTLS and plain text. */
+  readonly imapPort: number;
+  /** Implicit TLS. */
+  readonly imapsPort: number;
+  readonly smtpPort: number;
+  readonly smtpsPort: number;
+  /** Of the self-signed certificate for 127.0.0.1 and localhost. */
+  readonly caFile: string;
+  readonly users: Readonly<Record<'alice' | 'carol' | 'bot', string>>;
+  /**
+   * Straight into the mailbox over LMTP, as the receiving server would after it checked the mail: headers are
+   * kept as they are. When it resolves, the mail has its UID, so mails delivered one after another lie in
+   * this order.
+   */
+  deliver(raw: string | Buffer, to?: string): Promise<void>;
+  /** Through postfix, as a stranger on the internet would: forged results of our own server are removed (RFC 8601 section 5). */
+  submit(raw: string | Buffer, from: string, to?: string): Promise<void>;
+  /** What lies in a mailbox (INBOX unless named), oldest first. */
+  mailbox(user: string, folder?: string): Promise<readonly StoredMail[]>;
+  /** Mails that postfix took and has not delivered yet. */
+  queued(): Promise<number>;
+  doveadm(...args: string[]): Promise<string>;
+  /** dovecot's log; each ended IMAP session names the bytes it carried (`out=`). */
+  imapLog(): Promise<string>;
+  /** As a restore from a backup would: the same mails under new UIDs and a new UIDVALIDITY. */
+  renumber(user: string): Promise<void>;
+  /** Ends dovecot and starts it again on the same ports and mailboxes. */
+  restartImap(): Promise<void>;
+  /** Safe to call twice. */
+  stop(): Promise<void>;
+}
+
+/** Why the servers cannot run here; undefined when they can. Postfix must be started by root. */
+export function mailServersMissing(): string | undefined {
+  if (process.getuid?.() !== 0) return 'postfix can only be started by root';
+  const missing = [DOVECOT, POSTFIX_MASTER, '/usr/bin/openssl'].filter((path) => !existsSync(path));
+  return missing.length === 0 ? undefined : `not installed: ${missing.join(', ')}`;
+}
+
+export async function startMailServers({ users = [] }: MailServerOptions = {}): Promise<MailServers> {
+  const root = await mkdtemp(join(tmpdir(), 'gh-mail-'));
+  const ports = await freePorts(['imap', 'imaps', 'lmtp', 'sasl', 'smtp', 'smtps'] as const);
+  await writeTree(root, ports, [...USERS, ...users]);
+  const conf = join(root, 'dovecot.conf');
+  const startDovecot = () => spawnDaemon(DOVECOT, ['-F', '-c', conf], join(root, 'dovecot.out'));
+  const daemons: { dovecot: Daemon; postfix?: Daemon } = { dovecot: startDovecot() };
+  let stopped = false;
+  const stop = async () => {
+    if (stopped) return;
+    stopped = true;
+    await Promise.all([daemons.dovecot.stop('SIGKILL'), daemons.postfix?.stop('SIGTERM')]);
+    await rm(root, { recursive: true, force: true, maxRetries: 5 });
+  };
+  try {
+    const etc = join(root, 'postfix');
+    await run('/usr/sbin/postfix', ['-c', etc, 'check']);
+    daemons.postfix = spawnDaemon(POSTFIX_MASTER, ['-c', etc, '-d'], join(root, 'postfix.out'));
+    await Promise.all([ports.imap, ports.lmtp, ports.sasl, ports.smtp].map((port) => accepts(port)));
+  } catch (error) {
+    const log = await readFile(join(root, 'postfix.log'), 'utf8').catch(() => 'no postfix log');
+    await stop();
+    throw new Error(`the mail servers did not start: ${log.slice(-2000)}`, { cause: error });
+  }
+  const startAgain = async () => {
+    // What was killed may hold its ports a moment longer; dovecot then ends at once.
+    for (let up = false; !up; ) {
+      const dovecot = startDovecot();
+      daemons.dovecot = dovecot;
+      const ended = dovecot.ended.then(() => new Promise<false>((resolve) => setTimeout(resolve, 100, false)));
+      const open = Promise.all([ports.imap, ports.imaps, ports.lmtp, ports.sasl].map((port) => accepts(port))).then(() => true);
+      up = await Promise.race([open, ended]);
+    }
+    // postfix keeps a connection to the login service that is gone and would refuse the next login with 454
+    await run('/usr/sbin/postfix', ['-c', join(root, 'postfix'), 'reload']);
+  };
+  const doveadm = async (...args: string[]) => (await run('/usr/bin/doveadm', ['-c', conf, ...args])).stdout;
+  return {
+    host: '127.0.0.1',
+    imapPort: ports.imap,
+    imapsPort: ports.imaps,
+    smtpPort: ports.smtp,
+    smtpsPort: ports.smtps,
+    caFile: join(root, 'cert.pem'),
+    users: { alice: 'alice@example.test', carol: 'carol@example.test', bot: 'bot@example.test' },
+    async deliver(raw, to = 'bot') {
+      await submit({ port: ports.lmtp, hello: 'LHLO test', from: 'sender@example.test', to: `${to}@example.test`, raw });
+      while (await awaitsUid(join(root, 'mail', to))) await doveadm('index', '-u', `${to}@example.test`, 'INBOX');
+    },
+    submit: (raw, from, to = 'bot') =>
+      submit({ port: ports.smtp, hello: 'EHLO stranger.test', from, to: `${to}@example.test`, raw }),
+    mailbox: (user, folder) => readMaildir(join(root, 'mail', user, folder === undefined ? '' : `.${folder}`)),
+    queued: () => countQueue(join(root, 'spool')),
+    doveadm,
+    async restartImap() {
+      await daemons.dovecot.stop('SIGKILL');
+      await startAgain();
+    },
+    imapLog: () => readFile(join(root, 'dovecot.log'), 'utf8'),
+    async renumber(user) {
+      await daemons.dovecot.stop('SIGKILL');
+      const box = join(root, 'mail', user);
+      const before = Number(/ V(\d+) /.exec(await readFile(join(box, 'dovecot-uidlist'), 'utf8'))?.[1]);
+      const names = (await readdir(box)).filter((name) => /^dovecot[-.](uidlist|uidvalidity|index)/.test(name));
+      await Promise.all(names.map((name) => rm(join(box, name))));
+      // dovecot takes the time in seconds as the new UIDVALIDITY
+      await new Promise((resolve) => setTimeout(resolve, Math.max(0, (before + 1) * 1_000 - Date.now())));
+      await startAgain();
+    },
+    stop,
+    [Symbol.asyncDispose]: stop,
+  };
+}
+
+async function writeTree(root: string, ports: MailPorts, users: readonly string[]): Promise<void> {
+  // dovecot's login processes and postfix's unprivileged daemons pass through this directory.
+  await chmod(root, 0o755);
+  for (const folder of ['run', 'mail', 'postfix', 'spool', 'data']) await mkdir(join(root, folder));
+  await run('/usr/bin/openssl', [
+    ...[
+      'req',
+      '-x509',
+      '-newkey',
+      'ec',
+      '-pkeyopt',
+      'ec_paramgen_curve:prime256v1',
+      '-nodes',
+      '-days',
+      '2',
+      '-subj',
+      '/CN=localhost',
+    ],
+    ...['-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1', '-keyout', join(root, 'key.pem'), '-out', join(root, 'cert.pem')],
+  ]);
+  await run('/bin/chown', ['nobody:nogroup', join(root, 'mail')]);
+  await run('/bin/chown', ['postfix', join(root, 'data')]);
+  await writeFile(join(root, 'users'), users.map((user) => `${user}@example.test:{PLAIN}${MAIL_PASSWORD}\n`).join(''));
+  await writeFile(join(root, 'dovecot.conf'), dovecotConf(root, ports));
+  await writeFile(join(root, 'postfix', 'main.cf'), mainCf(root, ports));
+  await writeFile(join(root, 'postfix', 'master.cf'), masterCf(ports));
+  await writeFile(join(root, 'postfix', 'header_checks'), HEADER_CHECKS);
+  await writeFile(join(root, 'postfix', 'recipients'), RECIPIENTS);
+  const mailboxes = users.map((user) => `${user}@example.test ok\n`).join('');
+  await writeFile(join(root, 'postfix', 'mailboxes'), mailboxes);
+}
+
+/** In the order in which a mail passes through, so that one on its way is not missed. */
+async function countQueue(spool: string): Promise<number> {
+  let count = 0;
+  for (const queue of ['maildrop', 'incoming', 'active', 'deferred']) {
+    const entries = await readdir(join(spool, queue), { recursive: true, withFileTypes: true });
+    count += entries.filter((entry) => entry.isFile()).length;
+  }
+  return count;
+}
+
+/**
+ * Whether a mail of the INBOX has no UID yet. While a session holds the lock of the UID list, LMTP leaves the
+ * mail in `new` without one; the next look at the mailbox gives it one, which may be above those of mails
+ * that came later.
+ */
+async function awaitsUid(box: string): Promise<boolean> {
+  const list = await readFile(join(box, 'dovecot-uidlist'), 'utf8').catch((error: unknown) => {
+    if (isAbsent(error)) return '';
+    throw error;
+  });
+  const names = await readdir(join(box, 'new'));
+  const numbered = new Set(list.split('\n').map((line) => line.slice(line.indexOf(':') + 1)));
+  return names.some((name) => !numbered.has(name));
+}
+
+/** A mail that is marked meanwhile gets another file name: then the folder is read again. */
+async function readMaildir(path: string): Promise<readonly StoredMail[]> {
+  for (let attempt = 0; ; attempt += 1) {
+    try {
+      return await readMaildirOnce(path);
+    } catch (error) {
+      if (attempt === 20 || !isAbsent(error)) throw error;
+    }
+  }
+}
+
+async function readMaildirOnce(path: string): Promise<readonly StoredMail[]> {
+  const files: { mail: StoredMail; name: string }[] = [];
+  for (const folder of ['new', 'cur']) {
+    const names = await readdir(join(path, folder)).catch((error: unknown) => {
+      if (isAbsent(error)) return [];
+      throw error;
+    });
+    for (const name of names) {
+      const file = join(path, folder, name);
+      const [raw, info] = await Promise.all([readFile(file, 'latin1'), stat(file)]);
+      files.push({ mail: { raw, flags: name.split(':2,')[1] ?? '', at: info.mtimeMs }, name });
+    }
+  }
+  return files.sort((a, b) => a.mail.at - b.mail.at || (a.name < b.name ? -1 : 1)).map((file) => file.mail);
+}
+
+function isAbsent(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ENOENT';
+}

@@ -1,0 +1,296 @@
+/** The Open Platform, as far as the adapter uses it: messages, files, reactions, and faults on demand. What it delivers is `feishu-delivery.ts`. */
+import { randomBytes, randomUUID } from 'node:crypto';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import { parseMultipart } from '../multipart.ts';
+import { FeishuEvents } from './delivery.ts';
+import { BOT_OPEN_ID, type FeishuMessage, type FeishuPayload, feishuEvent, messageEvent, newMessageId } from './events.ts';
+import { ApiError, editPost, type FeishuPost, readPostContent } from './posts.ts';
+
+/** What becomes of the next call whose `METHOD /path` matches. */
+export type FeishuFault = { readonly match: RegExp } & (
+  | {
+      readonly kind: 'error';
+      readonly status: number;
+      readonly code: number;
+      readonly msg?: string;
+      readonly headers?: Record<string, string>;
+    }
+  /** Done, and the connection broken before the answer. */
+  | { readonly kind: 'drop' }
+  /** Done, and answered after so many ms. */
+  | { readonly kind: 'slow'; readonly ms: number }
+  /** Done, and never answered. */
+  | { readonly kind: 'hang' }
+  /** Not done, and answered with something that is not the API. */
+  | { readonly kind: 'page'; readonly status: number; readonly headers?: Record<string, string> }
+);
+
+interface Call {
+  readonly method: string;
+  readonly path: string;
+  readonly query: URLSearchParams;
+  readonly headers: IncomingMessage['headers'];
+  readonly body: Buffer;
+}
+
+interface Answer {
+  readonly status?: number;
+  readonly json?: object;
+  readonly bytes?: Buffer;
+}
+
+export async function startFeishuServer(): Promise<FeishuServer> {
+  const server = new FeishuServer();
+  await server.listen();
+  return server;
+}
+
+export class FeishuServer extends FeishuEvents {
+  readonly appId = `cli_${randomBytes(8).toString('hex')}`;
+  readonly appSecret = 'secret-of-the-app';
+  url = '';
+  /** What people see of the bot, oldest first. */
+  readonly posts: FeishuPost[] = [];
+  readonly calls: string[] = [];
+  readonly faults: FeishuFault[] = [];
+  /** Keys of uploads -> what was uploaded. */
+  readonly uploads = new Map<string, { readonly name?: string; readonly type: string; readonly bytes: Buffer }>();
+  /** Keys of files people sent -> bytes. */
+  readonly files = new Map<string, Buffer>();
+  /** Messages of people, by id, as `GET im/v1/messages/:id` tells them. */
+  readonly stored = new Map<string, Record<string, unknown>>();
+  readonly reactions = new Map<string, { readonly messageId: string; readonly emoji: string }>();
+  readonly withdrawn = new Set<string>();
+  readonly modes = new Map<string, string>();
+  tokensIssued = 0;
+  #token = '';
+  readonly #sockets = new Set<Socket>();
+  readonly #http = createServer((request, response) => void this.#answer(request, response));
+
+  async listen(): Promise<void> {
+    this.#http.on('connection', (socket) => {
+      this.#sockets.add(socket);
+      socket.once('close', () => this.#sockets.delete(socket));
+    });
+    this.#http.on('upgrade', (request, socket, head) => {
+      this.upgrade(request, socket, head);
+    });
+    await new Promise<void>((resolve) => this.#http.listen(0, '127.0.0.1', resolve));
+    this.url = `http://127.0.0.1:${(this.#http.address() as AddressInfo).port}`;
+  }
+
+  async close(): Promise<void> {
+    this.endDelivery();
+    for (const socket of this.#sockets) socket.destroy();
+    await new Promise<void>((resolve) => this.#http.close(() => resolve()));
+  }
+
+  get connections(): number {
+    return this.#sockets.size;
+  }
+
+  /** From now on the token is refused as one that was taken back. */
+  revokeToken(): void {
+    this.#token = randomUUID();
+  }
+
+  /** As if nobody had written, read or been answered: for programs that start one daemon after the other. */
+  forget(): void {
+    this.forgetEvents();
+    for (const list of [this.posts, this.calls, this.faults]) list.length = 0;
+    for (const kept of [this.uploads, this.files, this.stored, this.reactions, this.withdrawn, this.modes]) kept.clear();
+  }
+
+  say(message: FeishuMessage): FeishuPayload {
+    return this.emit(this.compose(message));
+  }
+
+  /** A message that the platform has stored, and has not begun to deliver. */
+  compose(message: FeishuMessage): FeishuPayload {
+    const event = messageEvent(message);
+    const { message: sent, sender } = event as { message: Record<string, unknown>; sender: Record<string, unknown> };
+    this.stored.set(String(sent['message_id']), {
+      message_id: sent['message_id'],
+      chat_id: sent['chat_id'],
+      msg_type: sent['message_type'],
+      sender: { id: message.openId ?? 'ou_ada', id_type: 'open_id', sender_type: sender['sender_type'] },
+      body: { content: sent['content'] },
+    });
+    this.modes.set(String(sent['chat_id']), sent['chat_type'] === 'p2p' ? 'p2p' : 'group');
+    return feishuEvent('im.message.receive_v1', event, { appId: this.appId });
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk);
+    const url = new URL(request.url ?? '/', 'http://x');
+    const call: Call = {
+      method: request.method ?? '',
+      path: url.pathname,
+      query: url.searchParams,
+      headers: request.headers,
+      body: Buffer.concat(chunks),
+    };
+    const name = `${call.method} ${call.path}`;
+    this.calls.push(name);
+    const index = this.faults.findIndex(({ match }) => match.test(name));
+    const fault = index === -1 ? undefined : this.faults.splice(index, 1)[0];
+    if (fault?.kind === 'error') {
+      const { status, code, msg = 'refused', headers = {} } = fault;
+      response.writeHead(status, { 'content-type': 'application/json; charset=utf-8', ...headers });
+      response.end(JSON.stringify({ code, msg }));
+      return;
+    }
+    if (fault?.kind === 'page') {
+      response.writeHead(fault.status, { 'content-type': 'text/html', ...fault.headers });
+      response.end('<html>a proxy says hello</html>');
+      return;
+    }
+    const { status = 200, json, bytes } = this.#run(call);
+    if (fault?.kind === 'drop') return void request.socket.destroy();
+    if (fault?.kind === 'hang') return;
+    if (fault?.kind === 'slow') await new Promise((resolve) => setTimeout(resolve, fault.ms));
+    if (bytes) {
+      const type = call.path.includes('json') ? 'application/json' : 'application/octet-stream';
+      response.writeHead(status, { 'content-type': type, 'content-disposition': 'attachment; filename="file"' });
+      response.end(bytes);
+      return;
+    }
+    response.writeHead(status, { 'content-type': 'application/json; charset=utf-8' });
+    response.end(JSON.stringify(json));
+  }
+
+  #run(call: Call): Answer {
+    try {
+      return this.#route(call);
+    } catch (error) {
+      if (!(error instanceof ApiError)) return { status: 500, json: { code: 1, msg: String(error) } };
+      return { status: error.status, json: { code: error.code, msg: error.message } };
+    }
+  }
+
+  #route(call: Call): Answer {
+    const { method, path } = call;
+    const data = call.headers['content-type']?.includes('json')
+      ? (JSON.parse(call.body.toString() || '{}') as Record<string, unknown>)
+      : {};
+    if (path === '/callback/ws/endpoint') return this.#discover(data);
+    if (path === '/open-apis/auth/v3/tenant_access_token/internal') return this.#issue(data);
+    if (call.headers.authorization !== `Bearer ${this.#token}`)
+      throw new ApiError(99991663, 'Invalid access token for authorization.', 401);
+    if (path === '/open-apis/bot/v3/info') {
+      return ok({ bot: { activate_status: 2, app_name: 'Gatehouse', open_id: BOT_OPEN_ID } });
+    }
+    if (method === 'POST' && path === '/open-apis/im/v1/messages') {
+      if (call.query.get('receive_id_type') !== 'chat_id') throw new ApiError(230001, 'invalid receive_id_type');
+      return this.#post(data, String(data['receive_id']), undefined);
+    }
+    if (method === 'POST' && /^\/open-apis\/im\/v1\/(?:images|files)$/.test(path)) return this.#upload(call);
+    const chat = /^\/open-apis\/im\/v1\/chats\/([^/]+)$/.exec(path)?.[1];
+    if (chat !== undefined) return ok({ data: { chat_mode: this.modes.get(chat) ?? 'group' } });
+    const [, id = '', rest = ''] = /^\/open-apis\/im\/v1\/messages\/([^/]+)(\/.*)?$/.exec(path) ?? [];
+    if (id === '') throw new ApiError(404, 'no such route', 404);
+    return this.#message(decodeURIComponent(id), rest, call, data);
+  }
+
+  #message(id: string, rest: string, { method }: Call, data: Record<string, unknown>): Answer {
+    const post = this.posts.find((entry) => entry.id === id);
+    const key = /^\/resources\/([^/]+)$/.exec(rest)?.[1];
+    if (key !== undefined) {
+      const bytes = this.files.get(decodeURIComponent(key));
+      if (!bytes) throw new ApiError(234003, 'File not in msg.');
+      return { bytes };
+    }
+    if (method === 'POST' && rest === '/reply') {
+      if (this.withdrawn.has(id)) throw new ApiError(230011, 'The message was withdrawn.');
+      const chatId = String(this.stored.get(id)?.['chat_id'] ?? post?.chatId ?? '');
+      if (chatId === '') throw new ApiError(231003, 'The message is not found.');
+      return this.#post(data, chatId, id);
+    }
+    if (method === 'POST' && rest === '/reactions') {
+      const reaction = `r_${this.reactions.size + 1}`;
+      this.reactions.set(reaction, {
+        messageId: id,
+        emoji: String((data['reaction_type'] as Record<string, unknown>)['emoji_type']),
+      });
+      return ok({ data: { reaction_id: reaction } });
+    }
+    if (method === 'DELETE' && rest.startsWith('/reactions/')) {
+      if (!this.reactions.delete(rest.slice('/reactions/'.length))) throw new ApiError(231007, 'The reaction is not there.');
+      return ok({ data: {} });
+    }
+    if (method === 'GET' && rest === '') {
+      const own = post && {
+        message_id: id,
+        chat_id: post.chatId,
+        msg_type: post.type,
+        sender: { id: this.appId, id_type: 'app_id', sender_type: 'app' },
+        body: { content: JSON.stringify(post.content) },
+      };
+      const item = own ?? this.stored.get(id);
+      if (!item) throw new ApiError(230110, 'The message is deleted.');
+      return ok({ data: { items: [item] } });
+    }
+    if (!post) throw new ApiError(230001, 'invalid message_id');
+    if (method === 'PUT' || method === 'PATCH') {
+      editPost(post, method, data);
+      return ok({ data: {} });
+    }
+    throw new ApiError(404, 'no such route', 404);
+  }
+
+  #post(data: Record<string, unknown>, chatId: string, parentId: string | undefined): Answer {
+    const uuid = typeof data['uuid'] === 'string' ? data['uuid'] : undefined;
+    if (uuid !== undefined && uuid.length > 50) throw new ApiError(230001, 'uuid is too long');
+    const before = uuid === undefined ? undefined : this.posts.find((post) => post.uuid === uuid);
+    if (before) return ok({ data: { message_id: before.id, chat_id: before.chatId } });
+    const type = String(data['msg_type']);
+    const content = readPostContent(type, data['content']);
+    const key = content['image_key'] ?? content['file_key'];
+    if (key !== undefined && !this.uploads.has(String(key))) throw new ApiError(230055, 'The file is not there.');
+    const post: FeishuPost = {
+      id: newMessageId(),
+      chatId,
+      type,
+      content,
+      inThread: data['reply_in_thread'] === true,
+      at: Date.now(),
+      edits: 0,
+      ...(parentId !== undefined && { parentId }),
+      ...(uuid !== undefined && { uuid }),
+    };
+    this.posts.push(post);
+    return ok({ data: { message_id: post.id, chat_id: chatId, msg_type: type } });
+  }
+
+  #upload(call: Call): Answer {
+    const image = call.path.endsWith('images');
+    const parts = parseMultipart(call.body, call.headers['content-type'] ?? '');
+    const field = (name: string): string => parts.find((part) => part.name === name)?.bytes.toString() ?? '';
+    const file = parts.find((part) => part.name === (image ? 'image' : 'file'));
+    if (!file || file.bytes.length === 0) throw new ApiError(234010, "File's size can't be 0.");
+    const key = `${image ? 'img' : 'file'}_v3_${randomUUID()}`;
+    const name = field('file_name');
+    this.uploads.set(key, { type: field(image ? 'image_type' : 'file_type'), bytes: file.bytes, ...(name !== '' && { name }) });
+    return ok({ data: image ? { image_key: key } : { file_key: key } });
+  }
+
+  #issue(data: Record<string, unknown>): Answer {
+    if (data['app_id'] !== this.appId || data['app_secret'] !== this.appSecret)
+      throw new ApiError(10014, 'app secret invalid', 200);
+    this.tokensIssued += 1;
+    this.#token = `t-${randomUUID()}`;
+    return ok({ tenant_access_token: this.#token, expire: 7_200 });
+  }
+
+  #discover(data: Record<string, unknown>): Answer {
+    if (data['AppID'] !== this.appId || data['AppSecret'] !== this.appSecret) throw new ApiError(514, 'auth failed', 200);
+    const URL = `${this.url.replace('http', 'ws')}/ws?device_id=d&service_id=1&access_key=k&ticket=t`;
+    return ok({ data: { URL, ClientConfig: this.clientConfig } });
+  }
+}
+
+function ok(body: object): Answer {
+  return { json: { code: 0, msg: 'success', ...body } };
+}

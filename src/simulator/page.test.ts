@@ -1,0 +1,191 @@
+/** The page's script in a document that holds no more than it asks for. */
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { runInNewContext } from 'node:vm';
+import { expect, test } from 'vitest';
+import { FAULT_KINDS } from './platforms/platform.ts';
+
+type Listener = (event: Readonly<Record<string, unknown>>) => void;
+
+/** Children are made when they are asked for; markup is refused, so that text can only be text. */
+class FakeElement {
+  textContent = '';
+  className = '';
+  title = '';
+  value = '';
+  hidden = true;
+  scrollTop = 0;
+  readonly scrollHeight = 0;
+  readonly children: (FakeElement | string)[] = [];
+  readonly #found = new Map<string, FakeElement>();
+  readonly #listeners = new Map<string, Listener>();
+  #parent: FakeElement | undefined;
+
+  set innerHTML(_markup: string) {
+    throw new Error('the page wrote markup');
+  }
+
+  get content(): { readonly firstElementChild: FakeElement } {
+    return { firstElementChild: this };
+  }
+
+  cloneNode(): FakeElement {
+    return new FakeElement();
+  }
+
+  querySelector(selector: string): FakeElement {
+    const found = this.#found.get(selector) ?? new FakeElement();
+    this.#found.set(selector, found);
+    return found;
+  }
+
+  append(...nodes: (FakeElement | string)[]): void {
+    this.children.push(...nodes);
+    for (const node of nodes) if (node instanceof FakeElement) node.#parent = this;
+  }
+
+  remove(): void {
+    const { children = [] } = this.#parent ?? {};
+    children.splice(children.indexOf(this), 1);
+  }
+
+  addEventListener(type: string, listener: Listener): void {
+    this.#listeners.set(type, listener);
+  }
+
+  emit(type: string, event: Readonly<Record<string, unknown>> = {}): void {
+    this.#listeners.get(type)?.({ preventDefault: () => undefined, ...event });
+  }
+
+  requestSubmit(): void {
+    this.emit('submit');
+  }
+
+  elements(): FakeElement[] {
+    return this.children.filter((child) => child instanceof FakeElement);
+  }
+}
+
+const read = (name: string) => readFile(join(import.meta.dirname, 'page', name), 'utf8');
+
+async function openPage(faults: readonly string[] = ['limit', 'slow']) {
+  const byId = new Map<string, FakeElement>();
+  const posted: [string, unknown][] = [];
+  let refusal: object | undefined;
+  const events = new FakeElement();
+  const document = {
+    title: '',
+    createElement: () => new FakeElement(),
+    getElementById: (id: string) => {
+      const found = byId.get(id) ?? new FakeElement();
+      byId.set(id, found);
+      return found;
+    },
+  };
+  const fetch = async (path: string, options?: { readonly body: string }) => {
+    if (options) posted.push([path, JSON.parse(options.body)]);
+    return { ok: refusal === undefined, json: async () => refusal ?? { channel: 'telegram', faults } };
+  };
+  // A class, because the page calls it with `new`.
+  class EventSource {
+    addEventListener(type: string, listener: Listener): void {
+      events.addEventListener(type, listener);
+    }
+  }
+  document.getElementById('times').value = '3';
+  await (runInNewContext(`(async () => {${await read('page.js')}\n})()`, { document, fetch, EventSource }) as Promise<void>);
+  const tell = (type: string, data: object): void => events.emit(type, { data: JSON.stringify({ type, ...data }) });
+  const settle = () => new Promise((resolve) => setImmediate(resolve));
+  const refuse = (error: object): void => {
+    refusal = { error };
+  };
+  return {
+    document,
+    posted,
+    tell,
+    settle,
+    refuse,
+    at: document.getElementById,
+    people: () => document.getElementById('people').elements(),
+  };
+}
+
+const message = (override: object = {}) => ({
+  message: { id: 'bot-0', person: 1, by: 'bot', text: 'hi', at: 0, edited: false, ...override },
+});
+
+test('three people stand side by side, and a message becomes a bubble at its person that an edit changes in place', async () => {
+  const { tell, people, document } = await openPage();
+  expect([people().length, document.title]).toEqual([3, 'telegram: Gatehouse simulator']);
+  const bubbles = () => people()[1]?.querySelector('.messages').elements() ?? [];
+  tell('message', message());
+  tell('message', message({ id: 'person-0', by: 'person', text: 'a question' }));
+  tell('message', message({ text: 'hi, edited', edited: true }));
+  expect(bubbles().map((bubble) => [bubble.className, bubble.elements()[0]?.textContent])).toEqual([
+    ['bot-wrote', 'hi, edited'],
+    ['person-wrote', 'a question'],
+  ]);
+  expect(bubbles()[0]?.elements()[1]?.textContent).toContain('edited');
+  tell('removed', { id: 'bot-0' });
+  expect(bubbles()).toHaveLength(1);
+  tell('message', message({ id: 'bot-1', person: 4 }));
+  expect(people()).toHaveLength(5);
+});
+
+test('A41 markup in a message, in a fault or in an error of the server stays text', async () => {
+  const { tell, people, at, refuse, settle } = await openPage();
+  const hostile = '<img src=x onerror=alert(1)>';
+  tell('message', message({ text: hostile }));
+  expect(people()[1]?.querySelector('.messages').elements()[0]?.elements()[0]?.textContent).toBe(hostile);
+  tell('fault', { kind: hostile, times: 1 });
+  expect(at('notice').textContent).toContain(hostile);
+  refuse({ message: hostile });
+  at('faults').elements()[0]?.emit('click');
+  await settle();
+  expect(at('notice').textContent).toBe(hostile);
+});
+
+test('Enter sends what is typed, and what could not be sent stands there again', async () => {
+  const { posted, people, refuse, settle, at } = await openPage();
+  const [text, form] = [people()[2]?.querySelector('textarea'), people()[2]?.querySelector('form')];
+  if (!text || !form) throw new Error('a person has no form');
+  text.value = 'hello';
+  text.emit('keydown', { key: 'Enter', shiftKey: true });
+  expect(posted).toEqual([]);
+  text.emit('keydown', { key: 'Enter' });
+  expect([posted, text.value]).toEqual([[['/people/2/messages', { text: 'hello' }]], '']);
+  text.value = '  ';
+  form.requestSubmit();
+  expect(posted).toHaveLength(1);
+  refuse({ message: 'no such person', hint: 'add one' });
+  text.value = 'again';
+  form.requestSubmit();
+  await settle();
+  expect([text.value, at('notice').textContent]).toEqual(['again', 'no such person: add one']);
+});
+
+test('there is a button for each fault of the platform; typing and what the platform holds are shown as they are told', async () => {
+  const { posted, tell, people, at, settle } = await openPage();
+  const buttons = at('faults').elements();
+  expect(buttons.map(({ title }) => title)).toEqual(['limit', 'slow']);
+  buttons[1]?.emit('click');
+  await settle();
+  expect(posted).toEqual([['/faults', { kind: 'slow', times: 3 }]]);
+  tell('typing', { people: [2] });
+  expect(people().map((person) => person.querySelector('.typing').hidden)).toEqual([true, true, false]);
+  tell('waiting', { waiting: 7 });
+  expect(at('waiting').textContent).toBe('7');
+});
+
+test('a platform that plays no fault shows no row for them', async () => {
+  expect((await openPage()).at('trouble').hidden).toBe(false);
+  expect((await openPage([])).at('trouble').hidden).toBe(true);
+});
+
+test('everything that the script looks for is on the page', async () => {
+  const [html, script] = await Promise.all([read('index.html'), read('page.js')]);
+  for (const [, id] of script.matchAll(/byId\('([\w-]+)'\)/g)) expect(html).toContain(`id="${id}"`);
+  for (const [, selector = ''] of script.matchAll(/querySelector\('([.\w-]+)'\)/g))
+    expect(html).toMatch(selector.startsWith('.') ? new RegExp(`class="${selector.slice(1)}"`) : new RegExp(`<${selector}[ >]`));
+  expect([...script.matchAll(/^ {2}'?([\w-]+)'?: '/gm)].map(([, kind]) => kind)).toEqual(FAULT_KINDS);
+});

@@ -1,0 +1,78 @@
+import type { FeishuPayload } from '../feishu/events.ts';
+import { visibleText } from '../feishu/posts.ts';
+import { type FeishuFault, type FeishuServer, startFeishuServer } from '../feishu/server.ts';
+import { Deliveries } from './deliveries.ts';
+import type { FaultKind, Platform, SeenMessage } from './platform.ts';
+
+/** Of messages to a chat and of answers to a message. */
+const SEND = /^POST \/open-apis\/im\/v1\/messages(?:\/[^/]+\/reply)?$/;
+/** In place of 15 s. */
+const REDELIVER_MS = 1_500;
+
+class FeishuPlatform implements Platform {
+  readonly type = 'feishu';
+  readonly needsFirstStart = false;
+  readonly faults: readonly FaultKind[] = ['limit', 'lose-reply', 'duplicate', 'reorder', 'slow', 'disconnect'];
+  readonly #server: FeishuServer;
+  readonly #deliveries: Deliveries<FeishuPayload>;
+
+  constructor(server: FeishuServer) {
+    this.#server = server;
+    this.#server.redeliverMs = REDELIVER_MS;
+    this.#deliveries = new Deliveries((event) => void server.emit(event));
+  }
+
+  get channel() {
+    const settings = { api_root: this.#server.url, rate_limits: false };
+    return { type: 'feishu', allowed_senders: ['*'], settings };
+  }
+
+  get env(): Record<string, string> {
+    return { FEISHU_APP_ID: this.#server.appId, FEISHU_APP_SECRET: this.#server.appSecret };
+  }
+
+  async begin(): Promise<void> {
+    this.#deliveries.clear();
+    this.#server.forget();
+  }
+
+  async write(person: number, text: string): Promise<void> {
+    await this.#deliveries.pass(this.#server.compose({ openId: `ou_person_${person}`, chatId: `oc_${person}`, text }));
+  }
+
+  async seen(): Promise<readonly SeenMessage[]> {
+    return this.#server.posts.map((post) => ({
+      person: Number(post.chatId.slice('oc_'.length)),
+      text: visibleText(post),
+      at: post.at,
+    }));
+  }
+
+  async waiting(): Promise<number> {
+    return this.#server.unacknowledged;
+  }
+
+  fault(kind: FaultKind, times: number): void {
+    const next = (fault: FeishuFault): void => {
+      for (let time = 0; time < times; time += 1) this.#server.faults.push(fault);
+    };
+    // https://open.feishu.cn/document/server-docs/api-call-guide/frequency-control
+    const headers = { 'x-ogw-ratelimit-limit': '100', 'x-ogw-ratelimit-reset': '1' };
+    const msg = 'request trigger frequency limit';
+    if (kind === 'limit') next({ match: SEND, kind: 'error', status: 429, code: 99991400, msg, headers });
+    if (kind === 'lose-reply') next({ match: SEND, kind: 'drop' });
+    if (kind === 'slow') next({ match: SEND, kind: 'slow', ms: 3_000 });
+    if (kind === 'disconnect') this.#server.disconnect();
+    if (kind === 'duplicate') this.#deliveries.duplicate(times);
+    if (kind === 'reorder') this.#deliveries.reorder(times);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#server.close();
+  }
+}
+
+/** The Open Platform over a long connection. What is not acknowledged comes again after 1.5 s instead of 15 s. */
+export async function startFeishuPlatform(): Promise<Platform> {
+  return new FeishuPlatform(await startFeishuServer());
+}

@@ -1,0 +1,73 @@
+import { join } from 'node:path';
+import type { BinaryNode } from '@whiskeysockets/baileys';
+import { silenceSignalLibrary } from '../../../channels/whatsapp/quiet.ts';
+import { shown, userOf, wordsOf } from '../whatsapp/readers.ts';
+import { type WhatsAppPlatform as Server, startWhatsAppPlatform as startServer } from '../whatsapp/server.ts';
+import { Deliveries } from './deliveries.ts';
+import type { FaultKind, Platform, SeenMessage } from './platform.ts';
+
+/** The number of person 0; the others follow. */
+const FIRST_NUMBER = 15_551_000_000;
+
+class WhatsAppPlatform implements Platform {
+  readonly type = 'whatsapp';
+  readonly needsFirstStart = false;
+  readonly faults: readonly FaultKind[] = ['limit', 'lose-reply', 'duplicate', 'reorder', 'slow', 'disconnect'];
+  /** The login is a file, and there is no secret beside it. */
+  readonly env = {};
+  readonly channel;
+  readonly #server: Server;
+  readonly #deliveries: Deliveries<BinaryNode>;
+
+  constructor(server: Server) {
+    this.#server = server;
+    this.#deliveries = new Deliveries((node) => server.post(node));
+    const settings = { web_socket_url: server.url, media_root: server.httpUrl, rate_limits: false };
+    this.channel = { type: 'whatsapp', allowed_senders: ['*'], settings };
+  }
+
+  async begin(dataDir: string): Promise<void> {
+    this.#deliveries.clear();
+    this.#server.forget();
+    await this.#server.link(join(dataDir, 'channels', this.type));
+  }
+
+  async write(person: number, text: string): Promise<void> {
+    const from = this.#server.person(String(FIRST_NUMBER + person), `Person ${person}`);
+    await this.#deliveries.pass(await this.#server.compose({ from, message: { conversation: text } }));
+  }
+
+  async seen(): Promise<readonly SeenMessage[]> {
+    return shown(this.#server.seen).map(({ to, message, at }) => {
+      const number = this.#server.phone(userOf(to))?.phone;
+      return { person: Number(number) - FIRST_NUMBER, text: wordsOf(message), at };
+    });
+  }
+
+  async waiting(): Promise<number> {
+    return this.#server.unacknowledged;
+  }
+
+  fault(kind: FaultKind, times: number): void {
+    const next = (fault: Server['faults'][number]): void => {
+      for (let time = 0; time < times; time += 1) this.#server.faults.push(fault);
+    };
+    if (kind === 'limit') next({ kind: 'refuse', code: 429 });
+    if (kind === 'lose-reply') next({ kind: 'cut' });
+    if (kind === 'slow') next({ kind: 'hold', ms: 3_000 });
+    if (kind === 'disconnect') this.#server.cut();
+    if (kind === 'duplicate') this.#deliveries.duplicate(times);
+    if (kind === 'reorder') this.#deliveries.reorder(times);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#server[Symbol.asyncDispose]();
+  }
+}
+
+/** WhatsApp Web. A `limit` names no wait there, as at the platform: the adapter then waits for a minute of its own. */
+export async function startWhatsAppPlatform(): Promise<Platform> {
+  // The phones here are made of the same library as the adapter, which prints its sessions.
+  silenceSignalLibrary();
+  return new WhatsAppPlatform(await startServer());
+}

@@ -1,0 +1,139 @@
+import { errorText, GatehouseError } from '../core/errors.ts';
+import { printable } from '../lib/printable.ts';
+import type { FaultKind, Platform } from './platforms/platform.ts';
+import { type ChatMessage, Transcript } from './transcript.ts';
+
+/** How often the platform is looked at while somebody watches. ms. */
+const LOOK_MS = 150;
+/** A page has room for a few people; a program may play more. */
+const MOST_PEOPLE = 100;
+const LONGEST_TEXT = 20_000;
+const MOST_TIMES = 1_000;
+
+export type SimulationEvent =
+  | { readonly type: 'message'; readonly message: ChatMessage }
+  /** The bot took a message back. */
+  | { readonly type: 'removed'; readonly id: string }
+  | { readonly type: 'fault'; readonly kind: FaultKind; readonly times: number }
+  | { readonly type: 'waiting'; readonly waiting: number }
+  /** People to whom the platform shows now that the bot is typing. */
+  | { readonly type: 'typing'; readonly people: readonly number[] }
+  /** The platform could not be looked at; it is tried again. */
+  | { readonly type: 'trouble'; readonly text: string };
+
+/** One platform with people on it, watched. Disposing stops watching; the platform belongs to whoever started it. */
+export class Simulation implements AsyncDisposable {
+  readonly #platform: Platform;
+  readonly #transcript = new Transcript();
+  readonly #watchers = new Set<(event: SimulationEvent) => void>();
+  #looking: Promise<void> | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #waiting = 0;
+  #typing: readonly number[] = [];
+
+  constructor(platform: Platform) {
+    this.#platform = platform;
+  }
+
+  get type(): string {
+    return this.#platform.type;
+  }
+
+  get faults(): readonly FaultKind[] {
+    return this.#platform.faults;
+  }
+
+  /** What people see now and what the platform still holds, freshly looked up. */
+  async now(): Promise<{
+    readonly messages: readonly ChatMessage[];
+    readonly waiting: number;
+    readonly typing: readonly number[];
+  }> {
+    await this.#look();
+    return { messages: this.#transcript.messages, waiting: this.#waiting, typing: this.#typing };
+  }
+
+  /** A person writes. Resolves once the platform has it. Rejects with GH1001 for what no person can write. */
+  async write(person: number, text: unknown): Promise<ChatMessage> {
+    if (!Number.isInteger(person) || person < 0 || person >= MOST_PEOPLE)
+      throw wrong(`there is no such person; people are numbered from 0 to ${MOST_PEOPLE - 1}`);
+    if (typeof text !== 'string' || text.trim() === '') throw wrong('the message has no text', 'send {"text":"hello"}');
+    if (text.length > LONGEST_TEXT) throw wrong(`the text is longer than ${LONGEST_TEXT} characters`);
+    // Told before the platform has it: an answer must not stand above its question.
+    const message = this.#transcript.wrote(person, text, Date.now());
+    this.#tell({ type: 'message', message });
+    await this.#platform.write(person, text);
+    return message;
+  }
+
+  /** Makes something go wrong from now on. Rejects with GH1001 for a fault that this platform cannot play. */
+  fault(kind: unknown, times: unknown = 1): { readonly kind: FaultKind; readonly times: number } {
+    const known = this.#platform.faults.find((one) => one === kind);
+    if (!known) {
+      const can = this.#platform.faults.length === 0 ? 'none' : this.#platform.faults.join(', ');
+      throw wrong(`${this.type} cannot play the fault "${printable(String(kind).slice(0, 40))}"`, `it can play ${can}`);
+    }
+    if (typeof times !== 'number' || !Number.isInteger(times) || times < 1 || times > MOST_TIMES)
+      throw wrong(`a fault happens 1 to ${MOST_TIMES} times`, `such as {"kind":"${known}","times":3}`);
+    this.#platform.fault(known, times);
+    this.#tell({ type: 'fault', kind: known, times });
+    return { kind: known, times };
+  }
+
+  /** Calls `watcher` with everything that happens until disposed. The platform is only looked at regularly while there is one. */
+  watch(watcher: (event: SimulationEvent) => void): Disposable {
+    this.#watchers.add(watcher);
+    this.#timer ??= setInterval(() => {
+      this.#look().catch((error: unknown) => this.#tell({ type: 'trouble', text: errorText(error) }));
+    }, LOOK_MS);
+    return {
+      [Symbol.dispose]: () => {
+        this.#watchers.delete(watcher);
+        if (this.#watchers.size === 0) this.#rest();
+      },
+    };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#watchers.clear();
+    this.#rest();
+    await this.#looking;
+  }
+
+  #rest(): void {
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+
+  /** One look at a time: a mailbox takes longer to read than the time between two looks. */
+  async #look(): Promise<void> {
+    this.#looking ??= this.#lookOnce().finally(() => {
+      this.#looking = undefined;
+    });
+    await this.#looking;
+  }
+
+  async #lookOnce(): Promise<void> {
+    const { changed, removed } = this.#transcript.see(await this.#platform.seen());
+    for (const message of changed) this.#tell({ type: 'message', message });
+    for (const id of removed) this.#tell({ type: 'removed', id });
+    const waiting = await this.#platform.waiting();
+    if (waiting !== this.#waiting) {
+      this.#waiting = waiting;
+      this.#tell({ type: 'waiting', waiting });
+    }
+    const people = this.#platform.typing?.() ?? [];
+    if (people.join() !== this.#typing.join()) {
+      this.#typing = people;
+      this.#tell({ type: 'typing', people });
+    }
+  }
+
+  #tell(event: SimulationEvent): void {
+    for (const watcher of this.#watchers) watcher(event);
+  }
+}
+
+function wrong(message: string, hint = 'see `gatehouse simulate --help`'): GatehouseError {
+  return new GatehouseError('GH1001', message, { hint });
+}

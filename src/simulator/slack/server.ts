@@ -1,0 +1,395 @@
+/** A small workspace with the Web API, files, and Socket Mode behind it; scripted faults. Started in process: `startSlackServer()`. */
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { type SlackSocketOptions, SlackSocketServer } from './socket-server.ts';
+import {
+  BOT_ID,
+  BOT_USER,
+  DIRECT,
+  decode,
+  eventPayload,
+  type Json,
+  PERSON,
+  type PersonMessage,
+  page,
+  SlackWorkspace,
+  type StoredFile,
+  type StoredMessage,
+  TEAM_ID,
+  within,
+} from './workspace.ts';
+
+/** What happens to the next `times` calls (default 1) of `method`. */
+export interface SlackFault {
+  readonly method: string;
+  readonly times?: number;
+  /**
+   * `error` answers `ok: false`; `limit` 429; `status` another HTTP status; `drop` accepts and breaks the connection; `hang` accepts
+   * and never answers; `cut` breaks it before accepting; `delay` waits, then goes on as usual.
+   */
+  readonly kind: 'error' | 'limit' | 'status' | 'drop' | 'hang' | 'cut' | 'delay';
+  readonly error?: string;
+  readonly needed?: string;
+  readonly status?: number;
+  readonly retryAfter?: number;
+  readonly delayMs?: number;
+}
+
+/** One message the server accepted from the bot. */
+export interface SlackSend {
+  readonly channel: string;
+  readonly ts: string;
+  /** As it came. */
+  readonly raw: string;
+  /** Entities decoded. */
+  readonly text: string;
+  readonly threadTs?: string;
+  readonly fileName?: string;
+  readonly fileBytes?: Buffer;
+  readonly args: Json;
+}
+
+export type SlackTransport = Pick<SlackSocketServer, 'deliver'>;
+
+class ApiError extends Error {
+  readonly needed: string | undefined;
+
+  constructor(error: string, needed?: string) {
+    super(error);
+    this.needed = needed;
+  }
+}
+
+export class SlackServer implements AsyncDisposable {
+  readonly botToken = 'xoxb-111111111111-222222222222-testtoken';
+  readonly appToken = 'xapp-1-A0TEST-333-testtoken';
+  readonly workspace = new SlackWorkspace();
+  readonly sockets: SlackSocketServer;
+  readonly sends: SlackSend[] = [];
+  /** Every call, refused ones too. */
+  readonly calls: { readonly method: string; readonly args: Json }[] = [];
+  /** `Authorization` headers that came with requests for files. */
+  readonly fileAuthorizations: (string | undefined)[] = [];
+  /** How events travel; the sockets unless something else is put here. */
+  transport: SlackTransport;
+  /** User id -> name, for `users.info`. */
+  readonly names = new Map([[PERSON, 'Ada']]);
+  /** False: every token is refused from now on. */
+  loggedIn = true;
+  /** True: what the bot posts is pushed to it too, as the real platform does. */
+  echoes = false;
+  readonly #uploads = new Map<string, { name: string; length: number; bytes?: Buffer }>();
+  #faults: (SlackFault & { left: number })[] = [];
+  readonly #server = createServer((request, response) => void this.#serve(request, response));
+  #closed: Promise<void> | undefined;
+
+  constructor(options: SlackSocketOptions = {}) {
+    this.sockets = new SlackSocketServer(options);
+    this.transport = this.sockets;
+    this.#server.on('upgrade', (request, socket, head) => this.sockets.upgrade(request, socket, head));
+  }
+
+  async listen(): Promise<this> {
+    await new Promise<void>((resolve, reject) => {
+      this.#server.once('error', reject);
+      this.#server.listen(0, '127.0.0.1', resolve);
+    });
+    return this;
+  }
+
+  get origin(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  /** What goes into `api_root`. */
+  get apiRoot(): string {
+    return `${this.origin}/api`;
+  }
+
+  /** Open connections, idle ones too. */
+  connections(): Promise<number> {
+    return new Promise((resolve, reject) => {
+      this.#server.getConnections((error, count) => (error ? reject(error) : resolve(count)));
+    });
+  }
+
+  /** A person writes: stored, and delivered as the events the platform would make of it. */
+  say(message: PersonMessage = {}): StoredMessage {
+    const stored = this.store(message);
+    const { channel, text } = stored;
+    const direct = channel.startsWith('D');
+    const event = { ...stored, channel_type: direct ? 'im' : 'channel', event_ts: stored.ts };
+    this.event(event);
+    // Two events for one message, in either order; each with an id of its own.
+    if (!direct && text.includes(`<@${BOT_USER}>`)) this.event({ ...event, type: 'app_mention', channel_type: undefined });
+    return stored;
+  }
+
+  /** A person writes while nothing is delivered. */
+  store({ files = [], ...message }: PersonMessage = {}): StoredMessage {
+    for (const file of files) this.workspace.files.set(file.id, file);
+    return this.workspace.add({
+      user: PERSON,
+      team: TEAM_ID,
+      client_msg_id: this.workspace.nextId('c'),
+      channel: DIRECT,
+      ...message,
+      text: message.text ?? 'hello',
+      ...(files.length > 0 && {
+        subtype: 'file_share',
+        files: files.map((file) => this.workspace.fileObject(file, this.origin)),
+      }),
+    });
+  }
+
+  event(event: Json): Json {
+    const payload = eventPayload(event, this.workspace.nextId('Ev'));
+    this.transport.deliver('events_api', payload);
+    return payload;
+  }
+
+  file(file: Partial<StoredFile> & { readonly name: string; readonly bytes: Buffer }): StoredFile {
+    return { id: this.workspace.nextId('F'), mime: 'application/octet-stream', ...file };
+  }
+
+  fault(fault: SlackFault): void {
+    this.#faults.push({ ...fault, left: fault.times ?? 1 });
+  }
+
+  clearFaults(): void {
+    this.#faults = [];
+  }
+
+  /** Breaks every connection of clients, sockets and calls, without a word. */
+  breakConnections(): void {
+    this.sockets.cut();
+    this.#server.closeAllConnections();
+  }
+
+  close(): Promise<void> {
+    this.#closed ??= new Promise((resolve) => {
+      this.sockets.close();
+      this.#server.close(() => resolve());
+      this.#server.closeAllConnections();
+    });
+    return this.#closed;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { pathname } = new URL(request.url ?? '/', 'http://localhost');
+    const parts: Buffer[] = [];
+    try {
+      for await (const part of request as AsyncIterable<Buffer>) parts.push(part);
+    } catch {
+      return;
+    }
+    const body = Buffer.concat(parts);
+    const [, kind, name = ''] = pathname.split('/');
+    if (kind === 'api') return await this.#call(request, response, name, body);
+    if (kind === 'upload') return this.#upload(response, name, body);
+    if (kind === 'files') return this.#download(request, response, name);
+    response.writeHead(404).end();
+  }
+
+  #download(request: IncomingMessage, response: ServerResponse, id: string): void {
+    this.fileAuthorizations.push(request.headers.authorization);
+    const file = this.workspace.files.get(id);
+    if (!file) return void response.writeHead(404).end();
+    if (request.headers.authorization !== `Bearer ${this.botToken}`) {
+      return void response.writeHead(200, { 'content-type': 'text/html' }).end('<html>Sign in</html>');
+    }
+    if (file.redirect !== undefined) return void response.writeHead(302, { location: file.redirect }).end();
+    response.writeHead(200, { 'content-type': file.mime }).end(file.bytes);
+  }
+
+  #upload(response: ServerResponse, id: string, bytes: Buffer): void {
+    const upload = this.#uploads.get(id);
+    const fault = this.#takeFault('upload');
+    if (fault?.kind === 'cut') return void response.destroy();
+    if (!upload || upload.length !== bytes.length || fault) return void response.writeHead(fault?.status ?? 400).end();
+    upload.bytes = bytes;
+    response.writeHead(200).end(`OK - ${bytes.length}`);
+  }
+
+  #takeFault(method: string): SlackFault | undefined {
+    const fault = this.#faults.find((entry) => entry.method === method && entry.left > 0);
+    if (fault) fault.left -= 1;
+    return fault;
+  }
+
+  async #call(request: IncomingMessage, response: ServerResponse, method: string, body: Buffer): Promise<void> {
+    const args = Object.fromEntries(new URLSearchParams(body.toString()));
+    this.calls.push({ method, args });
+    const fault = this.#takeFault(method);
+    if (fault?.kind === 'cut') return void response.destroy();
+    if (fault?.kind === 'delay') await new Promise((resolve) => setTimeout(resolve, fault.delayMs ?? 0));
+    if (fault?.kind === 'status') return void response.writeHead(fault.status ?? 500).end('upstream trouble');
+    if (fault?.kind === 'limit') {
+      const after = fault.retryAfter === undefined ? {} : { 'retry-after': String(fault.retryAfter) };
+      return answer(response, 429, { ok: false, error: 'ratelimited' }, after);
+    }
+    try {
+      if (fault?.kind === 'error') throw new ApiError(fault.error ?? 'fatal_error', fault.needed);
+      const token = method === 'apps.connections.open' ? this.appToken : this.botToken;
+      if (request.headers.authorization !== `Bearer ${token}` || !this.loggedIn) throw new ApiError('invalid_auth');
+      const result = this.#answer(method, args);
+      if (fault?.kind === 'drop') return void response.destroy();
+      if (fault?.kind === 'hang') return;
+      answer(response, 200, { ok: true, ...result });
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      answer(response, 200, { ok: false, error: error.message, ...(error.needed !== undefined && { needed: error.needed }) });
+    }
+  }
+
+  #answer(method: string, args: Json): Json {
+    const { workspace } = this;
+    const channel = String(args['channel'] ?? args['channel_id'] ?? '');
+    switch (method) {
+      case 'auth.test':
+        return {
+          url: 'https://test.slack.com/',
+          team: 'Test',
+          user: 'gatehouse',
+          team_id: TEAM_ID,
+          user_id: BOT_USER,
+          bot_id: BOT_ID,
+        };
+      case 'apps.connections.open':
+        return { url: this.sockets.ticket(this.origin) };
+      case 'chat.postMessage':
+        return this.#post(channel, args);
+      case 'chat.update':
+        return this.#update(channel, args);
+      case 'users.conversations': {
+        const types = String(args['types']).split(',');
+        const found = [...workspace.conversations].filter(([, kind]) => types.includes(kind));
+        return page(
+          found.map(([id]) => ({ id })),
+          'channels',
+          args,
+        );
+      }
+      case 'conversations.history':
+        if (!workspace.conversations.has(channel)) throw new ApiError('channel_not_found');
+        return page(within(workspace.history(channel), args), 'messages', args);
+      case 'conversations.replies': {
+        const thread = workspace.thread(channel, String(args['ts']));
+        if (thread.length === 0) throw new ApiError('thread_not_found');
+        // The first message comes along whatever its age.
+        return page([...thread.slice(0, 1), ...within(thread.slice(1), args)], 'messages', args);
+      }
+      case 'reactions.add':
+      case 'reactions.remove':
+      case 'reactions.get':
+        return this.#react(method, channel, args);
+      case 'files.getUploadURLExternal': {
+        const id = workspace.nextId('F');
+        this.#uploads.set(id, { name: String(args['filename']), length: Number(args['length']) });
+        return { upload_url: `${this.origin}/upload/${id}`, file_id: id };
+      }
+      case 'files.completeUploadExternal':
+        return this.#completeUpload(channel, args);
+      case 'files.info': {
+        const file = workspace.files.get(String(args['file']));
+        if (!file) throw new ApiError('file_not_found');
+        return { file: { ...workspace.fileObject(file, this.origin), shares: workspace.shares(file.id) } };
+      }
+      case 'users.info': {
+        const name = this.names.get(String(args['user']));
+        if (name === undefined) throw new ApiError('user_not_found');
+        return { user: { id: args['user'], name: 'handle', profile: { display_name: '', real_name: name } } };
+      }
+      case 'assistant.threads.setStatus':
+        return {};
+      default:
+        throw new ApiError('unknown_method');
+    }
+  }
+
+  #post(channel: string, args: Json): Json {
+    const text = String(args['text'] ?? '');
+    if (!this.workspace.conversations.has(channel)) throw new ApiError('channel_not_found');
+    if (text === '') throw new ApiError('no_text');
+    if (text.length > 40_000) throw new ApiError('msg_too_long');
+    const threadTs = typeof args['thread_ts'] === 'string' ? args['thread_ts'] : undefined;
+    const stored = this.workspace.add({
+      ...{ channel, text, user: BOT_USER, bot_id: BOT_ID, team: TEAM_ID },
+      ...(threadTs !== undefined && { thread_ts: threadTs }),
+      ...(typeof args['metadata'] === 'string' && { metadata: JSON.parse(args['metadata']) }),
+      ...(typeof args['blocks'] === 'string' && { blocks: JSON.parse(args['blocks']) }),
+    });
+    this.#record(stored, args);
+    if (this.echoes) this.event({ ...stored, event_ts: stored.ts });
+    return { channel, ts: stored.ts, message: stored };
+  }
+
+  #update(channel: string, args: Json): Json {
+    const message = this.workspace.find(channel, String(args['ts']));
+    if (!message) throw new ApiError('message_not_found');
+    if (message.user !== BOT_USER) throw new ApiError('cant_update_message');
+    const text = String(args['text'] ?? '');
+    if (text.length > 4_000) throw new ApiError('msg_too_long');
+    message.text = text;
+    return { channel, ts: message.ts, text };
+  }
+
+  #react(method: string, channel: string, args: Json): Json {
+    const ts = String(args['timestamp']);
+    const message = this.workspace.find(channel, ts);
+    if (!message) throw new ApiError('message_not_found');
+    const id = `${channel}:${ts}`;
+    const all = this.workspace.reactions.get(id) ?? new Map<string, Set<string>>();
+    this.workspace.reactions.set(id, all);
+    const name = String(args['name']);
+    if (method === 'reactions.get') {
+      return { message: { ...message, reactions: [...all].map(([each, users]) => ({ name: each, users: [...users] })) } };
+    }
+    if (!/^[a-z0-9_+'-]+$/.test(name)) throw new ApiError('invalid_name');
+    const has = all.get(name)?.has(BOT_USER) ?? false;
+    if (method === 'reactions.add' && has) throw new ApiError('already_reacted');
+    if (method === 'reactions.remove' && !has) throw new ApiError('no_reaction');
+    if (method === 'reactions.add') all.set(name, new Set([...(all.get(name) ?? []), BOT_USER]));
+    else all.delete(name);
+    return {};
+  }
+
+  #completeUpload(channel: string, args: Json): Json {
+    const [entry] = JSON.parse(String(args['files'])) as readonly { id: string; title?: string }[];
+    const upload = entry && this.#uploads.get(entry.id);
+    if (!entry || !upload?.bytes) throw new ApiError('file_not_found');
+    if (!this.workspace.conversations.has(channel)) throw new ApiError('channel_not_found');
+    const file = this.file({ id: entry.id, name: upload.name, bytes: upload.bytes });
+    this.workspace.files.set(file.id, file);
+    const stored = this.workspace.add({
+      ...{ channel, text: String(args['initial_comment'] ?? ''), user: BOT_USER, bot_id: BOT_ID, subtype: 'file_share' },
+      ...(typeof args['thread_ts'] === 'string' && { thread_ts: args['thread_ts'] }),
+      files: [this.workspace.fileObject(file, this.origin)],
+    });
+    this.#record(stored, args, file);
+    // No ts: the message is made a little later on the real platform.
+    return { files: [{ id: file.id, title: entry.title }] };
+  }
+
+  #record(stored: StoredMessage, args: Json, file?: StoredFile): void {
+    const threadTs = stored['thread_ts'];
+    this.sends.push({
+      ...{ channel: stored.channel, ts: stored.ts, raw: stored.text, text: decode(stored.text), args },
+      ...(typeof threadTs === 'string' && { threadTs }),
+      ...(file && { fileName: file.name, fileBytes: file.bytes }),
+    });
+  }
+}
+
+function answer(response: ServerResponse, status: number, body: Json, headers: Record<string, string> = {}): void {
+  response.writeHead(status, { 'content-type': 'application/json; charset=utf-8', ...headers }).end(JSON.stringify(body));
+}
+
+/** Listens on a free port of 127.0.0.1. */
+export function startSlackServer(options?: SlackSocketOptions): Promise<SlackServer> {
+  return new SlackServer(options).listen();
+}

@@ -1,0 +1,102 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { expect, test } from 'vitest';
+import { tempDir } from '../../testing/fakes.ts';
+import { parseTelegramHtml } from './html.ts';
+import { startTelegramServer, type TelegramServer } from './server.ts';
+
+type Answer = { ok: boolean; result?: unknown; error_code?: number; description?: string };
+
+async function call(server: Pick<TelegramServer, 'url' | 'token'>, method: string, params: object = {}): Promise<Answer> {
+  const response = await fetch(`${server.url}/bot${server.token}/${method}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(params),
+  });
+  return (await response.json()) as Answer;
+}
+
+test('updates stay until a poll with a higher offset, and come again before', async () => {
+  await using server = await startTelegramServer();
+  server.inject({ text: 'a' });
+  server.inject({ text: 'b' });
+  expect(await call(server, 'getUpdates')).toMatchObject({ result: [{ update_id: 1 }, { update_id: 2 }] });
+  expect(await call(server, 'getUpdates', { offset: 2 })).toMatchObject({ result: [{ update_id: 2 }] });
+  expect(server.unconfirmed).toBe(1);
+  expect(await call(server, 'getUpdates', { offset: 3 })).toMatchObject({ result: [] });
+  expect(server.unconfirmed).toBe(0);
+});
+
+test('a long poll ends with the first update, or with 409 when another one begins', async () => {
+  await using server = await startTelegramServer();
+  const first = call(server, 'getUpdates', { timeout: 20 });
+  await new Promise((resolve) => setTimeout(resolve, 30));
+  const second = call(server, 'getUpdates', { timeout: 20 });
+  expect(await first).toMatchObject({ ok: false, error_code: 409 });
+  await new Promise((resolve) => setTimeout(resolve, 30));
+  server.inject({ text: 'x' });
+  expect(await second).toMatchObject({ ok: true, result: [{ update_id: 1 }] });
+});
+
+test.each([
+  ['<b>a</b> &lt; <a href="https://e.org">c</a>', 'a < c'],
+  ['a > b & c &amp;', 'a > b & c &'],
+  ['<pre><code class="language-x">1</code></pre>', '1'],
+])('HTML %s is shown as %s', (html, text) => {
+  expect(parseTelegramHtml(html)).toEqual({ text });
+});
+
+test.each([
+  ['a < b', /Unclosed|Unsupported/],
+  ['<b>a', /Can't find end tag corresponding to start tag "b"/],
+  ['<b><i>a</b></i>', /Unmatched end tag at byte offset 7/],
+  ['a</b>', /Unexpected end tag/],
+  ['<p>a</p>', /Unsupported start tag "p"/],
+  ['<b onclick="x">a</b>', /attribute/],
+  ['<blockquote>a<blockquote>b</blockquote></blockquote>', /Nested/],
+])('HTML %s is refused', async (html, problem) => {
+  await using server = await startTelegramServer();
+  const answer = await call(server, 'sendMessage', { chat_id: 1, text: html, parse_mode: 'HTML' });
+  expect(answer).toMatchObject({ ok: false, error_code: 400 });
+  expect(answer.description).toMatch(problem);
+  expect(server.sends).toHaveLength(0);
+});
+
+test('an unknown token is refused', async () => {
+  await using server = await startTelegramServer();
+  expect(await call({ url: server.url, token: '1:x' }, 'getMe')).toMatchObject({ ok: false, error_code: 401 });
+});
+
+test('run alone it prints its addresses, obeys the control API and logs what it accepted', async () => {
+  await using dir = await tempDir();
+  const log = join(dir.path, 'sends.jsonl');
+  const child = spawn(process.execPath, [join(import.meta.dirname, 'server.ts'), '--port', '0', '--log', log], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const ended = once(child, 'exit');
+  try {
+    const [line] = (await once(createInterface(child.stdout), 'line')) as [string];
+    const server = JSON.parse(line) as { url: string; control: string; token: string };
+    const control = async (action: string, body?: object): Promise<unknown> =>
+      (await fetch(`${server.control}${action}`, body ? { method: 'POST', body: JSON.stringify(body) } : {})).json();
+    expect(await control('inject', { count: 150, message: { text: 'load' } })).toHaveProperty('messageIds.length', 150);
+    expect(await call(server, 'getUpdates', {})).toHaveProperty('result.length', 100);
+    await control('fault', { method: 'sendMessage', kind: 'error', status: 403, description: 'Forbidden: bot was blocked' });
+    expect(await call(server, 'sendMessage', { chat_id: 5, text: 'no' })).toMatchObject({ error_code: 403 });
+    expect(await call(server, 'sendMessage', { chat_id: 5, text: 'yes' })).toMatchObject({ ok: true });
+    expect(await control('sends?after=0')).toMatchObject({ sends: [{ seq: 0, chatId: '5', text: 'yes' }] });
+    expect(
+      (await readFile(log, 'utf8'))
+        .trim()
+        .split('\n')
+        .map((entry) => JSON.parse(entry)),
+    ).toMatchObject([{ text: 'yes' }]);
+    expect(await control('stats')).toMatchObject({ sends: 1, unconfirmed: 150 });
+  } finally {
+    child.kill('SIGTERM');
+    await ended;
+  }
+});

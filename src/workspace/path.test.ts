@@ -1,0 +1,258 @@
+import { existsSync } from 'node:fs';
+import { link, mkdir, readdir, readFile, rename, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Worker } from 'node:worker_threads';
+import { describe, expect, test } from 'vitest';
+import type { ToolContext } from '../core/tool.ts';
+import { tempDir } from '../testing/fakes.ts';
+import { listDirTool } from '../tools/list-dir.ts';
+import { readFileTool } from '../tools/read-file.ts';
+import { runTool } from '../tools/run.ts';
+import { sendFileTool } from '../tools/send-file.ts';
+import { writeFileTool } from '../tools/write-file.ts';
+import { openParent, splitWorkspacePath, WorkspaceDirectory } from './path.ts';
+
+const SECRET = 'OUTSIDE SECRET';
+
+/** A workspace next to a directory nobody may reach, and a context whose attachments are read at once. */
+async function setUp() {
+  const dir = await tempDir();
+  const workspace = join(dir.path, 'data', 'users', 'u', 'workspace');
+  const outside = join(dir.path, 'outside');
+  await mkdir(workspace, { recursive: true });
+  await mkdir(outside);
+  await writeFile(join(outside, 'secret.txt'), SECRET);
+  await writeFile(join(dir.path, 'data', 'config.json'), SECRET);
+  const attached: string[] = [];
+  const context: ToolContext = {
+    workspace,
+    session: 's',
+    principal: 'p',
+    idempotencyKey: 'k',
+    async attach({ path, name }) {
+      const bytes = await readFile(path);
+      attached.push(bytes.toString());
+      return { path: '/copy', name, mime: 'text/plain', kind: 'document', bytes: bytes.length };
+    },
+    offer: () => [],
+    signal: new AbortController().signal,
+  };
+  const run = (tool: Parameters<typeof runTool>[0], args: unknown) =>
+    runTool(tool, JSON.stringify(args), context, { timeoutMs: 10_000 });
+  return { dir, workspace, outside, context, attached, run, [Symbol.asyncDispose]: () => dir[Symbol.asyncDispose]() };
+}
+
+const UP = '../'.repeat(8);
+const REFUSED = [
+  '',
+  '..',
+  '../outside/secret.txt',
+  'a/../../outside/secret.txt',
+  './../x',
+  'a/..',
+  `${UP}etc/passwd`,
+  '/etc/passwd',
+  '//etc/passwd',
+  '/proc/self/environ',
+  '/proc/self/fd/0',
+  '~',
+  '~/.ssh/id_rsa',
+  '~root/.bashrc',
+  'a\0.txt',
+  'a\nb',
+  '..\\..\\x',
+  '\\\\server\\share\\x',
+  'C:\\Windows',
+  'C:/Windows',
+  'c:x',
+  '..\u2215outside',
+  '..\u2044outside',
+  '\uff0fetc\uff0fpasswd',
+  '..\uff3coutside',
+  'x'.repeat(256),
+  `${'a/'.repeat(2100)}b`,
+];
+
+describe('A20 the text of a path', () => {
+  test.each(REFUSED.map((path) => [path]))('%j is refused by every file tool', async (path) => {
+    expect(() => splitWorkspacePath(path)).toThrow();
+    await using it = await setUp();
+    for (const [tool, args] of [
+      [readFileTool, { path }],
+      [writeFileTool, { path, content: 'x' }],
+      [listDirTool, { path }],
+      [sendFileTool, { file_path: path }],
+    ] as const) {
+      const result = await it.run(tool, args);
+      expect(result).toMatchObject({ ok: false });
+      expect(result.output).toMatch(/^Error: /);
+    }
+    expect(await readdir(it.workspace)).toEqual([]);
+    expect(it.attached).toEqual([]);
+  });
+
+  test('percent-encoding is not decoded: such a name is a file like any other', async () => {
+    await using it = await setUp();
+    for (const path of ['%2e%2e/x', '..%2foutside', '%00', '.../x', '..a', 'a..', 'ünï/😀.txt', ' ', '-rf']) {
+      expect((await it.run(writeFileTool, { path, content: path })).ok, path).toBe(true);
+      expect((await it.run(readFileTool, { path })).output).toBe(`1│ ${path}\n`);
+    }
+    expect(await readdir(it.outside)).toEqual(['secret.txt']);
+  });
+
+  test('empty names and single dots mean nothing', () => {
+    expect(splitWorkspacePath('./a//b/./c/')).toEqual(['a', 'b', 'c']);
+    expect(splitWorkspacePath('.')).toEqual([]);
+  });
+});
+
+test('A22 what the daemon and the system run from lies out of reach, and .git inside is refused', async () => {
+  await using it = await setUp();
+  const targets = [
+    '../../../config.json',
+    '../../../journal.db',
+    '../../../skills/x',
+    '../../../cron.json',
+    '/etc/cron.d/x',
+    '~/.bashrc',
+  ];
+  targets.push('/proc/self/mem', '.git/hooks/pre-commit', 'repo/.GIT/config', 'repo/.git');
+  for (const path of targets) expect((await it.run(writeFileTool, { path, content: 'pwned' })).ok, path).toBe(false);
+  expect(await readFile(join(it.workspace, '../../../config.json'), 'utf8')).toBe(SECRET);
+  expect(await readdir(join(it.dir.path, 'data'))).toEqual(['config.json', 'users']);
+  expect(await readdir(it.workspace)).toEqual([]);
+});
+
+describe.each([
+  ['through descriptors', true],
+  ['by checked paths', false],
+])('A21 links, %s', (_, procFd) => {
+  const supported = !procFd || existsSync('/proc/self/fd');
+  test.skipIf(!supported)(
+    'a symbolic link is refused at every place of the path (/proc/self/fd is needed for one way)',
+    async () => {
+      await using it = await setUp();
+      await mkdir(join(it.workspace, 'a/b'), { recursive: true });
+      await symlink(it.outside, join(it.workspace, 'a/b/out'));
+      await symlink(it.outside, join(it.workspace, 'out'));
+      await symlink(join(it.outside, 'secret.txt'), join(it.workspace, 'a/file'));
+      for (const path of ['out/secret.txt', 'a/b/out/secret.txt', 'a/file']) {
+        await expect(
+          (async () => {
+            const { parent, name } = await openParent(it.workspace, path, { procFd });
+            await using _parent = parent;
+            await using _file = await parent.openFile(name);
+          })(),
+        ).rejects.toThrow(/symbolic link/);
+      }
+      await expect(WorkspaceDirectory.open(it.workspace, ['out', 'new'], { create: true, procFd })).rejects.toThrow(
+        /symbolic link/,
+      );
+      expect(await readdir(it.outside)).toEqual(['secret.txt']);
+    },
+  );
+
+  test.skipIf(!supported)('plain files and new directories are reached (/proc/self/fd is needed for one way)', async () => {
+    await using it = await setUp();
+    const { parent, name } = await openParent(it.workspace, 'new/deep/f.txt', { create: true, procFd });
+    await using _ = parent;
+    await writeFile(parent.child(name), 'inside');
+    await using file = await parent.openFile(name);
+    expect(await file.readFile('utf8')).toBe('inside');
+    expect(await readFile(join(it.workspace, 'new/deep/f.txt'), 'utf8')).toBe('inside');
+  });
+});
+
+test('A21 without descriptors, a directory swapped for a link between the steps is noticed', async () => {
+  await using it = await setUp();
+  await mkdir(join(it.workspace, 'sub'));
+  await writeFile(join(it.workspace, 'sub/secret.txt'), 'inside');
+  const { parent } = await openParent(it.workspace, 'sub/secret.txt', { procFd: false });
+  await using _ = parent;
+  await rename(join(it.workspace, 'sub'), join(it.workspace, 'moved'));
+  await symlink(it.outside, join(it.workspace, 'sub'));
+  await expect(parent.openFile('secret.txt')).rejects.toThrow(/leads out/);
+});
+
+test('A21 a file with a second name is not written, and the other name keeps its content', async () => {
+  await using it = await setUp();
+  await link(join(it.outside, 'secret.txt'), join(it.workspace, 'hard.txt'));
+  const result = await it.run(writeFileTool, { path: 'hard.txt', content: 'pwned' });
+  expect(result.output).toContain('hard links');
+  expect(await readFile(join(it.outside, 'secret.txt'), 'utf8')).toBe(SECRET);
+});
+
+/** Swaps a directory for a link to `outside` and back, `rounds` times, as fast as the system can. */
+function racingRenamer(workspace: string, outside: string, rounds: number): { done: Promise<void>; stop: () => Promise<number> } {
+  const code = `
+    const fs = require('node:fs');
+    const { workerData: d } = require('node:worker_threads');
+    const again = (step, mend) => { for (;;) try { return step(); } catch { mend(); } };
+    const clear = () => again(() => fs.rmSync(d.sub, { recursive: true, force: true }), () => {});
+    // write_file may make the directory anew while it is away: then it is cleared and the step tried again.
+    const force = (step) => again(step, clear);
+    for (let n = 0; n < d.rounds; n += 1) {
+      fs.renameSync(d.sub, d.aside);
+      force(() => fs.symlinkSync(d.outside, d.sub));
+      clear();
+      force(() => fs.renameSync(d.aside, d.sub));
+    }`;
+  const data = { sub: join(workspace, 'sub'), aside: join(workspace, 'aside'), outside, rounds };
+  const worker = new Worker(code, { eval: true, workerData: data });
+  const done = new Promise<void>((resolve, reject) => {
+    worker.once('exit', () => resolve());
+    worker.once('error', reject);
+  });
+  return { done, stop: () => worker.terminate() };
+}
+
+async function racedWorkspace(it: Awaited<ReturnType<typeof setUp>>) {
+  await mkdir(join(it.workspace, 'sub'));
+  await writeFile(join(it.workspace, 'sub/secret.txt'), 'inside');
+}
+
+test.skipIf(!existsSync('/proc/self/fd'))(
+  'A21 a renamer that swaps a directory for a link 10,000 times never makes a tool read, list, send or write outside (needs /proc)',
+  async () => {
+    await using it = await setUp();
+    await racedWorkspace(it);
+    await writeFile(join(it.outside, 'outside-only'), '');
+    const renamer = racingRenamer(it.workspace, it.outside, 10_000);
+    let over = false;
+    const ended = renamer.done.finally(() => {
+      over = true;
+    });
+    const seen = { inside: 0, refused: 0, written: 0 };
+    while (!over) {
+      const read = await it.run(readFileTool, { path: 'sub/secret.txt' });
+      expect(read.output).not.toContain(SECRET);
+      if (read.ok) seen.inside += 1;
+      else seen.refused += 1;
+      if ((await it.run(writeFileTool, { path: 'sub/out.txt', content: 'x' })).ok) seen.written += 1;
+      await it.run(sendFileTool, { file_path: 'sub/secret.txt' });
+      const list = await it.run(listDirTool, { path: 'sub' });
+      expect(list.output).not.toContain('outside-only');
+    }
+    await ended;
+    expect(await readdir(it.outside)).toEqual(['outside-only', 'secret.txt']);
+    expect(await readFile(join(it.outside, 'secret.txt'), 'utf8')).toBe(SECRET);
+    expect(it.attached.filter((text) => text !== 'inside')).toEqual([]);
+    expect(seen.inside).toBeGreaterThan(0);
+    expect(seen.refused).toBeGreaterThan(0);
+    expect(seen.written).toBeGreaterThan(0);
+  },
+);
+
+test('A21 the same renamer does fool a tool that follows paths, so the race is real', async () => {
+  await using it = await setUp();
+  await racedWorkspace(it);
+  const renamer = racingRenamer(it.workspace, it.outside, 10_000_000);
+  const end = performance.now() + 10_000;
+  let fooled = false;
+  while (!fooled && performance.now() < end) {
+    const text = await readFile(join(it.workspace, 'sub/secret.txt'), 'utf8').catch(() => '');
+    fooled = text === SECRET;
+  }
+  await renamer.stop();
+  expect(fooled).toBe(true);
+});
