@@ -35,6 +35,6 @@ export function sendResultOf(failure: CallFailure, meaning: ApiMeaning): SendRes
  * What delivery is told about whatever a send rejected with. Anything but a `CallError` is in doubt: neither
  * a time limit nor an abort takes a request back that has left.
  */
-export function settleFailedSend(error: unknown, ofCall: (failure: CallFailure, error: CallError) => SendResult): SendResult {
-  return error instanceof CallError ? ofCall(error.failure, error) : { kind: 'unknown', detail: errorText(error) };
+export function settleFailedSend(error: unknown, ofCall: (failure: CallFailure) => SendResult): SendResult {
+  return error instanceof CallError ? ofCall(error.failure) : { kind: 'unknown', detail: errorText(error) };
 }

@@ -37,8 +37,8 @@ export class HttpTransport {
       request.on('error', reject);
       if (onConnected) whenConnected(request, tls, onConnected);
       if (!(body instanceof Readable)) return void request.end(body);
-      // A file that cannot be read to its end must break the request, or the platform would take the first part for
-      // all of it.
+      // A file that cannot be read to its end must break the request, or the platform would take the first part
+      // for all of it.
       body.on('error', (error) => request.destroy(error));
       request.on('close', () => body.destroy());
       body.pipe(request);

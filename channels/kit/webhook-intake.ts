@@ -23,7 +23,7 @@ export type WebhookContent =
   | { readonly kind: 'messages'; readonly store: (signal: AbortSignal) => Promise<unknown> };
 
 export interface WebhookIntakeOptions {
-  /** Verifies the request over the bytes that came, then reads it. Must not reject. */
+  /** Verifies the request over the bytes that came, then reads it. Must not throw. */
   readonly read: (request: WebhookRequest) => WebhookContent;
   /** Shorter than the platform waits. ms. */
   readonly holdMs: number;

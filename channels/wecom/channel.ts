@@ -61,7 +61,9 @@ export class WecomChannel implements Channel {
   readonly #sender: Sender;
   readonly #life = new Lifecycle();
   readonly #health = new HealthSum<'journal' | 'platform'>(
-    (...health) => this.#life.stopping.aborted || this.#life.host?.health(...health),
+    (...health) => {
+      if (!this.#life.stopping.aborted) this.#life.host?.health(...health);
+    },
     inOrder('journal', 'platform'),
     ['platform'],
   );
