@@ -42,7 +42,7 @@ export function checkValue<T>(schema: z.ZodType<T>, value: unknown, original: un
     for (const issue of unknown) {
       const holder = valueAt(candidate, issue.path);
       for (const key of issue.keys) {
-        findings.push(unknownKey(schema, issue.path, key));
+        findings.push(unknownKey(schema, issue.path, key, valueAt(candidate, [...issue.path, key])));
         Reflect.deleteProperty(holder as object, key);
       }
     }
@@ -76,7 +76,7 @@ interface SchemaNode {
   readonly items?: SchemaNode;
 }
 
-function unknownKey(schema: z.ZodType, path: readonly PropertyKey[], key: string): Finding {
+function unknownKey(schema: z.ZodType, path: readonly PropertyKey[], key: string, value: unknown): Finding {
   const about = { severity: 'warning', path: [...path, key], atKey: true } as const;
   const name = about.path.map(String).join('.');
   const removed = Object.hasOwn(REMOVED_KEYS, name) ? REMOVED_KEYS[name] : undefined;
@@ -93,7 +93,8 @@ function unknownKey(schema: z.ZodType, path: readonly PropertyKey[], key: string
   if (home !== undefined) hint = home === '' ? `"${key}" belongs at the top level` : `"${key}" belongs under "${home}"`;
   else if (meant !== undefined) hint = `did you mean "${meant}"?`;
   const place = home === undefined ? [...path, meant ?? key] : [home, key].filter((step) => step !== '');
-  const isGuard = GUARDS.test(place.join('.'));
+  // A whole section under a name of its own: {"limits": {"daily_usd": 1}}.
+  const isGuard = GUARDS.test(place.join('.')) || /"\w+_usd":/.test(JSON.stringify(value));
   if (isGuard) return { ...about, severity: 'error', message: 'unknown key: no limit is set by it', hint };
   return { ...about, message: 'unknown key, ignored', hint };
 }

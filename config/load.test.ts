@@ -255,6 +255,7 @@ describe('problems', () => {
     ]);
     expect(await said('{"budget": {"per_day": 1}}')).toMatchObject([expect.stringContaining('per_day: unknown key: no limit')]);
     expect(await said('{"budgt": {"daily_usd": 1}}')).toMatchObject([expect.stringContaining('did you mean "budget"?')]);
+    expect(await said('{"limits": {"daily_usd": 1}}')).toMatchObject([expect.stringContaining('limits: unknown key: no limit')]);
     expect(await said('{"daily_usd": 1}')).toMatchObject([expect.stringContaining('"daily_usd" belongs under "budget"')]);
     expect(await said('{"max_iteration": 3}')).toMatchObject([expect.stringContaining('unknown key: no limit is set')]);
     for (const [key, value] of Object.entries({ budget: '{"daily_usd": 1}', max_iterations: '3', require_model: 'true' })) {

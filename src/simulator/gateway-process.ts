@@ -21,7 +21,7 @@ export function startGatewayProcess(
   options: Pick<SimulatorInfo, 'configFile' | 'dataDir' | 'env'> & { readonly home: string; readonly verbose: boolean },
 ): GatewayProcess {
   const { configFile, dataDir, env, home, verbose } = options;
-  const main = join(import.meta.dirname, `../../cli/main${extname(import.meta.filename)}`);
+  const main = join(import.meta.dirname, `../cli/main${extname(import.meta.filename)}`);
   const args = [main, 'gateway', '--config', configFile, '--data-dir', dataDir, ...(verbose ? ['-v'] : [])];
   const child = spawn(process.execPath, args, {
     // A key of whoever tries this out must not be spent.
