@@ -4,8 +4,9 @@ import type { Clock } from '../../src/core/ports.ts';
 import type { Context } from '../kit/context.ts';
 import { linked } from '../kit/linked.ts';
 import { reconnect } from '../kit/reconnect.ts';
-import type { DiscordClient, GatewayEnd, Session } from './client.ts';
+import type { DiscordClient } from './client.ts';
 import { DISALLOWED_INTENTS, diagnoseCall, diagnoseClose } from './failure.ts';
+import type { GatewayEnd, Session } from './gateway.ts';
 import { intents, NO_CONTENT } from './intents.ts';
 import { MAX_QUEUED, type Pushed } from './receive.ts';
 

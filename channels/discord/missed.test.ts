@@ -5,7 +5,7 @@ import { systemClock } from '../../src/lib/clock.ts';
 import { TestHost } from '../../src/testing/channel-host.ts';
 import { MemoryLogger, until } from '../../src/testing/fakes.ts';
 import { CallError, type CallFailure } from '../kit/call-error.ts';
-import type { Packet } from './client.ts';
+import type { Packet } from './gateway.ts';
 import type { Unread } from './missed.ts';
 import { Receiver } from './receive.ts';
 import { compareIds, idAt } from './wire.ts';
