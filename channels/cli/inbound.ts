@@ -1,5 +1,5 @@
-import { messageKey } from '../../src/core/ids.ts';
 import type { InboundMessage } from '../../src/core/message.ts';
+import { inboundMessage } from '../kit/inbound-message.ts';
 
 /** Longest line taken as one message, in UTF-16 units; the rest is cut off with a note. */
 const MAX_LINE = 1_000_000;
@@ -11,21 +11,11 @@ export function lineToMessage(
   line: string,
   place: { channel: string; run: string; number: number; now: number },
 ): InboundMessage {
-  const base = { channel: place.channel, account: 'local', chatId: 'local', platformId: `${place.run}:${place.number}` };
   const text =
     line.length > MAX_LINE
       ? `${line.slice(0, MAX_LINE).toWellFormed()}\n[cut off after ${MAX_LINE} characters]`
       : line.toWellFormed();
-  return {
-    id: messageKey(base),
-    kind: 'message',
-    ...base,
-    senderId: 'local',
-    senderName: 'local',
-    text,
-    media: [],
-    isGroup: false,
-    mentionsBot: false,
-    timestamp: place.now,
-  };
+  const platformId = `${place.run}:${place.number}`;
+  const by = { channel: place.channel, account: 'local' };
+  return inboundMessage(by, { chatId: 'local', senderId: 'local', platformId, text, timestamp: place.now });
 }

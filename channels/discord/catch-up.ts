@@ -1,4 +1,5 @@
 /** Messages that were written while nobody listened: the platform pushes each once and keeps the history. */
+import { apiFailureOf, type ErrorCode } from '../kit/call-error.ts';
 import { type JsonObject, obj, objects } from '../kit/json.ts';
 import { isFinal, waitOf } from './failure.ts';
 import { compareIds, snowflake } from './wire.ts';
@@ -29,7 +30,7 @@ const MAX_PAGES = MAX_HISTORY / PAGE;
 export type HistoryEnd = 'complete' | 'nothing' | 'forbidden' | 'hidden' | 'gone' | 'cut' | 'failed';
 
 /** https://discord.com/developers/docs/topics/opcodes-and-status-codes#json: unknown channel, missing access. */
-const ENDS: ReadonlyMap<number | undefined, 'gone' | 'hidden'> = new Map([
+const ENDS: ReadonlyMap<ErrorCode | undefined, 'gone' | 'hidden'> = new Map([
   [10_003, 'gone'],
   [50_001, 'hidden'],
 ]);
@@ -67,7 +68,7 @@ async function fetchPage(options: HistoryOptions, after: string): Promise<unknow
       const page = await get(`/channels/${place}/messages`, { after, limit: String(PAGE) });
       return Array.isArray(page) ? page : 'failed';
     } catch (error) {
-      if (isFinal(error)) return (error.failure.kind === 'api' && ENDS.get(error.failure.code)) || 'forbidden';
+      if (isFinal(error)) return ENDS.get(apiFailureOf(error)?.code) ?? 'forbidden';
       if (attempt >= attempts) return 'failed';
       // Whatever else it was may pass. When the adapter stops, the wait ends with it.
       await sleep(waitOf(error) ?? 500 * 2 ** attempt);

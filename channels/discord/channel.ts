@@ -10,27 +10,27 @@ import type {
   SendOptions,
   SendResult,
 } from '../../src/core/channel.ts';
-import { errorText } from '../../src/core/errors.ts';
 import type { MediaRef, OutboundPart } from '../../src/core/message.ts';
-import { withDeadline } from '../kit/deadline.ts';
+import { apiFailureOf } from '../kit/call-error.ts';
+import { settleFailedSend } from '../kit/call-result.ts';
+import { CALL_TIMEOUT_MS, withDeadline } from '../kit/deadline.ts';
+import { downloadLimits, MEGABYTE } from '../kit/download.ts';
+import { HealthSum, inOrder } from '../kit/health-sum.ts';
 import { obj, objects, str } from '../kit/json.ts';
 import { Lifecycle, NOT_LEFT } from '../kit/lifecycle.ts';
-import { changesOnly } from '../kit/reported-health.ts';
 import { sendTime } from '../kit/send-time.ts';
 import { MAX_HISTORY } from './catch-up.ts';
 import type { CallOptions, DiscordClient } from './client.ts';
 import { registerCommands } from './commands.ts';
 import { keepConnected } from './connect.ts';
 import { download } from './download.ts';
-import { CallError, toSendResult } from './failure.ts';
+import { toSendResult } from './failure.ts';
 import { Interactions } from './interactions.ts';
 import type { Unread } from './missed.ts';
-import { type Awaiting, awaitingOf, placeOf, type SendCall, toAnswer, toCreate, toEditCall, uploadName } from './outbound.ts';
+import { type Awaiting, awaitingOf, placeOf, type SendCall, shownName, toAnswer, toCreate, toEditCall } from './outbound.ts';
 import { Receiver } from './receive.ts';
 import type { DiscordSettings } from './settings.ts';
 import { snowflake } from './wire.ts';
-
-const MEGABYTE = 1024 * 1024;
 
 const LIMITS: ChannelLimits = {
   // 100 below the platform's 2000: room for a fence that a split closes and opens again, and for what is escaped.
@@ -48,9 +48,6 @@ const RATES: NonNullable<ChannelLimits['rate']> = {
   perAccount: { burst: 10, perSecond: 30 },
 };
 
-/** Long enough for a slow network, short enough that a daemon's start does not hang on a silent one. */
-const CALL_TIMEOUT_MS = 20_000;
-
 export class DiscordChannel implements Channel {
   readonly name: string;
   readonly type = 'discord';
@@ -67,14 +64,12 @@ export class DiscordChannel implements Channel {
   readonly #deps: ChannelDeps;
   readonly #interactions: Interactions;
   readonly #life = new Lifecycle();
-  /** Why the channel is not quite well although it is connected. */
-  #lacking: string | undefined;
-  #unread: Unread = { forbidden: 0, withheld: 0, failed: 0, cut: 0 };
-  /** What is known of the connection. */
-  #connection: readonly [ChannelHealth, string | undefined] = ['starting', undefined];
-  /** Why the journal cannot take messages; whatever the connection does, nothing arrives. */
-  #trouble: { readonly state: ChannelHealth; readonly detail: string } | undefined;
-  readonly #report = changesOnly((state, detail) => this.#life.host?.health(state, detail));
+  /** While the journal cannot take messages nothing arrives, whatever the connection does. */
+  readonly #health = new HealthSum<'journal' | 'connection' | 'content' | 'history'>(
+    (...health) => this.#life.host?.health(...health),
+    inOrder('journal', 'connection', 'content', 'history'),
+    ['connection'],
+  );
 
   constructor(options: { client: DiscordClient; account: string; settings: DiscordSettings; deps: ChannelDeps }) {
     this.#client = options.client;
@@ -148,20 +143,14 @@ export class DiscordChannel implements Channel {
   }
 
   download(media: MediaRef, signal: AbortSignal): Promise<MediaFile> {
-    return download(media, {
-      client: this.#client,
-      origins: this.#settings.cdn_origins,
-      capBytes: this.limits.downloadBytes,
-      timeoutMs: this.#settings.download_timeout_secs * 1_000,
-      signal,
-      stop: this.#life.stopping,
-    });
+    const limits = downloadLimits(this.limits, this.#settings, signal, this.#life.stopping);
+    return download(media, { client: this.#client, origins: this.#settings.cdn_origins, ...limits });
   }
 
   async #work(host: ChannelHost, signal: AbortSignal, settled: () => void): Promise<void> {
     const { clock, random, logger, name } = this.#deps;
     const { mention_roles, mention_everyone, message_content, catch_up_hours, slash_commands } = this.#settings;
-    const health = (state: ChannelHealth, detail?: string): void => this.#health(state, detail);
+    const health = (state: ChannelHealth, detail?: string): void => this.#health.set('connection', state, detail);
     let registering: Promise<void> | undefined;
     const receiver = new Receiver({
       client: this.#client,
@@ -176,10 +165,7 @@ export class DiscordChannel implements Channel {
       random,
       logger,
       signal,
-      trouble: (detail, state) => {
-        this.#trouble = detail === undefined ? undefined : { state, detail };
-        this.#tell();
-      },
+      onTrouble: (detail, state) => this.#health.set('journal', state, detail),
       ready: (connection) => {
         settled();
         // How it ended is told already, and is the newer word; a login that was refused has none after it.
@@ -191,10 +177,7 @@ export class DiscordChannel implements Channel {
           logger,
         });
       },
-      notCaughtUp: (unread) => {
-        this.#unread = unread;
-        if (this.#connection[0] === 'healthy') this.#tell();
-      },
+      notCaughtUp: (unread) => this.#health.set('history', 'healthy', wordsOf(unread)),
       interaction: (interaction) => this.#interactions.acknowledge(interaction),
     });
     const connected = async (): Promise<void> =>
@@ -210,9 +193,7 @@ export class DiscordChannel implements Channel {
         signal,
         health,
         failed: settled,
-        contentRefused: (detail) => {
-          this.#lacking = detail;
-        },
+        contentRefused: (detail) => this.#health.set('content', 'degraded', detail),
       });
     await Promise.all([receiver.run(), connected()]);
     await registering;
@@ -236,15 +217,13 @@ export class DiscordChannel implements Channel {
       const platformId = snowflake(obj(answer)['id']);
       return platformId === undefined ? { kind: 'unknown', detail: 'the answer names no message' } : { kind: 'sent', platformId };
     } catch (error) {
-      // Neither our deadline nor an abort takes a request back that has left.
-      if (!(error instanceof CallError)) return { kind: 'unknown', detail: errorText(error) };
-      const { failure } = error;
-      if (awaiting && failure.kind === 'api' && failure.status < 500) {
+      const { status = 500, detail = '' } = apiFailureOf(error) ?? {};
+      if (awaiting && status < 500) {
         // The platform takes no answer to that command any more: it becomes a message of its own.
         this.#interactions.expire(awaiting.token);
-        return { kind: 'retry', reason: failure.detail, afterMs: 0, scope: 'part' };
+        return { kind: 'retry', reason: detail, afterMs: 0, scope: 'part' };
       }
-      return toSendResult(failure);
+      return settleFailedSend(error, toSendResult);
     }
   }
 
@@ -258,31 +237,19 @@ export class DiscordChannel implements Channel {
       this.#client.call(method, route, { ...(body && { body }), signal: inner }),
     );
   }
+}
 
-  #healthy(): readonly [ChannelHealth, string | undefined] {
-    if (this.#lacking !== undefined) return ['degraded', this.#lacking];
-    const { forbidden, withheld, failed, cut } = this.#unread;
-    const what = 'messages written while it was not connected';
-    const words = [
-      forbidden > 0 &&
-        `${what} are not answered in ${forbidden} chats: give the bot the permissions View Channel and Read Message History there`,
-      withheld > 0 && `${what} may be missing in ${withheld} chats: give the bot the permission Read Message History there`,
-      failed > 0 && `${what} are still to be fetched in ${failed} chats: the platform does not answer, trying again`,
-      cut > 0 && `${what} were too many in ${cut} chats: only the first ${MAX_HISTORY} of each are answered`,
-    ].filter((line) => line !== false);
-    return ['healthy', words.length === 0 ? undefined : words.join('; ')];
-  }
-
-  #health(state: ChannelHealth, detail?: string): void {
-    this.#connection = [state, detail];
-    this.#tell();
-  }
-
-  #tell(): void {
-    const [state, detail] = this.#connection[0] === 'healthy' ? this.#healthy() : this.#connection;
-    if (this.#trouble !== undefined) this.#report(this.#trouble.state, this.#trouble.detail);
-    else this.#report(state, detail);
-  }
+/** What is missing of what was written meanwhile; undefined when nothing is. */
+function wordsOf({ forbidden, withheld, failed, cut }: Unread): string | undefined {
+  const what = 'messages written while it was not connected';
+  const words = [
+    forbidden > 0 &&
+      `${what} are not answered in ${forbidden} chats: give the bot the permissions View Channel and Read Message History there`,
+    withheld > 0 && `${what} may be missing in ${withheld} chats: give the bot the permission Read Message History there`,
+    failed > 0 && `${what} are still to be fetched in ${failed} chats: the platform does not answer, trying again`,
+    cut > 0 && `${what} were too many in ${cut} chats: only the first ${MAX_HISTORY} of each are answered`,
+  ].filter((line) => line !== false);
+  return words.length === 0 ? undefined : words.join('; ');
 }
 
 const NO_PLACE: SendResult = { kind: 'refused', reason: 'chat-gone', detail: 'the chat has no id of Discord' };
@@ -291,7 +258,7 @@ const NO_PLACE: SendResult = { kind: 'refused', reason: 'chat-gone', detail: 'th
 async function readUpload(file: NonNullable<OutboundPart['file']>): Promise<CallOptions['file'] | 'gone'> {
   try {
     if (!(await stat(file.path)).isFile()) return 'gone';
-    return { bytes: await readFile(file.path), name: uploadName(file), mime: file.mime };
+    return { bytes: await readFile(file.path), name: shownName(file), mime: file.mime };
   } catch {
     return 'gone';
   }

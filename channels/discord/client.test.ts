@@ -5,7 +5,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type WebSocket, WebSocketServer } from 'ws';
 import type { Clock } from '../../src/core/ports.ts';
 import { systemClock } from '../../src/lib/clock.ts';
-import { DiscordClient, type GatewayEnd, type Packet, type Session } from './client.ts';
+import { DiscordClient } from './client.ts';
+import type { GatewayEnd, Packet, Session } from './gateway.ts';
 import { guardShard } from './shard.ts';
 
 const HELLO = { op: 10, d: { heartbeat_interval: 45_000 } };

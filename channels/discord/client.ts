@@ -12,10 +12,10 @@ import {
 } from 'discord.js';
 import { errorText } from '../../src/core/errors.ts';
 import type { Clock } from '../../src/core/ports.ts';
+import { CallError, type CallFailure, networkFailure } from '../kit/call-error.ts';
 import { withDeadline } from '../kit/deadline.ts';
-import { errorCodeOf } from '../kit/http-agent.ts';
 import { type JsonObject, num, obj, str } from '../kit/json.ts';
-import { CallError, type CallFailure } from './failure.ts';
+import type { GatewayEnd, GatewayOptions, Session } from './gateway.ts';
 import { HttpPool } from './http.ts';
 import { guardShard } from './shard.ts';
 import { isGatewayUrl } from './wire.ts';
@@ -25,42 +25,6 @@ export interface CallOptions {
   readonly query?: Readonly<Record<string, string>>;
   readonly file?: { readonly bytes: Buffer; readonly name: string; readonly mime: string };
   readonly signal: AbortSignal;
-}
-
-/** Where a session of the gateway stands: enough to go on with it on another connection. */
-export interface Session {
-  readonly id: string;
-  readonly url: string;
-  /** Of the last event received, or committed where it is kept. */
-  readonly seq: number;
-}
-
-/** An event as it came. */
-export interface Packet {
-  readonly t: string;
-  readonly s: number;
-  readonly d: unknown;
-  /** The session it belongs to; `s` counts within it. */
-  readonly session: Session | undefined;
-}
-
-export interface GatewayOptions {
-  readonly intents: number;
-  /** Goes on with it, or begins a new one. */
-  readonly session: Session | undefined;
-  readonly onPacket: (packet: Packet) => void;
-  /** Closes the connection in a way that leaves the session resumable. */
-  readonly signal: AbortSignal;
-}
-
-/** How a connection ended. */
-export interface GatewayEnd {
-  /** Close code of the platform, if it gave one. */
-  readonly code: number | undefined;
-  /** In words, for an operator. */
-  readonly detail: string;
-  /** What can be resumed; undefined when the session is over. */
-  readonly session: Session | undefined;
 }
 
 /** Two sessions begun within this time are refused (gateway docs, max_concurrency). */
@@ -144,88 +108,19 @@ export class DiscordClient {
     }
     const limit = obj(information['session_start_limit']);
     if (!options.session && num(limit['remaining']) === 0) {
-      const waitMs = num(limit['reset_after']) ?? 60_000;
-      throw new CallError('identify', { kind: 'limited', afterMs: waitMs, global: true, detail: 'no sessions left for today' });
+      const retryAfterMs = num(limit['reset_after']) ?? 60_000;
+      throw new CallError('identify', {
+        kind: 'limited',
+        retryAfterMs,
+        scope: 'account',
+        detail: 'no sessions left for today',
+      });
     }
-    const ended = Promise.withResolvers<GatewayEnd>();
-    let session = options.session;
-    // The SDK counts every frame of one read before it tells of the first; what we did not take any more must come again.
-    let taken = options.session;
-    const resumable = (): Session | undefined => (session?.id === taken?.id ? taken : undefined);
-    let started = false;
-    let over = false;
-    const end = (code: number | undefined, detail: string): void => {
-      if (over) return;
-      over = true;
-      // The SDK decides what becomes of the session right after it tells about the end.
-      setImmediate(() => ended.resolve({ code, detail, session: resumable() }));
-    };
-    const manager = {
-      options: {
-        ...DefaultWebSocketManagerOptions,
-        token: this.#token,
-        intents: options.intents,
-        version: '10',
-        handshakeTimeout: GATEWAY_TIMEOUT_MS,
-        helloTimeout: GATEWAY_TIMEOUT_MS,
-        buildIdentifyThrottler: async () => ({
-          waitForIdentify: (_: number, until: AbortSignal) => this.#waitForIdentify(until),
-        }),
-        retrieveSessionInfo: async (id: number) => {
-          // The SDK connects again at once and for ever. This one is over: how long to wait before another is `reconnect`'s. A shard
-          // that was destroyed is not listed any more, and yet wakes up half a second later.
-          const idle = over || (await strategy.fetchStatus()).get(id) === WebSocketShardStatus.Idle;
-          if (idle && (started || over || signal.aborted)) {
-            end(undefined, 'the connection was lost');
-            return new Promise<never>(() => undefined);
-          }
-          if (idle) started = true;
-          return session && { sessionId: session.id, resumeURL: session.url, sequence: session.seq, shardCount: 1, shardId: 0 };
-        },
-        updateSessionInfo: (_: number, info: { sessionId: string; resumeURL: string; sequence: number } | null) => {
-          // Closing on our own wish ends the session for the SDK, yet not for the platform.
-          if (signal.aborted) return;
-          session = info ? { id: info.sessionId, url: info.resumeURL, seq: info.sequence } : undefined;
-        },
-      },
-      fetchGatewayInformation: async () => information,
-      getShardCount: async () => 1,
-      emit: (event: string, payload: unknown) => {
-        if (event === 'dispatch' && !over) {
-          const packet = obj(obj(payload)['data']);
-          const s = num(packet['s']) ?? 0;
-          const before = session?.id === taken?.id ? (taken?.seq ?? 0) : 0;
-          taken = session && { ...session, seq: Math.max(before, s) };
-          options.onPacket({ t: str(packet['t']) ?? '', s, d: packet['d'], session });
-        } else if (event === 'closed') {
-          const code = num(obj(payload)['code']);
-          end(code, `the connection was closed${code === undefined ? '' : ` with code ${code}`}`);
-        } else if (event === 'error') {
-          end(undefined, `the connection failed: ${errorText(obj(payload)['error'])}`);
-        }
-        return true;
-      },
-    };
-    // The SDK's own manager reconnects without a back-off and its client keeps caches of everything; the shard below does neither.
-    const strategy = new SimpleShardingStrategy(manager as unknown as ConstructorParameters<typeof SimpleShardingStrategy>[0]);
-    await strategy.spawn([0]);
-    guardShard(shardOf(strategy), (error) => end(undefined, `the connection failed: ${errorText(error)}`));
-    signal.throwIfAborted();
-    // What it rejects with is told as an event too.
-    strategy.connect().catch(() => undefined);
-    const onAbort = (): void => {
-      over = true;
-      ended.resolve({ code: undefined, detail: errorText(signal.reason), session: resumable() });
-    };
-    signal.addEventListener('abort', onAbort, { once: true });
-    try {
-      return await ended.promise;
-    } finally {
-      signal.removeEventListener('abort', onAbort);
-      over = true;
-      // Any code but 1000 and 1001 leaves the session resumable (gateway docs, disconnecting).
-      await Promise.race([strategy.destroy({ code: 4_200, reason: 'closing' }), closeTimeout()]);
-    }
+    const connection = new GatewayConnection(options, information, {
+      token: this.#token,
+      waitForIdentify: (until) => this.#waitForIdentify(until),
+    });
+    return await connection.run();
   }
 
   /** Opens a file at the CDN, without the token. A redirect is refused. */
@@ -245,13 +140,9 @@ export class DiscordClient {
 
   #toFailure(error: unknown, left: boolean): CallFailure {
     if (error instanceof RateLimitError) {
-      const afterMs = Math.max(0, Math.ceil(error.retryAfter));
-      return {
-        kind: 'limited',
-        afterMs,
-        global: error.global || error.scope === 'global',
-        detail: `too many requests (${error.scope})`,
-      };
+      const retryAfterMs = Math.max(0, Math.ceil(error.retryAfter));
+      const scope = error.global || error.scope === 'global' ? 'account' : 'chat';
+      return { kind: 'limited', retryAfterMs, scope, detail: `too many requests (${error.scope})` };
     }
     if (error instanceof DiscordAPIError) {
       const code = Number(error.code);
@@ -259,9 +150,123 @@ export class DiscordClient {
       return { kind: 'api', status: error.status, detail, ...(Number.isInteger(code) && { code }) };
     }
     if (error instanceof HTTPError) return { kind: 'api', status: error.status, detail: `HTTP ${error.status}` };
-    const code = errorCodeOf(error);
-    if (!left) return { kind: 'unreached', detail: `not connected: ${code ?? 'no code'}` };
-    return { kind: 'lost', detail: `the connection broke before an answer (${code ?? 'no usable reply'})` };
+    return networkFailure(error, left);
+  }
+}
+
+interface SessionInfo {
+  readonly sessionId: string;
+  readonly resumeURL: string;
+  readonly sequence: number;
+}
+
+/** One connection to the gateway. Use it once. */
+class GatewayConnection {
+  readonly #options: GatewayOptions;
+  readonly #ended = Promise.withResolvers<GatewayEnd>();
+  readonly #strategy: SimpleShardingStrategy;
+  #session: Session | undefined;
+  /** The SDK counts every frame of one read before it tells of the first; what we did not take any more must come again. */
+  #taken: Session | undefined;
+  #started = false;
+  #over = false;
+
+  constructor(
+    options: GatewayOptions,
+    information: JsonObject,
+    bot: { readonly token: string; readonly waitForIdentify: (until: AbortSignal) => Promise<void> },
+  ) {
+    this.#options = options;
+    this.#session = options.session;
+    this.#taken = options.session;
+    const manager = {
+      options: {
+        ...DefaultWebSocketManagerOptions,
+        token: bot.token,
+        intents: options.intents,
+        version: '10',
+        handshakeTimeout: GATEWAY_TIMEOUT_MS,
+        helloTimeout: GATEWAY_TIMEOUT_MS,
+        buildIdentifyThrottler: async () => ({
+          waitForIdentify: (_: number, until: AbortSignal) => bot.waitForIdentify(until),
+        }),
+        retrieveSessionInfo: (id: number) => this.#sessionInfo(id),
+        updateSessionInfo: (_: number, info: SessionInfo | null) => {
+          // Closing on our own wish ends the session for the SDK, yet not for the platform.
+          if (options.signal.aborted) return;
+          this.#session = info ? { id: info.sessionId, url: info.resumeURL, seq: info.sequence } : undefined;
+        },
+      },
+      fetchGatewayInformation: async () => information,
+      getShardCount: async () => 1,
+      emit: (event: string, payload: unknown) => this.#onEvent(event, payload),
+    };
+    // The SDK's own manager reconnects without a back-off and its client keeps caches of everything; the shard does neither.
+    this.#strategy = new SimpleShardingStrategy(manager as unknown as ConstructorParameters<typeof SimpleShardingStrategy>[0]);
+  }
+
+  /** Resolves when the connection ended, however it did. */
+  async run(): Promise<GatewayEnd> {
+    const { signal } = this.#options;
+    await this.#strategy.spawn([0]);
+    guardShard(shardOf(this.#strategy), (error) => this.#end(undefined, `the connection failed: ${errorText(error)}`));
+    signal.throwIfAborted();
+    // What it rejects with is told as an event too.
+    this.#strategy.connect().catch(() => undefined);
+    const onAbort = (): void => {
+      this.#over = true;
+      this.#ended.resolve({ code: undefined, detail: errorText(signal.reason), session: this.#resumable() });
+    };
+    signal.addEventListener('abort', onAbort, { once: true });
+    try {
+      return await this.#ended.promise;
+    } finally {
+      signal.removeEventListener('abort', onAbort);
+      this.#over = true;
+      // Any code but 1000 and 1001 leaves the session resumable (gateway docs, disconnecting).
+      await Promise.race([this.#strategy.destroy({ code: 4_200, reason: 'closing' }), closeTimeout()]);
+    }
+  }
+
+  #resumable(): Session | undefined {
+    return this.#session?.id === this.#taken?.id ? this.#taken : undefined;
+  }
+
+  #end(code: number | undefined, detail: string): void {
+    if (this.#over) return;
+    this.#over = true;
+    // The SDK decides what becomes of the session right after it tells about the end.
+    setImmediate(() => this.#ended.resolve({ code, detail, session: this.#resumable() }));
+  }
+
+  async #sessionInfo(id: number) {
+    // The SDK connects again at once and for ever. This one is over: how long to wait before another is `reconnect`'s. A shard
+    // that was destroyed is not listed any more, and yet wakes up half a second later.
+    const idle = this.#over || (await this.#strategy.fetchStatus()).get(id) === WebSocketShardStatus.Idle;
+    if (idle && (this.#started || this.#over || this.#options.signal.aborted)) {
+      this.#end(undefined, 'the connection was lost');
+      return new Promise<never>(() => undefined);
+    }
+    if (idle) this.#started = true;
+    const session = this.#session;
+    return session && { sessionId: session.id, resumeURL: session.url, sequence: session.seq, shardCount: 1, shardId: 0 };
+  }
+
+  #onEvent(event: string, payload: unknown): true {
+    if (event === 'dispatch' && !this.#over) {
+      const packet = obj(obj(payload)['data']);
+      const s = num(packet['s']) ?? 0;
+      const session = this.#session;
+      const before = session?.id === this.#taken?.id ? (this.#taken?.seq ?? 0) : 0;
+      this.#taken = session && { ...session, seq: Math.max(before, s) };
+      this.#options.onPacket({ t: str(packet['t']) ?? '', s, d: packet['d'], session });
+    } else if (event === 'closed') {
+      const code = num(obj(payload)['code']);
+      this.#end(code, `the connection was closed${code === undefined ? '' : ` with code ${code}`}`);
+    } else if (event === 'error') {
+      this.#end(undefined, `the connection failed: ${errorText(obj(payload)['error'])}`);
+    }
+    return true;
   }
 }
 

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { systemClock } from '../../src/lib/clock.ts';
 import { MemoryLogger, until } from '../../src/testing/fakes.ts';
-import type { GatewayEnd, GatewayOptions, Packet, Session } from './client.ts';
 import { keepConnected } from './connect.ts';
+import type { GatewayEnd, GatewayOptions, Packet, Session } from './gateway.ts';
 import { MAX_QUEUED } from './receive.ts';
 
 const session: Session = { id: 'a', url: 'wss://gone.example', seq: 7 };

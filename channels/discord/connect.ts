@@ -1,24 +1,22 @@
 /** The gateway connection, again and again: one socket at a time, resumed where that is possible, with a growing wait between. */
 import type { ChannelHealth } from '../../src/core/channel.ts';
-import type { Clock, Logger } from '../../src/core/ports.ts';
+import type { Clock } from '../../src/core/ports.ts';
+import type { Context } from '../kit/context.ts';
 import { linked } from '../kit/linked.ts';
 import { reconnect } from '../kit/reconnect.ts';
-import type { DiscordClient, GatewayEnd, Session } from './client.ts';
+import type { DiscordClient } from './client.ts';
 import { DISALLOWED_INTENTS, diagnoseCall, diagnoseClose } from './failure.ts';
+import type { GatewayEnd, Session } from './gateway.ts';
 import { intents, NO_CONTENT } from './intents.ts';
 import { MAX_QUEUED, type Pushed } from './receive.ts';
 
-export interface ConnectOptions {
+export interface ConnectOptions extends Context {
   readonly client: Pick<DiscordClient, 'gateway'>;
   readonly session: Session | undefined;
   readonly messageContent: boolean;
   readonly push: (packet: Pushed) => void;
   /** Events that wait to be worked off. */
   readonly queued: () => number;
-  readonly clock: Clock;
-  readonly random: () => number;
-  readonly logger: Logger;
-  readonly signal: AbortSignal;
   readonly health: (state: ChannelHealth, detail?: string) => void;
   /** Told after each connection that could not be made. */
   readonly failed: () => void;
@@ -50,20 +48,17 @@ export async function keepConnected(options: ConnectOptions): Promise<void> {
     signal,
     // A token that was reset is never valid again, and the new one comes with a restart.
     onEnd: () => !refused,
+    steadyMs: STABLE_MS,
     run: async (connected) => {
       while (options.queued() >= MAX_QUEUED / 2) await clock.sleep(DRAIN_MS, signal);
       using life = linked(signal);
       const resuming = session !== undefined;
-      let began = false;
+      let began: number | undefined;
       let packets = 0;
-      void beginsInTime(clock, life.controller, () => (began ? 'began' : packets));
+      void beginsInTime(clock, life.controller, () => (began === undefined ? packets : 'began'));
       const begin = (): void => {
-        if (began) return;
-        began = true;
-        void stable(clock, life.controller.signal, () => {
-          flaps = 0;
-          connected();
-        });
+        began ??= clock.monotonic();
+        connected();
       };
       try {
         const end = await client.gateway({
@@ -80,7 +75,7 @@ export async function keepConnected(options: ConnectOptions): Promise<void> {
         });
         if (signal.aborted) return;
         // The server a session is resumed at may be gone while the platform is well: a new session then, and the history.
-        notResumed = began ? 0 : notResumed + 1;
+        notResumed = began === undefined ? notResumed + 1 : 0;
         session = notResumed >= RESUME_ATTEMPTS ? undefined : end.session;
         if (end.code === DISALLOWED_INTENTS && messageContent) {
           messageContent = false;
@@ -89,17 +84,18 @@ export async function keepConnected(options: ConnectOptions): Promise<void> {
           options.contentRefused(NO_CONTENT);
           return;
         }
-        if (resuming && !began && end.session === undefined && diagnoseClose(end.code) === undefined) {
+        if (resuming && began === undefined && end.session === undefined && diagnoseClose(end.code) === undefined) {
           logger.info('discord.session-over');
           return;
         }
-        flaps += 1;
-        refused = tell(end, began, flaps, options);
+        const isStable = began !== undefined && clock.monotonic() - began >= STABLE_MS;
+        flaps = isStable ? 1 : flaps + 1;
+        refused = tell(end, began !== undefined, flaps, options);
       } catch (error) {
         if (signal.aborted) return;
         const diagnosis = diagnoseCall(error);
-        refused = diagnosis.final;
-        health(diagnosis.health, diagnosis.detail);
+        refused = diagnosis.refusedLogin === true;
+        health(diagnosis.state, diagnosis.detail);
         logger.warn('discord.connect-failed', { detail: diagnosis.detail });
         options.failed();
         if (diagnosis.waitMs > 0) await clock.sleep(diagnosis.waitMs, signal);
@@ -116,7 +112,7 @@ function tell(end: GatewayEnd, began: boolean, flaps: number, options: ConnectOp
   const { health, logger, failed } = options;
   const fatal = diagnoseClose(end.code);
   logger.warn('discord.disconnected', { detail: end.detail, resumable: end.session !== undefined });
-  if (fatal) health(fatal.health, fatal.detail);
+  if (fatal) health(fatal.state, fatal.detail);
   // The platform asks every client to reconnect now and then; only what does not heal is worth telling.
   else if (!began || flaps >= FLAPS) health('degraded', `GH1502: ${end.detail}`);
   if (!began) failed();
@@ -130,15 +126,6 @@ async function beginsInTime(clock: Clock, life: AbortController, state: () => 'b
       if (now === before) return life.abort(new Error('the session did not begin in time'));
       await clock.sleep(BEGIN_TIMEOUT_MS, life.signal);
     }
-  } catch {
-    return; // it ended before
-  }
-}
-
-async function stable(clock: Clock, signal: AbortSignal, then: () => void): Promise<void> {
-  try {
-    await clock.sleep(STABLE_MS, signal);
-    then();
   } catch {
     return; // it ended before
   }

@@ -1,6 +1,6 @@
 /** What is kept between starts: the gateway session, and per chat the newest message that was committed. */
 import { list, num, obj, parseObject, str } from '../kit/json.ts';
-import type { Session } from './client.ts';
+import type { Session } from './gateway.ts';
 import { compareIds, idAt, isGatewayUrl, laterId, snowflake } from './wire.ts';
 
 export interface Cursor {

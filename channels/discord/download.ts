@@ -4,7 +4,6 @@ import type { MediaRef } from '../../src/core/message.ts';
 import { type DownloadLimits, fileBody, fileUrl, openDownload, tooLarge } from '../kit/download.ts';
 import { num, obj, str } from '../kit/json.ts';
 import type { DiscordClient } from './client.ts';
-import { CallError } from './failure.ts';
 import { findFile, parseRef } from './inbound-content.ts';
 
 export interface DownloadOptions extends DownloadLimits {
@@ -19,7 +18,6 @@ export async function download(media: MediaRef, { client, origins, ...limits }: 
   if (!ref) throw new GatehouseError('GH1505', 'the reference names no file of Discord');
   const allowed = new Set(origins.map((origin) => URL.parse(origin)?.origin));
   return await openDownload(media, limits, {
-    explain: (error) => (error instanceof CallError ? error.message : undefined),
     open: async (signal) => {
       const message = obj(await client.call('GET', `/channels/${ref.channelId}/messages/${ref.messageId}`, { signal }));
       const file = findFile(message, ref.fileId);

@@ -1,46 +1,23 @@
 /** What can go wrong with a call, by what a caller can do about it, and what delivery and the operator are told. */
-import type { ChannelHealth, SendResult } from '../../src/core/channel.ts';
+import type { SendResult } from '../../src/core/channel.ts';
 import { errorText } from '../../src/core/errors.ts';
-import { DeadlineError } from '../kit/deadline.ts';
-import { withAdvice } from '../kit/reported-health.ts';
-
-/** Holds neither the token nor a URL with one. */
-export type CallFailure =
-  /** The platform answered with an error; `code` is its own number for it. */
-  | { readonly kind: 'api'; readonly status: number; readonly code?: number; readonly detail: string }
-  /** Too many requests; nothing was done. `global`: no call of this bot is taken before. */
-  | { readonly kind: 'limited'; readonly afterMs: number; readonly global: boolean; readonly detail: string }
-  /** The request never reached the platform: refused, no route, no name, no TLS. */
-  | { readonly kind: 'unreached'; readonly detail: string }
-  /** The request left and no readable answer came back. */
-  | { readonly kind: 'lost'; readonly detail: string };
-
-export class CallError extends Error {
-  readonly failure: CallFailure;
-
-  constructor(call: string, failure: CallFailure) {
-    super(`${call}: ${failure.kind === 'api' ? `${failure.status} ` : ''}${failure.detail}`);
-    this.name = 'CallError';
-    this.failure = failure;
-  }
-}
+import { apiFailureOf, CallError, type CallFailure, type ErrorCode } from '../kit/call-error.ts';
+import { type Refusal, sendResultOf } from '../kit/call-result.ts';
+import { type Diagnosis, degraded, diagnose, down } from '../kit/diagnosis.ts';
 
 /** True for an error with which the platform said no for good: asking again changes nothing. */
-export function isFinal(error: unknown): error is CallError {
-  if (!(error instanceof CallError)) return false;
-  const { failure } = error;
-  return failure.kind === 'api' && failure.status < 500 && failure.status !== 401;
+export function isFinal(error: unknown): boolean {
+  const { status = 500 } = apiFailureOf(error) ?? {};
+  return status < 500 && status !== 401;
 }
 
 /** How long the platform asked to wait, in ms. */
 export function waitOf(error: unknown): number | undefined {
-  return error instanceof CallError && error.failure.kind === 'limited' ? error.failure.afterMs : undefined;
+  return error instanceof CallError && error.failure.kind === 'limited' ? error.failure.retryAfterMs : undefined;
 }
 
-type Refusal = Extract<SendResult, { kind: 'refused' }>['reason'];
-
 /** https://discord.com/developers/docs/topics/opcodes-and-status-codes#json */
-const REFUSALS: ReadonlyMap<number, Refusal> = new Map([
+const REFUSALS: ReadonlyMap<ErrorCode | undefined, Refusal> = new Map([
   [10_003, 'chat-gone'], // unknown channel
   [10_004, 'chat-gone'], // unknown guild
   [10_013, 'chat-gone'], // unknown user
@@ -63,58 +40,23 @@ const REFUSALS: ReadonlyMap<number, Refusal> = new Map([
 
 /** What delivery is told about a call that failed. */
 export function toSendResult(failure: CallFailure): SendResult {
-  switch (failure.kind) {
-    case 'unreached':
-      return { kind: 'retry', reason: failure.detail, scope: 'account' };
-    case 'limited':
-      return { kind: 'retry', reason: failure.detail, afterMs: failure.afterMs, scope: failure.global ? 'account' : 'chat' };
-    case 'lost':
-      return { kind: 'unknown', detail: failure.detail };
-    case 'api': {
-      const { status, code, detail } = failure;
-      // 5xx comes from a machine that may have passed the message on already.
-      if (status >= 500) return { kind: 'unknown', detail: `${status} ${detail}` };
-      if (status === 401) return { kind: 'refused', reason: 'auth', detail };
-      const known = code === undefined ? undefined : REFUSALS.get(code);
-      if (known) return { kind: 'refused', reason: known, detail };
-      if (/^content\[BASE_TYPE_MAX_LENGTH\]|Must be 2000 or fewer/m.test(detail)) {
-        return { kind: 'refused', reason: 'too-long', detail };
-      }
-      return { kind: 'refused', reason: status === 403 ? 'blocked' : 'invalid', detail };
-    }
-  }
-}
-
-/** What the operator is told about a connection that could not be made, and how long to wait beyond the ordinary back-off. */
-export interface Diagnosis {
-  readonly health: ChannelHealth;
-  readonly detail: string;
-  readonly waitMs: number;
-  /** Only the operator can mend it, with a restart. */
-  readonly final: boolean;
+  return sendResultOf(failure, ({ status = 200, code, detail }) => {
+    if (status >= 500 || status === 401) return undefined;
+    const isLong = /^content\[BASE_TYPE_MAX_LENGTH\]|Must be 2000 or fewer/m.test(detail);
+    return REFUSALS.get(code) ?? (isLong ? 'too-long' : undefined);
+  });
 }
 
 /** A call that was to open the connection failed. */
 export function diagnoseCall(error: unknown): Diagnosis {
-  if (error instanceof DeadlineError) {
-    return { health: 'degraded', detail: `GH1502: the platform does not answer (${error.message})`, waitMs: 0, final: false };
-  }
-  if (!(error instanceof CallError))
-    return { health: 'degraded', detail: `GH1502: ${errorText(error)}`, waitMs: 0, final: false };
-  const { failure } = error;
-  if (failure.kind === 'limited')
-    return { health: 'degraded', detail: `GH1502: ${failure.detail}`, waitMs: failure.afterMs, final: false };
-  if (failure.kind === 'api' && failure.status === 401) {
-    return {
-      health: 'down',
-      detail: `GH1501: the platform refused the bot token (401 ${failure.detail}): reset it on the Bot page, set it anew and restart`,
-      waitMs: 0,
-      final: true,
-    };
-  }
-  if (failure.kind === 'api')
-    return { health: 'degraded', detail: `GH1502: ${failure.status} ${failure.detail}`, waitMs: 0, final: false };
-  return { health: 'degraded', detail: withAdvice(failure.detail), waitMs: 0, final: false };
+  return diagnose(error, {
+    ofCall: ({ failure }) => {
+      if (failure.kind !== 'api' || failure.status !== 401) return undefined;
+      const what = `the platform refused the bot token (401 ${failure.detail})`;
+      return { ...down(`GH1501: ${what}: reset it on the Bot page, set it anew and restart`), refusedLogin: true };
+    },
+    ofOther: (other) => degraded(`GH1502: ${errorText(other)}`),
+  });
 }
 
 /** https://discord.com/developers/docs/topics/opcodes-and-status-codes#gateway-gateway-close-event-codes */
@@ -133,5 +75,5 @@ const FATAL: ReadonlyMap<number, string> = new Map([
 /** A connection ended. Undefined for an end that is no news: it is resumed. */
 export function diagnoseClose(code: number | undefined): Diagnosis | undefined {
   const detail = code === undefined ? undefined : FATAL.get(code);
-  return detail === undefined ? undefined : { health: 'down', detail, waitMs: 0, final: true };
+  return detail === undefined ? undefined : down(detail);
 }

@@ -1,4 +1,5 @@
 /** Markdown -> Discord's own subset of it (https://discord.com/developers/docs/reference#message-formatting). */
+import { listLine, tableLines } from '../kit/dialect-parts.ts';
 import { type Dialect, parseMarkdown, renderMarkdown } from '../kit/markdown.ts';
 
 /** Never rejects. What the platform would read as markup though the author meant the character is escaped. */
@@ -24,14 +25,8 @@ const dialect: Dialect = {
     inner === '' ? '' : depth <= 3 ? `${'#'.repeat(depth)} ${inner.replaceAll('\n', ' ')}` : wrap('**', inner),
   // A quote in a quote is not a thing there: its mark would be shown.
   quote: (inner, depth) => (depth === 0 ? inner.replaceAll(/^/gm, '> ') : inner),
-  listItem: (inner, { ordered, number, depth, checked }) => {
-    const box = checked === undefined ? '' : checked ? '☑ ' : '☐ ';
-    return `${'  '.repeat(depth)}${ordered ? `${number}.` : '-'} ${box}${inner}`;
-  },
-  table: ({ header, rows }) => {
-    if (header.length === 2) return [header, ...rows].map(([key = '', value = '']) => `${wrap('**', key)}: ${value}`).join('\n');
-    return [header.map((cell) => wrap('**', cell)), ...rows].map((row) => row.join(' | ')).join('\n');
-  },
+  listItem: listLine('-'),
+  table: tableLines((cell) => wrap('**', cell)),
   rule: '———',
   lineBreak: '\n',
 };

@@ -4,7 +4,7 @@ import type { InboundMessage } from '../../src/core/message.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { TestHost } from '../../src/testing/channel-host.ts';
 import { MemoryLogger, until } from '../../src/testing/fakes.ts';
-import { CallError } from './failure.ts';
+import { CallError } from '../kit/call-error.ts';
 import { type Pushed, Receiver } from './receive.ts';
 import { idAt } from './wire.ts';
 
@@ -130,7 +130,7 @@ test('A45 10,000 mutated events: nothing crashes, nobody is taken for somebody e
     random: () => 0,
     logger,
     signal: abort.signal,
-    trouble: () => undefined,
+    onTrouble: () => undefined,
     ready: () => undefined,
     notCaughtUp: () => undefined,
     interaction: ({ message: { senderId } }) => acknowledged.push(senderId),

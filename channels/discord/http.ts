@@ -1,37 +1,23 @@
 /** HTTP for the SDK's REST client over `node:http`, because it must be known whether a request that failed had left. */
-import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http';
-import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
+import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
-import { whenConnected } from '../kit/http-agent.ts';
+import { HttpTransport } from '../kit/http-transport.ts';
 
 export class HttpPool {
-  readonly #http: HttpAgent;
-  readonly #https: HttpsAgent;
-
-  constructor() {
-    // An idle connection is dropped long before the platform would drop it: a request written to a connection that the other
-    // side just closed is a request nobody knows the fate of.
-    this.#http = new HttpAgent({ keepAlive: true, timeout: 15_000 });
-    this.#https = new HttpsAgent({ keepAlive: true, timeout: 15_000 });
-  }
+  readonly #http = new HttpTransport();
 
   /** `onLeft` is called once the connection stands, before the first byte of the request. Follows no redirect. */
   async fetch(url: string, init: RequestInit, onLeft: () => void): Promise<Response> {
-    const secure = url.startsWith('https:');
     const headers = new Headers(init.headers);
     const body = await encodeBody(init.body ?? undefined, headers);
     if (body) headers.set('content-length', String(body.length));
-    const answer = await new Promise<IncomingMessage>((resolve, reject) => {
-      const request = (secure ? httpsRequest : httpRequest)(url, {
-        method: init.method ?? 'GET',
-        agent: secure ? this.#https : this.#http,
-        headers: Object.fromEntries(headers),
-        ...(init.signal && { signal: init.signal }),
-      });
-      request.once('error', reject);
-      request.once('response', resolve);
-      whenConnected(request, secure, onLeft);
-      request.end(body);
+    const answer = await this.#http.request({
+      method: init.method ?? 'GET',
+      url: new URL(url),
+      headers: Object.fromEntries(headers),
+      body,
+      signal: init.signal ?? undefined,
+      onConnected: onLeft,
     });
     const status = answer.statusCode ?? 502;
     const empty = status === 204 || status === 304;
@@ -44,8 +30,7 @@ export class HttpPool {
 
   /** Closes idle connections and breaks those in use. Twice is safe. */
   close(): void {
-    this.#http.destroy();
-    this.#https.destroy();
+    this.#http.close();
   }
 }
 

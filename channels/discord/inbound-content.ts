@@ -1,6 +1,7 @@
 /** Files of a message, and a note in words for everything that is neither text nor a file. */
 import type { MediaKind, MediaRef } from '../../src/core/message.ts';
 import { type JsonObject, num, obj, objects, str } from '../kit/json.ts';
+import { mediaRef } from '../kit/media-ref.ts';
 import { bracketNote } from '../kit/senders-words.ts';
 import { snowflake } from './wire.ts';
 
@@ -14,19 +15,14 @@ export function mediaOf(message: JsonObject, host: { readonly channelId: string;
     const id = snowflake(file['id']);
     if (id === undefined) return [];
     const mime = str(file['content_type'])?.toLowerCase();
-    const name = str(file['filename']);
-    const size = num(file['size']);
-    return [
-      {
-        kind: voice ? 'voice' : kindOf(mime),
-        // No address: those of the CDN run out after a day, and a fresh one comes with the message.
-        ref: formatRef({ channelId: host.channelId, messageId: host.id, fileId: id }),
-        // Longer names fit no file system; the rest of the cleaning is done where a file is made.
-        ...(name !== undefined && { name: name.slice(0, 255) }),
-        ...(mime !== undefined && { mime: mime.slice(0, 127) }),
-        ...(size !== undefined && { size }),
-      } satisfies MediaRef,
-    ];
+    return mediaRef({
+      kind: voice ? 'voice' : kindOf(mime),
+      // No address: those of the CDN run out after a day, and a fresh one comes with the message.
+      ref: formatRef({ channelId: host.channelId, messageId: host.id, fileId: id }),
+      name: str(file['filename']),
+      mime: mime?.slice(0, 127),
+      size: num(file['size']),
+    });
   });
 }
 

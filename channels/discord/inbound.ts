@@ -1,8 +1,8 @@
 /** An event of the platform -> `InboundMessage`. Pure: what it needs to know about places and roles comes in. */
-import { messageKey, shortHash } from '../../src/core/ids.ts';
+import { shortHash } from '../../src/core/ids.ts';
 import { type InboundMessage, type QuotedMessage, type RefusalReason, UNKNOWN_SENDER } from '../../src/core/message.ts';
+import { changedMessage, inboundMessage, unreadableMessage } from '../kit/inbound-message.ts';
 import { type JsonObject, num, obj, str } from '../kit/json.ts';
-import { unreadableMessage } from '../kit/unreadable-message.ts';
 import { mediaOf, noteOf, snapshotsOf } from './inbound-content.ts';
 import { type Addressing, displayName, readText } from './inbound-text.ts';
 import { chatOf, type Place } from './places.ts';
@@ -23,7 +23,7 @@ const FORWARD = 1;
 
 /** MESSAGE_CREATE, or a message of the history. Throws on one that breaks the platform's own schema. */
 export function toMessage(message: JsonObject, context: InboundContext): InboundMessage {
-  return { ...readMessage(message, context), kind: 'message' };
+  return readMessage(message, context);
 }
 
 /** MESSAGE_UPDATE. Undefined where nobody changed anything: the platform tells link previews and pins this way too. */
@@ -33,7 +33,7 @@ export function toEdit(message: JsonObject, context: InboundContext): InboundMes
   const base = readMessage(message, context);
   // Two edits can bear the same time; the hash keeps the later one.
   const platformId = `${base.platformId}:edit:${edited}:${shortHash(message['content'], 8)}`;
-  return { ...base, kind: 'edit', targetId: base.platformId, platformId, id: keyOf(context, platformId), timestamp: edited };
+  return changedMessage(base, { kind: 'edit', platformId, timestamp: edited });
 }
 
 /** MESSAGE_DELETE, one id of MESSAGE_DELETE_BULK. Who deleted is not told; the journal finds whose message it was. */
@@ -78,21 +78,9 @@ export function unreadable(channel: string, account: string, source: string, now
 
 /** A message that no one is named as the author of. */
 export function nobody(context: InboundContext, platformId: string, timestamp: number): InboundMessage {
-  return {
-    channel: context.channel,
-    account: context.to.account,
-    ...chatOf(context.place),
-    platformId,
-    id: keyOf(context, platformId),
-    kind: 'message',
-    senderId: UNKNOWN_SENDER,
-    senderName: UNKNOWN_SENDER,
-    text: '',
-    media: [],
-    isGroup: context.place.guildId !== undefined,
-    mentionsBot: false,
-    timestamp,
-  };
+  const { channel, to, place } = context;
+  const facts = { ...chatOf(place), platformId, senderId: UNKNOWN_SENDER, isGroup: place.guildId !== undefined, timestamp };
+  return inboundMessage({ channel, account: to.account }, facts);
 }
 
 function readMessage(message: JsonObject, context: InboundContext): InboundMessage {
@@ -158,8 +146,4 @@ function quotedOf(message: JsonObject, account: string, senderId: string): Quote
   const own = fromBot || author['id'] === senderId;
   const text = own || words === '' ? words : `[written by ${displayName(author)}, not by the sender] ${words}`;
   return { platformId, ...(text !== '' && { text }), fromBot };
-}
-
-function keyOf(context: InboundContext, platformId: string): string {
-  return messageKey({ channel: context.channel, account: context.to.account, platformId });
 }

@@ -4,8 +4,8 @@ import type { Clock } from '../../src/core/ports.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { TestHost } from '../../src/testing/channel-host.ts';
 import { MemoryLogger, until } from '../../src/testing/fakes.ts';
-import type { Packet } from './client.ts';
-import { CallError, type CallFailure } from './failure.ts';
+import { CallError, type CallFailure } from '../kit/call-error.ts';
+import type { Packet } from './gateway.ts';
 import type { Unread } from './missed.ts';
 import { Receiver } from './receive.ts';
 import { compareIds, idAt } from './wire.ts';
@@ -97,7 +97,7 @@ function start(platform: Platform, host: TestHost) {
     random: () => 0,
     logger: new MemoryLogger(),
     signal: abort.signal,
-    trouble: () => undefined,
+    onTrouble: () => undefined,
     ready: () => {
       ready += 1;
     },

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import type { OutboundFile, OutboundPart } from '../../src/core/message.ts';
 import { outbound } from '../../src/testing/fakes.ts';
-import { type CallFailure, toSendResult } from './failure.ts';
+import type { CallFailure } from '../kit/call-error.ts';
+import { toSendResult } from './failure.ts';
 import { awaitingOf, nonceOf, placeOf, toAnswer, toCreate, toEditCall } from './outbound.ts';
 import { opusSeconds } from './voice-note.ts';
 
@@ -125,8 +126,12 @@ test.each([
 
 test.each<[string, CallFailure, object]>([
   ['not connected', { kind: 'unreached', detail: 'x' }, { kind: 'retry', scope: 'account' }],
-  ['a bucket', { kind: 'limited', afterMs: 1_500, global: false, detail: 'x' }, { kind: 'retry', scope: 'chat', afterMs: 1_500 }],
-  ['all of it', { kind: 'limited', afterMs: 9, global: true, detail: 'x' }, { kind: 'retry', scope: 'account' }],
+  [
+    'a bucket',
+    { kind: 'limited', retryAfterMs: 1_500, scope: 'chat', detail: 'x' },
+    { kind: 'retry', scope: 'chat', afterMs: 1_500 },
+  ],
+  ['all of it', { kind: 'limited', retryAfterMs: 9, scope: 'account', detail: 'x' }, { kind: 'retry', scope: 'account' }],
   ['no answer', { kind: 'lost', detail: 'x' }, { kind: 'unknown' }],
   ['502', { kind: 'api', status: 502, detail: 'x' }, { kind: 'unknown' }],
   ['401', { kind: 'api', status: 401, detail: 'x' }, { kind: 'refused', reason: 'auth' }],

@@ -2,6 +2,7 @@
 import { shortHash } from '../../src/core/ids.ts';
 import type { OutboundFile, OutboundPart } from '../../src/core/message.ts';
 import { type JsonObject, num, obj, str } from '../kit/json.ts';
+import { uploadName } from '../kit/upload-file.ts';
 import { toDiscordMarkdown } from './format.ts';
 import { buttonId } from './interaction.ts';
 import { opusSeconds } from './voice-note.ts';
@@ -100,7 +101,7 @@ async function contentOf(part: OutboundPart, plain: boolean): Promise<JsonObject
     allowed_mentions: NO_MENTIONS,
     flags: SUPPRESS_EMBEDS,
     ...(part.choices && part.choices.length > 0 && { components: buttonRows(part.choices) }),
-    ...(part.file && { attachments: [{ id: 0, filename: uploadName(part.file) }] }),
+    ...(part.file && { attachments: [{ id: 0, filename: shownName(part.file) }] }),
   };
 }
 
@@ -125,6 +126,6 @@ function buttonRows(choices: NonNullable<OutboundPart['choices']>): readonly Jso
 }
 
 /** The name is shown, and its ending decides how the apps show the file. */
-export function uploadName(file: Pick<OutboundFile, 'name'>): string {
-  return file.name.replace(/[\p{Cc}"\\/]+/gu, '_').slice(-120) || 'file';
+export function shownName({ name }: Pick<OutboundFile, 'name'>): string {
+  return uploadName(name, /[\p{Cc}"\\/]+/gu);
 }

@@ -2,14 +2,14 @@
 import type { ChannelHost } from '../../src/core/channel.ts';
 import { errorText } from '../../src/core/errors.ts';
 import type { InboundMessage } from '../../src/core/message.ts';
-import type { Clock, Logger } from '../../src/core/ports.ts';
 import { withDeadline } from '../kit/deadline.ts';
 import { type JsonObject, obj, objects } from '../kit/json.ts';
 import { RecentSet } from '../kit/recent.ts';
 import { type StoringOptions, storeMessages } from '../kit/store-messages.ts';
-import type { DiscordClient, Packet, Session } from './client.ts';
+import type { DiscordClient } from './client.ts';
 import { advance, type Cursor, firstCursor, formatCursor, parseCursor } from './cursor.ts';
 import { isFinal, waitOf } from './failure.ts';
+import type { Packet, Session } from './gateway.ts';
 import { type InboundContext, toDelete, toEdit, toMessage, toReaction, unreadable } from './inbound.ts';
 import type { Addressing } from './inbound-text.ts';
 import { type Interaction, toInteraction } from './interaction.ts';
@@ -23,21 +23,15 @@ export interface Pushed extends Packet {
   readonly connection: AbortSignal;
 }
 
-export interface ReceiverOptions {
-  readonly client: Pick<DiscordClient, 'call'>;
+export interface ReceiverOptions extends StoringOptions {
   readonly host: ChannelHost;
+  readonly client: Pick<DiscordClient, 'call'>;
   readonly channel: string;
   readonly account: string;
   readonly mentionRoles: boolean;
   readonly mentionEveryone: boolean;
   readonly catchUpMs: number;
   readonly callTimeoutMs: number;
-  readonly clock: Clock;
-  readonly random: () => number;
-  readonly logger: Logger;
-  readonly signal: AbortSignal;
-  /** The journal cannot write; undefined once it can again. */
-  readonly trouble: StoringOptions['onTrouble'];
   /** READY or RESUMED was worked off: what was missed is committed, which may take longer than the connection stood. */
   readonly ready: (connection: AbortSignal) => void;
   /** So many chats lack messages that were written while nobody listened. */
@@ -293,7 +287,6 @@ export class Receiver {
     packet: Packet | undefined,
     change: (cursor: Cursor) => Cursor = (cursor) => cursor,
   ): Promise<void> {
-    const { host, clock, random, signal, trouble, logger } = this.#options;
     const oldest = this.#oldest();
     let after = change(await this.#loadCursor());
     const strangers = [...this.#strangers];
@@ -303,7 +296,7 @@ export class Receiver {
     const { session: old, ...rest } = after;
     const session = packet ? packet.session && { ...packet.session, seq: packet.s } : old;
     const cursor: Cursor = { ...rest, ...(session && { session }) };
-    await storeMessages(batch, formatCursor(cursor), { host, clock, random, logger, signal, onTrouble: trouble });
+    await storeMessages(batch, formatCursor(cursor), this.#options);
     this.#cursor = cursor;
     for (const chat of strangers) this.#strangers.delete(chat);
   }

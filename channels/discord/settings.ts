@@ -1,54 +1,44 @@
 import { z } from 'zod';
+import { address, apiRoot, downloadTimeout, envName, flag, wholeNumber } from '../kit/settings-fields.ts';
 
 /** The settings of a discord entry in `gateway.channels[]`. */
 export const DiscordSettings = z.strictObject({
-  token_env: z
-    .string()
-    .min(1)
-    .default('DISCORD_BOT_TOKEN')
-    .describe('Environment variable that holds the bot token from the developer portal.'),
-  api_root: z
-    .url({ protocol: /^https?$/ })
-    .default('https://discord.com/api')
-    .describe('Address of the REST API, without the version. Change it only for a proxy of your own.'),
+  token_env: envName('DISCORD_BOT_TOKEN', 'Environment variable that holds the bot token from the developer portal.'),
+  api_root: apiRoot(
+    'https://discord.com/api',
+    'Address of the REST API, without the version. Change it only for a proxy of your own.',
+  ),
   cdn_origins: z
-    .array(z.url({ protocol: /^https?$/ }))
+    .array(address())
     .min(1)
     .default(['https://cdn.discordapp.com', 'https://media.discordapp.net'])
     .describe(
       'Where files that people sent may be fetched from; nothing else is ever asked. Change it only for a proxy of your own.',
     ),
-  message_content: z
-    .boolean()
-    .default(true)
-    .describe('Ask for the Message Content intent. Without it only private chats and messages that mention the bot have a text.'),
-  mention_roles: z
-    .boolean()
-    .default(false)
-    .describe("Whether a mention of the bot's own role addresses the bot, as a mention of its name does."),
-  mention_everyone: z.boolean().default(false).describe('Whether @everyone and @here address the bot.'),
-  slash_commands: z.boolean().default(true).describe('Offer /new, /reset, /stop and /help in the command menu of Discord.'),
+  message_content: flag(
+    true,
+    'Ask for the Message Content intent. Without it only private chats and messages that mention the bot have a text.',
+  ),
+  mention_roles: flag(false, "Whether a mention of the bot's own role addresses the bot, as a mention of its name does."),
+  mention_everyone: flag(false, 'Whether @everyone and @here address the bot.'),
+  slash_commands: flag(true, 'Offer /new, /reset, /stop and /help in the command menu of Discord.'),
   catch_up_hours: z
     .number()
     .min(0)
     .max(168)
     .default(24)
     .describe('How far back messages are fetched that were written while the daemon was not connected. 0 fetches none.'),
-  send_timeout_secs: z
-    .int()
-    .min(1)
-    .max(50)
-    .default(30)
-    .describe(
-      'Longest wait for the answer to one call; the platform knows a key for two minutes. A message without an answer is sent again under the same key.',
-    ),
-  upload_timeout_secs: z.int().min(1).max(50).default(50).describe('The same for a message that carries a file.'),
-  download_timeout_secs: z.int().min(1).max(480).default(30).describe('Longest time to fetch one file that somebody sent.'),
-  rate_limits: z
-    .boolean()
-    .default(true)
-    .describe(
-      "Keep below the platform's limits (5 messages in 5 s per chat, 50 calls/s in all). Turn off only for an own server.",
-    ),
+  send_timeout_secs: wholeNumber(
+    1,
+    50,
+    30,
+    'Longest wait for the answer to one call; the platform knows a key for two minutes. A message without an answer is sent again under the same key.',
+  ),
+  upload_timeout_secs: wholeNumber(1, 50, 50, 'The same for a message that carries a file.'),
+  download_timeout_secs: downloadTimeout(30),
+  rate_limits: flag(
+    true,
+    "Keep below the platform's limits (5 messages in 5 s per chat, 50 calls/s in all). Turn off only for an own server.",
+  ),
 });
 export type DiscordSettings = z.infer<typeof DiscordSettings>;

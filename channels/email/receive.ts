@@ -2,7 +2,6 @@
 import type { ChannelHost } from '../../src/core/channel.ts';
 import { errorText } from '../../src/core/errors.ts';
 import type { InboundMessage } from '../../src/core/message.ts';
-import type { Clock, Logger } from '../../src/core/ports.ts';
 import { type StoringOptions, storeMessages } from '../kit/store-messages.ts';
 import { bouncedId } from './bounces.ts';
 import type { ImapSession } from './client.ts';
@@ -21,21 +20,15 @@ const BROKEN_APART_MS = 5 * 60_000;
 /** Enough of a mail that is too large to see who wrote it; also the bound of a header section (mime.ts). */
 const HEAD_BYTES = 64 * 1024;
 
-export interface ReceiveOptions {
+export interface ReceiveOptions extends StoringOptions {
+  readonly host: ChannelHost;
   readonly pollMs: number;
   readonly maxMessageBytes: number;
   readonly markSeen: boolean;
   readonly inbound: InboundOptions;
   readonly cap: ReplyCap;
-  readonly host: ChannelHost;
-  readonly clock: Clock;
-  readonly random: () => number;
-  readonly logger: Logger;
-  readonly signal: AbortSignal;
   /** The cursor is known and the mailbox open: receiving. */
   readonly onReady: () => void;
-  /** What the operator is told while the journal cannot write; undefined once it can again. */
-  readonly onTrouble: StoringOptions['onTrouble'];
   /** A mail of ours came back; by its Message-ID. */
   readonly onBounce: (id: string) => void;
   /** Everything that lay in the mailbox is handled, for now. */

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { envName, flag, wholeNumber } from '../kit/settings-fields.ts';
 
 const TLS = z.enum(['implicit', 'starttls', 'none']);
 
@@ -11,26 +12,23 @@ const MEBIBYTE = 1024 * 1024;
 export const EmailSettings = z
   .strictObject({
     imap_host: z.string().min(1).describe('Host name of the IMAP server'),
-    imap_port: z.int().min(1).max(65535).default(993).describe('Port of the IMAP server'),
+    imap_port: wholeNumber(1, 65535, 993, 'Port of the IMAP server'),
     imap_tls: TLS.default('implicit').describe('How IMAP is encrypted; `none` sends the password in clear text'),
     smtp_host: z.string().min(1).describe('Host name of the SMTP submission server'),
-    smtp_port: z.int().min(1).max(65535).default(465).describe('Port of the SMTP submission server'),
+    smtp_port: wholeNumber(1, 65535, 465, 'Port of the SMTP submission server'),
     smtp_tls: TLS.optional().describe(
       'How SMTP is encrypted; default `implicit` on port 465, else `starttls`, which is then required',
     ),
     tls_ca_file: z.string().min(1).optional().describe('PEM file of the certificate authority, for servers with a private one'),
-    tls_reject_unauthorized: z
-      .boolean()
-      .default(true)
-      .describe('false accepts any certificate: whoever sits between can read the mail and the password'),
-    username_env: z.string().min(1).default('EMAIL_USERNAME').describe('Environment variable with the login name'),
-    password_env: z.string().min(1).default('EMAIL_PASSWORD').describe('Environment variable with the password'),
+    tls_reject_unauthorized: flag(true, 'false accepts any certificate: whoever sits between can read the mail and the password'),
+    username_env: envName('EMAIL_USERNAME', 'Environment variable with the login name'),
+    password_env: envName('EMAIL_PASSWORD', 'Environment variable with the password'),
     from_address: z
       .string()
       .regex(MAIL_ADDRESS, 'must be a bare e-mail address')
       .describe('The address people write to; answers come from it'),
     from_name: z.string().max(200).default('').describe('Display name on answers'),
-    mailbox: z.string().min(1).default('INBOX').describe('Folder that is read'),
+    mailbox: envName('INBOX', 'Folder that is read'),
     sent_mailbox: z
       .string()
       .min(1)
@@ -44,12 +42,12 @@ export const EmailSettings = z
       .describe(
         'Send a blind copy of each answer to `from_address`: the proof, after a crash, that it was sent. Default: true unless `sent_mailbox` is set',
       ),
-    find_grace_secs: z
-      .int()
-      .min(0)
-      .max(3600)
-      .default(30)
-      .describe('After a crash, how long to look for the copy of an answer before it is taken for not sent'),
+    find_grace_secs: wholeNumber(
+      0,
+      3600,
+      30,
+      'After a crash, how long to look for the copy of an answer before it is taken for not sent',
+    ),
     authserv_id: z
       .string()
       .min(1)
@@ -57,19 +55,12 @@ export const EmailSettings = z
       .describe(
         'First word of the Authentication-Results header your mail server adds, e.g. `mx.google.com`; other results are not believed',
       ),
-    trust_from: z
-      .boolean()
-      .default(false)
-      .describe(
-        'true believes the From header of every mail: anybody can then write as anybody. Only for servers that refuse forged mail',
-      ),
-    mark_seen: z.boolean().default(true).describe('Mark mail as read once it is safely stored'),
-    poll_interval_secs: z
-      .int()
-      .min(1)
-      .max(1500)
-      .default(30)
-      .describe('How often to look for mail besides the notices of the server (IMAP IDLE)'),
+    trust_from: flag(
+      false,
+      'true believes the From header of every mail: anybody can then write as anybody. Only for servers that refuse forged mail',
+    ),
+    mark_seen: flag(true, 'Mark mail as read once it is safely stored'),
+    poll_interval_secs: wholeNumber(1, 1500, 30, 'How often to look for mail besides the notices of the server (IMAP IDLE)'),
     max_body_chars: z.int().min(100).default(10_000).describe('Longer bodies are cut, with a note'),
     max_message_bytes: z
       .int()

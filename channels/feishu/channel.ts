@@ -10,7 +10,10 @@ import type {
 } from '../../src/core/channel.ts';
 import { errorText } from '../../src/core/errors.ts';
 import type { MediaRef, OutboundFile, OutboundPart } from '../../src/core/message.ts';
-import { withDeadline } from '../kit/deadline.ts';
+import { CallError } from '../kit/call-error.ts';
+import { settleFailedSend } from '../kit/call-result.ts';
+import { CALL_TIMEOUT_MS, withDeadline } from '../kit/deadline.ts';
+import { downloadLimits, MEGABYTE } from '../kit/download.ts';
 import { Lifecycle, NOT_LEFT } from '../kit/lifecycle.ts';
 import { RecentMap, RecentSet } from '../kit/recent.ts';
 import { sendTime } from '../kit/send-time.ts';
@@ -18,14 +21,12 @@ import { unreadableFile } from '../kit/upload-file.ts';
 import type { FeishuClient, SendCall } from './client.ts';
 import { download } from './download.ts';
 import { toReactionName } from './emoji.ts';
-import { CallError, isTargetGone, toSendResult } from './faults.ts';
+import { isTargetGone, toSendResult } from './failure.ts';
 import { KnownMessages } from './known-messages.ts';
 import { targetOf, toFileMessage, toMessage, toUpload, uuidOf, withListedChoices } from './outbound.ts';
 import { receiveEvents } from './receive.ts';
 import type { FeishuSettings } from './settings.ts';
 import type { WebhookKeys } from './webhook.ts';
-
-const MEGABYTE = 1024 * 1024;
 
 const LIMITS: ChannelLimits = {
   // A card may have 30 KB: enough for this much of three-byte letters, with room for markup and escapes.
@@ -46,8 +47,6 @@ const RATES: NonNullable<ChannelLimits['rate']> = {
   perAccount: { burst: 10, perSecond: 15 },
 };
 
-/** Long enough for a slow network, short enough that a daemon's start does not hang on a silent one. */
-const CALL_TIMEOUT_MS = 20_000;
 /** Of reactions and of questions that were taken back; older ones are forgotten. */
 const REMEMBERED = 1_000;
 
@@ -139,20 +138,14 @@ export class FeishuChannel implements Channel {
   }
 
   download(media: MediaRef, signal: AbortSignal): Promise<MediaFile> {
-    return download(media, {
-      client: this.#client,
-      capBytes: this.limits.downloadBytes,
-      timeoutMs: this.#settings.download_timeout_secs * 1_000,
-      signal,
-      stop: this.#life.stopping,
-    });
+    const limits = downloadLimits(this.limits, this.#settings, signal, this.#life.stopping);
+    return download(media, { client: this.#client, ...limits });
   }
 
   #track({ signal }: SendOptions, run: () => Promise<SendResult>): Promise<SendResult> {
     return this.#life.sends.run(signal, () =>
       run().catch((error: unknown): SendResult => {
-        // Neither our deadline nor an abort takes a request back that has left.
-        return error instanceof CallError ? toSendResult(error.failure) : { kind: 'unknown', detail: errorText(error) };
+        return settleFailedSend(error, toSendResult);
       }),
     );
   }
@@ -199,8 +192,8 @@ export class FeishuChannel implements Channel {
       return toFileMessage(upload.kind, key);
     } catch (error) {
       if (signal.aborted) return NOT_LEFT;
-      const result = error instanceof CallError ? toSendResult(error.failure) : undefined;
-      if (result && result.kind !== 'unknown') return result;
+      const result = settleFailedSend(error, toSendResult);
+      if (result.kind !== 'unknown') return result;
       return { kind: 'retry', reason: `the file was not uploaded: ${errorText(error)}`, scope: 'part' };
     }
   }

@@ -2,9 +2,10 @@
 import { createReadStream } from 'node:fs';
 import type { Readable } from 'node:stream';
 import { Client, defaultHttpInstance, EventDispatcher, type HttpInstance, LoggerLevel, WSClient } from '@larksuiteoapi/node-sdk';
-import { createHttpAgent, errorCodeOf, notConnected } from '../kit/http-agent.ts';
+import { CallError, type CallFailure, networkFailure } from '../kit/call-error.ts';
+import { createHttpAgent } from '../kit/http-agent.ts';
 import { type JsonObject, obj } from '../kit/json.ts';
-import { CallError, type CallFailure, isRateLimit, isStaleToken } from './faults.ts';
+import { callError, isRateLimit, isStaleToken } from './failure.ts';
 import { type RawResponse, readResponse, type WireResponse } from './response.ts';
 
 /** Our own identity. `openId` is how people's mentions name us; it differs from app to app. */
@@ -96,7 +97,7 @@ export class FeishuClient {
     const bot = obj(obj(body)['bot']);
     const openId = bot['open_id'];
     if (typeof openId !== 'string' || openId === '') {
-      throw new CallError('bot info', { kind: 'api', status: 200, code: 230006, description: 'the app has no bot' });
+      throw callError('bot info', { kind: 'api', status: 200, code: 230006, detail: 'the app has no bot' });
     }
     return { openId, name: typeof bot['app_name'] === 'string' ? bot['app_name'] : 'bot' };
   }
@@ -288,17 +289,13 @@ export class FeishuClient {
       await this.#sdk.tokenManager.getTenantAccessToken();
     } catch (error) {
       const { failure } = this.#toCallError('tenant token', error);
-      throw new CallError('tenant token', ofToken(failure));
+      throw callError('tenant token', ofToken(failure));
     }
   }
 
   #toCallError(what: string, error: unknown): CallError {
     if (error instanceof CallError) return error;
-    const code = errorCodeOf(error);
-    // The messages below are never passed on: they may spell out headers.
-    if (notConnected(code)) return new CallError(what, { kind: 'unreached', detail: code });
-    const detail = `the connection broke before an answer (${code ?? 'no usable reply'})`;
-    return new CallError(what, { kind: 'lost', detail });
+    return new CallError(what, networkFailure(error));
   }
 
   /** The SDK's HTTP client, with our connections, no redirects, no proxy from the environment, and failures as `CallError`. */
@@ -335,7 +332,7 @@ export class FeishuClient {
 function ofToken(failure: CallFailure): CallFailure {
   if (failure.kind !== 'api') return { kind: 'unreached', detail: failure.detail };
   if (isRateLimit(failure)) return failure;
-  if (failure.status >= 500) return { kind: 'unreached', detail: `${failure.status} ${failure.description}` };
+  if ((failure.status ?? 0) >= 500) return { kind: 'unreached', detail: `${failure.status} ${failure.detail}` };
   return { ...failure, status: 401 };
 }
 

@@ -1,9 +1,9 @@
 import type { MediaFile } from '../../src/core/channel.ts';
 import { GatehouseError } from '../../src/core/errors.ts';
 import type { MediaRef } from '../../src/core/message.ts';
+import { apiFailureOf } from '../kit/call-error.ts';
 import { type DownloadLimits, openDownload, tooLarge } from '../kit/download.ts';
 import type { FeishuClient } from './client.ts';
-import { CallError } from './faults.ts';
 import { readRef } from './inbound-content.ts';
 
 export interface DownloadOptions extends DownloadLimits {
@@ -22,10 +22,6 @@ export async function download(media: MediaRef, { client, ...limits }: DownloadO
       const { bytes, size } = await client.resource(file, signal);
       return { body: bytes, size };
     },
-    explain: (error) => {
-      if (!(error instanceof CallError)) return undefined;
-      const refused = error.failure.kind === 'api' && error.failure.code === TOO_LARGE;
-      return refused ? tooLarge(limits.capBytes) : error.message;
-    },
+    explain: (error) => (apiFailureOf(error)?.code === TOO_LARGE ? tooLarge(limits.capBytes) : undefined),
   });
 }

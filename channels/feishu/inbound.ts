@@ -1,8 +1,8 @@
 /** An event of the platform -> `InboundMessage`. Pure; what the event itself does not tell is asked beforehand, see `known-messages.ts`. */
-import { messageKey, shortHash } from '../../src/core/ids.ts';
+import { shortHash } from '../../src/core/ids.ts';
 import { type InboundMessage, type QuotedMessage, type RefusalReason, UNKNOWN_SENDER } from '../../src/core/message.ts';
+import { inboundMessage, unreadableMessage } from '../kit/inbound-message.ts';
 import { type JsonObject, obj, parseJson } from '../kit/json.ts';
-import { unreadableMessage } from '../kit/unreadable-message.ts';
 import type { BotIdentity } from './client.ts';
 import { toEmoji } from './emoji.ts';
 import { stringOf } from './fields.ts';
@@ -108,14 +108,13 @@ function toMessage(event: FeishuEvent, context: InboundContext, parent: KnownMes
   const createdAt = Number.parseInt(stringOf(message['create_time']), 10);
   const timestamp = Number.isFinite(createdAt) ? createdAt : event.createdAt;
   const refusal = refusalOf({ senderId, senderType, empty: content.text.trim() === '' && content.media.length === 0 }, context);
-  return {
-    ...keys(context, chatId, messageId),
+  return inboundMessage(context, {
+    chatId,
+    platformId: messageId,
     // The platform was seen to deliver a message again under a new message id (reliability.md 1.1): chat, author, time and words stay.
     secondaryId: `${chatId}:${senderId}:${timestamp}:${shortHash(`${type}\n${rawContent}`)}`,
-    kind: 'message',
     ...(threadId !== '' && { threadId }),
     senderId,
-    senderName: senderId,
     text: content.text,
     media: content.media,
     ...(parentId !== '' && { replyTo: quoted(parentId, senderId, parent) }),
@@ -124,7 +123,7 @@ function toMessage(event: FeishuEvent, context: InboundContext, parent: KnownMes
     ...(refusal && { refusal }),
     timestamp,
     replyContext: { messageId, group: isGroup },
-  };
+  });
 }
 
 function quoted(platformId: string, senderId: string, parent: KnownMessage | undefined): QuotedMessage {
@@ -152,20 +151,18 @@ function toDelete(event: FeishuEvent, context: InboundContext, target: KnownMess
   const time = Number.parseInt(stringOf(event.body['recall_time']), 10);
   // Documented in seconds, seen in milliseconds.
   const timestamp = Number.isFinite(time) ? (time < 1e11 ? time * 1_000 : time) : event.createdAt;
-  return {
-    ...keys(context, chatId, `${targetId}:recalled`),
+  return inboundMessage(context, {
+    chatId,
+    platformId: `${targetId}:recalled`,
     kind: 'delete',
     targetId,
     ...place(target),
     senderId: target?.senderId ?? UNKNOWN_SENDER,
-    senderName: target?.senderId ?? UNKNOWN_SENDER,
-    text: '',
-    media: [],
     // It takes back what was addressed to us, whatever is in it.
     mentionsBot: true,
     ...(target?.fromBot && { refusal: 'own-message' as const }),
     timestamp,
-  };
+  });
 }
 
 function toReaction(event: FeishuEvent, context: InboundContext, target: KnownMessage | undefined): InboundMessage {
@@ -176,23 +173,18 @@ function toReaction(event: FeishuEvent, context: InboundContext, target: KnownMe
   const created = event.type === 'im.message.reaction.created_v1';
   const time = stringOf(event.body['action_time']);
   const refusal = refusalOf({ senderId, senderType, empty: false }, context);
-  return {
-    ...keys(
-      context,
-      target?.chatId ?? 'unknown',
-      `${targetId}:${created ? 'reaction' : 'unreaction'}:${senderId}:${name}:${time || event.id}`,
-    ),
+  return inboundMessage(context, {
+    chatId: target?.chatId ?? 'unknown',
+    platformId: `${targetId}:${created ? 'reaction' : 'unreaction'}:${senderId}:${name}:${time || event.id}`,
     kind: 'reaction',
     targetId,
     ...place(target),
     senderId,
-    senderName: senderId,
     text: created ? toEmoji(name) : '',
-    media: [],
     mentionsBot: target?.fromBot === true,
     ...(refusal && { refusal }),
     timestamp: Number.parseInt(time, 10) || event.createdAt,
-  };
+  });
 }
 
 /** A button of ours: its value is what `outbound.ts` put there. The platform asks once and does not repeat itself. */
@@ -210,21 +202,19 @@ function toPress(event: FeishuEvent, context: InboundContext, card: KnownMessage
   // A card that was forwarded carries its buttons along; they answer for the chat they were made for.
   const ours = text !== '' && value['chat'] === chatId;
   const refusal = ours ? refusalOf({ senderId, senderType: 'user', empty: false }, context) : 'unreadable';
-  return {
-    ...keys(context, chatId, `press:${event.id}`),
-    kind: 'message',
+  return inboundMessage(context, {
+    chatId,
+    platformId: `press:${event.id}`,
     ...(threadId !== undefined && { threadId }),
     senderId,
-    senderName: senderId,
     text: ours ? text : '',
-    media: [],
     ...(messageId !== '' && { replyTo: { platformId: messageId, fromBot: true } }),
     isGroup,
     mentionsBot: true,
     ...(refusal && { refusal }),
     timestamp: event.createdAt,
     ...(messageId !== '' && { replyContext: { messageId, group: isGroup } }),
-  };
+  });
 }
 
 function place(target: KnownMessage | undefined): Pick<InboundMessage, 'isGroup' | 'threadId'> {
@@ -235,11 +225,6 @@ function place(target: KnownMessage | undefined): Pick<InboundMessage, 'isGroup'
 export function unreadable(payload: unknown, { channel, account }: InboundContext, now: number): InboundMessage {
   const id = stringOf(obj(obj(payload)['header'])['event_id']) || shortHash(JSON.stringify(payload) ?? '');
   return unreadableMessage({ channel, account, platformId: `event:${id}` }, now);
-}
-
-function keys(context: InboundContext, chatId: string, platformId: string) {
-  const ref = { channel: context.channel, account: context.account, chatId, platformId };
-  return { ...ref, id: messageKey(ref) };
 }
 
 function required(value: unknown, name: string): string {

@@ -1,21 +1,17 @@
 /** Events, from whichever side they come -> `host.receive`, one after another, in the order in which they came. */
-import type { ChannelHealth, ChannelHost } from '../../src/core/channel.ts';
+import type { ChannelHealth } from '../../src/core/channel.ts';
 import { errorText } from '../../src/core/errors.ts';
 import type { InboundMessage } from '../../src/core/message.ts';
-import type { Clock, Logger } from '../../src/core/ports.ts';
+import type { ReceivingContext } from '../kit/context.ts';
 import { InboundLine } from '../kit/inbound-line.ts';
 import { type StoringOptions, storeMessages } from '../kit/store-messages.ts';
 import { type FeishuEvent, type InboundContext, readEvent, subjectOf, toInbound, unreadable } from './inbound.ts';
 import type { KnownMessages } from './known-messages.ts';
 
-export interface IntakeOptions {
-  readonly host: ChannelHost;
+export interface IntakeOptions extends Omit<ReceivingContext, 'signal'> {
   readonly known: KnownMessages;
   readonly context: InboundContext;
   readonly health: (state: ChannelHealth, detail?: string) => void;
-  readonly clock: Clock;
-  readonly random: () => number;
-  readonly logger: Logger;
 }
 
 /** Beyond it the platform keeps them: what is not acknowledged comes again. */
@@ -48,9 +44,9 @@ export class EventIntake {
     signal.throwIfAborted();
     const message = await this.#read(payload, signal);
     if (!message) return;
-    const { host, known, clock, random, health, logger } = this.#options;
+    const { known, health } = this.#options;
     const onTrouble: StoringOptions['onTrouble'] = (detail, state) => health(state, detail);
-    await storeMessages([message], undefined, { host, clock, random, logger, signal, onTrouble });
+    await storeMessages([message], undefined, { ...this.#options, signal, onTrouble });
     known.received(message);
     health('healthy');
   }

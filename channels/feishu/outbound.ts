@@ -1,6 +1,7 @@
 /** `OutboundPart` -> what is posted where. Pure but for the Markdown parser, which is loaded at its first use. */
 import { shortHash } from '../../src/core/ids.ts';
 import type { OutboundFile, OutboundPart } from '../../src/core/message.ts';
+import { uploadName } from '../kit/upload-file.ts';
 import type { SendCall, UploadCall } from './client.ts';
 import { type Rendered, type RenderOptions, render } from './format.ts';
 
@@ -71,9 +72,4 @@ function uploadKind(file: OutboundFile): UploadCall['kind'] {
   if ((file.kind === 'voice' || file.kind === 'audio') && /^audio\/(?:ogg|opus)/.test(mime)) return 'opus';
   if (file.kind === 'video' && mime === 'video/mp4') return 'mp4';
   return OFFICE.find(([pattern]) => pattern.test(mime))?.[1] ?? 'stream';
-}
-
-/** Written into a form: no path, no line break, no quote. */
-function uploadName(name: string): string {
-  return name.replace(/[\p{Cc}";\\/]+/gu, '_').slice(-120) || 'file';
 }

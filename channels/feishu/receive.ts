@@ -1,13 +1,15 @@
 /** The two ways in: a long connection of ours, or requests of theirs. Both end in `intake.ts`. */
-import type { ChannelDeps, ChannelHealth, ChannelHost, Webhook, WebhookAnswer, WebhookHandler } from '../../src/core/channel.ts';
+import type { ChannelDeps, ChannelHost, Webhook, WebhookHandler } from '../../src/core/channel.ts';
 import { errorText } from '../../src/core/errors.ts';
-import { DeadlineError, withDeadline } from '../kit/deadline.ts';
+import { CallError } from '../kit/call-error.ts';
+import { withDeadline } from '../kit/deadline.ts';
+import { type Diagnosis, degraded, diagnose, down, REFUSED_WAIT_MS } from '../kit/diagnosis.ts';
+import { keepReceiving } from '../kit/keep-receiving.ts';
 import { untilAborted, whenAborted } from '../kit/linked.ts';
-import { reconnect } from '../kit/reconnect.ts';
-import { RefusedRequests } from '../kit/refused-requests.ts';
 import { changesOnly, type ReportHealth } from '../kit/reported-health.ts';
+import { answerWith, createWebhookIntake } from '../kit/webhook-intake.ts';
 import type { BotIdentity, FeishuClient } from './client.ts';
-import { CallError, isRefusedLogin } from './faults.ts';
+import { isRefusedLogin } from './failure.ts';
 import { EventIntake } from './intake.ts';
 import type { KnownMessages } from './known-messages.ts';
 import { readWebhook, type WebhookKeys } from './webhook.ts';
@@ -28,14 +30,10 @@ export interface ReceiveOptions {
   readonly settled: () => void;
 }
 
-/** Only the operator can mend refused credentials; an app may be switched on again without a restart of ours. */
-const REFUSED_WAIT_MS = 300_000;
 /** A connection that ended sooner counts as one that failed. */
 const STEADY_MS = 30_000;
 /** The platform waits 3 s. */
 const ANSWER_MS = 2_500;
-
-const LATER: WebhookAnswer = { status: 503, headers: { 'retry-after': '5' } };
 
 /** Receives until the signal aborts. Never rejects: every failure is reported as health and tried again. */
 export async function receiveEvents(options: ReceiveOptions): Promise<void> {
@@ -44,19 +42,9 @@ export async function receiveEvents(options: ReceiveOptions): Promise<void> {
   const health = changesOnly((state, detail) => options.host.health(state, detail));
   const server: Server = {};
   const live: typeof converse = options.webhook ? (...args) => listen(server, ...args) : converse;
-  await reconnect({
-    run: (connected) => live(options, health, connected),
-    onEnd: (error) => {
-      const { state, detail, waitMs } = diagnose(error);
-      health(state, detail);
-      logger.warn('feishu.connection-failed', { detail });
-      settled();
-      return waitMs;
-    },
-    clock,
-    random,
-    signal,
-  });
+  const run = (connected: () => void): Promise<void> => live(options, health, connected);
+  const told = { judge, health, event: 'feishu.connection-failed', settled };
+  await keepReceiving({ ...{ run, clock, random, logger, signal }, ...told, steadyMs: STEADY_MS });
   await server.hook?.[Symbol.asyncDispose]();
 }
 
@@ -75,12 +63,11 @@ async function converse(options: ReceiveOptions, health: ReportHealth, connected
   const connection = await withDeadline({ clock, ms, signal }, (inner) =>
     client.connect((payload) => intake.take(payload, signal), inner),
   );
-  const since = clock.monotonic();
   try {
+    connected();
     health('healthy');
     settled();
     await untilAborted(connection.closed, signal);
-    if (clock.monotonic() - since > STEADY_MS) connected();
   } finally {
     connection.close();
     await intake.idle();
@@ -106,28 +93,24 @@ async function listen(server: Server, options: ReceiveOptions, health: ReportHea
 function createHandler(keys: WebhookKeys, server: Server, { deps, signal }: ReceiveOptions): WebhookHandler {
   const { clock, logger } = deps;
   const json = { 'content-type': 'application/json' };
-  const refused = new RefusedRequests({ event: 'feishu.webhook-refused', clock, logger });
-  return async (request) => {
-    if (request.method !== 'POST') return { status: 405 };
-    const verdict = readWebhook(request, keys, clock.now());
-    if (verdict.kind === 'refused') {
-      refused.note(verdict.reason);
-      return { status: 401 };
-    }
-    if (verdict.kind === 'challenge') {
-      return { status: 200, headers: json, body: JSON.stringify({ challenge: verdict.challenge }) };
-    }
-    const { intake } = server;
-    if (!intake) return LATER;
-    try {
-      await withDeadline({ clock, ms: ANSWER_MS, signal }, (inner) => intake.take(verdict.payload, inner));
-      return { status: 200, headers: json, body: '{}' };
-    } catch (error) {
-      // Not committed, or not known to be: the platform delivers it again, and its key is recognised.
-      logger.warn('feishu.webhook-not-accepted', { error: errorText(error) });
-      return LATER;
-    }
-  };
+  return createWebhookIntake({
+    read: (request) => {
+      if (request.method !== 'POST') return answerWith(405);
+      const verdict = readWebhook(request, keys, clock.now());
+      if (verdict.kind === 'refused') return verdict;
+      if (verdict.kind === 'challenge') return answerWith(200, JSON.stringify({ challenge: verdict.challenge }), json);
+      const { intake } = server;
+      return intake ? { kind: 'messages', store: (inner) => intake.take(verdict.payload, inner) } : { kind: 'later' };
+    },
+    holdMs: ANSWER_MS,
+    stored: { status: 200, headers: json, body: '{}' },
+    refused: { status: 401, event: 'feishu.webhook-refused' },
+    // Not committed, or not known to be: the platform delivers it again, and its key is recognised.
+    onNotStored: (error) => logger.warn('feishu.webhook-not-accepted', { error: errorText(error) }),
+    signal,
+    clock,
+    logger,
+  });
 }
 
 async function identify({ client, deps, signal, callTimeoutMs: ms, identified }: ReceiveOptions): Promise<BotIdentity> {
@@ -141,17 +124,13 @@ function createIntake({ host, known, account, deps }: ReceiveOptions, health: Re
   return new EventIntake({ host, known, context: { channel: name, account, me }, health, clock, random, logger });
 }
 
-/** What the operator is told, and how long to wait beyond the ordinary back-off. */
-function diagnose(error: unknown): { state: ChannelHealth; detail: string; waitMs: number } {
-  if (error instanceof DeadlineError) {
-    return { state: 'degraded', detail: `GH1502: the platform does not answer (${error.message})`, waitMs: 0 };
-  }
-  if (!(error instanceof CallError)) return { state: 'down', detail: errorText(error), waitMs: 0 };
-  const { failure } = error;
-  if (isRefusedLogin(failure)) {
-    const detail = `GH1501: ${error.message}: check the App ID, the App Secret and \`region\`, and that bot and scopes are published`;
-    return { state: 'down', detail, waitMs: REFUSED_WAIT_MS };
-  }
-  const waitMs = failure.kind === 'api' ? (failure.retryAfterMs ?? 0) : 0;
-  return { state: 'degraded', detail: `GH1502: ${error.message}`, waitMs };
+function judge(error: unknown): Diagnosis {
+  return diagnose(error, {
+    ofCall: ({ failure, message }) => {
+      if (!isRefusedLogin(failure)) return degraded(`GH1502: ${message}`, failure.kind === 'api' ? failure.retryAfterMs : 0);
+      const advice = 'check the App ID, the App Secret and `region`, and that bot and scopes are published';
+      return down(`GH1501: ${message}: ${advice}`, REFUSED_WAIT_MS);
+    },
+    ofOther: (other) => down(errorText(other)),
+  });
 }

@@ -1,8 +1,9 @@
 /** One HTTP answer of the platform -> its body, its file, or why it is a failure. */
 import type { Readable } from 'node:stream';
+import { CallError } from '../kit/call-error.ts';
 import { obj, parseJson } from '../kit/json.ts';
 import { readText } from '../kit/read-text.ts';
-import { CallError } from './faults.ts';
+import { callError } from './failure.ts';
 import { stringOf } from './fields.ts';
 
 export interface WireResponse {
@@ -41,11 +42,11 @@ export async function readResponse(
   const description = stringOf(body['msg']).slice(0, 300) || 'no readable answer';
   if (status < 300 && code === undefined) throw new CallError('request', { kind: 'lost', detail: `${status} ${description}` });
   const retryAfterMs = waitOf(response);
-  throw new CallError('request', {
+  throw callError('request', {
     kind: 'api',
     status,
     code: code ?? 0,
-    description,
+    detail: description,
     ...(retryAfterMs !== undefined && { retryAfterMs }),
   });
 }

@@ -1,7 +1,9 @@
 /** Whether a request comes from the platform, and what it says. https://open.feishu.cn/document/server-docs/event-subscription-guide/event-subscription-configure-/encrypt-key-encryption-configuration-case */
-import { createDecipheriv, createHash, timingSafeEqual } from 'node:crypto';
+import { createDecipheriv, createHash } from 'node:crypto';
 import type { WebhookRequest } from '../../src/core/channel.ts';
+import { equalSecrets } from '../kit/equal-secrets.ts';
 import { obj, parseJson } from '../kit/json.ts';
+import { refusedRequest } from '../kit/webhook-intake.ts';
 import { stringOf } from './fields.ts';
 
 export interface WebhookKeys {
@@ -29,25 +31,21 @@ const MAX_UNSIGNED_BYTES = 4_096;
 /** Fails closed. The signature is checked over the raw bytes, before anything is parsed. */
 export function readWebhook(request: WebhookRequest, keys: WebhookKeys, now: number): WebhookVerdict {
   const signed = checkSignature(request, keys.encryptKey, now);
-  if (signed === 'wrong') return refused('the signature is wrong');
-  if (signed === 'stale') return refused('the signature is too old');
-  if (signed === 'absent' && request.body.length > MAX_UNSIGNED_BYTES) return refused('the signature is missing');
+  if (signed === 'wrong') return refusedRequest('the signature is wrong');
+  if (signed === 'stale') return refusedRequest('the signature is too old');
+  if (signed === 'absent' && request.body.length > MAX_UNSIGNED_BYTES) return refusedRequest('the signature is missing');
   // With an Encrypt Key the platform encrypts everything: plain text is somebody else's.
   const encrypted = obj(parseJson(request.body.toString('utf8')))['encrypt'];
   const text = typeof encrypted === 'string' ? decrypt(encrypted, keys.encryptKey) : undefined;
-  if (text === undefined) return refused('the body is not encrypted with the Encrypt Key');
+  if (text === undefined) return refusedRequest('the body is not encrypted with the Encrypt Key');
   const payload = obj(parseJson(text));
   const token = stringOf(obj(payload['header'])['token']) || stringOf(payload['token']);
-  const known = token !== '' && equal(token, keys.verificationToken);
+  const known = token !== '' && equalSecrets(token, keys.verificationToken);
   // The platform sets an address up without a signature (seen in practice); the key and the token prove it all the same.
   if (payload['type'] === 'url_verification' && known) return { kind: 'challenge', challenge: stringOf(payload['challenge']) };
-  if (signed === 'absent') return refused('the signature is missing');
-  if (!known) return refused('the verification token is wrong');
+  if (signed === 'absent') return refusedRequest('the signature is missing');
+  if (!known) return refusedRequest('the verification token is wrong');
   return { kind: 'event', payload };
-}
-
-function refused(reason: string): WebhookVerdict {
-  return { kind: 'refused', reason };
 }
 
 function checkSignature(
@@ -60,17 +58,11 @@ function checkSignature(
   const signature = headers['x-lark-signature'] ?? '';
   if (timestamp === '' && nonce === '' && signature === '') return 'absent';
   const expected = createHash('sha256').update(`${timestamp}${nonce}${encryptKey}`).update(body).digest('hex');
-  if (timestamp === '' || nonce === '' || !equal(signature, expected)) return 'wrong';
+  if (timestamp === '' || nonce === '' || !equalSecrets(signature, expected)) return 'wrong';
   const at = /^\d{1,15}$/.test(timestamp) ? Number(timestamp) : Number.NaN;
   // Documented in seconds.
   const age = now - (at > 1e11 ? at : at * 1_000);
   return age <= MAX_AGE_MS && age >= -MAX_AHEAD_MS ? 'right' : 'stale';
-}
-
-/** In a time that does not depend on where they differ. */
-function equal(left: string, right: string): boolean {
-  const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
-  return timingSafeEqual(digest(left), digest(right));
 }
 
 /** AES-256-CBC under SHA-256 of the key; the first 16 bytes are the IV. */

@@ -1,6 +1,9 @@
 import type { Clock } from '../../src/core/ports.ts';
 import { NO_LONGER_NEEDED } from '../../src/lib/no-longer-needed.ts';
 
+/** For one call: long enough for a slow network, short enough that a start does not hang on a silent one. */
+export const CALL_TIMEOUT_MS = 20_000;
+
 /** What `withDeadline` aborts with when time ran out; tells a time-out from the caller's own abort. */
 export class DeadlineError extends Error {
   constructor(ms: number) {

@@ -1,10 +1,14 @@
 /** Files that people sent: from hosts of the platform alone, within a time limit, and never more bytes than are wanted. */
 import { Readable } from 'node:stream';
-import type { MediaFile } from '../../src/core/channel.ts';
+import type { ChannelLimits, MediaFile } from '../../src/core/channel.ts';
 import { GatehouseError } from '../../src/core/errors.ts';
 import type { MediaRef } from '../../src/core/message.ts';
+import { CallError } from './call-error.ts';
 import { DeadlineError } from './deadline.ts';
 import { linked } from './linked.ts';
+
+/** Bytes. */
+export const MEGABYTE = 1024 * 1024;
 
 export interface DownloadLimits {
   readonly capBytes: number;
@@ -14,6 +18,16 @@ export interface DownloadLimits {
   readonly signal: AbortSignal;
   /** The channel's own end. */
   readonly stop?: AbortSignal;
+}
+
+/** What a channel's limits and settings say of one download. `stop` is the channel's own end. */
+export function downloadLimits(
+  { downloadBytes }: Pick<ChannelLimits, 'downloadBytes'>,
+  settings: { readonly download_timeout_secs: number },
+  signal: AbortSignal,
+  stop: AbortSignal,
+): DownloadLimits {
+  return { capBytes: downloadBytes, timeoutMs: settings.download_timeout_secs * 1_000, signal, stop };
 }
 
 /** A file as the platform hands it over. */
@@ -30,8 +44,9 @@ export interface DownloadSteps {
   /** Asks the platform. The signal ends with the caller, with the channel, and with the time limit. */
   readonly open: (signal: AbortSignal) => Promise<OpenedFile>;
   /**
-   * What a failure of `open` or of reading means: a sentence becomes GH1505, undefined "broke off or took too long". The error itself
-   * is never passed on: its words may spell out an address, which is often a key to the file, or headers with a token.
+   * What a failure of `open` or of reading means: a sentence becomes GH1505. Undefined: a `CallError` says it
+   * itself, anything else "broke off or took too long". Other errors are never passed on: their words may
+   * spell out an address, which is often a key to the file, or headers with a token.
    */
   readonly explain?: (error: unknown) => GatehouseError | string | undefined;
 }
@@ -57,7 +72,8 @@ export async function openDownload(media: MediaRef, limits: DownloadLimits, step
     const { aborted, reason } = life.controller.signal;
     if (aborted && !(reason instanceof DeadlineError)) return reason;
     if (error instanceof GatehouseError) return error;
-    const meaning = steps.explain?.(error) ?? 'the download broke off or took too long';
+    const words = error instanceof CallError ? error.message : 'the download broke off or took too long';
+    const meaning = steps.explain?.(error) ?? words;
     return typeof meaning === 'string' ? new GatehouseError('GH1505', meaning) : meaning;
   };
   try {
@@ -82,7 +98,7 @@ export async function openDownload(media: MediaRef, limits: DownloadLimits, step
 
 /** Refuses a file above the cap; for use within `explain` too. */
 export function tooLarge(capBytes: number): GatehouseError {
-  return new GatehouseError('GH1504', `the file is larger than ${Math.floor(capBytes / (1024 * 1024))} MB`);
+  return new GatehouseError('GH1504', `the file is larger than ${Math.floor(capBytes / MEGABYTE)} MB`);
 }
 
 /** The body of a response that holds a file. Any other response is GH1505, and its body is closed. */

@@ -10,6 +10,8 @@ const NOT_CONNECTED = 'not connected: ';
 
 export interface HttpAgentOptions {
   readonly tls: boolean;
+  /** Whether connections are kept for the next request. Default true. */
+  readonly keepAlive?: boolean;
   /** Told about each connection before it is set up. */
   readonly onSocket?: (socket: Duplex) => void;
 }
@@ -18,10 +20,10 @@ export interface HttpAgentOptions {
  * Connections for one account. An error met before a connection could carry a request has a code for which `notConnected` is
  * true, also after an SDK wrapped it: then nothing was sent. Ended with `destroy`.
  */
-export function createHttpAgent({ tls, onSocket }: HttpAgentOptions): HttpAgent | HttpsAgent {
+export function createHttpAgent({ tls, keepAlive = true, onSocket }: HttpAgentOptions): HttpAgent | HttpsAgent {
   // An idle connection is dropped long before the platform would drop it: a request written to a connection that the other
   // side just closed is a request nobody knows the fate of.
-  const options = { keepAlive: true, timeout: 15_000 };
+  const options = keepAlive ? { keepAlive, timeout: 15_000 } : { keepAlive };
   const agent = tls ? new HttpsAgent(options) : new HttpAgent(options);
   const connect = agent.createConnection.bind(agent);
   agent.createConnection = (target, callback) => {
@@ -42,7 +44,7 @@ export function createHttpAgent({ tls, onSocket }: HttpAgentOptions): HttpAgent 
 
 /**
  * Calls `onConnected` once the connection of a request stands, before the first byte is written: what fails earlier has sent nothing.
- * For requests over an agent that is not `createHttpAgent`'s; one that does not connect in time fails with ETIMEDOUT.
+ * A request that does not connect in time fails with ETIMEDOUT.
  */
 export function whenConnected(request: ClientRequest, tls: boolean, onConnected: () => void): void {
   request.once('socket', (socket) => {

@@ -2,9 +2,9 @@ import type { ChannelHealth } from '../../src/core/channel.ts';
 
 export type ReportHealth = (state: ChannelHealth, detail?: string) => void;
 
-/** Passes on changes only: a quiet chat is polled once a minute for ever. */
-export function changesOnly(report: ReportHealth): ReportHealth {
-  let last: string | undefined;
+/** Passes on changes only: a quiet chat is polled once a minute for ever. `known` was reported before. */
+export function changesOnly(report: ReportHealth, known?: ChannelHealth): ReportHealth {
+  let last = known && `${known} `;
   return (state, detail) => {
     const next = `${state} ${detail ?? ''}`;
     if (next === last) return;

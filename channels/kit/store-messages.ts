@@ -1,15 +1,11 @@
 import type { ChannelHealth, ChannelHost } from '../../src/core/channel.ts';
 import { errorText } from '../../src/core/errors.ts';
 import type { InboundMessage } from '../../src/core/message.ts';
-import type { Clock, Logger } from '../../src/core/ports.ts';
+import type { Context } from './context.ts';
 import { JOURNAL_FULL, offer } from './offer.ts';
 
-export interface StoringOptions {
+export interface StoringOptions extends Context {
   readonly host: Pick<ChannelHost, 'receive'>;
-  readonly clock: Clock;
-  readonly random: () => number;
-  readonly logger: Logger;
-  readonly signal: AbortSignal;
   /**
    * What the operator is told while nothing can be stored: `down` when the journal cannot write, `degraded` when it has had no room for
    * some seconds. Then once `healthy`, without a detail.

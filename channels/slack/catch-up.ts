@@ -1,9 +1,10 @@
 /** After an outage: what was written meanwhile, from the history of every conversation we are in. */
 import type { InboundMessage } from '../../src/core/message.ts';
 import type { Clock, Logger } from '../../src/core/ports.ts';
-import { withDeadline } from '../kit/deadline.ts';
+import { apiFailureOf, CallError, type CallFailure, type ErrorCode } from '../kit/call-error.ts';
+import { CALL_TIMEOUT_MS, withDeadline } from '../kit/deadline.ts';
 import { type JsonObject, list, obj, str } from '../kit/json.ts';
-import { CallError, type CallFailure, type SlackClient } from './client.ts';
+import type { SlackClient } from './client.ts';
 import type { Cursor } from './cursor.ts';
 import { type InboundContext, toEdit, toInbound, toMs } from './inbound.ts';
 import type { Intake } from './intake.ts';
@@ -47,11 +48,16 @@ const SHORT_GAP_SECS = 120;
 const DAY_SECS = 86_400;
 const PAGE = 200;
 const MAX_PAGES = 25;
-const CALL_DEADLINE_MS = 20_000;
 /** Asked one by one: each needs a scope of its own, and the call fails as a whole when one is missing. */
 const KINDS = ['im', 'mpim', 'public_channel', 'private_channel'];
 /** The conversation, or the thread, is gone for us: nothing of it can be answered anyway. */
-const GONE = new Set(['channel_not_found', 'not_in_channel', 'is_archived', 'thread_not_found', 'access_denied']);
+const GONE: ReadonlySet<ErrorCode | undefined> = new Set([
+  'channel_not_found',
+  'not_in_channel',
+  'is_archived',
+  'thread_not_found',
+  'access_denied',
+]);
 const UNAVAILABLE = new Set(['missing_scope', 'not_allowed_token_type', 'unknown_method', 'enterprise_is_restricted']);
 
 /** Rejects when the platform could not be asked to the end: then nothing may be taken for complete, and it is to be tried again. */
@@ -162,7 +168,7 @@ async function ask(
 ): Promise<JsonObject | undefined> {
   for (;;) {
     try {
-      return await withDeadline({ clock, ms: CALL_DEADLINE_MS, signal }, (inner) => client.call(method, args, inner));
+      return await withDeadline({ clock, ms: CALL_TIMEOUT_MS, signal }, (inner) => client.call(method, args, inner));
     } catch (error) {
       if (!(error instanceof CallError)) throw error;
       const { failure } = error;
@@ -170,7 +176,7 @@ async function ask(
         await clock.sleep(failure.retryAfterMs, signal);
         continue;
       }
-      if (failure.kind === 'api' && GONE.has(failure.error)) return undefined;
+      if (GONE.has(apiFailureOf(error)?.code)) return undefined;
       if (!isGap(failure)) throw error;
       note(failure, { method, chatId: str(args['channel']) }, gaps);
       logger.warn('slack.catch-up-refused', { method, detail: error.message });
@@ -181,18 +187,18 @@ async function ask(
 
 /** A refusal that asking again will not change; what else is there to be read must not wait for it. */
 function isGap(failure: CallFailure): boolean {
-  if (failure.kind === 'status') return failure.status === 404;
+  if (failure.kind === 'http') return failure.status === 404;
   if (failure.kind !== 'api') return false;
-  return ![LOGIN_REFUSED, LATER, MAYBE_DONE].some((words) => words.has(failure.error));
+  return ![LOGIN_REFUSED, LATER, MAYBE_DONE].some((words) => words.has(failure.code));
 }
 
 function note(failure: CallFailure, { method, chatId }: { method: string; chatId: string | undefined }, gaps: Found): void {
-  const word = failure.kind === 'api' ? failure.error : undefined;
+  const word = failure.kind === 'api' ? String(failure.code) : undefined;
   // Whatever it is called, one conversation is refused and not the kind of them all.
   if (word !== undefined && chatId !== undefined && !UNAVAILABLE.has(word)) {
     gaps.refused.add(chatId);
     gaps.words.add(word);
     return;
   }
-  gaps.missing.add((failure.kind === 'api' ? failure.needed : undefined) ?? method);
+  gaps.missing.add((failure.kind === 'api' ? failure.data?.['needed'] : undefined) ?? method);
 }

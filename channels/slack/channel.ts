@@ -8,24 +8,26 @@ import type {
   SendOptions,
   SendResult,
 } from '../../src/core/channel.ts';
-import { errorText } from '../../src/core/errors.ts';
 import type { MediaRef, OutboundPart } from '../../src/core/message.ts';
+import { apiFailureOf, type ErrorCode } from '../kit/call-error.ts';
+import { settleFailedSend } from '../kit/call-result.ts';
+import { downloadLimits, MEGABYTE } from '../kit/download.ts';
 import { type JsonObject, list, obj, str } from '../kit/json.ts';
 import { Lifecycle } from '../kit/lifecycle.ts';
 import { RecentMap } from '../kit/recent.ts';
 import { sendTime } from '../kit/send-time.ts';
-import { CallError, type SlackClient } from './client.ts';
+import type { SlackClient } from './client.ts';
 import { download } from './download.ts';
 import { nameFromEmoji } from './emoji.ts';
 import { type Found, findPart } from './find.ts';
 import { receiveByHttp } from './http-mode.ts';
 import { toSendResult, toUpdate } from './outbound.ts';
 import { Receiver } from './receiver.ts';
+import { NOT_ALLOWED } from './refusals.ts';
 import { sendPart } from './send.ts';
 import type { SlackSettings } from './settings.ts';
 import { receiveBySocket } from './socket-mode.ts';
 
-const MEGABYTE = 1024 * 1024;
 const LIMITS: ChannelLimits = {
   // Below the 4000 that one message should have, and that an edit may have: room for the entities and marks of the dialect.
   text: 3_500,
@@ -42,8 +44,6 @@ const RATES: NonNullable<ChannelLimits['rate']> = {
 };
 const SIDE_CALL_MS = 10_000;
 const MAX_REMEMBERED = 500;
-/** The platform says so in so many words: asking again would not change it. */
-const NO_STATUS = new Set(['missing_scope', 'unknown_method', 'not_allowed_token_type', 'no_permission']);
 
 export interface SlackChannelOptions {
   readonly client: SlackClient;
@@ -126,7 +126,7 @@ export class SlackChannel implements Channel {
         );
         return { kind: 'sent', platformId };
       } catch (error) {
-        return error instanceof CallError ? toSendResult(error.failure, 'chat') : { kind: 'unknown', detail: errorText(error) };
+        return settleFailedSend(error, (failure) => toSendResult(failure, 'chat'));
       }
     });
   }
@@ -155,8 +155,7 @@ export class SlackChannel implements Channel {
     try {
       await this.#call('assistant.threads.setStatus', { channel_id: chatId, thread_ts: threadId, status: 'is typing…' }, signal);
     } catch (error) {
-      if (error instanceof CallError && error.failure.kind === 'api' && NO_STATUS.has(error.failure.error))
-        this.#hasStatus = false;
+      if (NOT_ALLOWED.has(apiFailureOf(error)?.code)) this.#hasStatus = false;
       throw error;
     }
   }
@@ -180,13 +179,8 @@ export class SlackChannel implements Channel {
   }
 
   download(media: MediaRef, signal: AbortSignal): Promise<MediaFile> {
-    return download(media, {
-      client: this.#client,
-      capBytes: this.limits.downloadBytes,
-      timeoutMs: this.#options.settings.download_timeout_secs * 1_000,
-      signal,
-      stop: this.#life.stopping,
-    });
+    const limits = downloadLimits(this.limits, this.#options.settings, signal, this.#life.stopping);
+    return download(media, { client: this.#client, ...limits });
   }
 
   /** After a restart: which reactions of ours are there. */
@@ -203,14 +197,14 @@ export class SlackChannel implements Channel {
     args: JsonObject,
     signal: AbortSignal,
     ms = SIDE_CALL_MS,
-    fine: readonly string[] = [],
+    fine: readonly (ErrorCode | undefined)[] = [],
   ): Promise<JsonObject> {
     try {
       return await this.#life.call({ clock: this.#options.deps.clock, ms, signal }, (inner) =>
         this.#client.call(method, args, inner),
       );
     } catch (error) {
-      if (error instanceof CallError && error.failure.kind === 'api' && fine.includes(error.failure.error)) return {};
+      if (fine.includes(apiFailureOf(error)?.code)) return {};
       throw error;
     }
   }

@@ -4,33 +4,12 @@ import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
 import { SocketModeReceiver, webApi } from '@slack/bolt';
 import type { Clock } from '../../src/core/ports.ts';
-import { withDeadline } from '../kit/deadline.ts';
+import { apiFailureOf, CallError, type CallFailure, guardCall, networkFailure } from '../kit/call-error.ts';
+import { CALL_TIMEOUT_MS, withDeadline } from '../kit/deadline.ts';
+import { HttpTransport } from '../kit/http-transport.ts';
 import { type JsonObject, num, obj, parseObject, str } from '../kit/json.ts';
 import { readText } from '../kit/read-text.ts';
-import { HttpTransport, notSent } from './http.ts';
-import { LOGIN_REFUSED } from './refusals.ts';
-
-/** Why a call failed, by what a caller can do about it. Holds no token. */
-export type CallFailure =
-  /** The platform answered `ok: false` with this word, e.g. `channel_not_found`. */
-  | { readonly kind: 'api'; readonly error: string; readonly needed?: string }
-  | { readonly kind: 'limited'; readonly retryAfterMs: number }
-  /** An HTTP status other than 200 and 429. */
-  | { readonly kind: 'status'; readonly status: number }
-  /** The request never reached the platform. */
-  | { readonly kind: 'unreached'; readonly detail: string }
-  /** The request left and no readable answer came back. */
-  | { readonly kind: 'lost'; readonly detail: string };
-
-export class CallError extends Error {
-  readonly failure: CallFailure;
-
-  constructor(method: string, failure: CallFailure) {
-    super(`${method}: ${describe(failure)}`);
-    this.name = 'CallError';
-    this.failure = failure;
-  }
-}
+import { LOGIN_REFUSED, refusal } from './refusals.ts';
 
 /** What the platform pushed over a socket. `ack` tells it that we have it; unacknowledged ones come again. */
 export interface Envelope {
@@ -62,8 +41,6 @@ export interface SlackClientOptions {
 
 /** Answers of the Web API are far smaller; a page of 200 messages at their limit is about this. */
 const MAX_ANSWER_BYTES = 32 * 1024 * 1024;
-/** Long enough for a slow network, short enough that a daemon's start does not hang on a silent one. */
-const CONNECT_DEADLINE_MS = 20_000;
 const CLOSE_DEADLINE_MS = 1_000;
 /** Answers are dated in whole seconds and take a while to arrive: our own clock is finer as long as it is no further off than this. */
 const CLOCK_AGREES_MS = 10_000;
@@ -130,8 +107,8 @@ export class SlackClient {
       this.#login(undefined);
       return answer;
     } catch (error) {
-      const failure = error instanceof CallError ? error.failure : undefined;
-      if (failure?.kind === 'api' && LOGIN_REFUSED.has(failure.error)) this.#login(failure.error);
+      const word = apiFailureOf(error)?.code;
+      if (LOGIN_REFUSED.has(word)) this.#login(String(word));
       throw error;
     }
   }
@@ -143,7 +120,7 @@ export class SlackClient {
       const response = await this.#http.request({ method: 'POST', url: new URL(url), headers, body: file.bytes, signal });
       await readText(response, MAX_ANSWER_BYTES);
       const status = response.statusCode ?? 0;
-      if (status !== 200) throw new CallError('file upload', { kind: 'status', status });
+      if (status !== 200) throw new CallError('file upload', { kind: 'http', status, detail: `HTTP status ${status}` });
     });
   }
 
@@ -175,7 +152,7 @@ export class SlackClient {
     };
     try {
       await this.#guard('apps.connections.open', signal, () =>
-        withDeadline({ clock: this.#options.clock, ms: CONNECT_DEADLINE_MS, signal }, (inner) =>
+        withDeadline({ clock: this.#options.clock, ms: CALL_TIMEOUT_MS, signal }, (inner) =>
           this.#signal.run(inner, () => receiver.start()),
         ),
       );
@@ -255,14 +232,8 @@ export class SlackClient {
     };
   }
 
-  async #guard<T>(method: string, signal: AbortSignal, run: () => Promise<T>): Promise<T> {
-    signal.throwIfAborted();
-    try {
-      return await run();
-    } catch (error) {
-      signal.throwIfAborted();
-      throw error instanceof CallError ? error : new CallError(method, toFailure(error));
-    }
+  #guard<T>(method: string, signal: AbortSignal, run: () => Promise<T>): Promise<T> {
+    return guardCall(signal, run, (error) => toCallError(method, toFailure(error)));
   }
 }
 
@@ -297,28 +268,18 @@ function guardFrames(client: SocketModeReceiver['client'], see: (frame: JsonObje
 
 function toFailure(error: unknown): CallFailure {
   if (error instanceof webApi.WebAPIPlatformError) {
-    const needed = str(obj(error.data)['needed']);
-    return { kind: 'api', error: String(error.data.error).slice(0, 200), ...(needed !== undefined && { needed }) };
+    return refusal(String(error.data.error).slice(0, 200), str(obj(error.data)['needed']));
   }
-  if (error instanceof webApi.WebAPIRateLimitedError) return { kind: 'limited', retryAfterMs: error.retryAfter * 1_000 };
-  if (error instanceof webApi.WebAPIHTTPError) return { kind: 'status', status: error.statusCode };
-  const cause = error instanceof webApi.WebAPIRequestError ? error.original : error;
-  const unsent = notSent(cause);
-  if (unsent !== undefined) return { kind: 'unreached', detail: unsent };
-  // Messages are not passed on: they may spell out an address that is a credential.
-  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'no usable answer';
-  return { kind: 'lost', detail: `the connection broke before an answer (${code})` };
+  if (error instanceof webApi.WebAPIRateLimitedError) {
+    return { kind: 'limited', retryAfterMs: error.retryAfter * 1_000, scope: 'chat', detail: 'too many requests' };
+  }
+  if (error instanceof webApi.WebAPIHTTPError) {
+    return { kind: 'http', status: error.statusCode, detail: `HTTP status ${error.statusCode}` };
+  }
+  return networkFailure(error instanceof webApi.WebAPIRequestError ? error.original : error);
 }
 
-function describe(failure: CallFailure): string {
-  switch (failure.kind) {
-    case 'api':
-      return failure.needed === undefined ? failure.error : `${failure.error}, needed: ${failure.needed}`;
-    case 'limited':
-      return `too many requests, wait ${failure.retryAfterMs} ms`;
-    case 'status':
-      return `HTTP status ${failure.status}`;
-    default:
-      return failure.detail;
-  }
+function toCallError(method: string, failure: CallFailure): CallError {
+  const wait = failure.kind === 'limited' ? `, wait ${failure.retryAfterMs} ms` : '';
+  return new CallError(method, failure, `${failure.detail}${wait}`);
 }

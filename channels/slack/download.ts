@@ -5,7 +5,7 @@ import { GatehouseError } from '../../src/core/errors.ts';
 import type { MediaRef } from '../../src/core/message.ts';
 import { type DownloadLimits, fileUrl, followRedirects, type Hop, openDownload, tooLarge } from '../kit/download.ts';
 import { num, obj, str } from '../kit/json.ts';
-import { CallError, type SlackClient } from './client.ts';
+import type { SlackClient } from './client.ts';
 
 export interface DownloadOptions extends DownloadLimits {
   readonly client: Pick<SlackClient, 'call' | 'fetchFile' | 'apiHost'>;
@@ -14,7 +14,6 @@ export interface DownloadOptions extends DownloadLimits {
 /** See `openDownload`. */
 export async function download(media: MediaRef, { client, ...limits }: DownloadOptions): Promise<MediaFile> {
   return await openDownload(media, limits, {
-    explain: (error) => (error instanceof CallError ? error.message : undefined),
     open: async (signal) => {
       const file = obj((await client.call('files.info', { file: media.ref }, signal))['file']);
       const size = num(file['size']);

@@ -1,10 +1,11 @@
 /** Did a part arrive? Messages carry our key as metadata; files are known by their id, or else by what they are. */
 import type { OutboundPart } from '../../src/core/message.ts';
 import type { Clock } from '../../src/core/ports.ts';
+import { CallError } from '../kit/call-error.ts';
 import { type JsonObject, list, num, obj, str } from '../kit/json.ts';
-import { CallError, type SlackClient } from './client.ts';
+import type { SlackClient } from './client.ts';
 import { METADATA_TYPE, metadataKey } from './outbound.ts';
-import { uploadName } from './send.ts';
+import { shownName } from './send.ts';
 import { askShare, awaitShare } from './shares.ts';
 
 export interface FindOptions {
@@ -90,7 +91,7 @@ function holdsFile(message: JsonObject, { file }: OutboundPart, fileId: string |
     .map(obj)
     .some((sent) =>
       fileId === undefined
-        ? file !== undefined && str(sent['name']) === uploadName(file.name) && num(sent['size']) === file.bytes
+        ? file !== undefined && str(sent['name']) === shownName(file.name) && num(sent['size']) === file.bytes
         : sent['id'] === fileId,
     );
 }

@@ -1,4 +1,5 @@
 /** Markdown -> mrkdwn (https://docs.slack.dev/messaging/formatting-message-text). */
+import { listLine, tableLines } from '../kit/dialect-parts.ts';
 import { type Dialect, parseMarkdown, renderMarkdown, type TableText } from '../kit/markdown.ts';
 
 /** Never rejects. */
@@ -46,20 +47,16 @@ const dialect: Dialect = {
   heading: (inner) => (inner === '' ? '' : `${BOLD}${without(inner, BOLD, BOLD_END)}${BOLD_END}`),
   // A quote in a quote does not exist: it stays at the one level there is.
   quote: (inner, depth) => (depth === 0 && inner !== '' ? inner.replace(/^/gm, '> ') : inner),
-  listItem: (inner, { ordered, number, depth, checked }) => {
-    const box = checked === undefined ? '' : checked ? '☑ ' : '☐ ';
-    return `${'    '.repeat(depth)}${ordered ? `${number}.` : '•'} ${box}${inner}`;
-  },
+  listItem: listLine('•', '    '),
   table: toTable,
   rule: '———',
   lineBreak: '\n',
 };
 
+const toPairs = tableLines((cell) => `${BOLD}${without(cell, BOLD, BOLD_END)}${BOLD_END}`);
+
 function toTable({ header, rows }: TableText): string {
-  if (header.length === 2)
-    return [header, ...rows]
-      .map(([key = '', value = '']) => `${BOLD}${without(key, BOLD, BOLD_END)}${BOLD_END}: ${value}`)
-      .join('\n');
+  if (header.length === 2) return toPairs({ header, rows });
   const cells = [header, ...rows].map((row) => row.map(cellText));
   const widths = header.map((_, column) => Math.max(...cells.map((row) => width(row[column] ?? ''))));
   if (widths.reduce((sum, each) => sum + each + 3, 0) > TABLE_COLUMNS)

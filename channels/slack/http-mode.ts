@@ -1,6 +1,7 @@
 /** Receiving by signed requests. A gap cannot be noticed here, so the history is compared every ten minutes. */
-import type { Webhook, WebhookAnswer, WebhookRequest } from '../../src/core/channel.ts';
+import type { Webhook, WebhookHandler } from '../../src/core/channel.ts';
 import { reconnect } from '../kit/reconnect.ts';
+import { answerWith, createWebhookIntake, refusedRequest } from '../kit/webhook-intake.ts';
 import { pause, type Receiver } from './receiver.ts';
 import { readRequest, refuseRequest } from './webhook.ts';
 
@@ -14,7 +15,7 @@ export async function receiveByHttp(receiver: Receiver, signingSecret: string): 
   const { clock, random, webhooks, logger } = deps;
   let webhook: Webhook | undefined;
   const serve = async (): Promise<void> => {
-    webhook = await webhooks.serve((request, gone) => answer(receiver, signingSecret, request, gone));
+    webhook = await webhooks.serve(createHandler(receiver, signingSecret));
     logger.info('slack.webhook', { path: webhook.path, local: webhook.localOrigin });
   };
   try {
@@ -43,37 +44,24 @@ export async function receiveByHttp(receiver: Receiver, signingSecret: string): 
   }
 }
 
-async function answer(
-  receiver: Receiver,
-  signingSecret: string,
-  request: WebhookRequest,
-  gone: AbortSignal,
-): Promise<WebhookAnswer> {
+function createHandler(receiver: Receiver, signingSecret: string): WebhookHandler {
   const { logger, clock } = receiver.options.deps;
-  if (request.method !== 'POST') return { status: 405 };
-  const refusal = refuseRequest(request, signingSecret, clock.now());
-  if (refusal !== undefined) {
-    logger.warn('slack.request-refused', { refusal });
-    return { status: 401 };
-  }
-  const { 'x-slack-retry-num': count, 'x-slack-retry-reason': reason } = request.headers;
-  if (count !== undefined) logger.info('slack.redelivered', { count, reason });
-  const content = readRequest(request);
-  if (content.kind === 'challenge') return { status: 200, body: content.challenge };
-  if (content.kind === 'other') return { status: 200 };
-  const committed = Promise.withResolvers<true>();
-  const ack = async (): Promise<void> => committed.resolve(true);
-  if (!receiver.intake?.push({ payload: content.payload, ack })) return BUSY;
-  const done = new AbortController();
-  const late = clock.sleep(ANSWER_WITHIN_MS, AbortSignal.any([gone, done.signal])).then(
-    () => false,
-    () => false,
-  );
-  // What is committed after that is recognised when it comes again.
-  const accepted = await Promise.race([committed.promise, late]);
-  done.abort();
-  return accepted ? { status: 200 } : BUSY;
+  return createWebhookIntake({
+    read: (request) => {
+      if (request.method !== 'POST') return answerWith(405);
+      const refusal = refuseRequest(request, signingSecret, clock.now());
+      if (refusal !== undefined) return refusedRequest(refusal);
+      const { 'x-slack-retry-num': count, 'x-slack-retry-reason': reason } = request.headers;
+      if (count !== undefined) logger.info('slack.redelivered', { count, reason });
+      const content = readRequest(request);
+      if (content.kind !== 'payload') return answerWith(200, content.kind === 'challenge' ? content.challenge : undefined);
+      const { promise, resolve } = Promise.withResolvers<void>();
+      const pushed = receiver.intake?.push({ payload: content.payload, ack: async () => resolve() });
+      return pushed ? { kind: 'messages', store: () => promise } : { kind: 'later' };
+    },
+    holdMs: ANSWER_WITHIN_MS,
+    refused: { status: 401, event: 'slack.request-refused' },
+    clock,
+    logger,
+  });
 }
-
-/** The platform tries again at once, after a minute and after five. */
-const BUSY: WebhookAnswer = { status: 503, headers: { 'retry-after': '5' } };

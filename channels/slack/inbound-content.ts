@@ -1,6 +1,7 @@
 /** Files of a message, and words for what is neither text nor a file we can fetch. Pure. */
 import type { MediaKind, MediaRef } from '../../src/core/message.ts';
 import { type JsonObject, list, num, obj, str } from '../kit/json.ts';
+import { mediaRef } from '../kit/media-ref.ts';
 import { label } from '../kit/senders-words.ts';
 import { plainText } from './inbound-text.ts';
 
@@ -11,19 +12,14 @@ export function mediaOf(message: JsonObject): readonly MediaRef[] {
   return files(message).flatMap((file) => {
     const id = str(file['id']);
     if (id === undefined || !isFetchable(file)) return [];
-    const mime = str(file['mimetype']);
-    const size = num(file['size']);
-    const name = str(file['name']);
-    return [
-      {
-        kind: kindOf(file, mime ?? ''),
-        ref: id,
-        // Longer names fit no file system; the rest of the cleaning is done where a file is made.
-        ...(name !== undefined && { name: name.slice(0, 255) }),
-        ...(mime !== undefined && mime !== '' && { mime: mime.slice(0, 255) }),
-        ...(size !== undefined && size >= 0 && { size }),
-      },
-    ];
+    const mime = str(file['mimetype']) ?? '';
+    return mediaRef({
+      kind: kindOf(file, mime),
+      ref: id,
+      name: str(file['name']),
+      mime: mime.slice(0, 255) || undefined,
+      size: num(file['size']),
+    });
   });
 }
 

@@ -1,9 +1,9 @@
 /** What the platform pushes, or its history holds -> `InboundMessage`. Pure; nothing throws for any JSON. */
-import { messageKey, shortHash } from '../../src/core/ids.ts';
+import { shortHash } from '../../src/core/ids.ts';
 import type { InboundMessage, RefusalReason } from '../../src/core/message.ts';
+import { changedMessage, inboundMessage, unreadableMessage } from '../kit/inbound-message.ts';
 import { type JsonObject, list, obj, str } from '../kit/json.ts';
 import { label } from '../kit/senders-words.ts';
-import { unreadableMessage } from '../kit/unreadable-message.ts';
 import { emojiFromName } from './emoji.ts';
 import { mediaOf, notesOf } from './inbound-content.ts';
 import { plainText, stripMention } from './inbound-text.ts';
@@ -81,7 +81,7 @@ function toMessage(event: JsonObject, context: InboundContext): InboundMessage |
   const ts = str(event['ts']);
   if (chatId === undefined || ts === undefined || !TS.test(ts)) return undefined;
   if (!WRITTEN.has(str(event['subtype']) ?? '') && !isBot(event)) return undefined;
-  return { ...shape(event, { chatId, ts }, context), kind: 'message', ...key(context, chatId, `${chatId}:${ts}`) };
+  return shape(event, { chatId, ts }, context);
 }
 
 /** Also made from history and from mentions, where an edited message shows that it was. */
@@ -97,16 +97,11 @@ export function toEdit(event: JsonObject, context: InboundContext): InboundMessa
   const changed = message['text'] !== previous['text'] || fileIds(message) !== fileIds(previous);
   const edited = editedAt(message);
   if (!changed || edited === undefined) return undefined;
-  const shaped = shape(message, { chatId, ts }, context);
-  const id = `${chatId}:${ts}`;
-  return {
-    ...shaped,
-    kind: 'edit',
-    targetId: id,
-    // History tells when a message was edited last, with whole seconds; the hash keeps two edits in one second apart.
-    ...key(context, chatId, `${id}:edit:${Math.floor(Number(edited))}:${shortHash(str(message['text']) ?? '', 8)}`),
-    timestamp: toMs(edited),
-  };
+  // History tells when a message was edited last, with whole seconds; the hash keeps two edits in one second
+  // apart.
+  const edit = `${Math.floor(Number(edited))}:${shortHash(str(message['text']) ?? '', 8)}`;
+  const platformId = `${chatId}:${ts}:edit:${edit}`;
+  return changedMessage(shape(message, { chatId, ts }, context), { kind: 'edit', platformId, timestamp: toMs(edited) });
 }
 
 function toDelete(event: JsonObject, context: InboundContext): InboundMessage | undefined {
@@ -122,16 +117,13 @@ function deletion(
   context: InboundContext,
 ): InboundMessage | undefined {
   if (isBot(previous)) return undefined;
-  const id = `${chatId}:${ts}`;
-  return {
-    ...shape(previous, { chatId, ts }, context),
+  return changedMessage(shape(previous, { chatId, ts }, context), {
+    kind: 'delete',
+    platformId: `${chatId}:${ts}:delete`,
     text: '',
     media: [],
-    kind: 'delete',
-    targetId: id,
-    ...key(context, chatId, `${id}:delete`),
     timestamp: toMs(at !== undefined && TS.test(at) ? at : ts),
-  };
+  });
 }
 
 function toReaction(event: JsonObject, context: InboundContext): InboundMessage | undefined {
@@ -146,15 +138,17 @@ function toReaction(event: JsonObject, context: InboundContext): InboundMessage 
   const added = event['type'] === 'reaction_added';
   const id = `${chatId}:${ts}`;
   const refusal: RefusalReason | undefined = user === context.me.userId ? 'own-message' : undefined;
-  return {
-    ...bare(context, { chatId, senderId: user, senderName: user }),
+  return inboundMessage(context, {
+    chatId,
+    platformId: `${id}:reaction:${user}:${name.slice(0, 100)}:${at}`,
     kind: 'reaction',
     targetId: id,
-    ...key(context, chatId, `${id}:reaction:${user}:${name.slice(0, 100)}:${at}`),
+    senderId: user,
+    isGroup: isGroup(chatId),
     text: added ? emojiFromName(name.slice(0, 100)) : '',
     ...(refusal && { refusal }),
     timestamp: toMs(at),
-  };
+  });
 }
 
 /** Pressing a button of ours: the person says what the button says. */
@@ -173,17 +167,19 @@ function toChoice(body: JsonObject, context: InboundContext): InboundMessage | u
     return undefined;
   if (!TS.test(ts) || !TS.test(at)) return undefined;
   const thread = threadOf(chatId, ts, str(message['thread_ts']), context);
-  return {
-    ...bare(context, { chatId, senderId, senderName: label(str(user['name']) ?? str(user['username']) ?? senderId) }),
+  return inboundMessage(context, {
+    chatId,
+    platformId: `${chatId}:${ts}:action:${senderId}:${at}`,
     ...(thread !== undefined && { threadId: thread }),
-    kind: 'message',
-    ...key(context, chatId, `${chatId}:${ts}:action:${senderId}:${at}`),
+    senderId,
+    senderName: label(str(user['name']) ?? str(user['username']) ?? senderId),
+    isGroup: isGroup(chatId),
     text: value,
     mentionsBot: isGroup(chatId),
     replyTo: { platformId: `${chatId}:${ts}`, fromBot: true },
     timestamp: toMs(at),
     replyContext: { ts: at },
-  };
+  });
 }
 
 function toCommand(body: JsonObject, context: InboundContext): InboundMessage | undefined {
@@ -192,16 +188,18 @@ function toCommand(body: JsonObject, context: InboundContext): InboundMessage | 
   const senderId = authorId(str(body['user_id']), str(body['team_id']), context);
   const trigger = str(body['trigger_id']);
   if (!command?.startsWith('/') || chatId === undefined || senderId === undefined || trigger === undefined) return undefined;
-  return {
-    ...bare(context, { chatId, senderId, senderName: label(str(body['user_name']) ?? senderId) }),
-    kind: 'message',
-    ...key(context, chatId, `command:${trigger}`),
+  return inboundMessage(context, {
+    chatId,
+    platformId: `command:${trigger}`,
+    senderId,
+    senderName: label(str(body['user_name']) ?? senderId),
+    isGroup: isGroup(chatId),
     // The platform passes the words as they were typed, with the same entities as in a message.
     text: `${command} ${plainText(str(body['text']) ?? '')}`.trim(),
     mentionsBot: isGroup(chatId),
     timestamp: context.now,
     replyContext: { ts: ((context.now - COMMAND_EARLIER_MS) / 1_000).toFixed(6) },
-  };
+  });
 }
 
 /** Stands for a payload that could not be read, so that it is counted and what follows is not held up. */
@@ -210,12 +208,12 @@ export function unreadable({ body }: SlackPayload, { channel, account, now }: In
   return unreadableMessage({ channel, account, platformId: `payload:${id}` }, now);
 }
 
-/** What a message and its edit have in common. */
+/** A message as it stands; its edit and its deletion tell the same of it. */
 function shape(
   message: JsonObject,
   { chatId, ts }: { readonly chatId: string; readonly ts: string },
   context: InboundContext,
-): Omit<InboundMessage, 'id' | 'kind' | 'platformId'> {
+): InboundMessage {
   const { me } = context;
   const mention = stripMention(str(message['text']) ?? '', me.userId);
   const media = mediaOf(message);
@@ -229,12 +227,12 @@ function shape(
   const parentIsOurs = str(message['parent_user_id']) === me.userId;
   const called = mention.found || (inThread && context.followThreads && context.joined(chatId, threadTs));
   const profile = obj(message['user_profile']);
-  return {
-    ...bare(context, {
-      chatId,
-      senderId,
-      senderName: label(str(profile['display_name']) || str(profile['real_name']) || senderId),
-    }),
+  return inboundMessage(context, {
+    chatId,
+    platformId: `${chatId}:${ts}`,
+    senderId,
+    senderName: label(str(profile['display_name']) || str(profile['real_name']) || senderId),
+    isGroup: isGroup(chatId),
     ...(thread !== undefined && { threadId: thread }),
     ...(thread === ts && { startsThread: true }),
     text,
@@ -244,27 +242,7 @@ function shape(
     ...(refusal && { refusal }),
     timestamp: toMs(ts),
     replyContext: { ts },
-  };
-}
-
-function bare(
-  context: InboundContext,
-  who: { readonly chatId: string; readonly senderId: string; readonly senderName: string },
-): Omit<InboundMessage, 'id' | 'kind' | 'platformId'> {
-  return {
-    channel: context.channel,
-    account: context.account,
-    ...who,
-    text: '',
-    media: [],
-    isGroup: isGroup(who.chatId),
-    mentionsBot: false,
-    timestamp: context.now,
-  };
-}
-
-function key(context: InboundContext, chatId: string, platformId: string): Pick<InboundMessage, 'id' | 'platformId' | 'chatId'> {
-  return { chatId, platformId, id: messageKey({ channel: context.channel, account: context.account, platformId }) };
+  });
 }
 
 /** Ids of direct conversations with one person begin with D, those of groups and channels with C or G. */

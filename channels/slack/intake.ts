@@ -1,8 +1,5 @@
-/** The one way in: payloads are read, committed in the order of their arrival, and only then acknowledged. */
-import type { ChannelHost } from '../../src/core/channel.ts';
 import { errorText } from '../../src/core/errors.ts';
 import type { InboundMessage } from '../../src/core/message.ts';
-import type { Clock, Logger } from '../../src/core/ports.ts';
 import { InboundLine } from '../kit/inbound-line.ts';
 import { obj, str } from '../kit/json.ts';
 import { RecentSet } from '../kit/recent.ts';
@@ -17,19 +14,12 @@ export interface IntakeItem {
   ack(): Promise<void>;
 }
 
-export interface IntakeOptions {
-  readonly host: ChannelHost;
+export interface IntakeOptions extends StoringOptions {
   readonly cursor: Cursor;
   readonly context: () => InboundContext;
   readonly names: Pick<UserNames, 'named'>;
-  readonly clock: Clock;
-  readonly random: () => number;
-  readonly logger: Logger;
-  readonly signal: AbortSignal;
   /** The platform says that tokens were revoked or the app was removed. */
   readonly onLoginNotice: () => void;
-  /** What the operator is told while the journal cannot write; undefined once it can again. */
-  readonly onTrouble: StoringOptions['onTrouble'];
 }
 
 /** A payload and everybody who waits for its commit: it may be delivered again while the first delivery waits. */

@@ -1,16 +1,17 @@
 /** Names for ids: events carry the id of their author alone. Only shown; nothing is decided by them. */
 import type { InboundMessage } from '../../src/core/message.ts';
 import type { Clock } from '../../src/core/ports.ts';
+import { apiFailureOf } from '../kit/call-error.ts';
 import { withDeadline } from '../kit/deadline.ts';
 import { obj, str } from '../kit/json.ts';
 import { RecentMap } from '../kit/recent.ts';
 import { label } from '../kit/senders-words.ts';
-import { CallError, type SlackClient } from './client.ts';
+import type { SlackClient } from './client.ts';
+import { NOT_ALLOWED } from './refusals.ts';
 
 /** A message waits this long for its author's name, once per person; the platform wants its acknowledgement within three seconds. */
 const LOOKUP_MS = 1_000;
 const MAX_KNOWN = 2_000;
-const NOT_ALLOWED = new Set(['missing_scope', 'unknown_method', 'not_allowed_token_type', 'no_permission']);
 
 export class UserNames {
   readonly #client: Pick<SlackClient, 'call'>;
@@ -48,9 +49,9 @@ export class UserNames {
       this.#known.set(senderId, label(name));
     } catch (error) {
       signal.throwIfAborted();
-      if (!(error instanceof CallError) || error.failure.kind !== 'api') return;
-      if (NOT_ALLOWED.has(error.failure.error)) this.#allowed = false;
-      else this.#known.set(senderId, senderId);
+      const refused = apiFailureOf(error);
+      if (NOT_ALLOWED.has(refused?.code)) this.#allowed = false;
+      else if (refused) this.#known.set(senderId, senderId);
     }
   }
 }

@@ -6,9 +6,10 @@ import { DIRECT } from '../../src/simulator/slack/workspace.ts';
 import { quickClock } from '../../src/testing/channel-host.ts';
 import { outbound, tempDir, until } from '../../src/testing/fakes.ts';
 import { type SlackSetup, slackSetup } from '../../src/testing/slack/setup.ts';
-import type { CallFailure } from './client.ts';
+import type { CallFailure } from '../kit/call-error.ts';
 import { channel as descriptor } from './index.ts';
 import { toPost, toSendResult, toUpdate } from './outbound.ts';
+import { refusal } from './refusals.ts';
 
 const open: AsyncDisposable[] = [];
 afterEach(async () => {
@@ -36,35 +37,23 @@ async function file(content: string, override: Partial<OutboundFile> = {}): Prom
 }
 
 test.each<[string, CallFailure, object]>([
-  ['429', { kind: 'limited', retryAfterMs: 7_000 }, { kind: 'retry', afterMs: 7_000, scope: 'chat' }],
-  ['ratelimited in words', { kind: 'api', error: 'ratelimited' }, { kind: 'retry', scope: 'chat' }],
+  ['429', { kind: 'limited', retryAfterMs: 7_000, scope: 'chat', detail: 'x' }, { kind: 'retry', afterMs: 7_000, scope: 'chat' }],
+  ['ratelimited in words', refusal('ratelimited'), { kind: 'retry', scope: 'chat' }],
   ['never connected', { kind: 'unreached', detail: 'not connected: ECONNREFUSED' }, { kind: 'retry', scope: 'account' }],
   ['no answer', { kind: 'lost', detail: 'x' }, { kind: 'unknown' }],
-  ['5xx', { kind: 'status', status: 502 }, { kind: 'unknown' }],
-  ['fatal_error, after which some of it may be done', { kind: 'api', error: 'fatal_error' }, { kind: 'unknown' }],
-  ['4xx', { kind: 'status', status: 413 }, { kind: 'refused', reason: 'invalid' }],
-  ['a revoked token', { kind: 'api', error: 'token_revoked' }, { kind: 'refused', reason: 'auth' }],
-  [
-    'a missing scope',
-    { kind: 'api', error: 'missing_scope', needed: 'chat:write' },
-    { kind: 'refused', reason: 'invalid', detail: /chat:write/ },
-  ],
-  [
-    'an organisation that is being moved',
-    { kind: 'api', error: 'org_login_required' },
-    { kind: 'retry', afterMs: 60_000, scope: 'account' },
-  ],
-  ['no right in this conversation', { kind: 'api', error: 'no_permission' }, { kind: 'refused', reason: 'blocked' }],
-  ['an archived channel', { kind: 'api', error: 'is_archived' }, { kind: 'refused', reason: 'chat-gone' }],
-  ['not in the channel', { kind: 'api', error: 'not_in_channel' }, { kind: 'refused', reason: 'chat-gone' }],
-  [
-    'a rule of the workspace',
-    { kind: 'api', error: 'restricted_action_thread_only_channel' },
-    { kind: 'refused', reason: 'blocked' },
-  ],
-  ['too long', { kind: 'api', error: 'msg_too_long' }, { kind: 'refused', reason: 'too-long' }],
-  ['blocks it does not like', { kind: 'api', error: 'invalid_blocks' }, { kind: 'refused', reason: 'markup' }],
-  ['any other word', { kind: 'api', error: 'as_user_not_supported' }, { kind: 'refused', reason: 'invalid' }],
+  ['5xx', { kind: 'http', status: 502, detail: 'x' }, { kind: 'unknown' }],
+  ['fatal_error, after which some of it may be done', refusal('fatal_error'), { kind: 'unknown' }],
+  ['4xx', { kind: 'http', status: 413, detail: 'x' }, { kind: 'refused', reason: 'invalid' }],
+  ['a revoked token', refusal('token_revoked'), { kind: 'refused', reason: 'auth' }],
+  ['a missing scope', refusal('missing_scope', 'chat:write'), { kind: 'refused', reason: 'invalid', detail: /chat:write/ }],
+  ['an organisation that is being moved', refusal('org_login_required'), { kind: 'retry', afterMs: 60_000, scope: 'account' }],
+  ['no right in this conversation', refusal('no_permission'), { kind: 'refused', reason: 'blocked' }],
+  ['an archived channel', refusal('is_archived'), { kind: 'refused', reason: 'chat-gone' }],
+  ['not in the channel', refusal('not_in_channel'), { kind: 'refused', reason: 'chat-gone' }],
+  ['a rule of the workspace', refusal('restricted_action_thread_only_channel'), { kind: 'refused', reason: 'blocked' }],
+  ['too long', refusal('msg_too_long'), { kind: 'refused', reason: 'too-long' }],
+  ['blocks it does not like', refusal('invalid_blocks'), { kind: 'refused', reason: 'markup' }],
+  ['any other word', refusal('as_user_not_supported'), { kind: 'refused', reason: 'invalid' }],
 ])('F35 F36 F37 %s', (_name, failure, expected) => {
   const { detail, ...rest } = expected as { detail?: RegExp };
   expect(toSendResult(failure, 'chat')).toMatchObject({ ...rest, ...(detail && { detail: expect.stringMatching(detail) }) });

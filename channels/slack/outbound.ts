@@ -2,8 +2,9 @@
 import type { SendResult } from '../../src/core/channel.ts';
 import { shortHash } from '../../src/core/ids.ts';
 import type { Choice, OutboundPart } from '../../src/core/message.ts';
+import type { CallFailure, ErrorCode } from '../kit/call-error.ts';
+import { type Refusal, sendResultOf } from '../kit/call-result.ts';
 import type { JsonObject } from '../kit/json.ts';
-import type { CallFailure } from './client.ts';
 import { escapeText, literalText, toMrkdwn } from './format.ts';
 import { CHOICE_ACTION } from './inbound.ts';
 import { LATER, MAYBE_DONE } from './refusals.ts';
@@ -100,8 +101,6 @@ function withoutEntities(text: string): string {
 /** The organisation is being moved, which takes the platform minutes at least. */
 const MOVING_MS = 60_000;
 
-type Refusal = Extract<SendResult, { kind: 'refused' }>['reason'];
-
 /**
  * https://docs.slack.dev/reference/methods/chat.postMessage, errors; and those of the file methods. A scope that is missing is
  * `invalid`: it stops files, say, and not all that the login sends.
@@ -122,28 +121,16 @@ const REFUSALS: readonly (readonly [Refusal, readonly string[]])[] = [
     ),
   ],
 ];
-const MEANING = new Map(REFUSALS.flatMap(([reason, words]) => words.map((word) => [word, reason] as const)));
+const MEANING: ReadonlyMap<ErrorCode, Refusal> = new Map(
+  REFUSALS.flatMap(([reason, words]) => words.map((word) => [word, reason] as const)),
+);
+
 /** What delivery is told about the call that failed. `scope` says whom a rate limit of this method concerns. */
 export function toSendResult(failure: CallFailure, scope: 'chat' | 'account'): SendResult {
-  switch (failure.kind) {
-    case 'limited':
-      return { kind: 'retry', reason: 'too many requests', afterMs: failure.retryAfterMs, scope };
-    case 'unreached':
-      return { kind: 'retry', reason: failure.detail, scope: 'account' };
-    case 'lost':
-      return { kind: 'unknown', detail: failure.detail };
-    case 'status': {
-      const detail = `HTTP status ${failure.status}`;
-      // 5xx comes from a machine that may have passed the message on already.
-      return failure.status >= 500 ? { kind: 'unknown', detail } : { kind: 'refused', reason: 'invalid', detail };
-    }
-    case 'api': {
-      const { error } = failure;
-      if (MAYBE_DONE.has(error)) return { kind: 'unknown', detail: error };
-      if (error === 'org_login_required') return { kind: 'retry', reason: error, afterMs: MOVING_MS, scope: 'account' };
-      if (LATER.has(error)) return { kind: 'retry', reason: error, afterMs: 1_000, scope };
-      const reason = MEANING.get(error) ?? (error.startsWith('restricted_action') ? 'blocked' : 'invalid');
-      return { kind: 'refused', reason, detail: failure.needed === undefined ? error : `${error}, needed: ${failure.needed}` };
-    }
-  }
+  return sendResultOf(failure.kind === 'limited' ? { ...failure, scope } : failure, ({ code: word = '', detail }) => {
+    if (MAYBE_DONE.has(word)) return { kind: 'unknown', detail };
+    if (word === 'org_login_required') return { kind: 'retry', reason: detail, afterMs: MOVING_MS, scope: 'account' };
+    if (LATER.has(word)) return { kind: 'retry', reason: detail, afterMs: 1_000, scope };
+    return MEANING.get(word) ?? (String(word).startsWith('restricted_action') ? 'blocked' : 'invalid');
+  });
 }

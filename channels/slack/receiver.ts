@@ -2,17 +2,19 @@
 import type { ChannelDeps, ChannelHealth, ChannelHost } from '../../src/core/channel.ts';
 import { errorText, isGatehouseError } from '../../src/core/errors.ts';
 import type { Clock } from '../../src/core/ports.ts';
-import { DeadlineError, withDeadline } from '../kit/deadline.ts';
+import { CallError } from '../kit/call-error.ts';
+import { CALL_TIMEOUT_MS, withDeadline } from '../kit/deadline.ts';
+import { type Diagnosis, degraded, diagnose, down, wordsWithHint } from '../kit/diagnosis.ts';
+import { HealthSum, inOrder } from '../kit/health-sum.ts';
 import { str } from '../kit/json.ts';
 import { reconnect } from '../kit/reconnect.ts';
-import { changesOnly, type ReportHealth, withAdvice } from '../kit/reported-health.ts';
 import { type CatchUpGaps, catchUp } from './catch-up.ts';
-import { CallError, type SlackClient } from './client.ts';
+import type { SlackClient } from './client.ts';
 import { Cursor } from './cursor.ts';
 import type { Identity, InboundContext } from './inbound.ts';
 import { Intake } from './intake.ts';
 import { UserNames } from './names.ts';
-import { LOGIN_REFUSED, NOT_GRANTED } from './refusals.ts';
+import { LOGIN_REFUSED, NOT_GRANTED, refusal } from './refusals.ts';
 import type { SlackSettings } from './settings.ts';
 
 export interface ReceiverOptions {
@@ -26,7 +28,9 @@ export interface ReceiverOptions {
   readonly settled: () => void;
 }
 
-const CALL_DEADLINE_MS = 20_000;
+/** What can be wrong, in the order in which it is shown. */
+type Part = 'login' | 'journal' | 'connection' | 'history';
+
 /** The platform wants an acknowledgement within three seconds. */
 const CATCH_UP_FIRST_MS = 2_000;
 /** A refusal may be the platform's mood and last for minutes; a revoked login is refused for ever. */
@@ -36,7 +40,7 @@ export class Receiver {
   readonly options: ReceiverOptions;
   /** Set once the login was accepted. */
   intake: Intake | undefined;
-  readonly #report: ReportHealth;
+  readonly #health: HealthSum<Part>;
   #me: Identity | undefined;
   #cursor: Cursor | undefined;
   #intakeDone: Promise<void> | undefined;
@@ -44,32 +48,26 @@ export class Receiver {
   #fresh = false;
   /** Waited between refusals since anything was reached last, ms. */
   #refusedForMs = 0;
-  /** What the connection was found to be last; what else is wrong is shown before it and does not change it. */
-  #connection: { readonly state: ChannelHealth; readonly detail?: string } = { state: 'starting' };
-  /** The journal cannot write, or has no room. */
-  #trouble: { readonly state: ChannelHealth; readonly detail: string } | undefined;
-  /** The bot token is refused: the socket may stand, but nothing can be answered. */
-  #refusal: string | undefined;
-  /** Shown beside every good state: what an outage would cost. */
-  #gaps: string | undefined;
 
   constructor(options: ReceiverOptions) {
     this.options = options;
-    this.#report = changesOnly((state, detail) => options.host.health(state, detail));
+    // While the bot token is refused the socket may stand, but nothing can be answered.
+    const order = inOrder('login', 'journal', 'connection', 'history');
+    this.#health = new HealthSum<Part>((...health) => options.host.health(...health), order, ['connection']);
     options.client.watchLogin((refused) => {
-      this.#refusal = refused === undefined ? undefined : refusedLogin('bot token', refused);
-      this.#show();
+      if (refused === undefined) this.#health.set('login', 'healthy');
+      else this.#health.set('login', 'down', refusedLogin('bot token', refused));
     });
   }
 
   /** Asks who we are, and opens the way in the first time. Rejects with a `CallError` when the login is refused. */
   async login(): Promise<void> {
     const { client, host, deps, signal } = this.options;
-    const answer = await withDeadline({ clock: deps.clock, ms: CALL_DEADLINE_MS, signal }, (inner) =>
+    const answer = await withDeadline({ clock: deps.clock, ms: CALL_TIMEOUT_MS, signal }, (inner) =>
       client.call('auth.test', {}, inner),
     );
     const [userId, teamId] = [str(answer['user_id']), str(answer['team_id'])];
-    if (userId === undefined || teamId === undefined) throw new CallError('auth.test', { kind: 'api', error: 'invalid_auth' });
+    if (userId === undefined || teamId === undefined) throw new CallError('auth.test', refusal('invalid_auth'));
     this.#me = { userId, teamId, botId: str(answer['bot_id']) ?? '' };
     if (this.intake) return;
     const stored = await host.cursor();
@@ -82,10 +80,7 @@ export class Receiver {
       ...{ host, cursor, clock, random, logger, signal, names },
       context: () => this.#context(),
       onLoginNotice: () => void this.#probe(),
-      onTrouble: (detail, state) => {
-        this.#trouble = detail === undefined ? undefined : { state, detail };
-        this.#show();
-      },
+      onTrouble: (detail, state) => this.#health.set('journal', state, detail),
     });
     this.#intakeDone = this.intake.run().catch((error: unknown) => host.ended(error));
   }
@@ -156,29 +151,21 @@ export class Receiver {
     this.health('healthy');
   }
 
-  #note(gaps: string | undefined): void {
-    this.#gaps = gaps;
-    if (this.#connection.state === 'healthy') this.#show();
-  }
-
+  /** What the connection was found to be; what else is wrong is shown before it and does not change it. */
   health(state: ChannelHealth, detail?: string): void {
-    this.#connection = detail === undefined ? { state } : { state, detail };
-    this.#show();
+    this.#health.set('connection', state, detail);
   }
 
-  #show(): void {
-    const { state, detail } = this.#connection;
-    const refused = this.#refusal === undefined ? undefined : ({ state: 'down', detail: this.#refusal } as const);
-    const wrong = refused ?? this.#trouble;
-    if (wrong !== undefined) this.#report(wrong.state, wrong.detail);
-    else this.#report(state, state === 'healthy' ? this.#gaps : detail);
+  /** What an outage would cost, or has cost. */
+  #note(gaps: string | undefined): void {
+    this.#health.set('history', 'healthy', gaps);
   }
 
   /** Tells the operator. `waitMs`: the wait to come. False when there is no use in trying again, else how long to wait on top. */
   failed(error: unknown, waitMs: number): number | false {
-    const { state, detail, auth, moreMs } = diagnose(error);
-    const again = !auth || this.#refusedForMs < GIVE_UP_AFTER_MS;
-    if (auth) this.#refusedForMs += waitMs;
+    const { state, detail, refusedLogin, waitMs: moreMs } = judge(error);
+    const again = !refusedLogin || this.#refusedForMs < GIVE_UP_AFTER_MS;
+    if (refusedLogin) this.#refusedForMs += waitMs;
     this.health(state, detail);
     this.options.deps.logger.warn('slack.disconnected', { detail, again });
     this.options.settled();
@@ -189,7 +176,7 @@ export class Receiver {
   async #probe(): Promise<void> {
     const { client, deps, signal } = this.options;
     try {
-      await withDeadline({ clock: deps.clock, ms: CALL_DEADLINE_MS, signal }, (inner) => client.call('auth.test', {}, inner));
+      await withDeadline({ clock: deps.clock, ms: CALL_TIMEOUT_MS, signal }, (inner) => client.call('auth.test', {}, inner));
     } catch (error) {
       deps.logger.info('slack.login-probe-failed', { error: errorText(error) });
     }
@@ -234,29 +221,20 @@ function toNote({ missing, capped, refused, words }: CatchUpGaps): string | unde
   return notes.length > 0 ? notes.join('; ') : undefined;
 }
 
-interface Diagnosis {
-  readonly state: ChannelHealth;
-  readonly detail: string;
-  readonly auth: boolean;
-  /** Beyond the ordinary back-off. */
-  readonly moreMs: number;
-}
-
-function diagnose(error: unknown): Diagnosis {
-  const other = { state: 'degraded', auth: false, moreMs: 0 } as const;
-  if (error instanceof DeadlineError) return { ...other, detail: `GH1502: the platform does not answer (${error.message})` };
-  // Nothing can arrive while requests cannot be served.
-  if (isGatehouseError(error)) return { ...other, state: 'down', detail: `${error.code}: ${error.message}; ${error.hint}` };
-  if (!(error instanceof CallError)) return { ...other, detail: errorText(error) };
-  const { failure } = error;
-  if (failure.kind === 'limited') return { ...other, detail: `GH1502: ${error.message}`, moreMs: failure.retryAfterMs };
-  if (failure.kind === 'unreached') return { ...other, detail: withAdvice(failure.detail) };
-  if (failure.kind !== 'api' || !(LOGIN_REFUSED.has(failure.error) || NOT_GRANTED.has(failure.error)))
-    return { ...other, detail: `GH1502: ${error.message}` };
-  const which = error.message.startsWith('apps.connections.open')
-    ? 'app-level token (does it have connections:write, and is Socket Mode on?)'
-    : 'bot token';
-  return { state: 'down', auth: true, moreMs: 0, detail: refusedLogin(which, failure.error) };
+function judge(error: unknown): Diagnosis {
+  return diagnose(error, {
+    ofCall: ({ call, failure, message }) => {
+      if (failure.kind === 'unreached') return undefined;
+      if (failure.kind === 'limited') return degraded(`GH1502: ${message}`, failure.retryAfterMs);
+      const word = failure.kind === 'api' ? failure.code : undefined;
+      if (!LOGIN_REFUSED.has(word) && !NOT_GRANTED.has(word)) return degraded(`GH1502: ${message}`);
+      const app = call === 'apps.connections.open';
+      const which = app ? 'app-level token (does it have connections:write, and is Socket Mode on?)' : 'bot token';
+      return { ...down(refusedLogin(which, String(word))), refusedLogin: true };
+    },
+    // Nothing can arrive while requests cannot be served.
+    ofOther: (other) => (isGatehouseError(other) ? down : degraded)(wordsWithHint(other)),
+  });
 }
 
 function refusedLogin(which: string, word: string): string {

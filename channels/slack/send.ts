@@ -2,12 +2,14 @@
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import type { SendResult } from '../../src/core/channel.ts';
-import { errorText } from '../../src/core/errors.ts';
 import type { OutboundFile, OutboundPart } from '../../src/core/message.ts';
 import type { Clock } from '../../src/core/ports.ts';
+import { settleFailedSend } from '../kit/call-result.ts';
 import { withDeadline } from '../kit/deadline.ts';
 import { str } from '../kit/json.ts';
-import { CallError, type SlackClient } from './client.ts';
+import { NOT_LEFT } from '../kit/lifecycle.ts';
+import { uploadName } from '../kit/upload-file.ts';
+import type { SlackClient } from './client.ts';
 import { toPost, toSendResult, toText } from './outbound.ts';
 import { awaitShare } from './shares.ts';
 
@@ -24,7 +26,7 @@ export interface SendContext {
 /** Never rejects. */
 export async function sendPart(part: OutboundPart, context: SendContext): Promise<SendResult> {
   const { signal, clock, timeoutMs } = context;
-  if (signal.aborted) return STOPPED;
+  if (signal.aborted) return NOT_LEFT;
   // What a person may see begins with one call; whatever fails before it has sent nothing.
   const progress = { shown: false };
   try {
@@ -33,14 +35,11 @@ export async function sendPart(part: OutboundPart, context: SendContext): Promis
     );
   } catch (error) {
     const scope = part.file ? 'account' : 'chat';
-    const result: SendResult =
-      error instanceof CallError ? toSendResult(error.failure, scope) : { kind: 'unknown', detail: errorText(error) };
+    const result = settleFailedSend(error, (failure) => toSendResult(failure, scope));
     if (result.kind !== 'unknown' || progress.shown) return result;
     return { kind: 'retry', reason: `broken off before anything was shown: ${result.detail}`, scope: 'part' };
   }
 }
-
-const STOPPED: SendResult = { kind: 'retry', reason: 'stopped before the request left', scope: 'part' };
 
 async function sendText(
   part: OutboundPart,
@@ -67,7 +66,7 @@ async function sendFile(
   const size = await fileSize(file.path);
   if (size === undefined) return { kind: 'refused', reason: 'invalid', detail: 'the attachment is not there any more' };
   if (size === 0) return { kind: 'refused', reason: 'invalid', detail: 'the platform takes no empty file' };
-  const name = uploadName(file.name);
+  const name = shownName(file.name);
   const slot = await client.call('files.getUploadURLExternal', { filename: name, length: size }, signal);
   const [url, id] = [str(slot['upload_url']), str(slot['file_id'])];
   if (url === undefined || id === undefined || !URL.canParse(url)) {
@@ -104,6 +103,6 @@ async function fileSize(path: string): Promise<number | undefined> {
   }
 }
 
-export function uploadName(name: string): string {
-  return name.replace(/[\p{Cc}/\\]+/gu, '_').slice(-120) || 'file';
+export function shownName(name: string): string {
+  return uploadName(name, /[\p{Cc}/\\]+/gu);
 }

@@ -1,7 +1,8 @@
 /** Is a file shown yet? The platform says that it has it first, scans it, and makes the message later, sometimes never. */
 import type { Clock } from '../../src/core/ports.ts';
+import { apiFailureOf, CallError } from '../kit/call-error.ts';
 import { list, obj, str } from '../kit/json.ts';
-import { CallError, type SlackClient } from './client.ts';
+import type { SlackClient } from './client.ts';
 import { LATER, MAYBE_DONE } from './refusals.ts';
 
 export interface ShareOptions {
@@ -41,8 +42,8 @@ export async function askShare(fileId: string, chatId: string, { client, signal 
     return ts === undefined ? 'pending' : { ts };
   } catch (error) {
     if (!(error instanceof CallError)) throw error;
-    const { failure } = error;
-    if (failure.kind !== 'api' || LATER.has(failure.error) || MAYBE_DONE.has(failure.error)) return 'pending';
-    return failure.error === 'file_not_found' ? 'absent' : 'unsaid';
+    const word = apiFailureOf(error)?.code;
+    if (word === undefined || LATER.has(word) || MAYBE_DONE.has(word)) return 'pending';
+    return word === 'file_not_found' ? 'absent' : 'unsaid';
   }
 }

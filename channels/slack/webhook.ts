@@ -1,6 +1,7 @@
 /** Requests of the platform in mode `http`: verified over the bytes that came, then read (https://docs.slack.dev/authentication/verifying-requests-from-slack). */
-import { createHmac, timingSafeEqual } from 'node:crypto';
+import { createHmac } from 'node:crypto';
 import type { WebhookRequest } from '../../src/core/channel.ts';
+import { equalSecrets } from '../kit/equal-secrets.ts';
 import { parseObject, str } from '../kit/json.ts';
 import type { SlackPayload } from './inbound.ts';
 
@@ -15,9 +16,8 @@ export function refuseRequest(request: WebhookRequest, signingSecret: string, no
   if (stamp === undefined || signature === undefined) return 'the request is not signed';
   if (!/^\d{1,12}$/.test(stamp)) return 'the time stamp is no number';
   if (Math.abs(nowMs / 1_000 - Number(stamp)) > MAX_AGE_SECS) return 'the time stamp is off by more than five minutes';
-  const expected = createHmac('sha256', signingSecret).update(`v0:${stamp}:`).update(request.body).digest();
-  const given = /^v0=([0-9a-f]{64})$/.exec(signature)?.[1];
-  return given !== undefined && timingSafeEqual(expected, Buffer.from(given, 'hex')) ? undefined : 'the signature is wrong';
+  const expected = createHmac('sha256', signingSecret).update(`v0:${stamp}:`).update(request.body).digest('hex');
+  return equalSecrets(signature, `v0=${expected}`) ? undefined : 'the signature is wrong';
 }
 
 export type WebhookContent =

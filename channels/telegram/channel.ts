@@ -10,17 +10,18 @@ import type {
 } from '../../src/core/channel.ts';
 import { errorText } from '../../src/core/errors.ts';
 import type { MediaRef, OutboundPart } from '../../src/core/message.ts';
-import { withDeadline } from '../kit/deadline.ts';
+import { apiFailureOf } from '../kit/call-error.ts';
+import { settleFailedSend } from '../kit/call-result.ts';
+import { CALL_TIMEOUT_MS, withDeadline } from '../kit/deadline.ts';
+import { downloadLimits, MEGABYTE } from '../kit/download.ts';
 import { Lifecycle, NOT_LEFT } from '../kit/lifecycle.ts';
 import { sendTime } from '../kit/send-time.ts';
 import { unreadableFile } from '../kit/upload-file.ts';
-import { CallError, type SendCall, type TelegramClient } from './client.ts';
+import type { SendCall, TelegramClient } from './client.ts';
 import { download } from './download.ts';
 import { asDocument, CAPTION_LIMIT, toCall, toEdit, toSendResult } from './outbound.ts';
 import { pollUpdates } from './poll.ts';
 import type { TelegramSettings } from './settings.ts';
-
-const MEGABYTE = 1024 * 1024;
 
 const LIMITS: ChannelLimits = {
   // 96 below the platform's 4096: room for a fence that a split closes and opens again.
@@ -40,9 +41,6 @@ const RATES: NonNullable<ChannelLimits['rate']> = {
   perGroup: { burst: 4, perSecond: 16 / 60 },
   perAccount: { burst: 5, perSecond: 25 },
 };
-
-/** Long enough for a slow network, short enough that a daemon's start does not hang on a silent one. */
-const CALL_TIMEOUT_MS = 20_000;
 
 export class TelegramChannel implements Channel {
   readonly name: string;
@@ -110,11 +108,9 @@ export class TelegramChannel implements Channel {
       await this.#call(signal, (inner) => this.#client.edit(payload, inner));
       return { kind: 'sent', platformId };
     } catch (error) {
-      if (!(error instanceof CallError)) return { kind: 'unknown', detail: errorText(error) };
-      const { failure } = error;
       // The edit before this one arrived after all, and its answer was lost.
-      if (failure.kind === 'api' && failure.description.includes('message is not modified')) return { kind: 'sent', platformId };
-      return toSendResult(failure);
+      if (apiFailureOf(error)?.detail.includes('message is not modified')) return { kind: 'sent', platformId };
+      return settleFailedSend(error, toSendResult);
     }
   }
 
@@ -137,13 +133,8 @@ export class TelegramChannel implements Channel {
   }
 
   download(media: MediaRef, signal: AbortSignal): Promise<MediaFile> {
-    return download(media, {
-      client: this.#client,
-      capBytes: this.limits.downloadBytes,
-      timeoutMs: this.#settings.download_timeout_secs * 1_000,
-      signal,
-      stop: this.#life.stopping,
-    });
+    const limits = downloadLimits(this.limits, this.#settings, signal, this.#life.stopping);
+    return download(media, { client: this.#client, ...limits });
   }
 
   async #send(part: OutboundPart, options: SendOptions): Promise<SendResult> {
@@ -167,9 +158,7 @@ export class TelegramChannel implements Channel {
       const message = await withDeadline({ clock: this.#deps.clock, ms, signal }, (inner) => this.#client.send(call, inner));
       return { kind: 'sent', platformId: `${message.chat.id}:${message.message_id}` };
     } catch (error) {
-      // Neither our deadline nor an abort takes a request back that has left.
-      if (!(error instanceof CallError)) return { kind: 'unknown', detail: errorText(error) };
-      return this.#moveOn(chatId, error) ?? toSendResult(error.failure);
+      return this.#moveOn(chatId, error) ?? settleFailedSend(error, toSendResult);
     }
   }
 
@@ -183,8 +172,8 @@ export class TelegramChannel implements Channel {
   }
 
   /** The refusal that names a group's new id: nothing was sent, and the next attempt goes to the new id. */
-  #moveOn(chatId: string, { failure }: CallError): SendResult | undefined {
-    const target = failure.kind === 'api' ? failure.migrateToChatId : undefined;
+  #moveOn(chatId: string, error: unknown): SendResult | undefined {
+    const target = apiFailureOf(error)?.data?.['migrateToChatId'];
     if (target === undefined || this.#moved.get(chatId) === target) return undefined;
     this.#move(chatId, target);
     return { kind: 'retry', reason: 'the group became a supergroup', afterMs: 0, scope: 'part' };

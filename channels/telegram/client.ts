@@ -1,32 +1,8 @@
 /** Wire calls to the Bot API. The only file that loads grammY. */
 import { Api, GrammyError, HttpError, InputFile } from 'grammy';
 import type { File, Message, Update, UserFromGetMe } from 'grammy/types';
-import { createHttpAgent, errorCodeOf, notConnected } from '../kit/http-agent.ts';
-
-/** Why a call failed, by what a caller can do about it. Holds neither the token nor a URL with it. */
-export type CallFailure =
-  /** The platform answered with an error. */
-  | {
-      readonly kind: 'api';
-      readonly status: number;
-      readonly description: string;
-      readonly retryAfterSecs?: number;
-      readonly migrateToChatId?: string;
-    }
-  /** The request never reached the platform: refused, no route, no name, no TLS. */
-  | { readonly kind: 'unreached'; readonly detail: string }
-  /** The request left and no readable answer came back. */
-  | { readonly kind: 'lost'; readonly detail: string };
-
-export class CallError extends Error {
-  readonly failure: CallFailure;
-
-  constructor(method: string, failure: CallFailure) {
-    super(`${method}: ${failure.kind === 'api' ? `${failure.status} ${failure.description}` : failure.detail}`);
-    this.name = 'CallError';
-    this.failure = failure;
-  }
-}
+import { CallError, type CallFailure, guardCall, networkFailure } from '../kit/call-error.ts';
+import { createHttpAgent } from '../kit/http-agent.ts';
 
 /** A file to upload, named by the field that carries it. */
 export interface Upload {
@@ -137,7 +113,7 @@ export class TelegramClient {
       const steps = path.split('/');
       // A Bot API server in --local mode answers with a path on its own disk; nothing here may leave the file root either.
       if (steps.some((step) => step === '' || step === '.' || step === '..')) {
-        throw new CallError('file download', { kind: 'api', status: 400, description: 'the server named no relative file path' });
+        throw new CallError('file download', { kind: 'api', status: 400, detail: 'the server named no relative file path' });
       }
       const url = `${this.#fileRoot}/${steps.map(encodeURIComponent).join('/')}`;
       return fetch(url, { signal, redirect: 'error', headers: { connection: 'close' } });
@@ -152,18 +128,11 @@ export class TelegramClient {
   /** A proxy in front of the platform may describe a failure by the path it was asked for, which holds the token. */
   #withoutToken(failure: CallFailure): CallFailure {
     if (failure.kind !== 'api') return failure;
-    return { ...failure, description: failure.description.replaceAll(this.#token, '[token]') };
+    return { ...failure, detail: failure.detail.replaceAll(this.#token, '[token]') };
   }
 
-  async #call<T>(method: string, signal: AbortSignal, run: () => Promise<T>): Promise<T> {
-    signal.throwIfAborted();
-    try {
-      return await run();
-    } catch (error) {
-      signal.throwIfAborted();
-      if (error instanceof CallError) throw error;
-      throw new CallError(method, this.#withoutToken(toFailure(error)));
-    }
+  #call<T>(method: string, signal: AbortSignal, run: () => Promise<T>): Promise<T> {
+    return guardCall(signal, run, (error) => new CallError(method, this.#withoutToken(toFailure(error))));
   }
 }
 
@@ -173,14 +142,11 @@ function toFailure(error: unknown): CallFailure {
     return {
       kind: 'api',
       status: error.error_code,
-      description: error.description,
-      ...(retry_after !== undefined && { retryAfterSecs: retry_after }),
-      ...(migrate_to_chat_id !== undefined && { migrateToChatId: String(migrate_to_chat_id) }),
+      detail: error.description,
+      ...(retry_after !== undefined && { retryAfterMs: retry_after * 1_000 }),
+      ...(migrate_to_chat_id !== undefined && { data: { migrateToChatId: String(migrate_to_chat_id) } }),
     };
   }
-  // The messages below are never passed on: node-fetch writes the whole URL, token included, into them.
-  const cause = error instanceof HttpError ? error.error : error;
-  const code = errorCodeOf(cause);
-  if (notConnected(code)) return { kind: 'unreached', detail: code };
-  return { kind: 'lost', detail: `the connection broke before an answer (${code ?? 'no usable reply'})` };
+  // node-fetch writes the whole URL, token included, into its messages.
+  return networkFailure(error instanceof HttpError ? error.error : error);
 }

@@ -1,8 +1,9 @@
 import type { MediaFile } from '../../src/core/channel.ts';
 import { GatehouseError } from '../../src/core/errors.ts';
 import type { MediaRef } from '../../src/core/message.ts';
+import { apiFailureOf } from '../kit/call-error.ts';
 import { type DownloadLimits, fileBody, openDownload, tooLarge } from '../kit/download.ts';
-import { CallError, type TelegramClient } from './client.ts';
+import type { TelegramClient } from './client.ts';
 
 export interface DownloadOptions extends DownloadLimits {
   readonly client: Pick<TelegramClient, 'getFile' | 'fetchFile'>;
@@ -18,11 +19,7 @@ export async function download(media: MediaRef, { client, ...limits }: DownloadO
       if (path === undefined) throw new GatehouseError('GH1505', 'the platform offers no download for this file');
       return { body: await fileBody(await client.fetchFile(path, signal)), size };
     },
-    explain: (error) => {
-      if (!(error instanceof CallError)) return undefined;
-      // The platform refuses what bots may not download before it names a path.
-      const refused = error.failure.kind === 'api' && error.failure.description.includes('too big');
-      return refused ? tooLarge(capBytes) : error.message;
-    },
+    // The platform refuses what bots may not download before it names a path.
+    explain: (error) => (apiFailureOf(error)?.detail.includes('too big') ? tooLarge(capBytes) : undefined),
   });
 }

@@ -1,4 +1,5 @@
 /** Markdown -> the HTML subset of the Bot API (https://core.telegram.org/bots/api#html-style), spec D4. */
+import { listLine, tableLines } from '../kit/dialect-parts.ts';
 import { type Dialect, parseMarkdown, renderMarkdown } from '../kit/markdown.ts';
 
 /** Never rejects. The platform may still refuse the result; then the raw text is sent. */
@@ -29,14 +30,8 @@ const dialect: Dialect = {
   heading: (inner) => (inner === '' ? '' : `<b>${inner}</b>`),
   // A quote in a quote is an error to the platform.
   quote: (inner, depth) => (depth === 0 ? `<blockquote>${inner}</blockquote>` : inner),
-  listItem: (inner, { ordered, number, depth, checked }) => {
-    const box = checked === undefined ? '' : checked ? '☑ ' : '☐ ';
-    return `${'  '.repeat(depth)}${ordered ? `${number}.` : '•'} ${box}${inner}`;
-  },
-  table: ({ header, rows }) => {
-    if (header.length === 2) return [header, ...rows].map(([key = '', value = '']) => `<b>${key}</b>: ${value}`).join('\n');
-    return [header.map((cell) => `<b>${cell}</b>`), ...rows].map((row) => row.join(' | ')).join('\n');
-  },
+  listItem: listLine('•'),
+  table: tableLines((cell) => `<b>${cell}</b>`),
   rule: '———',
   lineBreak: '\n',
 };

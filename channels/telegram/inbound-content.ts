@@ -1,6 +1,7 @@
 /** Files of a message, and a note in words for everything that is neither text nor a file. */
 import type { Message } from 'grammy/types';
 import type { MediaKind, MediaRef } from '../../src/core/message.ts';
+import { mediaRef } from '../kit/media-ref.ts';
 import { bracketNote } from '../kit/senders-words.ts';
 
 interface PlatformFile {
@@ -14,15 +15,8 @@ export function mediaOf(message: Message): readonly MediaRef[] {
   const refs: MediaRef[] = [];
   const add = (kind: MediaKind, file: PlatformFile | undefined, fallbackMime?: string): void => {
     if (!file) return;
-    const mime = file.mime_type ?? fallbackMime;
-    refs.push({
-      kind,
-      ref: file.file_id,
-      // Longer names fit no file system; the rest of the cleaning is done where a file is made.
-      ...(file.file_name !== undefined && { name: file.file_name.slice(0, 255) }),
-      ...(mime !== undefined && { mime }),
-      ...(file.file_size !== undefined && { size: file.file_size }),
-    });
+    const { file_id: ref, file_name: name, file_size: size, mime_type: mime } = file;
+    refs.push(mediaRef({ kind, ref, name, mime: mime ?? fallbackMime, size }));
   };
   // The same picture in several sizes; the platform makes all of them JPEG.
   const largest = message.photo?.reduce((best, size) => (size.width * size.height > best.width * best.height ? size : best));

@@ -1,7 +1,8 @@
 /** Updates that are no message of their own: a pressed button, a reaction. Pure. */
 import type { Update, User } from 'grammy/types';
-import { messageKey, shortHash } from '../../src/core/ids.ts';
+import { shortHash } from '../../src/core/ids.ts';
 import type { InboundMessage } from '../../src/core/message.ts';
+import { inboundMessage } from '../kit/inbound-message.ts';
 import { type InboundContext, personName, threadOf } from './inbound.ts';
 
 /** A press is what the choice says, from whoever pressed, about the message with the buttons. */
@@ -12,9 +13,9 @@ export function pressOf(update: Update, context: InboundContext): InboundMessage
   if (!query?.data || !message) return undefined;
   const target = `${message.chat.id}:${message.message_id}`;
   const threadId = threadOf(message);
-  return {
-    ...frame(context, String(message.chat.id), `${target}:press:${query.id}`),
-    kind: 'message',
+  return inboundMessage(context, {
+    chatId: String(message.chat.id),
+    platformId: `${target}:press:${query.id}`,
     ...(threadId === undefined ? {} : { threadId }),
     ...writer(query.from),
     text: query.data,
@@ -25,7 +26,7 @@ export function pressOf(update: Update, context: InboundContext): InboundMessage
     // A press has no time of its own; that of the message may be weeks old.
     timestamp: context.now ?? message.date * 1000,
     replyContext: { messageId: message.message_id },
-  };
+  });
 }
 
 /** The platform sends these where the bot may see them: in private chats, and in groups where it is an administrator. */
@@ -35,21 +36,16 @@ export function reactionOf(update: Update, context: InboundContext): InboundMess
   if (!change?.user) return undefined;
   const target = `${change.chat.id}:${change.message_id}`;
   const emoji = change.new_reaction.map((reaction) => (reaction.type === 'emoji' ? reaction.emoji : '⭐')).join('');
-  return {
-    ...frame(context, String(change.chat.id), `${target}:reaction:${change.user.id}:${change.date}:${shortHash(emoji, 8)}`),
+  return inboundMessage(context, {
+    chatId: String(change.chat.id),
+    platformId: `${target}:reaction:${change.user.id}:${change.date}:${shortHash(emoji, 8)}`,
     kind: 'reaction',
     targetId: target,
     ...writer(change.user),
     text: emoji,
     isGroup: change.chat.type !== 'private',
-    mentionsBot: false,
     timestamp: change.date * 1000,
-  };
-}
-
-function frame({ channel, account }: InboundContext, chatId: string, platformId: string) {
-  const ref = { channel, account, chatId, platformId };
-  return { ...ref, id: messageKey(ref), media: [] };
+  });
 }
 
 function writer(user: User): { senderId: string; senderName: string } {

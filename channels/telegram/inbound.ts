@@ -1,9 +1,9 @@
 /** A Bot API update -> `InboundMessage`. Pure; tested on `fixtures/`. */
 import type { Message, MessageOrigin, Update, User } from 'grammy/types';
-import { messageKey, shortHash } from '../../src/core/ids.ts';
+import { shortHash } from '../../src/core/ids.ts';
 import type { InboundMessage, QuotedMessage, RefusalReason } from '../../src/core/message.ts';
+import { inboundMessage, unreadableMessage } from '../kit/inbound-message.ts';
 import { label } from '../kit/senders-words.ts';
-import { unreadableMessage } from '../kit/unreadable-message.ts';
 import { mediaOf, noteOf } from './inbound-content.ts';
 import { type BotIdentity, plainText, readMention } from './inbound-text.ts';
 
@@ -48,10 +48,9 @@ export function toInbound(update: Update, context: InboundContext): InboundMessa
   const refusal = refusalOf(message, me, edited !== undefined, text === '' && media.length === 0);
   const replyTo = quotedOf(message, me);
   const threadId = threadOf(message);
-  const ref = { channel: context.channel, account: context.account, chatId: String(message.chat.id), platformId };
-  return {
-    ...ref,
-    id: messageKey(ref),
+  return inboundMessage(context, {
+    chatId: String(message.chat.id),
+    platformId,
     kind: edited ? 'edit' : 'message',
     ...(edited && { targetId: id }),
     ...(threadId !== undefined && { threadId }),
@@ -65,7 +64,7 @@ export function toInbound(update: Update, context: InboundContext): InboundMessa
     ...(refusal && { refusal }),
     timestamp: (edited?.edit_date ?? message.date) * 1000,
     replyContext: { messageId: message.message_id },
-  };
+  });
 }
 
 /** The new id of a group that became a supergroup, from either side's service message: old id -> new id. */

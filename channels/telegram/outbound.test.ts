@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { OutboundFile } from '../../src/core/message.ts';
 import { outbound } from '../../src/testing/fakes.ts';
-import type { CallFailure } from './client.ts';
+import type { CallFailure } from '../kit/call-error.ts';
 import { toCall, toSendResult } from './outbound.ts';
 
 function call(override: Parameters<typeof outbound>[0], plain = false) {
@@ -86,7 +86,7 @@ test('A23 a hostile file name cannot break the upload', async () => {
 const api = (status: number, description: string, more: object = {}): CallFailure => ({
   kind: 'api',
   status,
-  description,
+  detail: description,
   ...more,
 });
 
@@ -110,7 +110,7 @@ test.each([
 });
 
 test('F35 a rate limit concerns the chat and waits as told', () => {
-  const failure = api(429, 'Too Many Requests: retry after 7', { retryAfterSecs: 7 });
+  const failure = api(429, 'Too Many Requests: retry after 7', { retryAfterMs: 7_000 });
   expect(toSendResult(failure)).toMatchObject({ kind: 'retry', scope: 'chat', afterMs: 7_000 });
 });
 

@@ -1,7 +1,10 @@
 /** `OutboundPart` -> one Bot API call, and the outcome of that call -> `SendResult`. */
 import type { SendResult } from '../../src/core/channel.ts';
 import type { OutboundFile, OutboundPart } from '../../src/core/message.ts';
-import type { CallFailure, SendCall, Upload } from './client.ts';
+import type { CallFailure } from '../kit/call-error.ts';
+import { type Refusal, sendResultOf } from '../kit/call-result.ts';
+import { uploadName } from '../kit/upload-file.ts';
+import type { SendCall, Upload } from './client.ts';
 import { toTelegramHtml, visibleLength } from './format.ts';
 import { GENERAL_TOPIC } from './inbound.ts';
 
@@ -51,20 +54,14 @@ function buttonsOf({ choices }: OutboundPart): object {
 
 /** What delivery is told about a call that failed. `detail` is the platform's own sentence and holds no token. */
 export function toSendResult(failure: CallFailure): SendResult {
-  if (failure.kind === 'unreached') return { kind: 'retry', reason: failure.detail, scope: 'account' };
-  if (failure.kind === 'lost') return { kind: 'unknown', detail: failure.detail };
-  const { status, description: detail } = failure;
-  if (status === 429) {
-    return { kind: 'retry', reason: detail, afterMs: (failure.retryAfterSecs ?? 1) * 1_000, scope: 'chat' };
-  }
-  // 5xx comes from a machine that may have passed the message on already.
-  if (status >= 500) return { kind: 'unknown', detail: `${status} ${detail}` };
-  // A token the platform does not know is answered with 404 when it is malformed, with 401 when it was revoked.
-  if (status === 401 || status === 404) return { kind: 'refused', reason: 'auth', detail };
-  return { kind: 'refused', reason: refusalOf(status, detail.toLowerCase()), detail };
+  return sendResultOf(failure, ({ status = 200, detail, retryAfterMs = 1_000 }) => {
+    if (status === 429) return { kind: 'retry', reason: detail, afterMs: retryAfterMs, scope: 'chat' };
+    // A token the platform does not know is answered with 404 when it is malformed, with 401 when it was
+    // revoked.
+    if (status === 401 || status === 404) return 'auth';
+    return status >= 500 ? undefined : REFUSALS.find(([words]) => detail.toLowerCase().includes(words))?.[1];
+  });
 }
-
-type Refusal = Extract<SendResult, { kind: 'refused' }>['reason'];
 
 /**
  * The same file as a plain document, when it was refused only as what it is: a picture of more than 10,000 pixels along its sides or longer than
@@ -96,11 +93,6 @@ const REFUSALS: readonly (readonly [string, Refusal])[] = [
   ['blocked', 'blocked'],
 ];
 
-function refusalOf(status: number, words: string): Refusal {
-  const known = REFUSALS.find(([text]) => words.includes(text));
-  return known?.[1] ?? (status === 403 ? 'blocked' : 'invalid');
-}
-
 function threadOf(part: OutboundPart): object {
   // The General topic is where a message without a topic goes; naming it is refused with "message thread not found".
   if (part.threadId === undefined || part.threadId === GENERAL_TOPIC) return {};
@@ -116,6 +108,7 @@ function replyOf(part: OutboundPart): object {
 }
 
 function toUpload(file: OutboundFile): Omit<SendCall, 'payload'> {
+  // The SDK writes the name unquoted into a header: line breaks would end it and a semicolon would cut it.
   const upload = (field: Upload['field']): Upload => ({ field, path: file.path, name: uploadName(file.name) });
   const mime = file.mime.toLowerCase();
   if (file.kind === 'photo' && /^image\/(?:jpeg|png|webp)$/.test(mime) && file.bytes <= PHOTO_BYTES) {
@@ -126,9 +119,4 @@ function toUpload(file: OutboundFile): Omit<SendCall, 'payload'> {
   if (file.kind === 'voice' || file.kind === 'audio') return { method: 'sendAudio', upload: upload('audio') };
   if (file.kind === 'video' && mime === 'video/mp4') return { method: 'sendVideo', upload: upload('video') };
   return { method: 'sendDocument', upload: upload('document') };
-}
-
-/** The SDK writes the name unquoted into a header: line breaks would end it and a semicolon would cut it. */
-function uploadName(name: string): string {
-  return name.replace(/[\p{Cc}";\\/]+/gu, '_').slice(-120) || 'file';
 }

@@ -1,29 +1,25 @@
 /** The long poll: updates -> `host.receive` -> only then the poll whose higher offset acknowledges them. */
 import type { Update } from 'grammy/types';
-import type { ChannelHealth, ChannelHost } from '../../src/core/channel.ts';
 import { errorText } from '../../src/core/errors.ts';
 import type { InboundMessage } from '../../src/core/message.ts';
-import type { Clock, Logger } from '../../src/core/ports.ts';
-import { DeadlineError, withDeadline } from '../kit/deadline.ts';
-import { reconnect } from '../kit/reconnect.ts';
-import { changesOnly, type ReportHealth, withAdvice } from '../kit/reported-health.ts';
+import { apiFailureOf } from '../kit/call-error.ts';
+import type { ReceivingContext } from '../kit/context.ts';
+import { withDeadline } from '../kit/deadline.ts';
+import { type Diagnosis, degraded, diagnose, down, REFUSED_WAIT_MS } from '../kit/diagnosis.ts';
+import { keepReceiving } from '../kit/keep-receiving.ts';
+import { changesOnly, type ReportHealth } from '../kit/reported-health.ts';
 import { storeMessages } from '../kit/store-messages.ts';
 import { firstOpenAlbum, joinAlbums, untilOpenAlbum } from './albums.ts';
-import { CallError, type TelegramClient } from './client.ts';
+import type { TelegramClient } from './client.ts';
 import { type InboundContext, migrationOf, toInbound, unreadable } from './inbound.ts';
 import { pressOf, reactionOf } from './inbound-events.ts';
 
-export interface PollOptions {
+export interface PollOptions extends ReceivingContext {
   readonly client: Pick<TelegramClient, 'getMe' | 'getUpdates' | 'deleteWebhook' | 'answerPress'>;
-  readonly host: ChannelHost;
   readonly channel: string;
   readonly account: string;
   readonly pollTimeoutSecs: number;
   readonly callTimeoutMs: number;
-  readonly clock: Clock;
-  readonly random: () => number;
-  readonly logger: Logger;
-  readonly signal: AbortSignal;
   /** Called once: receiving, or failed for the first time and trying again. */
   readonly settled: () => void;
   /** A group became a supergroup and has a new id. */
@@ -32,8 +28,6 @@ export interface PollOptions {
 
 /** A poll that is silent for this much longer than the platform may hold it is dead: the connection went away unnoticed. */
 const SILENCE_MS = 120_000;
-/** Only the operator can mend a refused token; it may have been mended without a restart. */
-const REFUSED_WAIT_MS = 300_000;
 /** Each poll ends the other program's poll, so two of them must not take turns quickly. */
 const CONFLICT_WAIT_MS = 10_000;
 
@@ -45,7 +39,7 @@ export async function pollUpdates(options: PollOptions): Promise<void> {
     first: true,
     conflicted: false,
   };
-  await reconnect({
+  await keepReceiving({
     run: async (connected) => {
       try {
         await receive(options, state, () => {
@@ -59,16 +53,10 @@ export async function pollUpdates(options: PollOptions): Promise<void> {
         throw error;
       }
     },
-    onEnd: (error) => {
-      const { health, detail, waitMs } = diagnose(error);
-      state.health(health, detail);
-      logger.warn('telegram.poll-failed', { detail });
-      settled();
-      return waitMs;
-    },
-    clock,
-    random,
-    signal,
+    judge,
+    health: state.health,
+    event: 'telegram.poll-failed',
+    ...{ settled, clock, random, logger, signal },
   });
 }
 
@@ -105,7 +93,7 @@ async function receive(options: PollOptions, state: PollState, connected: () => 
     if (!last) continue;
     const next = last.update_id + 1;
     await storeMessages(readBatch(updates, context, options), String(next), {
-      ...{ host, clock, random: options.random, logger: options.logger, signal },
+      ...options,
       onTrouble: (detail, health) => state.health(health, detail),
     });
     offset = next;
@@ -168,7 +156,7 @@ function readBatch(updates: readonly Update[], context: InboundContext, options:
 }
 
 async function clearWebhook(error: unknown, options: PollOptions): Promise<void> {
-  if (!isConflict(error) || !error.message.includes('webhook')) return;
+  if (!isConflict(error) || !errorText(error).includes('webhook')) return;
   const { client, clock, logger, signal } = options;
   try {
     await withDeadline({ clock, ms: options.callTimeoutMs, signal }, (inner) => client.deleteWebhook(inner));
@@ -178,33 +166,24 @@ async function clearWebhook(error: unknown, options: PollOptions): Promise<void>
   }
 }
 
-function isConflict(error: unknown): error is CallError {
-  return error instanceof CallError && error.failure.kind === 'api' && error.failure.status === 409;
+function isConflict(error: unknown): boolean {
+  return apiFailureOf(error)?.status === 409;
 }
 
-/** What the operator is told, and how long to wait beyond the ordinary back-off. */
-function diagnose(error: unknown): { health: ChannelHealth; detail: string; waitMs: number } {
-  if (error instanceof DeadlineError) {
-    return { health: 'degraded', detail: `GH1502: the platform does not answer (${error.message})`, waitMs: 0 };
-  }
-  if (!(error instanceof CallError)) return { health: 'degraded', detail: errorText(error), waitMs: 0 };
-  const { failure } = error;
-  if (failure.kind !== 'api') return { health: 'degraded', detail: withAdvice(failure.detail), waitMs: 0 };
-  const { status, description } = failure;
-  if (status === 401 || status === 404) {
-    return {
-      health: 'down',
-      detail: `GH1501: the platform refused the bot token (${status} ${description})`,
-      waitMs: REFUSED_WAIT_MS,
-    };
-  }
-  if (status === 409) {
-    const webhook = description.includes('webhook');
-    const detail = webhook ? 'a webhook was set for this bot and is being removed' : 'another program polls with this bot token';
-    return { health: 'degraded', detail: `GH1503: ${detail}`, waitMs: webhook ? 0 : CONFLICT_WAIT_MS };
-  }
-  const waitMs = (failure.retryAfterSecs ?? 0) * 1_000;
-  return { health: 'degraded', detail: `GH1502: ${status} ${description}`, waitMs };
+function judge(error: unknown): Diagnosis {
+  return diagnose(error, {
+    ofCall: ({ failure }) => {
+      if (failure.kind !== 'api') return undefined;
+      const { status, detail } = failure;
+      if (status === 401 || status === 404) {
+        return down(`GH1501: the platform refused the bot token (${status} ${detail})`, REFUSED_WAIT_MS);
+      }
+      if (status !== 409) return undefined;
+      const webhook = detail.includes('webhook');
+      const what = webhook ? 'a webhook was set for this bot and is being removed' : 'another program polls with this bot token';
+      return degraded(`GH1503: ${what}`, webhook ? 0 : CONFLICT_WAIT_MS);
+    },
+  });
 }
 
 function parseCursor(cursor: string | undefined): number | undefined {

@@ -4,7 +4,6 @@ import { FakeClock, inbound, MemoryLogger } from '../../src/testing/fakes.ts';
 import { CatchUp } from './catch-up.ts';
 import type { MessageList, MessageRecord } from './client.ts';
 import { advance, firstCursor, OVERLAP_MS, parseCursor, since } from './cursor.ts';
-import { Health } from './health.ts';
 import { Intake } from './intake.ts';
 
 const NUMBER = '+15005550006';
@@ -28,7 +27,7 @@ function reading(all: readonly MessageRecord[], host: TestHost, accepted?: Reado
   };
   const signal = new AbortController().signal;
   const [clock, logger] = [new FakeClock(NOW), new MemoryLogger()];
-  const intake = new Intake({ host, clock, logger, random: () => 0, health: new Health(host), signal });
+  const intake = new Intake({ host, clock, logger, random: () => 0, onTrouble: () => undefined, signal });
   const catchUp = new CatchUp({
     client: { list: async () => page(0), media: async () => [] },
     intake: {

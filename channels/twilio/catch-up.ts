@@ -3,8 +3,9 @@ import type { ChannelHost } from '../../src/core/channel.ts';
 import { errorText } from '../../src/core/errors.ts';
 import type { InboundMessage } from '../../src/core/message.ts';
 import type { Clock, Logger } from '../../src/core/ports.ts';
+import { apiFailureOf } from '../kit/call-error.ts';
 import { withDeadline } from '../kit/deadline.ts';
-import { CallError, type MediaRecord, type MessageList, type MessageRecord, type TwilioClient } from './client.ts';
+import type { MediaRecord, MessageList, MessageRecord, TwilioClient } from './client.ts';
 import { advance, firstCursor, type ListCursor, OVERLAP_MS, parseCursor, since } from './cursor.ts';
 import { MESSAGE_SID } from './inbound.ts';
 import type { Intake } from './intake.ts';
@@ -155,7 +156,7 @@ export class CatchUp {
       const failures = 1 + (this.#media?.sid === record.sid ? this.#media.failures : 0);
       this.#media = { sid: record.sid, failures };
       // Deleted since. Anything else is tried again with the whole reading: the message must not lose its files too easily.
-      const gone = error instanceof CallError && error.failure.kind === 'api' && error.failure.status === 404;
+      const gone = apiFailureOf(error)?.status === 404;
       if (!gone && failures < MEDIA_TRIES) throw ofMedia(error);
       this.#options.logger.warn('twilio.files-given-up', { sid: record.sid, failures, detail: errorText(error) });
       return toInbound(record, undefined);
@@ -170,8 +171,9 @@ export class CatchUp {
 
 /** The list was read, so a refusal is about these files and not about the credentials. */
 function ofMedia(error: unknown): unknown {
-  return error instanceof CallError && error.failure.kind === 'api' && error.failure.status < 500 && error.failure.status !== 429
-    ? new Error(`the files of a message cannot be listed (${error.message})`, { cause: error })
+  const { status = 500 } = apiFailureOf(error) ?? {};
+  return status < 500 && status !== 429
+    ? new Error(`the files of a message cannot be listed (${errorText(error)})`, { cause: error })
     : error;
 }
 

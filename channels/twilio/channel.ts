@@ -11,16 +11,18 @@ import type {
 } from '../../src/core/channel.ts';
 import { errorText } from '../../src/core/errors.ts';
 import type { InboundMessage, MediaRef, OutboundPart } from '../../src/core/message.ts';
+import { settleFailedSend } from '../kit/call-result.ts';
 import { withDeadline } from '../kit/deadline.ts';
+import { downloadLimits } from '../kit/download.ts';
+import { type Fault, HealthSum } from '../kit/health-sum.ts';
 import { Lifecycle, NOT_LEFT } from '../kit/lifecycle.ts';
 import { RecentSet } from '../kit/recent.ts';
-import { RefusedRequests } from '../kit/refused-requests.ts';
 import { sendTime } from '../kit/send-time.ts';
+import type { StoringOptions } from '../kit/store-messages.ts';
 import { CatchUp, type CatchUpOptions, type Caught } from './catch-up.ts';
-import { CallError, type SendCall, type TwilioClient } from './client.ts';
+import type { SendCall, TwilioClient } from './client.ts';
 import { download, isPlatformHost } from './download.ts';
 import { find } from './find.ts';
-import { Health } from './health.ts';
 import { fromRecord, fromWebhook, type InboundContext } from './inbound.ts';
 import { InboundCap } from './inbound-cap.ts';
 import { Intake } from './intake.ts';
@@ -42,6 +44,18 @@ const LIMITS: Omit<ChannelLimits, 'rate'> = {
   // https://www.twilio.com/docs/messaging/guides/accepted-mime-types: 5 MB for all files of a message.
   downloadBytes: UPLOAD_BYTES,
 };
+
+/**
+ * What can be wrong: storing, reading the list, the webhook, what the platform thinks of the number, messages
+ * lost on the way.
+ */
+type Concern = 'journal' | 'api' | 'webhook' | 'number' | 'undelivered';
+
+/** What is past hides nothing that is wrong now. */
+function rankOf(concern: Concern, { state }: Fault): number {
+  if (state === 'down') return 0;
+  return state === 'starting' ? 3 : concern === 'undelivered' ? 2 : 1;
+}
 
 /** Numbers people have; a brand that writes under its name cannot be answered. */
 const RECIPIENT = /^\+?\d{3,15}$/;
@@ -74,7 +88,7 @@ export class TwilioChannel implements Channel {
   readonly #posted = new RecentSet(MAX_POSTED);
   readonly #life = new Lifecycle();
   #webhook: Webhook | undefined;
-  #health: Health | undefined;
+  readonly #health = new HealthSum<Concern>((...health) => this.#life.host?.health(...health), rankOf, ['api']);
   /** Platform's time since which the webhook can have worked. */
   #servedSince: number | undefined;
 
@@ -92,7 +106,7 @@ export class TwilioChannel implements Channel {
     this.limits = { ...LIMITS, ...sendTime(settings), parts: settings.max_messages_per_answer, rate };
     this.#cap = new InboundCap({ perSender: settings.max_per_sender_per_minute, inAll: settings.max_per_minute });
     this.#files = new PublicFiles(deps.clock);
-    this.#statuses = new Statuses(deps.logger, deps.clock, () => this.#health);
+    this.#statuses = new Statuses(deps.logger, deps.clock, this.#health);
   }
 
   start(host: ChannelHost, signal: AbortSignal): Promise<void> {
@@ -103,8 +117,6 @@ export class TwilioChannel implements Channel {
     return this.#life.stop(() => {
       this.#files.close();
       this.#options.client.close();
-      this.#health?.close();
-      this.#health = undefined;
     });
   }
 
@@ -128,25 +140,18 @@ export class TwilioChannel implements Channel {
 
   download(media: MediaRef, signal: AbortSignal): Promise<MediaFile> {
     const { client, settings } = this.#options;
-    return download(media, {
-      client,
-      isAllowed: (url) => isPlatformHost(url, settings.media_hosts),
-      capBytes: this.limits.downloadBytes,
-      timeoutMs: settings.download_timeout_secs * 1_000,
-      signal,
-      stop: this.#life.stopping,
-    });
+    const limits = downloadLimits(this.limits, settings, signal, this.#life.stopping);
+    return download(media, { client, isAllowed: (url) => isPlatformHost(url, settings.media_hosts), ...limits });
   }
 
   async #receive(host: ChannelHost, signal: AbortSignal, settled: () => void): Promise<void> {
     const { settings, deps, client } = this.#options;
     const { clock, random, logger } = deps;
-    const health = new Health(host);
-    this.#health = health;
-    const common = { host, clock, random, logger, health, signal };
-    const intake = new Intake(common);
+    const common = { host, clock, random, logger, health: this.#health, signal };
+    const onTrouble: StoringOptions['onTrouble'] = (detail, state) => this.#health.set('journal', state, detail);
+    const intake = new Intake({ ...common, onTrouble });
     // Before the list is read: what comes between the two would otherwise wait for the next reading.
-    await this.#serve(intake, health);
+    await this.#serve(intake);
     const toInbound: CatchUpOptions['toInbound'] = (record, media) => this.#capped(fromRecord(record, media, this.#context()));
     await receive({
       ...common,
@@ -159,19 +164,18 @@ export class TwilioChannel implements Channel {
       onRead: async (caught, first) => {
         this.#onRead(caught, first);
         // The port may be free by now.
-        if (!this.#webhook) await this.#serve(intake, health);
+        if (!this.#webhook) await this.#serve(intake);
       },
     });
     await this.#webhook?.[Symbol.asyncDispose]();
     await intake.idle();
   }
 
-  async #serve(intake: Intake, health: Health): Promise<void> {
+  async #serve(intake: Intake): Promise<void> {
     const { settings, deps, accountSid, authToken } = this.#options;
     const publicUrl = settings.public_url;
     if (publicUrl === undefined) return;
     const { clock, logger, webhooks } = deps;
-    const refused = new RefusedRequests({ event: 'twilio.webhook-refused', clock, logger });
     const handler = createWebhookHandler({
       ...{ accountSid, number: this.account, intake, files: this.#files, clock, logger },
       proof: { publicUrl, authToken },
@@ -185,16 +189,15 @@ export class TwilioChannel implements Channel {
         if (part !== undefined && sid !== undefined) this.#sent.own(sid, part);
         this.#statuses.note(fields);
       },
-      onMessage: () => health.set('webhook', undefined),
-      onRefused: (why) => refused.note(why, { signedOver: publicUrl }),
+      onMessage: () => this.#health.set('webhook', 'healthy'),
     });
     try {
       this.#webhook = await webhooks.serve(handler, { maxBytes: MAX_WEBHOOK_BYTES });
-      health.set('webhook', undefined);
+      this.#health.set('webhook', 'healthy');
       logger.info('twilio.webhook-served', { path: this.#webhook.path, at: this.#webhook.localOrigin, publicUrl });
     } catch (error) {
       // The list still works: slower, but nothing is lost.
-      health.set('webhook', { state: 'degraded', detail: `webhooks cannot be served: ${errorText(error)}` });
+      this.#health.set('webhook', 'degraded', `webhooks cannot be served: ${errorText(error)}`);
     }
   }
 
@@ -212,7 +215,7 @@ export class TwilioChannel implements Channel {
     if (missed.length === 0) return;
     this.#options.deps.logger.warn('twilio.webhook-missed', { messages: missed.length });
     const detail = 'GH1502: messages come by the list only, late: check that the number posts them to public_url, and the proxy';
-    this.#health?.set('webhook', { state: 'degraded', detail });
+    this.#health.set('webhook', 'degraded', detail);
   }
 
   #context(): InboundContext {
@@ -263,9 +266,7 @@ export class TwilioChannel implements Channel {
       this.#sent.own(sid, name);
       return { kind: 'sent', platformId: sid };
     } catch (error) {
-      // Neither our deadline nor an abort takes a request back that has left.
-      if (!(error instanceof CallError)) return { kind: 'unknown', detail: errorText(error) };
-      const result = toSendResult(error.failure);
+      const result = settleFailedSend(error, toSendResult);
       if (offered && result.kind !== 'unknown') this.#files.withdraw(offered.token);
       return result;
     }

@@ -1,32 +1,8 @@
 /** Wire calls to the REST API. The only file that loads the SDK. */
 import type { IncomingHttpHeaders } from 'node:http';
 import twilio from 'twilio';
-import { Transport, TransportError } from './transport.ts';
-
-/** Why a call failed, by what a caller can do about it. Holds no credentials. */
-export type CallFailure =
-  /** The platform answered with an error; `code` is Twilio's own number (https://www.twilio.com/docs/api/errors). */
-  | {
-      readonly kind: 'api';
-      readonly status: number;
-      readonly code?: number;
-      readonly description: string;
-      readonly retryAfterMs?: number;
-    }
-  /** The request never reached the platform: refused, no route, no name, no TLS. */
-  | { readonly kind: 'unreached'; readonly detail: string }
-  /** The request left and no readable answer came back. */
-  | { readonly kind: 'lost'; readonly detail: string };
-
-export class CallError extends Error {
-  readonly failure: CallFailure;
-
-  constructor(what: string, failure: CallFailure) {
-    super(`${what}: ${failure.kind === 'api' ? `${failure.status} ${failure.description}` : failure.detail}`);
-    this.name = 'CallError';
-    this.failure = failure;
-  }
-}
+import { CallError, type CallFailure } from '../kit/call-error.ts';
+import { Transport } from './transport.ts';
 
 /** A message as the list tells it. */
 export interface MessageRecord {
@@ -169,7 +145,7 @@ export class TwilioClient {
   /** A proxy in front of the platform may describe a failure by what it was sent. */
   #withoutSecret(failure: CallFailure): CallFailure {
     if (failure.kind !== 'api') return failure;
-    return { ...failure, description: failure.description.replaceAll(this.#secret, '[token]').slice(0, 300) };
+    return { ...failure, detail: failure.detail.replaceAll(this.#secret, '[token]').slice(0, 300) };
   }
 }
 
@@ -200,7 +176,7 @@ function toTime(value: unknown): number | undefined {
 }
 
 function toFailure(error: unknown, headers: IncomingHttpHeaders): CallFailure {
-  if (error instanceof TransportError) return { kind: error.kind, detail: error.message };
+  if (error instanceof CallError) return error.failure;
   const { status, code, message } = (typeof error === 'object' && error !== null ? error : {}) as Record<string, unknown>;
   // What the SDK throws for any answer that is no success; everything else is an answer it could not read.
   if (typeof status !== 'number') return { kind: 'lost', detail: 'the answer could not be read' };
@@ -208,7 +184,7 @@ function toFailure(error: unknown, headers: IncomingHttpHeaders): CallFailure {
   return {
     kind: 'api',
     status,
-    description: typeof message === 'string' ? message : `HTTP ${status}`,
+    detail: typeof message === 'string' ? message : `HTTP ${status}`,
     ...(typeof code === 'number' && { code }),
     ...(headers['retry-after'] !== undefined && seconds >= 0 && { retryAfterMs: Math.min(seconds, 86_400) * 1_000 }),
   };

@@ -1,10 +1,9 @@
 /** Twilio's error numbers (https://www.twilio.com/docs/api/errors) by what can be done about them. */
-import type { SendResult } from '../../src/core/channel.ts';
-
-type Refusal = Extract<SendResult, { kind: 'refused' }>['reason'];
+import type { ErrorCode } from '../kit/call-error.ts';
+import type { Refusal } from '../kit/call-result.ts';
 
 /** Numbers of a refused request. */
-export const REFUSALS: ReadonlyMap<number, readonly [Refusal, string]> = new Map([
+export const REFUSALS: ReadonlyMap<ErrorCode | undefined, readonly [Refusal, string]> = new Map([
   [20003, ['auth', 'the account SID or auth token is wrong']],
   [20005, ['auth', 'the account is not active']],
   [21211, ['chat-gone', 'this is no phone number']],
@@ -25,7 +24,7 @@ export const REFUSALS: ReadonlyMap<number, readonly [Refusal, string]> = new Map
 ] satisfies readonly (readonly [number, readonly [Refusal, string]])[]);
 
 /** Numbers of a request that was not taken now, and how long to wait where the answer does not say. */
-export const TRY_AGAIN: ReadonlyMap<number, { readonly afterMs: number; readonly why: string }> = new Map([
+export const TRY_AGAIN: ReadonlyMap<ErrorCode | undefined, { readonly afterMs: number; readonly why: string }> = new Map([
   [14107, { afterMs: 10_000, why: 'too many messages for this number' }],
   [20429, { afterMs: 1_000, why: 'too many requests' }],
   [21611, { afterMs: 60_000, why: 'too many messages wait to be sent from this number' }],

@@ -1,7 +1,7 @@
 /** Was this part sent? Twilio takes no key of ours, so it is looked for by recipient, words and time (reliability.md 1.2). */
 import type { OutboundPart } from '../../src/core/message.ts';
 import type { Clock } from '../../src/core/ports.ts';
-import { withDeadline } from '../kit/deadline.ts';
+import { CALL_TIMEOUT_MS, withDeadline } from '../kit/deadline.ts';
 import type { MessageList, MessageRecord, TwilioClient } from './client.ts';
 import { withPlainSigns } from './format.ts';
 import { toBody } from './outbound.ts';
@@ -16,7 +16,6 @@ export interface FindOptions {
   readonly signal: AbortSignal;
 }
 
-const CALL_TIMEOUT_MS = 20_000;
 const POLL_MS = 2_000;
 /** Dates in the list are whole seconds, and an answer takes a moment to tell the platform's time. */
 const GRAIN_MS = 5_000;

@@ -1,4 +1,5 @@
 /** Markdown -> words alone: a text message has no markup, and the signs of it would be read as they stand. */
+import { listLine, tableLines } from '../kit/dialect-parts.ts';
 import { type Dialect, parseMarkdown, renderMarkdown } from '../kit/markdown.ts';
 
 /** Never rejects. */
@@ -40,15 +41,9 @@ const dialect: Dialect = {
   image: (alt, url) => toLink(alt || url, url),
   heading: (inner) => inner,
   quote: (inner) => inner.replace(/^/gm, '> '),
-  listItem: (inner, { ordered, number, depth, checked }) => {
-    // Signs of the GSM alphabet only: one other would more than halve what fits into a segment.
-    const box = checked === undefined ? '' : checked ? '[x] ' : '[ ] ';
-    return `${'  '.repeat(depth)}${ordered ? `${number}.` : '-'} ${box}${inner}`;
-  },
-  table: ({ header, rows }) => {
-    if (header.length === 2) return [header, ...rows].map(([key = '', value = '']) => `${key}: ${value}`).join('\n');
-    return [header, ...rows].map((row) => row.join(' | ')).join('\n');
-  },
+  // Signs of the GSM alphabet only: one other would more than halve what fits into a segment.
+  listItem: listLine('-', '  ', ['[x] ', '[ ] ']),
+  table: tableLines((cell) => cell),
   rule: '---',
   lineBreak: '\n',
 };

@@ -1,6 +1,6 @@
 /** A webhook's fields, or a record of the list -> `InboundMessage`. Pure. */
-import { messageKey } from '../../src/core/ids.ts';
 import type { InboundMessage, MediaKind, MediaRef, RefusalReason } from '../../src/core/message.ts';
+import { inboundMessage } from '../kit/inbound-message.ts';
 import type { MediaRecord, MessageRecord } from './client.ts';
 import type { Fields } from './signature.ts';
 
@@ -101,24 +101,20 @@ function toMessage(facts: Facts, context: InboundContext): InboundMessage {
   const senderId = from === '' || from.length > MAX_SENDER ? 'unknown' : from;
   const note = lost === 0 ? '' : `[${lost} file${lost === 1 ? '' : 's'} that cannot be fetched]`;
   const text = [body, note].filter((line) => line !== '').join('\n');
-  const ref = { channel: context.channel, account: context.number, chatId: senderId, platformId: sid };
   const refusal = refusalOf(facts, senderId, text, context);
-  return {
-    ...ref,
-    id: messageKey(ref),
-    kind: 'message',
-    senderId,
+  const by = { channel: context.channel, account: context.number };
+  return inboundMessage(by, {
+    chatId: senderId,
+    platformId: sid,
     // The network passes on a number and nothing else.
-    senderName: senderId,
+    senderId,
     text,
     media,
-    isGroup: false,
-    mentionsBot: false,
     ...(refusal && { refusal }),
     timestamp: at,
     // The earliest time at which an answer can have been sent: what `find` looks behind after a crash.
     replyContext: { receivedAt: at },
-  };
+  });
 }
 
 function refusalOf(facts: Facts, senderId: string, text: string, context: InboundContext): RefusalReason | undefined {

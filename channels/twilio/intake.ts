@@ -1,19 +1,7 @@
-import type { ChannelHost } from '../../src/core/channel.ts';
 import type { InboundMessage } from '../../src/core/message.ts';
-import type { Clock, Logger } from '../../src/core/ports.ts';
 import { InboundLine } from '../kit/inbound-line.ts';
 import { untilAborted } from '../kit/linked.ts';
-import { storeMessages } from '../kit/store-messages.ts';
-import type { Health } from './health.ts';
-
-export interface IntakeOptions {
-  readonly host: ChannelHost;
-  readonly clock: Clock;
-  readonly random: () => number;
-  readonly logger: Logger;
-  readonly health: Health;
-  readonly signal: AbortSignal;
-}
+import { type StoringOptions, storeMessages } from '../kit/store-messages.ts';
 
 /** Kept this long after the message's own time: longer than the list is looked at again. */
 const REMEMBER_MS = 60 * 60_000;
@@ -22,14 +10,14 @@ const MAX_WAITING = 200;
 
 /** Webhooks and the list meet here: one offer at a time, in order of arrival. */
 export class Intake {
-  readonly #options: IntakeOptions;
+  readonly #options: StoringOptions;
   /** SID -> time of what the host accepted in this process, so that the list does not offer it each time. */
   readonly #accepted = new Map<string, number>();
   readonly #open = Promise.withResolvers<void>();
   readonly #line = new InboundLine();
   #waiting = 0;
 
-  constructor(options: IntakeOptions) {
+  constructor(options: StoringOptions) {
     this.#options = options;
   }
 
@@ -67,11 +55,8 @@ export class Intake {
   }
 
   async #offer(batch: readonly InboundMessage[], cursor: string | undefined): Promise<void> {
-    const { clock, health } = this.#options;
-    await storeMessages(batch, cursor, {
-      ...this.#options,
-      onTrouble: (detail, state) => health.set('journal', state === 'healthy' ? undefined : { state, detail: detail ?? '' }),
-    });
+    const { clock } = this.#options;
+    await storeMessages(batch, cursor, this.#options);
     for (const { platformId, timestamp } of batch) this.#accepted.set(platformId, timestamp);
     const now = clock.now();
     for (const [sid, at] of this.#accepted) {

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import type { CallFailure } from './client.ts';
+import type { CallFailure } from '../kit/call-error.ts';
 import { toSendResult } from './outbound.ts';
 
 const api = (status: number, code?: number, more: object = {}): CallFailure => ({
-  ...{ kind: 'api', status, description: 'words of Twilio' },
+  ...{ kind: 'api', status, detail: 'words of Twilio' },
   ...(code !== undefined && { code }),
   ...more,
 });

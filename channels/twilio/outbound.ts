@@ -1,7 +1,8 @@
 /** `OutboundPart` -> one message, and the outcome of that call -> `SendResult`. */
 import type { SendResult } from '../../src/core/channel.ts';
 import type { OutboundPart } from '../../src/core/message.ts';
-import type { CallFailure } from './client.ts';
+import type { CallFailure, ErrorCode } from '../kit/call-error.ts';
+import { sendResultOf } from '../kit/call-result.ts';
 import { REFUSALS, TRY_AGAIN } from './errors.ts';
 import { toCheaper, toPlainText } from './format.ts';
 
@@ -21,22 +22,20 @@ export async function toBody(part: Pick<OutboundPart, 'text'>, plain: boolean): 
 
 /** What delivery is told about a call that failed. */
 export function toSendResult(failure: CallFailure): SendResult {
-  if (failure.kind === 'unreached') return { kind: 'retry', reason: failure.detail, scope: 'account' };
-  if (failure.kind === 'lost') return { kind: 'unknown', detail: failure.detail };
-  const { status, code, description, retryAfterMs } = failure;
-  const number = code === undefined ? `HTTP ${status}` : `error ${code}`;
-  const again = code === undefined ? undefined : TRY_AGAIN.get(code);
-  if (again || status === 429) {
-    const reason = `${number}: ${again?.why ?? description}`;
-    return { kind: 'retry', reason, afterMs: retryAfterMs ?? again?.afterMs ?? 1_000, scope: 'account' };
-  }
-  // 5xx comes from a machine that may have passed the message on already.
-  if (status >= 500) return { kind: 'unknown', detail: `${status} ${description}` };
-  const known = code === undefined ? undefined : REFUSALS.get(code);
-  if (known) return { kind: 'refused', reason: known[0], detail: `${number}: ${known[1]} (${description})` };
-  const isLogin = status === 401 || (code === undefined ? status === 403 || status === 404 : LOGIN_CODES.has(code));
-  return { kind: 'refused', reason: isLogin ? 'auth' : 'invalid', detail: `${number}: ${description}` };
+  return sendResultOf(failure, ({ status = 200, code, detail: words, retryAfterMs }) => {
+    const number = code === undefined ? `HTTP ${status}` : `error ${code}`;
+    const again = TRY_AGAIN.get(code);
+    if (again || status === 429) {
+      const afterMs = retryAfterMs ?? again?.afterMs ?? 1_000;
+      return { kind: 'retry', reason: `${number}: ${again?.why ?? words}`, afterMs, scope: 'account' };
+    }
+    if (status >= 500) return undefined;
+    const known = REFUSALS.get(code);
+    if (known) return { kind: 'refused', reason: known[0], detail: `${number}: ${known[1]} (${words})` };
+    const isLogin = status === 401 || (code === undefined ? status === 403 || status === 404 : LOGIN_CODES.has(code));
+    return { kind: 'refused', reason: isLogin ? 'auth' : 'invalid', detail: `${number}: ${words}` };
+  });
 }
 
 /** Authenticate, account not active, no such account (https://www.twilio.com/docs/api/errors). What else is refused concerns one message. */
-const LOGIN_CODES = new Set([20_003, 20_005, 20_404]);
+const LOGIN_CODES: ReadonlySet<ErrorCode> = new Set([20_003, 20_005, 20_404]);

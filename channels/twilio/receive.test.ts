@@ -7,8 +7,8 @@ import { jsonUrl, postWebhook, type SignedPost } from '../../src/simulator/twili
 import { quickClock, TestHost } from '../../src/testing/channel-host.ts';
 import { MemoryLogger, outbound, until } from '../../src/testing/fakes.ts';
 import { PUBLIC_URL, type TwilioScene, twilioScene } from '../../src/testing/twilio/scene.ts';
-import { CallError } from './client.ts';
-import { Health } from './health.ts';
+import { CallError } from '../kit/call-error.ts';
+import { HealthSum } from '../kit/health-sum.ts';
 import { channel as descriptor } from './index.ts';
 import { receive } from './receive.ts';
 
@@ -285,11 +285,16 @@ test.concurrent('F34 a list that was refused for a day is read once it is not', 
   };
   const run = async () => {
     readings += 1;
-    if (readings <= 300) throw new CallError('message list', { kind: 'api', status: 401, code: 20003, description: 'Suspended' });
+    if (readings <= 300) throw new CallError('message list', { kind: 'api', status: 401, code: 20003, detail: 'Suspended' });
     return { messages: [], serverTime: 0 };
   };
   await receive({
-    ...{ catchUp: { run }, health: new Health(host), pollMs: 5_000, clock, random: () => 0.5, logger: new MemoryLogger() },
+    health: new HealthSum(
+      (...health) => host.health(...health),
+      () => 0,
+      ['api'],
+    ),
+    ...{ catchUp: { run }, pollMs: 5_000, clock, random: () => 0.5, logger: new MemoryLogger() },
     signal: stop.signal,
     settled: () => undefined,
     onRead: async () => stop.abort(),

@@ -1,6 +1,7 @@
 /** Proof that a request comes from Twilio (https://www.twilio.com/docs/usage/security). Pure. */
-import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
+import { createHash, createHmac } from 'node:crypto';
 import type { WebhookRequest } from '../../src/core/channel.ts';
+import { equalSecrets } from '../kit/equal-secrets.ts';
 
 /** Field name -> value; of a repeated field the first. */
 export type Fields = ReadonlyMap<string, string>;
@@ -44,7 +45,8 @@ export function verify(request: WebhookRequest, { publicUrl, authToken }: Proof)
   // A JSON body is not part of what is signed; its hash in the query is.
   if (!signedOver(publicUrl, query, '', authToken, given)) return refused('wrong signature');
   const hash = request.query.get('bodySHA256') ?? '';
-  if (!equal(hash.toLowerCase(), createHash('sha256').update(request.body).digest('hex'))) return refused('wrong body hash');
+  if (!equalSecrets(hash.toLowerCase(), createHash('sha256').update(request.body).digest('hex')))
+    return refused('wrong body hash');
   return jsonFields(request.body);
 }
 
@@ -57,7 +59,7 @@ function signedOver(publicUrl: string, query: string, fields: string, authToken:
   // All of them, so that the time tells nothing about which one fits.
   for (const url of addresses(publicUrl, query)) {
     const expected = createHmac('sha1', authToken).update(`${url}${fields}`, 'utf8').digest('base64');
-    genuine = equal(given, expected) || genuine;
+    genuine = equalSecrets(given, expected) || genuine;
   }
   return genuine;
 }
@@ -112,12 +114,6 @@ function isAmbiguous(pairs: readonly Pair[]): boolean {
   for (const { index } of fields.matchAll(SENDER)) if (!starts.has(index)) return true;
   const sids = fields.matchAll(/(?:Message|Sms)Sid((?:SM|MM)[0-9a-f]{32})/gi);
   return new Set([...sids].map((match) => match[1]?.toLowerCase())).size > 1;
-}
-
-function equal(given: string, expected: string): boolean {
-  const [a, b] = [Buffer.from(given), Buffer.from(expected)];
-  // The length of what is expected is no secret: every digest has it.
-  return a.length === b.length && timingSafeEqual(a, b);
 }
 
 function firstOfEach(form: URLSearchParams): Fields {

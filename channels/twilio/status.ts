@@ -1,8 +1,8 @@
 /** What became of messages after Twilio had taken them (https://www.twilio.com/docs/messaging/guides/track-outbound-message-status). */
 import type { Clock, Logger } from '../../src/core/ports.ts';
+import type { HealthSum } from '../kit/health-sum.ts';
 import { RecentMap } from '../kit/recent.ts';
 import { UNDELIVERED } from './errors.ts';
-import type { Health } from './health.ts';
 import type { Fields } from './signature.ts';
 
 /** Callbacks come in any order and more than once; a message never goes back. */
@@ -31,14 +31,14 @@ export function isStatus(fields: Fields): boolean {
 
 export class Statuses {
   readonly #logger: Logger;
-  readonly #health: () => Health | undefined;
+  readonly #health: Pick<HealthSum<'number' | 'undelivered'>, 'set'>;
   readonly #clock: Clock;
   readonly #ranks = new RecentMap<number>(MAX_KEPT);
   /** SID of what did not arrive -> when we were told, epoch ms. */
   readonly #lost = new RecentMap<number>(MAX_KEPT);
   #lastMeaning = '';
 
-  constructor(logger: Logger, clock: Clock, health: () => Health | undefined) {
+  constructor(logger: Logger, clock: Clock, health: Pick<HealthSum<'number' | 'undelivered'>, 'set'>) {
     this.#logger = logger;
     this.#clock = clock;
     this.#health = health;
@@ -48,7 +48,8 @@ export class Statuses {
   show(): void {
     const young = [...this.#lost].filter(([, at]) => this.#clock.now() - at < SHOWN_MS).length;
     const detail = `${young} message${young === 1 ? '' : 's'} did not arrive in the last 24 h; of the last: ${this.#lastMeaning}`;
-    this.#health()?.set('undelivered', young === 0 ? undefined : { state: 'degraded', detail });
+    if (young === 0) this.#health.set('undelivered', 'healthy');
+    else this.#health.set('undelivered', 'degraded', detail);
   }
 
   note(fields: Fields): void {
@@ -63,7 +64,7 @@ export class Statuses {
     this.#ranks.set(sid, rank);
     if (status === 'failed' || status === 'undelivered')
       this.#undelivered(sid, status, Number(fields.get('ErrorCode')) || undefined);
-    else if (status === 'delivered') this.#health()?.set('number', undefined);
+    else if (status === 'delivered') this.#health.set('number', 'healthy');
   }
 
   #undelivered(sid: string, status: string, code: number | undefined): void {
@@ -74,7 +75,7 @@ export class Statuses {
     this.#lastMeaning = `${meaning}${code === undefined ? '' : ` (Twilio error ${code})`}`;
     this.show();
     if (known?.everybody) {
-      this.#health()?.set('number', { state: 'degraded', detail: `messages do not arrive: ${meaning} (Twilio error ${code})` });
+      this.#health.set('number', 'degraded', `messages do not arrive: ${meaning} (Twilio error ${code})`);
     }
   }
 }

@@ -1,20 +1,9 @@
 /** The HTTP client that is injected into the SDK: its own address, no redirects, no retries, and word of what reached the platform. */
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { Agent as HttpAgent, type IncomingMessage, request as requestHttp } from 'node:http';
-import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
-import { errorCodeOf, whenConnected } from '../kit/http-agent.ts';
+import type { IncomingMessage } from 'node:http';
+import { CallError, networkFailure } from '../kit/call-error.ts';
+import { type HttpRequest, HttpTransport } from '../kit/http-transport.ts';
 import { readText } from '../kit/read-text.ts';
-
-/** No answer came. `unreached`: the connection never stood, which proves that nothing was sent. */
-export class TransportError extends Error {
-  readonly kind: 'unreached' | 'lost';
-
-  constructor(kind: 'unreached' | 'lost', detail: string) {
-    super(detail);
-    this.name = 'TransportError';
-    this.kind = kind;
-  }
-}
 
 /** What one call of the SDK needs and leaves behind; the SDK passes neither a signal down nor headers up. */
 interface Exchange {
@@ -44,16 +33,14 @@ const MAX_ANSWER_BYTES = 8 * 1024 * 1024;
 
 export class Transport {
   readonly #root: URL;
-  readonly #agent: HttpAgent | HttpsAgent;
+  // A connection for each request: one written to a connection that the other side just closed is a request nobody
+  // knows the fate of, and at a message a second the handshake costs nothing.
+  readonly #http = new HttpTransport({ keepAlive: false });
   readonly #exchanges = new AsyncLocalStorage<Exchange>();
 
   /** `root` has no trailing slash; whatever host the SDK names, requests go there. */
   constructor(root: string) {
     this.#root = new URL(root);
-    // A connection for each request: one written to a connection that the other side just closed is a request nobody knows the
-    // fate of, and at a message a second the handshake costs nothing.
-    const options = { keepAlive: false };
-    this.#agent = this.#root.protocol === 'https:' ? new HttpsAgent(options) : new HttpAgent(options);
   }
 
   /** Runs one call of the SDK; `headers` of the last answer come back with its result or through `onHeaders` when it throws. */
@@ -73,7 +60,7 @@ export class Transport {
   /** Called by the SDK. */
   async request(options: TransportRequest): Promise<TransportResponse> {
     const exchange = this.#exchanges.getStore();
-    if (!exchange) throw new TransportError('unreached', 'a request outside of a call');
+    if (!exchange) throw new CallError(undefined, { kind: 'unreached', detail: 'a request outside of a call' });
     const target = this.#target(options);
     const headers: Record<string, string> = {};
     for (const [name, value] of Object.entries(options.headers ?? {})) headers[name] = String(value);
@@ -82,14 +69,15 @@ export class Transport {
     }
     const body = options.data ? toForm(options.data).toString() : undefined;
     if (body !== undefined) headers['Content-Length'] = String(Buffer.byteLength(body));
-    const response = await this.#exchange(target, { method: options.method.toUpperCase(), headers, body }, exchange.signal);
+    const method = options.method.toUpperCase();
+    const response = await this.#exchange({ method, url: target, headers, body, signal: exchange.signal });
     exchange.headers = response.headers;
     return response;
   }
 
   /** Breaks what is under way. Twice is safe. */
   close(): void {
-    this.#agent.destroy();
+    this.#http.close();
   }
 
   #target(options: TransportRequest): URL {
@@ -100,33 +88,18 @@ export class Transport {
     return target;
   }
 
-  #exchange(
-    target: URL,
-    { method, headers, body }: { method: string; headers: Record<string, string>; body: string | undefined },
-    signal: AbortSignal,
-  ): Promise<TransportResponse> {
-    const tls = target.protocol === 'https:';
-    return new Promise((resolve, reject) => {
-      let connected = false;
-      const request = (tls ? requestHttps : requestHttp)(target, { method, headers, agent: this.#agent, signal });
-      const fail = (code: string | undefined): void => {
-        const detail = connected
-          ? `the connection broke before an answer (${code ?? 'no code'})`
-          : `not connected: ${code ?? ''}`;
-        reject(new TransportError(connected ? 'lost' : 'unreached', detail));
+  async #exchange(request: HttpRequest): Promise<TransportResponse> {
+    let left = false;
+    try {
+      const onConnected = (): void => {
+        left = true;
       };
-      whenConnected(request, tls, () => {
-        connected = true;
-      });
-      request.on('error', (error) => fail(errorCodeOf(error)));
-      request.on('response', (response) => {
-        readText(response, MAX_ANSWER_BYTES).then(
-          (text) => resolve({ statusCode: response.statusCode ?? 0, body: text, headers: response.headers }),
-          (error: unknown) => fail(errorCodeOf(error)),
-        );
-      });
-      request.end(body);
-    });
+      const response = await this.#http.request({ ...request, onConnected });
+      const body = await readText(response, MAX_ANSWER_BYTES);
+      return { statusCode: response.statusCode ?? 0, body, headers: response.headers };
+    } catch (error) {
+      throw new CallError(undefined, networkFailure(error, left));
+    }
   }
 }
 

@@ -7,7 +7,7 @@ import type { InboundMessage } from '../../src/core/message.ts';
 import { WecomPush } from '../../src/simulator/wecom/push.ts';
 import { FakeClock, MemoryLogger } from '../../src/testing/fakes.ts';
 import { encryptedOf, openCallback, parseAesKey } from './callback.ts';
-import { Webhook } from './webhook.ts';
+import { createWebhookHandler } from './webhook.ts';
 
 const CORP = 'wwtestcompany';
 
@@ -17,7 +17,7 @@ function scene() {
   const logger = new MemoryLogger();
   const taken: InboundMessage[] = [];
   const keys = { token: push.token, aesKey: parseAesKey(push.aesKey, 'KEY'), receiveId: CORP };
-  const webhook = new Webhook({
+  const handle = createWebhookHandler({
     keys,
     context: { channel: 'wecom', account: `${CORP}:7`, corpId: CORP, agentId: '7' },
     take: async (message) => void taken.push(message),
@@ -26,7 +26,7 @@ function scene() {
   });
   const ask = (method: 'GET' | 'POST', query: URLSearchParams, body: string | Buffer = '') => {
     const request: WebhookRequest = { method, target: `/hooks/wecom?${query}`, query, headers: {}, body: Buffer.from(body) };
-    return webhook.handle(request, new AbortController().signal);
+    return handle(request, new AbortController().signal);
   };
   const post = (sealed: { query: URLSearchParams; body: string | Buffer }) => ask('POST', sealed.query, sealed.body);
   const hello = push.xml('ada', { MsgType: 'text', Content: 'hello' });

@@ -2,8 +2,9 @@
  * Verification and decryption of callbacks (https://developer.work.weixin.qq.com/document/path/90968). Everything here fails closed:
  * the caller learns that a callback is not to be believed and why, for the log; the sender learns nothing.
  */
-import { createDecipheriv, createHash, timingSafeEqual } from 'node:crypto';
+import { createDecipheriv, createHash } from 'node:crypto';
 import { GatehouseError } from '../../src/core/errors.ts';
+import { equalSecrets } from '../kit/equal-secrets.ts';
 
 export interface CallbackKeys {
   /** Signs. */
@@ -46,9 +47,8 @@ export function openCallback(
   const { query, encrypted } = request;
   const [signature, timestamp, nonce] = [query.get('msg_signature'), query.get('timestamp'), query.get('nonce')];
   if (!signature || !timestamp || !nonce || !encrypted) return { reason: 'it is not signed' };
-  const expected = createHash('sha1').update([keys.token, timestamp, nonce, encrypted].sort().join('')).digest();
-  const given = /^[\da-f]{40}$/i.test(signature) ? Buffer.from(signature, 'hex') : Buffer.alloc(expected.length);
-  if (!timingSafeEqual(given, expected)) return { reason: 'its signature is wrong: check the Token' };
+  const expected = createHash('sha1').update([keys.token, timestamp, nonce, encrypted].sort().join('')).digest('hex');
+  if (!equalSecrets(signature.toLowerCase(), expected)) return { reason: 'its signature is wrong: check the Token' };
   const sentAt = /^\d{1,12}$/.test(timestamp) ? Number(timestamp) * 1_000 : Number.NaN;
   if (!(Math.abs(now - sentAt) <= FRESH_MS)) return { reason: 'it is not fresh: check the clock of this machine' };
   return decrypt(encrypted, keys) ?? { reason: 'it cannot be decrypted: check the EncodingAESKey and the id of the company' };
@@ -71,9 +71,7 @@ function decrypt(encrypted: string, { aesKey, receiveId }: CallbackKeys): Opened
   if (!plain || plain.length < 20) return undefined;
   const end = 20 + plain.readUInt32BE(16);
   if (end > plain.length) return undefined;
-  const given = createHash('sha256').update(plain.subarray(end)).digest();
-  const expected = createHash('sha256').update(receiveId).digest();
-  return timingSafeEqual(given, expected) ? { plaintext: plain.subarray(20, end) } : undefined;
+  return equalSecrets(plain.subarray(end), receiveId) ? { plaintext: plain.subarray(20, end) } : undefined;
 }
 
 /** Looks at all 32 bytes whatever they are, so that time tells nothing about the padding. */

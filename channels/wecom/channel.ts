@@ -8,27 +8,25 @@ import type {
   SendClass,
   SendOptions,
   SendResult,
-  Webhook as ServedWebhook,
+  Webhook,
 } from '../../src/core/channel.ts';
-import { errorText } from '../../src/core/errors.ts';
-import type { MediaRef, OutboundPart } from '../../src/core/message.ts';
+import type { InboundMessage, MediaRef, OutboundPart } from '../../src/core/message.ts';
+import { CallError } from '../kit/call-error.ts';
+import { downloadLimits, MEGABYTE } from '../kit/download.ts';
+import { HealthSum, inOrder } from '../kit/health-sum.ts';
 import { Lifecycle } from '../kit/lifecycle.ts';
 import { untilAborted } from '../kit/linked.ts';
-import { JOURNAL_FULL } from '../kit/offer.ts';
 import { reconnect } from '../kit/reconnect.ts';
 import { sendTime } from '../kit/send-time.ts';
-import { CallError } from './call-error.ts';
 import type { CallbackKeys } from './callback.ts';
 import type { WecomClient } from './client.ts';
 import { download } from './download.ts';
-import { type Fault, faultOf } from './fault.ts';
+import { isAuthFailure, judge } from './failure.ts';
 import { Intake } from './intake.ts';
-import { CARD_BUTTONS, CARD_TEXT, isAuthFailure } from './outbound.ts';
+import { CARD_BUTTONS, CARD_TEXT } from './outbound.ts';
 import { Sender } from './sender.ts';
 import type { WecomSettings } from './settings.ts';
-import { MAX_BODY_BYTES, Webhook } from './webhook.ts';
-
-const MEGABYTE = 1024 * 1024;
+import { createWebhookHandler, MAX_BODY_BYTES } from './webhook.ts';
 
 const LIMITS: ChannelLimits = {
   // Below the platform's 2048: room for a fence that a split closes and opens again, and for the mark of `outbound.ts`.
@@ -62,11 +60,16 @@ export class WecomChannel implements Channel {
   readonly #deps: ChannelDeps;
   readonly #sender: Sender;
   readonly #life = new Lifecycle();
-  /** What keeps the channel from being healthy: the journal, or the platform. */
-  readonly #faults: { journal?: Fault; platform?: Fault } = {};
+  readonly #health = new HealthSum<'journal' | 'platform'>(
+    (...health) => {
+      if (!this.#life.stopping.aborted) this.#life.host?.health(...health);
+    },
+    inOrder('journal', 'platform'),
+    ['platform'],
+  );
   #trouble = Promise.withResolvers<CallError>();
   #intake: Intake | undefined;
-  #served: ServedWebhook | undefined;
+  #served: Webhook | undefined;
 
   constructor(options: { client: WecomClient; keys: CallbackKeys; settings: WecomSettings; deps: ChannelDeps }) {
     const { client, keys, settings, deps } = options;
@@ -94,13 +97,8 @@ export class WecomChannel implements Channel {
   }
 
   download(media: MediaRef, signal: AbortSignal): Promise<MediaFile> {
-    return download(media, {
-      client: this.#client,
-      capBytes: this.limits.downloadBytes,
-      timeoutMs: this.#settings.download_timeout_secs * 1_000,
-      signal,
-      stop: this.#life.stopping,
-    });
+    const limits = downloadLimits(this.limits, this.#settings, signal, this.#life.stopping);
+    return download(media, { client: this.#client, ...limits });
   }
 
   async #stay(host: ChannelHost, signal: AbortSignal, settled: () => void): Promise<void> {
@@ -112,7 +110,8 @@ export class WecomChannel implements Channel {
           settled();
         }),
       onEnd: (error) => {
-        this.#report('platform', faultOf(error));
+        const { state, detail } = judge(error);
+        this.#health.set('platform', state, detail);
         settled();
         return true;
       },
@@ -133,7 +132,7 @@ export class WecomChannel implements Channel {
     }
     await this.#check(signal);
     this.#trouble = Promise.withResolvers();
-    this.#report('platform', undefined);
+    this.#health.set('platform', 'healthy');
     connected();
     throw await untilAborted(this.#trouble.promise, signal);
   }
@@ -143,23 +142,17 @@ export class WecomChannel implements Channel {
     try {
       await this.#client.checkCredentials(this.#settings.agent_id, signal);
     } catch (error) {
-      const harmless = error instanceof CallError && error.method === 'agent/get' && error.failure.kind === 'api';
+      const harmless = error instanceof CallError && error.call === 'agent/get' && error.failure.kind === 'api';
       if (!harmless || isAuthFailure(error)) throw error;
       this.#deps.logger.info('wecom.not-checked', { detail: error.message });
     }
   }
 
-  async #serve(host: ChannelHost, signal: AbortSignal): Promise<ServedWebhook> {
+  async #serve(host: ChannelHost, signal: AbortSignal): Promise<Webhook> {
     const { clock, random, logger, name, webhooks } = this.#deps;
     const intake = new Intake({
-      host,
-      clock,
-      random,
-      signal,
-      onRejected: (error) =>
-        this.#report('journal', { state: 'down', detail: `messages cannot be stored, trying again: ${errorText(error)}` }),
-      onFull: () => this.#report('journal', { state: 'degraded', detail: JOURNAL_FULL }),
-      onAccepted: () => this.#report('journal', undefined),
+      ...{ host, clock, random, logger, signal },
+      onTrouble: (detail, state) => this.#health.set('journal', state, detail),
     });
     const context = {
       channel: name,
@@ -167,26 +160,18 @@ export class WecomChannel implements Channel {
       corpId: this.#keys.receiveId,
       agentId: String(this.#settings.agent_id),
     };
-    const webhook = new Webhook({ keys: this.#keys, context, take: (message) => intake.take(message), clock, logger });
-    const served = await webhooks.serve((request, caller) => webhook.handle(request, caller), { maxBytes: MAX_BODY_BYTES });
+    const take = (message: InboundMessage): Promise<void> | undefined => intake.take(message);
+    const handler = createWebhookHandler({ keys: this.#keys, context, take, clock, logger });
+    const served = await webhooks.serve(handler, { maxBytes: MAX_BODY_BYTES });
     this.#intake = intake;
     logger.info('wecom.serving', { path: served.path, origin: served.localOrigin });
     return served;
   }
 
-  /** Health is the worst of what is wrong. Nothing is reported twice, and nothing after the stop. */
-  #report(part: 'journal' | 'platform', fault: Fault | undefined): void {
-    if (this.#life.stopping.aborted || (part === 'journal' && fault === this.#faults.journal)) return;
-    if (fault) this.#faults[part] = fault;
-    else delete this.#faults[part];
-    const worst = this.#faults.journal ?? this.#faults.platform;
-    if (worst) this.#life.host?.health(worst.state, worst.detail);
-    else this.#life.host?.health('healthy');
-  }
-
   /** Credentials that worked do no more: says so, and asks until they do. */
   #lose(error: CallError): void {
-    this.#report('platform', faultOf(error));
+    const { state, detail } = judge(error);
+    this.#health.set('platform', state, detail);
     this.#trouble.resolve(error);
   }
 }

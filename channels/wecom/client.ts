@@ -1,11 +1,12 @@
 /** Wire calls to the WeCom API (https://developer.work.weixin.qq.com/document/path/90664). */
 import { openAsBlob } from 'node:fs';
 import type { Clock } from '../../src/core/ports.ts';
-import { withDeadline } from '../kit/deadline.ts';
+import { apiFailureOf, CallError, type CallFailure, type ErrorCode, guardCall } from '../kit/call-error.ts';
+import { CALL_TIMEOUT_MS, withDeadline } from '../kit/deadline.ts';
 import { num, obj, parseObject, str } from '../kit/json.ts';
 import { untilAborted } from '../kit/linked.ts';
 import { readText } from '../kit/read-text.ts';
-import { CallError, type CallFailure, toFailure } from './call-error.ts';
+import { isProvenUnsent, toFailure } from './failure.ts';
 
 export type MediaType = 'image' | 'voice' | 'video' | 'file';
 
@@ -29,14 +30,12 @@ export interface Progress {
   left: boolean;
 }
 
-/** Long enough for a slow network, short enough that a daemon's start does not hang on a silent one. */
-const CALL_TIMEOUT_MS = 20_000;
 /** Answers other than files are a few hundred bytes. */
 const MAX_ANSWER = 65_536;
 /** A token is renewed this long before its end, so that none ends on its way. */
 const RENEW_EARLY_SECS = 200;
 /** Invalid and expired; also what remains of a token after the secret was changed. */
-const STALE_TOKEN: ReadonlySet<number> = new Set([40_014, 42_001, 41_001]);
+const STALE_TOKEN: ReadonlySet<ErrorCode | undefined> = new Set([40_014, 42_001, 41_001]);
 
 interface Answer {
   readonly errcode: number;
@@ -83,7 +82,7 @@ export class WecomClient {
         const init = { method: 'POST', body, headers: { 'content-type': 'application/json; charset=utf-8' } };
         return toSent(await this.#json('message/send', { access_token: token }, init, signal));
       } catch (error) {
-        if (error instanceof CallError && error.provenUnsent) progress.left = false;
+        if (isProvenUnsent(error)) progress.left = false;
         throw error;
       }
     });
@@ -126,7 +125,7 @@ export class WecomClient {
     try {
       return await run(token);
     } catch (error) {
-      if (!(error instanceof CallError && error.failure.kind === 'api' && STALE_TOKEN.has(error.failure.errcode))) throw error;
+      if (!STALE_TOKEN.has(apiFailureOf(error)?.code)) throw error;
       return await run(await this.#accessToken(signal, token));
     }
   }
@@ -163,42 +162,42 @@ export class WecomClient {
   }
 
   /** The query holds the credentials: no URL is ever in an error, and no redirect is followed with it. */
-  async #fetch(method: string, query: Query, init: RequestInit, signal: AbortSignal): Promise<Response> {
-    signal.throwIfAborted();
+  #fetch(method: string, query: Query, init: RequestInit, signal: AbortSignal): Promise<Response> {
     const url = `${this.#options.apiRoot}/cgi-bin/${method}?${new URLSearchParams(query)}`;
-    try {
-      // A connection for each call: a request written to one that the other side just closed is a request nobody knows the fate of.
-      const headers = { ...(init.headers as Record<string, string> | undefined), connection: 'close' };
+    // A connection for each call: a request written to one that the other side just closed is a request
+    // nobody knows the fate of.
+    const headers = { ...(init.headers as Record<string, string> | undefined), connection: 'close' };
+    return this.#guard(method, signal, async () => {
       const response = await fetch(url, { ...init, headers, redirect: 'error', signal });
-      if (response.status === 200) return response;
+      const { status } = response;
+      if (status === 200) return response;
       await response.body?.cancel();
-      throw this.#error(method, { kind: 'http', status: response.status });
-    } catch (error) {
-      signal.throwIfAborted();
-      throw error instanceof CallError ? error : this.#error(method, toFailure(error));
-    }
+      throw this.#error(method, { kind: 'http', status, detail: `HTTP ${status} instead of an answer` });
+    });
   }
 
   /** Rejects for every answer but a success. */
   async #read(method: string, response: Response, signal: AbortSignal): Promise<Answer> {
-    let answer: Answer | undefined;
-    try {
-      answer = toAnswer(response.body ? await readText(response.body, MAX_ANSWER) : '');
-    } catch (error) {
-      signal.throwIfAborted();
-      throw this.#error(method, toFailure(error));
-    }
+    const { body } = response;
+    const text = await this.#guard(method, signal, async () => (body ? await readText(body, MAX_ANSWER) : ''));
+    const answer = toAnswer(text);
     if (!answer) throw this.#error(method, { kind: 'lost', detail: 'the answer is not one of the WeCom API' });
-    if (answer.errcode !== 0) throw this.#error(method, { kind: 'api', errcode: answer.errcode, errmsg: answer.errmsg });
+    const { errcode: code, errmsg } = answer;
+    if (code !== 0) throw this.#error(method, { kind: 'api', code, detail: errmsg });
     return answer;
+  }
+
+  #guard<T>(method: string, signal: AbortSignal, run: () => Promise<T>): Promise<T> {
+    return guardCall(signal, run, (error) => this.#error(method, toFailure(error)));
   }
 
   /** What the platform says may quote the call, credentials included. */
   #error(method: string, failure: CallFailure): CallError {
     if (failure.kind !== 'api') return new CallError(method, failure);
-    let { errmsg } = failure;
-    for (const hidden of [this.#options.secret, this.#token?.value]) if (hidden) errmsg = errmsg.replaceAll(hidden, '[secret]');
-    return new CallError(method, { ...failure, errmsg: errmsg.replace(/\p{Cc}+/gu, ' ').slice(0, 300) });
+    let { detail } = failure;
+    for (const hidden of [this.#options.secret, this.#token?.value]) if (hidden) detail = detail.replaceAll(hidden, '[secret]');
+    detail = detail.replace(/\p{Cc}+/gu, ' ').slice(0, 300);
+    return new CallError(method, { ...failure, detail }, `${failure.code} ${detail}`.trim());
   }
 }
 

@@ -1,7 +1,6 @@
 import type { MediaFile } from '../../src/core/channel.ts';
 import type { MediaRef } from '../../src/core/message.ts';
 import { type DownloadLimits, fileBody, openDownload, statedLength } from '../kit/download.ts';
-import { CallError } from './call-error.ts';
 import type { WecomClient } from './client.ts';
 
 export interface DownloadOptions extends DownloadLimits {
@@ -11,7 +10,6 @@ export interface DownloadOptions extends DownloadLimits {
 /** See `openDownload`. The platform keeps a file for three days. */
 export async function download(media: MediaRef, { client, ...limits }: DownloadOptions): Promise<MediaFile> {
   return await openDownload(media, limits, {
-    explain: (error) => (error instanceof CallError ? error.message : undefined),
     open: async (signal) => {
       const response = await client.fetchMedia(media.ref, signal);
       const mime = response.headers.get('content-type')?.split(';', 1)[0]?.trim();

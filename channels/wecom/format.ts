@@ -2,6 +2,7 @@
  * Markdown -> what WeCom shows (https://developer.work.weixin.qq.com/document/path/90236, appendix): headings, bold, links, code within
  * a line and quotes, and no way to escape any of them.
  */
+import { listLine, tableLines } from '../kit/dialect-parts.ts';
 import { type Dialect, type MarkdownNode, parseMarkdown, renderMarkdown } from '../kit/markdown.ts';
 
 export interface Formatted {
@@ -66,14 +67,8 @@ const WORDS: Dialect = {
   image: (alt, url) => WORDS.link(WORDS.text(alt), url),
   heading: (inner) => inner,
   quote: (inner) => inner.replace(/^/gm, '| '),
-  listItem: (inner, { ordered, number, depth, checked }) => {
-    const box = checked === undefined ? '' : checked ? '☑ ' : '☐ ';
-    return `${'  '.repeat(depth)}${ordered ? `${number}.` : '•'} ${box}${inner}`;
-  },
-  table: ({ header, rows }) => {
-    if (header.length === 2) return [header, ...rows].map(([key = '', value = '']) => `${key}: ${value}`).join('\n');
-    return [header, ...rows].map((row) => row.join(' | ')).join('\n');
-  },
+  listItem: listLine('•'),
+  table: tableLines((cell) => cell),
   rule: '———',
   lineBreak: '\n',
 };
@@ -92,9 +87,5 @@ const MARKDOWN: Dialect = {
   heading: (inner, depth) => (inner === '' ? '' : `${'#'.repeat(depth)} ${inner.replaceAll('\n', ' ')}`),
   // A quote in a quote has no form of its own.
   quote: (inner, depth) => (depth === 0 ? inner.replace(/^/gm, '> ') : inner),
-  table: ({ header, rows }) => {
-    const bold = (cell: string): string => (cell === '' || cell.includes('**') ? cell : `**${cell}**`);
-    if (header.length === 2) return [header, ...rows].map(([key = '', value = '']) => `${bold(key)}: ${value}`).join('\n');
-    return [header.map(bold), ...rows].map((row) => row.join(' | ')).join('\n');
-  },
+  table: tableLines((cell) => (cell === '' || cell.includes('**') ? cell : `**${cell}**`)),
 };

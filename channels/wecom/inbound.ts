@@ -1,8 +1,9 @@
 /** A decrypted callback -> `InboundMessage`. Pure (https://developer.work.weixin.qq.com/document/path/90239 and 90240). */
-import { messageKey, shortHash } from '../../src/core/ids.ts';
+import { shortHash } from '../../src/core/ids.ts';
 import type { InboundMessage, MediaRef, RefusalReason } from '../../src/core/message.ts';
+import { inboundMessage, unreadableMessage } from '../kit/inbound-message.ts';
+import { mediaRef } from '../kit/media-ref.ts';
 import { bracketNote } from '../kit/senders-words.ts';
-import { unreadableMessage } from '../kit/unreadable-message.ts';
 import { parseXml, textOf, type XmlElement } from './xml.ts';
 
 export interface InboundContext {
@@ -60,22 +61,17 @@ function toPress(root: XmlElement, press: { event: string; from: string; context
 
 function build(of: Content & { platformId: string; from: string; root: XmlElement; context: InboundContext }): InboundMessage {
   const { platformId, from, root, context, text, media, refusal } = of;
-  const ref = { channel: context.channel, account: context.account, chatId: from, platformId };
   const seconds = textOf(root, 'CreateTime') ?? '';
-  return {
-    ...ref,
-    id: messageKey(ref),
-    kind: 'message',
-    senderId: from,
+  return inboundMessage(context, {
+    chatId: from,
+    platformId,
     // The callback names nobody; the user id is what colleagues see in the directory.
-    senderName: from,
+    senderId: from,
     text,
     media,
-    isGroup: false,
-    mentionsBot: false,
     ...(refusal && { refusal }),
     timestamp: /^\d{1,12}$/.test(seconds) ? Number(seconds) * 1_000 : context.now,
-  };
+  });
 }
 
 function contentOf(root: XmlElement): Content {
@@ -96,14 +92,9 @@ function contentOf(root: XmlElement): Content {
     case 'video':
       return fileOf({ kind: 'video', ref: of('MediaId'), mime: 'video/mp4' });
     case 'file': {
-      const [name, size] = [of('FileName') || of('Title'), of('FileSize')];
-      return fileOf({
-        kind: 'document',
-        ref: of('MediaId'),
-        // Longer names fit no file system; the rest of the cleaning is done where a file is made.
-        ...(name !== '' && { name: name.slice(0, 255) }),
-        ...(/^\d{1,12}$/.test(size) && { size: Number(size) }),
-      });
+      const size = /^\d{1,12}$/.test(of('FileSize')) ? Number(of('FileSize')) : undefined;
+      const name = of('FileName') || of('Title') || undefined;
+      return fileOf(mediaRef({ kind: 'document', ref: of('MediaId'), name, size }));
     }
     case 'location':
       return { text: bracketNote('location', of('Label'), `(${of('Location_X')}, ${of('Location_Y')})`), media: [] };

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Receipt } from '../../src/core/channel.ts';
 import { TestHost } from '../../src/testing/channel-host.ts';
-import { FakeClock, inbound } from '../../src/testing/fakes.ts';
+import { FakeClock, inbound, MemoryLogger } from '../../src/testing/fakes.ts';
 import { Intake } from './intake.ts';
 
 function scene() {
@@ -14,9 +14,8 @@ function scene() {
     clock,
     random: () => 1,
     signal: stop.signal,
-    onRejected: (error) => faults.push(error),
-    onFull: () => faults.push('full'),
-    onAccepted: () => faults.push('accepted'),
+    logger: new MemoryLogger(),
+    onTrouble: (detail, state) => faults.push([state, detail]),
   });
   const take = (number: number) => intake.take(inbound({ platformId: `m-${number}` }));
   return { host, clock, stop, gate, faults, intake, take };
@@ -41,7 +40,10 @@ test('a journal that cannot write is told each time, and that it can again', asy
   gate.reject(new Error('disk full'));
   await clock.advance(1_000);
   await taken;
-  expect(faults).toEqual([new Error('disk full'), 'accepted']);
+  expect(faults).toEqual([
+    ['down', 'messages cannot be stored, trying again: disk full'],
+    ['healthy', undefined],
+  ]);
 });
 
 test('a stop ends the wait of all with its reason, and what comes later is not offered', async () => {

@@ -1,31 +1,18 @@
-import type { ChannelHost } from '../../src/core/channel.ts';
 import type { InboundMessage } from '../../src/core/message.ts';
-import type { Clock } from '../../src/core/ports.ts';
 import { InboundLine } from '../kit/inbound-line.ts';
-import { offer } from '../kit/offer.ts';
-
-export interface IntakeOptions {
-  readonly host: Pick<ChannelHost, 'receive' | 'cursor' | 'health' | 'ended'>;
-  readonly clock: Clock;
-  readonly random: () => number;
-  /** Ends every wait; what was not accepted by then is the platform's to deliver again. */
-  readonly signal: AbortSignal;
-  readonly onRejected: (error: unknown) => void;
-  readonly onFull: () => void;
-  readonly onAccepted: () => void;
-}
+import { type StoringOptions, storeMessages } from '../kit/store-messages.ts';
 
 /** Messages that may wait for the gateway; a later one is not taken, and the platform offers it again. */
 const CAPACITY = 256;
 
 /** Messages of callbacks, in one line. The platform gives up on a callback after 15 s; the gateway may still be busy then. */
 export class Intake {
-  readonly #options: IntakeOptions;
+  readonly #options: StoringOptions;
   /** By dedup key: the repeat of a message that is in line waits for the same answer. */
   readonly #waiting = new Map<string, Promise<void>>();
   readonly #line = new InboundLine(CAPACITY);
 
-  constructor(options: IntakeOptions) {
+  constructor(options: StoringOptions) {
     this.#options = options;
   }
 
@@ -44,10 +31,8 @@ export class Intake {
   }
 
   async #offer(message: InboundMessage): Promise<void> {
-    const { onAccepted } = this.#options;
     try {
-      await offer([message], undefined, this.#options);
-      onAccepted();
+      await storeMessages([message], undefined, this.#options);
     } finally {
       this.#waiting.delete(message.platformId);
     }

@@ -2,8 +2,9 @@ import { expect, test } from 'vitest';
 import type { OutboundFile } from '../../src/core/message.ts';
 import { planParts } from '../../src/delivery/plan.ts';
 import { inbound, outbound } from '../../src/testing/fakes.ts';
-import { CallError, type CallFailure } from './call-error.ts';
-import { toMessage, toSendResult, toSent, toUpload } from './outbound.ts';
+import { CallError, type CallFailure } from '../kit/call-error.ts';
+import { toSendResult } from './failure.ts';
+import { toMessage, toSent, toUpload } from './outbound.ts';
 
 const OPTIONS = { plain: false, agentId: 7, markdown: true, duplicateCheck: true };
 const PART = outbound({ chatId: 'ada', key: 'k#0' });
@@ -165,17 +166,17 @@ test.each([
   [45_002, { kind: 'refused', reason: 'too-long' }],
   [40_058, { kind: 'refused', reason: 'invalid' }],
 ])('F35 F36 errcode %i means %j', (errcode, result) => {
-  expect(failed({ kind: 'api', errcode, errmsg: 'words' })).toMatchObject(result);
+  expect(failed({ kind: 'api', code: errcode, detail: 'words' })).toMatchObject(result);
 });
 
 test('F37 only a message that may have left is unknown', () => {
   expect(failed({ kind: 'unreached', detail: 'x' })).toMatchObject({ kind: 'retry' });
   expect(failed({ kind: 'lost', detail: 'x' })).toMatchObject({ kind: 'unknown' });
-  expect(failed({ kind: 'http', status: 502 })).toMatchObject({ kind: 'unknown' });
+  expect(failed({ kind: 'http', status: 502, detail: 'x' })).toMatchObject({ kind: 'unknown' });
   for (const method of ['gettoken', 'media/upload']) {
     expect(failed({ kind: 'lost', detail: 'x' }, method)).toMatchObject({ kind: 'retry' });
-    expect(failed({ kind: 'http', status: 502 }, method)).toMatchObject({ kind: 'retry' });
-    expect(failed({ kind: 'api', errcode: -1, errmsg: 'busy' }, method)).toMatchObject({ kind: 'retry' });
+    expect(failed({ kind: 'http', status: 502, detail: 'x' }, method)).toMatchObject({ kind: 'retry' });
+    expect(failed({ kind: 'api', code: -1, detail: 'busy' }, method)).toMatchObject({ kind: 'retry' });
   }
 });
 

@@ -2,7 +2,8 @@
 import { createHash } from 'node:crypto';
 import type { SendResult } from '../../src/core/channel.ts';
 import type { Choice, OutboundFile, OutboundPart } from '../../src/core/message.ts';
-import type { CallError } from './call-error.ts';
+import { MEGABYTE } from '../kit/download.ts';
+import { uploadName } from '../kit/upload-file.ts';
 import type { MediaType, Sent, Upload } from './client.ts';
 import { asWritten, printable, toWecom, toWords } from './format.ts';
 
@@ -15,7 +16,6 @@ export interface MessageOptions {
 
 /** Bytes of text and of markdown; the platform cuts off what is more without saying so. */
 const TEXT_BYTES = 2_048;
-const MEGABYTE = 1024 * 1024;
 /** https://developer.work.weixin.qq.com/document/path/90253; a larger one goes as a file. */
 const MEDIA_BYTES = { image: 10 * MEGABYTE, voice: 2 * MEGABYTE, video: 10 * MEGABYTE, file: 20 * MEGABYTE } as const;
 /** "All files must be larger than 5 bytes." */
@@ -56,7 +56,7 @@ export function toFileMessage(part: OutboundPart, media: { type: MediaType; id: 
 }
 
 export function toUpload(file: OutboundFile): Upload {
-  return { type: typeOf(file), path: file.path, name: uploadName(file.name), mime: file.mime };
+  return { type: typeOf(file), path: file.path, name: uploadName(printable(file.name)), mime: file.mime };
 }
 
 function envelope(part: OutboundPart, { agentId, duplicateCheck }: MessageOptions, message: object): object {
@@ -117,15 +117,6 @@ function typeOf({ kind, mime, bytes }: OutboundFile): MediaType {
   return 'file';
 }
 
-/** What the chat shows as the file's name. */
-function uploadName(name: string): string {
-  return (
-    printable(name)
-      .replace(/[\p{Cc}";\\/]+/gu, '_')
-      .slice(-120) || 'file'
-  );
-}
-
 export function toSent(sent: Sent, part: OutboundPart): SendResult {
   // One member is addressed: who is named here got nothing, although the call succeeded.
   if (sent.invaliduser)
@@ -135,83 +126,7 @@ export function toSent(sent: Sent, part: OutboundPart): SendResult {
   return { kind: 'sent', platformId: sent.msgid ?? acceptedId(part) };
 }
 
-function acceptedId(part: OutboundPart): string {
+/** The id of a message that the platform took and did not name. */
+export function acceptedId(part: OutboundPart): string {
   return `accepted:${createHash('sha256').update(part.key).digest('hex').slice(0, 16)}`;
-}
-
-/** What delivery is told about a call that failed. */
-export function toSendResult({ method, failure, message }: CallError): SendResult {
-  if (failure.kind === 'unreached') return { kind: 'retry', reason: message, scope: 'account' };
-  if (failure.kind !== 'api' || failure.errcode === -1) {
-    // Without the token or the file there was no message to send.
-    if (method !== 'message/send') return { kind: 'retry', reason: message, scope: 'account' };
-    return { kind: 'unknown', detail: message };
-  }
-  const wait = WAITS[failure.errcode];
-  if (wait !== undefined) return { kind: 'retry', reason: message, afterMs: wait, scope: 'account' };
-  return { kind: 'refused', reason: REFUSALS[failure.errcode] ?? 'invalid', detail: message };
-}
-
-/** What the platform says to a card that is wrong, where that differs from other messages; else undefined. */
-export function toCardResult({ failure, message }: CallError, part: OutboundPart): SendResult | undefined {
-  if (failure.kind !== 'api') return undefined;
-  // Our ids have the right form, so one that is refused is taken: by this card, whose answer was lost.
-  if (failure.errcode === TASK_ID || (failure.errcode === PARAMETER && /task_?id/i.test(failure.errmsg))) {
-    return { kind: 'sent', platformId: acceptedId(part) };
-  }
-  const reason = REFUSALS[failure.errcode] ?? 'invalid';
-  const again = failure.errcode === -1 || WAITS[failure.errcode] !== undefined;
-  // The same question goes as text, which lists the answers.
-  return !again && (reason === 'invalid' || reason === 'too-long')
-    ? { kind: 'refused', reason: 'markup', detail: message }
-    : undefined;
-}
-
-/** The id of a card's task is not good, and a parameter is not good (document/path/90313). */
-const TASK_ID = 42_014;
-const PARAMETER = 40_058;
-
-/** "Blocked for 60 s" when a limit per minute was passed (document/path/90312); a token refused twice is a matter of moments. */
-const WAITS: Readonly<Record<number, number>> = {
-  45009: 60_000,
-  45011: 60_000,
-  45033: 2_000,
-  6000: 2_000,
-  40014: 5_000,
-  42001: 5_000,
-  41001: 5_000,
-};
-
-type Refusal = Extract<SendResult, { kind: 'refused' }>['reason'];
-
-/** https://developer.work.weixin.qq.com/document/path/90313; `auth` is what the operator has to mend. */
-const REFUSALS: Readonly<Record<number, Refusal>> = {
-  40001: 'auth', // secret
-  40013: 'auth', // company
-  40056: 'auth', // application
-  40091: 'auth', // secret
-  48002: 'auth', // the application may not use this call
-  48004: 'auth', // ... was forbidden to
-  50003: 'auth', // the application is switched off
-  60020: 'auth', // from this address
-  301002: 'auth', // with another application's token
-  301007: 'auth', // the company was dissolved
-  301010: 'auth', // ... needs to be verified
-  40003: 'chat-gone',
-  40031: 'chat-gone',
-  40070: 'chat-gone',
-  46004: 'chat-gone',
-  60111: 'chat-gone',
-  81013: 'chat-gone', // nobody addressed is there, or may be written to
-  82001: 'chat-gone',
-  43004: 'blocked',
-  50002: 'blocked',
-  60011: 'blocked',
-  45002: 'too-long',
-  45003: 'too-long',
-};
-
-/** Whether the operator has to mend something: then the channel is down for all chats. */
-export function isAuthFailure({ failure }: CallError): boolean {
-  return failure.kind === 'api' && REFUSALS[failure.errcode] === 'auth';
 }

@@ -1,22 +1,13 @@
 import type { ChannelDeps, SendOptions, SendResult } from '../../src/core/channel.ts';
 import { errorText } from '../../src/core/errors.ts';
 import type { OutboundFile, OutboundPart } from '../../src/core/message.ts';
+import { apiFailureOf, CallError } from '../kit/call-error.ts';
 import { withDeadline } from '../kit/deadline.ts';
 import { NOT_LEFT } from '../kit/lifecycle.ts';
 import { unreadableFile } from '../kit/upload-file.ts';
-import { CallError } from './call-error.ts';
 import type { Progress, WecomClient } from './client.ts';
-import {
-  isAuthFailure,
-  LEAST_BYTES,
-  type MessageOptions,
-  toCardResult,
-  toFileMessage,
-  toMessage,
-  toSendResult,
-  toSent,
-  toUpload,
-} from './outbound.ts';
+import { isAuthFailure, toCardResult, toSendResult } from './failure.ts';
+import { acceptedId, LEAST_BYTES, type MessageOptions, toFileMessage, toMessage, toSent, toUpload } from './outbound.ts';
 import type { WecomSettings } from './settings.ts';
 import { Uploads } from './uploads.ts';
 
@@ -86,7 +77,7 @@ export class Sender {
     try {
       return toSent(await this.#options.client.send(message.payload, progress, signal), part);
     } catch (error) {
-      const result = message.card && error instanceof CallError ? toCardResult(error, part) : undefined;
+      const result = message.card && toCardResult(error, acceptedId(part));
       if (!result) throw error;
       return result;
     }
@@ -103,8 +94,7 @@ export class Sender {
     try {
       return toSent(await client.send(toFileMessage(part, { type: upload.type, id }, options), progress, signal), part);
     } catch (error) {
-      const gone = error instanceof CallError && error.failure.kind === 'api' && error.failure.errcode === UNKNOWN_MEDIA;
-      if (!gone || known === undefined) throw error;
+      if (apiFailureOf(error)?.code !== UNKNOWN_MEDIA || known === undefined) throw error;
       await this.#uploads.forget(part.key);
       return { kind: 'retry', reason: 'the platform no longer has the upload', afterMs: 0, scope: 'part' };
     }

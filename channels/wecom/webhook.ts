@@ -1,8 +1,7 @@
-import type { WebhookAnswer, WebhookRequest } from '../../src/core/channel.ts';
+import type { WebhookHandler, WebhookRequest } from '../../src/core/channel.ts';
 import type { InboundMessage } from '../../src/core/message.ts';
 import type { Clock, Logger } from '../../src/core/ports.ts';
-import { withDeadline } from '../kit/deadline.ts';
-import { RefusedRequests } from '../kit/refused-requests.ts';
+import { answerWith, createWebhookIntake, refusedRequest, type WebhookContent } from '../kit/webhook-intake.ts';
 import { type CallbackKeys, encryptedOf, openCallback } from './callback.ts';
 import { type InboundContext, toInbound } from './inbound.ts';
 
@@ -20,51 +19,34 @@ export const MAX_BODY_BYTES = 65_536;
 /** The platform hangs up after 5 s and repeats; a proxy in between may not tell us. */
 const HOLD_MS = 10_000;
 
-/** An empty 200 tells the platform that nothing is to be sent back with the answer to this request. */
-const DONE: WebhookAnswer = { status: 200 };
-const DENIED: WebhookAnswer = { status: 403 };
-const BUSY: WebhookAnswer = { status: 503, headers: { 'retry-after': '1' } };
-
 /** Answers the platform's requests: the echo that proves the address is ours, and messages once they are durable. */
-export class Webhook {
-  readonly #options: WebhookOptions;
-  readonly #refused: RefusedRequests;
+export function createWebhookHandler(options: WebhookOptions): WebhookHandler {
+  const { clock, logger } = options;
+  return createWebhookIntake({
+    read: (request) => read(request, options),
+    holdMs: HOLD_MS,
+    refused: { status: 403, event: 'wecom.callback-refused' },
+    retryAfterSecs: 1,
+    clock,
+    logger,
+  });
+}
 
-  constructor(options: WebhookOptions) {
-    this.#options = options;
-    this.#refused = new RefusedRequests({ event: 'wecom.callback-refused', ...options });
+function read({ method, query, body }: WebhookRequest, { keys, context, take, clock, logger }: WebhookOptions): WebhookContent {
+  const now = clock.now();
+  const encrypted = method === 'GET' ? (query.get('echostr') ?? undefined) : encryptedOf(body);
+  const opened = openCallback({ query, encrypted }, keys, now);
+  if ('reason' in opened) return refusedRequest(opened.reason);
+  if (method === 'GET') return answerWith(200, opened.plaintext.toString('utf8'));
+  const decoded = toInbound(opened.plaintext, { ...context, now });
+  if (decoded.kind === 'foreign') {
+    return refusedRequest('it is for another company or application: check the id and agent_id');
   }
-
-  async handle(request: WebhookRequest, signal: AbortSignal): Promise<WebhookAnswer> {
-    const { keys, clock } = this.#options;
-    const encrypted = request.method === 'GET' ? (request.query.get('echostr') ?? undefined) : encryptedOf(request.body);
-    const opened = openCallback({ query: request.query, encrypted }, keys, clock.now());
-    if ('reason' in opened) return this.#refuse(opened.reason);
-    return request.method === 'GET'
-      ? { status: 200, body: opened.plaintext.toString('utf8') }
-      : await this.#accept(opened.plaintext, signal);
+  if (decoded.kind === 'notice') {
+    logger.debug('wecom.notice', { event: decoded.event });
+    // An empty 200 tells the platform that nothing is to be sent back with the answer to this request.
+    return answerWith(200);
   }
-
-  async #accept(plaintext: Buffer, signal: AbortSignal): Promise<WebhookAnswer> {
-    const { context, take, clock, logger } = this.#options;
-    const decoded = toInbound(plaintext, { ...context, now: clock.now() });
-    if (decoded.kind === 'foreign') return this.#refuse('it is for another company or application: check the id and agent_id');
-    if (decoded.kind === 'notice') {
-      logger.debug('wecom.notice', { event: decoded.event });
-      return DONE;
-    }
-    const taken = take(decoded.message);
-    if (!taken) return BUSY;
-    try {
-      await withDeadline({ clock, ms: HOLD_MS, signal }, () => taken);
-      return DONE;
-    } catch {
-      return BUSY; // the caller hung up, or the channel stops: what was not accepted is not acknowledged
-    }
-  }
-
-  #refuse(reason: string): WebhookAnswer {
-    this.#refused.note(reason);
-    return DENIED;
-  }
+  const taken = take(decoded.message);
+  return taken ? { kind: 'messages', store: () => taken } : { kind: 'later' };
 }

@@ -9,13 +9,14 @@ import type {
   SendOptions,
   SendResult,
 } from '../../src/core/channel.ts';
-import { errorText, GatehouseError } from '../../src/core/errors.ts';
 import type { MediaRef, OutboundPart } from '../../src/core/message.ts';
+import { CallError } from '../kit/call-error.ts';
+import { settleFailedSend } from '../kit/call-result.ts';
 import { withDeadline } from '../kit/deadline.ts';
-import { Sends } from '../kit/lifecycle.ts';
+import { downloadLimits, MEGABYTE } from '../kit/download.ts';
+import { Lifecycle } from '../kit/lifecycle.ts';
 import { sendTime } from '../kit/send-time.ts';
 import { unreadableFile } from '../kit/upload-file.ts';
-import { CallError } from './call-error.ts';
 import type { WhatsAppConnection } from './client.ts';
 import { platformIdOf, splitPlatformId } from './inbound.ts';
 import { lockLogin } from './lock.ts';
@@ -24,8 +25,6 @@ import { messageId, storedAs, targetOf, toEdit, toMessage, toReaction, toSendRes
 import { stayConnected } from './session.ts';
 import type { WhatsAppSettings } from './settings.ts';
 import { LoginStore } from './store.ts';
-
-const MEGABYTE = 1024 * 1024;
 
 const LIMITS: ChannelLimits = {
   // The apps take 65536, and fold what is longer than this.
@@ -53,10 +52,7 @@ export class WhatsAppChannel implements Channel {
   readonly sendClass = 'idem';
   readonly #settings: WhatsAppSettings;
   readonly #deps: ChannelDeps;
-  readonly #stopping = new AbortController();
-  readonly #sends = new Sends();
-  #session: Promise<void> | undefined;
-  #host: ChannelHost | undefined;
+  readonly #life = new Lifecycle();
   #connection: WhatsAppConnection | undefined;
 
   constructor(options: { account: string | undefined; settings: WhatsAppSettings; deps: ChannelDeps }) {
@@ -67,31 +63,21 @@ export class WhatsAppChannel implements Channel {
     this.limits = { ...LIMITS, ...sendTime(options.settings), ...(options.settings.rate_limits && { rate: RATES }) };
   }
 
-  async start(host: ChannelHost, signal: AbortSignal): Promise<void> {
-    signal.throwIfAborted();
-    if (this.#session || this.#stopping.signal.aborted) throw new GatehouseError('GH1004', 'a channel can be started once only');
-    this.#host = host;
-    host.health('starting');
-    const settled = Promise.withResolvers<void>();
-    const onAbort = (): void => settled.resolve();
-    signal.addEventListener('abort', onAbort, { once: true });
-    this.#session = this.#run(host, signal, settled.resolve);
-    await Promise.race([settled.promise, this.#session]);
-    signal.removeEventListener('abort', onAbort);
-    signal.throwIfAborted();
+  start(host: ChannelHost, signal: AbortSignal): Promise<void> {
+    return this.#life.start(host, signal, (over, settled) => {
+      over.addEventListener('abort', settled, { once: true });
+      return this.#run(host, signal, settled);
+    });
   }
 
   /** Waits for sends under way, as long as their own time limit: breaking them would leave their fate unknown. */
   async stop(): Promise<void> {
-    await this.#sends.close();
-    this.#stopping.abort(new Error('channel stopped'));
-    await this.#session;
-    this.#host?.health('stopped');
-    this.#host = undefined;
+    await this.#life.sends.close();
+    await this.#life.stop(() => undefined);
   }
 
   send(part: OutboundPart, options: SendOptions): Promise<SendResult> {
-    return this.#sends.run(options.signal, async () => {
+    return this.#life.sends.run(options.signal, async () => {
       const fault = part.file && (await unreadableFile(part.file.path));
       if (fault) return { kind: 'refused', reason: 'invalid', detail: fault };
       const seconds = part.file ? this.#settings.upload_timeout_secs : this.#settings.send_timeout_secs;
@@ -100,7 +86,7 @@ export class WhatsAppChannel implements Channel {
         const jid = targetOf(part, this.#open().pins);
         const stored = part.file && (await this.#store(part.file.path, storedAs(part.file, words), signal));
         // Nothing has left yet that anybody could see; from here on it may have.
-        if (signal.aborted) throw new CallError({ kind: 'unreached', detail: 'stopped before the message left' });
+        if (signal.aborted) throw new CallError(undefined, { kind: 'unreached', detail: 'stopped before the message left' });
         const id = messageId(part.key);
         await this.#open().relay(jid, toMessage(part, words, stored), { id });
         return platformIdOf(part.chatId, this.account, id);
@@ -109,7 +95,7 @@ export class WhatsAppChannel implements Channel {
   }
 
   edit(platformId: string, part: OutboundPart, options: SendOptions): Promise<SendResult> {
-    return this.#sends.run(options.signal, async () => {
+    return this.#life.sends.run(options.signal, async () => {
       const target = splitPlatformId(platformId);
       if (target?.authorId !== this.account) return { kind: 'refused', reason: 'invalid', detail: 'not a message of ours' };
       return await this.#limited(this.#settings.send_timeout_secs, options.signal, async () => {
@@ -147,46 +133,37 @@ export class WhatsAppChannel implements Channel {
   }
 
   download(media: MediaRef, signal: AbortSignal): Promise<MediaFile> {
-    return download(media, {
-      mediaRoot: this.#settings.media_root.replace(/\/+$/, ''),
-      capBytes: this.limits.downloadBytes,
-      timeoutMs: this.#settings.download_timeout_secs * 1_000,
-      signal,
-      stop: this.#stopping.signal,
-    });
+    const limits = downloadLimits(this.limits, this.#settings, signal, this.#life.stopping);
+    return download(media, { mediaRoot: this.#settings.media_root.replace(/\/+$/, ''), ...limits });
   }
 
+  /** Rejects when the file of the login cannot be opened or locked, which may pass. */
   async #run(host: ChannelHost, intake: AbortSignal, settled: () => void): Promise<void> {
     const { dir, clock, random, logger } = this.#deps;
-    const { signal } = this.#stopping;
+    const signal = this.#life.stopping;
     const down = (detail: string): void => {
       logger.error('whatsapp.not-started', { detail });
       host.health('down', detail);
     };
-    try {
-      const login = `\`gatehouse channels login ${this.name}\``;
-      if (this.account === 'not-linked') return down(`GH1501: no account is linked; run ${login}, then restart the daemon`);
-      using lock = await lockLogin(dir, { clock, signal });
-      if (!lock) return down('GH1503: another program uses this login; stop it, then restart the daemon');
-      using store = await LoginStore.open(join(dir, LOGIN_FILE), { create: false, now: clock.now() });
-      if (!store) return down(`GH1501: the login is gone; run ${login}, then restart the daemon`);
-      await stayConnected({
-        ...{ store, host, clock, random, logger, signal, intake, settled },
-        settings: this.#settings,
-        channel: this.name,
-        account: this.account,
-        connected: (connection) => {
-          this.#connection = connection;
-        },
-      });
-    } catch (error) {
-      // The file of the login could not be opened or locked, which may pass.
-      if (!signal.aborted) host.ended(error);
-    }
+    const login = `\`gatehouse channels login ${this.name}\``;
+    if (this.account === 'not-linked') return down(`GH1501: no account is linked; run ${login}, then restart the daemon`);
+    using lock = await lockLogin(dir, { clock, signal });
+    if (!lock) return down('GH1503: another program uses this login; stop it, then restart the daemon');
+    using store = await LoginStore.open(join(dir, LOGIN_FILE), { create: false, now: clock.now() });
+    if (!store) return down(`GH1501: the login is gone; run ${login}, then restart the daemon`);
+    await stayConnected({
+      ...{ store, host, clock, random, logger, signal, intake, settled },
+      settings: this.#settings,
+      channel: this.name,
+      account: this.account,
+      connected: (connection) => {
+        this.#connection = connection;
+      },
+    });
   }
 
   #open(): WhatsAppConnection {
-    if (!this.#connection?.isOpen) throw new CallError({ kind: 'unreached', detail: 'not connected' });
+    if (!this.#connection?.isOpen) throw new CallError(undefined, { kind: 'unreached', detail: 'not connected' });
     return this.#connection;
   }
 
@@ -194,10 +171,7 @@ export class WhatsAppChannel implements Channel {
     try {
       return { kind: 'sent', platformId: await this.#within(seconds, signal, work) };
     } catch (error) {
-      if (error instanceof CallError) return toSendResult(error.failure);
-      if (error instanceof UploadError) return uploadResult(error);
-      // Neither our time limit nor an abort takes a message back that has left.
-      return { kind: 'unknown', detail: errorText(error) };
+      return error instanceof UploadError ? uploadResult(error) : settleFailedSend(error, toSendResult);
     }
   }
 

@@ -19,8 +19,9 @@ import {
 import { errorText } from '../../src/core/errors.ts';
 import type { Clock, Logger } from '../../src/core/ports.ts';
 import { NO_LONGER_NEEDED } from '../../src/lib/no-longer-needed.ts';
+import { CallError } from '../kit/call-error.ts';
 import { Albums } from './album.ts';
-import { CallError, Ended, toCallFailure } from './call-error.ts';
+import { Ended, toFailure } from './failure.ts';
 import { type Delivered, isCiphertext, type OpenAhead, type Opened, ReceiptGate } from './gate.ts';
 import { GroupCache } from './groups.ts';
 import { bareJid, jidOf, type Me, meOf, type Pins, parseJid } from './jid.ts';
@@ -151,7 +152,7 @@ export class WhatsAppConnection {
 
   /** Sends one message under an id of ours and waits for the server's word. Rejects with a `CallError`. */
   async relay(jid: string, message: proto.IMessage, options: { id: string; attributes?: Record<string, string> }): Promise<void> {
-    if (!this.isOpen) throw new CallError({ kind: 'unreached', detail: 'not connected' });
+    if (!this.isOpen) throw new CallError(undefined, { kind: 'unreached', detail: 'not connected' });
     const { id, attributes } = options;
     const ack = Promise.withResolvers<BinaryNode>();
     ack.promise.catch(() => undefined); // the call may fail before anybody waits for it
@@ -166,9 +167,9 @@ export class WhatsAppConnection {
       // The end of the connection rejects the second at once; the SDK would wait for its questions to time out.
       const { attrs } = await Promise.race([left.then(() => ack.promise), ack.promise]);
       if (attrs['error'] !== undefined)
-        throw new CallError({ kind: 'refused', code: Number(attrs['error']), detail: `error ${attrs['error']}` });
+        throw new CallError(undefined, { kind: 'api', code: Number(attrs['error']), detail: `error ${attrs['error']}` });
     } catch (error) {
-      throw error instanceof CallError ? error : new CallError(toCallFailure(error));
+      throw error instanceof CallError ? error : new CallError(undefined, toFailure(error));
     } finally {
       // An attempt that was given up may end when the next one, under the same id, is waiting.
       if (this.#acks.get(id) === ack) this.#acks.delete(id);
@@ -177,12 +178,10 @@ export class WhatsAppConnection {
 
   /** Where files can be stored, and the token for it. Rejects with a `CallError`. */
   async mediaHosts(): Promise<Pick<MediaConnInfo, 'hosts' | 'auth'>> {
-    if (!this.isOpen) throw new CallError({ kind: 'unreached', detail: 'not connected' });
-    try {
-      return await this.#socket.refreshMediaConn(false);
-    } catch (error) {
-      throw new CallError(toCallFailure(error));
-    }
+    if (!this.isOpen) throw new CallError(undefined, { kind: 'unreached', detail: 'not connected' });
+    return await this.#socket.refreshMediaConn(false).catch((error: unknown) => {
+      throw new CallError(undefined, toFailure(error));
+    });
   }
 
   async typing(jid: string): Promise<void> {
@@ -246,7 +245,7 @@ export class WhatsAppConnection {
     this.#stop.abort(NO_LONGER_NEEDED);
     const ended = new Ended(this.#cause ?? lastDisconnect?.error);
     for (const ack of this.#acks.values())
-      ack.reject(new CallError({ kind: 'lost', detail: 'the connection ended before the answer' }));
+      ack.reject(new CallError(undefined, { kind: 'lost', detail: 'the connection ended before the answer' }));
     this.#open.reject(ended);
     this.#end.resolve(ended);
   }

@@ -1,4 +1,5 @@
 /** Markdown -> WhatsApp's own marks (https://faq.whatsapp.com/539178204879377): *bold* _italic_ ~strike~ `code` ``` > - 1. */
+import { listLine, tableLines } from '../kit/dialect-parts.ts';
 import { type Dialect, parseMarkdown, renderMarkdown } from '../kit/markdown.ts';
 
 /** Never rejects; the platform refuses no text. */
@@ -33,16 +34,9 @@ const dialect: Dialect = {
           .map((line) => `> ${line}`)
           .join('\n')
       : inner,
-  listItem: (inner, { ordered, number, depth, checked }) => {
-    const box = checked === undefined ? '' : checked ? '☑ ' : '☐ ';
-    // Nested lists are not known to the apps: a plain bullet keeps them readable.
-    const marker = ordered ? `${number}.` : depth === 0 ? '-' : '•';
-    return `${'  '.repeat(depth)}${marker} ${box}${inner}`;
-  },
-  table: ({ header, rows }) => {
-    if (header.length === 2) return [header, ...rows].map(([key = '', value = '']) => `${wrap(key, '*')}: ${value}`).join('\n');
-    return [header.map((cell) => wrap(cell, '*')), ...rows].map((row) => row.join(' | ')).join('\n');
-  },
+  // Nested lists are not known to the apps: a plain bullet keeps them readable.
+  listItem: (inner, place) => listLine(place.depth === 0 ? '-' : '•')(inner, place),
+  table: tableLines((cell) => wrap(cell, '*')),
   rule: '———',
   lineBreak: '\n',
 };

@@ -1,6 +1,7 @@
 /** What a message says: words, files, and a note in words for everything that is neither. */
 import type { proto } from '@whiskeysockets/baileys';
 import type { MediaKind, MediaRef } from '../../src/core/message.ts';
+import { mediaRef } from '../kit/media-ref.ts';
 import { bracketNote } from '../kit/senders-words.ts';
 import { type MediaAddress, type StoredKind, toRef } from './media-ref.ts';
 
@@ -94,14 +95,8 @@ function refOf(
     ...(file.fileEncSha256?.length && { hash: file.fileEncSha256 }),
   };
   const size = typeof file.fileLength === 'object' ? file.fileLength?.toNumber() : file.fileLength;
-  return {
-    kind,
-    ref: toRef(address),
-    // Longer names fit no file system; the rest of the cleaning is done where a file is made.
-    ...(file.fileName && { name: file.fileName.slice(0, 255) }),
-    mime: (file.mimetype || fallbackMime).split(';')[0]?.trim() || fallbackMime,
-    ...(size !== undefined && size > 0 && { size }),
-  };
+  const mime = (file.mimetype || fallbackMime).split(';')[0]?.trim() || fallbackMime;
+  return mediaRef({ kind, ref: toRef(address), name: file.fileName || undefined, mime, size: size || undefined });
 }
 
 /** What was chosen from a list or a button that some other program had sent. */

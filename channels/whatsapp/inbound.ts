@@ -1,7 +1,8 @@
 /** A decrypted WhatsApp message -> `InboundMessage`. */
 import type { proto, WAMessage } from '@whiskeysockets/baileys';
-import { messageKey, shortHash } from '../../src/core/ids.ts';
+import { shortHash } from '../../src/core/ids.ts';
 import type { InboundMessage, QuotedMessage, RefusalReason } from '../../src/core/message.ts';
+import { inboundMessage } from '../kit/inbound-message.ts';
 import { label } from '../kit/senders-words.ts';
 import { readContent, type Said } from './inbound-content.ts';
 import { bareJid, isMe, type Me, mentionedId, type Pins, parseJid, personId } from './jid.ts';
@@ -107,26 +108,20 @@ function placeOf({ key }: WAMessage, { me, pins, account }: InboundContext): Pla
 }
 
 /** What every kind has in common. */
-function frame(message: WAMessage, place: Place, context: InboundContext) {
+function frame(message: WAMessage, place: Place, context: InboundContext): InboundMessage {
   const { chatId, senderId, isGroup } = place;
-  const ref = {
-    channel: context.channel,
-    account: context.account,
+  return inboundMessage(context, {
     chatId,
     platformId: platformIdOf(chatId, senderId, idOf(message.key.id)),
-  };
-  return {
-    ...ref,
-    id: messageKey(ref),
     senderId,
     senderName: label(message.pushName ?? '', senderId),
     isGroup,
     timestamp: millis(message.messageTimestamp),
-  };
+  });
 }
 
 function blank(message: WAMessage, place: Place, context: InboundContext, refusal: RefusalReason): InboundMessage {
-  return { ...frame(message, place, context), kind: 'message', text: '', media: [], mentionsBot: false, refusal };
+  return { ...frame(message, place, context), refusal };
 }
 
 function fromWords(message: WAMessage, place: Place, said: Said, context: InboundContext): InboundMessage {
@@ -138,7 +133,6 @@ function fromWords(message: WAMessage, place: Place, said: Said, context: Inboun
   const refusal = refusalOf(place, said.text === '' && said.media.length === 0);
   return {
     ...frame(message, place, context),
-    kind: 'message',
     text,
     media: said.media,
     ...(replyTo && { replyTo }),
@@ -168,8 +162,8 @@ function fromProtocol(
     return undefined;
   const targetId = platformIdOf(place.chatId, place.senderId, idOf(key.id));
   const refusal = refusalOf(place, false);
-  const base = { ...frame(message, place, context), targetId, media: [], ...(refusal && { refusal }) };
-  if (type === REVOKE) return { ...base, kind: 'delete', text: '', mentionsBot: false };
+  const base = { ...frame(message, place, context), targetId, ...(refusal && { refusal }) };
+  if (type === REVOKE) return { ...base, kind: 'delete' };
   if (!editedMessage) return undefined;
   const said = readContent(editedMessage);
   const mention = place.isGroup ? readMention(said, context.me) : { text: said.text, found: false };
@@ -192,8 +186,6 @@ function fromReaction(
     kind: 'reaction',
     targetId: platformIdOf(place.chatId, author, idOf(key.id)),
     text: (text ?? '').slice(0, 64),
-    media: [],
-    mentionsBot: false,
     ...(refusal && { refusal }),
   };
 }

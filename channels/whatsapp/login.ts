@@ -2,9 +2,9 @@
 import { join } from 'node:path';
 import type { ChannelDeps, LoginUi } from '../../src/core/channel.ts';
 import { GatehouseError } from '../../src/core/errors.ts';
-import { Ended } from './call-error.ts';
 import { LOGIN_FILE } from './channel.ts';
 import { WhatsAppConnection } from './client.ts';
+import { Ended } from './failure.ts';
 import { meOf } from './jid.ts';
 import { lockLogin } from './lock.ts';
 import type { WhatsAppSettings } from './settings.ts';

@@ -3,7 +3,8 @@ import { hash } from 'node:crypto';
 import type { proto } from '@whiskeysockets/baileys';
 import type { SendResult } from '../../src/core/channel.ts';
 import type { Json, OutboundFile, OutboundPart } from '../../src/core/message.ts';
-import type { CallFailure } from './call-error.ts';
+import type { CallFailure } from '../kit/call-error.ts';
+import { sendResultOf } from '../kit/call-result.ts';
 import { toWhatsApp } from './format.ts';
 import { jidOf, type Pins } from './jid.ts';
 import type { StoredFile } from './media.ts';
@@ -122,14 +123,7 @@ function text(value: Json | undefined): string | undefined {
 
 /** What delivery is told about a call that failed. */
 export function toSendResult(failure: CallFailure): SendResult {
-  switch (failure.kind) {
-    case 'unreached':
-      return { kind: 'retry', reason: failure.detail, scope: 'account' };
-    case 'lost':
-      return { kind: 'unknown', detail: failure.detail };
-    case 'refused':
-      return refusalOf(failure.code, failure.detail);
-  }
+  return sendResultOf(failure, ({ code, detail }) => refusalOf(Number(code), detail));
 }
 
 /** Codes of `<ack error>` and of `<error code>` in the answers to what is asked before a message (WhatsApp Web). */

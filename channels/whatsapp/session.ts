@@ -1,27 +1,22 @@
 /** Stays connected and offers what arrives: one connection after the other on one login. */
 import type { proto, WAMessage } from '@whiskeysockets/baileys';
-import type { ChannelHost } from '../../src/core/channel.ts';
 import { errorText } from '../../src/core/errors.ts';
 import type { InboundMessage } from '../../src/core/message.ts';
-import type { Clock, Logger } from '../../src/core/ports.ts';
+import type { ReceivingContext } from '../kit/context.ts';
 import { reconnect } from '../kit/reconnect.ts';
 import { type StoringOptions, storeMessages } from '../kit/store-messages.ts';
-import { Ended } from './call-error.ts';
 import { type Origin, WhatsAppConnection } from './client.ts';
 import { describeEnding } from './endings.ts';
+import { Ended } from './failure.ts';
 import { type InboundContext, toInbound, undecryptable, unreadable } from './inbound.ts';
 import type { WhatsAppSettings } from './settings.ts';
 import type { LoginStore } from './store.ts';
 
-export interface SessionOptions {
+export interface SessionOptions extends ReceivingContext {
   readonly store: LoginStore;
   readonly settings: WhatsAppSettings;
-  readonly host: ChannelHost;
   readonly channel: string;
   readonly account: string;
-  readonly clock: Clock;
-  readonly random: () => number;
-  readonly logger: Logger;
   /** Ends everything. */
   readonly signal: AbortSignal;
   /** Ends receiving; the connection stays for what is still to be sent. */
@@ -148,13 +143,13 @@ async function receive(
   options: SessionOptions,
   signal: AbortSignal,
 ): Promise<void> {
-  const { host, clock, random, logger, channel, account } = options;
+  const { host, channel, account } = options;
   signal.throwIfAborted();
   const me = connection.me ?? { phone: account };
   const inbound = read(arrived, { channel, account, me, pins: connection.pins }, connection, options);
   if (!inbound) return;
   const onTrouble: StoringOptions['onTrouble'] = (detail, state) => host.health(state, detail);
-  await storeMessages([inbound], undefined, { host, clock, random, logger, signal, onTrouble });
+  await storeMessages([inbound], undefined, { ...options, signal, onTrouble });
 }
 
 function read(

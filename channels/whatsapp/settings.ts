@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { apiRoot, downloadTimeout, flag, sendTimeout, uploadTimeout } from '../kit/settings-fields.ts';
 
 /** The settings of a whatsapp entry in `gateway.channels[]`. There is no secret among them: the login is made by `channels login`. */
 export const WhatsAppSettings = z.strictObject({
@@ -6,10 +7,10 @@ export const WhatsAppSettings = z.strictObject({
     .url({ protocol: /^wss?$/ })
     .default('wss://web.whatsapp.com/ws/chat')
     .describe('Address of the WhatsApp Web socket. Change it only for a proxy of your own.'),
-  media_root: z
-    .url({ protocol: /^https?$/ })
-    .default('https://mmg.whatsapp.net')
-    .describe('Where files are fetched and stored. Files are taken from nowhere else, whatever a message names.'),
+  media_root: apiRoot(
+    'https://mmg.whatsapp.net',
+    'Where files are fetched and stored. Files are taken from nowhere else, whatever a message names.',
+  ),
   pairing_phone: z
     .string()
     .regex(/^\+?[1-9]\d{6,14}$/)
@@ -22,26 +23,19 @@ export const WhatsAppSettings = z.strictObject({
     .regex(/^\d+\.\d+\.\d+$/)
     .optional()
     .describe('Version of WhatsApp Web to name, such as 2.3000.1043857760. Set it when the platform refuses the built-in one.'),
-  require_encryption: z
-    .boolean()
-    .default(true)
-    .describe(
-      'Refuse messages that the server delivers without end-to-end encryption: without it whoever runs the server could write in the name of anybody.',
-    ),
-  send_timeout_secs: z
-    .int()
-    .min(1)
-    .max(300)
-    .default(30)
-    .describe('Longest wait until the server confirms a message. One without confirmation is sent again under the same id.'),
-  upload_timeout_secs: z.int().min(1).max(480).default(120).describe('The same for a message that carries a file.'),
-  download_timeout_secs: z.int().min(1).max(480).default(60).describe('Longest time to fetch one file that somebody sent.'),
-  rate_limits: z
-    .boolean()
-    .default(true)
-    .describe(
-      'Send slowly (a message every two seconds per chat, one a second in all): accounts that send in bursts get banned.',
-    ),
+  require_encryption: flag(
+    true,
+    'Refuse messages that the server delivers without end-to-end encryption: without it whoever runs the server could write in the name of anybody.',
+  ),
+  send_timeout_secs: sendTimeout(
+    'Longest wait until the server confirms a message. One without confirmation is sent again under the same id.',
+  ),
+  upload_timeout_secs: uploadTimeout(),
+  download_timeout_secs: downloadTimeout(60),
+  rate_limits: flag(
+    true,
+    'Send slowly (a message every two seconds per chat, one a second in all): accounts that send in bursts get banned.',
+  ),
 });
 
 export type WhatsAppSettings = z.infer<typeof WhatsAppSettings>;

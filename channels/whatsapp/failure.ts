@@ -1,23 +1,6 @@
+/** Why a call failed or a connection ended, in the terms of the SDK. */
 import { errorText } from '../../src/core/errors.ts';
-
-/** Why a call failed, by what a caller can do about it. */
-export type CallFailure =
-  /** It never left. */
-  | { readonly kind: 'unreached'; readonly detail: string }
-  /** The server said no. */
-  | { readonly kind: 'refused'; readonly code: number; readonly detail: string }
-  /** It may have left, and no answer came. */
-  | { readonly kind: 'lost'; readonly detail: string };
-
-export class CallError extends Error {
-  readonly failure: CallFailure;
-
-  constructor(failure: CallFailure) {
-    super(failure.detail);
-    this.name = 'CallError';
-    this.failure = failure;
-  }
-}
+import type { CallFailure } from '../kit/call-error.ts';
 
 /** Why a connection ended; `status` is the platform's code where it gave one. */
 export class Ended extends Error {
@@ -42,14 +25,14 @@ const CLOSED = 428;
  * Sorts what the SDK throws while it prepares and sends a message. Preparing asks the server for devices and keys; only the last step
  * writes the message, and a failure of that step has no status.
  */
-export function toCallFailure(error: unknown): CallFailure {
+export function toFailure(error: unknown): CallFailure {
   // A question was cut off by the end of the connection: the SDK then throws the close code itself.
   if (typeof error === 'number') return { kind: 'unreached', detail: `the connection ended (${error})` };
   const detail = errorText(error);
   const status = statusOf(error);
   if (status === CLOSED) return { kind: 'unreached', detail };
   const code = error instanceof Error && 'data' in error ? error.data : undefined;
-  if (typeof code === 'number' && Number.isInteger(code)) return { kind: 'refused', code, detail: `${code} ${detail}` };
+  if (typeof code === 'number' && Number.isInteger(code)) return { kind: 'api', code, detail: `${code} ${detail}` };
   if (detail === 'All encryptions failed') return { kind: 'unreached', detail: 'it could not be encrypted for any device' };
   return { kind: 'lost', detail };
 }

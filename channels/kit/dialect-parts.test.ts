@@ -1,0 +1,17 @@
+import { expect, test } from 'vitest';
+import { listLine, tableLines } from './dialect-parts.ts';
+
+test('an item is indented by its depth and shows its number, its bullet and its box', () => {
+  const item = listLine('•');
+  expect(item('x', { ordered: false, number: 1, depth: 1 })).toBe('  • x');
+  expect(item('x', { ordered: true, number: 3, depth: 0, checked: false })).toBe('3. ☐ x');
+  expect(listLine('-', '    ', ['[x] ', '[ ] '])('x', { ordered: false, number: 1, depth: 1, checked: true })).toBe(
+    '    - [x] x',
+  );
+});
+
+test('two columns become pairs, more become a line for each row', () => {
+  const table = tableLines((cell) => `*${cell}*`);
+  expect(table({ header: ['name', 'age'], rows: [['Ada', '36']] })).toBe('*name*: age\n*Ada*: 36');
+  expect(table({ header: ['a', 'b', 'c'], rows: [['1', '2', '3']] })).toBe('*a* | *b* | *c*\n1 | 2 | 3');
+});
