@@ -2,7 +2,7 @@ import { connect } from 'node:net';
 import { setImmediate as immediate, setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import type { WebhookHandler, WebhookRequest } from '../core/channel.ts';
-import { MemoryLogger, until, until } from '../testing/fakes.ts';
+import { MemoryLogger, until } from '../testing/fakes.ts';
 import { WebhookServer } from './webhook-server.ts';
 
 async function serving(handler: WebhookHandler, options?: { maxBytes: number }) {
