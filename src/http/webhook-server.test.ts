@@ -139,17 +139,23 @@ test('a handler that fails answers 500 without its words, and the next request i
 
 test('a caller that hangs up aborts the handler, and closing the server ends what waits', async () => {
   const reasons: string[] = [];
+  let begun = 0;
   await using at = await serving(async (_request, signal) => {
+    begun += 1;
     await sleep(60_000, undefined, { signal }).catch(() => reasons.push(String((signal.reason as Error).message)));
     return { status: 200 };
   });
-  await expect(fetch(at.url, { signal: AbortSignal.timeout(50) })).rejects.toThrow();
+  const hangUp = new AbortController();
+  const hungUp = fetch(at.url, { signal: hangUp.signal }).catch(() => 'hung up');
+  await until('the first request is handled', () => begun === 1);
+  hangUp.abort();
+  expect(await hungUp).toBe('hung up');
   const waiting = fetch(at.url).catch(() => 'closed');
-  await sleep(50);
+  await until('the second request is handled', () => begun === 2);
   await at.server[Symbol.asyncDispose]();
   expect(await waiting).toBe('closed');
+  await until('both handlers were aborted', () => reasons.length === 2);
   expect(reasons[0]).toBe('the caller hung up');
-  expect(reasons).toHaveLength(2);
 });
 
 test('an instance is served once at a time and again after it let go', async () => {
