@@ -11,7 +11,7 @@
 import type { DeadLetters } from './dead-letters.ts';
 import type { Ledger } from './ledger.ts';
 import type { NewPart, Outbox, OutboxRow, OutboxState } from './outbox.ts';
-import type { RunRow, RunState, Runs } from './run.ts';
+import type { ChatRow, RunRow, RunState, Runs } from './run.ts';
 import type { SessionMessage } from './session.ts';
 
 export interface Recovery {
@@ -20,7 +20,7 @@ export interface Recovery {
   /** Rows that had used up their attempts or age: DEAD now, one notice part each was queued by the caller's `notice`. */
   readonly buried: number;
   /** Such rows that were overheard, with no answer begun: DONE as `NOT_HEARD`, no notice. Their files are the caller's to remove. */
-  readonly unheard: readonly RunRow[];
+  readonly unheard: readonly ChatRow[];
   /** SENDING parts of another boot; the caller settles them by send class before channels start. */
   readonly sending: readonly OutboxRow[];
   /** Lanes with NEW rows, in order of their oldest row. */

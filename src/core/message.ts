@@ -15,6 +15,17 @@ export interface ChatRef {
   readonly threadId?: string;
 }
 
+/** Where words go: a conversation, and what its adapter needs to write there. */
+export interface Address extends ChatRef {
+  readonly isGroup?: boolean;
+  readonly replyContext?: { readonly [key: string]: Json };
+}
+
+/** Where an answer goes; `id` is the key of the run that it answers. */
+export interface AnswerTarget extends Address {
+  readonly id: string;
+}
+
 export type MediaKind = 'photo' | 'voice' | 'audio' | 'video' | 'document';
 
 /** A file that is still at the platform. Bytes are fetched in `prepare`, after the message is durable. */

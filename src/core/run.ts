@@ -2,8 +2,10 @@
  * What came in: NEW -> RUNNING -> DONE | DEAD, with the steps of its turn. When its methods resolve and how they
  * reject is said in `journal.ts`.
  */
+
+import type { Authority } from './authority.ts';
 import type { UsageEntry } from './ledger.ts';
-import type { InboundMessage, Json, RefusalReason } from './message.ts';
+import type { Address, AnswerTarget, InboundMessage, Json, RefusalReason } from './message.ts';
 import type { NewPart } from './outbox.ts';
 import type { SessionMessage } from './session.ts';
 
@@ -44,7 +46,7 @@ export type Admission =
   | { readonly kind: 'refuse'; readonly message: InboundMessage; readonly reason: RefusalReason };
 
 export type Accepted =
-  | { readonly kind: 'new'; readonly row: RunRow }
+  | { readonly kind: 'new'; readonly row: ChatRow }
   /** `cancelled`: the lanes in which rows were, whose turns are to be told and whose outbox may have something new. */
   | { readonly kind: 'answered'; readonly cancelled: readonly string[] }
   /** Changed or cancelled a row that had not begun. */
@@ -52,17 +54,71 @@ export type Accepted =
   | { readonly kind: 'duplicate' }
   | { readonly kind: 'refused' };
 
-export interface RunRow {
+/** What began a run. Together with `key` it says why something happens at all. */
+export type Source =
+  | { readonly kind: 'chat' }
+  | { readonly kind: 'job'; readonly job: string; readonly due: number }
+  | { readonly kind: 'run'; readonly parent: string; readonly callId: string }
+  | { readonly kind: 'api'; readonly client: string };
+
+/** What a run that nobody wrote a message for is asked to do. */
+export interface Prompt {
+  readonly text: string;
+  /** Paths relative to the workspace. */
+  readonly media: readonly string[];
+  /** RFC 3339. */
+  readonly at: string;
+}
+
+/** Which limits hold for a run: see `src/runs/profile.ts`. */
+export type Profile = 'session' | 'task' | 'subagent' | 'node';
+
+/** A run as it lies in the journal. */
+export type RunRow = RunFacts & (ChatInput | PromptInput);
+
+/** A run that a message began. */
+export type ChatRow = RunFacts & ChatInput;
+
+interface ChatInput {
+  readonly source: { readonly kind: 'chat' };
+  readonly message: InboundMessage;
+}
+
+interface PromptInput {
+  readonly source: Exclude<Source, { readonly kind: 'chat' }>;
+  readonly message?: undefined;
+  readonly prompt: Prompt;
+}
+
+interface RunFacts {
   /** Ascending in order of acceptance. */
   readonly seq: number;
+  /** The same cause is one row, however often it is offered. Correlation id of its events: of a chat the message's. */
+  readonly key: string;
+  readonly profile: Profile;
+  /** Order and mutual exclusion: at most one RUNNING row a lane. */
   readonly lane: string;
   readonly session: string;
-  readonly message: InboundMessage;
+  /** Session in whose directory the tools work. Absent = its own. */
+  readonly workspace?: string;
+  /** Where the answer goes. Absent = to nobody but the record. */
+  readonly replyTo?: Address;
+  readonly authority: Authority;
   /** How many times a turn began on it, this one included. */
   readonly attempts: number;
   readonly acceptedAt: number;
   /** Fencing token: every later write about this claim names it; a stale one is refused (`false`), never applied. */
   readonly generation: number;
+}
+
+/** Undefined = nobody is told. */
+export function targetOf(row: RunRow): AnswerTarget | undefined {
+  return row.message ?? (row.replyTo && { id: row.key, ...row.replyTo });
+}
+
+/** The channel whose share of the turns a run takes, and under which its events are noted: for a run without a chat, its source. */
+export function channelOf(row: RunRow): string {
+  return row.message?.channel ?? row.replyTo?.channel ?? row.source.kind;
 }
 
 export interface StepRecord {

@@ -5,7 +5,7 @@
 import type { Channel } from '../core/channel.ts';
 import type { Emit } from '../core/events.ts';
 import { laneKey } from '../core/ids.ts';
-import type { ChatRef, InboundMessage } from '../core/message.ts';
+import type { AnswerTarget, ChatRef, InboundMessage } from '../core/message.ts';
 import type { OutboxRow, Outbox as OutboxRows } from '../core/outbox.ts';
 import type { Clock } from '../core/ports.ts';
 import { NO_LONGER_NEEDED } from '../lib/no-longer-needed.ts';
@@ -60,7 +60,7 @@ export interface Delivery extends AsyncDisposable {
    * What the chat sees of the answer to this message while it is being written; undefined where the platform edits no messages. The
    * caller ends it, also when the turn failed.
    */
-  draft(message: InboundMessage): Draft | undefined;
+  draft(target: AnswerTarget): Draft | undefined;
   /** Resolves when no lane has anything left, those that wait for a retry included. */
   idle(): Promise<void>;
   /**
@@ -148,9 +148,9 @@ class Outbox implements Delivery {
     return putReaction(message, emoji, { channel: this.#channelOf(message), budget, clock, signal });
   }
 
-  draft(message: InboundMessage): Draft | undefined {
-    const channel = this.#context.channels.get(message.channel);
-    return channel?.edit && !this.#stop.signal.aborted ? this.#context.drafts.begin(message, channel) : undefined;
+  draft(target: AnswerTarget): Draft | undefined {
+    const channel = this.#context.channels.get(target.channel);
+    return channel?.edit && !this.#stop.signal.aborted ? this.#context.drafts.begin(target, channel) : undefined;
   }
 
   idle(): Promise<void> {

@@ -2,7 +2,7 @@
 import type { Channel, ChannelLimits } from '../core/channel.ts';
 import type { RunEvent } from '../core/events.ts';
 import { abandonedKey, draftKey, laneKey, partKey } from '../core/ids.ts';
-import type { InboundMessage, OutboundPart } from '../core/message.ts';
+import type { AnswerTarget, OutboundPart } from '../core/message.ts';
 import type { NewPart, Outbox } from '../core/outbox.ts';
 import type { Clock } from '../core/ports.ts';
 import { asFarAsItCame, UNFINISHED_MARK, unfinished } from '../lib/draft-text.ts';
@@ -30,7 +30,7 @@ const BUSY_MS = 1_000;
 export interface DraftContext {
   readonly journal: Pick<Outbox, 'enqueue' | 'part'>;
   /** The channel when it can send now. */
-  readonly channel: (message: InboundMessage) => Channel | undefined;
+  readonly channel: (target: AnswerTarget) => Channel | undefined;
   readonly budget: Budget;
   readonly pace: Pace;
   readonly clock: Clock;
@@ -51,7 +51,7 @@ export interface DraftContext {
  */
 export class Draft {
   readonly key: string;
-  readonly #message: InboundMessage;
+  readonly #target: AnswerTarget;
   readonly #limits: ChannelLimits;
   readonly #context: DraftContext;
   #intervalMs: number;
@@ -72,12 +72,12 @@ export class Draft {
   #settled: (() => void) | undefined;
   #running: Promise<void> | undefined;
 
-  constructor(message: InboundMessage, limits: ChannelLimits, context: DraftContext) {
-    this.key = draftKey(message.id);
-    this.#message = message;
+  constructor(target: AnswerTarget, limits: ChannelLimits, context: DraftContext) {
+    this.key = draftKey(target.id);
+    this.#target = target;
     this.#limits = limits;
     this.#context = context;
-    const perGroup = message.isGroup ? limits.rate?.perGroup : undefined;
+    const perGroup = target.isGroup ? limits.rate?.perGroup : undefined;
     this.#intervalMs = Math.max(INTERVAL_MS, perGroup ? 1_000 / perGroup.perSecond : 0);
     this.#editsLeft = limits.edits === undefined ? Number.POSITIVE_INFINITY : Math.floor(limits.edits / 2) - 1;
   }
@@ -89,7 +89,7 @@ export class Draft {
   async open(options: { readonly isResumed: boolean }): Promise<void> {
     const { journal } = this.#context;
     const stored = await journal.part(this.key);
-    if (options.isResumed && (await journal.part(partKey(this.#message.id, 0)))) {
+    if (options.isResumed && (await journal.part(partKey(this.#target.id, 0)))) {
       this.#lost = true;
       return;
     }
@@ -146,7 +146,7 @@ export class Draft {
   abandoned(mark: string): readonly NewPart[] {
     if (!this.#exists) return [];
     const text = this.#chunk(mark) ?? asFarAsItCame(this.#shown);
-    return [this.#row(abandonedKey(this.#message.id), `${text}${mark}`, { edits: this.key, editOnly: true })];
+    return [this.#row(abandonedKey(this.#target.id), `${text}${mark}`, { edits: this.key, editOnly: true })];
   }
 
   async #show(): Promise<void> {
@@ -154,7 +154,7 @@ export class Draft {
     try {
       await clock.sleep(FIRST_MS, this.#over.signal);
       while (!this.#lost) {
-        await clock.sleep(pace.take(this.#message, this.#intervalMs), this.#over.signal);
+        await clock.sleep(pace.take(this.#target, this.#intervalMs), this.#over.signal);
         await this.#beat();
       }
     } catch {
@@ -164,8 +164,8 @@ export class Draft {
 
   async #beat(): Promise<void> {
     const { channel: find, budget } = this.#context;
-    const channel = find(this.#message);
-    if (this.#restarts || !channel?.edit || !budget.plentiful(this.#message, channel.limits.rate)) return;
+    const channel = find(this.#target);
+    if (this.#restarts || !channel?.edit || !budget.plentiful(this.#target, channel.limits.rate)) return;
     const chunk = this.#chunk(UNFINISHED_MARK);
     const text = chunk === undefined ? undefined : unfinished(chunk);
     if (text === undefined || text === this.#shown) return;
@@ -190,12 +190,12 @@ export class Draft {
     }
     poke(row.lane);
     await settled;
-    pace.delay(this.#message, this.#intervalMs); // it may have waited in its lane
+    pace.delay(this.#target, this.#intervalMs); // it may have waited in its lane
   }
 
   async #edit(channel: Channel, platformId: string, text: string): Promise<void> {
     const { budget, clock, kill, editing } = this.#context;
-    budget.reserve(this.#message, channel.limits.rate);
+    budget.reserve(this.#target, channel.limits.rate);
     this.#editsLeft -= 1;
     if (channel.limits.edits !== undefined) this.#intervalMs *= SLOWER;
     const { part } = this.#row(this.key, text);
@@ -205,7 +205,7 @@ export class Draft {
     const result = await call;
     if (result.kind === 'sent' || result.kind === 'unknown') this.#shown = text;
     if (result.kind === 'retry' && result.scope !== 'part') {
-      budget.close(result.scope, this.#message, result.afterMs ?? BUSY_MS);
+      budget.close(result.scope, this.#target, result.afterMs ?? BUSY_MS);
     }
     if (result.kind !== 'refused') return;
     // Deleted by somebody, or too old: the answer will be a message of its own.
@@ -221,7 +221,7 @@ export class Draft {
   }
 
   #row(key: string, text: string, more: Pick<OutboundPart, 'edits' | 'editOnly'> = {}): NewPart {
-    const { id, channel, account, chatId, threadId, isGroup, replyContext } = this.#message;
+    const { id, channel, account, chatId, threadId, isGroup, replyContext } = this.#target;
     const part: OutboundPart = {
       key,
       messageId: id,

@@ -1,6 +1,6 @@
 import type { Channel } from '../core/channel.ts';
 import { draftKey } from '../core/ids.ts';
-import type { InboundMessage, OutboundPart } from '../core/message.ts';
+import type { AnswerTarget, OutboundPart } from '../core/message.ts';
 import type { Settlement } from '../core/outbox.ts';
 import { Draft, type DraftContext } from './draft.ts';
 
@@ -21,8 +21,8 @@ export class Drafts {
   }
 
   /** One per turn; the caller ends it. */
-  begin(message: InboundMessage, channel: Channel): Draft {
-    const draft = new Draft(message, channel.limits, {
+  begin(target: AnswerTarget, channel: Channel): Draft {
+    const draft = new Draft(target, channel.limits, {
       ...this.#context,
       editing: (key, call) => this.#own(key, call),
       ended: (ended) => this.#ended(ended),

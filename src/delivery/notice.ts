@@ -1,5 +1,5 @@
 import { laneKey } from '../core/ids.ts';
-import type { InboundMessage, OutboundPart } from '../core/message.ts';
+import type { AnswerTarget, OutboundPart } from '../core/message.ts';
 import type { NewPart, OutboxRow } from '../core/outbox.ts';
 
 const NOTICE = '#undelivered';
@@ -30,8 +30,8 @@ export function undelivered(row: OutboxRow, now: number): NewPart | undefined {
 }
 
 /** The line that tells a chat its answer is held up. One per message, and of no use once the wait is over. `waitMs` > 0. */
-export function delayed(message: InboundMessage, waitMs: number, now: number): NewPart {
-  const { id, channel, account, chatId, threadId, isGroup, replyContext } = message;
+export function delayed(target: AnswerTarget, waitMs: number, now: number): NewPart {
+  const { id, channel, account, chatId, threadId, isGroup, replyContext } = target;
   const seconds = Math.ceil(waitMs / 1_000);
   const time = seconds < 90 ? `${seconds} s` : `${Math.ceil(seconds / 60)} min`;
   const part: OutboundPart = {
@@ -43,5 +43,5 @@ export function delayed(message: InboundMessage, waitMs: number, now: number): N
     ...{ ordinal: 0, count: 1, text: `The AI model is busy. Your answer will come in about ${time}.` },
     ...(replyContext === undefined ? {} : { replyContext }),
   };
-  return { part, lane: laneKey(message), expiresAt: now + waitMs };
+  return { part, lane: laneKey(target), expiresAt: now + waitMs };
 }

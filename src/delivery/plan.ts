@@ -1,14 +1,13 @@
 import type { ChannelLimits } from '../core/channel.ts';
 import { laneKey, partKey } from '../core/ids.ts';
-import type { Choice, InboundMessage, OutboundFile, OutboundPart } from '../core/message.ts';
+import type { AnswerTarget, Choice, OutboundFile, OutboundPart } from '../core/message.ts';
 import type { NewPart } from '../core/outbox.ts';
 import { measure } from './measure.ts';
 import { splitText } from './split.ts';
 
 export interface Answer {
-  readonly message: Pick<InboundMessage, 'id' | 'channel' | 'account' | 'chatId' | 'threadId' | 'replyContext'> & {
-    readonly isGroup?: boolean;
-  };
+  /** What is answered: a message, or the place where a run answers. */
+  readonly message: AnswerTarget;
   /** Markdown of any length. */
   readonly text: string;
   readonly files: readonly { readonly file: OutboundFile; readonly caption?: string }[];

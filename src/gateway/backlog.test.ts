@@ -271,7 +271,7 @@ test('of more messages than are waited for, the oldest gives nothing back', () =
     const message = question({ chatId: `${n}` });
     backlog.note(said('a line', { chatId: `${n}` }));
     const taken = backlog.take(message);
-    if (taken) backlog.hold({ lane: `${n}`, message: { ...message, id: `${n}` } }, taken);
+    if (taken) backlog.hold({ lane: `${n}`, key: `${n}` }, taken);
   }
   backlog.cancelled('0');
   backlog.cancelled('1');

@@ -93,8 +93,8 @@ export class Backlog {
   }
 
   /** The message is stored with what it took. Until it has its end, that may come back. */
-  hold({ lane, message }: Pick<RunRow, 'lane' | 'message'>, taken: Taken): void {
-    this.#held.set(message.id, { lane, taken });
+  hold({ key, lane }: Pick<RunRow, 'key' | 'lane'>, taken: Taken): void {
+    this.#held.set(key, { lane, taken });
     const [oldest] = this.#held.keys();
     if (this.#held.size > MAX_HELD && oldest !== undefined) this.#held.delete(oldest);
   }

@@ -35,7 +35,7 @@ async function setUp(path: string, { turn, concurrency = 10, channels = 1, capac
       const { seq, generation } = row;
       return async () => {
         if (await journal.finish({ seq, generation, state: 'DONE', outcome: 'answered', lines: [], parts: [] }))
-          done.push(row.message.text);
+          done.push(row.message?.text ?? '');
       };
     },
     onTurnError: (_row, error, retryInMs) => errors.push({ error, retryInMs }),
@@ -69,9 +69,10 @@ function gate() {
   const running: string[] = [];
   const release = new Map<string, () => void>();
   const turn: Turn = ({ message }, signal) => {
-    running.push(message.text);
+    const text = message?.text ?? '';
+    running.push(text);
     return new Promise((resolve, reject) => {
-      release.set(message.text, resolve);
+      release.set(text, resolve);
       signal.addEventListener('abort', () => reject(signal.reason), { once: true });
     });
   };
@@ -179,7 +180,7 @@ describe('a turn that fails inside the gateway', () => {
     await using rig = await setUp(dir.path, {
       concurrency: 1,
       turn: async ({ message }) => {
-        if (message.text === 'poison') throw new Error('a bug');
+        if (message?.text === 'poison') throw new Error('a bug');
       },
     });
     await rig.add('a', 'poison');
@@ -193,7 +194,7 @@ describe('a turn that fails inside the gateway', () => {
     await using dir = await tempDir();
     await using rig = await setUp(dir.path, {
       turn: async ({ message }) => {
-        if (message.text === 'poison') throw new Error('a bug');
+        if (message?.text === 'poison') throw new Error('a bug');
       },
     });
     await rig.add('a', 'poison');
@@ -321,7 +322,7 @@ describe('shutdown', () => {
     await stopping;
     expect(reasons).toEqual([expect.any(RunStopped)]);
     expect(running).toEqual(['runs']);
-    expect((await rig.journal.waiting('a', 10)).map(({ message }) => message.text)).toEqual(['runs', 'waits']);
+    expect((await rig.journal.waiting('a', 10)).map(({ message }) => message?.text)).toEqual(['runs', 'waits']);
     expect(rig.bus.held).toBe(0);
   });
 

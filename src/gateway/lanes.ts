@@ -2,7 +2,7 @@
 import type { InboundBus } from '../bus/inbound-bus.ts';
 import type { Emit } from '../core/events.ts';
 import type { Clock } from '../core/ports.ts';
-import type { RunRow, Runs } from '../core/run.ts';
+import { channelOf, type RunRow, type Runs } from '../core/run.ts';
 import { KeyedMutex } from '../lib/keyed-mutex.ts';
 import { type Finish, RETRY_BASE_MS, RETRY_CAP_MS, RunStopped } from '../runs/finish.ts';
 import { TurnPermits } from './turn-permits.ts';
@@ -140,9 +140,9 @@ export class Lanes {
       this.#options.emit({
         type: 'queued',
         at: this.#options.clock.now(),
-        messageId: row.message.id,
+        messageId: row.key,
         session: row.session,
-        channel: row.message.channel,
+        channel: channelOf(row),
         lane: lane.key,
         depth: lane.rows.length,
       });
@@ -206,7 +206,7 @@ export class Lanes {
     try {
       for (let retryInMs = RETRY_BASE_MS; ; retryInMs = Math.min(RETRY_CAP_MS, retryInMs * 2)) {
         try {
-          finish ??= await this.#permits.run(waiting.message.channel, turn);
+          finish ??= await this.#permits.run(channelOf(waiting), turn);
           return await finish?.();
         } catch (error) {
           this.#options.onTurnError(claimed ?? waiting, error, retryInMs);

@@ -27,11 +27,12 @@ export class OwnAnswers {
 
   readonly of = async (row: RunRow): Promise<End | undefined> => {
     const { message } = row;
+    if (!message) return undefined;
     const command = message.kind === 'message' ? parseCommand(message.text) : undefined;
     // Answered at once when it is sent; here it is what a waiting message was edited to.
     if (command?.kind === 'help') return { state: 'DONE', outcome: 'help', text: command.answer };
     if (command && command.kind !== 'stop')
-      return { state: 'DONE', outcome: command.kind, text: await runCommand(command, row, this.#options) };
+      return { state: 'DONE', outcome: command.kind, text: await runCommand(command, { ...row, message }, this.#options) };
     const { model, demoAllowed } = this.#options;
     return model.demo && !demoAllowed(message.channel) ? this.#withoutModel(row) : undefined;
   };

@@ -7,7 +7,7 @@ import type { Transcriber } from '../core/media-models.ts';
 import type { InboundMessage, MediaRef } from '../core/message.ts';
 import type { ModelCallContext } from '../core/model.ts';
 import type { Clock } from '../core/ports.ts';
-import { NOT_HEARD, type RunRow, type Runs } from '../core/run.ts';
+import { type ChatRow, NOT_HEARD, type RunRow, type Runs } from '../core/run.ts';
 import { type FindChannel, fetchFile, type StoredFile, storedStem, UPLOADS } from '../media/fetch-file.ts';
 import { transcribe } from '../media/voice-notes.ts';
 import { type Finish, RunStopped } from '../runs/finish.ts';
@@ -55,7 +55,7 @@ export class VoiceGate {
 
   /** As `LanesOptions.turn`. */
   async run(row: RunRow, signal: AbortSignal): Promise<Finish | undefined> {
-    if (!row.message.overheard) return await this.#options.turn(row, signal);
+    if (!row.message?.overheard) return await this.#options.turn(row, signal);
     try {
       return await this.#listen(row, signal);
     } catch (error) {
@@ -69,11 +69,11 @@ export class VoiceGate {
   }
 
   /** Rows that the journal gave up at this start. Never rejects. */
-  async forget(rows: readonly RunRow[]): Promise<void> {
+  async forget(rows: readonly ChatRow[]): Promise<void> {
     for (const row of rows) await this.#remove(row);
   }
 
-  async #listen(row: RunRow, signal: AbortSignal): Promise<Finish | undefined> {
+  async #listen(row: ChatRow, signal: AbortSignal): Promise<Finish | undefined> {
     const { backlog, clock, patterns } = this.#options;
     const started = clock.monotonic();
     const { overheard: _overheard, ...message } = row.message;
@@ -100,7 +100,7 @@ export class VoiceGate {
   }
 
   /** `isWhole`: every recording was understood. */
-  async #hear(row: RunRow, signal: AbortSignal): Promise<{ readonly heard: readonly Heard[]; readonly isWhole: boolean }> {
+  async #hear(row: ChatRow, signal: AbortSignal): Promise<{ readonly heard: readonly Heard[]; readonly isWhole: boolean }> {
     const { message, session } = row;
     const { transcriber, channel: find, workspace } = this.#options;
     const notes = voiceNotes(message);
@@ -132,7 +132,7 @@ export class VoiceGate {
   }
 
   /** The end of a row without a turn. Rejects when the journal cannot be written. */
-  async #pass(row: RunRow, outcome: string, started: number): Promise<void> {
+  async #pass(row: ChatRow, outcome: string, started: number): Promise<void> {
     const { journal, clock, emit } = this.#options;
     const { seq, generation, session, message } = row;
     const committed = await journal.finish({ seq, generation, state: 'DONE', outcome, lines: [], parts: [] });
@@ -146,7 +146,7 @@ export class VoiceGate {
    * What nobody said to the agent does not stay with it, nor what an attempt left that a crash ended. A file that cannot be removed is
    * reported and changes nothing else.
    */
-  async #remove({ session, message }: RunRow): Promise<void> {
+  async #remove({ session, message }: ChatRow): Promise<void> {
     const notes = voiceNotes(message);
     try {
       const workspace = this.#options.workspace(session);

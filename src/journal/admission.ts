@@ -1,6 +1,6 @@
 import { chatKey, messageKey, principalOf } from '../core/ids.ts';
 import { type InboundMessage, mayChange } from '../core/message.ts';
-import type { Accepted, Admission, RunRow } from '../core/run.ts';
+import type { Accepted, Admission, ChatRow } from '../core/run.ts';
 import type { Change } from './commit-queue.ts';
 import { correctedKey, isUnchanged, type StoredMessage, unbegunCorrections } from './corrections.ts';
 import { addParts } from './outbox.ts';
@@ -53,9 +53,12 @@ function acceptOne(store: Store, admission: Admission, change: Change): Accepted
   if (target) return amend(store, admission, target, change);
   const seq = insertRow(store, admission, 'NEW');
   change.active += 1;
-  const acceptedAt = store.clock.now();
   const { lane, session } = admission;
-  const row: RunRow = { seq, lane, session, message, attempts: 0, acceptedAt, generation: 0 };
+  const row: ChatRow = {
+    ...{ seq, key: messageKey(message), lane, session, message, attempts: 0, generation: 0 },
+    ...{ source: { kind: 'chat' }, profile: 'session', acceptedAt: store.clock.now() },
+    authority: { principal: principalOf(message), role: 'member', mode: 'guarded', policies: [] },
+  };
   return { kind: 'new', row };
 }
 

@@ -186,7 +186,7 @@ function turnContract(create: Create): void {
     expect(await texts(journal, 'other')).toEqual(['text 2']);
     const [first] = await journal.waiting(LANE, 1);
     const rest = await journal.waiting(LANE, 1, first?.seq);
-    expect(rest.map((row) => row.message.text)).toEqual(['text 3']);
+    expect(rest.map((row) => row.message?.text)).toEqual(['text 3']);
   });
 
   it('one of many claims in a tick wins, and each claim has a new generation', async () => {

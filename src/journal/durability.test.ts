@@ -63,7 +63,7 @@ it('F1 F11 whatever was acknowledged before a SIGKILL inside a burst is there af
   expect(acknowledged.size).toBeGreaterThan(40);
   await using opened = await openJournal({ dir: dir.path, clock: new FakeClock() });
   const rows = await Promise.all([0, 1, 2].map((lane) => opened.journal.waiting(`lane-${lane}`, 1_000_000)));
-  const kept = new Set(rows.flat().map((row) => Number(row.message.platformId.slice(2))));
+  const kept = new Set(rows.flat().map((row) => Number(row.message?.platformId.slice(2))));
   expect([...acknowledged].filter((n) => !kept.has(n))).toEqual([]);
 });
 

@@ -56,7 +56,7 @@ export function recoverContract(create: Create): void {
     }
     await journal.accept([admit(message('behind'))]);
     const notice = (row: RunRow, reason: string) => [
-      part(`notice-${row.message.platformId}`, { part: outbound({ key: row.message.id, text: reason }) }),
+      part(`notice-${row.message?.platformId}`, { part: outbound({ key: row.key, text: reason }) }),
     ];
     journal = await harness.open({ highWater: 10 });
     expect(await journal.recover(BOUNDS, notice)).toMatchObject({ resumed: 0, buried: 1, lanes: [LANE], outboxLanes: [LANE] });
@@ -81,13 +81,13 @@ export function recoverContract(create: Create): void {
     const [, asked, shown] = await killed.waiting(LANE, 3);
     const claim = await killed.claim(asked?.seq ?? 0);
     await killed.step(claim?.seq ?? 0, claim?.generation ?? 0, { n: 0, kind: 'model', state: 'DONE', value: {} });
-    const id = shown?.message.id ?? '';
+    const id = shown?.key ?? '';
     await killed.enqueue([part(draftKey(id), { part: outbound({ key: draftKey(id), messageId: id, text: 'half …' }) })]);
     await harness.clock.advance(BOUNDS.maxAgeMs + 1);
     const journal = await harness.open({ highWater: 10 });
     const told: string[] = [];
     const recovery = await journal.recover(BOUNDS, (row) => {
-      told.push(row.message.platformId);
+      told.push(row.message?.platformId ?? '');
       return [];
     });
     expect(told).toEqual(['m-asked', 'm-shown']);
@@ -139,7 +139,7 @@ export function stoppedContract(create: Create): void {
   async function stopped(harness: JournalHarness, sent: boolean) {
     const killed = await harness.open();
     const row = await begin(killed, 1);
-    await killed.enqueue([draftOf(row.message.id)]);
+    await killed.enqueue([draftOf(row.key)]);
     const seq = (await killed.pending(LANE, 1))[0]?.seq ?? 0;
     await killed.sending(seq);
     await killed.settle(seq, sent ? { kind: 'sent', platformId: 'p' } : { kind: 'unknown', reason: 'timeout' });
@@ -158,7 +158,7 @@ export function stoppedContract(create: Create): void {
     expect(await killed.release(row.seq, row.generation)).toBe(true);
     await killed.accept([stop]);
     const waiting = await killed.pending(LANE, 9);
-    const mark = { key: abandonedKey(row.message.id), text: `half${MARK}`, edits: draftKey(row.message.id), editOnly: true };
+    const mark = { key: abandonedKey(row.key), text: `half${MARK}`, edits: draftKey(row.key), editOnly: true };
     expect(waiting.map((entry) => entry.part)).toMatchObject([...(sent ? [mark] : []), { key: 'stopped' }]);
     await (await harness.open()).recover({ ...BOUNDS, stoppedMark: MARK }, () => []);
     expect(await pendingKeys(killed)).toEqual(waiting.map((entry) => entry.part.key));
@@ -176,7 +176,7 @@ export function stoppedContract(create: Create): void {
       await harness.clock.advance(hours * 3_600_000);
       const journal = await harness.open();
       await journal.recover({ ...BOUNDS, stoppedMark: MARK }, () => []);
-      expect(await pendingKeys(journal)).toEqual(keys.map((key) => (key === 'abandoned' ? abandonedKey(row.message.id) : key)));
+      expect(await pendingKeys(journal)).toEqual(keys.map((key) => (key === 'abandoned' ? abandonedKey(row.key) : key)));
     }
   });
 }

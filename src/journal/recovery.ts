@@ -1,7 +1,7 @@
 import { draftKey } from '../core/ids.ts';
 import type { Recovery } from '../core/journal.ts';
 import { LOGIN_REFUSED, type NewPart } from '../core/outbox.ts';
-import { NOT_HEARD, type RunRow } from '../core/run.ts';
+import { type ChatRow, NOT_HEARD, type RunRow } from '../core/run.ts';
 import type { Change } from './commit-queue.ts';
 import { addParts, findPart, OUTBOX_COLUMNS, type OutboxRecord, toOutboxRow } from './outbox.ts';
 import { cancelledMessages, RUN_COLUMNS, type RunRecord, toRunRow } from './runs.ts';
@@ -67,7 +67,7 @@ function buryAll(
   bounds: RecoveryBounds,
   notice: BuryNotice,
   now: number,
-): { readonly buried: number; readonly unheard: readonly RunRow[] } {
+): { readonly buried: number; readonly unheard: readonly ChatRow[] } {
   const spent = store.db.all<RunRecord>(
     `SELECT ${RUN_COLUMNS} FROM run WHERE (state = 'NEW' OR (state = 'RUNNING' AND boot_id IS NOT ?))
        AND (attempts >= ? OR aged_from < ?) ORDER BY seq`,
@@ -75,10 +75,10 @@ function buryAll(
     bounds.maxAttempts,
     now - bounds.maxAgeMs,
   );
-  const unheard: RunRow[] = [];
+  const unheard: ChatRow[] = [];
   for (const record of spent) {
     const row = toRunRow(record);
-    if (row.message.overheard && !isAnswerBegun(store, row)) {
+    if (row.message?.overheard && !isAnswerBegun(store, row)) {
       end(store, row.seq, 'DONE', NOT_HEARD, now);
       unheard.push(row);
       continue;
@@ -96,9 +96,9 @@ function end(store: Store, seq: number, state: 'DONE' | 'DEAD', outcome: string,
 }
 
 /** Only a turn records steps and shows a draft. */
-function isAnswerBegun(store: Store, { seq, message }: RunRow): boolean {
+function isAnswerBegun(store: Store, { seq, key }: RunRow): boolean {
   const step = store.db.get('SELECT 1 FROM step WHERE run_seq = ? LIMIT 1', seq);
-  return step !== undefined || findPart(store, draftKey(message.id)) !== undefined;
+  return step !== undefined || findPart(store, draftKey(key)) !== undefined;
 }
 
 export function workLanes(store: Store): { lanes: readonly string[]; outboxLanes: readonly string[] } {

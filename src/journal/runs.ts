@@ -1,33 +1,63 @@
-import type { InboundMessage } from '../core/message.ts';
-import type { RunRow, TurnResult } from '../core/run.ts';
+import type { Authority } from '../core/authority.ts';
+import { GatehouseError } from '../core/errors.ts';
+import type { Address, InboundMessage } from '../core/message.ts';
+import type { Profile, Prompt, RunRow, Source, TurnResult } from '../core/run.ts';
 import type { Change } from './commit-queue.ts';
 import { addParts } from './outbox.ts';
 import { addLines } from './session-lines.ts';
-import { readMessage, type Store } from './store.ts';
+import { readJson, readMessage, type Store } from './store.ts';
 
 export interface RunRecord {
   readonly seq: number;
+  readonly key: string;
+  readonly source: Source['kind'];
+  readonly origin: string | null;
+  readonly profile: Profile;
   readonly lane: string;
   readonly session: string;
+  readonly workspace: string | null;
   readonly input: string;
+  readonly reply_to: string | null;
+  readonly principal: string;
+  readonly authority: string;
   readonly attempts: number;
   readonly generation: number;
   readonly not_before: number;
   readonly accepted_at: number;
 }
 
-export const RUN_COLUMNS = 'seq, lane, session, input, attempts, generation, not_before, accepted_at';
+export const RUN_COLUMNS = `seq, key, source, origin, profile, lane, session, workspace, input, reply_to, principal, authority, attempts,
+  generation, not_before, accepted_at`;
 
 export function toRunRow(record: RunRecord): RunRow {
-  return {
-    seq: record.seq,
-    lane: record.lane,
-    session: record.session,
-    message: readMessage(record.input, record.seq),
-    attempts: record.attempts,
+  const { seq, key, profile, lane, session, workspace, attempts, generation } = record;
+  const where = `run ${seq}`;
+  const facts = {
+    ...{ seq, key, profile, lane, session, attempts, generation },
+    ...(workspace === null ? {} : { workspace }),
+    ...(record.reply_to === null ? {} : { replyTo: readJson(record.reply_to, where) as unknown as Address }),
+    authority: authorityOf(record, where),
     acceptedAt: record.accepted_at,
-    generation: record.generation,
   };
+  const source = sourceOf(record, where);
+  if (source.kind === 'chat') return { ...facts, source, message: readMessage(record.input, seq) };
+  return { ...facts, source, prompt: readJson(record.input, where) as unknown as Prompt };
+}
+
+/** `origin` of a job is `<id>/<due>`, of a run `<parent's key>#<call>`, of the API its client. */
+function sourceOf({ source, origin }: RunRecord, where: string): Source {
+  if (source === 'chat') return { kind: 'chat' };
+  const [, first = '', second = ''] = /^(.*?)[/#]?([^/#]*)$/s.exec(origin ?? '') ?? [];
+  if (source === 'job') return { kind: 'job', job: first, due: Number(second) };
+  if (source === 'run') return { kind: 'run', parent: first, callId: second };
+  if (origin === null) throw new GatehouseError('GH1302', `the journal can no longer be trusted: ${where} has no origin`);
+  return { kind: 'api', client: origin };
+}
+
+/** Rows of before migration 5 have none: a member's, with no policy beside the config's. */
+function authorityOf({ authority, principal }: RunRecord, where: string): Authority {
+  const stored = readJson(authority, where) as unknown as Partial<Authority>;
+  return { principal, role: 'member', mode: 'guarded', policies: [], ...stored };
 }
 
 /** Due rows up to the first that is not: a message that waits for its retry is not overtaken by the ones after it. */

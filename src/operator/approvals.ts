@@ -1,7 +1,7 @@
 // question -> owner's chat with a code and two buttons -> a press, /allow CODE or a typed choice, admitted and committed -> verdict
 import { randomInt } from 'node:crypto';
 import { readChoice } from '../core/choices.ts';
-import type { Choice, InboundMessage } from '../core/message.ts';
+import type { ChatRef, Choice, InboundMessage } from '../core/message.ts';
 import type { Clock, Logger } from '../core/ports.ts';
 import { NO_LONGER_NEEDED } from '../lib/no-longer-needed.ts';
 import type { Owner } from './owner.ts';
@@ -161,7 +161,7 @@ export class Approvals {
   }
 
   /** The agent answered in this chat, with choices of its own or without: a number that is typed next may be meant for those. */
-  noteAnswer(message: InboundMessage, offersChoices: boolean): void {
+  noteAnswer(message: ChatRef, offersChoices: boolean): void {
     if (!this.#options.owner.isOwnersChat(message)) return;
     if (offersChoices) this.#offering.add(placeOf(message));
     else this.#offering.delete(placeOf(message));

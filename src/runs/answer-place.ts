@@ -2,10 +2,10 @@
 import { errorText, isGatehouseError } from '../core/errors.ts';
 import type { Emit, RunEvent } from '../core/events.ts';
 import { messageKey, partKey } from '../core/ids.ts';
-import type { InboundMessage } from '../core/message.ts';
+import type { AnswerTarget, InboundMessage } from '../core/message.ts';
 import type { NewPart, Outbox, StoredPart } from '../core/outbox.ts';
 import type { Clock } from '../core/ports.ts';
-import type { RunRow, TurnResult } from '../core/run.ts';
+import { channelOf, type RunRow, type TurnResult, targetOf } from '../core/run.ts';
 import type { Draft } from '../delivery/draft.ts';
 
 /** Below the text of an answer that was stopped. */
@@ -16,7 +16,7 @@ const MAX_CORRECTIONS = 100;
 export interface AnswerPlaceOptions {
   readonly journal: Pick<Outbox, 'enqueue' | 'part'>;
   /** Shows the answer while it is written; undefined where that is not possible. */
-  readonly draft: (message: InboundMessage) => Draft | undefined;
+  readonly draft: (target: AnswerTarget) => Draft | undefined;
   /** Whether answers of this channel are shown while they are written. */
   readonly streams: (channel: string) => boolean;
   /** Whether messages of ours can be changed on this channel. */
@@ -53,19 +53,20 @@ export class AnswerPlace {
   /** Before anything of the turn is done. Rejects when the journal cannot be read. */
   async open(): Promise<void> {
     const { message, generation } = this.#row;
-    if (!this.#options.edits(message.channel)) return;
-    if (message.kind === 'edit') this.#standing = await findStanding(message, this.#options.journal);
+    const target = targetOf(this.#row);
+    if (!target || !this.#options.edits(target.channel)) return;
+    if (message?.kind === 'edit') this.#standing = await findStanding(message, this.#options.journal);
     // The old answer stays as it is until the new one is whole: people have read it already.
     if (this.#standing?.editable) return;
     const isResumed = generation > 1;
     // What an earlier attempt showed gets its last text, also where nothing is shown any more.
-    if (!isResumed && !this.#options.streams(message.channel)) return;
-    this.#draft = this.#options.draft(message);
+    if (!isResumed && !this.#options.streams(target.channel)) return;
+    this.#draft = this.#options.draft(target);
     await this.#draft?.open({ isResumed });
   }
 
   observe(event: RunEvent): void {
-    if (this.#options.streams(this.#row.message.channel)) this.#draft?.observe(event);
+    if (this.#options.streams(channelOf(this.#row))) this.#draft?.observe(event);
   }
 
   /** Nothing more of this attempt is shown. */
@@ -78,16 +79,17 @@ export class AnswerPlace {
     this.end();
     const parts = this.#draft?.finishedBy(result.parts) ?? result.parts;
     const isAnswer = result.outcome === 'answered' || result.outcome.startsWith('limit:');
-    if (!isAnswer || !this.#standing) return { ...result, parts };
+    const { message } = this.#row;
+    if (!isAnswer || !this.#standing || !message) return { ...result, parts };
     // Again: the correction before this one may have been delivered meanwhile.
-    const standing = (await findStanding(this.#row.message, this.#options.journal)) ?? this.#standing;
+    const standing = (await findStanding(message, this.#options.journal)) ?? this.#standing;
     return { ...result, parts: instead(this.#draft ? { first: standing.first } : standing, parts) };
   }
 
   /** Somebody said stop: what stands in the chat is half an answer, and must not look like a whole one. Never rejects. */
   async abandon(): Promise<void> {
     const { journal, onParts, clock, emit } = this.#options;
-    const { message, session } = this.#row;
+    const { key: messageId, session } = this.#row;
     const parts = this.#draft?.abandoned(STOPPED_MARK) ?? [];
     if (parts.length === 0) return;
     try {
@@ -96,7 +98,7 @@ export class AnswerPlace {
     } catch (error) {
       const code = isGatehouseError(error) ? error.code : 'GH2003';
       const detail = `no mark on a stopped answer: ${errorText(error)}`;
-      emit({ type: 'failed', at: clock.now(), messageId: message.id, session, channel: message.channel, code, detail });
+      emit({ type: 'failed', at: clock.now(), messageId, session, channel: channelOf(this.#row), code, detail });
     }
   }
 }

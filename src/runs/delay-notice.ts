@@ -1,6 +1,6 @@
 import { errorText, isGatehouseError } from '../core/errors.ts';
 import type { Emit } from '../core/events.ts';
-import type { InboundMessage } from '../core/message.ts';
+import type { AnswerTarget } from '../core/message.ts';
 import type { NewPart, Outbox } from '../core/outbox.ts';
 import type { Clock } from '../core/ports.ts';
 import { delayed } from '../delivery/notice.ts';
@@ -18,12 +18,12 @@ export interface DelayNoticeOptions {
  * turn's own parts as long as `settled` is awaited first, so it is sent before the answer.
  */
 export class DelayNotice {
-  readonly #message: InboundMessage;
+  readonly #target: AnswerTarget;
   readonly #options: DelayNoticeOptions;
   #told: Promise<void> | undefined;
 
-  constructor(message: InboundMessage, options: DelayNoticeOptions) {
-    this.#message = message;
+  constructor(target: AnswerTarget, options: DelayNoticeOptions) {
+    this.#target = target;
     this.#options = options;
   }
 
@@ -40,9 +40,9 @@ export class DelayNotice {
 
   async #tell(waitMs: number): Promise<void> {
     const { journal, onParts, clock, emit } = this.#options;
-    const { id: messageId, channel } = this.#message;
+    const { id: messageId, channel } = this.#target;
     try {
-      const parts = [delayed(this.#message, waitMs, clock.now())];
+      const parts = [delayed(this.#target, waitMs, clock.now())];
       await journal.enqueue(parts);
       onParts(parts);
     } catch (error) {

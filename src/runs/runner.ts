@@ -5,13 +5,13 @@ import { userDirectory } from '../../sessions/file-name.ts';
 import { runAgent } from '../agent/run.ts';
 import type { Channel } from '../core/channel.ts';
 import { errorText, isGatehouseError } from '../core/errors.ts';
-import { principalOf, shortHash } from '../core/ids.ts';
+import { shortHash } from '../core/ids.ts';
 import type { Journal } from '../core/journal.ts';
 import type { Transcriber } from '../core/media-models.ts';
-import type { Choice, InboundMessage, OutboundFile } from '../core/message.ts';
+import type { AnswerTarget, Choice, InboundMessage, OutboundFile } from '../core/message.ts';
 import type { FailureKind, Model, ModelCallContext } from '../core/model.ts';
 import type { NewPart } from '../core/outbox.ts';
-import type { RunRow, TurnResult } from '../core/run.ts';
+import { channelOf, type RunRow, type TurnResult, targetOf } from '../core/run.ts';
 import type { SessionMessage, ThinkingLevel } from '../core/session.ts';
 import type { Tool } from '../core/tool.ts';
 import type { AgentResult, RunLimits } from '../core/turn.ts';
@@ -57,11 +57,11 @@ export interface RunnerOptions extends AnswerPlaceOptions {
   /** Puts an emoji under a message. Rejects with the platform's reason, without secrets. */
   readonly react: (message: InboundMessage, emoji: string, signal: AbortSignal) => Promise<void>;
   /** Shows that somebody is working until disposed. */
-  readonly typing: (message: InboundMessage) => Disposable;
+  readonly typing: (place: AnswerTarget) => Disposable;
   /** False where nothing but the answer may be written: a program reads it. */
   readonly tellsDelays: (channel: string) => boolean;
   readonly parts: (
-    message: InboundMessage,
+    target: AnswerTarget,
     text: string,
     files: AgentResult['files'],
     choices?: readonly Choice[],
@@ -113,7 +113,8 @@ export class Runner {
   async run(row: RunRow, signal: AbortSignal): Promise<Finish | undefined> {
     const { clock, emit } = this.#options;
     const started = clock.monotonic();
-    const { id: messageId, channel } = row.message;
+    const { key: messageId } = row;
+    const channel = channelOf(row);
     const at = clock.now();
     emit({ type: 'started', at, messageId, session: row.session, channel, attempt: row.attempts, waitedMs: at - row.acceptedAt });
     const place = new AnswerPlace(row, this.#options);
@@ -142,7 +143,8 @@ export class Runner {
       transcripts.committed(row.session, result.lines);
       onParts(result.parts);
     } else if (result.outcome !== 'cancelled') return; // fenced: another process owns the row and reports its end
-    const { id: messageId, channel } = row.message;
+    const { key: messageId } = row;
+    const channel = channelOf(row);
     const ms = clock.monotonic() - started;
     emit({ type: 'finished', at: clock.now(), messageId, session: row.session, channel, outcome: result.outcome, ms });
   }
@@ -159,9 +161,9 @@ export class Runner {
       emit({
         type: 'failed',
         at: clock.now(),
-        messageId: row.message.id,
+        messageId: row.key,
         session: row.session,
-        channel: row.message.channel,
+        channel: channelOf(row),
         code,
         detail: errorText(error),
       });
@@ -172,12 +174,12 @@ export class Runner {
 
   async #outcome(running: Running, signal: AbortSignal): Promise<TurnResult | undefined> {
     const { row } = running;
-    const { message } = row;
     const end = await this.#options.instead(row);
     if (end) return this.#done(row, end);
 
-    using _typing = this.#options.typing(message);
-    const workspace = this.workspace(row.session);
+    const target = targetOf(row);
+    using _typing = target && this.#options.typing(target);
+    const workspace = this.workspace(row.workspace ?? row.session);
     const prepared = await this.#prepare(row, workspace, signal);
     // One more than is shown tells whether there are older ones: see `recentHistory`.
     const history = await this.#options.transcripts.load(row.session, this.#options.maxHistory() + 1);
@@ -215,14 +217,16 @@ export class Runner {
 
   #done(row: RunRow, end: End): TurnResult {
     const { state, outcome, text, files = [], choices, lines = [] } = end;
-    const parts = text === undefined ? [] : this.#options.parts(row.message, text, files, choices);
+    const target = targetOf(row);
+    const parts = text === undefined || !target ? [] : this.#options.parts(target, text, files, choices);
     return { seq: row.seq, generation: row.generation, state, outcome, lines, parts };
   }
 
   async #prepare(row: RunRow, workspace: string, signal: AbortSignal): Promise<Prepared> {
     const { clock, emit, transcriber, channel } = this.#options;
+    if (!row.message) return { text: row.prompt.text, media: row.prompt.media, notice: '' };
     return await prepare(row.message, {
-      channel: (limit) => channel(row.message.channel, limit),
+      channel: (limit) => channel(channelOf(row), limit),
       workspace,
       timeoutMs: FETCH_MS,
       ...(transcriber ? { transcriber: transcriber(callContext(row)) } : {}),
@@ -233,9 +237,9 @@ export class Runner {
         emit({
           type: 'failed',
           at: clock.now(),
-          messageId: row.message.id,
+          messageId: row.key,
           session: row.session,
-          channel: row.message.channel,
+          channel: channelOf(row),
           code,
           detail,
         });
@@ -249,26 +253,28 @@ export class Runner {
     signal: AbortSignal,
   ): Promise<AgentResult> {
     const { journal, clock, limits, maxHistory, tellsDelays } = this.#options;
-    const { message } = row;
-    const reacts = this.#options.reacts(message.channel);
+    const { key, message } = row;
+    const channel = channelOf(row);
+    const target = targetOf(row);
+    const reacts = message !== undefined && this.#options.reacts(channel);
     const ended = new AbortController();
-    const delay = new DelayNotice(message, this.#options);
-    const observer = tellsDelays(message.channel) ? delay.emit : this.#options.emit;
+    const delay = target && tellsDelays(channel) ? new DelayNotice(target, this.#options) : undefined;
+    const observer = delay?.emit ?? this.#options.emit;
     const recorded = await journal.steps(row.seq);
     const chosen = await this.#options.choice.of(row);
     const input: SessionMessage = {
-      id: `${message.id}:in`,
+      id: `${key}:in`,
       role: 'user',
       content: turn.text,
       ...(turn.media.length > 0 ? { media: turn.media } : {}),
       timestamp: new Date(row.acceptedAt).toISOString(),
     };
     const result = await runAgent({
-      runId: message.id,
+      runId: key,
       system: this.#options.system(),
       // A dead letter that is replayed: what its first run left in the session must not be read as earlier conversation.
       history: recentHistory(
-        turn.history.filter(({ id }) => id !== input.id && !id.startsWith(`${message.id}#`)),
+        turn.history.filter(({ id }) => id !== input.id && !id.startsWith(`${key}#`)),
         maxHistory(),
       ),
       input,
@@ -286,12 +292,12 @@ export class Runner {
       },
       workspace: turn.workspace,
       session: row.session,
-      channel: message.channel,
-      principal: principalOf(message),
+      channel,
+      principal: row.authority.principal,
       queuedMs: clock.now() - row.acceptedAt,
-      attach: (file) => this.#options.attach(file, message.channel),
+      attach: (file) => this.#options.attach(file, channel),
       isReserved: this.#options.isReserved,
-      ...(reacts ? { react: (emoji, until) => this.#options.react(message, emoji, until) } : {}),
+      ...(message && reacts ? { react: (emoji, until) => this.#options.react(message, emoji, until) } : {}),
       loadImage: (path, until) => loadImage(turn.workspace, path, until),
       emit: (event) => {
         observer(event);
@@ -300,7 +306,7 @@ export class Runner {
       clock,
       signal: AbortSignal.any([signal, ended.signal]),
     });
-    await delay.settled();
+    await delay?.settled();
     return withNotice(result, turn.notice);
   }
 
@@ -334,6 +340,6 @@ function withNotice(result: AgentResult, notice: string): AgentResult {
 }
 
 /** For what a turn spends before its agent runs. */
-function callContext({ session, message }: RunRow): ModelCallContext {
-  return { session, channel: message.channel, sender: principalOf(message), purpose: 'transcription' };
+function callContext(row: RunRow): ModelCallContext {
+  return { session: row.session, channel: channelOf(row), sender: row.authority.principal, purpose: 'transcription' };
 }

@@ -3,7 +3,7 @@ import { errorText, isGatehouseError } from '../core/errors.ts';
 import type { Emit } from '../core/events.ts';
 import type { Ledger, UsageEntry } from '../core/ledger.ts';
 import type { Clock } from '../core/ports.ts';
-import type { RunRow, Runs, StepRecord } from '../core/run.ts';
+import { channelOf, type RunRow, type Runs, type StepRecord } from '../core/run.ts';
 import { RETRY_BASE_MS, RETRY_CAP_MS } from './finish.ts';
 
 export interface StepWritesOptions {
@@ -86,11 +86,11 @@ export class StepWrites {
   }
 
   #report(error: unknown, retryInMs: number): void {
-    const { session, message } = this.#row;
+    const { key: messageId, session } = this.#row;
     const code = isGatehouseError(error) ? error.code : 'GH2003';
     const detail = `a step is not recorded: ${errorText(error)}; next try in ${retryInMs} ms`;
     const { clock, emit } = this.#options;
-    emit({ type: 'failed', at: clock.now(), messageId: message.id, session, channel: message.channel, code, detail });
+    emit({ type: 'failed', at: clock.now(), messageId, session, channel: channelOf(this.#row), code, detail });
   }
 
   /** Ends early when the signal aborts. */

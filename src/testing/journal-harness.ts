@@ -20,7 +20,7 @@ export async function kinds(journal: Journal, batch: readonly Admission[]): Prom
 }
 
 export async function texts(journal: Journal, lane = LANE): Promise<readonly string[]> {
-  return (await journal.waiting(lane, 100)).map((row) => row.message.text);
+  return (await journal.waiting(lane, 100)).map((row) => row.message?.text ?? '');
 }
 
 export async function pendingKeys(journal: Journal, lane = LANE): Promise<readonly string[]> {

@@ -1,4 +1,4 @@
-import type { Choice, InboundMessage } from '../../core/message.ts';
+import type { AnswerTarget, Choice } from '../../core/message.ts';
 import type { NewPart } from '../../core/outbox.ts';
 import type { AgentResult } from '../../core/turn.ts';
 import { createDelivery, type Delivery } from '../../delivery/deliver.ts';
@@ -12,9 +12,9 @@ const SEND_ATTEMPTS = 200;
 /** A terminal answer may be any size; every real channel states its own limits. */
 const ANY_SIZE = { text: 4_000, unit: 'codepoint', caption: 0, uploadBytes: 0, downloadBytes: 0 } as const;
 
-/** Cuts an answer into parts that fit the channel of the message. */
+/** Cuts an answer into parts that fit the channel it goes to. */
 export type PlanAnswer = (
-  message: InboundMessage,
+  target: AnswerTarget,
   text: string,
   files: AgentResult['files'],
   choices?: readonly Choice[],
@@ -22,11 +22,11 @@ export type PlanAnswer = (
 
 export function composePlan({ options, channels }: Base, { approvals }: Operator): PlanAnswer {
   const { clock, config } = options;
-  return (message, text, files, choices) => {
-    if (choices) approvals.noteAnswer(message, choices.length > 0);
-    const channel = channels.channels.get(message.channel);
+  return (target, text, files, choices) => {
+    if (choices) approvals.noteAnswer(target, choices.length > 0);
+    const channel = channels.channels.get(target.channel);
     return planParts({
-      ...{ message, text, files, choices: choices ?? [] },
+      ...{ message: target, text, files, choices: choices ?? [] },
       buttons: channel?.buttons ?? false,
       limits: channel?.limits ?? ANY_SIZE,
       now: clock.now(),

@@ -1,6 +1,7 @@
 import { InboundBus } from '../../bus/inbound-bus.ts';
 import { errorText, isGatehouseError } from '../../core/errors.ts';
 import type { PairingStore } from '../../core/pairing.ts';
+import { channelOf } from '../../core/run.ts';
 import type { AccessRules } from '../../gateway/access.ts';
 import { Backlog } from '../../gateway/backlog.ts';
 import { Gateway } from '../../gateway/gateway.ts';
@@ -61,9 +62,9 @@ function composeLanes({ options, events, journal }: Base, bus: InboundBus, gate:
       events.emit({
         type: 'failed',
         at: clock.now(),
-        messageId: row.message.id,
+        messageId: row.key,
         session: row.session,
-        channel: row.message.channel,
+        channel: channelOf(row),
         code: isGatehouseError(error) ? error.code : 'GH2003',
         detail: `${errorText(error)}; next try in ${retryInMs} ms`,
       }),

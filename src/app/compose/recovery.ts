@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { draftKey } from '../../core/ids.ts';
-import type { InboundMessage } from '../../core/message.ts';
 import type { NewPart } from '../../core/outbox.ts';
+import { targetOf } from '../../core/run.ts';
 import { pruneAttachments } from '../../media/attachments.ts';
 import { STOPPED_MARK } from '../../runs/answer-place.ts';
 import type { PlanAnswer } from './delivery.ts';
@@ -21,8 +21,10 @@ export async function recover(base: Base, { gateway, gate }: GatewayParts, parts
       stoppedMark: STOPPED_MARK,
     },
     (row, reason) => {
-      const notice = parts(row.message, givenUpText(reason), []);
-      return channels.channels.get(row.message.channel)?.edit ? inPlaceOfDraft(row.message, notice) : notice;
+      const target = targetOf(row);
+      if (!target) return [];
+      const notice = parts(target, givenUpText(reason), []);
+      return channels.channels.get(target.channel)?.edit ? inPlaceOfDraft(target.id, notice) : notice;
     },
   );
   const { resumed, buried, unheard, sending } = recovery;
@@ -35,7 +37,7 @@ export async function recover(base: Base, { gateway, gate }: GatewayParts, parts
 }
 
 /** What an earlier process showed of the answer may still stand; where it does not, the notice is sent. */
-function inPlaceOfDraft({ id }: InboundMessage, [first, ...rest]: readonly NewPart[]): readonly NewPart[] {
+function inPlaceOfDraft(id: string, [first, ...rest]: readonly NewPart[]): readonly NewPart[] {
   return first ? [{ ...first, part: { ...first.part, edits: draftKey(id) } }, ...rest] : [];
 }
 

@@ -1,5 +1,5 @@
 /** What a command of the chat is. `index.ts` has the table of all. */
-import type { RunRow } from '../../core/run.ts';
+import type { ChatRow } from '../../core/run.ts';
 import type { Transcripts } from '../../runs/transcripts.ts';
 import type { AbortAnswer } from './abort-words.ts';
 
@@ -28,7 +28,7 @@ export type TurnCommand = Exclude<Command, { readonly kind: 'stop' | 'help' }>;
 /** What commands in a lane work on. */
 export interface CommandPorts {
   readonly transcripts: Pick<Transcripts, 'restart' | 'choose'>;
-  readonly choice: { run(row: RunRow, command: ChoiceCommand): Promise<string> };
+  readonly choice: { run(row: ChatRow, command: ChoiceCommand): Promise<string> };
 }
 
 /** One word with a slash: a file beside this one, and a line of the table in `index.ts`. */
@@ -44,4 +44,4 @@ export interface CommandSpec {
 }
 
 /** A command in its lane: does what it says and returns the answer. The caller holds the session's mutex. */
-export type RunCommand<C extends TurnCommand> = (command: C, row: RunRow, ports: CommandPorts) => Promise<string>;
+export type RunCommand<C extends TurnCommand> = (command: C, row: ChatRow, ports: CommandPorts) => Promise<string>;

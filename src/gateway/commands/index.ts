@@ -1,5 +1,5 @@
 /** The one table of commands: help and reserved words are made of it. */
-import type { RunRow } from '../../core/run.ts';
+import type { ChatRow } from '../../core/run.ts';
 import { abortAnswer } from './abort-words.ts';
 import { choose, modelCommand, thinkCommand } from './choice.ts';
 import type { Command, CommandPorts, CommandSpec, TurnCommand } from './command.ts';
@@ -36,6 +36,6 @@ export function isCommandWord(words: string): boolean {
 }
 
 /** Does what a command in its lane says and returns the answer. Rejects as the session store does. */
-export function runCommand(command: TurnCommand, row: RunRow, ports: CommandPorts): Promise<string> {
+export function runCommand(command: TurnCommand, row: ChatRow, ports: CommandPorts): Promise<string> {
   return command.kind === 'new' ? startAfresh(command, row, ports) : choose(command, row, ports);
 }

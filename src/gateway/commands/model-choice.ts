@@ -2,7 +2,7 @@
 
 import type { InboundMessage } from '../../core/message.ts';
 import type { Model } from '../../core/model.ts';
-import type { RunRow } from '../../core/run.ts';
+import type { ChatRow, RunRow } from '../../core/run.ts';
 import type { SessionChoices, ThinkingLevel } from '../../core/session.ts';
 import { oneLine } from '../../lib/one-line.ts';
 import { asChosen } from '../../llm/routing/choose.ts';
@@ -63,7 +63,7 @@ export class ModelChoice {
    * changes nothing. In groups only the owner changes anything: everybody there would get another model,
    * which the owner pays for.
    */
-  async run(row: RunRow, command: ChoiceCommand): Promise<string> {
+  async run(row: ChatRow, command: ChoiceCommand): Promise<string> {
     const { value } = command;
     if (value === undefined) return command.kind === 'model' ? await this.#showModel(row) : await this.#showThinking(row);
     if (row.message.isGroup && !this.#options.isOwner(row.message))
@@ -74,7 +74,7 @@ export class ModelChoice {
   async #inForce(row: RunRow): Promise<InForce> {
     const { named, configured, transcripts, thinking: base } = this.#options;
     const chosen: SessionChoices = await transcripts.choices(row.session);
-    const { senderModel, channelModel, channelThinking } = configured(row.message);
+    const { senderModel, channelModel, channelThinking }: ConfiguredChoice = row.message ? configured(row.message) : {};
     const places = [
       [chosen.model, 'chosen here'],
       [senderModel, 'set for you in the config'],
@@ -91,7 +91,7 @@ export class ModelChoice {
     };
   }
 
-  async #showModel(row: RunRow): Promise<string> {
+  async #showModel(row: ChatRow): Promise<string> {
     const { model, named } = this.#options;
     const { entry, from, gone } = await this.#inForce(row);
     const lines = [`Model: ${entry ? nameOf(entry) : model.id}, ${from}.`];
@@ -102,7 +102,7 @@ export class ModelChoice {
     return [...lines, '', ...list, ...(entry ? [`/model ${DEFAULT} – as the config says`] : [])].join('\n');
   }
 
-  async #chooseModel(row: RunRow, value: string): Promise<string> {
+  async #chooseModel(row: ChatRow, value: string): Promise<string> {
     const { named, transcripts } = this.#options;
     if (value.toLowerCase() === DEFAULT) {
       await transcripts.choose(row.session, { model: null });
@@ -118,13 +118,13 @@ export class ModelChoice {
     return `From now on ${nameOf(entry)} answers here. \`/model ${DEFAULT}\` goes back.`;
   }
 
-  async #showThinking(row: RunRow): Promise<string> {
+  async #showThinking(row: ChatRow): Promise<string> {
     const { thinking, thinkingFrom } = await this.#inForce(row);
     const words = `Thinking: ${thinking ?? this.#options.thinking}, ${thinkingFrom}.`;
     return `${words}\n\n/think ${LEVELS.join(' | ')} – auto: as the model does by itself\n/think ${DEFAULT} – as the config says`;
   }
 
-  async #chooseThinking(row: RunRow, value: string): Promise<string> {
+  async #chooseThinking(row: ChatRow, value: string): Promise<string> {
     const wanted = value.toLowerCase();
     if (wanted === DEFAULT) {
       await this.#options.transcripts.choose(row.session, { thinking: null });

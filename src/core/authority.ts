@@ -1,0 +1,21 @@
+/** What a run may do, on whose account (runs.md M4). Written when the run is made; it only ever narrows. */
+
+export type Role = 'owner' | 'member' | 'guest';
+
+/** What a run may do without a question; each allows what the one before it does. */
+export type Mode = 'read-only' | 'guarded' | 'workspace' | 'full';
+
+export interface Authority {
+  /** `telegram:123`, `job:ab12cd34`, `api:web`: who caused this, through however many runs. */
+  readonly principal: string;
+  readonly role: Role;
+  readonly mode: Mode;
+  /** Every one must allow: config, channel, sender, skill, parent. Deny wins in each. */
+  readonly policies: readonly { readonly allow: readonly string[]; readonly deny: readonly string[] }[];
+  /** `chatKey` of the only chat that may be written to without a question. */
+  readonly home?: string;
+}
+
+/** Bits of taint: what a run has read. */
+export const UNTRUSTED = 1;
+export const PRIVATE = 2;
