@@ -49,6 +49,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const { config, clock, logger } = options;
   const { events, observations } = composeEvents(options);
   const { opened, journal, transcripts } = await composeStores(options, events.emit);
+  events.observe(journal.record.note);
   const { channels, webhooks } = await composeChannels(options, events);
   let hot: HotSettings = config.gateway;
   // Delivery is built last; parts that are committed before are found in the outbox when it begins.

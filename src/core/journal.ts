@@ -11,6 +11,7 @@
 import type { DeadLetters } from './dead-letters.ts';
 import type { Ledger } from './ledger.ts';
 import type { NewPart, Outbox, OutboxRow, OutboxState } from './outbox.ts';
+import type { EventRecord } from './record.ts';
 import type { ChatRow, RunRow, RunState, Runs } from './run.ts';
 import type { SessionMessage } from './session.ts';
 
@@ -53,6 +54,7 @@ export interface Journal extends Runs, Outbox, SessionLines, Ledger, AsyncDispos
   /** Random per start, never a pid: claims of any other boot are ours to adopt. */
   readonly bootId: string;
   readonly dead: DeadLetters;
+  readonly record: EventRecord;
 
   /**
    * Once, at start, before any channel. `notice` makes the part that tells the chat its message is given up. `stoppedMark` is set below

@@ -140,6 +140,8 @@ export interface TurnResult {
   readonly outcome: string;
   readonly lines: readonly SessionMessage[];
   readonly parts: readonly NewPart[];
+  /** How long the attempt ran, for the record. Default 0. */
+  readonly ms?: number;
 }
 
 /** Outcome of what was overheard and could not be listened to: nobody knows whether it addressed the agent. */

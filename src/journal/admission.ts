@@ -4,6 +4,7 @@ import type { Accepted, Admission, ChatRow } from '../core/run.ts';
 import type { Change } from './commit-queue.ts';
 import { correctedKey, isUnchanged, type StoredMessage, unbegunCorrections } from './corrections.ts';
 import { addParts } from './outbox.ts';
+import { writeEvent } from './record.ts';
 import { busyLanes, cancelLane, parkedMessages } from './runs.ts';
 import { markDrafts } from './stopped-drafts.ts';
 import { readMessage, type Store } from './store.ts';
@@ -21,7 +22,12 @@ export function acceptBatch(
   cursor: CursorMove | undefined,
   change: Change,
 ): readonly Accepted[] {
-  const results = batch.map((admission) => acceptOne(store, admission, change));
+  const results = batch.map((admission) => {
+    writeEvent(store, { ...aboutOf(store, admission.message), type: 'received' });
+    const accepted = acceptOne(store, admission, change);
+    recordAccepted(store, admission, accepted);
+    return accepted;
+  });
   if (cursor) {
     store.db.run(
       'INSERT INTO cursor (channel, account, value) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET value = excluded.value',
@@ -33,22 +39,36 @@ export function acceptBatch(
   return results;
 }
 
+/** A refusal is written where its reason is known: see `countRefusal`. */
+function recordAccepted(store: Store, admission: Admission, accepted: Accepted): void {
+  const about = aboutOf(store, admission.message);
+  if (accepted.kind === 'new')
+    writeEvent(store, { ...about, session: accepted.row.session, type: 'admitted', lane: accepted.row.lane });
+  else if (accepted.kind === 'answered' && admission.kind === 'answer')
+    writeEvent(store, { ...about, session: admission.session, type: 'finished', outcome: admission.outcome, ms: 0 });
+  else if (accepted.kind !== 'refused') writeEvent(store, { ...about, type: 'dropped', reason: accepted.kind });
+}
+
+function aboutOf(store: Store, message: InboundMessage) {
+  return { at: store.clock.now(), messageId: messageKey(message), channel: message.channel };
+}
+
 function acceptOne(store: Store, admission: Admission, change: Change): Accepted {
   const { message } = admission;
-  if (admission.kind === 'refuse') return countRefusal(store, message.channel, admission.reason);
+  if (admission.kind === 'refuse') return countRefusal(store, message, admission.reason);
   if (isKnown(store, message)) return { kind: 'duplicate' };
   if (admission.kind === 'answer') {
     // Announced again, an old “stop” must not end what runs now.
-    if (message.kind === 'edit' && isUnchanged(store, message)) return countRefusal(store, message.channel, 'unchanged');
+    if (message.kind === 'edit' && isUnchanged(store, message)) return countRefusal(store, message, 'unchanged');
     remember(store, message);
     return answer(store, admission, change);
   }
   const target = message.kind === 'message' ? undefined : findUnbegun(store, message);
   // Not remembered: a refusal keeps nothing, and a late delete that comes twice is only counted twice.
-  if (message.kind === 'delete' && !target) return countRefusal(store, message.channel, admission.onlyCorrects ?? 'deleted');
+  if (message.kind === 'delete' && !target) return countRefusal(store, message, admission.onlyCorrects ?? 'deleted');
   if (admission.onlyCorrects && !target && !wasTakenUp(store, message))
-    return countRefusal(store, message.channel, admission.onlyCorrects);
-  if (message.kind === 'edit' && !target && isUnchanged(store, message)) return countRefusal(store, message.channel, 'unchanged');
+    return countRefusal(store, message, admission.onlyCorrects);
+  if (message.kind === 'edit' && !target && isUnchanged(store, message)) return countRefusal(store, message, 'unchanged');
   remember(store, message);
   if (target) return amend(store, admission, target, change);
   const seq = insertRow(store, admission, 'NEW');
@@ -213,11 +233,13 @@ function amend(store: Store, { message, onlyCorrects }: Admitted, target: Target
   return { kind: 'amended', row: target.seq };
 }
 
-function countRefusal(store: Store, channel: string, reason: string): Accepted {
+function countRefusal(store: Store, message: InboundMessage, reason: string): Accepted {
+  const { channel } = message;
   store.db.run(
     'INSERT INTO refusal (channel, reason, count) VALUES (?, ?, 1) ON CONFLICT DO UPDATE SET count = count + 1',
     channel,
     reason,
   );
+  writeEvent(store, { ...aboutOf(store, message), type: 'dropped', reason });
   return { kind: 'refused' };
 }

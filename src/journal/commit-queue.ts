@@ -21,6 +21,8 @@ export interface CommitQueueOptions {
   readonly onWritable: (failing: GatehouseError | undefined) => void;
   /** After each COMMIT: the sum of what its writes did. */
   readonly onCommit: (change: Change) => void;
+  /** Writes what rides on a transaction that is made anyhow. `giveBack` is called when that failed. */
+  readonly ride?: () => { giveBack(): void };
 }
 
 /**
@@ -105,13 +107,16 @@ export class CommitQueue {
 
   /** Throws when the transaction as a whole failed: then nothing of it is on disk. */
   #runBatch(jobs: readonly Job[], total: Change, settle: (() => void)[]): void {
-    const { db } = this.#options;
+    const { db, ride } = this.#options;
     db.run('BEGIN IMMEDIATE');
+    let riding: { giveBack(): void } | undefined;
     try {
+      riding = ride?.();
       for (const job of jobs) this.#runJob(job, total, settle);
       db.run('COMMIT');
     } catch (error) {
       if (db.inTransaction) db.run('ROLLBACK');
+      riding?.giveBack();
       throw error;
     }
   }

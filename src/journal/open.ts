@@ -15,6 +15,7 @@ import { createPrivateFile, Database, journalError, sqliteCode } from './databas
 import { OutsideChanges } from './outside-changes.ts';
 import { SqlitePairingStore } from './pairing.ts';
 import { pruneAll } from './prune.ts';
+import { PendingEvents } from './record.ts';
 import { MIGRATIONS, migrate, refuseNewer, schemaVersion, type Upgrade } from './schema.ts';
 import { SqliteJournal } from './sqlite-journal.ts';
 import type { Store } from './store.ts';
@@ -74,7 +75,12 @@ export function journalOn(db: Database, options: Omit<JournalOptions, 'dir'>): O
   // The first row of the ledger looks: an earlier process may have left many.
   const store: Store = { db, clock, bootId: randomUUID(), aging, usage: { rowsSinceLook: Number.POSITIVE_INFINITY } };
   const backlog = new Backlog(highWater);
-  const queue = new CommitQueue({ db, onFatal, onWritable, onCommit: ({ active }) => backlog.add(active) });
+  const events = new PendingEvents();
+  const queue = new CommitQueue({
+    ...{ db, onFatal, onWritable },
+    onCommit: ({ active }) => backlog.add(active),
+    ride: () => events.writeTo(store),
+  });
   const refresh = () => backlog.set(countActive(store));
   refresh();
   const outside = new OutsideChanges({ db, pollMs, refresh, read: (run) => queue.read(run) });
@@ -84,7 +90,7 @@ export function journalOn(db: Database, options: Omit<JournalOptions, 'dir'>): O
     return closed;
   };
   return {
-    journal: new SqliteJournal({ store, queue, backlog, outside, close }),
+    journal: new SqliteJournal({ store, queue, backlog, outside, events, close }),
     pairing: new SqlitePairingStore(store, queue),
     prune: () => pruneAll(store, queue, dedupDays),
     backup: (path) => backupJournal(db.path, path, clock),

@@ -1,5 +1,6 @@
 import { partKey } from '../core/ids.ts';
 import type { NewPart, OutboxRow, OutboxState, Settlement, StoredPart } from '../core/outbox.ts';
+import { writeEvent } from './record.ts';
 import { readPart, type Store } from './store.ts';
 
 export interface OutboxRecord {
@@ -101,23 +102,29 @@ export function markSending(store: Store, seq: number): boolean {
  * changes nothing, so no part goes back to be sent after its end was recorded.
  */
 export function settlePart(store: Store, seq: number, settlement: Settlement): void {
-  if (settlement.kind === 'retry') {
-    store.db.run(
-      `UPDATE outbox SET state = 'PENDING', boot_id = NULL, not_before = ?, reason = ?, doubt_since = ?, attempts = max(0, attempts - ?), plain = max(plain, ?)
-       WHERE seq = ? AND state IN ('PENDING', 'SENDING')`,
-      settlement.notBefore,
-      settlement.reason,
-      settlement.doubtSince ?? null,
-      settlement.uncounted ? 1 : 0,
-      settlement.plain ? 1 : 0,
-      seq,
-    );
-    if (settlement.asNew) {
-      const sql = "UPDATE outbox SET part = json_remove(part, '$.edits'), attempts = 0 WHERE seq = ? AND state = 'PENDING'";
-      store.db.run(sql, seq);
-    }
-    return;
+  const changed = settlement.kind === 'retry' ? retryPart(store, seq, settlement) : endPart(store, seq, settlement);
+  if (changed) recordSettled(store, seq, settlement);
+}
+
+function retryPart(store: Store, seq: number, settlement: Extract<Settlement, { kind: 'retry' }>): boolean {
+  const changed = store.db.run(
+    `UPDATE outbox SET state = 'PENDING', boot_id = NULL, not_before = ?, reason = ?, doubt_since = ?, attempts = max(0, attempts - ?), plain = max(plain, ?)
+     WHERE seq = ? AND state IN ('PENDING', 'SENDING')`,
+    settlement.notBefore,
+    settlement.reason,
+    settlement.doubtSince ?? null,
+    settlement.uncounted ? 1 : 0,
+    settlement.plain ? 1 : 0,
+    seq,
+  );
+  if (settlement.asNew) {
+    const sql = "UPDATE outbox SET part = json_remove(part, '$.edits'), attempts = 0 WHERE seq = ? AND state = 'PENDING'";
+    store.db.run(sql, seq);
   }
+  return changed === 1;
+}
+
+function endPart(store: Store, seq: number, settlement: Exclude<Settlement, { kind: 'retry' }>): boolean {
   const now = store.clock.now();
   if (settlement.kind === 'sent') {
     const changed = store.db.run(
@@ -131,14 +138,36 @@ export function settlePart(store: Store, seq: number, settlement: Settlement): v
       const key = store.db.get<{ key: string }>('SELECT key FROM outbox WHERE seq = ?', seq)?.key;
       if (key !== undefined) markReplaced(store, settlement.replaces, key);
     }
-    return;
+    return changed === 1;
   }
   const ends = { unknown: 'UNKNOWN', dead: 'DEAD', expired: 'EXPIRED' } as const;
-  store.db.run(
+  const changed = store.db.run(
     "UPDATE outbox SET state = ?, settled_at = ?, reason = ? WHERE seq = ? AND state IN ('PENDING', 'SENDING')",
     ends[settlement.kind],
     now,
     settlement.kind === 'expired' ? 'expired' : settlement.reason,
     seq,
   );
+  return changed === 1;
+}
+
+function recordSettled(store: Store, seq: number, settlement: Settlement): void {
+  const row = store.db.get<{ key: string; run: string | null; channel: string; created_at: number }>(
+    "SELECT key, part ->> '$.messageId' AS run, part ->> '$.channel' AS channel, created_at FROM outbox WHERE seq = ?",
+    seq,
+  );
+  if (!row) return;
+  const at = store.clock.now();
+  const { key, channel } = row;
+  const base = { at, key, channel, ...(row.run === null ? {} : { messageId: row.run }) };
+  if (settlement.kind === 'sent') writeEvent(store, { ...base, type: 'part.sent', ms: at - row.created_at });
+  else if (settlement.kind === 'retry') {
+    const { reason, notBefore } = settlement;
+    writeEvent(store, { ...base, type: 'part.retry', reason, waitMs: Math.max(0, notBefore - at) });
+  } else
+    writeEvent(store, {
+      ...base,
+      type: `part.${settlement.kind}`,
+      reason: 'reason' in settlement ? settlement.reason : 'too old to be sent',
+    });
 }

@@ -4,6 +4,7 @@ import type { Address, InboundMessage } from '../core/message.ts';
 import type { Profile, Prompt, RunRow, Source, TurnResult } from '../core/run.ts';
 import type { Change } from './commit-queue.ts';
 import { addParts } from './outbox.ts';
+import { writeEvent } from './record.ts';
 import { addLines } from './session-lines.ts';
 import { readJson, readMessage, type Store } from './store.ts';
 
@@ -59,6 +60,9 @@ function authorityOf({ authority, principal }: RunRecord, where: string): Author
   const stored = readJson(authority, where) as unknown as Partial<Authority>;
   return { principal, role: 'member', mode: 'guarded', policies: [], ...stored };
 }
+
+/** Of the message, or of where the answer goes. */
+const CHANNEL = "coalesce(input ->> '$.channel', reply_to ->> '$.channel')";
 
 /** Due rows up to the first that is not: a message that waits for its retry is not overtaken by the ones after it. */
 export function waitingRows(store: Store, lane: string, limit: number, afterSeq: number): readonly RunRow[] {
@@ -163,9 +167,9 @@ export function ownsRow(store: Store, seq: number, generation: number): boolean 
 
 /** Commit 4: final state, session lines and parts together. `false` = fenced, nothing was written. */
 export function finishTurn(store: Store, result: TurnResult, change: Change): boolean {
-  const row = store.db.get<{ session: string }>(
+  const row = store.db.get<{ session: string; key: string; channel: string | null }>(
     `UPDATE run SET state = ?, outcome = ?, finished_at = ?, boot_id = NULL
-     WHERE seq = ? AND generation = ? AND state = 'RUNNING' RETURNING session`,
+     WHERE seq = ? AND generation = ? AND state = 'RUNNING' RETURNING session, key, ${CHANNEL} AS channel`,
     result.state,
     result.outcome,
     store.clock.now(),
@@ -176,5 +180,10 @@ export function finishTurn(store: Store, result: TurnResult, change: Change): bo
   change.active -= 1;
   addLines(store, row.session, result.lines);
   addParts(store, result.parts, `in${result.seq}.${result.generation}`);
+  writeEvent(store, {
+    ...{ type: 'finished', at: store.clock.now(), messageId: row.key, session: row.session },
+    ...(row.channel === null ? {} : { channel: row.channel }),
+    ...{ outcome: result.outcome, ms: Math.round(result.ms ?? 0) },
+  });
   return true;
 }

@@ -2,6 +2,7 @@ import type { DeadLetter } from '../core/dead-letters.ts';
 import type { Journal, JournalCounts, Recovery } from '../core/journal.ts';
 import type { SpendingGroup, SpendingQuery, UsageEntry } from '../core/ledger.ts';
 import type { NewPart, OutboxRow, Settlement, StoredPart } from '../core/outbox.ts';
+import type { EventRecord } from '../core/record.ts';
 import type { Accepted, Admission, RunRow, StepRecord, TurnResult } from '../core/run.ts';
 import { acceptBatch, type CursorMove } from './admission.ts';
 import type { Backlog } from './backlog.ts';
@@ -10,6 +11,7 @@ import { countAll } from './counts.ts';
 import { dropDead, listDead, replayDead, showDead } from './dead-letters.ts';
 import { addParts, findPart, markSending, pendingParts, settlePart } from './outbox.ts';
 import type { OutsideChanges } from './outside-changes.ts';
+import { eventsAfter, eventsOf, type PendingEvents } from './record.ts';
 import { type BuryNotice, type RecoveryBounds, recoverAll, workLanes } from './recovery.ts';
 import { cancelWaitingRows, claimRow, finishTurn, type ReleaseOptions, releaseRow, waitingRows } from './runs.ts';
 import { dropLines, type UnflushedSession, unflushedLines } from './session-lines.ts';
@@ -18,11 +20,15 @@ import { recordedSteps, recordStep } from './steps.ts';
 import type { Store } from './store.ts';
 import { addUsage, usageSince } from './usage.ts';
 
+/** Longest wait of an event for a commit to ride on. */
+const EVENTS_WAIT_MS = 250;
+
 export interface SqliteJournalParts {
   readonly store: Store;
   readonly queue: CommitQueue;
   readonly backlog: Backlog;
   readonly outside: OutsideChanges;
+  readonly events: PendingEvents;
   readonly close: () => Promise<void>;
 }
 
@@ -139,6 +145,21 @@ export class SqliteJournal implements Journal {
 
   spend(entry: UsageEntry): Promise<void> {
     return this.#queue.write(() => addUsage(this.#store, entry));
+  }
+
+  readonly record: EventRecord = {
+    note: (event) => {
+      const { events } = this.#parts;
+      if (events.add(event)) setTimeout(() => this.#writeEvents(), EVENTS_WAIT_MS).unref();
+    },
+    of: (run) => this.#queue.read(() => eventsOf(this.#store, run)),
+    after: (seq, query) => this.#queue.read(() => eventsAfter(this.#store, seq, query)),
+  };
+
+  /** A commit of their own, where none came meanwhile. */
+  #writeEvents(): void {
+    // A full disk is told by the writes that matter; these wait for the next one.
+    if (this.#parts.events.size > 0) this.#queue.write(() => undefined).catch(() => undefined);
   }
 
   onOutsideChange(listener: () => void): void {

@@ -137,7 +137,8 @@ export class Runner {
 
   async #finish(row: RunRow, result: TurnResult, started: number, place: AnswerPlace): Promise<void> {
     const { clock, emit, journal, transcripts, onParts } = this.#options;
-    const committed = await journal.finish(result);
+    const ms = clock.monotonic() - started;
+    const committed = await journal.finish({ ...result, ms });
     if (!committed) await place.abandon();
     if (committed) {
       transcripts.committed(row.session, result.lines);
@@ -145,7 +146,6 @@ export class Runner {
     } else if (result.outcome !== 'cancelled') return; // fenced: another process owns the row and reports its end
     const { key: messageId } = row;
     const channel = channelOf(row);
-    const ms = clock.monotonic() - started;
     emit({ type: 'finished', at: clock.now(), messageId, session: row.session, channel, outcome: result.outcome, ms });
   }
 
