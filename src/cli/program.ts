@@ -3,6 +3,7 @@ import { ConfigError } from '../../config/problem.ts';
 import { errorText, isGatehouseError } from '../core/errors.ts';
 import { printable } from '../lib/printable.ts';
 import type { AuthLoginOptions } from './commands/auth.ts';
+import type { LogsOptions } from './commands/logs.ts';
 import type { SimulateFlags } from './commands/simulate.ts';
 import type { UsageOptions } from './commands/usage.ts';
 import { configFailure, sayProblems } from './config-problems.ts';
@@ -117,11 +118,39 @@ function addMainCommands(program: Commander, run: Run): void {
     (options: unknown, command: Commander) => run(async () => (await import('./commands/status.ts')).status, options, command),
   );
   addUsageCommand(program, run);
+  addRecordCommands(program, run);
   addSimulateCommand(program, run);
   reporting(program, 'explain', 'explain an error code', ['gatehouse explain GH1101', 'gatehouse explain'])
     .argument('[code]', 'such as GH1101; all codes when left out')
     .action((code: string | undefined, _options: unknown, command: Commander) =>
       run(async () => (await import('./commands/explain.ts')).explain, code === undefined ? {} : { code }, command),
+    );
+}
+
+function addRecordCommands(program: Commander, run: Run): void {
+  const which = 'message id, in-NUMBER, id of a chat (its newest message), or last';
+  reporting(program, 'why', 'say why a message was answered, or was not', ['gatehouse why last', 'gatehouse why 4711 --json'])
+    .argument('<id>', which)
+    .action((id: string, _options: unknown, command: Commander) =>
+      run(async () => (await import('./commands/why.ts')).why, { id }, command),
+    );
+  reporting(program, 'trace', 'draw what took how long for a message', ['gatehouse trace last', 'gatehouse trace in-42'])
+    .argument('<id>', which)
+    .action((id: string, _options: unknown, command: Commander) =>
+      run(async () => (await import('./commands/trace.ts')).trace, { id }, command),
+    );
+  reporting(program, 'logs', 'print what happened, from the record', [
+    'gatehouse logs -f',
+    'gatehouse logs --level warn --since 7d',
+    'gatehouse logs --chat telegram --grep GH2104 --json',
+  ])
+    .option('-f, --follow', 'go on with what comes')
+    .option('--chat <id>', 'of one session, channel or chat')
+    .addOption(new Option('--level <level>', 'info: everything, warn: trouble').choices(['info', 'warn']).default('info'))
+    .option('--since <when>', 'first day: a date (2026-01-31) or a number of days (7d)', '1d')
+    .option('--grep <text>', 'only events that contain this')
+    .action((options: LogsOptions, command: Commander) =>
+      run(async () => (await import('./commands/logs.ts')).logs, options, command),
     );
 }
 

@@ -1,5 +1,7 @@
 /** What happened, on disk: the events of runs, without a word of their content. Kept for 30 days. */
 import type { Emit, RunEvent } from './events.ts';
+import type { OutboxState } from './outbox.ts';
+import type { RunState, Source } from './run.ts';
 
 export interface RecordedEvent {
   /** Ascending; a later event has a larger one. */
@@ -17,6 +19,45 @@ export interface EventRecord {
   of(run: string): Promise<readonly RecordedEvent[]>;
   /** What came after `seq`, oldest first. */
   after(seq: number, options: RecordQuery): Promise<readonly RecordedEvent[]>;
+  /**
+   * Everything that is known of one message or run: by its key, `in-<seq>`, the id of a chat (its newest), or `last`.
+   * Undefined when nothing is.
+   */
+  about(words: string): Promise<RunAbout | undefined>;
+}
+
+export interface RunAbout {
+  /** The message's id, or the key of the run. */
+  readonly key: string;
+  /** Absent for what was never let in, and for what was purged since. */
+  readonly run?: RunSummary;
+  readonly events: readonly RecordedEvent[];
+  /** The pieces of its answer, in order. */
+  readonly parts: readonly PartSummary[];
+}
+
+export interface RunSummary {
+  readonly seq: number;
+  readonly source: Source['kind'];
+  readonly state: RunState;
+  readonly lane: string;
+  readonly session: string;
+  readonly attempts: number;
+  readonly acceptedAt: number;
+  readonly finishedAt?: number;
+  readonly outcome?: string;
+  /** Epoch ms before which it is not tried again; 0 = at once. */
+  readonly notBefore: number;
+  /** How many rows of its lane are to run, or run, before it. */
+  readonly ahead: number;
+}
+
+export interface PartSummary {
+  readonly key: string;
+  readonly state: OutboxState;
+  readonly attempts: number;
+  readonly notBefore: number;
+  readonly reason?: string;
 }
 
 export interface RecordQuery {

@@ -56,7 +56,7 @@ it('a write that fails takes no event with it', async () => {
   const { journal } = opened;
   journal.record.note({ at: 1, messageId: 'm', type: 'started', attempt: 1, waitedMs: 0 });
   // A row that cannot be written is its own failure; the transaction stands.
-  const bad = admit(message(1));
-  await expect(journal.accept([{ ...bad, lane: undefined as unknown as string }])).rejects.toThrow();
+  const bad = { kind: 'admit', message: message(1), session: 's', lane: undefined as unknown as string } as const;
+  await expect(journal.accept([bad])).rejects.toThrow();
   await until('the event is on disk', async () => (await journal.record.of('m')).length === 1);
 });

@@ -174,6 +174,7 @@ export class FakeCli {
         },
         counts: async () => this.counts,
         spending: async (query) => this.spending(query),
+        record: { note: () => undefined, of: async () => [], after: async () => [], about: async () => undefined },
         spend: async (entry) => void this.spent.push(entry),
         [Symbol.asyncDispose]: async () => {
           this.closed += 1;

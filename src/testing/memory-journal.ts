@@ -95,7 +95,7 @@ export class MemoryJournal implements Journal {
   }
 
   readonly dead: Journal['dead'] = { list: outboxOnly, show: outboxOnly, replay: outboxOnly, drop: outboxOnly };
-  readonly record: Journal['record'] = { note: () => undefined, of: outboxOnly, after: outboxOnly };
+  readonly record: Journal['record'] = { note: () => undefined, of: outboxOnly, after: outboxOnly, about: outboxOnly };
   readonly accept = outboxOnly;
   readonly room = outboxOnly;
   readonly cursor = outboxOnly;
