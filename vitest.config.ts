@@ -17,6 +17,7 @@ export default defineConfig(({ mode }) => ({
     // For a machine that is slow and busy: what passes takes milliseconds.
     testTimeout: 60_000,
     hookTimeout: 60_000,
+    expect: { poll: { timeout: 30_000 } },
     pool: 'forks',
     // Many tests wait for a process, a retry or a time limit: one file per core would leave the cores of a small machine idle.
     maxWorkers: 4,
