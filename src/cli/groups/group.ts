@@ -1,0 +1,21 @@
+/** What the files beside this one make their commands with. */
+import { Command as Commander, CommanderError, Option } from 'commander';
+import type { Command } from '../context.ts';
+
+export { Commander, CommanderError, Option };
+
+/** Loads an implementation when its command runs, so that help and completion stay fast. */
+export type Run = <Options>(load: () => Promise<Command<Options>>, options: Options, command: Commander) => Promise<void>;
+
+/** A command that reports: examples before its help, and `--json`. */
+export function reporting(parent: Commander, name: string, description: string, lines: readonly string[]): Commander {
+  return parent
+    .command(name)
+    .description(description)
+    .option('--json', 'print one JSON document')
+    .addHelpText('before', examples(...lines));
+}
+
+export function examples(...lines: readonly string[]): string {
+  return `Examples:\n${lines.map((line) => `  ${line}\n`).join('')}`;
+}

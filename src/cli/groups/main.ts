@@ -1,0 +1,88 @@
+import type { SimulateFlags } from '../commands/simulate.ts';
+import type { UsageOptions } from '../commands/usage.ts';
+import { type Commander, examples, Option, type Run, reporting } from './group.ts';
+
+export function addMainCommands(program: Commander, run: Run): void {
+  program
+    .command('gateway')
+    .description('start the daemon: all channels, until it is stopped')
+    .option('--require-model', 'refuse to start without a real model (exit code 78)')
+    .addHelpText(
+      'before',
+      examples(
+        'gatehouse gateway',
+        'gatehouse gateway --config bot.json --data-dir /var/lib/bot',
+        'gatehouse gateway --require-model -v',
+      ),
+    )
+    .action((options: { requireModel?: boolean }, command: Commander) =>
+      run(async () => (await import('../commands/gateway.ts')).gateway, options, command),
+    );
+  program
+    .command('chat')
+    .description('talk to the agent on this terminal, without a daemon')
+    .option('-m, --message <text>', 'send one message, print the answer, end')
+    .addHelpText('before', examples('gatehouse chat', 'gatehouse chat -m "what is in this directory?"'))
+    .action((options: { message?: string }, command: Commander) =>
+      run(async () => (await import('../commands/chat.ts')).chat, options, command),
+    );
+  reporting(program, 'init', 'write ./.gatehouse/config.json and its schema', [
+    'gatehouse init',
+    'gatehouse init --defaults',
+    'gatehouse init --dry-run',
+  ])
+    .option('--defaults', 'ask nothing')
+    .option('--dry-run', 'print what would be written')
+    .option('--force', 'replace an existing config')
+    .action((options: { defaults?: boolean; dryRun?: boolean; force?: boolean }, command: Commander) =>
+      run(async () => (await import('../commands/init.ts')).init, options, command),
+    );
+  reporting(program, 'status', 'show how the daemon is', ['gatehouse status', 'gatehouse status --json']).action(
+    (options: unknown, command: Commander) => run(async () => (await import('../commands/status.ts')).status, options, command),
+  );
+  addUsageCommand(program, run);
+  addSimulateCommand(program, run);
+  reporting(program, 'explain', 'explain an error code', ['gatehouse explain GH1101', 'gatehouse explain'])
+    .argument('[code]', 'such as GH1101; all codes when left out')
+    .action((code: string | undefined, _options: unknown, command: Commander) =>
+      run(async () => (await import('../commands/explain.ts')).explain, code === undefined ? {} : { code }, command),
+    );
+}
+
+function addUsageCommand(program: Commander, run: Run): void {
+  reporting(program, 'usage', 'show what the models were used for and what they cost', [
+    'gatehouse usage',
+    'gatehouse usage --by model --since 7d',
+    'gatehouse usage --by sender --since 2026-01-01 --until 2026-01-31 --json',
+  ])
+    .addOption(
+      new Option('--by <what>', 'add up by')
+        .choices(['day', 'provider', 'model', 'channel', 'session', 'sender', 'purpose', 'job'])
+        .default('day'),
+    )
+    .option('--since <when>', 'first day: a date (2026-01-31) or a number of days (7d)', '30d')
+    .option('--until <date>', 'last day (default: today)')
+    .action((options: UsageOptions, command: Commander) =>
+      run(async () => (await import('../commands/usage.ts')).usage, options, command),
+    );
+}
+
+function addSimulateCommand(program: Commander, run: Run): void {
+  reporting(
+    program,
+    'simulate',
+    'play the platform of a channel on this machine, to chat with the bot and to make things go wrong',
+    ['gatehouse simulate telegram --run', 'gatehouse simulate telegram --port 7790 --fault limit:3 --fault lose-reply'],
+  )
+    .argument('<channel>', 'its type, such as telegram')
+    .option('--port <number>', 'of the page and its API on 127.0.0.1; 0 takes a free one', '0')
+    .option(
+      '--fault <kind[:times]>',
+      'go wrong from the beginning: limit, lose-reply, duplicate, reorder, slow, disconnect; repeatable',
+      (one: string, all: readonly string[] = []) => [...all, one],
+    )
+    .option('--run', 'also start a daemon on it, with a data directory that is removed at the end and no key: the demo answers')
+    .action((channel: string, options: Omit<SimulateFlags, 'channel' | 'fault'>, command: Commander) =>
+      run(async () => (await import('../commands/simulate.ts')).simulate, { fault: [], ...options, channel }, command),
+    );
+}

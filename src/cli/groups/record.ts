@@ -1,0 +1,29 @@
+import type { LogsOptions } from '../commands/logs.ts';
+import { type Commander, Option, type Run, reporting } from './group.ts';
+
+export function addRecordCommands(program: Commander, run: Run): void {
+  const which = 'message id, in-NUMBER, id of a chat (its newest message), or last';
+  reporting(program, 'why', 'say why a message was answered, or was not', ['gatehouse why last', 'gatehouse why 4711 --json'])
+    .argument('<id>', which)
+    .action((id: string, _options: unknown, command: Commander) =>
+      run(async () => (await import('../commands/why.ts')).why, { id }, command),
+    );
+  reporting(program, 'trace', 'draw what took how long for a message', ['gatehouse trace last', 'gatehouse trace in-42'])
+    .argument('<id>', which)
+    .action((id: string, _options: unknown, command: Commander) =>
+      run(async () => (await import('../commands/trace.ts')).trace, { id }, command),
+    );
+  reporting(program, 'logs', 'print what happened, from the record', [
+    'gatehouse logs -f',
+    'gatehouse logs --level warn --since 7d',
+    'gatehouse logs --chat telegram --grep GH2104 --json',
+  ])
+    .option('-f, --follow', 'go on with what comes')
+    .option('--chat <id>', 'of one session, channel or chat')
+    .addOption(new Option('--level <level>', 'info: everything, warn: trouble').choices(['info', 'warn']).default('info'))
+    .option('--since <when>', 'first day: a date (2026-01-31) or a number of days (7d)', '1d')
+    .option('--grep <text>', 'only events that contain this')
+    .action((options: LogsOptions, command: Commander) =>
+      run(async () => (await import('../commands/logs.ts')).logs, options, command),
+    );
+}
