@@ -4,6 +4,7 @@ import type { InboundMessage } from '../../core/message.ts';
 import type { NewPart } from '../../core/outbox.ts';
 import { pruneAttachments } from '../../media/attachments.ts';
 import { STOPPED_MARK } from '../../runs/answer-place.ts';
+import { withTools } from '../../runs/end-texts.ts';
 import type { PlanAnswer } from './delivery.ts';
 import type { GatewayParts } from './gateway.ts';
 import type { Base } from './options.ts';
@@ -20,8 +21,8 @@ export async function recover(base: Base, { gateway, gate }: GatewayParts, parts
       maxAgeMs: config.gateway.max_message_age_hours * HOUR_MS,
       stoppedMark: STOPPED_MARK,
     },
-    (row, reason) => {
-      const notice = parts(row.message, givenUpText(reason), []);
+    (row, reason, tools) => {
+      const notice = parts(row.message, withTools(givenUpText(reason), tools), []);
       return channels.channels.get(row.message.channel)?.edit ? inPlaceOfDraft(row.message, notice) : notice;
     },
   );
