@@ -18,6 +18,8 @@ export interface AdmitOptions {
   readonly decide?: (message: InboundMessage) => Decision | undefined;
   /** Whether `decide` would return a verdict; changes nothing. */
   readonly concerns?: (message: InboundMessage) => boolean;
+  /** Whether the operator wrote it under an id of theirs. */
+  readonly isOwner: (message: InboundMessage) => boolean;
   /** Turns a sentence of ours into parts for the chat the message came from. */
   readonly answer: (message: InboundMessage, text: string) => readonly NewPart[];
 }
@@ -76,7 +78,7 @@ export function isAnsweredAtOnce(message: InboundMessage, { concerns }: Pick<Adm
 
 /**
  * Where each message of a chat opens a thread, a stop that does so is meant for what goes on in the others. In a group everybody stops
- * there what they asked for themselves.
+ * what they asked for themselves, and the owner what anybody did.
  */
 function stop(
   message: InboundMessage,
@@ -85,17 +87,17 @@ function stop(
   options: AdmitOptions,
 ): Admission {
   const isForChat = message.kind === 'message' && (message.threadId === undefined || message.startsThread === true);
-  const isForOwn = message.isGroup && isForChat;
+  const isForOwn = message.isGroup && !options.isOwner(message);
   return {
     kind: 'answer',
     message,
     ...place,
     outcome: 'stop',
-    parts: options.answer(message, texts.idle),
+    parts: options.answer(message, isForOwn ? texts.idleOwn : texts.idle),
     cancels: {
       where: isForChat ? 'chat' : 'lane',
       ...(isForOwn ? { principal: principalOf(message) } : {}),
-      parts: (ended) => options.answer(message, stoppedText(texts, ended, false)),
+      parts: (ended) => options.answer(message, stoppedText(texts, ended, message.isGroup)),
       stoppedMark: STOPPED_MARK,
     },
   };
