@@ -13,8 +13,17 @@ export interface StoredAnswer {
   readonly at: number;
 }
 
+/** What the model was asked, stored with its first answer: a turn that ends without its agent is remembered by it. */
+export interface StoredInput {
+  readonly content: string;
+  /** Paths in the session's workspace. */
+  readonly media: readonly string[];
+}
+
 export interface StoredCall {
   readonly result: ToolResult;
+  /** Absent: the tool came to an end of its own. `not-run`: it never began. `unknown`: nobody knows whether it took effect. */
+  readonly ended?: 'not-run' | 'unknown';
   readonly files: readonly AttachedFile[];
   /** Absent: the call offered none. */
   readonly choices?: readonly Choice[];
@@ -26,14 +35,18 @@ type Fields = Readonly<Record<string, Json>>;
 export class Replay {
   readonly #answers: StoredAnswer[] = [];
   readonly #tools = new Map<string, StepRecord>();
+  /** Absent: no answer is recorded, or only by a version that did not store it. */
+  readonly input: StoredInput | undefined;
   #nextN = 0;
 
   constructor(recorded: StepLog['recorded']) {
     let readable = true;
+    let input: StoredInput | undefined;
     for (const step of recorded.toSorted((a, b) => a.n - b.n)) {
       this.#nextN = Math.max(this.#nextN, step.n + 1);
       if (step.kind === 'model') {
         const stored = decodeAnswer(step.value);
+        input ??= decodeInput(step.value);
         // After an answer that cannot be read the model is asked again, and what followed the lost answer is another story.
         readable &&= stored !== undefined;
         if (readable && stored) this.#answers.push(stored);
@@ -43,6 +56,7 @@ export class Replay {
       // A log may hold the STARTED record beside the DONE one; DONE wins wherever it stands.
       if (step.state === 'DONE' || !this.#tools.has(key)) this.#tools.set(key, step);
     }
+    this.input = input;
   }
 
   /** The next recorded model answer; undefined once all were taken. */
@@ -65,9 +79,11 @@ export class Replay {
   }
 }
 
-export function encodeAnswer({ answer, at }: StoredAnswer): Json {
+/** `input` goes with the first answer of a run. */
+export function encodeAnswer({ answer, at }: StoredAnswer, input?: StoredInput): Json {
   return {
     at,
+    ...(input === undefined ? {} : { input: { content: input.content, media: input.media } }),
     text: answer.text,
     ...(answer.reasoning === undefined ? {} : { reasoning: answer.reasoning }),
     toolCalls: answer.toolCalls.map(({ id, name, arguments: args, provider_ids: ids }) => ({
@@ -91,6 +107,7 @@ export function encodeCall(call: ToolCall, stored: StoredCall): Json {
     callId: call.id,
     name: call.name,
     at: stored.at,
+    ...(stored.ended === undefined ? {} : { ended: stored.ended }),
     result: {
       ok: stored.result.ok,
       output: stored.result.output,
@@ -137,14 +154,21 @@ function decodeAnswer(value: Json | undefined): StoredAnswer | undefined {
   };
 }
 
+function decodeInput(value: Json | undefined): StoredInput | undefined {
+  const input = fields(fields(value)?.['input']);
+  return typeof input?.['content'] === 'string' ? { content: input['content'], media: strings(input['media']) } : undefined;
+}
+
 function decodeCall(value: Json | undefined): StoredCall | undefined {
   const step = fields(value);
   const result = fields(step?.['result']);
   if (!step || !result || typeof result['ok'] !== 'boolean' || typeof result['output'] !== 'string') return undefined;
   const media = strings(result['media']);
+  const { ended } = step;
   const choices = list(step['choices']).map((item) => ({ label: text(item['label']), value: text(item['value']) }));
   return {
     at: count(step['at']),
+    ...(ended === 'not-run' || ended === 'unknown' ? { ended } : {}),
     result: { ok: result['ok'], output: result['output'], ...(media.length > 0 ? { media } : {}) },
     files: list(step['files']).flatMap((item) => decodeFile(item) ?? []),
     ...(choices.length === 0 ? {} : { choices }),

@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import type { Model } from '../core/model.ts';
 import type { AgentRun } from '../core/turn.ts';
-import { agentRun, countingTool, MemoryStepLog } from '../testing/agent-run.ts';
+import { agentRun, countingTool, MemoryStepLog, type TestRun } from '../testing/agent-run.ts';
 import { scriptedModel } from '../testing/scripted-model.ts';
+import { interrupted } from './interrupted.ts';
 import { runAgent } from './run.ts';
 import { ABORT_GRACE_MS } from './settle-or-leave.ts';
 
@@ -13,6 +14,11 @@ function busyModel() {
     n += 1;
     return { text: `step ${n}`, toolCalls: [{ name: 'echo', arguments: { n } }] };
   });
+}
+
+/** What the session keeps of a run that was aborted. */
+function left({ runId, input, steps, clock }: TestRun) {
+  return [input, ...interrupted(runId, steps.writes, clock.now()).lines];
 }
 
 /** Every call has its result right after it, and the last line is the assistant's. */
@@ -115,13 +121,14 @@ describe('abort', () => {
     stop.abort(new Error('/stop'));
     const result = await done;
     expect(result.outcome).toEqual({ kind: 'aborted' });
-    expect(result.lines.map(({ role, content }) => [role, content])).toEqual([
+    expect(result.lines).toEqual([]);
+    expect(left(run).map(({ role, content }) => [role, content])).toEqual([
       ['user', 'please work'],
       ['assistant', ''],
       ['tool', 'echo {}'],
       ['assistant', '[interrupted]'],
     ]);
-    expectComplete(result.lines);
+    expectComplete(left(run));
   });
 
   test('text that a model still streams after the stop is shown to nobody', async () => {
@@ -144,9 +151,9 @@ describe('abort', () => {
 
   test('before the start: no model call at all', async () => {
     const model = scriptedModel([]);
-    const result = await runAgent(agentRun({ model, signal: AbortSignal.abort(new Error('shutdown')) }));
-    expect(result.outcome).toEqual({ kind: 'aborted' });
-    expect(result.lines.map(({ content }) => content)).toEqual(['please work', '[interrupted]']);
+    const run = agentRun({ model, signal: AbortSignal.abort(new Error('shutdown')) });
+    expect((await runAgent(run)).outcome).toEqual({ kind: 'aborted' });
+    expect(left(run).map(({ content }) => content)).toEqual(['please work', '[interrupted]']);
     expect(model.requests).toHaveLength(0);
   });
 
@@ -192,9 +199,13 @@ describe('abort', () => {
     await new Promise((resolve) => setImmediate(resolve));
 
     expect(result.outcome).toEqual({ kind: 'aborted' });
-    expect(result.lines[2]?.content).toMatch(/^Error: outcome unknown/);
-    expect(result.lines[3]?.content).toBe('echo {}');
-    expectComplete(result.lines);
+    expect(left(run)[2]?.content).toMatch(/^Error: outcome unknown/);
+    expect(left(run)[3]?.content).toBe('echo {}');
+    expectComplete(left(run));
+    expect(interrupted(run.runId, run.steps.writes, 0).tools).toEqual([
+      { name: 'echo', isKnown: false },
+      { name: 'quick', isKnown: true },
+    ]);
     const states = run.steps.writes
       .filter(({ kind }) => kind === 'tool')
       .map(({ callId, state }) => `${callId?.slice(-1)} ${state}`);
@@ -265,9 +276,33 @@ describe('abort', () => {
         return { toolCalls: [{ name: 'echo' }] };
       },
     ]);
-    const result = await runAgent(agentRun({ model, tools: [echo], steps, signal: stop.signal }));
-    expect(result.outcome).toEqual({ kind: 'aborted' });
+    const run = agentRun({ model, tools: [echo], steps, signal: stop.signal });
+    expect((await runAgent(run)).outcome).toEqual({ kind: 'aborted' });
     expect(echo.runs).toBe(0);
-    expectComplete(result.lines);
+    expectComplete(left(run));
+  });
+
+  test('the lines made of the steps are those of the run itself, down to ids, times and what the provider wants back', async () => {
+    const providerState = { provider: 'scripted', model: 'model', data: ['signed'] };
+    const toolCalls = [{ name: 'echo', arguments: { n: 1 } }, { name: 'look' }, { name: 'nonsense' }];
+    const script = [{ text: '' }, { text: 'first', reasoning: 'hm', toolCalls, providerState }, { text: 'then', providerState }];
+    const look = countingTool({ name: 'look', run: async () => ({ ok: true, output: 'seen', media: ['a.png'] }) });
+    const run = agentRun({ model: scriptedModel(script), tools: [countingTool(), look] });
+    const done = runAgent(run);
+    await run.clock.advance(10_000);
+    const { lines } = await done;
+    expect(lines).toHaveLength(6);
+    const { input, lines: kept, tools } = interrupted(run.runId, run.steps.writes, 0);
+    expect(kept.slice(0, -1)).toEqual(lines.slice(1));
+    expect(input).toEqual({ content: 'please work', media: [] });
+    expect(tools.map(({ name }) => name)).toEqual(['echo', 'look']);
+  });
+
+  test('steps that cannot be read leave the closing line alone', () => {
+    const steps = [{ n: 0, kind: 'model', state: 'DONE', value: { text: 7, input: ['x'] } } as const];
+    expect(interrupted('r', steps, 0)).toEqual({
+      lines: [{ id: 'r#end', role: 'assistant', content: '[interrupted]', timestamp: '1970-01-01T00:00:00.000Z' }],
+      tools: [],
+    });
   });
 });

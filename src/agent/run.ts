@@ -22,6 +22,7 @@ import { encodeAnswer, Replay, type StoredAnswer } from './replay.ts';
 import { runToolCalls } from './tool-calls.ts';
 import { toolSignature } from './tool-signature.ts';
 import { trimHistory } from './trim.ts';
+import { answerLine, resultLine, turnLine } from './turn-lines.ts';
 
 /** Waits before the second, third and fourth try of a call that came back empty (spec B7). ms. */
 const EMPTY_WAITS_MS = [1_000, 2_000, 4_000];
@@ -36,8 +37,6 @@ const MESSAGES_WITH_IMAGES = 4;
 const MOST_CALLS = 64;
 /** Stands below an answer that the output limit cut. */
 const CUT_MARK = '[The answer was cut here: it reached the output limit of the model. Write "continue" for the rest.]';
-/** The assistant line that ends the lines of an aborted run. */
-const INTERRUPTED = '[interrupted]';
 
 /**
  * Runs one turn. Provider failures, limits and aborts are outcomes. Rejects only when a step could not be made durable (the
@@ -88,8 +87,9 @@ class AgentLoop {
       outcome = { kind: 'aborted' };
     }
     this.#close(outcome);
+    const lines = outcome.kind === 'aborted' ? [] : this.#lines;
     return {
-      ...{ outcome, lines: this.#lines, files: this.#files, choices: this.#choices },
+      ...{ outcome, lines, files: this.#files, choices: this.#choices },
       ...{ usage: this.#usage, iterations: this.#iterations },
     };
   }
@@ -103,10 +103,10 @@ class AgentLoop {
     if (next.kind === 'end') return next.outcome;
     // The answer is on disk; a stop that came meanwhile still wins over showing it.
     if (this.#run.signal.aborted) return { kind: 'aborted' };
-    const { answer, at } = next.stored;
+    const { answer } = next.stored;
     const calls = toolCallsOf(answer);
     if (calls.length === 0) {
-      this.#lines.push(this.#assistantLine(answer, [], at));
+      this.#lines.push(this.#answerLine(next.stored, []));
       return { kind: 'answered', text: answer.stop === 'length' ? `${answer.text}\n\n${CUT_MARK}` : answer.text };
     }
     return this.#runTools(next.stored, calls);
@@ -168,7 +168,9 @@ class AgentLoop {
     if (outcome.kind === 'failed') return { failure: outcome.failure };
     const stored = { answer: { ...outcome.answer, toolCalls: this.#ownCalls(outcome.answer) }, at: clock.now() };
     const n = this.#replay.takeN();
-    const step = { n, kind: 'model', state: 'DONE', value: encodeAnswer(stored) } as const;
+    const { content, media = [] } = this.#run.input;
+    const value = encodeAnswer(stored, n === 0 ? { content, media } : undefined);
+    const step = { n, kind: 'model', state: 'DONE', value } as const;
     const recorded = model.demo ? steps.record(step) : steps.record(step, this.#usageEntry(`${runId}#u${n}`, stored));
     if (this.#run.signal.aborted || isEmpty(stored.answer) || toolCallsOf(stored.answer).length > 0) await recorded;
     // Nothing more is done for a final answer but to commit the turn, in the same transaction: see `StepLog`, which sees to a failure.
@@ -231,30 +233,26 @@ class AgentLoop {
     });
   }
 
-  async #runTools({ answer, at }: StoredAnswer, calls: readonly ToolCall[]): Promise<AgentOutcome | undefined> {
+  async #runTools(asked: StoredAnswer, calls: readonly ToolCall[]): Promise<AgentOutcome | undefined> {
     const repeating = this.#detector.observe(calls.map(toolSignature));
     if (repeating && this.#warned) {
-      if (answer.text.trim() !== '') this.#lines.push(this.#assistantLine(answer, [], at));
+      if (asked.answer.text.trim() !== '') this.#lines.push(this.#answerLine(asked, []));
       return this.#limited('loop');
     }
     const batch = { run: this.#run, replay: this.#replay, emit: this.#emit, signal: this.#signal };
     const results = await runToolCalls(calls, batch);
-    this.#lines.push(this.#assistantLine(answer, calls, at));
+    this.#lines.push(this.#answerLine(asked, calls));
     for (const [i, call] of calls.entries()) {
       const stored = results[i];
       if (!stored) throw new Error('a tool call came back without a result');
       this.#toolsRun.push(call.name);
       this.#files.push(...stored.files);
       this.#choices = stored.choices ?? this.#choices;
-      this.#lines.push({
-        ...this.#line(`t${this.#iterations}.${i}`, 'tool', stored.result.output, stored.at),
-        tool_call_id: call.id,
-        ...(stored.result.media ? { media: stored.result.media } : {}),
-      });
+      this.#lines.push(resultLine(this.#run.runId, this.#iterations, i, call, stored));
     }
     if (repeating) {
       this.#warned = true;
-      this.#lines.push(this.#line(`w${this.#iterations}`, 'system', LOOP_WARNING, at));
+      this.#lines.push(this.#line(`w${this.#iterations}`, 'system', LOOP_WARNING, asked.at));
     }
     return undefined;
   }
@@ -277,28 +275,17 @@ class AgentLoop {
 
   /** An assistant line ends every turn: some providers refuse a tool result followed by the next user message. */
   #close(outcome: AgentOutcome): void {
-    if (outcome.kind === 'answered') return;
-    const text = {
-      limit: outcome.kind === 'limit' ? outcome.text : '',
-      failed: outcome.kind === 'failed' ? `[no answer: ${failureTitle(outcome.failure)}]` : '',
-      aborted: INTERRUPTED,
-    }[outcome.kind];
+    if (outcome.kind === 'answered' || outcome.kind === 'aborted') return;
+    const text = outcome.kind === 'limit' ? outcome.text : `[no answer: ${failureTitle(outcome.failure)}]`;
     this.#lines.push(this.#line('end', 'assistant', text, this.#run.clock.now()));
   }
 
-  #assistantLine(answer: ModelAnswer, calls: readonly ToolCall[], at: number): SessionMessage {
-    return {
-      ...this.#line(`a${this.#iterations}`, 'assistant', answer.text, at),
-      ...(calls.length === 0 ? {} : { tool_calls: calls }),
-      ...(answer.reasoning === undefined ? {} : { reasoning_content: answer.reasoning }),
-      // What is kept speaks of all calls of the answer: without them it would be refused.
-      ...(answer.providerState && calls.length === answer.toolCalls.length ? { provider_state: answer.providerState } : {}),
-    };
+  #answerLine(stored: StoredAnswer, calls: readonly ToolCall[]): SessionMessage {
+    return answerLine(this.#run.runId, this.#iterations, stored, calls);
   }
 
-  /** `#` keeps line ids apart from message ids, which never hold one unescaped. */
   #line(suffix: string, role: SessionMessage['role'], content: string, at: number): SessionMessage {
-    return { id: `${this.#run.runId}#${suffix}`, role, content, timestamp: new Date(at).toISOString() };
+    return turnLine(this.#run.runId, suffix, role, content, at);
   }
 }
 

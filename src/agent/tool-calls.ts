@@ -8,6 +8,7 @@ import type { AgentEmit } from './agent-emit.ts';
 import { encodeCall, type Replay, type StoredCall } from './replay.ts';
 import { settleOrLeave } from './settle-or-leave.ts';
 import { argsHash } from './tool-signature.ts';
+import { NOT_RUN, UNKNOWN } from './turn-lines.ts';
 
 export interface ToolBatch {
   readonly run: AgentRun;
@@ -17,8 +18,6 @@ export interface ToolBatch {
   readonly signal: AbortSignal;
 }
 
-const UNKNOWN = 'Error: outcome unknown: this call was broken off and may have taken effect. Check before repeating it.';
-const NOT_RUN = 'Error: not run: the turn was stopped before this call began';
 /** Longest echo of a tool name that the model made up. */
 const NAME_CHARS = 100;
 
@@ -42,7 +41,7 @@ export async function runToolCalls(calls: readonly ToolCall[], batch: ToolBatch)
   return settled.map((result) => {
     if (result.status === 'fulfilled') return result.value;
     if (!batch.run.signal.aborted) throw result.reason;
-    return outcome(batch, UNKNOWN);
+    return notEnded(batch, UNKNOWN, 'unknown');
   });
 }
 
@@ -55,18 +54,18 @@ async function runCall(call: ToolCall, batch: ToolBatch): Promise<StoredCall> {
   const step = { n: recorded?.n ?? replay.takeN(), kind: 'tool', callId: call.id, argsHash: hash } as const;
   if (recorded && !tool?.readOnly) {
     emit({ type: 'tool.unknown', tool: call.name, callId: call.id });
-    return recordDone(call, step, outcome(batch, UNKNOWN), batch);
+    return recordDone(call, step, notEnded(batch, UNKNOWN, 'unknown'), batch);
   }
-  if (!tool) return recordDone(call, step, outcome(batch, unknownTool(call.name, run.tools)), batch);
-  if (signal.aborted) return outcome(batch, NOT_RUN);
+  if (!tool) return recordDone(call, step, notEnded(batch, unknownTool(call.name, run.tools), 'not-run'), batch);
+  if (signal.aborted) return notEnded(batch, NOT_RUN, 'not-run');
   if (!recorded) await run.steps.record({ ...step, state: 'STARTED', value: { callId: call.id, name: call.name } });
   // Aborted while STARTED was being written: DONE follows, else a resumed turn would have to call it unknown.
-  if (signal.aborted) return recordDone(call, step, outcome(batch, NOT_RUN), batch);
+  if (signal.aborted) return recordDone(call, step, notEnded(batch, NOT_RUN, 'not-run'), batch);
   const result = await execute(tool, call, batch);
   // Left behind still running: STARTED without DONE is the truth about it.
   if (result === 'left') {
     emit({ type: 'tool.unknown', tool: call.name, callId: call.id });
-    return outcome(batch, UNKNOWN);
+    return notEnded(batch, UNKNOWN, 'unknown');
   }
   return recordDone(call, step, result, batch);
 }
@@ -141,9 +140,9 @@ function captureAdditions(run: AgentRun): Pick<ToolContext, 'attach' | 'offer'> 
   };
 }
 
-function outcome({ run }: ToolBatch, output: string): StoredCall {
+function notEnded({ run }: ToolBatch, output: string, ended: StoredCall['ended']): StoredCall {
   const result: ToolResult = { ok: false, output };
-  return { result, files: [], at: run.clock.now() };
+  return { result, ...(ended ? { ended } : {}), files: [], at: run.clock.now() };
 }
 
 function unknownTool(name: string, tools: readonly Tool[]): string {

@@ -12,7 +12,7 @@ import type { DeadLetters } from './dead-letters.ts';
 import type { Ledger } from './ledger.ts';
 import type { NewPart, Outbox, OutboxRow, OutboxState } from './outbox.ts';
 import type { EventRecord } from './record.ts';
-import type { ChatRow, RunRow, RunState, Runs } from './run.ts';
+import type { ChatRow, RunRow, RunState, Runs, ToolUse } from './run.ts';
 import type { SessionMessage } from './session.ts';
 
 export interface Recovery {
@@ -57,12 +57,13 @@ export interface Journal extends Runs, Outbox, SessionLines, Ledger, AsyncDispos
   readonly record: EventRecord;
 
   /**
-   * Once, at start, before any channel. `notice` makes the part that tells the chat its message is given up. `stoppedMark` is set below
+   * Once, at start, before any channel. `notice` makes the part that tells the chat its message is given up, and which tools had run.
+   * The lines of what is given up are written in the same transaction. `stoppedMark` is set below
    * what was shown of an answer that was cancelled within a day, where the process ended before its turn did so.
    */
   recover(
     bounds: { readonly maxAttempts: number; readonly maxAgeMs: number; readonly stoppedMark?: string },
-    notice: (row: RunRow, reason: string) => readonly NewPart[],
+    notice: (row: RunRow, reason: string, tools: readonly ToolUse[]) => readonly NewPart[],
   ): Promise<Recovery>;
   counts(): Promise<JournalCounts>;
   /** Lanes with NEW rows and delivery lanes with PENDING parts, oldest first: where to look after an outside change. */

@@ -26,10 +26,6 @@ export type Admission =
     }
   /**
    * Recorded as DONE at once with this answer: commands, pairing codes, abort words. Not run, still answered exactly once.
-   * `cancels`: in the same transaction every NEW and RUNNING row of the lane, or of all lanes of its chat (in a group: those in which
-   * its sender has one), becomes DONE with outcome `cancelled`, and running claims are fenced, so that what was said to be cancelled cannot answer after a crash either. When there
-   * was no such row, `partsIfIdle` go to the same lanes in place of `parts`. `stoppedMark` is set below what an earlier attempt
-   * showed of an answer whose row is NEW; a RUNNING one's turn does so itself.
    */
   | {
       readonly kind: 'answer';
@@ -38,17 +34,53 @@ export type Admission =
       readonly session: string;
       readonly outcome: string;
       readonly parts: readonly NewPart[];
-      readonly cancels?: 'lane' | 'chat';
-      readonly partsIfIdle?: readonly NewPart[];
-      readonly stoppedMark?: string;
+      readonly cancels?: Cancels;
     }
   /** No row, no content: only (channel, reason) is counted. */
   | { readonly kind: 'refuse'; readonly message: InboundMessage; readonly reason: RefusalReason };
 
+/**
+ * What an answer ends, in its own transaction: the NEW and RUNNING rows become DONE as `cancelled`, their claims are fenced and their
+ * lines are written, so that what was said to be cancelled can neither answer nor be forgotten, after a crash either.
+ */
+export interface Cancels {
+  /** Rows of the lane of the answered message, or of all lanes of its chat. */
+  readonly where: 'lane' | 'chat';
+  /** Only rows that this person began, see `principalOf`. Absent: rows of everybody. */
+  readonly principal?: string;
+  /** In place of `parts` when there was such a row, and to the same lanes. Called inside the transaction: it must be quick. */
+  readonly parts?: (ended: readonly EndedRun[]) => readonly NewPart[];
+  /** Set below what an earlier attempt showed of an answer whose row is NEW; a RUNNING one's turn does so itself. */
+  readonly stoppedMark?: string;
+}
+
+/** A call of a tool that began. `isKnown`: it came to an end; otherwise nobody knows whether it took effect. */
+export interface ToolUse {
+  readonly name: string;
+  readonly isKnown: boolean;
+}
+
+/** What a run leaves that ends without its agent. */
+export interface Remains {
+  /** For its session, in order. Empty: the run left nothing to remember. */
+  readonly lines: readonly SessionMessage[];
+  readonly tools: readonly ToolUse[];
+}
+
+/** Called inside the transaction that ends the row: it must be quick, and must not throw. */
+export type RemainsOf = (row: RunRow, steps: readonly StepRecord[]) => Remains;
+
+/** A run that was cancelled. Its lines are in the journal. */
+export interface EndedRun extends Remains {
+  readonly row: RunRow;
+  /** Its model had answered, so the lines say what it was asked. */
+  readonly hasSteps: boolean;
+}
+
 export type Accepted =
   | { readonly kind: 'new'; readonly row: ChatRow }
-  /** `cancelled`: the lanes in which rows were, whose turns are to be told and whose outbox may have something new. */
-  | { readonly kind: 'answered'; readonly cancelled: readonly string[] }
+  /** `cancelled`: their turns are to be told, and their outboxes may have something new. */
+  | { readonly kind: 'answered'; readonly cancelled: readonly EndedRun[] }
   /** Changed or cancelled a row that had not begun. */
   | { readonly kind: 'amended'; readonly row: number }
   | { readonly kind: 'duplicate' }

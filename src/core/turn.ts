@@ -93,7 +93,10 @@ export interface AgentResult {
   readonly files: readonly AttachedFile[];
   /** What the last tool call that offered choices offered; earlier attempts included. Empty when none did. */
   readonly choices: readonly Choice[];
-  /** The input and everything after it, ready for the session file. Tool pairs are complete even after an abort. */
+  /**
+   * The input and everything after it, ready for the session file; tool pairs are complete. Empty after an abort: what the session
+   * keeps then is made of the recorded steps, in the transaction that ended the run.
+   */
   readonly lines: readonly SessionMessage[];
   readonly usage: Usage;
   readonly iterations: number;

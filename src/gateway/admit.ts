@@ -1,4 +1,4 @@
-import { laneKey, sessionKey } from '../core/ids.ts';
+import { laneKey, principalOf, sessionKey } from '../core/ids.ts';
 import type { InboundMessage } from '../core/message.ts';
 import type { NewPart } from '../core/outbox.ts';
 import type { PairingStore } from '../core/pairing.ts';
@@ -6,8 +6,8 @@ import type { Clock } from '../core/ports.ts';
 import type { Admission } from '../core/run.ts';
 import type { Decision } from '../operator/approvals.ts';
 import { STOPPED_MARK } from '../runs/answer-place.ts';
+import { type EndTexts, stoppedText } from '../runs/end-texts.ts';
 import { type AccessRules, decideAccess } from './access.ts';
-import type { AbortAnswer } from './commands/abort-words.ts';
 import { parseCommand } from './commands/index.ts';
 
 export interface AdmitOptions {
@@ -18,6 +18,8 @@ export interface AdmitOptions {
   readonly decide?: (message: InboundMessage) => Decision | undefined;
   /** Whether `decide` would return a verdict; changes nothing. */
   readonly concerns?: (message: InboundMessage) => boolean;
+  /** Whether the operator wrote it under an id of theirs. */
+  readonly isOwner: (message: InboundMessage) => boolean;
   /** Turns a sentence of ours into parts for the chat the message came from. */
   readonly answer: (message: InboundMessage, text: string) => readonly NewPart[];
 }
@@ -74,23 +76,30 @@ export function isAnsweredAtOnce(message: InboundMessage, { concerns }: Pick<Adm
   return command?.kind === 'stop' || command?.kind === 'help' || (concerns?.(message) ?? false);
 }
 
-/** Where each message of a chat opens a thread, a stop that does so is meant for what goes on in the others. */
+/**
+ * Where each message of a chat opens a thread, a stop that does so is meant for what goes on in the others. In a group everybody stops
+ * what they asked for themselves, and the owner what anybody did.
+ */
 function stop(
   message: InboundMessage,
-  { answer, idle }: AbortAnswer,
+  texts: EndTexts,
   place: { readonly lane: string; readonly session: string },
   options: AdmitOptions,
 ): Admission {
   const isForChat = message.kind === 'message' && (message.threadId === undefined || message.startsThread === true);
+  const isForOwn = message.isGroup && !options.isOwner(message);
   return {
     kind: 'answer',
     message,
     ...place,
     outcome: 'stop',
-    parts: options.answer(message, answer),
-    partsIfIdle: options.answer(message, idle),
-    cancels: isForChat ? 'chat' : 'lane',
-    stoppedMark: STOPPED_MARK,
+    parts: options.answer(message, isForOwn ? texts.idleOwn : texts.idle),
+    cancels: {
+      where: isForChat ? 'chat' : 'lane',
+      ...(isForOwn ? { principal: principalOf(message) } : {}),
+      parts: (ended) => options.answer(message, stoppedText(texts, ended, message.isGroup)),
+      stoppedMark: STOPPED_MARK,
+    },
   };
 }
 

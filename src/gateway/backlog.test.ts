@@ -271,9 +271,9 @@ test('of more messages than are waited for, the oldest gives nothing back', () =
     const message = question({ chatId: `${n}` });
     backlog.note(said('a line', { chatId: `${n}` }));
     const taken = backlog.take(message);
-    if (taken) backlog.hold({ lane: `${n}`, key: `${n}` }, taken);
+    if (taken) backlog.hold({ key: `${n}` }, taken);
   }
-  backlog.cancelled('0');
-  backlog.cancelled('1');
+  backlog.untold('0');
+  backlog.untold('1');
   expect([0, 1].map((n) => told(backlog, question({ chatId: `${n}` })))).toEqual([[], ['a line']]);
 });

@@ -45,7 +45,7 @@ export class Backlog {
   readonly #words = new Shelf(MAX_LINES.words);
   readonly #reactions = new Shelf(MAX_LINES.reactions);
   /** By message id. */
-  readonly #held = new Map<string, { readonly lane: string; readonly taken: Taken }>();
+  readonly #held = new Map<string, Taken>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -93,8 +93,8 @@ export class Backlog {
   }
 
   /** The message is stored with what it took. Until it has its end, that may come back. */
-  hold({ key, lane }: Pick<RunRow, 'key' | 'lane'>, taken: Taken): void {
-    this.#held.set(key, { lane, taken });
+  hold({ key }: Pick<RunRow, 'key'>, taken: Taken): void {
+    this.#held.set(key, taken);
     const [oldest] = this.#held.keys();
     if (this.#held.size > MAX_HELD && oldest !== undefined) this.#held.delete(oldest);
   }
@@ -106,13 +106,8 @@ export class Backlog {
 
   /** Nobody answers the message: what it took goes with the next one. */
   untold(messageId: string): void {
-    this.#held.get(messageId)?.taken.giveBack();
+    this.#held.get(messageId)?.giveBack();
     this.#held.delete(messageId);
-  }
-
-  /** All messages of the lane that had no end yet were cancelled. */
-  cancelled(lane: string): void {
-    for (const [messageId, held] of this.#held) if (held.lane === lane) this.untold(messageId);
   }
 
   /** In a thread, what it was opened with: that stands in the chat. */

@@ -132,8 +132,11 @@ export class Gateway {
       this.#note(message, { type: 'dropped', reason: admission.reason });
     } else if (accepted?.kind === 'answered' && admission.kind === 'answer') {
       this.#options.onAnswered?.(message.id);
-      for (const lane of accepted.cancelled) this.#options.lanes.abort(lane);
-      for (const lane of new Set([...admission.parts.map((part) => part.lane), ...accepted.cancelled]))
+      const lanes = Map.groupBy(accepted.cancelled, ({ row }) => row.lane);
+      // Before the lane goes on: its next turn is given what these leave.
+      for (const { row, lines } of accepted.cancelled) this.#options.transcripts.committed(row.session, lines);
+      for (const [lane, ended] of lanes) this.#options.lanes.abort(lane, new Set(ended.map(({ row }) => row.seq)));
+      for (const lane of new Set([...admission.parts.map((part) => part.lane), ...lanes.keys()]))
         this.#options.delivery.poke(lane);
       this.#note(message, { type: 'finished', outcome: admission.outcome, ms: 0 });
     } else if (admission.kind === 'admit' && admission.onlyCorrects && accepted?.kind === 'refused') {
@@ -148,7 +151,9 @@ export class Gateway {
     const { backlog } = this.#options;
     if (accepted?.kind !== 'new') background?.giveBack();
     else if (background) backlog.hold(accepted.row, background);
-    if (accepted?.kind === 'answered') for (const lane of accepted.cancelled) backlog.cancelled(lane);
+    // Where the model had answered, the session has the message with what it took.
+    for (const { row, hasSteps } of accepted?.kind === 'answered' ? accepted.cancelled : [])
+      if (!hasSteps) backlog.untold(row.key);
     const { channel, account, targetId } = message;
     const isTakenBack = accepted?.kind === 'amended' && message.kind === 'delete';
     if (isTakenBack && targetId !== undefined) backlog.untold(messageKey({ channel, account, platformId: targetId }));

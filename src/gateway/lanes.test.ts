@@ -52,8 +52,18 @@ async function setUp(path: string, { turn, concurrency = 10, channels = 1, capac
   const cancel = async (lane: string): Promise<void> => {
     count += 1;
     const message = inbound({ text: '/stop', platformId: `m${count}-${journal.bootId}` });
-    await journal.accept([{ kind: 'answer', message, lane, session: lane, outcome: 'stop', parts: [], cancels: 'lane' }]);
-    lanes.abort(lane);
+    const stop = {
+      kind: 'answer',
+      message,
+      lane,
+      session: lane,
+      outcome: 'stop',
+      parts: [],
+      cancels: { where: 'lane' },
+    } as const;
+    const [accepted] = await journal.accept([stop]);
+    const cancelled = accepted?.kind === 'answered' ? accepted.cancelled : [];
+    lanes.abort(lane, new Set(cancelled.map(({ row }) => row.seq)));
   };
   const close = async (): Promise<void> => {
     const stopped = lanes.stop(0);
@@ -255,7 +265,7 @@ describe('/stop', () => {
   it('of a lane that does nothing changes nothing', async () => {
     await using dir = await tempDir();
     await using rig = await setUp(dir.path);
-    rig.lanes.abort('nobody');
+    rig.lanes.abort('nobody', new Set([1]));
     expect(rig.lanes.stats().lanes).toBe(0);
   });
 });

@@ -29,7 +29,8 @@ interface Lane {
   behind: boolean;
   fetching: boolean;
   active: boolean;
-  controller?: AbortController;
+  /** The row whose turn or commit is under way. */
+  current?: { readonly seq: number; readonly controller: AbortController };
 }
 
 export interface LanesOptions {
@@ -79,13 +80,13 @@ export class Lanes {
     for (const lane of lanes) this.#wake(lane, undefined);
   }
 
-  /** Stops the lane's running turn, if any. What waited was already cancelled in the journal; what came after is looked for there. */
-  abort(lane: string): void {
+  /** These rows were cancelled in the journal: the running turn stops if it is one of them. What waits is looked for there. */
+  abort(lane: string, seqs: ReadonlySet<number>): void {
     const found = this.#lanes.get(lane);
     if (!found) return;
     this.#forget(found);
     found.behind = true;
-    found.controller?.abort(new RunStopped('user'));
+    if (found.current && seqs.has(found.current.seq)) found.current.controller.abort(new RunStopped('user'));
   }
 
   /** Resolves when no lane has work. */
@@ -103,7 +104,7 @@ export class Lanes {
     const grace = new AbortController();
     const abortLate = this.#options.clock.sleep(graceMs, grace.signal).then(
       () => {
-        for (const lane of this.#lanes.values()) lane.controller?.abort(new RunStopped('shutdown'));
+        for (const lane of this.#lanes.values()) lane.current?.controller.abort(new RunStopped('shutdown'));
       },
       () => undefined,
     );
@@ -193,7 +194,7 @@ export class Lanes {
    */
   async #runRow(lane: Lane, waiting: RunRow): Promise<void> {
     const controller = new AbortController();
-    lane.controller = controller;
+    lane.current = { seq: waiting.seq, controller };
     const { signal } = controller;
     let claimed: RunRow | undefined;
     const turn = async (): Promise<Finish | undefined> => {
@@ -218,7 +219,7 @@ export class Lanes {
         if (finish && this.#stopping.signal.aborted) return await finish().catch(() => undefined);
       }
     } finally {
-      delete lane.controller;
+      delete lane.current;
     }
   }
 

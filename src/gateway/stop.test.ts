@@ -13,6 +13,11 @@ const PLACES: readonly Partial<InboundMessage>[] = [
   { chatId: 'C10', threadId: 't1' },
 ];
 
+const OPEN = {
+  entry: { allowed_groups: ['*'], allowed_senders: ['*'] },
+  gateway: { owner: [{ channel: 'test', chat_id: 'C10', sender_ids: ['boss'] }] },
+};
+
 test.each<[what: string, stop: Partial<InboundMessage>, stopped: number[]]>([
   ['in a thread: that thread', { threadId: 't1' }, [0]],
   ['outside of threads: all of the chat', {}, [0, 1]],
@@ -20,7 +25,10 @@ test.each<[what: string, stop: Partial<InboundMessage>, stopped: number[]]>([
   ['as an edit of what started a thread: that thread', { threadId: 't1', startsThread: true, kind: 'edit', targetId: 'm0' }, [0]],
   ['in another chat: nothing here', { chatId: 'C2' }, []],
   ['of somebody else, outside of threads: nothing of hers', { senderId: 'bob' }, []],
-  ['of somebody else in her thread: that thread', { senderId: 'bob', threadId: 't2' }, [1]],
+  ['of somebody else in her thread: nothing of hers', { senderId: 'bob', threadId: 't2' }, []],
+  ['of the owner, outside of threads: all of the chat', { senderId: 'boss' }, [0, 1]],
+  ['of the owner in her thread: that thread', { senderId: 'boss', threadId: 't2' }, [1]],
+  ['of somebody in a group of the owner: nothing of hers', { senderId: 'bob', chatId: 'C10', threadId: 't1' }, []],
 ])('a stop %s', async (_what, stop, expected) => {
   await using dir = await tempDir();
   const stopped: number[] = [];
@@ -29,7 +37,7 @@ test.each<[what: string, stop: Partial<InboundMessage>, stopped: number[]]>([
     signal.addEventListener('abort', () => stopped.push(place), { once: true });
     return { hang: true };
   });
-  await using rig = await testDaemon({ dataDir: dir.path, model, entry: { allowed_groups: ['*'], allowed_senders: ['*'] } });
+  await using rig = await testDaemon({ dataDir: dir.path, model, ...OPEN });
   for (const [n, place] of PLACES.entries())
     await rig.channel.deliver({ ...CHANNEL, platformId: `m${n}`, text: `work ${n}`, ...place });
   await until('the model is at work', () => model.requests.length === PLACES.length);
@@ -38,7 +46,42 @@ test.each<[what: string, stop: Partial<InboundMessage>, stopped: number[]]>([
   await until('the turns ended', () => rig.daemon.lanes.stats().running === PLACES.length - expected.length);
   expect(stopped.sort()).toEqual(expected);
   expect((await rig.daemon.journal.counts()).inbox).toMatchObject({ RUNNING: PLACES.length - expected.length });
-  expect(rig.channel.sent[0]?.text).toBe(expected.length > 0 ? '🛑 Cancelled.' : 'Nothing is being worked on.');
+  const idle = stop.senderId === 'boss' ? 'Nothing is being worked on.' : 'Nothing of yours is being worked on.';
+  expect(rig.channel.sent[0]?.text).toBe(expected.length > 0 ? '🛑 Cancelled.\nWork of: Ada' : idle);
+});
+
+test('in a group the row that a member stops is their own: what others asked for runs on or waits its turn', async () => {
+  await using dir = await tempDir();
+  const go = Promise.withResolvers<void>();
+  const model = scriptedModel(async ({ messages }) => {
+    await go.promise;
+    return `done: ${messages.at(-1)?.content}`;
+  });
+  await using rig = await testDaemon({ dataDir: dir.path, model, ...OPEN });
+  const bob = { ...CHANNEL, senderId: 'bob', senderName: 'Bob *the* <b>' };
+  await rig.channel.deliver({ ...CHANNEL, text: 'one' });
+  await until('the model is at work', () => model.requests.length === 1);
+  await rig.channel.deliver({ ...bob, text: 'two' });
+  await rig.channel.deliver({ ...CHANNEL, text: 'three' });
+  await rig.channel.deliver({ ...bob, text: 'stop' });
+  go.resolve();
+  await rig.daemon.gateway.idle();
+  const whose = 'Work of: Bob \\*the\\* \\<b\\>';
+  expect(rig.channel.texts('C1')).toEqual([`🛑 Cancelled.\n${whose}`, 'done: [Ada] one', 'done: [Ada] three']);
+});
+
+test('the owner ends in a group what several people asked for, and the answer names them', async () => {
+  await using dir = await tempDir();
+  const model = scriptedModel([{ hang: true }, 'done']);
+  await using rig = await testDaemon({ dataDir: dir.path, model, ...OPEN });
+  await rig.channel.deliver({ ...CHANNEL, text: 'one' });
+  await until('the model is at work', () => model.requests.length === 1);
+  for (const senderName of ['Bob', 'Ada'])
+    await rig.channel.deliver({ ...CHANNEL, senderId: senderName, senderName, text: 'more' });
+  await rig.channel.deliver({ ...CHANNEL, senderId: 'boss', text: 'annuler' });
+  await rig.channel.deliver({ ...CHANNEL, text: 'and now?' });
+  await rig.daemon.gateway.idle();
+  expect(rig.channel.texts('C1')).toEqual(['🛑 Annulé.\nTravail de: Ada, Bob', 'done']);
 });
 
 test('a stop is told in its own language that there was nothing to stop, once', async () => {

@@ -1,12 +1,11 @@
-import { chatKey, messageKey, principalOf } from '../core/ids.ts';
+import { messageKey, principalOf } from '../core/ids.ts';
 import { type InboundMessage, mayChange } from '../core/message.ts';
 import type { Accepted, Admission, ChatRow } from '../core/run.ts';
 import type { Change } from './commit-queue.ts';
 import { correctedKey, isUnchanged, type StoredMessage, unbegunCorrections } from './corrections.ts';
+import { cancelRuns } from './ended-runs.ts';
 import { addParts } from './outbox.ts';
 import { writeEvent } from './record.ts';
-import { busyLanes, cancelLane, parkedMessages } from './runs.ts';
-import { markDrafts } from './stopped-drafts.ts';
 import { readMessage, type Store } from './store.ts';
 
 export interface CursorMove {
@@ -83,29 +82,13 @@ function acceptOne(store: Store, admission: Admission, change: Change): Accepted
 }
 
 function answer(store: Store, admission: Extract<Admission, { kind: 'answer' }>, change: Change): Accepted {
-  const cancelled = cancel(store, admission, change);
-  const { outcome, parts, partsIfIdle } = admission;
+  const { message, lane, outcome, cancels } = admission;
+  const cancelled = cancels ? cancelRuns(store, lane, message, cancels) : [];
+  change.active -= cancelled.length;
   const seq = insertRow(store, admission, 'DONE', outcome);
-  addParts(store, cancelled.length === 0 && partsIfIdle ? partsIfIdle : parts, `in${seq}`);
+  const parts = cancelled.length > 0 ? cancels?.parts?.(cancelled) : undefined;
+  addParts(store, parts ?? admission.parts, `in${seq}`);
   return { kind: 'answered', cancelled };
-}
-
-/** The lanes in which there was anything to cancel. */
-function cancel(
-  store: Store,
-  { message, lane, cancels, stoppedMark }: Extract<Admission, { kind: 'answer' }>,
-  change: Change,
-): readonly string[] {
-  if (cancels === undefined) return [];
-  // In a group everybody stops what they asked for themselves; what others wait for is stopped where it is.
-  const sender = message.isGroup ? message.senderId : undefined;
-  const lanes = cancels === 'lane' ? [lane] : busyLanes(store, chatKey(message), sender);
-  return lanes.filter((one) => {
-    if (stoppedMark !== undefined) markDrafts(store, parkedMessages(store, one), stoppedMark);
-    const count = cancelLane(store, one);
-    change.active -= count;
-    return count > 0;
-  });
 }
 
 /** The second key is its own space: a Message-ID never equals a transport id by accident. */

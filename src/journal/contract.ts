@@ -8,6 +8,7 @@ import { type CreateJournal as Create, kinds, pendingKeys, texts } from '../test
 import { admit, begin, done, LANE, line, message, part, refuse, SESSION, usage } from '../testing/journal-rows.ts';
 import { ledgerContract } from '../testing/ledger-contract.ts';
 import { amendContract } from './amend-contract.ts';
+import { endedContract } from './ended-contract.ts';
 import { outboxContract } from './outbox-contract.ts';
 import { deadLetterContract, recoverContract, stoppedContract } from './recovery-contract.ts';
 
@@ -20,6 +21,7 @@ export function journalContract(name: string, create: Create): void {
     outboxContract(create);
     recoverContract(create);
     stoppedContract(create);
+    endedContract(create);
     deadLetterContract(create);
   });
 }

@@ -1,3 +1,4 @@
+import { remainsOf } from '../runs/remains.ts';
 import { FakeClock, tempDir } from '../testing/fakes.ts';
 import type { JournalHarness } from '../testing/journal-harness.ts';
 import { journalContract } from './contract.ts';
@@ -8,10 +9,11 @@ journalContract('SQLite journal', async (): Promise<JournalHarness> => {
   const dir = await tempDir();
   const clock = new FakeClock();
   const opened: OpenedJournal[] = [];
+  const remains = remainsOf({ clock, isCommand: () => false });
   return {
     clock,
     async open(options = {}) {
-      const next = await openJournal({ dir: dir.path, clock, ...options });
+      const next = await openJournal({ dir: dir.path, clock, remains, ...options });
       opened.push(next);
       return next.journal;
     },

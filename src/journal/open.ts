@@ -5,6 +5,7 @@ import { GatehouseError } from '../core/errors.ts';
 import type { Journal } from '../core/journal.ts';
 import type { PairingStore } from '../core/pairing.ts';
 import type { Clock } from '../core/ports.ts';
+import type { Remains, RemainsOf, RunRow, StepRecord } from '../core/run.ts';
 import { AgingClock } from './aging.ts';
 import { Backlog } from './backlog.ts';
 import { backupJournal } from './backup.ts';
@@ -24,6 +25,8 @@ export interface JournalOptions {
   /** The data directory; made (owner only) when absent. The file is `journal.db` in it. */
   readonly dir: string;
   readonly clock: Clock;
+  /** Turns the steps of a run that is cancelled or given up into lines. Absent in a process that ends no run. */
+  readonly remains?: RemainsOf;
   /** NEW + RUNNING rows above which `room()` is 0. Default 10,000. */
   readonly highWater?: number;
   /** How long a message is recognised when it comes again. Default 30 days. */
@@ -70,10 +73,12 @@ export async function openJournal(options: JournalOptions): Promise<OpenedJourna
 
 /** The journal on a connection that is ready; disposing closes that too. */
 export function journalOn(db: Database, options: Omit<JournalOptions, 'dir'>): OpenedJournal {
-  const { clock, highWater = 10_000, dedupDays = 30, onFatal = () => {}, onWritable = () => {}, pollMs = 1_000 } = options;
+  const { clock, highWater = 10_000, dedupDays = 30, pollMs = 1_000 } = options;
+  const { onFatal = () => {}, onWritable = () => {}, remains = endsNothing } = options;
   const aging = new AgingClock(db, clock);
   // The first row of the ledger looks: an earlier process may have left many.
-  const store: Store = { db, clock, bootId: randomUUID(), aging, usage: { rowsSinceLook: Number.POSITIVE_INFINITY } };
+  const usage = { rowsSinceLook: Number.POSITIVE_INFINITY };
+  const store: Store = { db, clock, bootId: randomUUID(), aging, remains, usage };
   const backlog = new Backlog(highWater);
   const events = new PendingEvents();
   const queue = new CommitQueue({
@@ -96,6 +101,12 @@ export function journalOn(db: Database, options: Omit<JournalOptions, 'dir'>): O
     backup: (path) => backupJournal(db.path, path, clock),
     [Symbol.asyncDispose]: close,
   };
+}
+
+/** A row without steps leaves nothing that could be lost. */
+function endsNothing(row: RunRow, steps: readonly StepRecord[]): Remains {
+  if (steps.length > 0) throw new Error(`run ${row.seq} cannot be ended here: the journal was opened without \`remains\``);
+  return { lines: [], tools: [] };
 }
 
 async function closeAll(queue: CommitQueue, outside: OutsideChanges, db: Database): Promise<void> {

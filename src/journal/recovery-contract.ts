@@ -145,7 +145,7 @@ export function stoppedContract(create: Create): void {
     await killed.settle(seq, sent ? { kind: 'sent', platformId: 'p' } : { kind: 'unknown', reason: 'timeout' });
     const place = { message: message('stop'), lane: LANE, session: SESSION };
     const parts = [part('stopped', { expiresAt: Date.UTC(2030, 0) })];
-    const stop = { kind: 'answer', ...place, outcome: 'stop', parts, cancels: 'lane', stoppedMark: MARK } as const;
+    const stop = { kind: 'answer', ...place, outcome: 'stop', parts, cancels: { where: 'lane', stoppedMark: MARK } } as const;
     return { killed, row, stop };
   }
 

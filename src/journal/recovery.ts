@@ -1,8 +1,9 @@
 import { draftKey } from '../core/ids.ts';
 import type { Recovery } from '../core/journal.ts';
 import { LOGIN_REFUSED, type NewPart } from '../core/outbox.ts';
-import { type ChatRow, NOT_HEARD, type RunRow } from '../core/run.ts';
+import { type ChatRow, NOT_HEARD, type RunRow, type ToolUse } from '../core/run.ts';
 import type { Change } from './commit-queue.ts';
+import { leaveRemains, writeEnd } from './ended-runs.ts';
 import { addParts, findPart, OUTBOX_COLUMNS, type OutboxRecord, toOutboxRow } from './outbox.ts';
 import { cancelledMessages, RUN_COLUMNS, type RunRecord, toRunRow } from './runs.ts';
 import { markDrafts } from './stopped-drafts.ts';
@@ -17,7 +18,8 @@ export interface RecoveryBounds {
 /** What stood longer in a chat is not changed any more. */
 const MARK_WITHIN_MS = 86_400_000;
 
-export type BuryNotice = (row: RunRow, reason: string) => readonly NewPart[];
+/** `tools`: those that the row's turn ran. */
+export type BuryNotice = (row: RunRow, reason: string, tools: readonly ToolUse[]) => readonly NewPart[];
 
 /**
  * Start-up, one transaction: running it again, or dying in the middle and running it again, gives the same end (F10). SENDING
@@ -59,8 +61,9 @@ export function recoverAll(store: Store, bounds: RecoveryBounds, notice: BuryNot
 }
 
 /**
- * Attempts OR age, not both: a row that never uses up its attempts still ends one day. Steps and payload stay. What was overheard and
- * shows no sign of an answer was said to nobody here: it is no dead letter, and the chat is told nothing.
+ * Attempts OR age, not both: a row that never uses up its attempts still ends one day. Steps and payload stay,
+ * and what the turn did is in its session. What was overheard and shows no sign of an answer was said to nobody
+ * here: it is no dead letter, and the chat is told nothing.
  */
 function buryAll(
   store: Store,
@@ -79,20 +82,22 @@ function buryAll(
   for (const record of spent) {
     const row = toRunRow(record);
     if (row.message?.overheard && !isAnswerBegun(store, row)) {
-      end(store, row.seq, 'DONE', NOT_HEARD, now);
+      end(store, row, 'DONE', NOT_HEARD, now);
       unheard.push(row);
       continue;
     }
     const reason = record.attempts >= bounds.maxAttempts ? `gave up after ${record.attempts} attempts` : 'too old';
-    end(store, row.seq, 'DEAD', reason, now);
-    addParts(store, notice(row, reason), `in${row.seq}.${row.generation}`);
+    const { tools } = leaveRemains(store, row);
+    end(store, row, 'DEAD', reason, now);
+    addParts(store, notice(row, reason, tools), `in${row.seq}.${row.generation}`);
   }
   return { buried: spent.length - unheard.length, unheard };
 }
 
-function end(store: Store, seq: number, state: 'DONE' | 'DEAD', outcome: string, now: number): void {
+function end(store: Store, row: RunRow, state: 'DONE' | 'DEAD', outcome: string, now: number): void {
   const sql = 'UPDATE run SET state = ?, outcome = ?, finished_at = ?, boot_id = NULL WHERE seq = ?';
-  store.db.run(sql, state, outcome, now, seq);
+  store.db.run(sql, state, outcome, now, row.seq);
+  writeEnd(store, row, outcome);
 }
 
 /** Only a turn records steps and shows a draft. */

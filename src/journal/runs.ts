@@ -118,45 +118,10 @@ export function cancelWaitingRows(store: Store, lane: string, outcome: string, c
   return cancelled;
 }
 
-/**
- * What waits and what runs in the lane is DONE as `cancelled`; the new generation fences the running turn. Returns how many.
- * In one transaction with the answer that says so: a crash cannot bring back what people were told is cancelled.
- */
-export function cancelLane(store: Store, lane: string): number {
-  return store.db.run(
-    `UPDATE run SET state = 'DONE', outcome = 'cancelled', finished_at = ?, boot_id = NULL, generation = generation + 1
-     WHERE lane = ? AND state IN ('NEW', 'RUNNING')`,
-    store.clock.now(),
-    lane,
-  );
-}
-
-/** Every lane that `isLaneOf` the chat and has work; with `sender` only those in which that person waits for something. */
-export function busyLanes(store: Store, chat: string, sender?: string): readonly string[] {
-  const rows = store.db.all<{ seq: number; lane: string; input: string }>(
-    // `0` follows the separator, so the range is that of what begins with the chat and a separator.
-    `SELECT seq, lane, input FROM run WHERE (lane = ? OR (lane >= ? AND lane < ?)) AND state IN ('NEW', 'RUNNING')`,
-    chat,
-    `${chat}/`,
-    `${chat}0`,
-  );
-  const own = rows.filter(({ seq, input }) => sender === undefined || readMessage(input, seq).senderId === sender);
-  return [...new Set(own.map(({ lane }) => lane))];
-}
-
-/** Of rows that wait in the lane for another attempt. */
-export function parkedMessages(store: Store, lane: string): readonly InboundMessage[] {
-  return messages(store, "SELECT seq, input FROM run WHERE state = 'NEW' AND lane = ? AND generation > 0", lane);
-}
-
 /** Of rows that somebody cancelled at `since` or later, epoch ms. */
 export function cancelledMessages(store: Store, since: number): readonly InboundMessage[] {
   const sql = "SELECT seq, input FROM run WHERE state = 'DONE' AND finished_at >= ? AND outcome = 'cancelled'";
-  return messages(store, sql, since);
-}
-
-function messages(store: Store, sql: string, value: string | number): readonly InboundMessage[] {
-  return store.db.all<{ seq: number; input: string }>(sql, value).map(({ seq, input }) => readMessage(input, seq));
+  return store.db.all<{ seq: number; input: string }>(sql, since).map(({ seq, input }) => readMessage(input, seq));
 }
 
 /** Whether the claim still stands; inside the transaction of the write that depends on it. */

@@ -1,6 +1,7 @@
 import { GatehouseError } from '../core/errors.ts';
 import type { InboundMessage, Json, OutboundPart } from '../core/message.ts';
 import type { Clock } from '../core/ports.ts';
+import type { RemainsOf } from '../core/run.ts';
 import type { AgingClock } from './aging.ts';
 import type { Database } from './database.ts';
 
@@ -10,6 +11,8 @@ export interface Store {
   readonly bootId: string;
   readonly clock: Clock;
   readonly aging: AgingClock;
+  /** What a run leaves in its session that ends without its agent. */
+  readonly remains: RemainsOf;
   /** Rows of the ledger since this process last looked how many of them are in no sum (see `usage-sums.ts`). */
   readonly usage: { rowsSinceLook: number };
 }

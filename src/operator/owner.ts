@@ -77,8 +77,11 @@ export class Owner implements AsyncDisposable {
 
   /** Whether the operator is known to have written it: in a chat of theirs, or under an id of theirs. */
   wrote(message: Pick<InboundMessage, 'channel' | 'account' | 'chatId' | 'senderId'>): boolean {
-    const { channel, senderId } = message;
-    if (this.isOwnersChat(message)) return true;
+    return this.isOwnersChat(message) || this.isOwnersId(message);
+  }
+
+  /** Whether the sender is the operator, by an id that the config names: a chat of theirs may be a group of many. */
+  isOwnersId({ channel, senderId }: Pick<InboundMessage, 'channel' | 'senderId'>): boolean {
     // Where a private chat has the id of the person, naming the chat names the person.
     return this.#options.chats.some(
       (chat) => chat.channel === channel && [chat.chatId, ...(chat.senderIds ?? [])].includes(senderId),

@@ -11,7 +11,7 @@ import type { Transcriber } from '../core/media-models.ts';
 import type { AnswerTarget, Choice, InboundMessage, OutboundFile } from '../core/message.ts';
 import type { FailureKind, Model, ModelCallContext } from '../core/model.ts';
 import type { NewPart } from '../core/outbox.ts';
-import { channelOf, type RunRow, type TurnResult, targetOf } from '../core/run.ts';
+import { channelOf, type RemainsOf, type RunRow, type TurnResult, targetOf } from '../core/run.ts';
 import type { SessionMessage, ThinkingLevel } from '../core/session.ts';
 import type { Tool } from '../core/tool.ts';
 import type { AgentResult, RunLimits } from '../core/turn.ts';
@@ -19,9 +19,11 @@ import { failureText } from '../llm/failure-text.ts';
 import { loadImage } from '../media/load-image.ts';
 import { AnswerPlace, type AnswerPlaceOptions } from './answer-place.ts';
 import { DelayNotice } from './delay-notice.ts';
+import { withTools } from './end-texts.ts';
 import { type Finish, RunStopped } from './finish.ts';
 import { FETCH_MS, type Prepared, prepare } from './prepare.ts';
 import { recentHistory } from './recent-history.ts';
+import { inputLine } from './remains.ts';
 import { StepWrites } from './step-writes.ts';
 import type { Transcripts } from './transcripts.ts';
 
@@ -48,6 +50,8 @@ export interface RunnerOptions extends AnswerPlaceOptions {
   /** Newest messages of the session that a turn is given; asked at each turn. */
   readonly maxHistory: () => number;
   readonly system: () => string;
+  /** What a turn leaves that fails within the gateway. */
+  readonly remains: RemainsOf;
   /** Each session has its own workspace below. */
   readonly dataDir: string;
   /** A private copy of a file for an answer on this channel. */
@@ -138,12 +142,14 @@ export class Runner {
   async #finish(row: RunRow, result: TurnResult, started: number, place: AnswerPlace): Promise<void> {
     const { clock, emit, journal, transcripts, onParts } = this.#options;
     const ms = clock.monotonic() - started;
-    const committed = await journal.finish({ ...result, ms });
+    // The stop has ended the row already, and has written its lines.
+    const isCancelled = result.outcome === 'cancelled';
+    const committed = !isCancelled && (await journal.finish({ ...result, ms }));
     if (!committed) await place.abandon();
     if (committed) {
       transcripts.committed(row.session, result.lines);
       onParts(result.parts);
-    } else if (result.outcome !== 'cancelled') return; // fenced: another process owns the row and reports its end
+    } else if (!isCancelled) return; // fenced: another process owns the row and reports its end
     const { key: messageId } = row;
     const channel = channelOf(row);
     emit({ type: 'finished', at: clock.now(), messageId, session: row.session, channel, outcome: result.outcome, ms });
@@ -155,7 +161,7 @@ export class Runner {
       return await this.#outcome(running, signal);
     } catch (error) {
       if (isGatehouseError(error) && (error.code === 'GH1301' || error.code === 'GH1302')) throw error;
-      if (signal.aborted) return await this.#stopped(row, signal, []);
+      if (signal.aborted) return await this.#stopped(row, signal);
       const code = isGatehouseError(error) ? error.code : 'GH2003';
       const { clock, emit } = this.#options;
       emit({
@@ -167,8 +173,9 @@ export class Runner {
         code,
         detail: errorText(error),
       });
+      const { lines, tools } = this.#options.remains(row, await this.#options.journal.steps(row.seq));
       const text = `⚠️ I could not answer this: something failed inside the gateway (${code}). Your message is kept; its owner can run it again.`;
-      return this.#done(row, { state: 'DEAD', outcome: `failed:${code}`, text });
+      return this.#done(row, { state: 'DEAD', outcome: `failed:${code}`, text: withTools(text, tools), lines });
     }
   }
 
@@ -202,15 +209,14 @@ export class Runner {
           lines,
         });
       case 'aborted':
-        return await this.#stopped(row, signal, lines);
+        return await this.#stopped(row, signal);
     }
   }
 
   /** After /stop the row is already DONE; after a shutdown it is NEW again, its steps kept, and resumes at the next start. */
-  async #stopped(row: RunRow, signal: AbortSignal, lines: readonly SessionMessage[]): Promise<TurnResult | undefined> {
-    if (signal.reason instanceof RunStopped && signal.reason.by === 'user') {
-      return { seq: row.seq, generation: row.generation, state: 'DONE', outcome: 'cancelled', lines, parts: [] };
-    }
+  async #stopped(row: RunRow, signal: AbortSignal): Promise<TurnResult | undefined> {
+    if (signal.reason instanceof RunStopped && signal.reason.by === 'user')
+      return this.#done(row, { state: 'DONE', outcome: 'cancelled' });
     await this.#options.journal.release(row.seq, row.generation);
     return undefined;
   }
@@ -262,13 +268,7 @@ export class Runner {
     const observer = delay?.emit ?? this.#options.emit;
     const recorded = await journal.steps(row.seq);
     const chosen = await this.#options.choice.of(row);
-    const input: SessionMessage = {
-      id: `${key}:in`,
-      role: 'user',
-      content: turn.text,
-      ...(turn.media.length > 0 ? { media: turn.media } : {}),
-      timestamp: new Date(row.acceptedAt).toISOString(),
-    };
+    const input = inputLine(row, { content: turn.text, media: turn.media });
     const result = await runAgent({
       runId: key,
       system: this.#options.system(),

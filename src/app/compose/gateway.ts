@@ -37,11 +37,12 @@ export function composeGateway(turn: TurnParts, runner: Runner, pairing: Pairing
   });
   const bus = new InboundBus(config.gateway.bus_capacity);
   const lanes = composeLanes(base, bus, gate);
-  const { approvals } = operator;
+  const { approvals, owner } = operator;
   const gateway = new Gateway({
     ...{ journal, bus, lanes, runner, transcripts, delivery, backlog, clock, emit: events.emit },
     admission: {
       ...{ rules: accessRules(base, patterns, models.transcriber !== undefined), pairing, clock },
+      isOwner: (message) => owner.isOwnersId(message),
       answer: (message, text) => parts(message, text, []),
       decide: (message) => approvals.decide(message),
       concerns: (message) => approvals.concerns(message),

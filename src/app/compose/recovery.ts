@@ -4,6 +4,7 @@ import type { NewPart } from '../../core/outbox.ts';
 import { targetOf } from '../../core/run.ts';
 import { pruneAttachments } from '../../media/attachments.ts';
 import { STOPPED_MARK } from '../../runs/answer-place.ts';
+import { withTools } from '../../runs/end-texts.ts';
 import type { PlanAnswer } from './delivery.ts';
 import type { GatewayParts } from './gateway.ts';
 import type { Base } from './options.ts';
@@ -20,10 +21,10 @@ export async function recover(base: Base, { gateway, gate }: GatewayParts, parts
       maxAgeMs: config.gateway.max_message_age_hours * HOUR_MS,
       stoppedMark: STOPPED_MARK,
     },
-    (row, reason) => {
+    (row, reason, tools) => {
       const target = targetOf(row);
       if (!target) return [];
-      const notice = parts(target, givenUpText(reason), []);
+      const notice = parts(target, withTools(givenUpText(reason), tools), []);
       return channels.channels.get(target.channel)?.edit ? inPlaceOfDraft(target.id, notice) : notice;
     },
   );

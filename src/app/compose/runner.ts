@@ -16,6 +16,7 @@ import type { ModelStack } from '../model-stack.ts';
 import type { PlanAnswer } from './delivery.ts';
 import type { Operator } from './operator.ts';
 import { type Base, type Config, redactOf } from './options.ts';
+import { remainsFor } from './store.ts';
 
 /** What turns need beside the base. */
 export interface TurnParts {
@@ -49,6 +50,7 @@ export function composeRunner(turn: TurnParts): Runner {
       const { system_prompt: prompt } = hot();
       return systemPrompt({ ...(prompt ? { base: prompt } : {}), now: clock.now() });
     },
+    remains: remainsFor(options),
     isReserved: (words) => isCommandWord(words) || isVerdict(words),
     streams: (channel) => entries.get(channel)?.streaming !== 'off',
     ...abilities(turn),

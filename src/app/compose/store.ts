@@ -3,7 +3,10 @@ import { openJsonlStore } from '../../../sessions/jsonl-store.ts';
 import { errorText } from '../../core/errors.ts';
 import type { Emit } from '../../core/events.ts';
 import type { Journal } from '../../core/journal.ts';
+import type { RemainsOf } from '../../core/run.ts';
+import { parseCommand } from '../../gateway/commands/index.ts';
 import { type OpenedJournal, openJournal } from '../../journal/open.ts';
+import { remainsOf } from '../../runs/remains.ts';
 import { Transcripts } from '../../runs/transcripts.ts';
 import type { DaemonOptions } from './options.ts';
 
@@ -19,6 +22,7 @@ export async function composeStores(options: DaemonOptions, emit: Emit): Promise
   const opened = await openJournal({
     dir: dataDir,
     clock,
+    remains: remainsFor(options),
     highWater: config.gateway.high_water,
     onFatal: options.onFatal,
     onUpgrade: (about) => logger.warn('journal.upgrade', { ...about, hint: 'the copy is the way back to the version before' }),
@@ -44,4 +48,9 @@ export async function composeStores(options: DaemonOptions, emit: Emit): Promise
     onError: (error) => logger.warn('session.flush-failed', { detail: errorText(error) }),
   });
   return { opened, journal, transcripts };
+}
+
+/** What turns leave that end without their agent. */
+export function remainsFor({ clock }: Pick<DaemonOptions, 'clock'>): RemainsOf {
+  return remainsOf({ clock, isCommand: (text) => parseCommand(text) !== undefined });
 }

@@ -1,12 +1,12 @@
 /** What a command of the chat is. `index.ts` has the table of all. */
 import type { ChatRow } from '../../core/run.ts';
+import type { EndTexts } from '../../runs/end-texts.ts';
 import type { Transcripts } from '../../runs/transcripts.ts';
-import type { AbortAnswer } from './abort-words.ts';
 
 /** What a chat message asks of the gateway itself; anything else is the agent's. */
 export type Command =
   /** Answered at once, even while a turn runs; also ends that turn and what waits behind it. */
-  | ({ readonly kind: 'stop' } & AbortAnswer)
+  | ({ readonly kind: 'stop' } & EndTexts)
   /** Answered at once. */
   | { readonly kind: 'help'; readonly answer: string }
   /**

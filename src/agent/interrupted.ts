@@ -1,0 +1,52 @@
+/** What a turn leaves that ended without its agent: it was stopped, given up, or failed within the gateway. */
+import type { StepRecord, ToolUse } from '../core/run.ts';
+import type { SessionMessage, ToolCall } from '../core/session.ts';
+import { isEmpty, toolCallsOf } from './model-call.ts';
+import { Replay, type StoredAnswer, type StoredCall, type StoredInput } from './replay.ts';
+import { argsHash } from './tool-signature.ts';
+import { answerLine, NOT_RUN, resultLine, turnLine, UNKNOWN } from './turn-lines.ts';
+
+/** The assistant line at the end: some providers refuse a tool result followed by the next user message. */
+const INTERRUPTED = '[interrupted]';
+
+export interface Interrupted {
+  /** What the model was asked; absent where no answer of it is recorded. */
+  readonly input?: StoredInput;
+  /** Everything after the input. Tool pairs are complete, and the last line is the assistant's. */
+  readonly lines: readonly SessionMessage[];
+  /** The calls that began, in order. */
+  readonly tools: readonly ToolUse[];
+}
+
+/**
+ * The lines that the agent would have left, from the recorded steps alone: what the model said, its calls and their results. A call
+ * that was STARTED and has no end has an unknown outcome. Pure, and never throws: it runs inside the transaction that ends the turn.
+ * `at`: epoch ms.
+ */
+export function interrupted(runId: string, steps: readonly StepRecord[], at: number): Interrupted {
+  const replay = new Replay(steps);
+  const lines: SessionMessage[] = [];
+  const tools: ToolUse[] = [];
+  let iteration = 0;
+  for (let stored = replay.nextAnswer(); stored; stored = replay.nextAnswer()) {
+    // An empty answer was asked for again, and is no line.
+    if (isEmpty(stored.answer)) continue;
+    iteration += 1;
+    const calls = toolCallsOf(stored.answer);
+    lines.push(answerLine(runId, iteration, stored, calls));
+    for (const [place, call] of calls.entries()) {
+      const result = resultOf(call, replay, stored, at);
+      if (result.ended !== 'not-run') tools.push({ name: call.name, isKnown: result.ended === undefined });
+      lines.push(resultLine(runId, iteration, place, call, result));
+    }
+  }
+  lines.push(turnLine(runId, 'end', 'assistant', INTERRUPTED, at));
+  return { ...(replay.input ? { input: replay.input } : {}), lines, tools };
+}
+
+function resultOf(call: ToolCall, replay: Replay, asked: StoredAnswer, now: number): Pick<StoredCall, 'result' | 'at' | 'ended'> {
+  const step = replay.tool(call.id, argsHash(call));
+  if (step?.done) return step.done;
+  if (step) return { result: { ok: false, output: UNKNOWN }, ended: 'unknown', at: now };
+  return { result: { ok: false, output: NOT_RUN }, ended: 'not-run', at: asked.at };
+}

@@ -1,0 +1,43 @@
+// row and recorded steps -> what its session keeps of a turn that ended without its agent
+import { interrupted } from '../agent/interrupted.ts';
+import type { Clock } from '../core/ports.ts';
+import type { Remains, RemainsOf, RunRow, StepRecord } from '../core/run.ts';
+import type { SessionMessage } from '../core/session.ts';
+import { wordsOf } from './prepare.ts';
+
+export interface RemainsOptions {
+  readonly clock: Pick<Clock, 'now'>;
+  /** Whether the gateway itself answers to these words: nothing of that is conversation. */
+  readonly isCommand: (text: string) => boolean;
+}
+
+const NOTHING: Remains = { lines: [], tools: [] };
+
+/**
+ * For the journal, which writes the lines in the transaction that ends the row. A row whose turn never began leaves nothing, and
+ * neither does what was overheard before anybody knew that it is for the agent.
+ */
+export function remainsOf({ clock, isCommand }: RemainsOptions): RemainsOf {
+  return (row: RunRow, steps: readonly StepRecord[]): Remains => {
+    const { message } = row;
+    const isOurs = message !== undefined && (message.overheard || isCommand(message.text));
+    if (steps.length === 0 && (row.generation === 0 || isOurs)) return NOTHING;
+    const asked = message ? { content: wordsOf(message), media: [] } : { content: row.prompt.text, media: row.prompt.media };
+    const { input = asked, lines, tools } = interrupted(row.key, steps, clock.now());
+    return { lines: [inputLine(row, input), ...lines], tools };
+  };
+}
+
+/** The line of what a run was asked. */
+export function inputLine(
+  { key, acceptedAt }: Pick<RunRow, 'key' | 'acceptedAt'>,
+  { content, media }: { readonly content: string; readonly media: readonly string[] },
+): SessionMessage {
+  return {
+    id: `${key}:in`,
+    role: 'user',
+    content,
+    ...(media.length > 0 ? { media } : {}),
+    timestamp: new Date(acceptedAt).toISOString(),
+  };
+}
