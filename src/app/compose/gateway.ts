@@ -61,9 +61,9 @@ function composeLanes({ options, events, journal }: Base, bus: InboundBus, gate:
       events.emit({
         type: 'failed',
         at: clock.now(),
-        messageId: row.message.id,
+        messageId: row.messageId,
         session: row.session,
-        channel: row.message.channel,
+        channel: row.channel,
         code: isGatehouseError(error) ? error.code : 'GH2003',
         detail: `${errorText(error)}; next try in ${retryInMs} ms`,
       }),
