@@ -105,6 +105,40 @@ describe('a message’s way through the gateway', () => {
     expect(rig.channel.texts('a')).toEqual(['🛑 Cancelled.']);
   });
 
+  it.each([
+    ['chat', (n: number) => ({ chatId: 'flood', senderId: `member-${n}` })],
+    ['sender', (n: number) => ({ chatId: `flood-${n % 30}`, senderId: 'flooder' })],
+  ])('bounds what one %s may have waiting, tells it once, and answers every other', async (_what, flood) => {
+    await using dir = await tempDir();
+    const model = scriptedModel((request) =>
+      request.messages.at(-1)?.content.startsWith('flood') ? { hang: true } : `re ${request.messages.at(-1)?.content}`,
+    );
+    await using rig = await testDaemon({ dataDir: dir.path, model, gateway: { high_water: 200 } });
+    const offers = Array.from({ length: 300 }, (_, n) =>
+      rig.channel.deliver({ ...flood(n), text: `flood ${n}`, platformId: `f${n}` }),
+    );
+    expect(new Set((await Promise.all(offers)).map(({ kind }) => kind))).toEqual(new Set(['accepted']));
+    const others = Array.from({ length: 20 }, (_, n) => ({ chatId: `c${n}`, senderId: `s${n}`, text: `${n}` }));
+    for (const other of others) expect((await rig.channel.deliver(other)).kind).toBe('accepted');
+    await until('the others are answered', () => others.every(({ chatId }) => rig.channel.texts(chatId).length === 1));
+    const told = rig.channel.sent.filter(({ text }) => text.includes('Too many messages'));
+    expect(told).toHaveLength(1);
+    const { inbox, refused } = await rig.daemon.journal.counts();
+    expect(inbox.NEW + inbox.RUNNING).toBeLessThanOrEqual(40);
+    expect(refused).toContainEqual({ channel: 'test', reason: 'flood', count: 300 - 1 - inbox.NEW - inbox.RUNNING });
+  });
+
+  it('keeps a tenth of the high-water mark for chats with nothing waiting', async () => {
+    await using dir = await tempDir();
+    const model = scriptedModel(() => ({ hang: true }));
+    await using rig = await testDaemon({ dataDir: dir.path, model, gateway: { high_water: 20 } });
+    const deliver = async (chatId: string) => (await rig.channel.deliver({ chatId })).kind;
+    for (let n = 0; n < 18; n += 1) expect(await deliver(`c${n}`)).toBe('accepted');
+    expect([await deliver('c0'), await deliver('new'), await deliver('newer'), await deliver('newest')]).toEqual([
+      ...['busy', 'accepted', 'accepted', 'busy'],
+    ]);
+  });
+
   it('takes a batch that is larger than the high-water mark once there is room at all', async () => {
     await using dir = await tempDir();
     await using rig = await testDaemon({ dataDir: dir.path, model: echo(), gateway: { high_water: 2 } });

@@ -211,7 +211,7 @@ export class Lanes {
     try {
       for (let retryInMs = RETRY_BASE_MS; ; retryInMs = Math.min(RETRY_CAP_MS, retryInMs * 2)) {
         try {
-          finish ??= await this.#permits.run(waiting.channel, turn);
+          finish ??= await this.#permits.run(waiting.channel, turn, waiting.senderId);
           return await finish?.();
         } catch (error) {
           this.#options.onTurnError(waiting, error, retryInMs);

@@ -97,6 +97,7 @@ export class MemoryJournal implements Journal {
   readonly dead: Journal['dead'] = { list: outboxOnly, show: outboxOnly, replay: outboxOnly, drop: outboxOnly };
   readonly accept = outboxOnly;
   readonly room = outboxOnly;
+  readonly load = outboxOnly;
   readonly cursor = outboxOnly;
   readonly waiting = outboxOnly;
   readonly claim = outboxOnly;
