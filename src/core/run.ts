@@ -110,8 +110,11 @@ export interface Runs {
   ): Promise<readonly Accepted[]>;
   /** NEW + RUNNING rows that may still be added before the high-water mark. Cheap; counts in memory. */
   room(): number;
-  /** What waits or runs of a lane, of a sender (their principal), or in all (key ''). Cheap, like `room`; only what is on disk. */
-  load(of: 'lane' | 'sender' | 'all', key: string): Load;
+  /**
+   * What waits or runs of a lane, of a sender (their principal), or in all (key ''); `outbox`: what is still to be sent on a channel,
+   * by `channelOf` its lanes. Cheap, like `room`; only what is on disk.
+   */
+  load(of: 'lane' | 'sender' | 'all' | 'outbox', key: string): Load;
   cursor(channel: string, account: string): Promise<string | undefined>;
 
   /** NEW rows of a lane that are due, oldest first, after `afterSeq`. Does not claim them. */

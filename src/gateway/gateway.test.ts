@@ -1,8 +1,9 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { laneKey } from '../core/ids.ts';
 import { systemClock } from '../lib/clock.ts';
-import { inbound, tempDir, until } from '../testing/fakes.ts';
+import { inbound, outbound, tempDir, until } from '../testing/fakes.ts';
 import { gif, png } from '../testing/pictures.ts';
 import { scriptedModel } from '../testing/scripted-model.ts';
 import { TestChannel } from '../testing/test-channel.ts';
@@ -137,6 +138,21 @@ describe('a message’s way through the gateway', () => {
     expect([await deliver('c0'), await deliver('new'), await deliver('newer'), await deliver('newest')]).toEqual([
       ...['busy', 'accepted', 'accepted', 'busy'],
     ]);
+  });
+
+  it('takes nothing more on a channel whose unsent answers have reached the mark, and goes on when they are gone', async () => {
+    await using dir = await tempDir();
+    await using rig = await testDaemon({ dataDir: dir.path, model: echo(), gateway: { high_water: 3 } });
+    const { journal } = rig.daemon;
+    const parts = Array.from({ length: 50 }, (_, n) => {
+      const part = outbound({ channel: 'test', account: 'former', key: `part ${n}` });
+      return { part, lane: laneKey(part), expiresAt: Date.now() + 3_600_000 };
+    });
+    await journal.enqueue(parts);
+    expect((await rig.channel.deliver({ chatId: 'x' })).kind).toBe('busy');
+    const [part] = await journal.pending(parts[0]?.lane ?? '', 1);
+    await journal.settle(part?.seq ?? 0, { kind: 'expired' });
+    expect((await rig.channel.deliver({ chatId: 'x' })).kind).toBe('accepted');
   });
 
   it('takes a batch that is larger than the high-water mark once there is room at all', async () => {

@@ -19,6 +19,14 @@ function count(row: 'OLD' | 'NEW', sign: 1 | -1): string {
     ${sign < 0 ? `DELETE FROM load WHERE ${gone};` : ''}`;
 }
 
+const TO_SEND = (row: 'OLD' | 'NEW'): string => `${row}.state IN ('PENDING', 'SENDING')`;
+const CHANNEL = (lane: string): string => `substr(${lane}, 1, instr(${lane}, '/') - 1)`;
+
+function countPart(sign: 1 | -1): string {
+  return `INSERT INTO load (kind, key, messages, bytes) VALUES ('outbox', ${CHANNEL('NEW.lane')}, ${sign}, ${sign} * octet_length(NEW.part))
+    ON CONFLICT DO UPDATE SET messages = messages + excluded.messages, bytes = max(0, bytes + excluded.bytes);`;
+}
+
 /**
  * Counts what waits or runs, per lane, per sender and in all, with the bytes of the messages. A temporary table kept by triggers: it
  * follows each write of this connection, is rolled back with it, and nobody who ends a row has to remember it. Writes of other
@@ -35,6 +43,11 @@ export function watchLoad(db: Database): void {
       BEGIN ${count('NEW', -1)} END;
     CREATE TEMP TRIGGER load_changes AFTER UPDATE OF input ON main.run WHEN ${IS_ACTIVE('OLD')} AND ${IS_ACTIVE('NEW')}
       BEGIN ${count('NEW', 1)} ${count('OLD', -1)} END;
+    CREATE TEMP TRIGGER part_begins AFTER INSERT ON main.outbox WHEN ${TO_SEND('NEW')} BEGIN ${countPart(1)} END;
+    CREATE TEMP TRIGGER part_returns AFTER UPDATE OF state ON main.outbox WHEN ${TO_SEND('NEW')} AND NOT ${TO_SEND('OLD')}
+      BEGIN ${countPart(1)} END;
+    CREATE TEMP TRIGGER part_ends AFTER UPDATE OF state ON main.outbox WHEN ${TO_SEND('OLD')} AND NOT ${TO_SEND('NEW')}
+      BEGIN ${countPart(-1)} END;
   `);
   recountLoad(db);
 }
@@ -47,9 +60,12 @@ export function recountLoad(db: Database): void {
   db.run('DELETE FROM temp.load');
   db.run(`INSERT INTO temp.load SELECT kind, key, count(*), sum(size) FROM
     (${[...KEYS.map(([kind, column]) => sums(kind, column)), sums('all', "''")].join(' UNION ALL ')}) GROUP BY kind, key`);
+  for (const state of ['PENDING', 'SENDING'])
+    db.run(`INSERT INTO temp.load SELECT 'outbox', ${CHANNEL('lane')}, count(*), sum(octet_length(part)) FROM outbox WHERE state = '${state}'
+      GROUP BY 2 ON CONFLICT DO UPDATE SET messages = messages + excluded.messages, bytes = bytes + excluded.bytes`);
 }
 
-export function loadOf(db: Database, kind: 'lane' | 'sender' | 'all', key: string): Load {
+export function loadOf(db: Database, kind: 'lane' | 'sender' | 'all' | 'outbox', key: string): Load {
   const found = db.get<{ messages: number; bytes: number }>(
     'SELECT messages, bytes FROM temp.load WHERE kind = ? AND key = ?',
     kind,

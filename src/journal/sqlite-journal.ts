@@ -50,7 +50,7 @@ export class SqliteJournal implements Journal {
     return this.#parts.backlog.room();
   }
 
-  load(of: 'lane' | 'sender' | 'all', key: string): Load {
+  load(of: 'lane' | 'sender' | 'all' | 'outbox', key: string): Load {
     return loadOf(this.#store.db, of, key);
   }
 

@@ -1,4 +1,4 @@
-import { laneKey, principalOf } from '../core/ids.ts';
+import { channelOf, laneKey, principalOf } from '../core/ids.ts';
 import type { InboundMessage, RefusalReason } from '../core/message.ts';
 import type { NewPart } from '../core/outbox.ts';
 import type { Clock } from '../core/ports.ts';
@@ -9,7 +9,7 @@ const OF_LANE = 1 / 20;
 const OF_SENDER = 1 / 10;
 const RESERVED = 1 / 10;
 /** A small mark leaves people room for a handful of messages all the same. */
-const LEAST = { lane: 20, sender: 40 };
+const LEAST = { lane: 20, sender: 40, unsent: 50 };
 const MIB = 1024 * 1024;
 const BYTES = { lane: 8 * MIB, sender: 16 * MIB, all: 256 * MIB };
 /** Who went on is told again after this long. */
@@ -56,6 +56,9 @@ export class Floods {
     const { bytes } = journal.load('all', '');
     if (batch.length === 0) return false;
     if (room <= 0 || bytes >= BYTES.all) return true;
+    // Answers that cannot be sent pile up as well; other channels take theirs as ever.
+    const unsent = batch.map((message) => journal.load('outbox', channelOf(laneKey(message))));
+    if (unsent.some((load) => load.messages >= Math.max(LEAST.unsent, highWater) || load.bytes >= BYTES.all)) return true;
     const isScarce = room <= Math.floor(highWater * RESERVED) || bytes >= BYTES.all * (1 - RESERVED);
     return isScarce && batch.every((message) => journal.load('lane', laneKey(message)).messages > 0);
   }
