@@ -1,14 +1,34 @@
-import type { RunRow } from '../core/run.ts';
+import { channelOf, type RunRow } from '../core/run.ts';
 
 /**
- * The mailbox between channels and lanes: accepted rows that wait in memory. It holds at most `capacity` rows; when it is full
- * `publish` says so and the row stays where it already is, in the journal, until its lane has room to fetch it. So a burst
- * costs bounded memory and never holds up an acknowledgement.
+ * What memory holds of a row that waits: enough to stand in a queue. Its message stays in the journal until the row is claimed, so
+ * that what waits costs the same however long its messages are.
+ */
+export interface QueuedRow {
+  readonly seq: number;
+  readonly lane: string;
+  readonly session: string;
+  readonly attempts: number;
+  readonly messageId: string;
+  readonly channel: string;
+  readonly senderId: string;
+}
+
+export function queuedRow(row: RunRow): QueuedRow {
+  const { seq, lane, session, attempts, key: messageId, message, authority } = row;
+  const senderId = message?.senderId ?? authority.principal;
+  return { seq, lane, session, attempts, messageId, channel: channelOf(row), senderId };
+}
+
+/**
+ * The mailbox between channels and lanes: accepted rows that wait. It holds the places of at most `capacity` rows; when it is full
+ * `publish` says so, and the lane looks for the row in the journal when its turn has come. So a burst costs bounded memory and
+ * never holds up an acknowledgement.
  */
 export class InboundBus {
   readonly capacity: number;
   #held = 0;
-  #subscriber: (row: RunRow | undefined, lane: string) => void = () => undefined;
+  #subscriber: (row: QueuedRow | undefined, lane: string) => void = () => undefined;
 
   constructor(capacity = 256) {
     if (!Number.isInteger(capacity) || capacity < 1) throw new RangeError(`capacity must be a positive integer, got ${capacity}`);
@@ -21,7 +41,7 @@ export class InboundBus {
   }
 
   /** One subscriber: the lanes. A full bus passes `undefined` for the row: only the news that the lane has work. */
-  subscribe(subscriber: (row: RunRow | undefined, lane: string) => void): void {
+  subscribe(subscriber: (row: QueuedRow | undefined, lane: string) => void): void {
     this.#subscriber = subscriber;
   }
 
@@ -31,7 +51,7 @@ export class InboundBus {
       return;
     }
     this.#held += 1;
-    this.#subscriber(row, row.lane);
+    this.#subscriber(queuedRow(row), row.lane);
   }
 
   /** The subscriber took `count` rows out of memory: began their turn, or dropped them for the journal to keep. */

@@ -1,4 +1,4 @@
-/** Messages and parts that were given up, kept whole until the operator decides. */
+/** Messages and parts that were given up, and parts that expired, kept whole until the operator decides or, if expired, for days. */
 import type { Json } from './message.ts';
 
 export interface DeadLetter {

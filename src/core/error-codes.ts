@@ -39,7 +39,7 @@ export const ERROR_CODES = {
   GH1507: { title: 'a picture would take too much memory to open', hint: 'send it smaller' },
   GH1601: { title: 'an answer could not be delivered', hint: 'see `gatehouse dead show`' },
   GH1602: { title: 'an answer may or may not have arrived', hint: 'look in the chat; `gatehouse status` counts these' },
-  GH1603: { title: 'an answer expired before it could be sent', hint: 'ask again' },
+  GH1603: { title: 'an answer expired before it could be sent', hint: 'see `gatehouse dead list`' },
   GH2001: { title: 'the turn reached its time limit', hint: 'ask for a smaller piece of work' },
   GH2002: { title: 'the turn was given up after repeated crashes', hint: 'see `gatehouse dead show`' },
   GH2003: { title: 'the turn failed inside the gateway', hint: 'see the log line with this code' },

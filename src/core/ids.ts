@@ -16,6 +16,11 @@ export function laneKey(ref: ChatRef): string {
   return ref.threadId === undefined ? base : `${base}/${encode(ref.threadId)}`;
 }
 
+/** The channel as lanes name it: their first component. */
+export function channelOf(lane: string): string {
+  return lane.slice(0, lane.indexOf('/'));
+}
+
 /** The conversation in the platform's eyes without its thread: what rate limits apply to. */
 export function chatKey(ref: ChatRef): string {
   return [ref.channel, ref.account, ref.chatId].map(encode).join('/');

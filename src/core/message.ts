@@ -129,6 +129,8 @@ export type RefusalReason =
   /** A word to which the platform replies itself (STOP, HELP). */
   | 'answered-by-platform'
   | 'too-large'
+  /** Too much of the same lane or sender waits already. */
+  | 'flood'
   | 'unreadable'
   | 'deleted'
   /** An edit after which the message says what it said before: platforms announce reactions and previews that way. */

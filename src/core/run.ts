@@ -176,6 +176,12 @@ export interface TurnResult {
   readonly ms?: number;
 }
 
+export interface Load {
+  readonly messages: number;
+  /** Of the messages as they are stored. */
+  readonly bytes: number;
+}
+
 /** Outcome of what was overheard and could not be listened to: nobody knows whether it addressed the agent. */
 export const NOT_HEARD = 'not-heard';
 
@@ -194,6 +200,11 @@ export interface Runs {
   ): Promise<readonly Accepted[]>;
   /** NEW + RUNNING rows that may still be added before the high-water mark. Cheap; counts in memory. */
   room(): number;
+  /**
+   * What waits or runs of a lane, of a sender (their principal), or in all (key ''); `outbox`: what is still to be sent on a channel,
+   * by `channelOf` its lanes. Cheap, like `room`; only what is on disk.
+   */
+  load(of: 'lane' | 'sender' | 'all' | 'outbox', key: string): Load;
   cursor(channel: string, account: string): Promise<string | undefined>;
 
   /** NEW rows of a lane that are due, oldest first, after `afterSeq`. Does not claim them. */

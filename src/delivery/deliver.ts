@@ -5,7 +5,7 @@
 import type { Channel } from '../core/channel.ts';
 import type { Emit } from '../core/events.ts';
 import { laneKey } from '../core/ids.ts';
-import type { AnswerTarget, ChatRef, InboundMessage } from '../core/message.ts';
+import type { AnswerTarget, InboundMessage } from '../core/message.ts';
 import type { OutboxRow, Outbox as OutboxRows } from '../core/outbox.ts';
 import type { Clock } from '../core/ports.ts';
 import { NO_LONGER_NEEDED } from '../lib/no-longer-needed.ts';
@@ -16,7 +16,9 @@ import { Drafts } from './drafts.ts';
 import { interruptedOutcome, Lane, type LaneContext, outcomeContext } from './lane.ts';
 import type { BlindPolicy } from './outcome.ts';
 import { Pace } from './pace.ts';
+import { ParkedLanes, type Sender } from './parked.ts';
 import { putReaction } from './react.ts';
+import { RowTimes } from './row-times.ts';
 import { settledEvent } from './settled-event.ts';
 import { createSlots } from './slots.ts';
 import { showTyping } from './typing.ts';
@@ -89,6 +91,7 @@ class Outbox implements Delivery {
   readonly #typings = new Set<Promise<void>>();
   /** Poked lanes that begin when the event loop has gone round. */
   readonly #poked = new Set<string>();
+  readonly #parked: ParkedLanes;
   readonly #idlers: (() => void)[] = [];
   /** Monotonic ms. */
   #deadline = Number.POSITIVE_INFINITY;
@@ -105,6 +108,7 @@ class Outbox implements Delivery {
     this.#context = {
       ...{ journal, channels, clock, ready, budget, drafts },
       emit: options.emit,
+      times: new RowTimes(clock),
       random: options.random,
       slots: createSlots(SENDS_PER_CHANNEL),
       blind: options.policy?.blind ?? 'at_most_once',
@@ -114,6 +118,8 @@ class Outbox implements Delivery {
       kill: this.#kill.signal,
       deadline: () => this.#deadline,
     };
+    const canSend = (sender: Sender): boolean => this.#channelOf(sender) !== undefined;
+    this.#parked = new ParkedLanes({ clock, ready: canSend, start: (lane) => this.#start(lane) });
   }
 
   /** Not at once: the commit that added the parts also let a turn begin, and its call to the model takes longer than any answer. */
@@ -125,6 +131,7 @@ class Outbox implements Delivery {
   pokeChannel(name: string): void {
     const prefix = laneKey({ channel: name, account: '', chatId: '' }).slice(0, -1);
     for (const [key, { lane }] of this.#lanes) if (key.startsWith(prefix)) lane.poke();
+    this.#parked.look();
   }
 
   async recover(sending: readonly OutboxRow[], pending: readonly string[]): Promise<void> {
@@ -133,7 +140,9 @@ class Outbox implements Delivery {
       if (await settleInterrupted(row, this.#context)) continue;
       inherited.set(row.lane, [...(inherited.get(row.lane) ?? []), row]);
     }
-    for (const lane of new Set([...pending, ...sending.map((row) => row.lane)])) this.#start(lane, inherited.get(lane));
+    for (const [lane, rows] of inherited) this.#start(lane, rows);
+    for (const lane of [...pending, ...sending.map((row) => row.lane)]) if (!this.#lanes.has(lane)) this.#parked.defer(lane);
+    this.#parked.startDue();
   }
 
   typing(ref: Place): Disposable {
@@ -163,7 +172,7 @@ class Outbox implements Delivery {
   }
 
   stats(): { lanes: number; sending: number } {
-    return { lanes: this.#lanes.size, sending: this.#context.slots.taken() };
+    return { lanes: this.#lanes.size + this.#parked.size, sending: this.#context.slots.taken() };
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -171,7 +180,7 @@ class Outbox implements Delivery {
   }
 
   /** The channel of a message when it can send now. */
-  #channelOf({ channel: name, account }: ChatRef): Channel | undefined {
+  #channelOf({ channel: name, account }: Sender): Channel | undefined {
     const { channels, ready } = this.#context;
     const channel = channels.get(name);
     return channel && channel.account === account && ready(channel) ? channel : undefined;
@@ -180,7 +189,7 @@ class Outbox implements Delivery {
   #startPoked(): void {
     const lanes = [...this.#poked];
     this.#poked.clear();
-    for (const lane of lanes) this.#start(lane);
+    for (const lane of lanes) if (this.#parked.release(lane)) this.#start(lane);
     this.#tellIdle();
   }
 
@@ -195,13 +204,16 @@ class Outbox implements Delivery {
 
   #ended(key: string, lane: Lane): void {
     this.#lanes.delete(key);
+    const { parked } = lane;
+    if (parked && this.#deadline === Number.POSITIVE_INFINITY) this.#parked.park(key, parked.sender, parked.leftMs);
+    this.#parked.ended(key);
     // A poke between the lane's last look and this moment would be lost.
-    if (lane.poked && this.#deadline === Number.POSITIVE_INFINITY) this.#start(key);
+    if (lane.poked && this.#deadline === Number.POSITIVE_INFINITY && this.#parked.release(key)) this.#start(key);
     this.#tellIdle();
   }
 
   #isIdle(): boolean {
-    return this.#lanes.size === 0 && this.#poked.size === 0;
+    return this.#lanes.size === 0 && this.#poked.size === 0 && this.#parked.size === 0;
   }
 
   #tellIdle(): void {
@@ -211,6 +223,7 @@ class Outbox implements Delivery {
   async #shutDown(ms: number): Promise<void> {
     this.#deadline = this.#context.clock.monotonic() + ms;
     this.#startPoked();
+    this.#parked.clear();
     // Lanes that wait for something later than that end now.
     for (const { lane } of this.#lanes.values()) lane.poke();
     await this.#idleWithin(ms);

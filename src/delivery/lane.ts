@@ -21,7 +21,8 @@ import {
   outcomeOf,
   unknownOutcome,
 } from './outcome.ts';
-import { RowTimes } from './row-times.ts';
+import type { Sender } from './parked.ts';
+import type { RowTimes } from './row-times.ts';
 import { settledEvent } from './settled-event.ts';
 import type { Slots } from './slots.ts';
 
@@ -36,6 +37,8 @@ export interface LaneContext {
   readonly budget: Budget;
   readonly slots: Slots;
   readonly drafts: Drafts;
+  /** Of the rows of all lanes, so that a lane that parks and begins again keeps them. */
+  readonly times: RowTimes;
   readonly blind: BlindPolicy;
   readonly maxAttempts: number;
   readonly sendTimeoutMs: number;
@@ -63,7 +66,8 @@ export class Lane {
   readonly #context: LaneContext;
   /** SENDING rows of an earlier boot whose channel has to be asked first. */
   readonly #inherited: OutboxRow[] = [];
-  readonly #times: RowTimes;
+  /** Set when the lane ended because its channel cannot send: where from, and ms until its first part expires. */
+  parked: { readonly sender: Sender; readonly leftMs: number } | undefined;
   #wake = new AbortController();
   #poked = false;
   /** The answer whose remaining parts have nowhere to go, and why. */
@@ -74,7 +78,6 @@ export class Lane {
   constructor(key: string, context: LaneContext) {
     this.key = key;
     this.#context = context;
-    this.#times = new RowTimes(context.clock);
   }
 
   /** New parts, or a channel that came back: looks again now. A part that must wait for its time still does. */
@@ -166,13 +169,18 @@ export class Lane {
     const { clock, budget, slots, stop } = this.#context;
     let token: { reservation: Reservation; readyAt: number } | undefined;
     for (;;) {
-      const leftMs = this.#times.leftMs(row);
+      const leftMs = this.#context.times.leftMs(row);
       if (stop.aborted || leftMs <= 0 || this.#isStale(row)) {
         token?.reservation.release();
         return stop.aborted ? 'stop' : 'expired';
       }
       const channel = this.#channel(row.part);
-      let waitMs = Math.max(this.#times.waitMs(row), budget.closedFor(row.part), channel ? 0 : CHANNEL_RETRY_MS);
+      if (!channel) {
+        token?.reservation.release();
+        this.parked = { sender: { channel: row.part.channel, account: row.part.account }, leftMs };
+        return 'stop';
+      }
+      let waitMs = Math.max(this.#context.times.waitMs(row), budget.closedFor(row.part));
       if (waitMs <= 0 && channel) {
         if (!token) {
           const reservation = budget.reserve(row.part, channel.limits.rate);
@@ -266,7 +274,7 @@ export class Lane {
   }
 
   #outcomeContext(row: OutboxRow, channel: Channel): OutcomeContext {
-    return { ...outcomeContext(row, channel, this.#context), leftMs: this.#times.leftMs(row) };
+    return { ...outcomeContext(row, channel, this.#context), leftMs: this.#context.times.leftMs(row) };
   }
 
   /** At least once, and an earlier attempt may have arrived. */
@@ -296,7 +304,7 @@ export class Lane {
             : interruptedOutcome(before, context);
         if (outcome.kind === 'settle') return (await this.#settle(row, outcome)) !== 'stop';
       }
-      const leftMs = this.#times.leftMs(row);
+      const leftMs = this.#context.times.leftMs(row);
       if (leftMs <= 0) return (await this.#settle(row, { kind: 'unknown', reason: INTERRUPTED })) !== 'stop';
       if (!(await this.#sleep(Math.min(CHANNEL_RETRY_MS, leftMs)))) return false;
     }
@@ -320,7 +328,7 @@ export class Lane {
       }
     }
     drafts.settled(row.part.key, settlement);
-    if (settlement.kind !== 'retry' || settlement.asNew) this.#times.forget(row.seq);
+    if (settlement.kind !== 'retry' || settlement.asNew) this.#context.times.forget(row.seq);
     if (settlement.kind === 'dead') await this.#tellChat(row);
     // Nobody waits for it, and the answer behind it says the rest.
     const isNews = settlement.kind !== 'expired' || !isProvisional(row.part);

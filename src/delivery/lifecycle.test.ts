@@ -75,6 +75,33 @@ test('parts of an absent channel wait, go out when it comes, and expire otherwis
   expect(states()).toEqual(['SENT', 'EXPIRED']);
 });
 
+test('lanes of a channel that is down are keys: they read nothing again until it is there, and then by and by', async () => {
+  const clock = new FakeClock();
+  const channel = new ScriptedChannel(clock);
+  const channels = new Map<string, Channel>();
+  const { delivery, journal, post } = setup({ clock, channel, channels });
+  let reads = 0;
+  const { pending } = journal;
+  journal.pending = (lane, limit) => {
+    reads += 1;
+    return pending.call(journal, lane, limit);
+  };
+  await post(Array.from({ length: 1_000 }, (_, n) => answer(1, { chatId: `c${n}`, messageId: `c${n}` })).flat());
+  await clock.advance(60_000);
+  expect([reads, delivery.stats()]).toEqual([1_000, { lanes: 1_000, sending: 0 }]);
+  for (const row of journal.rows.values()) delivery.poke(row.lane);
+  await clock.advance(60_000);
+  expect(reads).toBe(1_000);
+  channel.script = () => 'hang';
+  channels.set('test', channel);
+  delivery.pokeChannel('test');
+  await clock.advance(0);
+  expect(reads).toBe(1_256);
+  channel.script = () => undefined;
+  await clock.advance(HOUR);
+  expect([delivery.stats(), channel.shown.length]).toEqual([{ lanes: 0, sending: 0 }, 1_000 - 64]);
+});
+
 test('an answer is never sent with another account than the one that was asked', async () => {
   const { clock, channel, post, states } = setup();
   await post(answer(1, { account: 'former-bot' }));

@@ -1,8 +1,9 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { laneKey } from '../core/ids.ts';
 import { systemClock } from '../lib/clock.ts';
-import { inbound, tempDir, until } from '../testing/fakes.ts';
+import { inbound, outbound, tempDir, until } from '../testing/fakes.ts';
 import { gif, png } from '../testing/pictures.ts';
 import { scriptedModel } from '../testing/scripted-model.ts';
 import { TestChannel } from '../testing/test-channel.ts';
@@ -103,6 +104,55 @@ describe('a message’s way through the gateway', () => {
     expect(await rig.channel.deliver({ chatId: 'a', platformId: '5', text: 'stop' })).toEqual({ kind: 'accepted' });
     expect(await rig.channel.deliver({ chatId: 'b', platformId: '4' })).toEqual({ kind: 'accepted' });
     expect(rig.channel.texts('a')).toEqual(['🛑 Cancelled.']);
+  });
+
+  it.each([
+    ['chat', (n: number) => ({ chatId: 'flood', senderId: `member-${n}` })],
+    ['sender', (n: number) => ({ chatId: `flood-${n % 30}`, senderId: 'flooder' })],
+  ])('bounds what one %s may have waiting, tells it once, and answers every other', async (_what, flood) => {
+    await using dir = await tempDir();
+    const model = scriptedModel((request) =>
+      request.messages.at(-1)?.content.startsWith('flood') ? { hang: true } : `re ${request.messages.at(-1)?.content}`,
+    );
+    await using rig = await testDaemon({ dataDir: dir.path, model, gateway: { high_water: 200 } });
+    const offers = Array.from({ length: 300 }, (_, n) =>
+      rig.channel.deliver({ ...flood(n), text: `flood ${n}`, platformId: `f${n}` }),
+    );
+    expect(new Set((await Promise.all(offers)).map(({ kind }) => kind))).toEqual(new Set(['accepted']));
+    const others = Array.from({ length: 20 }, (_, n) => ({ chatId: `c${n}`, senderId: `s${n}`, text: `${n}` }));
+    for (const other of others) expect((await rig.channel.deliver(other)).kind).toBe('accepted');
+    await until('the others are answered', () => others.every(({ chatId }) => rig.channel.texts(chatId).length === 1));
+    const told = rig.channel.sent.filter(({ text }) => text.includes('Too many messages'));
+    expect(told).toHaveLength(1);
+    const { inbox, refused } = await rig.daemon.journal.counts();
+    expect(inbox.NEW + inbox.RUNNING).toBeLessThanOrEqual(40);
+    expect(refused).toContainEqual({ channel: 'test', reason: 'flood', count: 300 - 1 - inbox.NEW - inbox.RUNNING });
+  });
+
+  it('keeps a tenth of the high-water mark for chats with nothing waiting', async () => {
+    await using dir = await tempDir();
+    const model = scriptedModel(() => ({ hang: true }));
+    await using rig = await testDaemon({ dataDir: dir.path, model, gateway: { high_water: 20 } });
+    const deliver = async (chatId: string) => (await rig.channel.deliver({ chatId })).kind;
+    for (let n = 0; n < 18; n += 1) expect(await deliver(`c${n}`)).toBe('accepted');
+    expect([await deliver('c0'), await deliver('new'), await deliver('newer'), await deliver('newest')]).toEqual([
+      ...['busy', 'accepted', 'accepted', 'busy'],
+    ]);
+  });
+
+  it('takes nothing more on a channel whose unsent answers have reached the mark, and goes on when they are gone', async () => {
+    await using dir = await tempDir();
+    await using rig = await testDaemon({ dataDir: dir.path, model: echo(), gateway: { high_water: 3 } });
+    const { journal } = rig.daemon;
+    const parts = Array.from({ length: 50 }, (_, n) => {
+      const part = outbound({ channel: 'test', account: 'former', key: `part ${n}` });
+      return { part, lane: laneKey(part), expiresAt: Date.now() + 3_600_000 };
+    });
+    await journal.enqueue(parts);
+    expect((await rig.channel.deliver({ chatId: 'x' })).kind).toBe('busy');
+    const [part] = await journal.pending(parts[0]?.lane ?? '', 1);
+    await journal.settle(part?.seq ?? 0, { kind: 'expired' });
+    expect((await rig.channel.deliver({ chatId: 'x' })).kind).toBe('accepted');
   });
 
   it('takes a batch that is larger than the high-water mark once there is room at all', async () => {

@@ -8,6 +8,7 @@ import type { InboundMessage } from '../core/message.ts';
 import type { Clock } from '../core/ports.ts';
 import type { Accepted, Admission } from '../core/run.ts';
 import type { Delivery } from '../delivery/deliver.ts';
+import type { Floods } from '../operator/floods.ts';
 import type { Runner } from '../runs/runner.ts';
 import type { Transcripts } from '../runs/transcripts.ts';
 import { type AdmitOptions, admit, isAnsweredAtOnce } from './admit.ts';
@@ -26,6 +27,7 @@ export interface GatewayOptions {
   readonly delivery: Delivery;
   readonly admission: AdmitOptions;
   readonly backlog: Backlog;
+  readonly floods: Floods;
   /** A message that was answered at once is on disk. */
   readonly onAnswered?: (messageId: string) => void;
   readonly clock: Clock;
@@ -50,18 +52,17 @@ export class Gateway {
     batch: readonly InboundMessage[],
     cursor?: string,
   ): Promise<Receipt> => {
-    const { journal, admission } = this.#options;
-    // Over the mark by at most one batch: one that is larger than the mark itself would otherwise be offered for ever.
+    const { journal, admission, floods } = this.#options;
     // What is answered at once adds nothing that waits, and may be what ends the flood.
-    const isFull = batch.length > 0 && journal.room() <= 0;
-    if (isFull && !batch.every((one) => isAnsweredAtOnce(one, admission))) return { kind: 'busy', retryAfterMs: BUSY_RETRY_MS };
+    if (floods.isFull(batch) && !batch.every((one) => isAnsweredAtOnce(one, admission)))
+      return { kind: 'busy', retryAfterMs: BUSY_RETRY_MS };
     for (const message of batch) this.#note(message, { type: 'received' });
 
     const offers: Offer[] = [];
-    let accepted: readonly Accepted[];
+    let accepted: readonly Accepted[] | undefined;
     try {
       // Step 2: access, mention rule, commands. Nothing is acted on before the commit.
-      for (const message of batch) offers.push(this.#offer(message, await admit(message, admission)));
+      for (const message of batch) offers.push(this.#offer(message, floods.judge(await admit(message, admission))));
 
       // Commit 1: rows, refusals, immediate answers and the cursor, all or nothing.
       const admissions = offers.map((offer) => offer.admission);
@@ -69,10 +70,15 @@ export class Gateway {
     } catch (error) {
       for (const { background } of offers) background?.giveBack();
       throw error;
+    } finally {
+      floods.entered(
+        offers.map((offer) => offer.admission),
+        accepted !== undefined,
+      );
     }
 
     // Step 3: to the lanes, and immediate answers to delivery.
-    for (const [index, offer] of offers.entries()) this.#dispatch(offer, accepted[index]);
+    for (const [index, offer] of offers.entries()) this.#dispatch(offer, accepted?.[index]);
     return { kind: 'accepted' };
   };
 
@@ -152,8 +158,8 @@ export class Gateway {
     if (accepted?.kind !== 'new') background?.giveBack();
     else if (background) backlog.hold(accepted.row, background);
     // Where the model had answered, the session has the message with what it took.
-    for (const { row, hasSteps } of accepted?.kind === 'answered' ? accepted.cancelled : [])
-      if (!hasSteps) backlog.untold(row.key);
+    const cancelled = accepted?.kind === 'answered' ? accepted.cancelled : [];
+    for (const { row, hasSteps } of cancelled) if (!hasSteps) backlog.untold(row.key);
     const { channel, account, targetId } = message;
     const isTakenBack = accepted?.kind === 'amended' && message.kind === 'delete';
     if (isTakenBack && targetId !== undefined) backlog.untold(messageKey({ channel, account, platformId: targetId }));

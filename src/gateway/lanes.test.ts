@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
 import { InboundBus } from '../bus/inbound-bus.ts';
 import type { Journal } from '../core/journal.ts';
@@ -43,11 +45,12 @@ async function setUp(path: string, { turn, concurrency = 10, channels = 1, capac
     emit,
   });
   let count = 0;
-  const add = async (lane: string, text: string, { session = lane, publish = true, channel = 'test' } = {}): Promise<void> => {
+  const add = async (lane: string, text: string, { session = lane, publish = true, channel = 'test' } = {}) => {
     count += 1;
     const message = inbound({ text, channel, platformId: `m${count}-${journal.bootId}` });
     const [accepted] = await journal.accept([{ kind: 'admit', message, lane, session }]);
     if (publish && accepted?.kind === 'new') bus.publish(accepted.row);
+    return message;
   };
   const cancel = async (lane: string): Promise<void> => {
     count += 1;
@@ -72,6 +75,15 @@ async function setUp(path: string, { turn, concurrency = 10, channels = 1, capac
     await opened.journal[Symbol.asyncDispose]();
   };
   return { clock, journal, bus, lanes, done, errors, events, add, cancel, [Symbol.asyncDispose]: close };
+}
+
+async function collectGarbage(): Promise<void> {
+  setFlagsFromString('--expose-gc');
+  const gc: () => void = runInNewContext('gc');
+  for (let round = 0; round < 3; round += 1) {
+    await new Promise((resolve) => setImmediate(resolve));
+    gc();
+  }
 }
 
 /** Turns that wait until told to go on, or until they are aborted. */
@@ -163,6 +175,33 @@ describe('order', () => {
     await rig.add('new', 'new');
     await rig.lanes.idle();
     expect(rig.done.indexOf('new') - before).toBeLessThanOrEqual(2);
+  });
+});
+
+describe('memory', () => {
+  it.each([4, 10_000])('holds only the messages whose turns run, whatever waits, with a bus of %i', async (capacity) => {
+    await using dir = await tempDir();
+    const { turn, running } = gate();
+    const seen: WeakRef<object>[] = [];
+    const note = <T>(rows: T): T => {
+      for (const row of [rows].flat() as (RunRow | undefined)[]) if (row?.message) seen.push(new WeakRef<object>(row.message));
+      return rows;
+    };
+    const wrap = (journal: Journal) =>
+      new Proxy(journal, {
+        get(target, name) {
+          if (name === 'waiting') return async (...args: Parameters<Journal['waiting']>) => note(await target.waiting(...args));
+          if (name === 'claim') return async (seq: number) => note(await target.claim(seq));
+          const value = Reflect.get(target, name, target);
+          return typeof value === 'function' ? value.bind(target) : value;
+        },
+      });
+    await using rig = await setUp(dir.path, { turn, concurrency: 3, capacity, wrap });
+    for (let n = 0; n < 200; n += 1) seen.push(new WeakRef(await rig.add(`lane-${n % 20}`, `${n}`)));
+    await until('every lane stands in the queue', () => rig.lanes.stats().waiting === 17);
+    expect(running).toHaveLength(3);
+    await collectGarbage();
+    expect(seen.filter((one) => one.deref()).length).toBeLessThanOrEqual(2 * 3);
   });
 });
 

@@ -1,14 +1,11 @@
 // bus -> lane (order per chat and thread) -> session mutex -> permit (global bound, shared by channels) -> turn
-import type { InboundBus } from '../bus/inbound-bus.ts';
+import { type InboundBus, type QueuedRow, queuedRow } from '../bus/inbound-bus.ts';
 import type { Emit } from '../core/events.ts';
 import type { Clock } from '../core/ports.ts';
-import { channelOf, type RunRow, type Runs } from '../core/run.ts';
+import type { RunRow, Runs } from '../core/run.ts';
 import { KeyedMutex } from '../lib/keyed-mutex.ts';
 import { type Finish, RETRY_BASE_MS, RETRY_CAP_MS, RunStopped } from '../runs/finish.ts';
 import { TurnPermits } from './turn-permits.ts';
-
-/** Rows fetched from the journal at a time for a lane that fell behind. */
-const FETCH = 8;
 
 /**
  * A row that was under way at this many crashes may be what causes them. Such rows run one at a time, so that the next crash
@@ -17,7 +14,7 @@ const FETCH = 8;
 const SUSPECT_AFTER = 2;
 
 interface Waiting {
-  readonly row: RunRow;
+  readonly row: QueuedRow;
   /** Takes up a place on the bus until it is taken. */
   readonly onBus: boolean;
 }
@@ -27,6 +24,8 @@ interface Lane {
   rows: Waiting[];
   /** The journal holds rows that are not in `rows`: fetch when these are used up. */
   behind: boolean;
+  /** The next fetch looks behind this row; from the beginning again after news, because a dead letter that is replayed is older. */
+  look: { after: number };
   fetching: boolean;
   active: boolean;
   /** The row whose turn or commit is under way. */
@@ -45,7 +44,7 @@ export interface LanesOptions {
    * lane runs the same claim again, after a back-off: recorded steps are replayed and nothing is lost.
    */
   readonly turn: (row: RunRow, signal: AbortSignal) => Promise<Finish | undefined>;
-  readonly onTurnError: (row: RunRow, error: unknown, retryInMs: number) => void;
+  readonly onTurnError: (row: QueuedRow, error: unknown, retryInMs: number) => void;
   readonly clock: Clock;
   readonly emit: Emit;
 }
@@ -86,6 +85,7 @@ export class Lanes {
     if (!found) return;
     this.#forget(found);
     found.behind = true;
+    found.look = { after: 0 };
     if (found.current && seqs.has(found.current.seq)) found.current.controller.abort(new RunStopped('user'));
   }
 
@@ -113,10 +113,10 @@ export class Lanes {
     await abortLate;
   }
 
-  #wake(key: string, row: RunRow | undefined): void {
+  #wake(key: string, row: QueuedRow | undefined): void {
     let lane = this.#lanes.get(key);
     if (!lane) {
-      lane = { key, rows: [], behind: false, fetching: false, active: false };
+      lane = { key, rows: [], behind: false, look: { after: 0 }, fetching: false, active: false };
       this.#lanes.set(key, lane);
     }
     // Once a lane fell behind, later rows must not overtake those in the journal: they are fetched in order with them.
@@ -124,6 +124,7 @@ export class Lanes {
     else {
       if (row) this.#options.bus.release();
       lane.behind = true;
+      lane.look = { after: 0 };
     }
     if (lane.active) return;
     lane.active = true;
@@ -141,9 +142,9 @@ export class Lanes {
       this.#options.emit({
         type: 'queued',
         at: this.#options.clock.now(),
-        messageId: row.key,
+        messageId: row.messageId,
         session: row.session,
-        channel: channelOf(row),
+        channel: row.channel,
         lane: lane.key,
         depth: lane.rows.length,
       });
@@ -156,15 +157,19 @@ export class Lanes {
     if (this.#lanes.size === 0) for (const resolve of this.#idleWaiters.splice(0)) resolve();
   }
 
-  /** The next row from the journal when the lane fell behind. A journal that cannot be read is asked again until it can. */
-  async #fetchNext(lane: Lane): Promise<RunRow | undefined> {
+  /** The next row from the journal, one at a time, when the lane fell behind. A journal that cannot be read is asked again until it can. */
+  async #fetchNext(lane: Lane): Promise<QueuedRow | undefined> {
     while (lane.behind && !this.#stopping.signal.aborted) {
       lane.behind = false;
       lane.fetching = true;
       try {
-        const rows = await this.#options.journal.waiting(lane.key, FETCH);
-        if (rows.length === FETCH) lane.behind = true;
-        lane.rows.push(...rows.map((row) => ({ row, onBus: false })));
+        const { look } = lane;
+        const [row] = await this.#options.journal.waiting(lane.key, 1, look.after);
+        if (row) {
+          look.after = row.seq;
+          lane.behind = true;
+          lane.rows.push({ row: queuedRow(row), onBus: false });
+        }
       } catch {
         lane.behind = true;
         await this.#pause(RETRY_BASE_MS, this.#stopping.signal);
@@ -177,7 +182,7 @@ export class Lanes {
     return this.#take(lane);
   }
 
-  #take(lane: Lane): RunRow | undefined {
+  #take(lane: Lane): QueuedRow | undefined {
     const next = lane.rows.shift();
     if (next?.onBus) this.#options.bus.release();
     return next?.row;
@@ -192,7 +197,7 @@ export class Lanes {
    * The row's turn and its commit, tried until both succeed. Only the turn holds a permit: a row that keeps failing blocks no
    * other lane, and a commit shares its transaction with the claim of the turn that takes over the permit.
    */
-  async #runRow(lane: Lane, waiting: RunRow): Promise<void> {
+  async #runRow(lane: Lane, waiting: QueuedRow): Promise<void> {
     const controller = new AbortController();
     lane.current = { seq: waiting.seq, controller };
     const { signal } = controller;
@@ -207,10 +212,10 @@ export class Lanes {
     try {
       for (let retryInMs = RETRY_BASE_MS; ; retryInMs = Math.min(RETRY_CAP_MS, retryInMs * 2)) {
         try {
-          finish ??= await this.#permits.run(channelOf(waiting), turn);
+          finish ??= await this.#permits.run(waiting.channel, turn, waiting.senderId);
           return await finish?.();
         } catch (error) {
-          this.#options.onTurnError(claimed ?? waiting, error, retryInMs);
+          this.#options.onTurnError(waiting, error, retryInMs);
         }
         // A commit is owed also after /stop, and waits its time like any other.
         const { signal: stopping } = this.#stopping;

@@ -152,4 +152,27 @@ describe('permits', () => {
     await expect(permits.run('a', () => Promise.reject(new Error('boom')))).rejects.toThrow('boom');
     expect(await permits.run('a', async () => 'went on')).toBe('went on');
   });
+
+  it('of a channel go to its senders in turn, and ten slow threads of one leave some to those who wrote lately, and one to a new one', async () => {
+    const { permits, running, settle } = rig(10, 1);
+    const ask = async (sender: string, ...jobs: readonly string[]): Promise<void> => {
+      for (const name of jobs)
+        void permits.run(
+          'a',
+          async () => {
+            running.push(name);
+            if (!name.startsWith('quick')) await new Promise(() => undefined);
+          },
+          sender,
+        );
+      await settle();
+    };
+    await ask('flooder', ...names('f', 20));
+    expect(running).toHaveLength(9);
+    await ask('other', 'quick1');
+    expect(running.at(-1)).toBe('quick1');
+    await ask('another', 'o0', 'o1');
+    expect(running.slice(-1)).toEqual(['o0']);
+    expect(permits.waiting).toBe(12);
+  });
 });

@@ -1,13 +1,11 @@
 import type { Clock } from '../core/ports.ts';
+import { FairQueue, NOBODY, RECENT_MS } from '../lib/fair-queue.ts';
 import { NO_LONGER_NEEDED } from '../lib/no-longer-needed.ts';
-
-/** A channel that had work this recently is expected to have some again. */
-const RECENT_MS = 60_000;
 
 interface ChannelState {
   running: number;
-  /** Jobs in the order they came, with their place over all channels. */
-  readonly waiting: { readonly order: number; readonly start: () => void }[];
+  /** Jobs by sender, with their place over all channels. */
+  readonly waiting: FairQueue<{ readonly order: number; readonly start: () => void }>;
   /** Monotonic time of its last arrival. */
   lastAt: number;
 }
@@ -23,8 +21,8 @@ export interface TurnPermitsOptions {
 /**
  * The bound on turns that run at once, shared so that no channel waits for the turns of another that take long: a model that needs
  * half a minute for the people of one channel would otherwise hold every permit for as long. Each channel with recent work is sure
- * of an equal share, one permit is for a channel that had none lately, and what is left over goes to whoever asks first. Permits are
- * handed on when a job comes, when one ends, and when a channel has had no work for a minute.
+ * of an equal share, one permit is for a channel that had none lately, and what is left over goes to whoever asks first. Below that,
+ * the senders of a channel take turns, and none holds every permit that the channel may have: see `FairQueue`. Permits are handed on when a job comes, when one ends, and when a channel has had no work for a minute.
  */
 export class TurnPermits {
   readonly #options: TurnPermitsOptions;
@@ -43,16 +41,17 @@ export class TurnPermits {
   }
 
   get waiting(): number {
-    return [...this.#channels.values()].reduce((sum, { waiting }) => sum + waiting.length, 0);
+    return [...this.#channels.values()].reduce((sum, { waiting }) => sum + waiting.size, 0);
   }
 
-  /** Runs the job once the channel has a permit; within a channel first come, first served. Resolves or rejects as the job does. */
-  async run<T>(channel: string, job: () => Promise<T>): Promise<T> {
+  /** Runs the job once the channel has a permit; for a sender first come, first served. Resolves or rejects as the job does. */
+  async run<T>(channel: string, job: () => Promise<T>, sender = NOBODY): Promise<T> {
+    const { clock } = this.#options;
     const state = this.#state(channel);
-    state.lastAt = this.#options.clock.monotonic();
+    state.lastAt = clock.monotonic();
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#arrivals += 1;
-    state.waiting.push({ order: this.#arrivals, start: resolve });
+    state.waiting.push(sender, { order: this.#arrivals, start: resolve }, state.lastAt);
     // Also to those that wait already: what was kept from them may have become free since. Whoever hands a permit over counts it.
     this.#handOn();
     await promise;
@@ -60,13 +59,14 @@ export class TurnPermits {
       return await job();
     } finally {
       state.running -= 1;
+      state.waiting.ended(sender, clock.monotonic());
       this.#running -= 1;
       this.#handOn();
     }
   }
 
   #state(channel: string): ChannelState {
-    const found = this.#channels.get(channel) ?? { running: 0, waiting: [], lastAt: 0 };
+    const found = this.#channels.get(channel) ?? { running: 0, waiting: new FairQueue(), lastAt: 0 };
     this.#channels.set(channel, found);
     return found;
   }
@@ -74,15 +74,17 @@ export class TurnPermits {
   /** Starts whoever may start, in the order they came. A channel that may not although permits are free has a turn running: none waits for ever. */
   #handOn(): void {
     for (;;) {
-      let next: ChannelState | undefined;
+      const now = this.#options.clock.monotonic();
+      let next: { readonly state: ChannelState; readonly order: number; readonly room: Room } | undefined;
       for (const state of this.#channels.values()) {
-        const order = state.waiting[0]?.order;
-        if (order === undefined || !this.#mayStart(state)) continue;
-        if (next === undefined || order < (next.waiting[0]?.order ?? 0)) next = state;
+        if (state.waiting.size === 0) continue;
+        const room = this.#room(state);
+        const order = state.waiting.peek(room.places, room.share, now)?.order;
+        if (order !== undefined && order < (next?.order ?? Number.POSITIVE_INFINITY)) next = { state, order, room };
       }
-      const waiting = next?.waiting.shift();
+      const waiting = next?.state.waiting.take(next.room.places, next.room.share, now);
       if (!next || !waiting) break;
-      next.running += 1;
+      next.state.running += 1;
       this.#running += 1;
       waiting.start();
     }
@@ -96,7 +98,8 @@ export class TurnPermits {
   #watch(): void {
     const { total, clock } = this.#options;
     const now = clock.monotonic();
-    const at = Math.min(...[...this.#channels.values()].map((one) => quietAt(one)).filter((quiet) => quiet > now));
+    const quiet = [...this.#channels.values()].flatMap((one) => [quietAt(one), one.waiting.quietAt(now)]);
+    const at = Math.min(...quiet.filter((one) => one > now));
     const isOfUse = at < Infinity && this.#running < total && this.waiting > 0;
     if (isOfUse && this.#wake?.at === at) return;
     this.#wake?.over.abort(NO_LONGER_NEEDED);
@@ -111,21 +114,25 @@ export class TurnPermits {
     clock.sleep(at - now, over.signal).then(woken, () => undefined);
   }
 
-  #mayStart(state: ChannelState): boolean {
+  #room(state: ChannelState): Room {
     const { total, channels, clock } = this.#options;
     const free = total - this.#running;
-    if (free <= 0) return false;
     const now = clock.monotonic();
     const busy = [...this.#channels.values()].filter((one) => one === state || quietAt(one) > now);
     const forIdle = busy.length < channels ? 1 : 0;
     const share = Math.max(1, Math.floor(total / (busy.length + forIdle)));
-    if (state.running < share) return true;
     const kept = busy.reduce((sum, other) => sum + (other === state ? 0 : Math.max(0, share - other.running)), forIdle);
-    return free > kept;
+    return { places: Math.min(free, Math.max(share - state.running, free - kept)), share };
   }
+}
+
+/** Permits that a channel may take now, and those that it is sure of. */
+interface Room {
+  readonly places: number;
+  readonly share: number;
 }
 
 /** From when on a channel counts as one without work, if nothing more comes: never, while it has some. */
 function quietAt({ running, waiting, lastAt }: ChannelState): number {
-  return running > 0 || waiting.length > 0 ? Infinity : lastAt + RECENT_MS;
+  return running > 0 || waiting.size > 0 ? Infinity : lastAt + RECENT_MS;
 }

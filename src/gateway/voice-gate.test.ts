@@ -6,6 +6,7 @@ import type { AudioFile, Transcriber } from '../core/media-models.ts';
 import type { InboundMessage, MediaRef } from '../core/message.ts';
 import type { ModelCallContext } from '../core/model.ts';
 import type { Clock } from '../core/ports.ts';
+import { openJournal } from '../journal/open.ts';
 import { systemClock } from '../lib/clock.ts';
 import { recordEvents, tempDir, until } from '../testing/fakes.ts';
 import { scriptedModel } from '../testing/scripted-model.ts';
@@ -249,7 +250,13 @@ test('one that grew too old before it was listened to is given up without a word
   const at = new Scene();
   await at.endWhileListening();
   const { monotonic, sleep } = systemClock;
-  await using rig = await at.start({}, { now: () => systemClock.now() + 25 * 3_600_000, monotonic, sleep });
+  const later = (hours: number): Clock => ({ now: () => systemClock.now() + hours * 3_600_000, monotonic, sleep });
+  // A clock that is suddenly a day ahead would make nothing too old: the hours pass under housekeeping.
+  for (const hours of [12, 24]) {
+    await using opened = await openJournal({ dir: dir.path, clock: later(hours) });
+    await opened.prune();
+  }
+  await using rig = await at.start({}, later(25));
   await rig.daemon.gateway.idle();
   expect(at.channel.sent).toEqual([]);
   expect(await rig.daemon.journal.dead.list()).toEqual([]);

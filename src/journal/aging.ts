@@ -23,6 +23,11 @@ export class AgingClock {
     return mark.aged + this.#since(mark.wall);
   }
 
+  /** Ms by which the wall clock went on since the last mark, uncapped; 0 when it went back, and before the first mark. */
+  gap(): number {
+    return Math.max(0, this.#clock.now() - this.#mark().wall);
+  }
+
   /** Fixes the present as the new mark; call in a transaction, more often than once a day. */
   advance(): number {
     const aged = this.now();

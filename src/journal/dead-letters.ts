@@ -20,13 +20,15 @@ interface DeadOutbox {
 }
 
 const FROM_INBOX = "SELECT seq, finished_at, outcome, attempts, input FROM run WHERE state = 'DEAD'";
-const FROM_OUTBOX = "SELECT seq, settled_at, reason, attempts, part FROM outbox WHERE state = 'DEAD'";
+const FROM_OUTBOX = 'SELECT seq, settled_at, reason, attempts, part FROM outbox WHERE';
+/** A part that expired may still be wanted. Others are EXPIRED before their time, because something newer took their place. */
+const IS_LETTER = "(state = 'DEAD' OR (state = 'EXPIRED' AND settled_at >= expires_at))";
 
 /** Oldest first. */
 export function listDead(store: Store): readonly DeadLetter[] {
   const letters = [
     ...store.db.all<DeadInbox>(FROM_INBOX).map(fromInbox),
-    ...store.db.all<DeadOutbox>(FROM_OUTBOX).map(fromOutbox),
+    ...store.db.all<DeadOutbox>(`${FROM_OUTBOX} ${IS_LETTER}`).map(fromOutbox),
   ];
   return letters.sort((a, b) => a.at - b.at);
 }
@@ -38,7 +40,7 @@ export function showDead(store: Store, id: string): DeadLetter | undefined {
     const row = store.db.get<DeadInbox>(`${FROM_INBOX} AND seq = ?`, place.seq);
     return row && fromInbox(row);
   }
-  const row = store.db.get<DeadOutbox>(`${FROM_OUTBOX} AND seq = ?`, place.seq);
+  const row = store.db.get<DeadOutbox>(`${FROM_OUTBOX} seq = ? AND ${IS_LETTER}`, place.seq);
   return row && fromOutbox(row);
 }
 
@@ -61,7 +63,7 @@ export function replayDead(store: Store, id: string, change: Change): boolean {
     return replayed === 1;
   }
   const sql = `UPDATE outbox SET state = 'PENDING', attempts = 0, doubt_since = NULL, not_before = 0, settled_at = NULL, reason = NULL,
-      expires_at = ? + (expires_at - created_at), created_at = ? WHERE seq = ? AND state = 'DEAD'`;
+      expires_at = ? + (expires_at - created_at), created_at = ? WHERE seq = ? AND ${IS_LETTER}`;
   return store.db.run(sql, now, now, place.seq) === 1;
 }
 
@@ -70,7 +72,7 @@ export function dropDead(store: Store, id: string): boolean {
   if (!place) return false;
   if (place.box === 'out') {
     closeGap(store, place.seq);
-    return store.db.run("DELETE FROM outbox WHERE seq = ? AND state = 'DEAD'", place.seq) === 1;
+    return store.db.run(`DELETE FROM outbox WHERE seq = ? AND ${IS_LETTER}`, place.seq) === 1;
   }
   if (store.db.run("DELETE FROM run WHERE seq = ? AND state = 'DEAD'", place.seq) !== 1) return false;
   store.db.run('DELETE FROM step WHERE run_seq = ?', place.seq);
@@ -81,7 +83,7 @@ export function dropDead(store: Store, id: string): boolean {
 function closeGap(store: Store, seq: number): void {
   store.db.run(
     `UPDATE outbox SET part = json_set(part, '$.replacedBy', gone.next)
-     FROM (SELECT key, part ->> '$.supersedes' AS old, part ->> '$.replacedBy' AS next FROM outbox WHERE seq = ? AND state = 'DEAD') AS gone
+     FROM (SELECT key, part ->> '$.supersedes' AS old, part ->> '$.replacedBy' AS next FROM outbox WHERE seq = ? AND ${IS_LETTER}) AS gone
      WHERE outbox.key = gone.old AND outbox.part ->> '$.replacedBy' = gone.key AND gone.next IS NOT NULL`,
     seq,
   );

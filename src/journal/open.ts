@@ -13,6 +13,7 @@ import { CommitQueue } from './commit-queue.ts';
 import { countActive } from './counts.ts';
 import { dataDirError, ensureDataDir } from './data-dir.ts';
 import { createPrivateFile, Database, journalError, sqliteCode } from './database.ts';
+import { recountLoad, watchLoad } from './load.ts';
 import { OutsideChanges } from './outside-changes.ts';
 import { SqlitePairingStore } from './pairing.ts';
 import { pruneAll } from './prune.ts';
@@ -86,8 +87,12 @@ export function journalOn(db: Database, options: Omit<JournalOptions, 'dir'>): O
     onCommit: ({ active }) => backlog.add(active),
     ride: () => events.writeTo(store),
   });
-  const refresh = () => backlog.set(countActive(store));
-  refresh();
+  watchLoad(db);
+  const refresh = () => {
+    backlog.set(countActive(store));
+    recountLoad(db);
+  };
+  backlog.set(countActive(store));
   const outside = new OutsideChanges({ db, pollMs, refresh, read: (run) => queue.read(run) });
   let closed: Promise<void> | undefined;
   const close = (): Promise<void> => {

@@ -1,3 +1,4 @@
+import { absorbGap } from './clock-gap.ts';
 import type { CommitQueue } from './commit-queue.ts';
 import type { Store } from './store.ts';
 
@@ -5,6 +6,8 @@ const DAY_MS = 86_400_000;
 const PAYLOAD_DAYS = 7;
 /** An answer whose fate is unknown stays long enough to be looked into. */
 const UNKNOWN_DAYS = 30;
+/** Marks are an hour apart while the process lives. */
+const LONGEST_GAP_MS = DAY_MS / 2;
 /** Rows a transaction may delete: a few ms each, with room for accepts between two. */
 const BATCH = 200;
 
@@ -14,7 +17,7 @@ const BATCH = 200;
  */
 export async function pruneAll(store: Store, queue: CommitQueue, dedupDays: number): Promise<void> {
   const cut = (days: number) => store.clock.now() - days * DAY_MS;
-  const aged = await queue.write(() => store.aging.advance());
+  const aged = await queue.write(() => absorbGap(store, LONGEST_GAP_MS));
   await repeat(queue, () => pruneInbox(store, cut(PAYLOAD_DAYS)));
   await repeat(queue, () => pruneOutbox(store, 'SENT', cut(PAYLOAD_DAYS)));
   await repeat(queue, () => pruneOutbox(store, 'EXPIRED', cut(PAYLOAD_DAYS)));

@@ -15,6 +15,8 @@ import {
 } from '../testing/journal-harness.ts';
 import { admit, begin, dead, done, LANE, message, part, SESSION } from '../testing/journal-rows.ts';
 
+const HOUR = 3_600_000;
+
 export function recoverContract(create: Create): void {
   const noNotice = () => [];
 
@@ -64,13 +66,40 @@ export function recoverContract(create: Create): void {
     expect(journal.room()).toBe(9);
     expect((await journal.pending(LANE, 9)).map((row) => row.part.text)).toEqual(['gave up after 3 attempts']);
     expect(await journal.recover(BOUNDS, notice)).toMatchObject({ resumed: 0, buried: 0 });
-    await harness.clock.advance(BOUNDS.maxAgeMs + 1);
-    expect(await (await harness.open()).recover(BOUNDS, notice)).toMatchObject({ buried: 1, lanes: [] });
-    const letters = await journal.dead.list();
+    // One gap between two starts counts for half of the age at most.
+    for (const buried of [0, 0, 1]) {
+      await harness.clock.advance(BOUNDS.maxAgeMs / 2);
+      expect(await (await harness.open()).recover(BOUNDS, notice)).toMatchObject({ buried });
+    }
+    expect((await journal.work()).lanes).toEqual([]);
+    // The notices have expired by now and are letters of their own.
+    const letters = (await journal.dead.list()).filter(({ id }) => id.startsWith('in-'));
     expect(letters.map(({ attempts, payload }) => [attempts, payload])).toEqual([
       [3, message('poison')],
       [0, message('behind')],
     ]);
+  });
+
+  it('F22 starts with a clock days ahead, and then with the right one, neither expire an answer nor bury what waits', async () => {
+    await using harness = await create();
+    const killed = await harness.open();
+    await killed.recover(BOUNDS, noNotice);
+    await begin(killed, 'runs');
+    await killed.accept([admit(message('waits'), 'other')]);
+    const day = { expiresAt: harness.clock.now() + 24 * HOUR };
+    await killed.enqueue([part('sending', day), part('pending', day)]);
+    await killed.sending((await killed.pending(LANE, 1))[0]?.seq ?? 0);
+    await harness.clock.advance(48 * HOUR);
+    const ahead = await harness.open();
+    const recovered = await ahead.recover(BOUNDS, noNotice);
+    expect(recovered).toMatchObject({ buried: 0, lanes: [LANE, 'other'], outboxLanes: [LANE] });
+    expect(recovered.sending[0]?.expiresAt).toBe(harness.clock.now() + 12 * HOUR);
+    expect((await ahead.pending(LANE, 1))[0]?.expiresAt).toBe(harness.clock.now() + 12 * HOUR);
+    await harness.prune();
+    // What a clock that is right says about lives is right as well: half of one is left.
+    await harness.clock.advance(11 * HOUR);
+    expect(await (await harness.open()).recover(BOUNDS, noNotice)).toMatchObject({ buried: 0 });
+    expect((await ahead.counts()).outbox).toMatchObject({ PENDING: 1, SENDING: 1, EXPIRED: 0 });
   });
 
   it('F38 what was overheard and never listened to ends DONE without a notice; an answer that had begun is told of', async () => {
@@ -261,6 +290,20 @@ export function deadLetterContract(create: Create): void {
     expect(await journal.dead.show(`out-${seq}`)).toMatchObject({ reason: 'chat-gone', attempts: 1, payload: { key: 'a' } });
     await harness.clock.advance(5_000);
     expect(await journal.dead.replay(`out-${seq}`)).toBe(true);
+    expect((await journal.pending(LANE, 1))[0]).toMatchObject({ attempts: 0, expiresAt: harness.clock.now() + 1_000 });
+  });
+
+  it('an expired part is a dead letter as well; one whose place something newer took is none', async () => {
+    await using harness = await create();
+    const journal = await harness.open();
+    await journal.enqueue([part('late', { expiresAt: harness.clock.now() + 1_000 }), part('replaced')]);
+    const [late, replaced] = await journal.pending(LANE, 2);
+    await journal.settle(replaced?.seq ?? 0, { kind: 'expired' });
+    await harness.clock.advance(5_000);
+    await journal.recover(BOUNDS, () => []);
+    expect(await journal.dead.list()).toMatchObject([{ id: `out-${late?.seq}`, reason: 'expired', payload: { key: 'late' } }]);
+    expect(await journal.dead.replay(`out-${replaced?.seq}`)).toBe(false);
+    expect(await journal.dead.replay(`out-${late?.seq}`)).toBe(true);
     expect((await journal.pending(LANE, 1))[0]).toMatchObject({ attempts: 0, expiresAt: harness.clock.now() + 1_000 });
   });
 

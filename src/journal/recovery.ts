@@ -2,6 +2,7 @@ import { draftKey } from '../core/ids.ts';
 import type { Recovery } from '../core/journal.ts';
 import { LOGIN_REFUSED, type NewPart } from '../core/outbox.ts';
 import { type ChatRow, NOT_HEARD, type RunRow, type ToolUse } from '../core/run.ts';
+import { absorbGap } from './clock-gap.ts';
 import type { Change } from './commit-queue.ts';
 import { leaveRemains, writeEnd } from './ended-runs.ts';
 import { addParts, findPart, OUTBOX_COLUMNS, type OutboxRecord, toOutboxRow } from './outbox.ts';
@@ -26,6 +27,7 @@ export type BuryNotice = (row: RunRow, reason: string, tools: readonly ToolUse[]
  * parts keep their state until the caller settled each, so a second crash finds them once more.
  */
 export function recoverAll(store: Store, bounds: RecoveryBounds, notice: BuryNotice, change: Change): Recovery {
+  absorbGap(store, bounds.maxAgeMs / 2);
   const now = store.clock.now();
   const { buried, unheard } = buryAll(store, bounds, notice, now);
   change.active -= buried + unheard.length;

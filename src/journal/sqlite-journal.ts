@@ -3,13 +3,14 @@ import type { Journal, JournalCounts, Recovery } from '../core/journal.ts';
 import type { SpendingGroup, SpendingQuery, UsageEntry } from '../core/ledger.ts';
 import type { NewPart, OutboxRow, Settlement, StoredPart } from '../core/outbox.ts';
 import type { EventRecord } from '../core/record.ts';
-import type { Accepted, Admission, RunRow, StepRecord, TurnResult } from '../core/run.ts';
+import type { Accepted, Admission, Load, RunRow, StepRecord, TurnResult } from '../core/run.ts';
 import { aboutRun } from './about-run.ts';
 import { acceptBatch, type CursorMove } from './admission.ts';
 import type { Backlog } from './backlog.ts';
 import type { CommitQueue } from './commit-queue.ts';
 import { countAll } from './counts.ts';
 import { dropDead, listDead, replayDead, showDead } from './dead-letters.ts';
+import { loadOf } from './load.ts';
 import { addParts, findPart, markSending, pendingParts, settlePart } from './outbox.ts';
 import type { OutsideChanges } from './outside-changes.ts';
 import { eventsAfter, eventsOf, type PendingEvents } from './record.ts';
@@ -54,6 +55,10 @@ export class SqliteJournal implements Journal {
 
   room(): number {
     return this.#parts.backlog.room();
+  }
+
+  load(of: 'lane' | 'sender' | 'all' | 'outbox', key: string): Load {
+    return loadOf(this.#store.db, of, key);
   }
 
   cursor(channel: string, account: string): Promise<string | undefined> {

@@ -98,6 +98,7 @@ export class MemoryJournal implements Journal {
   readonly record: Journal['record'] = { note: () => undefined, of: outboxOnly, after: outboxOnly, about: outboxOnly };
   readonly accept = outboxOnly;
   readonly room = outboxOnly;
+  readonly load = outboxOnly;
   readonly cursor = outboxOnly;
   readonly waiting = outboxOnly;
   readonly claim = outboxOnly;

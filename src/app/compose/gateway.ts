@@ -1,12 +1,13 @@
 import { InboundBus } from '../../bus/inbound-bus.ts';
 import { errorText, isGatehouseError } from '../../core/errors.ts';
+import type { InboundMessage } from '../../core/message.ts';
 import type { PairingStore } from '../../core/pairing.ts';
-import { channelOf } from '../../core/run.ts';
 import type { AccessRules } from '../../gateway/access.ts';
 import { Backlog } from '../../gateway/backlog.ts';
 import { Gateway } from '../../gateway/gateway.ts';
 import { Lanes } from '../../gateway/lanes.ts';
 import { VoiceGate } from '../../gateway/voice-gate.ts';
+import { Floods } from '../../operator/floods.ts';
 import type { Runner } from '../../runs/runner.ts';
 import type { Base } from './options.ts';
 import type { TurnParts } from './runner.ts';
@@ -38,12 +39,14 @@ export function composeGateway(turn: TurnParts, runner: Runner, pairing: Pairing
   const bus = new InboundBus(config.gateway.bus_capacity);
   const lanes = composeLanes(base, bus, gate);
   const { approvals, owner } = operator;
+  const answer = (message: InboundMessage, text: string) => parts(message, text, []);
+  const floods = new Floods({ journal, highWater: config.gateway.high_water, clock, answer });
   const gateway = new Gateway({
-    ...{ journal, bus, lanes, runner, transcripts, delivery, backlog, clock, emit: events.emit },
+    ...{ journal, bus, lanes, runner, transcripts, delivery, backlog, floods, clock, emit: events.emit },
     admission: {
       ...{ rules: accessRules(base, patterns, models.transcriber !== undefined), pairing, clock },
       isOwner: (message) => owner.isOwnersId(message),
-      answer: (message, text) => parts(message, text, []),
+      answer,
       decide: (message) => approvals.decide(message),
       concerns: (message) => approvals.concerns(message),
     },
@@ -63,9 +66,9 @@ function composeLanes({ options, events, journal }: Base, bus: InboundBus, gate:
       events.emit({
         type: 'failed',
         at: clock.now(),
-        messageId: row.key,
+        messageId: row.messageId,
         session: row.session,
-        channel: channelOf(row),
+        channel: row.channel,
         code: isGatehouseError(error) ? error.code : 'GH2003',
         detail: `${errorText(error)}; next try in ${retryInMs} ms`,
       }),

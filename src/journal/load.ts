@@ -1,0 +1,75 @@
+import type { Load } from '../core/run.ts';
+import type { Database } from './database.ts';
+
+const IS_ACTIVE = (row: 'OLD' | 'NEW'): string => `${row}.state IN ('NEW', 'RUNNING')`;
+
+const KEYS = [
+  ['lane', 'lane'],
+  ['sender', 'principal'],
+] as const;
+
+/** What one row adds to the sums of its lane and of its sender, or takes from them. */
+function count(row: 'OLD' | 'NEW', sign: 1 | -1): string {
+  const sums = [...KEYS.map(([kind, column]) => `('${kind}', ${row}.${column}`), "('all', ''"].map(
+    (key) => `${key}, ${sign}, ${sign} * octet_length(${row}.input))`,
+  );
+  const gone = KEYS.map(([kind, column]) => `(kind = '${kind}' AND key = ${row}.${column} AND messages <= 0)`).join(' OR ');
+  return `INSERT INTO load (kind, key, messages, bytes) VALUES ${sums.join(', ')}
+      ON CONFLICT DO UPDATE SET messages = messages + excluded.messages, bytes = bytes + excluded.bytes;
+    ${sign < 0 ? `DELETE FROM load WHERE ${gone};` : ''}`;
+}
+
+const TO_SEND = (row: 'OLD' | 'NEW'): string => `${row}.state IN ('PENDING', 'SENDING')`;
+const CHANNEL = (lane: string): string => `substr(${lane}, 1, instr(${lane}, '/') - 1)`;
+
+function countPart(sign: 1 | -1): string {
+  return `INSERT INTO load (kind, key, messages, bytes) VALUES ('outbox', ${CHANNEL('NEW.lane')}, ${sign}, ${sign} * octet_length(NEW.part))
+    ON CONFLICT DO UPDATE SET messages = messages + excluded.messages, bytes = max(0, bytes + excluded.bytes);`;
+}
+
+/**
+ * Counts what waits or runs, per lane, per sender and in all, with the bytes of the messages. A temporary table kept by triggers: it
+ * follows each write of this connection, is rolled back with it, and nobody who ends a row has to remember it. Writes of other
+ * processes are counted by `recountLoad`.
+ */
+export function watchLoad(db: Database): void {
+  db.exec(`
+    CREATE TEMP TABLE load (kind TEXT NOT NULL, key TEXT NOT NULL, messages INTEGER NOT NULL, bytes INTEGER NOT NULL,
+      PRIMARY KEY (kind, key)) WITHOUT ROWID;
+    CREATE TEMP TRIGGER load_begins AFTER INSERT ON main.run WHEN ${IS_ACTIVE('NEW')} BEGIN ${count('NEW', 1)} END;
+    CREATE TEMP TRIGGER load_returns AFTER UPDATE OF state ON main.run WHEN ${IS_ACTIVE('NEW')} AND NOT ${IS_ACTIVE('OLD')}
+      BEGIN ${count('NEW', 1)} END;
+    CREATE TEMP TRIGGER load_ends AFTER UPDATE OF state ON main.run WHEN ${IS_ACTIVE('OLD')} AND NOT ${IS_ACTIVE('NEW')}
+      BEGIN ${count('NEW', -1)} END;
+    CREATE TEMP TRIGGER load_changes AFTER UPDATE OF input ON main.run WHEN ${IS_ACTIVE('OLD')} AND ${IS_ACTIVE('NEW')}
+      BEGIN ${count('NEW', 1)} ${count('OLD', -1)} END;
+    CREATE TEMP TRIGGER part_begins AFTER INSERT ON main.outbox WHEN ${TO_SEND('NEW')} BEGIN ${countPart(1)} END;
+    CREATE TEMP TRIGGER part_returns AFTER UPDATE OF state ON main.outbox WHEN ${TO_SEND('NEW')} AND NOT ${TO_SEND('OLD')}
+      BEGIN ${countPart(1)} END;
+    CREATE TEMP TRIGGER part_ends AFTER UPDATE OF state ON main.outbox WHEN ${TO_SEND('OLD')} AND NOT ${TO_SEND('NEW')}
+      BEGIN ${countPart(-1)} END;
+  `);
+  recountLoad(db);
+}
+
+export function recountLoad(db: Database): void {
+  const sums = (kind: string, key: string): string =>
+    ['NEW', 'RUNNING']
+      .map((state) => `SELECT '${kind}' AS kind, ${key} AS key, octet_length(input) AS size FROM run WHERE state = '${state}'`)
+      .join(' UNION ALL ');
+  db.run('DELETE FROM temp.load');
+  db.run(`INSERT INTO temp.load SELECT kind, key, count(*), sum(size) FROM
+    (${[...KEYS.map(([kind, column]) => sums(kind, column)), sums('all', "''")].join(' UNION ALL ')}) GROUP BY kind, key`);
+  for (const state of ['PENDING', 'SENDING'])
+    db.run(`INSERT INTO temp.load SELECT 'outbox', ${CHANNEL('lane')}, count(*), sum(octet_length(part)) FROM outbox WHERE state = '${state}'
+      GROUP BY 2 ON CONFLICT DO UPDATE SET messages = messages + excluded.messages, bytes = bytes + excluded.bytes`);
+}
+
+export function loadOf(db: Database, kind: 'lane' | 'sender' | 'all' | 'outbox', key: string): Load {
+  const found = db.get<{ messages: number; bytes: number }>(
+    'SELECT messages, bytes FROM temp.load WHERE kind = ? AND key = ?',
+    kind,
+    key,
+  );
+  return found ? { ...found } : { messages: 0, bytes: 0 };
+}
