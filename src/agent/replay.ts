@@ -10,6 +10,8 @@ import type { AttachedFile, StepLog } from '../core/turn.ts';
 /** A model answer and when it was stored (epoch ms): a replayed line keeps its time. */
 export interface StoredAnswer {
   readonly answer: ModelAnswer;
+  /** Tool calls that the model asked for beyond the limit; they are not in `answer`. Absent: none. */
+  readonly notRun?: number;
   readonly at: number;
 }
 
@@ -65,9 +67,10 @@ export class Replay {
   }
 }
 
-export function encodeAnswer({ answer, at }: StoredAnswer): Json {
+export function encodeAnswer({ answer, notRun, at }: StoredAnswer): Json {
   return {
     at,
+    ...(notRun === undefined ? {} : { notRun }),
     text: answer.text,
     ...(answer.reasoning === undefined ? {} : { reasoning: answer.reasoning }),
     toolCalls: answer.toolCalls.map(({ id, name, arguments: args, provider_ids: ids }) => ({
@@ -118,8 +121,10 @@ function decodeAnswer(value: Json | undefined): StoredAnswer | undefined {
     ...(strings(item['provider_ids']).length > 0 ? { provider_ids: strings(item['provider_ids']) } : {}),
   }));
   const state = decodeState(step['providerState']);
+  const notRun = count(step['notRun']);
   return {
     at: count(step['at']),
+    ...(notRun > 0 ? { notRun } : {}),
     answer: {
       text: step['text'],
       ...(typeof step['reasoning'] === 'string' ? { reasoning: step['reasoning'] } : {}),
