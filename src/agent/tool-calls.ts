@@ -49,8 +49,9 @@ export function ownCalls(
 }
 
 /**
- * Runs the calls of one answer, `limits.toolsAtOnce` at a time, and waits for all. Results come in the order of the calls, one each. Rejects only
- * when the step log does (with the calls still running told to stop first); after the run's own abort even that is a result.
+ * Runs the calls of one answer, `limits.toolsAtOnce` at a time, and waits for all. Results come in the order of the
+ * calls, one each. Rejects only when the step log does (with the calls still running told to stop first); after the
+ * run's own abort even that is a result.
  */
 export async function runToolCalls(calls: readonly ToolCall[], batch: ToolBatch): Promise<readonly StoredCall[]> {
   const failing = new AbortController();
