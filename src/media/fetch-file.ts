@@ -5,6 +5,7 @@ import type { Channel } from '../core/channel.ts';
 import { errorText, GatehouseError, isGatehouseError } from '../core/errors.ts';
 import { shortHash } from '../core/ids.ts';
 import type { InboundMessage, MediaRef } from '../core/message.ts';
+import { syncDirectory } from '../lib/atomic-file.ts';
 import { WorkspaceDirectory } from '../workspace/path.ts';
 import { FILE_HEAD_BYTES, isRecording, settleType } from './file-type.ts';
 import { IMAGE_SCAN_BYTES, imageFault } from './image-size.ts';
@@ -35,7 +36,7 @@ export type FindChannel = (signal: AbortSignal) => Promise<Channel | undefined>;
 
 /**
  * Fetches one file into the workspace. Its name is ours: derived from the message so that a repeated fetch overwrites, with an
- * ending that its bytes do not contradict (A23). Rejects with GH1504 above the channel's limit, GH1507 for a picture that would fill
+ * ending that its bytes do not contradict (A23). It is on disk when this resolves: the journal may name it then. Rejects with GH1504 above the channel's limit, GH1507 for a picture that would fill
  * the memory of whoever opens it (F39), GH1505 for everything else, a channel that does not come back in time included; nothing is left
  * behind then.
  */
@@ -70,10 +71,12 @@ export async function fetchFile(
       // Not `write`, which on a full disk may store half of it and say so in its result only.
       await handle.writeFile(chunk);
     }
+    await handle.sync();
     await handle.close();
     const judged = judge(head.bytes, total, ref);
     const name = `${stem}${judged.ending}`;
     await rename(partial, folder.child(name));
+    await syncDirectory(folder.self);
     const { ending: _ending, ...rest } = judged;
     return { path: join(UPLOADS, name), folder: UPLOADS, name, bytes: total, ...rest };
   } catch (error) {
