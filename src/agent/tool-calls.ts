@@ -6,10 +6,10 @@ import type { ToolCall } from '../core/session.ts';
 import type { Tool, ToolContext, ToolResult } from '../core/tool.ts';
 import type { AgentRun, AttachedFile } from '../core/turn.ts';
 import { BoundedQueue } from '../lib/bounded-queue.ts';
+import { settleOrLeave } from '../lib/settle-or-leave.ts';
 import { runTool } from '../tools/run.ts';
 import type { AgentEmit } from './agent-emit.ts';
 import { encodeCall, type Replay, type StoredAnswer, type StoredCall } from './replay.ts';
-import { settleOrLeave } from './settle-or-leave.ts';
 import { argsHash, toolSignature } from './tool-signature.ts';
 
 export interface ToolBatch {

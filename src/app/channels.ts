@@ -1,11 +1,14 @@
 import { join } from 'node:path';
+import { DeadlineError, withDeadline } from '../../channels/kit/deadline.ts';
 import { untilAborted } from '../../channels/kit/linked.ts';
 import { reconnect } from '../../channels/kit/reconnect.ts';
 import type { AnyChannelDescriptor, Channel, ChannelHealth, ChannelHost, Terminal, Webhooks } from '../core/channel.ts';
+import { ERROR_CODES } from '../core/error-codes.ts';
 import { errorText, GatehouseError, isGatehouseError } from '../core/errors.ts';
 import type { Emit } from '../core/events.ts';
 import type { Clock, Logger } from '../core/ports.ts';
 import type { ChannelStatus } from '../core/turn.ts';
+import { settleOrLeave } from '../lib/settle-or-leave.ts';
 
 export type Registry = Readonly<Record<string, () => Promise<AnyChannelDescriptor>>>;
 
@@ -58,6 +61,8 @@ type StartHost = (channel: Channel, report: Pick<ChannelHost, 'health' | 'ended'
 
 /** One that broke sooner counts as one that could not be started: the wait goes on growing. */
 const STEADY_MS = 60_000;
+/** A channel that takes longer to stop is left behind: it may hold up neither the next one nor the end of the process. */
+const STOP_MS = 3_000;
 const RESTART_BASE_MS = 1_000;
 const RESTART_CAP_MS = 300_000;
 /** The config, a missing variable, a refused login, an unknown type: trying again changes nothing before somebody mends it. */
@@ -278,7 +283,7 @@ export class ChannelSet implements AsyncDisposable {
       },
     };
     try {
-      await Promise.race([channel.start(host(channel, report), signal), broken]);
+      await Promise.race([this.#begin(channel, host(channel, report)), broken]);
       started();
       await untilAborted(broken, signal);
     } catch (error) {
@@ -291,6 +296,14 @@ export class ChannelSet implements AsyncDisposable {
     }
   }
 
+  async #begin(channel: Channel, host: ChannelHost): Promise<void> {
+    const { signal } = this.#stopping;
+    const started = await settleOrLeave(channel.start(host, signal), signal, this.#options.clock);
+    if (started !== 'left') return;
+    this.#late(channel.name, 'its start did not end when intake did');
+    signal.throwIfAborted();
+  }
+
   #ended(instance: Instance): void {
     instance.ended = true;
     const others = [...this.#instances.values()];
@@ -300,11 +313,19 @@ export class ChannelSet implements AsyncDisposable {
   async #stop(instance: Instance): Promise<void> {
     const { channel, entry } = instance;
     instance.channel = undefined;
+    if (!channel) return;
+    const limit = { clock: this.#options.clock, ms: STOP_MS, signal: new AbortController().signal };
     try {
-      await channel?.stop();
+      await withDeadline(limit, () => channel.stop());
     } catch (error) {
-      this.#options.logger.warn('channel.stop-failed', { channel: entry.name, detail: errorText(error) });
+      if (error instanceof DeadlineError) this.#late(entry.name, `its stop did not end within ${STOP_MS} ms`);
+      else this.#options.logger.warn('channel.stop-failed', { channel: entry.name, detail: errorText(error) });
     }
+  }
+
+  #late(channel: string, detail: string): void {
+    const { hint } = ERROR_CODES.GH1006;
+    this.#options.logger.error('channel.late', { channel, code: 'GH1006', detail, hint });
   }
 
   #down(instance: Instance, error: unknown): void {

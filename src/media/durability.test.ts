@@ -31,12 +31,11 @@ it('F11 a fetched file, its name and its folder are on disk before the turn goes
   const calls = await fileCalls(
     dir.path,
     `const { fetchFile } = await import('${new URL('./fetch-file.ts', import.meta.url).href}');
-     const { systemClock: clock } = await import('${new URL('../lib/clock.ts', import.meta.url).href}');
      const { writeSync } = await import('node:fs');
      const bytes = (async function* () { yield Buffer.from('some '); yield Buffer.from('notes'); })();
      const channel = { limits: { downloadBytes: 100 }, download: async () => ({ bytes }) };
      const signal = new AbortController().signal;
-     const options = { channel: async () => channel, workspace: ${JSON.stringify(workspace)}, signal, clock };
+     const options = { channel: async () => channel, workspace: ${JSON.stringify(workspace)}, signal };
      await fetchFile({ id: 'm', channel: 'test' }, { kind: 'document', ref: 'f', name: 'a.txt' }, 0, options);
      writeSync(1, 'ACK\\n');`,
   );

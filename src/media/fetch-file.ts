@@ -6,6 +6,7 @@ import { errorText, GatehouseError, isGatehouseError } from '../core/errors.ts';
 import { shortHash } from '../core/ids.ts';
 import type { InboundMessage, MediaRef } from '../core/message.ts';
 import { syncDirectory } from '../lib/atomic-file.ts';
+import { settledOrAborted } from '../lib/time-limit.ts';
 import { WorkspaceDirectory } from '../workspace/path.ts';
 import { FILE_HEAD_BYTES, isRecording, settleType } from './file-type.ts';
 import { IMAGE_SCAN_BYTES, imageFault } from './image-size.ts';
@@ -60,11 +61,10 @@ export async function fetchFile(
   const handle = await open(partial, 'wx', 0o600);
   try {
     // Opened before the download: a connection to the platform is then always read or let go.
-    const file = await channel.download(ref, signal);
+    const file = await settledOrAborted(channel.download(ref, signal), signal);
     const head = new Head();
     let total = 0;
-    for await (const chunk of file.bytes) {
-      signal.throwIfAborted();
+    for await (const chunk of untilAborted(file.bytes, signal)) {
       total += chunk.byteLength;
       if (total > channel.limits.downloadBytes) throw tooLarge(channel.limits.downloadBytes);
       head.add(chunk);
@@ -85,6 +85,22 @@ export async function fetchFile(
     throw isGatehouseError(error)
       ? error
       : new GatehouseError('GH1505', `a file was not fetched: ${errorText(error)}`, { cause: error });
+  }
+}
+
+/** The chunks, or `signal.reason` once it aborts, whether or not their source heeds it. */
+async function* untilAborted(bytes: AsyncIterable<Uint8Array>, signal: AbortSignal): AsyncIterable<Uint8Array> {
+  const source = bytes[Symbol.asyncIterator]();
+  try {
+    while (true) {
+      const next = await settledOrAborted(source.next(), signal);
+      if (next.done) return;
+      signal.throwIfAborted();
+      yield next.value;
+    }
+  } finally {
+    // One that hangs in `next` hangs in `return`, too; a failure of letting go changes nothing about the file.
+    await settledOrAborted(Promise.resolve(source.return?.()), signal).catch(() => undefined);
   }
 }
 
