@@ -49,7 +49,10 @@ export function limitText(limit: LimitKind, limits: RunLimits, progress: Progres
   return lines.join('\n');
 }
 
-/** Stands below the last result of an answer that asked for more calls than are run (`RunLimits.maxToolCalls`). */
+/**
+ * Stands below the last result of an answer that asked for more calls than are run
+ * (`RunLimits.maxToolCalls`).
+ */
 export function notRunText(count: number, { maxToolCalls }: RunLimits): string {
   const calls = `${count} more ${count === 1 ? 'call' : 'calls'} of this answer ${count === 1 ? 'was' : 'were'} not run`;
   return `[${calls}: at most ${maxToolCalls} run per answer. Ask again for those that are still needed.]`;

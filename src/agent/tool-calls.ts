@@ -26,10 +26,11 @@ const NOT_RUN = 'Error: not run: the turn was stopped before this call began';
 const NAME_CHARS = 100;
 
 /**
- * The answer with calls that have ids of our own, the same on every attempt: providers repeat theirs over turns, and a
- * recorded step is found by its id. The same call asked for twice in one answer runs once (spec C3). Calls beyond
- * `limits.maxToolCalls` are only counted, and the provider's state goes with them: it speaks of all calls, and a
- * provider would refuse it. The provider's ids are kept for when the answer goes back to it.
+ * The answer with calls that have ids of our own, the same on every attempt: providers repeat theirs over
+ * turns, and a recorded step is found by its id. The same call asked for twice in one answer runs once (spec
+ * C3). Calls beyond `limits.maxToolCalls` are only counted, and the provider's state goes with them: it
+ * speaks of all calls, and a provider would refuse it. The provider's ids are kept for when the answer goes
+ * back to it.
  */
 export function ownCalls(
   answer: ModelAnswer,
@@ -49,9 +50,9 @@ export function ownCalls(
 }
 
 /**
- * Runs the calls of one answer, `limits.toolsAtOnce` at a time, and waits for all. Results come in the order of the
- * calls, one each. Rejects only when the step log does (with the calls still running told to stop first); after the
- * run's own abort even that is a result.
+ * Runs the calls of one answer, `limits.toolsAtOnce` at a time, and waits for all. Results come in the order
+ * of the calls, one each. Rejects only when the step log does (with the calls still running told to stop
+ * first); after the run's own abort even that is a result.
  */
 export async function runToolCalls(calls: readonly ToolCall[], batch: ToolBatch): Promise<readonly StoredCall[]> {
   const failing = new AbortController();

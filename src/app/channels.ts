@@ -1,43 +1,16 @@
 import { join } from 'node:path';
-import { DeadlineError, withDeadline } from '../../channels/kit/deadline.ts';
 import { untilAborted } from '../../channels/kit/linked.ts';
 import { reconnect } from '../../channels/kit/reconnect.ts';
 import type { AnyChannelDescriptor, Channel, ChannelHealth, ChannelHost, Terminal, Webhooks } from '../core/channel.ts';
-import { ERROR_CODES } from '../core/error-codes.ts';
 import { errorText, GatehouseError, isGatehouseError } from '../core/errors.ts';
 import type { Emit } from '../core/events.ts';
 import type { Clock, Logger } from '../core/ports.ts';
 import type { ChannelStatus } from '../core/turn.ts';
-import { settleOrLeave } from '../lib/settle-or-leave.ts';
+import { type ChannelEntry, type Instance, newInstance, tell } from './channel-instance.ts';
+import { ownBehalf, ownWebhooks, startChannel, stopChannel } from './channel-life.ts';
+import { type Origin, onBehalfOf } from './origin.ts';
 
 export type Registry = Readonly<Record<string, () => Promise<AnyChannelDescriptor>>>;
-
-export interface ChannelEntry {
-  readonly name: string;
-  readonly type: string;
-  readonly settings: unknown;
-}
-
-interface Instance {
-  readonly entry: ChannelEntry;
-  local: boolean;
-  /** Undefined while there is none that works: it could not be created, or it broke and the next one is not made yet. */
-  channel: Channel | undefined;
-  /** Why it could not be created, until somebody tries again. */
-  unborn: unknown;
-  /** False: there will be no other one before the next start of the process. */
-  renewed: boolean;
-  /** Told when `channel` or `renewed` changes. */
-  readonly waiters: (() => void)[];
-  /** The loop that starts it, and starts it again. */
-  living: Promise<void> | undefined;
-  state: ChannelHealth;
-  since: number;
-  detail: string | undefined;
-  lastMessageAt: number | undefined;
-  lastSentAt: number | undefined;
-  ended: boolean;
-}
 
 export interface ChannelSetOptions {
   readonly registry: Registry;
@@ -61,8 +34,6 @@ type StartHost = (channel: Channel, report: Pick<ChannelHost, 'health' | 'ended'
 
 /** One that broke sooner counts as one that could not be started: the wait goes on growing. */
 const STEADY_MS = 60_000;
-/** A channel that takes longer to stop is left behind: it may hold up neither the next one nor the end of the process. */
-const STOP_MS = 3_000;
 const RESTART_BASE_MS = 1_000;
 const RESTART_CAP_MS = 300_000;
 /** The config, a missing variable, a refused login, an unknown type: trying again changes nothing before somebody mends it. */
@@ -84,7 +55,7 @@ export class ChannelSet implements AsyncDisposable {
 
   static async create(entries: readonly ChannelEntry[], options: ChannelSetOptions): Promise<ChannelSet> {
     const set = new ChannelSet(options);
-    for (const entry of entries) set.#instances.set(entry.name, set.#blank(entry));
+    for (const entry of entries) set.#instances.set(entry.name, newInstance(entry, options.clock.now()));
     await Promise.all(
       [...set.#instances.values()].map(async (instance) => {
         await set.#create(instance).catch((error: unknown) => {
@@ -187,25 +158,10 @@ export class ChannelSet implements AsyncDisposable {
     );
   }
 
-  #blank(entry: ChannelEntry): Instance {
-    const nothing = { channel: undefined, unborn: undefined, living: undefined, detail: undefined };
-    const never = { lastMessageAt: undefined, lastSentAt: undefined };
-    const renewal = { renewed: true, waiters: [] };
-    return {
-      ...nothing,
-      ...never,
-      ...renewal,
-      entry,
-      local: false,
-      state: 'starting',
-      since: this.#options.clock.now(),
-      ended: false,
-    };
-  }
-
   async #create(instance: Instance): Promise<Channel> {
     try {
-      const channel = await this.#make(instance);
+      instance.life = { fail: () => undefined };
+      const channel = await onBehalfOf(this.#origin(instance), () => this.#make(instance));
       instance.channel = channel;
       this.#channels.set(instance.entry.name, channel);
       tell(instance);
@@ -230,7 +186,7 @@ export class ChannelSet implements AsyncDisposable {
       logger: logger.child({ channel: name }),
       random,
       dir: channelDir(dataDir, name),
-      webhooks: webhooks.for(name),
+      webhooks: ownWebhooks(webhooks.for(name), this.#origin(instance)),
       ...(terminal ? { terminal } : {}),
     });
   }
@@ -283,7 +239,12 @@ export class ChannelSet implements AsyncDisposable {
       },
     };
     try {
-      await Promise.race([this.#begin(channel, host(channel, report)), broken]);
+      if (instance.life) instance.life.fail = reject;
+      const shared = ownBehalf(host(channel, report));
+      await Promise.race([
+        onBehalfOf(this.#origin(instance), () => startChannel(channel, shared, signal, this.#options)),
+        broken,
+      ]);
       started();
       await untilAborted(broken, signal);
     } catch (error) {
@@ -296,12 +257,13 @@ export class ChannelSet implements AsyncDisposable {
     }
   }
 
-  async #begin(channel: Channel, host: ChannelHost): Promise<void> {
-    const { signal } = this.#stopping;
-    const started = await settleOrLeave(channel.start(host, signal), signal, this.#options.clock);
-    if (started !== 'left') return;
-    this.#late(channel.name, 'its start did not end when intake did');
-    signal.throwIfAborted();
+  /**
+   * Of the present life. What a life that is over left behind, such as a timer of its SDK, can end no other
+   * one.
+   */
+  #origin(instance: Instance): Origin {
+    const life = instance.life ?? { fail: () => undefined };
+    return { kind: 'channel', name: instance.entry.name, fail: (error) => life.fail(error) };
   }
 
   #ended(instance: Instance): void {
@@ -311,21 +273,9 @@ export class ChannelSet implements AsyncDisposable {
   }
 
   async #stop(instance: Instance): Promise<void> {
-    const { channel, entry } = instance;
+    const { channel } = instance;
     instance.channel = undefined;
-    if (!channel) return;
-    const limit = { clock: this.#options.clock, ms: STOP_MS, signal: new AbortController().signal };
-    try {
-      await withDeadline(limit, () => channel.stop());
-    } catch (error) {
-      if (error instanceof DeadlineError) this.#late(entry.name, `its stop did not end within ${STOP_MS} ms`);
-      else this.#options.logger.warn('channel.stop-failed', { channel: entry.name, detail: errorText(error) });
-    }
-  }
-
-  #late(channel: string, detail: string): void {
-    const { hint } = ERROR_CODES.GH1006;
-    this.#options.logger.error('channel.late', { channel, code: 'GH1006', detail, hint });
+    if (channel) await stopChannel(channel, this.#options);
   }
 
   #down(instance: Instance, error: unknown): void {
@@ -343,10 +293,6 @@ export class ChannelSet implements AsyncDisposable {
     instance.detail = detail;
     emit({ type: 'channel', at: clock.now(), channel: instance.entry.name, state, ...(detail === undefined ? {} : { detail }) });
   }
-}
-
-function tell({ waiters }: Instance): void {
-  for (const resolve of waiters.splice(0)) resolve();
 }
 
 /** Whether starting again may help. What nobody foresaw may pass; what has a code says so. */

@@ -2,7 +2,10 @@ import { DeadlineError, withDeadline } from '../../channels/kit/deadline.ts';
 import { ERROR_CODES } from '../core/error-codes.ts';
 import type { Clock, Logger } from '../core/ports.ts';
 
-/** What all parts together may take to close beyond the grace for turns and sends. The unit's stop time-out is longer. */
+/**
+ * What all parts together may take to close beyond the grace for turns and sends. The unit's stop time-out is
+ * longer.
+ */
 const CLOSE_MS = 3_000;
 /** What each part has at least, when others used up the time: the journal comes last. */
 const LEAST_MS = 250;
@@ -18,8 +21,8 @@ export interface Closing {
 }
 
 /**
- * Stops the work, then closes the parts. One that does not end in time is logged (GH1006) and left behind: what it has not
- * finished is in the journal, and goes on at the next start. Rejects as the parts do.
+ * Stops the work, then closes the parts. One that does not end in time is logged (GH1006) and left behind:
+ * what it has not finished is in the journal, and goes on at the next start. Rejects as the parts do.
  */
 export async function closeParts({ stop, parts, graceMs, clock, logger }: Closing): Promise<void> {
   const end = clock.monotonic() + graceMs + CLOSE_MS;

@@ -19,6 +19,7 @@ import { composeStores } from './compose/store.ts';
 import { keepHouse } from './keep-house.ts';
 import type { ModelStack } from './model-stack.ts';
 import type { Observations } from './observe.ts';
+import { onOwnBehalf } from './origin.ts';
 
 export type { DaemonOptions } from './compose/options.ts';
 
@@ -32,7 +33,10 @@ export interface Daemon {
   readonly models: ModelStack;
   /** Applies what may change without a restart (spec F3): system prompt, length of history, and limits on spending. */
   reconfigure(config: Config): void;
-  /** Stops intake, parks turns, finishes sends under way within the limits, then closes everything as `closeParts` does. */
+  /**
+   * Stops intake, parks turns, finishes sends under way within the limits, then closes everything as
+   * `closeParts` does.
+   */
   close(limits?: CloseLimits): Promise<void>;
 }
 
@@ -58,7 +62,10 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     ...{ options, events, journal, channels },
     entries: new Map(config.gateway.channels.map((entry) => [entry.name ?? entry.type, entry])),
     onParts(parts) {
-      for (const lane of new Set(parts.map((part) => part.lane))) running?.poke(lane);
+      // What sends belongs to all, whichever turn or channel made the part.
+      onOwnBehalf(() => {
+        for (const lane of new Set(parts.map((part) => part.lane))) running?.poke(lane);
+      });
     },
     hot: () => hot,
   };

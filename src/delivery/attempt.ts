@@ -41,8 +41,8 @@ export async function sendOnce(
 }
 
 /**
- * Why a file must not be sent: after a power loss, or by somebody's hand, it may not be what the tool chose. One that is
- * not there is for the adapter to judge: some only name it.
+ * Why a file must not be sent: after a power loss, or by somebody's hand, it may not be what the tool chose.
+ * One that is not there is for the adapter to judge: some only name it.
  */
 function tornFile({ path, name, bytes }: OutboundFile): string | undefined {
   // Not through the thread pool, where a look that takes microseconds would queue behind file syncs.

@@ -13,8 +13,8 @@ export function addLines(store: Store, session: string, lines: readonly SessionM
 }
 
 /**
- * Up to `limit` lines above `afterSeq`, oldest first; sessions in order of their oldest line, each one's lines in the
- * order written.
+ * Up to `limit` lines above `afterSeq`, oldest first; sessions in order of their oldest line, each one's
+ * lines in the order written.
  */
 export function unflushedLines(store: Store, limit: number, afterSeq: number): readonly UnflushedSession[] {
   const records = store.db.all<{ seq: number; session: string; line: string }>(

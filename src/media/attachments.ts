@@ -19,9 +19,10 @@ function kindOf(mime: string): MediaKind {
 }
 
 /**
- * Takes a private copy of a file that an answer will carry, so that what is sent is what the tool chose, whatever
- * happens to the workspace until the platform takes it. The copy and its name are on disk when it resolves: the journal
- * may name them then. Rejects with GH1504 above `maxBytes`, else with the system's error; no copy is left then.
+ * Takes a private copy of a file that an answer will carry, so that what is sent is what the tool chose,
+ * whatever happens to the workspace until the platform takes it. The copy and its name are on disk when it
+ * resolves: the journal may name them then. Rejects with GH1504 above `maxBytes`, else with the system's
+ * error; no copy is left then.
  */
 export async function copyAttachment(dir: string, file: { path: string; name: string }, maxBytes: number): Promise<OutboundFile> {
   const { size } = await stat(file.path);

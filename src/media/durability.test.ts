@@ -7,7 +7,9 @@ import { tempDir } from '../testing/fakes.ts';
 import { needs } from '../testing/needs.ts';
 import { copyAttachment } from './attachments.ts';
 
-/** The calls of a program that touch files of `dir`, shortest form, oldest first; ACK where it says so itself. */
+/**
+ * The calls of a program that touch files of `dir`, shortest form, oldest first; ACK where it says so itself.
+ */
 async function fileCalls(dir: string, program: string): Promise<readonly string[]> {
   const trace = join(dir, 'trace');
   const calls = 'trace=write,writev,pwrite64,rename,renameat,renameat2,fsync,fdatasync';

@@ -131,8 +131,8 @@ export class Transcripts implements AsyncDisposable {
   }
 
   /**
-   * One pass over all that the journal holds, in rounds. Lines that cannot be moved are passed by until the next pass,
-   * so that they hold up no other session. Rejects when the journal fails.
+   * One pass over all that the journal holds, in rounds. Lines that cannot be moved are passed by until the
+   * next pass, so that they hold up no other session. Rejects when the journal fails.
    */
   async #moveAll(): Promise<void> {
     const failed: Failed = new Map();
@@ -159,7 +159,10 @@ export class Transcripts implements AsyncDisposable {
     return read.length < BATCH ? undefined : Math.max(...read);
   }
 
-  /** False when the session's file could not be written; its lines are kept at hand then, of an earlier process too. */
+  /**
+   * False when the session's file could not be written; its lines are kept at hand then, of an earlier
+   * process too.
+   */
   async #append(session: string, entries: readonly { readonly line: SessionMessage }[], failed: Failed): Promise<boolean> {
     const lines = entries.map(({ line }) => line);
     if (failed.has(session)) return this.#keep(session, lines, failed);

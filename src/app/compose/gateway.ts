@@ -7,6 +7,7 @@ import { Gateway } from '../../gateway/gateway.ts';
 import { Lanes } from '../../gateway/lanes.ts';
 import { VoiceGate } from '../../gateway/voice-gate.ts';
 import type { Runner } from '../../runs/runner.ts';
+import { onBehalfOf } from '../origin.ts';
 import type { Base } from './options.ts';
 import type { TurnParts } from './runner.ts';
 
@@ -56,7 +57,7 @@ function composeLanes({ options, events, journal }: Base, bus: InboundBus, gate:
     ...{ journal, bus, clock, emit: events.emit },
     concurrency: config.gateway.max_concurrent_sessions,
     channels: config.gateway.channels.length,
-    turn: (row, signal) => gate.run(row, signal),
+    turn: (row, signal) => onBehalfOf({ kind: 'run', id: row.message.id }, () => gate.run(row, signal)),
     onTurnError: (row, error, retryInMs) =>
       events.emit({
         type: 'failed',
