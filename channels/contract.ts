@@ -1,4 +1,5 @@
 /** The suite every adapter passes (design D5). Platform particulars stay in the adapter's own tests. */
+import { setTimeout } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from 'vitest';
 import type { Channel, Receipt } from '../src/core/channel.ts';
 import { readChoice } from '../src/core/choices.ts';
@@ -67,6 +68,19 @@ export function channelContract(name: string, setup: () => Promise<ChannelSetup>
   });
 }
 
+async function within<T>(ms: number, work: Promise<T>): Promise<T> {
+  const timer = new AbortController();
+  const late = setTimeout(ms, undefined, { signal: timer.signal }).then(
+    () => Promise.reject(new Error(`not within ${ms} ms`)),
+    () => new Promise<never>(() => undefined),
+  );
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    timer.abort();
+  }
+}
+
 const CASES = {
   'the descriptor promises with default settings what the adapter does': async ({ platform }) => {
     const channel = await platform.create();
@@ -115,7 +129,7 @@ const CASES = {
     host.next.push(gate.promise);
     await write(platform, 'hold');
     await until('the batch was offered', () => host.next.length === 0);
-    await new Promise((resolve) => setTimeout(resolve, 60));
+    await setTimeout(60);
     await expectWaiting({ platform, host, channel }, 1);
     gate.resolve({ kind: 'accepted' });
     await untilAcknowledged({ platform, host, channel });
@@ -222,7 +236,7 @@ const CASES = {
     await until('all connections are closed', async () => (await platform.connections()) === 0);
     const batches = host.batches.length;
     await write(platform, 'after the end');
-    await new Promise((resolve) => setTimeout(resolve, 60));
+    await setTimeout(60);
     expect(host.batches.length).toBe(batches);
   },
 
@@ -367,6 +381,38 @@ const CASES = {
       return file && readAll(file.bytes);
     };
     await expect(read()).rejects.toMatchObject({ code: 'GH1504' });
+  },
+
+  'fetching a file ends with its signal, before the answer and in the middle of it': async ({ platform, start }) => {
+    const host = new TestHost();
+    const channel = await start(host);
+    await write(platform, 'see this', { name: 'note.txt', bytes: Buffer.alloc(channel.limits.downloadBytes / 2, 'x') });
+    const message = await until('the message arrived', () => host.accepted[0]);
+    const [media] = message.media;
+    if (!media || !channel.download) throw new Error('no file to fetch');
+    const reason = new Error('/stop');
+    await expect(channel.download(media, AbortSignal.abort(reason))).rejects.toThrow();
+    const stop = new AbortController();
+    const file = await channel.download(media, stop.signal);
+    stop.abort(reason);
+    const ended = readAll(file.bytes).then(
+      () => 'read',
+      () => 'broken off',
+    );
+    // What had arrived already may still be read.
+    expect(['read', 'broken off']).toContain(await within(2_000, ended));
+  },
+
+  'stop does not wait for a file that nobody reads': async ({ platform, start }) => {
+    const host = new TestHost();
+    const channel = await start(host);
+    await write(platform, 'see this', { name: 'note.txt', bytes: Buffer.alloc(channel.limits.downloadBytes / 2, 'x') });
+    const message = await until('the message arrived', () => host.accepted[0]);
+    const [media] = message.media;
+    if (!media || !channel.download) throw new Error('no file to fetch');
+    await channel.download(media, new AbortController().signal);
+    // As long as the gateway waits for it.
+    await within(3_000, channel.stop());
   },
 
   'a file that cannot be fetched is GH1505': async ({ start }) => {

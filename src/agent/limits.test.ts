@@ -7,6 +7,8 @@ test('the session profile has the documented figures', () => {
     maxTokens: 0,
     wallClockMs: 1_800_000,
     toolTimeoutMs: 600_000,
+    maxToolCalls: 64,
+    toolsAtOnce: 8,
   });
 });
 

@@ -20,6 +20,8 @@ export function sessionLimits(options: SessionLimitOptions = {}): RunLimits {
     maxTokens: options.maxTokens ?? 0,
     wallClockMs: options.sessionTimeoutMs ?? 1_800_000,
     toolTimeoutMs: Math.min(options.toolTimeoutMs ?? 600_000, TOOL_TIMEOUT_CEILING_MS),
+    maxToolCalls: 64,
+    toolsAtOnce: 8,
     ...(options.maxOutputTokens === undefined ? {} : { maxOutputTokens: options.maxOutputTokens }),
   };
 }
@@ -45,6 +47,15 @@ export function limitText(limit: LimitKind, limits: RunLimits, progress: Progres
   if (last !== '') lines.push(`My last note: ${cutText(last, LAST_TEXT_CHARS)}`);
   lines.push(limit === 'loop' ? 'Please ask again in other words.' : 'Write "continue" if I should go on.');
   return lines.join('\n');
+}
+
+/**
+ * Stands below the last result of an answer that asked for more calls than are run
+ * (`RunLimits.maxToolCalls`).
+ */
+export function notRunText(count: number, { maxToolCalls }: RunLimits): string {
+  const calls = `${count} more ${count === 1 ? 'call' : 'calls'} of this answer ${count === 1 ? 'was' : 'were'} not run`;
+  return `[${calls}: at most ${maxToolCalls} run per answer. Ask again for those that are still needed.]`;
 }
 
 function reason(limit: LimitKind, limits: RunLimits): string {

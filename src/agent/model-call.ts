@@ -2,8 +2,8 @@ import { ERROR_CODES, type ErrorCode } from '../core/error-codes.ts';
 import { errorText } from '../core/errors.ts';
 import type { FailureKind, Model, ModelAnswer, ModelFailure, ModelRequest } from '../core/model.ts';
 import type { Clock } from '../core/ports.ts';
+import { settleOrLeave } from '../lib/settle-or-leave.ts';
 import type { AgentEmit } from './agent-emit.ts';
-import { settleOrLeave } from './settle-or-leave.ts';
 
 export type ModelOutcome =
   | { readonly kind: 'answer'; readonly answer: ModelAnswer }

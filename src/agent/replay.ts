@@ -10,6 +10,8 @@ import type { AttachedFile, StepLog } from '../core/turn.ts';
 /** A model answer and when it was stored (epoch ms): a replayed line keeps its time. */
 export interface StoredAnswer {
   readonly answer: ModelAnswer;
+  /** Tool calls that the model asked for beyond the limit; they are not in `answer`. Absent: none. */
+  readonly notRun?: number;
   readonly at: number;
 }
 
@@ -80,10 +82,11 @@ export class Replay {
 }
 
 /** `input` goes with the first answer of a run. */
-export function encodeAnswer({ answer, at }: StoredAnswer, input?: StoredInput): Json {
+export function encodeAnswer({ answer, notRun, at }: StoredAnswer, input?: StoredInput): Json {
   return {
     at,
     ...(input === undefined ? {} : { input: { content: input.content, media: input.media } }),
+    ...(notRun === undefined ? {} : { notRun }),
     text: answer.text,
     ...(answer.reasoning === undefined ? {} : { reasoning: answer.reasoning }),
     toolCalls: answer.toolCalls.map(({ id, name, arguments: args, provider_ids: ids }) => ({
@@ -135,8 +138,10 @@ function decodeAnswer(value: Json | undefined): StoredAnswer | undefined {
     ...(strings(item['provider_ids']).length > 0 ? { provider_ids: strings(item['provider_ids']) } : {}),
   }));
   const state = decodeState(step['providerState']);
+  const notRun = count(step['notRun']);
   return {
     at: count(step['at']),
+    ...(notRun > 0 ? { notRun } : {}),
     answer: {
       text: step['text'],
       ...(typeof step['reasoning'] === 'string' ? { reasoning: step['reasoning'] } : {}),

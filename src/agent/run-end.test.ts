@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import type { Model } from '../core/model.ts';
 import type { AgentRun } from '../core/turn.ts';
+import { ABORT_GRACE_MS } from '../lib/settle-or-leave.ts';
 import { agentRun, countingTool, MemoryStepLog, type TestRun } from '../testing/agent-run.ts';
 import { scriptedModel } from '../testing/scripted-model.ts';
 import { interrupted } from './interrupted.ts';
 import { runAgent } from './run.ts';
-import { ABORT_GRACE_MS } from './settle-or-leave.ts';
 
 /** A new call each time, so that the loop detection stays quiet. */
 function busyModel() {

@@ -145,6 +145,44 @@ describe('the loop', () => {
     expect(steps.writes).toHaveLength(2 + 2 * 64);
   });
 
+  test('the model is told how many calls of its answer were not run, and again when the turn resumes', async () => {
+    const toolCalls = Array.from({ length: 70 }, (_, n) => call('echo', { n }));
+    const providerState = { provider: 'p', model: 'm', data: 'speaks of all 70 calls' };
+    const told = async (script: Parameters<typeof scriptedModel>[0], steps: MemoryStepLog) => {
+      const result = await runAgent(agentRun({ tools: [countingTool()], model: scriptedModel(script), steps }));
+      const outputs = result.lines.filter(({ role }) => role === 'tool').map(({ content }) => content);
+      return { outputs, state: result.lines[1]?.provider_state };
+    };
+    const steps = new MemoryStepLog();
+    const first = await told([{ toolCalls, providerState }, 'ok'], steps);
+    expect(first.outputs).toHaveLength(64);
+    expect(first.outputs[62]).toBe('echo {"n":62}');
+    expect(first.outputs[63]).toBe(
+      'echo {"n":63}\n[6 more calls of this answer were not run: at most 64 run per answer. Ask again for those that are still needed.]',
+    );
+    // It names calls that have no result: a provider would refuse it.
+    expect(first.state).toBeUndefined();
+    const beforeTheEnd = steps.writes.filter(({ n }) => n < 65);
+    expect(await told(['ok'], new MemoryStepLog(beforeTheEnd))).toEqual(first);
+  });
+
+  test('of the calls of one answer eight run at a time', async () => {
+    let running = 0;
+    let peak = 0;
+    const tool = countingTool({
+      async run() {
+        running += 1;
+        peak = Math.max(peak, running);
+        await new Promise((resolve) => setImmediate(resolve));
+        running -= 1;
+        return { ok: true, output: 'done' };
+      },
+    });
+    const toolCalls = Array.from({ length: 30 }, (_, n) => call('echo', { n }));
+    const result = await runAgent(agentRun({ tools: [tool], model: scriptedModel([{ toolCalls }, 'ok']) }));
+    expect([peak, result.lines.filter(({ role }) => role === 'tool').length]).toEqual([8, 30]);
+  });
+
   test('an identical call in the same answer runs once, whatever the order of its keys', async () => {
     const echo = countingTool();
     const toolCalls = [call('echo', '{"a":1,"b":2}'), call('echo', '{ "b": 2, "a": 1 }'), call('echo', '{"a":2}')];

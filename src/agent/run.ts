@@ -4,22 +4,21 @@
  * crash cut this one off (design.md 3, commits 2 and 3). The final answer is durable together with the turn's end.
  */
 import { ERROR_CODES } from '../core/error-codes.ts';
-import { shortHash } from '../core/ids.ts';
 import type { Choice } from '../core/message.ts';
-import type { Image, ModelAnswer, ModelFailure, ModelRequest, Usage } from '../core/model.ts';
+import type { Image, ModelFailure, ModelRequest, Usage } from '../core/model.ts';
 import type { SessionMessage, ToolCall } from '../core/session.ts';
 import type { AgentOutcome, AgentResult, AgentRun, AttachedFile } from '../core/turn.ts';
 import { IMAGE_TOKENS } from '../llm/tokens.ts';
 import { type AgentEmit, agentEmit } from './agent-emit.ts';
 import { startDeadline } from './deadline.ts';
-import { type LimitKind, limitText } from './limits.ts';
+import { type LimitKind, limitText, notRunText } from './limits.ts';
 import { LOOP_WARNING, LoopDetector } from './loop-detection.ts';
 import { callModel, emptyFailure, isEmpty, toolCallsOf } from './model-call.ts';
 import { callWithinWindow } from './overflow.ts';
 import { readImages } from './read-images.ts';
 import { repairHistory } from './repair.ts';
 import { encodeAnswer, Replay, type StoredAnswer } from './replay.ts';
-import { runToolCalls } from './tool-calls.ts';
+import { ownCalls, runToolCalls } from './tool-calls.ts';
 import { toolSignature } from './tool-signature.ts';
 import { trimHistory } from './trim.ts';
 import { answerLine, resultLine, turnLine } from './turn-lines.ts';
@@ -31,10 +30,6 @@ const EMPTY_WAITS_MS = [1_000, 2_000, 4_000];
  * later call.
  */
 const MESSAGES_WITH_IMAGES = 4;
-/**
- * Calls of one answer that are run; the model can ask for the others when it has seen the results of these.
- */
-const MOST_CALLS = 64;
 /** Stands below an answer that the output limit cut. */
 const CUT_MARK = '[The answer was cut here: it reached the output limit of the model. Write "continue" for the rest.]';
 
@@ -166,7 +161,7 @@ class AgentLoop {
     const call = { model, iteration: this.#iterations, emit: this.#emit, clock, signal: this.#signal };
     const outcome = await callWithinWindow(this.#run, (window) => callModel({ ...call, request: this.#request(window) }));
     if (outcome.kind === 'failed') return { failure: outcome.failure };
-    const stored = { answer: { ...outcome.answer, toolCalls: this.#ownCalls(outcome.answer) }, at: clock.now() };
+    const stored = { ...ownCalls(outcome.answer, this.#run, this.#iterations), at: clock.now() };
     const n = this.#replay.takeN();
     const { content, media = [] } = this.#run.input;
     const value = encodeAnswer(stored, n === 0 ? { content, media } : undefined);
@@ -217,22 +212,6 @@ class AgentLoop {
     return { id, at, provider, model, costUsd: null, ...usage, session, channel, sender: principal, purpose: 'turn' };
   }
 
-  /**
-   * Ids of our own, the same on every attempt: providers repeat theirs over turns, and a recorded step is found by its id.
-   * The same call asked for twice in one answer runs once (spec C3), and what is beyond the limit is left out
-   * as if it had not been asked for. The provider's ids are kept for when the answer goes back to it.
-   */
-  #ownCalls(answer: ModelAnswer): readonly ToolCall[] {
-    if (answer.toolCalls.length === 0) return [];
-    const same = Map.groupBy(answer.toolCalls.slice(0, MOST_CALLS), toolSignature);
-    const prefix = `call_${shortHash(this.#run.runId)}_${this.#iterations}`;
-    return [...same.values()].flatMap((calls, i) => {
-      const [call] = calls;
-      if (!call) return [];
-      return [{ id: `${prefix}_${i}`, name: call.name, arguments: call.arguments, provider_ids: calls.map(({ id }) => id) }];
-    });
-  }
-
   async #runTools(asked: StoredAnswer, calls: readonly ToolCall[]): Promise<AgentOutcome | undefined> {
     const repeating = this.#detector.observe(calls.map(toolSignature));
     if (repeating && this.#warned) {
@@ -248,7 +227,11 @@ class AgentLoop {
       this.#toolsRun.push(call.name);
       this.#files.push(...stored.files);
       this.#choices = stored.choices ?? this.#choices;
-      this.#lines.push(resultLine(this.#run.runId, this.#iterations, i, call, stored));
+      const { output } = stored.result;
+      const isLast = asked.notRun !== undefined && i === calls.length - 1;
+      const told = isLast ? `${output}\n${notRunText(asked.notRun, this.#run.limits)}` : output;
+      const result = { ...stored.result, output: told };
+      this.#lines.push(resultLine(this.#run.runId, this.#iterations, i, call, { result, at: stored.at }));
     }
     if (repeating) {
       this.#warned = true;

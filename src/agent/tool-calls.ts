@@ -1,13 +1,16 @@
+import { shortHash } from '../core/ids.ts';
 import type { Choice } from '../core/message.ts';
+import type { ModelAnswer } from '../core/model.ts';
 import type { StepRecord } from '../core/run.ts';
 import type { ToolCall } from '../core/session.ts';
 import type { Tool, ToolContext, ToolResult } from '../core/tool.ts';
 import type { AgentRun, AttachedFile } from '../core/turn.ts';
+import { BoundedQueue } from '../lib/bounded-queue.ts';
+import { settleOrLeave } from '../lib/settle-or-leave.ts';
 import { runTool } from '../tools/run.ts';
 import type { AgentEmit } from './agent-emit.ts';
-import { encodeCall, type Replay, type StoredCall } from './replay.ts';
-import { settleOrLeave } from './settle-or-leave.ts';
-import { argsHash } from './tool-signature.ts';
+import { encodeCall, type Replay, type StoredAnswer, type StoredCall } from './replay.ts';
+import { argsHash, toolSignature } from './tool-signature.ts';
 import { NOT_RUN, UNKNOWN } from './turn-lines.ts';
 
 export interface ToolBatch {
@@ -22,21 +25,49 @@ export interface ToolBatch {
 const NAME_CHARS = 100;
 
 /**
- * Runs the calls of one answer side by side and waits for all. Results come in the order of the calls, one each. Rejects only
- * when the step log does (with the calls still running told to stop first); after the run's own abort even that is a result.
+ * The answer with calls that have ids of our own, the same on every attempt: providers repeat theirs over
+ * turns, and a recorded step is found by its id. The same call asked for twice in one answer runs once (spec
+ * C3). Calls beyond `limits.maxToolCalls` are only counted, and the provider's state goes with them: it
+ * speaks of all calls, and a provider would refuse it. The provider's ids are kept for when the answer goes
+ * back to it.
+ */
+export function ownCalls(
+  answer: ModelAnswer,
+  { runId, limits }: AgentRun,
+  iteration: number,
+): Pick<StoredAnswer, 'answer' | 'notRun'> {
+  const { providerState: _state, ...stateless } = answer;
+  const notRun = answer.toolCalls.length - limits.maxToolCalls;
+  const same = Map.groupBy(answer.toolCalls.slice(0, limits.maxToolCalls), toolSignature);
+  const prefix = `call_${shortHash(runId)}_${iteration}`;
+  const toolCalls = [...same.values()].flatMap((calls, i) => {
+    const [call] = calls;
+    if (!call) return [];
+    return [{ id: `${prefix}_${i}`, name: call.name, arguments: call.arguments, provider_ids: calls.map(({ id }) => id) }];
+  });
+  return notRun > 0 ? { answer: { ...stateless, toolCalls }, notRun } : { answer: { ...answer, toolCalls } };
+}
+
+/**
+ * Runs the calls of one answer, `limits.toolsAtOnce` at a time, and waits for all. Results come in the order
+ * of the calls, one each. Rejects only when the step log does (with the calls still running told to stop
+ * first); after the run's own abort even that is a result.
  */
 export async function runToolCalls(calls: readonly ToolCall[], batch: ToolBatch): Promise<readonly StoredCall[]> {
   const failing = new AbortController();
+  const queue = new BoundedQueue(batch.run.limits.toolsAtOnce);
   const stoppable = { ...batch, signal: AbortSignal.any([batch.signal, failing.signal]) };
   const settled = await Promise.allSettled(
-    calls.map(async (call) => {
-      try {
-        return await runCall(call, stoppable);
-      } catch (error) {
-        failing.abort(error);
-        throw error;
-      }
-    }),
+    calls.map((call) =>
+      queue.run(async () => {
+        try {
+          return await runCall(call, stoppable);
+        } catch (error) {
+          failing.abort(error);
+          throw error;
+        }
+      }),
+    ),
   );
   return settled.map((result) => {
     if (result.status === 'fulfilled') return result.value;

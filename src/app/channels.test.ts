@@ -12,6 +12,8 @@ class Played {
   readonly creations: (Error | undefined)[] = [];
   readonly starts: (Error | undefined)[] = [];
   readonly startedAt: number[] = [];
+  /** Never ends, whatever its signal says. */
+  hangs: 'start' | 'stop' | undefined;
   live = 0;
   mostLive = 0;
   stops = 0;
@@ -45,6 +47,7 @@ class Played {
         this.startedAt.push(clock.now());
         const failure = this.starts.shift();
         if (failure) throw failure;
+        if (this.hangs === 'start') await new Promise(() => undefined);
         started = true;
         this.live += 1;
         this.mostLive = Math.max(this.mostLive, this.live);
@@ -55,6 +58,7 @@ class Played {
         if (started) this.live -= 1;
         started = false;
         this.stops += 1;
+        if (this.hangs === 'stop') await new Promise(() => undefined);
       },
       send: async () => ({ kind: 'sent', platformId: '1' }),
     };
@@ -68,23 +72,27 @@ async function scene(names: readonly string[] = ['a']) {
     [...played].map(([name, each]) => [name, async () => each.descriptor(clock)] as const),
   );
   const received: string[] = [];
-  const open = async (): Promise<ChannelSet> => {
+  const create = async (): Promise<ChannelSet> => {
     const entries = names.map((name) => ({ name, type: name, settings: {} }));
-    const set = await ChannelSet.create(entries, {
+    return await ChannelSet.create(entries, {
       ...{ registry, clock, logger, emit: events.emit, dataDir: '/nowhere', random: () => 1 },
       secret: () => '',
       webhooks: { for: () => ({ serve: () => Promise.reject(new Error('none is served')) }) },
       redact: (text) => text,
       onAllEnded: () => undefined,
     });
-    await set.start((channel, report) => ({
-      ...report,
-      cursor: async () => undefined,
-      receive: async (batch) => {
-        for (const message of batch) received.push(`${channel.name} at ${clock.now()}: ${message.text}`);
-        return { kind: 'accepted' };
-      },
-    }));
+  };
+  const host: Parameters<ChannelSet['start']>[0] = (channel, report) => ({
+    ...report,
+    cursor: async () => undefined,
+    receive: async (batch) => {
+      for (const message of batch) received.push(`${channel.name} at ${clock.now()}: ${message.text}`);
+      return { kind: 'accepted' };
+    },
+  });
+  const open = async (): Promise<ChannelSet> => {
+    const set = await create();
+    await set.start(host);
     return set;
   };
   const of = (name: string): Played => {
@@ -93,7 +101,7 @@ async function scene(names: readonly string[] = ['a']) {
     return one;
   };
   const state = (set: ChannelSet, name: string) => set.status().find((one) => one.name === name)?.state;
-  return { clock, logger, events: events.events, open, of, state, received };
+  return { clock, logger, events: events.events, create, host, open, of, state, received };
 }
 
 test('a channel that breaks is stopped and made anew, with waits that grow, while the other one goes on', async () => {
@@ -218,4 +226,39 @@ test('the end of intake ends the loops at once, also in the middle of a wait, an
   await set[Symbol.asyncDispose]();
   await at.clock.advance(600_000);
   expect([at.of('a').live, at.of('b').live, at.of('a').startedAt]).toEqual([0, 0, [0]]);
+});
+
+test.each(['start', 'stop'] as const)('a channel whose %s hangs delays the end by seconds, and is named', async (what) => {
+  const at = await scene(['a', 'b']);
+  const [a, b] = [at.of('a'), at.of('b')];
+  a.hangs = what;
+  const set = await at.create();
+  const starting = set.start(at.host);
+  await at.clock.advance(0);
+  expect(b.live).toBe(1);
+  const [ended, ending] = [{ yet: false }, set[Symbol.asyncDispose]()];
+  void ending.then(() => {
+    ended.yet = true;
+  });
+  await at.clock.advance(0);
+  expect([ended.yet, b.live]).toEqual([false, 0]);
+  await at.clock.advance(2_000);
+  await at.clock.advance(3_000);
+  await Promise.all([ending, starting]);
+  expect(a.stops).toBe(1);
+  expect(at.logger.lines.filter(({ event }) => event === 'channel.late')).toMatchObject([
+    { level: 'error', data: { channel: 'a', code: 'GH1006', detail: expect.stringContaining(what) } },
+  ]);
+});
+
+test('a channel whose stop hangs is replaced all the same when it broke', async () => {
+  const at = await scene();
+  const a = at.of('a');
+  await using _set = await at.open();
+  a.hangs = 'stop';
+  a.host.ended(new Error('a defect'));
+  await at.clock.advance(3_000);
+  await at.clock.advance(2_000);
+  expect(a.hosts).toHaveLength(2);
+  a.hangs = undefined;
 });

@@ -6,35 +6,11 @@ import { errorText, GatehouseError, isGatehouseError } from '../core/errors.ts';
 import type { Emit } from '../core/events.ts';
 import type { Clock, Logger } from '../core/ports.ts';
 import type { ChannelStatus } from '../core/turn.ts';
+import { type ChannelEntry, type Instance, newInstance, tell } from './channel-instance.ts';
+import { ownBehalf, ownWebhooks, startChannel, stopChannel } from './channel-life.ts';
+import { type Origin, onBehalfOf } from './origin.ts';
 
 export type Registry = Readonly<Record<string, () => Promise<AnyChannelDescriptor>>>;
-
-export interface ChannelEntry {
-  readonly name: string;
-  readonly type: string;
-  readonly settings: unknown;
-}
-
-interface Instance {
-  readonly entry: ChannelEntry;
-  local: boolean;
-  /** Undefined while there is none that works: it could not be created, or it broke and the next one is not made yet. */
-  channel: Channel | undefined;
-  /** Why it could not be created, until somebody tries again. */
-  unborn: unknown;
-  /** False: there will be no other one before the next start of the process. */
-  renewed: boolean;
-  /** Told when `channel` or `renewed` changes. */
-  readonly waiters: (() => void)[];
-  /** The loop that starts it, and starts it again. */
-  living: Promise<void> | undefined;
-  state: ChannelHealth;
-  since: number;
-  detail: string | undefined;
-  lastMessageAt: number | undefined;
-  lastSentAt: number | undefined;
-  ended: boolean;
-}
 
 export interface ChannelSetOptions {
   readonly registry: Registry;
@@ -79,7 +55,7 @@ export class ChannelSet implements AsyncDisposable {
 
   static async create(entries: readonly ChannelEntry[], options: ChannelSetOptions): Promise<ChannelSet> {
     const set = new ChannelSet(options);
-    for (const entry of entries) set.#instances.set(entry.name, set.#blank(entry));
+    for (const entry of entries) set.#instances.set(entry.name, newInstance(entry, options.clock.now()));
     await Promise.all(
       [...set.#instances.values()].map(async (instance) => {
         await set.#create(instance).catch((error: unknown) => {
@@ -182,25 +158,10 @@ export class ChannelSet implements AsyncDisposable {
     );
   }
 
-  #blank(entry: ChannelEntry): Instance {
-    const nothing = { channel: undefined, unborn: undefined, living: undefined, detail: undefined };
-    const never = { lastMessageAt: undefined, lastSentAt: undefined };
-    const renewal = { renewed: true, waiters: [] };
-    return {
-      ...nothing,
-      ...never,
-      ...renewal,
-      entry,
-      local: false,
-      state: 'starting',
-      since: this.#options.clock.now(),
-      ended: false,
-    };
-  }
-
   async #create(instance: Instance): Promise<Channel> {
     try {
-      const channel = await this.#make(instance);
+      instance.life = { fail: () => undefined };
+      const channel = await onBehalfOf(this.#origin(instance), () => this.#make(instance));
       instance.channel = channel;
       this.#channels.set(instance.entry.name, channel);
       tell(instance);
@@ -225,7 +186,7 @@ export class ChannelSet implements AsyncDisposable {
       logger: logger.child({ channel: name }),
       random,
       dir: channelDir(dataDir, name),
-      webhooks: webhooks.for(name),
+      webhooks: ownWebhooks(webhooks.for(name), this.#origin(instance)),
       ...(terminal ? { terminal } : {}),
     });
   }
@@ -278,7 +239,12 @@ export class ChannelSet implements AsyncDisposable {
       },
     };
     try {
-      await Promise.race([channel.start(host(channel, report), signal), broken]);
+      if (instance.life) instance.life.fail = reject;
+      const shared = ownBehalf(host(channel, report));
+      await Promise.race([
+        onBehalfOf(this.#origin(instance), () => startChannel(channel, shared, signal, this.#options)),
+        broken,
+      ]);
       started();
       await untilAborted(broken, signal);
     } catch (error) {
@@ -291,6 +257,15 @@ export class ChannelSet implements AsyncDisposable {
     }
   }
 
+  /**
+   * Of the present life. What a life that is over left behind, such as a timer of its SDK, can end no other
+   * one.
+   */
+  #origin(instance: Instance): Origin {
+    const life = instance.life ?? { fail: () => undefined };
+    return { kind: 'channel', name: instance.entry.name, fail: (error) => life.fail(error) };
+  }
+
   #ended(instance: Instance): void {
     instance.ended = true;
     const others = [...this.#instances.values()];
@@ -298,13 +273,9 @@ export class ChannelSet implements AsyncDisposable {
   }
 
   async #stop(instance: Instance): Promise<void> {
-    const { channel, entry } = instance;
+    const { channel } = instance;
     instance.channel = undefined;
-    try {
-      await channel?.stop();
-    } catch (error) {
-      this.#options.logger.warn('channel.stop-failed', { channel: entry.name, detail: errorText(error) });
-    }
+    if (channel) await stopChannel(channel, this.#options);
   }
 
   #down(instance: Instance, error: unknown): void {
@@ -322,10 +293,6 @@ export class ChannelSet implements AsyncDisposable {
     instance.detail = detail;
     emit({ type: 'channel', at: clock.now(), channel: instance.entry.name, state, ...(detail === undefined ? {} : { detail }) });
   }
-}
-
-function tell({ waiters }: Instance): void {
-  for (const resolve of waiters.splice(0)) resolve();
 }
 
 /** Whether starting again may help. What nobody foresaw may pass; what has a code says so. */

@@ -6,6 +6,7 @@ import { channelHost, type Gateway } from '../gateway/gateway.ts';
 import type { Lanes } from '../gateway/lanes.ts';
 import { pruneUploads } from '../media/prune-uploads.ts';
 import type { ChannelSet } from './channels.ts';
+import { closeParts } from './close-parts.ts';
 import { composeChannels } from './compose/channels.ts';
 import { composeDelivery, composePlan } from './compose/delivery.ts';
 import { composeEvents } from './compose/events.ts';
@@ -18,6 +19,7 @@ import { composeStores } from './compose/store.ts';
 import { keepHouse } from './keep-house.ts';
 import type { ModelStack } from './model-stack.ts';
 import type { Observations } from './observe.ts';
+import { onOwnBehalf } from './origin.ts';
 
 export type { DaemonOptions } from './compose/options.ts';
 
@@ -31,7 +33,10 @@ export interface Daemon {
   readonly models: ModelStack;
   /** Applies what may change without a restart (spec F3): system prompt, length of history, and limits on spending. */
   reconfigure(config: Config): void;
-  /** Stops intake, parks turns, finishes sends under way within the limits, then closes everything in order. */
+  /**
+   * Stops intake, parks turns, finishes sends under way within the limits, then closes everything as
+   * `closeParts` does.
+   */
   close(limits?: CloseLimits): Promise<void>;
 }
 
@@ -58,7 +63,10 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     ...{ options, events, journal, channels },
     entries: new Map(config.gateway.channels.map((entry) => [entry.name ?? entry.type, entry])),
     onParts(parts) {
-      for (const lane of new Set(parts.map((part) => part.lane))) running?.poke(lane);
+      // What sends belongs to all, whichever turn or channel made the part.
+      onOwnBehalf(() => {
+        for (const lane of new Set(parts.map((part) => part.lane))) running?.poke(lane);
+      });
     },
     hot: () => hot,
   };
@@ -89,15 +97,13 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
 
   // What is listed is closed in reverse: turns have stopped by then, then what they left to send (sends need their
   // channels), then the disk.
-  const closed = [opened, operator.owner, transcripts, webhooks, channels, delivery, models];
+  const closed = { journal: opened, owner: operator.owner, transcripts, webhooks, channels, delivery, models };
   let closing: Promise<void> | undefined;
   const close = async (limits: CloseLimits): Promise<void> => {
-    // Each is closed also when closing another one failed.
-    await using stack = new AsyncDisposableStack();
-    for (const part of closed) stack.use(part);
     housekeeping[Symbol.dispose]();
     channels.stopReceiving();
-    await gateway.stop(limits);
+    const graceMs = limits.turnsMs + limits.deliveryMs;
+    await closeParts({ stop: () => gateway.stop(limits), parts: closed, graceMs, clock, logger });
   };
   return {
     ...{ gateway, journal, channels, lanes, observations, models },

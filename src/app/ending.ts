@@ -8,6 +8,8 @@ export class Ending {
   readonly code: Promise<number>;
   /** Why, in words; empty until then. */
   reason = '';
+  /** Whether turns and sends get their grace: what they come to can be recorded. */
+  inOrder = true;
   readonly #ended = new AbortController();
   #resolve: (code: number) => void = () => undefined;
   #inputEnded = false;
@@ -24,8 +26,11 @@ export class Ending {
     return this.#ended.signal;
   }
 
-  end(code: number, reason: string): void {
-    if (this.reason === '') this.reason = reason;
+  end(code: number, reason: string, inOrder = code === 0): void {
+    if (this.reason === '') {
+      this.reason = reason;
+      this.inOrder = inOrder;
+    }
     this.#resolve(code);
     this.#ended.abort(new Error('the daemon is stopping'));
   }

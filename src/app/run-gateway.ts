@@ -29,6 +29,7 @@ import { createModelStack } from './model-stack.ts';
 import { readyText } from './ready-text.ts';
 import { Screen } from './screen.ts';
 import { statusRoutes } from './status.ts';
+import { Strays } from './strays.ts';
 
 export interface Stdio {
   readonly stdin: NodeJS.ReadableStream & { readonly isTTY?: boolean };
@@ -61,7 +62,10 @@ export interface RunOptions {
   readonly registry?: Registry;
   readonly extraTools?: readonly Tool[];
   readonly wrapJournal?: (journal: Journal) => Journal;
-  /** Ends it in place of the signals of this process, which it then leaves alone. */
+  /**
+   * Ends it in place of the signals of this process, which it then leaves alone, as it does its stray
+   * failures.
+   */
   readonly ending?: Ending;
 }
 
@@ -93,6 +97,8 @@ export async function runGateway(options: RunOptions): Promise<number> {
   const ending = options.ending ?? new Ending();
   // From here on, not only once it serves: a channel may take its time to start.
   using _signals = options.ending ? undefined : ending.onSignals(logger);
+  const strays = new Strays({ logger, end: (reason) => ending.end(1, reason, true), exit: () => process.exit(1) });
+  using _strays = options.ending ? undefined : strays.watch();
   const daemon = await startDaemon(daemonOptions(options, { found, store, secrets, screen, logger, ending }));
   try {
     return await serve(daemon, options, { detected: found.detected, screen, logger, ending });
@@ -156,7 +162,7 @@ async function serve(
   logger.info('stopping', { reason: ending.reason });
   if (stdio.stderr.isTTY && message === undefined) screen.stderr.write(stoppingText(ending.reason));
   // After a failure of the journal nothing more can be recorded: waiting would change nothing.
-  await daemon.close(code === 0 ? GRACE : NO_GRACE);
+  await daemon.close(ending.inOrder ? GRACE : NO_GRACE);
   return code;
 }
 

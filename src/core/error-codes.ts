@@ -10,6 +10,11 @@ export const ERROR_CODES = {
   GH1003: { title: 'no such item', hint: 'list what there is with the `list` command of the same group' },
   GH1004: { title: 'unexpected failure', hint: 'run again with `-v` and report the log lines with this code' },
   GH1005: { title: 'refused because something would be overwritten', hint: 'name `--force` if that is what you want' },
+  GH1006: { title: 'a part of the daemon did not end in time', hint: 'nothing is lost; report the log lines with this code' },
+  GH1007: {
+    title: 'a failure that no part of the program expected',
+    hint: 'report the log lines with this code',
+  },
   GH1101: { title: 'the config file has problems', hint: 'fix the lines named above; `gatehouse config check` shows them again' },
   GH1102: { title: 'the config file cannot be read', hint: 'check the path and its permissions' },
   GH1103: { title: 'a secret named in the config is not set', hint: 'export the environment variable named above' },

@@ -40,9 +40,10 @@ export interface JournalCounts {
 
 /** Session lines on their way from the journal into their files. */
 export interface SessionLines {
-  /** Session lines that the flusher has not put into their file yet, oldest first. */
+  /** Session lines above `afterSeq` that the flusher has not put into their file yet, oldest first. */
   unflushed(
     limit: number,
+    afterSeq?: number,
   ): Promise<
     readonly { readonly session: string; readonly lines: readonly { readonly seq: number; readonly line: SessionMessage }[] }[]
   >;

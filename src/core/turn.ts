@@ -16,6 +16,10 @@ export interface RunLimits {
   readonly maxTokens: number;
   readonly wallClockMs: number;
   readonly toolTimeoutMs: number;
+  /** Tool calls of one model answer that are run; the model is told how many were not. */
+  readonly maxToolCalls: number;
+  /** Tool calls of one answer that run at the same time. */
+  readonly toolsAtOnce: number;
   /** Of one model call; absent = what the model allows. */
   readonly maxOutputTokens?: number;
 }

@@ -1,6 +1,7 @@
+import { statSync } from 'node:fs';
 import type { Channel, SendResult } from '../core/channel.ts';
 import { errorText } from '../core/errors.ts';
-import type { OutboundPart } from '../core/message.ts';
+import type { OutboundFile, OutboundPart } from '../core/message.ts';
 import type { OutboxRow } from '../core/outbox.ts';
 import type { Clock } from '../core/ports.ts';
 import { NO_LONGER_NEEDED } from '../lib/no-longer-needed.ts';
@@ -26,6 +27,8 @@ export async function sendOnce(
   const { plain, target } = options;
   const call = async (signal: AbortSignal): Promise<SendResult> => {
     try {
+      const fault = part.file && tornFile(part.file);
+      if (fault) return { kind: 'refused', reason: 'invalid', detail: fault };
       if (target === undefined) return await channel.send(part, { plain, signal });
       return (await channel.edit?.(target, part, { plain, signal })) ?? NO_EDITS;
     } catch (error) {
@@ -35,6 +38,17 @@ export async function sendOnce(
   const limited = await withTimeLimit(call, options.timeoutMs, options);
   if (!limited && options.signal.aborted) return { kind: 'unknown', detail: 'cut off by the end of the process' };
   return limited ?? { kind: 'unknown', detail: `no answer within ${Math.round(options.timeoutMs / 1_000)} s` };
+}
+
+/**
+ * Why a file must not be sent: after a power loss, or by somebody's hand, it may not be what the tool chose.
+ * One that is not there is for the adapter to judge: some only name it.
+ */
+function tornFile({ path, name, bytes }: OutboundFile): string | undefined {
+  // Not through the thread pool, where a look that takes microseconds would queue behind file syncs.
+  const found = statSync(path, { throwIfNoEntry: false });
+  if (!found?.isFile() || found.size === bytes) return undefined;
+  return `the copy of ${name} has ${found.size} of ${bytes} bytes`;
 }
 
 /**

@@ -1,7 +1,9 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { SendClass } from '../core/channel.ts';
 import { answer, busy, HOUR, on, refused, restart, setup } from '../testing/delivery-setup.ts';
-import { FakeClock } from '../testing/fakes.ts';
+import { FakeClock, tempDir } from '../testing/fakes.ts';
 import { ScriptedChannel } from '../testing/scripted-channel.ts';
 
 test('the parts of an answer arrive in order, each once, and are SENT', async () => {
@@ -25,6 +27,23 @@ test('a part is SENDING on disk before its wire call begins', async () => {
   await post(answer(3));
   await clock.advance(0);
   expect(seen).toEqual(['SENDING', 'SENDING', 'SENDING']);
+});
+
+test('a file that is not as long as its row says is not sent, and the reason is kept', async () => {
+  await using dir = await tempDir();
+  const { clock, channel, delivery, journal, post } = setup();
+  for (const [name, bytes] of Object.entries({ torn: 0, whole: 9 })) {
+    const path = join(dir.path, name);
+    await writeFile(path, 'x'.repeat(bytes));
+    const file = { path, name, mime: 'text/plain', kind: 'document', bytes: 9 } as const;
+    await post(answer(1, { messageId: name, text: name, file }));
+  }
+  await clock.advance(0);
+  await delivery.idle();
+  const notice = expect.stringContaining('The file torn could not be delivered');
+  expect(channel.shown.map(({ text }) => text).toSorted()).toEqual([notice, 'whole']);
+  const reasons = [...journal.rows.values()].map(({ state, reason }) => [state, reason]);
+  expect(reasons).toContainEqual(['DEAD', 'invalid: the copy of torn has 0 of 9 bytes']);
 });
 
 test('a poke at the moment a lane ends is not lost', async () => {

@@ -289,6 +289,8 @@ function turnContract(create: Create): void {
     ]);
     expect(waiting[0]?.lines[0]?.line).toEqual(line('a'));
     const first = await journal.unflushed(1);
+    const rest = await journal.unflushed(2, first[0]?.lines[0]?.seq);
+    expect(rest.map(({ lines }) => lines.map((entry) => entry.line.id))).toEqual([['b'], ['c']]);
     await journal.flushed(first.flatMap(({ lines }) => lines.map(({ seq }) => seq)));
     expect((await journal.unflushed(10))[0]?.lines.map((entry) => entry.line.id)).toEqual(['b', 'd']);
   });

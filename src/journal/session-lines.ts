@@ -12,10 +12,14 @@ export function addLines(store: Store, session: string, lines: readonly SessionM
   }
 }
 
-/** Up to `limit` lines, oldest first; sessions in order of their oldest line, each one's lines in the order written. */
-export function unflushedLines(store: Store, limit: number): readonly UnflushedSession[] {
+/**
+ * Up to `limit` lines above `afterSeq`, oldest first; sessions in order of their oldest line, each one's
+ * lines in the order written.
+ */
+export function unflushedLines(store: Store, limit: number, afterSeq: number): readonly UnflushedSession[] {
   const records = store.db.all<{ seq: number; session: string; line: string }>(
-    'SELECT seq, session, line FROM session_line ORDER BY seq LIMIT ?',
+    'SELECT seq, session, line FROM session_line WHERE seq > ? ORDER BY seq LIMIT ?',
+    afterSeq,
     limit,
   );
   const sessions = new Map<string, { seq: number; line: SessionMessage }[]>();

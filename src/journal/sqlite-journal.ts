@@ -94,8 +94,8 @@ export class SqliteJournal implements Journal {
     return this.#queue.write((change) => finishTurn(this.#store, result, change));
   }
 
-  unflushed(limit: number): Promise<readonly UnflushedSession[]> {
-    return this.#queue.read(() => unflushedLines(this.#store, limit));
+  unflushed(limit: number, afterSeq = 0): Promise<readonly UnflushedSession[]> {
+    return this.#queue.read(() => unflushedLines(this.#store, limit, afterSeq));
   }
 
   flushed(seqs: readonly number[]): Promise<void> {

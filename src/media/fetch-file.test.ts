@@ -1,3 +1,4 @@
+import { readdir } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import type { MediaFile } from '../core/channel.ts';
 import type { MediaRef } from '../core/message.ts';
@@ -6,6 +7,46 @@ import { tempDir, until } from '../testing/fakes.ts';
 import { scriptedModel } from '../testing/scripted-model.ts';
 import { TestChannel } from '../testing/test-channel.ts';
 import { testDaemon } from '../testing/test-daemon.ts';
+
+/** Heeds no abort: `download` never answers, or what it answers with ends in the middle of the file. */
+class DeafChannel extends TestChannel {
+  readonly when: 'before the answer' | 'in the middle';
+  fetching = false;
+
+  constructor(when: DeafChannel['when']) {
+    super('test');
+    this.when = when;
+  }
+
+  override async download(): Promise<MediaFile> {
+    this.fetching = true;
+    if (this.when === 'before the answer') return await new Promise(() => undefined);
+    return {
+      bytes: (async function* () {
+        yield Buffer.from('half');
+        await new Promise(() => undefined);
+      })(),
+    };
+  }
+}
+
+test.each(['before the answer', 'in the middle'] as const)(
+  'F30 an adapter that ignores an abort %s of a download holds up nobody after /stop, and leaves no file',
+  async (when) => {
+    await using dir = await tempDir();
+    const channel = new DeafChannel(when);
+    const model = scriptedModel(['still here']);
+    await using rig = await testDaemon({ dataDir: dir.path, model, channel });
+    await channel.deliver({ text: 'read this', media: [{ kind: 'document', ref: 'f' }] });
+    await until('it is fetched', () => channel.fetching);
+    await channel.deliver({ text: '/stop' });
+    await channel.deliver({ text: 'are you there?' });
+    await until('the next message is answered', () => channel.texts().includes('still here'));
+    await rig.daemon.gateway.idle();
+    const files = await readdir(dir.path, { recursive: true });
+    expect(files.filter((name) => name.includes('uploads/'))).toEqual([]);
+  },
+);
 
 /** Fetches nothing once it was stopped. */
 class StoppableChannel extends TestChannel {

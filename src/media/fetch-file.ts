@@ -5,6 +5,8 @@ import type { Channel } from '../core/channel.ts';
 import { errorText, GatehouseError, isGatehouseError } from '../core/errors.ts';
 import { shortHash } from '../core/ids.ts';
 import type { InboundMessage, MediaRef } from '../core/message.ts';
+import { syncDirectory } from '../lib/atomic-file.ts';
+import { settledOrAborted } from '../lib/time-limit.ts';
 import { WorkspaceDirectory } from '../workspace/path.ts';
 import { FILE_HEAD_BYTES, isRecording, settleType } from './file-type.ts';
 import { IMAGE_SCAN_BYTES, imageFault } from './image-size.ts';
@@ -34,10 +36,11 @@ export interface StoredFile {
 export type FindChannel = (signal: AbortSignal) => Promise<Channel | undefined>;
 
 /**
- * Fetches one file into the workspace. Its name is ours: derived from the message so that a repeated fetch overwrites, with an
- * ending that its bytes do not contradict (A23). Rejects with GH1504 above the channel's limit, GH1507 for a picture that would fill
- * the memory of whoever opens it (F39), GH1505 for everything else, a channel that does not come back in time included; nothing is left
- * behind then.
+ * Fetches one file into the workspace. Its name is ours: derived from the message so that a repeated fetch
+ * overwrites, with an ending that its bytes do not contradict (A23). It is on disk when this resolves: the
+ * journal may name it then. Rejects with GH1504 above the channel's limit, GH1507 for a picture that would
+ * fill the memory of whoever opens it (F39), GH1505 for everything else, a channel that does not come back in
+ * time included; nothing is left behind then.
  */
 export async function fetchFile(
   message: InboundMessage,
@@ -59,21 +62,22 @@ export async function fetchFile(
   const handle = await open(partial, 'wx', 0o600);
   try {
     // Opened before the download: a connection to the platform is then always read or let go.
-    const file = await channel.download(ref, signal);
+    const file = await settledOrAborted(channel.download(ref, signal), signal);
     const head = new Head();
     let total = 0;
-    for await (const chunk of file.bytes) {
-      signal.throwIfAborted();
+    for await (const chunk of untilAborted(file.bytes, signal)) {
       total += chunk.byteLength;
       if (total > channel.limits.downloadBytes) throw tooLarge(channel.limits.downloadBytes);
       head.add(chunk);
       // Not `write`, which on a full disk may store half of it and say so in its result only.
       await handle.writeFile(chunk);
     }
+    await handle.sync();
     await handle.close();
     const judged = judge(head.bytes, total, ref);
     const name = `${stem}${judged.ending}`;
     await rename(partial, folder.child(name));
+    await syncDirectory(folder.self);
     const { ending: _ending, ...rest } = judged;
     return { path: join(UPLOADS, name), folder: UPLOADS, name, bytes: total, ...rest };
   } catch (error) {
@@ -82,6 +86,22 @@ export async function fetchFile(
     throw isGatehouseError(error)
       ? error
       : new GatehouseError('GH1505', `a file was not fetched: ${errorText(error)}`, { cause: error });
+  }
+}
+
+/** The chunks, or `signal.reason` once it aborts, whether or not their source heeds it. */
+async function* untilAborted(bytes: AsyncIterable<Uint8Array>, signal: AbortSignal): AsyncIterable<Uint8Array> {
+  const source = bytes[Symbol.asyncIterator]();
+  try {
+    while (true) {
+      const next = await settledOrAborted(source.next(), signal);
+      if (next.done) return;
+      signal.throwIfAborted();
+      yield next.value;
+    }
+  } finally {
+    // One that hangs in `next` hangs in `return`, too; a failure of letting go changes nothing about the file.
+    await settledOrAborted(Promise.resolve(source.return?.()), signal).catch(() => undefined);
   }
 }
 

@@ -249,3 +249,16 @@ test('a voice note sent over Telegram reaches the agent as the words that were s
     await platform.close();
   }
 });
+
+test('F30 a transcriber that ignores an abort is left behind at once', async () => {
+  const begun = Promise.withResolvers<void>();
+  await using at = await scene(async () => {
+    begun.resolve();
+    return await new Promise(() => undefined);
+  });
+  const stop = new AbortController();
+  const done = prepare(inbound({ text: '', media: [voice] }), { ...at.options, signal: stop.signal });
+  await begun.promise;
+  stop.abort(new Error('/stop'));
+  await expect(done).rejects.toThrow('/stop');
+});

@@ -3,6 +3,7 @@ import { GatehouseError } from '../core/errors.ts';
 import type { Transcriber } from '../core/media-models.ts';
 import { writeFileAtomic } from '../lib/atomic-file.ts';
 import { oneLine } from '../lib/one-line.ts';
+import { settledOrAborted } from '../lib/time-limit.ts';
 import { WorkspaceDirectory } from '../workspace/path.ts';
 
 /** Longest transcript put before the agent, in UTF-16 units: about eight minutes of speech. The rest stays in its file. */
@@ -39,7 +40,9 @@ export async function transcribe(
   const known = await readStored(folder, stored);
   if (known !== undefined) return known;
   const { mime, bytes } = recording;
-  const text = await transcriber.transcribe({ path: folder.child(recording.name), mime, bytes }, options.signal);
+  const spoken = transcriber.transcribe({ path: folder.child(recording.name), mime, bytes }, options.signal);
+  // A stopped turn must not wait for a transcriber that heeds no abort: its chat would be dead.
+  const text = await settledOrAborted(spoken, options.signal);
   const kept = Buffer.from(text.toWellFormed()).subarray(0, MAX_TRANSCRIPT_BYTES).toString('utf8');
   await writeFileAtomic(folder.child(stored), kept, { mode: 0o600 }).catch(options.onUnstored);
   return kept;

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { createMemoryStore } from '../../sessions/memory-store.ts';
 import { laneKey, sessionKey } from '../core/ids.ts';
-import type { Journal } from '../core/journal.ts';
+import type { Journal, SessionLines } from '../core/journal.ts';
 import type { SessionMessage, SessionStore } from '../core/session.ts';
 import { openJournal } from '../journal/open.ts';
 import { systemClock } from '../lib/clock.ts';
@@ -172,4 +172,78 @@ it('/new fails, and forgets nothing, while its session cannot be written; anothe
   await expect(rig.transcripts.restart(bad, 0)).rejects.toThrow('no room');
   expect(ids(await rig.transcripts.load(bad, 50))).toEqual(['1', '2']);
   expect(await rig.transcripts.restart(good, 0)).toBe(0);
+});
+
+it('more lines than one batch of sessions that cannot be written keep back no other session’s', async () => {
+  await using dir = await tempDir();
+  await using rig = await setUp(dir.path);
+  const many = (name: string) => Array.from({ length: 400 }, (_, n) => line(`${name}${n}`));
+  for (const name of ['bad', 'worse']) rig.broken.add(await rig.turn(name, many(name)));
+  const late = await rig.turn('worse', [line('worse400')]);
+  const good = await rig.turn('good', [line('1')]);
+  await rig.transcripts.flush();
+  expect(ids((await rig.store.load(good))?.messages)).toEqual(['1']);
+  expect(rig.errors).toHaveLength(2);
+  expect((await rig.transcripts.load(late, 50)).at(-1)?.id).toBe('worse400');
+  rig.broken.clear();
+  await rig.transcripts.flush();
+  const worse = [...ids(many('worse')), 'worse400'];
+  expect(ids((await rig.store.load(late))?.messages)).toEqual(worse);
+});
+
+it('a start keeps all lines at hand of a session that cannot be written, however many', async () => {
+  await using dir = await tempDir();
+  await using rig = await setUp(dir.path);
+  const many = Array.from({ length: 1_200 }, (_, n) => line(`${n}`));
+  const session = await rig.turn('a', many, false);
+  rig.broken.add(session);
+  await rig.transcripts.flush();
+  expect(ids(await rig.transcripts.load(session, 50))).toEqual(ids(many));
+});
+
+it('lines that the journal does not let go are the newest only once', async () => {
+  await using dir = await tempDir();
+  await using rig = await setUp(dir.path);
+  const stalled = Promise.withResolvers<void>();
+  const journal: SessionLines = { unflushed: (...args) => rig.journal.unflushed(...args), flushed: () => stalled.promise };
+  // As a file, of which only the end is read.
+  const load: SessionStore['load'] = async (key, newest = Infinity) => {
+    const session = await rig.store.load(key);
+    return session && { ...session, messages: session.messages.slice(-newest) };
+  };
+  const transcripts = new Transcripts({
+    ...rig,
+    store: { ...rig.store, load },
+    journal,
+    onError: (error) => rig.errors.push(error),
+  });
+  const many = Array.from({ length: 150 }, (_, n) => line(`${n}`));
+  const session = await rig.turn('a', many, false);
+  transcripts.committed(session, many);
+  const flushing = transcripts.flush();
+  await until('the file has them', async () => (await rig.store.load(session))?.messages.length === 150);
+  expect(ids(await transcripts.load(session, 50)).slice(-50)).toEqual(ids(many.slice(100)));
+  stalled.resolve();
+  await flushing;
+  await transcripts[Symbol.asyncDispose]();
+});
+
+it('lines that reach their file while a turn reads it are in what it reads', async () => {
+  await using dir = await tempDir();
+  const disk = breakable();
+  const gate = Promise.withResolvers<void>();
+  let reading = false;
+  const load: SessionStore['load'] = async (...args) => {
+    const before = await disk.store.load(...args);
+    reading = true;
+    await gate.promise;
+    return before;
+  };
+  await using rig = await setUp(dir.path, { ...disk, store: { ...disk.store, load } });
+  const session = await rig.turn('a', [line('1')]);
+  const loading = rig.transcripts.load(session, 50);
+  await until('the file was read', () => reading);
+  await rig.transcripts.flush();
+  gate.resolve();
+  expect(ids(await loading)).toEqual(['1']);
 });

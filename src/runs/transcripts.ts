@@ -12,6 +12,9 @@ const RETRY_MS = 5_000;
 /** Files written at once. The thread pool has four threads and turns need some of them; nothing waits for this. */
 const WRITERS = 2;
 
+/** Sessions that could not be written in this pass, each with its lines in the order written. */
+type Failed = Map<string, readonly SessionMessage[]>;
+
 export interface TranscriptsOptions {
   readonly journal: SessionLines;
   readonly store: SessionStore;
@@ -43,11 +46,14 @@ export class Transcripts implements AsyncDisposable {
 
   /** At least the `newest` messages of the session, oldest first. The caller holds the session's mutex. */
   async load(session: string, newest: number): Promise<readonly SessionMessage[]> {
+    // Before the file is read: lines that are moved meanwhile are then in the one or in the other.
+    const pending = this.#pending.get(session) ?? [];
     const stored: Session | undefined = await this.#options.store.load(session, newest);
-    const pending = this.#pending.get(session);
-    if (!pending) return stored?.messages ?? [];
-    const known = new Set(stored?.messages.map((message) => message.id));
-    return [...(stored?.messages ?? []), ...pending.filter((line) => !known.has(line.id))];
+    const messages = stored?.messages ?? [];
+    const known = new Set(messages.map(({ id }) => id));
+    // Lines reach the file in order: what stands before one that is there is there, too.
+    const inFile = pending.findLastIndex(({ id }) => known.has(id)) + 1;
+    return [...messages, ...pending.slice(inFile)];
   }
 
   /** What the session chose. As `load`. */
@@ -124,30 +130,42 @@ export class Transcripts implements AsyncDisposable {
     this.#moving = undefined;
   }
 
-  /** Rounds until the journal holds nothing more that can be moved. Rejects when the journal fails. */
+  /**
+   * One pass over all that the journal holds, in rounds. Lines that cannot be moved are passed by until the
+   * next pass, so that they hold up no other session. Rejects when the journal fails.
+   */
   async #moveAll(): Promise<void> {
-    for (let full = true; full; ) {
-      const round = this.#lastRound.then(() => this.#moveBatch());
+    const failed: Failed = new Map();
+    for (let after: number | undefined = 0; after !== undefined; ) {
+      const from: number = after;
+      const round = this.#lastRound.then(() => this.#moveBatch(from, failed));
       this.#lastRound = round.catch(() => undefined);
-      full = await round;
+      after = await round;
     }
   }
 
-  /** True when the batch was full and all of it was moved, so that there may be more. */
-  async #moveBatch(): Promise<boolean> {
+  /** Returns where the next round goes on; undefined at the end. */
+  async #moveBatch(after: number, failed: Failed): Promise<number | undefined> {
     const { journal } = this.#options;
-    const batch = await journal.unflushed(BATCH);
-    const results = await Promise.all(batch.map(({ session, lines }) => this.#writers.run(() => this.#append(session, lines))));
+    const batch = await journal.unflushed(BATCH, after);
+    const results = await Promise.all(
+      batch.map(({ session, lines }) => this.#writers.run(() => this.#append(session, lines, failed))),
+    );
     const moved = batch.filter((_, index) => results[index]);
     const seqs = moved.flatMap(({ lines }) => lines.map(({ seq }) => seq));
     if (seqs.length > 0) await journal.flushed(seqs);
     for (const { session, lines } of moved) this.#forget(session, new Set(lines.map(({ line }) => line.id)));
-    return seqs.length >= BATCH;
+    const read = batch.flatMap(({ lines }) => lines.map(({ seq }) => seq));
+    return read.length < BATCH ? undefined : Math.max(...read);
   }
 
-  /** False when the session's file could not be written; its lines are kept at hand then, also those of an earlier process. */
-  async #append(session: string, entries: readonly { readonly line: SessionMessage }[]): Promise<boolean> {
+  /**
+   * False when the session's file could not be written; its lines are kept at hand then, of an earlier
+   * process too.
+   */
+  async #append(session: string, entries: readonly { readonly line: SessionMessage }[], failed: Failed): Promise<boolean> {
     const lines = entries.map(({ line }) => line);
+    if (failed.has(session)) return this.#keep(session, lines, failed);
     try {
       await this.#options.store.append(session, lines);
       this.#stuck.delete(session);
@@ -155,11 +173,18 @@ export class Transcripts implements AsyncDisposable {
     } catch (error) {
       if (!this.#stuck.has(session)) this.#options.onError(error);
       this.#stuck.set(session, error);
-      const known = new Set(lines.map(({ id }) => id));
-      const newer = (this.#pending.get(session) ?? []).filter(({ id }) => !known.has(id));
-      this.#pending.set(session, [...lines, ...newer]);
-      return false;
+      return this.#keep(session, lines, failed);
     }
+  }
+
+  #keep(session: string, lines: readonly SessionMessage[], failed: Failed): false {
+    const kept = [...(failed.get(session) ?? []), ...lines];
+    failed.set(session, kept);
+    const known = new Set(kept.map(({ id }) => id));
+    // What was committed since this pass read the journal.
+    const newer = (this.#pending.get(session) ?? []).filter(({ id }) => !known.has(id));
+    this.#pending.set(session, [...kept, ...newer]);
+    return false;
   }
 
   #forget(session: string, moved: ReadonlySet<string>): void {

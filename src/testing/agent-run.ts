@@ -1,3 +1,4 @@
+import { sessionLimits } from '../agent/limits.ts';
 import type { UsageEntry } from '../core/ledger.ts';
 import type { OutboundFile } from '../core/message.ts';
 import type { StepRecord } from '../core/run.ts';
@@ -74,7 +75,7 @@ export function agentRun(override: Partial<AgentRun> & { clock?: FakeClock; step
     input: line('user', 'please work', { id: 'test/bot/m-1' }),
     tools: [],
     model: scriptedModel(['done']),
-    limits: { maxIterations: 50, maxTokens: 0, wallClockMs: 1_800_000, toolTimeoutMs: 600_000, maxOutputTokens: 4096 },
+    limits: sessionLimits({ maxOutputTokens: 4096 }),
     workspace: '/workspace',
     session: '_main:test:chat-1',
     channel: 'test',

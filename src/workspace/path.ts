@@ -1,6 +1,7 @@
 import { constants, existsSync } from 'node:fs';
 import { type FileHandle, lstat, mkdir, open, realpath } from 'node:fs/promises';
 import { join, sep } from 'node:path';
+import { syncDirectory } from '../lib/atomic-file.ts';
 
 /** A path that a tool refuses; the text is for the model and names nothing outside its workspace. */
 export class PathRefusal extends Error {
@@ -119,7 +120,8 @@ export class WorkspaceDirectory implements AsyncDisposable {
   async #enter(name: string, create: boolean): Promise<WorkspaceDirectory> {
     const path = this.child(name);
     const shown = JSON.stringify(name);
-    if (create) await makeDirectory(path);
+    // What is stored below is lost with the name of its directory.
+    if (create && (await makeDirectory(path))) await syncDirectory(this.self);
     // On Linux the combination fails with ENOTDIR for a link, elsewhere with ELOOP.
     const flags = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
     const handle = await refusing(shown, () => open(path, flags));
@@ -143,12 +145,15 @@ export class WorkspaceDirectory implements AsyncDisposable {
   }
 }
 
-async function makeDirectory(path: string): Promise<void> {
+/** True when it was not there before. */
+async function makeDirectory(path: string): Promise<boolean> {
   try {
     await mkdir(path, { mode: 0o700 });
+    return true;
   } catch (error) {
     // Whatever is there already is judged when it is opened.
     if (errorCode(error) !== 'EEXIST') throw error;
+    return false;
   }
 }
 

@@ -9,6 +9,7 @@ import { Lanes } from '../../gateway/lanes.ts';
 import { VoiceGate } from '../../gateway/voice-gate.ts';
 import { Floods } from '../../operator/floods.ts';
 import type { Runner } from '../../runs/runner.ts';
+import { onBehalfOf } from '../origin.ts';
 import type { Base } from './options.ts';
 import type { TurnParts } from './runner.ts';
 
@@ -61,7 +62,7 @@ function composeLanes({ options, events, journal }: Base, bus: InboundBus, gate:
     ...{ journal, bus, clock, emit: events.emit },
     concurrency: config.gateway.max_concurrent_sessions,
     channels: config.gateway.channels.length,
-    turn: (row, signal) => gate.run(row, signal),
+    turn: (row, signal) => onBehalfOf({ kind: 'run', id: row.key }, () => gate.run(row, signal)),
     onTurnError: (row, error, retryInMs) =>
       events.emit({
         type: 'failed',

@@ -1,5 +1,5 @@
 import type { Clock } from '../core/ports.ts';
-import { NO_LONGER_NEEDED } from '../lib/no-longer-needed.ts';
+import { NO_LONGER_NEEDED } from './no-longer-needed.ts';
 
 /** How long after an abort a model or a tool may still end by itself. A shell's TERM, 500 ms, KILL fits in (spec G1). ms. */
 export const ABORT_GRACE_MS = 2_000;
