@@ -29,6 +29,7 @@ export async function withJournal<T>(
         );
       context.out.say(`bringing the journal from version ${from} to ${to}; as it was it stays in ${copy}`);
     },
+    onProgress: ({ step, n, of, tookMs }) => context.out.say(`  ${n} of ${of}: ${step} (${Math.round(tookMs / 1_000)} s)`),
   });
   await using _journal = open.journal;
   return await use(open);

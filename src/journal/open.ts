@@ -15,9 +15,10 @@ import { createPrivateFile, Database, journalError, sqliteCode } from './databas
 import { OutsideChanges } from './outside-changes.ts';
 import { SqlitePairingStore } from './pairing.ts';
 import { pruneAll } from './prune.ts';
-import { MIGRATIONS, migrate, refuseNewer, schemaVersion, type Upgrade } from './schema.ts';
+import { MIGRATIONS, migrate, refuseNewer, schemaVersion } from './schema.ts';
 import { SqliteJournal } from './sqlite-journal.ts';
 import type { Store } from './store.ts';
+import type { Upgrade, UpgradeProgress } from './upgrade.ts';
 
 export interface JournalOptions {
   /** The data directory; made (owner only) when absent. The file is `journal.db` in it. */
@@ -33,6 +34,8 @@ export interface JournalOptions {
   readonly onWritable?: (failing: GatehouseError | undefined) => void;
   /** Told before an older file is brought up to date, which may take seconds. */
   readonly onUpgrade?: (about: Upgrade) => void;
+  /** Told what of that is done; not where it takes less than a second. */
+  readonly onProgress?: (progress: UpgradeProgress) => void;
   /** How often to look for changes by other processes, once somebody listens. Default 1,000 ms. */
   readonly pollMs?: number;
 }
@@ -98,7 +101,7 @@ async function closeAll(queue: CommitQueue, outside: OutsideChanges, db: Databas
   db.close();
 }
 
-async function openFile({ dir, onUpgrade }: JournalOptions): Promise<Database> {
+async function openFile({ dir, onUpgrade, onProgress }: JournalOptions): Promise<Database> {
   await ensureDataDir(dir);
   const path = join(dir, 'journal.db');
   let db: Database | undefined;
@@ -106,9 +109,11 @@ async function openFile({ dir, onUpgrade }: JournalOptions): Promise<Database> {
     const created = await createPrivateFile(path);
     if (!created) await inspect(path);
     db = new Database(path, { busyMs: BUSY_MS });
+    // Of a new file only: it must be said before the first table. Freed pages then go back to the disk in small steps.
+    db.exec('PRAGMA trusted_schema = OFF; PRAGMA auto_vacuum = INCREMENTAL');
+    migrate(db, MIGRATIONS, onUpgrade, onProgress ? { onProgress } : {});
     // fullfsync: on macOS a plain fsync leaves the bytes in the drive's cache. Elsewhere it changes nothing.
     db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA fullfsync = ON; PRAGMA trusted_schema = OFF');
-    migrate(db, MIGRATIONS, onUpgrade);
     return db;
   } catch (error) {
     db?.close();

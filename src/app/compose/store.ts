@@ -22,6 +22,7 @@ export async function composeStores(options: DaemonOptions, emit: Emit): Promise
     highWater: config.gateway.high_water,
     onFatal: options.onFatal,
     onUpgrade: (about) => logger.warn('journal.upgrade', { ...about, hint: 'the copy is the way back to the version before' }),
+    onProgress: (progress) => logger.warn('journal.upgrading', { ...progress }),
     onWritable: (failure) =>
       emit({
         type: 'journal',
