@@ -19,7 +19,7 @@ export async function withJournal<T>(
   if (!(await exists(join(dir, 'journal.db')))) return undefined;
   const daemon = await askDaemon(dir);
   const open = await context.deps.openJournal({
-    ...{ dir, clock: context.deps.clock },
+    ...{ dir, clock: context.deps.clock, checks: false },
     onUpgrade: ({ from, to, copy }) => {
       if (daemon.kind === 'up')
         throw new GatehouseError(

@@ -19,6 +19,8 @@ export interface CommitQueueOptions {
   readonly onFatal: (error: GatehouseError) => void;
   /** Told when writes begin to fail, with the code, and when they succeed again. */
   readonly onWritable: (failing: GatehouseError | undefined) => void;
+  /** First in each transaction. */
+  readonly onBegin?: () => void;
   /** After each COMMIT: the sum of what its writes did. */
   readonly onCommit: (change: Change) => void;
 }
@@ -87,6 +89,16 @@ export class CommitQueue {
     for (const done of settle) done();
   }
 
+  /** Whether writes are refused for good, because the file can no longer be trusted. */
+  get isFatal(): boolean {
+    return this.#failure !== undefined;
+  }
+
+  /** Damage that was found beside the work: the same end as damage that a statement meets. */
+  fail(damage: GatehouseError): void {
+    this.#judge(damage);
+  }
+
   /** Commits what waits; afterwards everything rejects. */
   close(): void {
     this.flush();
@@ -108,6 +120,7 @@ export class CommitQueue {
     const { db } = this.#options;
     db.run('BEGIN IMMEDIATE');
     try {
+      this.#options.onBegin?.();
       for (const job of jobs) this.#runJob(job, total, settle);
       db.run('COMMIT');
     } catch (error) {
