@@ -16,7 +16,7 @@ export async function includeLedger(
 ): Promise<void> {
   if (!existsSync(join(dir, 'journal.db'))) return;
   try {
-    await using opened = await openJournal({ dir, clock });
+    await using opened = await openJournal({ dir, clock, checks: false });
     await budget.include(opened.journal);
   } catch (error) {
     logger.warn('usage.unreadable', { dir, detail: `${errorText(error)}; what was spent there is not counted` });

@@ -56,5 +56,7 @@ export interface CliDeps {
    */
   readonly simulate: (options: SimulateOptions, onReady: (about: SimulatorInfo) => void) => Promise<number>;
   /** Opens `<dir>/journal.db`, also while a daemon uses it. Creates it when absent, so readers look first. */
-  readonly openJournal: (options: Pick<JournalOptions, 'dir' | 'clock' | 'onUpgrade'>) => Promise<OpenJournal>;
+  readonly openJournal: (
+    options: Pick<JournalOptions, 'dir' | 'clock' | 'onUpgrade' | 'onProgress' | 'checks'>,
+  ) => Promise<OpenJournal>;
 }

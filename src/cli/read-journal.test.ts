@@ -64,3 +64,13 @@ test('F47 control: where no daemon runs the journal is brought up to date, and t
   expect([code, at.version()]).toEqual([0, MIGRATIONS.length]);
   expect(stderr).toMatch(/^bringing the journal from version \d+ to \d+; as it was it stays in .*\.bak$/m);
 });
+
+test('an upgrade that takes its time shows each step, counted', async () => {
+  await using at = await scene();
+  at.cli.openJournal = async (options) => {
+    options.onProgress?.({ step: 'copied', n: 1, of: 4, tookMs: 12_345 });
+    return await openJournal(options);
+  };
+  const { stderr } = await at.cli.run('usage');
+  expect(stderr).toContain('  1 of 4: copied (12 s)\n');
+});

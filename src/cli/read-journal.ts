@@ -19,7 +19,7 @@ export async function withJournal<T>(
   if (!(await exists(join(dir, 'journal.db')))) return undefined;
   const daemon = await askDaemon(dir);
   const open = await context.deps.openJournal({
-    ...{ dir, clock: context.deps.clock },
+    ...{ dir, clock: context.deps.clock, checks: false },
     onUpgrade: ({ from, to, copy }) => {
       if (daemon.kind === 'up')
         throw new GatehouseError(
@@ -29,6 +29,7 @@ export async function withJournal<T>(
         );
       context.out.say(`bringing the journal from version ${from} to ${to}; as it was it stays in ${copy}`);
     },
+    onProgress: ({ step, n, of, tookMs }) => context.out.say(`  ${n} of ${of}: ${step} (${Math.round(tookMs / 1_000)} s)`),
   });
   await using _journal = open.journal;
   return await use(open);

@@ -19,6 +19,8 @@ export interface CommitQueueOptions {
   readonly onFatal: (error: GatehouseError) => void;
   /** Told when writes begin to fail, with the code, and when they succeed again. */
   readonly onWritable: (failing: GatehouseError | undefined) => void;
+  /** First in each transaction. */
+  readonly onBegin?: () => void;
   /** After each COMMIT: the sum of what its writes did. */
   readonly onCommit: (change: Change) => void;
   /** Writes what rides on a transaction that is made anyhow. `giveBack` is called when that failed. */
@@ -89,6 +91,16 @@ export class CommitQueue {
     for (const done of settle) done();
   }
 
+  /** Whether writes are refused for good, because the file can no longer be trusted. */
+  get isFatal(): boolean {
+    return this.#failure !== undefined;
+  }
+
+  /** Damage that was found beside the work: the same end as damage that a statement meets. */
+  fail(damage: GatehouseError): void {
+    this.#judge(damage);
+  }
+
   /** Commits what waits; afterwards everything rejects. */
   close(): void {
     this.flush();
@@ -111,6 +123,7 @@ export class CommitQueue {
     db.run('BEGIN IMMEDIATE');
     let riding: { giveBack(): void } | undefined;
     try {
+      this.#options.onBegin?.();
       riding = ride?.();
       for (const job of jobs) this.#runJob(job, total, settle);
       db.run('COMMIT');

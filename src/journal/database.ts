@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs';
 import { access, chmod, constants, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { backup, DatabaseSync, type StatementSync } from 'node:sqlite';
@@ -6,20 +7,38 @@ import { isErrno } from '../lib/errno.ts';
 
 export type SqlValue = null | number | string | Uint8Array;
 
+export interface DatabaseOptions {
+  readonly readOnly?: boolean;
+  /** How long a statement waits for another process's lock. It blocks the event loop meanwhile. */
+  readonly busyMs: number;
+}
+
 /** One connection of the built-in SQLite driver: the journal's only file that imports it. Statements are prepared once and kept. */
 export class Database implements Disposable {
   readonly path: string;
-  readonly #db: DatabaseSync;
+  readonly #options: DatabaseOptions;
   readonly #statements = new Map<string, StatementSync>();
+  #db: DatabaseSync;
+  #file: string | undefined;
 
-  /** `busyMs`: how long a statement waits for another process's lock. It blocks the event loop meanwhile. */
-  constructor(path: string, options: { readonly readOnly?: boolean; readonly busyMs: number }) {
+  constructor(path: string, options: DatabaseOptions) {
     this.path = path;
-    this.#db = new DatabaseSync(path, {
-      readOnly: options.readOnly ?? false,
-      timeout: options.busyMs,
-      enableForeignKeyConstraints: false,
-    });
+    this.#options = options;
+    // Before the file is opened: were it looked at afterwards, one that took its place meanwhile would count as ours.
+    this.#file = identity(path);
+    this.#db = connect(path, options);
+  }
+
+  /** Whether the name leads to another file by now, as after an upgrade. `false` when this connection made the file. */
+  get isReplaced(): boolean {
+    return this.#file !== undefined && identity(this.path) !== this.#file;
+  }
+
+  /** Lets go of every lock and connects to the file that has the name now. Settings of the connection are gone. */
+  reopen(): void {
+    this.close();
+    this.#file = identity(this.path);
+    this.#db = connect(this.path, this.#options);
   }
 
   /** Any number of statements without parameters; not kept. */
@@ -76,6 +95,15 @@ export class Database implements Disposable {
     }
     return statement;
   }
+}
+
+function connect(path: string, { readOnly = false, busyMs }: DatabaseOptions): DatabaseSync {
+  return new DatabaseSync(path, { readOnly, timeout: busyMs, enableForeignKeyConstraints: false });
+}
+
+function identity(path: string): string | undefined {
+  const file = statSync(path, { bigint: true, throwIfNoEntry: false });
+  return file && `${file.dev}/${file.ino}`;
 }
 
 /** SQLite's primary result codes (sqlite.org/rescode.html); an extended code carries its primary code in the low byte. */

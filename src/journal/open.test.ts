@@ -7,6 +7,7 @@ import { expect, it } from 'vitest';
 import { isGatehouseError } from '../core/errors.ts';
 import { FakeClock, tempDir, until } from '../testing/fakes.ts';
 import { admit, LANE, message, part } from '../testing/journal-rows.ts';
+import { ofVersion3 } from '../testing/old-journal.ts';
 import { createPrivateFile, Database } from './database.ts';
 import { openJournal } from './open.ts';
 import { MIGRATIONS, migrate, schemaVersion } from './schema.ts';
@@ -175,19 +176,14 @@ it('F47 the copy made before a migration is a whole journal of the old version',
 
 it('F47 the command of docs/upgrade.md goes back to the version before', async () => {
   await using dir = await tempDir();
-  const path = await filled(dir.path);
-  {
-    using db = new Database(path, { busyMs: 0 });
-    db.exec('PRAGMA user_version = 3');
-    expect(() => migrate(db)).toThrow(); // its tables are those of today
-    expect(schemaVersion(db)).toBe(3);
-  }
+  const path = await ofVersion3(dir.path, 400);
+  await (await openJournal({ dir: dir.path, clock }))[Symbol.asyncDispose]();
   await writeFile(path, 'what the newer version left');
   const text = await readFile(join(import.meta.dirname, '../../docs/upgrade.md'), 'utf8');
   const [, command = ''] = /```sh\n(.+)\n```/.exec(text) ?? [];
   await promisify(execFile)('sh', ['-c', command], { cwd: dir.path });
   using back = new Database(path, { busyMs: 0 });
-  expect([schemaVersion(back), back.get('SELECT count(*) AS count FROM run')]).toEqual([3, { count: 400 }]);
+  expect([schemaVersion(back), back.get('SELECT count(*) AS count FROM inbox')]).toEqual([3, { count: 400 }]);
 });
 
 it("F47 an upgrade that was killed, while it copied or afterwards, is done again, and the copy is the owner's alone", async () => {

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { statSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { GatehouseError } from '../core/errors.ts';
@@ -13,14 +14,17 @@ import { CommitQueue } from './commit-queue.ts';
 import { countActive } from './counts.ts';
 import { dataDirError, ensureDataDir } from './data-dir.ts';
 import { createPrivateFile, Database, journalError, sqliteCode } from './database.ts';
+import type { FileState } from './file-check.ts';
+import { FileWatch } from './file-watch.ts';
 import { recountLoad, watchLoad } from './load.ts';
 import { OutsideChanges } from './outside-changes.ts';
 import { SqlitePairingStore } from './pairing.ts';
 import { pruneAll } from './prune.ts';
 import { PendingEvents } from './record.ts';
-import { MIGRATIONS, migrate, refuseNewer, schemaVersion, type Upgrade } from './schema.ts';
+import { MIGRATIONS, migrate, refuseNewer, schemaVersion } from './schema.ts';
 import { SqliteJournal } from './sqlite-journal.ts';
 import type { Store } from './store.ts';
+import type { Upgrade, UpgradeProgress } from './upgrade.ts';
 
 export interface JournalOptions {
   /** The data directory; made (owner only) when absent. The file is `journal.db` in it. */
@@ -38,6 +42,17 @@ export interface JournalOptions {
   readonly onWritable?: (failing: GatehouseError | undefined) => void;
   /** Told before an older file is brought up to date, which may take seconds. */
   readonly onUpgrade?: (about: Upgrade) => void;
+  /** Told what of that is done; not where it takes less than a second. */
+  readonly onProgress?: (progress: UpgradeProgress) => void;
+  /**
+   * Whether this opening answers for the file: it checks it, notes that it is in use, and that it no longer is. A file of
+   * some size is checked only after an end without that note, beside the work. Default true; commands say false.
+   */
+  readonly checks?: boolean;
+  /** Size up to which a file is checked before it is used, at every opening. Default 16 MB. */
+  readonly checkFirstBytes?: number;
+  /** Told the result of a check beside the work; a damaged file is also told to `onFatal`. */
+  readonly onChecked?: (state: FileState) => void;
   /** How often to look for changes by other processes, once somebody listens. Default 1,000 ms. */
   readonly pollMs?: number;
 }
@@ -53,9 +68,8 @@ export interface OpenedJournal extends AsyncDisposable {
 
 /** A write of another process takes a few ms; this bounds how long the event loop may stand still behind one. */
 const BUSY_MS = 5_000;
-/** Below this size the whole file is checked at start (about 1 ms per MB); above it only the tables that steer work in flight. */
-const FULL_CHECK_BYTES = 32 * 1024 * 1024;
-const CHECKED_TABLES = ['meta', 'cursor', 'run', 'outbox', 'session_line'];
+/** Up to this size a file is checked before it is used (about 1 ms per MB). */
+const CHECK_FIRST_BYTES = 16 * 1024 * 1024;
 
 /**
  * Opens (or creates) the journal. Several processes may: the daemon, which also holds the data-directory lock, and commands.
@@ -74,7 +88,7 @@ export async function openJournal(options: JournalOptions): Promise<OpenedJourna
 
 /** The journal on a connection that is ready; disposing closes that too. */
 export function journalOn(db: Database, options: Omit<JournalOptions, 'dir'>): OpenedJournal {
-  const { clock, highWater = 10_000, dedupDays = 30, pollMs = 1_000 } = options;
+  const { clock, highWater = 10_000, dedupDays = 30, pollMs = 1_000, checks = true } = options;
   const { onFatal = () => {}, onWritable = () => {}, remains = endsNothing } = options;
   const aging = new AgingClock(db, clock);
   // The first row of the ledger looks: an earlier process may have left many.
@@ -83,10 +97,14 @@ export function journalOn(db: Database, options: Omit<JournalOptions, 'dir'>): O
   const backlog = new Backlog(highWater);
   const events = new PendingEvents();
   const queue = new CommitQueue({
-    ...{ db, onFatal, onWritable },
-    onCommit: ({ active }) => backlog.add(active),
+    ...{ db, onFatal, onWritable, onBegin: () => watch?.note() },
+    onCommit: ({ active }) => {
+      watch?.committed();
+      backlog.add(active);
+    },
     ride: () => events.writeTo(store),
   });
+  const watch = checks ? watchFile(store, queue, options) : undefined;
   watchLoad(db);
   const refresh = () => {
     backlog.set(countActive(store));
@@ -96,7 +114,7 @@ export function journalOn(db: Database, options: Omit<JournalOptions, 'dir'>): O
   const outside = new OutsideChanges({ db, pollMs, refresh, read: (run) => queue.read(run) });
   let closed: Promise<void> | undefined;
   const close = (): Promise<void> => {
-    closed ??= closeAll(queue, outside, db);
+    closed ??= closeAll({ queue, outside, watch, db });
     return closed;
   };
   return {
@@ -114,23 +132,40 @@ function endsNothing(row: RunRow, steps: readonly StepRecord[]): Remains {
   return { lines: [], tools: [] };
 }
 
-async function closeAll(queue: CommitQueue, outside: OutsideChanges, db: Database): Promise<void> {
+function watchFile({ db, bootId }: Store, queue: CommitQueue, options: Omit<JournalOptions, 'dir'>): FileWatch {
+  const { checkFirstBytes = CHECK_FIRST_BYTES, onChecked = () => {} } = options;
+  const needsCheck = statSync(db.path).size > checkFirstBytes;
+  return new FileWatch({ db, bootId, needsCheck, onChecked, onDamage: (error) => queue.fail(error) });
+}
+
+interface Parts {
+  readonly queue: CommitQueue;
+  readonly outside: OutsideChanges;
+  readonly watch: FileWatch | undefined;
+  readonly db: Database;
+}
+
+async function closeAll({ queue, outside, watch, db }: Parts): Promise<void> {
   outside[Symbol.dispose]();
   queue.close();
+  watch?.close(!queue.isFatal);
   db.close();
 }
 
-async function openFile({ dir, onUpgrade }: JournalOptions): Promise<Database> {
+async function openFile(options: JournalOptions): Promise<Database> {
+  const { dir, onUpgrade, onProgress } = options;
   await ensureDataDir(dir);
   const path = join(dir, 'journal.db');
   let db: Database | undefined;
   try {
     const created = await createPrivateFile(path);
-    if (!created) await inspect(path);
+    if (!created) await inspect(path, options);
     db = new Database(path, { busyMs: BUSY_MS });
+    // Of a new file only: it must be said before the first table. Freed pages then go back to the disk in small steps.
+    db.exec('PRAGMA trusted_schema = OFF; PRAGMA auto_vacuum = INCREMENTAL');
+    migrate(db, MIGRATIONS, onUpgrade, onProgress ? { onProgress } : {});
     // fullfsync: on macOS a plain fsync leaves the bytes in the drive's cache. Elsewhere it changes nothing.
     db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA fullfsync = ON; PRAGMA trusted_schema = OFF');
-    migrate(db, MIGRATIONS, onUpgrade);
     return db;
   } catch (error) {
     db?.close();
@@ -139,26 +174,19 @@ async function openFile({ dir, onUpgrade }: JournalOptions): Promise<Database> {
 }
 
 /** Looks at an existing file through a read-only connection, which cannot change it whatever it finds (F19, F47). */
-async function inspect(path: string): Promise<void> {
+async function inspect(path: string, { checks = true, checkFirstBytes = CHECK_FIRST_BYTES }: JournalOptions): Promise<void> {
   const { size } = await stat(path);
   if (size === 0) return;
   using db = new Database(path, { readOnly: true, busyMs: BUSY_MS });
   try {
-    const version = schemaVersion(db);
-    refuseNewer(version);
-    const checks = size <= FULL_CHECK_BYTES || version === 0 ? [''] : CHECKED_TABLES.map((table) => `('${table}')`);
-    for (const check of checks) quickCheck(db, `PRAGMA quick_check${check}`);
+    refuseNewer(schemaVersion(db));
+    if (!checks || size > checkFirstBytes) return;
+    const [finding] = db.all<{ quick_check: string }>('PRAGMA quick_check');
+    if (!finding || finding.quick_check === 'ok') return;
+    throw new GatehouseError('GH1302', `${path} is damaged: ${finding.quick_check.split('\n')[0]}`);
   } catch (error) {
     // READONLY: the first start was killed while it made the file; only a connection that may write can undo that half.
     if (((sqliteCode(error) ?? 0) & 0xff) !== 8) throw error;
-  }
-}
-
-function quickCheck(db: Database, sql: string): void {
-  const [finding] = db.all<{ quick_check: string }>(sql);
-  if (finding && finding.quick_check !== 'ok') {
-    const first = finding.quick_check.split('\n')[0];
-    throw new GatehouseError('GH1302', `${db.path} is damaged: ${first}`);
   }
 }
 

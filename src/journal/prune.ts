@@ -1,5 +1,7 @@
 import { absorbGap } from './clock-gap.ts';
 import type { CommitQueue } from './commit-queue.ts';
+import { dropOldCopies } from './kept-copies.ts';
+import { inSlices } from './slices.ts';
 import type { Store } from './store.ts';
 
 const DAY_MS = 86_400_000;
@@ -8,33 +10,69 @@ const PAYLOAD_DAYS = 7;
 const UNKNOWN_DAYS = 30;
 /** Marks are an hour apart while the process lives. */
 const LONGEST_GAP_MS = DAY_MS / 2;
-/** Rows a transaction may delete: a few ms each, with room for accepts between two. */
-const BATCH = 200;
+const COPY_DAYS = 30;
+const EVENT_DAYS = 30;
+/** Rows between two looks at the time. */
+const BATCH = 20;
+/** Pages between two looks, and how many stay free in the file: what comes next needs them. */
+const VACUUM_PAGES = 16;
+const KEPT_FREE_PAGES = 256;
 
 /**
- * Housekeeping in small transactions, at start and hourly. Content of finished work goes after 7 days, dedup keys after
- * `dedupDays` of aging time; dead letters, refusal counters and the usage ledger stay. Rejects like any write.
+ * Housekeeping in short transactions with pauses, at start and hourly; others are accepted in between. Steps go as soon as
+ * their message is DONE, content of finished work after 7 days, dedup keys after `dedupDays` of aging time; dead letters
+ * (with their steps), refusal counters and the usage ledger stay. Then the file gives freed pages back to the disk.
+ * Rejects like any write; the next run goes on where it stopped.
  */
 export async function pruneAll(store: Store, queue: CommitQueue, dedupDays: number): Promise<void> {
+  // The commit that fills the log pays for emptying it. Keys lie all over the file: 1,000 pages took up to 150 ms, 200 take 35.
+  const emptyLogAt = (pages: number) => queue.read(() => store.db.exec(`PRAGMA wal_autocheckpoint = ${pages}`));
+  await emptyLogAt(200);
+  try {
+    await pruneInSlices(store, queue, dedupDays);
+  } finally {
+    await emptyLogAt(1_000);
+  }
+}
+
+async function pruneInSlices(store: Store, queue: CommitQueue, dedupDays: number): Promise<void> {
   const cut = (days: number) => store.clock.now() - days * DAY_MS;
   const aged = await queue.write(() => absorbGap(store, LONGEST_GAP_MS));
-  await repeat(queue, () => pruneInbox(store, cut(PAYLOAD_DAYS)));
-  await repeat(queue, () => pruneOutbox(store, 'SENT', cut(PAYLOAD_DAYS)));
-  await repeat(queue, () => pruneOutbox(store, 'EXPIRED', cut(PAYLOAD_DAYS)));
-  await repeat(queue, () => pruneOutbox(store, 'UNKNOWN', cut(UNKNOWN_DAYS)));
-  await repeat(queue, () =>
-    store.db.run(
-      `DELETE FROM dedup WHERE (kind, key) IN (SELECT kind, key FROM dedup WHERE accepted_at < ? LIMIT ${BATCH})`,
-      aged - dedupDays * DAY_MS,
-    ),
-  );
+  await inSlices(queue, pruneSteps(store));
+  await inSlices(queue, () => pruneRuns(store, cut(PAYLOAD_DAYS)));
+  await inSlices(queue, () => pruneOutbox(store, 'SENT', cut(PAYLOAD_DAYS)));
+  await inSlices(queue, () => pruneOutbox(store, 'EXPIRED', cut(PAYLOAD_DAYS)));
+  await inSlices(queue, () => pruneOutbox(store, 'UNKNOWN', cut(UNKNOWN_DAYS)));
+  await inSlices(queue, () => pruneDedup(store, aged - dedupDays * DAY_MS));
+  await inSlices(queue, () => pruneEvents(store, cut(EVENT_DAYS)));
+  await inSlices(queue, () => shrink(store));
+  await queue.write(() => dropOldCopies(store, aged, COPY_DAYS));
 }
 
-async function repeat(queue: CommitQueue, deleteSome: () => number): Promise<void> {
-  while ((await queue.write(deleteSome)) === BATCH);
+/**
+ * Nothing reads the steps of a DONE row: its words are in the session. Those with an effect outside stay as long as the row,
+ * because they are the record of what was done. Goes through all rows that have steps, once.
+ */
+function pruneSteps(store: Store): () => boolean {
+  const { db } = store;
+  let after = 0;
+  return () => {
+    // The names come from the index alone: a look at `effect` here would read every output of what is still under way.
+    const rows = db.all<{ seq: number }>(
+      'SELECT DISTINCT run_seq AS seq FROM step WHERE run_seq > ? ORDER BY run_seq LIMIT ?',
+      after,
+      BATCH,
+    );
+    for (const { seq } of rows) {
+      after = seq;
+      const isDone = db.get("SELECT 1 FROM run WHERE seq = ? AND state = 'DONE'", seq) !== undefined;
+      if (isDone) db.run("DELETE FROM step WHERE run_seq = ? AND effect IS NOT 'outside'", seq);
+    }
+    return rows.length === BATCH;
+  };
 }
 
-function pruneInbox(store: Store, before: number): number {
+function pruneRuns(store: Store, before: number): boolean {
   const rows = store.db.all<{ seq: number }>(
     `SELECT seq FROM run WHERE state = 'DONE' AND finished_at < ? LIMIT ${BATCH}`,
     before,
@@ -44,17 +82,38 @@ function pruneInbox(store: Store, before: number): number {
     store.db.run('DELETE FROM run WHERE seq = ?', seq);
   }
   countPurged(store, 'run', 'DONE', rows.length);
-  return rows.length;
+  return rows.length === BATCH;
 }
 
-function pruneOutbox(store: Store, state: 'SENT' | 'EXPIRED' | 'UNKNOWN', before: number): number {
+function pruneOutbox(store: Store, state: 'SENT' | 'EXPIRED' | 'UNKNOWN', before: number): boolean {
   const gone = store.db.run(
     `DELETE FROM outbox WHERE seq IN (SELECT seq FROM outbox WHERE state = ? AND settled_at < ? LIMIT ${BATCH})`,
     state,
     before,
   );
   countPurged(store, 'outbox', state, gone);
-  return gone;
+  return gone === BATCH;
+}
+
+function pruneDedup(store: Store, before: number): boolean {
+  const gone = store.db.run(
+    `DELETE FROM dedup WHERE (kind, key) IN (SELECT kind, key FROM dedup WHERE accepted_at < ? LIMIT ${BATCH})`,
+    before,
+  );
+  return gone === BATCH;
+}
+
+function pruneEvents({ db }: Store, before: number): boolean {
+  return db.run(`DELETE FROM event WHERE seq IN (SELECT seq FROM event WHERE at < ? LIMIT ${BATCH})`, before) === BATCH;
+}
+
+/** Also stops where SQLite gives nothing back (a file that was not made for it): the free pages stay as many. */
+function shrink({ db }: Store): boolean {
+  const free = () => db.get<{ freelist_count: number }>('PRAGMA freelist_count')?.freelist_count ?? 0;
+  const before = free();
+  if (before <= KEPT_FREE_PAGES) return false;
+  db.exec(`PRAGMA incremental_vacuum(${VACUUM_PAGES})`);
+  return free() < before;
 }
 
 function countPurged(store: Store, box: string, state: string, count: number): void {

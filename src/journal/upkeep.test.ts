@@ -1,8 +1,10 @@
-import { readdir } from 'node:fs/promises';
+import { readdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import type { RunRow } from '../core/run.ts';
 import { FakeClock, inbound, tempDir } from '../testing/fakes.ts';
 import { admit, begin, dead, done, LANE, message, part } from '../testing/journal-rows.ts';
+import { Database } from './database.ts';
 import { openJournal } from './open.ts';
 
 const HOUR = 3_600_000;
@@ -15,6 +17,11 @@ async function live(opened: { prune(): Promise<void> }, clock: FakeClock, days: 
     await clock.advance(12 * HOUR);
     await opened.prune();
   }
+}
+
+function rowCount(dir: string, table: string): number {
+  using db = new Database(join(dir, 'journal.db'), { readOnly: true, busyMs: 100 });
+  return db.get<{ count: number }>(`SELECT count(*) AS count FROM ${table}`)?.count ?? 0;
 }
 
 it('content goes 7 days after its end, what is unfinished or dead stays, and totals never fall', async () => {
@@ -34,8 +41,11 @@ it('content goes 7 days after its end, what is unfinished or dead stays, and tot
   await journal.settle(lost?.seq ?? 0, { kind: 'dead', reason: 'blocked' });
   const before = await journal.counts();
   await live(opened, clock, 6);
-  expect(await journal.steps(row.seq)).toHaveLength(1);
+  // What its turn said and its tools returned is gone with the first housekeeping, the row is not.
+  expect(await journal.steps(row.seq)).toEqual([]);
+  expect(rowCount(dir.path, 'run')).toBe(3);
   await live(opened, clock, 2);
+  expect(rowCount(dir.path, 'run')).toBe(2);
   expect(await journal.steps(row.seq)).toEqual([]);
   expect(await journal.counts()).toEqual(before);
   expect((await journal.dead.list()).map(({ id }) => id)).toEqual([`in-${failed.seq}`, `out-${lost?.seq}`]);
@@ -43,6 +53,80 @@ it('content goes 7 days after its end, what is unfinished or dead stays, and tot
   expect(await journal.pending(LANE, 9)).toHaveLength(1);
   // The content is gone, its key is not.
   expect((await journal.accept([admit(message(1))]))[0]?.kind).toBe('duplicate');
+});
+
+it('steps go as soon as their message is DONE; of what is dead, waits or did something outside they stay', async () => {
+  await using dir = await tempDir();
+  const clock = new FakeClock();
+  await using opened = await openJournal({ dir: dir.path, clock });
+  const { journal } = opened;
+  const rows = new Map<string, RunRow>();
+  for (const name of ['done', 'dead', 'waits', 'outside']) {
+    const row = await begin(journal, name);
+    rows.set(name, row);
+    await journal.step(row.seq, row.generation, { n: 0, kind: 'tool', state: 'DONE', callId: 'c', value: 'long output' });
+    if (name === 'waits') await journal.release(row.seq, row.generation);
+    else await journal.finish(name === 'dead' ? dead(row) : done(row));
+  }
+  {
+    using db = new Database(join(dir.path, 'journal.db'), { busyMs: 100 });
+    db.run("UPDATE step SET effect = 'outside' WHERE run_seq = ?", rows.get('outside')?.seq ?? 0);
+  }
+  await opened.prune();
+  const left = await Promise.all([...rows].map(async ([name, { seq }]) => [name, (await journal.steps(seq)).length]));
+  expect(Object.fromEntries(left)).toEqual({ done: 0, dead: 1, waits: 1, outside: 1 });
+});
+
+it('the file is small again when its content is gone', async () => {
+  await using dir = await tempDir();
+  const clock = new FakeClock();
+  const path = join(dir.path, 'journal.db');
+  const text = 'x'.repeat(10_000);
+  {
+    await using opened = await openJournal({ dir: dir.path, clock });
+    await opened.journal.accept(Array.from({ length: 1_000 }, (_, n) => admit(message(n, { text }))));
+    await opened.journal.cancelWaiting(LANE, 'cancelled');
+  }
+  expect((await stat(path)).size).toBeGreaterThan(10_000_000);
+  {
+    await using opened = await openJournal({ dir: dir.path, clock });
+    await live(opened, clock, 8);
+  }
+  expect((await stat(path)).size).toBeLessThan(2_000_000);
+});
+
+it('housekeeping lets others in after a few milliseconds, however much there is to do', async () => {
+  await using dir = await tempDir();
+  const clock = new FakeClock();
+  await using opened = await openJournal({ dir: dir.path, clock });
+  await opened.journal.accept(Array.from({ length: 5_000 }, (_, n) => admit(message(n))));
+  await opened.journal.cancelWaiting(LANE, 'cancelled');
+  await clock.advance(8 * DAY);
+  let isPruned = false;
+  const pruning = opened.prune().then(() => {
+    isPruned = true;
+  });
+  let accepted = 0;
+  for (; !isPruned; accepted += 1) await opened.journal.accept([admit(message(`live-${accepted}`), 'live')]);
+  await pruning;
+  expect(accepted).toBeGreaterThan(50);
+  expect((await opened.journal.counts()).inbox).toMatchObject({ NEW: accepted, DONE: 5_000 });
+});
+
+it('the copy of before an upgrade goes after 30 days of aging, and nothing else that lies there', async () => {
+  await using dir = await tempDir();
+  const clock = new FakeClock();
+  const others = ['journal.db.bak', 'journal.db.v3.bak.mine', 'my-journal.db.v3.bak'];
+  for (const name of ['journal.db.v3.bak', ...others]) await writeFile(join(dir.path, name), 'copy');
+  await using opened = await openJournal({ dir: dir.path, clock });
+  const left = async () => (await readdir(dir.path)).filter((name) => name.includes('.bak')).sort();
+  await opened.prune();
+  // F22 A clock that jumps a year ahead is one day of aging.
+  await clock.advance(365 * DAY);
+  await live(opened, clock, 28);
+  expect(await left()).toEqual([...others, 'journal.db.v3.bak'].sort());
+  await live(opened, clock, 2);
+  expect(await left()).toEqual(others.sort());
 });
 
 it('more rows than one small transaction holds are all purged', async () => {
@@ -139,4 +223,22 @@ it('a backup that cannot be written leaves an older one alone and the journal wo
   await expect(opened.backup(join(dir.path, 'absent', 'b.db'))).rejects.toMatchObject({ code: 'GH1301' });
   await expect(opened.backup(join(dir.path, 'journal.db'))).rejects.toMatchObject({ code: 'GH1301' });
   expect((await opened.journal.accept([admit(message(1))]))[0]?.kind).toBe('new');
+});
+
+it('events are kept for 30 days', async () => {
+  await using dir = await tempDir();
+  const clock = new FakeClock();
+  await using opened = await openJournal({ dir: dir.path, clock });
+  const { record } = opened.journal;
+  await opened.journal.accept([admit(message(1))]);
+  const left = async (days: number): Promise<number> => {
+    await clock.advance(days * 86_400_000);
+    const pruned = opened.prune();
+    for (let isDone = false; !isDone; ) {
+      isDone = await Promise.race([pruned.then(() => true), clock.advance(1_000).then(() => false)]);
+    }
+    return (await record.after(0, { limit: 9 })).length;
+  };
+  expect(await left(29)).toBe(2);
+  expect(await left(2)).toBe(0);
 });

@@ -26,6 +26,12 @@ export async function composeStores(options: DaemonOptions, emit: Emit): Promise
     highWater: config.gateway.high_water,
     onFatal: options.onFatal,
     onUpgrade: (about) => logger.warn('journal.upgrade', { ...about, hint: 'the copy is the way back to the version before' }),
+    onProgress: (progress) => logger.warn('journal.upgrading', { ...progress }),
+    onChecked: (state) => {
+      if (state.kind === 'failed')
+        logger.warn('journal.check-failed', { detail: state.detail, hint: 'the next start tries again' });
+      else logger.info('journal.checked', { state: state.kind });
+    },
     onWritable: (failure) =>
       emit({
         type: 'journal',

@@ -68,7 +68,9 @@ export const SQL = `
     PRIMARY KEY (run_seq, n, kind, call_id)
   );
   INSERT INTO step_5 (run_seq, n, kind, call_id, state, args_hash, value)
-    SELECT inbox_seq, n, kind, call_id, state, args_hash, value FROM step ORDER BY rowid;
+    SELECT inbox_seq, n, kind, call_id, state, args_hash, value FROM step
+    -- What ended needs its steps no more, and they are most of a file.
+    WHERE inbox_seq IN (SELECT seq FROM run WHERE state <> 'DONE') ORDER BY rowid;
   DROP TABLE step;
   ALTER TABLE step_5 RENAME TO step;
   CREATE INDEX step_effect ON step (started_at) WHERE effect = 'outside';

@@ -1,0 +1,155 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readdir, readFile } from 'node:fs/promises';
+import { expect, it } from 'vitest';
+import { FakeClock, tempDir } from '../testing/fakes.ts';
+import { ofVersion3 } from '../testing/old-journal.ts';
+import { Database } from './database.ts';
+import { openJournal } from './open.ts';
+import { MIGRATIONS, migrate, schemaVersion } from './schema.ts';
+import type { UpgradeOptions, UpgradeProgress } from './upgrade.ts';
+
+const NEWEST = MIGRATIONS.length;
+
+function upgrade(path: string, options: UpgradeOptions = {}): void {
+  using db = new Database(path, { busyMs: 100 });
+  migrate(db, MIGRATIONS, () => {}, options);
+}
+
+function look<Row>(path: string, sql: string): Row | undefined {
+  using db = new Database(path, { readOnly: true, busyMs: 100 });
+  return { ...db.get<Row>(sql) } as Row;
+}
+
+const rowsOf = (path: string, table: string) => look<{ count: number }>(path, `SELECT count(*) AS count FROM ${table}`)?.count;
+
+it('without 2.2 times its size free in the directory the file is not touched (GH1301)', async () => {
+  await using dir = await tempDir();
+  const path = await ofVersion3(dir.path, 50);
+  const before = await readFile(path);
+  const asked: string[] = [];
+  const freeBytes = (asks: string): number => {
+    asked.push(asks);
+    return before.length * 2.2 - 1;
+  };
+  expect(() => upgrade(path, { freeBytes })).toThrow(
+    expect.objectContaining({
+      code: 'GH1301',
+      message: expect.stringContaining('free in'),
+      hint: expect.stringContaining('free disk'),
+    }),
+  );
+  expect(asked).toEqual([dir.path]);
+  expect((await readFile(path)).equals(before)).toBe(true);
+  expect((await readdir(dir.path)).filter((name) => /bak|upgrade/.test(name))).toEqual([]);
+  upgrade(path, { freeBytes: () => before.length * 2.2 + 1 });
+  expect(look(path, 'PRAGMA user_version')).toEqual({ user_version: NEWEST });
+});
+
+it('each step is told once a second has passed, and none of an upgrade that is quicker', async () => {
+  await using dir = await tempDir();
+  const told: UpgradeProgress[] = [];
+  const onProgress = (progress: UpgradeProgress) => told.push(progress);
+  upgrade(await ofVersion3(dir.path, 5), { onProgress, monotonic: () => 0 });
+  expect(told).toEqual([]);
+  await using slow = await tempDir();
+  let now = 0;
+  upgrade(await ofVersion3(slow.path, 5), { onProgress, monotonic: () => (now += 600) });
+  const steps = Array.from({ length: NEWEST - 3 }, (_, n) => `version ${n + 4}`);
+  expect(told.map(({ step }) => step)).toEqual([...steps, 'in its place']);
+  expect(told.at(-1)).toEqual({ step: 'in its place', n: NEWEST - 1, of: NEWEST - 1, tookMs: (NEWEST - 1) * 600 });
+});
+
+it('the new file gives freed pages back, holds no steps of finished messages, and has no room left over', async () => {
+  await using dir = await tempDir();
+  const path = await ofVersion3(dir.path, 300);
+  const copy = `${path}.v3.bak`;
+  await (await openJournal({ dir: dir.path, clock: new FakeClock() }))[Symbol.asyncDispose]();
+  expect(look(path, 'PRAGMA auto_vacuum')).toEqual({ auto_vacuum: 2 });
+  expect(look(path, 'PRAGMA freelist_count')).toEqual({ freelist_count: 0 });
+  expect(look(path, 'PRAGMA quick_check')).toEqual({ quick_check: 'ok' });
+  // The dead letter keeps its step: a replay must not run the tool again.
+  expect([rowsOf(path, 'run'), rowsOf(path, 'step')]).toEqual([300, 1]);
+  expect([rowsOf(copy, 'inbox'), rowsOf(copy, 'step')]).toEqual([300, 300]);
+});
+
+it('a new file gives freed pages back as well', async () => {
+  await using dir = await tempDir();
+  await (await openJournal({ dir: dir.path, clock: new FakeClock() }))[Symbol.asyncDispose]();
+  expect(look(`${dir.path}/journal.db`, 'PRAGMA auto_vacuum')).toEqual({ auto_vacuum: 2 });
+});
+
+it('F47 killed at any moment, an upgrade is done again by the next start and no message is missing', async () => {
+  for (let round = 0; round < 5; round += 1) {
+    await using dir = await tempDir();
+    const path = await ofVersion3(dir.path, 1_000);
+    const program = `
+      const { Database } = await import('${new URL('./database.ts', import.meta.url).href}');
+      const { migrate } = await import('${new URL('./schema.ts', import.meta.url).href}');
+      const db = new Database(${JSON.stringify(path)}, { busyMs: 0 });
+      console.log('begin');
+      migrate(db);`;
+    const child = spawn(process.execPath, ['--input-type=module', '-e', program], { stdio: ['ignore', 'pipe', 'inherit'] });
+    const ended = once(child, 'exit');
+    child.stdout.once('data', () => setTimeout(() => child.kill('SIGKILL'), round * 15));
+    await ended;
+    upgrade(path);
+    expect([rowsOf(path, 'run'), rowsOf(`${path}.v3.bak`, 'inbox')]).toEqual([1_000, 1_000]);
+    expect((await readdir(dir.path)).sort()).toEqual(['journal.db', 'journal.db.v3.bak']);
+  }
+}, 60_000);
+
+it('while another process has the file open nothing is changed (GH1301), and afterwards it goes on', async () => {
+  await using dir = await tempDir();
+  const path = await ofVersion3(dir.path, 20);
+  {
+    using other = new Database(path, { busyMs: 0 });
+    other.get('SELECT count(*) FROM inbox');
+    expect(() => upgrade(path, { aloneMs: 50 })).toThrow(
+      expect.objectContaining({ code: 'GH1301', hint: expect.stringContaining('stop the other gatehouse') }),
+    );
+    other.exec("UPDATE inbox SET outcome = 'written meanwhile' WHERE seq = 1");
+  }
+  upgrade(path);
+  expect(look(path, 'SELECT outcome FROM run WHERE seq = 1')).toEqual({ outcome: 'written meanwhile' });
+});
+
+it('a process that opened the file before its upgrade goes on with the new one', async () => {
+  await using dir = await tempDir();
+  const path = await ofVersion3(dir.path, 20);
+  using late = new Database(path, { busyMs: 100 });
+  upgrade(path);
+  const told: unknown[] = [];
+  migrate(late, MIGRATIONS, (about) => told.push(about));
+  expect([schemaVersion(late), late.isReplaced, told]).toEqual([NEWEST, false, []]);
+  late.exec("UPDATE run SET outcome = 'of the new file' WHERE seq = 1");
+  expect(look(path, 'SELECT outcome FROM run WHERE seq = 1')).toEqual({ outcome: 'of the new file' });
+  expect(look(`${path}.v3.bak`, 'SELECT outcome FROM inbox WHERE seq = 1')).toEqual({ outcome: 'x' });
+});
+
+it('three processes that start at the same moment end on the same upgraded file', async () => {
+  await using dir = await tempDir();
+  const path = await ofVersion3(dir.path, 500);
+  const program = `
+    const { openJournal } = await import('${new URL('./open.ts', import.meta.url).href}');
+    const { systemClock: clock } = await import('${new URL('../lib/clock.ts', import.meta.url).href}');
+    await using opened = await openJournal({ dir: ${JSON.stringify(dir.path)}, clock });
+    await opened.journal.accept([], { channel: 'test', account: process.argv[1], value: 'here' });`;
+  const starts = [0, 1, 2].map((n) =>
+    once(spawn(process.execPath, ['--input-type=module', '-e', program, `process-${n}`], { stdio: 'inherit' }), 'exit'),
+  );
+  expect((await Promise.all(starts)).map(([code]) => code)).toEqual([0, 0, 0]);
+  expect([rowsOf(path, 'run'), rowsOf(path, 'cursor')]).toEqual([500, 3]);
+  expect(look(path, 'PRAGMA quick_check')).toEqual({ quick_check: 'ok' });
+}, 60_000);
+
+it('where a file cannot have a second name, the copy is made like the new file', async () => {
+  await using dir = await tempDir();
+  const path = await ofVersion3(dir.path, 20);
+  upgrade(path, {
+    link: () => {
+      throw new Error('EPERM');
+    },
+  });
+  expect([rowsOf(path, 'run'), rowsOf(`${path}.v3.bak`, 'inbox')]).toEqual([20, 20]);
+});
