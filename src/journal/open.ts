@@ -8,7 +8,7 @@ import type { Clock } from '../core/ports.ts';
 import { AgingClock } from './aging.ts';
 import { Backlog } from './backlog.ts';
 import { backupJournal } from './backup.ts';
-import { CommitQueue } from './commit-queue.ts';
+import { type Change, CommitQueue } from './commit-queue.ts';
 import { countActive } from './counts.ts';
 import { dataDirError, ensureDataDir } from './data-dir.ts';
 import { createPrivateFile, Database, journalError, sqliteCode } from './database.ts';
@@ -18,6 +18,7 @@ import { pruneAll } from './prune.ts';
 import { MIGRATIONS, migrate, refuseNewer, schemaVersion, type Upgrade } from './schema.ts';
 import { SqliteJournal } from './sqlite-journal.ts';
 import type { Store } from './store.ts';
+import { WalSync } from './wal-sync.ts';
 
 export interface JournalOptions {
   /** The data directory; made (owner only) when absent. The file is `journal.db` in it. */
@@ -35,6 +36,12 @@ export interface JournalOptions {
   readonly onUpgrade?: (about: Upgrade) => void;
   /** How often to look for changes by other processes, once somebody listens. Default 1,000 ms. */
   readonly pollMs?: number;
+  /**
+   * Who syncs a commit before its promises resolve. `beside` (the default): we, beside the event loop, which a slow disk would
+   * otherwise hold up. `in-commit`: SQLite, within COMMIT, so that nothing of this process is ever visible to another one before
+   * it is on disk; for commands, which serve nobody else meanwhile.
+   */
+  readonly sync?: 'beside' | 'in-commit';
 }
 
 export interface OpenedJournal extends AsyncDisposable {
@@ -67,20 +74,22 @@ export async function openJournal(options: JournalOptions): Promise<OpenedJourna
   }
 }
 
-/** The journal on a connection that is ready; disposing closes that too. */
+/** The journal on a connection that is ready, with `synchronous = FULL`; disposing closes that too. */
 export function journalOn(db: Database, options: Omit<JournalOptions, 'dir'>): OpenedJournal {
   const { clock, highWater = 10_000, dedupDays = 30, onFatal = () => {}, onWritable = () => {}, pollMs = 1_000 } = options;
   const aging = new AgingClock(db, clock);
   // The first row of the ledger looks: an earlier process may have left many.
   const store: Store = { db, clock, bootId: randomUUID(), aging, usage: { rowsSinceLook: Number.POSITIVE_INFINITY } };
   const backlog = new Backlog(highWater);
-  const queue = new CommitQueue({ db, onFatal, onWritable, onCommit: ({ active }) => backlog.add(active) });
   const refresh = () => backlog.set(countActive(store));
-  refresh();
+  refresh(); // the first read, by which SQLite opens the log
+  const sync = options.sync === 'in-commit' ? undefined : new WalSync(db);
+  const onCommit = ({ active }: Change) => backlog.add(active);
+  const queue = new CommitQueue({ db, ...(sync ? { sync } : {}), onFatal, onWritable, onCommit });
   const outside = new OutsideChanges({ db, pollMs, refresh, read: (run) => queue.read(run) });
   let closed: Promise<void> | undefined;
   const close = (): Promise<void> => {
-    closed ??= closeAll(queue, outside, db);
+    closed ??= closeAll({ queue, outside, db, sync });
     return closed;
   };
   return {
@@ -92,10 +101,20 @@ export function journalOn(db: Database, options: Omit<JournalOptions, 'dir'>): O
   };
 }
 
-async function closeAll(queue: CommitQueue, outside: OutsideChanges, db: Database): Promise<void> {
+interface Closing {
+  readonly queue: CommitQueue;
+  readonly outside: OutsideChanges;
+  readonly db: Database;
+  readonly sync: WalSync | undefined;
+}
+
+async function closeAll({ queue, outside, db, sync }: Closing): Promise<void> {
   outside[Symbol.dispose]();
-  queue.close();
-  db.close();
+  await queue.close();
+  // After a sync that failed the log may read otherwise than it was written, and SQLite would copy it into the database unseen.
+  // The next start takes of it what its checksums prove.
+  if (sync?.failure) db.closeAndKeepLog();
+  else db.close();
 }
 
 async function openFile({ dir, onUpgrade }: JournalOptions): Promise<Database> {
