@@ -244,7 +244,18 @@ it('F15 after a sync that failed nothing is read, and closing copies nothing out
        console.log('reads', await code(opened.journal.cursor('test', 'bot')), await code(opened.journal.waiting('lane-1', 9)));
        await opened[Symbol.asyncDispose]();
        console.log(readdirSync(dir).includes('journal.db-wal'), statSync(dir + '/journal.db').mtimeMs === before);`,
-      ['env', 'UV_THREADPOOL_SIZE=1', 'strace', '-f', '-o', '/dev/null', '-e', 'trace=fdatasync', '-e', 'inject=fdatasync:error=EIO:when=5'],
+      [
+        'env',
+        'UV_THREADPOOL_SIZE=1',
+        'strace',
+        '-f',
+        '-o',
+        '/dev/null',
+        '-e',
+        'trace=fdatasync',
+        '-e',
+        'inject=fdatasync:error=EIO:when=5',
+      ],
     ),
   );
   expect(lines).toEqual(['reads GH1302 GH1302', 'true true']);
