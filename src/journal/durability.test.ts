@@ -147,6 +147,29 @@ it('F12 what a reader may act on is on disk, also when another wrote it', async 
   expect(acknowledged(await readFile(trace, 'utf8')).synced).toEqual(Array.from({ length: 20 }, () => true));
 });
 
+it('F12 what a killed predecessor committed and never synced is on disk before it is read', async (context) => {
+  needs(context, 'strace', '-o', '/dev/null', 'true');
+  await using dir = await tempDir();
+  const trace = join(dir.path, 'trace');
+  const data = JSON.stringify(join(dir.path, 'data'));
+  const killed = child(`
+    const { journal } = await openJournal({ dir: ${data}, clock });
+    await journal.accept([admit(1)], { channel: 'test', account: 'bot', value: '7' });
+    process.kill(process.pid, 'SIGKILL');`);
+  await output(killed);
+  const lines = await output(
+    child(
+      `const { journal } = await openJournal({ dir: ${data}, clock });
+       const { writeSync } = await import('node:fs');
+       writeSync(1, 'ACK ' + (await journal.cursor('test', 'bot')) + '\\n');`,
+      ['strace', '-f', '-y', '-o', trace, '-e', 'trace=write,fdatasync'],
+    ),
+  );
+  expect(lines).toEqual(['ACK 7']);
+  const before = (await readFile(trace, 'utf8')).split('"ACK 7')[0];
+  expect(before).toMatch(/fdatasync\(\d+<[^>]*journal\.db-wal>\) += 0/);
+});
+
 it('F13 F14 a full disk rejects the write with GH1301 and keeps what was there; with room again it works', async (context) => {
   await using dir = await tempDir();
   needs(context, 'unshare', '-rm', 'mount', '-t', 'tmpfs', 'tmpfs', dir.path);
