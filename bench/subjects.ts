@@ -65,17 +65,19 @@ export interface DaemonOptions {
   readonly compileCache: string;
   /** In front of everything else. */
   readonly nodeArgs?: readonly string[];
+  /** Beside the secrets. */
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 /** The real program with a config as an operator would write it; only the rate limits of the real platform are off. */
 export async function startDaemon(options: DaemonOptions): Promise<Child> {
-  const { platform, model, dir, build, compileCache, nodeArgs = [] } = options;
+  const { platform, model, dir, build, compileCache, nodeArgs = [], env = {} } = options;
   const config = join(dir, 'config.json');
   await writeFile(config, JSON.stringify(daemonConfig(platform, model)));
   return new Child({
     args: [...nodeArgs, ...(await commandLine(build)), '--config', config, '--data-dir', join(dir, 'data')],
     cwd: ROOT,
-    env: { ...SECRETS, BENCH_BOT_TOKEN: platform.token, NODE_COMPILE_CACHE: compileCache },
+    env: { ...SECRETS, BENCH_BOT_TOKEN: platform.token, NODE_COMPILE_CACHE: compileCache, ...env },
   });
 }
 

@@ -1,5 +1,6 @@
 // The Telegram server with the people in front of it, in a process of its own: both ends of a message's way are seen by one clock.
 // Prints its address, then runs one load after the other as asked over IPC.
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { TelegramSend } from '../src/simulator/telegram/records.ts';
 import { TelegramServer } from '../src/simulator/telegram/server.ts';
 import type { Load, LoadAnswer, LoadResult } from './load.ts';
@@ -23,7 +24,7 @@ await server.listen();
 
 /** Rejects when an answer is missing, came twice or went to the wrong chat: a figure of wrong answers is none. */
 async function run(load: Load): Promise<LoadResult> {
-  const { messages, chats, firstChat, shape, timeoutMs } = load;
+  const { messages, chats, firstChat, shape, perSecond = 1, timeoutMs } = load;
   const sentAt = new Float64Array(messages);
   const latenciesMs: number[] = new Array(messages).fill(-1);
   const { promise, resolve, reject } = Promise.withResolvers<void>();
@@ -47,7 +48,10 @@ async function run(load: Load): Promise<LoadResult> {
   const timer = setTimeout(() => reject(new Error(`${messages - answered} of ${messages} answers missing`)), timeoutMs);
   const startedAt = performance.now();
   try {
-    for (let index = 0; index < (shape === 'burst' ? messages : 1); index += 1) inject(index);
+    for (let index = 0; index < (shape === 'one-by-one' ? 1 : messages); index += 1) {
+      inject(index);
+      if (shape === 'steady') await sleep(1_000 / perSecond);
+    }
     await promise;
     return { elapsedMs: performance.now() - startedAt, latenciesMs };
   } finally {

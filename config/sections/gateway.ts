@@ -130,7 +130,11 @@ export const gatewaySection = z
       .min(1)
       .default(10000)
       .describe('Messages waiting on disk above which the platforms are asked to hold theirs.'),
-    bus_capacity: z.int().min(1).default(256).describe('Waiting messages whose places are held in memory; more are looked up on disk.'),
+    bus_capacity: z
+      .int()
+      .min(1)
+      .default(256)
+      .describe('Waiting messages whose places are held in memory; more are looked up on disk.'),
     http,
     webhooks,
   })

@@ -46,7 +46,7 @@ export function processDeps(): CliDeps {
     logoutChannel: async (options) => (await import('../app/login-channel.ts')).logoutChannel({ ...options, registry: CHANNELS }),
     // The one place of the program that reaches into src/testing (layers.test.ts): what people try a channel with is what it is tested with.
     simulate: async (options, onReady) => (await import('../simulator/run.ts')).runSimulator(options, onReady),
-    openJournal: async (options) => (await import('../journal/open.ts')).openJournal(options),
+    openJournal: async (options) => (await import('../journal/open.ts')).openJournal({ ...options, sync: 'in-commit' }),
   };
 }
 

@@ -15,7 +15,3 @@ export interface Authority {
   /** `chatKey` of the only chat that may be written to without a question. */
   readonly home?: string;
 }
-
-/** Bits of taint: what a run has read. */
-export const UNTRUSTED = 1;
-export const PRIVATE = 2;

@@ -7,6 +7,10 @@
  * A write method resolves once its transaction is synced to disk, and rejects with a `GatehouseError` when it did not happen:
  * GH1301 the disk is full or read-only (nothing was written; try later), GH1302 the file can no longer be trusted (stop the
  * process). Writes asked for in one tick of the event loop share a transaction; each is still all or nothing on its own.
+ *
+ * What a read tells is on disk as well, so that its caller may act on it. Not with `waiting`, `steps`, `pending` and
+ * `PairingStore.decided`, which do not wait for the disk: nothing may leave this process because of them before a later
+ * write resolved.
  */
 import type { DeadLetters } from './dead-letters.ts';
 import type { Ledger } from './ledger.ts';

@@ -248,6 +248,58 @@ test('F35 the rate of a chat is kept before the platform has to ask', async () =
   expect(channel.calls.map((call) => call.at - start)).toEqual([0, 1_000, 2_000, 3_000]);
 });
 
+/** A chat whose second message within a day would have to wait for most of it. */
+function frugal() {
+  const clock = new FakeClock();
+  const rate = { perChat: { burst: 1, perSecond: 1 / 86_400 } };
+  return setup({ clock, channel: new ScriptedChannel(clock, { limits: { rate } }) });
+}
+
+test('F14 a send that could not be recorded gives the token of its chat back', async () => {
+  const { clock, journal, channel, post } = frugal();
+  journal.failNext('sending', 3);
+  await post(answer(1));
+  await clock.advance(16_000);
+  expect(channel.shown).toHaveLength(1);
+});
+
+test('a part that was taken by another gives the token of its chat back', async () => {
+  const { clock, journal, channel, post, states } = frugal();
+  const sending = journal.sending.bind(journal);
+  journal.sending = async (seq) => {
+    journal.sending = sending;
+    await journal.settle(seq, { kind: 'expired' });
+    return false;
+  };
+  await post(answer(1, { messageId: 'taken' }));
+  await clock.advance(0);
+  await post(answer(1, { messageId: 'next' }));
+  await clock.advance(0);
+  expect(states()).toEqual(['EXPIRED', 'SENT']);
+  expect(channel.shown).toHaveLength(1);
+});
+
+test('an edit that has nothing to change gives its token back, and goes as a message of its own with the same one', async () => {
+  const { clock, channel, post, states } = frugal();
+  await post(answer(1, { messageId: 'edit', edits: 'nothing#0' }));
+  await clock.advance(1_000);
+  expect(states()).toEqual(['SENT']);
+  expect(channel.shown).toHaveLength(1);
+});
+
+test('a part that expires while it waits for its token takes none from the next', async () => {
+  const { clock, channel, post, states } = frugal();
+  await post(answer(1, { messageId: 'first' }));
+  await clock.advance(0);
+  const soon = clock.now() + 60_000;
+  await post(answer(1, { messageId: 'late' }, soon));
+  await clock.advance(61_000);
+  await post(answer(1, { messageId: 'next' }, clock.now() + 48 * HOUR));
+  await clock.advance(24 * HOUR);
+  expect(states()).toEqual(['SENT', 'EXPIRED', 'SENT']);
+  expect(channel.shown).toHaveLength(2);
+});
+
 test('F36 refused markup is sent once more as plain text, then the part is DEAD and the chat is told', async () => {
   const { clock, channel, post, states } = setup();
   channel.script = (part, call) => (part.key === 'm-1#0' && call === 0 ? refused('markup') : undefined);

@@ -1,7 +1,8 @@
 import { GatehouseError } from '../core/errors.ts';
 import { type Database, journalError } from './database.ts';
+import type { WalSync } from './wal-sync.ts';
 
-/** What one write did to the number of NEW and RUNNING rows; counted only once its transaction is on disk. */
+/** What one write did to the number of NEW and RUNNING rows; counted once its transaction is committed. */
 export interface Change {
   active: number;
 }
@@ -15,13 +16,15 @@ interface Job {
 
 export interface CommitQueueOptions {
   readonly db: Database;
+  /** Absent: COMMIT itself returns when the transaction is on disk. */
+  readonly sync?: Pick<WalSync, 'committed' | 'pending' | 'failure' | 'close'>;
   /** Told once, when the file can no longer be trusted. Every later write rejects with the same error. */
   readonly onFatal: (error: GatehouseError) => void;
   /** Told when writes begin to fail, with the code, and when they succeed again. */
   readonly onWritable: (failing: GatehouseError | undefined) => void;
   /** First in each transaction. */
   readonly onBegin?: () => void;
-  /** After each COMMIT: the sum of what its writes did. */
+  /** At each COMMIT, when readers begin to see it: the sum of what its writes did. */
   readonly onCommit: (change: Change) => void;
   /** Writes what rides on a transaction that is made anyhow. `giveBack` is called when that failed. */
   readonly ride?: () => { giveBack(): void };
@@ -29,8 +32,8 @@ export interface CommitQueueOptions {
 
 /**
  * Group commit. Writes asked for before the event loop has gone round share one BEGIN IMMEDIATE … COMMIT, so a burst pays one
- * sync; each has a savepoint, so one that fails leaves the others standing. A batch runs without yielding, hence a read
- * (`read`) never sees half of one.
+ * sync; each has a savepoint, so one that fails leaves the others standing. A batch runs without yielding, hence a read never
+ * sees half of one. A write that changed nothing waits for the sync like any other: `duplicate` is an acknowledgement too.
  *
  * `setImmediate` and not a microtask: microtasks run after every single I/O callback, so sockets that became readable together
  * would pay one sync each. Measured with 50 of them: 1.7 ms until all are accepted against 11 ms; a lone write takes the same.
@@ -59,9 +62,21 @@ export class CommitQueue {
     });
   }
 
-  /** Runs at once, between two batches. */
+  /** Runs at once, between two batches. Resolves when what it saw is on disk: the caller may act on it. */
   async read<T>(run: () => T): Promise<T> {
+    const result = await this.peek(run);
+    await this.#options.sync?.pending;
+    return result;
+  }
+
+  /**
+   * As `read`, without waiting for the disk: what it saw may be lost with the power. Only for a caller that does nothing outside
+   * this process before a later write of its own resolved: the sync of that one covers whatever was committed before.
+   */
+  async peek<T>(run: () => T): Promise<T> {
     if (this.#closed) throw closedError();
+    // Readers would still see what could not be synced.
+    if (this.#options.sync?.failure) throw this.#options.sync.failure;
     try {
       return run();
     } catch (error) {
@@ -81,14 +96,17 @@ export class CommitQueue {
       if (this.#failure) throw this.#failure;
       this.#runBatch(jobs, change, settle);
     } catch (error) {
-      const reason = this.#judge(error);
-      this.#report(reason);
-      for (const job of jobs) job.reject(reason);
+      this.#abandon(jobs, error);
       return;
     }
-    this.#report(undefined);
     this.#options.onCommit(change);
-    for (const done of settle) done();
+    const onDisk = (): void => {
+      this.#report(undefined);
+      for (const done of settle) done();
+    };
+    const synced = this.#options.sync?.committed();
+    if (synced) synced.then(onDisk, (error: unknown) => this.#abandon(jobs, error));
+    else onDisk();
   }
 
   /** Whether writes are refused for good, because the file can no longer be trusted. */
@@ -101,10 +119,17 @@ export class CommitQueue {
     this.#judge(damage);
   }
 
-  /** Commits what waits; afterwards everything rejects. */
-  close(): void {
+  /** Commits what waits; afterwards everything rejects. Resolves when all of it is on disk, or was rejected. */
+  async close(): Promise<void> {
     this.flush();
     this.#closed = true;
+    await this.#options.sync?.close();
+  }
+
+  #abandon(jobs: readonly Job[], error: unknown): void {
+    const reason = this.#judge(error);
+    this.#report(reason);
+    for (const job of jobs) job.reject(reason);
   }
 
   #report(failure: GatehouseError | undefined): void {

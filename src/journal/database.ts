@@ -70,6 +70,11 @@ export class Database implements Disposable {
     return this.#db.isTransaction;
   }
 
+  /** Of a database in WAL mode. SQLite follows a symbolic link first: the log lies beside the file itself. */
+  get walPath(): string {
+    return `${this.#db.location() ?? this.path}-wal`;
+  }
+
   /**
    * Copies the whole file in one step under one snapshot, off the event loop. Call it on a connection of its own: on a
    * connection that writes, it would see transactions half done.
@@ -81,6 +86,19 @@ export class Database implements Disposable {
   close(): void {
     this.#statements.clear();
     if (this.#db.isOpen) this.#db.close();
+  }
+
+  /**
+   * Closes and leaves the write-ahead log as it is. The last connection would copy it into the database; one that may only read
+   * cannot, and is the last here.
+   */
+  closeAndKeepLog(): void {
+    using last = new Database(this.path, { readOnly: true, busyMs: 0 });
+    try {
+      last.get('PRAGMA user_version'); // from its first read on it holds a lock
+    } finally {
+      this.close();
+    }
   }
 
   [Symbol.dispose](): void {

@@ -67,34 +67,107 @@ it('F1 F11 whatever was acknowledged before a SIGKILL inside a burst is there af
   expect([...acknowledged].filter((n) => !kept.has(n))).toEqual([]);
 });
 
+/** Whether each line `ACK n` of the traced program came after a sync of the log that began when all of the log had been written. */
+function acknowledged(trace: string): { readonly synced: readonly boolean[]; readonly directorySynced: boolean } {
+  let written = 0; // calls that wrote to the log
+  let covered = 0; // of these, on disk
+  let before = 0; // written at the acknowledgement before
+  let directorySynced = false;
+  const begun = new Map<string, number>(); // by thread: what was written when its sync began
+  const synced: boolean[] = [];
+  for (const line of trace.split('\n')) {
+    const thread = line.split(' ', 1)[0] ?? '';
+    if (/ pwrite64\(\d+<[^>]*journal\.db-wal>/.test(line)) written += 1;
+    if (/ f(?:data)?sync\(\d+<[^>]*journal\.db-wal>/.test(line)) begun.set(thread, written);
+    // One line, or two halves when other threads were seen meanwhile.
+    const from = begun.get(thread);
+    if (from !== undefined && /(?:^\S+ +f(?:data)?sync\(.*|f(?:data)?sync resumed>.*)= 0(?: \(DELAYED\))?$/.test(line)) {
+      covered = Math.max(covered, from);
+      begun.delete(thread);
+    }
+    if (synced.length === 0 && written > 0 && / fsync\(\d+<[^>]*\/data>/.test(line)) directorySynced = true;
+    if (!/ write\(1<[^>]*>, "ACK /.test(line)) continue;
+    synced.push(covered === written && written > before);
+    before = written;
+  }
+  return { synced, directorySynced };
+}
+
 it('F12 each acknowledgement comes after a sync that is younger than its write', async (context) => {
+  needs(context, 'strace', '-o', '/dev/null', 'true');
+  for (const sync of ['beside', 'in-commit']) {
+    await using dir = await tempDir();
+    const trace = join(dir.path, 'trace');
+    const data = join(dir.path, 'data');
+    const acks = await output(
+      child(
+        `const { journal } = await openJournal({ dir: ${JSON.stringify(data)}, clock, sync: '${sync}' });
+         const { writeSync } = await import('node:fs');
+         for (let n = 0; n < 20; n += 1) { await journal.accept([admit(n)]); writeSync(1, 'ACK ' + n + '\\n'); }`,
+        ['strace', '-f', '-y', '-o', trace, '-e', 'trace=write,pwrite64,fdatasync,fsync'],
+      ),
+    );
+    expect(acks).toHaveLength(20);
+    const seen = acknowledged(await readFile(trace, 'utf8'));
+    expect(seen.synced, sync).toEqual(Array.from({ length: 20 }, () => true));
+    expect(seen.directorySynced, 'the name of the log is on disk').toBe(true);
+  }
+});
+
+it('F12 what a reader may act on is on disk, also when another wrote it', async (context) => {
   needs(context, 'strace', '-o', '/dev/null', 'true');
   await using dir = await tempDir();
   const trace = join(dir.path, 'trace');
   const data = join(dir.path, 'data');
-  const acks = await output(
+  await output(
     child(
       `const { journal } = await openJournal({ dir: ${JSON.stringify(data)}, clock });
        const { writeSync } = await import('node:fs');
-       for (let n = 0; n < 20; n += 1) { await journal.accept([admit(n)]); writeSync(1, 'ACK ' + n + '\\n'); }`,
-      ['strace', '-f', '-y', '-o', trace, '-e', 'trace=write,pwrite64,fdatasync,fsync'],
+       for (let n = 0; n < 20; n += 1) {
+         const accepting = journal.accept([admit(n)], { channel: 'test', account: 'bot', value: String(n) });
+         let cursor;
+         do { await new Promise(setImmediate); cursor = await journal.cursor('test', 'bot'); } while (cursor !== String(n));
+         writeSync(1, 'ACK ' + n + '\\n');
+         await accepting;
+       }`,
+      // The disk is slow: a reader that did not wait would be first.
+      [
+        'strace',
+        '-f',
+        '-y',
+        '-o',
+        trace,
+        '-e',
+        'trace=write,pwrite64,fdatasync,fsync',
+        '-e',
+        'inject=fdatasync:delay_exit=20000',
+      ],
     ),
   );
-  expect(acks).toHaveLength(20);
-  let unsynced = false;
-  let checked = 0; // acknowledgements seen after at least one write to the log since the one before.
-  let written = false;
-  for (const line of (await readFile(trace, 'utf8')).split('\n')) {
-    if (/ pwrite64\(\d+<[^>]*journal\.db-wal>/.test(line)) unsynced = written = true;
-    // The thread that syncs is the one that acknowledges, so a call that strace shows in two halves has ended by then.
-    else if (/ f(?:data)?sync\(\d+<[^>]*journal\.db-wal>/.test(line)) unsynced = false;
-    else if (/ write\(1<[^>]*>, "ACK /.test(line)) {
-      expect(unsynced, line).toBe(false);
-      if (written) checked += 1;
-      written = false;
-    }
-  }
-  expect(checked).toBe(20);
+  expect(acknowledged(await readFile(trace, 'utf8')).synced).toEqual(Array.from({ length: 20 }, () => true));
+});
+
+it('F12 what a killed predecessor committed and never synced is on disk before it is read', async (context) => {
+  needs(context, 'strace', '-o', '/dev/null', 'true');
+  await using dir = await tempDir();
+  const trace = join(dir.path, 'trace');
+  const data = JSON.stringify(join(dir.path, 'data'));
+  const killed = child(`
+    const { journal } = await openJournal({ dir: ${data}, clock });
+    await journal.accept([admit(1)], { channel: 'test', account: 'bot', value: '7' });
+    process.kill(process.pid, 'SIGKILL');`);
+  await output(killed);
+  const lines = await output(
+    child(
+      `const { journal } = await openJournal({ dir: ${data}, clock });
+       const { writeSync } = await import('node:fs');
+       writeSync(1, 'ACK ' + (await journal.cursor('test', 'bot')) + '\\n');`,
+      ['strace', '-f', '-y', '-o', trace, '-e', 'trace=write,fdatasync'],
+    ),
+  );
+  expect(lines).toEqual(['ACK 7']);
+  const before = (await readFile(trace, 'utf8')).split('"ACK 7')[0];
+  expect(before).toMatch(/fdatasync\(\d+<[^>]*journal\.db-wal>\) += 0/);
 });
 
 it('F13 F14 a full disk rejects the write with GH1301 and keeps what was there; with room again it works', async (context) => {
@@ -147,22 +220,70 @@ it('F16 a read-only file system is refused at start in one line', async (context
 
 it('F15 a sync that fails is never tried again: the write and every later one reject with GH1302', async (context) => {
   needs(context, 'strace', '-o', '/dev/null', 'true');
+  // Counted per thread: with one thread for syncs, some succeed first.
+  const ways = [
+    ['beside', 'fdatasync', 5],
+    ['in-commit', 'fsync', 20],
+  ] as const;
+  for (const [sync, call, when] of ways) {
+    await using dir = await tempDir();
+    const trace = join(dir.path, 'trace');
+    const data = join(dir.path, 'data');
+    await mkdir(data);
+    const lines = await output(
+      child(
+        `const opened = await openJournal({ dir: ${JSON.stringify(data)}, clock, sync: '${sync}', onFatal: (error) => console.log('fatal', error.code) });
+         let n = 0;
+         for (; n < 30; n += 1) if (await code(opened.journal.accept([admit(n)])) !== 'ok') break;
+         console.log(n > 0 && n < 30 ? 'failed in the middle' : 'failed at ' + n);
+         console.log('later', await code(opened.journal.accept([admit(100)])));
+         console.log('later', await code(opened.journal.claim(1)));
+         await opened[Symbol.asyncDispose]();`,
+        [
+          ...['env', 'UV_THREADPOOL_SIZE=1', 'strace', '-f', '-y', '-o', trace],
+          ...['-e', 'trace=fsync,fdatasync', '-e', `inject=${call}:error=EIO:when=${when}`],
+        ],
+      ),
+    );
+    expect(lines, sync).toEqual(['fatal GH1302', 'failed in the middle', 'later GH1302', 'later GH1302']);
+    const syncs = (await readFile(trace, 'utf8')).split('\n').filter((line) => /sync\(\d+<[^>]*-wal>|EIO/.test(line));
+    // Within COMMIT, SQLite takes the transaction back: what it copies out of the log when it closes was synced before.
+    if (sync === 'beside') expect(syncs.at(-1)).toContain('EIO');
+  }
+});
+
+it('F15 after a sync that failed nothing is read, and closing copies nothing out of the log', async (context) => {
+  needs(context, 'strace', '-o', '/dev/null', 'true');
   await using dir = await tempDir();
   const data = join(dir.path, 'data');
   await mkdir(data);
   const lines = await output(
     child(
-      `const { openSync, fdatasyncSync } = await import('node:fs');
-       const opened = await openJournal({ dir: ${JSON.stringify(data)}, clock, onFatal: (error) => console.log('fatal', error.code) });
-       let n = 0;
-       for (; n < 30; n += 1) if (await code(opened.journal.accept([admit(n)])) !== 'ok') break;
-       console.log(n > 0 && n < 30 ? 'failed in the middle' : 'failed at ' + n);
-       console.log('later', await code(opened.journal.accept([admit(100)])));
-       console.log('later', await code(opened.journal.claim(1)));`,
-      ['strace', '-f', '-o', '/dev/null', '-e', 'trace=fsync', '-e', 'inject=fsync:error=EIO:when=20'],
+      `const { readdirSync, statSync } = await import('node:fs');
+       const dir = ${JSON.stringify(data)};
+       const opened = await openJournal({ dir, clock });
+       while (await code(opened.journal.accept([admit(1), admit(2), admit(3)])) === 'ok');
+       const before = statSync(dir + '/journal.db').mtimeMs;
+       console.log('reads', await code(opened.journal.cursor('test', 'bot')), await code(opened.journal.waiting('lane-1', 9)));
+       await opened[Symbol.asyncDispose]();
+       console.log(readdirSync(dir).includes('journal.db-wal'), statSync(dir + '/journal.db').mtimeMs === before);`,
+      [
+        'env',
+        'UV_THREADPOOL_SIZE=1',
+        'strace',
+        '-f',
+        '-o',
+        '/dev/null',
+        '-e',
+        'trace=fdatasync',
+        '-e',
+        'inject=fdatasync:error=EIO:when=5',
+      ],
     ),
   );
-  expect(lines).toEqual(['fatal GH1302', 'failed in the middle', 'later GH1302', 'later GH1302']);
+  expect(lines).toEqual(['reads GH1302 GH1302', 'true true']);
+  await using again = await openJournal({ dir: data, clock: new FakeClock() });
+  expect((await again.journal.counts()).inbox.NEW).toBe(3);
 });
 
 it('F14 when the file may not grow, a batch that does not fit leaves no half of itself', async () => {

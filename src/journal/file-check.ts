@@ -56,7 +56,7 @@ async function stateFrom(child: ChildProcess): Promise<FileState> {
   return await Promise.race([failure, said]);
 }
 
-/** The work of the other process: prints the result and ends. */
+/** @public The work of the other process, which imports this file: prints the result and ends. */
 export function checkHere(path: string): void {
   setPriority(LOWEST_PRIORITY);
   using db = new Database(path, { readOnly: true, busyMs: 5_000 });

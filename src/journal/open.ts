@@ -25,6 +25,7 @@ import { MIGRATIONS, migrate, refuseNewer, schemaVersion } from './schema.ts';
 import { SqliteJournal } from './sqlite-journal.ts';
 import type { Store } from './store.ts';
 import type { Upgrade, UpgradeProgress } from './upgrade.ts';
+import { WalSync } from './wal-sync.ts';
 
 export interface JournalOptions {
   /** The data directory; made (owner only) when absent. The file is `journal.db` in it. */
@@ -55,6 +56,12 @@ export interface JournalOptions {
   readonly onChecked?: (state: FileState) => void;
   /** How often to look for changes by other processes, once somebody listens. Default 1,000 ms. */
   readonly pollMs?: number;
+  /**
+   * Who syncs a commit before its promises resolve. `beside` (the default): we, beside the event loop, which a slow disk would
+   * otherwise hold up. `in-commit`: SQLite, within COMMIT, so that nothing of this process is ever visible to another one before
+   * it is on disk; for commands, which serve nobody else meanwhile.
+   */
+  readonly sync?: 'beside' | 'in-commit';
 }
 
 export interface OpenedJournal extends AsyncDisposable {
@@ -86,7 +93,7 @@ export async function openJournal(options: JournalOptions): Promise<OpenedJourna
   }
 }
 
-/** The journal on a connection that is ready; disposing closes that too. */
+/** The journal on a connection that is ready, with `synchronous = FULL`; disposing closes that too. */
 export function journalOn(db: Database, options: Omit<JournalOptions, 'dir'>): OpenedJournal {
   const { clock, highWater = 10_000, dedupDays = 30, pollMs = 1_000, checks = true } = options;
   const { onFatal = () => {}, onWritable = () => {}, remains = endsNothing } = options;
@@ -96,8 +103,10 @@ export function journalOn(db: Database, options: Omit<JournalOptions, 'dir'>): O
   const store: Store = { db, clock, bootId: randomUUID(), aging, remains, usage };
   const backlog = new Backlog(highWater);
   const events = new PendingEvents();
+  backlog.set(countActive(store)); // the first read, by which SQLite opens the log
+  const sync = options.sync === 'in-commit' ? undefined : new WalSync(db);
   const queue = new CommitQueue({
-    ...{ db, onFatal, onWritable, onBegin: () => watch?.note() },
+    ...{ db, ...(sync ? { sync } : {}), onFatal, onWritable, onBegin: () => watch?.note() },
     onCommit: ({ active }) => {
       watch?.committed();
       backlog.add(active);
@@ -110,11 +119,10 @@ export function journalOn(db: Database, options: Omit<JournalOptions, 'dir'>): O
     backlog.set(countActive(store));
     recountLoad(db);
   };
-  backlog.set(countActive(store));
   const outside = new OutsideChanges({ db, pollMs, refresh, read: (run) => queue.read(run) });
   let closed: Promise<void> | undefined;
   const close = (): Promise<void> => {
-    closed ??= closeAll({ queue, outside, watch, db });
+    closed ??= closeAll({ queue, outside, watch, db, sync });
     return closed;
   };
   return {
@@ -138,18 +146,22 @@ function watchFile({ db, bootId }: Store, queue: CommitQueue, options: Omit<Jour
   return new FileWatch({ db, bootId, needsCheck, onChecked, onDamage: (error) => queue.fail(error) });
 }
 
-interface Parts {
+interface Closing {
   readonly queue: CommitQueue;
   readonly outside: OutsideChanges;
   readonly watch: FileWatch | undefined;
   readonly db: Database;
+  readonly sync: WalSync | undefined;
 }
 
-async function closeAll({ queue, outside, watch, db }: Parts): Promise<void> {
+async function closeAll({ queue, outside, watch, db, sync }: Closing): Promise<void> {
   outside[Symbol.dispose]();
-  queue.close();
+  await queue.close();
   watch?.close(!queue.isFatal);
-  db.close();
+  // After a sync that failed the log may read otherwise than it was written, and SQLite would copy it into the database unseen.
+  // The next start takes of it what its checksums prove.
+  if (sync?.failure) db.closeAndKeepLog();
+  else db.close();
 }
 
 async function openFile(options: JournalOptions): Promise<Database> {

@@ -45,7 +45,7 @@ export class SqlitePairingStore implements PairingStore {
 
   decided(who: Pick<Who, 'channel' | 'account' | 'senderId'>): Promise<'approved' | 'denied' | undefined> {
     const key = chatKey({ channel: who.channel, account: who.account, chatId: who.senderId });
-    return this.#queue.read(() => {
+    return this.#queue.peek(() => {
       const state = this.#store.db.get<PairingRow>('SELECT * FROM pairing WHERE key = ?', key)?.state;
       return state === 'pending' ? undefined : state;
     });

@@ -67,7 +67,7 @@ export class SqliteJournal implements Journal {
   }
 
   waiting(lane: string, limit: number, afterSeq = 0): Promise<readonly RunRow[]> {
-    return this.#queue.read(() => waitingRows(this.#store, lane, limit, afterSeq));
+    return this.#queue.peek(() => waitingRows(this.#store, lane, limit, afterSeq));
   }
 
   claim(seq: number): Promise<RunRow | undefined> {
@@ -83,7 +83,7 @@ export class SqliteJournal implements Journal {
   }
 
   steps(seq: number): Promise<readonly StepRecord[]> {
-    return this.#queue.read(() => recordedSteps(this.#store, seq));
+    return this.#queue.peek(() => recordedSteps(this.#store, seq));
   }
 
   step(seq: number, generation: number, record: StepRecord, usage?: UsageEntry): Promise<boolean> {
@@ -111,7 +111,7 @@ export class SqliteJournal implements Journal {
   }
 
   pending(lane: string, limit: number): Promise<readonly OutboxRow[]> {
-    return this.#queue.read(() => pendingParts(this.#store, lane, limit));
+    return this.#queue.peek(() => pendingParts(this.#store, lane, limit));
   }
 
   sending(seq: number): Promise<boolean> {

@@ -129,6 +129,26 @@ it('the copy of before an upgrade goes after 30 days of aging, and nothing else 
   expect(await left()).toEqual(others.sort());
 });
 
+it('an answer whose fate is unknown is kept 30 days, so that it can be looked into', async () => {
+  await using dir = await tempDir();
+  const clock = new FakeClock();
+  await using opened = await openJournal({ dir: dir.path, clock });
+  const { journal } = opened;
+  await journal.enqueue([part('a'), part('b')]);
+  const [lost, sent] = await journal.pending(LANE, 2);
+  for (const row of [lost, sent]) await journal.sending(row?.seq ?? 0);
+  await journal.settle(lost?.seq ?? 0, { kind: 'unknown', reason: 'timed out' });
+  await journal.settle(sent?.seq ?? 0, { kind: 'sent', platformId: 'p' });
+  await opened.prune();
+  expect(await journal.part('a')).toMatchObject({ state: 'UNKNOWN' });
+  await live(opened, clock, 29);
+  expect(await journal.part('a')).toMatchObject({ state: 'UNKNOWN' });
+  expect(await journal.part('b')).toBeUndefined();
+  await live(opened, clock, 2);
+  expect(await journal.part('a')).toBeUndefined();
+  expect((await journal.counts()).outbox).toMatchObject({ UNKNOWN: 1, SENT: 1 });
+});
+
 it('more rows than one small transaction holds are all purged', async () => {
   await using dir = await tempDir();
   const clock = new FakeClock();

@@ -1,7 +1,8 @@
-import { mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, realpath, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { tempDir } from '../testing/fakes.ts';
+import { fileCalls } from '../testing/file-calls.ts';
 import { writeFileAtomic } from './atomic-file.ts';
 
 test('the file has exactly the content and mode asked for, whatever was there', async () => {
@@ -45,4 +46,21 @@ test('readers see the old or the new content while a file is replaced again and 
   })();
   while (writing) expect(texts).toContain(await readFile(path, 'utf8'));
   await writer;
+});
+
+test('F12 the new bytes are on disk before they get the name, and the name before it resolves', async (context) => {
+  await using dir = await tempDir();
+  const at = await realpath(dir.path);
+  const path = join(at, 'f');
+  const calls = await fileCalls(
+    context,
+    at,
+    `const { writeFileAtomic } = await import('${new URL('./atomic-file.ts', import.meta.url).href}');
+     const { writeSync } = await import('node:fs');
+     await writeFileAtomic(${JSON.stringify(path)}, 'words', { mode: 0o600 });
+     writeSync(1, 'DONE it\\n');`,
+  );
+  const own = calls.filter((call) => call.startsWith('DONE') || call.includes(` ${at}`));
+  const temporary = /^write (.*)$/.exec(own[0] ?? '')?.[1];
+  expect(own).toEqual([`write ${temporary}`, `sync ${temporary}`, `rename ${path}`, `sync ${at}`, 'DONE it']);
 });

@@ -1,0 +1,167 @@
+import { readdir, rename, symlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { FakeClock, tempDir } from '../testing/fakes.ts';
+import { admit, message } from '../testing/journal-rows.ts';
+import { CommitQueue } from './commit-queue.ts';
+import { Database } from './database.ts';
+import { openJournal } from './open.ts';
+import { WalSync } from './wal-sync.ts';
+
+/** A disk whose syncs end when told, in the order they began. */
+class HeldDisk {
+  readonly descriptors: number[] = [];
+  readonly #held: PromiseWithResolvers<void>[] = [];
+
+  readonly datasync = (descriptor: number): Promise<void> => {
+    this.descriptors.push(descriptor);
+    const held = Promise.withResolvers<void>();
+    this.#held.push(held);
+    return held.promise;
+  };
+
+  /** The sync that began as the `n`th, from 0. */
+  async end(n: number, error?: Error): Promise<void> {
+    if (error) this.#held[n]?.reject(error);
+    else this.#held[n]?.resolve();
+    await turn();
+  }
+}
+
+const turn = () => new Promise((resolve) => setImmediate(resolve));
+
+async function rig() {
+  const dir = await tempDir();
+  const db = new Database(join(dir.path, 'journal.db'), { busyMs: 0 });
+  db.exec('PRAGMA journal_mode = WAL; CREATE TABLE t (n)');
+  const disk = new HeldDisk();
+  const sync = new WalSync(db, disk.datasync);
+  const fatal: string[] = [];
+  const told: (string | undefined)[] = [];
+  const queue = new CommitQueue({
+    ...{ db, sync },
+    onFatal: (error) => fatal.push(error.code),
+    onWritable: (failing) => told.push(failing?.code),
+    onCommit: () => undefined,
+  });
+  const ended: string[] = [];
+  const end = (name: string, promise: Promise<unknown>) =>
+    promise.then(
+      () => ended.push(name),
+      (error: { code: string }) => ended.push(`${name} ${error.code}`),
+    );
+  return {
+    ...{ disk, queue, sync, ended, fatal, told, end },
+    /** Commits, and tells in `ended` when it resolved. */
+    async write(name: string) {
+      void end(
+        name,
+        queue.write(() => db.run('INSERT INTO t VALUES (1)')),
+      );
+      await turn();
+      await turn();
+    },
+    read: (run = () => db.get<{ count: number }>('SELECT count(*) AS count FROM t')?.count) => queue.read(run),
+    peek: () => queue.peek(() => db.get<{ count: number }>('SELECT count(*) AS count FROM t')?.count),
+    async [Symbol.asyncDispose]() {
+      db.close();
+      await dir[Symbol.asyncDispose]();
+    },
+  };
+}
+
+it('F12 a commit waits for a sync that began after it: two may be under way, and later commits share the next', async () => {
+  await using it = await rig();
+  for (const name of ['a', 'b', 'c', 'd']) await it.write(name);
+  expect(it.disk.descriptors).toHaveLength(2);
+  expect(it.ended).toEqual([]);
+  await it.disk.end(0);
+  expect(it.ended).toEqual(['a']);
+  expect(it.disk.descriptors).toHaveLength(3);
+  await it.disk.end(1);
+  expect(it.ended).toEqual(['a', 'b']);
+  await it.disk.end(2);
+  expect(it.ended).toEqual(['a', 'b', 'c', 'd']);
+  expect(it.disk.descriptors).toHaveLength(3);
+  expect(it.sync.pending).toBeUndefined();
+});
+
+it('syncs that run at once have descriptors of their own, and their commits resolve in order', async () => {
+  await using it = await rig();
+  await it.write('a');
+  await it.write('b');
+  expect(new Set(it.disk.descriptors).size).toBe(2);
+  await it.disk.end(1);
+  expect(it.ended).toEqual([]);
+  await it.disk.end(0);
+  expect(it.ended).toEqual(['a', 'b']);
+});
+
+it('F15 a sync that fails takes everything that is not on disk with it, and none is begun again', async () => {
+  await using it = await rig();
+  for (const name of ['a', 'b', 'c']) await it.write(name);
+  await it.disk.end(1, new Error('EIO'));
+  expect(it.ended).toEqual(['a GH1302', 'b GH1302', 'c GH1302']);
+  await it.disk.end(0);
+  await it.write('d');
+  expect(it.ended.at(-1)).toBe('d GH1302');
+  await expect(it.peek()).rejects.toMatchObject({ code: 'GH1302' });
+  expect(it.disk.descriptors).toHaveLength(2);
+  expect([it.fatal, it.told]).toEqual([['GH1302'], ['GH1302']]);
+});
+
+it('a read resolves when what it saw is on disk; one that a write follows does not wait', async () => {
+  await using it = await rig();
+  await it.write('a');
+  const seen: string[] = [];
+  void it.read().then((count) => seen.push(`read ${count}`));
+  void it.peek().then((count) => seen.push(`peek ${count}`));
+  await turn();
+  expect(seen).toEqual(['peek 1']);
+  // Committed after the read: not what it saw.
+  await it.write('b');
+  await it.disk.end(0);
+  expect(seen).toEqual(['peek 1', 'read 1']);
+  await it.disk.end(1);
+  expect(await it.read()).toBe(2);
+});
+
+it('a write that found nothing to do waits for what it saw, as its caller acts on that', async () => {
+  await using it = await rig();
+  await it.write('a');
+  void it.end(
+    'duplicate',
+    it.queue.write(() => 0),
+  );
+  await turn();
+  expect(it.ended).toEqual([]);
+  await it.disk.end(0);
+  await it.disk.end(1);
+  expect(it.ended).toEqual(['a', 'duplicate']);
+});
+
+it('closing commits what waits and resolves when it is on disk', async () => {
+  await using it = await rig();
+  await it.write('a');
+  void it.end(
+    'b',
+    it.queue.write(() => 1),
+  );
+  void it.end('closed', it.queue.close());
+  await turn();
+  expect(it.ended).toEqual([]);
+  await it.disk.end(0);
+  await it.disk.end(1);
+  expect(it.ended).toEqual(['a', 'b', 'closed']);
+});
+
+it('the log is found where a symbolic link leads', async () => {
+  await using dir = await tempDir();
+  const [place, clock] = [join(dir.path, 'data'), new FakeClock()];
+  await (await openJournal({ dir: place, clock }))[Symbol.asyncDispose]();
+  await rename(join(place, 'journal.db'), join(dir.path, 'elsewhere.db'));
+  await symlink('../elsewhere.db', join(place, 'journal.db'));
+  await using opened = await openJournal({ dir: place, clock });
+  await opened.journal.accept([admit(message(1))]);
+  expect(await readdir(dir.path)).toContain('elsewhere.db-wal');
+});
