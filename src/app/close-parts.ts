@@ -7,6 +7,8 @@ import type { Clock, Logger } from '../core/ports.ts';
  * longer.
  */
 const CLOSE_MS = 3_000;
+/** What all of it may take, also without a grace: a slow disk takes its time for what hundreds of chats left. */
+const LEAST_WHOLE_MS = 15_000;
 /** What each part has at least, when others used up the time: the journal comes last. */
 const LEAST_MS = 250;
 
@@ -25,7 +27,7 @@ export interface Closing {
  * what it has not finished is in the journal, and goes on at the next start. Rejects as the parts do.
  */
 export async function closeParts({ stop, parts, graceMs, clock, logger }: Closing): Promise<void> {
-  const end = clock.monotonic() + graceMs + CLOSE_MS;
+  const end = clock.monotonic() + Math.max(graceMs + CLOSE_MS, LEAST_WHOLE_MS);
   const inTime = async (part: string, close: () => PromiseLike<void>): Promise<void> => {
     const ms = Math.max(LEAST_MS, end - clock.monotonic());
     try {

@@ -111,7 +111,11 @@ async function attack(answer: Answer, more: { readonly config?: object; readonly
     async ledger(): Promise<Sums> {
       return addUp(await rig.daemon.journal.spending({ since: 0, by: 'day' }));
     },
-    [Symbol.asyncDispose]: () => owned[Symbol.asyncDispose](),
+    async [Symbol.asyncDispose]() {
+      // The clock of these tests is fast, and what closing may take with it.
+      await rig.daemon.close({ turnsMs: 1_000_000, deliveryMs: 1_000_000 });
+      await owned[Symbol.asyncDispose]();
+    },
   };
 }
 

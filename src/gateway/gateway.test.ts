@@ -103,6 +103,7 @@ describe('a message’s way through the gateway', () => {
     expect(await rig.channel.host?.cursor()).toBe('3');
     expect(await rig.channel.deliver({ chatId: 'a', platformId: '5', text: 'stop' })).toEqual({ kind: 'accepted' });
     expect(await rig.channel.deliver({ chatId: 'b', platformId: '4' })).toEqual({ kind: 'accepted' });
+    await until('the stop is answered', () => rig.channel.texts('a').length > 0);
     expect(rig.channel.texts('a')).toEqual(['🛑 Cancelled.']);
   });
 
