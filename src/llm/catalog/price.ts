@@ -28,8 +28,23 @@ export function priceOf(
   return Date.parse(later.from) <= now ? later.price : { ...later.price, guess: true };
 }
 
-/** Each rate is the highest of any model that may be this one. Cached input is taken as not cached. */
+/** Of models that answered lately: a look through the whole catalog takes a millisecond, and never ends otherwise. */
+const bounds = new Map<string, Price | null>();
+/** A server may name another model each time. */
+const MOST_BOUNDS = 256;
+
 function bound(provider: string, model: string): Price | null {
+  const key = `${provider}/${model}`;
+  const known = bounds.get(key);
+  if (known !== undefined) return known;
+  if (bounds.size >= MOST_BOUNDS) bounds.clear();
+  const price = boundOf(provider, model);
+  bounds.set(key, price);
+  return price;
+}
+
+/** Each rate is the highest of any model that may be this one. Cached input is taken as not cached. */
+function boundOf(provider: string, model: string): Price | null {
   const rows = similarRows(provider, model, ({ price }) => price !== undefined);
   const rates = rows.flatMap(({ price, later }) => [price, ...(price?.tiers ?? []), later?.price].filter((rate) => !!rate));
   if (rates.length === 0) return null;
