@@ -10,7 +10,6 @@ import {
   type Case,
   type ChannelSetup,
   expectWaiting,
-  readAll,
   recording,
   sending,
   untilAcknowledged,
@@ -18,6 +17,7 @@ import {
 } from '../src/testing/channel-stage.ts';
 import { FakeClock, until } from '../src/testing/fakes.ts';
 import { MemoryJournal } from '../src/testing/memory-journal.ts';
+import { DOWNLOAD_CASES } from './download-contract.ts';
 import { CHANNELS } from './registry.ts';
 
 type ContractCase = keyof typeof CASES;
@@ -66,19 +66,6 @@ export function channelContract(name: string, setup: () => Promise<ChannelSetup>
       });
     }
   });
-}
-
-async function within<T>(ms: number, work: Promise<T>): Promise<T> {
-  const timer = new AbortController();
-  const late = setTimeout(ms, undefined, { signal: timer.signal }).then(
-    () => Promise.reject(new Error(`not within ${ms} ms`)),
-    () => new Promise<never>(() => undefined),
-  );
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    timer.abort();
-  }
 }
 
 const CASES = {
@@ -355,71 +342,5 @@ const CASES = {
     expect(await platform.seen()).toEqual([]);
   },
 
-  'a file arrives as a reference whose bytes can be fetched': async ({ platform, start }) => {
-    const host = new TestHost();
-    const channel = await start(host);
-    const bytes = Buffer.from('the bytes of a file');
-    await write(platform, 'see this', { name: 'note.txt', bytes });
-    const message = await until('the message arrived', () => host.accepted[0]);
-    const [media] = message.media;
-    if (!media || !channel.download) throw new Error('no file to fetch');
-    expect(message.text).toBe('see this');
-    const file = await channel.download(media, new AbortController().signal);
-    expect(await readAll(file.bytes)).toEqual(bytes);
-  },
-
-  'a file that grows beyond the cap while it is read is cut off with GH1504': async ({ platform, start }) => {
-    const host = new TestHost();
-    const channel = await start(host);
-    const bytes = Buffer.alloc(channel.limits.downloadBytes + 1);
-    await write(platform, 'liar', { name: 'big.bin', bytes, statedSize: 10 });
-    const message = await until('the message arrived', () => host.accepted[0]);
-    const [media] = message.media;
-    if (!media || !channel.download) throw new Error('no file to fetch');
-    const read = async (): Promise<unknown> => {
-      const file = await channel.download?.(media, new AbortController().signal);
-      return file && readAll(file.bytes);
-    };
-    await expect(read()).rejects.toMatchObject({ code: 'GH1504' });
-  },
-
-  'fetching a file ends with its signal, before the answer and in the middle of it': async ({ platform, start }) => {
-    const host = new TestHost();
-    const channel = await start(host);
-    await write(platform, 'see this', { name: 'note.txt', bytes: Buffer.alloc(channel.limits.downloadBytes / 2, 'x') });
-    const message = await until('the message arrived', () => host.accepted[0]);
-    const [media] = message.media;
-    if (!media || !channel.download) throw new Error('no file to fetch');
-    const reason = new Error('/stop');
-    await expect(channel.download(media, AbortSignal.abort(reason))).rejects.toThrow();
-    const stop = new AbortController();
-    const file = await channel.download(media, stop.signal);
-    stop.abort(reason);
-    const ended = readAll(file.bytes).then(
-      () => 'read',
-      () => 'broken off',
-    );
-    // What had arrived already may still be read.
-    expect(['read', 'broken off']).toContain(await within(2_000, ended));
-  },
-
-  'stop does not wait for a file that nobody reads': async ({ platform, start }) => {
-    const host = new TestHost();
-    const channel = await start(host);
-    await write(platform, 'see this', { name: 'note.txt', bytes: Buffer.alloc(channel.limits.downloadBytes / 2, 'x') });
-    const message = await until('the message arrived', () => host.accepted[0]);
-    const [media] = message.media;
-    if (!media || !channel.download) throw new Error('no file to fetch');
-    await channel.download(media, new AbortController().signal);
-    // As long as the gateway waits for it.
-    await within(3_000, channel.stop());
-  },
-
-  'a file that cannot be fetched is GH1505': async ({ start }) => {
-    const channel = await start(new TestHost());
-    if (!channel.download) throw new Error('no download');
-    await expect(channel.download({ kind: 'document', ref: 'gone' }, new AbortController().signal)).rejects.toMatchObject({
-      code: 'GH1505',
-    });
-  },
+  ...DOWNLOAD_CASES,
 } satisfies Record<string, Case>;

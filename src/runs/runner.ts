@@ -163,16 +163,7 @@ export class Runner {
       if (isGatehouseError(error) && (error.code === 'GH1301' || error.code === 'GH1302')) throw error;
       if (signal.aborted) return await this.#stopped(row, signal);
       const code = isGatehouseError(error) ? error.code : 'GH2003';
-      const { clock, emit } = this.#options;
-      emit({
-        type: 'failed',
-        at: clock.now(),
-        messageId: row.key,
-        session: row.session,
-        channel: channelOf(row),
-        code,
-        detail: errorText(error),
-      });
+      this.#tellFailed(row, code, errorText(error));
       const { lines, tools } = this.#options.remains(row, await this.#options.journal.steps(row.seq));
       const text = `⚠️ I could not answer this: something failed inside the gateway (${code}). Your message is kept; its owner can run it again.`;
       return this.#done(row, { state: 'DEAD', outcome: `failed:${code}`, text: withTools(text, tools), lines });
@@ -228,8 +219,14 @@ export class Runner {
     return { seq: row.seq, generation: row.generation, state, outcome, lines, parts };
   }
 
+  #tellFailed(row: RunRow, code: string, detail: string): void {
+    const { clock, emit } = this.#options;
+    const { key: messageId, session } = row;
+    emit({ type: 'failed', at: clock.now(), messageId, session, channel: channelOf(row), code, detail });
+  }
+
   async #prepare(row: RunRow, workspace: string, signal: AbortSignal): Promise<Prepared> {
-    const { clock, emit, transcriber, channel } = this.#options;
+    const { transcriber, channel } = this.#options;
     if (!row.message) return { text: row.prompt.text, media: row.prompt.media, notice: '' };
     return await prepare(row.message, {
       channel: (limit) => channel(channelOf(row), limit),
@@ -239,16 +236,7 @@ export class Runner {
       signal,
       onMediaError: (media, error) => {
         const code = isGatehouseError(error) ? error.code : 'GH1505';
-        const detail = `${media.kind}: ${errorText(error)}`;
-        emit({
-          type: 'failed',
-          at: clock.now(),
-          messageId: row.key,
-          session: row.session,
-          channel: channelOf(row),
-          code,
-          detail,
-        });
+        this.#tellFailed(row, code, `${media.kind}: ${errorText(error)}`);
       },
     });
   }
