@@ -1,6 +1,9 @@
 /** What the benchmark asks of the process that plays the people and the platform. */
 export interface Load {
-  /** `burst`: all messages are there at once. `one-by-one`: the next comes when the last was answered. `steady`: by the clock. */
+  /**
+   * `burst`: all messages are there at once. `one-by-one`: the next comes when the last was answered.
+   * `steady`: by the clock.
+   */
   readonly shape: 'burst' | 'one-by-one' | 'steady';
   /** Of `steady`. */
   readonly perSecond?: number;

@@ -22,8 +22,8 @@ export interface Checked<T> {
 /**
  * Checks a value against a strict schema. Unknown keys are warned about and left out (an older program must
  * survive a newer file), but for those that may be meant as a limit: these are errors, as everything else is.
- * All findings at once. `original` is the value before variables were expanded: only what the operator wrote is
- * ever quoted.
+ * All findings at once. `original` is the value before variables were expanded: only what the operator wrote
+ * is ever quoted.
  */
 export function checkValue<T>(schema: z.ZodType<T>, value: unknown, original: unknown): Checked<T> {
   const candidate = structuredClone(value);
@@ -63,8 +63,8 @@ const REMOVED_KEYS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Keys that limit what is spent or who is let in. A word that may be meant as one of them stops the start: left
- * out, it would lift the limit in silence.
+ * Keys that limit what is spent or who is let in. A word that may be meant as one of them stops the start:
+ * left out, it would lift the limit in silence.
  */
 const GUARDS =
   /^(?:.*\.)?(?:\w*budget\w*|budget\..+|\w+_usd|allowed_(?:senders|groups)|sender_ids|group_mode|\w+_(?:key|secret|token)_env|require_model|max_iterations)$/;

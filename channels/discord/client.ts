@@ -166,7 +166,10 @@ class GatewayConnection {
   readonly #ended = Promise.withResolvers<GatewayEnd>();
   readonly #strategy: SimpleShardingStrategy;
   #session: Session | undefined;
-  /** The SDK counts every frame of one read before it tells of the first; what we did not take any more must come again. */
+  /**
+   * The SDK counts every frame of one read before it tells of the first; what we did not take any more must
+   * come again.
+   */
   #taken: Session | undefined;
   #started = false;
   #over = false;
@@ -201,7 +204,8 @@ class GatewayConnection {
       getShardCount: async () => 1,
       emit: (event: string, payload: unknown) => this.#onEvent(event, payload),
     };
-    // The SDK's own manager reconnects without a back-off and its client keeps caches of everything; the shard does neither.
+    // The SDK's own manager reconnects without a back-off and its client keeps caches of everything; the
+    // shard does neither.
     this.#strategy = new SimpleShardingStrategy(manager as unknown as ConstructorParameters<typeof SimpleShardingStrategy>[0]);
   }
 
@@ -240,8 +244,8 @@ class GatewayConnection {
   }
 
   async #sessionInfo(id: number) {
-    // The SDK connects again at once and for ever. This one is over: how long to wait before another is `reconnect`'s. A shard
-    // that was destroyed is not listed any more, and yet wakes up half a second later.
+    // The SDK connects again at once and for ever. This one is over: how long to wait before another is
+    // `reconnect`'s. A shard that was destroyed is not listed any more, and yet wakes up half a second later.
     const idle = this.#over || (await this.#strategy.fetchStatus()).get(id) === WebSocketShardStatus.Idle;
     if (idle && (this.#started || this.#over || this.#options.signal.aborted)) {
       this.#end(undefined, 'the connection was lost');

@@ -1,4 +1,7 @@
-/** Whom a webhook believes. The platform's side is written from its documentation, in `src/simulator/feishu/events.ts`. */
+/**
+ * Whom a webhook believes. The platform's side is written from its documentation, in
+ * `src/simulator/feishu/events.ts`.
+ */
 import { createCipheriv, createHash, randomBytes } from 'node:crypto';
 import { afterEach, expect, test } from 'vitest';
 import type { WebhookRequest } from '../../src/core/channel.ts';

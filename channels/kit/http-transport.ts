@@ -9,7 +9,9 @@ export interface HttpRequest {
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string | Buffer | Readable | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** Called once the connection stands, before the first byte of the request: what fails earlier never left. */
+  /**
+   * Called once the connection stands, before the first byte of the request: what fails earlier never left.
+   */
   readonly onConnected?: () => void;
 }
 
@@ -27,7 +29,9 @@ export class HttpTransport {
     this.#tls = createHttpAgent({ tls: true, keepAlive });
   }
 
-  /** Resolves with the head of the answer. Of an error whose code `notConnected` is true for, nothing left. */
+  /**
+   * Resolves with the head of the answer. Of an error whose code `notConnected` is true for, nothing left.
+   */
   request({ method, url, headers, body, signal, onConnected }: HttpRequest): Promise<IncomingMessage> {
     const tls = url.protocol === 'https:';
     return new Promise((resolve, reject) => {
@@ -37,8 +41,8 @@ export class HttpTransport {
       request.on('error', reject);
       if (onConnected) whenConnected(request, tls, onConnected);
       if (!(body instanceof Readable)) return void request.end(body);
-      // A file that cannot be read to its end must break the request, or the platform would take the first part
-      // for all of it.
+      // A file that cannot be read to its end must break the request, or the platform would take the first
+      // part for all of it.
       body.on('error', (error) => request.destroy(error));
       request.on('close', () => body.destroy());
       body.pipe(request);

@@ -9,8 +9,8 @@ export type InboundFacts = Pick<InboundMessage, 'chatId' | 'platformId' | 'sende
   Partial<Omit<InboundMessage, 'id' | keyof Account>>;
 
 /**
- * A message with its dedup key. Unless the facts say otherwise, it is a new message outside of groups, without
- * words and files, that does not name the bot, and the sender's id stands in for the name.
+ * A message with its dedup key. Unless the facts say otherwise, it is a new message outside of groups,
+ * without words and files, that does not name the bot, and the sender's id stands in for the name.
  */
 export function inboundMessage({ channel, account }: Account, facts: InboundFacts): InboundMessage {
   return {

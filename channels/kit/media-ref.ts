@@ -10,7 +10,10 @@ export interface StatedFile {
   readonly size?: number | undefined;
 }
 
-/** A file of a message; what is unknown is left out. A name is cut to what a file system holds, and cleaned later. */
+/**
+ * A file of a message; what is unknown is left out. A name is cut to what a file system holds, and cleaned
+ * later.
+ */
 export function mediaRef({ kind, ref, name, mime, size }: StatedFile): MediaRef {
   return {
     kind,

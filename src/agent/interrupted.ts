@@ -1,4 +1,6 @@
-/** What a turn leaves that ended without its agent: it was stopped, given up, or failed within the gateway. */
+/**
+ * What a turn leaves that ended without its agent: it was stopped, given up, or failed within the gateway.
+ */
 import type { StepRecord, ToolUse } from '../core/run.ts';
 import type { SessionMessage, ToolCall } from '../core/session.ts';
 import { isEmpty, toolCallsOf } from './model-call.ts';
@@ -19,9 +21,9 @@ export interface Interrupted {
 }
 
 /**
- * The lines that the agent would have left, from the recorded steps alone: what the model said, its calls and their results. A call
- * that was STARTED and has no end has an unknown outcome. Pure, and never throws: it runs inside the transaction that ends the turn.
- * `at`: epoch ms.
+ * The lines that the agent would have left, from the recorded steps alone: what the model said, its calls and
+ * their results. A call that was STARTED and has no end has an unknown outcome. Pure, and never throws: it
+ * runs inside the transaction that ends the turn. `at`: epoch ms.
  */
 export function interrupted(runId: string, steps: readonly StepRecord[], at: number): Interrupted {
   const replay = new Replay(steps);

@@ -15,7 +15,10 @@ export interface StoredAnswer {
   readonly at: number;
 }
 
-/** What the model was asked, stored with its first answer: a turn that ends without its agent is remembered by it. */
+/**
+ * What the model was asked, stored with its first answer: a turn that ends without its agent is remembered by
+ * it.
+ */
 export interface StoredInput {
   readonly content: string;
   /** Paths in the session's workspace. */
@@ -24,7 +27,10 @@ export interface StoredInput {
 
 export interface StoredCall {
   readonly result: ToolResult;
-  /** Absent: the tool came to an end of its own. `not-run`: it never began. `unknown`: nobody knows whether it took effect. */
+  /**
+   * Absent: the tool came to an end of its own. `not-run`: it never began. `unknown`: nobody knows whether it
+   * took effect.
+   */
   readonly ended?: 'not-run' | 'unknown';
   readonly files: readonly AttachedFile[];
   /** Absent: the call offered none. */

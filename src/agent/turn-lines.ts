@@ -1,4 +1,7 @@
-/** The lines that a turn leaves in its session, by their place in it: the same on every attempt, so that none is kept twice. */
+/**
+ * The lines that a turn leaves in its session, by their place in it: the same on every attempt, so that none
+ * is kept twice.
+ */
 import type { ModelAnswer } from '../core/model.ts';
 import type { SessionMessage, ToolCall } from '../core/session.ts';
 import type { StoredCall } from './replay.ts';
@@ -19,7 +22,10 @@ export function turnLine(
   return { id: `${runId}#${suffix}`, role, content, timestamp: new Date(at).toISOString() };
 }
 
-/** An answer of the model with the calls of it that are kept. `iteration` counts the answers that were not empty, from 1. */
+/**
+ * An answer of the model with the calls of it that are kept. `iteration` counts the answers that were not
+ * empty, from 1.
+ */
 export function answerLine(
   runId: string,
   iteration: number,

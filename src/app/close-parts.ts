@@ -7,7 +7,9 @@ import type { Clock, Logger } from '../core/ports.ts';
  * longer.
  */
 const CLOSE_MS = 3_000;
-/** What all of it may take, also without a grace: a slow disk takes its time for what hundreds of chats left. */
+/**
+ * What all of it may take, also without a grace: a slow disk takes its time for what hundreds of chats left.
+ */
 const LEAST_WHOLE_MS = 15_000;
 /** What each part has at least, when others used up the time: the journal comes last. */
 const LEAST_MS = 250;

@@ -1,4 +1,5 @@
-// Config in, running daemon out: the one place that knows every part (decision D9). Each part is built by a file of compose/.
+// Config in, running daemon out: the one place that knows every part (decision D9). Each part is built by a
+// file of compose/.
 import { errorText } from '../core/errors.ts';
 import type { Journal } from '../core/journal.ts';
 import type { Delivery } from '../delivery/deliver.ts';
@@ -46,9 +47,9 @@ interface CloseLimits {
 }
 
 /**
- * Builds the graph, recovers what earlier processes left, then starts the channels. The caller holds the lock of the
- * data directory. Rejects with GH12xx or GH13xx when the data directory cannot be used; a channel that fails only
- * goes `down`.
+ * Builds the graph, recovers what earlier processes left, then starts the channels. The caller holds the lock
+ * of the data directory. Rejects with GH12xx or GH13xx when the data directory cannot be used; a channel that
+ * fails only goes `down`.
  */
 export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const { config, clock, logger } = options;
@@ -95,8 +96,8 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     channelHost(gateway, journal, { channel: channel.name, account: channel.account }, report),
   );
 
-  // What is listed is closed in reverse: turns have stopped by then, then what they left to send (sends need their
-  // channels), then the disk.
+  // What is listed is closed in reverse: turns have stopped by then, then what they left to send (sends need
+  // their channels), then the disk.
   const closed = { journal: opened, owner: operator.owner, transcripts, webhooks, channels, delivery, models };
   let closing: Promise<void> | undefined;
   const close = async (limits: CloseLimits): Promise<void> => {

@@ -1,4 +1,5 @@
-// What a killed process may have half told of a turn that was stopped or given up; the real daemon dies at one named instant.
+// What a killed process may have half told of a turn that was stopped or given up; the real daemon dies at
+// one named instant.
 import { readFile, writeFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import { openJsonlStore } from '../../sessions/jsonl-store.ts';
@@ -12,7 +13,9 @@ import { callPieces, messagesOf, startModelServer, stream, textPieces, userText 
 const ENV = { SWEEP_KEY: 'sk' };
 const ASKED_AGAIN = 'did you count? if not, do it';
 
-/** Asks for the tool `count`, is silent once it has the result, and answers the question what became of it. */
+/**
+ * Asks for the tool `count`, is silent once it has the result, and answers the question what became of it.
+ */
 function startModel() {
   return startModelServer({
     script: (request) => {

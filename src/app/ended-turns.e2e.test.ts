@@ -1,4 +1,5 @@
-// What the session and the chat know of a turn that did not come to its own end. Everything is real but the platform and the model.
+// What the session and the chat know of a turn that did not come to its own end. Everything is real but the
+// platform and the model.
 import { expect, test } from 'vitest';
 import { openJsonlStore } from '../../sessions/jsonl-store.ts';
 import type { Journal } from '../core/journal.ts';

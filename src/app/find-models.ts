@@ -17,7 +17,10 @@ export interface FoundModels {
   readonly named: readonly NamedModelEntry[];
 }
 
-/** The model to start with and those that stand by. Rejects with GH11xx when one of them cannot work as configured. */
+/**
+ * The model to start with and those that stand by. Rejects with GH11xx when one of them cannot work as
+ * configured.
+ */
 export async function findModels(
   { config }: LoadedConfig,
   env: Readonly<Record<string, string | undefined>>,

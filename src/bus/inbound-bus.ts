@@ -1,8 +1,8 @@
 import { channelOf, type RunRow } from '../core/run.ts';
 
 /**
- * What memory holds of a row that waits: enough to stand in a queue. Its message stays in the journal until the row is claimed, so
- * that what waits costs the same however long its messages are.
+ * What memory holds of a row that waits: enough to stand in a queue. Its message stays in the journal until
+ * the row is claimed, so that what waits costs the same however long its messages are.
  */
 export interface QueuedRow {
   readonly seq: number;
@@ -21,9 +21,9 @@ export function queuedRow(row: RunRow): QueuedRow {
 }
 
 /**
- * The mailbox between channels and lanes: accepted rows that wait. It holds the places of at most `capacity` rows; when it is full
- * `publish` says so, and the lane looks for the row in the journal when its turn has come. So a burst costs bounded memory and
- * never holds up an acknowledgement.
+ * The mailbox between channels and lanes: accepted rows that wait. It holds the places of at most `capacity`
+ * rows; when it is full `publish` says so, and the lane looks for the row in the journal when its turn has
+ * come. So a burst costs bounded memory and never holds up an acknowledgement.
  */
 export class InboundBus {
   readonly capacity: number;

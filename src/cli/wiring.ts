@@ -44,8 +44,9 @@ export function processDeps(): CliDeps {
     tryChannels: async (options) => (await import('../app/try-channels.ts')).tryChannels({ ...options, registry: CHANNELS }),
     loginChannel: async (options) => (await import('../app/login-channel.ts')).loginChannel({ ...options, registry: CHANNELS }),
     logoutChannel: async (options) => (await import('../app/login-channel.ts')).logoutChannel({ ...options, registry: CHANNELS }),
-    // The one place of the program that reaches into src/testing (layers.test.ts): what people try a channel with is what it is tested with.
-    simulate: async (options, onReady) => (await import('../simulator/run.ts')).runSimulator(options, onReady),
+    // The one place of the program that reaches into src/simulator (layers.test.ts), on demand.
+    simulate: async (options, onReady) =>
+      (await import('../simulator/run.ts')).runSimulator(options, onReady, process.env['PATH']),
     openJournal: async (options) => (await import('../journal/open.ts')).openJournal({ ...options, sync: 'in-commit' }),
   };
 }

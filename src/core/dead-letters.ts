@@ -1,4 +1,7 @@
-/** Messages and parts that were given up, and parts that expired, kept whole until the operator decides or, if expired, for days. */
+/**
+ * Messages and parts that were given up, and parts that expired, kept whole until the operator decides or, if
+ * expired, for days.
+ */
 import type { Json } from './message.ts';
 
 export interface DeadLetter {

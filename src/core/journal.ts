@@ -8,9 +8,9 @@
  * GH1301 the disk is full or read-only (nothing was written; try later), GH1302 the file can no longer be trusted (stop the
  * process). Writes asked for in one tick of the event loop share a transaction; each is still all or nothing on its own.
  *
- * What a read tells is on disk as well, so that its caller may act on it. Not with `waiting`, `steps`, `pending` and
- * `PairingStore.decided`, which do not wait for the disk: nothing may leave this process because of them before a later
- * write resolved.
+ * What a read tells is on disk as well, so that its caller may act on it. Not with `waiting`, `steps`,
+ * `pending` and `PairingStore.decided`, which do not wait for the disk: nothing may leave this process
+ * because of them before a later write resolved.
  */
 import type { DeadLetters } from './dead-letters.ts';
 import type { Ledger } from './ledger.ts';
@@ -62,9 +62,10 @@ export interface Journal extends Runs, Outbox, SessionLines, Ledger, AsyncDispos
   readonly record: EventRecord;
 
   /**
-   * Once, at start, before any channel. `notice` makes the part that tells the chat its message is given up, and which tools had run.
-   * The lines of what is given up are written in the same transaction. `stoppedMark` is set below
-   * what was shown of an answer that was cancelled within a day, where the process ended before its turn did so.
+   * Once, at start, before any channel. `notice` makes the part that tells the chat its message is given up,
+   * and which tools had run. The lines of what is given up are written in the same transaction. `stoppedMark`
+   * is set below what was shown of an answer that was cancelled within a day, where the process ended before
+   * its turn did so.
    */
   recover(
     bounds: { readonly maxAttempts: number; readonly maxAgeMs: number; readonly stoppedMark?: string },

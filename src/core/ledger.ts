@@ -22,7 +22,10 @@ export interface UsageEntry {
   readonly job?: string;
 }
 
-/** What the ledger can be added up by. `model` is `provider/model`; `day` is cut at midnight of the asking process's time zone. */
+/**
+ * What the ledger can be added up by. `model` is `provider/model`; `day` is cut at midnight of the asking
+ * process's time zone.
+ */
 export type SpendingGroupKey = 'day' | 'provider' | 'model' | 'channel' | 'session' | 'sender' | 'purpose' | 'job';
 
 export interface SpendingQuery {

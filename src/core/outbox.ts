@@ -20,8 +20,9 @@ export interface OutboxRow extends NewPart {
   readonly state: OutboxState;
   readonly attempts: number;
   /**
-   * Epoch ms: when the oldest attempt began in which the part may have arrived; absent = it surely did not. An attempt counts from its
-   * `sending` on, so that a killed process leaves a doubt, until a `retry` says otherwise.
+   * Epoch ms: when the oldest attempt began in which the part may have arrived; absent = it surely did not.
+   * An attempt counts from its `sending` on, so that a killed process leaves a doubt, until a `retry` says
+   * otherwise.
    */
   readonly doubtSince?: number;
   readonly notBefore: number;
@@ -33,7 +34,10 @@ export interface OutboxRow extends NewPart {
 export interface StoredPart extends OutboxRow {
   /** Of a SENT part, as the adapter named it. */
   readonly platformId?: string;
-  /** Key of the part that took its place, or was to: that one may be on its way, or never have arrived. See its state. */
+  /**
+   * Key of the part that took its place, or was to: that one may be on its way, or never have arrived. See
+   * its state.
+   */
   readonly replacedBy?: string;
 }
 
@@ -45,7 +49,10 @@ export function isLoginRefused(reason: string): boolean {
 }
 
 export type Settlement =
-  /** `replaces`: the row with that key says from now on that this part took its place, whatever was to do so meanwhile. */
+  /**
+   * `replaces`: the row with that key says from now on that this part took its place, whatever was to do so
+   * meanwhile.
+   */
   | { readonly kind: 'sent'; readonly platformId: string; readonly replaces?: string }
   /**
    * `doubtSince`: as in the row from now on; absent = no attempt so far can have arrived. `uncounted`: that attempt does not count. `asNew`: the
@@ -66,16 +73,26 @@ export type Settlement =
 
 export interface Outbox {
   /**
-   * Parts without a turn: a notice of ours. Behind what their lanes hold already. A key that was enqueued before is the same part,
-   * whatever became of it, and is skipped; rows that are done are forgotten after days, so a key may not come back later than that.
-   * Here as in every method that adds parts, the row that one `supersedes` says at once that it is replaced.
+   * Parts without a turn: a notice of ours. Behind what their lanes hold already. A key that was enqueued
+   * before is the same part, whatever became of it, and is skipped; rows that are done are forgotten after
+   * days, so a key may not come back later than that. Here as in every method that adds parts, the row that
+   * one `supersedes` says at once that it is replaced.
    */
   enqueue(parts: readonly NewPart[]): Promise<void>;
-  /** The part with this key, in whatever state; undefined when there never was one, or it was forgotten after days. */
+  /**
+   * The part with this key, in whatever state; undefined when there never was one, or it was forgotten after
+   * days.
+   */
   part(key: string): Promise<StoredPart | undefined>;
-  /** PENDING rows of a delivery lane, oldest first, whether due or not (the caller waits for `notBefore`: order is kept). */
+  /**
+   * PENDING rows of a delivery lane, oldest first, whether due or not (the caller waits for `notBefore`:
+   * order is kept).
+   */
   pending(lane: string, limit: number): Promise<readonly OutboxRow[]>;
-  /** Commit 5: PENDING -> SENDING, attempts + 1, in doubt from now on unless it was before. `false` when it is no longer PENDING. */
+  /**
+   * Commit 5: PENDING -> SENDING, attempts + 1, in doubt from now on unless it was before. `false` when it is
+   * no longer PENDING.
+   */
   sending(seq: number): Promise<boolean>;
   /** Commit 6. `retry` is for failures proven before dispatch only. */
   settle(seq: number, settlement: Settlement): Promise<void>;

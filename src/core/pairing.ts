@@ -11,12 +11,16 @@ export interface PairingRequest {
 }
 
 export interface PairingStore {
-  /** What the owner decided about a sender; undefined when nothing was decided. Asks for nothing and changes nothing. */
+  /**
+   * What the owner decided about a sender; undefined when nothing was decided. Asks for nothing and changes
+   * nothing.
+   */
   decided(who: { channel: string; account: string; senderId: string }): Promise<'approved' | 'denied' | undefined>;
   /**
-   * The state of a sender; asks for a code when there is none or the old one expired. `code` is set only when the sender
-   * should be told one now: new, or older than the repeat interval. At most `maxPending` (3) requests per channel account wait;
-   * beyond that `full`. Codes: 8 characters without look-alikes, 1 hour, stored hashed, compared in constant time.
+   * The state of a sender; asks for a code when there is none or the old one expired. `code` is set only when
+   * the sender should be told one now: new, or older than the repeat interval. At most `maxPending` (3)
+   * requests per channel account wait; beyond that `full`. Codes: 8 characters without look-alikes, 1 hour,
+   * stored hashed, compared in constant time.
    */
   request(
     who: { channel: string; account: string; senderId: string; senderName: string },

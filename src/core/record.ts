@@ -11,8 +11,9 @@ export interface RecordedEvent {
 
 export interface EventRecord {
   /**
-   * On disk with the next commit, at the latest after 250 ms. Events that a commit speaks of itself (`COMMITTED_EVENTS`),
-   * and pieces of answers, are passed over. Never throws; an event that could not be written is lost.
+   * On disk with the next commit, at the latest after 250 ms. Events that a commit speaks of itself
+   * (`COMMITTED_EVENTS`), and pieces of answers, are passed over. Never throws; an event that could not be
+   * written is lost.
    */
   readonly note: Emit;
   /** Of one run, by its key, oldest first. */
@@ -20,8 +21,8 @@ export interface EventRecord {
   /** What came after `seq`, oldest first. */
   after(seq: number, options: RecordQuery): Promise<readonly RecordedEvent[]>;
   /**
-   * Everything that is known of one message or run: by its key, `in-<seq>`, the id of a chat (its newest), or `last`.
-   * Undefined when nothing is.
+   * Everything that is known of one message or run: by its key, `in-<seq>`, the id of a chat (its newest), or
+   * `last`. Undefined when nothing is.
    */
   about(words: string): Promise<RunAbout | undefined>;
 }
@@ -68,7 +69,9 @@ export interface RecordQuery {
   readonly since?: number;
 }
 
-/** Written by the commit that makes them true, so that the record cannot contradict the rest of the journal. */
+/**
+ * Written by the commit that makes them true, so that the record cannot contradict the rest of the journal.
+ */
 export const COMMITTED_EVENTS = [
   'received',
   'admitted',

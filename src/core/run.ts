@@ -1,6 +1,6 @@
 /**
- * What came in: NEW -> RUNNING -> DONE | DEAD, with the steps of its turn. When its methods resolve and how they
- * reject is said in `journal.ts`.
+ * What came in: NEW -> RUNNING -> DONE | DEAD, with the steps of its turn. When its methods resolve and how
+ * they reject is said in `journal.ts`.
  */
 
 import type { Authority } from './authority.ts';
@@ -14,8 +14,9 @@ export type RunState = 'NEW' | 'RUNNING' | 'PARKED' | 'DONE' | 'DEAD';
 /** What admit decided about one inbound message, in the order received. */
 export type Admission =
   /**
-   * Becomes a NEW row of its lane. An edit or delete of what is still NEW changes that row instead (see `accept`).
-   * `onlyCorrects`: an edit that is refused with this reason unless what it corrects was taken up, or is about to be.
+   * Becomes a NEW row of its lane. An edit or delete of what is still NEW changes that row instead (see
+   * `accept`). `onlyCorrects`: an edit that is refused with this reason unless what it corrects was taken up,
+   * or is about to be.
    */
   | {
       readonly kind: 'admit';
@@ -25,7 +26,8 @@ export type Admission =
       readonly onlyCorrects?: RefusalReason;
     }
   /**
-   * Recorded as DONE at once with this answer: commands, pairing codes, abort words. Not run, still answered exactly once.
+   * Recorded as DONE at once with this answer: commands, pairing codes, abort words. Not run, still answered
+   * exactly once.
    */
   | {
       readonly kind: 'answer';
@@ -40,21 +42,30 @@ export type Admission =
   | { readonly kind: 'refuse'; readonly message: InboundMessage; readonly reason: RefusalReason };
 
 /**
- * What an answer ends, in its own transaction: the NEW and RUNNING rows become DONE as `cancelled`, their claims are fenced and their
- * lines are written, so that what was said to be cancelled can neither answer nor be forgotten, after a crash either.
+ * What an answer ends, in its own transaction: the NEW and RUNNING rows become DONE as `cancelled`, their
+ * claims are fenced and their lines are written, so that what was said to be cancelled can neither answer nor
+ * be forgotten, after a crash either.
  */
 export interface Cancels {
   /** Rows of the lane of the answered message, or of all lanes of its chat. */
   readonly where: 'lane' | 'chat';
   /** Only rows that this person began, see `principalOf`. Absent: rows of everybody. */
   readonly principal?: string;
-  /** In place of `parts` when there was such a row, and to the same lanes. Called inside the transaction: it must be quick. */
+  /**
+   * In place of `parts` when there was such a row, and to the same lanes. Called inside the transaction: it
+   * must be quick.
+   */
   readonly parts?: (ended: readonly EndedRun[]) => readonly NewPart[];
-  /** Set below what an earlier attempt showed of an answer whose row is NEW; a RUNNING one's turn does so itself. */
+  /**
+   * Set below what an earlier attempt showed of an answer whose row is NEW; a RUNNING one's turn does so
+   * itself.
+   */
   readonly stoppedMark?: string;
 }
 
-/** A call of a tool that began. `isKnown`: it came to an end; otherwise nobody knows whether it took effect. */
+/**
+ * A call of a tool that began. `isKnown`: it came to an end; otherwise nobody knows whether it took effect.
+ */
 export interface ToolUse {
   readonly name: string;
   readonly isKnown: boolean;
@@ -125,7 +136,10 @@ interface PromptInput {
 interface RunFacts {
   /** Ascending in order of acceptance. */
   readonly seq: number;
-  /** The same cause is one row, however often it is offered. Correlation id of its events: of a chat the message's. */
+  /**
+   * The same cause is one row, however often it is offered. Correlation id of its events: of a chat the
+   * message's.
+   */
   readonly key: string;
   readonly profile: Profile;
   /** Order and mutual exclusion: at most one RUNNING row a lane. */
@@ -139,7 +153,10 @@ interface RunFacts {
   /** How many times a turn began on it, this one included. */
   readonly attempts: number;
   readonly acceptedAt: number;
-  /** Fencing token: every later write about this claim names it; a stale one is refused (`false`), never applied. */
+  /**
+   * Fencing token: every later write about this claim names it; a stale one is refused (`false`), never
+   * applied.
+   */
   readonly generation: number;
 }
 
@@ -148,7 +165,10 @@ export function targetOf(row: RunRow): AnswerTarget | undefined {
   return row.message ?? (row.replyTo && { id: row.key, ...row.replyTo });
 }
 
-/** The channel whose share of the turns a run takes, and under which its events are noted: for a run without a chat, its source. */
+/**
+ * The channel whose share of the turns a run takes, and under which its events are noted: for a run without a
+ * chat, its source.
+ */
 export function channelOf(row: RunRow): string {
   return row.message?.channel ?? row.replyTo?.channel ?? row.source.kind;
 }
@@ -182,17 +202,20 @@ export interface Load {
   readonly bytes: number;
 }
 
-/** Outcome of what was overheard and could not be listened to: nobody knows whether it addressed the agent. */
+/**
+ * Outcome of what was overheard and could not be listened to: nobody knows whether it addressed the agent.
+ */
 export const NOT_HEARD = 'not-heard';
 
 export interface Runs {
   /**
-   * Commit 1. In one transaction, in order: inbox rows (`ON CONFLICT DO NOTHING` on the dedup key and on the secondary key),
-   * refusal counters, answers with their parts, and the cursor of (channel, account) when given. An admitted `edit`/`delete`
-   * whose target row is still NEW replaces its text or ends it (`amended`), and so does one whose target has an earlier edit that is still NEW;
-   * otherwise an edit is a row of its own and a delete is refused.
-   * An edit that `onlyCorrects` is a row of its own only when the same person's message of the same chat is in its turn or was answered.
-   * Rows beyond the high-water mark are the caller's to prevent: see `room`.
+   * Commit 1. In one transaction, in order: inbox rows (`ON CONFLICT DO NOTHING` on the dedup key and on the
+   * secondary key), refusal counters, answers with their parts, and the cursor of (channel, account) when
+   * given. An admitted `edit`/`delete` whose target row is still NEW replaces its text or ends it
+   * (`amended`), and so does one whose target has an earlier edit that is still NEW; otherwise an edit is a
+   * row of its own and a delete is refused. An edit that `onlyCorrects` is a row of its own only when the
+   * same person's message of the same chat is in its turn or was answered. Rows beyond the high-water mark
+   * are the caller's to prevent: see `room`.
    */
   accept(
     batch: readonly Admission[],
@@ -201,26 +224,37 @@ export interface Runs {
   /** NEW + RUNNING rows that may still be added before the high-water mark. Cheap; counts in memory. */
   room(): number;
   /**
-   * What waits or runs of a lane, of a sender (their principal), or in all (key ''); `outbox`: what is still to be sent on a channel,
-   * by `channelOf` its lanes. Cheap, like `room`; only what is on disk.
+   * What waits or runs of a lane, of a sender (their principal), or in all (key ''); `outbox`: what is still
+   * to be sent on a channel, by `channelOf` its lanes. Cheap, like `room`; only what is on disk.
    */
   load(of: 'lane' | 'sender' | 'all' | 'outbox', key: string): Load;
   cursor(channel: string, account: string): Promise<string | undefined>;
 
   /** NEW rows of a lane that are due, oldest first, after `afterSeq`. Does not claim them. */
   waiting(lane: string, limit: number, afterSeq?: number): Promise<readonly RunRow[]>;
-  /** NEW -> RUNNING, attempts + 1, a new generation. Undefined when the row is no longer NEW (cancelled, merged, taken). */
+  /**
+   * NEW -> RUNNING, attempts + 1, a new generation. Undefined when the row is no longer NEW (cancelled,
+   * merged, taken).
+   */
   claim(seq: number): Promise<RunRow | undefined>;
-  /** RUNNING -> NEW without counting the attempt: shutdown parked the turn; `notBefore` delays a retry after a failure (which counts). */
+  /**
+   * RUNNING -> NEW without counting the attempt: shutdown parked the turn; `notBefore` delays a retry after a
+   * failure (which counts).
+   */
   release(seq: number, generation: number, options?: { readonly notBefore?: number; readonly reason?: string }): Promise<boolean>;
   /** All NEW rows of the lane -> DONE with this outcome (`/stop` clears what waits). Returns how many. */
   cancelWaiting(lane: string, outcome: string): Promise<number>;
 
   /** Steps recorded by earlier attempts at this row, in order. */
   steps(seq: number): Promise<readonly StepRecord[]>;
-  /** Commits 2 and 3. `false` = fenced: stop, someone else owns the row. A model step may carry its usage, written in the same transaction. */
+  /**
+   * Commits 2 and 3. `false` = fenced: stop, someone else owns the row. A model step may carry its usage,
+   * written in the same transaction.
+   */
   step(seq: number, generation: number, record: StepRecord, usage?: UsageEntry): Promise<boolean>;
 
-  /** Commit 4: session lines + parts + final state, one transaction. `false` = fenced, nothing was written. */
+  /**
+   * Commit 4: session lines + parts + final state, one transaction. `false` = fenced, nothing was written.
+   */
   finish(result: TurnResult): Promise<boolean>;
 }

@@ -98,8 +98,8 @@ export interface AgentResult {
   /** What the last tool call that offered choices offered; earlier attempts included. Empty when none did. */
   readonly choices: readonly Choice[];
   /**
-   * The input and everything after it, ready for the session file; tool pairs are complete. Empty after an abort: what the session
-   * keeps then is made of the recorded steps, in the transaction that ended the run.
+   * The input and everything after it, ready for the session file; tool pairs are complete. Empty after an
+   * abort: what the session keeps then is made of the recorded steps, in the transaction that ended the run.
    */
   readonly lines: readonly SessionMessage[];
   readonly usage: Usage;

@@ -66,7 +66,9 @@ export class Lane {
   readonly #context: LaneContext;
   /** SENDING rows of an earlier boot whose channel has to be asked first. */
   readonly #inherited: OutboxRow[] = [];
-  /** Set when the lane ended because its channel cannot send: where from, and ms until its first part expires. */
+  /**
+   * Set when the lane ended because its channel cannot send: where from, and ms until its first part expires.
+   */
   parked: { readonly sender: Sender; readonly leftMs: number } | undefined;
   #wake = new AbortController();
   #poked = false;

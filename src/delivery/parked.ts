@@ -20,8 +20,9 @@ export interface ParkedOptions {
 }
 
 /**
- * Lanes with work and no rows in memory: a key each, and when the first part expires. Those of a channel that is down wait for it;
- * when it is there, and at recovery, they are begun by and by, as those begun before end, and otherwise after 5 s.
+ * Lanes with work and no rows in memory: a key each, and when the first part expires. Those of a channel that
+ * is down wait for it; when it is there, and at recovery, they are begun by and by, as those begun before
+ * end, and otherwise after 5 s.
  */
 export class ParkedLanes {
   readonly #options: ParkedOptions;
@@ -53,7 +54,10 @@ export class ParkedLanes {
     this.#due.add(lane);
   }
 
-  /** Whether the lane may begin now, because it is not parked, or its channel is there; then it is no longer parked. */
+  /**
+   * Whether the lane may begin now, because it is not parked, or its channel is there; then it is no longer
+   * parked.
+   */
   release(lane: string): boolean {
     for (const { sender, lanes } of this.#senders.values()) {
       if (!lanes.has(lane)) continue;

@@ -77,8 +77,8 @@ export function isAnsweredAtOnce(message: InboundMessage, { concerns }: Pick<Adm
 }
 
 /**
- * Where each message of a chat opens a thread, a stop that does so is meant for what goes on in the others. In a group everybody stops
- * what they asked for themselves, and the owner what anybody did.
+ * Where each message of a chat opens a thread, a stop that does so is meant for what goes on in the others.
+ * In a group everybody stops what they asked for themselves, and the owner what anybody did.
  */
 function stop(
   message: InboundMessage,

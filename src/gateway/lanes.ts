@@ -24,7 +24,10 @@ interface Lane {
   rows: Waiting[];
   /** The journal holds rows that are not in `rows`: fetch when these are used up. */
   behind: boolean;
-  /** The next fetch looks behind this row; from the beginning again after news, because a dead letter that is replayed is older. */
+  /**
+   * The next fetch looks behind this row; from the beginning again after news, because a dead letter that is
+   * replayed is older.
+   */
   look: { after: number };
   fetching: boolean;
   active: boolean;
@@ -79,7 +82,10 @@ export class Lanes {
     for (const lane of lanes) this.#wake(lane, undefined);
   }
 
-  /** These rows were cancelled in the journal: the running turn stops if it is one of them. What waits is looked for there. */
+  /**
+   * These rows were cancelled in the journal: the running turn stops if it is one of them. What waits is
+   * looked for there.
+   */
   abort(lane: string, seqs: ReadonlySet<number>): void {
     const found = this.#lanes.get(lane);
     if (!found) return;
@@ -157,7 +163,10 @@ export class Lanes {
     if (this.#lanes.size === 0) for (const resolve of this.#idleWaiters.splice(0)) resolve();
   }
 
-  /** The next row from the journal, one at a time, when the lane fell behind. A journal that cannot be read is asked again until it can. */
+  /**
+   * The next row from the journal, one at a time, when the lane fell behind. A journal that cannot be read is
+   * asked again until it can.
+   */
   async #fetchNext(lane: Lane): Promise<QueuedRow | undefined> {
     while (lane.behind && !this.#stopping.signal.aborted) {
       lane.behind = false;

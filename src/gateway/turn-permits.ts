@@ -19,10 +19,12 @@ export interface TurnPermitsOptions {
 }
 
 /**
- * The bound on turns that run at once, shared so that no channel waits for the turns of another that take long: a model that needs
- * half a minute for the people of one channel would otherwise hold every permit for as long. Each channel with recent work is sure
- * of an equal share, one permit is for a channel that had none lately, and what is left over goes to whoever asks first. Below that,
- * the senders of a channel take turns, and none holds every permit that the channel may have: see `FairQueue`. Permits are handed on when a job comes, when one ends, and when a channel has had no work for a minute.
+ * The bound on turns that run at once, shared so that no channel waits for the turns of another that take
+ * long: a model that needs half a minute for the people of one channel would otherwise hold every permit for
+ * as long. Each channel with recent work is sure of an equal share, one permit is for a channel that had none
+ * lately, and what is left over goes to whoever asks first. Below that, the senders of a channel take turns,
+ * and none holds every permit that the channel may have: see `FairQueue`. Permits are handed on when a job
+ * comes, when one ends, and when a channel has had no work for a minute.
  */
 export class TurnPermits {
   readonly #options: TurnPermitsOptions;
@@ -44,7 +46,10 @@ export class TurnPermits {
     return [...this.#channels.values()].reduce((sum, { waiting }) => sum + waiting.size, 0);
   }
 
-  /** Runs the job once the channel has a permit; for a sender first come, first served. Resolves or rejects as the job does. */
+  /**
+   * Runs the job once the channel has a permit; for a sender first come, first served. Resolves or rejects as
+   * the job does.
+   */
   async run<T>(channel: string, job: () => Promise<T>, sender = NOBODY): Promise<T> {
     const { clock } = this.#options;
     const state = this.#state(channel);

@@ -23,7 +23,10 @@ export class AgingClock {
     return mark.aged + this.#since(mark.wall);
   }
 
-  /** Ms by which the wall clock went on since the last mark, uncapped; 0 when it went back, and before the first mark. */
+  /**
+   * Ms by which the wall clock went on since the last mark, uncapped; 0 when it went back, and before the
+   * first mark.
+   */
   gap(): number {
     return Math.max(0, this.#clock.now() - this.#mark().wall);
   }

@@ -31,9 +31,10 @@ export interface CommitQueueOptions {
 }
 
 /**
- * Group commit. Writes asked for before the event loop has gone round share one BEGIN IMMEDIATE … COMMIT, so a burst pays one
- * sync; each has a savepoint, so one that fails leaves the others standing. A batch runs without yielding, hence a read never
- * sees half of one. A write that changed nothing waits for the sync like any other: `duplicate` is an acknowledgement too.
+ * Group commit. Writes asked for before the event loop has gone round share one BEGIN IMMEDIATE … COMMIT, so
+ * a burst pays one sync; each has a savepoint, so one that fails leaves the others standing. A batch runs
+ * without yielding, hence a read never sees half of one. A write that changed nothing waits for the sync like
+ * any other: `duplicate` is an acknowledgement too.
  *
  * `setImmediate` and not a microtask: microtasks run after every single I/O callback, so sockets that became readable together
  * would pay one sync each. Measured with 50 of them: 1.7 ms until all are accepted against 11 ms; a lone write takes the same.
@@ -70,8 +71,9 @@ export class CommitQueue {
   }
 
   /**
-   * As `read`, without waiting for the disk: what it saw may be lost with the power. Only for a caller that does nothing outside
-   * this process before a later write of its own resolved: the sync of that one covers whatever was committed before.
+   * As `read`, without waiting for the disk: what it saw may be lost with the power. Only for a caller that
+   * does nothing outside this process before a later write of its own resolved: the sync of that one covers
+   * whatever was committed before.
    */
   async peek<T>(run: () => T): Promise<T> {
     if (this.#closed) throw closedError();
@@ -119,7 +121,9 @@ export class CommitQueue {
     this.#judge(damage);
   }
 
-  /** Commits what waits; afterwards everything rejects. Resolves when all of it is on disk, or was rejected. */
+  /**
+   * Commits what waits; afterwards everything rejects. Resolves when all of it is on disk, or was rejected.
+   */
   async close(): Promise<void> {
     this.flush();
     this.#closed = true;

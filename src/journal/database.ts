@@ -24,17 +24,24 @@ export class Database implements Disposable {
   constructor(path: string, options: DatabaseOptions) {
     this.path = path;
     this.#options = options;
-    // Before the file is opened: were it looked at afterwards, one that took its place meanwhile would count as ours.
+    // Before the file is opened: were it looked at afterwards, one that took its place meanwhile would count
+    // as ours.
     this.#file = identity(path);
     this.#db = connect(path, options);
   }
 
-  /** Whether the name leads to another file by now, as after an upgrade. `false` when this connection made the file. */
+  /**
+   * Whether the name leads to another file by now, as after an upgrade. `false` when this connection made the
+   * file.
+   */
   get isReplaced(): boolean {
     return this.#file !== undefined && identity(this.path) !== this.#file;
   }
 
-  /** Lets go of every lock and connects to the file that has the name now. Settings of the connection are gone. */
+  /**
+   * Lets go of every lock and connects to the file that has the name now. Settings of the connection are
+   * gone.
+   */
   reopen(): void {
     this.close();
     this.#file = identity(this.path);
@@ -89,8 +96,8 @@ export class Database implements Disposable {
   }
 
   /**
-   * Closes and leaves the write-ahead log as it is. The last connection would copy it into the database; one that may only read
-   * cannot, and is the last here.
+   * Closes and leaves the write-ahead log as it is. The last connection would copy it into the database; one
+   * that may only read cannot, and is the last here.
    */
   closeAndKeepLog(): void {
     using last = new Database(this.path, { readOnly: true, busyMs: 0 });

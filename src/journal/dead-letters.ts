@@ -21,7 +21,10 @@ interface DeadOutbox {
 
 const FROM_INBOX = "SELECT seq, finished_at, outcome, attempts, input FROM run WHERE state = 'DEAD'";
 const FROM_OUTBOX = 'SELECT seq, settled_at, reason, attempts, part FROM outbox WHERE';
-/** A part that expired may still be wanted. Others are EXPIRED before their time, because something newer took their place. */
+/**
+ * A part that expired may still be wanted. Others are EXPIRED before their time, because something newer took
+ * their place.
+ */
 const IS_LETTER = "(state = 'DEAD' OR (state = 'EXPIRED' AND settled_at >= expires_at))";
 
 /** Oldest first. */

@@ -67,7 +67,10 @@ it('F1 F11 whatever was acknowledged before a SIGKILL inside a burst is there af
   expect([...acknowledged].filter((n) => !kept.has(n))).toEqual([]);
 });
 
-/** Whether each line `ACK n` of the traced program came after a sync of the log that began when all of the log had been written. */
+/**
+ * Whether each line `ACK n` of the traced program came after a sync of the log that began when all of the log
+ * had been written.
+ */
 function acknowledged(trace: string): { readonly synced: readonly boolean[]; readonly directorySynced: boolean } {
   let written = 0; // calls that wrote to the log
   let covered = 0; // of these, on disk
@@ -247,7 +250,8 @@ it('F15 a sync that fails is never tried again: the write and every later one re
     );
     expect(lines, sync).toEqual(['fatal GH1302', 'failed in the middle', 'later GH1302', 'later GH1302']);
     const syncs = (await readFile(trace, 'utf8')).split('\n').filter((line) => /sync\(\d+<[^>]*-wal>|EIO/.test(line));
-    // Within COMMIT, SQLite takes the transaction back: what it copies out of the log when it closes was synced before.
+    // Within COMMIT, SQLite takes the transaction back: what it copies out of the log when it closes was
+    // synced before.
     if (sync === 'beside') expect(syncs.at(-1)).toContain('EIO');
   }
 });

@@ -1,4 +1,7 @@
-/** Runs that end without their agent: cancelled by a person, or given up at a start. What they did must not be forgotten with them. */
+/**
+ * Runs that end without their agent: cancelled by a person, or given up at a start. What they did must not be
+ * forgotten with them.
+ */
 import { chatKey } from '../core/ids.ts';
 import type { InboundMessage } from '../core/message.ts';
 import { type Cancels, channelOf, type EndedRun, type Remains, type RunRow } from '../core/run.ts';
@@ -14,8 +17,9 @@ interface FoundRecord extends RunRecord {
 }
 
 /**
- * Ends the runs that `cancels` is about, oldest first: DONE as `cancelled`, fenced by a new generation, their lines written. In one
- * transaction with the answer that says so: a crash cannot bring back what people were told is cancelled.
+ * Ends the runs that `cancels` is about, oldest first: DONE as `cancelled`, fenced by a new generation, their
+ * lines written. In one transaction with the answer that says so: a crash cannot bring back what people were
+ * told is cancelled.
  */
 export function cancelRuns(store: Store, lane: string, message: InboundMessage, cancels: Cancels): readonly EndedRun[] {
   const { where, principal, stoppedMark } = cancels;
@@ -58,7 +62,10 @@ function inChat(store: Store, chat: string): readonly FoundRecord[] {
   return [...unfinished(store, 'lane = ?', [chat]), ...threads].sort((a, b) => a.seq - b.seq);
 }
 
-/** Oldest first. By the indices that hold no row of another lane: a stop must not read what waits in all other chats. */
+/**
+ * Oldest first. By the indices that hold no row of another lane: a stop must not read what waits in all other
+ * chats.
+ */
 function unfinished(store: Store, where: string, values: readonly string[]): readonly FoundRecord[] {
   const select = (state: FoundRecord['state'], index: string) =>
     store.db.all<FoundRecord>(

@@ -12,7 +12,10 @@ export type FileState =
   /** Nothing was found out. */
   | { readonly kind: 'failed'; readonly detail: string };
 
-/** What SQLite finds first in the tables and their indexes, e.g. `Tree 5 page 12: free space corruption`; '' = nothing. Throws as SQLite does. */
+/**
+ * What SQLite finds first in the tables and their indexes, e.g. `Tree 5 page 12: free space corruption`; '' =
+ * nothing. Throws as SQLite does.
+ */
 export function findDamage(db: Database): string {
   const tables = db.all<{ name: string }>("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name");
   // One table at a time: a read of the whole file would keep the log from being emptied meanwhile.
@@ -24,8 +27,9 @@ export function findDamage(db: Database): string {
 }
 
 /**
- * Checks a file in a process of its own. SQLite checks a table in one go, a minute long where it is large and not in
- * memory: here that would stand in the way of every message, and a thread could not be ended in the middle.
+ * Checks a file in a process of its own. SQLite checks a table in one go, a minute long where it is large and
+ * not in memory: here that would stand in the way of every message, and a thread could not be ended in the
+ * middle.
  */
 export class FileCheck implements Disposable {
   readonly state: Promise<FileState>;

@@ -15,9 +15,9 @@ export interface FileWatchOptions {
 }
 
 /**
- * Knows whether the process before ended in order. A row in the file says that it is in use: it is written with the first
- * commit and removed at the end. Where it is found, the file is checked beside the work. It stays when this process could
- * not vouch for the file: after GH1302, or when it ended before the check did.
+ * Knows whether the process before ended in order. A row in the file says that it is in use: it is written
+ * with the first commit and removed at the end. Where it is found, the file is checked beside the work. It
+ * stays when this process could not vouch for the file: after GH1302, or when it ended before the check did.
  */
 export class FileWatch {
   readonly #options: FileWatchOptions;

@@ -3,8 +3,9 @@ import { basename, dirname, join } from 'node:path';
 import type { Store } from './store.ts';
 
 /**
- * Removes the copies of before an upgrade (`journal.db.v3.bak`) that were first seen here `days` of aging time ago. The date
- * of the file is not asked: a clock that jumps ahead must not take the way back away. In a transaction.
+ * Removes the copies of before an upgrade (`journal.db.v3.bak`) that were first seen here `days` of aging
+ * time ago. The date of the file is not asked: a clock that jumps ahead must not take the way back away. In a
+ * transaction.
  */
 export function dropOldCopies(store: Store, aged: number, days: number): void {
   const { db } = store;

@@ -31,7 +31,9 @@ export interface JournalOptions {
   /** The data directory; made (owner only) when absent. The file is `journal.db` in it. */
   readonly dir: string;
   readonly clock: Clock;
-  /** Turns the steps of a run that is cancelled or given up into lines. Absent in a process that ends no run. */
+  /**
+   * Turns the steps of a run that is cancelled or given up into lines. Absent in a process that ends no run.
+   */
   readonly remains?: RemainsOf;
   /** NEW + RUNNING rows above which `room()` is 0. Default 10,000. */
   readonly highWater?: number;
@@ -46,8 +48,9 @@ export interface JournalOptions {
   /** Told what of that is done; not where it takes less than a second. */
   readonly onProgress?: (progress: UpgradeProgress) => void;
   /**
-   * Whether this opening answers for the file: it checks it, notes that it is in use, and that it no longer is. A file of
-   * some size is checked only after an end without that note, beside the work. Default true; commands say false.
+   * Whether this opening answers for the file: it checks it, notes that it is in use, and that it no longer
+   * is. A file of some size is checked only after an end without that note, beside the work. Default true;
+   * commands say false.
    */
   readonly checks?: boolean;
   /** Size up to which a file is checked before it is used, at every opening. Default 16 MB. */
@@ -57,9 +60,9 @@ export interface JournalOptions {
   /** How often to look for changes by other processes, once somebody listens. Default 1,000 ms. */
   readonly pollMs?: number;
   /**
-   * Who syncs a commit before its promises resolve. `beside` (the default): we, beside the event loop, which a slow disk would
-   * otherwise hold up. `in-commit`: SQLite, within COMMIT, so that nothing of this process is ever visible to another one before
-   * it is on disk; for commands, which serve nobody else meanwhile.
+   * Who syncs a commit before its promises resolve. `beside` (the default): we, beside the event loop, which
+   * a slow disk would otherwise hold up. `in-commit`: SQLite, within COMMIT, so that nothing of this process
+   * is ever visible to another one before it is on disk; for commands, which serve nobody else meanwhile.
    */
   readonly sync?: 'beside' | 'in-commit';
 }
@@ -158,8 +161,8 @@ async function closeAll({ queue, outside, watch, db, sync }: Closing): Promise<v
   outside[Symbol.dispose]();
   await queue.close();
   watch?.close(!queue.isFatal);
-  // After a sync that failed the log may read otherwise than it was written, and SQLite would copy it into the database unseen.
-  // The next start takes of it what its checksums prove.
+  // After a sync that failed the log may read otherwise than it was written, and SQLite would copy it into
+  // the database unseen. The next start takes of it what its checksums prove.
   if (sync?.failure) db.closeAndKeepLog();
   else db.close();
 }
@@ -173,7 +176,8 @@ async function openFile(options: JournalOptions): Promise<Database> {
     const created = await createPrivateFile(path);
     if (!created) await inspect(path, options);
     db = new Database(path, { busyMs: BUSY_MS });
-    // Of a new file only: it must be said before the first table. Freed pages then go back to the disk in small steps.
+    // Of a new file only: it must be said before the first table. Freed pages then go back to the disk in
+    // small steps.
     db.exec('PRAGMA trusted_schema = OFF; PRAGMA auto_vacuum = INCREMENTAL');
     migrate(db, MIGRATIONS, onUpgrade, onProgress ? { onProgress } : {});
     // fullfsync: on macOS a plain fsync leaves the bytes in the drive's cache. Elsewhere it changes nothing.

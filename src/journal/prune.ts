@@ -19,13 +19,14 @@ const VACUUM_PAGES = 16;
 const KEPT_FREE_PAGES = 256;
 
 /**
- * Housekeeping in short transactions with pauses, at start and hourly; others are accepted in between. Steps go as soon as
- * their message is DONE, content of finished work after 7 days, dedup keys after `dedupDays` of aging time; dead letters
- * (with their steps), refusal counters and the usage ledger stay. Then the file gives freed pages back to the disk.
- * Rejects like any write; the next run goes on where it stopped.
+ * Housekeeping in short transactions with pauses, at start and hourly; others are accepted in between. Steps
+ * go as soon as their message is DONE, content of finished work after 7 days, dedup keys after `dedupDays` of
+ * aging time; dead letters (with their steps), refusal counters and the usage ledger stay. Then the file
+ * gives freed pages back to the disk. Rejects like any write; the next run goes on where it stopped.
  */
 export async function pruneAll(store: Store, queue: CommitQueue, dedupDays: number): Promise<void> {
-  // The commit that fills the log pays for emptying it. Keys lie all over the file: 1,000 pages took up to 150 ms, 200 take 35.
+  // The commit that fills the log pays for emptying it. Keys lie all over the file: 1,000 pages took up to
+  // 150 ms, 200 take 35.
   const emptyLogAt = (pages: number) => queue.read(() => store.db.exec(`PRAGMA wal_autocheckpoint = ${pages}`));
   await emptyLogAt(200);
   try {
@@ -50,14 +51,15 @@ async function pruneInSlices(store: Store, queue: CommitQueue, dedupDays: number
 }
 
 /**
- * Nothing reads the steps of a DONE row: its words are in the session. Those with an effect outside stay as long as the row,
- * because they are the record of what was done. Goes through all rows that have steps, once.
+ * Nothing reads the steps of a DONE row: its words are in the session. Those with an effect outside stay as
+ * long as the row, because they are the record of what was done. Goes through all rows that have steps, once.
  */
 function pruneSteps(store: Store): () => boolean {
   const { db } = store;
   let after = 0;
   return () => {
-    // The names come from the index alone: a look at `effect` here would read every output of what is still under way.
+    // The names come from the index alone: a look at `effect` here would read every output of what is still
+    // under way.
     const rows = db.all<{ seq: number }>(
       'SELECT DISTINCT run_seq AS seq FROM step WHERE run_seq > ? ORDER BY run_seq LIMIT ?',
       after,
@@ -107,7 +109,9 @@ function pruneEvents({ db }: Store, before: number): boolean {
   return db.run(`DELETE FROM event WHERE seq IN (SELECT seq FROM event WHERE at < ? LIMIT ${BATCH})`, before) === BATCH;
 }
 
-/** Also stops where SQLite gives nothing back (a file that was not made for it): the free pages stay as many. */
+/**
+ * Also stops where SQLite gives nothing back (a file that was not made for it): the free pages stay as many.
+ */
 function shrink({ db }: Store): boolean {
   const free = () => db.get<{ freelist_count: number }>('PRAGMA freelist_count')?.freelist_count ?? 0;
   const before = free();

@@ -63,9 +63,9 @@ export function recoverAll(store: Store, bounds: RecoveryBounds, notice: BuryNot
 }
 
 /**
- * Attempts OR age, not both: a row that never uses up its attempts still ends one day. Steps and payload stay,
- * and what the turn did is in its session. What was overheard and shows no sign of an answer was said to nobody
- * here: it is no dead letter, and the chat is told nothing.
+ * Attempts OR age, not both: a row that never uses up its attempts still ends one day. Steps and payload
+ * stay, and what the turn did is in its session. What was overheard and shows no sign of an answer was said
+ * to nobody here: it is no dead letter, and the chat is told nothing.
  */
 function buryAll(
   store: Store,

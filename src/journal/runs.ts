@@ -64,7 +64,10 @@ function authorityOf({ authority, principal }: RunRecord, where: string): Author
 /** Of the message, or of where the answer goes. */
 const CHANNEL = "coalesce(input ->> '$.channel', reply_to ->> '$.channel')";
 
-/** Due rows up to the first that is not: a message that waits for its retry is not overtaken by the ones after it. */
+/**
+ * Due rows up to the first that is not: a message that waits for its retry is not overtaken by the ones after
+ * it.
+ */
 export function waitingRows(store: Store, lane: string, limit: number, afterSeq: number): readonly RunRow[] {
   const records = store.db.all<RunRecord>(
     `SELECT ${RUN_COLUMNS} FROM run WHERE state = 'NEW' AND lane = ? AND seq > ? ORDER BY seq LIMIT ?`,
@@ -93,7 +96,10 @@ export interface ReleaseOptions {
   readonly reason?: string;
 }
 
-/** With `notBefore` the attempt failed and counts; without it the turn was parked and the attempt is given back. */
+/**
+ * With `notBefore` the attempt failed and counts; without it the turn was parked and the attempt is given
+ * back.
+ */
 export function releaseRow(store: Store, seq: number, generation: number, options: ReleaseOptions): boolean {
   const changed = store.db.run(
     `UPDATE run SET state = 'NEW', boot_id = NULL, not_before = ?, attempts = attempts - ?, outcome = ?

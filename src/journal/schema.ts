@@ -16,9 +16,9 @@ export function refuseNewer(version: number, known = MIGRATIONS.length): void {
 }
 
 /**
- * Brings the file to the newest version. A new file gets its tables in one transaction. An older one is upgraded as
- * `upgradeFile` says, and `db` is connected to the new file afterwards: settings of the connection, such as
- * `journal_mode`, belong after this call. Safe when two processes open one file at once.
+ * Brings the file to the newest version. A new file gets its tables in one transaction. An older one is
+ * upgraded as `upgradeFile` says, and `db` is connected to the new file afterwards: settings of the
+ * connection, such as `journal_mode`, belong after this call. Safe when two processes open one file at once.
  */
 export function migrate(
   db: Database,

@@ -13,7 +13,9 @@ export interface Store {
   readonly aging: AgingClock;
   /** What a run leaves in its session that ends without its agent. */
   readonly remains: RemainsOf;
-  /** Rows of the ledger since this process last looked how many of them are in no sum (see `usage-sums.ts`). */
+  /**
+   * Rows of the ledger since this process last looked how many of them are in no sum (see `usage-sums.ts`).
+   */
   readonly usage: { rowsSinceLook: number };
 }
 

@@ -48,10 +48,11 @@ const QUIET_MS = 1_000;
 const CACHE_KIB = 65_536;
 
 /**
- * Makes a file of the newest version beside the old one, puts it in its place, and connects `db` to it. The old file stays
- * as `<path>.v<version>.bak`, which is what a downgrade goes back to. Killed anywhere, it leaves the old file under its
- * name, and the next start does it all again. A file that another process has replaced meanwhile is left alone.
- * Throws GH1301 where there is not room enough, or while another process has the file open; nothing is changed then.
+ * Makes a file of the newest version beside the old one, puts it in its place, and connects `db` to it. The
+ * old file stays as `<path>.v<version>.bak`, which is what a downgrade goes back to. Killed anywhere, it
+ * leaves the old file under its name, and the next start does it all again. A file that another process has
+ * replaced meanwhile is left alone. Throws GH1301 where there is not room enough, or while another process
+ * has the file open; nothing is changed then.
  */
 export function upgradeFile(db: Database, plan: UpgradePlan): void {
   const { from, migrations, onUpgrade } = plan;
@@ -109,8 +110,8 @@ function keepOld(db: Database, copy: string, link: (path: string, second: string
   try {
     link(db.path, second);
   } catch {
-    // Not every file system knows second names. A file that is open here must not be copied by other means than SQLite's:
-    // closing its descriptor would drop the lock.
+    // Not every file system knows second names. A file that is open here must not be copied by other means
+    // than SQLite's: closing its descriptor would drop the lock.
     closeSync(openSync(second, 'w', 0o600));
     vacuumInto(db, second);
     syncPath(second);
@@ -120,8 +121,9 @@ function keepOld(db: Database, copy: string, link: (path: string, second: string
 }
 
 /**
- * Leaves WAL mode, which works only while no other connection is open, and keeps the lock: nobody can commit to a file that
- * is about to lose its name. Two processes that want this at once give way to each other by letting go in between.
+ * Leaves WAL mode, which works only while no other connection is open, and keeps the lock: nobody can commit
+ * to a file that is about to lose its name. Two processes that want this at once give way to each other by
+ * letting go in between.
  */
 function takeAlone(db: Database, waitMs: number): void {
   const until = performance.now() + waitMs;

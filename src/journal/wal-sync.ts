@@ -5,7 +5,10 @@ import type { Database } from './database.ts';
 
 const fileDatasync = promisify(fdatasync);
 
-/** While one sync is under way a second may begin, for commits that came after the first began. More would only queue at the disk. */
+/**
+ * While one sync is under way a second may begin, for commits that came after the first began. More would
+ * only queue at the disk.
+ */
 const AT_ONCE = 2;
 
 /** Commits that share one sync. */
@@ -18,23 +21,25 @@ interface Flight {
 }
 
 /**
- * Syncs the write-ahead log of one connection beside the event loop, in place of SQLite, which would do it inside COMMIT and hold
- * up everything else for as long as the disk takes.
+ * Syncs the write-ahead log of one connection beside the event loop, in place of SQLite, which would do it
+ * inside COMMIT and hold up everything else for as long as the disk takes.
  *
- * With `synchronous = NORMAL` SQLite leaves out exactly one sync: that of the log at the end of a transaction. It still syncs a
- * log that is new or begins again (its header, and the directory that names it), and at a checkpoint the log before the database
- * and the database before the log may be written over (sqlite.org/pragma.html#pragma_synchronous). So a commit is on disk once a
- * sync of the log that began after it succeeded, wherever a checkpoint has carried it meanwhile.
+ * With `synchronous = NORMAL` SQLite leaves out exactly one sync: that of the log at the end of a
+ * transaction. It still syncs a log that is new or begins again (its header, and the directory that names
+ * it), and at a checkpoint the log before the database and the database before the log may be written over
+ * (sqlite.org/pragma.html#pragma_synchronous). So a commit is on disk once a sync of the log that began after
+ * it succeeded, wherever a checkpoint has carried it meanwhile.
  *
- * The log that is synced is the one that was committed to: a connection opens it once, and no process can remove it while this
- * connection holds its lock on the database. Closing a descriptor of the log frees no lock; those are on the other two files.
+ * The log that is synced is the one that was committed to: a connection opens it once, and no process can
+ * remove it while this connection holds its lock on the database. Closing a descriptor of the log frees no
+ * lock; those are on the other two files.
  */
 export class WalSync {
   readonly #path: string;
   readonly #datasync: (descriptor: number) => Promise<void>;
   /**
-   * One for each sync that may be under way. The kernel tells of pages that it could not write once per descriptor: of two syncs
-   * on the same one, the second would succeed although what it stands for is lost.
+   * One for each sync that may be under way. The kernel tells of pages that it could not write once per
+   * descriptor: of two syncs on the same one, the second would succeed although what it stands for is lost.
    */
   readonly #descriptors: readonly number[];
   readonly #free: number[];
@@ -47,8 +52,9 @@ export class WalSync {
   #failure: GatehouseError | undefined;
 
   /**
-   * Takes over from SQLite what it would do at COMMIT. The connection is in WAL mode, has read once, and is closed after this.
-   * What an earlier process has committed and was killed before it synced is on disk when this returns.
+   * Takes over from SQLite what it would do at COMMIT. The connection is in WAL mode, has read once, and is
+   * closed after this. What an earlier process has committed and was killed before it synced is on disk when
+   * this returns.
    */
   constructor(db: Database, datasync: (descriptor: number) => Promise<void> = fileDatasync) {
     this.#datasync = datasync;
@@ -70,7 +76,10 @@ export class WalSync {
     return this.#newest;
   }
 
-  /** Call it after a COMMIT. Resolves once that is on disk, never before an earlier one. Rejects with GH1302, then for good. */
+  /**
+   * Call it after a COMMIT. Resolves once that is on disk, never before an earlier one. Rejects with GH1302,
+   * then for good.
+   */
   committed(): Promise<void> {
     if (this.#failure) return Promise.reject(this.#failure);
     this.#next ??= Promise.withResolvers();
@@ -117,8 +126,8 @@ export class WalSync {
   }
 
   /**
-   * The kernel may have thrown the pages away and report success the next time (F15): no sync is tried again, and a later one that
-   * succeeds meanwhile counts for nothing.
+   * The kernel may have thrown the pages away and report success the next time (F15): no sync is tried again,
+   * and a later one that succeeds meanwhile counts for nothing.
    */
   #fail(error: unknown): void {
     this.#failure ??= new GatehouseError(

@@ -9,11 +9,12 @@ interface Party<T> {
 }
 
 /**
- * Items of many parties that share places: whose turn it is next. A party with nothing running comes before one with something, and
- * of those the one that waits longest; within a party, first come, first served. So a party with many items delays another by no
- * more than one. One that has something running leaves places to the others that had work lately, up to half of the share, and from
- * `UNKNOWN_FROM` places on always one to a party that had none: items that take long must not hold every place.
- * Items without a party are nobody's, and leave nothing.
+ * Items of many parties that share places: whose turn it is next. A party with nothing running comes before
+ * one with something, and of those the one that waits longest; within a party, first come, first served. So a
+ * party with many items delays another by no more than one. One that has something running leaves places to
+ * the others that had work lately, up to half of the share, and from `UNKNOWN_FROM` places on always one to a
+ * party that had none: items that take long must not hold every place. Items without a party are nobody's,
+ * and leave nothing.
  */
 export class FairQueue<T extends { readonly order: number }> {
   /** Those known lately, the one that was quiet for longest first. */

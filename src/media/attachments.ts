@@ -10,7 +10,10 @@ import { mimeOf } from './media-types.ts';
 /** Copies that no part can still need are removed after this: longer than any answer lives. */
 const KEEP_MS = 7 * 24 * 3_600_000;
 
-/** What a file is sent as (spec I2 telegram row, I3). A GIF as a photo would stand still; unknown = a document. */
+/**
+ * What a file is sent as (spec I2 telegram row, I3). A GIF as a photo would stand still; unknown = a
+ * document.
+ */
 function kindOf(mime: string): MediaKind {
   if (/^image\/(?:jpeg|png|webp)$/.test(mime)) return 'photo';
   if (mime === 'audio/ogg') return 'voice';
@@ -57,7 +60,10 @@ function tooLarge(name: string, bytes: number, maxBytes: number): GatehouseError
   return new GatehouseError('GH1504', `${name} has ${bytes} bytes; at most ${maxBytes} can be sent`);
 }
 
-/** Removes copies that are too old for any part to need. Called at start; failures leave files for the next start. */
+/**
+ * Removes copies that are too old for any part to need. Called at start; failures leave files for the next
+ * start.
+ */
 export async function pruneAttachments(dir: string, now: number): Promise<void> {
   const names = await readdir(dir).catch(() => []);
   for (const name of names) {

@@ -100,7 +100,8 @@ async function* untilAborted(bytes: AsyncIterable<Uint8Array>, signal: AbortSign
       yield next.value;
     }
   } finally {
-    // One that hangs in `next` hangs in `return`, too; a failure of letting go changes nothing about the file.
+    // One that hangs in `next` hangs in `return`, too; a failure of letting go changes nothing about the
+    // file.
     await settledOrAborted(Promise.resolve(source.return?.()), signal).catch(() => undefined);
   }
 }

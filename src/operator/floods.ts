@@ -4,7 +4,9 @@ import type { NewPart } from '../core/outbox.ts';
 import type { Clock } from '../core/ports.ts';
 import type { Admission, Load, Runs } from '../core/run.ts';
 
-/** Shares of the high-water mark: of a lane, of a sender, and what only lanes with nothing waiting may use. */
+/**
+ * Shares of the high-water mark: of a lane, of a sender, and what only lanes with nothing waiting may use.
+ */
 const OF_LANE = 1 / 20;
 const OF_SENDER = 1 / 10;
 const RESERVED = 1 / 10;
@@ -28,9 +30,10 @@ interface Bounds {
 }
 
 /**
- * Bounds what may wait, per lane and per sender, so that one who sends faster than the agent answers fills only their own share: what
- * goes beyond it is refused, they are told once, and everybody else is answered as ever. The total is bounded by `isFull`: then the
- * platform keeps what it has, except what comes from lanes with nothing waiting, for which a tenth is reserved.
+ * Bounds what may wait, per lane and per sender, so that one who sends faster than the agent answers fills
+ * only their own share: what goes beyond it is refused, they are told once, and everybody else is answered as
+ * ever. The total is bounded by `isFull`: then the platform keeps what it has, except what comes from lanes
+ * with nothing waiting, for which a tenth is reserved.
  */
 export class Floods {
   readonly #options: FloodsOptions;
@@ -49,7 +52,10 @@ export class Floods {
     };
   }
 
-  /** Whether the batch has to be offered again later. Over the mark by at most one batch: a larger one would be offered for ever. */
+  /**
+   * Whether the batch has to be offered again later. Over the mark by at most one batch: a larger one would
+   * be offered for ever.
+   */
   isFull(batch: readonly InboundMessage[]): boolean {
     const { journal, highWater } = this.#options;
     const room = journal.room();
@@ -63,7 +69,10 @@ export class Floods {
     return isScarce && batch.every((message) => journal.load('lane', laneKey(message)).messages > 0);
   }
 
-  /** As it was, or refused because too much of its lane or sender waits. `entered` is called when it is on disk, or is not to be. */
+  /**
+   * As it was, or refused because too much of its lane or sender waits. `entered` is called when it is on
+   * disk, or is not to be.
+   */
   judge(admission: Admission): Admission {
     const { message } = admission;
     if (admission.kind !== 'admit' || message.kind !== 'message') return admission;

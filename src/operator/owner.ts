@@ -80,7 +80,10 @@ export class Owner implements AsyncDisposable {
     return this.isOwnersChat(message) || this.isOwnersId(message);
   }
 
-  /** Whether the sender is the operator, by an id that the config names: a chat of theirs may be a group of many. */
+  /**
+   * Whether the sender is the operator, by an id that the config names: a chat of theirs may be a group of
+   * many.
+   */
   isOwnersId({ channel, senderId }: Pick<InboundMessage, 'channel' | 'senderId'>): boolean {
     // Where a private chat has the id of the person, naming the chat names the person.
     return this.#options.chats.some(

@@ -75,7 +75,10 @@ export function endTexts(language: Language): EndTexts {
   return { answer: `🛑 ${answer}`, idle, idleOwn, whose, ran, unknown };
 }
 
-/** The answer to a stop that ended something. `isNamed`: with the names of those whose work it was, as in a group. */
+/**
+ * The answer to a stop that ended something. `isNamed`: with the names of those whose work it was, as in a
+ * group.
+ */
 export function stoppedText(texts: EndTexts, ended: readonly EndedRun[], isNamed: boolean): string {
   const names = new Set(
     ended.map(({ row }) => asPlainText(oneLine(row.message?.senderName ?? row.authority.principal, NAME_LIMIT))),

@@ -66,8 +66,9 @@ export async function prepare(message: InboundMessage, options: PrepareOptions):
 }
 
 /**
- * What the agent would have read of a message whose turn ended before that was stored: its words, and the names of its files. What was
- * said in the group before it is left out, because it is told again with the next message.
+ * What the agent would have read of a message whose turn ended before that was stored: its words, and the
+ * names of its files. What was said in the group before it is left out, because it is told again with the
+ * next message.
  */
 export function wordsOf(message: InboundMessage): string {
   const files = message.media.map((ref) => `[${label(ref)}: not looked at before this was interrupted]`);

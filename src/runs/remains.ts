@@ -14,8 +14,8 @@ export interface RemainsOptions {
 const NOTHING: Remains = { lines: [], tools: [] };
 
 /**
- * For the journal, which writes the lines in the transaction that ends the row. A row whose turn never began leaves nothing, and
- * neither does what was overheard before anybody knew that it is for the agent.
+ * For the journal, which writes the lines in the transaction that ends the row. A row whose turn never began
+ * leaves nothing, and neither does what was overheard before anybody knew that it is for the agent.
  */
 export function remainsOf({ clock, isCommand }: RemainsOptions): RemainsOf {
   return (row: RunRow, steps: readonly StepRecord[]): Remains => {

@@ -39,7 +39,9 @@ export interface RunnerOptions extends AnswerPlaceOptions {
   readonly model: Model;
   /** Which model answers a run, and how much it thinks. */
   readonly choice: { of(row: RunRow): Promise<{ readonly model: Model; readonly thinking?: ThinkingLevel }> };
-  /** What needs no model, such as a command: the outcome in place of the agent's. Undefined = the agent runs. */
+  /**
+   * What needs no model, such as a command: the outcome in place of the agent's. Undefined = the agent runs.
+   */
   readonly instead: (row: RunRow) => Promise<End | undefined>;
   readonly tools: readonly Tool[];
   /** Absent: recordings are files and nothing more. */

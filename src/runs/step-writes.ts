@@ -35,7 +35,10 @@ export class StepWrites {
     this.#signal = signal;
   }
 
-  /** As `Runs.step`: `false` when the claim was fenced. Rejects when the journal is lost, or could not be written until the abort. */
+  /**
+   * As `Runs.step`: `false` when the claim was fenced. Rejects when the journal is lost, or could not be
+   * written until the abort.
+   */
   async write(step: StepRecord, usage: UsageEntry | undefined): Promise<boolean> {
     const entry = { step, usage };
     try {

@@ -18,14 +18,18 @@ export interface GatewayProcess extends AsyncDisposable {
 
 /** The program as users start it, from the sources or from `dist` as this file is. It gets the platform's secrets and no other. */
 export function startGatewayProcess(
-  options: Pick<SimulatorInfo, 'configFile' | 'dataDir' | 'env'> & { readonly home: string; readonly verbose: boolean },
+  options: Pick<SimulatorInfo, 'configFile' | 'dataDir' | 'env'> & {
+    readonly home: string;
+    readonly path: string | undefined;
+    readonly verbose: boolean;
+  },
 ): GatewayProcess {
-  const { configFile, dataDir, env, home, verbose } = options;
+  const { configFile, dataDir, env, home, path, verbose } = options;
   const main = join(import.meta.dirname, `../cli/main${extname(import.meta.filename)}`);
   const args = [main, 'gateway', '--config', configFile, '--data-dir', dataDir, ...(verbose ? ['-v'] : [])];
   const child = spawn(process.execPath, args, {
-    // A key of whoever tries this out must not be spent.
-    env: { PATH: process.env['PATH'], HOME: home, TMPDIR: tmpdir(), ...env },
+    // A key of the person who tries this out must not be spent.
+    env: { PATH: path, HOME: home, TMPDIR: tmpdir(), ...env },
     stdio: ['ignore', 'ignore', 'inherit'],
     // A group of its own: Ctrl-C reaches us alone, and the daemon is then told once and not twice, which would cut its answers off.
     detached: true,

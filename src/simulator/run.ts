@@ -26,10 +26,15 @@ const NOT_PLAYED: Readonly<Record<string, string>> = {
 };
 
 /**
- * Runs until SIGINT, SIGTERM or SIGHUP, or until the daemon that it started ends; then everything it made is gone. Resolves with the
- * exit code. Rejects with GH1001 for a channel or fault that there is not, and GH1004 when something it needs is missing.
+ * Runs until SIGINT, SIGTERM or SIGHUP, or until the daemon that it started ends; then everything it made is
+ * gone. Resolves with the exit code. Rejects with GH1001 for a channel or fault that there is not, and GH1004
+ * when something it needs is missing. `path`: where programs lie, for the daemon that it starts.
  */
-export async function runSimulator(options: SimulateOptions, onReady: (about: SimulatorInfo) => void): Promise<number> {
+export async function runSimulator(
+  options: SimulateOptions,
+  onReady: (about: SimulatorInfo) => void,
+  path: string | undefined,
+): Promise<number> {
   const webhookPort = await freePort();
   const stop = Promise.withResolvers<number>();
   const interrupt = (): void => stop.resolve(0);
@@ -43,7 +48,7 @@ export async function runSimulator(options: SimulateOptions, onReady: (about: Si
     for (const { kind, times } of options.faults) simulation.fault(kind, times);
     await using server = await startSimulatorServer(simulation, options.port);
     await using gateway = options.run
-      ? startGatewayProcess({ ...about, home: join(dir, 'home'), verbose: options.verbose })
+      ? startGatewayProcess({ ...about, home: join(dir, 'home'), path, verbose: options.verbose })
       : undefined;
     if (gateway && !(await isReady(gateway, stop))) return await stop.promise;
     onReady({ ...about, url: server.url, faults: platform.faults, needsFirstStart: platform.needsFirstStart });

@@ -6,9 +6,10 @@ import type { TestContext } from 'vitest';
 import { needs } from './needs.ts';
 
 /**
- * Runs a program and tells what it asked of the disk, in order: `write PATH`, `rename PATH` (the new name), `sync PATH` once that has
- * succeeded, and `DONE …` for each line of this kind that it wrote to descriptor 1. A kill loses nothing that the kernel holds, so
- * only the order of these calls shows what a power loss would leave. `dir` is where the trace may lie, and no symbolic link.
+ * Runs a program and tells what it asked of the disk, in order: `write PATH`, `rename PATH` (the new name),
+ * `sync PATH` once that has succeeded, and `DONE …` for each line of this kind that it wrote to descriptor 1.
+ * A kill loses nothing that the kernel holds, so only the order of these calls shows what a power loss would
+ * leave. `dir` is where the trace may lie, and no symbolic link.
  */
 export async function fileCalls(context: TestContext, dir: string, program: string): Promise<readonly string[]> {
   needs(context, 'strace', '-o', '/dev/null', 'true');

@@ -1,4 +1,7 @@
-/** A journal as version 3 left it, with finished messages; each has a step, as a turn with a long tool output leaves one. */
+/**
+ * A journal as version 3 left it, with finished messages; each has a step, as a turn with a long tool output
+ * leaves one.
+ */
 import { join } from 'node:path';
 import { createPrivateFile, Database } from '../journal/database.ts';
 import { MIGRATIONS, migrate } from '../journal/schema.ts';

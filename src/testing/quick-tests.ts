@@ -9,9 +9,9 @@ const IMPORT = /^(?:import|export)\s(?!type\b)(?:[^'";]*?\sfrom\s)?'([^']+)'|\bi
 
 /**
  * Paths of the test files under `root` that reach nothing outside, by their imports. A file does if it
- * imports a module of `OUTSIDE`; a test does if it is such a file, tests one, or reaches one of src/testing or
- * src/simulator over any number of imports. Names decide nothing but `*.e2e.test.ts`, so a new file is sorted rightly by
- * itself.
+ * imports a module of `OUTSIDE`; a test does if it is such a file, tests one, or reaches one of src/testing
+ * or src/simulator over any number of imports. Names decide nothing but `*.e2e.test.ts`, so a new file is
+ * sorted rightly by itself.
  */
 export function quickTests(root: string): readonly string[] {
   const graph = new ImportGraph(root);

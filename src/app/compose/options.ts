@@ -30,7 +30,10 @@ export interface DaemonOptions {
   readonly onFatal: (error: GatehouseError) => void;
   /** All inputs ended (EOF on the only channel). */
   readonly onAllEnded: () => void;
-  /** Aborts when the process is asked to end: channels that are still starting give up. The caller closes the daemon. */
+  /**
+   * Aborts when the process is asked to end: channels that are still starting give up. The caller closes the
+   * daemon.
+   */
   readonly stop?: AbortSignal;
   /** Sees every event, beside log and status. */
   readonly observe?: Emit;

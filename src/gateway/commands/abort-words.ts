@@ -1,6 +1,9 @@
 import { type EndTexts, endTexts, type Language } from '../../runs/end-texts.ts';
 
-/** Words that stop the running turn when they are the whole message (spec A5). They are answered in their language. */
+/**
+ * Words that stop the running turn when they are the whole message (spec A5). They are answered in their
+ * language.
+ */
 const WORDS: Readonly<Record<Language, readonly string[]>> = {
   en: ['stop', 'abort', 'cancel', 'halt', 'interrupt', 'quit', 'enough'],
   zh: ['停', '停止', '取消', '停下', '别说了'],

@@ -1,7 +1,8 @@
 /**
- * Version 5: what begins work is a run, whether a message, a job or another run caused it; a run can wait, and leaves a
- * record. The tables of jobs, waits, people and the record are made here at once: their users come after one another.
- * Rows of before this version have `authority = '{}'`: the reader makes it from the message.
+ * Version 5: what begins work is a run, whether a message, a job or another run caused it; a run can wait,
+ * and leaves a record. The tables of jobs, waits, people and the record are made here at once: their users
+ * come after one another. Rows of before this version have `authority = '{}'`: the reader makes it from the
+ * message.
  */
 export const SQL = `
   -- A table's CHECK cannot be changed in place: PARKED needs a new table. Released migrations stay as they are.

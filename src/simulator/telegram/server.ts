@@ -1,7 +1,8 @@
 /**
- * A small Bot API server: true offset semantics, long polls, one poller at a time, HTML judged, files both ways, scripted
- * faults. In process: `startTelegramServer()`. Alone: `node src/simulator/telegram/server.ts --port 0 [--log FILE] [--token T]`
- * prints one line of JSON with its addresses. What it accepted is what a test may call "sent".
+ * A small Bot API server: true offset semantics, long polls, one poller at a time, HTML judged, files both
+ * ways, scripted faults. In process: `startTelegramServer()`. Alone: `node src/simulator/telegram/server.ts
+ * --port 0 [--log FILE] [--token T]` prints one line of JSON with its addresses. What it accepted is what a
+ * test may call "sent".
  */
 import { closeSync, openSync, writeSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
