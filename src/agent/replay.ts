@@ -28,7 +28,7 @@ export interface StoredInput {
 export interface StoredCall {
   readonly result: ToolResult;
   /**
-   * Absent: the tool came to an end of its own. `not-run`: it never began. `unknown`: nobody knows whether it
+   * Absent: the tool came to an end of its own. `not-run`: it never began. `unknown`: it is not known whether it
    * took effect.
    */
   readonly ended?: 'not-run' | 'unknown';

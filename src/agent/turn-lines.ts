@@ -6,7 +6,7 @@ import type { ModelAnswer } from '../core/model.ts';
 import type { SessionMessage, ToolCall } from '../core/session.ts';
 import type { StoredCall } from './replay.ts';
 
-/** The result of a call of which nobody knows whether it took effect. */
+/** The result of a call of which it is not known whether it took effect. */
 export const UNKNOWN = 'Error: outcome unknown: this call was broken off and may have taken effect. Check before repeating it.';
 /** The result of a call that surely took no effect. */
 export const NOT_RUN = 'Error: not run: the turn was stopped before this call began';

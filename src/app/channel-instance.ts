@@ -15,7 +15,7 @@ export interface Instance {
    * made yet.
    */
   channel: Channel | undefined;
-  /** Why it could not be created, until somebody tries again. */
+  /** Why it could not be created, until it is tried again. */
   unborn: unknown;
   /** False: there will be no other one before the next start of the process. */
   renewed: boolean;
@@ -49,7 +49,7 @@ export function newInstance(entry: ChannelEntry, since: number): Instance {
   };
 }
 
-/** Wakes whoever waits for the next life, or the news that there is none. */
+/** Wakes the callers that wait for the next life, or the news that there is none. */
 export function tell({ waiters }: Instance): void {
   for (const resolve of waiters.splice(0)) resolve();
 }

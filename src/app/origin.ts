@@ -13,13 +13,13 @@ export function onBehalfOf<T>(origin: Origin, work: () => T): T {
   return current.run(origin, work);
 }
 
-/** Runs `work` on nobody's behalf: what one channel or run starts and all of them use. */
+/** Runs `work` on behalf of no channel or run: what one channel or run starts and all of them use. */
 export function onOwnBehalf<T>(work: () => T): T {
   return current.run(undefined, work);
 }
 
 /**
- * Undefined: on nobody's behalf. Holds in the handlers of `unhandledRejection` and `uncaughtException`, too.
+ * Undefined: on behalf of no channel or run. Holds in the handlers of `unhandledRejection` and `uncaughtException`, too.
  */
 export function originNow(): Origin | undefined {
   return current.getStore();

@@ -4,7 +4,7 @@ import { tempDir, until } from '../testing/fakes.ts';
 
 test('F38 the program outlives a stray rejection, and ends in order with 1 after a stray exception', async () => {
   await using dir = await tempDir();
-  // Loaded by the program before anything else: what it does is on nobody's behalf.
+  // Loaded by the program before anything else: what it does is on behalf of no channel or run.
   const hook = encodeURIComponent(`
     process.on('SIGUSR2', () => void Promise.reject(new Error('forgotten')));
     process.on('SIGWINCH', () => { throw new Error('half done'); });`);

@@ -1,4 +1,4 @@
-// a failure that reached nobody -> a log line -> the channel at fault again, or the end in order
+// a failure that no caller caught -> a log line -> the channel at fault again, or the end in order
 import { ERROR_CODES } from '../core/error-codes.ts';
 import { errorText, GatehouseError } from '../core/errors.ts';
 import type { Logger } from '../core/ports.ts';
@@ -16,7 +16,7 @@ export interface StraysOptions {
  * Decides about failures that no caller sees, as a mistake in an SDK makes them; without it each would end
  * the process. Every one is logged (GH1007). The channel at fault is started again. A run has time limits of
  * its own and goes on. A rejection of unknown origin changes nothing more. After an exception of unknown
- * origin nobody knows what was left half done: the daemon ends in order. A further one during that, or a
+ * origin it is not known what was left half done: the daemon ends in order. A further one during that, or a
  * failure in here, ends the process: no loop.
  */
 export class Strays {

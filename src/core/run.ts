@@ -104,7 +104,7 @@ export type Source =
   | { readonly kind: 'run'; readonly parent: string; readonly callId: string }
   | { readonly kind: 'api'; readonly client: string };
 
-/** What a run that nobody wrote a message for is asked to do. */
+/** What a run without a message is asked to do. */
 export interface Prompt {
   readonly text: string;
   /** Paths relative to the workspace. */
@@ -147,7 +147,7 @@ interface RunFacts {
   readonly session: string;
   /** Session in whose directory the tools work. Absent = its own. */
   readonly workspace?: string;
-  /** Where the answer goes. Absent = to nobody but the record. */
+  /** Where the answer goes. Absent = to the record alone. */
   readonly replyTo?: Address;
   readonly authority: Authority;
   /** How many times a turn began on it, this one included. */
@@ -160,7 +160,7 @@ interface RunFacts {
   readonly generation: number;
 }
 
-/** Undefined = nobody is told. */
+/** Undefined = no chat is told. */
 export function targetOf(row: RunRow): AnswerTarget | undefined {
   return row.message ?? (row.replyTo && { id: row.key, ...row.replyTo });
 }
@@ -203,7 +203,7 @@ export interface Load {
 }
 
 /**
- * Outcome of what was overheard and could not be listened to: nobody knows whether it addressed the agent.
+ * Outcome of what was overheard and could not be listened to: it is not known whether it addressed the agent.
  */
 export const NOT_HEARD = 'not-heard';
 

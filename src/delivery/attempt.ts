@@ -41,7 +41,7 @@ export async function sendOnce(
 }
 
 /**
- * Why a file must not be sent: after a power loss, or by somebody's hand, it may not be what the tool chose.
+ * Why a file must not be sent: after a power loss, or by a person's hand, it may not be what the tool chose.
  * One that is not there is for the adapter to judge: some only name it.
  */
 function tornFile({ path, name, bytes }: OutboundFile): string | undefined {

@@ -11,7 +11,7 @@ import { type JournalOptions, openJournal } from './open.ts';
 const clock = new FakeClock();
 
 /**
- * A journal whose process was killed: what it wrote is there, and nobody said that it is no longer in use.
+ * A journal whose process was killed: what it wrote is there, and no note says that it is no longer in use.
  */
 async function leftInUse(dir: string): Promise<string> {
   const path = join(dir, 'journal.db');

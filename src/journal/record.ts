@@ -66,7 +66,7 @@ function toEvent({ seq, at, run, session, channel, type, data }: EventRow): Reco
 export class PendingEvents {
   #events: RunEvent[] = [];
 
-  /** Whether it is the first that waits: then somebody must see to a commit. */
+  /** Whether it is the first that waits: then the caller must see to a commit. */
   add(event: RunEvent): boolean {
     if (PASSED_OVER.has(event.type)) return false;
     if (this.#events.length >= MOST_PENDING) this.#events.shift();

@@ -124,7 +124,7 @@ export function cancelWaitingRows(store: Store, lane: string, outcome: string, c
   return cancelled;
 }
 
-/** Of rows that somebody cancelled at `since` or later, epoch ms. */
+/** Of rows that a person cancelled at `since` or later, epoch ms. */
 export function cancelledMessages(store: Store, since: number): readonly InboundMessage[] {
   const sql = "SELECT seq, input FROM run WHERE state = 'DONE' AND finished_at >= ? AND outcome = 'cancelled'";
   return store.db.all<{ seq: number; input: string }>(sql, since).map(({ seq, input }) => readMessage(input, seq));

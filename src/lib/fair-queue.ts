@@ -112,6 +112,6 @@ export class FairQueue<T extends { readonly order: number }> {
   }
 }
 
-/** The party of items that are nobody's in particular. */
+/** The party of items of no party in particular. */
 export const NOBODY = '';
 const UNKNOWN_FROM = 5;

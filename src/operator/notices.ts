@@ -9,7 +9,7 @@ import type { OwnerNotice } from './owner.ts';
 const DETAIL_LIMIT = 300;
 
 /**
- * Undefined for failures that pass, or that are the business of whoever asked (F26). `keyFrom` is where the
+ * Undefined for failures that pass, or that are the business of the person who asked (F26). `keyFrom` is where the
  * key was found: `login`, or a variable, which only a start reads.
  */
 export function modelRefused(model: string, { kind, code }: ModelFailure, keyFrom?: string): OwnerNotice | undefined {

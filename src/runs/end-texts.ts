@@ -13,7 +13,7 @@ export interface EndTexts {
   readonly whose: string;
   /** Before the names of tools that ran. */
   readonly ran: string;
-  /** Before the names of tools of which nobody knows whether they took effect. */
+  /** Before the names of tools of which it is not known whether they took effect. */
   readonly unknown: string;
 }
 

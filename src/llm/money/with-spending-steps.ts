@@ -163,7 +163,7 @@ class Ladder {
     return yield* this.#attempt(verdict === 'yes' ? () => this.#plain({ beyond: true }) : this.#plain);
   }
 
-  /** `fits`: a limit was raised, or money given back, before anybody answered. Nobody's word is needed then. */
+  /** `fits`: a limit was raised, or money given back, before the owner answered. No word is needed then. */
   async #verdict(askOwner: NonNullable<SpendingStepsOptions['askOwner']>, refused: Refused): Promise<'yes' | 'no' | 'fits'> {
     const { request, signal } = this.#parts;
     const { limit, key, limitUsd, spentUsd, reservedUsd, worstUsd } = refused;
