@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import type { MediaFile } from '../core/channel.ts';
 import { GatehouseError } from '../core/errors.ts';
 import type { InboundMessage, MediaRef } from '../core/message.ts';
-import { inbound, tempDir } from '../testing/fakes.ts';
+import { inbound, tempDir, until } from '../testing/fakes.ts';
 import { bmp, gif, jpeg, png, tiff, webp } from '../testing/pictures.ts';
 import { TestChannel } from '../testing/test-channel.ts';
 import { type PrepareOptions, prepare } from './prepare.ts';
@@ -231,10 +231,13 @@ test('an abort ends it with the reason and removes what was fetched of the file'
   await using scene = await setup({ signal: stop.signal });
   scene.channel.source = endless;
   const reason = new Error('/stop');
-  setTimeout(() => stop.abort(reason), 30);
-  await expect(prepare(withMedia(photo()), scene.options)).rejects.toBe(reason);
+  const prepared = expect(prepare(withMedia(photo()), scene.options)).rejects.toBe(reason);
+  await until('the file is read', () => scene.channel.opened === 1);
+  stop.abort(reason);
+  await prepared;
+  // It is left at once; what it held is given back as soon as the source notices.
+  await until('the source is closed', () => scene.channel.closed === 1);
   expect(await scene.files()).toEqual([]);
-  expect(scene.channel.closed).toBe(1);
 });
 
 test('A21 a link that a tool put in the way is not written through', async () => {
