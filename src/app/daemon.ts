@@ -87,6 +87,12 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   journal.onOutsideChange(() => {
     gateway.look().catch((error) => logger.warn('journal.look-failed', { detail: errorText(error) }));
   });
+  journal.wakeup.listen((what, lane) =>
+    onOwnBehalf(() => {
+      if (what === 'run') lanes.fetch([lane]);
+      else delivery.poke(lane);
+    }),
+  );
   const prune = async (): Promise<void> => {
     await opened.prune();
     await pruneUploads(options.dataDir, clock.now());

@@ -12,6 +12,7 @@
  * `pending` and `PairingStore.decided`, which do not wait for the disk: nothing may leave this process
  * because of them before a later write resolved.
  */
+import type { Commits, Wakeup } from './commit.ts';
 import type { DeadLetters } from './dead-letters.ts';
 import type { Ledger } from './ledger.ts';
 import type { NewPart, Outbox, OutboxRow, OutboxState } from './outbox.ts';
@@ -55,11 +56,12 @@ export interface SessionLines {
 }
 
 /** All of it, for who opens it. Others name the part they read. */
-export interface Journal extends Runs, Outbox, SessionLines, Ledger, AsyncDisposable {
+export interface Journal extends Commits, Runs, Outbox, SessionLines, Ledger, AsyncDisposable {
   /** Random per start, never a pid: claims of any other boot are ours to adopt. */
   readonly bootId: string;
   readonly dead: DeadLetters;
   readonly record: EventRecord;
+  readonly wakeup: Wakeup;
 
   /**
    * Once, at start, before any channel. `notice` makes the part that tells the chat its message is given up,

@@ -133,6 +133,28 @@ interface PromptInput {
   readonly prompt: Prompt;
 }
 
+/** A run that no message began, before the journal gave it a row. */
+export interface NewRun {
+  /**
+   * The same cause is the same key, see `ids.ts`: `job/<id>/<due>`, `<parent's key>#<call>`,
+   * `api/<client>/<the client's key>`.
+   */
+  readonly key: string;
+  readonly source: PromptInput['source'];
+  readonly profile: Profile;
+  /** Order and mutual exclusion: at most one RUNNING row a lane. */
+  readonly lane: string;
+  readonly session: string;
+  /** Session in whose directory the tools work. Absent = its own. */
+  readonly workspace?: string;
+  readonly prompt: Prompt;
+  /** Where the answer goes. Absent = to nobody but the record, or the run that waits. */
+  readonly replyTo?: Address;
+  readonly authority: Authority;
+  /** Bits of what its input brings in (runs.md M4). Default 0. */
+  readonly taint?: number;
+}
+
 interface RunFacts {
   /** Ascending in order of acceptance. */
   readonly seq: number;

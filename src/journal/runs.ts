@@ -1,11 +1,10 @@
 import type { Authority } from '../core/authority.ts';
+import type { Claim } from '../core/commit.ts';
 import { GatehouseError } from '../core/errors.ts';
 import type { Address, InboundMessage } from '../core/message.ts';
-import type { Profile, Prompt, RunRow, Source, TurnResult } from '../core/run.ts';
+import type { NewRun, Profile, Prompt, RunRow, Source } from '../core/run.ts';
 import type { Change } from './commit-queue.ts';
-import { addParts } from './outbox.ts';
 import { writeEvent } from './record.ts';
-import { addLines } from './session-lines.ts';
 import { readJson, readMessage, type Store } from './store.ts';
 
 export interface RunRecord {
@@ -130,31 +129,68 @@ export function cancelledMessages(store: Store, since: number): readonly Inbound
   return store.db.all<{ seq: number; input: string }>(sql, since).map(({ seq, input }) => readMessage(input, seq));
 }
 
-/** Whether the claim still stands; inside the transaction of the write that depends on it. */
-export function ownsRow(store: Store, seq: number, generation: number): boolean {
-  const sql = "SELECT 1 FROM run WHERE seq = ? AND generation = ? AND state = 'RUNNING'";
-  return store.db.get(sql, seq, generation) !== undefined;
+/**
+ * The session of the run whose claim still stands; inside the transaction of the write that depends on it.
+ */
+export function claimedSession(store: Store, seq: number, generation: number): string | undefined {
+  const sql = "SELECT session FROM run WHERE seq = ? AND generation = ? AND state = 'RUNNING'";
+  return store.db.get<{ session: string }>(sql, seq, generation)?.session;
 }
 
-/** Commit 4: final state, session lines and parts together. `false` = fenced, nothing was written. */
-export function finishTurn(store: Store, result: TurnResult, change: Change): boolean {
+/** Of a run without a message. Returns false when there was one of this key: the same cause is one run. */
+export function addRun(store: Store, run: NewRun, change: Change): boolean {
+  const { key, source, profile, lane, session, workspace, prompt, replyTo, authority, taint = 0 } = run;
+  const now = store.clock.now();
+  const isNew = store.db.run(
+    'INSERT INTO dedup (kind, key, accepted_at) VALUES (3, ?, ?) ON CONFLICT DO NOTHING',
+    key,
+    store.aging.now(),
+  );
+  if (isNew === 0) return false;
+  const parent = source.kind === 'run' ? store.db.get<Family>(FAMILY, source.parent) : undefined;
+  store.db.run(
+    `INSERT INTO run (key, source, origin, parent, root, profile, lane, session, workspace, input, reply_to, principal, authority, taint,
+       state, accepted_at, aged_from) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'NEW', ?, ?)`,
+    ...[key, source.kind, originOf(source), parent?.seq ?? null, parent?.root ?? null, profile, lane, session],
+    ...[workspace ?? null, JSON.stringify(prompt), replyTo ? JSON.stringify(replyTo) : null],
+    ...[authority.principal, JSON.stringify(authority), taint, now, now],
+  );
+  change.active += 1;
+  const channel = replyTo?.channel;
+  writeEvent(store, { type: 'admitted', at: now, messageId: key, session, ...(channel === undefined ? {} : { channel }), lane });
+  return true;
+}
+
+interface Family {
+  readonly seq: number;
+  readonly root: number;
+}
+
+const FAMILY = 'SELECT seq, coalesce(root, seq) AS root FROM run WHERE key = ? ORDER BY seq DESC LIMIT 1';
+
+/** As `sourceOf` reads it. */
+function originOf(source: NewRun['source']): string {
+  if (source.kind === 'job') return `${source.job}/${source.due}`;
+  return source.kind === 'run' ? `${source.parent}#${source.callId}` : source.client;
+}
+
+/** Ends the claim, and writes so. Returns the run's session; undefined = it no longer stands, and nothing was written. */
+export function endClaim(
+  store: Store,
+  { seq, generation, end }: Claim & Required<Pick<Claim, 'end'>>,
+  change: Change,
+): string | undefined {
   const row = store.db.get<{ session: string; key: string; channel: string | null }>(
     `UPDATE run SET state = ?, outcome = ?, finished_at = ?, boot_id = NULL
      WHERE seq = ? AND generation = ? AND state = 'RUNNING' RETURNING session, key, ${CHANNEL} AS channel`,
-    result.state,
-    result.outcome,
-    store.clock.now(),
-    result.seq,
-    result.generation,
+    ...[end.state, end.outcome, store.clock.now(), seq, generation],
   );
-  if (!row) return false;
+  if (!row) return undefined;
   change.active -= 1;
-  addLines(store, row.session, result.lines);
-  addParts(store, result.parts, `in${result.seq}.${result.generation}`);
   writeEvent(store, {
     ...{ type: 'finished', at: store.clock.now(), messageId: row.key, session: row.session },
     ...(row.channel === null ? {} : { channel: row.channel }),
-    ...{ outcome: result.outcome, ms: Math.round(result.ms ?? 0) },
+    ...{ outcome: end.outcome, ms: Math.round(end.ms ?? 0) },
   });
-  return true;
+  return row.session;
 }

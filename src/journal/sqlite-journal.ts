@@ -1,3 +1,4 @@
+import type { Claim, Write } from '../core/commit.ts';
 import type { DeadLetter } from '../core/dead-letters.ts';
 import type { Journal, JournalCounts, Recovery } from '../core/journal.ts';
 import type { SpendingGroup, SpendingQuery, UsageEntry } from '../core/ledger.ts';
@@ -7,15 +8,17 @@ import type { Accepted, Admission, Load, RunRow, StepRecord, TurnResult } from '
 import { aboutRun } from './about-run.ts';
 import { acceptBatch, type CursorMove } from './admission.ts';
 import type { Backlog } from './backlog.ts';
+import { commitAll, wokenBy } from './commit.ts';
 import type { CommitQueue } from './commit-queue.ts';
 import { countAll } from './counts.ts';
 import { dropDead, listDead, replayDead, showDead } from './dead-letters.ts';
 import { loadOf } from './load.ts';
+import { LocalWakeup } from './local-wakeup.ts';
 import { addParts, findPart, markSending, pendingParts, settlePart } from './outbox.ts';
 import type { OutsideChanges } from './outside-changes.ts';
 import { eventsAfter, eventsOf, type PendingEvents } from './record.ts';
 import { type BuryNotice, type RecoveryBounds, recoverAll, workLanes } from './recovery.ts';
-import { cancelWaitingRows, claimRow, finishTurn, type ReleaseOptions, releaseRow, waitingRows } from './runs.ts';
+import { cancelWaitingRows, claimRow, type ReleaseOptions, releaseRow, waitingRows } from './runs.ts';
 import { dropLines, type UnflushedSession, unflushedLines } from './session-lines.ts';
 import { spendingOf } from './spending.ts';
 import { recordedSteps, recordStep } from './steps.ts';
@@ -37,6 +40,7 @@ export interface SqliteJournalParts {
 /** The port on one SQLite file: every method is one operation of its own file, queued as a write or run as a read. */
 export class SqliteJournal implements Journal {
   readonly bootId: string;
+  readonly wakeup = new LocalWakeup();
   readonly #parts: SqliteJournalParts;
   readonly #store: Store;
   readonly #queue: CommitQueue;
@@ -90,8 +94,23 @@ export class SqliteJournal implements Journal {
     return this.#queue.write(() => recordStep(this.#store, seq, generation, record, usage));
   }
 
-  finish(result: TurnResult): Promise<boolean> {
-    return this.#queue.write((change) => finishTurn(this.#store, result, change));
+  async commit(writes: readonly Write[], claim?: Claim): Promise<boolean> {
+    const done = await this.#commit(writes, claim);
+    if (done) for (const { what, lane } of wokenBy(writes)) this.wakeup.notify(what, lane);
+    return done;
+  }
+
+  #commit(writes: readonly Write[], claim: Claim | undefined): Promise<boolean> {
+    return this.#queue.write((change) => commitAll(this.#store, writes, claim, change));
+  }
+
+  /** The runner sees to the lanes of its parts itself. */
+  finish({ seq, generation, lines, parts, ...end }: TurnResult): Promise<boolean> {
+    const writes: readonly Write[] = [
+      ...lines.map((line) => ({ kind: 'line', line }) as const),
+      ...parts.map((part) => ({ kind: 'part', part }) as const),
+    ];
+    return this.#commit(writes, { seq, generation, end });
   }
 
   unflushed(limit: number, afterSeq = 0): Promise<readonly UnflushedSession[]> {

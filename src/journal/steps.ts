@@ -1,6 +1,6 @@
 import type { UsageEntry } from '../core/ledger.ts';
 import type { StepRecord } from '../core/run.ts';
-import { ownsRow } from './runs.ts';
+import { claimedSession } from './runs.ts';
 import { readJson, type Store } from './store.ts';
 import { addUsage } from './usage.ts';
 
@@ -30,7 +30,7 @@ export function recordedSteps(store: Store, seq: number): readonly StepRecord[] 
  * would forget a tool's effect. `false` = fenced, neither step nor usage was written.
  */
 export function recordStep(store: Store, seq: number, generation: number, step: StepRecord, usage?: UsageEntry): boolean {
-  if (!ownsRow(store, seq, generation)) return false;
+  if (claimedSession(store, seq, generation) === undefined) return false;
   store.db.run(
     `INSERT INTO step (run_seq, n, kind, call_id, state, args_hash, value) VALUES (?, ?, ?, ?, ?, ?, ?)
      ON CONFLICT DO UPDATE SET state = excluded.state, args_hash = coalesce(excluded.args_hash, args_hash), value = excluded.value

@@ -1,0 +1,59 @@
+/** The rows of one commit, in the transaction that the queue opened. */
+import type { Claim, Woken, Write } from '../core/commit.ts';
+import type { Change } from './commit-queue.ts';
+import { addParts } from './outbox.ts';
+import { writeEvent } from './record.ts';
+import { addRun, claimedSession, endClaim } from './runs.ts';
+import { addLines } from './session-lines.ts';
+import type { Store } from './store.ts';
+import { addUsage } from './usage.ts';
+
+/** `false` = the claim no longer stands, and nothing was written. */
+export function commitAll(store: Store, writes: readonly Write[], claim: Claim | undefined, change: Change): boolean {
+  const own = claim && sessionOf(store, claim, change);
+  if (claim && own === undefined) return false;
+  for (const write of writes) apply(store, write, { owner: claim && `in${claim.seq}.${claim.generation}`, session: own }, change);
+  return true;
+}
+
+/** Undefined = the claim no longer stands. */
+function sessionOf(store: Store, { seq, generation, end }: Claim, change: Change): string | undefined {
+  return end ? endClaim(store, { seq, generation, end }, change) : claimedSession(store, seq, generation);
+}
+
+interface Writer {
+  readonly owner: string | undefined;
+  readonly session: string | undefined;
+}
+
+function apply(store: Store, write: Write, { owner, session }: Writer, change: Change): void {
+  switch (write.kind) {
+    case 'run':
+      addRun(store, write.run, change);
+      return;
+    case 'part':
+      addParts(store, [write.part], owner);
+      return;
+    case 'line': {
+      const of = write.session ?? session;
+      if (of === undefined) throw new Error('a line without a session, and no run that writes it');
+      addLines(store, of, [write.line]);
+      return;
+    }
+    case 'event':
+      writeEvent(store, write.event);
+      return;
+    case 'usage':
+      addUsage(store, write.entry);
+  }
+}
+
+/** Whom the commit concerns, each once. */
+export function wokenBy(writes: readonly Write[]): readonly { readonly what: Woken; readonly lane: string }[] {
+  const runs = writes.flatMap((write) => (write.kind === 'run' ? [write.run.lane] : []));
+  const parts = writes.flatMap((write) => (write.kind === 'part' ? [write.part.lane] : []));
+  return [
+    ...[...new Set(runs)].map((lane) => ({ what: 'run', lane }) as const),
+    ...[...new Set(parts)].map((lane) => ({ what: 'part', lane }) as const),
+  ];
+}
