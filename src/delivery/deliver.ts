@@ -4,7 +4,8 @@
  */
 import type { Channel } from '../core/channel.ts';
 import type { Emit } from '../core/events.ts';
-import { laneKey } from '../core/ids.ts';
+import { laneKey, senderOf } from '../core/ids.ts';
+import type { PendingLane } from '../core/journal.ts';
 import type { AnswerTarget, InboundMessage } from '../core/message.ts';
 import type { OutboxRow, Outbox as OutboxRows } from '../core/outbox.ts';
 import type { Clock } from '../core/ports.ts';
@@ -52,7 +53,7 @@ export interface Delivery extends AsyncDisposable {
    * Once, after `journal.recover` and before channels start: settles SENDING rows of an earlier boot by send class and starts the
    * lanes. `idem` and `blind` are settled when it resolves; `find` is asked by the lane, before anything new, once its channel is ready.
    */
-  recover(sending: readonly OutboxRow[], lanes: readonly string[]): Promise<void>;
+  recover(sending: readonly OutboxRow[], lanes: readonly PendingLane[]): Promise<void>;
   /** Shows typing after 300 ms and then every 5 s until disposed, at most 10 minutes. Never takes what an answer needs. */
   typing(ref: Place): Disposable;
   /**
@@ -136,15 +137,18 @@ class Outbox implements Delivery {
     this.#parked.look();
   }
 
-  async recover(sending: readonly OutboxRow[], pending: readonly string[]): Promise<void> {
+  async recover(sending: readonly OutboxRow[], pending: readonly PendingLane[]): Promise<void> {
     const inherited = new Map<string, OutboxRow[]>();
     for (const row of sending) {
       if (await settleInterrupted(row, this.#context)) continue;
       inherited.set(row.lane, [...(inherited.get(row.lane) ?? []), row]);
     }
     for (const [lane, rows] of inherited) this.#start(lane, rows);
-    for (const lane of [...pending, ...sending.map((row) => row.lane)]) if (!this.#lanes.has(lane)) this.#parked.defer(lane);
-    this.#parked.startDue();
+    const now = this.#context.clock.now();
+    for (const { lane, expiresAt } of pending)
+      if (!this.#lanes.has(lane)) this.#parked.park(lane, senderOf(lane), expiresAt - now);
+    for (const { lane } of sending) if (!this.#lanes.has(lane)) this.#parked.defer(lane);
+    this.#parked.look();
   }
 
   typing(ref: Place): Disposable {
