@@ -16,6 +16,7 @@ import type { Draft } from './draft.ts';
 import { Drafts } from './drafts.ts';
 import { Lane } from './lane.ts';
 import type { LaneContext } from './lane-context.ts';
+import { Outages } from './outages.ts';
 import type { BlindPolicy } from './outcome.ts';
 import { Pace } from './pace.ts';
 import { ParkedLanes, type Sender } from './parked.ts';
@@ -101,7 +102,10 @@ class Outbox implements Delivery {
   #draining: Promise<void> | undefined;
 
   constructor(options: DeliveryOptions) {
-    const { journal, channels, clock, ready = () => true } = options;
+    const { journal, channels, clock } = options;
+    const outages = new Outages(clock);
+    const ready = (channel: Channel): boolean =>
+      (options.ready?.(channel) ?? true) && outages.isOpen({ channel: channel.name, account: channel.account });
     const budget = createBudget(clock);
     const drafts = new Drafts({
       ...{ journal, budget, clock, pace: new Pace(clock), kill: this.#kill.signal },
@@ -109,7 +113,7 @@ class Outbox implements Delivery {
       poke: (lane) => this.poke(lane),
     });
     this.#context = {
-      ...{ journal, channels, clock, ready, budget, drafts },
+      ...{ journal, channels, clock, ready, budget, drafts, outages },
       emit: options.emit,
       times: new RowTimes(clock),
       random: options.random,

@@ -111,8 +111,9 @@ function isAnswerBegun(store: Store, { seq, key }: RunRow): boolean {
 export function workLanes({ db }: Store): Pick<Recovery, 'lanes' | 'outboxLanes'> {
   const runs = db.all<{ lane: string }>("SELECT lane FROM run WHERE state = 'NEW' GROUP BY lane ORDER BY min(seq)");
   // SQLite takes the other columns from the row that has the minimum.
-  const parts = db.all<PendingLane>(
-    "SELECT lane, expires_at AS expiresAt, min(seq) FROM outbox WHERE state = 'PENDING' GROUP BY lane ORDER BY min(seq)",
+  const outboxLanes = db.all<PendingLane>(
+    `SELECT lane, expiresAt FROM (SELECT lane, expires_at AS expiresAt, min(seq) AS first FROM outbox WHERE state = 'PENDING'
+     GROUP BY lane) ORDER BY first`,
   );
-  return { lanes: runs.map(({ lane }) => lane), outboxLanes: parts.map(({ lane, expiresAt }) => ({ lane, expiresAt })) };
+  return { lanes: runs.map(({ lane }) => lane), outboxLanes };
 }
