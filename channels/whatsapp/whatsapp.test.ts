@@ -366,7 +366,7 @@ describe.concurrent('endings', () => {
     for (let flap = 1; flap <= 4; flap += 1) {
       await until('it is connected', () => at.host.state === 'healthy' && at.platform.connections === 1);
       at.platform.cut();
-      await until('it noticed', () => at.host.state === 'degraded');
+      await until('it noticed', () => at.host.states.filter(({ state }) => state === 'degraded').length === flap);
       expect(at.platform.connections).toBeLessThanOrEqual(1);
     }
     await at.platform.write({ from: at.platform.person(ADA), message: { conversation: 'once' } });

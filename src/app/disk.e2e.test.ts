@@ -5,7 +5,7 @@ import { mkdir, open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { ChildDaemon } from '../testing/child-daemon.ts';
-import { until } from '../testing/fakes.ts';
+import { gate, until } from '../testing/fakes.ts';
 import { needs } from '../testing/needs.ts';
 import { telegramScene } from '../testing/telegram/scene.ts';
 
@@ -67,10 +67,12 @@ test.concurrent('F14 a disk that fills up while an answer is sent: not sent agai
   needs(context, 'unshare', '-rm', 'mount', '-t', 'tmpfs', 'tmpfs', join(at.dir, 'data'));
   await using daemon = await at.spawn({ wrapper: mounted(at.dir, TMPFS) });
   await daemon.ready();
-  at.platform.fault({ kind: 'delay', method: 'sendMessage', delayMs: 300 });
+  const held = gate();
+  at.platform.fault({ kind: 'hold', method: 'sendMessage', until: held.opened });
   at.platform.inject({ text: 'hello' });
   await until('the send is under way', () => at.platform.calls.includes('sendMessage'));
   const free = fill(daemon);
+  held.open();
   await until('the record cannot be written', async () => (await daemon.get('/readyz')).status === 503);
   expect(at.texts()).toEqual(['echo: hello']);
   free();
