@@ -53,7 +53,7 @@ test.concurrent('F13 on a full disk nothing is acknowledged, /readyz is 503, and
   expect(at.platform.unconfirmed).toBe(1);
   expect(at.platform.sends).toEqual([]);
   free();
-  await daemon.settled(1, 15_000);
+  await daemon.settled(1);
   expect(at.texts()).toEqual(['echo: kept by the platform']);
   expect((await daemon.get('/readyz')).status).toBe(200);
   // Also with a full disk it can be stopped.
@@ -76,7 +76,7 @@ test.concurrent('F14 a disk that fills up while an answer is sent: not sent agai
   await until('the record cannot be written', async () => (await daemon.get('/readyz')).status === 503);
   expect(at.texts()).toEqual(['echo: hello']);
   free();
-  const { journal } = await daemon.settled(1, 15_000);
+  const { journal } = await daemon.settled(1);
   expect(journal.outbox).toMatchObject({ SENT: 1, UNKNOWN: 0 });
   expect(at.platform.sends).toHaveLength(1);
 });

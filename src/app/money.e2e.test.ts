@@ -203,4 +203,4 @@ test.concurrent('F25 a model that fails is passed over: the answer comes from th
   expect(degraded).toContain('model:openai/m');
   // Three tries for the first question, where the fourth would have kept people waiting; none for the second.
   expect(at.model.requests).toHaveLength(3);
-}, 30_000);
+});

@@ -224,7 +224,7 @@ test.concurrent('unknown price: nothing is sent', async () => {
 
 test.concurrent('hedge: the model that lost the race is booked with what it wrote', async () => {
   const config = { adaptive_routing: { enabled: true, mode: 'hedge' } };
-  const slow: Answer = (bill) => stream([...words, stop(bill(700, 8))], { latencyMs: 150 });
+  const slow: Answer = (bill) => stream([...words, stop(bill(700, 8))], { latencyMs: 1_000 });
   const quick: Answer = (bill) => stream([...words, stop(bill(700, 8))], { gapMs: 2 });
   await using at = await attack(slow, { config, spare: quick });
   await at.flood();
@@ -274,7 +274,7 @@ test.concurrent('killed in mid-stream: the call that was under way is all that t
       await dying.settled(n);
     }
     ask(3);
-    await until('the third call is under way', () => at.model.requests.length === 3, 20_000);
+    await until('the third call is under way', () => at.model.requests.length === 3);
     await dying.stop('SIGKILL');
   }
   await using daemon = await at.start();
