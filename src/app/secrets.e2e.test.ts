@@ -158,4 +158,4 @@ test('A29 of twelve secrets none is found on disk, in output, in the CLI, over H
   // The search can find: what was planted is known to be in reach.
   expect(everything).toMatch(/#dXNlcj.?\[redacted\]/);
   expect(everything).toContain('/bot[token]/');
-}, 60_000);
+});

@@ -123,4 +123,4 @@ test('F38 strays of an SDK restart its channel alone, and no running turn pays f
     lives: 3,
     waiting: [['hang', 0]],
   });
-}, 60_000);
+});

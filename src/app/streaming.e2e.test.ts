@@ -10,7 +10,7 @@ import { telegramScene } from '../testing/telegram/scene.ts';
 import { testDaemon } from '../testing/test-daemon.ts';
 
 /** Processes start slowly on a machine that does other things; a test that fails takes this long, ms. */
-const PATIENCE = 30_000;
+const PATIENCE = 60_000;
 vi.setConfig({ testTimeout: 3 * PATIENCE });
 
 const WORDS = Array.from({ length: 30 }, (_, n) => `word${n} `);
