@@ -2,7 +2,7 @@ import type { Clock } from '../core/ports.ts';
 import { systemClock } from '../lib/clock.ts';
 
 /** How often a sleeper looks at the time. ms. */
-const TICK_MS = 10;
+const TICK_MS = 20;
 /** The most that goes by between two looks, however long this process stood still. ms. */
 const MOST_MS = 2 * TICK_MS;
 
