@@ -11,9 +11,9 @@ export interface RecordedEvent {
 
 export interface EventRecord {
   /**
-   * On disk with the next commit, at the latest after 250 ms. Events that a commit speaks of itself
-   * (`COMMITTED_EVENTS`), and pieces of answers, are passed over. Never throws; an event that could not be
-   * written is lost.
+   * On disk with the next commit that speaks of the same run, at the latest after 250 ms. Events that a
+   * commit writes itself (`COMMITTED_EVENTS`), and pieces of answers, are passed over. Never throws; an event
+   * that could not be written is lost.
    */
   readonly note: Emit;
   /** Of one run, by its key, oldest first. */

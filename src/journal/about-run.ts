@@ -1,6 +1,7 @@
 import type { OutboxState } from '../core/outbox.ts';
 import type { PartSummary, RunAbout, RunSummary } from '../core/record.ts';
 import type { RunState, Source } from '../core/run.ts';
+import { type EventRow, eventsIn } from './event-rows.ts';
 import { eventsOf } from './record.ts';
 import type { Store } from './store.ts';
 
@@ -23,9 +24,10 @@ const FACTS = 'seq, key, source, state, lane, session, attempts, accepted_at, fi
 /** See `EventRecord.about`. */
 export function aboutRun(store: Store, words: string): RunAbout | undefined {
   const row = findRun(store, words);
-  const key = row?.key ?? keyOfEvents(store, words);
-  if (key === undefined) return undefined;
-  return { key, ...(row ? { run: summaryOf(store, row) } : {}), events: eventsOf(store, key), parts: partsOf(store, key) };
+  const key = row?.key ?? (words === 'last' ? newestKey(store) : words);
+  const events = key === undefined ? [] : eventsOf(store, key);
+  if (key === undefined || (!row && events.length === 0)) return undefined;
+  return { key, ...(row ? { run: summaryOf(store, row) } : {}), events, parts: partsOf(store, key) };
 }
 
 function findRun({ db }: Store, words: string): RunFacts | undefined {
@@ -44,13 +46,10 @@ function findRun({ db }: Store, words: string): RunFacts | undefined {
   return ends;
 }
 
-/** What was refused left nothing but its events. */
-function keyOfEvents({ db }: Store, words: string): string | undefined {
-  const sql =
-    words === 'last'
-      ? 'SELECT run FROM event WHERE run IS NOT NULL ORDER BY seq DESC LIMIT 1'
-      : 'SELECT run FROM event WHERE run = ? LIMIT 1';
-  return db.get<{ run: string }>(sql, ...(words === 'last' ? [] : [words]))?.run;
+/** Of the newest event: what was refused left nothing else. */
+function newestKey({ db }: Store): string | undefined {
+  const row = db.get<EventRow>('SELECT * FROM event WHERE run IS NOT NULL ORDER BY seq DESC LIMIT 1');
+  return row && eventsIn(row).at(-1)?.event.messageId;
 }
 
 function summaryOf({ db }: Store, row: RunFacts): RunSummary {
