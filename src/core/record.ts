@@ -25,7 +25,17 @@ export interface EventRecord {
    * `last`. Undefined when nothing is.
    */
   about(words: string): Promise<RunAbout | undefined>;
+  /** The key of the message that a person asks about in a chat; undefined when there is none, or none is found. */
+  asked(what: Asked): Promise<string | undefined>;
 }
+
+/** Of a chat, or of one lane in it. */
+export type Asked = ({ readonly chat: string } | { readonly lane: string }) &
+  (
+    | { /** The newest of this person that did not ask why itself. */ readonly principal: string }
+    /** What this message of ours answers; only our newest ones are looked through. */
+    | { readonly answer: string }
+  );
 
 export interface RunAbout {
   /** The message's id, or the key of the run. */
@@ -40,6 +50,7 @@ export interface RunAbout {
 export interface RunSummary {
   readonly seq: number;
   readonly source: Source['kind'];
+  readonly principal: string;
   readonly state: RunState;
   readonly lane: string;
   readonly session: string;

@@ -1,5 +1,5 @@
 import type { OutboxState } from '../core/outbox.ts';
-import type { PartSummary, RunAbout, RunSummary } from '../core/record.ts';
+import type { Asked, PartSummary, RunAbout, RunSummary } from '../core/record.ts';
 import type { RunState, Source } from '../core/run.ts';
 import { type EventRow, eventsIn } from './event-rows.ts';
 import { eventsOf } from './record.ts';
@@ -9,6 +9,7 @@ interface RunFacts {
   readonly seq: number;
   readonly key: string;
   readonly source: Source['kind'];
+  readonly principal: string;
   readonly state: RunState;
   readonly lane: string;
   readonly session: string;
@@ -19,7 +20,9 @@ interface RunFacts {
   readonly not_before: number;
 }
 
-const FACTS = 'seq, key, source, state, lane, session, attempts, accepted_at, finished_at, outcome, not_before';
+/** Rows that are looked through for what a person in a chat asks about: some milliseconds. */
+const NEWEST = 5_000;
+const FACTS = 'seq, key, source, principal, state, lane, session, attempts, accepted_at, finished_at, outcome, not_before';
 
 /** See `EventRecord.about`. */
 export function aboutRun(store: Store, words: string): RunAbout | undefined {
@@ -46,6 +49,22 @@ function findRun({ db }: Store, words: string): RunFacts | undefined {
   return ends;
 }
 
+/** See `EventRecord.asked`. */
+export function askedRun({ db }: Store, what: Asked): string | undefined {
+  // `0` follows the separator, so the range is that of the chat and its threads.
+  const [from, to] = 'lane' in what ? [what.lane, what.lane] : [what.chat, `${what.chat}0`];
+  const isChat = 'chat' in what ? 1 : 0;
+  const where = "(lane = ?1 OR (?3 = 1 AND lane > ?1 || '/' AND lane < ?2))";
+  if ('answer' in what) {
+    const sql = `SELECT part ->> '$.messageId' AS key
+      FROM (SELECT platform_id, lane, part FROM outbox ORDER BY seq DESC LIMIT ${NEWEST}) WHERE platform_id = ?4 AND ${where} LIMIT 1`;
+    return db.get<{ key: string | null }>(sql, from, to, isChat, what.answer)?.key ?? undefined;
+  }
+  const sql = `SELECT key FROM (SELECT key, lane, principal, outcome, source, seq FROM run ORDER BY seq DESC LIMIT ${NEWEST})
+    WHERE source = 'chat' AND principal = ?4 AND outcome IS NOT 'why' AND ${where} ORDER BY seq DESC LIMIT 1`;
+  return db.get<{ key: string }>(sql, from, to, isChat, what.principal)?.key;
+}
+
 /** Of the newest event: what was refused left nothing else. */
 function newestKey({ db }: Store): string | undefined {
   const row = db.get<EventRow>('SELECT * FROM event WHERE run IS NOT NULL ORDER BY seq DESC LIMIT 1');
@@ -58,9 +77,9 @@ function summaryOf({ db }: Store, row: RunFacts): RunSummary {
     row.lane,
     row.seq,
   );
-  const { seq, source, state, lane, session, attempts } = row;
+  const { seq, source, principal, state, lane, session, attempts } = row;
   return {
-    ...{ seq, source, state, lane, session, attempts },
+    ...{ seq, source, principal, state, lane, session, attempts },
     acceptedAt: row.accepted_at,
     ...(row.finished_at === null ? {} : { finishedAt: row.finished_at }),
     ...(row.outcome === null ? {} : { outcome: row.outcome }),

@@ -5,7 +5,7 @@ import type { SpendingGroup, SpendingQuery, UsageEntry } from '../core/ledger.ts
 import type { NewPart, OutboxRow, Settlement, StoredPart } from '../core/outbox.ts';
 import type { EventRecord } from '../core/record.ts';
 import type { Accepted, Admission, Load, RunRow, StepRecord, TurnResult } from '../core/run.ts';
-import { aboutRun } from './about-run.ts';
+import { aboutRun, askedRun } from './about-run.ts';
 import { acceptBatch, type CursorMove } from './admission.ts';
 import type { Backlog } from './backlog.ts';
 import { commitAll, wokenBy } from './commit.ts';
@@ -183,6 +183,7 @@ export class SqliteJournal implements Journal {
     of: (run) => this.#queue.read(() => eventsOf(this.#store, run)),
     after: (seq, query) => this.#queue.read(() => eventsAfter(this.#store, seq, query)),
     about: (words) => this.#queue.read(() => aboutRun(this.#store, words)),
+    asked: (what) => this.#queue.peek(() => askedRun(this.#store, what)),
   };
 
   /** A commit of their own, where none came meanwhile. */
