@@ -1,4 +1,5 @@
 /** What happened, on disk: the events of runs, without a word of their content. Kept for 30 days. */
+import type { Effects } from './effects.ts';
 import type { Emit, RunEvent } from './events.ts';
 import type { OutboxState } from './outbox.ts';
 import type { RunState, Source } from './run.ts';
@@ -9,7 +10,7 @@ export interface RecordedEvent {
   readonly event: RunEvent;
 }
 
-export interface EventRecord {
+export interface EventRecord extends Effects {
   /**
    * On disk with the next commit that speaks of the same run, at the latest after 250 ms. Events that a
    * commit writes itself (`COMMITTED_EVENTS`), and pieces of answers, are passed over. Never throws; an event

@@ -3,6 +3,7 @@ import type { Asked, PartSummary, RunAbout, RunSummary } from '../core/record.ts
 import type { RunState, Source } from '../core/run.ts';
 import { type EventRow, eventsIn } from './event-rows.ts';
 import { eventsOf } from './record.ts';
+import { REFUSED } from './refusal-rows.ts';
 import type { Store } from './store.ts';
 
 interface RunFacts {
@@ -26,8 +27,10 @@ const FACTS = 'seq, key, source, principal, state, lane, session, attempts, acce
 
 /** See `EventRecord.about`. */
 export function aboutRun(store: Store, words: string): RunAbout | undefined {
-  const row = findRun(store, words);
-  const key = row?.key ?? (words === 'last' ? newestKey(store) : words);
+  const found = findRun(store, words);
+  const refused = words === 'last' || found?.key === words ? undefined : refusedIn(store, words, found?.accepted_at ?? 0);
+  const row = refused === undefined ? found : undefined;
+  const key = refused ?? row?.key ?? (words === 'last' ? newestKey(store) : words);
   const events = key === undefined ? [] : eventsOf(store, key);
   if (key === undefined || (!row && events.length === 0)) return undefined;
   return { key, ...(row ? { run: summaryOf(store, row) } : {}), events, parts: partsOf(store, key) };
@@ -63,6 +66,19 @@ export function askedRun({ db }: Store, what: Asked): string | undefined {
   const sql = `SELECT key FROM (SELECT key, lane, principal, outcome, source, seq FROM run ORDER BY seq DESC LIMIT ${NEWEST})
     WHERE source = 'chat' AND principal = ?4 AND outcome IS NOT 'why' AND ${where} ORDER BY seq DESC LIMIT 1`;
   return db.get<{ key: string }>(sql, from, to, isChat, what.principal)?.key;
+}
+
+/** The newest message of a chat that was refused after `since`, where that is not long ago: it has no row. */
+function refusedIn({ db }: Store, chat: string, since: number): string | undefined {
+  const ending = `/${chat}"`;
+  const rows = db.all<EventRow>(
+    `SELECT * FROM (SELECT * FROM event ORDER BY seq DESC LIMIT ${NEWEST})
+     WHERE at > ?1 AND (type = 'batch' AND instr(data, ?2) > 0 OR type = '${REFUSED}' AND instr(run || '"', ?2) > 0)
+     ORDER BY seq DESC LIMIT 20`,
+    ...[since, ending],
+  );
+  const dropped = rows.flatMap(eventsIn).filter(({ event }) => event.type === 'dropped' && event.chat?.endsWith(`/${chat}`));
+  return dropped.toSorted((a, b) => b.seq - a.seq)[0]?.event.messageId;
 }
 
 /** Of the newest event: what was refused left nothing else. */

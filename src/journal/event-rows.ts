@@ -4,7 +4,7 @@
  */
 import type { RunEvent } from '../core/events.ts';
 import type { RecordedEvent } from '../core/record.ts';
-import { keyOf, type Named, REFUSED } from './refusal-rows.ts';
+import { chatOf, keyOf, type Named, REFUSED } from './refusal-rows.ts';
 import { readJson } from './store.ts';
 
 export interface EventRow {
@@ -82,7 +82,10 @@ function unpacked({ at, run, session, channel, type }: EventRow, facts: unknown)
 function refusals({ at, run, channel }: EventRow, names: readonly Named[]): readonly RunEvent[] {
   return names.flatMap((name) => {
     const base = { at, messageId: keyOf(run ?? '', name), ...(channel === null ? {} : { channel }) };
-    return [{ ...base, type: 'received' } as const, { ...base, type: 'dropped', reason: name[1] } as const];
+    return [
+      { ...base, type: 'received' } as const,
+      { ...base, type: 'dropped', reason: name[1], ...(run === null ? {} : { chat: chatOf(run) }) } as const,
+    ];
   });
 }
 

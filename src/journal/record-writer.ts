@@ -64,9 +64,9 @@ export class RecordWriter implements Rider {
   flush(): void {
     this.#take();
     const singles = this.#refused.length > 0 ? this.#refusals.write(this.#db, this.#refused) : [];
-    const refused = singles.flatMap(({ at, run, channel, reason }): RunEvent[] => [
+    const refused = singles.flatMap(({ at, run, channel, chat, reason }): RunEvent[] => [
       { at, messageId: run, channel, type: 'received' },
-      { at, messageId: run, channel, type: 'dropped', reason },
+      { at, messageId: run, channel, type: 'dropped', reason, chat },
     ]);
     const events = [...this.#taken, ...this.#written, ...refused];
     this.#written = [];

@@ -80,6 +80,11 @@ export function rangeNaming(run: string): readonly [string, string] {
   return [account, account.replace(/\/$/, '0')];
 }
 
+/** The chat of a row of this `run`. */
+export function chatOf(run: string): string {
+  return run.slice(MARK.length);
+}
+
 /** The key of a message that a row of this `run` names. */
 export function keyOf(run: string, [id]: Named): string {
   return `${accountOf(run).slice(MARK.length)}${id}`;

@@ -12,6 +12,7 @@ import { commitAll, wokenBy } from './commit.ts';
 import type { CommitQueue } from './commit-queue.ts';
 import { countAll } from './counts.ts';
 import { dropDead, listDead, replayDead, showDead } from './dead-letters.ts';
+import { effectsSince } from './effects.ts';
 import { loadOf } from './load.ts';
 import { LocalWakeup } from './local-wakeup.ts';
 import { addParts, findPart, markSending, pendingParts, settlePart } from './outbox.ts';
@@ -183,6 +184,7 @@ export class SqliteJournal implements Journal {
     of: (run) => this.#queue.read(() => eventsOf(this.#store, run)),
     after: (seq, query) => this.#queue.read(() => eventsAfter(this.#store, seq, query)),
     about: (words) => this.#queue.read(() => aboutRun(this.#store, words)),
+    effects: (since) => this.#queue.read(() => effectsSince(this.#store, since)),
     asked: (what) => this.#queue.peek(() => askedRun(this.#store, what)),
   };
 

@@ -175,6 +175,7 @@ export class FakeCli {
         counts: async () => this.counts,
         spending: async (query) => this.spending(query),
         record: {
+          effects: async () => [],
           note: () => undefined,
           of: async () => [],
           after: async () => [],

@@ -96,6 +96,7 @@ export class MemoryJournal implements Journal {
 
   readonly dead: Journal['dead'] = { list: outboxOnly, show: outboxOnly, replay: outboxOnly, drop: outboxOnly };
   readonly record: Journal['record'] = {
+    effects: outboxOnly,
     note: () => undefined,
     of: outboxOnly,
     after: outboxOnly,
