@@ -96,7 +96,14 @@ export class MemoryJournal implements Journal {
   }
 
   readonly dead: Journal['dead'] = { list: outboxOnly, show: outboxOnly, replay: outboxOnly, drop: outboxOnly };
-  readonly record: Journal['record'] = { note: () => undefined, of: outboxOnly, after: outboxOnly, about: outboxOnly };
+  readonly record: Journal['record'] = {
+    effects: outboxOnly,
+    note: () => undefined,
+    of: outboxOnly,
+    after: outboxOnly,
+    about: outboxOnly,
+    asked: outboxOnly,
+  };
   readonly wakeup: Journal['wakeup'] = { notify: outboxOnly, listen: outboxOnly };
   readonly commit = outboxOnly;
   readonly accept = outboxOnly;
