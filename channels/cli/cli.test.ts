@@ -5,7 +5,7 @@ import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { TestHost } from '../../src/testing/channel-host.ts';
 import { FakeClock, outbound, tempDir, until } from '../../src/testing/fakes.ts';
-import { CliChannel } from './client.ts';
+import { CliChannel } from './channel.ts';
 import { lineToMessage } from './inbound.ts';
 import { channel as descriptor } from './index.ts';
 import { partToText } from './outbound.ts';

@@ -1,13 +1,11 @@
-import { z } from 'zod';
+/** The terminal the daemon was started in. Its user is the owner: access is not checked. */
 import type { ChannelDescriptor } from '../../src/core/channel.ts';
 import { GatehouseError } from '../../src/core/errors.ts';
+import { CliSettings } from './settings.ts';
 
-const settings = z.strictObject({}).describe('The terminal has no settings.');
-
-/** The terminal the daemon was started in. Its user is the owner: access is not checked. */
-export const channel: ChannelDescriptor<z.infer<typeof settings>> = {
+export const channel: ChannelDescriptor<CliSettings> = {
   type: 'cli',
-  settings,
+  settings: CliSettings,
   guarantee: {
     inbound: 'C',
     inboundHow: 'a terminal repeats nothing',
@@ -17,7 +15,7 @@ export const channel: ChannelDescriptor<z.infer<typeof settings>> = {
   local: true,
   async create(_settings, deps) {
     if (!deps.terminal) throw new GatehouseError('GH1101', 'channel cli needs a terminal, and this process was given none');
-    const { CliChannel } = await import('./client.ts');
+    const { CliChannel } = await import('./channel.ts');
     return new CliChannel(deps.name, deps.terminal, deps.clock);
   },
 };

@@ -1,5 +1,6 @@
 import type { BenchCase } from '../bench.ts';
-import { parseLine, toInbound } from './inbound.ts';
+import { toInbound } from './inbound.ts';
+import { parseLine } from './line.ts';
 import { toLines } from './outbound.ts';
 
 const us = { channel: 'irc', account: 'bot@irc.example', nick: 'bot' };

@@ -1,38 +1,63 @@
-import { messageKey } from '../../src/core/ids.ts';
+/** A line of the server -> `InboundMessage`. Pure. */
 import type { InboundMessage } from '../../src/core/message.ts';
+import { inboundMessage } from '../kit/inbound-message.ts';
+import type { Line } from './line.ts';
 
-const FORM = /^(?:@(\S+) +)?(?::(\S+) +)?(\S*)((?: +[^:\s]\S*)*)(?: +:(.*))?/s;
-/** Colours with their numbers, then whatever else nobody sees. */
-const FORMATTING = new RegExp(`${'\u0003'}(?:\\d\\d?(?:,\\d\\d?)?)?|\\p{Cc}`, 'gu');
-
-/** A line of RFC 1459 2.3.1 with the tags of IRCv3. Only people have an `address`, their user and host. */
-export function parseLine(line: string) {
-  const [, tags = '', prefix = '', command = '', middle = '', trailing] = FORM.exec(line) ?? [];
-  const [nick = '', address] = prefix.split('!');
-  const params = [...middle.split(' ').filter(Boolean), ...(trailing === undefined ? [] : [trailing])];
-  return { tags: new Map(tags.split(';').map((tag) => tag.split(/=(.*)/s) as [string, string])), nick, address, command, params };
+export interface InboundContext {
+  readonly channel: string;
+  readonly account: string;
+  /** Of the bot. */
+  readonly nick: string;
+  /** Stands in where the server gives a message no id. */
+  readonly platformId: string;
+  /** Stands in where the server gives a message no time. */
+  readonly timestamp: number;
 }
 
-export type Line = ReturnType<typeof parseLine>;
-/** Who we are, and what stands in where the server gives a message no id and no time. */
-type Us = Pick<InboundMessage, 'channel' | 'account' | 'platformId' | 'timestamp'> & { readonly nick: string };
+/** Requests of one client to another begin like this (CTCP); an action, `/me waves`, is the one that people write. */
+const REQUEST = '\u0001';
+const ACTION = '\u0001ACTION ';
+/** A colour with its numbers, and every other character that is not shown. */
+const FORMATTING = new RegExp(`${'\u0003'}(?:\\d\\d?(?:,\\d\\d?)?)?|\\p{Cc}`, 'gu');
 
-/** What somebody said; undefined for every other line. */
-export function toInbound({ tags, nick, address, command, params }: Line, us: Us): InboundMessage | undefined {
-  const [[target = '', said = ''], { channel, account }] = [params, us];
-  const act = said.startsWith('\u0001ACTION ');
-  if (command !== 'PRIVMSG' || address === undefined || (said.startsWith('\u0001') && !act)) return undefined;
-  // Only a nickname can be written to, and only with its owner it is always the same conversation.
-  // An account is vouched for by the server; a user and host holds an @ and is never taken for one.
-  const senderId = tags.get('account') ?? address;
-  const base = { channel, account, platformId: tags.get('msgid') ?? us.platformId };
-  const text = (act ? `* ${nick} ${said.slice(8)}` : said).replace(FORMATTING, '');
+/** What a person said; undefined for every other line. */
+export function toInbound(
+  line: Line,
+  { channel, account, nick, platformId, timestamp }: InboundContext,
+): InboundMessage | undefined {
+  const { tags, address } = line;
+  const [target = '', said = ''] = line.params;
+  const isAction = said.startsWith(ACTION);
+  if (line.command !== 'PRIVMSG' || address === undefined) return undefined;
+  if (said.startsWith(REQUEST) && !isAction) return undefined;
+
+  const text = (isAction ? `* ${line.nick} ${said.slice(ACTION.length)}` : said).replace(FORMATTING, '');
   const isGroup = /^[#&]/.test(target);
-  return {
-    ...{ id: messageKey(base), kind: 'message', ...base, chatId: isGroup ? target.toLowerCase() : `${nick}!${senderId}` },
-    ...{ senderId, senderName: nick, media: [], isGroup, replyContext: { nick } },
-    text: isGroup ? text.replace(new RegExp(`^@?${us.nick}(?:[:,]\\s*|\\s+|$)`, 'i'), '') : text,
-    mentionsBot: isGroup && new RegExp(`(?<![\\w-])${us.nick}(?![\\w-])`, 'i').test(text),
-    timestamp: Date.parse(tags.get('time') ?? '') || us.timestamp,
-  };
+  // The server vouches for an account. A user and host holds an @, so it is never taken for an account.
+  const senderId = tags.get('account') ?? address;
+  return inboundMessage(
+    { channel, account },
+    {
+      platformId: tags.get('msgid') ?? platformId,
+      timestamp: Date.parse(tags.get('time') ?? '') || timestamp,
+      senderId,
+      senderName: line.nick,
+      // Only a nickname can be written to, but it may change hands: with its owner it is one conversation.
+      chatId: isGroup ? target.toLowerCase() : `${line.nick}!${senderId}`,
+      isGroup,
+      text: isGroup ? withoutCall(text, nick) : text,
+      mentionsBot: isGroup && isNamed(text, nick),
+      replyContext: { nick: line.nick },
+    },
+  );
+}
+
+/** `bot: what is this?` -> `what is this?` */
+function withoutCall(text: string, nick: string): string {
+  return text.replace(new RegExp(`^@?${nick}(?:[:,]\\s*|\\s+|$)`, 'i'), '');
+}
+
+/** The nickname as a word of its own: `robots` does not name `bot`. */
+function isNamed(text: string, nick: string): boolean {
+  return new RegExp(`(?<![\\w-])${nick}(?![\\w-])`, 'i').test(text);
 }

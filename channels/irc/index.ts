@@ -1,9 +1,18 @@
+/** What the registry knows of IRC. Loading this file loads nothing else of the adapter. */
 import type { ChannelDescriptor } from '../../src/core/channel.ts';
 import { IrcSettings } from './settings.ts';
 
 export const channel: ChannelDescriptor<IrcSettings> = {
   type: 'irc',
   settings: IrcSettings,
-  guarantee: { inbound: 'C', inboundHow: 'a server repeats nothing', send: 'blind', loss: 'what people write while it is down' },
-  create: async (settings, deps) => (await import('./client.ts')).createIrcChannel(settings, deps),
+  guarantee: {
+    inbound: 'C',
+    inboundHow: 'a server repeats nothing',
+    send: 'blind',
+    loss: 'what people write while it is down',
+  },
+  async create(settings, deps) {
+    const { IrcChannel } = await import('./channel.ts');
+    return new IrcChannel(settings, deps);
+  },
 };

@@ -12,8 +12,9 @@ import { channelDeps } from '../../src/testing/channel-deps.ts';
 import { quickClock, TestHost } from '../../src/testing/channel-host.ts';
 import { outbound, until } from '../../src/testing/fakes.ts';
 import { missing } from '../../src/testing/needs.ts';
-import { parseLine, toInbound } from './inbound.ts';
+import { toInbound } from './inbound.ts';
 import { channel as descriptor } from './index.ts';
+import { parseLine } from './line.ts';
 import { toLines } from './outbound.ts';
 
 const us = { channel: 'irc', account: 'bot@irc.example', nick: 'bot', platformId: 'own-id', timestamp: 42 };
@@ -54,6 +55,13 @@ test('A6 without an account it is user and host, and no name can make that look 
   expect(read(':ada!~a@home.example PRIVMSG bot :hi')).toMatchObject({ senderId: '~a@home.example', timestamp: 42 });
   expect(read('@+account=owner :x!y@z PRIVMSG bot :a client may send tags that begin with +')?.senderId).toBe('y@z');
   expect(read(':x!account=owner@z PRIVMSG bot :hi')?.senderId).toBe('account=owner@z');
+});
+
+test.each(['account', 'account='])('a tag without a value, such as "%s", counts as absent', (tag) => {
+  expect(read(`@${tag};msgid= :ada!~a@home.example PRIVMSG bot :hi`)).toMatchObject({
+    senderId: '~a@home.example',
+    platformId: 'own-id',
+  });
 });
 
 test('a channel that threw the bot out, and a name that the server took away, are told', async () => {

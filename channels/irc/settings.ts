@@ -1,8 +1,9 @@
+/** The settings of an irc entry in `gateway.channels[]`. Each description becomes a row of the README. */
 import { z } from 'zod';
 
-const [NICK, CHANNEL] = [/^[A-Za-z_][\w-]{0,29}$/, /^[#&][^\s,:]{1,49}$/];
+const NICK = /^[A-Za-z_][\w-]{0,29}$/;
+const CHANNEL = /^[#&][^\s,:]{1,49}$/;
 
-/** The settings of an irc entry in `gateway.channels[]`. */
 export const IrcSettings = z.strictObject({
   host: z.string().min(1).describe('Host name of the server.'),
   port: z.int().min(1).max(65_535).default(6_697).describe('Port of the server.'),
@@ -11,4 +12,5 @@ export const IrcSettings = z.strictObject({
   password_env: z.string().min(1).optional().describe('Environment variable with the password (SASL). Absent: no login.'),
   channels: z.array(z.string().regex(CHANNEL)).default([]).describe('Channels to join, such as #help.'),
 });
+
 export type IrcSettings = z.infer<typeof IrcSettings>;

@@ -104,7 +104,7 @@ describe('the architecture', () => {
     );
     const registry = readFileSync(join(ROOT, 'channels/registry.ts'), 'utf8');
     for (const name of folders) {
-      const required = ['index.ts', 'client.ts', 'inbound.ts', 'outbound.ts', `${name}.test.ts`, 'README.md'];
+      const required = ['index.ts', 'settings.ts', 'channel.ts', 'inbound.ts', 'outbound.ts', `${name}.test.ts`, 'README.md'];
       const missing = required.filter((file) => !existsSync(join(ROOT, 'channels', name, file)));
       expect({ name, missing }).toEqual({ name, missing: [] });
       expect(registry).toContain(`./${name}/index.ts`);

@@ -1,3 +1,4 @@
+/** The adapter: the terminal of this process. Shaping is `inbound.ts` and `outbound.ts`. */
 import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { createInterface, type Interface } from 'node:readline';
