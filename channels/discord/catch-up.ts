@@ -2,7 +2,7 @@
 import { apiFailureOf, type ErrorCode } from '../kit/call-error.ts';
 import { type JsonObject, obj, objects } from '../kit/json.ts';
 import { isFinal, waitOf } from './failure.ts';
-import { compareIds, snowflake } from './wire.ts';
+import { compareIds, snowflake } from './ids.ts';
 
 export interface HistoryOptions {
   /** Chat or thread. */

@@ -25,12 +25,12 @@ import { registerCommands } from './commands.ts';
 import { keepConnected } from './connect.ts';
 import { download } from './download.ts';
 import { toSendResult } from './failure.ts';
+import { snowflake } from './ids.ts';
 import { Interactions } from './interactions.ts';
 import type { Unread } from './missed.ts';
 import { type Awaiting, awaitingOf, placeOf, type SendCall, shownName, toAnswer, toCreate, toEditCall } from './outbound.ts';
 import { Receiver } from './receive.ts';
 import type { DiscordSettings } from './settings.ts';
-import { snowflake } from './wire.ts';
 
 const LIMITS: ChannelLimits = {
   // 100 below the platform's 2000: room for a fence that a split closes and opens again, and for what is escaped.

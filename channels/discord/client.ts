@@ -16,9 +16,9 @@ import { CallError, type CallFailure, networkFailure } from '../kit/call-error.t
 import { withDeadline } from '../kit/deadline.ts';
 import { type JsonObject, num, obj, str } from '../kit/json.ts';
 import type { GatewayEnd, GatewayOptions, Session } from './gateway.ts';
-import { HttpPool } from './http.ts';
+import { isGatewayUrl } from './ids.ts';
 import { guardShard } from './shard.ts';
-import { isGatewayUrl } from './wire.ts';
+import { HttpPool } from './transport.ts';
 
 export interface CallOptions {
   readonly body?: JsonObject;

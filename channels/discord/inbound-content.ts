@@ -3,7 +3,7 @@ import type { MediaKind, MediaRef } from '../../src/core/message.ts';
 import { type JsonObject, num, obj, objects, str } from '../kit/json.ts';
 import { mediaRef } from '../kit/media-ref.ts';
 import { bracketNote } from '../kit/senders-words.ts';
-import { snowflake } from './wire.ts';
+import { snowflake } from './ids.ts';
 
 /** https://discord.com/developers/docs/resources/message#message-object-message-flags */
 const IS_VOICE_MESSAGE = 1 << 13;

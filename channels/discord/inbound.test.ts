@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
+import { idAt } from './ids.ts';
 import { type InboundContext, toDelete, toEdit, toMessage, toReaction } from './inbound.ts';
 import { toInteraction } from './interaction.ts';
-import { idAt } from './wire.ts';
 
 const BOT = '135000000000000001';
 const ADA = '201000000000000001';

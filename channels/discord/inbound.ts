@@ -3,10 +3,10 @@ import { shortHash } from '../../src/core/ids.ts';
 import { type InboundMessage, type QuotedMessage, type RefusalReason, UNKNOWN_SENDER } from '../../src/core/message.ts';
 import { changedMessage, inboundMessage, unreadableMessage } from '../kit/inbound-message.ts';
 import { type JsonObject, num, obj, str } from '../kit/json.ts';
+import { requireId, snowflake, timeOf } from './ids.ts';
 import { mediaOf, noteOf, snapshotsOf } from './inbound-content.ts';
 import { type Addressing, displayName, readText } from './inbound-text.ts';
 import { chatOf, type Place } from './places.ts';
-import { requireId, snowflake, timeOf } from './wire.ts';
 
 export interface InboundContext {
   /** Instance name. */

@@ -6,9 +6,9 @@ import { TestHost } from '../../src/testing/channel-host.ts';
 import { MemoryLogger, until } from '../../src/testing/fakes.ts';
 import { CallError, type CallFailure } from '../kit/call-error.ts';
 import type { Packet } from './gateway.ts';
+import { compareIds, idAt } from './ids.ts';
 import type { Unread } from './missed.ts';
 import { Receiver } from './receive.ts';
-import { compareIds, idAt } from './wire.ts';
 
 const BOT = '135000000000000001';
 const ADA = '201000000000000001';

@@ -3,8 +3,8 @@ import type { Clock, Logger } from '../../src/core/ports.ts';
 import { type JsonObject, obj, str } from '../kit/json.ts';
 import { type HistoryEnd, readHistory } from './catch-up.ts';
 import { type Cursor, withGap, withJoined, withoutGap } from './cursor.ts';
+import { compareIds, idAt, laterId, snowflake, timeOf } from './ids.ts';
 import type { Place, Places } from './places.ts';
-import { compareIds, idAt, laterId, snowflake, timeOf } from './wire.ts';
 
 /** Chats of which something is missing, by the reason; `withheld`: may be missing, as nothing is shown where something was written. */
 export type Unread = Readonly<Record<'forbidden' | 'withheld' | 'cut' | 'failed', number>>;

@@ -4,9 +4,9 @@ import type { OutboundFile, OutboundPart } from '../../src/core/message.ts';
 import { type JsonObject, num, obj, str } from '../kit/json.ts';
 import { uploadName } from '../kit/upload-file.ts';
 import { toDiscordMarkdown } from './format.ts';
+import { snowflake } from './ids.ts';
 import { buttonId } from './interaction.ts';
 import { opusSeconds } from './voice-note.ts';
-import { snowflake } from './wire.ts';
 
 /**
  * Code points of a message, caption or not: the API is said to count those

@@ -10,12 +10,12 @@ import type { DiscordClient } from './client.ts';
 import { advance, type Cursor, firstCursor, formatCursor, parseCursor } from './cursor.ts';
 import { isFinal, waitOf } from './failure.ts';
 import type { Packet, Session } from './gateway.ts';
+import { idAt, laterId, requireId, snowflake } from './ids.ts';
 import { type InboundContext, toDelete, toEdit, toMessage, toReaction, unreadable } from './inbound.ts';
 import type { Addressing } from './inbound-text.ts';
 import { type Interaction, toInteraction } from './interaction.ts';
 import { Missed, type Unread } from './missed.ts';
 import { type Place, Places } from './places.ts';
-import { idAt, laterId, requireId, snowflake } from './wire.ts';
 
 /** What a connection told. */
 export interface Pushed extends Packet {

@@ -16,7 +16,7 @@ import { untilAborted } from '../kit/linked.ts';
 import { reconnect } from '../kit/reconnect.ts';
 import { Bounces } from './bounces.ts';
 import { ImapSession, type ServerAddress } from './client.ts';
-import { describeFault, type ServerFault } from './faults.ts';
+import { describeFault, type ServerFault } from './failure.ts';
 import type { InboundOptions } from './inbound.ts';
 import { type MailAttachment, parseMail } from './mime.ts';
 import { toMail } from './outbound.ts';

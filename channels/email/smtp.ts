@@ -5,7 +5,7 @@ import type { SendResult } from '../../src/core/channel.ts';
 import { errorText } from '../../src/core/errors.ts';
 import { domainOf } from './authentication.ts';
 import type { ServerAddress } from './client.ts';
-import { describeFault, type ServerFault } from './faults.ts';
+import { describeFault, type ServerFault } from './failure.ts';
 
 export interface Mail {
   readonly from: { readonly name: string; readonly address: string };

@@ -25,8 +25,8 @@ import { isTargetGone, toSendResult } from './failure.ts';
 import { KnownMessages } from './known-messages.ts';
 import { targetOf, toFileMessage, toMessage, toUpload, uuidOf, withListedChoices } from './outbound.ts';
 import { receiveEvents } from './receive.ts';
+import type { WebhookKeys } from './request.ts';
 import type { FeishuSettings } from './settings.ts';
-import type { WebhookKeys } from './webhook.ts';
 
 const LIMITS: ChannelLimits = {
   // A card may have 30 KB: enough for this much of three-byte letters, with room for markup and escapes.

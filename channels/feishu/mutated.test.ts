@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { feishuEvent, messageEvent, sealWebhook, signWebhook } from '../../src/simulator/feishu/events.ts';
 import { FEISHU_KEYS } from '../../src/simulator/feishu/webhook.ts';
 import { readEvent, toInbound, unreadable } from './inbound.ts';
-import { readWebhook } from './webhook.ts';
+import { readWebhook } from './request.ts';
 
 const { encryptKey, verificationToken } = FEISHU_KEYS;
 const APP = { appId: 'cli_0123456789abcdef', token: verificationToken };

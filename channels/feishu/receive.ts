@@ -12,7 +12,7 @@ import type { BotIdentity, FeishuClient } from './client.ts';
 import { isRefusedLogin } from './failure.ts';
 import { EventIntake } from './intake.ts';
 import type { KnownMessages } from './known-messages.ts';
-import { readWebhook, type WebhookKeys } from './webhook.ts';
+import { readWebhook, type WebhookKeys } from './request.ts';
 
 export interface ReceiveOptions {
   readonly client: Pick<FeishuClient, 'botInfo' | 'connect'>;

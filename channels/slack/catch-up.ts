@@ -6,9 +6,9 @@ import { CALL_TIMEOUT_MS, withDeadline } from '../kit/deadline.ts';
 import { type JsonObject, list, obj, str } from '../kit/json.ts';
 import type { SlackClient } from './client.ts';
 import type { Cursor } from './cursor.ts';
+import { LATER, LOGIN_REFUSED, MAYBE_DONE } from './failure.ts';
 import { type InboundContext, toEdit, toInbound, toMs } from './inbound.ts';
 import type { Intake } from './intake.ts';
-import { LATER, LOGIN_REFUSED, MAYBE_DONE } from './refusals.ts';
 
 export interface CatchUpOptions {
   readonly client: Pick<SlackClient, 'call' | 'now'>;

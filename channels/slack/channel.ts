@@ -1,4 +1,4 @@
-/** The adapter: one app in one workspace. Receiving is `socket-mode.ts` or `http-mode.ts`, wire calls are `client.ts`. */
+/** The adapter: one app in one workspace. Receiving is `connect.ts` or `webhook.ts`, wire calls are `client.ts`. */
 import type {
   Channel,
   ChannelDeps,
@@ -17,16 +17,16 @@ import { Lifecycle } from '../kit/lifecycle.ts';
 import { RecentMap } from '../kit/recent.ts';
 import { sendTime } from '../kit/send-time.ts';
 import type { SlackClient } from './client.ts';
+import { receiveBySocket } from './connect.ts';
 import { download } from './download.ts';
 import { nameFromEmoji } from './emoji.ts';
+import { NOT_ALLOWED } from './failure.ts';
 import { type Found, findPart } from './find.ts';
-import { receiveByHttp } from './http-mode.ts';
 import { toSendResult, toUpdate } from './outbound.ts';
-import { Receiver } from './receiver.ts';
-import { NOT_ALLOWED } from './refusals.ts';
+import { Receiver } from './receive.ts';
 import { sendPart } from './send.ts';
 import type { SlackSettings } from './settings.ts';
-import { receiveBySocket } from './socket-mode.ts';
+import { receiveByHttp } from './webhook.ts';
 
 const LIMITS: ChannelLimits = {
   // Below the 4000 that one message should have, and that an edit may have: room for the entities and marks of the dialect.

@@ -9,7 +9,7 @@ import { CALL_TIMEOUT_MS, withDeadline } from '../kit/deadline.ts';
 import { HttpTransport } from '../kit/http-transport.ts';
 import { type JsonObject, num, obj, parseObject, str } from '../kit/json.ts';
 import { readText } from '../kit/read-text.ts';
-import { LOGIN_REFUSED, refusal } from './refusals.ts';
+import { LOGIN_REFUSED, refusal } from './failure.ts';
 
 /** What the platform pushed over a socket. `ack` tells it that we have it; unacknowledged ones come again. */
 export interface Envelope {

@@ -7,7 +7,7 @@ import { obj, str } from '../kit/json.ts';
 import { RecentMap } from '../kit/recent.ts';
 import { label } from '../kit/senders-words.ts';
 import type { SlackClient } from './client.ts';
-import { NOT_ALLOWED } from './refusals.ts';
+import { NOT_ALLOWED } from './failure.ts';
 
 /** A message waits this long for its author's name, once per person; the platform wants its acknowledgement within three seconds. */
 const LOOKUP_MS = 1_000;

@@ -7,9 +7,9 @@ import { quickClock } from '../../src/testing/channel-host.ts';
 import { outbound, tempDir, until } from '../../src/testing/fakes.ts';
 import { type SlackSetup, slackSetup } from '../../src/testing/slack/setup.ts';
 import type { CallFailure } from '../kit/call-error.ts';
+import { refusal } from './failure.ts';
 import { channel as descriptor } from './index.ts';
 import { toPost, toSendResult, toUpdate } from './outbound.ts';
-import { refusal } from './refusals.ts';
 
 const open: AsyncDisposable[] = [];
 afterEach(async () => {

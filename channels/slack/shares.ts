@@ -3,7 +3,7 @@ import type { Clock } from '../../src/core/ports.ts';
 import { apiFailureOf, CallError } from '../kit/call-error.ts';
 import { list, obj, str } from '../kit/json.ts';
 import type { SlackClient } from './client.ts';
-import { LATER, MAYBE_DONE } from './refusals.ts';
+import { LATER, MAYBE_DONE } from './failure.ts';
 
 export interface ShareOptions {
   readonly client: Pick<SlackClient, 'call'>;

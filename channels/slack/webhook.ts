@@ -1,48 +1,67 @@
-/** Requests of the platform in mode `http`: verified over the bytes that came, then read (https://docs.slack.dev/authentication/verifying-requests-from-slack). */
-import { createHmac } from 'node:crypto';
-import type { WebhookRequest } from '../../src/core/channel.ts';
-import { equalSecrets } from '../kit/equal-secrets.ts';
-import { parseObject, str } from '../kit/json.ts';
-import type { SlackPayload } from './inbound.ts';
+/** Receiving by signed requests. A gap cannot be noticed here, so the history is compared every ten minutes. */
+import type { Webhook, WebhookHandler } from '../../src/core/channel.ts';
+import { reconnect } from '../kit/reconnect.ts';
+import { answerWith, createWebhookIntake, refusedRequest } from '../kit/webhook-intake.ts';
+import { pause, type Receiver } from './receive.ts';
+import { readRequest, refuseRequest } from './request.ts';
 
-/** The platform's own advice; a stamp from the future is as wrong as an old one. */
-const MAX_AGE_SECS = 300;
+/** Below the three seconds after which the platform counts a request as failed and sends it again. */
+const ANSWER_WITHIN_MS = 2_500;
+const CATCH_UP_EVERY_MS = 600_000;
 
-/** Why a request is not to be believed; undefined when it is. Nothing of the body has been read by then. */
-export function refuseRequest(request: WebhookRequest, signingSecret: string, nowMs: number): string | undefined {
-  const stamp = request.headers['x-slack-request-timestamp'];
-  const signature = request.headers['x-slack-signature'];
-  if (signingSecret === '') return 'there is no signing secret';
-  if (stamp === undefined || signature === undefined) return 'the request is not signed';
-  if (!/^\d{1,12}$/.test(stamp)) return 'the time stamp is no number';
-  if (Math.abs(nowMs / 1_000 - Number(stamp)) > MAX_AGE_SECS) return 'the time stamp is off by more than five minutes';
-  const expected = createHmac('sha256', signingSecret).update(`v0:${stamp}:`).update(request.body).digest('hex');
-  return equalSecrets(signature, `v0=${expected}`) ? undefined : 'the signature is wrong';
+/** Receives until the signal aborts or the login is refused for good. Never rejects. */
+export async function receiveByHttp(receiver: Receiver, signingSecret: string): Promise<void> {
+  const { deps, signal, settled } = receiver.options;
+  const { clock, random, webhooks, logger } = deps;
+  let webhook: Webhook | undefined;
+  const serve = async (): Promise<void> => {
+    webhook = await webhooks.serve(createHandler(receiver, signingSecret));
+    logger.info('slack.webhook', { path: webhook.path, local: webhook.localOrigin });
+  };
+  try {
+    await reconnect({
+      run: async (connected) => {
+        if (!webhook) await serve();
+        await receiver.login();
+        receiver.connected();
+        const { begun, done } = receiver.catchUpFirst(false, signal);
+        receiver.intake?.holdUntil(begun);
+        await begun;
+        receiver.healthy();
+        settled();
+        connected();
+        await done;
+        await pause(clock, CATCH_UP_EVERY_MS, signal);
+      },
+      onEnd: (error, waitMs) => error === undefined || receiver.failed(error, waitMs),
+      clock,
+      random,
+      signal,
+    });
+    await receiver.intakeEnded();
+  } finally {
+    await webhook?.[Symbol.asyncDispose]();
+  }
 }
 
-export type WebhookContent =
-  | { readonly kind: 'payload'; readonly payload: SlackPayload }
-  | { readonly kind: 'challenge'; readonly challenge: string }
-  /** Signed, and nothing for us: acknowledge. */
-  | { readonly kind: 'other' };
-
-/** Reads a verified request: events are JSON, buttons a form with JSON in it, commands a form. Never throws. */
-export function readRequest({ headers, body }: WebhookRequest): WebhookContent {
-  const text = body.toString('utf8');
-  if (!(headers['content-type'] ?? '').toLowerCase().startsWith('application/x-www-form-urlencoded')) {
-    const event = parseObject(text);
-    if (event?.['type'] === 'url_verification') return { kind: 'challenge', challenge: str(event['challenge']) ?? '' };
-    return event?.['type'] === 'event_callback'
-      ? { kind: 'payload', payload: { kind: 'event', body: event } }
-      : { kind: 'other' };
-  }
-  const form = new URLSearchParams(text);
-  const wrapped = form.get('payload');
-  if (wrapped !== null) {
-    const action = parseObject(wrapped);
-    return action ? { kind: 'payload', payload: { kind: 'action', body: action } } : { kind: 'other' };
-  }
-  return form.has('command')
-    ? { kind: 'payload', payload: { kind: 'command', body: Object.fromEntries(form) } }
-    : { kind: 'other' };
+function createHandler(receiver: Receiver, signingSecret: string): WebhookHandler {
+  const { logger, clock } = receiver.options.deps;
+  return createWebhookIntake({
+    read: (request) => {
+      if (request.method !== 'POST') return answerWith(405);
+      const refusal = refuseRequest(request, signingSecret, clock.now());
+      if (refusal !== undefined) return refusedRequest(refusal);
+      const { 'x-slack-retry-num': count, 'x-slack-retry-reason': reason } = request.headers;
+      if (count !== undefined) logger.info('slack.redelivered', { count, reason });
+      const content = readRequest(request);
+      if (content.kind !== 'payload') return answerWith(200, content.kind === 'challenge' ? content.challenge : undefined);
+      const { promise, resolve } = Promise.withResolvers<void>();
+      const pushed = receiver.intake?.push({ payload: content.payload, ack: async () => resolve() });
+      return pushed ? { kind: 'messages', store: () => promise } : { kind: 'later' };
+    },
+    holdMs: ANSWER_WITHIN_MS,
+    refused: { status: 401, event: 'slack.request-refused' },
+    clock,
+    logger,
+  });
 }

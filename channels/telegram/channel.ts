@@ -1,4 +1,4 @@
-/** The adapter: one bot account. Receiving is `poll.ts`, shaping is `inbound.ts` and `outbound.ts`, wire calls are `client.ts`. */
+/** The adapter: one bot account. Receiving is `receive.ts`, shaping is `inbound.ts` and `outbound.ts`, wire calls are `client.ts`. */
 import type {
   Channel,
   ChannelDeps,
@@ -20,7 +20,7 @@ import { unreadableFile } from '../kit/upload-file.ts';
 import type { SendCall, TelegramClient } from './client.ts';
 import { download } from './download.ts';
 import { asDocument, CAPTION_LIMIT, toCall, toEdit, toSendResult } from './outbound.ts';
-import { pollUpdates } from './poll.ts';
+import { pollUpdates } from './receive.ts';
 import type { TelegramSettings } from './settings.ts';
 
 const LIMITS: ChannelLimits = {

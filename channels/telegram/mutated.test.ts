@@ -10,7 +10,7 @@ import media from './fixtures/media.json' with { type: 'json' };
 import privates from './fixtures/private.json' with { type: 'json' };
 import { toInbound } from './inbound.ts';
 import { pressOf, reactionOf } from './inbound-events.ts';
-import { type PollOptions, pollUpdates } from './poll.ts';
+import { type PollOptions, pollUpdates } from './receive.ts';
 
 const ME = { id: 700_001, username: 'gatehouse_bot', first_name: 'Gatehouse', is_bot: true } as const;
 const ABILITIES = {

@@ -2,7 +2,7 @@
 import type { InboundMessage, MediaKind, MediaRef, RefusalReason } from '../../src/core/message.ts';
 import { inboundMessage } from '../kit/inbound-message.ts';
 import type { MediaRecord, MessageRecord } from './client.ts';
-import type { Fields } from './signature.ts';
+import type { Fields } from './request.ts';
 
 export interface InboundContext {
   /** Instance name of the channel. */

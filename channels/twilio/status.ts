@@ -2,8 +2,8 @@
 import type { Clock, Logger } from '../../src/core/ports.ts';
 import type { HealthSum } from '../kit/health-sum.ts';
 import { RecentMap } from '../kit/recent.ts';
-import { UNDELIVERED } from './errors.ts';
-import type { Fields } from './signature.ts';
+import { UNDELIVERED } from './failure.ts';
+import type { Fields } from './request.ts';
 
 /** Callbacks come in any order and more than once; a message never goes back. */
 const RANK: Readonly<Record<string, number>> = {

@@ -5,7 +5,7 @@ import type { Clock, Logger } from '../../src/core/ports.ts';
 import { answerWith, createWebhookIntake, refusedRequest, type WebhookContent } from '../kit/webhook-intake.ts';
 import type { Intake } from './intake.ts';
 import type { PublicFiles } from './public-files.ts';
-import { type Fields, type Proof, verify } from './signature.ts';
+import { type Fields, type Proof, verify } from './request.ts';
 import { isStatus } from './status.ts';
 
 export interface WebhookOptions {

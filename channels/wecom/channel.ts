@@ -18,13 +18,13 @@ import { Lifecycle } from '../kit/lifecycle.ts';
 import { untilAborted } from '../kit/linked.ts';
 import { reconnect } from '../kit/reconnect.ts';
 import { sendTime } from '../kit/send-time.ts';
-import type { CallbackKeys } from './callback.ts';
 import type { WecomClient } from './client.ts';
 import { download } from './download.ts';
 import { isAuthFailure, judge } from './failure.ts';
 import { Intake } from './intake.ts';
 import { CARD_BUTTONS, CARD_TEXT } from './outbound.ts';
-import { Sender } from './sender.ts';
+import type { CallbackKeys } from './request.ts';
+import { Sender } from './send.ts';
 import type { WecomSettings } from './settings.ts';
 import { createWebhookHandler, MAX_BODY_BYTES } from './webhook.ts';
 

@@ -25,7 +25,7 @@ export const channel: ChannelDescriptor<WecomSettings> = {
     const [{ WecomChannel }, { WecomClient }, { parseAesKey }] = await Promise.all([
       import('./channel.ts'),
       import('./client.ts'),
-      import('./callback.ts'),
+      import('./request.ts'),
     ]);
     const aesKey = parseAesKey(encoded, settings.encoding_aes_key_env);
     const client = new WecomClient({ corpId, secret, apiRoot: settings.api_root.replace(/\/+$/, ''), clock: deps.clock });

@@ -2,8 +2,8 @@ import type { WebhookHandler, WebhookRequest } from '../../src/core/channel.ts';
 import type { InboundMessage } from '../../src/core/message.ts';
 import type { Clock, Logger } from '../../src/core/ports.ts';
 import { answerWith, createWebhookIntake, refusedRequest, type WebhookContent } from '../kit/webhook-intake.ts';
-import { type CallbackKeys, encryptedOf, openCallback } from './callback.ts';
 import { type InboundContext, toInbound } from './inbound.ts';
+import { type CallbackKeys, encryptedOf, openCallback } from './request.ts';
 
 export interface WebhookOptions {
   readonly keys: CallbackKeys;

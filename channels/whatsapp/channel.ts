@@ -1,4 +1,4 @@
-/** The adapter: one linked account. Connections are `session.ts`, shaping is `inbound.ts` and `outbound.ts`, wire calls are `client.ts`. */
+/** The adapter: one linked account. Receiving is `receive.ts`, shaping is `inbound.ts` and `outbound.ts`, wire calls are `client.ts`. */
 import { join } from 'node:path';
 import type {
   Channel,
@@ -22,7 +22,7 @@ import { platformIdOf, splitPlatformId } from './inbound.ts';
 import { lockLogin } from './lock.ts';
 import { download, type StoredFile, UploadError, upload } from './media.ts';
 import { messageId, storedAs, targetOf, toEdit, toMessage, toReaction, toSendResult, wordsOf } from './outbound.ts';
-import { stayConnected } from './session.ts';
+import { stayConnected } from './receive.ts';
 import type { WhatsAppSettings } from './settings.ts';
 import { LoginStore } from './store.ts';
 

@@ -1,8 +1,8 @@
 import { proto, type WAMessage } from '@whiskeysockets/baileys';
 import { describe, expect, test } from 'vitest';
 import type { InboundMessage } from '../../src/core/message.ts';
+import { bareJid, jidOf, type Pins, parseJid, personId } from './ids.ts';
 import { type InboundContext, splitPlatformId, toInbound } from './inbound.ts';
-import { bareJid, jidOf, type Pins, parseJid, personId } from './jid.ts';
 import { fromRef } from './media-ref.ts';
 
 const ME = { phone: '15550000000', lid: '900000000000001' };

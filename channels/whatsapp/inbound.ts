@@ -4,8 +4,8 @@ import { shortHash } from '../../src/core/ids.ts';
 import type { InboundMessage, QuotedMessage, RefusalReason } from '../../src/core/message.ts';
 import { inboundMessage } from '../kit/inbound-message.ts';
 import { label } from '../kit/senders-words.ts';
+import { bareJid, isMe, type Me, mentionedId, type Pins, parseJid, personId } from './ids.ts';
 import { readContent, type Said } from './inbound-content.ts';
-import { bareJid, isMe, type Me, mentionedId, type Pins, parseJid, personId } from './jid.ts';
 
 export interface InboundContext {
   /** Instance name and account of the channel. */

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { ChannelDescriptor } from '../../src/core/channel.ts';
-import { parseJid } from './jid.ts';
+import { parseJid } from './ids.ts';
 import { WhatsAppSettings } from './settings.ts';
 import { LoginStore } from './store.ts';
 

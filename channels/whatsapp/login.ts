@@ -5,7 +5,7 @@ import { GatehouseError } from '../../src/core/errors.ts';
 import { LOGIN_FILE } from './channel.ts';
 import { WhatsAppConnection } from './client.ts';
 import { Ended } from './failure.ts';
-import { meOf } from './jid.ts';
+import { meOf } from './ids.ts';
 import { lockLogin } from './lock.ts';
 import type { WhatsAppSettings } from './settings.ts';
 import { LoginStore, removeLogin, replaceLogin } from './store.ts';

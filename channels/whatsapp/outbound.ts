@@ -6,7 +6,7 @@ import type { Json, OutboundFile, OutboundPart } from '../../src/core/message.ts
 import type { CallFailure } from '../kit/call-error.ts';
 import { sendResultOf } from '../kit/call-result.ts';
 import { toWhatsApp } from './format.ts';
-import { jidOf, type Pins } from './jid.ts';
+import { jidOf, type Pins } from './ids.ts';
 import type { StoredFile } from './media.ts';
 import type { StoredKind } from './media-ref.ts';
 

@@ -3,7 +3,7 @@ import type { proto, WAMessage } from '@whiskeysockets/baileys';
 import { errorText } from '../../src/core/errors.ts';
 import type { Logger } from '../../src/core/ports.ts';
 import { RecentMap } from '../kit/recent.ts';
-import { bareJid } from './jid.ts';
+import { bareJid } from './ids.ts';
 
 /** More than can be waiting at a time. */
 const MAX_ASKED = 500;

@@ -3,7 +3,7 @@ import { chmod, mkdir, open, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { syncDirectory } from '../../src/lib/atomic-file.ts';
-import type { Pins } from './jid.ts';
+import type { Pins } from './ids.ts';
 
 /**
  * A message whose key was used up but which is not known to be ours yet, or was: the server repeats what it has no receipt for, and

@@ -1,5 +1,5 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
-import { dirname, join, relative, resolve } from 'node:path';
+import { basename, dirname, join, relative, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
 
 const ROOT = resolve(import.meta.dirname, '../..');
@@ -19,6 +19,28 @@ const RANKS: readonly (readonly string[])[] = [
   ['src/cli'],
 ];
 const RANK = new Map(RANKS.flatMap((units, rank) => units.map((unit) => [unit, rank] as const)));
+/** One role, one file name in every channel; behind each name are those that it must not go by. */
+const ROLES: Readonly<Record<string, readonly string[]>> = {
+  channel: ['adapter', 'bot'],
+  client: ['api', 'calls'],
+  transport: ['http', 'fetch'],
+  failure: ['call-error', 'error', 'errors', 'failures', 'fault', 'faults', 'refusal', 'refusals'],
+  ids: ['id', 'jid', 'snowflake', 'wire'],
+  connect: ['connection', 'session', 'socket', 'socket-mode'],
+  receive: ['listen', 'loop', 'poll', 'receiver'],
+  webhook: ['callbacks', 'hook', 'http-mode'],
+  request: ['callback', 'signature', 'verify'],
+  intake: ['queue'],
+  cursor: ['offset', 'position'],
+  'catch-up': ['backlog', 'history'],
+  albums: ['album'],
+  download: ['fetch-file', 'files'],
+  send: ['sender', 'sending'],
+  find: ['finder', 'lookup'],
+  format: ['markdown', 'render'],
+};
+/** Tests of a channel as a whole; every other one stands beside the file that it tests. */
+const WHOLE_CHANNEL = ['contract', 'crabline', 'mutated', 'openapi'];
 const FILE_CEILING = 400;
 const TEST_CEILING = 600;
 
@@ -52,6 +74,14 @@ function unit(file: string): string {
   const [first = '', second = ''] = file.split('/');
   return first === 'src' ? `src/${second}` : first;
 }
+
+/** Of a file in the folder of a channel; undefined for the kit and what all share. */
+function channelOf(file: string): string | undefined {
+  const [, name] = /^channels\/([^/]+)\//.exec(file) ?? [];
+  return name === 'kit' ? undefined : name;
+}
+
+const channelFiles = () => ALL.filter((file) => channelOf(file) !== undefined);
 
 describe('the architecture', () => {
   it('knows the rank of every folder that ships', () => {
@@ -109,6 +139,33 @@ describe('the architecture', () => {
       expect({ name, missing }).toEqual({ name, missing: [] });
       expect(registry).toContain(`./${name}/index.ts`);
     }
+  });
+
+  it('gives a role the same file name in every channel', () => {
+    const other = new Map(Object.entries(ROLES).flatMap(([role, names]) => names.map((name) => [name, role] as const)));
+    const wrong = channelFiles().flatMap((file) => {
+      const role = other.get(basename(file).replace(/(\.test)?\.ts$/, ''));
+      return role === undefined ? [] : [`${file}: its role is called ${role}`];
+    });
+    expect(wrong).toEqual([]);
+  });
+
+  it('puts the tests of a channel beside the files that they test', () => {
+    const alone = channelFiles().filter((file) => {
+      const [, channel = '', name = ''] = /^channels\/([^/]+)\/.*?([^/]+)\.test\.ts$/.exec(file) ?? [];
+      if (name === '' || [channel, ...WHOLE_CHANNEL].includes(name)) return false;
+      return !existsSync(join(ROOT, dirname(file), `${name}.ts`));
+    });
+    expect(alone).toEqual([]);
+  });
+
+  it('imports no channel into another', () => {
+    const wrong = channelFiles().flatMap((file) =>
+      imports(file)
+        .filter((target) => channelOf(target) !== undefined && channelOf(target) !== channelOf(file))
+        .map((target) => `${file} imports ${target}`),
+    );
+    expect(wrong).toEqual([]);
   });
 
   it('keeps files small', () => {

@@ -12,7 +12,7 @@ import { FEISHU_KEYS } from '../../src/simulator/feishu/webhook.ts';
 import { quickClock, TestHost } from '../../src/testing/channel-host.ts';
 import { until } from '../../src/testing/fakes.ts';
 import { type FeishuPlatform, feishuPlatform, feishuScene } from '../../src/testing/feishu/scene.ts';
-import { readWebhook } from './webhook.ts';
+import { readWebhook } from './request.ts';
 
 const open: AsyncDisposable[] = [];
 afterEach(async () => {

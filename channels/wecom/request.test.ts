@@ -6,7 +6,7 @@ import type { WebhookRequest } from '../../src/core/channel.ts';
 import type { InboundMessage } from '../../src/core/message.ts';
 import { WecomPush } from '../../src/simulator/wecom/push.ts';
 import { FakeClock, MemoryLogger } from '../../src/testing/fakes.ts';
-import { encryptedOf, openCallback, parseAesKey } from './callback.ts';
+import { encryptedOf, openCallback, parseAesKey } from './request.ts';
 import { createWebhookHandler } from './webhook.ts';
 
 const CORP = 'wwtestcompany';

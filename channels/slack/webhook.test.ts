@@ -9,7 +9,7 @@ import { until } from '../../src/testing/fakes.ts';
 import { SIGNING_SECRET, signSlackRequest } from '../../src/testing/slack/requests.ts';
 import { impatientClock, type SlackSetupOptions, slackSetup } from '../../src/testing/slack/setup.ts';
 import { channel as descriptor } from './index.ts';
-import { readRequest, refuseRequest } from './webhook.ts';
+import { readRequest, refuseRequest } from './request.ts';
 
 const open: AsyncDisposable[] = [];
 afterEach(async () => {

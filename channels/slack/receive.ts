@@ -11,10 +11,10 @@ import { reconnect } from '../kit/reconnect.ts';
 import { type CatchUpGaps, catchUp } from './catch-up.ts';
 import type { SlackClient } from './client.ts';
 import { Cursor } from './cursor.ts';
+import { LOGIN_REFUSED, NOT_GRANTED, refusal } from './failure.ts';
 import type { Identity, InboundContext } from './inbound.ts';
 import { Intake } from './intake.ts';
 import { UserNames } from './names.ts';
-import { LOGIN_REFUSED, NOT_GRANTED, refusal } from './refusals.ts';
 import type { SlackSettings } from './settings.ts';
 
 export interface ReceiverOptions {

@@ -3,7 +3,7 @@ import { errorText } from '../../src/core/errors.ts';
 import { reconnect } from '../kit/reconnect.ts';
 import type { Envelope } from './client.ts';
 import type { SlackPayload } from './inbound.ts';
-import { pause, type Receiver } from './receiver.ts';
+import { pause, type Receiver } from './receive.ts';
 
 /** A socket that lived shorter does not count as a success: something breaks it. The platform renews each after hours. */
 const STABLE_MS = 30_000;

@@ -2,7 +2,7 @@ import twilio from 'twilio';
 import { expect, test } from 'vitest';
 import type { WebhookRequest } from '../../src/core/channel.ts';
 import { fromWebhook, type InboundContext } from './inbound.ts';
-import { type Proof, verify } from './signature.ts';
+import { type Proof, verify } from './request.ts';
 
 const URL_ = 'https://gatehouse.example/hooks/sms';
 const TOKEN = 'f0e1d2c3b4a5968778695a4b3c2d1e0f';
