@@ -1,8 +1,8 @@
 import type { Update } from 'grammy/types';
 import type { BenchCase } from '../bench.ts';
 import fixtures from './fixtures/private.json' with { type: 'json' };
-import { toTelegramHtml } from './format.ts';
-import { toInbound } from './inbound.ts';
+import { toInbound } from './in/inbound.ts';
+import { toTelegramHtml } from './out/format.ts';
 
 const context = { channel: 'telegram', account: '700001', me: { id: 700_001, username: 'gatehouse_bot' } };
 

@@ -17,11 +17,11 @@ import { downloadLimits, MEGABYTE } from '../kit/download.ts';
 import { Lifecycle, NOT_LEFT } from '../kit/lifecycle.ts';
 import { sendTime } from '../kit/send-time.ts';
 import { unreadableFile } from '../kit/upload-file.ts';
-import type { SendCall, TelegramClient } from './client.ts';
-import { download } from './download.ts';
-import { asDocument, CAPTION_LIMIT, toCall, toEdit, toSendResult } from './outbound.ts';
-import { pollUpdates } from './receive.ts';
+import { download } from './in/download.ts';
+import { pollUpdates } from './in/receive.ts';
+import { asDocument, CAPTION_LIMIT, toCall, toEdit, toSendResult } from './out/outbound.ts';
 import type { TelegramSettings } from './settings.ts';
+import type { SendCall, TelegramClient } from './wire/client.ts';
 
 const LIMITS: ChannelLimits = {
   // 96 below the platform's 4096: room for a fence that a split closes and opens again.

@@ -8,9 +8,9 @@ import authors from './fixtures/authors.json' with { type: 'json' };
 import groups from './fixtures/groups.json' with { type: 'json' };
 import media from './fixtures/media.json' with { type: 'json' };
 import privates from './fixtures/private.json' with { type: 'json' };
-import { toInbound } from './inbound.ts';
-import { pressOf, reactionOf } from './inbound-events.ts';
-import { type PollOptions, pollUpdates } from './receive.ts';
+import { toInbound } from './in/inbound.ts';
+import { pressOf, reactionOf } from './in/inbound-events.ts';
+import { type PollOptions, pollUpdates } from './in/receive.ts';
 
 const ME = { id: 700_001, username: 'gatehouse_bot', first_name: 'Gatehouse', is_bot: true } as const;
 const ABILITIES = {

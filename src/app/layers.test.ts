@@ -134,8 +134,11 @@ describe('the architecture', () => {
     );
     const registry = readFileSync(join(ROOT, 'channels/registry.ts'), 'utf8');
     for (const name of folders) {
-      const required = ['index.ts', 'settings.ts', 'channel.ts', 'inbound.ts', 'outbound.ts', `${name}.test.ts`, 'README.md'];
-      const missing = required.filter((file) => !existsSync(join(ROOT, 'channels', name, file)));
+      const has = (file: string) => existsSync(join(ROOT, 'channels', name, file));
+      const required = ['index.ts', 'settings.ts', 'channel.ts', 'README.md', `${name}.test.ts`, 'contract.test.ts'];
+      const missing = required.filter((file) => !has(file));
+      if (!has('inbound.ts') && !has('in/inbound.ts')) missing.push('inbound.ts');
+      if (!has('outbound.ts') && !has('out/outbound.ts')) missing.push('outbound.ts');
       expect({ name, missing }).toEqual({ name, missing: [] });
       expect(registry).toContain(`./${name}/index.ts`);
     }

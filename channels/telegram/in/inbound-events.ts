@@ -1,8 +1,8 @@
 /** Updates that are no message of their own: a pressed button, a reaction. Pure. */
 import type { Update, User } from 'grammy/types';
-import { shortHash } from '../../src/core/ids.ts';
-import type { InboundMessage } from '../../src/core/message.ts';
-import { inboundMessage } from '../kit/inbound-message.ts';
+import { shortHash } from '../../../src/core/ids.ts';
+import type { InboundMessage } from '../../../src/core/message.ts';
+import { inboundMessage } from '../../kit/inbound-message.ts';
 import { type InboundContext, personName, threadOf } from './inbound.ts';
 
 /** A press is what the choice says, from whoever pressed, about the message with the buttons. */

@@ -1,6 +1,6 @@
 /** The pictures and files of an album are separate updates; people sent one message. */
 import type { Message, Update } from 'grammy/types';
-import type { InboundMessage } from '../../src/core/message.ts';
+import type { InboundMessage } from '../../../src/core/message.ts';
 
 interface Read {
   readonly update: Update;

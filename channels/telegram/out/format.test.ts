@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { parseTelegramHtml } from '../../src/simulator/telegram/html.ts';
+import { parseTelegramHtml } from '../../../src/simulator/telegram/html.ts';
 import { toTelegramHtml, visibleLength } from './format.ts';
 
 // Spec D4, row by row.

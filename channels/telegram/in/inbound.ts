@@ -1,9 +1,9 @@
 /** A Bot API update -> `InboundMessage`. Pure; tested on `fixtures/`. */
 import type { Message, MessageOrigin, Update, User } from 'grammy/types';
-import { shortHash } from '../../src/core/ids.ts';
-import type { InboundMessage, QuotedMessage, RefusalReason } from '../../src/core/message.ts';
-import { inboundMessage, unreadableMessage } from '../kit/inbound-message.ts';
-import { label } from '../kit/senders-words.ts';
+import { shortHash } from '../../../src/core/ids.ts';
+import type { InboundMessage, QuotedMessage, RefusalReason } from '../../../src/core/message.ts';
+import { inboundMessage, unreadableMessage } from '../../kit/inbound-message.ts';
+import { label } from '../../kit/senders-words.ts';
 import { mediaOf, noteOf } from './inbound-content.ts';
 import { type BotIdentity, plainText, readMention } from './inbound-text.ts';
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import type { OutboundFile } from '../../src/core/message.ts';
-import { outbound } from '../../src/testing/fakes.ts';
-import type { CallFailure } from '../kit/call-error.ts';
+import type { OutboundFile } from '../../../src/core/message.ts';
+import { outbound } from '../../../src/testing/fakes.ts';
+import type { CallFailure } from '../../kit/call-error.ts';
 import { toCall, toSendResult } from './outbound.ts';
 
 function call(override: Parameters<typeof outbound>[0], plain = false) {

@@ -1,9 +1,9 @@
-import type { MediaFile } from '../../src/core/channel.ts';
-import { GatehouseError } from '../../src/core/errors.ts';
-import type { MediaRef } from '../../src/core/message.ts';
-import { apiFailureOf } from '../kit/call-error.ts';
-import { type DownloadLimits, fileBody, openDownload, tooLarge } from '../kit/download.ts';
-import type { TelegramClient } from './client.ts';
+import type { MediaFile } from '../../../src/core/channel.ts';
+import { GatehouseError } from '../../../src/core/errors.ts';
+import type { MediaRef } from '../../../src/core/message.ts';
+import { apiFailureOf } from '../../kit/call-error.ts';
+import { type DownloadLimits, fileBody, openDownload, tooLarge } from '../../kit/download.ts';
+import type { TelegramClient } from '../wire/client.ts';
 
 export interface DownloadOptions extends DownloadLimits {
   readonly client: Pick<TelegramClient, 'getFile' | 'fetchFile'>;

@@ -1,8 +1,8 @@
 /** Wire calls to the Bot API. The only file that loads grammY. */
 import { Api, GrammyError, HttpError, InputFile } from 'grammy';
 import type { File, Message, Update, UserFromGetMe } from 'grammy/types';
-import { CallError, type CallFailure, guardCall, networkFailure } from '../kit/call-error.ts';
-import { createHttpAgent } from '../kit/http-agent.ts';
+import { CallError, type CallFailure, guardCall, networkFailure } from '../../kit/call-error.ts';
+import { createHttpAgent } from '../../kit/http-agent.ts';
 
 /** A file to upload, named by the field that carries it. */
 export interface Upload {

@@ -1,12 +1,12 @@
 /** Receiving, against the test server: what the contract suite cannot know about long polls. */
 
 import { afterEach, expect, test } from 'vitest';
-import type { Channel } from '../../src/core/channel.ts';
-import { startTelegramServer, type TelegramServer } from '../../src/simulator/telegram/server.ts';
-import { channelDeps } from '../../src/testing/channel-deps.ts';
-import { quickClock, TestHost } from '../../src/testing/channel-host.ts';
-import { MemoryLogger, until } from '../../src/testing/fakes.ts';
-import { channel as descriptor } from './index.ts';
+import type { Channel } from '../../../src/core/channel.ts';
+import { startTelegramServer, type TelegramServer } from '../../../src/simulator/telegram/server.ts';
+import { channelDeps } from '../../../src/testing/channel-deps.ts';
+import { quickClock, TestHost } from '../../../src/testing/channel-host.ts';
+import { MemoryLogger, until } from '../../../src/testing/fakes.ts';
+import { channel as descriptor } from '../index.ts';
 
 const open: { stop(): Promise<void> }[] = [];
 afterEach(async () => {

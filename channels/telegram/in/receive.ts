@@ -1,16 +1,16 @@
 /** The long poll: updates -> `host.receive` -> only then the poll whose higher offset acknowledges them. */
 import type { Update } from 'grammy/types';
-import { errorText } from '../../src/core/errors.ts';
-import type { InboundMessage } from '../../src/core/message.ts';
-import { apiFailureOf } from '../kit/call-error.ts';
-import type { ReceivingContext } from '../kit/context.ts';
-import { withDeadline } from '../kit/deadline.ts';
-import { type Diagnosis, degraded, diagnose, down, REFUSED_WAIT_MS } from '../kit/diagnosis.ts';
-import { keepReceiving } from '../kit/keep-receiving.ts';
-import { changesOnly, type ReportHealth } from '../kit/reported-health.ts';
-import { storeMessages } from '../kit/store-messages.ts';
+import { errorText } from '../../../src/core/errors.ts';
+import type { InboundMessage } from '../../../src/core/message.ts';
+import { apiFailureOf } from '../../kit/call-error.ts';
+import type { ReceivingContext } from '../../kit/context.ts';
+import { withDeadline } from '../../kit/deadline.ts';
+import { type Diagnosis, degraded, diagnose, down, REFUSED_WAIT_MS } from '../../kit/diagnosis.ts';
+import { keepReceiving } from '../../kit/keep-receiving.ts';
+import { changesOnly, type ReportHealth } from '../../kit/reported-health.ts';
+import { storeMessages } from '../../kit/store-messages.ts';
+import type { TelegramClient } from '../wire/client.ts';
 import { firstOpenAlbum, joinAlbums, untilOpenAlbum } from './albums.ts';
-import type { TelegramClient } from './client.ts';
 import { type InboundContext, migrationOf, toInbound, unreadable } from './inbound.ts';
 import { pressOf, reactionOf } from './inbound-events.ts';
 

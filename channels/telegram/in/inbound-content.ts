@@ -1,8 +1,8 @@
 /** Files of a message, and a note in words for everything that is neither text nor a file. */
 import type { Message } from 'grammy/types';
-import type { MediaKind, MediaRef } from '../../src/core/message.ts';
-import { mediaRef } from '../kit/media-ref.ts';
-import { bracketNote } from '../kit/senders-words.ts';
+import type { MediaKind, MediaRef } from '../../../src/core/message.ts';
+import { mediaRef } from '../../kit/media-ref.ts';
+import { bracketNote } from '../../kit/senders-words.ts';
 
 interface PlatformFile {
   readonly file_id: string;

@@ -1,10 +1,10 @@
 import type { Update } from 'grammy/types';
 import { expect, test } from 'vitest';
-import type { InboundMessage } from '../../src/core/message.ts';
-import authors from './fixtures/authors.json' with { type: 'json' };
-import groups from './fixtures/groups.json' with { type: 'json' };
-import media from './fixtures/media.json' with { type: 'json' };
-import privates from './fixtures/private.json' with { type: 'json' };
+import type { InboundMessage } from '../../../src/core/message.ts';
+import authors from '../fixtures/authors.json' with { type: 'json' };
+import groups from '../fixtures/groups.json' with { type: 'json' };
+import media from '../fixtures/media.json' with { type: 'json' };
+import privates from '../fixtures/private.json' with { type: 'json' };
 import { migrationOf, toInbound, unreadable } from './inbound.ts';
 
 const context = { channel: 'telegram', account: '700001', me: { id: 700_001, username: 'gatehouse_bot' } };

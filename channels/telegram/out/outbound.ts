@@ -1,12 +1,12 @@
 /** `OutboundPart` -> one Bot API call, and the outcome of that call -> `SendResult`. */
-import type { SendResult } from '../../src/core/channel.ts';
-import type { OutboundFile, OutboundPart } from '../../src/core/message.ts';
-import type { CallFailure } from '../kit/call-error.ts';
-import { type Refusal, sendResultOf } from '../kit/call-result.ts';
-import { uploadName } from '../kit/upload-file.ts';
-import type { SendCall, Upload } from './client.ts';
+import type { SendResult } from '../../../src/core/channel.ts';
+import type { OutboundFile, OutboundPart } from '../../../src/core/message.ts';
+import type { CallFailure } from '../../kit/call-error.ts';
+import { type Refusal, sendResultOf } from '../../kit/call-result.ts';
+import { uploadName } from '../../kit/upload-file.ts';
+import { GENERAL_TOPIC } from '../in/inbound.ts';
+import type { SendCall, Upload } from '../wire/client.ts';
 import { toTelegramHtml, visibleLength } from './format.ts';
-import { GENERAL_TOPIC } from './inbound.ts';
 
 /** Bot API, sendMessage and the caption of any file: characters after entities were parsed. */
 const TEXT_LIMIT = 4_096;

@@ -1,6 +1,6 @@
 /** Markdown -> the HTML subset of the Bot API (https://core.telegram.org/bots/api#html-style), spec D4. */
-import { listLine, tableLines } from '../kit/dialect-parts.ts';
-import { type Dialect, parseMarkdown, renderMarkdown } from '../kit/markdown.ts';
+import { listLine, tableLines } from '../../kit/dialect-parts.ts';
+import { type Dialect, parseMarkdown, renderMarkdown } from '../../kit/markdown.ts';
 
 /** Never rejects. The platform may still refuse the result; then the raw text is sent. */
 export async function toTelegramHtml(markdown: string): Promise<string> {
