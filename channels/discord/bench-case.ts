@@ -1,7 +1,7 @@
 import type { BenchCase } from '../bench.ts';
 import type { JsonObject } from '../kit/json.ts';
-import { toDiscordMarkdown } from './format.ts';
-import { type InboundContext, toMessage } from './inbound.ts';
+import { type InboundContext, toMessage } from './in/inbound.ts';
+import { toDiscordMarkdown } from './out/format.ts';
 
 const BOT = '135000000000000001';
 const CHAT = '130000000000000013';

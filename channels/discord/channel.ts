@@ -19,18 +19,18 @@ import { HealthSum, inOrder } from '../kit/health-sum.ts';
 import { obj, objects, str } from '../kit/json.ts';
 import { Lifecycle, NOT_LEFT } from '../kit/lifecycle.ts';
 import { sendTime } from '../kit/send-time.ts';
-import { MAX_HISTORY } from './catch-up.ts';
-import type { CallOptions, DiscordClient } from './client.ts';
-import { registerCommands } from './commands.ts';
-import { keepConnected } from './connect.ts';
-import { download } from './download.ts';
-import { toSendResult } from './failure.ts';
-import { snowflake } from './ids.ts';
-import { Interactions } from './interactions.ts';
-import type { Unread } from './missed.ts';
-import { type Awaiting, awaitingOf, placeOf, type SendCall, shownName, toAnswer, toCreate, toEditCall } from './outbound.ts';
-import { Receiver } from './receive.ts';
+import { MAX_HISTORY } from './in/catch-up.ts';
+import { registerCommands } from './in/commands.ts';
+import { keepConnected } from './in/connect.ts';
+import { download } from './in/download.ts';
+import { Interactions } from './in/interactions.ts';
+import type { Unread } from './in/missed.ts';
+import { Receiver } from './in/receive.ts';
+import { type Awaiting, awaitingOf, placeOf, type SendCall, shownName, toAnswer, toCreate, toEditCall } from './out/outbound.ts';
 import type { DiscordSettings } from './settings.ts';
+import type { CallOptions, DiscordClient } from './wire/client.ts';
+import { toSendResult } from './wire/failure.ts';
+import { snowflake } from './wire/ids.ts';
 
 const LIMITS: ChannelLimits = {
   // 100 below the platform's 2000: room for a fence that a split closes and opens again, and for what is escaped.

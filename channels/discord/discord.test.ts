@@ -14,8 +14,8 @@ import { channelDeps } from '../../src/testing/channel-deps.ts';
 import { TestHost } from '../../src/testing/channel-host.ts';
 import { gate, MemoryLogger, outbound, until } from '../../src/testing/fakes.ts';
 import { SteadyClock } from '../../src/testing/steady-clock.ts';
-import { idAt } from './ids.ts';
 import { channel as descriptor } from './index.ts';
+import { idAt } from './wire/ids.ts';
 
 const ADA = '201000000000000001';
 const DM = '301000000000000001';

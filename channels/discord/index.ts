@@ -24,7 +24,7 @@ export const channel: ChannelDescriptor<DiscordSettings> = {
       });
     }
     // The SDK is loaded here and not at import time: a daemon without Discord does not pay for it.
-    const [{ DiscordClient }, { DiscordChannel }] = await Promise.all([import('./client.ts'), import('./channel.ts')]);
+    const [{ DiscordClient }, { DiscordChannel }] = await Promise.all([import('./wire/client.ts'), import('./channel.ts')]);
     const apiRoot = options.api_root.replace(/\/+$/, '');
     const client = new DiscordClient({ token, apiRoot, clock: deps.clock });
     return new DiscordChannel({ client, account, settings: options, deps });

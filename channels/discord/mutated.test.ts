@@ -5,8 +5,8 @@ import { systemClock } from '../../src/lib/clock.ts';
 import { TestHost } from '../../src/testing/channel-host.ts';
 import { MemoryLogger, until } from '../../src/testing/fakes.ts';
 import { CallError } from '../kit/call-error.ts';
-import { idAt } from './ids.ts';
-import { type Pushed, Receiver } from './receive.ts';
+import { type Pushed, Receiver } from './in/receive.ts';
+import { idAt } from './wire/ids.ts';
 
 const BOT = '135000000000000001';
 const STRANGER = '201000000000000001';

@@ -1,6 +1,6 @@
 /** Edits, deletions and reactions, from the channel to the journal and the agent. Everything is real but the platform and the model. */
 import { expect, test } from 'vitest';
-import { toDelete } from '../../channels/discord/inbound.ts';
+import { toDelete } from '../../channels/discord/in/inbound.ts';
 import type { InboundMessage } from '../core/message.ts';
 import { gate, tempDir, until } from '../testing/fakes.ts';
 import { scriptedModel } from '../testing/scripted-model.ts';

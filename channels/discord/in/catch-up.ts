@@ -1,8 +1,8 @@
 /** Messages that were written while nobody listened: the platform pushes each once and keeps the history. */
-import { apiFailureOf, type ErrorCode } from '../kit/call-error.ts';
-import { type JsonObject, obj, objects } from '../kit/json.ts';
-import { isFinal, waitOf } from './failure.ts';
-import { compareIds, snowflake } from './ids.ts';
+import { apiFailureOf, type ErrorCode } from '../../kit/call-error.ts';
+import { type JsonObject, obj, objects } from '../../kit/json.ts';
+import { isFinal, waitOf } from '../wire/failure.ts';
+import { compareIds, snowflake } from '../wire/ids.ts';
 
 export interface HistoryOptions {
   /** Chat or thread. */

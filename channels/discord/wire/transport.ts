@@ -1,7 +1,7 @@
 /** HTTP for the SDK's REST client over `node:http`, because it must be known whether a request that failed had left. */
 import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
-import { HttpTransport } from '../kit/http-transport.ts';
+import { HttpTransport } from '../../kit/http-transport.ts';
 
 export class HttpPool {
   readonly #http = new HttpTransport();

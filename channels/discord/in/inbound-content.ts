@@ -1,9 +1,9 @@
 /** Files of a message, and a note in words for everything that is neither text nor a file. */
-import type { MediaKind, MediaRef } from '../../src/core/message.ts';
-import { type JsonObject, num, obj, objects, str } from '../kit/json.ts';
-import { mediaRef } from '../kit/media-ref.ts';
-import { bracketNote } from '../kit/senders-words.ts';
-import { snowflake } from './ids.ts';
+import type { MediaKind, MediaRef } from '../../../src/core/message.ts';
+import { type JsonObject, num, obj, objects, str } from '../../kit/json.ts';
+import { mediaRef } from '../../kit/media-ref.ts';
+import { bracketNote } from '../../kit/senders-words.ts';
+import { snowflake } from '../wire/ids.ts';
 
 /** https://discord.com/developers/docs/resources/message#message-object-message-flags */
 const IS_VOICE_MESSAGE = 1 << 13;

@@ -1,13 +1,13 @@
 /** The gateway connection, again and again: one socket at a time, resumed where that is possible, with a growing wait between. */
-import type { ChannelHealth } from '../../src/core/channel.ts';
-import type { Clock } from '../../src/core/ports.ts';
-import type { Context } from '../kit/context.ts';
-import { linked } from '../kit/linked.ts';
-import { reconnect } from '../kit/reconnect.ts';
-import type { DiscordClient } from './client.ts';
-import { DISALLOWED_INTENTS, diagnoseCall, diagnoseClose } from './failure.ts';
-import type { GatewayEnd, Session } from './gateway.ts';
-import { intents, NO_CONTENT } from './intents.ts';
+import type { ChannelHealth } from '../../../src/core/channel.ts';
+import type { Clock } from '../../../src/core/ports.ts';
+import type { Context } from '../../kit/context.ts';
+import { linked } from '../../kit/linked.ts';
+import { reconnect } from '../../kit/reconnect.ts';
+import type { DiscordClient } from '../wire/client.ts';
+import { DISALLOWED_INTENTS, diagnoseCall, diagnoseClose } from '../wire/failure.ts';
+import type { GatewayEnd, Session } from '../wire/gateway.ts';
+import { intents, NO_CONTENT } from '../wire/intents.ts';
 import { MAX_QUEUED, type Pushed } from './receive.ts';
 
 export interface ConnectOptions extends Context {

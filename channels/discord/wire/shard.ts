@@ -1,5 +1,5 @@
 /** A guard around the SDK's shard: it awaits none of its own methods, so one frame it cannot read would end the process. */
-import { num, obj, parseObject, str } from '../kit/json.ts';
+import { num, obj, parseObject, str } from '../../kit/json.ts';
 import { isGatewayUrl } from './ids.ts';
 
 interface Socket {

@@ -1,16 +1,16 @@
 /** Events, one after the other -> `host.receive` with the cursor. What the platform pushed once must not be dropped here. */
-import type { ChannelHost } from '../../src/core/channel.ts';
-import { errorText } from '../../src/core/errors.ts';
-import type { InboundMessage } from '../../src/core/message.ts';
-import { withDeadline } from '../kit/deadline.ts';
-import { type JsonObject, obj, objects } from '../kit/json.ts';
-import { RecentSet } from '../kit/recent.ts';
-import { type StoringOptions, storeMessages } from '../kit/store-messages.ts';
-import type { DiscordClient } from './client.ts';
+import type { ChannelHost } from '../../../src/core/channel.ts';
+import { errorText } from '../../../src/core/errors.ts';
+import type { InboundMessage } from '../../../src/core/message.ts';
+import { withDeadline } from '../../kit/deadline.ts';
+import { type JsonObject, obj, objects } from '../../kit/json.ts';
+import { RecentSet } from '../../kit/recent.ts';
+import { type StoringOptions, storeMessages } from '../../kit/store-messages.ts';
+import type { DiscordClient } from '../wire/client.ts';
+import { isFinal, waitOf } from '../wire/failure.ts';
+import type { Packet, Session } from '../wire/gateway.ts';
+import { idAt, laterId, requireId, snowflake } from '../wire/ids.ts';
 import { advance, type Cursor, firstCursor, formatCursor, parseCursor } from './cursor.ts';
-import { isFinal, waitOf } from './failure.ts';
-import type { Packet, Session } from './gateway.ts';
-import { idAt, laterId, requireId, snowflake } from './ids.ts';
 import { type InboundContext, toDelete, toEdit, toMessage, toReaction, unreadable } from './inbound.ts';
 import type { Addressing } from './inbound-text.ts';
 import { type Interaction, toInteraction } from './interaction.ts';

@@ -1,9 +1,9 @@
 /** An event of the platform -> `InboundMessage`. Pure: what it needs to know about places and roles comes in. */
-import { shortHash } from '../../src/core/ids.ts';
-import { type InboundMessage, type QuotedMessage, type RefusalReason, UNKNOWN_SENDER } from '../../src/core/message.ts';
-import { changedMessage, inboundMessage, unreadableMessage } from '../kit/inbound-message.ts';
-import { type JsonObject, num, obj, str } from '../kit/json.ts';
-import { requireId, snowflake, timeOf } from './ids.ts';
+import { shortHash } from '../../../src/core/ids.ts';
+import { type InboundMessage, type QuotedMessage, type RefusalReason, UNKNOWN_SENDER } from '../../../src/core/message.ts';
+import { changedMessage, inboundMessage, unreadableMessage } from '../../kit/inbound-message.ts';
+import { type JsonObject, num, obj, str } from '../../kit/json.ts';
+import { requireId, snowflake, timeOf } from '../wire/ids.ts';
 import { mediaOf, noteOf, snapshotsOf } from './inbound-content.ts';
 import { type Addressing, displayName, readText } from './inbound-text.ts';
 import { chatOf, type Place } from './places.ts';

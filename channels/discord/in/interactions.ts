@@ -1,8 +1,8 @@
 /** Acknowledging commands and buttons, and what becomes of a command that nobody answers. */
-import { errorText } from '../../src/core/errors.ts';
-import type { Clock, Logger } from '../../src/core/ports.ts';
-import type { JsonObject } from '../kit/json.ts';
-import { RecentMap, RecentSet } from '../kit/recent.ts';
+import { errorText } from '../../../src/core/errors.ts';
+import type { Clock, Logger } from '../../../src/core/ports.ts';
+import type { JsonObject } from '../../kit/json.ts';
+import { RecentMap, RecentSet } from '../../kit/recent.ts';
 import { DEFERRED_MESSAGE, INTERACTION_MS, type Interaction } from './interaction.ts';
 
 export interface InteractionsOptions {

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import type { OutboundFile, OutboundPart } from '../../src/core/message.ts';
-import { outbound } from '../../src/testing/fakes.ts';
-import type { CallFailure } from '../kit/call-error.ts';
-import { toSendResult } from './failure.ts';
+import type { OutboundFile, OutboundPart } from '../../../src/core/message.ts';
+import { outbound } from '../../../src/testing/fakes.ts';
+import type { CallFailure } from '../../kit/call-error.ts';
+import { toSendResult } from '../wire/failure.ts';
 import { awaitingOf, nonceOf, placeOf, toAnswer, toCreate, toEditCall } from './outbound.ts';
 import { opusSeconds } from './voice-note.ts';
 

@@ -1,7 +1,7 @@
 /** What a message says, without the bot's own name in it and with the names of others in place of their ids. */
-import { type JsonObject, objects, str } from '../kit/json.ts';
-import { label } from '../kit/senders-words.ts';
-import { snowflake } from './ids.ts';
+import { type JsonObject, objects, str } from '../../kit/json.ts';
+import { label } from '../../kit/senders-words.ts';
+import { snowflake } from '../wire/ids.ts';
 
 export interface Addressing {
   /** Our own user id. */

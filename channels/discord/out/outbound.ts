@@ -1,11 +1,11 @@
 /** `OutboundPart` -> one REST call. */
-import { shortHash } from '../../src/core/ids.ts';
-import type { OutboundFile, OutboundPart } from '../../src/core/message.ts';
-import { type JsonObject, num, obj, str } from '../kit/json.ts';
-import { uploadName } from '../kit/upload-file.ts';
+import { shortHash } from '../../../src/core/ids.ts';
+import type { OutboundFile, OutboundPart } from '../../../src/core/message.ts';
+import { type JsonObject, num, obj, str } from '../../kit/json.ts';
+import { uploadName } from '../../kit/upload-file.ts';
+import { buttonId } from '../in/interaction.ts';
+import { snowflake } from '../wire/ids.ts';
 import { toDiscordMarkdown } from './format.ts';
-import { snowflake } from './ids.ts';
-import { buttonId } from './interaction.ts';
 import { opusSeconds } from './voice-note.ts';
 
 /**

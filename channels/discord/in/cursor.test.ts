@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
+import { compareIds, idAt, laterId, timeOf } from '../wire/ids.ts';
 import { advance, type Cursor, firstCursor, formatCursor, parseCursor, withGap, withoutGap } from './cursor.ts';
-import { compareIds, idAt, laterId, timeOf } from './ids.ts';
 
 const NOW = Date.UTC(2026, 0, 1);
 const chat = (n: number): string => String(10n ** 17n + BigInt(n));

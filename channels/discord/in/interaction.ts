@@ -1,7 +1,7 @@
 /** Slash commands and pressed buttons: INTERACTION_CREATE -> `InboundMessage`. */
-import type { InboundMessage } from '../../src/core/message.ts';
-import { type JsonObject, num, obj, objects, str } from '../kit/json.ts';
-import { requireId, snowflake, timeOf } from './ids.ts';
+import type { InboundMessage } from '../../../src/core/message.ts';
+import { type JsonObject, num, obj, objects, str } from '../../kit/json.ts';
+import { requireId, snowflake, timeOf } from '../wire/ids.ts';
 import { type InboundContext, nobody } from './inbound.ts';
 import { displayName } from './inbound-text.ts';
 

@@ -1,12 +1,12 @@
 /** What was written while nobody listened, against a platform that can be in any state. */
 import { afterEach, expect, test } from 'vitest';
-import type { Clock } from '../../src/core/ports.ts';
-import { systemClock } from '../../src/lib/clock.ts';
-import { TestHost } from '../../src/testing/channel-host.ts';
-import { MemoryLogger, until } from '../../src/testing/fakes.ts';
-import { CallError, type CallFailure } from '../kit/call-error.ts';
-import type { Packet } from './gateway.ts';
-import { compareIds, idAt } from './ids.ts';
+import type { Clock } from '../../../src/core/ports.ts';
+import { systemClock } from '../../../src/lib/clock.ts';
+import { TestHost } from '../../../src/testing/channel-host.ts';
+import { MemoryLogger, until } from '../../../src/testing/fakes.ts';
+import { CallError, type CallFailure } from '../../kit/call-error.ts';
+import type { Packet } from '../wire/gateway.ts';
+import { compareIds, idAt } from '../wire/ids.ts';
 import type { Unread } from './missed.ts';
 import { Receiver } from './receive.ts';
 

@@ -1,9 +1,9 @@
 /** What can go wrong with a call, by what a caller can do about it, and what delivery and the operator are told. */
-import type { SendResult } from '../../src/core/channel.ts';
-import { errorText } from '../../src/core/errors.ts';
-import { apiFailureOf, CallError, type CallFailure, type ErrorCode } from '../kit/call-error.ts';
-import { type Refusal, sendResultOf } from '../kit/call-result.ts';
-import { type Diagnosis, degraded, diagnose, down } from '../kit/diagnosis.ts';
+import type { SendResult } from '../../../src/core/channel.ts';
+import { errorText } from '../../../src/core/errors.ts';
+import { apiFailureOf, CallError, type CallFailure, type ErrorCode } from '../../kit/call-error.ts';
+import { type Refusal, sendResultOf } from '../../kit/call-result.ts';
+import { type Diagnosis, degraded, diagnose, down } from '../../kit/diagnosis.ts';
 
 /** True for an error with which the platform said no for good: asking again changes nothing. */
 export function isFinal(error: unknown): boolean {

@@ -1,9 +1,9 @@
 /** What was written while nobody listened: which chats are asked for it and when, and what becomes of one that cannot be read now. */
-import type { Clock, Logger } from '../../src/core/ports.ts';
-import { type JsonObject, obj, str } from '../kit/json.ts';
+import type { Clock, Logger } from '../../../src/core/ports.ts';
+import { type JsonObject, obj, str } from '../../kit/json.ts';
+import { compareIds, idAt, laterId, snowflake, timeOf } from '../wire/ids.ts';
 import { type HistoryEnd, readHistory } from './catch-up.ts';
 import { type Cursor, withGap, withJoined, withoutGap } from './cursor.ts';
-import { compareIds, idAt, laterId, snowflake, timeOf } from './ids.ts';
 import type { Place, Places } from './places.ts';
 
 /** Chats of which something is missing, by the reason; `withheld`: may be missing, as nothing is shown where something was written. */

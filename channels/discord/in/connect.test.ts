@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { systemClock } from '../../src/lib/clock.ts';
-import { MemoryLogger, until } from '../../src/testing/fakes.ts';
-import { SteadyClock } from '../../src/testing/steady-clock.ts';
+import { systemClock } from '../../../src/lib/clock.ts';
+import { MemoryLogger, until } from '../../../src/testing/fakes.ts';
+import { SteadyClock } from '../../../src/testing/steady-clock.ts';
+import type { GatewayEnd, GatewayOptions, Packet, Session } from '../wire/gateway.ts';
 import { keepConnected } from './connect.ts';
-import type { GatewayEnd, GatewayOptions, Packet, Session } from './gateway.ts';
 import { MAX_QUEUED } from './receive.ts';
 
 const session: Session = { id: 'a', url: 'wss://gone.example', seq: 7 };

@@ -1,7 +1,7 @@
 /** What is kept between starts: the gateway session, and per chat the newest message that was committed. */
-import { list, num, obj, parseObject, str } from '../kit/json.ts';
-import type { Session } from './gateway.ts';
-import { compareIds, idAt, isGatewayUrl, laterId, snowflake } from './ids.ts';
+import { list, num, obj, parseObject, str } from '../../kit/json.ts';
+import type { Session } from '../wire/gateway.ts';
+import { compareIds, idAt, isGatewayUrl, laterId, snowflake } from '../wire/ids.ts';
 
 export interface Cursor {
   /** Nothing older than this id was ever ours to answer: the time of the first start. */

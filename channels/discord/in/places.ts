@@ -1,7 +1,7 @@
 /** Where a message was written: the platform's events name a channel only, and a thread looks like one. */
-import { type JsonObject, num, obj, objects, str } from '../kit/json.ts';
-import { RecentMap } from '../kit/recent.ts';
-import { snowflake } from './ids.ts';
+import { type JsonObject, num, obj, objects, str } from '../../kit/json.ts';
+import { RecentMap } from '../../kit/recent.ts';
+import { snowflake } from '../wire/ids.ts';
 
 /** A channel, a private chat, or a thread in its channel. */
 export interface Place {

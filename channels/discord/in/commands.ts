@@ -1,8 +1,8 @@
 /** The commands in Discord's own menu. */
-import { errorText } from '../../src/core/errors.ts';
-import type { Logger } from '../../src/core/ports.ts';
-import { type JsonObject, obj, objects, str } from '../kit/json.ts';
-import { requireId } from './ids.ts';
+import { errorText } from '../../../src/core/errors.ts';
+import type { Logger } from '../../../src/core/ports.ts';
+import { type JsonObject, obj, objects, str } from '../../kit/json.ts';
+import { requireId } from '../wire/ids.ts';
 
 export interface RegisterOptions {
   readonly call: (method: 'GET' | 'POST', route: string, body?: JsonObject) => Promise<unknown>;

@@ -1,6 +1,6 @@
 /** Markdown -> Discord's own subset of it (https://discord.com/developers/docs/reference#message-formatting). */
-import { listLine, tableLines } from '../kit/dialect-parts.ts';
-import { type Dialect, parseMarkdown, renderMarkdown } from '../kit/markdown.ts';
+import { listLine, tableLines } from '../../kit/dialect-parts.ts';
+import { type Dialect, parseMarkdown, renderMarkdown } from '../../kit/markdown.ts';
 
 /** Never rejects. What the platform would read as markup though the author meant the character is escaped. */
 export async function toDiscordMarkdown(markdown: string): Promise<string> {

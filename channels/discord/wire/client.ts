@@ -10,11 +10,11 @@ import {
   SimpleShardingStrategy,
   WebSocketShardStatus,
 } from 'discord.js';
-import { errorText } from '../../src/core/errors.ts';
-import type { Clock } from '../../src/core/ports.ts';
-import { CallError, type CallFailure, networkFailure } from '../kit/call-error.ts';
-import { withDeadline } from '../kit/deadline.ts';
-import { type JsonObject, num, obj, str } from '../kit/json.ts';
+import { errorText } from '../../../src/core/errors.ts';
+import type { Clock } from '../../../src/core/ports.ts';
+import { CallError, type CallFailure, networkFailure } from '../../kit/call-error.ts';
+import { withDeadline } from '../../kit/deadline.ts';
+import { type JsonObject, num, obj, str } from '../../kit/json.ts';
 import type { GatewayEnd, GatewayOptions, Session } from './gateway.ts';
 import { isGatewayUrl } from './ids.ts';
 import { guardShard } from './shard.ts';

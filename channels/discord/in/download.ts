@@ -1,9 +1,9 @@
-import type { MediaFile } from '../../src/core/channel.ts';
-import { GatehouseError } from '../../src/core/errors.ts';
-import type { MediaRef } from '../../src/core/message.ts';
-import { type DownloadLimits, fileBody, fileUrl, openDownload, tooLarge } from '../kit/download.ts';
-import { num, obj, str } from '../kit/json.ts';
-import type { DiscordClient } from './client.ts';
+import type { MediaFile } from '../../../src/core/channel.ts';
+import { GatehouseError } from '../../../src/core/errors.ts';
+import type { MediaRef } from '../../../src/core/message.ts';
+import { type DownloadLimits, fileBody, fileUrl, openDownload, tooLarge } from '../../kit/download.ts';
+import { num, obj, str } from '../../kit/json.ts';
+import type { DiscordClient } from '../wire/client.ts';
 import { findFile, parseRef } from './inbound-content.ts';
 
 export interface DownloadOptions extends DownloadLimits {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { idAt } from './ids.ts';
+import { idAt } from '../wire/ids.ts';
 import { type InboundContext, toDelete, toEdit, toMessage, toReaction } from './inbound.ts';
 import { toInteraction } from './interaction.ts';
 
