@@ -1,8 +1,8 @@
 import { WecomPush } from '../../src/simulator/wecom/push.ts';
 import type { BenchCase } from '../bench.ts';
-import { toWecom } from './format.ts';
-import { toInbound } from './inbound.ts';
-import { encryptedOf, openCallback, parseAesKey } from './request.ts';
+import { toInbound } from './in/inbound.ts';
+import { encryptedOf, openCallback, parseAesKey } from './in/request.ts';
+import { toWecom } from './out/format.ts';
 
 const corpId = 'wwtestcompany';
 const push = new WecomPush({ corpId, agentId: 7 });

@@ -18,15 +18,15 @@ import { Lifecycle } from '../kit/lifecycle.ts';
 import { untilAborted } from '../kit/linked.ts';
 import { reconnect } from '../kit/reconnect.ts';
 import { sendTime } from '../kit/send-time.ts';
-import type { WecomClient } from './client.ts';
-import { download } from './download.ts';
-import { isAuthFailure, judge } from './failure.ts';
-import { Intake } from './intake.ts';
-import { CARD_BUTTONS, CARD_TEXT } from './outbound.ts';
-import type { CallbackKeys } from './request.ts';
-import { Sender } from './send.ts';
+import { download } from './in/download.ts';
+import { Intake } from './in/intake.ts';
+import type { CallbackKeys } from './in/request.ts';
+import { createWebhookHandler, MAX_BODY_BYTES } from './in/webhook.ts';
+import { CARD_BUTTONS, CARD_TEXT } from './out/outbound.ts';
+import { Sender } from './out/send.ts';
 import type { WecomSettings } from './settings.ts';
-import { createWebhookHandler, MAX_BODY_BYTES } from './webhook.ts';
+import type { WecomClient } from './wire/client.ts';
+import { isAuthFailure, judge } from './wire/failure.ts';
 
 const LIMITS: ChannelLimits = {
   // Below the platform's 2048: room for a fence that a split closes and opens again, and for the mark of `outbound.ts`.

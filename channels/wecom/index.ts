@@ -24,8 +24,8 @@ export const channel: ChannelDescriptor<WecomSettings> = {
     }
     const [{ WecomChannel }, { WecomClient }, { parseAesKey }] = await Promise.all([
       import('./channel.ts'),
-      import('./client.ts'),
-      import('./request.ts'),
+      import('./wire/client.ts'),
+      import('./in/request.ts'),
     ]);
     const aesKey = parseAesKey(encoded, settings.encoding_aes_key_env);
     const client = new WecomClient({ corpId, secret, apiRoot: settings.api_root.replace(/\/+$/, ''), clock: deps.clock });

@@ -2,10 +2,10 @@
 import { createCipheriv } from 'node:crypto';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { WebhookRequest } from '../../src/core/channel.ts';
-import type { InboundMessage } from '../../src/core/message.ts';
-import { WecomPush } from '../../src/simulator/wecom/push.ts';
-import { FakeClock, MemoryLogger } from '../../src/testing/fakes.ts';
+import type { WebhookRequest } from '../../../src/core/channel.ts';
+import type { InboundMessage } from '../../../src/core/message.ts';
+import { WecomPush } from '../../../src/simulator/wecom/push.ts';
+import { FakeClock, MemoryLogger } from '../../../src/testing/fakes.ts';
 import { encryptedOf, openCallback, parseAesKey } from './request.ts';
 import { createWebhookHandler } from './webhook.ts';
 

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import type { OutboundFile } from '../../src/core/message.ts';
-import { planParts } from '../../src/delivery/plan.ts';
-import { inbound, outbound } from '../../src/testing/fakes.ts';
-import { CallError, type CallFailure } from '../kit/call-error.ts';
-import { toSendResult } from './failure.ts';
+import type { OutboundFile } from '../../../src/core/message.ts';
+import { planParts } from '../../../src/delivery/plan.ts';
+import { inbound, outbound } from '../../../src/testing/fakes.ts';
+import { CallError, type CallFailure } from '../../kit/call-error.ts';
+import { toSendResult } from '../wire/failure.ts';
 import { toMessage, toSent, toUpload } from './outbound.ts';
 
 const OPTIONS = { plain: false, agentId: 7, markdown: true, duplicateCheck: true };

@@ -3,8 +3,8 @@
  * the caller learns that a callback is not to be believed and why, for the log; the sender learns nothing.
  */
 import { createDecipheriv, createHash } from 'node:crypto';
-import { GatehouseError } from '../../src/core/errors.ts';
-import { equalSecrets } from '../kit/equal-secrets.ts';
+import { GatehouseError } from '../../../src/core/errors.ts';
+import { equalSecrets } from '../../kit/equal-secrets.ts';
 
 export interface CallbackKeys {
   /** Signs. */

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { messageKey } from '../../src/core/ids.ts';
-import { type WecomFields, WecomPush } from '../../src/simulator/wecom/push.ts';
-import { cpuMs } from '../../src/testing/cpu-time.ts';
+import { messageKey } from '../../../src/core/ids.ts';
+import { type WecomFields, WecomPush } from '../../../src/simulator/wecom/push.ts';
+import { cpuMs } from '../../../src/testing/cpu-time.ts';
 import { type Decoded, toInbound } from './inbound.ts';
 import { MAX_BODY_BYTES } from './webhook.ts';
 import { parseXml, textOf } from './xml.ts';

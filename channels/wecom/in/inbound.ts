@@ -1,9 +1,9 @@
 /** A decrypted callback -> `InboundMessage`. Pure (https://developer.work.weixin.qq.com/document/path/90239 and 90240). */
-import { shortHash } from '../../src/core/ids.ts';
-import type { InboundMessage, MediaRef, RefusalReason } from '../../src/core/message.ts';
-import { inboundMessage, unreadableMessage } from '../kit/inbound-message.ts';
-import { mediaRef } from '../kit/media-ref.ts';
-import { bracketNote } from '../kit/senders-words.ts';
+import { shortHash } from '../../../src/core/ids.ts';
+import type { InboundMessage, MediaRef, RefusalReason } from '../../../src/core/message.ts';
+import { inboundMessage, unreadableMessage } from '../../kit/inbound-message.ts';
+import { mediaRef } from '../../kit/media-ref.ts';
+import { bracketNote } from '../../kit/senders-words.ts';
 import { parseXml, textOf, type XmlElement } from './xml.ts';
 
 export interface InboundContext {

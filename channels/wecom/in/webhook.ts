@@ -1,7 +1,7 @@
-import type { WebhookHandler, WebhookRequest } from '../../src/core/channel.ts';
-import type { InboundMessage } from '../../src/core/message.ts';
-import type { Clock, Logger } from '../../src/core/ports.ts';
-import { answerWith, createWebhookIntake, refusedRequest, type WebhookContent } from '../kit/webhook-intake.ts';
+import type { WebhookHandler, WebhookRequest } from '../../../src/core/channel.ts';
+import type { InboundMessage } from '../../../src/core/message.ts';
+import type { Clock, Logger } from '../../../src/core/ports.ts';
+import { answerWith, createWebhookIntake, refusedRequest, type WebhookContent } from '../../kit/webhook-intake.ts';
 import { type InboundContext, toInbound } from './inbound.ts';
 import { type CallbackKeys, encryptedOf, openCallback } from './request.ts';
 

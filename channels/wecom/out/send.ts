@@ -1,14 +1,14 @@
-import type { ChannelDeps, SendOptions, SendResult } from '../../src/core/channel.ts';
-import { errorText } from '../../src/core/errors.ts';
-import type { OutboundFile, OutboundPart } from '../../src/core/message.ts';
-import { apiFailureOf, CallError } from '../kit/call-error.ts';
-import { withDeadline } from '../kit/deadline.ts';
-import { NOT_LEFT } from '../kit/lifecycle.ts';
-import { unreadableFile } from '../kit/upload-file.ts';
-import type { Progress, WecomClient } from './client.ts';
-import { isAuthFailure, toCardResult, toSendResult } from './failure.ts';
+import type { ChannelDeps, SendOptions, SendResult } from '../../../src/core/channel.ts';
+import { errorText } from '../../../src/core/errors.ts';
+import type { OutboundFile, OutboundPart } from '../../../src/core/message.ts';
+import { apiFailureOf, CallError } from '../../kit/call-error.ts';
+import { withDeadline } from '../../kit/deadline.ts';
+import { NOT_LEFT } from '../../kit/lifecycle.ts';
+import { unreadableFile } from '../../kit/upload-file.ts';
+import type { WecomSettings } from '../settings.ts';
+import type { Progress, WecomClient } from '../wire/client.ts';
+import { isAuthFailure, toCardResult, toSendResult } from '../wire/failure.ts';
 import { acceptedId, LEAST_BYTES, type MessageOptions, toFileMessage, toMessage, toSent, toUpload } from './outbound.ts';
-import type { WecomSettings } from './settings.ts';
 import { Uploads } from './uploads.ts';
 
 export interface SenderOptions {

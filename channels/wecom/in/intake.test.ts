@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import type { Receipt } from '../../src/core/channel.ts';
-import { TestHost } from '../../src/testing/channel-host.ts';
-import { FakeClock, inbound, MemoryLogger } from '../../src/testing/fakes.ts';
+import type { Receipt } from '../../../src/core/channel.ts';
+import { TestHost } from '../../../src/testing/channel-host.ts';
+import { FakeClock, inbound, MemoryLogger } from '../../../src/testing/fakes.ts';
 import { Intake } from './intake.ts';
 
 function scene() {

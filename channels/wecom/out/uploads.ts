@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { mkdir, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { writeFileAtomic } from '../../src/lib/atomic-file.ts';
+import { writeFileAtomic } from '../../../src/lib/atomic-file.ts';
 
 /** The platform keeps an upload for three days. */
 const KEEP_MS = 2.5 * 24 * 3_600_000;

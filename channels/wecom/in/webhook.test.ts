@@ -1,10 +1,10 @@
 // Messages on their way in, over a real connection from a platform that repeats as the real one does.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import type { Receipt } from '../../src/core/channel.ts';
-import { TestHost } from '../../src/testing/channel-host.ts';
-import { until } from '../../src/testing/fakes.ts';
-import { startWecomPlatform, startWecomScene } from '../../src/testing/wecom/scene.ts';
+import type { Receipt } from '../../../src/core/channel.ts';
+import { TestHost } from '../../../src/testing/channel-host.ts';
+import { until } from '../../../src/testing/fakes.ts';
+import { startWecomPlatform, startWecomScene } from '../../../src/testing/wecom/scene.ts';
 
 test('the address is verified with the echo, and only with the right keys', async () => {
   await using at = await startWecomScene();

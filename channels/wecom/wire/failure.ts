@@ -1,10 +1,10 @@
 /** What a failed call means: whether it left, what delivery is told, what the operator is told. */
-import type { SendResult } from '../../src/core/channel.ts';
-import { errorText } from '../../src/core/errors.ts';
-import { apiFailureOf, CallError, type CallFailure, type ErrorCode, networkFailure } from '../kit/call-error.ts';
-import { type Refusal, sendResultOf } from '../kit/call-result.ts';
-import { type Diagnosis, degraded, diagnose, down, wordsWithHint } from '../kit/diagnosis.ts';
-import { errorCodeOf } from '../kit/http-agent.ts';
+import type { SendResult } from '../../../src/core/channel.ts';
+import { errorText } from '../../../src/core/errors.ts';
+import { apiFailureOf, CallError, type CallFailure, type ErrorCode, networkFailure } from '../../kit/call-error.ts';
+import { type Refusal, sendResultOf } from '../../kit/call-result.ts';
+import { type Diagnosis, degraded, diagnose, down, wordsWithHint } from '../../kit/diagnosis.ts';
+import { errorCodeOf } from '../../kit/http-agent.ts';
 
 /** "System busy": no answer to whether the platform took the message. */
 const BUSY = -1;

@@ -1,11 +1,11 @@
 /** Wire calls to the WeCom API (https://developer.work.weixin.qq.com/document/path/90664). */
 import { openAsBlob } from 'node:fs';
-import type { Clock } from '../../src/core/ports.ts';
-import { apiFailureOf, CallError, type CallFailure, type ErrorCode, guardCall } from '../kit/call-error.ts';
-import { CALL_TIMEOUT_MS, withDeadline } from '../kit/deadline.ts';
-import { num, obj, parseObject, str } from '../kit/json.ts';
-import { untilAborted } from '../kit/linked.ts';
-import { readText } from '../kit/read-text.ts';
+import type { Clock } from '../../../src/core/ports.ts';
+import { apiFailureOf, CallError, type CallFailure, type ErrorCode, guardCall } from '../../kit/call-error.ts';
+import { CALL_TIMEOUT_MS, withDeadline } from '../../kit/deadline.ts';
+import { num, obj, parseObject, str } from '../../kit/json.ts';
+import { untilAborted } from '../../kit/linked.ts';
+import { readText } from '../../kit/read-text.ts';
 import { isProvenUnsent, toFailure } from './failure.ts';
 
 export type MediaType = 'image' | 'voice' | 'video' | 'file';

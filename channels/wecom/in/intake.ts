@@ -1,6 +1,6 @@
-import type { InboundMessage } from '../../src/core/message.ts';
-import { InboundLine } from '../kit/inbound-line.ts';
-import { type StoringOptions, storeMessages } from '../kit/store-messages.ts';
+import type { InboundMessage } from '../../../src/core/message.ts';
+import { InboundLine } from '../../kit/inbound-line.ts';
+import { type StoringOptions, storeMessages } from '../../kit/store-messages.ts';
 
 /** Messages that may wait for the gateway; a later one is not taken, and the platform offers it again. */
 const CAPACITY = 256;

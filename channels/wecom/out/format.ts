@@ -2,8 +2,8 @@
  * Markdown -> what WeCom shows (https://developer.work.weixin.qq.com/document/path/90236, appendix): headings, bold, links, code within
  * a line and quotes, and no way to escape any of them.
  */
-import { listLine, tableLines } from '../kit/dialect-parts.ts';
-import { type Dialect, type MarkdownNode, parseMarkdown, renderMarkdown } from '../kit/markdown.ts';
+import { listLine, tableLines } from '../../kit/dialect-parts.ts';
+import { type Dialect, type MarkdownNode, parseMarkdown, renderMarkdown } from '../../kit/markdown.ts';
 
 export interface Formatted {
   readonly msgtype: 'markdown' | 'text';

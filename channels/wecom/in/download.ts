@@ -1,7 +1,7 @@
-import type { MediaFile } from '../../src/core/channel.ts';
-import type { MediaRef } from '../../src/core/message.ts';
-import { type DownloadLimits, fileBody, openDownload, statedLength } from '../kit/download.ts';
-import type { WecomClient } from './client.ts';
+import type { MediaFile } from '../../../src/core/channel.ts';
+import type { MediaRef } from '../../../src/core/message.ts';
+import { type DownloadLimits, fileBody, openDownload, statedLength } from '../../kit/download.ts';
+import type { WecomClient } from '../wire/client.ts';
 
 export interface DownloadOptions extends DownloadLimits {
   readonly client: Pick<WecomClient, 'fetchMedia'>;

@@ -1,10 +1,10 @@
 /** `OutboundPart` -> one message, and the outcome of sending it -> `SendResult`. */
 import { createHash } from 'node:crypto';
-import type { SendResult } from '../../src/core/channel.ts';
-import type { Choice, OutboundFile, OutboundPart } from '../../src/core/message.ts';
-import { MEGABYTE } from '../kit/download.ts';
-import { uploadName } from '../kit/upload-file.ts';
-import type { MediaType, Sent, Upload } from './client.ts';
+import type { SendResult } from '../../../src/core/channel.ts';
+import type { Choice, OutboundFile, OutboundPart } from '../../../src/core/message.ts';
+import { MEGABYTE } from '../../kit/download.ts';
+import { uploadName } from '../../kit/upload-file.ts';
+import type { MediaType, Sent, Upload } from '../wire/client.ts';
 import { asWritten, printable, toWecom, toWords } from './format.ts';
 
 export interface MessageOptions {
