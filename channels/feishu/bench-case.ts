@@ -1,7 +1,7 @@
 import { BOT_OPEN_ID, feishuEvent, messageEvent } from '../../src/simulator/feishu/events.ts';
 import type { BenchCase } from '../bench.ts';
-import { render } from './format.ts';
-import { readEvent, toInbound } from './inbound.ts';
+import { readEvent, toInbound } from './in/inbound.ts';
+import { render } from './out/format.ts';
 
 const appId = 'cli_0123456789abcdef';
 const context = { channel: 'feishu', account: appId, me: { openId: BOT_OPEN_ID, name: 'Gatehouse' } };

@@ -18,15 +18,15 @@ import { Lifecycle, NOT_LEFT } from '../kit/lifecycle.ts';
 import { RecentMap, RecentSet } from '../kit/recent.ts';
 import { sendTime } from '../kit/send-time.ts';
 import { unreadableFile } from '../kit/upload-file.ts';
-import type { FeishuClient, SendCall } from './client.ts';
-import { download } from './download.ts';
-import { toReactionName } from './emoji.ts';
-import { isTargetGone, toSendResult } from './failure.ts';
-import { KnownMessages } from './known-messages.ts';
-import { targetOf, toFileMessage, toMessage, toUpload, uuidOf, withListedChoices } from './outbound.ts';
-import { receiveEvents } from './receive.ts';
-import type { WebhookKeys } from './request.ts';
+import { download } from './in/download.ts';
+import { KnownMessages } from './in/known-messages.ts';
+import { receiveEvents } from './in/receive.ts';
+import type { WebhookKeys } from './in/request.ts';
+import { targetOf, toFileMessage, toMessage, toUpload, uuidOf, withListedChoices } from './out/outbound.ts';
 import type { FeishuSettings } from './settings.ts';
+import type { FeishuClient, SendCall } from './wire/client.ts';
+import { toReactionName } from './wire/emoji.ts';
+import { isTargetGone, toSendResult } from './wire/failure.ts';
 
 const LIMITS: ChannelLimits = {
   // A card may have 30 KB: enough for this much of three-byte letters, with room for markup and escapes.

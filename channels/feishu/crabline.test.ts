@@ -108,7 +108,7 @@ test('what an event only names is found with its author', async () => {
   const sent = await at.send({ chatId: 'oc_1', text: 'our words' });
   if (sent.kind !== 'sent') throw new Error('not sent');
   // The emulator cannot make people reply, so the question that a reply would raise is asked here.
-  const { FeishuClient } = await import('./client.ts');
+  const { FeishuClient } = await import('./wire/client.ts');
   const { manifest } = at;
   const client = new FeishuClient({ appId: manifest.appId, appSecret: manifest.appSecret, apiRoot: manifest.baseUrl });
   const stored = await client.message(sent.platformId, new AbortController().signal);

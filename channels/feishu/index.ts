@@ -31,7 +31,7 @@ export const channel: ChannelDescriptor<FeishuSettings> = {
         ? { encryptKey: deps.secret(options.encrypt_key_env), verificationToken: deps.secret(options.verification_token_env) }
         : undefined;
     // The SDK takes 120 MB and is loaded here, not at import time.
-    const [{ FeishuClient }, { FeishuChannel }] = await Promise.all([import('./client.ts'), import('./channel.ts')]);
+    const [{ FeishuClient }, { FeishuChannel }] = await Promise.all([import('./wire/client.ts'), import('./channel.ts')]);
     const apiRoot = (options.api_root ?? API_ROOTS[options.region]).replace(/\/+$/, '');
     const client = new FeishuClient({ appId, appSecret, apiRoot });
     return new FeishuChannel({ client, account: appId, settings: options, deps, ...(webhook && { webhook }) });

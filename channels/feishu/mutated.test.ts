@@ -2,8 +2,8 @@
 import { expect, test } from 'vitest';
 import { feishuEvent, messageEvent, sealWebhook, signWebhook } from '../../src/simulator/feishu/events.ts';
 import { FEISHU_KEYS } from '../../src/simulator/feishu/webhook.ts';
-import { readEvent, toInbound, unreadable } from './inbound.ts';
-import { readWebhook } from './request.ts';
+import { readEvent, toInbound, unreadable } from './in/inbound.ts';
+import { readWebhook } from './in/request.ts';
 
 const { encryptKey, verificationToken } = FEISHU_KEYS;
 const APP = { appId: 'cli_0123456789abcdef', token: verificationToken };

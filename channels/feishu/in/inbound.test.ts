@@ -1,10 +1,10 @@
 /** What becomes of each event, without a platform. */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { InboundMessage } from '../../src/core/message.ts';
-import { BOT_OPEN_ID, type FeishuMessage, feishuEvent, mention, messageEvent } from '../../src/simulator/feishu/events.ts';
-import { cpuMs } from '../../src/testing/cpu-time.ts';
-import { toEmoji, toReactionName } from './emoji.ts';
+import type { InboundMessage } from '../../../src/core/message.ts';
+import { BOT_OPEN_ID, type FeishuMessage, feishuEvent, mention, messageEvent } from '../../../src/simulator/feishu/events.ts';
+import { cpuMs } from '../../../src/testing/cpu-time.ts';
+import { toEmoji, toReactionName } from '../wire/emoji.ts';
 import { type InboundContext, type KnownMessage, readEvent, toInbound, unreadable } from './inbound.ts';
 import { readContent, readRef } from './inbound-content.ts';
 

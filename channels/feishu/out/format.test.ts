@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { readPostContent } from '../../src/simulator/feishu/posts.ts';
+import { readPostContent } from '../../../src/simulator/feishu/posts.ts';
 import { type Rendered, render } from './format.ts';
 
 const form = async (markdown: string, options: Partial<Parameters<typeof render>[1]> = {}): Promise<Rendered> =>

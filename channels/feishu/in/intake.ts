@@ -1,10 +1,10 @@
 /** Events, from whichever side they come -> `host.receive`, one after another, in the order in which they came. */
-import type { ChannelHealth } from '../../src/core/channel.ts';
-import { errorText } from '../../src/core/errors.ts';
-import type { InboundMessage } from '../../src/core/message.ts';
-import type { ReceivingContext } from '../kit/context.ts';
-import { InboundLine } from '../kit/inbound-line.ts';
-import { type StoringOptions, storeMessages } from '../kit/store-messages.ts';
+import type { ChannelHealth } from '../../../src/core/channel.ts';
+import { errorText } from '../../../src/core/errors.ts';
+import type { InboundMessage } from '../../../src/core/message.ts';
+import type { ReceivingContext } from '../../kit/context.ts';
+import { InboundLine } from '../../kit/inbound-line.ts';
+import { type StoringOptions, storeMessages } from '../../kit/store-messages.ts';
 import { type FeishuEvent, type InboundContext, readEvent, subjectOf, toInbound, unreadable } from './inbound.ts';
 import type { KnownMessages } from './known-messages.ts';
 

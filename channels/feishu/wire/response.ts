@@ -1,8 +1,8 @@
 /** One HTTP answer of the platform -> its body, its file, or why it is a failure. */
 import type { Readable } from 'node:stream';
-import { CallError } from '../kit/call-error.ts';
-import { obj, parseJson } from '../kit/json.ts';
-import { readText } from '../kit/read-text.ts';
+import { CallError } from '../../kit/call-error.ts';
+import { obj, parseJson } from '../../kit/json.ts';
+import { readText } from '../../kit/read-text.ts';
 import { callError } from './failure.ts';
 import { stringOf } from './fields.ts';
 

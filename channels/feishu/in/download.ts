@@ -1,9 +1,9 @@
-import type { MediaFile } from '../../src/core/channel.ts';
-import { GatehouseError } from '../../src/core/errors.ts';
-import type { MediaRef } from '../../src/core/message.ts';
-import { apiFailureOf } from '../kit/call-error.ts';
-import { type DownloadLimits, openDownload, tooLarge } from '../kit/download.ts';
-import type { FeishuClient } from './client.ts';
+import type { MediaFile } from '../../../src/core/channel.ts';
+import { GatehouseError } from '../../../src/core/errors.ts';
+import type { MediaRef } from '../../../src/core/message.ts';
+import { apiFailureOf } from '../../kit/call-error.ts';
+import { type DownloadLimits, openDownload, tooLarge } from '../../kit/download.ts';
+import type { FeishuClient } from '../wire/client.ts';
 import { readRef } from './inbound-content.ts';
 
 export interface DownloadOptions extends DownloadLimits {

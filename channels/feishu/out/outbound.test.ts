@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import type { OutboundFile } from '../../src/core/message.ts';
-import { outbound } from '../../src/testing/fakes.ts';
-import type { CallFailure } from '../kit/call-error.ts';
-import { toSendResult } from './failure.ts';
+import type { OutboundFile } from '../../../src/core/message.ts';
+import { outbound } from '../../../src/testing/fakes.ts';
+import type { CallFailure } from '../../kit/call-error.ts';
+import { toSendResult } from '../wire/failure.ts';
 import { targetOf, toFileMessage, toMessage, toUpload, uuidOf } from './outbound.ts';
 
 const part = (override: Parameters<typeof outbound>[0] = {}) => outbound({ chatId: 'oc_1', ...override });

@@ -2,9 +2,9 @@
 import { createReadStream } from 'node:fs';
 import type { Readable } from 'node:stream';
 import { Client, defaultHttpInstance, EventDispatcher, type HttpInstance, LoggerLevel, WSClient } from '@larksuiteoapi/node-sdk';
-import { CallError, type CallFailure, networkFailure } from '../kit/call-error.ts';
-import { createHttpAgent } from '../kit/http-agent.ts';
-import { type JsonObject, obj } from '../kit/json.ts';
+import { CallError, type CallFailure, networkFailure } from '../../kit/call-error.ts';
+import { createHttpAgent } from '../../kit/http-agent.ts';
+import { type JsonObject, obj } from '../../kit/json.ts';
 import { callError, isRateLimit, isStaleToken } from './failure.ts';
 import { type RawResponse, readResponse, type WireResponse } from './response.ts';
 

@@ -1,5 +1,5 @@
 /** Markdown -> blocks of styled runs, from which `format.ts` makes each of the platform's forms. */
-import { type Dialect, parseMarkdown, renderMarkdown, type TableText } from '../kit/markdown.ts';
+import { type Dialect, parseMarkdown, renderMarkdown, type TableText } from '../../kit/markdown.ts';
 
 export type Style = 'bold' | 'italic' | 'strike' | 'code';
 

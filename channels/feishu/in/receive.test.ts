@@ -1,11 +1,11 @@
 /** Receiving over the long connection: what the contract suite cannot know about it. */
 import { afterEach, expect, test } from 'vitest';
-import type { Clock } from '../../src/core/ports.ts';
-import { systemClock } from '../../src/lib/clock.ts';
-import { feishuEvent } from '../../src/simulator/feishu/events.ts';
-import { quickClock, TestHost } from '../../src/testing/channel-host.ts';
-import { until } from '../../src/testing/fakes.ts';
-import { type FeishuScene, feishuPlatform, feishuScene } from '../../src/testing/feishu/scene.ts';
+import type { Clock } from '../../../src/core/ports.ts';
+import { systemClock } from '../../../src/lib/clock.ts';
+import { feishuEvent } from '../../../src/simulator/feishu/events.ts';
+import { quickClock, TestHost } from '../../../src/testing/channel-host.ts';
+import { until } from '../../../src/testing/fakes.ts';
+import { type FeishuScene, feishuPlatform, feishuScene } from '../../../src/testing/feishu/scene.ts';
 
 const open: AsyncDisposable[] = [];
 afterEach(async () => {
@@ -119,7 +119,7 @@ test('a connection that went silent is noticed by its ping, one that answers sta
   await using platform = await feishuPlatform();
   const { server } = platform;
   server.pingSecs = 0.4;
-  const { FeishuClient } = await import('./client.ts');
+  const { FeishuClient } = await import('../wire/client.ts');
   const client = new FeishuClient({ appId: server.appId, appSecret: server.appSecret, apiRoot: server.url, pongWaitSecs: 0.3 });
   const connection = await client.connect(() => Promise.resolve(), new AbortController().signal);
   const { closed } = connection;

@@ -1,8 +1,8 @@
 /** The content of a message, by its type -> words and files. Pure. https://open.feishu.cn/document/server-docs/im-v1/message-content-description/message_content */
-import type { MediaKind, MediaRef } from '../../src/core/message.ts';
-import { type JsonObject, list, obj, parseJson } from '../kit/json.ts';
-import { bracketNote, label } from '../kit/senders-words.ts';
-import { stringOf } from './fields.ts';
+import type { MediaKind, MediaRef } from '../../../src/core/message.ts';
+import { type JsonObject, list, obj, parseJson } from '../../kit/json.ts';
+import { bracketNote, label } from '../../kit/senders-words.ts';
+import { stringOf } from '../wire/fields.ts';
 
 export interface Content {
   readonly text: string;

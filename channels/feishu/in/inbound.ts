@@ -1,11 +1,11 @@
 /** An event of the platform -> `InboundMessage`. Pure; what the event itself does not tell is asked beforehand, see `known-messages.ts`. */
-import { shortHash } from '../../src/core/ids.ts';
-import { type InboundMessage, type QuotedMessage, type RefusalReason, UNKNOWN_SENDER } from '../../src/core/message.ts';
-import { inboundMessage, unreadableMessage } from '../kit/inbound-message.ts';
-import { type JsonObject, obj, parseJson } from '../kit/json.ts';
-import type { BotIdentity } from './client.ts';
-import { toEmoji } from './emoji.ts';
-import { stringOf } from './fields.ts';
+import { shortHash } from '../../../src/core/ids.ts';
+import { type InboundMessage, type QuotedMessage, type RefusalReason, UNKNOWN_SENDER } from '../../../src/core/message.ts';
+import { inboundMessage, unreadableMessage } from '../../kit/inbound-message.ts';
+import { type JsonObject, obj, parseJson } from '../../kit/json.ts';
+import type { BotIdentity } from '../wire/client.ts';
+import { toEmoji } from '../wire/emoji.ts';
+import { stringOf } from '../wire/fields.ts';
 import { readContent } from './inbound-content.ts';
 
 export interface InboundContext {

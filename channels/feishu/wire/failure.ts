@@ -2,9 +2,9 @@
  * Why a call failed, and what that means for a send. Codes: the tables below each method at
  * open.feishu.cn/document/server-docs/im-v1.
  */
-import type { SendResult } from '../../src/core/channel.ts';
-import { type ApiFailure, CallError, type CallFailure, type ErrorCode } from '../kit/call-error.ts';
-import { type Refusal, sendResultOf } from '../kit/call-result.ts';
+import type { SendResult } from '../../../src/core/channel.ts';
+import { type ApiFailure, CallError, type CallFailure, type ErrorCode } from '../../kit/call-error.ts';
+import { type Refusal, sendResultOf } from '../../kit/call-result.ts';
 
 /**
  * A failed call. What people read shows the platform's own number, where the answer held one (`code` is 0

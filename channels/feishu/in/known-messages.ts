@@ -1,12 +1,12 @@
 /** What is known of messages that events only name: who wrote them, where, and what kind they are. Asked from the platform when forgotten. */
-import { errorText } from '../../src/core/errors.ts';
-import type { InboundMessage } from '../../src/core/message.ts';
-import type { Clock, Logger } from '../../src/core/ports.ts';
-import { withDeadline } from '../kit/deadline.ts';
-import { type JsonObject, obj } from '../kit/json.ts';
-import { RecentMap } from '../kit/recent.ts';
-import type { FeishuClient } from './client.ts';
-import { stringOf } from './fields.ts';
+import { errorText } from '../../../src/core/errors.ts';
+import type { InboundMessage } from '../../../src/core/message.ts';
+import type { Clock, Logger } from '../../../src/core/ports.ts';
+import { withDeadline } from '../../kit/deadline.ts';
+import { type JsonObject, obj } from '../../kit/json.ts';
+import { RecentMap } from '../../kit/recent.ts';
+import type { FeishuClient } from '../wire/client.ts';
+import { stringOf } from '../wire/fields.ts';
 import type { KnownMessage } from './inbound.ts';
 import { readContent } from './inbound-content.ts';
 

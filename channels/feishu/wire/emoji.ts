@@ -1,5 +1,5 @@
 /** Emoji <-> the platform's own names of reactions (https://open.feishu.cn/document/server-docs/im-v1/message-reaction/emojis-introduce). */
-import { emojiNames } from '../kit/emoji-names.ts';
+import { emojiNames } from '../../kit/emoji-names.ts';
 
 const NAMES = {
   '👍': 'THUMBSUP',

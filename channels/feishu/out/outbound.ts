@@ -1,8 +1,8 @@
 /** `OutboundPart` -> what is posted where. Pure but for the Markdown parser, which is loaded at its first use. */
-import { shortHash } from '../../src/core/ids.ts';
-import type { OutboundFile, OutboundPart } from '../../src/core/message.ts';
-import { uploadName } from '../kit/upload-file.ts';
-import type { SendCall, UploadCall } from './client.ts';
+import { shortHash } from '../../../src/core/ids.ts';
+import type { OutboundFile, OutboundPart } from '../../../src/core/message.ts';
+import { uploadName } from '../../kit/upload-file.ts';
+import type { SendCall, UploadCall } from '../wire/client.ts';
 import { type Rendered, type RenderOptions, render } from './format.ts';
 
 /** Upload image: at most 10 MB; a larger picture goes as a file. */

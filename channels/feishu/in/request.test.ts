@@ -4,14 +4,14 @@
  */
 import { createCipheriv, createHash, randomBytes } from 'node:crypto';
 import { afterEach, expect, test } from 'vitest';
-import type { WebhookRequest } from '../../src/core/channel.ts';
-import type { Clock } from '../../src/core/ports.ts';
-import { systemClock } from '../../src/lib/clock.ts';
-import { feishuEvent, messageEvent, sealWebhook, signWebhook } from '../../src/simulator/feishu/events.ts';
-import { FEISHU_KEYS } from '../../src/simulator/feishu/webhook.ts';
-import { quickClock, TestHost } from '../../src/testing/channel-host.ts';
-import { until } from '../../src/testing/fakes.ts';
-import { type FeishuPlatform, feishuPlatform, feishuScene } from '../../src/testing/feishu/scene.ts';
+import type { WebhookRequest } from '../../../src/core/channel.ts';
+import type { Clock } from '../../../src/core/ports.ts';
+import { systemClock } from '../../../src/lib/clock.ts';
+import { feishuEvent, messageEvent, sealWebhook, signWebhook } from '../../../src/simulator/feishu/events.ts';
+import { FEISHU_KEYS } from '../../../src/simulator/feishu/webhook.ts';
+import { quickClock, TestHost } from '../../../src/testing/channel-host.ts';
+import { until } from '../../../src/testing/fakes.ts';
+import { type FeishuPlatform, feishuPlatform, feishuScene } from '../../../src/testing/feishu/scene.ts';
 import { readWebhook } from './request.ts';
 
 const open: AsyncDisposable[] = [];
@@ -220,8 +220,8 @@ test('F13 an event that cannot be committed within the 3 s the platform waits is
 
 test('A10 mode webhook refuses to start without its two secrets', async () => {
   await using platform = await feishuPlatform('webhook');
-  const { channel: descriptor } = await import('./index.ts');
-  const { channelDeps } = await import('../../src/testing/channel-deps.ts');
+  const { channel: descriptor } = await import('../index.ts');
+  const { channelDeps } = await import('../../../src/testing/channel-deps.ts');
   for (const missing of ['FEISHU_ENCRYPT_KEY', 'FEISHU_VERIFICATION_TOKEN']) {
     const deps = channelDeps({
       secret: (variable) => {

@@ -1,15 +1,15 @@
 /** The two ways in: a long connection of ours, or requests of theirs. Both end in `intake.ts`. */
-import type { ChannelDeps, ChannelHost, Webhook, WebhookHandler } from '../../src/core/channel.ts';
-import { errorText } from '../../src/core/errors.ts';
-import { CallError } from '../kit/call-error.ts';
-import { withDeadline } from '../kit/deadline.ts';
-import { type Diagnosis, degraded, diagnose, down, REFUSED_WAIT_MS } from '../kit/diagnosis.ts';
-import { keepReceiving } from '../kit/keep-receiving.ts';
-import { untilAborted, whenAborted } from '../kit/linked.ts';
-import { changesOnly, type ReportHealth } from '../kit/reported-health.ts';
-import { answerWith, createWebhookIntake } from '../kit/webhook-intake.ts';
-import type { BotIdentity, FeishuClient } from './client.ts';
-import { isRefusedLogin } from './failure.ts';
+import type { ChannelDeps, ChannelHost, Webhook, WebhookHandler } from '../../../src/core/channel.ts';
+import { errorText } from '../../../src/core/errors.ts';
+import { CallError } from '../../kit/call-error.ts';
+import { withDeadline } from '../../kit/deadline.ts';
+import { type Diagnosis, degraded, diagnose, down, REFUSED_WAIT_MS } from '../../kit/diagnosis.ts';
+import { keepReceiving } from '../../kit/keep-receiving.ts';
+import { untilAborted, whenAborted } from '../../kit/linked.ts';
+import { changesOnly, type ReportHealth } from '../../kit/reported-health.ts';
+import { answerWith, createWebhookIntake } from '../../kit/webhook-intake.ts';
+import type { BotIdentity, FeishuClient } from '../wire/client.ts';
+import { isRefusedLogin } from '../wire/failure.ts';
 import { EventIntake } from './intake.ts';
 import type { KnownMessages } from './known-messages.ts';
 import { readWebhook, type WebhookKeys } from './request.ts';

@@ -1,10 +1,10 @@
 /** Whether a request comes from the platform, and what it says. https://open.feishu.cn/document/server-docs/event-subscription-guide/event-subscription-configure-/encrypt-key-encryption-configuration-case */
 import { createDecipheriv, createHash } from 'node:crypto';
-import type { WebhookRequest } from '../../src/core/channel.ts';
-import { equalSecrets } from '../kit/equal-secrets.ts';
-import { obj, parseJson } from '../kit/json.ts';
-import { refusedRequest } from '../kit/webhook-intake.ts';
-import { stringOf } from './fields.ts';
+import type { WebhookRequest } from '../../../src/core/channel.ts';
+import { equalSecrets } from '../../kit/equal-secrets.ts';
+import { obj, parseJson } from '../../kit/json.ts';
+import { refusedRequest } from '../../kit/webhook-intake.ts';
+import { stringOf } from '../wire/fields.ts';
 
 export interface WebhookKeys {
   readonly encryptKey: string;
