@@ -1,7 +1,7 @@
 import type { BenchCase } from '../bench.ts';
 import type { JsonObject } from '../kit/json.ts';
-import { toMrkdwn } from './format.ts';
-import { type InboundContext, toInbound } from './inbound.ts';
+import { type InboundContext, toInbound } from './in/inbound.ts';
+import { toMrkdwn } from './out/format.ts';
 
 const context: InboundContext = {
   channel: 'slack',

@@ -16,17 +16,17 @@ import { type JsonObject, list, obj, str } from '../kit/json.ts';
 import { Lifecycle } from '../kit/lifecycle.ts';
 import { RecentMap } from '../kit/recent.ts';
 import { sendTime } from '../kit/send-time.ts';
-import type { SlackClient } from './client.ts';
-import { receiveBySocket } from './connect.ts';
-import { download } from './download.ts';
-import { nameFromEmoji } from './emoji.ts';
-import { NOT_ALLOWED } from './failure.ts';
-import { type Found, findPart } from './find.ts';
-import { toSendResult, toUpdate } from './outbound.ts';
-import { Receiver } from './receive.ts';
-import { sendPart } from './send.ts';
+import { receiveBySocket } from './in/connect.ts';
+import { download } from './in/download.ts';
+import { Receiver } from './in/receive.ts';
+import { receiveByHttp } from './in/webhook.ts';
+import { type Found, findPart } from './out/find.ts';
+import { toSendResult, toUpdate } from './out/outbound.ts';
+import { sendPart } from './out/send.ts';
 import type { SlackSettings } from './settings.ts';
-import { receiveByHttp } from './webhook.ts';
+import type { SlackClient } from './wire/client.ts';
+import { nameFromEmoji } from './wire/emoji.ts';
+import { NOT_ALLOWED } from './wire/failure.ts';
 
 const LIMITS: ChannelLimits = {
   // Below the 4000 that one message should have, and that an edit may have: room for the entities and marks of the dialect.

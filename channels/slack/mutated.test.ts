@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import type { WebhookRequest } from '../../src/core/channel.ts';
 import { eventPayload } from '../../src/simulator/slack/workspace.ts';
-import { readRequest } from './request.ts';
+import { readRequest } from './in/request.ts';
 
 const EVENT = JSON.stringify(eventPayload({ type: 'message', channel: 'D1', user: 'U1', text: 'hi', ts: '1.0001' }, 'Ev1'));
 const ACTION = JSON.stringify({ type: 'block_actions', user: { id: 'U1' }, actions: [{ action_id: 'a', value: 'v' }] });

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { plainText } from '../in/inbound-text.ts';
 import { escapeText, toMrkdwn } from './format.ts';
-import { plainText } from './inbound-text.ts';
 
 test.each([
   ['bold and italic', '**a** __b__ *c* _d_', '*a* *b* _c_ _d_'],

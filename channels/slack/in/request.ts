@@ -1,8 +1,8 @@
 /** Requests of the platform in mode `http`: verified over the bytes that came, then read (https://docs.slack.dev/authentication/verifying-requests-from-slack). */
 import { createHmac } from 'node:crypto';
-import type { WebhookRequest } from '../../src/core/channel.ts';
-import { equalSecrets } from '../kit/equal-secrets.ts';
-import { parseObject, str } from '../kit/json.ts';
+import type { WebhookRequest } from '../../../src/core/channel.ts';
+import { equalSecrets } from '../../kit/equal-secrets.ts';
+import { parseObject, str } from '../../kit/json.ts';
 import type { SlackPayload } from './inbound.ts';
 
 /** The platform's own advice; a stamp from the future is as wrong as an old one. */

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { expect, test } from 'vitest';
-import type { JsonObject } from '../kit/json.ts';
+import type { JsonObject } from '../../kit/json.ts';
 import { type InboundContext, type SlackPayload, toInbound } from './inbound.ts';
 
 const joined = new Set(['C1:1767225600.000500']);

@@ -1,9 +1,9 @@
-import { errorText } from '../../src/core/errors.ts';
-import type { InboundMessage } from '../../src/core/message.ts';
-import { InboundLine } from '../kit/inbound-line.ts';
-import { obj, str } from '../kit/json.ts';
-import { RecentSet } from '../kit/recent.ts';
-import { type StoringOptions, storeMessages } from '../kit/store-messages.ts';
+import { errorText } from '../../../src/core/errors.ts';
+import type { InboundMessage } from '../../../src/core/message.ts';
+import { InboundLine } from '../../kit/inbound-line.ts';
+import { obj, str } from '../../kit/json.ts';
+import { RecentSet } from '../../kit/recent.ts';
+import { type StoringOptions, storeMessages } from '../../kit/store-messages.ts';
 import type { Cursor } from './cursor.ts';
 import { type InboundContext, type SlackPayload, toInbound, unreadable } from './inbound.ts';
 import type { UserNames } from './names.ts';

@@ -1,9 +1,9 @@
 /** Is a file shown yet? The platform says that it has it first, scans it, and makes the message later, sometimes never. */
-import type { Clock } from '../../src/core/ports.ts';
-import { apiFailureOf, CallError } from '../kit/call-error.ts';
-import { list, obj, str } from '../kit/json.ts';
-import type { SlackClient } from './client.ts';
-import { LATER, MAYBE_DONE } from './failure.ts';
+import type { Clock } from '../../../src/core/ports.ts';
+import { apiFailureOf, CallError } from '../../kit/call-error.ts';
+import { list, obj, str } from '../../kit/json.ts';
+import type { SlackClient } from '../wire/client.ts';
+import { LATER, MAYBE_DONE } from '../wire/failure.ts';
 
 export interface ShareOptions {
   readonly client: Pick<SlackClient, 'call'>;

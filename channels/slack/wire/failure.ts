@@ -1,5 +1,5 @@
 /** Words of `ok: false` that mean the same whatever was asked: https://docs.slack.dev/reference/methods, common errors. */
-import type { ApiFailure, ErrorCode } from '../kit/call-error.ts';
+import type { ApiFailure, ErrorCode } from '../../kit/call-error.ts';
 
 /** `ok: false` with this word, and the scope that the call needs where the platform names one. */
 export function refusal(word: string, needed?: string): ApiFailure {

@@ -1,6 +1,6 @@
 /** Markdown -> mrkdwn (https://docs.slack.dev/messaging/formatting-message-text). */
-import { listLine, tableLines } from '../kit/dialect-parts.ts';
-import { type Dialect, parseMarkdown, renderMarkdown, type TableText } from '../kit/markdown.ts';
+import { listLine, tableLines } from '../../kit/dialect-parts.ts';
+import { type Dialect, parseMarkdown, renderMarkdown, type TableText } from '../../kit/markdown.ts';
 
 /** Never rejects. */
 export async function toMrkdwn(markdown: string): Promise<string> {

@@ -1,6 +1,6 @@
 /** How far messages were committed, as the journal keeps it. */
-import type { InboundMessage } from '../../src/core/message.ts';
-import { list, parseObject, str } from '../kit/json.ts';
+import type { InboundMessage } from '../../../src/core/message.ts';
+import { list, parseObject, str } from '../../kit/json.ts';
 
 /** Threads kept: those that we wrote in last. The journal rewrites the cursor with every batch, so it stays small. */
 const MAX_THREADS = 100;

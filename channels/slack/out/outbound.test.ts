@@ -1,14 +1,14 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
-import type { OutboundFile, OutboundPart } from '../../src/core/message.ts';
-import { DIRECT } from '../../src/simulator/slack/workspace.ts';
-import { quickClock } from '../../src/testing/channel-host.ts';
-import { outbound, tempDir, until } from '../../src/testing/fakes.ts';
-import { type SlackSetup, slackSetup } from '../../src/testing/slack/setup.ts';
-import type { CallFailure } from '../kit/call-error.ts';
-import { refusal } from './failure.ts';
-import { channel as descriptor } from './index.ts';
+import type { OutboundFile, OutboundPart } from '../../../src/core/message.ts';
+import { DIRECT } from '../../../src/simulator/slack/workspace.ts';
+import { quickClock } from '../../../src/testing/channel-host.ts';
+import { outbound, tempDir, until } from '../../../src/testing/fakes.ts';
+import { type SlackSetup, slackSetup } from '../../../src/testing/slack/setup.ts';
+import type { CallFailure } from '../../kit/call-error.ts';
+import { channel as descriptor } from '../index.ts';
+import { refusal } from '../wire/failure.ts';
 import { toPost, toSendResult, toUpdate } from './outbound.ts';
 
 const open: AsyncDisposable[] = [];

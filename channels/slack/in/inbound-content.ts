@@ -1,8 +1,8 @@
 /** Files of a message, and words for what is neither text nor a file we can fetch. Pure. */
-import type { MediaKind, MediaRef } from '../../src/core/message.ts';
-import { type JsonObject, list, num, obj, str } from '../kit/json.ts';
-import { mediaRef } from '../kit/media-ref.ts';
-import { label } from '../kit/senders-words.ts';
+import type { MediaKind, MediaRef } from '../../../src/core/message.ts';
+import { type JsonObject, list, num, obj, str } from '../../kit/json.ts';
+import { mediaRef } from '../../kit/media-ref.ts';
+import { label } from '../../kit/senders-words.ts';
 import { plainText } from './inbound-text.ts';
 
 /** The platform allows 10 files on one message of a person; an app may send more. */

@@ -2,13 +2,13 @@
 import { verifySlackRequest } from '@slack/bolt';
 import fc from 'fast-check';
 import { afterEach, expect, test } from 'vitest';
-import type { Receipt, WebhookRequest } from '../../src/core/channel.ts';
-import { DIRECT, eventPayload } from '../../src/simulator/slack/workspace.ts';
-import { quickClock } from '../../src/testing/channel-host.ts';
-import { until } from '../../src/testing/fakes.ts';
-import { SIGNING_SECRET, signSlackRequest } from '../../src/testing/slack/requests.ts';
-import { impatientClock, type SlackSetupOptions, slackSetup } from '../../src/testing/slack/setup.ts';
-import { channel as descriptor } from './index.ts';
+import type { Receipt, WebhookRequest } from '../../../src/core/channel.ts';
+import { DIRECT, eventPayload } from '../../../src/simulator/slack/workspace.ts';
+import { quickClock } from '../../../src/testing/channel-host.ts';
+import { until } from '../../../src/testing/fakes.ts';
+import { SIGNING_SECRET, signSlackRequest } from '../../../src/testing/slack/requests.ts';
+import { impatientClock, type SlackSetupOptions, slackSetup } from '../../../src/testing/slack/setup.ts';
+import { channel as descriptor } from '../index.ts';
 import { readRequest, refuseRequest } from './request.ts';
 
 const open: AsyncDisposable[] = [];

@@ -1,11 +1,11 @@
 /** Files that people sent. The token goes to the platform's own hosts only, at every step of a redirect. */
 import type { IncomingMessage } from 'node:http';
-import type { MediaFile } from '../../src/core/channel.ts';
-import { GatehouseError } from '../../src/core/errors.ts';
-import type { MediaRef } from '../../src/core/message.ts';
-import { type DownloadLimits, fileUrl, followRedirects, type Hop, openDownload, tooLarge } from '../kit/download.ts';
-import { num, obj, str } from '../kit/json.ts';
-import type { SlackClient } from './client.ts';
+import type { MediaFile } from '../../../src/core/channel.ts';
+import { GatehouseError } from '../../../src/core/errors.ts';
+import type { MediaRef } from '../../../src/core/message.ts';
+import { type DownloadLimits, fileUrl, followRedirects, type Hop, openDownload, tooLarge } from '../../kit/download.ts';
+import { num, obj, str } from '../../kit/json.ts';
+import type { SlackClient } from '../wire/client.ts';
 
 export interface DownloadOptions extends DownloadLimits {
   readonly client: Pick<SlackClient, 'call' | 'fetchFile' | 'apiHost'>;

@@ -1,12 +1,12 @@
 /** After an outage: what was written meanwhile, from the history of every conversation we are in. */
-import type { InboundMessage } from '../../src/core/message.ts';
-import type { Clock, Logger } from '../../src/core/ports.ts';
-import { apiFailureOf, CallError, type CallFailure, type ErrorCode } from '../kit/call-error.ts';
-import { CALL_TIMEOUT_MS, withDeadline } from '../kit/deadline.ts';
-import { type JsonObject, list, obj, str } from '../kit/json.ts';
-import type { SlackClient } from './client.ts';
+import type { InboundMessage } from '../../../src/core/message.ts';
+import type { Clock, Logger } from '../../../src/core/ports.ts';
+import { apiFailureOf, CallError, type CallFailure, type ErrorCode } from '../../kit/call-error.ts';
+import { CALL_TIMEOUT_MS, withDeadline } from '../../kit/deadline.ts';
+import { type JsonObject, list, obj, str } from '../../kit/json.ts';
+import type { SlackClient } from '../wire/client.ts';
+import { LATER, LOGIN_REFUSED, MAYBE_DONE } from '../wire/failure.ts';
 import type { Cursor } from './cursor.ts';
-import { LATER, LOGIN_REFUSED, MAYBE_DONE } from './failure.ts';
 import { type InboundContext, toEdit, toInbound, toMs } from './inbound.ts';
 import type { Intake } from './intake.ts';
 

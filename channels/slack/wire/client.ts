@@ -3,12 +3,12 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
 import { SocketModeReceiver, webApi } from '@slack/bolt';
-import type { Clock } from '../../src/core/ports.ts';
-import { apiFailureOf, CallError, type CallFailure, guardCall, networkFailure } from '../kit/call-error.ts';
-import { CALL_TIMEOUT_MS, withDeadline } from '../kit/deadline.ts';
-import { HttpTransport } from '../kit/http-transport.ts';
-import { type JsonObject, num, obj, parseObject, str } from '../kit/json.ts';
-import { readText } from '../kit/read-text.ts';
+import type { Clock } from '../../../src/core/ports.ts';
+import { apiFailureOf, CallError, type CallFailure, guardCall, networkFailure } from '../../kit/call-error.ts';
+import { CALL_TIMEOUT_MS, withDeadline } from '../../kit/deadline.ts';
+import { HttpTransport } from '../../kit/http-transport.ts';
+import { type JsonObject, num, obj, parseObject, str } from '../../kit/json.ts';
+import { readText } from '../../kit/read-text.ts';
 import { LOGIN_REFUSED, refusal } from './failure.ts';
 
 /** What the platform pushed over a socket. `ack` tells it that we have it; unacknowledged ones come again. */

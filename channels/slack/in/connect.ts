@@ -1,7 +1,7 @@
 /** Receiving over Socket Mode: one socket at a time, and a catch-up after each new one. */
-import { errorText } from '../../src/core/errors.ts';
-import { reconnect } from '../kit/reconnect.ts';
-import type { Envelope } from './client.ts';
+import { errorText } from '../../../src/core/errors.ts';
+import { reconnect } from '../../kit/reconnect.ts';
+import type { Envelope } from '../wire/client.ts';
 import type { SlackPayload } from './inbound.ts';
 import { pause, type Receiver } from './receive.ts';
 

@@ -1,5 +1,5 @@
 /** The platform names emoji in English words; everybody else writes them as characters. */
-import { emojiNames } from '../kit/emoji-names.ts';
+import { emojiNames } from '../../kit/emoji-names.ts';
 
 /** The platform reports the older name for some it also knows by a newer one. */
 const ALIASES = { thumbsup: '+1', thumbsdown: '-1' };

@@ -1,13 +1,13 @@
 /** `OutboundPart` -> the arguments of one call, and the outcome of a call -> `SendResult`. */
-import type { SendResult } from '../../src/core/channel.ts';
-import { shortHash } from '../../src/core/ids.ts';
-import type { Choice, OutboundPart } from '../../src/core/message.ts';
-import type { CallFailure, ErrorCode } from '../kit/call-error.ts';
-import { type Refusal, sendResultOf } from '../kit/call-result.ts';
-import type { JsonObject } from '../kit/json.ts';
-import { LATER, MAYBE_DONE } from './failure.ts';
+import type { SendResult } from '../../../src/core/channel.ts';
+import { shortHash } from '../../../src/core/ids.ts';
+import type { Choice, OutboundPart } from '../../../src/core/message.ts';
+import type { CallFailure, ErrorCode } from '../../kit/call-error.ts';
+import { type Refusal, sendResultOf } from '../../kit/call-result.ts';
+import type { JsonObject } from '../../kit/json.ts';
+import { CHOICE_ACTION } from '../in/inbound.ts';
+import { LATER, MAYBE_DONE } from '../wire/failure.ts';
 import { escapeText, literalText, toMrkdwn } from './format.ts';
-import { CHOICE_ACTION } from './inbound.ts';
 
 /** `chat.postMessage` advises 4 000 characters and breaks longer text up; `chat.update` refuses it. */
 const TEXT_LIMIT = 4_000;

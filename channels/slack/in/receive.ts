@@ -1,21 +1,21 @@
 /** What both modes share: who we are, the way in, the catch-up, and what the operator is told. */
-import type { ChannelDeps, ChannelHealth, ChannelHost } from '../../src/core/channel.ts';
-import { errorText, isGatehouseError } from '../../src/core/errors.ts';
-import type { Clock } from '../../src/core/ports.ts';
-import { CallError } from '../kit/call-error.ts';
-import { CALL_TIMEOUT_MS, withDeadline } from '../kit/deadline.ts';
-import { type Diagnosis, degraded, diagnose, down, wordsWithHint } from '../kit/diagnosis.ts';
-import { HealthSum, inOrder } from '../kit/health-sum.ts';
-import { str } from '../kit/json.ts';
-import { reconnect } from '../kit/reconnect.ts';
+import type { ChannelDeps, ChannelHealth, ChannelHost } from '../../../src/core/channel.ts';
+import { errorText, isGatehouseError } from '../../../src/core/errors.ts';
+import type { Clock } from '../../../src/core/ports.ts';
+import { CallError } from '../../kit/call-error.ts';
+import { CALL_TIMEOUT_MS, withDeadline } from '../../kit/deadline.ts';
+import { type Diagnosis, degraded, diagnose, down, wordsWithHint } from '../../kit/diagnosis.ts';
+import { HealthSum, inOrder } from '../../kit/health-sum.ts';
+import { str } from '../../kit/json.ts';
+import { reconnect } from '../../kit/reconnect.ts';
+import type { SlackSettings } from '../settings.ts';
+import type { SlackClient } from '../wire/client.ts';
+import { LOGIN_REFUSED, NOT_GRANTED, refusal } from '../wire/failure.ts';
 import { type CatchUpGaps, catchUp } from './catch-up.ts';
-import type { SlackClient } from './client.ts';
 import { Cursor } from './cursor.ts';
-import { LOGIN_REFUSED, NOT_GRANTED, refusal } from './failure.ts';
 import type { Identity, InboundContext } from './inbound.ts';
 import { Intake } from './intake.ts';
 import { UserNames } from './names.ts';
-import type { SlackSettings } from './settings.ts';
 
 export interface ReceiverOptions {
   readonly client: SlackClient;

@@ -2,9 +2,9 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
-import type { StoredFile } from '../../src/simulator/slack/workspace.ts';
-import { slackSetup } from '../../src/testing/slack/setup.ts';
-import { channel as descriptor } from './index.ts';
+import type { StoredFile } from '../../../src/simulator/slack/workspace.ts';
+import { slackSetup } from '../../../src/testing/slack/setup.ts';
+import { channel as descriptor } from '../index.ts';
 
 const open: AsyncDisposable[] = [];
 afterEach(async () => {

@@ -1,10 +1,10 @@
 /** What the platform pushes, or its history holds -> `InboundMessage`. Pure; nothing throws for any JSON. */
-import { shortHash } from '../../src/core/ids.ts';
-import type { InboundMessage, RefusalReason } from '../../src/core/message.ts';
-import { changedMessage, inboundMessage, unreadableMessage } from '../kit/inbound-message.ts';
-import { type JsonObject, list, obj, str } from '../kit/json.ts';
-import { label } from '../kit/senders-words.ts';
-import { emojiFromName } from './emoji.ts';
+import { shortHash } from '../../../src/core/ids.ts';
+import type { InboundMessage, RefusalReason } from '../../../src/core/message.ts';
+import { changedMessage, inboundMessage, unreadableMessage } from '../../kit/inbound-message.ts';
+import { type JsonObject, list, obj, str } from '../../kit/json.ts';
+import { label } from '../../kit/senders-words.ts';
+import { emojiFromName } from '../wire/emoji.ts';
 import { mediaOf, notesOf } from './inbound-content.ts';
 import { plainText, stripMention } from './inbound-text.ts';
 

@@ -1,15 +1,15 @@
 /** One part out: a message is one call; a file is three, of which only the last shows anything. */
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
-import type { SendResult } from '../../src/core/channel.ts';
-import type { OutboundFile, OutboundPart } from '../../src/core/message.ts';
-import type { Clock } from '../../src/core/ports.ts';
-import { settleFailedSend } from '../kit/call-result.ts';
-import { withDeadline } from '../kit/deadline.ts';
-import { str } from '../kit/json.ts';
-import { NOT_LEFT } from '../kit/lifecycle.ts';
-import { uploadName } from '../kit/upload-file.ts';
-import type { SlackClient } from './client.ts';
+import type { SendResult } from '../../../src/core/channel.ts';
+import type { OutboundFile, OutboundPart } from '../../../src/core/message.ts';
+import type { Clock } from '../../../src/core/ports.ts';
+import { settleFailedSend } from '../../kit/call-result.ts';
+import { withDeadline } from '../../kit/deadline.ts';
+import { str } from '../../kit/json.ts';
+import { NOT_LEFT } from '../../kit/lifecycle.ts';
+import { uploadName } from '../../kit/upload-file.ts';
+import type { SlackClient } from '../wire/client.ts';
 import { toPost, toSendResult, toText } from './outbound.ts';
 import { awaitShare } from './shares.ts';
 

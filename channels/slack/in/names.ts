@@ -1,13 +1,13 @@
 /** Names for ids: events carry the id of their author alone. Only shown; nothing is decided by them. */
-import type { InboundMessage } from '../../src/core/message.ts';
-import type { Clock } from '../../src/core/ports.ts';
-import { apiFailureOf } from '../kit/call-error.ts';
-import { withDeadline } from '../kit/deadline.ts';
-import { obj, str } from '../kit/json.ts';
-import { RecentMap } from '../kit/recent.ts';
-import { label } from '../kit/senders-words.ts';
-import type { SlackClient } from './client.ts';
-import { NOT_ALLOWED } from './failure.ts';
+import type { InboundMessage } from '../../../src/core/message.ts';
+import type { Clock } from '../../../src/core/ports.ts';
+import { apiFailureOf } from '../../kit/call-error.ts';
+import { withDeadline } from '../../kit/deadline.ts';
+import { obj, str } from '../../kit/json.ts';
+import { RecentMap } from '../../kit/recent.ts';
+import { label } from '../../kit/senders-words.ts';
+import type { SlackClient } from '../wire/client.ts';
+import { NOT_ALLOWED } from '../wire/failure.ts';
 
 /** A message waits this long for its author's name, once per person; the platform wants its acknowledgement within three seconds. */
 const LOOKUP_MS = 1_000;

@@ -1,9 +1,9 @@
 /** Did a part arrive? Messages carry our key as metadata; files are known by their id, or else by what they are. */
-import type { OutboundPart } from '../../src/core/message.ts';
-import type { Clock } from '../../src/core/ports.ts';
-import { CallError } from '../kit/call-error.ts';
-import { type JsonObject, list, num, obj, str } from '../kit/json.ts';
-import type { SlackClient } from './client.ts';
+import type { OutboundPart } from '../../../src/core/message.ts';
+import type { Clock } from '../../../src/core/ports.ts';
+import { CallError } from '../../kit/call-error.ts';
+import { type JsonObject, list, num, obj, str } from '../../kit/json.ts';
+import type { SlackClient } from '../wire/client.ts';
 import { METADATA_TYPE, metadataKey } from './outbound.ts';
 import { shownName } from './send.ts';
 import { askShare, awaitShare } from './shares.ts';
