@@ -1,8 +1,8 @@
 import { createHmac } from 'node:crypto';
 import type { BenchCase } from '../bench.ts';
-import { toPlainText } from './format.ts';
-import { fromWebhook } from './inbound.ts';
-import { verify } from './request.ts';
+import { fromWebhook } from './in/inbound.ts';
+import { verify } from './in/request.ts';
+import { toPlainText } from './out/format.ts';
 
 const [publicUrl, authToken, number] = ['https://bot.example.org/hooks/twilio', 'token', '+15005550006'];
 const accountSid = `AC${'3'.repeat(32)}`;

@@ -19,20 +19,20 @@ import { Lifecycle, NOT_LEFT } from '../kit/lifecycle.ts';
 import { RecentSet } from '../kit/recent.ts';
 import { sendTime } from '../kit/send-time.ts';
 import type { StoringOptions } from '../kit/store-messages.ts';
-import { CatchUp, type CatchUpOptions, type Caught } from './catch-up.ts';
-import type { SendCall, TwilioClient } from './client.ts';
-import { download, isPlatformHost } from './download.ts';
-import { find } from './find.ts';
-import { fromRecord, fromWebhook, type InboundContext } from './inbound.ts';
-import { InboundCap } from './inbound-cap.ts';
-import { Intake } from './intake.ts';
-import { TEXT_LIMIT, toBody, toSendResult } from './outbound.ts';
-import { PublicFiles, UPLOAD_BYTES } from './public-files.ts';
-import { receive } from './receive.ts';
-import { SentLog } from './sent-log.ts';
+import { CatchUp, type CatchUpOptions, type Caught } from './in/catch-up.ts';
+import { download, isPlatformHost } from './in/download.ts';
+import { fromRecord, fromWebhook, type InboundContext } from './in/inbound.ts';
+import { InboundCap } from './in/inbound-cap.ts';
+import { Intake } from './in/intake.ts';
+import { receive } from './in/receive.ts';
+import { createWebhookHandler, MAX_WEBHOOK_BYTES } from './in/webhook.ts';
+import { find } from './out/find.ts';
+import { TEXT_LIMIT, toBody, toSendResult } from './out/outbound.ts';
+import { PublicFiles, UPLOAD_BYTES } from './out/public-files.ts';
+import { SentLog } from './out/sent-log.ts';
+import { Statuses } from './out/status.ts';
 import type { TwilioSettings } from './settings.ts';
-import { Statuses } from './status.ts';
-import { createWebhookHandler, MAX_WEBHOOK_BYTES } from './webhook.ts';
+import type { SendCall, TwilioClient } from './wire/client.ts';
 
 const LIMITS: Omit<ChannelLimits, 'rate'> = {
   // Ten segments of 153 GSM characters, below the platform's 1600: a split that closes and opens a construct has room.

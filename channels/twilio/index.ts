@@ -23,7 +23,7 @@ export const channel: ChannelDescriptor<TwilioSettings> = {
       });
     }
     // The SDK is loaded here and not at import time: a daemon without Twilio does not pay for it.
-    const [{ TwilioClient }, { TwilioChannel }] = await Promise.all([import('./client.ts'), import('./channel.ts')]);
+    const [{ TwilioClient }, { TwilioChannel }] = await Promise.all([import('./wire/client.ts'), import('./channel.ts')]);
     const client = new TwilioClient({ accountSid, authToken, apiRoot: settings.api_root.replace(/\/+$/, '') });
     return new TwilioChannel({ client, accountSid, authToken, settings, deps });
   },

@@ -1,7 +1,7 @@
-import type { Context } from '../kit/context.ts';
-import { type Diagnosis, diagnose, down, REFUSED_WAIT_MS } from '../kit/diagnosis.ts';
-import type { HealthSum } from '../kit/health-sum.ts';
-import { keepReceiving } from '../kit/keep-receiving.ts';
+import type { Context } from '../../kit/context.ts';
+import { type Diagnosis, diagnose, down, REFUSED_WAIT_MS } from '../../kit/diagnosis.ts';
+import type { HealthSum } from '../../kit/health-sum.ts';
+import { keepReceiving } from '../../kit/keep-receiving.ts';
 import type { CatchUp, Caught } from './catch-up.ts';
 
 export interface ReceiveOptions extends Context {

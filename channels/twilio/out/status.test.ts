@@ -1,10 +1,10 @@
 /** What becomes of messages after Twilio took them. */
 import { afterEach, expect, test } from 'vitest';
-import type { ChannelDeps } from '../../src/core/channel.ts';
-import { quickClock, TestHost } from '../../src/testing/channel-host.ts';
-import { outbound, until } from '../../src/testing/fakes.ts';
-import { type TwilioScene, twilioScene } from '../../src/testing/twilio/scene.ts';
-import { channel as descriptor } from './index.ts';
+import type { ChannelDeps } from '../../../src/core/channel.ts';
+import { quickClock, TestHost } from '../../../src/testing/channel-host.ts';
+import { outbound, until } from '../../../src/testing/fakes.ts';
+import { type TwilioScene, twilioScene } from '../../../src/testing/twilio/scene.ts';
+import { channel as descriptor } from '../index.ts';
 
 const ADA = '+14155550001';
 

@@ -1,7 +1,7 @@
-import type { InboundMessage } from '../../src/core/message.ts';
-import { InboundLine } from '../kit/inbound-line.ts';
-import { untilAborted } from '../kit/linked.ts';
-import { type StoringOptions, storeMessages } from '../kit/store-messages.ts';
+import type { InboundMessage } from '../../../src/core/message.ts';
+import { InboundLine } from '../../kit/inbound-line.ts';
+import { untilAborted } from '../../kit/linked.ts';
+import { type StoringOptions, storeMessages } from '../../kit/store-messages.ts';
 
 /** Kept this long after the message's own time: longer than the list is looked at again. */
 const REMEMBER_MS = 60 * 60_000;

@@ -1,7 +1,7 @@
 /** A webhook's fields, or a record of the list -> `InboundMessage`. Pure. */
-import type { InboundMessage, MediaKind, MediaRef, RefusalReason } from '../../src/core/message.ts';
-import { inboundMessage } from '../kit/inbound-message.ts';
-import type { MediaRecord, MessageRecord } from './client.ts';
+import type { InboundMessage, MediaKind, MediaRef, RefusalReason } from '../../../src/core/message.ts';
+import { inboundMessage } from '../../kit/inbound-message.ts';
+import type { MediaRecord, MessageRecord } from '../wire/client.ts';
 import type { Fields } from './request.ts';
 
 export interface InboundContext {

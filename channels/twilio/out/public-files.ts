@@ -1,9 +1,9 @@
 /** Files on their way out: Twilio takes a picture only from an address, so they are served for a short time under a secret one. */
 import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import type { WebhookAnswer } from '../../src/core/channel.ts';
-import type { OutboundFile } from '../../src/core/message.ts';
-import type { Clock } from '../../src/core/ports.ts';
+import type { WebhookAnswer } from '../../../src/core/channel.ts';
+import type { OutboundFile } from '../../../src/core/message.ts';
+import type { Clock } from '../../../src/core/ports.ts';
 
 /** https://www.twilio.com/docs/messaging/guides/accepted-mime-types */
 export const UPLOAD_BYTES = 5 * 1024 * 1024;

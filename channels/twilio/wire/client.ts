@@ -1,7 +1,7 @@
 /** Wire calls to the REST API. The only file that loads the SDK. */
 import type { IncomingHttpHeaders } from 'node:http';
 import twilio from 'twilio';
-import { CallError, type CallFailure } from '../kit/call-error.ts';
+import { CallError, type CallFailure } from '../../kit/call-error.ts';
 import { Transport } from './transport.ts';
 
 /** A message as the list tells it. */

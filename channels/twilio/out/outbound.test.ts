@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { CallFailure } from '../kit/call-error.ts';
+import type { CallFailure } from '../../kit/call-error.ts';
 import { toSendResult } from './outbound.ts';
 
 const api = (status: number, code?: number, more: object = {}): CallFailure => ({

@@ -1,6 +1,6 @@
 /** Twilio's error numbers (https://www.twilio.com/docs/api/errors) by what can be done about them. */
-import type { ErrorCode } from '../kit/call-error.ts';
-import type { Refusal } from '../kit/call-result.ts';
+import type { ErrorCode } from '../../kit/call-error.ts';
+import type { Refusal } from '../../kit/call-result.ts';
 
 /** Numbers of a refused request. */
 export const REFUSALS: ReadonlyMap<ErrorCode | undefined, readonly [Refusal, string]> = new Map([

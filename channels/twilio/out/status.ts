@@ -1,9 +1,9 @@
 /** What became of messages after Twilio had taken them (https://www.twilio.com/docs/messaging/guides/track-outbound-message-status). */
-import type { Clock, Logger } from '../../src/core/ports.ts';
-import type { HealthSum } from '../kit/health-sum.ts';
-import { RecentMap } from '../kit/recent.ts';
-import { UNDELIVERED } from './failure.ts';
-import type { Fields } from './request.ts';
+import type { Clock, Logger } from '../../../src/core/ports.ts';
+import type { HealthSum } from '../../kit/health-sum.ts';
+import { RecentMap } from '../../kit/recent.ts';
+import type { Fields } from '../in/request.ts';
+import { UNDELIVERED } from '../wire/failure.ts';
 
 /** Callbacks come in any order and more than once; a message never goes back. */
 const RANK: Readonly<Record<string, number>> = {

@@ -1,6 +1,6 @@
-import { shortHash } from '../../src/core/ids.ts';
-import type { OutboundPart } from '../../src/core/message.ts';
-import { RecentMap } from '../kit/recent.ts';
+import { shortHash } from '../../../src/core/ids.ts';
+import type { OutboundPart } from '../../../src/core/message.ts';
+import { RecentMap } from '../../kit/recent.ts';
 
 /** Attempts of which more is known than the list tells. More than any number sends within the time it takes to ask. */
 const MAX_KEPT = 2_000;

@@ -1,12 +1,12 @@
 /** What Twilio posts -> an answer. The order matters: signature, then account, then what it is, and 200 only after the commit. */
-import type { WebhookAnswer, WebhookHandler, WebhookRequest } from '../../src/core/channel.ts';
-import type { InboundMessage } from '../../src/core/message.ts';
-import type { Clock, Logger } from '../../src/core/ports.ts';
-import { answerWith, createWebhookIntake, refusedRequest, type WebhookContent } from '../kit/webhook-intake.ts';
+import type { WebhookAnswer, WebhookHandler, WebhookRequest } from '../../../src/core/channel.ts';
+import type { InboundMessage } from '../../../src/core/message.ts';
+import type { Clock, Logger } from '../../../src/core/ports.ts';
+import { answerWith, createWebhookIntake, refusedRequest, type WebhookContent } from '../../kit/webhook-intake.ts';
+import type { PublicFiles } from '../out/public-files.ts';
+import { isStatus } from '../out/status.ts';
 import type { Intake } from './intake.ts';
-import type { PublicFiles } from './public-files.ts';
 import { type Fields, type Proof, verify } from './request.ts';
-import { isStatus } from './status.ts';
 
 export interface WebhookOptions {
   readonly proof: Proof;

@@ -1,6 +1,6 @@
 /** Markdown -> words alone: a text message has no markup, and the signs of it would be read as they stand. */
-import { listLine, tableLines } from '../kit/dialect-parts.ts';
-import { type Dialect, parseMarkdown, renderMarkdown } from '../kit/markdown.ts';
+import { listLine, tableLines } from '../../kit/dialect-parts.ts';
+import { type Dialect, parseMarkdown, renderMarkdown } from '../../kit/markdown.ts';
 
 /** Never rejects. */
 export async function toPlainText(markdown: string): Promise<string> {

@@ -1,9 +1,9 @@
 /** `OutboundPart` -> one message, and the outcome of that call -> `SendResult`. */
-import type { SendResult } from '../../src/core/channel.ts';
-import type { OutboundPart } from '../../src/core/message.ts';
-import type { CallFailure, ErrorCode } from '../kit/call-error.ts';
-import { sendResultOf } from '../kit/call-result.ts';
-import { REFUSALS, TRY_AGAIN } from './failure.ts';
+import type { SendResult } from '../../../src/core/channel.ts';
+import type { OutboundPart } from '../../../src/core/message.ts';
+import type { CallFailure, ErrorCode } from '../../kit/call-error.ts';
+import { sendResultOf } from '../../kit/call-result.ts';
+import { REFUSALS, TRY_AGAIN } from '../wire/failure.ts';
 import { toCheaper, toPlainText } from './format.ts';
 
 /** https://www.twilio.com/docs/api/errors/21617 */

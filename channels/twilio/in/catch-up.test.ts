@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { TestHost } from '../../src/testing/channel-host.ts';
-import { FakeClock, inbound, MemoryLogger } from '../../src/testing/fakes.ts';
+import { TestHost } from '../../../src/testing/channel-host.ts';
+import { FakeClock, inbound, MemoryLogger } from '../../../src/testing/fakes.ts';
+import type { MessageList, MessageRecord } from '../wire/client.ts';
 import { CatchUp } from './catch-up.ts';
-import type { MessageList, MessageRecord } from './client.ts';
 import { advance, firstCursor, OVERLAP_MS, parseCursor, since } from './cursor.ts';
 import { Intake } from './intake.ts';
 

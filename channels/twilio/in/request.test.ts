@@ -1,6 +1,6 @@
 import twilio from 'twilio';
 import { expect, test } from 'vitest';
-import type { WebhookRequest } from '../../src/core/channel.ts';
+import type { WebhookRequest } from '../../../src/core/channel.ts';
 import { fromWebhook, type InboundContext } from './inbound.ts';
 import { type Proof, verify } from './request.ts';
 

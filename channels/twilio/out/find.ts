@@ -1,8 +1,8 @@
 /** Was this part sent? Twilio takes no key of ours, so it is looked for by recipient, words and time (reliability.md 1.2). */
-import type { OutboundPart } from '../../src/core/message.ts';
-import type { Clock } from '../../src/core/ports.ts';
-import { CALL_TIMEOUT_MS, withDeadline } from '../kit/deadline.ts';
-import type { MessageList, MessageRecord, TwilioClient } from './client.ts';
+import type { OutboundPart } from '../../../src/core/message.ts';
+import type { Clock } from '../../../src/core/ports.ts';
+import { CALL_TIMEOUT_MS, withDeadline } from '../../kit/deadline.ts';
+import type { MessageList, MessageRecord, TwilioClient } from '../wire/client.ts';
 import { withPlainSigns } from './format.ts';
 import { toBody } from './outbound.ts';
 import { SentLog } from './sent-log.ts';

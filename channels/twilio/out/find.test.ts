@@ -1,11 +1,11 @@
 /** Was it sent? Against the test server, whose list has no key of ours, as the real one. */
 import { afterEach, expect, test } from 'vitest';
-import type { Channel } from '../../src/core/channel.ts';
-import type { OutboundPart } from '../../src/core/message.ts';
-import { quickClock } from '../../src/testing/channel-host.ts';
-import { outbound } from '../../src/testing/fakes.ts';
-import { type TwilioScene, twilioScene } from '../../src/testing/twilio/scene.ts';
-import { channel as descriptor } from './index.ts';
+import type { Channel } from '../../../src/core/channel.ts';
+import type { OutboundPart } from '../../../src/core/message.ts';
+import { quickClock } from '../../../src/testing/channel-host.ts';
+import { outbound } from '../../../src/testing/fakes.ts';
+import { type TwilioScene, twilioScene } from '../../../src/testing/twilio/scene.ts';
+import { channel as descriptor } from '../index.ts';
 
 const ADA = '+14155550001';
 const signal = new AbortController().signal;

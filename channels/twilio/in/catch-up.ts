@@ -1,11 +1,11 @@
 /** The list of messages -> what no webhook brought. Runs at start, after every failure and once per period. */
-import type { ChannelHost } from '../../src/core/channel.ts';
-import { errorText } from '../../src/core/errors.ts';
-import type { InboundMessage } from '../../src/core/message.ts';
-import type { Clock, Logger } from '../../src/core/ports.ts';
-import { apiFailureOf } from '../kit/call-error.ts';
-import { withDeadline } from '../kit/deadline.ts';
-import type { MediaRecord, MessageList, MessageRecord, TwilioClient } from './client.ts';
+import type { ChannelHost } from '../../../src/core/channel.ts';
+import { errorText } from '../../../src/core/errors.ts';
+import type { InboundMessage } from '../../../src/core/message.ts';
+import type { Clock, Logger } from '../../../src/core/ports.ts';
+import { apiFailureOf } from '../../kit/call-error.ts';
+import { withDeadline } from '../../kit/deadline.ts';
+import type { MediaRecord, MessageList, MessageRecord, TwilioClient } from '../wire/client.ts';
 import { advance, firstCursor, type ListCursor, OVERLAP_MS, parseCursor, since } from './cursor.ts';
 import { MESSAGE_SID } from './inbound.ts';
 import type { Intake } from './intake.ts';

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { MediaFile } from '../../src/core/channel.ts';
-import { GatehouseError } from '../../src/core/errors.ts';
-import type { MediaRef } from '../../src/core/message.ts';
-import { type DownloadLimits, fileBody, followRedirects, type Hop, openDownload, statedLength } from '../kit/download.ts';
-import type { TwilioClient } from './client.ts';
+import type { MediaFile } from '../../../src/core/channel.ts';
+import { GatehouseError } from '../../../src/core/errors.ts';
+import type { MediaRef } from '../../../src/core/message.ts';
+import { type DownloadLimits, fileBody, followRedirects, type Hop, openDownload, statedLength } from '../../kit/download.ts';
+import type { TwilioClient } from '../wire/client.ts';
 
 export interface DownloadOptions extends DownloadLimits {
   readonly client: Pick<TwilioClient, 'mediaRequest'>;

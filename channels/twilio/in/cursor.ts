@@ -1,5 +1,5 @@
 /** How far the list of messages has been read; kept by the host in the same transaction as the messages. Pure. */
-import { obj, parseObject } from '../kit/json.ts';
+import { obj, parseObject } from '../../kit/json.ts';
 
 export interface ListCursor {
   /** Platform's clock, epoch ms: everything that was visible in the list then is handled. */

@@ -1,9 +1,9 @@
 /** The HTTP client that is injected into the SDK: its own address, no redirects, no retries, and word of what reached the platform. */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { IncomingMessage } from 'node:http';
-import { CallError, networkFailure } from '../kit/call-error.ts';
-import { type HttpRequest, HttpTransport } from '../kit/http-transport.ts';
-import { readText } from '../kit/read-text.ts';
+import { CallError, networkFailure } from '../../kit/call-error.ts';
+import { type HttpRequest, HttpTransport } from '../../kit/http-transport.ts';
+import { readText } from '../../kit/read-text.ts';
 
 /** What one call of the SDK needs and leaves behind; the SDK passes neither a signal down nor headers up. */
 interface Exchange {

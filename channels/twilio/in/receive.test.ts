@@ -1,15 +1,15 @@
 /** Receiving, by webhook and by the list, against the test server. */
 import { expect, test } from 'vitest';
-import type { ChannelDeps } from '../../src/core/channel.ts';
-import { systemClock } from '../../src/lib/clock.ts';
-import { newSid } from '../../src/simulator/twilio/server.ts';
-import { jsonUrl, postWebhook, type SignedPost } from '../../src/simulator/twilio/webhooks.ts';
-import { quickClock, TestHost } from '../../src/testing/channel-host.ts';
-import { MemoryLogger, outbound, until } from '../../src/testing/fakes.ts';
-import { PUBLIC_URL, type TwilioScene, twilioScene } from '../../src/testing/twilio/scene.ts';
-import { CallError } from '../kit/call-error.ts';
-import { HealthSum } from '../kit/health-sum.ts';
-import { channel as descriptor } from './index.ts';
+import type { ChannelDeps } from '../../../src/core/channel.ts';
+import { systemClock } from '../../../src/lib/clock.ts';
+import { newSid } from '../../../src/simulator/twilio/server.ts';
+import { jsonUrl, postWebhook, type SignedPost } from '../../../src/simulator/twilio/webhooks.ts';
+import { quickClock, TestHost } from '../../../src/testing/channel-host.ts';
+import { MemoryLogger, outbound, until } from '../../../src/testing/fakes.ts';
+import { PUBLIC_URL, type TwilioScene, twilioScene } from '../../../src/testing/twilio/scene.ts';
+import { CallError } from '../../kit/call-error.ts';
+import { HealthSum } from '../../kit/health-sum.ts';
+import { channel as descriptor } from '../index.ts';
 import { receive } from './receive.ts';
 
 const ADA = '+14155550001';
