@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { BenchCase } from '../bench.ts';
-import { toHtml } from './format.ts';
-import { type InboundOptions, toInbound } from './inbound.ts';
+import { type InboundOptions, toInbound } from './in/inbound.ts';
+import { toHtml } from './out/format.ts';
 
 const REPLY = readFileSync(new URL('./fixtures/accepted/reply-gmail.eml', import.meta.url), 'utf8');
 const options: InboundOptions = {

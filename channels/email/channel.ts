@@ -14,17 +14,17 @@ import type { MediaRef, OutboundPart } from '../../src/core/message.ts';
 import { Lifecycle } from '../kit/lifecycle.ts';
 import { untilAborted } from '../kit/linked.ts';
 import { reconnect } from '../kit/reconnect.ts';
-import { Bounces } from './bounces.ts';
-import { ImapSession, type ServerAddress } from './client.ts';
-import { describeFault, type ServerFault } from './failure.ts';
-import type { InboundOptions } from './inbound.ts';
-import { type MailAttachment, parseMail } from './mime.ts';
-import { toMail } from './outbound.ts';
-import { type BrokenFetches, type ReceiveOptions, receive } from './receive.ts';
-import { ReplyCap } from './reply-cap.ts';
+import { Bounces } from './in/bounces.ts';
+import type { InboundOptions } from './in/inbound.ts';
+import { type MailAttachment, parseMail } from './in/mime.ts';
+import { type BrokenFetches, type ReceiveOptions, receive } from './in/receive.ts';
+import { ReplyCap } from './in/reply-cap.ts';
+import { toMail } from './out/outbound.ts';
 import { type EmailSettings, MAIL_ADDRESS } from './settings.ts';
-import { sendMail } from './smtp.ts';
-import { ownMessageId } from './thread.ts';
+import { ImapSession, type ServerAddress } from './wire/client.ts';
+import { describeFault, type ServerFault } from './wire/failure.ts';
+import { sendMail } from './wire/smtp.ts';
+import { ownMessageId } from './wire/thread.ts';
 
 /** RFC 5321 allows 10 minutes after the final dot; a server that needs longer than this is treated as lost. */
 const SMTP_TIMEOUT_MS = 120_000;

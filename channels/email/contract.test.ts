@@ -10,9 +10,9 @@ import { quickClock } from '../../src/testing/channel-host.ts';
 import type { ChannelSetup } from '../../src/testing/channel-stage.ts';
 import { MemoryLogger, outbound, until } from '../../src/testing/fakes.ts';
 import { channelContract } from '../contract.ts';
-import { parseCursor } from './cursor.ts';
+import { parseCursor } from './in/cursor.ts';
+import { parseMail } from './in/mime.ts';
 import { channel as descriptor } from './index.ts';
-import { parseMail } from './mime.ts';
 
 const missing = mailServersMissing();
 if (missing !== undefined) {

@@ -1,8 +1,8 @@
 /** Mail is written by anybody: its header, its MIME tree and its HTML. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { toInbound } from './inbound.ts';
-import { parseHeaders, parseMail } from './mime.ts';
+import { toInbound } from './in/inbound.ts';
+import { parseHeaders, parseMail } from './in/mime.ts';
 
 const OPTIONS = {
   channel: 'email',

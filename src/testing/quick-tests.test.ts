@@ -46,7 +46,7 @@ test.each<[title: string, isQuick: boolean, test: string, helpers?: Record<strin
 
 test('of our own tests those of the rules are quick; those with a daemon, a peer or a login are not', () => {
   const quick = new Set(quickTests(packageRoot()));
-  for (const file of ['src/delivery/split.test.ts', 'src/journal/journal.test.ts', 'channels/email/inbound.test.ts'])
+  for (const file of ['src/delivery/split.test.ts', 'src/journal/journal.test.ts', 'channels/email/in/inbound.test.ts'])
     expect([file, quick.has(file)]).toEqual([file, true]);
   for (const file of [
     'src/app/kill.e2e.test.ts',

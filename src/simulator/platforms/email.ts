@@ -1,4 +1,4 @@
-import { parseMail } from '../../../channels/email/mime.ts';
+import { parseMail } from '../../../channels/email/in/mime.ts';
 import { GatehouseError } from '../../core/errors.ts';
 import { KeyedMutex } from '../../lib/keyed-mutex.ts';
 import { type MailServers, mailServersMissing, type StoredMail, startMailServers } from '../email/servers.ts';

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { outbound } from '../../src/testing/fakes.ts';
+import { outbound } from '../../../src/testing/fakes.ts';
+import { ownMessageId, readOwnId } from '../wire/thread.ts';
 import { toMail } from './outbound.ts';
-import { ownMessageId, readOwnId } from './thread.ts';
 
 const OPTIONS = { from: { name: 'Bot', address: 'bot@example.test' }, blindCopy: true, plain: false };
 const reply = (subject: string, override = {}) =>

@@ -1,6 +1,7 @@
 /** Who wrote a mail, or nobody: From is read strictly, because the server that checked it may read it otherwise (attack A6). Pure. */
+
+import { MAIL_ADDRESS } from '../settings.ts';
 import { type MailHeader, parseAddresses } from './mime.ts';
-import { MAIL_ADDRESS } from './settings.ts';
 
 export interface Author {
   /** Lower case: one person, one id. */

@@ -13,13 +13,13 @@ const OPTIONS: InboundOptions = {
 };
 const FACTS: MailFacts = { uidValidity: '7', uid: 42, receivedAt: 1_700_000_000_000, size: 1 };
 
-const fixture = (path: string) => readFileSync(new URL(`./fixtures/${path}`, import.meta.url));
+const fixture = (path: string) => readFileSync(new URL(`../fixtures/${path}`, import.meta.url));
 const read = (name: string, options = OPTIONS) => toInbound(fixture(`accepted/${name}.eml`), FACTS, options);
 const parse = (raw: string | Buffer, options = OPTIONS) => toInbound(Buffer.from(raw), FACTS, options);
 
 const HEAD = 'Authentication-Results: mx.example.test; dmarc=pass header.from=example.test\nFrom: alice@example.test\n';
 
-const refusedFixtures = readdirSync(new URL('./fixtures/refused/', import.meta.url)).map((file) => {
+const refusedFixtures = readdirSync(new URL('../fixtures/refused/', import.meta.url)).map((file) => {
   const [reason = '', name = ''] = file.replace('.eml', '').split('--');
   const attack = reason === 'forged-sender' ? 'A6' : reason === 'automatic-mail' ? 'A5' : 'F39';
   return { file, reason, title: `${attack} ${name.replaceAll('-', ' ')}: refused as ${reason}` };

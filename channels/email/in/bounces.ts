@@ -1,7 +1,7 @@
 /** Answers of ours that came back: a server took them, which made them SENT, and could not deliver them. */
-import type { Clock } from '../../src/core/ports.ts';
+import type { Clock } from '../../../src/core/ports.ts';
+import { messageIds, readOwnId } from '../wire/thread.ts';
 import { parseHeaders } from './mime.ts';
-import { messageIds, readOwnId } from './thread.ts';
 
 /** A report quotes the header of the mail it is about behind a few words and its reasons. */
 const LOOKED_AT_BYTES = 256 * 1024;

@@ -1,8 +1,8 @@
 /** One part of an answer -> one mail. Pure but for the Markdown parser, which loads at its first use. */
-import type { Json, OutboundPart } from '../../src/core/message.ts';
+import type { Json, OutboundPart } from '../../../src/core/message.ts';
+import type { Mail } from '../wire/smtp.ts';
+import { ownMessageId } from '../wire/thread.ts';
 import { toHtml } from './format.ts';
-import type { Mail } from './smtp.ts';
-import { ownMessageId } from './thread.ts';
 
 export interface OutboundOptions {
   readonly from: { readonly name: string; readonly address: string };

@@ -1,14 +1,14 @@
 /** One mail -> one InboundMessage. Pure: bytes and facts in, a message or a refusal out. */
 import { createHash } from 'node:crypto';
-import { messageKey } from '../../src/core/ids.ts';
-import type { InboundMessage, MediaKind, MediaRef, RefusalReason } from '../../src/core/message.ts';
+import { messageKey } from '../../../src/core/ids.ts';
+import type { InboundMessage, MediaKind, MediaRef, RefusalReason } from '../../../src/core/message.ts';
+import { messageIds, readOwnId, threadOf } from '../wire/thread.ts';
 import { isAuthentic } from './authentication.ts';
 import { type Author, authorOf } from './author.ts';
 import { automaticSign } from './automatic.ts';
 import { newText } from './body.ts';
 import { htmlToText } from './html-text.ts';
 import { type MailAttachment, type MailHeader, type ParsedMail, parseHeaders, parseMail } from './mime.ts';
-import { messageIds, readOwnId, threadOf } from './thread.ts';
 
 /** A mail with more files is mail-merge or an attack; the rest is named in a note. */
 const MAX_MEDIA = 30;

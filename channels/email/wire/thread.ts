@@ -1,7 +1,7 @@
 /** Message-IDs we write and threads we read. Pure. */
-import { shortHash } from '../../src/core/ids.ts';
-import type { OutboundPart } from '../../src/core/message.ts';
-import { domainOf } from './authentication.ts';
+import { shortHash } from '../../../src/core/ids.ts';
+import type { OutboundPart } from '../../../src/core/message.ts';
+import { domainOf } from '../in/authentication.ts';
 
 /** `<gh-KEY.THREAD@domain>`: KEY says which part it is, THREAD which conversation an answer to it belongs to; `0` = none. */
 const OWN_ID = /^<gh-[0-9a-f]{32}\.([0-9a-f]{16}|0)@([^>]+)>$/;

@@ -1,5 +1,5 @@
 /** Markdown as the HTML that mail programs show: a few plain tags, inline styles only, nothing that loads from the network. */
-import { type Dialect, parseMarkdown, renderMarkdown } from '../kit/markdown.ts';
+import { type Dialect, parseMarkdown, renderMarkdown } from '../../kit/markdown.ts';
 
 /** Rejects never; the caller puts the Markdown itself into the text part. */
 export async function toHtml(markdown: string): Promise<string> {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { FakeClock, inbound } from '../../src/testing/fakes.ts';
+import { FakeClock, inbound } from '../../../src/testing/fakes.ts';
 import { ReplyCap } from './reply-cap.ts';
 
 const at =

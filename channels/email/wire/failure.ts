@@ -1,5 +1,5 @@
 /** What went wrong with a mail server, in words an operator can act on. Pure. */
-import { errorText } from '../../src/core/errors.ts';
+import { errorText } from '../../../src/core/errors.ts';
 
 export interface ServerFault {
   readonly code: 'GH1501' | 'GH1502';

@@ -1,5 +1,5 @@
 /** How far the mailbox has been read; kept by the host in the same transaction as the mail (reliability 1.1). Pure. */
-import { obj, parseObject } from '../kit/json.ts';
+import { obj, parseObject } from '../../kit/json.ts';
 
 export interface MailCursor {
   /** The UIDs below mean something only while the server says the same UIDVALIDITY (RFC 3501 section 2.3.1.1). */

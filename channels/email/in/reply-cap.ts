@@ -1,5 +1,5 @@
-import type { InboundMessage } from '../../src/core/message.ts';
-import type { Clock } from '../../src/core/ports.ts';
+import type { InboundMessage } from '../../../src/core/message.ts';
+import type { Clock } from '../../../src/core/ports.ts';
 
 const HOUR_MS = 3_600_000;
 

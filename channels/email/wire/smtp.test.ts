@@ -5,11 +5,11 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server';
 import { expect, test } from 'vitest';
-import { outbound, tempDir } from '../../src/testing/fakes.ts';
-import { needs } from '../../src/testing/needs.ts';
+import { outbound, tempDir } from '../../../src/testing/fakes.ts';
+import { needs } from '../../../src/testing/needs.ts';
+import { toInbound } from '../in/inbound.ts';
+import { toMail } from '../out/outbound.ts';
 import type { ServerAddress } from './client.ts';
-import { toInbound } from './inbound.ts';
-import { toMail } from './outbound.ts';
 import { type Mail, sendMail } from './smtp.ts';
 
 const MAIL: Mail = {

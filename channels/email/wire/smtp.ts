@@ -1,9 +1,9 @@
 /** SMTP wire call: the one user of nodemailer. One connection per mail; no retry. */
 import { Readable } from 'node:stream';
 import { createTransport } from 'nodemailer';
-import type { SendResult } from '../../src/core/channel.ts';
-import { errorText } from '../../src/core/errors.ts';
-import { domainOf } from './authentication.ts';
+import type { SendResult } from '../../../src/core/channel.ts';
+import { errorText } from '../../../src/core/errors.ts';
+import { domainOf } from '../in/authentication.ts';
 import type { ServerAddress } from './client.ts';
 import { describeFault, type ServerFault } from './failure.ts';
 

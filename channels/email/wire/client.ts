@@ -1,7 +1,7 @@
 /** IMAP wire calls, nothing else: the one user of imapflow. */
 import { ImapFlow, type MailboxObject } from 'imapflow';
-import type { Clock } from '../../src/core/ports.ts';
-import type { MailFacts } from './inbound.ts';
+import type { Clock } from '../../../src/core/ports.ts';
+import type { MailFacts } from '../in/inbound.ts';
 
 export interface ServerAddress {
   readonly host: string;

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { FakeClock } from '../../src/testing/fakes.ts';
+import { FakeClock } from '../../../src/testing/fakes.ts';
+import { ownMessageId } from '../wire/thread.ts';
 import { Bounces, bouncedId } from './bounces.ts';
-import { ownMessageId } from './thread.ts';
 
 const OURS = ownMessageId({ key: 'k' }, 'bot@example.test');
 const report = (action: string, id = OURS, type = 'delivery-status') =>

@@ -1,10 +1,10 @@
 /** The reading side: fetch in order, hand over, then move on. Runs once per connection. */
-import type { ChannelHost } from '../../src/core/channel.ts';
-import { errorText } from '../../src/core/errors.ts';
-import type { InboundMessage } from '../../src/core/message.ts';
-import { type StoringOptions, storeMessages } from '../kit/store-messages.ts';
+import type { ChannelHost } from '../../../src/core/channel.ts';
+import { errorText } from '../../../src/core/errors.ts';
+import type { InboundMessage } from '../../../src/core/message.ts';
+import { type StoringOptions, storeMessages } from '../../kit/store-messages.ts';
+import type { ImapSession } from '../wire/client.ts';
 import { bouncedId } from './bounces.ts';
-import type { ImapSession } from './client.ts';
 import { advance, counts, firstCursor, type MailCursor, parseCursor, renewed, rescanCursor } from './cursor.ts';
 import { type InboundOptions, type MailFacts, refused, toInbound } from './inbound.ts';
 import type { ReplyCap } from './reply-cap.ts';

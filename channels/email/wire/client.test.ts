@@ -1,13 +1,13 @@
 /** What a well kept IMAP server cannot be made to do, against one that does it on command. */
 import { expect, test } from 'vitest';
-import type { Channel } from '../../src/core/channel.ts';
-import type { Clock } from '../../src/core/ports.ts';
-import { systemClock } from '../../src/lib/clock.ts';
-import { channelDeps } from '../../src/testing/channel-deps.ts';
-import { quickClock, TestHost } from '../../src/testing/channel-host.ts';
-import { type ImapServer, startImapServer } from '../../src/testing/email/imap-server.ts';
-import { FakeClock, MemoryLogger, outbound, until } from '../../src/testing/fakes.ts';
-import { channel as descriptor } from './index.ts';
+import type { Channel } from '../../../src/core/channel.ts';
+import type { Clock } from '../../../src/core/ports.ts';
+import { systemClock } from '../../../src/lib/clock.ts';
+import { channelDeps } from '../../../src/testing/channel-deps.ts';
+import { quickClock, TestHost } from '../../../src/testing/channel-host.ts';
+import { type ImapServer, startImapServer } from '../../../src/testing/email/imap-server.ts';
+import { FakeClock, MemoryLogger, outbound, until } from '../../../src/testing/fakes.ts';
+import { channel as descriptor } from '../index.ts';
 import { ownMessageId } from './thread.ts';
 
 const signal = new AbortController().signal;
