@@ -1,7 +1,7 @@
 import { proto, type WAMessage } from '@whiskeysockets/baileys';
 import type { BenchCase } from '../bench.ts';
-import { toWhatsApp } from './format.ts';
-import { toInbound } from './inbound.ts';
+import { toInbound } from './in/inbound.ts';
+import { toWhatsApp } from './out/format.ts';
 
 const context = {
   channel: 'whatsapp',

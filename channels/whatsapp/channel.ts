@@ -17,14 +17,14 @@ import { downloadLimits, MEGABYTE } from '../kit/download.ts';
 import { Lifecycle } from '../kit/lifecycle.ts';
 import { sendTime } from '../kit/send-time.ts';
 import { unreadableFile } from '../kit/upload-file.ts';
-import type { WhatsAppConnection } from './client.ts';
-import { platformIdOf, splitPlatformId } from './inbound.ts';
-import { lockLogin } from './lock.ts';
-import { download, type StoredFile, UploadError, upload } from './media.ts';
-import { messageId, storedAs, targetOf, toEdit, toMessage, toReaction, toSendResult, wordsOf } from './outbound.ts';
-import { stayConnected } from './receive.ts';
+import { platformIdOf, splitPlatformId } from './in/inbound.ts';
+import { stayConnected } from './in/receive.ts';
+import { messageId, storedAs, targetOf, toEdit, toMessage, toReaction, toSendResult, wordsOf } from './out/outbound.ts';
 import type { WhatsAppSettings } from './settings.ts';
-import { LoginStore } from './store.ts';
+import type { WhatsAppConnection } from './wire/client.ts';
+import { lockLogin } from './wire/lock.ts';
+import { download, type StoredFile, UploadError, upload } from './wire/media.ts';
+import { LoginStore } from './wire/store.ts';
 
 const LIMITS: ChannelLimits = {
   // The apps take 65536, and fold what is longer than this.

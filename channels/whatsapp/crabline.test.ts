@@ -11,7 +11,7 @@ import { TestHost } from '../../src/testing/channel-host.ts';
 import { outbound, until } from '../../src/testing/fakes.ts';
 import { readMedia } from '../../src/testing/whatsapp/scene.ts';
 import { channel as descriptor } from './index.ts';
-import { LoginStore } from './store.ts';
+import { LoginStore } from './wire/store.ts';
 
 const SELF = '15550000000';
 const ADA = '15551110000';

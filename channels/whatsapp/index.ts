@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import type { ChannelDescriptor } from '../../src/core/channel.ts';
-import { parseJid } from './ids.ts';
 import { WhatsAppSettings } from './settings.ts';
-import { LoginStore } from './store.ts';
+import { parseJid } from './wire/ids.ts';
+import { LoginStore } from './wire/store.ts';
 
 export const channel: ChannelDescriptor<WhatsAppSettings> = {
   type: 'whatsapp',

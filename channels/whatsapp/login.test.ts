@@ -9,7 +9,7 @@ import { TestHost } from '../../src/testing/channel-host.ts';
 import { tempDir, until } from '../../src/testing/fakes.ts';
 import { whatsAppScene } from '../../src/testing/whatsapp/scene.ts';
 import { channel as descriptor } from './index.ts';
-import { LoginStore } from './store.ts';
+import { LoginStore } from './wire/store.ts';
 
 async function scene(settings: object = {}) {
   const platform = await startWhatsAppPlatform();

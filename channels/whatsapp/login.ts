@@ -3,12 +3,12 @@ import { join } from 'node:path';
 import type { ChannelDeps, LoginUi } from '../../src/core/channel.ts';
 import { GatehouseError } from '../../src/core/errors.ts';
 import { LOGIN_FILE } from './channel.ts';
-import { WhatsAppConnection } from './client.ts';
-import { Ended } from './failure.ts';
-import { meOf } from './ids.ts';
-import { lockLogin } from './lock.ts';
 import type { WhatsAppSettings } from './settings.ts';
-import { LoginStore, removeLogin, replaceLogin } from './store.ts';
+import { WhatsAppConnection } from './wire/client.ts';
+import { Ended } from './wire/failure.ts';
+import { meOf } from './wire/ids.ts';
+import { lockLogin } from './wire/lock.ts';
+import { LoginStore, removeLogin, replaceLogin } from './wire/store.ts';
 
 const NEW_FILE = 'login-new.db';
 /** Linking ends the connection once; more often than this something else is wrong. */

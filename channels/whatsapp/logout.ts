@@ -2,8 +2,8 @@ import { join } from 'node:path';
 import type { ChannelDeps } from '../../src/core/channel.ts';
 import { GatehouseError } from '../../src/core/errors.ts';
 import { LOGIN_FILE } from './channel.ts';
-import { lockLogin } from './lock.ts';
-import { removeLogin } from './store.ts';
+import { lockLogin } from './wire/lock.ts';
+import { removeLogin } from './wire/store.ts';
 
 /** Removes the stored keys. The platform goes on listing the device until the person removes it there, or it was away for long. */
 export async function logout({ dir, clock }: ChannelDeps, signal: AbortSignal): Promise<string | undefined> {

@@ -11,7 +11,7 @@ import { TestHost } from '../../src/testing/channel-host.ts';
 import { until } from '../../src/testing/fakes.ts';
 import { type WhatsAppScene, whatsAppScene } from '../../src/testing/whatsapp/scene.ts';
 import { channel as descriptor } from './index.ts';
-import { LoginStore } from './store.ts';
+import { LoginStore } from './wire/store.ts';
 
 const ADA = '15551110000';
 const GROUP = '120363000000000001@g.us';
@@ -36,7 +36,7 @@ test('loading the descriptor does not load the SDK', async () => {
 });
 
 test('what the Signal library prints of its sessions never reaches the terminal, and other lines do', async () => {
-  const script = `await import(${JSON.stringify(join(import.meta.dirname, 'client.ts'))});
+  const script = `await import(${JSON.stringify(join(import.meta.dirname, 'wire/client.ts'))});
     const { SessionRecord } = (await import('libsignal')).default;
     const record = new SessionRecord();
     const session = { indexInfo: { baseKey: Buffer.from('secret'), closed: -1, baseKeyType: 1 }, chains: {}, getChain() {} };

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { BinaryNode } from '@whiskeysockets/baileys';
-import { silenceSignalLibrary } from '../../../channels/whatsapp/quiet.ts';
+import { silenceSignalLibrary } from '../../../channels/whatsapp/wire/quiet.ts';
 import { shown, userOf, wordsOf } from '../whatsapp/readers.ts';
 import { type WhatsAppPlatform as Server, startWhatsAppPlatform as startServer } from '../whatsapp/server.ts';
 import { Deliveries } from './deliveries.ts';

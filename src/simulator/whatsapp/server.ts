@@ -7,7 +7,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { join } from 'node:path';
 import { type BinaryNode, proto } from '@whiskeysockets/baileys';
 import { type WebSocket, WebSocketServer } from 'ws';
-import { LoginStore } from '../../../channels/whatsapp/store.ts';
+import { LoginStore } from '../../../channels/whatsapp/wire/store.ts';
 import { answerIq, type Group, refuseIq } from './answers.ts';
 import { MediaHost } from './media.ts';
 import { certificateChain, type Hello, NoiseServer } from './noise.ts';

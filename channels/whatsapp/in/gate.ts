@@ -11,7 +11,7 @@ import type {
   SignalKeyStoreWithTransaction,
   SignalRepositoryWithLIDStore,
 } from '@whiskeysockets/baileys';
-import { type LoginStore, RECEIVED } from './store.ts';
+import { type LoginStore, RECEIVED } from '../wire/store.ts';
 
 export interface GateOptions {
   readonly store: LoginStore;

@@ -1,10 +1,10 @@
 /** Albums, against our own server with real Noise and Signal. */
 import type { BinaryNode } from '@whiskeysockets/baileys';
 import { expect, test } from 'vitest';
-import type { Receipt } from '../../src/core/channel.ts';
-import { TestHost } from '../../src/testing/channel-host.ts';
-import { until } from '../../src/testing/fakes.ts';
-import { type WhatsAppScene, whatsAppScene } from '../../src/testing/whatsapp/scene.ts';
+import type { Receipt } from '../../../src/core/channel.ts';
+import { TestHost } from '../../../src/testing/channel-host.ts';
+import { until } from '../../../src/testing/fakes.ts';
+import { type WhatsAppScene, whatsAppScene } from '../../../src/testing/whatsapp/scene.ts';
 
 const ADA = '15551110000';
 const GROUP = '120363000000000001@g.us';

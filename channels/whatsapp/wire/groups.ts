@@ -1,5 +1,5 @@
 import type { GroupMetadata } from '@whiskeysockets/baileys';
-import type { Clock } from '../../src/core/ports.ts';
+import type { Clock } from '../../../src/core/ports.ts';
 
 const TTL_MS = 5 * 60_000;
 

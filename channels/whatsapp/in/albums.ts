@@ -3,12 +3,12 @@
  * belongs to it is on disk by then: after a kill it is the same album, and none of them is a message of its own.
  */
 import type { BinaryNode, proto } from '@whiskeysockets/baileys';
-import type { Clock } from '../../src/core/ports.ts';
-import { NO_LONGER_NEEDED } from '../../src/lib/no-longer-needed.ts';
-import { RecentMap } from '../kit/recent.ts';
+import type { Clock } from '../../../src/core/ports.ts';
+import { NO_LONGER_NEEDED } from '../../../src/lib/no-longer-needed.ts';
+import { RecentMap } from '../../kit/recent.ts';
+import type { LoginStore } from '../wire/store.ts';
 import type { OpenAhead, Opened } from './gate.ts';
 import type { StanzaLine } from './stanza-line.ts';
-import type { LoginStore } from './store.ts';
 
 /** How long the next picture may take: where it is known how many there are, and where it is not. Everybody else waits meanwhile. */
 const NEXT_MS = 4_000;

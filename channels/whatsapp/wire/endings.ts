@@ -1,4 +1,4 @@
-import type { ChannelHealth } from '../../src/core/channel.ts';
+import type { ChannelHealth } from '../../../src/core/channel.ts';
 import type { Ended } from './failure.ts';
 
 /** What the end of a connection means: what the operator is told, and what comes next. */

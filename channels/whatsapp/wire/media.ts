@@ -1,10 +1,10 @@
 /** Files at the platform: encrypted before they leave, checked before they are believed. Own code, since the SDK keeps copies in /tmp. */
 import { createCipheriv, createDecipheriv, createHash, createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto';
 import { open } from 'node:fs/promises';
-import type { MediaFile } from '../../src/core/channel.ts';
-import { GatehouseError } from '../../src/core/errors.ts';
-import type { MediaRef } from '../../src/core/message.ts';
-import { type DownloadLimits, fileBody, openDownload } from '../kit/download.ts';
+import type { MediaFile } from '../../../src/core/channel.ts';
+import { GatehouseError } from '../../../src/core/errors.ts';
+import type { MediaRef } from '../../../src/core/message.ts';
+import { type DownloadLimits, fileBody, openDownload } from '../../kit/download.ts';
 import { fromRef, type MediaAddress, type StoredKind } from './media-ref.ts';
 
 /** Names in the key derivation, and paths at the host (WhatsApp Web). */

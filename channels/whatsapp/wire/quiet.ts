@@ -1,6 +1,6 @@
 /** The Signal library below the SDK writes whole session records, private keys included, to the console. No log level stops it. */
 import type { UserFacingSocketConfig } from '@whiskeysockets/baileys';
-import type { Logger } from '../../src/core/ports.ts';
+import type { Logger } from '../../../src/core/ports.ts';
 
 const METHODS = ['debug', 'error', 'info', 'log', 'trace', 'warn'] as const;
 /** Of the caller's file in a stack trace. */

@@ -1,16 +1,16 @@
 /** Stays connected and offers what arrives: one connection after the other on one login. */
 import type { proto, WAMessage } from '@whiskeysockets/baileys';
-import { errorText } from '../../src/core/errors.ts';
-import type { InboundMessage } from '../../src/core/message.ts';
-import type { ReceivingContext } from '../kit/context.ts';
-import { reconnect } from '../kit/reconnect.ts';
-import { type StoringOptions, storeMessages } from '../kit/store-messages.ts';
-import { type Origin, WhatsAppConnection } from './client.ts';
-import { describeEnding } from './endings.ts';
-import { Ended } from './failure.ts';
+import { errorText } from '../../../src/core/errors.ts';
+import type { InboundMessage } from '../../../src/core/message.ts';
+import type { ReceivingContext } from '../../kit/context.ts';
+import { reconnect } from '../../kit/reconnect.ts';
+import { type StoringOptions, storeMessages } from '../../kit/store-messages.ts';
+import type { WhatsAppSettings } from '../settings.ts';
+import { type Origin, WhatsAppConnection } from '../wire/client.ts';
+import { describeEnding } from '../wire/endings.ts';
+import { Ended } from '../wire/failure.ts';
+import type { LoginStore } from '../wire/store.ts';
 import { type InboundContext, toInbound, undecryptable, unreadable } from './inbound.ts';
-import type { WhatsAppSettings } from './settings.ts';
-import type { LoginStore } from './store.ts';
 
 export interface SessionOptions extends ReceivingContext {
   readonly store: LoginStore;

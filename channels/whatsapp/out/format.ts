@@ -1,6 +1,6 @@
 /** Markdown -> WhatsApp's own marks (https://faq.whatsapp.com/539178204879377): *bold* _italic_ ~strike~ `code` ``` > - 1. */
-import { listLine, tableLines } from '../kit/dialect-parts.ts';
-import { type Dialect, parseMarkdown, renderMarkdown } from '../kit/markdown.ts';
+import { listLine, tableLines } from '../../kit/dialect-parts.ts';
+import { type Dialect, parseMarkdown, renderMarkdown } from '../../kit/markdown.ts';
 
 /** Never rejects; the platform refuses no text. */
 export async function toWhatsApp(markdown: string): Promise<string> {

@@ -1,8 +1,8 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Clock } from '../../src/core/ports.ts';
-import { lockFile } from '../../src/lib/file-lock.ts';
-import { NO_LONGER_NEEDED } from '../../src/lib/no-longer-needed.ts';
+import type { Clock } from '../../../src/core/ports.ts';
+import { lockFile } from '../../../src/lib/file-lock.ts';
+import { NO_LONGER_NEEDED } from '../../../src/lib/no-longer-needed.ts';
 
 /** A predecessor that is just ending may hold it for a moment. */
 const WAIT_MS = 2_000;

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { tempDir } from '../../src/testing/fakes.ts';
+import { tempDir } from '../../../src/testing/fakes.ts';
 import { LoginStore, RECEIVED } from './store.ts';
 
 const DAY_MS = 24 * 3_600_000;

@@ -1,10 +1,10 @@
 /** What leaves, under which id, when its keys are stored, and what its outcome is called; against our own server. */
 import { describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
-import { wordsOf } from '../../src/simulator/whatsapp/readers.ts';
-import { gate, until } from '../../src/testing/fakes.ts';
-import { whatsAppScene } from '../../src/testing/whatsapp/scene.ts';
-import { LoginStore } from './store.ts';
+import { wordsOf } from '../../../src/simulator/whatsapp/readers.ts';
+import { gate, until } from '../../../src/testing/fakes.ts';
+import { whatsAppScene } from '../../../src/testing/whatsapp/scene.ts';
+import { LoginStore } from '../wire/store.ts';
 
 const ADA = '15551110000';
 const GROUP = '120363000000000001@g.us';

@@ -1,9 +1,9 @@
 /** Messages that this device could not be given: the phone sends on their content when it is asked. */
 import type { proto, WAMessage } from '@whiskeysockets/baileys';
-import { errorText } from '../../src/core/errors.ts';
-import type { Logger } from '../../src/core/ports.ts';
-import { RecentMap } from '../kit/recent.ts';
-import { bareJid } from './ids.ts';
+import { errorText } from '../../../src/core/errors.ts';
+import type { Logger } from '../../../src/core/ports.ts';
+import { RecentMap } from '../../kit/recent.ts';
+import { bareJid } from '../wire/ids.ts';
 
 /** More than can be waiting at a time. */
 const MAX_ASKED = 500;

@@ -1,6 +1,6 @@
 import type { BinaryNode } from '@whiskeysockets/baileys';
-import { errorText } from '../../src/core/errors.ts';
-import type { Logger } from '../../src/core/ports.ts';
+import { errorText } from '../../../src/core/errors.ts';
+import type { Logger } from '../../../src/core/ports.ts';
 
 /** Stanzas in memory, those that waited at the server too; what is beyond is left to the server, which sends it again. */
 const MAX_WAITING = 500;

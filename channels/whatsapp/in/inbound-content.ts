@@ -1,9 +1,9 @@
 /** What a message says: words, files, and a note in words for everything that is neither. */
 import type { proto } from '@whiskeysockets/baileys';
-import type { MediaKind, MediaRef } from '../../src/core/message.ts';
-import { mediaRef } from '../kit/media-ref.ts';
-import { bracketNote } from '../kit/senders-words.ts';
-import { type MediaAddress, type StoredKind, toRef } from './media-ref.ts';
+import type { MediaKind, MediaRef } from '../../../src/core/message.ts';
+import { mediaRef } from '../../kit/media-ref.ts';
+import { bracketNote } from '../../kit/senders-words.ts';
+import { type MediaAddress, type StoredKind, toRef } from '../wire/media-ref.ts';
 
 type Content = proto.IMessage;
 type Context = proto.IContextInfo;

@@ -2,7 +2,7 @@
 import { chmod, mkdir, open, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
-import { syncDirectory } from '../../src/lib/atomic-file.ts';
+import { syncDirectory } from '../../../src/lib/atomic-file.ts';
 import type { Pins } from './ids.ts';
 
 /**

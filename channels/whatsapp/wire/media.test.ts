@@ -4,10 +4,10 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { MediaRef } from '../../src/core/message.ts';
-import { MediaHost } from '../../src/simulator/whatsapp/media.ts';
-import { tempDir } from '../../src/testing/fakes.ts';
-import { whatsAppScene } from '../../src/testing/whatsapp/scene.ts';
+import type { MediaRef } from '../../../src/core/message.ts';
+import { MediaHost } from '../../../src/simulator/whatsapp/media.ts';
+import { tempDir } from '../../../src/testing/fakes.ts';
+import { whatsAppScene } from '../../../src/testing/whatsapp/scene.ts';
 import { download } from './media.ts';
 import { type MediaAddress, toRef } from './media-ref.ts';
 

@@ -1,6 +1,6 @@
 /** Why a call failed or a connection ended, in the terms of the SDK. */
-import { errorText } from '../../src/core/errors.ts';
-import type { CallFailure } from '../kit/call-error.ts';
+import { errorText } from '../../../src/core/errors.ts';
+import type { CallFailure } from '../../kit/call-error.ts';
 
 /** Why a connection ended; `status` is the platform's code where it gave one. */
 export class Ended extends Error {

@@ -16,18 +16,18 @@ import {
   type WAMessage,
   type WAVersion,
 } from '@whiskeysockets/baileys';
-import { errorText } from '../../src/core/errors.ts';
-import type { Clock, Logger } from '../../src/core/ports.ts';
-import { NO_LONGER_NEEDED } from '../../src/lib/no-longer-needed.ts';
-import { CallError } from '../kit/call-error.ts';
-import { Albums } from './albums.ts';
+import { errorText } from '../../../src/core/errors.ts';
+import type { Clock, Logger } from '../../../src/core/ports.ts';
+import { NO_LONGER_NEEDED } from '../../../src/lib/no-longer-needed.ts';
+import { CallError } from '../../kit/call-error.ts';
+import { Albums } from '../in/albums.ts';
+import { type Delivered, isCiphertext, type OpenAhead, type Opened, ReceiptGate } from '../in/gate.ts';
+import { StanzaLine } from '../in/stanza-line.ts';
+import { SentOn } from '../out/sent-on.ts';
 import { Ended, toFailure } from './failure.ts';
-import { type Delivered, isCiphertext, type OpenAhead, type Opened, ReceiptGate } from './gate.ts';
 import { GroupCache } from './groups.ts';
 import { bareJid, jidOf, type Me, meOf, type Pins, parseJid } from './ids.ts';
 import { quietLogger, silenceSignalLibrary } from './quiet.ts';
-import { SentOn } from './sent-on.ts';
-import { StanzaLine } from './stanza-line.ts';
 import type { LoginStore } from './store.ts';
 
 silenceSignalLibrary();

@@ -1,10 +1,10 @@
 /** A decrypted WhatsApp message -> `InboundMessage`. */
 import type { proto, WAMessage } from '@whiskeysockets/baileys';
-import { shortHash } from '../../src/core/ids.ts';
-import type { InboundMessage, QuotedMessage, RefusalReason } from '../../src/core/message.ts';
-import { inboundMessage } from '../kit/inbound-message.ts';
-import { label } from '../kit/senders-words.ts';
-import { bareJid, isMe, type Me, mentionedId, type Pins, parseJid, personId } from './ids.ts';
+import { shortHash } from '../../../src/core/ids.ts';
+import type { InboundMessage, QuotedMessage, RefusalReason } from '../../../src/core/message.ts';
+import { inboundMessage } from '../../kit/inbound-message.ts';
+import { label } from '../../kit/senders-words.ts';
+import { bareJid, isMe, type Me, mentionedId, type Pins, parseJid, personId } from '../wire/ids.ts';
 import { readContent, type Said } from './inbound-content.ts';
 
 export interface InboundContext {

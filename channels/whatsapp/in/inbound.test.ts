@@ -1,9 +1,9 @@
 import { proto, type WAMessage } from '@whiskeysockets/baileys';
 import { describe, expect, test } from 'vitest';
-import type { InboundMessage } from '../../src/core/message.ts';
-import { bareJid, jidOf, type Pins, parseJid, personId } from './ids.ts';
+import type { InboundMessage } from '../../../src/core/message.ts';
+import { bareJid, jidOf, type Pins, parseJid, personId } from '../wire/ids.ts';
+import { fromRef } from '../wire/media-ref.ts';
 import { type InboundContext, splitPlatformId, toInbound } from './inbound.ts';
-import { fromRef } from './media-ref.ts';
 
 const ME = { phone: '15550000000', lid: '900000000000001' };
 const ADA = '15551110000@s.whatsapp.net';

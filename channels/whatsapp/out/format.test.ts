@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { outbound } from '../../src/testing/fakes.ts';
+import { outbound } from '../../../src/testing/fakes.ts';
 import { toWhatsApp } from './format.ts';
 import { toMessage, wordsOf } from './outbound.ts';
 

@@ -1,14 +1,14 @@
 /** `OutboundPart` -> one message of the platform, and the outcome of sending it -> `SendResult`. */
 import { hash } from 'node:crypto';
 import type { proto } from '@whiskeysockets/baileys';
-import type { SendResult } from '../../src/core/channel.ts';
-import type { Json, OutboundFile, OutboundPart } from '../../src/core/message.ts';
-import type { CallFailure } from '../kit/call-error.ts';
-import { sendResultOf } from '../kit/call-result.ts';
+import type { SendResult } from '../../../src/core/channel.ts';
+import type { Json, OutboundFile, OutboundPart } from '../../../src/core/message.ts';
+import type { CallFailure } from '../../kit/call-error.ts';
+import { sendResultOf } from '../../kit/call-result.ts';
+import { jidOf, type Pins } from '../wire/ids.ts';
+import type { StoredFile } from '../wire/media.ts';
+import type { StoredKind } from '../wire/media-ref.ts';
 import { toWhatsApp } from './format.ts';
-import { jidOf, type Pins } from './ids.ts';
-import type { StoredFile } from './media.ts';
-import type { StoredKind } from './media-ref.ts';
 
 /** https://developers.facebook.com/docs/whatsapp/cloud-api/reference/media: larger pictures are refused by some apps. */
 const PHOTO_BYTES = 5 * 1024 * 1024;
