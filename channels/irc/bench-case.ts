@@ -1,3 +1,4 @@
+/** What the benchmark measures of IRC: a line read, and a part as lines. */
 import type { BenchCase } from '../bench.ts';
 import { toInbound } from './inbound.ts';
 import { parseLine } from './line.ts';

@@ -1,4 +1,4 @@
-/** The adapter: one nickname on one server. Receiving is `receive.ts`, shaping is `inbound.ts` and `outbound.ts`. */
+/** The adapter: one nickname on one server. Receiving is `receive.ts`, sending is `outbound.ts`. */
 import type { Channel, ChannelDeps, ChannelHost, ChannelLimits, SendOptions, SendResult } from '../../src/core/channel.ts';
 import type { OutboundPart } from '../../src/core/message.ts';
 import { ConnectionLife } from '../kit/connection-life.ts';
@@ -61,8 +61,8 @@ export class IrcChannel implements Channel {
   }
 
   /**
-   * A server works through the lines of a connection in order. So the answer to a ping behind the part says that the part was
-   * passed on, and a refusal comes before that answer.
+   * A server works through the lines of a connection in order. So the answer to a ping behind the part
+   * says that the part was passed on, and a refusal comes before that answer.
    */
   send(part: OutboundPart, { signal }: SendOptions): Promise<SendResult> {
     return this.#life.send(signal, (socket, token) => socket.send([...toLines(part), `PING :${token}`], signal));

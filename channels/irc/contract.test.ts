@@ -1,3 +1,4 @@
+/** The contract of all channels, played on a real ngircd. */
 import { describe } from 'vitest';
 import { ircMissing, startIrcServer } from '../../src/simulator/irc/server.ts';
 import { channelDeps } from '../../src/testing/channel-deps.ts';

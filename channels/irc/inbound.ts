@@ -14,7 +14,7 @@ export interface InboundContext {
   readonly timestamp: number;
 }
 
-/** Requests of one client to another begin like this (CTCP); an action, `/me waves`, is the one that people write. */
+/** A request of one program to another begins like this (CTCP). People write one of them: `/me waves`. */
 const REQUEST = '\u0001';
 const ACTION = '\u0001ACTION ';
 /** A colour with its numbers, and every other character that is not shown. */

@@ -1,3 +1,4 @@
+/** What is special to IRC: who wrote, what is a message, the login, and what a server takes back. */
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';

@@ -2,8 +2,8 @@
 import type { OutboundPart } from '../../src/core/message.ts';
 
 /**
- * One command per line of the text. A control character would end a command, or begin one that people do not see, so each
- * becomes a space. In a channel the first part names the person whom it answers.
+ * One command per line of the text. A control character would end a command, or begin one that people do
+ * not see, so each becomes a space. In a channel the first part names the person whom it answers.
  */
 export function toLines({ text, chatId, ordinal, replyContext }: OutboundPart): readonly string[] {
   const [target = ''] = chatId.split('!');

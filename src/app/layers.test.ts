@@ -39,6 +39,9 @@ const ROLES: Readonly<Record<string, readonly string[]>> = {
   find: ['finder', 'lookup'],
   format: ['markdown', 'render'],
 };
+/** What lies on top of every channel's folder. From a dozen files on, the rest lies in `in`, `out` and `wire`. */
+const TOP = ['index', 'settings', 'channel', 'login', 'logout'];
+const DOZEN = 12;
 /** Tests of a channel as a whole; every other one stands beside the file that it tests. */
 const WHOLE_CHANNEL = ['contract', 'crabline', 'mutated', 'openapi'];
 const FILE_CEILING = 400;
@@ -151,6 +154,24 @@ describe('the architecture', () => {
       return role === undefined ? [] : [`${file}: its role is called ${role}`];
     });
     expect(wrong).toEqual([]);
+  });
+
+  it('sorts the files of a channel into in, out and wire from a dozen on, and each role always into the same', () => {
+    const shipped = Map.groupBy(
+      channelFiles().filter((file) => !isSuite(file)),
+      channelOf,
+    );
+    const below = (file: string) => !TOP.includes(basename(file, '.ts'));
+    const wrong = [...shipped].flatMap(([channel = '', files]) => {
+      const form = files.length < DOZEN ? /^[^/]+$/ : /^(in|out|wire)\/[^/]+$/;
+      return files.filter((file) => below(file) && !form.test(relative(`channels/${channel}`, file)));
+    });
+    expect(wrong).toEqual([]);
+    const sorted = [...shipped.values()].flat().filter((file) => file.split('/').length === 4);
+    const places = [...Map.groupBy(sorted, (file) => basename(file))].map(
+      ([name, files]) => `${name}: ${[...new Set(files.map((file) => file.split('/')[2]))].join(' and ')}`,
+    );
+    expect(places.filter((place) => place.includes(' and '))).toEqual([]);
   });
 
   it('puts the tests of a channel beside the files that they test', () => {
