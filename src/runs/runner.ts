@@ -10,7 +10,7 @@ import type { NewPart } from '../core/outbox.ts';
 import { channelOf, type RemainsOf, type RunRow, type TurnResult, targetOf } from '../core/run.ts';
 import type { SessionMessage, ThinkingLevel } from '../core/session.ts';
 import type { Tool } from '../core/tool.ts';
-import type { AgentResult, RunLimits } from '../core/turn.ts';
+import type { AgentResult } from '../core/turn.ts';
 import { failureText } from '../llm/failure-text.ts';
 import { AnswerPlace, type AnswerPlaceOptions } from './answer-place.ts';
 import { DelayNotice } from './delay-notice.ts';
@@ -18,6 +18,7 @@ import { withTools } from './end-texts.ts';
 import { type Finish, RunStopped } from './finish.ts';
 import { LearntWindows } from './learnt-windows.ts';
 import { FETCH_MS, type Prepared, prepare } from './prepare.ts';
+import type { Profiles } from './profile.ts';
 import { recentHistory } from './recent-history.ts';
 import { inputLine } from './remains.ts';
 import { StepWrites } from './step-writes.ts';
@@ -43,7 +44,7 @@ export interface RunnerOptions extends AnswerPlaceOptions {
   readonly transcriber?: (context: ModelCallContext) => Transcriber;
   /** As `FindChannel`, by instance name. */
   readonly channel: (name: string, signal: AbortSignal) => Promise<Channel | undefined>;
-  readonly limits: RunLimits;
+  readonly limits: Profiles;
   /** Newest messages of the session that a turn is given; asked at each turn. */
   readonly maxHistory: () => number;
   readonly system: () => string;
@@ -256,7 +257,7 @@ export class Runner {
       tools: this.#options.tools(row),
       ...chosen,
       windows: this.#windows.current(),
-      limits,
+      limits: limits[row.profile],
       steps: {
         recorded,
         record: async (step, usage) => {

@@ -1,9 +1,8 @@
-import { sessionLimits } from '../../agent/limits.ts';
 import { systemPrompt } from '../../agent/prompt.ts';
-import type { RunLimits } from '../../core/turn.ts';
 import type { Delivery } from '../../delivery/deliver.ts';
 import { ModelChoice } from '../../gateway/commands/model-choice.ts';
 import { OwnAnswers } from '../../gateway/own-answers.ts';
+import { type Profiles, profiles } from '../../runs/profile.ts';
 import { Runner, type RunnerOptions } from '../../runs/runner.ts';
 import type { Transcripts } from '../../runs/transcripts.ts';
 import type { ModelStack } from '../model-stack.ts';
@@ -77,9 +76,9 @@ function choiceOf({ base, models, operator, transcripts }: TurnParts): ModelChoi
   });
 }
 
-function limitsOf({ max_iterations: maxIterations, gateway }: Config): RunLimits {
-  return sessionLimits({
-    maxIterations,
+function limitsOf({ max_iterations: maxIterations, gateway }: Config): Profiles {
+  return profiles({
+    ...(maxIterations === undefined ? {} : { maxIterations }),
     sessionTimeoutMs: gateway.session_timeout_secs * 1_000,
     toolTimeoutMs: gateway.tool_timeout_secs * 1_000,
     ...(gateway.max_output_tokens === undefined ? {} : { maxOutputTokens: gateway.max_output_tokens }),
