@@ -42,6 +42,7 @@ export async function admit(message: InboundMessage, options: AdmitOptions): Pro
       message: stripped,
       ...place,
       outcome: 'pairing',
+      isStranger: true,
       parts: options.answer(stripped, pairingText(access.code)),
     };
   }

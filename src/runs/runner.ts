@@ -8,11 +8,12 @@ import type { AnswerTarget, Choice } from '../core/message.ts';
 import type { FailureKind, Model, ModelCallContext } from '../core/model.ts';
 import type { NewPart } from '../core/outbox.ts';
 import { channelOf, type RemainsOf, type RunRow, type TurnResult, targetOf } from '../core/run.ts';
-import type { SessionMessage, ThinkingLevel } from '../core/session.ts';
+import type { SessionMessage } from '../core/session.ts';
 import type { Tool } from '../core/tool.ts';
 import type { AgentResult } from '../core/turn.ts';
 import { failureText } from '../llm/failure-text.ts';
 import { AnswerPlace, type AnswerPlaceOptions } from './answer-place.ts';
+import type { Choices } from './choices.ts';
 import { DelayNotice } from './delay-notice.ts';
 import { withTools } from './end-texts.ts';
 import { type Finish, RunStopped } from './finish.ts';
@@ -32,8 +33,7 @@ export interface RunnerOptions extends AnswerPlaceOptions {
   readonly journal: Journal;
   readonly transcripts: Transcripts;
   readonly model: Model;
-  /** Which model answers a run, and how much it thinks. */
-  readonly choice: { of(row: RunRow): Promise<{ readonly model: Model; readonly thinking?: ThinkingLevel }> };
+  readonly choices: Pick<Choices, 'of'>;
   /**
    * What needs no model, such as a command: the outcome in place of the agent's. Undefined = the agent runs.
    */
@@ -243,7 +243,7 @@ export class Runner {
     const delay = target && tellsDelays(channel) ? new DelayNotice(target, this.#options) : undefined;
     const observer = delay?.emit ?? this.#options.emit;
     const recorded = await journal.steps(row.seq);
-    const chosen = await this.#options.choice.of(row);
+    const chosen = await this.#options.choices.of(row);
     const input = inputLine(row, { content: turn.text, media: turn.media });
     const result = await runAgent({
       runId: key,

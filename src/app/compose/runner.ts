@@ -2,6 +2,7 @@ import { systemPrompt } from '../../agent/prompt.ts';
 import type { Delivery } from '../../delivery/deliver.ts';
 import { ModelChoice } from '../../gateway/commands/model-choice.ts';
 import { OwnAnswers } from '../../gateway/own-answers.ts';
+import { Choices } from '../../runs/choices.ts';
 import { type Profiles, profiles } from '../../runs/profile.ts';
 import { Runner, type RunnerOptions } from '../../runs/runner.ts';
 import type { Transcripts } from '../../runs/transcripts.ts';
@@ -26,15 +27,15 @@ export function composeRunner(turn: TurnParts): Runner {
   const { base, models, transcripts, parts } = turn;
   const { options, events, journal, entries, onParts, hot } = base;
   const { clock, dataDir } = options;
-  const choice = choiceOf(turn);
+  const choices = choicesOf(turn);
   const ownAnswers = new OwnAnswers({
-    ...{ transcripts, choice, model: models.model, clock },
+    ...{ transcripts, choice: commandsOf(turn, choices), model: models.model, clock },
     demoAllowed: (channel) => base.channels.isLocal(channel) || (entries.get(channel)?.allow_demo ?? false),
   });
   return new Runner({
     ...{ journal, transcripts, parts, onParts, dataDir, clock, emit: events.emit },
     model: models.model,
-    choice,
+    choices,
     instead: ownAnswers.of,
     ...(models.transcriber ? { transcriber: models.transcriber } : {}),
     tools: composeTools(base, turn.delivery),
@@ -63,15 +64,21 @@ function abilities({ base, delivery }: TurnParts) {
   } satisfies Partial<RunnerOptions>;
 }
 
-function choiceOf({ base, models, operator, transcripts }: TurnParts): ModelChoice {
-  const { options, entries } = base;
-  return new ModelChoice({
-    ...{ model: models.model, named: models.named, thinking: options.config.thinking, transcripts },
+function choicesOf({ base, models, transcripts }: TurnParts): Choices {
+  const { options, entries, journal } = base;
+  return new Choices({
+    ...{ model: models.model, named: models.named, thinking: options.config.thinking, journal, transcripts },
     configured({ channel, senderId }) {
       const { model, sender_models: bySender, thinking } = entries.get(channel) ?? {};
       const senderModel = bySender && Object.hasOwn(bySender, senderId) ? bySender[senderId] : undefined;
       return { senderModel, channelModel: model, channelThinking: thinking };
     },
+  });
+}
+
+function commandsOf({ base, models, operator }: TurnParts, choices: Choices): ModelChoice {
+  return new ModelChoice({
+    ...{ choices, model: models.model, named: models.named, thinking: base.options.config.thinking },
     isOwner: (message) => operator.owner.wrote(message),
   });
 }

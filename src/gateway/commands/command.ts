@@ -27,8 +27,8 @@ export type TurnCommand = Exclude<Command, { readonly kind: 'stop' | 'help' }>;
 
 /** What commands in a lane work on. */
 export interface CommandPorts {
-  readonly transcripts: Pick<Transcripts, 'restart' | 'choose'>;
-  readonly choice: { run(row: ChatRow, command: ChoiceCommand): Promise<string> };
+  readonly transcripts: Pick<Transcripts, 'restart'>;
+  readonly choice: { run(row: ChatRow, command: ChoiceCommand): Promise<string>; reset(row: ChatRow): Promise<void> };
 }
 
 /** One word with a slash: a file beside this one, and a line of the table in `index.ts`. */
