@@ -46,7 +46,7 @@ export function composeRunner(turn: TurnParts): Runner {
       return systemPrompt({ ...(prompt ? { base: prompt } : {}), now: clock.now() });
     },
     remains: remainsFor(options),
-    streams: (channel) => entries.get(channel)?.streaming !== 'off',
+    answers: turn.delivery,
     ...abilities(turn),
   });
 }
@@ -54,13 +54,10 @@ export function composeRunner(turn: TurnParts): Runner {
 /** What a turn may do on the channel of its message. */
 function abilities({ base, delivery }: TurnParts) {
   const { options, channels } = base;
-  const channelOf = (name: string) => channels.channels.get(name);
   return {
     channel: (name, signal) => channels.working(name, signal),
     tellsDelays: (channel) => !channels.isLocal(channel) || options.terminal?.interactive !== false,
     typing: (message) => delivery.typing(message),
-    edits: (channel) => channelOf(channel)?.edit !== undefined,
-    draft: (message) => delivery.draft(message),
   } satisfies Partial<RunnerOptions>;
 }
 
