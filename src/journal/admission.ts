@@ -1,4 +1,4 @@
-import { messageKey, principalOf } from '../core/ids.ts';
+import { chatKey, messageKey, principalOf } from '../core/ids.ts';
 import { type InboundMessage, mayChange } from '../core/message.ts';
 import type { Accepted, Admission, ChatRow } from '../core/run.ts';
 import { noteIncoming } from './chats.ts';
@@ -23,7 +23,6 @@ export function acceptBatch(
   change: Change,
 ): readonly Accepted[] {
   const results = batch.map((admission) => {
-    writeEvent(store, { ...aboutOf(store, admission.message), type: 'received' });
     const accepted = acceptOne(store, admission, change);
     recordAccepted(store, admission, accepted);
     if (isLetIn(admission, accepted)) noteIncoming(store, admission.message);
@@ -47,16 +46,23 @@ function isLetIn(admission: Admission, { kind }: Accepted): boolean {
 
 /** A refusal is written where its reason is known: see `countRefusal`. */
 function recordAccepted(store: Store, admission: Admission, accepted: Accepted): void {
-  const about = aboutOf(store, admission.message);
+  const { message } = admission;
+  if (accepted.kind === 'refused') return;
+  if (accepted.kind === 'duplicate' || accepted.kind === 'amended') {
+    recordDropped(store, message, accepted.kind);
+    return;
+  }
+  const about = { at: store.clock.now(), messageId: messageKey(message), channel: message.channel };
+  writeEvent(store, { ...about, type: 'received' });
   if (accepted.kind === 'new')
     writeEvent(store, { ...about, session: accepted.row.session, type: 'admitted', lane: accepted.row.lane });
-  else if (accepted.kind === 'answered' && admission.kind === 'answer')
+  else if (admission.kind === 'answer')
     writeEvent(store, { ...about, session: admission.session, type: 'finished', outcome: admission.outcome, ms: 0 });
-  else if (accepted.kind !== 'refused') writeEvent(store, { ...about, type: 'dropped', reason: accepted.kind });
 }
 
-function aboutOf(store: Store, message: InboundMessage) {
-  return { at: store.clock.now(), messageId: messageKey(message), channel: message.channel };
+function recordDropped(store: Store, message: InboundMessage, reason: string): void {
+  const at = store.clock.now();
+  store.record.refuse({ at, channel: message.channel, chat: chatKey(message), run: messageKey(message), reason });
 }
 
 function acceptOne(store: Store, admission: Admission, change: Change): Accepted {
@@ -230,6 +236,6 @@ function countRefusal(store: Store, message: InboundMessage, reason: string): Ac
     channel,
     reason,
   );
-  writeEvent(store, { ...aboutOf(store, message), type: 'dropped', reason });
+  recordDropped(store, message, reason);
   return { kind: 'refused' };
 }

@@ -1,4 +1,5 @@
 import { systemPrompt } from '../../agent/prompt.ts';
+import type { InboundMessage } from '../../core/message.ts';
 import type { Delivery } from '../../delivery/deliver.ts';
 import { ModelChoice } from '../../gateway/commands/model-choice.ts';
 import { OwnAnswers } from '../../gateway/own-answers.ts';
@@ -6,6 +7,7 @@ import { Choices } from '../../runs/choices.ts';
 import { type Profiles, profiles } from '../../runs/profile.ts';
 import { Runner, type RunnerOptions } from '../../runs/runner.ts';
 import type { Transcripts } from '../../runs/transcripts.ts';
+import { whyAnswer } from '../../runs/why-answer.ts';
 import type { ModelStack } from '../model-stack.ts';
 import type { PlanAnswer } from './delivery.ts';
 import type { Operator } from './operator.ts';
@@ -29,7 +31,7 @@ export function composeRunner(turn: TurnParts): Runner {
   const { clock, dataDir } = options;
   const choices = choicesOf(turn);
   const ownAnswers = new OwnAnswers({
-    ...{ transcripts, choice: commandsOf(turn, choices), model: models.model, clock },
+    ...{ transcripts, choice: commandsOf(turn, choices), why: whyOf(turn), model: models.model, clock },
     demoAllowed: (channel) => base.channels.isLocal(channel) || (entries.get(channel)?.allow_demo ?? false),
   });
   return new Runner({
@@ -59,6 +61,13 @@ function abilities({ base, delivery }: TurnParts) {
     tellsDelays: (channel) => !channels.isLocal(channel) || options.terminal?.interactive !== false,
     typing: (message) => delivery.typing(message),
   } satisfies Partial<RunnerOptions>;
+}
+
+/** For `/why`, at once and in its lane. */
+export function whyOf({ base, operator }: TurnParts): (message: InboundMessage) => Promise<string> {
+  const { options, journal } = base;
+  const isOwner = (message: InboundMessage): boolean => operator.owner.wrote(message);
+  return (message) => whyAnswer(message, { record: journal.record, clock: options.clock, isOwner });
 }
 
 function choicesOf({ base, models, transcripts }: TurnParts): Choices {
