@@ -4,8 +4,8 @@ import type { NewPart } from '../core/outbox.ts';
 import type { PairingStore } from '../core/pairing.ts';
 import type { Clock } from '../core/ports.ts';
 import type { Admission } from '../core/run.ts';
+import { STOPPED_MARK } from '../delivery/answer-place.ts';
 import type { Decision } from '../operator/approvals.ts';
-import { STOPPED_MARK } from '../runs/answer-place.ts';
 import { type EndTexts, stoppedText } from '../runs/end-texts.ts';
 import { type AccessRules, decideAccess } from './access.ts';
 import { parseCommand } from './commands/index.ts';
@@ -44,6 +44,7 @@ export async function admit(message: InboundMessage, options: AdmitOptions): Pro
       message: stripped,
       ...place,
       outcome: 'pairing',
+      isStranger: true,
       parts: options.answer(stripped, pairingText(access.code)),
     };
   }
