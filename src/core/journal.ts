@@ -19,6 +19,7 @@ import type { NewPart, Outbox, OutboxRow, OutboxState } from './outbox.ts';
 import type { EventRecord } from './record.ts';
 import type { ChatRow, RunRow, RunState, Runs, ToolUse } from './run.ts';
 import type { SessionMessage } from './session.ts';
+import type { Waits } from './wait.ts';
 
 export interface Recovery {
   /** RUNNING rows of another boot, back to NEW (steps kept). */
@@ -62,6 +63,7 @@ export interface Journal extends Commits, Runs, Outbox, SessionLines, Ledger, As
   readonly dead: DeadLetters;
   readonly record: EventRecord;
   readonly wakeup: Wakeup;
+  readonly waits: Waits;
 
   /**
    * Once, at start, before any channel. `notice` makes the part that tells the chat its message is given up,

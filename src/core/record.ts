@@ -77,6 +77,8 @@ export const COMMITTED_EVENTS = [
   'admitted',
   'dropped',
   'finished',
+  'parked',
+  'settled',
   'part.sent',
   'part.retry',
   'part.unknown',

@@ -8,6 +8,8 @@ import type { UsageEntry } from './ledger.ts';
 import type { Address, AnswerTarget, InboundMessage, Json, RefusalReason } from './message.ts';
 import type { NewPart } from './outbox.ts';
 import type { SessionMessage } from './session.ts';
+import type { ToolResult } from './tool.ts';
+import type { NewWait, Settled, StoredWait } from './wait.ts';
 
 export type RunState = 'NEW' | 'RUNNING' | 'PARKED' | 'DONE' | 'DEAD';
 
@@ -24,6 +26,10 @@ export type Admission =
       readonly lane: string;
       readonly session: string;
       readonly onlyCorrects?: RefusalReason;
+      /** Default: a member's. */
+      readonly authority?: Authority;
+      /** Bits of what the message brings in (runs.md M4). Default 0. */
+      readonly taint?: number;
     }
   /**
    * Recorded as DONE at once with this answer: commands, pairing codes, abort words. Not run, still answered
@@ -37,6 +43,7 @@ export type Admission =
       readonly outcome: string;
       readonly parts: readonly NewPart[];
       readonly cancels?: Cancels;
+      readonly settles?: Settles;
     }
   /** No row, no content: only (channel, reason) is counted. */
   | { readonly kind: 'refuse'; readonly message: InboundMessage; readonly reason: RefusalReason };
@@ -61,6 +68,15 @@ export interface Cancels {
    * itself.
    */
   readonly stoppedMark?: string;
+}
+
+/** The answer to a question: its wait is over in the transaction of the message that says so. */
+export interface Settles {
+  readonly settled: Settled;
+  /**
+   * In place of `parts` when the wait was over already. Called inside the transaction: it must be quick.
+   */
+  readonly over: (wait: StoredWait) => readonly NewPart[];
 }
 
 /**
@@ -180,6 +196,12 @@ interface RunFacts {
    * applied.
    */
   readonly generation: number;
+  /** Bits of what it brought in (runs.md M4). Absent = 0. */
+  readonly taint?: number;
+  /** How long it ran before it was parked. Absent = 0. */
+  readonly ranMs?: number;
+  /** Of a run that was parked: id of the newest line of the history it had; empty = it had none. */
+  readonly historyTo?: string;
 }
 
 /** Undefined = no chat is told. */
@@ -209,13 +231,19 @@ export interface TurnResult {
   readonly seq: number;
   readonly generation: number;
   /** DEAD keeps the payload for `dead replay`; a notice for the user travels in `parts`. */
-  readonly state: 'DONE' | 'DEAD';
-  /** Short and stable: `answered`, `cancelled`, `limit:iterations`, `failed:GH2103`. */
+  readonly state: 'DONE' | 'DEAD' | 'PARKED';
+  /** Short and stable: `answered`, `cancelled`, `limit:iterations`, `failed:GH2103`; `parked`. */
   readonly outcome: string;
   readonly lines: readonly SessionMessage[];
   readonly parts: readonly NewPart[];
-  /** How long the attempt ran, for the record. Default 0. */
+  /** How long the attempt ran. Default 0. */
   readonly ms?: number;
+  /** For the run that waits for this one; see `Claim`. */
+  readonly result?: ToolResult;
+  /** Of a run that parks. */
+  readonly waits?: readonly NewWait[];
+  readonly historyTo?: string;
+  readonly taint?: number;
 }
 
 export interface Load {

@@ -1,4 +1,5 @@
 import type { Choice, OutboundFile } from './message.ts';
+import type { Wanted } from './wait.ts';
 
 export interface ToolContext {
   /** Absolute path of the session's own directory: the only place file tools may touch. */
@@ -29,6 +30,11 @@ export interface ToolResult {
   readonly output: string;
   /** Pictures of the workspace that the model is shown with the result, as paths relative to it. */
   readonly media?: readonly string[];
+  /**
+   * In place of a result: the run parks, and the value of this wait becomes the result. Only of a tool that
+   * `waits`.
+   */
+  readonly wait?: Wanted;
 }
 
 export interface Tool {
@@ -41,6 +47,8 @@ export interface Tool {
   readonly needs?: 'reactions';
   /** Safe to run again after a crash because it changes nothing, or nothing more than the first run did. */
   readonly readOnly: boolean;
+  /** May answer with a wait. It has no effect of its own: after a crash before the park it runs again. */
+  readonly waits?: true;
   /** Longest output in bytes before head and tail are kept around an omission mark (spec C4). */
   readonly outputBytes: number;
   /** Takes the parsed arguments object; validates it itself and answers invalid ones with a failed result. May throw: a failed result then. */

@@ -79,6 +79,7 @@ export function dropDead(store: Store, id: string): boolean {
   }
   if (store.db.run("DELETE FROM run WHERE seq = ? AND state = 'DEAD'", place.seq) !== 1) return false;
   store.db.run('DELETE FROM step WHERE run_seq = ?', place.seq);
+  store.db.run('DELETE FROM wait WHERE run = ?', place.seq);
   return true;
 }
 

@@ -97,6 +97,10 @@ export class MemoryJournal implements Journal {
   readonly dead: Journal['dead'] = { list: outboxOnly, show: outboxOnly, replay: outboxOnly, drop: outboxOnly };
   readonly record: Journal['record'] = { note: () => undefined, of: outboxOnly, after: outboxOnly, about: outboxOnly };
   readonly wakeup: Journal['wakeup'] = { notify: outboxOnly, listen: outboxOnly };
+  readonly waits: Journal['waits'] = {
+    ...{ of: outboxOnly, find: outboxOnly, byCode: outboxOnly, questions: outboxOnly, parked: outboxOnly },
+    ...{ earliest: outboxOnly, due: outboxOnly },
+  };
   readonly commit = outboxOnly;
   readonly accept = outboxOnly;
   readonly room = outboxOnly;
