@@ -8,7 +8,7 @@
  * GH1301 the disk is full or read-only (nothing was written; try later), GH1302 the file can no longer be trusted (stop the
  * process). Writes asked for in one tick of the event loop share a transaction; each is still all or nothing on its own.
  *
- * What a read tells is on disk as well, so that its caller may act on it. Not with `waiting`, `steps`,
+ * What a read tells is on disk as well, so that its caller may act on it. Not with `waiting`, `steps`, `waits`,
  * `pending` and `PairingStore.decided`, which do not wait for the disk: nothing may leave this process
  * because of them before a later write resolved.
  */

@@ -2,9 +2,9 @@
  * Waiting: a run that waits is PARKED, a row on disk that holds nothing else (runs.md M2, M3). Each thing it
  * waits for is a `wait`; when the last one is settled the run is NEW again, first of its lane.
  */
-import type { Address, Choice } from './message.ts';
+import type { Address, Choice, Json } from './message.ts';
 import type { NewPart } from './outbox.ts';
-import type { NewRun } from './run.ts';
+import type { NewRun } from './new-run.ts';
 import type { ToolResult } from './tool.ts';
 
 export type WaitKind = 'run' | 'person' | 'timer' | 'signal';
@@ -22,6 +22,8 @@ export interface Question {
   readonly digest?: string;
   /** Epoch ms. */
   readonly expiresAt: number;
+  /** Kept for whoever asks it; nobody is shown it. */
+  readonly about?: Json;
 }
 
 /** What a tool hands back in place of a result: what it asks for is written when the run parks. */
@@ -107,7 +109,7 @@ export interface ParkedRun {
   readonly kinds: readonly WaitKind[];
 }
 
-/** Reading waits. As all reads, except `of` and `parked`, which do not wait for the disk. */
+/** Reading waits. None waits for the disk, see `journal.ts`: what is done because of one must be a write. */
 export interface Waits {
   /** Of one run, in the order they were made. */
   of(run: number): Promise<readonly StoredWait[]>;

@@ -1,6 +1,7 @@
 import type { OutboxState } from '../core/outbox.ts';
 import type { PartSummary, RunAbout, RunSummary } from '../core/record.ts';
-import type { RunState, Source } from '../core/run.ts';
+import type { Source } from '../core/new-run.ts';
+import type { RunState } from '../core/run.ts';
 import { eventsOf } from './record.ts';
 import type { Store } from './store.ts';
 

@@ -24,18 +24,18 @@ const COLUMNS = 'id, run, call_id, kind, about, chat, code, state, value, by, cr
 export function readWaits(store: Store, queue: CommitQueue): Waits {
   return {
     of: (run) => queue.peek(() => list(store, 'run = ? ORDER BY created_at, call_id', run)),
-    find: (id) => queue.read(() => list(store, 'id = ?', id)[0]),
-    byCode: (code) => queue.read(() => ofCode(store, code)),
+    find: (id) => queue.peek(() => list(store, 'id = ?', id)[0]),
+    byCode: (code) => queue.peek(() => ofCode(store, code)),
     questions: (chat) =>
-      queue.read(() =>
+      queue.peek(() =>
         chat === undefined
           ? list(store, "state = 'OPEN' AND code IS NOT NULL ORDER BY created_at, id")
           : list(store, "state = 'OPEN' AND chat = ? ORDER BY created_at, id", chat),
       ),
     parked: (session) => queue.peek(() => parkedIn(store, session)),
-    earliest: () => queue.read(() => earliest(store)),
+    earliest: () => queue.peek(() => earliest(store)),
     due: (now, limit) =>
-      queue.read(() => list(store, "state = 'OPEN' AND due IS NOT NULL AND due <= ? ORDER BY due LIMIT ?", now, limit)),
+      queue.peek(() => list(store, "state = 'OPEN' AND due IS NOT NULL AND due <= ? ORDER BY due LIMIT ?", now, limit)),
   };
 }
 

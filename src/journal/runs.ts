@@ -1,7 +1,8 @@
 import type { Authority } from '../core/authority.ts';
 import { GatehouseError } from '../core/errors.ts';
 import type { Address, InboundMessage } from '../core/message.ts';
-import type { NewRun, Profile, Prompt, RunRow, Source } from '../core/run.ts';
+import type { NewRun, Profile, Prompt, Source } from '../core/new-run.ts';
+import type { RunRow } from '../core/run.ts';
 import type { Change } from './commit-queue.ts';
 import { writeEvent } from './record.ts';
 import { readJson, readMessage, type Store } from './store.ts';

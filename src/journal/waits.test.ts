@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import type { Claim, Park } from '../core/commit.ts';
 import type { Journal } from '../core/journal.ts';
-import type { Accepted, Admission, Cancels, NewRun, RunRow, Settles } from '../core/run.ts';
+import type { NewRun } from '../core/new-run.ts';
+import type { Accepted, Admission, Cancels, RunRow, Settles } from '../core/run.ts';
 import type { NewWait, Question } from '../core/wait.ts';
 import { FakeClock, outbound, tempDir } from '../testing/fakes.ts';
 import { BOUNDS, texts } from '../testing/journal-harness.ts';
