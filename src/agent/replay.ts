@@ -1,11 +1,11 @@
 /** What earlier attempts at a run left on disk, and the form steps are stored in. */
 
-import type { Choice, Json, MediaKind } from '../core/message.ts';
+import type { Json, MediaKind } from '../core/message.ts';
 import type { ModelAnswer, StopReason } from '../core/model.ts';
 import type { StepRecord } from '../core/run.ts';
 import type { ProviderState, ToolCall } from '../core/session.ts';
-import type { ToolResult } from '../core/tool.ts';
-import type { AttachedFile, StepLog } from '../core/turn.ts';
+import type { AttachedFile, ToolResult } from '../core/tool.ts';
+import type { StepLog } from '../core/turn.ts';
 
 /** A model answer and when it was stored (epoch ms): a replayed line keeps its time. */
 export interface StoredAnswer {
@@ -32,9 +32,6 @@ export interface StoredCall {
    * took effect.
    */
   readonly ended?: 'not-run' | 'unknown';
-  readonly files: readonly AttachedFile[];
-  /** Absent: the call offered none. */
-  readonly choices?: readonly Choice[];
   readonly at: number;
 }
 
@@ -73,14 +70,22 @@ export class Replay {
   }
 
   /** The step of a call. The hash is part of the key, so the same id on other arguments is another call. */
-  tool(callId: string, hash: string): { readonly n: number; readonly done?: StoredCall } | undefined {
+  tool(
+    callId: string,
+    hash: string,
+  ): { readonly n: number; readonly hasNoEffect: boolean; readonly done?: StoredCall } | undefined {
     const step = this.#tools.get(`${callId} ${hash}`);
     if (!step) return undefined;
     const done = step.state === 'DONE' ? decodeCall(step.value) : undefined;
-    return done === undefined ? { n: step.n } : { n: step.n, done };
+    const hasNoEffect = step.effect === 'none';
+    return done === undefined ? { n: step.n, hasNoEffect } : { n: step.n, hasNoEffect, done };
   }
 
   /** The number of the next new step; above every recorded one. */
+  get n(): number {
+    return this.#nextN;
+  }
+
   takeN(): number {
     this.#nextN += 1;
     return this.#nextN - 1;
@@ -112,21 +117,19 @@ export function encodeAnswer({ answer, notRun, at }: StoredAnswer, input?: Store
 }
 
 export function encodeCall(call: ToolCall, stored: StoredCall): Json {
+  const { ok, output, media, files = [], choices } = stored.result;
   return {
     callId: call.id,
     name: call.name,
     at: stored.at,
     ...(stored.ended === undefined ? {} : { ended: stored.ended }),
-    result: {
-      ok: stored.result.ok,
-      output: stored.result.output,
-      ...(stored.result.media ? { media: stored.result.media } : {}),
-    },
-    files: stored.files.map(({ file, caption }) => ({
+    result: { ok, output, ...(media ? { media } : {}) },
+    // Beside the result, where earlier versions look for them.
+    files: files.map(({ file, caption }) => ({
       file: { path: file.path, name: file.name, mime: file.mime, kind: file.kind, bytes: file.bytes },
       ...(caption === undefined ? {} : { caption }),
     })),
-    ...(stored.choices === undefined ? {} : { choices: stored.choices.map(({ label, value }) => ({ label, value })) }),
+    ...(choices === undefined ? {} : { choices: choices.map(({ label, value }) => ({ label, value })) }),
   };
 }
 
@@ -176,13 +179,17 @@ function decodeCall(value: Json | undefined): StoredCall | undefined {
   if (!step || !result || typeof result['ok'] !== 'boolean' || typeof result['output'] !== 'string') return undefined;
   const media = strings(result['media']);
   const { ended } = step;
+  const files = list(step['files']).flatMap((item) => decodeFile(item) ?? []);
   const choices = list(step['choices']).map((item) => ({ label: text(item['label']), value: text(item['value']) }));
   return {
     at: count(step['at']),
     ...(ended === 'not-run' || ended === 'unknown' ? { ended } : {}),
-    result: { ok: result['ok'], output: result['output'], ...(media.length > 0 ? { media } : {}) },
-    files: list(step['files']).flatMap((item) => decodeFile(item) ?? []),
-    ...(choices.length === 0 ? {} : { choices }),
+    result: {
+      ...{ ok: result['ok'], output: result['output'] },
+      ...(media.length > 0 ? { media } : {}),
+      ...(files.length > 0 ? { files } : {}),
+      ...(choices.length > 0 ? { choices } : {}),
+    },
   };
 }
 

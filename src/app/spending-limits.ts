@@ -3,7 +3,7 @@ import type { Emit } from '../core/events.ts';
 import type { Model } from '../core/model.ts';
 import type { Clock, Logger } from '../core/ports.ts';
 import type { Budget } from '../llm/money/budget.ts';
-import { type SpendingStepTaken, type SpendingStepsOptions, withSpendingSteps } from '../llm/money/with-spending-steps.ts';
+import { type SpendingStepsOptions, type SpendingStepTaken, withSpendingSteps } from '../llm/money/with-spending-steps.ts';
 import { BudgetQuestions } from '../operator/budget-questions.ts';
 import { spendingStopped } from '../operator/notices.ts';
 import type { Operator } from './compose/operator.ts';

@@ -4,8 +4,8 @@
  */
 import type { RunEvent } from './events.ts';
 import type { UsageEntry } from './ledger.ts';
-import type { NewPart } from './outbox.ts';
 import type { NewRun } from './new-run.ts';
+import type { NewPart } from './outbox.ts';
 import type { SessionMessage } from './session.ts';
 import type { ToolResult } from './tool.ts';
 import type { Asked, NewWait, Question, Settled } from './wait.ts';

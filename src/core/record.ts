@@ -1,7 +1,7 @@
 /** What happened, on disk: the events of runs, without a word of their content. Kept for 30 days. */
 import type { Emit, RunEvent } from './events.ts';
-import type { OutboxState } from './outbox.ts';
 import type { Source } from './new-run.ts';
+import type { OutboxState } from './outbox.ts';
 import type { RunState } from './run.ts';
 
 export interface RecordedEvent {

@@ -9,7 +9,7 @@ import type { Address, AnswerTarget, InboundMessage, Json, RefusalReason } from 
 import type { Profile, Prompt, Source } from './new-run.ts';
 import type { NewPart } from './outbox.ts';
 import type { SessionMessage } from './session.ts';
-import type { ToolResult } from './tool.ts';
+import type { Effect, ToolResult } from './tool.ts';
 import type { NewWait, Settled, StoredWait } from './wait.ts';
 
 export type RunState = 'NEW' | 'RUNNING' | 'PARKED' | 'DONE' | 'DEAD';
@@ -185,6 +185,15 @@ export interface StepRecord {
   readonly callId?: string;
   readonly argsHash?: string;
   readonly value?: Json;
+  /** With the next three the record of what was done. DONE keeps what STARTED said of them, except what it says anew. */
+  readonly tool?: string;
+  readonly effect?: Effect;
+  /** Epoch ms; of the first attempt where a call ran again. */
+  readonly startedAt?: number;
+  /** Epoch ms. Absent of a call that began = it is not known whether it took effect. */
+  readonly endedAt?: number;
+  /** Bits of what the run had read by then (runs.md M4). Absent = 0. */
+  readonly taint?: number;
 }
 
 export interface TurnResult {

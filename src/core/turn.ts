@@ -2,12 +2,13 @@
 import type { ChannelHealth } from './channel.ts';
 import type { Emit } from './events.ts';
 import type { UsageEntry } from './ledger.ts';
-import type { Choice, OutboundFile } from './message.ts';
-import type { Image, Model, ModelFailure, Usage } from './model.ts';
+import type { Choice } from './message.ts';
+import type { Model, ModelFailure, Usage } from './model.ts';
 import type { Clock } from './ports.ts';
 import type { StepRecord } from './run.ts';
 import type { SessionMessage, ThinkingLevel } from './session.ts';
-import type { Tool } from './tool.ts';
+import type { AttachedFile, Tool, ToolResult } from './tool.ts';
+import type { NewWait } from './wait.ts';
 
 /** One object for all three run profiles (decision D7); spec C4 and B7. Times in ms. */
 export interface RunLimits {
@@ -55,25 +56,28 @@ export interface AgentRun {
   /** How much the model thinks; absent = `auto`. */
   readonly thinking?: ThinkingLevel;
   readonly steps: StepLog;
+  /** Directory of the tools, and of the pictures that the model is shown. */
   readonly workspace: string;
   readonly session: string;
   readonly channel: string;
   readonly principal: string;
   readonly queuedMs: number;
-  readonly attach: (file: { path: string; name: string; caption?: string }) => Promise<OutboundFile>;
-  /** Whether the gateway itself answers to these words, so that nobody may be offered them as a choice. Absent: it answers to none. */
-  readonly isReserved?: (words: string) => boolean;
-  /** Puts an emoji under the message that is being answered; rejects with the platform's reason. Absent: there are no reactions here. */
-  readonly react?: (emoji: string, signal: AbortSignal) => Promise<void>;
-  /**
-   * A file of the workspace as a picture; undefined when it is none, too large or gone. Asked at most once
-   * per message and run, before the next model call that is really made. Absent: the model is shown no
-   * pictures.
-   */
-  readonly loadImage?: (path: string, signal: AbortSignal) => Promise<Image | undefined>;
+  /** What the waits of a run came to that was parked, by call id. Absent: it was not. */
+  readonly settled?: ReadonlyMap<string, ToolResult>;
+  /** What the model is told beside the conversation; nothing of it is kept. */
+  readonly notes?: RunNotes;
+  /** How long the run ran before it was parked, which counts for its time limit. ms, default 0. */
+  readonly ranMs?: number;
   readonly emit: Emit;
   readonly clock: Clock;
   readonly signal: AbortSignal;
+}
+
+export interface RunNotes {
+  /** Earlier requests of the conversation that wait for something. */
+  readonly waiting?: string;
+  /** What was said while this run waited. */
+  readonly since?: string;
 }
 
 export type AgentOutcome =
@@ -82,14 +86,10 @@ export type AgentOutcome =
   /** A limit ended it; `text` names the limit and what was done so far. */
   | { readonly kind: 'limit'; readonly limit: 'iterations' | 'tokens' | 'time' | 'loop'; readonly text: string }
   | { readonly kind: 'failed'; readonly failure: ModelFailure }
+  /** It waits: nothing of it goes to the chat but what its waits ask. Run again when they are over, with `settled`. */
+  | { readonly kind: 'parked'; readonly waits: readonly NewWait[] }
   /** `signal` fired: /stop, shutdown, fencing. Nothing of this run goes to the chat. */
   | { readonly kind: 'aborted' };
-
-/** A file a tool queued for the answer of its turn. */
-export interface AttachedFile {
-  readonly file: OutboundFile;
-  readonly caption?: string;
-}
 
 export interface AgentResult {
   readonly outcome: AgentOutcome;
@@ -98,8 +98,8 @@ export interface AgentResult {
   /** What the last tool call that offered choices offered; earlier attempts included. Empty when none did. */
   readonly choices: readonly Choice[];
   /**
-   * The input and everything after it, ready for the session file; tool pairs are complete. Empty after an
-   * abort: what the session keeps then is made of the recorded steps, in the transaction that ended the run.
+   * The input and everything after it, ready for the session file; tool pairs are complete. Empty of a run
+   * that waits, which is not over, and after an abort: what the session keeps then is made of the recorded steps, in the transaction that ended the run.
    */
   readonly lines: readonly SessionMessage[];
   readonly usage: Usage;

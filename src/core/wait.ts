@@ -3,8 +3,8 @@
  * waits for is a `wait`; when the last one is settled the run is NEW again, first of its lane.
  */
 import type { Address, Choice, Json } from './message.ts';
-import type { NewPart } from './outbox.ts';
 import type { NewRun } from './new-run.ts';
+import type { NewPart } from './outbox.ts';
 import type { ToolResult } from './tool.ts';
 
 export type WaitKind = 'run' | 'person' | 'timer' | 'signal';

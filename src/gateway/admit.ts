@@ -80,7 +80,10 @@ async function judge(message: InboundMessage, options: AdmitOptions): Promise<Ad
  * Whether `admit` will answer or refuse each of these and let none into a lane. Changes nothing: access is not looked at, so that
  * no stranger gets a code from a batch that is not accepted.
  */
-export async function areAnsweredAtOnce(batch: readonly InboundMessage[], options: Pick<AdmitOptions, 'decide'>): Promise<boolean> {
+export async function areAnsweredAtOnce(
+  batch: readonly InboundMessage[],
+  options: Pick<AdmitOptions, 'decide'>,
+): Promise<boolean> {
   for (const message of batch) if (!(await isAnsweredAtOnce(message, options))) return false;
   return true;
 }

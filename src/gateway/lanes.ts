@@ -82,6 +82,13 @@ export class Lanes {
     for (const lane of lanes) this.#wake(lane, undefined);
   }
 
+  /** A run of the lane may go on, which is older than what waits: the lane looks at the journal from the beginning. */
+  resume(lane: string): void {
+    const found = this.#lanes.get(lane);
+    if (found) this.#forget(found);
+    this.#wake(lane, undefined);
+  }
+
   /**
    * These rows were cancelled in the journal: the running turn stops if it is one of them. What waits is
    * looked for there.

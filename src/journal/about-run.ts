@@ -1,6 +1,6 @@
+import type { Source } from '../core/new-run.ts';
 import type { OutboxState } from '../core/outbox.ts';
 import type { PartSummary, RunAbout, RunSummary } from '../core/record.ts';
-import type { Source } from '../core/new-run.ts';
 import type { RunState } from '../core/run.ts';
 import { eventsOf } from './record.ts';
 import type { Store } from './store.ts';

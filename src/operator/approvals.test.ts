@@ -249,12 +249,15 @@ describe('a choice without its code', () => {
     expect(await at.verdict()).toBe(verdict);
   });
 
-  test.each(['1', '2', 'allow', 'deny'])('%j that is no reply is an ordinary message, also while a question is open', async (text) => {
-    await using at = await setup();
-    await at.ask();
-    expect(await at.answer(text)).toBeUndefined();
-    expect((await at.wait())?.isOpen).toBe(true);
-  });
+  test.each(['1', '2', 'allow', 'deny'])(
+    '%j that is no reply is an ordinary message, also while a question is open',
+    async (text) => {
+      await using at = await setup();
+      await at.ask();
+      expect(await at.answer(text)).toBeUndefined();
+      expect((await at.wait())?.isOpen).toBe(true);
+    },
+  );
 
   test('is an ordinary message when no question is open, also after one was answered or is over', async () => {
     await using at = await setup();

@@ -11,7 +11,19 @@ import { KeyedMutex } from '../lib/keyed-mutex.ts';
 import { HourlyCounts } from './hourly-counts.ts';
 import type { Owner } from './owner.ts';
 import type { PostOptions } from './post.ts';
-import { ALLOWED, choicesOf, codesIn, DENIED, firstLine, newCode, overText, textOf, verdictsOf, whichOf } from './question-text.ts';
+import {
+  ALLOWED,
+  choicesOf,
+  codesIn,
+  DENIED,
+  firstLine,
+  newCode,
+  overText,
+  postId,
+  textOf,
+  verdictsOf,
+  whichOf,
+} from './question-text.ts';
 
 export { isVerdict } from './question-text.ts';
 
@@ -84,7 +96,7 @@ export class Approvals {
     }
     const code = await this.freeCode();
     const question: Question = { text, answer: 'approve', to: 'owner', by: [], expiresAt, ...(about ? { about } : {}) };
-    const ready = owner.prepare(postId(code), textOf(question, code, clock.now()), this.#postOptions(id, question, code));
+    const ready = owner.prepare(postId(code), textOf(question, code, clock.now()), this.postOptions(id, question, code));
     if (!ready) {
       logger.warn('owner.not-asked', { detail: 'no chat of gateway.owner can be used now' });
       return false;
@@ -124,7 +136,7 @@ export class Approvals {
     try {
       for (const { id, code, question } of await journal.waits.questions()) {
         if (question?.to !== 'owner' || code === undefined) continue;
-        const options = this.#postOptions(id, question, code);
+        const options = this.postOptions(id, question, code);
         if (options.expiresInMs > 0) await owner.lookAfter(postId(code), textOf(question, code, clock.now()), options);
       }
     } catch (error) {
@@ -132,7 +144,8 @@ export class Approvals {
     }
   }
 
-  #postOptions(id: string, question: Question, code: string): PostOptions {
+  /** What becomes of a question to the owner where its chat does not work. */
+  postOptions(id: string, question: Question, code: string): PostOptions {
     const { clock, journal, logger } = this.#options;
     const write = (writes: Parameters<Commits['commit']>[0]): void => {
       journal.commit(writes).catch((error: unknown) => logger.warn('owner.not-asked', { detail: errorText(error) }));
@@ -167,7 +180,11 @@ export class Approvals {
   async #readTyped(message: InboundMessage): Promise<Decision | undefined> {
     const open = await this.#options.journal.waits.questions(chatKey(message));
     const here = open.filter((wait) => this.#mayAnswer(wait, message));
-    if (!message.replyTo) return ofWords(here.find(({ question }) => question?.answer === 'text'), message);
+    if (!message.replyTo)
+      return ofWords(
+        here.find(({ question }) => question?.answer === 'text'),
+        message,
+      );
     const { fromBot, text: quoted } = message.replyTo;
     if (!fromBot) return undefined;
     if (quoted !== undefined) return await this.#readReply(message, quoted);
@@ -199,11 +216,6 @@ export class Approvals {
     if (offersChoices) this.#offering.add(chatKey(message));
     else this.#offering.delete(chatKey(message));
   }
-}
-
-/** By the code: it is new each time, and so must the question's key be. */
-function postId(code: string): string {
-  return `ask/${code}`;
 }
 
 function read(wait: StoredWait, command: string, words: string, message: InboundMessage): Decision | undefined {

@@ -1,8 +1,9 @@
 // a call does not fit a limit -> one question a limit and day, which all that meet it wait for -> allow, deny, or the limit changes
+
+import { errorText } from '../core/errors.ts';
 import type { Json } from '../core/message.ts';
 import type { ModelCallContext } from '../core/model.ts';
 import type { Clock, Logger } from '../core/ports.ts';
-import { errorText } from '../core/errors.ts';
 import type { Budget } from '../llm/money/budget.ts';
 import type { SpendingQuestion } from '../llm/money/with-spending-steps.ts';
 import type { Approvals } from './approvals.ts';

@@ -42,7 +42,14 @@ export class OwnerPosts implements AsyncDisposable {
 
   /** Undefined when no chat works. The caller writes the parts, in a commit of its own. */
   prepare(id: string, text: string, options: PostOptions): ReadyPost | undefined {
-    const ready = this.#ready({ id, text, options, expiresAt: this.#options.clock.now() + options.expiresInMs, attempt: 1, gaveUp: [] });
+    const ready = this.#ready({
+      id,
+      text,
+      options,
+      expiresAt: this.#options.clock.now() + options.expiresInMs,
+      attempt: 1,
+      gaveUp: [],
+    });
     return ready && { chat: ready.key, parts: ready.parts, onDisk: ready.onDisk };
   }
 
@@ -87,7 +94,14 @@ export class OwnerPosts implements AsyncDisposable {
       for (let attempt = 1; attempt <= MOST_POSTS; attempt += 1) {
         const stored = await journal.part(partKey(messageId(id, attempt), 0));
         if (!stored) {
-          const placed = await this.#place({ id, text, options, expiresAt: clock.now() + options.expiresInMs, attempt, gaveUp: [] });
+          const placed = await this.#place({
+            id,
+            text,
+            options,
+            expiresAt: clock.now() + options.expiresInMs,
+            attempt,
+            gaveUp: [],
+          });
           return placed?.chat;
         }
         if (stored.state === 'DEAD' || stored.state === 'EXPIRED') continue;

@@ -20,6 +20,11 @@ export function newCode(): string {
   return Array.from({ length: CODE_LENGTH }, () => ALPHABET[randomInt(ALPHABET.length)]).join('');
 }
 
+/** Of a question to the owner. By the code: it is new each time, and so must the key of the text be. */
+export function postId(code: string): string {
+  return `ask/${code}`;
+}
+
 /** What in a text may be a code. */
 export function codesIn(text: string): readonly string[] {
   return text.match(CODE) ?? [];

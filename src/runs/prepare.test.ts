@@ -22,16 +22,16 @@ class FileChannel extends TestChannel {
 
   override async download(_media: MediaRef, signal?: AbortSignal): Promise<MediaFile> {
     const { source } = this;
-    this.opened += 1;
-    const closed = () => {
-      this.closed += 1;
+    const count = (what: 'opened' | 'closed') => {
+      this[what] += 1;
     };
     return {
       bytes: (async function* () {
+        count('opened');
         try {
           yield* source(signal ?? new AbortController().signal);
         } finally {
-          closed();
+          count('closed');
         }
       })(),
     };

@@ -1,14 +1,10 @@
 // claimed row -> prepare -> session -> agent -> commit 4 (lines + parts + DONE in one transaction)
-import { mkdirSync, statSync } from 'node:fs';
-import { join } from 'node:path';
-import { userDirectory } from '../../sessions/file-name.ts';
 import { runAgent } from '../agent/run.ts';
 import type { Channel } from '../core/channel.ts';
 import { errorText, isGatehouseError } from '../core/errors.ts';
-import { shortHash } from '../core/ids.ts';
 import type { Journal } from '../core/journal.ts';
 import type { Transcriber } from '../core/media-models.ts';
-import type { AnswerTarget, Choice, InboundMessage, OutboundFile } from '../core/message.ts';
+import type { AnswerTarget, Choice } from '../core/message.ts';
 import type { FailureKind, Model, ModelCallContext } from '../core/model.ts';
 import type { NewPart } from '../core/outbox.ts';
 import { channelOf, type RemainsOf, type RunRow, type TurnResult, targetOf } from '../core/run.ts';
@@ -16,19 +12,20 @@ import type { SessionMessage, ThinkingLevel } from '../core/session.ts';
 import type { Tool } from '../core/tool.ts';
 import type { AgentResult, RunLimits } from '../core/turn.ts';
 import { failureText } from '../llm/failure-text.ts';
-import { loadImage } from '../media/load-image.ts';
+import type { RunQuestions } from '../operator/run-questions.ts';
 import { AnswerPlace, type AnswerPlaceOptions } from './answer-place.ts';
 import { DelayNotice } from './delay-notice.ts';
 import { withTools } from './end-texts.ts';
+import { callContext, kindsOf, resultOf, withNotice, withTaint } from './ended.ts';
 import { type Finish, RunStopped } from './finish.ts';
+import { LearntWindows } from './learnt-windows.ts';
+import { placeWaits } from './parking.ts';
 import { FETCH_MS, type Prepared, prepare } from './prepare.ts';
-import { recentHistory } from './recent-history.ts';
 import { inputLine } from './remains.ts';
 import { StepWrites } from './step-writes.ts';
+import { type Told, toldTo } from './told.ts';
 import type { Transcripts } from './transcripts.ts';
-
-/** Windows that refusals have told are believed so long. */
-const WINDOWS_MS = 3_600_000;
+import { sessionWorkspace } from './workspace.ts';
 
 /** The model did its part and had nothing to say (F29): asking the same again is the person's choice, not a repair. */
 const ANSWERED_WITH_NOTHING: readonly FailureKind[] = ['empty', 'content-filter'];
@@ -43,7 +40,10 @@ export interface RunnerOptions extends AnswerPlaceOptions {
    * What needs no model, such as a command: the outcome in place of the agent's. Undefined = the agent runs.
    */
   readonly instead: (row: RunRow) => Promise<End | undefined>;
-  readonly tools: readonly Tool[];
+  /** Made anew for each attempt; the same for every attempt at a run. */
+  readonly tools: (row: RunRow) => readonly Tool[];
+  /** Asks what a run wants to know of people. */
+  readonly questions: Pick<RunQuestions, 'place'>;
   /** Absent: recordings are files and nothing more. */
   readonly transcriber?: (context: ModelCallContext) => Transcriber;
   /** As `FindChannel`, by instance name. */
@@ -56,12 +56,6 @@ export interface RunnerOptions extends AnswerPlaceOptions {
   readonly remains: RemainsOf;
   /** Each session has its own workspace below. */
   readonly dataDir: string;
-  /** A private copy of a file for an answer on this channel. */
-  readonly attach: (file: { path: string; name: string }, channel: string) => Promise<OutboundFile>;
-  /** Whether the platform of a channel has reactions. */
-  readonly reacts: (channel: string) => boolean;
-  /** Puts an emoji under a message. Rejects with the platform's reason, without secrets. */
-  readonly react: (message: InboundMessage, emoji: string, signal: AbortSignal) => Promise<void>;
   /** Shows that somebody is working until disposed. */
   readonly typing: (place: AnswerTarget) => Disposable;
   /** False where nothing but the answer may be written: a program reads it. */
@@ -72,13 +66,11 @@ export interface RunnerOptions extends AnswerPlaceOptions {
     files: AgentResult['files'],
     choices?: readonly Choice[],
   ) => readonly NewPart[];
-  /** What a person who presses or types a choice must not be understood to say: a command, a verdict for the owner. */
-  readonly isReserved: (words: string) => boolean;
 }
 
 /** What ends a run, and what the chat is told. */
 export interface End {
-  readonly state: 'DONE' | 'DEAD';
+  readonly state: TurnResult['state'];
   /** Short and stable, as in `TurnResult`. */
   readonly outcome: string;
   /** Absent = nothing is said. */
@@ -86,6 +78,12 @@ export interface End {
   readonly files?: AgentResult['files'];
   readonly choices?: readonly Choice[];
   readonly lines?: readonly SessionMessage[];
+}
+
+/** How an attempt ended, before that is on disk. */
+interface Ended extends TurnResult {
+  /** To be called once it is. */
+  readonly onDisk?: () => void;
 }
 
 /** One attempt at a run. */
@@ -98,13 +96,12 @@ interface Running {
 /** Runs whatever began work. One instance for the daemon; it keeps no state of a run. */
 export class Runner {
   readonly #options: RunnerOptions;
-  /** What was learnt of models in the last hour: by `#learntWindows`. */
-  readonly #windows = new Map<string, number>();
-  #windowsSince = 0;
+  readonly #windows: LearntWindows;
   #parking = false;
 
   constructor(options: RunnerOptions) {
     this.#options = options;
+    this.#windows = new LearntWindows(options.clock);
   }
 
   /** Shutdown began: every running turn stops after the step it is recording. */
@@ -129,7 +126,8 @@ export class Runner {
       await place.open();
       const result = await this.#result({ row, place, writes }, signal);
       if (!result) return undefined;
-      const placed = await place.of(result);
+      // What a run shows that waits stands as it is, until it goes on.
+      const placed = result.state === 'PARKED' ? result : await place.of(result);
       return async () => {
         // A step that failed is on disk before what came of it. One that is asked for but not judged yet shares the transaction.
         await writes.settled();
@@ -141,7 +139,7 @@ export class Runner {
     }
   }
 
-  async #finish(row: RunRow, result: TurnResult, started: number, place: AnswerPlace): Promise<void> {
+  async #finish(row: RunRow, result: Ended, started: number, place: AnswerPlace): Promise<void> {
     const { clock, emit, journal, transcripts, onParts } = this.#options;
     const ms = clock.monotonic() - started;
     // The stop has ended the row already, and has written its lines.
@@ -151,13 +149,17 @@ export class Runner {
     if (committed) {
       transcripts.committed(row.session, result.lines);
       onParts(result.parts);
+      result.onDisk?.();
     } else if (!isCancelled) return; // fenced: another process owns the row and reports its end
     const { key: messageId } = row;
     const channel = channelOf(row);
-    emit({ type: 'finished', at: clock.now(), messageId, session: row.session, channel, outcome: result.outcome, ms });
+    const about = { at: clock.now(), messageId, session: row.session, channel, ms };
+    const { waits } = result;
+    if (waits) emit({ ...about, type: 'parked', waits: waits.length, kinds: kindsOf(waits) });
+    else emit({ ...about, type: 'finished', outcome: result.outcome });
   }
 
-  async #result(running: Running, signal: AbortSignal): Promise<TurnResult | undefined> {
+  async #result(running: Running, signal: AbortSignal): Promise<Ended | undefined> {
     const { row } = running;
     try {
       return await this.#outcome(running, signal);
@@ -172,24 +174,35 @@ export class Runner {
     }
   }
 
-  async #outcome(running: Running, signal: AbortSignal): Promise<TurnResult | undefined> {
+  async #outcome(running: Running, signal: AbortSignal): Promise<Ended | undefined> {
     const { row } = running;
     const end = await this.#options.instead(row);
     if (end) return this.#done(row, end);
 
     const target = targetOf(row);
     using _typing = target && this.#options.typing(target);
-    const workspace = this.workspace(row.workspace ?? row.session);
+    const workspace = sessionWorkspace(this.#options.dataDir, row.workspace ?? row.session);
     const prepared = await this.#prepare(row, workspace, signal);
-    // One more than is shown tells whether there are older ones: see `recentHistory`.
-    const history = await this.#options.transcripts.load(row.session, this.#options.maxHistory() + 1);
-    const result = await this.#runAgent(running, { ...prepared, history, workspace }, signal);
-    return this.#conclude(row, result, signal);
+    const { journal, transcripts, maxHistory } = this.#options;
+    const told = await toldTo(row, { waits: journal.waits, transcripts, maxHistory: maxHistory() });
+    const result = await this.#runAgent(running, { ...prepared, ...told, workspace }, signal);
+    const ended = await this.#conclude(row, result, { signal, told });
+    return ended && withTaint(ended, told.taint);
   }
 
-  async #conclude(row: RunRow, result: AgentResult, signal: AbortSignal): Promise<TurnResult | undefined> {
+  async #conclude(
+    row: RunRow,
+    result: AgentResult,
+    { signal, told }: { readonly signal: AbortSignal; readonly told: Told },
+  ): Promise<Ended | undefined> {
     const { outcome, lines, files, choices } = result;
     switch (outcome.kind) {
+      case 'parked': {
+        const { questions } = this.#options;
+        const placed = await placeWaits(row, outcome.waits, { questions, taint: told.taint });
+        const { historyTo } = told;
+        return { ...this.#done(row, { state: 'PARKED', outcome: 'parked' }), ...placed, historyTo };
+      }
       case 'answered':
         return this.#done(row, { state: 'DONE', outcome: 'answered', text: outcome.text, files, choices, lines });
       case 'limit':
@@ -207,18 +220,19 @@ export class Runner {
   }
 
   /** After /stop the row is already DONE; after a shutdown it is NEW again, its steps kept, and resumes at the next start. */
-  async #stopped(row: RunRow, signal: AbortSignal): Promise<TurnResult | undefined> {
+  async #stopped(row: RunRow, signal: AbortSignal): Promise<Ended | undefined> {
     if (signal.reason instanceof RunStopped && signal.reason.by === 'user')
       return this.#done(row, { state: 'DONE', outcome: 'cancelled' });
     await this.#options.journal.release(row.seq, row.generation);
     return undefined;
   }
 
-  #done(row: RunRow, end: End): TurnResult {
+  #done(row: RunRow, end: End): Ended {
     const { state, outcome, text, files = [], choices, lines = [] } = end;
     const target = targetOf(row);
     const parts = text === undefined || !target ? [] : this.#options.parts(target, text, files, choices);
-    return { seq: row.seq, generation: row.generation, state, outcome, lines, parts };
+    const ended = { seq: row.seq, generation: row.generation, state, outcome, lines, parts };
+    return row.source.kind === 'run' && text !== undefined ? { ...ended, result: resultOf(end, text) } : ended;
   }
 
   #tellFailed(row: RunRow, code: string, detail: string): void {
@@ -245,14 +259,13 @@ export class Runner {
 
   async #runAgent(
     { row, place, writes }: Running,
-    turn: Prepared & { history: readonly SessionMessage[]; workspace: string },
+    turn: Prepared & Told & { readonly workspace: string },
     signal: AbortSignal,
   ): Promise<AgentResult> {
-    const { journal, clock, limits, maxHistory, tellsDelays } = this.#options;
-    const { key, message } = row;
+    const { journal, clock, limits, tellsDelays } = this.#options;
+    const { key } = row;
     const channel = channelOf(row);
     const target = targetOf(row);
-    const reacts = message !== undefined && this.#options.reacts(channel);
     const ended = new AbortController();
     const delay = target && tellsDelays(channel) ? new DelayNotice(target, this.#options) : undefined;
     const observer = delay?.emit ?? this.#options.emit;
@@ -262,20 +275,17 @@ export class Runner {
     const result = await runAgent({
       runId: key,
       system: this.#options.system(),
-      // A dead letter that is replayed: what its first run left in the session must not be read as earlier conversation.
-      history: recentHistory(
-        turn.history.filter(({ id }) => id !== input.id && !id.startsWith(`${key}#`)),
-        maxHistory(),
-      ),
+      ...{ history: turn.history, settled: turn.settled, notes: turn.notes, ranMs: row.ranMs ?? 0 },
       input,
-      tools: this.#options.tools.filter(({ needs }) => needs !== 'reactions' || reacts),
+      tools: this.#options.tools(row),
       ...chosen,
-      windows: this.#learntWindows(),
+      windows: this.#windows.current(),
       limits,
       steps: {
         recorded,
         record: async (step, usage) => {
-          if (!(await writes.write(step, usage))) ended.abort(new RunStopped('fenced'));
+          if (!(await writes.write(turn.taint === 0 ? step : { ...step, taint: turn.taint }, usage)))
+            ended.abort(new RunStopped('fenced'));
           else if (this.#parking && step.state === 'DONE') ended.abort(new RunStopped('shutdown'));
           ended.signal.throwIfAborted();
         },
@@ -285,10 +295,6 @@ export class Runner {
       channel,
       principal: row.authority.principal,
       queuedMs: clock.now() - row.acceptedAt,
-      attach: (file) => this.#options.attach(file, channel),
-      isReserved: this.#options.isReserved,
-      ...(message && reacts ? { react: (emoji, until) => this.#options.react(message, emoji, until) } : {}),
-      loadImage: (path, until) => loadImage(turn.workspace, path, until),
       emit: (event) => {
         observer(event);
         place.observe(event);
@@ -299,37 +305,4 @@ export class Runner {
     await delay?.settled();
     return withNotice(result, turn.notice);
   }
-
-  /**
-   * For all chats: one refusal that was wrong, or provoked by a strange message, must not shorten their
-   * prompts for good.
-   */
-  #learntWindows(): Map<string, number> {
-    const now = this.#options.clock.monotonic();
-    if (now - this.#windowsSince >= WINDOWS_MS) {
-      this.#windows.clear();
-      this.#windowsSince = now;
-    }
-    return this.#windows;
-  }
-
-  /** One directory per session, named by a digest of its key: no two sessions share one (attack A37). Makes it when it is not there. */
-  workspace(session: string): string {
-    const path = join(userDirectory(this.#options.dataDir, session), 'workspaces', shortHash(session, 32));
-    // Not through the thread pool, where it would queue behind file syncs. The look is far cheaper than creating what is there.
-    if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) mkdirSync(path, { recursive: true, mode: 0o700 });
-    return path;
-  }
-}
-
-/** What the person must learn stands below the answer; the session keeps what the model said. */
-function withNotice(result: AgentResult, notice: string): AgentResult {
-  const { outcome } = result;
-  if (notice === '' || outcome.kind !== 'answered') return result;
-  return { ...result, outcome: { ...outcome, text: `${outcome.text}\n\n${notice}` } };
-}
-
-/** For what a turn spends before its agent runs. */
-function callContext(row: RunRow): ModelCallContext {
-  return { session: row.session, channel: channelOf(row), sender: row.authority.principal, purpose: 'transcription' };
 }

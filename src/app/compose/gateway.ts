@@ -10,6 +10,7 @@ import { VoiceGate } from '../../gateway/voice-gate.ts';
 import { type StandingOptions, standingOf } from '../../operator/authority.ts';
 import { Floods } from '../../operator/floods.ts';
 import type { Runner } from '../../runs/runner.ts';
+import { sessionWorkspace } from '../../runs/workspace.ts';
 import { onBehalfOf } from '../origin.ts';
 import type { Operator } from './operator.ts';
 import type { Base } from './options.ts';
@@ -35,7 +36,7 @@ export function composeGateway(turn: TurnParts, runner: Runner, pairing: Pairing
     turn: (row, signal) => runner.run(row, signal),
     ...(models.transcriber ? { transcriber: models.transcriber } : {}),
     patterns,
-    workspace: (session) => runner.workspace(session),
+    workspace: (session) => sessionWorkspace(options.dataDir, session),
     channel: (name, signal) => channels.working(name, signal),
     ...{ backlog, journal, clock, emit: events.emit },
   });

@@ -170,7 +170,15 @@ class Ladder {
     const { limit, key, limitUsd, spentUsd, reservedUsd, worstUsd, retryAfterMs } = refused;
     const cost = worstUsd === null ? 'of unknown price' : `of at most ${usdText(worstUsd)}`;
     const text = `There is ${limitText(refused)}; ${usdText(spentUsd)} are spent. Allow one more call ${cost}?`;
-    const facts = { limit, key, limitUsd, spentUsd, reservedUsd, worstUsd, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) };
+    const facts = {
+      limit,
+      key,
+      limitUsd,
+      spentUsd,
+      reservedUsd,
+      worstUsd,
+      ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+    };
     try {
       return await askOwner({ ...facts, context, text });
     } catch {
