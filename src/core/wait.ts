@@ -5,9 +5,15 @@
 import type { Address, Choice, Json } from './message.ts';
 import type { NewRun } from './new-run.ts';
 import type { NewPart } from './outbox.ts';
-import type { ToolResult } from './tool.ts';
 
 export type WaitKind = 'run' | 'person' | 'timer' | 'signal';
+
+/** What a wait comes to: it becomes the result of the call that waits. */
+interface WaitValue {
+  readonly ok: boolean;
+  readonly output: string;
+  readonly media?: readonly string[];
+}
 
 /** What people are asked. */
 export interface Question {
@@ -41,7 +47,7 @@ interface Late {
   /** Epoch ms; the wait then settles by itself with `late`. */
   readonly due?: number;
   /** Default: a failed result that says that nothing came in time. */
-  readonly late?: ToolResult;
+  readonly late?: WaitValue;
 }
 
 /** How a question stands in a chat. */
@@ -60,7 +66,7 @@ export type NewWait = Wanted & {
   /** Of a question. */
   readonly asked?: Asked;
   /** Settled from the start: what was asked for is refused. */
-  readonly value?: ToolResult;
+  readonly value?: WaitValue;
 };
 
 /** The id of a wait is the same on every attempt. */
@@ -74,7 +80,7 @@ export function waitId(run: string, callId: string): string {
  */
 export interface Settled {
   readonly wait: string;
-  readonly value: ToolResult;
+  readonly value: WaitValue;
   /** Who or what settled it: a principal, `cli`, `due`, the key of a run. */
   readonly by: string;
 }
@@ -93,12 +99,12 @@ export interface StoredWait {
   readonly chat?: string;
   readonly code?: string;
   readonly isOpen: boolean;
-  readonly value?: ToolResult;
+  readonly value?: WaitValue;
   readonly by?: string;
   readonly createdAt: number;
   readonly due?: number;
   /** What it comes to at `due`. */
-  readonly late?: ToolResult;
+  readonly late?: WaitValue;
 }
 
 /** A parked run, for those who tell about it. */
@@ -135,6 +141,6 @@ export interface Dated {
 }
 
 /** What a wait comes to that nobody and nothing ended in time. */
-export function lateResult({ late }: { readonly late?: ToolResult }): ToolResult {
+export function lateResult({ late }: { readonly late?: WaitValue }): WaitValue {
   return late ?? { ok: false, output: 'Error: no answer came in time' };
 }

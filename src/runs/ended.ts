@@ -1,9 +1,29 @@
 /** Small parts of how a run ends. */
+import type { Choice } from '../core/message.ts';
 import type { ModelCallContext } from '../core/model.ts';
 import { channelOf, type RunRow, type TurnResult } from '../core/run.ts';
+import type { SessionMessage } from '../core/session.ts';
 import type { ToolResult } from '../core/tool.ts';
 import type { AgentResult } from '../core/turn.ts';
 import type { NewWait } from '../core/wait.ts';
+
+/** What ends a run, and what the chat is told. */
+export interface End {
+  readonly state: TurnResult['state'];
+  /** Short and stable, as in `TurnResult`. */
+  readonly outcome: string;
+  /** Absent = nothing is said. */
+  readonly text?: string;
+  readonly files?: AgentResult['files'];
+  readonly choices?: readonly Choice[];
+  readonly lines?: readonly SessionMessage[];
+}
+
+/** How an attempt ended, before that is on disk. */
+export interface Ended extends TurnResult {
+  /** To be called once it is. */
+  readonly onDisk?: () => void;
+}
 
 /** What the person must learn stands below the answer; the session keeps what the model said. */
 export function withNotice(result: AgentResult, notice: string): AgentResult {

@@ -16,7 +16,7 @@ import type { RunQuestions } from '../operator/run-questions.ts';
 import { AnswerPlace, type AnswerPlaceOptions } from './answer-place.ts';
 import { DelayNotice } from './delay-notice.ts';
 import { withTools } from './end-texts.ts';
-import { callContext, kindsOf, resultOf, withNotice, withTaint } from './ended.ts';
+import { callContext, type End, type Ended, kindsOf, resultOf, withNotice, withTaint } from './ended.ts';
 import { type Finish, RunStopped } from './finish.ts';
 import { LearntWindows } from './learnt-windows.ts';
 import { placeWaits } from './parking.ts';
@@ -66,24 +66,6 @@ export interface RunnerOptions extends AnswerPlaceOptions {
     files: AgentResult['files'],
     choices?: readonly Choice[],
   ) => readonly NewPart[];
-}
-
-/** What ends a run, and what the chat is told. */
-export interface End {
-  readonly state: TurnResult['state'];
-  /** Short and stable, as in `TurnResult`. */
-  readonly outcome: string;
-  /** Absent = nothing is said. */
-  readonly text?: string;
-  readonly files?: AgentResult['files'];
-  readonly choices?: readonly Choice[];
-  readonly lines?: readonly SessionMessage[];
-}
-
-/** How an attempt ended, before that is on disk. */
-interface Ended extends TurnResult {
-  /** To be called once it is. */
-  readonly onDisk?: () => void;
 }
 
 /** One attempt at a run. */
