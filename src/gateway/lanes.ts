@@ -1,11 +1,11 @@
 // bus -> lane (order per chat and thread) -> session mutex -> permit (global bound, shared by channels) -> turn
 import { type InboundBus, type QueuedRow, queuedRow } from '../bus/inbound-bus.ts';
+import { TurnPermits } from '../bus/turn-permits.ts';
 import type { Emit } from '../core/events.ts';
 import type { Clock } from '../core/ports.ts';
 import type { RunRow, Runs } from '../core/run.ts';
 import { KeyedMutex } from '../lib/keyed-mutex.ts';
 import { type Finish, RETRY_BASE_MS, RETRY_CAP_MS, RunStopped } from '../runs/finish.ts';
-import { TurnPermits } from './turn-permits.ts';
 
 /**
  * A row that was under way at this many crashes may be what causes them. Such rows run one at a time, so that the next crash
