@@ -1,6 +1,8 @@
 // What the operator and a waiting chat are told, by the real program: real money, real channels, a scripted model server.
 import { writeFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
+import { openJournal } from '../journal/open.ts';
+import { systemClock } from '../lib/clock.ts';
 import { DoublePlatform } from '../simulator/double/server.ts';
 import { freePort } from '../simulator/free-port.ts';
 import { startTelegramServer } from '../simulator/telegram/server.ts';
@@ -188,6 +190,42 @@ test.concurrent('the owner who asks is asked in that very chat, while its turn w
   await has(at, OWNER, /\(GH2112\)$/);
   expect(at.texts(OWNER)).toContain('🛑 Denied.');
   expect(at.model.requests).toEqual([]);
+});
+
+test.concurrent('a budget question survives a restart: it is asked once, holds nothing, and its old code answers it', async () => {
+  const script = () => stream(textPieces('a', 'b'));
+  await using at = await telegramScene({ script, config: TOO_DEAR, gateway: LIMITED });
+  let code = '';
+  for (const start of [1, 2]) {
+    await using daemon = await at.start();
+    await daemon.ready();
+    if (start === 1) say(at, 1, 'hello');
+    code = await asked(at);
+    await until('it waits', async () => (await daemon.status()).journal.inbox.PARKED === 1);
+    await daemon.stop();
+  }
+  await using daemon = await at.start();
+  await daemon.ready();
+  expect(at.texts(OWNER)).toHaveLength(1);
+  say(at, OWNER, `/allow ${code}`);
+  await has(at, 1, 'ab');
+  expect([at.texts(OWNER).length, at.model.requests.length]).toEqual([2, 1]);
+});
+
+test.concurrent('a question that is answered on the command line is acted on by the daemon that runs', async () => {
+  const script = () => stream(textPieces('a', 'b'));
+  await using at = await telegramScene({ script, config: TOO_DEAR, gateway: LIMITED });
+  await using daemon = await at.start();
+  await daemon.ready();
+  say(at, 1, 'hello');
+  const code = await asked(at);
+  await using cli = await openJournal({ dir: daemon.dataDir, clock: systemClock, sync: 'in-commit' });
+  const wait = await cli.journal.waits.byCode(code);
+  const value = { ok: true, output: 'allow' };
+  await cli.journal.commit([{ kind: 'settle', settled: { wait: wait?.id ?? '', value, by: 'cli' } }]);
+  await has(at, 1, 'ab');
+  say(at, OWNER, `/deny ${code}`);
+  await has(at, OWNER, 'This question was answered already: allowed.');
 });
 
 test.concurrent('/stop ends a turn that waits for the owner', async () => {

@@ -1,5 +1,4 @@
 // question -> a row, and the owner's chat with a code and two buttons -> a press, /allow CODE or a typed choice, admitted -> its wait ends in that commit
-import { readChoice } from '../core/choices.ts';
 import type { Commits } from '../core/commit.ts';
 import { errorText } from '../core/errors.ts';
 import { chatKey, principalOf } from '../core/ids.ts';
@@ -11,19 +10,7 @@ import { KeyedMutex } from '../lib/keyed-mutex.ts';
 import { HourlyCounts } from './hourly-counts.ts';
 import type { Owner } from './owner.ts';
 import type { PostOptions } from './post.ts';
-import {
-  ALLOWED,
-  choicesOf,
-  codesIn,
-  DENIED,
-  firstLine,
-  newCode,
-  overText,
-  postId,
-  textOf,
-  verdictsOf,
-  whichOf,
-} from './question-text.ts';
+import { ALLOWED, answerOf, choicesOf, codesIn, firstLine, newCode, overText, postId, textOf, whichOf } from './question-text.ts';
 
 export { isVerdict } from './question-text.ts';
 
@@ -219,33 +206,18 @@ export class Approvals {
 }
 
 function read(wait: StoredWait, command: string, words: string, message: InboundMessage): Decision | undefined {
-  if (wait.question?.answer === 'approve') {
-    if (command === '/answer') return undefined;
-    return decided(wait, command === '/allow' ? 'allow' : 'deny', command === '/allow' ? ALLOWED : DENIED, message);
-  }
-  return command === '/answer' ? answered(wait, words, message) : undefined;
+  const isApproval = wait.question?.answer === 'approve';
+  if (isApproval === (command === '/answer')) return undefined;
+  return ofWords(wait, message, isApproval ? command.slice(1) : words);
 }
 
-/** The first line as the choice it names, or all words where words are asked for. */
-function ofWords(wait: StoredWait | undefined, message: InboundMessage): Decision | undefined {
-  if (!wait?.question) return undefined;
-  if (wait.question.answer !== 'approve') return answered(wait, message.text, message);
-  const choice = readChoice(firstLine(message.text), verdictsOf(''));
-  if (!choice) return undefined;
-  const isYes = choice.value.startsWith('/allow');
-  return decided(wait, isYes ? 'allow' : 'deny', isYes ? ALLOWED : DENIED, message);
-}
-
-function answered(wait: StoredWait, words: string, message: InboundMessage): Decision | undefined {
-  const { answer, choices = [] } = wait.question ?? {};
-  if (answer === 'text') return decided(wait, 'answer', { ok: true, output: words.trim() }, message);
-  const choice = readChoice(firstLine(words), choices);
-  return choice && decided(wait, 'answer', { ok: true, output: choice.value }, message);
-}
-
-const SAID = { allow: '✅ Allowed.', deny: '🛑 Denied.', answer: '✅ Noted.' } as const;
-
-function decided(wait: StoredWait, outcome: keyof typeof SAID, value: ToolResult, message: InboundMessage): Decision {
+/** What the words come to for this question; undefined when they do not answer it. */
+function ofWords(wait: StoredWait | undefined, message: InboundMessage, words = message.text): Decision | undefined {
+  const value = wait?.question && answerOf(wait.question, words);
+  if (!value) return undefined;
+  const outcome = wait.question?.answer !== 'approve' ? 'answer' : value === ALLOWED ? 'allow' : 'deny';
   if (!wait.isOpen) return { outcome, answer: overText(wait) };
   return { outcome, answer: SAID[outcome], settled: { wait: wait.id, value, by: principalOf(message) } };
 }
+
+const SAID = { allow: '✅ Allowed.', deny: '🛑 Denied.', answer: '✅ Noted.' } as const;

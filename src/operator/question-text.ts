@@ -72,6 +72,18 @@ export function firstLine(text: string): string {
 export const ALLOWED = { ok: true, output: 'allow' } as const;
 export const DENIED = { ok: true, output: 'deny' } as const;
 
+/** What words come to as the answer to a question; undefined when they are none. */
+export function answerOf(
+  { answer, choices = [] }: Question,
+  words: string,
+): { readonly ok: true; readonly output: string } | undefined {
+  if (answer === 'text') return words.trim() === '' ? undefined : { ok: true, output: words.trim() };
+  const choice = readChoice(firstLine(words), answer === 'approve' ? verdictsOf('') : choices);
+  if (!choice) return undefined;
+  if (answer === 'choice') return { ok: true, output: choice.value };
+  return choice.value.startsWith('/allow') ? ALLOWED : DENIED;
+}
+
 /** Ends of a question that no person gave. */
 const BY_NOBODY: readonly string[] = ['due', 'withdrawn', 'at once', 'lost', 'fits'];
 

@@ -27,6 +27,11 @@ const EMPTY_COUNTS: JournalCounts = {
   refused: [],
 };
 
+const NO_WAITS: OpenJournal['journal']['waits'] = {
+  ...{ of: async () => [], find: async () => undefined, byCode: async () => undefined, questions: async () => [] },
+  ...{ parked: async () => [], earliest: async () => undefined, due: async () => [] },
+};
+
 /** One invocation after another in one directory; set the public fields before `run`. */
 export class FakeCli {
   readonly clock = new FakeClock();
@@ -176,6 +181,8 @@ export class FakeCli {
         spending: async (query) => this.spending(query),
         record: { note: () => undefined, of: async () => [], after: async () => [], about: async () => undefined },
         spend: async (entry) => void this.spent.push(entry),
+        commit: async () => true,
+        waits: NO_WAITS,
         [Symbol.asyncDispose]: async () => {
           this.closed += 1;
         },
