@@ -91,7 +91,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   });
   journal.wakeup.listen((what, lane) =>
     onOwnBehalf(() => {
-      if (what === 'run') lanes.resume(lane);
+      if (what === 'run') lanes.fetch([lane]);
       else if (what === 'part') delivery.poke(lane);
     }),
   );

@@ -3,6 +3,7 @@ import type { Emit, RunEvent } from './events.ts';
 import type { Source } from './new-run.ts';
 import type { OutboxState } from './outbox.ts';
 import type { RunState } from './run.ts';
+import type { WaitKind } from './wait.ts';
 
 export interface RecordedEvent {
   /** Ascending; a later event has a larger one. */
@@ -50,6 +51,8 @@ export interface RunSummary {
   readonly outcome?: string;
   /** Epoch ms before which it is not tried again; 0 = at once. */
   readonly notBefore: number;
+  /** What a parked run waits for, each kind once. */
+  readonly waitsFor: readonly WaitKind[];
   /** How many rows of its lane are to run, or run, before it. */
   readonly ahead: number;
 }

@@ -77,16 +77,16 @@ export class Lanes {
     return { lanes: this.#lanes.size, running: this.#permits.running, waiting: this.#permits.waiting };
   }
 
-  /** Looks at the journal for these lanes: after recovery, or when another process changed it. */
+  /**
+   * Looks at the journal for these lanes, from the beginning: after recovery, when another process changed it, or when a run goes on
+   * that waited, which is older than what came meanwhile.
+   */
   fetch(lanes: readonly string[]): void {
-    for (const lane of lanes) this.#wake(lane, undefined);
-  }
-
-  /** A run of the lane may go on, which is older than what waits: the lane looks at the journal from the beginning. */
-  resume(lane: string): void {
-    const found = this.#lanes.get(lane);
-    if (found) this.#forget(found);
-    this.#wake(lane, undefined);
+    for (const lane of lanes) {
+      const found = this.#lanes.get(lane);
+      if (found) this.#forget(found);
+      this.#wake(lane, undefined);
+    }
   }
 
   /**

@@ -2,6 +2,7 @@ import type { Source } from '../core/new-run.ts';
 import type { OutboxState } from '../core/outbox.ts';
 import type { PartSummary, RunAbout, RunSummary } from '../core/record.ts';
 import type { RunState } from '../core/run.ts';
+import { openKinds } from './read-waits.ts';
 import { eventsOf } from './record.ts';
 import type { Store } from './store.ts';
 
@@ -67,6 +68,7 @@ function summaryOf({ db }: Store, row: RunFacts): RunSummary {
     ...(row.finished_at === null ? {} : { finishedAt: row.finished_at }),
     ...(row.outcome === null ? {} : { outcome: row.outcome }),
     notBefore: row.not_before,
+    waitsFor: openKinds({ db }, row.seq),
     ahead: ahead?.count ?? 0,
   };
 }

@@ -43,7 +43,8 @@ async function roleOf(message: InboundMessage, options: StandingOptions): Promis
   if (options.isLocal(channel)) return 'owner';
   if (options.isSpoofable(channel)) return 'guest';
   if (options.owner.isOwnersId(message)) return 'owner';
-  if (options.allowedSenders(channel).includes(senderId)) return 'member';
+  // The mark that lets everybody in is nobody's id.
+  if (senderId !== '*' && options.allowedSenders(channel).includes(senderId)) return 'member';
   return (await options.pairing.decided({ channel, account, senderId })) === 'approved' ? 'member' : 'guest';
 }
 

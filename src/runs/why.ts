@@ -1,6 +1,7 @@
 /** Why a message was answered, or was not: gate by gate, from the record and what lies in the journal. */
 import type { RunEvent } from '../core/events.ts';
 import type { PartSummary, RunAbout, RunSummary } from '../core/record.ts';
+import type { WaitKind } from '../core/wait.ts';
 
 export interface Gate {
   readonly gate: 'received' | 'access' | 'lane' | 'model' | 'answer';
@@ -40,6 +41,13 @@ const REFUSALS: Readonly<Record<string, readonly [text: string, configKey?: stri
   amended: ['it changed a message that still waited'],
 };
 
+const WAITS_FOR: Readonly<Record<WaitKind, string>> = {
+  person: 'the answer of a person',
+  run: 'work that it began',
+  timer: 'a time',
+  signal: 'a signal',
+};
+
 export function whyOf(about: RunAbout, now: number): Why {
   const events = about.events.map(({ event }) => event);
   const received = events.find(({ type }) => type === 'received');
@@ -67,7 +75,8 @@ function laneGate(run: RunSummary, events: readonly RunEvent[], now: number): Ga
   if (run.state === 'NEW' && run.notBefore > now)
     return { gate: 'lane', state: 'waits', text: `tried again in ${seconds(run.notBefore - now)}` };
   if (run.state === 'NEW') return { gate: 'lane', state: 'waits', text: 'waits for its turn' };
-  if (run.state === 'PARKED') return { gate: 'lane', state: 'waits', text: 'waits for an answer it asked for' };
+  if (run.state === 'PARKED')
+    return { gate: 'lane', state: 'waits', text: `waits for ${run.waitsFor.map((kind) => WAITS_FOR[kind]).join(', ')}` };
   const waited = started?.type === 'started' ? `, after ${seconds(started.waitedMs)}` : '';
   return { gate: 'lane', state: 'passed', text: `begun ${times(run.attempts)}${waited}` };
 }
