@@ -85,8 +85,10 @@ async function runCall(call: ToolCall, batch: ToolBatch): Promise<StoredCall> {
   const step = { n: recorded?.n ?? replay.takeN(), kind: 'tool', callId: call.id, argsHash: hash } as const;
   const waitedFor = recorded && tool && settledResult(run, call, tool);
   if (waitedFor) {
-    const at = run.clock.now();
-    return recordDone(call, { ...step, endedAt: at }, { result: waitedFor, at }, batch);
+    const stored = { result: waitedFor, at: run.clock.now() };
+    // The wait is on disk with its value: nothing has to wait for this one, which `StepLog` sees to.
+    recordDone(call, { ...step, endedAt: stored.at }, stored, batch).catch(() => undefined);
+    return stored;
   }
   if (recorded && !(tool && mayRunAgain(tool))) {
     emit({ type: 'tool.unknown', tool: call.name, callId: call.id });
