@@ -1,6 +1,6 @@
 // Runs that wait, through the whole daemon: a scripted model, tools that wait, a journal on disk.
 import { expect, test } from 'vitest';
-import type { ModelRequest } from '../core/model.ts';
+import type { Model, ModelRequest } from '../core/model.ts';
 import type { SessionMessage } from '../core/session.ts';
 import { tempDir, until } from '../testing/fakes.ts';
 import { type ScriptFunction, type ScriptStep, scriptedModel } from '../testing/scripted-model.ts';
@@ -164,4 +164,29 @@ test('a tool with an effect of its own cannot wait', async () => {
   await using rig = await start(dir.path, model, { daemon: { extraTools: [tools] } });
   await rig.channel.deliver({ text: 'do it all' });
   await until('it is answered', () => rig.channel.texts().includes('all: Error: sleep has an effect, so it cannot wait'));
+});
+
+test('what was shown before a wait keeps its last text, and the answer is a message of its own', async () => {
+  await using dir = await tempDir();
+  const channel = new TestChannel('test').withEdits();
+  const usage = { tokensIn: 1, tokensOut: 1, tokensCached: 0 };
+  const base = { usage, provider: 'p', model: 'm' } as const;
+  const model: Model = {
+    ...{ id: 'p/m', contextWindow: 128_000 },
+    async *call({ messages }) {
+      if (messages.at(-1)?.role === 'tool')
+        return yield { type: 'done', answer: { ...base, text: 'done', toolCalls: [], stop: 'end' } };
+      yield { type: 'text', text: 'let me ask. ' };
+      await until('it is shown', () => channel.screen().length > 0);
+      const toolCalls = [{ id: 'c', name: 'await_signal', arguments: '{"name":"go"}' }];
+      yield { type: 'done', answer: { ...base, text: 'let me ask. ', toolCalls, stop: 'tools' } };
+    },
+  };
+  await using rig = await testDaemon({ dataDir: dir.path, model, channel, daemon: { extraTools: [waitingTools] } });
+  await channel.deliver({ text: 'please' });
+  await until('it waits', async () => (await parked(rig)) === 1);
+  await until('its last text stands', () => channel.screen().join() === 'let me ask.');
+  await rig.daemon.journal.commit([{ kind: 'settle', settled: { wait: 'go', value: { ok: true, output: 'went' }, by: 'test' } }]);
+  await until('it is answered', () => channel.screen().length === 2);
+  expect(channel.screen()).toEqual(['let me ask.', 'done']);
 });

@@ -239,6 +239,10 @@ test('a child that is given up, and one that ends without a result, end the wait
   await journal.finish({ seq, generation, state: 'DEAD', outcome: 'failed:GH2103', lines: [], parts: [] });
   await at.clock.advance(BOUNDS.maxAgeMs + 1);
   const next = await at.restart();
+  expect((await next.dead.list()).map(({ channel, chatId, reason }) => [channel, chatId, reason])).toEqual([
+    ['run', a.lane, 'failed:GH2103'],
+    ['run', b.lane, 'too old'],
+  ]);
   expect((await next.waits.of(row.seq)).map(({ value }) => value)).toEqual([
     { ok: false, output: 'Error: the run ended without a result (failed:GH2103)' },
     { ok: false, output: 'Error: the run ended without a result (too old)' },

@@ -108,8 +108,7 @@ export class Runner {
       await place.open();
       const result = await this.#result({ row, place, writes }, signal);
       if (!result) return undefined;
-      // What a run shows that waits stands as it is, until it goes on.
-      const placed = result.state === 'PARKED' ? result : await place.of(result);
+      const placed = { ...result, ...(await place.of(result)) };
       return async () => {
         // A step that failed is on disk before what came of it. One that is asked for but not judged yet shares the transaction.
         await writes.settled();
