@@ -28,7 +28,7 @@ export interface Question {
   readonly digest?: string;
   /** Epoch ms. */
   readonly expiresAt: number;
-  /** Kept for whoever asks it; nobody is shown it. */
+  /** Kept for the part of the program that asks; no person is shown it. */
   readonly about?: Json;
 }
 
@@ -140,7 +140,7 @@ export interface Dated {
   fire(now: number): Promise<void>;
 }
 
-/** What a wait comes to that nobody and nothing ended in time. */
+/** What a wait comes to that nothing ended in time. */
 export function lateResult({ late }: { readonly late?: WaitValue }): WaitValue {
   return late ?? { ok: false, output: 'Error: no answer came in time' };
 }

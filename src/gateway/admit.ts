@@ -17,7 +17,7 @@ export interface AdmitOptions {
   readonly rules: (channel: string) => AccessRules;
   readonly pairing: PairingStore;
   readonly clock: Clock;
-  /** The answer to a question of ours; absent = nobody is asked. Undefined = the message is no such thing. */
+  /** The answer to a question of ours; absent = no person is asked. Undefined = the message is no such thing. */
   readonly decide?: (message: InboundMessage) => Promise<Decision | undefined>;
   /** Who the message speaks for, and what it brings in. Absent: a member, and nothing. */
   readonly standing?: (message: InboundMessage) => Promise<Standing>;

@@ -326,3 +326,40 @@ test('what was waited for goes with its run, questions of no run after a week', 
   await first.prune();
   expect(await journal.waits.of(row.seq)).toEqual([]);
 });
+
+/** Every order in which three children, a person who answers twice and a timer can end; a sample by a fixed stride. */
+function orders(of: readonly string[], every: number): readonly (readonly string[])[] {
+  const all = of.reduce<readonly (readonly string[])[]>(
+    (shorter, one) => shorter.flatMap((order) => order.map((_o, at) => order.toSpliced(at, 0, one)).concat([[...order, one]])),
+    [[]],
+  );
+  return all.filter((_order, n) => n % every === 0);
+}
+
+test('in any order, with a restart between any two commits, the parent goes on exactly once', async () => {
+  await using at = await setup();
+  let { journal } = at;
+  for (const [n, order] of orders(['a', 'b', 'c', 'yes', 'no', 'tick'], 72).entries()) {
+    const row = await begin(journal, n);
+    const children = ['a', 'b', 'c'].map((id) => child(row, `${n}${id}`));
+    await park(journal, row, [
+      ...children.map((about, i) => ({ callId: `${n}${'abc'[i]}`, kind: 'run', about }) as const),
+      person('p', `CODE${n}`),
+      timer('t', 0),
+    ]);
+    const settle = (wait: string, value: typeof YES, by: string) =>
+      journal.commit([{ kind: 'settle', settled: { wait: `${row.key}#${wait}`, value, by } }]);
+    let resumed = 0;
+    for (const [step, event] of order.entries()) {
+      if ((n + step) % 3 === 0) journal = await at.restart();
+      const lane = children['abc'.indexOf(event)]?.lane;
+      if (lane) await end(journal, await claimAll(journal, lane), event);
+      else await settle(event === 'tick' ? 't' : 'p', event === 'no' ? NO : YES, event);
+      const isNew = (await texts(journal)).includes(`text ${n}`);
+      if (isNew) resumed += 1;
+      if (isNew) await end(journal, await claimAll(journal, LANE), 'done');
+    }
+    expect([order, resumed, (await journal.counts()).inbox.PARKED]).toEqual([order, 1, 0]);
+    expect((await journal.waits.byCode(`CODE${n}`))?.by).toBe(order.find((event) => event === 'yes' || event === 'no'));
+  }
+});

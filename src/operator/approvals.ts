@@ -17,7 +17,7 @@ export { isVerdict } from './question-text.ts';
 /** Many chats may meet a limit of their own: they must not bury one person in questions. */
 const QUESTIONS_PER_HOUR = 20;
 const OWNER = 'owner';
-const LOST: ToolResult = { ok: false, output: 'Error: the question reached nobody' };
+const LOST: ToolResult = { ok: false, output: 'Error: the question reached no person' };
 
 export interface ApprovalsOptions {
   readonly owner: Pick<Owner, 'prepare' | 'lookAfter' | 'isOwnersChat'>;
@@ -37,7 +37,7 @@ export interface Decision {
 
 /** A question to the owner that no run asks by itself. */
 export interface OwnerQuestion {
-  /** The same id is the same question, whoever asks it and however often. */
+  /** The same id is the same question, however often it is asked. */
   readonly id: string;
   /** No words of anybody's conversation. */
   readonly text: string;
@@ -45,7 +45,7 @@ export interface OwnerQuestion {
   readonly expiresAt: number;
   /** What it comes to then. */
   readonly late: ToolResult;
-  /** Kept with the question, for whoever asks it. */
+  /** Kept with the question, for the part of the program that asks. */
   readonly about?: Json;
 }
 
@@ -64,7 +64,7 @@ export class Approvals {
 
   /**
    * Asks the owner. Resolves, once it is on disk, to the question as it stands, which may be one that was asked before and is over;
-   * undefined when nobody can be asked, or too much was asked within an hour. Rejects as the journal does.
+   * undefined when the owner cannot be asked, or too much was asked within an hour. Rejects as the journal does.
    */
   ask(asked: OwnerQuestion): Promise<StoredWait | undefined> {
     return this.#asking.runExclusive(asked.id, async () => {

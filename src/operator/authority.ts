@@ -43,7 +43,7 @@ async function roleOf(message: InboundMessage, options: StandingOptions): Promis
   if (options.isLocal(channel)) return 'owner';
   if (options.isSpoofable(channel)) return 'guest';
   if (options.owner.isOwnersId(message)) return 'owner';
-  // The mark that lets everybody in is nobody's id.
+  // The mark that lets everybody in is no person's id.
   if (senderId !== '*' && options.allowedSenders(channel).includes(senderId)) return 'member';
   return (await options.pairing.decided({ channel, account, senderId })) === 'approved' ? 'member' : 'guest';
 }

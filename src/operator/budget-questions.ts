@@ -42,7 +42,7 @@ export class BudgetQuestions {
   }
 
   /**
-   * The name of the signal that tells the answer; undefined when it is no for today, or nobody can be asked. A yes lets the calls pass
+   * The name of the signal that tells the answer; undefined when it is no for today, or the owner cannot be asked. A yes lets the calls pass
    * that wait for it; the next one asks anew. Rejects as the journal does.
    */
   async ask(question: SpendingQuestion): Promise<string | undefined> {

@@ -68,7 +68,7 @@ export class Owner implements AsyncDisposable {
     return this.#posts.prepare(id, text, options);
   }
 
-  /** What an earlier process posted under this id is looked after again; where it reached nobody, it is posted anew. Never rejects. */
+  /** What an earlier process posted under this id is looked after again; where it reached no chat, it is posted anew. Never rejects. */
   async lookAfter(id: string, text: string, options: PostOptions): Promise<void> {
     await this.#posts.postOnce(id, text, options);
   }

@@ -12,7 +12,7 @@ export interface PlacedWaits {
   onDisk(): void;
 }
 
-const NOT_ASKED: ToolResult = { ok: false, output: 'Error: the question cannot be asked now; nobody was asked' };
+const NOT_ASKED: ToolResult = { ok: false, output: 'Error: the question cannot be asked now, and was not' };
 const MODES: readonly Mode[] = ['read-only', 'guarded', 'workspace', 'full'];
 
 /** Rejects as the journal does. */

@@ -43,8 +43,8 @@ export interface SpendingStepsOptions {
   readonly waitMs?: number;
   /**
    * Asks the owner to let this one call pass the limit. Resolves to the name of the signal that tells the answer: `allow`, `deny`, or
-   * anything else for a limit that has changed meanwhile. Undefined = no, or nobody can be asked; a rejection counts as no. Absent:
-   * the owner is not asked. Nobody is asked for a request that may not wait.
+   * anything else for a limit that has changed meanwhile. Undefined = no, or the owner cannot be asked; a rejection counts as no. Absent:
+   * the owner is not asked, and neither for a request that may not wait.
    */
   readonly askOwner?: (question: SpendingQuestion) => Promise<string | undefined>;
   /** Must not throw. */

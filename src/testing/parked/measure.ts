@@ -1,7 +1,10 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { percentile } from '../../../bench/statistics.ts';
 import type { Model } from '../../core/model.ts';
 import type { Logger } from '../../core/ports.ts';
-import { tempDir, until } from '../fakes.ts';
+import { until } from '../fakes.ts';
 import { type TestDaemon, testDaemon } from '../test-daemon.ts';
 import { waitingTools } from '../waiting-tools.ts';
 
@@ -32,12 +35,21 @@ const GO = { ok: true, output: 'go' } as const;
 
 /** Parks so many runs in one daemon, each in a chat of its own, and says what they cost. Needs `--expose-gc`. */
 export async function measureParked(count: number): Promise<ParkedFigures> {
-  await using dir = await tempDir();
+  const dir = await mkdtemp(join(tmpdir(), 'gatehouse-parked-'));
+  try {
+    return await measureIn(dir, count);
+  } finally {
+    // So many sessions may still be on their way into their files.
+    await rm(dir, { recursive: true, force: true, maxRetries: 20, retryDelay: 500 });
+  }
+}
+
+async function measureIn(dataDir: string, count: number): Promise<ParkedFigures> {
   const requested = new Map<string, (at: number) => void>();
   const model = modelOf((content) => requested.get(content)?.(performance.now()));
   const gateway = { high_water: 1_000_000, max_sessions: 100 };
   const daemon = { extraTools: [waitingTools], logger: SILENT };
-  await using rig = await testDaemon({ dataDir: dir.path, model, gateway, daemon });
+  await using rig = await testDaemon({ dataDir, model, gateway, daemon });
   // The process is as large afterwards as this much work makes it.
   await park(rig, count, 'warm');
   await rig.daemon.journal.commit([{ kind: 'settle', settled: { wait: 'wait warm', value: GO, by: 'test' } }]);
