@@ -51,16 +51,16 @@ async function measureIn(dataDir: string, count: number): Promise<ParkedFigures>
   const daemon = { extraTools: [waitingTools], logger: SILENT };
   await using rig = await testDaemon({ dataDir, model, gateway, daemon });
   // The process is as large afterwards as this much work makes it.
-  await park(rig, count, 'warm');
+  await park(rig, Math.ceil(count / 4), 'warm');
   await rig.daemon.journal.commit([{ kind: 'settle', settled: { wait: 'wait warm', value: GO, by: 'test' } }]);
   await until('the first ones have ended', async () => (await rig.daemon.journal.counts()).inbox.PARKED === 0, LONGEST_MS);
   await rig.daemon.gateway.idle();
   rig.channel.sent.length = 0;
   const quietMs = await answerOthers(rig, 'quiet');
-  const before = settle();
+  const before = await settle(rig);
   await park(rig, count);
   const { lanes, running, waiting } = rig.daemon.lanes.stats();
-  const after = settle();
+  const after = await settle(rig);
   const besideMs = await answerOthers(rig, 'beside');
   const times: number[] = [];
   const commits: number[] = [];
@@ -135,7 +135,15 @@ async function answerOthers(rig: TestDaemon, name: string): Promise<number> {
   return performance.now() - began;
 }
 
-function settle(): { readonly rss: number; readonly heap: number; readonly timers: number } {
+interface Size {
+  readonly rss: number;
+  readonly heap: number;
+  readonly timers: number;
+}
+
+/** Of the process at rest: the lines of sessions are in their files. */
+async function settle({ daemon }: TestDaemon): Promise<Size> {
+  await until('no line waits for its file', async () => (await daemon.journal.unflushed(1)).length === 0, LONGEST_MS);
   for (let n = 0; n < 3; n += 1) globalThis.gc?.();
   const timers = process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
   const { rss, heapUsed: heap } = process.memoryUsage();

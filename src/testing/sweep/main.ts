@@ -21,7 +21,7 @@ import { FAULT_KINDS, type Platform } from '../../simulator/platforms/platform.t
 import { emptyVerdict, judge, type Verdict } from './judge.ts';
 import { SweepModel } from './model.ts';
 import { type RunRecord, type RunSpec, runOnce } from './run.ts';
-import { WAITING_QUESTION } from './waiting.ts';
+import { WAITING_QUESTION, waitsOf } from './waiting.ts';
 
 const QUESTIONS = ['plain 1', 'tool 2', 'long 3'];
 const STARTS = { ...PLATFORMS, ...OUTAGES };
@@ -99,10 +99,6 @@ async function baseline(bench: Bench, questions: readonly string[]): Promise<Bas
     throw new Error(`the undisturbed run failed: ${JSON.stringify(record.answers).slice(0, 300)}\n${record.log}`);
   }
   return { answers: record.answers, modelCalls: record.modelCalls, points: record.points };
-}
-
-function waitsOf(questions: readonly string[]): { readonly waits?: true } {
-  return questions.includes(WAITING_QUESTION) ? { waits: true } : {};
 }
 
 /** Runs every job on whichever bench is free. */

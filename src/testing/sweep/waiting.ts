@@ -10,6 +10,11 @@ export const WAITING_QUESTION = 'waits 1';
 /** Rows that such a request ends as: its own, three children, and the answer of the person. */
 export const WAITING_ROWS = 5;
 
+/** For `RunSpec`. */
+export function waitsOf(questions: readonly string[]): { readonly waits?: true } {
+  return questions.includes(WAITING_QUESTION) ? { waits: true } : {};
+}
+
 /** A code is new each time, and time passes. */
 export function withoutCodes(text: string): string {
   return text.replaceAll(/\/(allow|deny) [A-Z2-9]{6}/g, '/$1 CODE').replaceAll(/within \d+ minutes/g, 'within N minutes');
