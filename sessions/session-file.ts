@@ -168,7 +168,7 @@ function toMessage(value: Fields, number: number): { message: SessionMessage; as
     return undefined;
   }
   if (!isOptional(tool_call_id, isString) || !isOptional(reasoning_content, isString)) return undefined;
-  const { provider_state: state } = value;
+  const { provider_state: state, taint } = value;
   return {
     message: {
       id: id ?? `line-${number}`,
@@ -180,6 +180,7 @@ function toMessage(value: Fields, number: number): { message: SessionMessage; as
       ...(reasoning_content === undefined ? {} : { reasoning_content }),
       // Without it the line is as good: the provider is asked without its earlier thoughts.
       ...(isProviderState(state) ? { provider_state: state } : {}),
+      ...(typeof taint === 'number' && Number.isInteger(taint) && taint > 0 ? { taint } : {}),
       timestamp,
     },
     assignedId: id === undefined,

@@ -9,6 +9,7 @@ import type { Image, ModelFailure, ModelRequest, Usage } from '../core/model.ts'
 import type { SessionMessage, ToolCall } from '../core/session.ts';
 import type { AttachedFile } from '../core/tool.ts';
 import type { AgentOutcome, AgentResult, AgentRun } from '../core/turn.ts';
+import type { NewWait } from '../core/wait.ts';
 import { IMAGE_TOKENS } from '../llm/tokens.ts';
 import { loadImage } from '../media/load-image.ts';
 import { type AgentEmit, agentEmit } from './agent-emit.ts';
@@ -24,6 +25,7 @@ import { ownCalls, runToolCalls } from './tool-calls.ts';
 import { toolSignature } from './tool-signature.ts';
 import { trimHistory } from './trim.ts';
 import { answerLine, resultLine, turnLine } from './turn-lines.ts';
+import { modelWait, verdictOf, waitsOf, withNotes } from './waiting.ts';
 
 /** Waits before the second, third and fourth try of a call that came back empty (spec B7). ms. */
 const EMPTY_WAITS_MS = [1_000, 2_000, 4_000];
@@ -40,7 +42,8 @@ const CUT_MARK = '[The answer was cut here: it reached the output limit of the m
  * journal's error): nothing that needed the step was started, and the same run may be tried again later.
  */
 export async function runAgent(run: AgentRun): Promise<AgentResult> {
-  await using deadline = startDeadline(run.limits, run.clock);
+  const wallClockMs = Math.max(0, run.limits.wallClockMs - (run.ranMs ?? 0));
+  await using deadline = startDeadline({ ...run.limits, wallClockMs }, run.clock);
   // `await`, else the deadline would be disposed of before the run began to wait for anything.
   return await new AgentLoop(run, deadline).run();
 }
@@ -63,6 +66,8 @@ class AgentLoop {
   readonly #images = new Map<string, readonly Image[]>();
   #usage: Usage = { tokensIn: 0, tokensOut: 0, tokensCached: 0 };
   #iterations = 0;
+  /** How many lines there were at the first call that was really made. */
+  #resumedAt: number | undefined;
   #warned = false;
 
   constructor(run: AgentRun, deadline: Deadline) {
@@ -84,7 +89,7 @@ class AgentLoop {
       outcome = { kind: 'aborted' };
     }
     this.#close(outcome);
-    const lines = outcome.kind === 'aborted' ? [] : this.#lines;
+    const lines = outcome.kind === 'aborted' || outcome.kind === 'parked' ? [] : this.#lines;
     return {
       ...{ outcome, lines, files: this.#files, choices: this.#choices },
       ...{ usage: this.#usage, iterations: this.#iterations },
@@ -140,6 +145,7 @@ class AgentLoop {
   async #answerOnce(): Promise<Next | { readonly kind: 'empty'; readonly failure: ModelFailure; readonly replayed: boolean }> {
     const recorded = this.#replay.nextAnswer();
     const stored = recorded ?? (await this.#callModel());
+    if ('wait' in stored) return this.#parked([stored.wait]);
     if ('failure' in stored) {
       const { failure } = stored;
       if (failure.kind === 'empty' && failure.retryable) return { kind: 'empty', failure, replayed: false };
@@ -158,12 +164,14 @@ class AgentLoop {
   }
 
   /** One real call; its answer is durable, with its usage, before a tool runs or another call is made for it. */
-  async #callModel(): Promise<StoredAnswer | { readonly failure: ModelFailure }> {
+  async #callModel(): Promise<StoredAnswer | { readonly failure: ModelFailure } | { readonly wait: NewWait }> {
     const { model, clock, steps, runId } = this.#run;
+    this.#resumedAt ??= this.#lines.length;
     await this.#loadImages();
     const call = { model, iteration: this.#iterations, emit: this.#emit, clock, signal: this.#signal };
     const outcome = await callWithinWindow(this.#run, (window) => callModel({ ...call, request: this.#request(window) }));
     if (outcome.kind === 'failed') return { failure: outcome.failure };
+    if (outcome.kind === 'wait') return { wait: { ...outcome.wait, callId: modelWait(this.#replay.n) } };
     const stored = { ...ownCalls(outcome.answer, this.#run, this.#iterations), at: clock.now() };
     const n = this.#replay.takeN();
     const { content, media = [] } = this.#run.input;
@@ -199,13 +207,15 @@ class AgentLoop {
       content: this.#system(),
       timestamp: run.input.timestamp,
     };
-    const history = repairHistory([system, ...run.history, ...this.#lines]);
+    const lines = withNotes(run, this.#lines, this.#resumedAt ?? 0);
+    const history = repairHistory([system, ...run.history, ...lines]);
     return {
       messages: trimHistory(history, Math.max(window - count * IMAGE_TOKENS, window / 2)),
       tools: run.tools.map(({ name, description, parameters }) => ({ name, description, parameters })),
       ...(images.size === 0 ? {} : { images }),
       ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
       ...(run.thinking === undefined ? {} : { thinking: run.thinking }),
+      mayWait: verdictOf(run, this.#replay.n),
       context: { session: run.session, channel: run.channel, sender: run.principal, purpose: 'turn', queuedMs: run.queuedMs },
     };
   }
@@ -232,6 +242,8 @@ class AgentLoop {
     }
     const batch = { run: this.#run, replay: this.#replay, emit: this.#emit, signal: this.#signal };
     const results = await runToolCalls(calls, batch);
+    const waits = waitsOf(calls, results);
+    if (waits.length > 0) return this.#parked(waits).outcome;
     this.#lines.push(this.#answerLine(asked, calls));
     for (const [i, call] of calls.entries()) {
       const stored = results[i];
@@ -252,6 +264,11 @@ class AgentLoop {
     return undefined;
   }
 
+  /** Who was told to stop does not wait. */
+  #parked(waits: readonly NewWait[]): Extract<Next, { kind: 'end' }> {
+    return { kind: 'end', outcome: this.#run.signal.aborted ? { kind: 'aborted' } : { kind: 'parked', waits } };
+  }
+
   /** The run's own abort and its deadline both reach the model as an abort; only here they part again. */
   #ended(failure: ModelFailure): Extract<Next, { kind: 'end' }> {
     if (this.#run.signal.aborted) return { kind: 'end', outcome: { kind: 'aborted' } };
@@ -270,7 +287,7 @@ class AgentLoop {
 
   /** An assistant line ends every turn: some providers refuse a tool result followed by the next user message. */
   #close(outcome: AgentOutcome): void {
-    if (outcome.kind === 'answered' || outcome.kind === 'aborted') return;
+    if (outcome.kind !== 'limit' && outcome.kind !== 'failed') return;
     const text = outcome.kind === 'limit' ? outcome.text : `[no answer: ${failureTitle(outcome.failure)}]`;
     this.#lines.push(this.#line('end', 'assistant', text, this.#run.clock.now()));
   }

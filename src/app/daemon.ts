@@ -6,9 +6,11 @@ import type { Delivery } from '../delivery/deliver.ts';
 import { channelHost, type Gateway } from '../gateway/gateway.ts';
 import type { Lanes } from '../gateway/lanes.ts';
 import { pruneUploads } from '../media/prune-uploads.ts';
+import { dueWaits } from '../runs/due-waits.ts';
 import type { ChannelSet } from './channels.ts';
 import { closeParts } from './close-parts.ts';
 import { composeChannels } from './compose/channels.ts';
+import { watchDates } from './compose/dates.ts';
 import { composeDelivery, composePlan } from './compose/delivery.ts';
 import { composeEvents } from './compose/events.ts';
 import { composeGateway } from './compose/gateway.ts';
@@ -90,9 +92,11 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   journal.wakeup.listen((what, lane) =>
     onOwnBehalf(() => {
       if (what === 'run') lanes.fetch([lane]);
-      else delivery.poke(lane);
+      else if (what === 'part') delivery.poke(lane);
     }),
   );
+  const dates = watchDates(dueWaits(journal), journal.wakeup, { clock, logger });
+  await operator.approvals.recover();
   const prune = async (): Promise<void> => {
     await opened.prune();
     await pruneUploads(options.dataDir, clock.now());
@@ -108,6 +112,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   let closing: Promise<void> | undefined;
   const close = async (limits: CloseLimits): Promise<void> => {
     housekeeping[Symbol.dispose]();
+    dates[Symbol.dispose]();
     channels.stopReceiving();
     const graceMs = limits.turnsMs + limits.deliveryMs;
     await closeParts({ stop: () => gateway.stop(limits), parts: closed, graceMs, clock, logger });

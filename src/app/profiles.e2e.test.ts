@@ -1,6 +1,6 @@
 // Runs that no message began, each under the limits of its profile.
 import { expect, test } from 'vitest';
-import type { NewRun, Profile } from '../core/run.ts';
+import type { NewRun, Profile } from '../core/new-run.ts';
 import { FakeClock, gate, tempDir, until } from '../testing/fakes.ts';
 import { type Script, scriptedModel } from '../testing/scripted-model.ts';
 import { testDaemon } from '../testing/test-daemon.ts';

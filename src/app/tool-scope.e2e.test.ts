@@ -1,7 +1,7 @@
 // What tools are told of the run they are made for, and which of them a run is offered.
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import type { NewRun } from '../core/run.ts';
+import type { NewRun } from '../core/new-run.ts';
 import type { RunScope } from '../core/tool.ts';
 import { tempDir, until } from '../testing/fakes.ts';
 import { scriptedModel } from '../testing/scripted-model.ts';

@@ -69,10 +69,11 @@ function formatChannels(channels: readonly ChannelStatus[], { out, now }: View):
 export function formatJournal(counts: JournalCounts, { out, now }: View): string[] {
   const { inbox, outbox, refused } = counts;
   const oldest = counts.oldestNewAt === undefined ? '' : `, oldest ${formatRelative(counts.oldestNewAt, now)}`;
+  const parked = inbox.PARKED > 0 ? `, ${inbox.PARKED} parked` : '';
   const outboxMark = outbox.UNKNOWN + outbox.DEAD > 0 ? 'warn' : 'ok';
   const dead = inbox.DEAD + outbox.DEAD > 0 ? '   → gatehouse dead list' : '';
   const lines = [
-    `${out.mark(inbox.DEAD > 0 ? 'warn' : 'ok')} messages  ${inbox.NEW} waiting${oldest}, ${inbox.RUNNING} running, ${inbox.DONE} done, ${inbox.DEAD} dead`,
+    `${out.mark(inbox.DEAD > 0 ? 'warn' : 'ok')} messages  ${inbox.NEW} waiting${oldest}, ${inbox.RUNNING} running${parked}, ${inbox.DONE} done, ${inbox.DEAD} dead`,
     `${out.mark(outboxMark)} answers   ${outbox.PENDING + outbox.SENDING} to send, ${outbox.SENT} sent, ${outbox.UNKNOWN} unknown, ${outbox.EXPIRED} expired, ${outbox.DEAD} dead${dead}`,
   ];
   if (refused.length > 0) {

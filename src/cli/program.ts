@@ -13,6 +13,7 @@ import { Commander, CommanderError, Option, type Run } from './groups/group.ts';
 import { addMainCommands } from './groups/main.ts';
 import { addModelsCommands } from './groups/models.ts';
 import { addPairCommands } from './groups/pair.ts';
+import { addQuestionsCommands } from './groups/questions.ts';
 import { addRecordCommands } from './groups/record.ts';
 import { type ColorChoice, type Failure, Output } from './output.ts';
 
@@ -72,6 +73,7 @@ function buildProgram(deps: CliDeps, setExit: (code: number) => void): Commander
     setExit(await (await load())(context, options));
   };
   addMainCommands(program, run);
+  addQuestionsCommands(program, run);
   addRecordCommands(program, run);
   addDeadCommands(program, run);
   addPairCommands(program, run);

@@ -6,9 +6,11 @@ import type { ChatSettings } from './chats.ts';
 import type { RunEvent } from './events.ts';
 import type { UsageEntry } from './ledger.ts';
 import type { Address } from './message.ts';
+import type { NewRun } from './new-run.ts';
 import type { NewPart } from './outbox.ts';
-import type { NewRun } from './run.ts';
 import type { SessionMessage } from './session.ts';
+import type { ToolResult } from './tool.ts';
+import type { Asked, NewWait, Question, Settled } from './wait.ts';
 
 export type Write =
   /** The same key is the same run, whoever offers it again: then nothing is written. */
@@ -20,21 +22,44 @@ export type Write =
   | { readonly kind: 'event'; readonly event: RunEvent }
   | { readonly kind: 'usage'; readonly entry: UsageEntry }
   /** What people chose for a chat; what is not named stays. */
-  | { readonly kind: 'chat'; readonly chat: Address; readonly settings: ChatSettings };
+  | { readonly kind: 'chat'; readonly chat: Address; readonly settings: ChatSettings }
+  /** Changes nothing where the wait is over already. */
+  | { readonly kind: 'settle'; readonly settled: Settled }
+  /** A question of no run, under an id of its own. Changes nothing where there is one of this id. */
+  | { readonly kind: 'ask'; readonly id: string; readonly question: Question; readonly asked: Asked; readonly late: ToolResult }
+  /** An open question stands in this chat from now on. */
+  | { readonly kind: 'asked-in'; readonly id: string; readonly chat: string };
 
 /** The run that writes: it must still be RUNNING in this generation. */
 export interface Claim {
   readonly seq: number;
   readonly generation: number;
   /** Ends the claim in the same commit. Absent = the run goes on. */
-  readonly end?: {
-    /** DEAD keeps the input for `dead replay`; a notice for the chat travels as a part. */
-    readonly state: 'DONE' | 'DEAD';
-    /** Short and stable: `answered`, `cancelled`, `limit:iterations`, `failed:GH2103`. */
-    readonly outcome: string;
-    /** How long the attempt ran, for the record. Default 0. */
-    readonly ms?: number;
-  };
+  readonly end?: End | Park;
+}
+
+interface End {
+  /** DEAD keeps the input for `dead replay`; a notice for the chat travels as a part. */
+  readonly state: 'DONE' | 'DEAD';
+  /** Short and stable: `answered`, `cancelled`, `limit:iterations`, `failed:GH2103`. */
+  readonly outcome: string;
+  /** How long the attempt ran. Default 0. */
+  readonly ms?: number;
+  /** For the run that waits for this one. Default: a failed result that names the outcome. */
+  readonly result?: ToolResult;
+  /** Bits that its history and its steps added (runs.md M4). Default 0. */
+  readonly taint?: number;
+}
+
+/** The run waits: what it waits for, and what that asks for, is written in this commit. */
+export interface Park {
+  readonly state: 'PARKED';
+  readonly outcome: 'parked';
+  readonly ms?: number;
+  readonly waits: readonly NewWait[];
+  /** Id of the newest line of the history it was given; empty = of none. */
+  readonly historyTo: string;
+  readonly taint?: number;
 }
 
 export interface Commits {
@@ -45,8 +70,8 @@ export interface Commits {
   commit(writes: readonly Write[], claim?: Claim): Promise<boolean>;
 }
 
-/** What there is to look at: a run of this lane, a part of this delivery lane. */
-export type Woken = 'run' | 'part';
+/** What there is to look at: a run of this lane, a part of this delivery lane, a wait with a date (of no lane). */
+export type Woken = 'run' | 'part' | 'wait';
 
 /**
  * Tells who acts on rows that there are new ones. In one process a call, between several a notification of

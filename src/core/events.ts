@@ -56,6 +56,10 @@ export type RunEvent = EventBase &
     | { readonly type: 'tool.done'; readonly tool: string; readonly callId: string; readonly ok: boolean; readonly ms: number }
     | { readonly type: 'tool.unknown'; readonly tool: string; readonly callId: string }
     | { readonly type: 'finished'; readonly outcome: string; readonly ms: number }
+    /** The run waits, for so many things of these kinds. */
+    | { readonly type: 'parked'; readonly waits: number; readonly kinds: string; readonly ms: number }
+    /** One of its waits is over. */
+    | { readonly type: 'settled'; readonly callId: string; readonly by: string }
     | { readonly type: 'failed'; readonly code: string; readonly detail: string }
     | { readonly type: 'part.sent'; readonly key: string; readonly ms: number }
     | { readonly type: 'part.retry'; readonly key: string; readonly reason: string; readonly waitMs: number }

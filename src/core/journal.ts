@@ -8,7 +8,7 @@
  * GH1301 the disk is full or read-only (nothing was written; try later), GH1302 the file can no longer be trusted (stop the
  * process). Writes asked for in one tick of the event loop share a transaction; each is still all or nothing on its own.
  *
- * What a read tells is on disk as well, so that its caller may act on it. Not with `waiting`, `steps`,
+ * What a read tells is on disk as well, so that its caller may act on it. Not with `waiting`, `steps`, `waits`,
  * `pending` and `PairingStore.decided`, which do not wait for the disk: nothing may leave this process
  * because of them before a later write resolved. `Chats.of` does not wait either, and may be
  * acted on: a choice that is lost with the power was not confirmed to its person yet.
@@ -21,6 +21,7 @@ import type { NewPart, Outbox, OutboxRow, OutboxState } from './outbox.ts';
 import type { EventRecord } from './record.ts';
 import type { ChatRow, RunRow, RunState, Runs, ToolUse } from './run.ts';
 import type { SessionMessage } from './session.ts';
+import type { Waits } from './wait.ts';
 
 export interface Recovery {
   /** RUNNING rows of another boot, back to NEW (steps kept). */
@@ -71,6 +72,7 @@ export interface Journal extends Commits, Runs, Outbox, SessionLines, Ledger, As
   readonly chats: Chats;
   readonly record: EventRecord;
   readonly wakeup: Wakeup;
+  readonly waits: Waits;
 
   /**
    * Once, at start, before any channel. `notice` makes the part that tells the chat its message is given up,

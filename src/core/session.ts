@@ -39,6 +39,8 @@ export interface SessionMessage {
   /** For people; what the provider needs of it is in `provider_state`. */
   readonly reasoning_content?: string;
   readonly provider_state?: ProviderState;
+  /** Bits of what the run had read that left this line (runs.md M4). Absent = 0. */
+  readonly taint?: number;
   /** RFC 3339, UTC. */
   readonly timestamp: string;
 }

@@ -1,5 +1,6 @@
 import type { Authority } from './authority.ts';
 import type { Address, Choice, OutboundFile } from './message.ts';
+import type { Wanted } from './wait.ts';
 
 /**
  * What a call changes. `none`: nothing, so it may run again after a crash. `workspace`: files of the session's
@@ -72,6 +73,11 @@ export interface ToolResult {
   readonly output: string;
   /** Pictures of the workspace that the model is shown with the result, as paths relative to it. */
   readonly media?: readonly string[];
+  /**
+   * In place of a result: the run parks, and the value of this wait becomes the result. Only of a tool without
+   * an effect of its own: after a crash before the park it runs again.
+   */
+  readonly wait?: Wanted;
   /** Sent with the answer. Those of a failed call are left out: the model may repeat it. */
   readonly files?: readonly AttachedFile[];
   /** Shown below the answer, in place of what an earlier call of the run offered. Those of a failed call are left out. */

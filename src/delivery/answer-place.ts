@@ -60,6 +60,8 @@ export class AnswerPlace {
     if (message?.kind === 'edit') this.#standing = await findStanding(message, this.#options.journal);
     // The old answer stays as it is until the new one is whole: people have read it already.
     if (this.#standing?.editable) return;
+    // What it showed before it waited has its last text, and stands far up in the chat by now.
+    if (this.#row.historyTo !== undefined) return;
     const isResumed = generation > 1;
     // What an earlier attempt showed gets its last text, also where nothing is shown any more.
     if (!isResumed && !this.#options.streams(target.channel)) return;

@@ -1,11 +1,11 @@
 // bus -> lane (order per chat and thread) -> session mutex -> permit (global bound, shared by channels) -> turn
 import { type InboundBus, type QueuedRow, queuedRow } from '../bus/inbound-bus.ts';
+import { TurnPermits } from '../bus/turn-permits.ts';
 import type { Emit } from '../core/events.ts';
 import type { Clock } from '../core/ports.ts';
 import type { RunRow, Runs } from '../core/run.ts';
 import { KeyedMutex } from '../lib/keyed-mutex.ts';
 import { type Finish, RETRY_BASE_MS, RETRY_CAP_MS, RunStopped } from '../runs/finish.ts';
-import { TurnPermits } from './turn-permits.ts';
 
 /**
  * A row that was under way at this many crashes may be what causes them. Such rows run one at a time, so that the next crash
@@ -77,9 +77,16 @@ export class Lanes {
     return { lanes: this.#lanes.size, running: this.#permits.running, waiting: this.#permits.waiting };
   }
 
-  /** Looks at the journal for these lanes: after recovery, or when another process changed it. */
+  /**
+   * Looks at the journal for these lanes, from the beginning: after recovery, when another process changed it, or when a run goes on
+   * that waited, which is older than what came meanwhile.
+   */
   fetch(lanes: readonly string[]): void {
-    for (const lane of lanes) this.#wake(lane, undefined);
+    for (const lane of lanes) {
+      const found = this.#lanes.get(lane);
+      if (found) this.#forget(found);
+      this.#wake(lane, undefined);
+    }
   }
 
   /**

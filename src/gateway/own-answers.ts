@@ -2,7 +2,7 @@
 import type { Model } from '../core/model.ts';
 import type { Clock } from '../core/ports.ts';
 import type { RunRow } from '../core/run.ts';
-import type { End } from '../runs/runner.ts';
+import type { End } from '../runs/ended.ts';
 import type { CommandPorts } from './commands/command.ts';
 import { parseCommand, runCommand } from './commands/index.ts';
 

@@ -6,12 +6,13 @@ import type { SpendingGroup, SpendingQuery, UsageEntry } from '../core/ledger.ts
 import type { NewPart, OutboxRow, Settlement, StoredPart } from '../core/outbox.ts';
 import type { EventRecord } from '../core/record.ts';
 import type { Accepted, Admission, Load, RunRow, StepRecord, TurnResult } from '../core/run.ts';
+import type { Waits } from '../core/wait.ts';
 import { aboutRun, askedRun } from './about-run.ts';
 import { acceptBatch, type CursorMove } from './admission.ts';
 import type { Backlog } from './backlog.ts';
 import { chatsOf } from './chats.ts';
 import { commitAll, wokenBy } from './commit.ts';
-import type { CommitQueue } from './commit-queue.ts';
+import type { Change, CommitQueue } from './commit-queue.ts';
 import { countAll } from './counts.ts';
 import { dropDead, listDead, replayDead, showDead } from './dead-letters.ts';
 import { effectsSince } from './effects.ts';
@@ -19,6 +20,7 @@ import { loadOf } from './load.ts';
 import { LocalWakeup } from './local-wakeup.ts';
 import { addParts, findPart, markSending, pendingParts, settlePart } from './outbox.ts';
 import type { OutsideChanges } from './outside-changes.ts';
+import { readWaits } from './read-waits.ts';
 import { eventsAfter, eventsOf } from './record.ts';
 import type { RecordWriter } from './record-writer.ts';
 import { type BuryNotice, type RecoveryBounds, recoverAll, workLanes } from './recovery.ts';
@@ -46,6 +48,7 @@ export class SqliteJournal implements Journal {
   readonly bootId: string;
   readonly wakeup = new LocalWakeup();
   readonly chats: Chats;
+  readonly waits: Waits;
   readonly #parts: SqliteJournalParts;
   readonly #store: Store;
   readonly #queue: CommitQueue;
@@ -57,11 +60,12 @@ export class SqliteJournal implements Journal {
     this.#queue = parts.queue;
     this.chats = chatsOf(parts.store, parts.queue);
     this.bootId = parts.store.bootId;
+    this.waits = readWaits(parts.store, parts.queue);
   }
 
   async accept(batch: readonly Admission[], cursor?: CursorMove): Promise<readonly Accepted[]> {
     using _reserved = this.#parts.backlog.reserve(batch.filter(({ kind }) => kind === 'admit').length);
-    return await this.#queue.write((change) => acceptBatch(this.#store, batch, cursor, change));
+    return await this.#waking((change) => acceptBatch(this.#store, batch, cursor, change));
   }
 
   room(): number {
@@ -103,21 +107,36 @@ export class SqliteJournal implements Journal {
 
   async commit(writes: readonly Write[], claim?: Claim): Promise<boolean> {
     const done = await this.#commit(writes, claim);
-    if (done) for (const { what, lane } of wokenBy(writes)) this.wakeup.notify(what, lane);
+    if (done) for (const { what, lane } of wokenBy(writes, claim)) this.wakeup.notify(what, lane);
     return done;
   }
 
   #commit(writes: readonly Write[], claim: Claim | undefined): Promise<boolean> {
-    return this.#queue.write((change) => commitAll(this.#store, writes, claim, change));
+    return this.#waking((change) => commitAll(this.#store, writes, claim, change));
   }
 
-  /** The runner sees to the lanes of its parts itself. */
-  finish({ seq, generation, lines, parts, ...end }: TurnResult): Promise<boolean> {
+  /** A write by which runs that waited may go on: who runs them is told once it is on disk. */
+  async #waking<T>(run: (change: Change) => T): Promise<T> {
+    let lanes: Iterable<string> = [];
+    const result = await this.#queue.write((change) => {
+      lanes = change.woken;
+      return run(change);
+    });
+    for (const lane of lanes) this.wakeup.notify('run', lane);
+    return result;
+  }
+
+  /** The runner sees to the lanes of the parts of an answer itself. */
+  async finish(result: TurnResult): Promise<boolean> {
+    const { lines, parts } = result;
     const writes: readonly Write[] = [
       ...lines.map((line) => ({ kind: 'line', line }) as const),
       ...parts.map((part) => ({ kind: 'part', part }) as const),
     ];
-    return this.#commit(writes, { seq, generation, end });
+    const claim = claimOf(result);
+    const done = await this.#commit(writes, claim);
+    if (done) for (const { what, lane } of wokenBy([], claim)) this.wakeup.notify(what, lane);
+    return done;
   }
 
   unflushed(limit: number, afterSeq = 0): Promise<readonly UnflushedSession[]> {
@@ -149,7 +168,7 @@ export class SqliteJournal implements Journal {
   }
 
   recover(bounds: RecoveryBounds, notice: BuryNotice): Promise<Recovery> {
-    return this.#queue.write((change) => recoverAll(this.#store, bounds, notice, change));
+    return this.#waking((change) => recoverAll(this.#store, bounds, notice, change));
   }
 
   counts(): Promise<JournalCounts> {
@@ -206,4 +225,11 @@ export class SqliteJournal implements Journal {
   [Symbol.asyncDispose](): Promise<void> {
     return this.#parts.close();
   }
+}
+
+function claimOf({ seq, generation, lines: _, parts: __, ...end }: TurnResult): Claim {
+  const { state, ms, taint, waits = [], historyTo = '', outcome, result } = end;
+  const common = { ...(ms === undefined ? {} : { ms }), ...(taint === undefined ? {} : { taint }) };
+  if (state === 'PARKED') return { seq, generation, end: { state, outcome: 'parked', waits, historyTo, ...common } };
+  return { seq, generation, end: { state, outcome, ...common, ...(result ? { result } : {}) } };
 }

@@ -1,5 +1,5 @@
 /** Which limits hold for which run, as data (runs.md M1). */
-import type { Profile } from '../core/run.ts';
+import type { Profile } from '../core/new-run.ts';
 import type { RunLimits } from '../core/turn.ts';
 
 /** What the operator may set. Absent = the figure of the table. Times in ms. */

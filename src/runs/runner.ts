@@ -9,23 +9,25 @@ import type { AnswerTarget, Choice } from '../core/message.ts';
 import type { FailureKind, Model, ModelCallContext } from '../core/model.ts';
 import type { NewPart } from '../core/outbox.ts';
 import type { Clock } from '../core/ports.ts';
-import { channelOf, type RemainsOf, type RunRow, type TurnResult, targetOf } from '../core/run.ts';
-import type { SessionMessage } from '../core/session.ts';
+import { channelOf, type RemainsOf, type RunRow, targetOf } from '../core/run.ts';
 import type { Tool } from '../core/tool.ts';
 import type { AgentResult } from '../core/turn.ts';
 import type { AnswerPlace } from '../delivery/answer-place.ts';
 import type { Delivery } from '../delivery/deliver.ts';
 import { failureText } from '../llm/failure-text.ts';
+import type { RunQuestions } from '../operator/run-questions.ts';
 import type { Choices } from './choices.ts';
 import { DelayNotice } from './delay-notice.ts';
 import { withTools } from './end-texts.ts';
+import { callContext, type End, type Ended, kindsOf, resultOf, withNotice, withTaint } from './ended.ts';
 import { type Finish, RunStopped } from './finish.ts';
 import { LearntWindows } from './learnt-windows.ts';
+import { placeWaits } from './parking.ts';
 import { FETCH_MS, type Prepared, prepare } from './prepare.ts';
 import type { Profiles } from './profile.ts';
-import { recentHistory } from './recent-history.ts';
 import { inputLine } from './remains.ts';
 import { StepWrites } from './step-writes.ts';
+import { type Told, toldTo } from './told.ts';
 import type { Transcripts } from './transcripts.ts';
 import { sessionWorkspace } from './workspace.ts';
 
@@ -49,6 +51,8 @@ export interface RunnerOptions {
   readonly instead: (row: RunRow) => Promise<End | undefined>;
   /** Made anew for each attempt; the same for every attempt at a run. */
   readonly tools: (row: RunRow) => readonly Tool[];
+  /** Asks what a run wants to know of people. */
+  readonly questions: Pick<RunQuestions, 'place'>;
   /** Absent: recordings are files and nothing more. */
   readonly transcriber?: (context: ModelCallContext) => Transcriber;
   /** As `FindChannel`, by instance name. */
@@ -71,18 +75,6 @@ export interface RunnerOptions {
     files: AgentResult['files'],
     choices?: readonly Choice[],
   ) => readonly NewPart[];
-}
-
-/** What ends a run, and what the chat is told. */
-export interface End {
-  readonly state: 'DONE' | 'DEAD';
-  /** Short and stable, as in `TurnResult`. */
-  readonly outcome: string;
-  /** Absent = nothing is said. */
-  readonly text?: string;
-  readonly files?: AgentResult['files'];
-  readonly choices?: readonly Choice[];
-  readonly lines?: readonly SessionMessage[];
 }
 
 /** One attempt at a run. */
@@ -124,7 +116,7 @@ export class Runner {
       await place.open();
       const result = await this.#result({ row, writes }, signal);
       if (!result) return undefined;
-      const placed = await place.of(result);
+      const placed = { ...result, ...(await place.of(result)) };
       return async () => {
         // A step that failed is on disk before what came of it. One that is asked for but not judged yet shares the transaction.
         await writes.settled();
@@ -136,7 +128,7 @@ export class Runner {
     }
   }
 
-  async #finish(row: RunRow, result: TurnResult, started: number, place: AnswerPlace): Promise<void> {
+  async #finish(row: RunRow, result: Ended, started: number, place: AnswerPlace): Promise<void> {
     const { clock, emit, journal, transcripts, onParts } = this.#options;
     const ms = clock.monotonic() - started;
     // The stop has ended the row already, and has written its lines.
@@ -146,13 +138,17 @@ export class Runner {
     if (committed) {
       transcripts.committed(row.session, result.lines);
       onParts(result.parts);
+      result.onDisk?.();
     } else if (!isCancelled) return; // fenced: another process owns the row and reports its end
     const { key: messageId } = row;
     const channel = channelOf(row);
-    emit({ type: 'finished', at: clock.now(), messageId, session: row.session, channel, outcome: result.outcome, ms });
+    const about = { at: clock.now(), messageId, session: row.session, channel, ms };
+    const { waits } = result;
+    if (waits) emit({ ...about, type: 'parked', waits: waits.length, kinds: kindsOf(waits) });
+    else emit({ ...about, type: 'finished', outcome: result.outcome });
   }
 
-  async #result(running: Running, signal: AbortSignal): Promise<TurnResult | undefined> {
+  async #result(running: Running, signal: AbortSignal): Promise<Ended | undefined> {
     const { row } = running;
     try {
       return await this.#outcome(running, signal);
@@ -167,7 +163,7 @@ export class Runner {
     }
   }
 
-  async #outcome(running: Running, signal: AbortSignal): Promise<TurnResult | undefined> {
+  async #outcome(running: Running, signal: AbortSignal): Promise<Ended | undefined> {
     const { row } = running;
     const end = await this.#options.instead(row);
     if (end) return this.#done(row, end);
@@ -176,15 +172,26 @@ export class Runner {
     using _typing = target && this.#options.typing(target);
     const workspace = sessionWorkspace(this.#options.dataDir, row.workspace ?? row.session);
     const prepared = await this.#prepare(row, workspace, signal);
-    // One more than is shown tells whether there are older ones: see `recentHistory`.
-    const history = await this.#options.transcripts.load(row.session, this.#options.maxHistory() + 1);
-    const result = await this.#runAgent(running, { ...prepared, history, workspace }, signal);
-    return this.#conclude(row, result, signal);
+    const { journal, transcripts, maxHistory } = this.#options;
+    const told = await toldTo(row, { waits: journal.waits, transcripts, maxHistory: maxHistory() });
+    const result = await this.#runAgent(running, { ...prepared, ...told, workspace }, signal);
+    const ended = await this.#conclude(row, result, { signal, told });
+    return ended && withTaint(ended, told.taint);
   }
 
-  async #conclude(row: RunRow, result: AgentResult, signal: AbortSignal): Promise<TurnResult | undefined> {
+  async #conclude(
+    row: RunRow,
+    result: AgentResult,
+    { signal, told }: { readonly signal: AbortSignal; readonly told: Told },
+  ): Promise<Ended | undefined> {
     const { outcome, lines, files, choices } = result;
     switch (outcome.kind) {
+      case 'parked': {
+        const { questions } = this.#options;
+        const placed = await placeWaits(row, outcome.waits, { questions, taint: told.taint });
+        const { historyTo } = told;
+        return { ...this.#done(row, { state: 'PARKED', outcome: 'parked' }), ...placed, historyTo };
+      }
       case 'answered':
         return this.#done(row, { state: 'DONE', outcome: 'answered', text: outcome.text, files, choices, lines });
       case 'limit':
@@ -202,18 +209,19 @@ export class Runner {
   }
 
   /** After /stop the row is already DONE; after a shutdown it is NEW again, its steps kept, and resumes at the next start. */
-  async #stopped(row: RunRow, signal: AbortSignal): Promise<TurnResult | undefined> {
+  async #stopped(row: RunRow, signal: AbortSignal): Promise<Ended | undefined> {
     if (signal.reason instanceof RunStopped && signal.reason.by === 'user')
       return this.#done(row, { state: 'DONE', outcome: 'cancelled' });
     await this.#options.journal.release(row.seq, row.generation);
     return undefined;
   }
 
-  #done(row: RunRow, end: End): TurnResult {
+  #done(row: RunRow, end: End): Ended {
     const { state, outcome, text, files = [], choices, lines = [] } = end;
     const target = targetOf(row);
     const parts = text === undefined || !target ? [] : this.#options.parts(target, text, files, choices);
-    return { seq: row.seq, generation: row.generation, state, outcome, lines, parts };
+    const ended = { seq: row.seq, generation: row.generation, state, outcome, lines, parts };
+    return row.source.kind === 'run' && text !== undefined ? { ...ended, result: resultOf(end, text) } : ended;
   }
 
   #tellFailed(row: RunRow, code: string, detail: string): void {
@@ -240,10 +248,10 @@ export class Runner {
 
   async #runAgent(
     { row, writes }: Running,
-    turn: Prepared & { history: readonly SessionMessage[]; workspace: string },
+    turn: Prepared & Told & { readonly workspace: string },
     signal: AbortSignal,
   ): Promise<AgentResult> {
-    const { journal, clock, limits, maxHistory, tellsDelays } = this.#options;
+    const { journal, clock, limits, tellsDelays } = this.#options;
     const { key } = row;
     const channel = channelOf(row);
     const target = targetOf(row);
@@ -255,11 +263,7 @@ export class Runner {
     const result = await runAgent({
       runId: key,
       system: this.#options.system(),
-      // A dead letter that is replayed: what its first run left in the session must not be read as earlier conversation.
-      history: recentHistory(
-        turn.history.filter(({ id }) => id !== input.id && !id.startsWith(`${key}#`)),
-        maxHistory(),
-      ),
+      ...{ history: turn.history, settled: turn.settled, notes: turn.notes, ranMs: row.ranMs ?? 0 },
       input,
       tools: this.#options.tools(row),
       ...chosen,
@@ -268,7 +272,8 @@ export class Runner {
       steps: {
         recorded,
         record: async (step, usage) => {
-          if (!(await writes.write(step, usage))) ended.abort(new RunStopped('fenced'));
+          if (!(await writes.write(turn.taint === 0 ? step : { ...step, taint: turn.taint }, usage)))
+            ended.abort(new RunStopped('fenced'));
           else if (this.#parking && step.state === 'DONE') ended.abort(new RunStopped('shutdown'));
           ended.signal.throwIfAborted();
         },
@@ -285,16 +290,4 @@ export class Runner {
     await delay?.settled();
     return withNotice(result, turn.notice);
   }
-}
-
-/** What the person must learn stands below the answer; the session keeps what the model said. */
-function withNotice(result: AgentResult, notice: string): AgentResult {
-  const { outcome } = result;
-  if (notice === '' || outcome.kind !== 'answered') return result;
-  return { ...result, outcome: { ...outcome, text: `${outcome.text}\n\n${notice}` } };
-}
-
-/** For what a turn spends before its agent runs. */
-function callContext(row: RunRow): ModelCallContext {
-  return { session: row.session, channel: channelOf(row), sender: row.authority.principal, purpose: 'transcription' };
 }

@@ -2,6 +2,7 @@
 import type { ChannelHealth } from '../core/channel.ts';
 import type { RunEvent } from '../core/events.ts';
 import type { PartSummary, RunAbout, RunSummary } from '../core/record.ts';
+import type { WaitKind } from '../core/wait.ts';
 import { codeText, endOf, limitKey, type Reason, refusalOf } from './why-reasons.ts';
 
 export interface Gate {
@@ -37,6 +38,13 @@ type Verdict = Reason & Pick<Gate, 'detail'>;
 
 type Of<Type extends RunEvent['type']> = Extract<RunEvent, { readonly type: Type }>;
 
+const WAITS_FOR: Readonly<Record<WaitKind, string>> = {
+  person: 'the answer of a person',
+  run: 'work that it began',
+  timer: 'a time',
+  signal: 'a signal',
+};
+
 export function whyOf(about: RunAbout, present: Present): Why {
   const events = about.events.map(({ event }) => event);
   const gates: Gate[] = [];
@@ -60,7 +68,7 @@ export function whyOf(about: RunAbout, present: Present): Why {
 
 function laneGate(run: RunSummary, events: readonly RunEvent[], { now, daemon }: Present): Gate {
   const waits = (text: string): Gate => ({ gate: 'lane', state: 'waits', text });
-  if (run.state === 'PARKED') return waits('waits for an answer it asked for');
+  if (run.state === 'PARKED') return waits(`waits for ${run.waitsFor.map((kind) => WAITS_FOR[kind]).join(', ')}`);
   if (run.state === 'NEW' && daemon === 'down') return waits('waits for the daemon, which does not run');
   if (run.state === 'NEW' && run.ahead > 0) return waits(`${run.ahead} before it in its chat`);
   const failed = last(events, 'failed');

@@ -27,6 +27,11 @@ const EMPTY_COUNTS: JournalCounts = {
   refused: [],
 };
 
+const NO_WAITS: OpenJournal['journal']['waits'] = {
+  ...{ of: async () => [], find: async () => undefined, byCode: async () => undefined, questions: async () => [] },
+  ...{ parked: async () => [], earliest: async () => undefined, due: async () => [] },
+};
+
 /** One invocation after another in one directory; set the public fields before `run`. */
 export class FakeCli {
   readonly clock = new FakeClock();
@@ -183,6 +188,8 @@ export class FakeCli {
           asked: async () => undefined,
         },
         spend: async (entry) => void this.spent.push(entry),
+        commit: async () => true,
+        waits: NO_WAITS,
         [Symbol.asyncDispose]: async () => {
           this.closed += 1;
         },

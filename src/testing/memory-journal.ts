@@ -106,6 +106,10 @@ export class MemoryJournal implements Journal {
     asked: outboxOnly,
   };
   readonly wakeup: Journal['wakeup'] = { notify: outboxOnly, listen: outboxOnly };
+  readonly waits: Journal['waits'] = {
+    ...{ of: outboxOnly, find: outboxOnly, byCode: outboxOnly, questions: outboxOnly, parked: outboxOnly },
+    ...{ earliest: outboxOnly, due: outboxOnly },
+  };
   readonly commit = outboxOnly;
   readonly accept = outboxOnly;
   readonly room = outboxOnly;

@@ -7,10 +7,12 @@ import { Backlog } from '../../gateway/backlog.ts';
 import { Gateway } from '../../gateway/gateway.ts';
 import { Lanes } from '../../gateway/lanes.ts';
 import { VoiceGate } from '../../gateway/voice-gate.ts';
+import { type StandingOptions, standingOf } from '../../operator/authority.ts';
 import { Floods } from '../../operator/floods.ts';
 import type { Runner } from '../../runs/runner.ts';
 import { sessionWorkspace } from '../../runs/workspace.ts';
 import { onBehalfOf } from '../origin.ts';
+import type { Operator } from './operator.ts';
 import type { Base } from './options.ts';
 import { type TurnParts, whyOf } from './runner.ts';
 
@@ -42,6 +44,7 @@ export function composeGateway(turn: TurnParts, runner: Runner, pairing: Pairing
   const lanes = composeLanes(base, bus, gate);
   const { approvals, owner } = operator;
   const answer = (message: InboundMessage, text: string) => parts(message, text, []);
+  const standing = standingOptions(base, operator, pairing);
   const floods = new Floods({ journal, highWater: config.gateway.high_water, clock, answer });
   const gateway = new Gateway({
     ...{ journal, bus, lanes, runner, transcripts, delivery, backlog, floods, clock, emit: events.emit },
@@ -51,9 +54,8 @@ export function composeGateway(turn: TurnParts, runner: Runner, pairing: Pairing
       why: whyOf(turn),
       answer,
       decide: (message) => approvals.decide(message),
-      concerns: (message) => approvals.concerns(message),
+      standing: (message) => standingOf(message, standing),
     },
-    onAnswered: (messageId) => approvals.committed(messageId),
   });
   return { gateway, lanes, gate };
 }
@@ -76,6 +78,16 @@ function composeLanes({ options, events, journal }: Base, bus: InboundBus, gate:
         detail: `${errorText(error)}; next try in ${retryInMs} ms`,
       }),
   });
+}
+
+function standingOptions({ channels, entries }: Base, { owner }: Operator, pairing: PairingStore): StandingOptions {
+  const typeOf = (channel: string) => entries.get(channel)?.type;
+  return {
+    ...{ owner, pairing, isLocal: (channel) => channels.isLocal(channel) },
+    allowedSenders: (channel) => entries.get(channel)?.allowed_senders ?? [],
+    isSpoofable: (channel) => typeOf(channel) === 'twilio' || entries.get(channel)?.settings['trust_from'] === true,
+    isMail: (channel) => typeOf(channel) === 'email',
+  };
 }
 
 type PatternsOf = (channel: string) => readonly RegExp[];

@@ -26,7 +26,7 @@ export interface TurnParts {
 }
 
 export function composeRunner(turn: TurnParts): Runner {
-  const { base, models, transcripts, parts } = turn;
+  const { base, models, operator, transcripts, parts } = turn;
   const { options, events, journal, entries, onParts, hot } = base;
   const { clock, dataDir } = options;
   const choices = choicesOf(turn);
@@ -38,6 +38,7 @@ export function composeRunner(turn: TurnParts): Runner {
     ...{ journal, transcripts, parts, onParts, dataDir, clock, emit: events.emit },
     model: models.model,
     choices,
+    questions: operator.questions,
     instead: ownAnswers.of,
     ...(models.transcriber ? { transcriber: models.transcriber } : {}),
     tools: composeTools(base, turn.delivery),
