@@ -82,7 +82,11 @@ export const KINDS: readonly Kind[] = [
     null,
     (scene, chatId) => scene.platform.fault({ method, chatId, kind: 'drop' }),
   ),
-  privately('help', '/help', /./),
+  ({ platform }, n) => {
+    const chat = ALLOWED + n;
+    const key = keyOf(platform, chat, platform.inject({ chat_id: chat, from: { id: chat }, text: '/help' }));
+    return [{ key, kind: 'help', says: /^It was answered by the gateway itself: help\.$/, configKey: null, chat }];
+  },
   (scene, n) => [
     {
       key: say(scene, STRANGER + n, 'let me in'),

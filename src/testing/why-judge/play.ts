@@ -29,6 +29,8 @@ export interface PlayOptions {
 }
 
 const CHUNK = 60;
+/** Answers that the platform may be owed while more is said. */
+const MOST_WAITING = 200;
 const PATIENCE_MS = 600_000;
 /** Of a send whose reply a kill may have lost. */
 const MAYBE_LOST = /sent, without a word from the platform/;
@@ -62,7 +64,10 @@ export async function play({ messages, kills, commands }: PlayOptions): Promise<
       daemon = await start();
     }
     await until('the platform is heard', () => platform.unconfirmed === 0, PATIENCE_MS);
+    // Kills then meet messages of every age.
+    const owed = expected.filter(({ chat, kind }) => chat !== undefined && kind !== 'send is refused').length;
     for (let gate = n - CHUNK; gate < n; gate += 1) for (const name of ['edit', 'stop']) model.open(`${name}${gate}`);
+    await until('most are answered', () => platform.sends.length >= owed - MOST_WAITING, PATIENCE_MS);
   }
   const { dataDir } = daemon;
   await allOver(dataDir, expected);
@@ -86,7 +91,7 @@ function configOf(baseUrl: string, apiRoot: string, messages: number): object {
     model_hints: { price: { in: 100, out: 0 } },
     budget: { session_usd: 0.2, steps: ['ask', 'stop'] },
     gateway: {
-      ...{ channels: [entry], http: { port: 0 }, max_attempts: 20 },
+      ...{ channels: [entry], http: { port: 0 }, max_attempts: 20, max_concurrent_sessions: 40 },
       owner: [{ channel: 'telegram', chat_id: '500' }],
     },
   };
@@ -98,15 +103,11 @@ async function withRecord<T>(dataDir: string, use: (record: EventRecord) => Prom
 }
 
 /** Everything has its end but what waits for the owner. */
-async function allOver(dataDir: string, expected: readonly Expected[]): Promise<void> {
-  let open = expected;
-  const look = (): Promise<boolean> =>
-    withRecord(dataDir, async (record) => {
-      const abouts = await Promise.all(open.map(({ key }) => record.about(key)));
-      open = open.filter((_, n) => !isOver(abouts[n]));
-      return open.length === 0;
-    });
-  await until('the end of every message', look, PATIENCE_MS);
+function allOver(dataDir: string, expected: readonly Expected[]): Promise<void> {
+  return withRecord(dataDir, async (record) => {
+    for (const { kind, key } of expected)
+      await until(`the end of ${kind} ${key}`, async () => isOver(await record.about(key)), PATIENCE_MS);
+  });
 }
 
 function isOver(about: RunAbout | undefined): boolean {
