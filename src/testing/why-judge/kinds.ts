@@ -62,7 +62,7 @@ export const KINDS: readonly Kind[] = [
   privately('answered', 'hello', ANSWERED),
   privately('tool', 'do:tool', ANSWERED),
   privately('model refuses', 'do:reject', /^It (was given up|failed): the model rejected the request \(GH2106\)\.$/),
-  privately('model says nothing', 'do:nothing', /^It (was given up|failed): the model returned nothing \(GH2108\)\.$/),
+  privately('model withholds', 'do:withhold', /^It (was given up|failed): the answer was withheld by the provider \(GH2111\)\.$/),
   privately('model fails once', 'do:once-500', ANSWERED),
   privately('send is put off', 'hello', ANSWERED, null, ({ platform }, chatId) =>
     platform.fault({ method, chatId, kind: 'error', status: 429, description: 'slow down', parameters: { retry_after: 1 } }),

@@ -62,7 +62,8 @@ export class JudgeModel implements AsyncDisposable {
 
   #reply(asked: string, ranTool: boolean): Reply {
     if (asked.includes('do:reject')) return errorReply(400, { message: `no: ${this.#canary}` });
-    if (asked.includes('do:nothing')) return stream(textPieces(''));
+    if (asked.includes('do:withhold'))
+      return stream([chunk({ role: 'assistant', content: '' }), chunk({}, 'content_filter'), sse('[DONE]')]);
     if (asked.includes('do:once-500') && !this.#failed.has(asked)) {
       this.#failed.add(asked);
       return errorReply(500, { message: `oops: ${this.#canary}` });
