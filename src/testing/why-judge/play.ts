@@ -32,6 +32,8 @@ const CHUNK = 60;
 /** Answers that the platform may be owed while more is said. */
 const MOST_WAITING = 200;
 const PATIENCE_MS = 600_000;
+/** A busy daemon writes down so late that a send succeeded. */
+const JUST_MS = 5_000;
 /** Of a send whose reply a kill may have lost. */
 const MAYBE_LOST = /sent, without a word from the platform/;
 
@@ -57,9 +59,13 @@ export async function play({ messages, kills, commands }: PlayOptions): Promise<
       expected.push(...(KINDS[n % KINDS.length]?.(scene, n) ?? []));
     if (expected.length > (messages * (killed + 1)) / (kills + 1) && killed < kills) {
       killed += 1;
-      // What the platform has not seen an answer of may be on its way at this moment.
-      const answered = new Set(platform.sends.map(({ chatId }) => chatId));
-      for (const { key, chat } of expected) if (chat !== undefined && !answered.has(String(chat))) lost.add(key);
+      // What the platform has not seen, or has just seen, may be on its way at this moment.
+      const sends = Map.groupBy(platform.sends, ({ chatId }) => chatId);
+      for (const { key, chat } of expected) {
+        const seen = sends.get(String(chat)) ?? [];
+        const owed = expected.filter((one) => one.chat === chat).length;
+        if (chat !== undefined && (seen.length < owed || (seen.at(-1)?.at ?? 0) > Date.now() - JUST_MS)) lost.add(key);
+      }
       await daemon.stop('SIGKILL');
       daemon = await start();
     }
