@@ -2,8 +2,10 @@
  * One write for everything: what a feature stores is a row in a commit, not a method of the journal of its
  * own (runs.md M9).
  */
+import type { ChatSettings } from './chats.ts';
 import type { RunEvent } from './events.ts';
 import type { UsageEntry } from './ledger.ts';
+import type { Address } from './message.ts';
 import type { NewRun } from './new-run.ts';
 import type { NewPart } from './outbox.ts';
 import type { SessionMessage } from './session.ts';
@@ -19,6 +21,8 @@ export type Write =
   | { readonly kind: 'line'; readonly session?: string; readonly line: SessionMessage }
   | { readonly kind: 'event'; readonly event: RunEvent }
   | { readonly kind: 'usage'; readonly entry: UsageEntry }
+  /** What people chose for a chat; what is not named stays. */
+  | { readonly kind: 'chat'; readonly chat: Address; readonly settings: ChatSettings }
   /** Changes nothing where the wait is over already. */
   | { readonly kind: 'settle'; readonly settled: Settled }
   /** A question of no run, under an id of its own. Changes nothing where there is one of this id. */

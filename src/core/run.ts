@@ -45,6 +45,8 @@ export type Admission =
       readonly parts: readonly NewPart[];
       readonly cancels?: Cancels;
       readonly settles?: Settles;
+      /** Of somebody who is not let in: the row is all that is kept, no chat is noted. */
+      readonly isStranger?: true;
     }
   /** No row, no content: only (channel, reason) is counted. */
   | { readonly kind: 'refuse'; readonly message: InboundMessage; readonly reason: RefusalReason };

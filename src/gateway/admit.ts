@@ -5,10 +5,10 @@ import type { PairingStore } from '../core/pairing.ts';
 import type { Clock } from '../core/ports.ts';
 import type { Admission } from '../core/run.ts';
 import type { StoredWait } from '../core/wait.ts';
+import { STOPPED_MARK } from '../delivery/answer-place.ts';
 import type { Decision } from '../operator/approvals.ts';
 import type { Standing } from '../operator/authority.ts';
 import { overText } from '../operator/question-text.ts';
-import { STOPPED_MARK } from '../runs/answer-place.ts';
 import { type EndTexts, stoppedText } from '../runs/end-texts.ts';
 import { type AccessRules, decideAccess } from './access.ts';
 import { parseCommand } from './commands/index.ts';
@@ -53,6 +53,7 @@ async function judge(message: InboundMessage, options: AdmitOptions): Promise<Ad
       message: stripped,
       ...place,
       outcome: 'pairing',
+      isStranger: true,
       parts: options.answer(stripped, pairingText(access.code)),
     };
   }

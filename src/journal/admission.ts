@@ -2,6 +2,7 @@ import { chatKey, messageKey, principalOf } from '../core/ids.ts';
 import { type InboundMessage, mayChange } from '../core/message.ts';
 import type { NewPart } from '../core/outbox.ts';
 import type { Accepted, Admission, ChatRow, Settles } from '../core/run.ts';
+import { noteIncoming } from './chats.ts';
 import type { Change } from './commit-queue.ts';
 import { correctedKey, isUnchanged, type StoredMessage, unbegunCorrections } from './corrections.ts';
 import { cancelRuns } from './ended-runs.ts';
@@ -27,6 +28,7 @@ export function acceptBatch(
   const results = batch.map((admission) => {
     const accepted = acceptOne(store, admission, change);
     recordAccepted(store, admission, accepted);
+    if (isLetIn(admission, accepted)) noteIncoming(store, admission.message);
     return accepted;
   });
   if (cursor) {
@@ -38,6 +40,11 @@ export function acceptBatch(
     );
   }
   return results;
+}
+
+function isLetIn(admission: Admission, { kind }: Accepted): boolean {
+  if (admission.kind === 'answer' && admission.isStranger) return false;
+  return kind === 'new' || kind === 'answered' || kind === 'amended';
 }
 
 /** A refusal is written where its reason is known: see `countRefusal`. */

@@ -1,3 +1,4 @@
+import type { Chats } from '../core/chats.ts';
 import type { Claim, Write } from '../core/commit.ts';
 import type { DeadLetter } from '../core/dead-letters.ts';
 import type { Journal, JournalCounts, Recovery } from '../core/journal.ts';
@@ -9,6 +10,7 @@ import type { Waits } from '../core/wait.ts';
 import { aboutRun, askedRun } from './about-run.ts';
 import { acceptBatch, type CursorMove } from './admission.ts';
 import type { Backlog } from './backlog.ts';
+import { chatsOf } from './chats.ts';
 import { commitAll, wokenBy } from './commit.ts';
 import type { Change, CommitQueue } from './commit-queue.ts';
 import { countAll } from './counts.ts';
@@ -46,6 +48,7 @@ export class SqliteJournal implements Journal {
   readonly bootId: string;
   readonly wakeup = new LocalWakeup();
   readonly waits: Waits;
+  readonly chats: Chats;
   readonly #parts: SqliteJournalParts;
   readonly #store: Store;
   readonly #queue: CommitQueue;
@@ -55,6 +58,7 @@ export class SqliteJournal implements Journal {
     this.#parts = parts;
     this.#store = parts.store;
     this.#queue = parts.queue;
+    this.chats = chatsOf(parts.store, parts.queue);
     this.bootId = parts.store.bootId;
     this.waits = readWaits(parts.store, parts.queue);
   }

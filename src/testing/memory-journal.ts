@@ -95,6 +95,7 @@ export class MemoryJournal implements Journal {
     return { resumed: 0, buried: 0, unheard: [], sending, lanes: [], outboxLanes: [...lanes.values()].toReversed() };
   }
 
+  readonly chats: Journal['chats'] = { of: outboxOnly, find: outboxOnly };
   readonly dead: Journal['dead'] = { list: outboxOnly, show: outboxOnly, replay: outboxOnly, drop: outboxOnly };
   readonly record: Journal['record'] = {
     effects: outboxOnly,

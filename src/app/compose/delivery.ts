@@ -35,7 +35,7 @@ export function composePlan({ options, channels }: Base, { approvals }: Operator
   };
 }
 
-export function composeDelivery({ options, events, journal, channels }: Base): Delivery {
+export function composeDelivery({ options, events, journal, channels, entries }: Base): Delivery {
   const delivery = createDelivery({
     journal,
     channels: channels.channels,
@@ -44,7 +44,9 @@ export function composeDelivery({ options, events, journal, channels }: Base): D
     emit: events.emit,
     maxAttempts: SEND_ATTEMPTS,
     ready: ({ name }) => channels.canSend(name),
+    streams: (channel) => entries.get(channel)?.streaming !== 'off',
   });
+  events.observe(delivery.observe);
   events.observe((event) => {
     if (event.type === 'channel' && event.state === 'healthy' && event.channel) delivery.pokeChannel(event.channel);
   });

@@ -1,10 +1,10 @@
-import { sessionLimits } from '../../agent/limits.ts';
 import { systemPrompt } from '../../agent/prompt.ts';
 import type { InboundMessage } from '../../core/message.ts';
-import type { RunLimits } from '../../core/turn.ts';
 import type { Delivery } from '../../delivery/deliver.ts';
 import { ModelChoice } from '../../gateway/commands/model-choice.ts';
 import { OwnAnswers } from '../../gateway/own-answers.ts';
+import { Choices } from '../../runs/choices.ts';
+import { type Profiles, profiles } from '../../runs/profile.ts';
 import { Runner, type RunnerOptions } from '../../runs/runner.ts';
 import type { Transcripts } from '../../runs/transcripts.ts';
 import { whyAnswer } from '../../runs/why-answer.ts';
@@ -29,15 +29,15 @@ export function composeRunner(turn: TurnParts): Runner {
   const { base, models, operator, transcripts, parts } = turn;
   const { options, events, journal, entries, onParts, hot } = base;
   const { clock, dataDir } = options;
-  const choice = choiceOf(turn);
+  const choices = choicesOf(turn);
   const ownAnswers = new OwnAnswers({
-    ...{ transcripts, choice, why: whyOf(turn), model: models.model, clock },
+    ...{ transcripts, choice: commandsOf(turn, choices), why: whyOf(turn), model: models.model, clock },
     demoAllowed: (channel) => base.channels.isLocal(channel) || (entries.get(channel)?.allow_demo ?? false),
   });
   return new Runner({
     ...{ journal, transcripts, parts, onParts, dataDir, clock, emit: events.emit },
     model: models.model,
-    choice,
+    choices,
     questions: operator.questions,
     instead: ownAnswers.of,
     ...(models.transcriber ? { transcriber: models.transcriber } : {}),
@@ -49,7 +49,7 @@ export function composeRunner(turn: TurnParts): Runner {
       return systemPrompt({ ...(prompt ? { base: prompt } : {}), now: clock.now() });
     },
     remains: remainsFor(options),
-    streams: (channel) => entries.get(channel)?.streaming !== 'off',
+    answers: turn.delivery,
     ...abilities(turn),
   });
 }
@@ -57,13 +57,10 @@ export function composeRunner(turn: TurnParts): Runner {
 /** What a turn may do on the channel of its message. */
 function abilities({ base, delivery }: TurnParts) {
   const { options, channels } = base;
-  const channelOf = (name: string) => channels.channels.get(name);
   return {
     channel: (name, signal) => channels.working(name, signal),
     tellsDelays: (channel) => !channels.isLocal(channel) || options.terminal?.interactive !== false,
     typing: (message) => delivery.typing(message),
-    edits: (channel) => channelOf(channel)?.edit !== undefined,
-    draft: (message) => delivery.draft(message),
   } satisfies Partial<RunnerOptions>;
 }
 
@@ -74,22 +71,28 @@ export function whyOf({ base, operator }: TurnParts): (message: InboundMessage) 
   return (message) => whyAnswer(message, { record: journal.record, clock: options.clock, isOwner });
 }
 
-function choiceOf({ base, models, operator, transcripts }: TurnParts): ModelChoice {
-  const { options, entries } = base;
-  return new ModelChoice({
-    ...{ model: models.model, named: models.named, thinking: options.config.thinking, transcripts },
+function choicesOf({ base, models, transcripts }: TurnParts): Choices {
+  const { options, entries, journal } = base;
+  return new Choices({
+    ...{ model: models.model, named: models.named, thinking: options.config.thinking, journal, transcripts },
     configured({ channel, senderId }) {
       const { model, sender_models: bySender, thinking } = entries.get(channel) ?? {};
       const senderModel = bySender && Object.hasOwn(bySender, senderId) ? bySender[senderId] : undefined;
       return { senderModel, channelModel: model, channelThinking: thinking };
     },
+  });
+}
+
+function commandsOf({ base, models, operator }: TurnParts, choices: Choices): ModelChoice {
+  return new ModelChoice({
+    ...{ choices, model: models.model, named: models.named, thinking: base.options.config.thinking },
     isOwner: (message) => operator.owner.wrote(message),
   });
 }
 
-function limitsOf({ max_iterations: maxIterations, gateway }: Config): RunLimits {
-  return sessionLimits({
-    maxIterations,
+function limitsOf({ max_iterations: maxIterations, gateway }: Config): Profiles {
+  return profiles({
+    ...(maxIterations === undefined ? {} : { maxIterations }),
     sessionTimeoutMs: gateway.session_timeout_secs * 1_000,
     toolTimeoutMs: gateway.tool_timeout_secs * 1_000,
     ...(gateway.max_output_tokens === undefined ? {} : { maxOutputTokens: gateway.max_output_tokens }),
