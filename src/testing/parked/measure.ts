@@ -51,7 +51,7 @@ async function measureIn(dataDir: string, count: number): Promise<ParkedFigures>
   const daemon = { extraTools: [waitingTools], logger: SILENT };
   await using rig = await testDaemon({ dataDir, model, gateway, daemon });
   // The process is as large afterwards as this much work makes it.
-  await park(rig, Math.ceil(count / 4), 'warm');
+  await park(rig, count, 'warm');
   await rig.daemon.journal.commit([{ kind: 'settle', settled: { wait: 'wait warm', value: GO, by: 'test' } }]);
   await until('the first ones have ended', async () => (await rig.daemon.journal.counts()).inbox.PARKED === 0, LONGEST_MS);
   await rig.daemon.gateway.idle();
