@@ -3,6 +3,7 @@
  * own (runs.md M9).
  */
 import type { RunEvent } from './events.ts';
+import type { Job } from './job.ts';
 import type { UsageEntry } from './ledger.ts';
 import type { NewPart } from './outbox.ts';
 import type { NewRun } from './run.ts';
@@ -16,7 +17,12 @@ export type Write =
   /** Without a session, of that of the run that writes. */
   | { readonly kind: 'line'; readonly session?: string; readonly line: SessionMessage }
   | { readonly kind: 'event'; readonly event: RunEvent }
-  | { readonly kind: 'usage'; readonly entry: UsageEntry };
+  | { readonly kind: 'usage'; readonly entry: UsageEntry }
+  /**
+   * `was` is the job as the caller read it; without it there must be none of this id. Where that is no longer
+   * so, because an edit and a firing met, nothing of the commit is written.
+   */
+  | { readonly kind: 'job'; readonly job: Job | { readonly gone: string }; readonly was?: Job };
 
 /** The run that writes: it must still be RUNNING in this generation. */
 export interface Claim {
@@ -36,13 +42,13 @@ export interface Claim {
 export interface Commits {
   /**
    * All or nothing, in order, on disk when it resolves; what it made is told to `Wakeup` then. `false` = the
-   * claim no longer stands, and nothing was written. Rejects as every write does (`journal.ts`).
+   * claim no longer stands, or a job is not as it was, and nothing was written. Rejects as every write does (`journal.ts`).
    */
   commit(writes: readonly Write[], claim?: Claim): Promise<boolean>;
 }
 
-/** What there is to look at: a run of this lane, a part of this delivery lane. */
-export type Woken = 'run' | 'part';
+/** What there is to look at: a run of this lane, a part of this delivery lane, the job of this id. */
+export type Woken = 'run' | 'part' | 'job';
 
 /**
  * Tells who acts on rows that there are new ones. In one process a call, between several a notification of

@@ -77,6 +77,7 @@ export const COMMITTED_EVENTS = [
   'admitted',
   'dropped',
   'finished',
+  'job',
   'part.sent',
   'part.retry',
   'part.unknown',

@@ -111,6 +111,8 @@ export interface Prompt {
   readonly media: readonly string[];
   /** RFC 3339. */
   readonly at: string;
+  /** The run of this job before it failed and said so: a failure of this one is not told again. */
+  readonly failsQuietly?: true;
 }
 
 /** Which limits hold for a run: see `src/runs/profile.ts`. */
@@ -193,6 +195,11 @@ export function targetOf(row: RunRow): AnswerTarget | undefined {
  */
 export function channelOf(row: RunRow): string {
   return row.message?.channel ?? row.replyTo?.channel ?? row.source.kind;
+}
+
+/** Whether a person waits for the answer and is shown that there is work on it. */
+export function isAwaited({ source }: RunRow): boolean {
+  return source.kind !== 'job';
 }
 
 export interface StepRecord {

@@ -1,6 +1,7 @@
 /** The rows of one commit, in the transaction that the queue opened. */
 import type { Claim, Woken, Write } from '../core/commit.ts';
 import type { Change } from './commit-queue.ts';
+import { jobStands, writeJob } from './jobs.ts';
 import { addParts } from './outbox.ts';
 import { writeEvent } from './record.ts';
 import { addRun, claimedSession, endClaim } from './runs.ts';
@@ -8,8 +9,10 @@ import { addLines } from './session-lines.ts';
 import type { Store } from './store.ts';
 import { addUsage } from './usage.ts';
 
-/** `false` = the claim no longer stands, and nothing was written. */
+/** `false` = the claim no longer stands, or a job is not as it was, and nothing was written. */
 export function commitAll(store: Store, writes: readonly Write[], claim: Claim | undefined, change: Change): boolean {
+  // Before anything is written: what returns false must have changed nothing.
+  if (!writes.every((write) => write.kind !== 'job' || jobStands(store, write))) return false;
   const own = claim && sessionOf(store, claim, change);
   if (claim && own === undefined) return false;
   for (const write of writes) apply(store, write, { owner: claim && `in${claim.seq}.${claim.generation}`, session: own }, change);
@@ -45,15 +48,20 @@ function apply(store: Store, write: Write, { owner, session }: Writer, change: C
       return;
     case 'usage':
       addUsage(store, write.entry);
+      return;
+    case 'job':
+      writeJob(store, write);
   }
 }
 
 /** Whom the commit concerns, each once. */
 export function wokenBy(writes: readonly Write[]): readonly { readonly what: Woken; readonly lane: string }[] {
   const runs = writes.flatMap((write) => (write.kind === 'run' ? [write.run.lane] : []));
+  const jobs = writes.flatMap((write) => (write.kind === 'job' ? ['gone' in write.job ? write.job.gone : write.job.id] : []));
   const parts = writes.flatMap((write) => (write.kind === 'part' ? [write.part.lane] : []));
   return [
     ...[...new Set(runs)].map((lane) => ({ what: 'run', lane }) as const),
     ...[...new Set(parts)].map((lane) => ({ what: 'part', lane }) as const),
+    ...[...new Set(jobs)].map((lane) => ({ what: 'job', lane }) as const),
   ];
 }

@@ -1,13 +1,16 @@
 import type { DeadLetter } from '../core/dead-letters.ts';
-import type { Json } from '../core/message.ts';
+import type { Address, Json } from '../core/message.ts';
 import type { Change } from './commit-queue.ts';
-import { readMessage, readPart, type Store } from './store.ts';
+import { readJson, readMessage, readPart, type Store } from './store.ts';
 
 interface DeadInbox {
   readonly seq: number;
   readonly finished_at: number;
   readonly outcome: string | null;
   readonly attempts: number;
+  readonly source: string;
+  readonly principal: string;
+  readonly reply_to: string | null;
   readonly input: string;
 }
 
@@ -19,7 +22,7 @@ interface DeadOutbox {
   readonly part: string;
 }
 
-const FROM_INBOX = "SELECT seq, finished_at, outcome, attempts, input FROM run WHERE state = 'DEAD'";
+const FROM_INBOX = "SELECT seq, finished_at, outcome, attempts, source, principal, reply_to, input FROM run WHERE state = 'DEAD'";
 const FROM_OUTBOX = 'SELECT seq, settled_at, reason, attempts, part FROM outbox WHERE';
 /**
  * A part that expired may still be wanted. Others are EXPIRED before their time, because something newer took
@@ -99,17 +102,16 @@ function parseId(id: string): { readonly box: 'in' | 'out'; readonly seq: number
 }
 
 function fromInbox(row: DeadInbox): DeadLetter {
-  const message = readMessage(row.input, row.seq);
-  return {
-    id: `in-${row.seq}`,
-    at: row.finished_at,
-    channel: message.channel,
-    chatId: message.chatId,
-    sender: message.senderId,
-    reason: row.outcome ?? '',
-    attempts: row.attempts,
-    payload: message as unknown as Json,
-  };
+  const letter = { id: `in-${row.seq}`, at: row.finished_at, reason: row.outcome ?? '', attempts: row.attempts };
+  if (row.source === 'chat') {
+    const message = readMessage(row.input, row.seq);
+    const { channel, chatId, senderId: sender } = message;
+    return { ...letter, channel, chatId, sender, payload: message as unknown as Json };
+  }
+  const where = `run ${row.seq}`;
+  const to = row.reply_to === null ? undefined : (readJson(row.reply_to, where) as unknown as Address);
+  const place = { channel: to?.channel ?? row.source, chatId: to?.chatId ?? '' };
+  return { ...letter, ...place, sender: row.principal, payload: readJson(row.input, where) };
 }
 
 /** The sender of a part is our own account on that channel. */

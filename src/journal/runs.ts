@@ -4,6 +4,7 @@ import { GatehouseError } from '../core/errors.ts';
 import type { Address, InboundMessage } from '../core/message.ts';
 import type { NewRun, Profile, Prompt, RunRow, Source } from '../core/run.ts';
 import type { Change } from './commit-queue.ts';
+import { noteJobEnd } from './jobs.ts';
 import { writeEvent } from './record.ts';
 import { readJson, readMessage, type Store } from './store.ts';
 
@@ -45,7 +46,7 @@ export function toRunRow(record: RunRecord): RunRow {
 }
 
 /** `origin` of a job is `<id>/<due>`, of a run `<parent's key>#<call>`, of the API its client. */
-function sourceOf({ source, origin }: RunRecord, where: string): Source {
+function sourceOf({ source, origin }: Pick<RunRecord, 'source' | 'origin'>, where: string): Source {
   if (source === 'chat') return { kind: 'chat' };
   const [, first = '', second = ''] = /^(.*?)[/#]?([^/#]*)$/s.exec(origin ?? '') ?? [];
   if (source === 'job') return { kind: 'job', job: first, due: Number(second) };
@@ -180,13 +181,22 @@ export function endClaim(
   { seq, generation, end }: Claim & Required<Pick<Claim, 'end'>>,
   change: Change,
 ): string | undefined {
-  const row = store.db.get<{ session: string; key: string; channel: string | null }>(
+  const row = store.db.get<{
+    session: string;
+    key: string;
+    channel: string | null;
+    source: Source['kind'];
+    origin: string | null;
+  }>(
     `UPDATE run SET state = ?, outcome = ?, finished_at = ?, boot_id = NULL
-     WHERE seq = ? AND generation = ? AND state = 'RUNNING' RETURNING session, key, ${CHANNEL} AS channel`,
+     WHERE seq = ? AND generation = ? AND state = 'RUNNING' RETURNING session, key, source, origin,
+       ${CHANNEL} AS channel`,
     ...[end.state, end.outcome, store.clock.now(), seq, generation],
   );
   if (!row) return undefined;
   change.active -= 1;
+  const source = row.source === 'job' && sourceOf(row, `run ${seq}`);
+  if (source && source.kind === 'job') noteJobEnd(store, { id: source.job, due: source.due }, end.outcome);
   writeEvent(store, {
     ...{ type: 'finished', at: store.clock.now(), messageId: row.key, session: row.session },
     ...(row.channel === null ? {} : { channel: row.channel }),

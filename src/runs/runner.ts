@@ -11,7 +11,7 @@ import type { Transcriber } from '../core/media-models.ts';
 import type { AnswerTarget, Choice, InboundMessage, OutboundFile } from '../core/message.ts';
 import type { FailureKind, Model, ModelCallContext } from '../core/model.ts';
 import type { NewPart } from '../core/outbox.ts';
-import { channelOf, type RemainsOf, type RunRow, type TurnResult, targetOf } from '../core/run.ts';
+import { channelOf, isAwaited, type RemainsOf, type RunRow, type TurnResult, targetOf } from '../core/run.ts';
 import type { SessionMessage, ThinkingLevel } from '../core/session.ts';
 import type { Tool } from '../core/tool.ts';
 import type { AgentResult, RunLimits } from '../core/turn.ts';
@@ -20,7 +20,8 @@ import { loadImage } from '../media/load-image.ts';
 import { AnswerPlace, type AnswerPlaceOptions } from './answer-place.ts';
 import { DelayNotice } from './delay-notice.ts';
 import { withTools } from './end-texts.ts';
-import { type Finish, RunStopped } from './finish.ts';
+import { type End, type Finish, RunStopped } from './finish.ts';
+import { asJob } from './job-end.ts';
 import { FETCH_MS, type Prepared, prepare } from './prepare.ts';
 import { recentHistory } from './recent-history.ts';
 import { inputLine } from './remains.ts';
@@ -74,18 +75,6 @@ export interface RunnerOptions extends AnswerPlaceOptions {
   ) => readonly NewPart[];
   /** What a person who presses or types a choice must not be understood to say: a command, a verdict for the owner. */
   readonly isReserved: (words: string) => boolean;
-}
-
-/** What ends a run, and what the chat is told. */
-export interface End {
-  readonly state: 'DONE' | 'DEAD';
-  /** Short and stable, as in `TurnResult`. */
-  readonly outcome: string;
-  /** Absent = nothing is said. */
-  readonly text?: string;
-  readonly files?: AgentResult['files'];
-  readonly choices?: readonly Choice[];
-  readonly lines?: readonly SessionMessage[];
 }
 
 /** One attempt at a run. */
@@ -178,7 +167,7 @@ export class Runner {
     if (end) return this.#done(row, end);
 
     const target = targetOf(row);
-    using _typing = target && this.#options.typing(target);
+    using _typing = target && isAwaited(row) ? this.#options.typing(target) : undefined;
     const workspace = this.workspace(row.workspace ?? row.session);
     const prepared = await this.#prepare(row, workspace, signal);
     // One more than is shown tells whether there are older ones: see `recentHistory`.
@@ -215,7 +204,7 @@ export class Runner {
   }
 
   #done(row: RunRow, end: End): TurnResult {
-    const { state, outcome, text, files = [], choices, lines = [] } = end;
+    const { state, outcome, text, files = [], choices, lines = [] } = asJob(row, end);
     const target = targetOf(row);
     const parts = text === undefined || !target ? [] : this.#options.parts(target, text, files, choices);
     return { seq: row.seq, generation: row.generation, state, outcome, lines, parts };
@@ -254,7 +243,7 @@ export class Runner {
     const target = targetOf(row);
     const reacts = message !== undefined && this.#options.reacts(channel);
     const ended = new AbortController();
-    const delay = target && tellsDelays(channel) ? new DelayNotice(target, this.#options) : undefined;
+    const delay = target && isAwaited(row) && tellsDelays(channel) ? new DelayNotice(target, this.#options) : undefined;
     const observer = delay?.emit ?? this.#options.emit;
     const recorded = await journal.steps(row.seq);
     const chosen = await this.#options.choice.of(row);

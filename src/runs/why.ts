@@ -45,6 +45,11 @@ export function whyOf(about: RunAbout, now: number): Why {
   const received = events.find(({ type }) => type === 'received');
   const gates: Gate[] = [];
   if (received) gates.push({ gate: 'received', state: 'passed', text: `from ${received.channel ?? 'a job'}` });
+  const jobs = events.findLast((event) => event.type === 'job');
+  if (jobs && !about.run) {
+    gates.push({ gate: 'access', state: 'failed', text: jobs.reason });
+    return { verdict: `The job did not run (${jobs.state}): ${jobs.reason}.`, gates };
+  }
   const dropped = events.findLast((event) => event.type === 'dropped');
   if (dropped && !about.run) {
     const [text, configKey] = REFUSALS[dropped.reason] ?? [dropped.reason];
@@ -114,6 +119,7 @@ function verdictOf(run: RunSummary | undefined, events: readonly RunEvent[], ans
 
 function outcomeText(outcome: string): string {
   if (outcome === 'answered') return 'It was answered.';
+  if (outcome === 'silent') return 'The job had nothing to tell.';
   if (outcome === 'cancelled') return 'It was stopped by a person.';
   if (outcome === 'deleted') return 'It was taken back before its turn.';
   if (outcome === 'not-mentioned') return 'It did not speak to the assistant.';

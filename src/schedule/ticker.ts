@@ -1,0 +1,134 @@
+// earliest date of all -> one timer -> fire -> again
+import { errorText, isGatehouseError } from '../core/errors.ts';
+import type { Clock, Logger } from '../core/ports.ts';
+
+/** Rows with a date: jobs, waits. What is due is decided by the wall clock. */
+export interface Dated {
+  /** When the first one is due; undefined = none has a date. */
+  earliest(): Promise<number | undefined>;
+  /** Does what is due. What it leaves undone is asked for again after a second. */
+  fire(now: number): Promise<void>;
+  /**
+   * The clock went back, or the process begins: a date that was worked out before may be later than it should
+   * be.
+   */
+  replan?(now: number): Promise<void>;
+}
+
+/** A clock that is set is noticed this late at the latest, by those who wait for a date. */
+const LONGEST_SLEEP_MS = 60_000;
+const RETRY_MS = 1_000;
+/** Corrections by less are no jump; clocks are slewed all the time. */
+const JUMP_MS = 1_000;
+
+export interface TickerOptions {
+  readonly sources: readonly Dated[];
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/**
+ * One timer for everything that has a date. Without a date there is none: it sleeps until it is woken. A
+ * failure (a full disk) is logged and tried again, at first after a second, then less often.
+ */
+export class Ticker implements AsyncDisposable {
+  readonly #options: TickerOptions;
+  readonly #stopping = new AbortController();
+  #woken = true;
+  #wakeSleeper: () => void = () => undefined;
+  #seen: { readonly wall: number; readonly monotonic: number } | undefined;
+  #failures = 0;
+  #running: Promise<void> = Promise.resolve();
+
+  constructor(options: TickerOptions) {
+    this.#options = options;
+  }
+
+  start(): void {
+    this.#running = this.#run();
+  }
+
+  /** There may be an earlier date: look again. */
+  wake(): void {
+    this.#woken = true;
+    this.#wakeSleeper();
+  }
+
+  /** Resolves once what is being fired has its commit. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stopping.abort(new Error('the ticker stops'));
+    this.#wakeSleeper();
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#stopping;
+    while (!signal.aborted) {
+      this.#woken = false;
+      const wait = await this.#round();
+      if (!this.#woken && !signal.aborted) await this.#sleep(wait);
+    }
+  }
+
+  /** How long to sleep after it; undefined = until something has a date. */
+  async #round(): Promise<number | undefined> {
+    const { clock, logger } = this.#options;
+    try {
+      const wait = await this.#fireDue();
+      this.#failures = 0;
+      return wait;
+    } catch (error) {
+      // Looked at anew: a clock that went back was perhaps not answered.
+      this.#seen = undefined;
+      const retryInMs = Math.min(RETRY_MS * 2 ** this.#failures, LONGEST_SLEEP_MS);
+      this.#failures += 1;
+      const code = isGatehouseError(error) ? error.code : 'GH1703';
+      if (!this.#stopping.signal.aborted)
+        logger.warn('schedule.failed', { code, detail: errorText(error), at: clock.now(), retryInMs });
+      return retryInMs;
+    }
+  }
+
+  async #fireDue(): Promise<number | undefined> {
+    const { sources, clock } = this.#options;
+    if (this.#wentBack()) for (const source of sources) await source.replan?.(clock.now());
+    this.#look();
+    let first: number | undefined;
+    let isBehind = false;
+    for (const source of sources) {
+      const due = await source.earliest();
+      if (due !== undefined && due <= clock.now()) await source.fire(clock.now());
+      const next = due !== undefined && due <= clock.now() ? await source.earliest() : due;
+      if (next === undefined) continue;
+      if (next <= clock.now()) isBehind = true;
+      first = Math.min(first ?? next, next);
+    }
+    if (isBehind) return RETRY_MS;
+    return first === undefined ? undefined : Math.min(first - clock.now(), LONGEST_SLEEP_MS);
+  }
+
+  /** True at the first look. */
+  #wentBack(): boolean {
+    if (!this.#seen) return true;
+    const { clock } = this.#options;
+    const expected = this.#seen.wall + (clock.monotonic() - this.#seen.monotonic);
+    return clock.now() < expected - JUMP_MS;
+  }
+
+  #look(): void {
+    const { clock } = this.#options;
+    this.#seen = { wall: clock.now(), monotonic: clock.monotonic() };
+  }
+
+  async #sleep(ms: number | undefined): Promise<void> {
+    const woken = new AbortController();
+    const wake = Promise.withResolvers<void>();
+    this.#wakeSleeper = () => {
+      woken.abort(new Error('woken'));
+      wake.resolve();
+    };
+    const sleep = ms === undefined ? wake.promise : this.#options.clock.sleep(Math.max(ms, 0), woken.signal);
+    await sleep.catch(() => undefined);
+    this.#wakeSleeper = () => undefined;
+  }
+}
