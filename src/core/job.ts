@@ -74,9 +74,12 @@ export interface Jobs {
 
 /** What a person asks for. */
 export interface JobRequest {
+  /** The same request has the same id: where there is such a job with this text already, it is the answer. */
+  readonly id?: string;
   readonly name?: string;
   readonly text: string;
-  readonly schedule: { readonly at: number } | { readonly everyMs: number } | { readonly cron: string };
+  /** `at`: epoch ms, or ISO 8601; without an offset it is a time of day in the time zone. */
+  readonly schedule: { readonly at: number | string } | { readonly everyMs: number } | { readonly cron: string };
   /** Default UTC. */
   readonly timezone?: string;
   readonly session?: string;

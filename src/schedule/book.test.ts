@@ -14,7 +14,10 @@ async function setup(ids?: string[]) {
   const clock = new FakeClock();
   const opened = await openJournal({ dir: dir.path, clock });
   let made = 0;
-  const newId = () => ids?.shift() ?? `id${String((made += 1)).padStart(6, '0')}`;
+  const newId = (): string => {
+    made += 1;
+    return ids?.shift() ?? `id${String(made).padStart(6, '0')}`;
+  };
   const book = new Book({ journal: opened.journal, clock, newId });
   const close = async (): Promise<void> => {
     await opened[Symbol.asyncDispose]();
@@ -32,7 +35,14 @@ test('a job keeps the authority and the taint of its creator', async () => {
   await using at = await setup();
   const made = await at.book.add(request('water the plants', MEMBER, { taint: 3, session: '_main:test:c1' }));
   expect(await at.journal.jobs.get(made.id)).toEqual(made);
-  expect(made).toMatchObject({ name: 'water the plants', authority: MEMBER, taint: 3, enabled: true, missed: 'once', runCount: 0 });
+  expect(made).toMatchObject({
+    name: 'water the plants',
+    authority: MEMBER,
+    taint: 3,
+    enabled: true,
+    missed: 'once',
+    runCount: 0,
+  });
   expect(made.nextDue).toBe(at.clock.now() + 8 * 3_600_000);
 });
 

@@ -34,8 +34,10 @@ export class Book implements JobBook {
     const { journal, clock, newId } = this.#options;
     for (let n = 0; n < TRIES; n += 1) {
       const now = clock.now();
+      const before = request.id === undefined ? undefined : await journal.jobs.get(request.id);
+      if (before?.payload.text === request.text) return before;
       await this.#assertAllowed(request.authority);
-      const job = await jobOf(request, newId(), now);
+      const job = await jobOf(request, before ? newId() : (request.id ?? newId()), now);
       // Of another job of this id, nothing is written.
       if (await journal.commit([{ kind: 'job', job }])) return job;
     }

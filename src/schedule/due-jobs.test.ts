@@ -4,7 +4,7 @@ import type { Job } from '../core/job.ts';
 import type { Journal } from '../core/journal.ts';
 import { openJournal } from '../journal/open.ts';
 import { recordEvents, tempDir } from '../testing/fakes.ts';
-import { JumpingClock, job, MEMBER } from '../testing/jobs.ts';
+import { JumpingClock, job, MEMBER, promptOf } from '../testing/jobs.ts';
 import { DueJobs, type DueJobsOptions } from './due-jobs.ts';
 
 const MINUTE = 60_000;
@@ -65,20 +65,34 @@ test('a due job becomes one run, in one commit with its next due time', async ()
   await at.jobs.fire(at.clock.now());
   await at.jobs.fire(at.clock.now());
   expect(await at.runs()).toEqual([10]);
-  expect(await at.get()).toMatchObject({ lastDue: START + 10 * MINUTE, nextDue: START + 20 * MINUTE, runCount: 1, lastStatus: 'running' });
+  expect(await at.get()).toMatchObject({
+    lastDue: START + 10 * MINUTE,
+    nextDue: START + 20 * MINUTE,
+    runCount: 1,
+    lastStatus: 'running',
+  });
   const [row] = await at.journal.waiting('job/ab12cd34', 1);
   expect(row).toMatchObject({ session: 'job:ab12cd34', authority: { principal: 'cli:local', role: 'owner' } });
-  expect(row?.prompt?.text).toContain('water the plants');
-  expect(row?.prompt?.text).toContain('2 October 2026 at 00:10 (UTC)');
+  expect(promptOf(row)).toContain('water the plants');
+  expect(promptOf(row)).toContain('2 October 2026 at 00:10 (UTC)');
 });
 
 test('a job that answers in a chat runs beside its messages and ends with its /stop', async () => {
   await using at = await setup();
-  const payload = { text: 'x', profile: 'session', session: '_main:test:c1', deliver: { channel: 'test', chatId: 'c1' } } as const;
+  const payload = {
+    text: 'x',
+    profile: 'session',
+    session: '_main:test:c1',
+    deliver: { channel: 'test', chatId: 'c1' },
+  } as const;
   await at.add(job({ payload, authority: MEMBER, taint: 1, nextDue: START }));
   await at.jobs.fire(START);
   const [row] = await at.journal.waiting('test/bot/c1/#job:ab12cd34', 1);
-  expect(row).toMatchObject({ session: '_main:test:c1', replyTo: { channel: 'test', account: 'bot', chatId: 'c1' }, authority: MEMBER });
+  expect(row).toMatchObject({
+    session: '_main:test:c1',
+    replyTo: { channel: 'test', account: 'bot', chatId: 'c1' },
+    authority: MEMBER,
+  });
 });
 
 test.each([
@@ -198,7 +212,7 @@ test('an edit wins over a firing that read the job before it', async () => {
   await at.jobs.fire(START);
   const [row, ...more] = await at.journal.waiting('job/ab12cd34', 9);
   expect(more).toEqual([]);
-  expect(row?.prompt?.text).toContain(((await edited) ? 'new' : 'water') as string);
+  expect(promptOf(row)).toContain(((await edited) ? 'new' : 'water') as string);
 });
 
 test('a thousand jobs that are due at once leave half of the room to people, and all of them fire', async () => {

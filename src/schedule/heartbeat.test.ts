@@ -4,6 +4,7 @@ import { expect, test } from 'vitest';
 import type { RunRow } from '../core/run.ts';
 import { openJournal } from '../journal/open.ts';
 import { FakeClock, MemoryLogger, tempDir } from '../testing/fakes.ts';
+import { promptOf } from '../testing/jobs.ts';
 import { Heartbeat, saysNothing } from './heartbeat.ts';
 
 const HALF_HOUR = 1_800_000;
@@ -78,8 +79,12 @@ test('over 48 hours an unchanged file is asked about once, also across restarts'
   await writeFile(at.file, '- [ ] look at the mail');
   const [first, ...more] = await at.live(24 * 3_600_000);
   expect(more).toEqual([]);
-  expect(first).toMatchObject({ source: { kind: 'job', job: 'heartbeat' }, session: 'job:heartbeat', authority: { role: 'owner' } });
-  expect(first?.prompt?.text).toContain('look at the mail');
+  expect(first).toMatchObject({
+    source: { kind: 'job', job: 'heartbeat' },
+    session: 'job:heartbeat',
+    authority: { role: 'owner' },
+  });
+  expect(promptOf(first)).toContain('look at the mail');
   at.restart();
   expect(await at.live(24 * 3_600_000)).toEqual([]);
   await writeFile(at.file, '- [ ] look at the mail\n- [ ] call Mum');

@@ -88,7 +88,13 @@ export class Heartbeat implements Dated {
     const wanted = to();
     const place = wanted && address(wanted);
     const job = { ...(was ?? firstOf(now)), payload: { ...PAYLOAD, seen: { digest, day, runs: runs + 1 } } };
-    const fired: Job = { ...job, schedule: { kind: 'every', ms, from: now }, lastDue: now, lastStatus: 'running', runCount: job.runCount + 1 };
+    const fired: Job = {
+      ...job,
+      schedule: { kind: 'every', ms, from: now },
+      lastDue: now,
+      lastStatus: 'running',
+      runCount: job.runCount + 1,
+    };
     const run = runOf({ job: was ?? job, due: now, to: place, text: `${PREAMBLE}\n\n${text}` });
     return await journal.commit([
       { kind: 'run', run },

@@ -1,6 +1,7 @@
 // schedule + time zone + a point in time -> the next due time
 import { errorText, GatehouseError } from '../core/errors.ts';
 import type { Job, JobRequest, Schedule } from '../core/job.ts';
+import { instantOf } from '../lib/wall-time.ts';
 import { nextOf } from './cron.ts';
 
 /**
@@ -34,7 +35,7 @@ export async function readSchedule(
   now: number,
 ): Promise<Dated & { readonly nextDue: number }> {
   assertTimezone(timezone);
-  const schedule = scheduleOf(asked, now);
+  const schedule = scheduleOf(asked, timezone, now);
   let due: number | undefined;
   try {
     due = await nextDue({ schedule, timezone }, now);
@@ -45,10 +46,12 @@ export async function readSchedule(
   return { schedule, timezone, nextDue: due };
 }
 
-function scheduleOf(asked: JobRequest['schedule'], now: number): Schedule {
+function scheduleOf(asked: JobRequest['schedule'], timezone: string, now: number): Schedule {
   if ('at' in asked) {
-    if (!Number.isSafeInteger(asked.at) || asked.at > LATEST_AT) throw refused('the time cannot be read');
-    return { kind: 'at', at: asked.at };
+    const at = typeof asked.at === 'string' ? instantOf(asked.at, timezone) : asked.at;
+    if (at === undefined || !Number.isSafeInteger(at) || at > LATEST_AT)
+      throw refused('the time cannot be read', { hint: 'write it like 2026-10-04T08:00, or with an offset: …T08:00+02:00' });
+    return { kind: 'at', at };
   }
   if ('everyMs' in asked) {
     const { everyMs: ms } = asked;

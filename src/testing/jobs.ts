@@ -1,6 +1,7 @@
 /** Jobs for tests, and a clock whose wall can be set as a person would. */
 import type { Authority } from '../core/authority.ts';
 import type { Job } from '../core/job.ts';
+import type { RunRow } from '../core/run.ts';
 import { FakeClock } from './fakes.ts';
 
 export const OWNER: Authority = { principal: 'cli:local', role: 'owner', mode: 'guarded', policies: [] };
@@ -13,6 +14,11 @@ export function job(override: Partial<Job> = {}): Job {
     ...{ authority: OWNER, taint: 0, missed: 'once', enabled: true, deleteAfterRun: false, runCount: 0, createdAt: 0 },
     ...override,
   };
+}
+
+/** What the model is asked; undefined where a message began the run. */
+export function promptOf(row: RunRow | undefined): string | undefined {
+  return row && !row.message ? row.prompt.text : undefined;
 }
 
 /** `advance` moves both clocks; `jump` the wall clock alone. */

@@ -9,6 +9,7 @@ import { Lanes } from '../../gateway/lanes.ts';
 import { VoiceGate } from '../../gateway/voice-gate.ts';
 import { Floods } from '../../operator/floods.ts';
 import type { Runner } from '../../runs/runner.ts';
+import { sessionWorkspace } from '../../runs/workspace.ts';
 import { onBehalfOf } from '../origin.ts';
 import type { Base } from './options.ts';
 import type { TurnParts } from './runner.ts';
@@ -33,7 +34,7 @@ export function composeGateway(turn: TurnParts, runner: Runner, pairing: Pairing
     turn: (row, signal) => runner.run(row, signal),
     ...(models.transcriber ? { transcriber: models.transcriber } : {}),
     patterns,
-    workspace: (session) => runner.workspace(session),
+    workspace: (session) => sessionWorkspace(options.dataDir, session),
     channel: (name, signal) => channels.working(name, signal),
     ...{ backlog, journal, clock, emit: events.emit },
   });

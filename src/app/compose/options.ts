@@ -7,7 +7,7 @@ import type { Emit } from '../../core/events.ts';
 import type { Journal } from '../../core/journal.ts';
 import type { NewPart } from '../../core/outbox.ts';
 import type { Clock, Logger } from '../../core/ports.ts';
-import type { Tool } from '../../core/tool.ts';
+import type { ToolKit } from '../../core/tool.ts';
 import type { ChannelSet, Registry } from '../channels.ts';
 import type { ModelStack } from '../model-stack.ts';
 import type { Operator } from './operator.ts';
@@ -38,7 +38,7 @@ export interface DaemonOptions {
   /** Sees every event, beside log and status. */
   readonly observe?: Emit;
   /** Tools beside the built-in ones. */
-  readonly extraTools?: readonly Tool[];
+  readonly extraTools?: readonly ToolKit[];
   /** Stands between the daemon and its journal; for tests that break it on purpose. */
   readonly wrapJournal?: (journal: Journal) => Journal;
 }
