@@ -176,6 +176,11 @@ export class FakeCli {
         spending: async (query) => this.spending(query),
         record: { note: () => undefined, of: async () => [], after: async () => [], about: async () => undefined },
         spend: async (entry) => void this.spent.push(entry),
+        commit: async () => true,
+        jobs: {
+          ...{ list: async () => [], due: async () => [], get: async () => undefined, earliest: async () => undefined },
+          ...{ fired: async () => false, counts: async () => ({ enabled: 0, disabled: 0, failing: 0 }) },
+        },
         [Symbol.asyncDispose]: async () => {
           this.closed += 1;
         },
