@@ -112,11 +112,8 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const close = async (limits: CloseLimits): Promise<void> => {
     housekeeping[Symbol.dispose]();
     channels.stopReceiving();
-    const stop = async (): Promise<void> => {
-      await ticker[Symbol.asyncDispose]();
-      await gateway.stop(limits);
-    };
     const graceMs = limits.turnsMs + limits.deliveryMs;
+    const stop = () => ticker[Symbol.asyncDispose]().then(() => gateway.stop(limits));
     await closeParts({ stop, parts: closed, graceMs, clock, logger });
   };
   return {

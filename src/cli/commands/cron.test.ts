@@ -61,7 +61,7 @@ test('a time of day is one of the zone that is named', async () => {
     job: { nextDue: '2026-07-01T06:00:00.000Z', deleteAfterRun: true },
   });
   await at.json('add', '--cron', '0 8 * * *', '--tz', 'Australia/Sydney', '--message', 'y', '--missed', 'skip');
-  expect(await at.jobs()).toMatchObject([
+  expect((await at.jobs()).toSorted((a, b) => (b.nextDue ?? 0) - (a.nextDue ?? 0))).toMatchObject([
     { payload: { deliver: { channel: 'telegram', chatId: '7' } } },
     { missed: 'skip', nextDue: Date.UTC(2026, 0, 1, 21) },
   ]);
