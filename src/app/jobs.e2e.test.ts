@@ -75,10 +75,24 @@ test('a job of a chat speaks in its session: the next message of the chat knows 
   expect(at.model.requests[1]?.messages.map(({ content }) => content)).toContain('Time to call Mum.');
 });
 
+test('/stop in the chat of a job ends its run, which stays unanswered after a restart', async () => {
+  const [asked, answered] = [Promise.withResolvers<void>(), Promise.withResolvers<string>()];
+  await using at = await scene(async () => {
+    asked.resolve();
+    return await answered.promise;
+  });
+  const fired = at.fire({ authority: { ...MEMBER, principal: 'cli:local' } });
+  await asked.promise;
+  await at.channel.deliver({ platformId: 'm1', text: '/stop' });
+  answered.resolve('The plants are dry.');
+  expect(await fired).toMatchObject({ enabled: true, lastStatus: 'error: cancelled' });
+  expect(at.channel.texts()).toEqual(['🛑 Cancelled.']);
+});
+
 test('a failure is told once, until the job works again', async () => {
   await using at = await scene([{ fail: 'overloaded' }, { fail: 'overloaded' }]);
   expect((await at.fire())?.lastStatus).toMatch(/^error: failed:/);
-  expect(at.channel.sent).toHaveLength(1);
+  expect(at.channel.texts()[0]).toMatch(/^A scheduled job failed/);
   expect(await at.fire({ id: 'again000', lastStatus: 'error: failed:GH2103' })).toMatchObject({ enabled: true });
   expect(at.channel.sent).toHaveLength(1);
 });
@@ -89,6 +103,10 @@ test('A34 a job of a person who is not let in any more, or only as everyone is, 
     enabled: false,
     lastStatus: 'error: its creator is not let in any more',
   });
+  const about = await at.journal.record.about('last');
+  expect(about && whyOf(about, systemClock.now()).verdict).toBe(
+    'The job did not run (disabled): its creator is not let in any more.',
+  );
   const guest = { ...MEMBER, role: 'guest' } as const;
   expect(await at.fire({ id: 'guest000', authority: guest })).toMatchObject({
     enabled: false,

@@ -126,7 +126,8 @@ export function cancelWaitingRows(store: Store, lane: string, outcome: string, c
 
 /** Of rows that a person cancelled at `since` or later, epoch ms. */
 export function cancelledMessages(store: Store, since: number): readonly InboundMessage[] {
-  const sql = "SELECT seq, input FROM run WHERE state = 'DONE' AND finished_at >= ? AND outcome = 'cancelled'";
+  const sql =
+    "SELECT seq, input FROM run WHERE state = 'DONE' AND finished_at >= ? AND outcome = 'cancelled' AND source = 'chat'";
   return store.db.all<{ seq: number; input: string }>(sql, since).map(({ seq, input }) => readMessage(input, seq));
 }
 

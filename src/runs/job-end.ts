@@ -15,12 +15,18 @@ export function asJob(row: RunRow, end: End): End {
   if (row.message || row.source.kind !== 'job') return end;
   const { text: _text, choices: _choices, ...untold } = end;
   if (end.outcome === EMPTY) return { ...untold, state: 'DONE', outcome: 'silent' };
-  if (end.outcome !== 'answered') return row.prompt.failsQuietly && end.state === 'DEAD' ? untold : end;
+  if (end.state === 'DEAD') return row.prompt.failsQuietly ? untold : { ...end, text: asJobFailure(end.text ?? '') };
+  if (end.outcome !== 'answered') return end;
   const { text, isMarked } = withoutMarks(end.text ?? '');
   if (text !== '') return { ...end, text };
   const { files: _files, ...silent } = untold;
   if (isMarked || (end.files ?? []).length === 0) return { ...silent, outcome: 'silent' };
   return end;
+}
+
+/** Without a question before it, a failure must say what failed. */
+export function asJobFailure(text: string): string {
+  return `A scheduled job failed.\n${text}`;
 }
 
 function withoutMarks(answer: string): { readonly text: string; readonly isMarked: boolean } {

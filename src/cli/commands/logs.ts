@@ -20,7 +20,7 @@ const PAGE = 1_000;
 const FOLLOW_MS = 500;
 /** What an operator looks for when something is wrong. */
 const TROUBLE =
-  /^(?:failed|model\.failed|model\.switched|tool\.unknown|part\.(?:retry|unknown|dead|expired)|session\.damaged|journal)$/;
+  /^(?:failed|model\.failed|model\.switched|tool\.unknown|part\.(?:retry|unknown|dead|expired)|session\.damaged|job|journal)$/;
 
 /** The record as lines; with `--json` each event is one document on a line of its own. */
 export const logs: Command<LogsOptions> = async (context, options) => {

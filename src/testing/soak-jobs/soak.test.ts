@@ -25,6 +25,14 @@ test('each due time fires exactly once, or is skipped as its job says, across ki
   expect(soaked.firings).toBeGreaterThan(80);
 });
 
+test('a control that moves the due time before it makes the run is caught', async () => {
+  await using dir = await tempDir();
+  const span = { from: Date.UTC(2026, 9, 3), to: Date.UTC(2026, 9, 6) };
+  const options = { ...span, dir: dir.path, jobs: 40, kills: 12, jumps: [], inTwoCommits: true };
+  const { wrong } = await soakJobs({ ...options, random: randomFrom(1) });
+  expect(wrong.length).toBeGreaterThan(0);
+});
+
 test('systemd reads the same due times from the same schedules', (context) => {
   needs(context, 'systemd-analyze', '--version');
   const span = { from: Date.UTC(2026, 9, 2), to: Date.UTC(2026, 9, 31) };
