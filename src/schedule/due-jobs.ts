@@ -62,11 +62,11 @@ export class DueJobs implements Dated {
    * Brings dates forward that a clock ahead of time had moved too far. What has fired is known by its key and
    * does not fire again.
    */
-  async replan(now: number): Promise<void> {
+  async replan(since: number): Promise<void> {
     const { jobs } = this.#options.journal;
     for (const [n, job] of (await jobs.list()).entries()) {
-      if (!job.enabled || job.nextDue === undefined || job.nextDue <= now) continue;
-      const next = await nextDue(job, now);
+      if (!job.enabled || job.nextDue === undefined || job.nextDue <= since) continue;
+      const next = await nextDue(job, since);
       if (next !== undefined && next < job.nextDue) await this.#commit(job, { nextDue: next });
       if (n % BATCH === BATCH - 1) await new Promise((resolve) => setImmediate(resolve));
     }

@@ -65,8 +65,8 @@ export class Heartbeat implements Dated {
     if (await this.#look(now)) this.#next = now + everyMs;
   }
 
-  async replan(now: number): Promise<void> {
-    if (this.#next !== undefined) this.#next = Math.min(this.#next, now + this.#options.settings().everyMs);
+  async replan(since: number): Promise<void> {
+    if (this.#next !== undefined) this.#next = Math.min(this.#next, since + this.#options.settings().everyMs);
   }
 
   /** False = its row was changed meanwhile: look again at once. */

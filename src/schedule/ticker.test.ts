@@ -89,7 +89,8 @@ test('F22 a clock that is set back makes the dates be worked out again, once', a
   expect(dates.replanned).toHaveLength(1);
   at.clock.jump(-30_000);
   await at.clock.advance(180_000);
-  expect(dates.replanned).toHaveLength(2);
+  // Set back by 30 s at some time of the minute before: nothing of it may be passed over.
+  expect(dates.replanned).toEqual([0, 570_000]);
 });
 
 test('a disk that cannot be written costs no date: it is tried again, less and less often', async () => {

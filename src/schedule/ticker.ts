@@ -10,9 +10,9 @@ export interface Dated {
   fire(now: number): Promise<void>;
   /**
    * The clock went back, or the process begins: a date that was worked out before may be later than it should
-   * be.
+   * be. What lies after `since` has not been looked at with the clock as it is now.
    */
-  replan?(now: number): Promise<void>;
+  replan?(since: number): Promise<void>;
 }
 
 /** A clock that is set is noticed this late at the latest, by those who wait for a date. */
@@ -91,7 +91,8 @@ export class Ticker implements AsyncDisposable {
 
   async #fireDue(): Promise<number | undefined> {
     const { sources, clock } = this.#options;
-    if (this.#wentBack()) for (const source of sources) await source.replan?.(clock.now());
+    const since = this.#setBackSince();
+    if (since !== undefined) for (const source of sources) await source.replan?.(since);
     this.#look();
     let first: number | undefined;
     let isBehind = false;
@@ -107,12 +108,13 @@ export class Ticker implements AsyncDisposable {
     return first === undefined ? undefined : Math.min(first - clock.now(), LONGEST_SLEEP_MS);
   }
 
-  /** True at the first look. */
-  #wentBack(): boolean {
-    if (!this.#seen) return true;
+  /** What the clock would have shown at the last look, had it been set by then; at the first look, now. */
+  #setBackSince(): number | undefined {
     const { clock } = this.#options;
-    const expected = this.#seen.wall + (clock.monotonic() - this.#seen.monotonic);
-    return clock.now() < expected - JUMP_MS;
+    const now = clock.now();
+    if (!this.#seen) return now;
+    const passed = clock.monotonic() - this.#seen.monotonic;
+    return now < this.#seen.wall + passed - JUMP_MS ? now - passed : undefined;
   }
 
   #look(): void {
