@@ -6,8 +6,12 @@ import type { Job } from '../core/job.ts';
 import { openJournal } from '../journal/open.ts';
 import { systemClock } from '../lib/clock.ts';
 import { whyOf } from '../runs/why.ts';
+import { DoublePlatform } from '../simulator/double/server.ts';
+import { cliJson } from '../testing/cli-json.ts';
 import { tempDir, until } from '../testing/fakes.ts';
+import { startInline } from '../testing/inline-daemon.ts';
 import { job, MEMBER } from '../testing/jobs.ts';
+import { startModelServer, stream, textPieces } from '../testing/model-server.ts';
 import { type Script, scriptedModel } from '../testing/scripted-model.ts';
 import { TestChannel } from '../testing/test-channel.ts';
 import { testDaemon } from '../testing/test-daemon.ts';
@@ -158,4 +162,28 @@ test('HEARTBEAT.md is asked about when the daemon starts, and HEARTBEAT_OK is to
   await until('its end', async () => (await at.journal.jobs.get('heartbeat'))?.lastStatus === 'ok');
   expect(at.model.requests[0]?.messages.at(-1)?.content).toContain('look at the mail');
   expect(at.channel.sent).toEqual([]);
+});
+
+test('the command line makes a job due now, and the daemon that runs answers it', async () => {
+  await using platform = new DoublePlatform();
+  const url = await platform.start();
+  await using model = await startModelServer({ script: () => stream(textPieces('The plants are dry.')) });
+  await using dir = await tempDir();
+  const config = {
+    ...{ provider: 'vllm', model: 'm', base_url: `${model.url}/v1` },
+    gateway: { channels: [{ type: 'double', allowed_senders: ['*'], settings: { url } }], http: { port: 0 } },
+  };
+  await using daemon = await startInline({ dir: dir.path, config, faultParts: true });
+  await daemon.ready();
+  const payload = { text: 'x', profile: 'session', deliver: { channel: 'double', chatId: 'c' } } as const;
+  const later = systemClock.now() + 3_600_000;
+  await using other = await openJournal({ dir: daemon.dataDir, clock: systemClock, checks: false, sync: 'in-commit' });
+  await other.journal.commit([{ kind: 'job', job: job({ payload, nextDue: later, schedule: { kind: 'at', at: later } }) }]);
+  expect(await cliJson(dir.path, ['cron', 'run', 'ab12cd34'])).toMatchObject({ ok: true, id: 'ab12cd34' });
+  await until('the answer', () => platform.posted.length === 1);
+  expect(platform.posted[0]).toMatchObject({ chatId: 'c', text: 'The plants are dry.' });
+  await until('its end', async () => (await other.journal.jobs.get('ab12cd34'))?.lastStatus === 'ok');
+  // At its own time it fires as well.
+  expect(await other.journal.jobs.get('ab12cd34')).toMatchObject({ enabled: true, nextDue: later, runCount: 1 });
+  expect((await daemon.status()).jobs).toMatchObject({ enabled: 1, failing: 0, nextDue: later });
 });

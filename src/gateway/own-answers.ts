@@ -27,8 +27,7 @@ export class OwnAnswers {
 
   readonly of = async (row: RunRow): Promise<End | undefined> => {
     const { message } = row;
-    const { model, demoAllowed } = this.#options;
-    const isMute = model.demo && !demoAllowed(channelOf(row));
+    const isMute = this.#options.model.demo && !this.#options.demoAllowed(channelOf(row));
     if (!message) return isMute ? { state: 'DONE', outcome: 'no-model' } : undefined;
     const command = message.kind === 'message' ? parseCommand(message.text) : undefined;
     // Answered at once when it is sent; here it is what a waiting message was edited to.

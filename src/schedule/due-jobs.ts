@@ -10,7 +10,7 @@ import { nextDue } from './next.ts';
 import type { Dated } from './ticker.ts';
 
 /** Jobs that are fired in one step; those of one step share a transaction. */
-const BATCH = 50;
+const BATCH = 20;
 /** A time that is this late was missed: the process did not run, or the clock was set. */
 const MISSED_AFTER_MS = 60_000;
 /** Runs of one job that may wait or run. A job that is slower than its schedule must not pile up work. */

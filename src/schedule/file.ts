@@ -6,7 +6,7 @@ import { HEARTBEAT, type Job, type JobAddress, type JobRequest, LOCAL_OPERATOR }
 import { jobOf } from './book.ts';
 import { FLOOR_MS } from './next.ts';
 
-/** Of whoever sits at the machine: what they bring from a file is their own. */
+/** Of the person at the machine: what they bring from a file is their own. */
 export const OPERATOR: Authority = { principal: LOCAL_OPERATOR, role: 'owner', mode: 'guarded', policies: [] };
 
 const ms = z.int().min(0).max(8.64e15);

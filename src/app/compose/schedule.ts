@@ -45,7 +45,7 @@ export function jobBook({ journal, options: { clock } }: Pick<Base, 'journal' | 
   return new Book({ journal, clock, newId: () => randomBytes(4).toString('hex') });
 }
 
-/** Why nothing may run any more on the account of whoever made a job; undefined = it may. */
+/** Why nothing may run any more on the account of the person who made a job; undefined = it may. */
 async function barred(
   { channels, entries }: Base,
   { owner }: Operator,
