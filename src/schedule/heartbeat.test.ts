@@ -121,3 +121,12 @@ test('a file of more than 64 kB is not read, and says so', async () => {
   expect(await at.live(1)).toEqual([]);
   expect(at.logger.lines[0]).toMatchObject({ level: 'warn', event: 'heartbeat.too-long' });
 });
+
+test('a change of the interval holds at once', async () => {
+  const settings = { everyMs: HALF_HOUR, mostADay: 48 };
+  await using at = await setup(settings);
+  expect(await at.live(1)).toEqual([]);
+  await writeFile(at.file, '- [ ] x');
+  settings.everyMs = 60_000;
+  expect(await at.live(60_000)).toHaveLength(1);
+});

@@ -107,7 +107,13 @@ async function live({ world, dir, firings, setup, death, end, inTwoCommits }: Li
   };
   const commits = mortal(journal, death, clock, die);
   /** Ends what waits, as the lanes and the runner do. */
+  let hasWork = true;
+  journal.wakeup.listen((what) => {
+    if (what === 'run') hasWork = true;
+  });
   const work = async (): Promise<void> => {
+    if (!hasWork) return;
+    hasWork = false;
     const { lanes } = await journal.work();
     await Promise.all(lanes.map((lane) => endAll(journal, commits, lane, firings))).catch((error: unknown) => {
       if (!isDead) throw error;
