@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest';
 import { gate, tempDir, until } from '../testing/fakes.ts';
 import { type ScriptFunction, type ScriptStep, scriptedModel } from '../testing/scripted-model.ts';
+import { SteadyClock } from '../testing/steady-clock.ts';
 import { TestChannel } from '../testing/test-channel.ts';
 import { testDaemon } from '../testing/test-daemon.ts';
 
@@ -13,7 +14,7 @@ async function scene(
 ) {
   const dir = await tempDir();
   const model = scriptedModel(answers);
-  const running = await testDaemon({ dataDir: dir.path, model, channel });
+  const running = await testDaemon({ dataDir: dir.path, model, channel, daemon: { clock: new SteadyClock() } });
   const settle = async (): Promise<void> => {
     await running.daemon.gateway.idle();
   };

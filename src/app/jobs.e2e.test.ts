@@ -62,7 +62,7 @@ test('a job that is due asks the model and answers in its chat, and why says so'
   expect(at.model.requests[0]?.messages.at(-1)?.content).toContain('water the plants');
   expect(ended).toMatchObject({ lastStatus: 'ok', runCount: 1 });
   const about = await at.journal.record.about(`job/ab12cd34/${ended?.lastDue}`);
-  expect(about && whyOf(about, systemClock.now()).verdict).toBe('It was answered.');
+  expect(about && whyOf(about, { now: systemClock.now() }).verdict).toBe('It was answered.');
 });
 
 test.each(['[SILENT]', '[NO_CHANGE]'])('the answer %j shows nothing in the chat, not for a moment', async (answer) => {
@@ -108,7 +108,7 @@ test('A34 a job of a person who is not let in any more, or only as everyone is, 
     lastStatus: 'error: its creator is not let in any more',
   });
   const about = await at.journal.record.about('last');
-  expect(about && whyOf(about, systemClock.now()).verdict).toBe(
+  expect(about && whyOf(about, { now: systemClock.now() }).verdict).toBe(
     'The job did not run (disabled): its creator is not let in any more.',
   );
   const guest = { ...MEMBER, role: 'guest' } as const;

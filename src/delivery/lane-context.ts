@@ -4,6 +4,7 @@ import type { Outbox } from '../core/outbox.ts';
 import type { Clock } from '../core/ports.ts';
 import type { Budget } from './budget.ts';
 import type { Drafts } from './drafts.ts';
+import type { Outages } from './outages.ts';
 import type { BlindPolicy } from './outcome.ts';
 import type { RowTimes } from './row-times.ts';
 import type { Slots } from './slots.ts';
@@ -21,6 +22,7 @@ export interface LaneContext {
   readonly drafts: Drafts;
   /** Of the rows of all lanes, so that a lane that parks and begins again keeps them. */
   readonly times: RowTimes;
+  readonly outages: Outages;
   readonly blind: BlindPolicy;
   readonly maxAttempts: number;
   readonly sendTimeoutMs: number;

@@ -131,8 +131,15 @@ export class Lane {
   async #attempt(row: OutboxRow, channel: Channel, target: string | undefined): Promise<Settlement> {
     if (target !== undefined) return (await editPart(row, channel, target, this.#context)).settlement;
     const { settlement, doomed } = await sendPart(row, channel, this.#context);
+    this.#noteReach(row.part, settlement);
     if (doomed !== undefined) this.#doomed = { answer: answerOf(row.part), reason: doomed };
     return settlement;
+  }
+
+  #noteReach(sender: OutboundPart, settlement: Settlement): void {
+    const { outages } = this.#context;
+    if (settlement.kind === 'retry') outages.failed(sender, this.key);
+    else if (settlement.kind !== 'unknown') outages.answered(sender);
   }
 
   /** Waits until this part may be sent: its time, its channel, the platform's silence, a token, a slot. */
@@ -161,7 +168,8 @@ export class Lane {
         if (waitMs <= 0) {
           const free = await slots.acquire(channel.name, stop).catch(() => undefined);
           // While it waited for the slot another chat may have been told to be silent, delivery to stop, or a turn may have ended.
-          if (free && budget.closedFor(row.part) === 0 && !stop.aborted && !this.#isStale(row)) {
+          const isStill = free && budget.closedFor(row.part) === 0 && !stop.aborted && !this.#isStale(row);
+          if (isStill && this.#context.outages.begin(row.part)) {
             return { channel, reservation: token.reservation, free };
           }
           free?.();

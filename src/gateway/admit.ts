@@ -20,6 +20,8 @@ export interface AdmitOptions {
   readonly concerns?: (message: InboundMessage) => boolean;
   /** Whether the operator wrote it under an id of theirs. */
   readonly isOwner: (message: InboundMessage) => boolean;
+  /** What `/why` says to this message. */
+  readonly why: (message: InboundMessage) => Promise<string>;
   /** Turns a sentence of ours into parts for the chat the message came from. */
   readonly answer: (message: InboundMessage, text: string) => readonly NewPart[];
 }
@@ -54,8 +56,9 @@ export async function admit(message: InboundMessage, options: AdmitOptions): Pro
   // Also as a correction: what it corrects is in this lane. Other commands that correct what waits are read in their turn.
   if (command?.kind === 'stop' && message.kind !== 'delete') return stop(message, command, place, options);
   if (message.kind !== 'message') return { kind: 'admit', message, ...place };
-  if (command?.kind === 'help') {
-    return { kind: 'answer', message, ...place, outcome: 'help', parts: options.answer(message, command.answer) };
+  if (command?.kind === 'help' || command?.kind === 'why') {
+    const text = command.kind === 'help' ? command.answer : await options.why(message);
+    return { kind: 'answer', message, ...place, outcome: command.kind, parts: options.answer(message, text) };
   }
   const decision = options.decide?.(message);
   if (decision) {
@@ -73,7 +76,7 @@ export function isAnsweredAtOnce(message: InboundMessage, { concerns }: Pick<Adm
   // A voice note under these words may be overheard.
   if (message.kind !== 'message' || message.media.length > 0) return false;
   const command = parseCommand(message.text);
-  return command?.kind === 'stop' || command?.kind === 'help' || (concerns?.(message) ?? false);
+  return command?.kind === 'stop' || command?.kind === 'help' || command?.kind === 'why' || (concerns?.(message) ?? false);
 }
 
 /**

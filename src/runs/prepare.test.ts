@@ -223,7 +223,8 @@ test('a platform that hangs is given up after the time limit, and the message is
   const { text, media } = await prepare(withMedia(photo()), scene.options);
   expect({ text, media }).toEqual({ text: 'see this\n[Photo could not be fetched (GH1505); it is not available]', media: [] });
   expect(await scene.files()).toEqual([]);
-  expect(scene.channel.closed).toBe(1);
+  // On a machine that pauses, the limit may be over before the platform is asked.
+  expect(scene.channel.closed).toBe(scene.channel.opened);
 });
 
 test('an abort ends it with the reason and removes what was fetched of the file', async () => {

@@ -89,16 +89,24 @@ export class MemoryJournal implements Journal {
 
   async recover(): Promise<Recovery> {
     const rows = [...this.rows.values()];
-    const lanes = new Set(rows.filter((row) => row.state === 'PENDING').map((row) => row.lane));
+    const waiting = rows.filter((row) => row.state === 'PENDING').toReversed();
+    const lanes = new Map(waiting.map(({ lane, expiresAt }) => [lane, { lane, expiresAt }]));
     const sending = rows.filter((row) => row.state === 'SENDING');
-    return { resumed: 0, buried: 0, unheard: [], sending, lanes: [], outboxLanes: [...lanes] };
+    return { resumed: 0, buried: 0, unheard: [], sending, lanes: [], outboxLanes: [...lanes.values()].toReversed() };
   }
 
   readonly dead: Journal['dead'] = { list: outboxOnly, show: outboxOnly, replay: outboxOnly, drop: outboxOnly };
   readonly jobs: Journal['jobs'] = {
     ...{ list: outboxOnly, get: outboxOnly, due: outboxOnly, earliest: outboxOnly, fired: outboxOnly, counts: outboxOnly },
   };
-  readonly record: Journal['record'] = { note: () => undefined, of: outboxOnly, after: outboxOnly, about: outboxOnly };
+  readonly record: Journal['record'] = {
+    effects: outboxOnly,
+    note: () => undefined,
+    of: outboxOnly,
+    after: outboxOnly,
+    about: outboxOnly,
+    asked: outboxOnly,
+  };
   readonly wakeup: Journal['wakeup'] = { notify: outboxOnly, listen: outboxOnly };
   readonly commit = outboxOnly;
   readonly accept = outboxOnly;

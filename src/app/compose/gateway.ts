@@ -12,7 +12,7 @@ import type { Runner } from '../../runs/runner.ts';
 import { sessionWorkspace } from '../../runs/workspace.ts';
 import { onBehalfOf } from '../origin.ts';
 import type { Base } from './options.ts';
-import type { TurnParts } from './runner.ts';
+import { type TurnParts, whyOf } from './runner.ts';
 
 export interface GatewayParts {
   readonly gateway: Gateway;
@@ -48,6 +48,7 @@ export function composeGateway(turn: TurnParts, runner: Runner, pairing: Pairing
     admission: {
       ...{ rules: accessRules(base, patterns, models.transcriber !== undefined), pairing, clock },
       isOwner: (message) => owner.isOwnersId(message),
+      why: whyOf(turn),
       answer,
       decide: (message) => approvals.decide(message),
       concerns: (message) => approvals.concerns(message),

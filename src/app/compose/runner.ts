@@ -1,11 +1,13 @@
 import { sessionLimits } from '../../agent/limits.ts';
 import { systemPrompt } from '../../agent/prompt.ts';
+import type { InboundMessage } from '../../core/message.ts';
 import type { RunLimits } from '../../core/turn.ts';
 import type { Delivery } from '../../delivery/deliver.ts';
 import { ModelChoice } from '../../gateway/commands/model-choice.ts';
 import { OwnAnswers } from '../../gateway/own-answers.ts';
 import { Runner, type RunnerOptions } from '../../runs/runner.ts';
 import type { Transcripts } from '../../runs/transcripts.ts';
+import { whyAnswer } from '../../runs/why-answer.ts';
 import type { ModelStack } from '../model-stack.ts';
 import type { PlanAnswer } from './delivery.ts';
 import type { Operator } from './operator.ts';
@@ -29,7 +31,7 @@ export function composeRunner(turn: TurnParts): Runner {
   const { clock, dataDir } = options;
   const choice = choiceOf(turn);
   const ownAnswers = new OwnAnswers({
-    ...{ transcripts, choice, model: models.model, clock },
+    ...{ transcripts, choice, why: whyOf(turn), model: models.model, clock },
     demoAllowed: (channel) => base.channels.isLocal(channel) || (entries.get(channel)?.allow_demo ?? false),
   });
   return new Runner({
@@ -62,6 +64,13 @@ function abilities({ base, delivery }: TurnParts) {
     edits: (channel) => channelOf(channel)?.edit !== undefined,
     draft: (message) => delivery.draft(message),
   } satisfies Partial<RunnerOptions>;
+}
+
+/** For `/why`, at once and in its lane. */
+export function whyOf({ base, operator }: TurnParts): (message: InboundMessage) => Promise<string> {
+  const { options, journal } = base;
+  const isOwner = (message: InboundMessage): boolean => operator.owner.wrote(message);
+  return (message) => whyAnswer(message, { record: journal.record, clock: options.clock, isOwner });
 }
 
 function choiceOf({ base, models, operator, transcripts }: TurnParts): ModelChoice {
