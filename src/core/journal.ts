@@ -14,6 +14,7 @@
  */
 import type { Commits, Wakeup } from './commit.ts';
 import type { DeadLetters } from './dead-letters.ts';
+import type { Jobs } from './job.ts';
 import type { Ledger } from './ledger.ts';
 import type { NewPart, Outbox, OutboxRow, OutboxState } from './outbox.ts';
 import type { EventRecord } from './record.ts';
@@ -67,6 +68,7 @@ export interface Journal extends Commits, Runs, Outbox, SessionLines, Ledger, As
   /** Random per start, never a pid: claims of any other boot are ours to adopt. */
   readonly bootId: string;
   readonly dead: DeadLetters;
+  readonly jobs: Jobs;
   readonly record: EventRecord;
   readonly wakeup: Wakeup;
   readonly waits: Waits;
