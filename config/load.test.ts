@@ -87,6 +87,7 @@ describe('which file', () => {
         http: { host: '127.0.0.1', port: 7780 },
         webhooks: { host: '127.0.0.1', port: 7781 },
       },
+      heartbeat: { every_minutes: 30, max_a_day: 48 },
     });
   });
 

@@ -6,6 +6,8 @@ import { formatPath } from './problem.ts';
 
 /** Keys that take effect on the next turn; every other change needs a restart (spec F3). */
 const HOT_KEYS: readonly string[] = [
+  'heartbeat.every_minutes',
+  'heartbeat.max_a_day',
   'gateway.system_prompt',
   'gateway.max_history',
   // Not in spec F3: whoever lowers a limit wants it to hold now.

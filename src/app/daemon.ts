@@ -6,11 +6,9 @@ import type { Delivery } from '../delivery/deliver.ts';
 import { channelHost, type Gateway } from '../gateway/gateway.ts';
 import type { Lanes } from '../gateway/lanes.ts';
 import { pruneUploads } from '../media/prune-uploads.ts';
-import { dueWaits } from '../runs/due-waits.ts';
 import type { ChannelSet } from './channels.ts';
 import { closeParts } from './close-parts.ts';
 import { composeChannels } from './compose/channels.ts';
-import { watchDates } from './compose/dates.ts';
 import { composeDelivery, composePlan } from './compose/delivery.ts';
 import { composeEvents } from './compose/events.ts';
 import { composeGateway } from './compose/gateway.ts';
@@ -18,6 +16,7 @@ import { createOperator, tellOfChannels } from './compose/operator.ts';
 import { type Base, type Config, type DaemonOptions, type HotSettings, redactOf } from './compose/options.ts';
 import { recover } from './compose/recovery.ts';
 import { composeRunner } from './compose/runner.ts';
+import { composeTicker } from './compose/schedule.ts';
 import { composeStores } from './compose/store.ts';
 import { keepHouse } from './keep-house.ts';
 import type { ModelStack } from './model-stack.ts';
@@ -59,7 +58,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const { opened, journal, transcripts } = await composeStores(options, events.emit);
   events.observe(journal.record.note);
   const { channels, webhooks } = await composeChannels(options, events);
-  let hot: HotSettings = config.gateway;
+  let hot: HotSettings = { ...config.gateway, heartbeat: config.heartbeat };
   // Delivery is built last; parts that are committed before are found in the outbox when it begins.
   let running: Delivery | undefined;
   const base: Base = {
@@ -95,16 +94,17 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       else if (what === 'part') delivery.poke(lane);
     }),
   );
-  const dates = watchDates(dueWaits(journal), journal.wakeup, { clock, logger });
   await operator.approvals.recover();
   const prune = async (): Promise<void> => {
     await opened.prune();
     await pruneUploads(options.dataDir, clock.now());
   };
+  const ticker = composeTicker(base, operator, opened.pairing);
   const housekeeping = keepHouse(prune, clock, logger);
   await channels.start((channel, report) =>
     channelHost(gateway, journal, { channel: channel.name, account: channel.account }, report),
   );
+  ticker.start();
 
   // What is listed is closed in reverse: turns have stopped by then, then what they left to send (sends need
   // their channels), then the disk.
@@ -112,15 +112,16 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   let closing: Promise<void> | undefined;
   const close = async (limits: CloseLimits): Promise<void> => {
     housekeeping[Symbol.dispose]();
-    dates[Symbol.dispose]();
     channels.stopReceiving();
     const graceMs = limits.turnsMs + limits.deliveryMs;
-    await closeParts({ stop: () => gateway.stop(limits), parts: closed, graceMs, clock, logger });
+    const stop = () => ticker[Symbol.asyncDispose]().then(() => gateway.stop(limits));
+    await closeParts({ stop, parts: closed, graceMs, clock, logger });
   };
   return {
     ...{ gateway, journal, channels, lanes, observations, models },
-    reconfigure: ({ gateway, budget }) => {
-      hot = gateway;
+    reconfigure: ({ gateway, budget, heartbeat }) => {
+      hot = { ...gateway, heartbeat };
+      ticker.wake();
       models.setLimits?.(budget);
     },
     close: (limits = { turnsMs: 5_000, deliveryMs: 10_000 }) => {

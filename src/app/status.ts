@@ -61,6 +61,7 @@ async function statusDocument(daemon: Daemon, startedAt: number): Promise<Status
     ...(budget ? { budget } : {}),
     channels: daemon.channels.status(),
     journal: await daemon.journal.counts(),
+    jobs: await daemon.journal.jobs.counts(),
     lanes: { running, waiting },
     usageToday: { calls, tokensIn, tokensOut, costUsd, unpriced },
     lastErrors: [...observations.errors],

@@ -29,6 +29,7 @@ export function formatStatus(status: StatusDocument, view: View): string {
     ...formatChannels(status.channels, view),
     `${out.mark('none')} turns     ${lanes.running} running, ${lanes.waiting} waiting`,
     ...formatJournal(status.journal, view),
+    ...formatJobs(status.jobs, view),
     `${out.mark('none')} today     ${calls}`,
     ...status.lastErrors
       .slice(0, 3)
@@ -63,6 +64,15 @@ function formatChannels(channels: readonly ChannelStatus[], { out, now }: View):
   if (channels.length === 0) return [`${out.mark('none')} channels  none`];
   const lines = formatTable(channels.map((channel) => channelCells(channel, now))).split('\n');
   return channels.map(({ state }, index) => `${out.mark(CHANNEL_MARKS[state] ?? 'none')} channel   ${lines[index] ?? ''}`);
+}
+
+/** Nothing where there are none. */
+function formatJobs(jobs: StatusDocument['jobs'], { out, now }: View): string[] {
+  if (!jobs || jobs.enabled + jobs.disabled === 0) return [];
+  const { enabled, disabled, failing, nextDue } = jobs;
+  const next = nextDue === undefined ? '' : `, next ${formatRelative(nextDue, now)}`;
+  const failed = failing === 0 ? '' : `, ${failing} failed last time   → gatehouse cron list`;
+  return [`${out.mark(failing > 0 ? 'warn' : 'none')} jobs      ${enabled} enabled, ${disabled} disabled${next}${failed}`];
 }
 
 /** What the journal holds: also readable while no daemon runs. */

@@ -8,6 +8,7 @@ import { EXIT, exitCodeOf } from './exit-codes.ts';
 import { addAuthCommands } from './groups/auth.ts';
 import { addChannelsCommands } from './groups/channels.ts';
 import { addConfigCommands } from './groups/config.ts';
+import { addCronCommands } from './groups/cron.ts';
 import { addDeadCommands } from './groups/dead.ts';
 import { Commander, CommanderError, Option, type Run } from './groups/group.ts';
 import { addMainCommands } from './groups/main.ts';
@@ -76,6 +77,7 @@ function buildProgram(deps: CliDeps, setExit: (code: number) => void): Commander
   addQuestionsCommands(program, run);
   addRecordCommands(program, run);
   addDeadCommands(program, run);
+  addCronCommands(program, run);
   addPairCommands(program, run);
   addChannelsCommands(program, run);
   addModelsCommands(program, run);

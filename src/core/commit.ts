@@ -4,6 +4,7 @@
  */
 import type { ChatSettings } from './chats.ts';
 import type { RunEvent } from './events.ts';
+import type { Job } from './job.ts';
 import type { UsageEntry } from './ledger.ts';
 import type { Address } from './message.ts';
 import type { NewRun } from './new-run.ts';
@@ -28,7 +29,12 @@ export type Write =
   /** A question of no run, under an id of its own. Changes nothing where there is one of this id. */
   | { readonly kind: 'ask'; readonly id: string; readonly question: Question; readonly asked: Asked; readonly late: ToolResult }
   /** An open question stands in this chat from now on. */
-  | { readonly kind: 'asked-in'; readonly id: string; readonly chat: string };
+  | { readonly kind: 'asked-in'; readonly id: string; readonly chat: string }
+  /**
+   * `was` is the job as the caller read it; without it there must be none of this id. Where that is no longer
+   * so, because an edit and a firing met, nothing of the commit is written.
+   */
+  | { readonly kind: 'job'; readonly job: Job | { readonly gone: string }; readonly was?: Job };
 
 /** The run that writes: it must still be RUNNING in this generation. */
 export interface Claim {
@@ -65,13 +71,16 @@ export interface Park {
 export interface Commits {
   /**
    * All or nothing, in order, on disk when it resolves; what it made is told to `Wakeup` then. `false` = the
-   * claim no longer stands, and nothing was written. Rejects as every write does (`journal.ts`).
+   * claim no longer stands, or a job is not as it was, and nothing was written. Rejects as every write does (`journal.ts`).
    */
   commit(writes: readonly Write[], claim?: Claim): Promise<boolean>;
 }
 
-/** What there is to look at: a run of this lane, a part of this delivery lane, a wait with a date (of no lane). */
-export type Woken = 'run' | 'part' | 'wait';
+/**
+ * What there is to look at: a run of this lane, a part of this delivery lane, a wait with a date (of no lane),
+ * the job of this id.
+ */
+export type Woken = 'run' | 'part' | 'wait' | 'job';
 
 /**
  * Tells who acts on rows that there are new ones. In one process a call, between several a notification of

@@ -66,6 +66,11 @@ export type RunEvent = EventBase &
     | { readonly type: 'part.unknown' | 'part.dead' | 'part.expired'; readonly key: string; readonly reason: string }
     | { readonly type: 'session.damaged'; readonly lines: number; readonly quarantine: string }
     | { readonly type: 'channel'; readonly state: ChannelHealth; readonly detail?: string }
+    /**
+     * A due time of a job that began no run, with the reason. `skipped`: the daemon did not run then.
+     * `refused`: there is no place for its answer. `disabled`: it will not fire any more.
+     */
+    | { readonly type: 'job'; readonly job: string; readonly state: 'skipped' | 'refused' | 'disabled'; readonly reason: string }
     | { readonly type: 'journal'; readonly state: 'ok' | 'failing'; readonly code?: string }
   );
 

@@ -16,6 +16,7 @@
 import type { Chats } from './chats.ts';
 import type { Commits, Wakeup } from './commit.ts';
 import type { DeadLetters } from './dead-letters.ts';
+import type { Jobs } from './job.ts';
 import type { Ledger } from './ledger.ts';
 import type { NewPart, Outbox, OutboxRow, OutboxState } from './outbox.ts';
 import type { EventRecord } from './record.ts';
@@ -70,6 +71,7 @@ export interface Journal extends Commits, Runs, Outbox, SessionLines, Ledger, As
   readonly bootId: string;
   readonly dead: DeadLetters;
   readonly chats: Chats;
+  readonly jobs: Jobs;
   readonly record: EventRecord;
   readonly wakeup: Wakeup;
   readonly waits: Waits;

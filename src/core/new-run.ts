@@ -16,6 +16,8 @@ export interface Prompt {
   readonly media: readonly string[];
   /** RFC 3339. */
   readonly at: string;
+  /** The run of this job before it failed and said so: a failure of this one is not told again. */
+  readonly failsQuietly?: true;
 }
 
 /** Which limits hold for a run: see `src/runs/profile.ts`. */

@@ -95,6 +95,7 @@ export const COMMITTED_EVENTS = [
   'finished',
   'parked',
   'settled',
+  'job',
   'part.sent',
   'part.retry',
   'part.unknown',

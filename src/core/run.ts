@@ -179,6 +179,11 @@ export function channelOf(row: RunRow): string {
   return row.message?.channel ?? row.replyTo?.channel ?? row.source.kind;
 }
 
+/** Whether a person waits for the answer and is shown that there is work on it. */
+export function isAwaited({ source }: RunRow): boolean {
+  return source.kind !== 'job';
+}
+
 export interface StepRecord {
   readonly n: number;
   readonly kind: 'model' | 'tool';

@@ -1,4 +1,5 @@
 /** What `GET /status` of a running daemon answers and `gatehouse status --json` prints. Holds no secret and no content. */
+import type { JobCounts } from './job.ts';
 import type { JournalCounts } from './journal.ts';
 import type { ChannelStatus } from './turn.ts';
 
@@ -27,6 +28,8 @@ export interface StatusDocument {
   readonly budget?: { readonly spentUsd: number; readonly limitUsd: number };
   readonly channels: readonly ChannelStatus[];
   readonly journal: JournalCounts;
+  /** Absent in what an earlier version tells. */
+  readonly jobs?: JobCounts;
   readonly lanes: { readonly running: number; readonly waiting: number };
   /** Since midnight of the daemon's time zone. */
   readonly usageToday: {

@@ -1,4 +1,5 @@
 import type { Authority } from './authority.ts';
+import type { JobBook } from './job.ts';
 import type { Address, Choice, OutboundFile } from './message.ts';
 import type { Wanted } from './wait.ts';
 
@@ -28,12 +29,16 @@ export interface RunScope {
   readonly session: string;
   /** On whose account the run acts; `principal` is who asked. */
   readonly authority: Authority;
+  /** Bits of what the run was given to read (runs.md M4). Absent = 0. */
+  readonly taint?: number;
   /** As `channelOf`. */
   readonly channel: string;
   /** Where the answer goes. Absent = no chat is told. */
   readonly origin?: Address;
   /** What may be added to the answer. Absent = no chat is told. */
   readonly answer?: AnswerScope;
+  /** Absent = there are no schedules. */
+  readonly jobs?: JobBook;
 }
 
 /** What a tool may add to the answer of its run, beside the text. */

@@ -5,7 +5,7 @@ import { messageKey, partKey } from '../core/ids.ts';
 import type { AnswerTarget, InboundMessage } from '../core/message.ts';
 import type { NewPart, Outbox, StoredPart } from '../core/outbox.ts';
 import type { Clock } from '../core/ports.ts';
-import { channelOf, type RunRow, type TurnResult, targetOf } from '../core/run.ts';
+import { channelOf, isAwaited, type RunRow, type TurnResult, targetOf } from '../core/run.ts';
 import type { Draft } from './draft.ts';
 
 /** Below the text of an answer that was stopped. */
@@ -56,7 +56,8 @@ export class AnswerPlace {
   async open(): Promise<void> {
     const { message, generation } = this.#row;
     const target = targetOf(this.#row);
-    if (!target || !this.#options.edits(target.channel)) return;
+    // The answer of a job is shown when it is whole: it may turn out to be nothing.
+    if (!target || !isAwaited(this.#row) || !this.#options.edits(target.channel)) return;
     if (message?.kind === 'edit') this.#standing = await findStanding(message, this.#options.journal);
     // The old answer stays as it is until the new one is whole: people have read it already.
     if (this.#standing?.editable) return;

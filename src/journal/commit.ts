@@ -3,6 +3,7 @@ import type { Claim, Woken, Write } from '../core/commit.ts';
 import { changeSettings } from './chats.ts';
 import type { Change } from './commit-queue.ts';
 import { endClaim } from './end-claim.ts';
+import { jobStands, writeJob } from './jobs.ts';
 import { addParts } from './outbox.ts';
 import { writeEvent } from './record.ts';
 import { addRun } from './runs.ts';
@@ -11,8 +12,10 @@ import type { Store } from './store.ts';
 import { addUsage } from './usage.ts';
 import { addQuestion, moveQuestion, settle } from './waits.ts';
 
-/** `false` = the claim no longer stands, and nothing was written. */
+/** `false` = the claim no longer stands, or a job is not as it was, and nothing was written. */
 export function commitAll(store: Store, writes: readonly Write[], claim: Claim | undefined, change: Change): boolean {
+  // Before anything is written: what returns false must have changed nothing.
+  if (!writes.every((write) => write.kind !== 'job' || jobStands(store, write))) return false;
   const own = claim && endClaim(store, claim, change);
   if (claim && own === undefined) return false;
   for (const write of writes) apply(store, write, { owner: claim && `in${claim.seq}.${claim.generation}`, session: own }, change);
@@ -55,6 +58,9 @@ function apply(store: Store, write: Write, { owner, session }: Writer, change: C
       return;
     case 'chat':
       changeSettings(store, write.chat, write.settings);
+      return;
+    case 'job':
+      writeJob(store, write);
   }
 }
 
@@ -74,10 +80,12 @@ export function wokenBy(writes: readonly Write[], claim: Claim | undefined): rea
     ...writes.flatMap((write) => (write.kind === 'part' ? [write.part] : write.kind === 'ask' ? write.asked.parts : [])),
     ...waits.flatMap(({ asked }) => asked?.parts ?? []),
   ];
+  const jobs = writes.flatMap((write) => (write.kind === 'job' ? ['gone' in write.job ? write.job.gone : write.job.id] : []));
   const hasDate = writes.some(({ kind }) => kind === 'ask') || waits.some(({ due }) => due !== undefined);
   return [
     ...[...new Set(runs)].map((lane) => ({ what: 'run', lane }) as const),
     ...[...new Set(parts.map(({ lane }) => lane))].map((lane) => ({ what: 'part', lane }) as const),
     ...(hasDate ? [{ what: 'wait', lane: '' } as const] : []),
+    ...[...new Set(jobs)].map((lane) => ({ what: 'job', lane }) as const),
   ];
 }

@@ -5,6 +5,7 @@
 import { chatKey, isLaneOf, sessionKey } from '../core/ids.ts';
 import { type Admission, type Cancels, channelOf, type EndedRun, type Remains, type RunRow } from '../core/run.ts';
 import type { Change } from './commit-queue.ts';
+import { noteJobEnd } from './jobs.ts';
 import { writeEvent } from './record.ts';
 import { RUN_COLUMNS, type RunRecord, toRunRow } from './runs.ts';
 import { addLines } from './session-lines.ts';
@@ -44,7 +45,8 @@ export function leaveRemains(store: Store, row: RunRow): Remains & { readonly ha
 
 /** Of a run that no turn finishes. */
 export function writeEnd(store: Store, row: RunRow, outcome: string): void {
-  const { key: messageId, session } = row;
+  const { key: messageId, session, source } = row;
+  if (source.kind === 'job') noteJobEnd(store, { id: source.job, due: source.due }, outcome);
   writeEvent(store, { type: 'finished', at: store.clock.now(), messageId, session, channel: channelOf(row), outcome, ms: 0 });
 }
 

@@ -51,7 +51,7 @@ export function toRunRow(record: RunRecord): RunRow {
 }
 
 /** `origin` of a job is `<id>/<due>`, of a run `<parent's key>#<call>`, of the API its client. */
-function sourceOf({ source, origin }: RunRecord, where: string): Source {
+export function sourceOf({ source, origin }: Pick<RunRecord, 'source' | 'origin'>, where: string): Source {
   if (source === 'chat') return { kind: 'chat' };
   const [, first = '', second = ''] = /^(.*?)[/#]?([^/#]*)$/s.exec(origin ?? '') ?? [];
   if (source === 'job') return { kind: 'job', job: first, due: Number(second) };

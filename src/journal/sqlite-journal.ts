@@ -1,6 +1,7 @@
 import type { Chats } from '../core/chats.ts';
 import type { Claim, Write } from '../core/commit.ts';
 import type { DeadLetter } from '../core/dead-letters.ts';
+import type { Jobs } from '../core/job.ts';
 import type { Journal, JournalCounts, Recovery } from '../core/journal.ts';
 import type { SpendingGroup, SpendingQuery, UsageEntry } from '../core/ledger.ts';
 import type { NewPart, OutboxRow, Settlement, StoredPart } from '../core/outbox.ts';
@@ -16,6 +17,7 @@ import type { Change, CommitQueue } from './commit-queue.ts';
 import { countAll } from './counts.ts';
 import { dropDead, listDead, replayDead, showDead } from './dead-letters.ts';
 import { effectsSince } from './effects.ts';
+import { countJobs, dueJobs, earliestJob, getJob, jobFired, listJobs } from './jobs.ts';
 import { loadOf } from './load.ts';
 import { LocalWakeup } from './local-wakeup.ts';
 import { addParts, findPart, markSending, pendingParts, settlePart } from './outbox.ts';
@@ -184,6 +186,15 @@ export class SqliteJournal implements Journal {
     show: (id: string): Promise<DeadLetter | undefined> => this.#queue.read(() => showDead(this.#store, id)),
     replay: (id: string): Promise<boolean> => this.#queue.write((change) => replayDead(this.#store, id, change)),
     drop: (id: string): Promise<boolean> => this.#queue.write(() => dropDead(this.#store, id)),
+  };
+
+  readonly jobs: Jobs = {
+    list: () => this.#queue.read(() => listJobs(this.#store)),
+    get: (id) => this.#queue.read(() => getJob(this.#store, id)),
+    due: (now, limit) => this.#queue.read(() => dueJobs(this.#store, now, limit)),
+    earliest: () => this.#queue.read(() => earliestJob(this.#store)),
+    fired: (id, due) => this.#queue.read(() => jobFired(this.#store, id, due)),
+    counts: () => this.#queue.read(() => countJobs(this.#store)),
   };
 
   usage(since: number): Promise<readonly UsageEntry[]> {

@@ -9,7 +9,7 @@ import type { AnswerTarget, Choice } from '../core/message.ts';
 import type { FailureKind, Model, ModelCallContext } from '../core/model.ts';
 import type { NewPart } from '../core/outbox.ts';
 import type { Clock } from '../core/ports.ts';
-import { channelOf, type RemainsOf, type RunRow, targetOf } from '../core/run.ts';
+import { channelOf, isAwaited, type RemainsOf, type RunRow, targetOf } from '../core/run.ts';
 import type { Tool } from '../core/tool.ts';
 import type { AgentResult } from '../core/turn.ts';
 import type { AnswerPlace } from '../delivery/answer-place.ts';
@@ -21,6 +21,7 @@ import { DelayNotice } from './delay-notice.ts';
 import { withTools } from './end-texts.ts';
 import { callContext, type End, type Ended, kindsOf, resultOf, withNotice, withTaint } from './ended.ts';
 import { type Finish, RunStopped } from './finish.ts';
+import { asJob } from './job-end.ts';
 import { LearntWindows } from './learnt-windows.ts';
 import { placeWaits } from './parking.ts';
 import { FETCH_MS, type Prepared, prepare } from './prepare.ts';
@@ -50,7 +51,7 @@ export interface RunnerOptions {
    */
   readonly instead: (row: RunRow) => Promise<End | undefined>;
   /** Made anew for each attempt; the same for every attempt at a run. */
-  readonly tools: (row: RunRow) => readonly Tool[];
+  readonly tools: (row: RunRow, taint: number) => readonly Tool[];
   /** Asks what a run wants to know of people. */
   readonly questions: Pick<RunQuestions, 'place'>;
   /** Absent: recordings are files and nothing more. */
@@ -169,7 +170,7 @@ export class Runner {
     if (end) return this.#done(row, end);
 
     const target = targetOf(row);
-    using _typing = target && this.#options.typing(target);
+    using _typing = target && isAwaited(row) ? this.#options.typing(target) : undefined;
     const workspace = sessionWorkspace(this.#options.dataDir, row.workspace ?? row.session);
     const prepared = await this.#prepare(row, workspace, signal);
     const { journal, transcripts, maxHistory } = this.#options;
@@ -217,7 +218,7 @@ export class Runner {
   }
 
   #done(row: RunRow, end: End): Ended {
-    const { state, outcome, text, files = [], choices, lines = [] } = end;
+    const { state, outcome, text, files = [], choices, lines = [] } = asJob(row, end);
     const target = targetOf(row);
     const parts = text === undefined || !target ? [] : this.#options.parts(target, text, files, choices);
     const ended = { seq: row.seq, generation: row.generation, state, outcome, lines, parts };
@@ -256,7 +257,7 @@ export class Runner {
     const channel = channelOf(row);
     const target = targetOf(row);
     const ended = new AbortController();
-    const delay = target && tellsDelays(channel) ? new DelayNotice(target, this.#options) : undefined;
+    const delay = target && isAwaited(row) && tellsDelays(channel) ? new DelayNotice(target, this.#options) : undefined;
     const recorded = await journal.steps(row.seq);
     const chosen = await this.#options.choices.of(row);
     const input = inputLine(row, { content: turn.text, media: turn.media });
@@ -265,7 +266,7 @@ export class Runner {
       system: this.#options.system(),
       ...{ history: turn.history, settled: turn.settled, notes: turn.notes, ranMs: row.ranMs ?? 0 },
       input,
-      tools: this.#options.tools(row),
+      tools: this.#options.tools(row, turn.taint),
       ...chosen,
       windows: this.#windows.current(),
       limits: limits[row.profile],

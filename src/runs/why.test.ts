@@ -106,6 +106,13 @@ test.each<[string, RunAbout, string, string | undefined]>([
     undefined,
   ],
   ['a stop', about({ outcome: 'cancelled' }, [], []), 'It was stopped by a person.', undefined],
+  ['a silent job', about({ source: 'job', outcome: 'silent' }, []), 'The job had nothing to tell.', undefined],
+  [
+    'a due time without a daemon',
+    about(undefined, [{ type: 'job', job: 'a', state: 'skipped', reason: 'the daemon did not run at that time' }]),
+    'The job did not run (skipped): the daemon did not run at that time.',
+    undefined,
+  ],
   ['no model', about({ outcome: 'no-model' }, [], SENT), 'There is no model to answer it.', 'provider'],
   [
     'an answer that did not arrive',

@@ -50,6 +50,12 @@ export function whyOf(about: RunAbout, present: Present): Why {
   const gates: Gate[] = [];
   const received = last(events, 'received');
   if (received) gates.push({ gate: 'received', state: 'passed', text: `from ${received.channel ?? 'a job'}` });
+  const job = last(events, 'job');
+  if (job && !about.run) {
+    gates.push({ gate: 'access', state: 'failed', text: job.reason });
+    const verdict = `The job did not run (${job.state}): ${job.reason}.`;
+    return { verdict, told: verdict, gates };
+  }
   const dropped = last(events, 'dropped');
   // Delivered again after its row was purged, it is `dropped` as a duplicate, too.
   if (dropped && !about.run && !events.some(({ type }) => type === 'admitted' || type === 'finished')) {

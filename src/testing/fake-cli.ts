@@ -190,6 +190,10 @@ export class FakeCli {
         spend: async (entry) => void this.spent.push(entry),
         commit: async () => true,
         waits: NO_WAITS,
+        jobs: {
+          ...{ list: async () => [], due: async () => [], get: async () => undefined, earliest: async () => undefined },
+          ...{ fired: async () => false, counts: async () => ({ enabled: 0, disabled: 0, failing: 0 }) },
+        },
         [Symbol.asyncDispose]: async () => {
           this.closed += 1;
         },

@@ -97,6 +97,9 @@ export class MemoryJournal implements Journal {
 
   readonly chats: Journal['chats'] = { of: outboxOnly, find: outboxOnly };
   readonly dead: Journal['dead'] = { list: outboxOnly, show: outboxOnly, replay: outboxOnly, drop: outboxOnly };
+  readonly jobs: Journal['jobs'] = {
+    ...{ list: outboxOnly, get: outboxOnly, due: outboxOnly, earliest: outboxOnly, fired: outboxOnly, counts: outboxOnly },
+  };
   readonly record: Journal['record'] = {
     effects: outboxOnly,
     note: () => undefined,

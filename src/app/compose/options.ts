@@ -43,8 +43,8 @@ export interface DaemonOptions {
   readonly wrapJournal?: (journal: Journal) => Journal;
 }
 
-/** The keys of section `gateway` that take effect while the daemon runs. */
-export type HotSettings = Pick<Config['gateway'], 'system_prompt' | 'max_history'>;
+/** The keys that take effect while the daemon runs. */
+export type HotSettings = Pick<Config['gateway'], 'system_prompt' | 'max_history'> & Pick<Config, 'heartbeat'>;
 
 /** What is built first, and most other parts need. */
 export interface Base {

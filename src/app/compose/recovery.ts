@@ -1,9 +1,10 @@
 import { join } from 'node:path';
-import { targetOf } from '../../core/run.ts';
+import { isAwaited, targetOf } from '../../core/run.ts';
 import { STOPPED_MARK } from '../../delivery/answer-place.ts';
 import { inPlaceOfDraft } from '../../delivery/drafts.ts';
 import { pruneAttachments } from '../../media/attachments.ts';
 import { withTools } from '../../runs/end-texts.ts';
+import { asJobFailure } from '../../runs/job-end.ts';
 import type { PlanAnswer } from './delivery.ts';
 import type { GatewayParts } from './gateway.ts';
 import type { Base } from './options.ts';
@@ -23,7 +24,11 @@ export async function recover(base: Base, { gateway, gate }: GatewayParts, parts
     (row, reason, tools) => {
       const target = targetOf(row);
       if (!target) return [];
-      const notice = parts(target, withTools(givenUpText(reason), tools), []);
+      const notice = parts(
+        target,
+        withTools(isAwaited(row) ? givenUpText(reason) : asJobFailure(givenUpJobText(reason)), tools),
+        [],
+      );
       return channels.channels.get(target.channel)?.edit ? inPlaceOfDraft(target.id, notice) : notice;
     },
   );
@@ -38,4 +43,8 @@ export async function recover(base: Base, { gateway, gate }: GatewayParts, parts
 
 function givenUpText(reason: string): string {
   return `⚠️ I could not answer your message: ${reason} (GH2002). It is kept; its owner can run it again.`;
+}
+
+function givenUpJobText(reason: string): string {
+  return `⚠️ It was given up: ${reason} (GH2002). It is kept; its owner can run it again.`;
 }

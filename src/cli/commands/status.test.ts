@@ -206,3 +206,14 @@ test('a journal that cannot be read does not hide that the daemon is down', asyn
   expect(code).toBe(3);
   expect(stderr).toContain('the journal could not be read: malformed');
 });
+
+test('jobs are counted, with the next one and those that failed', async () => {
+  await using dir = await tempDir();
+  const cli = new FakeCli(dir.path);
+  const jobs = { enabled: 3, disabled: 1, failing: 2, nextDue: NOW + 600_000 };
+  await using server = await serve(JSON.stringify(document({ jobs })));
+  await cli.write('data/daemon.json', JSON.stringify({ pid: 4711, port: server.port, host: '127.0.0.1' }));
+  expect((await cli.run('status')).stdout).toContain('jobs      3 enabled, 1 disabled, next in 10 min, 2 failed last time');
+  const { status } = JSON.parse((await cli.run('status', '--json')).stdout);
+  expect(status.jobs).toEqual({ ...jobs, nextDue: '2026-01-01T00:10:00.000Z' });
+});

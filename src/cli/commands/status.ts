@@ -49,6 +49,9 @@ function statusToJson(status: StatusDocument): Record<string, unknown> {
     startedAt: isoTime(status.startedAt),
     channels: status.channels.map(channelDocument),
     journal: countsToJson(status.journal),
+    jobs: status.jobs
+      ? { ...status.jobs, nextDue: status.jobs.nextDue === undefined ? null : isoTime(status.jobs.nextDue) }
+      : null,
     lastErrors: status.lastErrors.map(({ at, ...error }) => ({ at: isoTime(at), ...error })),
   };
 }
