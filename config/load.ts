@@ -122,7 +122,7 @@ async function check(parsed: ParsedJson, options: LoadOptions): Promise<CheckRes
     hint: `export ${variable}=…, or write \${${variable}:-default}`,
   }));
   const { value, clamped } = clamp(expanded.value);
-  const checked = checkValue(configSchema, value, migrated.value);
+  const checked = checkValue(configSchema, value, migrated.value, true);
   for (const finding of checked.findings) findings.push(await hintMisplacedSetting(finding, value, options));
   findings.push(...clamped, ...checkProviders(migrated.value, value, options.providers), ...checkModels(value, migrated.value));
   const channels = await checkChannels(value, migrated.value, options);
