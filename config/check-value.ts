@@ -1,18 +1,9 @@
-import { z } from 'zod';
+import type { z } from 'zod';
 import { nearest } from '../src/lib/edit-distance.ts';
 import { isSecretLike } from './excerpt.ts';
 import { hasReference } from './expand.ts';
+import type { Finding } from './problem.ts';
 import { unknownKey } from './unknown-key.ts';
-
-/** A problem before it has a place in the text. */
-export interface Finding {
-  readonly severity: 'error' | 'warning';
-  readonly path: readonly PropertyKey[];
-  /** Point at the key itself, not at its value. */
-  readonly atKey?: boolean;
-  readonly message: string;
-  readonly hint?: string;
-}
 
 export interface Checked<T> {
   /** Undefined when there is an error among the findings. */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { editDistance, nearest } from '../src/lib/edit-distance.ts';
-import type { Finding } from './check-value.ts';
+import type { Finding } from './problem.ts';
 
 /** Keys of earlier versions that are gone, and what to do about them. */
 const REMOVED_KEYS: Readonly<Record<string, string>> = {

@@ -20,9 +20,10 @@ async function scene(config: object) {
     writeFileAtomic(file, typeof value === 'string' ? value : JSON.stringify(value, null, 2), { mode: 0o600 });
   await write(base);
   const env = { TEST_KEY: 'sk-test' };
-  const reload = () =>
+  const reload = (bytes?: Uint8Array) =>
     loadConfig({
       file,
+      ...(bytes ? { bytes } : {}),
       cwd: dir.path,
       home: dir.path,
       env,
@@ -70,7 +71,7 @@ test('F40 a changed file applies what can change at once, names the rest once, a
 
   // Half of a file, as a slow editor leaves it.
   const whole = JSON.stringify(
-    { ...at.base, model: 'other', gateway: { system_prompt: 'NEW PROMPT', max_history: 1, http: { port: 0 } } },
+    { ...at.base, gateway: { system_prompt: 'NEW PROMPT', max_history: 1, http: { port: 1 } } },
     null,
     2,
   );
@@ -85,7 +86,7 @@ test('F40 a changed file applies what can change at once, names the rest once, a
   await at.write(whole);
   await until('it is applied', () => at.logged('config.applied').length === 1);
   expect(JSON.parse(at.logged('config.applied')[0] ?? '').keys).toEqual(['gateway.max_history', 'gateway.system_prompt']);
-  expect(at.logged('config.needs-restart').map((line) => JSON.parse(line).keys)).toEqual([['model']]);
+  expect(at.logged('config.needs-restart').map((line) => JSON.parse(line).keys)).toEqual([['gateway.http.port']]);
   const prompt = await at.ask('third');
   expect(prompt[0]?.content).toContain('NEW PROMPT');
   // One message of history, then the question.

@@ -66,6 +66,8 @@ export interface ModelStackOptions {
   readonly env: SpeechOptions['env'];
   readonly secret: SpeechOptions['secret'];
   readonly journal: Pick<Ledger, 'spending' | 'spend'>;
+  /** The stack that this one is to replace: what was spent and what is held for calls that run counts on. */
+  readonly before?: Pick<ModelStack, 'budget'> | undefined;
   /** Counts in the budget what a program beside this one has spent on the same keys. Called once. */
   readonly includeOthers?: (budget: Budget) => Promise<void>;
   readonly emit: Emit;
@@ -89,6 +91,8 @@ export interface ModelStack extends AsyncDisposable {
   readonly replaced?: () => ReplacedModel | undefined;
   /** What is wrong with the catalog on that day, or with what it says of these models; a sentence each. */
   readonly warnings?: (now: number) => readonly string[];
+  /** What was spent today. */
+  readonly budget?: Budget;
   /** Limits and steps hold from now on, for a changed config. */
   readonly setLimits?: (budget: Config['budget']) => void;
   /** The limit of a day, for people; undefined = none. */
@@ -97,11 +101,10 @@ export interface ModelStack extends AsyncDisposable {
 
 /** Reads today's spending from the journal. Rejects as the journal and `createSpeech` do. */
 export async function createModelStack(options: ModelStackOptions): Promise<ModelStack> {
-  const { config, detected, journal, clock, logger } = options;
+  const { config, detected, journal, logger } = options;
   // By where the key is from and not by the limit there is now: a budget may be taken out of the config while this runs.
   const foundKey = isFound(detected);
-  const budget = await Budget.open(journal, limitsFrom(config.budget, { foundKey }), { clock });
-  await options.includeOthers?.(budget);
+  const budget = options.before?.budget ?? (await openBudget(options, foundKey));
   const record = (entry: UsageEntry): void => {
     journal.spend(entry).catch((error: unknown) => logger.warn('usage.unrecorded', { detail: errorText(error) }));
   };
@@ -111,7 +114,7 @@ export async function createModelStack(options: ModelStackOptions): Promise<Mode
   const { model, ...routed } = createModel(options, budget, record, spending);
   return {
     ...routed,
-    model,
+    ...{ model, budget },
     ...(transcriber ? { transcriber } : {}),
     setLimits(section) {
       spending.steps = section?.steps;
@@ -122,6 +125,12 @@ export async function createModelStack(options: ModelStackOptions): Promise<Mode
       return day && { spentUsd: day.spentUsd, limitUsd: day.limitUsd };
     },
   };
+}
+
+async function openBudget({ config, journal, clock, includeOthers }: ModelStackOptions, foundKey: boolean): Promise<Budget> {
+  const budget = await Budget.open(journal, limitsFrom(config.budget, { foundKey }), { clock });
+  await includeOthers?.(budget);
+  return budget;
 }
 
 function createModel(

@@ -28,7 +28,9 @@ export function withSpendingLimits(model: Model, budget: Budget, options: Spendi
   return withSpendingSteps(model, budget, {
     ...{ clock, onStep: (taken: SpendingStepTaken) => report(taken, options) },
     ...(freeFirst ? { freeFirst } : {}),
-    ...(operator.owner.exists ? { askOwner } : {}),
+    get askOwner() {
+      return operator.owner.exists ? askOwner : undefined;
+    },
     get steps() {
       return spending.steps;
     },

@@ -21,7 +21,7 @@ const NOT_MENTIONED = 'not-mentioned';
 export interface VoiceGateOptions {
   readonly turn: (row: RunRow, signal: AbortSignal) => Promise<Finish | undefined>;
   /** Absent: no message is overheard. */
-  readonly transcriber?: (context: ModelCallContext) => Transcriber;
+  readonly transcriber?: ((context: ModelCallContext) => Transcriber) | undefined;
   /** What the agent is called in groups of the channel. */
   readonly patterns: (channel: string) => readonly RegExp[];
   /** An existing directory. */

@@ -36,7 +36,6 @@ const ANSWERED_WITH_NOTHING: readonly FailureKind[] = ['empty', 'content-filter'
 export interface RunnerOptions extends AnswerPlaceOptions {
   readonly journal: Journal;
   readonly transcripts: Transcripts;
-  readonly model: Model;
   /** Which model answers a run, and how much it thinks. */
   readonly choice: { of(row: RunRow): Promise<{ readonly model: Model; readonly thinking?: ThinkingLevel }> };
   /**
@@ -45,7 +44,7 @@ export interface RunnerOptions extends AnswerPlaceOptions {
   readonly instead: (row: RunRow) => Promise<End | undefined>;
   readonly tools: readonly Tool[];
   /** Absent: recordings are files and nothing more. */
-  readonly transcriber?: (context: ModelCallContext) => Transcriber;
+  readonly transcriber?: ((context: ModelCallContext) => Transcriber) | undefined;
   /** As `FindChannel`, by instance name. */
   readonly channel: (name: string, signal: AbortSignal) => Promise<Channel | undefined>;
   readonly limits: RunLimits;

@@ -9,6 +9,7 @@ import { Lanes } from '../../gateway/lanes.ts';
 import { VoiceGate } from '../../gateway/voice-gate.ts';
 import { Floods } from '../../operator/floods.ts';
 import type { Runner } from '../../runs/runner.ts';
+import type { ChannelRules, ChannelSet } from '../channels.ts';
 import { onBehalfOf } from '../origin.ts';
 import type { Base } from './options.ts';
 import type { TurnParts } from './runner.ts';
@@ -24,14 +25,16 @@ export function composeGateway(turn: TurnParts, runner: Runner, pairing: Pairing
   const { base, models, operator, transcripts, delivery, parts } = turn;
   const { options, events, journal, channels } = base;
   const { config, clock } = options;
-  const patterns = groupPatterns(base);
+  const patterns = groupPatterns(channels);
   const backlog = new Backlog(clock);
   events.observe((event) => {
     if (event.type === 'finished' && event.messageId) backlog.told(event.messageId);
   });
   const gate = new VoiceGate({
     turn: (row, signal) => runner.run(row, signal),
-    ...(models.transcriber ? { transcriber: models.transcriber } : {}),
+    get transcriber() {
+      return models().transcriber;
+    },
     patterns,
     workspace: (session) => runner.workspace(session),
     channel: (name, signal) => channels.working(name, signal),
@@ -45,7 +48,7 @@ export function composeGateway(turn: TurnParts, runner: Runner, pairing: Pairing
   const gateway = new Gateway({
     ...{ journal, bus, lanes, runner, transcripts, delivery, backlog, floods, clock, emit: events.emit },
     admission: {
-      ...{ rules: accessRules(base, patterns, models.transcriber !== undefined), pairing, clock },
+      ...{ rules: accessRules(channels, patterns, () => models().transcriber !== undefined), pairing, clock },
       isOwner: (message) => owner.isOwnersId(message),
       answer,
       decide: (message) => approvals.decide(message),
@@ -56,12 +59,16 @@ export function composeGateway(turn: TurnParts, runner: Runner, pairing: Pairing
   return { gateway, lanes, gate };
 }
 
-function composeLanes({ options, events, journal }: Base, bus: InboundBus, gate: VoiceGate): Lanes {
-  const { config, clock } = options;
+function composeLanes({ options, events, journal, channels, live }: Base, bus: InboundBus, gate: VoiceGate): Lanes {
+  const { clock } = options;
   return new Lanes({
     ...{ journal, bus, clock, emit: events.emit },
-    concurrency: config.gateway.max_concurrent_sessions,
-    channels: config.gateway.channels.length,
+    get concurrency() {
+      return live().gateway.max_concurrent_sessions;
+    },
+    get channels() {
+      return channels.size;
+    },
     turn: (row, signal) => onBehalfOf({ kind: 'run', id: row.key }, () => gate.run(row, signal)),
     onTurnError: (row, error, retryInMs) =>
       events.emit({
@@ -78,23 +85,27 @@ function composeLanes({ options, events, journal }: Base, bus: InboundBus, gate:
 
 type PatternsOf = (channel: string) => readonly RegExp[];
 
-function groupPatterns({ entries }: Base): PatternsOf {
-  const patterns = new Map(
-    [...entries].map(([name, entry]) => [name, entry.group_patterns.map((text) => new RegExp(text, 'iu'))]),
-  );
-  return (channel) => patterns.get(channel) ?? [];
+function groupPatterns(channels: ChannelSet): PatternsOf {
+  const made = new WeakMap<ChannelRules, readonly RegExp[]>();
+  return (channel) => {
+    const rules = channels.rules(channel);
+    if (!rules) return [];
+    const patterns = made.get(rules) ?? rules.group_patterns.map((text) => new RegExp(text, 'iu'));
+    made.set(rules, patterns);
+    return patterns;
+  };
 }
 
-function accessRules({ channels, entries }: Base, patterns: PatternsOf, hears: boolean): (channel: string) => AccessRules {
+function accessRules(channels: ChannelSet, patterns: PatternsOf, hears: () => boolean): (channel: string) => AccessRules {
   return (channel) => {
-    const entry = entries.get(channel);
+    const entry = channels.rules(channel);
     return {
       local: channels.isLocal(channel),
       allowedSenders: entry?.allowed_senders ?? [],
       allowedGroups: entry?.allowed_groups ?? [],
       groupMode: entry?.group_mode ?? 'mention',
       groupPatterns: patterns(channel),
-      groupVoice: (entry?.group_voice ?? false) && hears,
+      groupVoice: (entry?.group_voice ?? false) && hears(),
     };
   };
 }

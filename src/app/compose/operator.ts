@@ -16,7 +16,8 @@ export interface Operator {
 }
 
 export interface OperatorOptions {
-  readonly chats: LoadedConfig['config']['gateway']['owner'];
+  /** Asked at each use. */
+  readonly chats: () => LoadedConfig['config']['gateway']['owner'];
   readonly journal: Journal;
   readonly channels: ChannelSet;
   /** Parts are on disk: delivery may look. */
@@ -29,7 +30,9 @@ export interface OperatorOptions {
 export function createOperator({ chats, channels, ...options }: OperatorOptions): Operator {
   const owner = new Owner({
     ...options,
-    chats: chats.map(({ channel, chat_id, sender_ids }) => ({ channel, chatId: chat_id, senderIds: sender_ids })),
+    get chats() {
+      return chats().map(({ channel, chat_id, sender_ids }) => ({ channel, chatId: chat_id, senderIds: sender_ids }));
+    },
     channel: (name) => channels.channels.get(name),
     state: (name) => channels.state(name),
   });

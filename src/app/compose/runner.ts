@@ -15,13 +15,14 @@ import { builtInTools } from '../../tools/index.ts';
 import type { ModelStack } from '../model-stack.ts';
 import type { PlanAnswer } from './delivery.ts';
 import type { Operator } from './operator.ts';
-import { type Base, type Config, redactOf } from './options.ts';
+import { type Base, type LiveConfig, redactOf } from './options.ts';
 import { remainsFor } from './store.ts';
 
 /** What turns need beside the base. */
 export interface TurnParts {
   readonly base: Base;
-  readonly models: ModelStack;
+  /** To be asked at each use. */
+  readonly models: () => ModelStack;
   readonly operator: Operator;
   readonly transcripts: Transcripts;
   readonly delivery: Delivery;
@@ -30,29 +31,35 @@ export interface TurnParts {
 
 export function composeRunner(turn: TurnParts): Runner {
   const { base, models, transcripts, parts } = turn;
-  const { options, events, journal, entries, onParts, hot } = base;
+  const { options, events, journal, channels, onParts, live } = base;
   const { clock, dataDir } = options;
   const choice = choiceOf(turn);
   const ownAnswers = new OwnAnswers({
-    ...{ transcripts, choice, model: models.model, clock },
-    demoAllowed: (channel) => base.channels.isLocal(channel) || (entries.get(channel)?.allow_demo ?? false),
+    ...{ transcripts, choice, clock },
+    get model() {
+      return models().model;
+    },
+    demoAllowed: (channel) => channels.isLocal(channel) || (channels.rules(channel)?.allow_demo ?? false),
   });
   return new Runner({
     ...{ journal, transcripts, parts, onParts, dataDir, clock, emit: events.emit },
-    model: models.model,
     choice,
     instead: ownAnswers.of,
-    ...(models.transcriber ? { transcriber: models.transcriber } : {}),
+    get transcriber() {
+      return models().transcriber;
+    },
     tools: [...builtInTools(), ...(options.extraTools ?? [])],
-    limits: limitsOf(options.config),
-    maxHistory: () => hot().max_history,
+    get limits() {
+      return limitsOf(live());
+    },
+    maxHistory: () => live().gateway.max_history,
     system: () => {
-      const { system_prompt: prompt } = hot();
+      const { system_prompt: prompt } = live().gateway;
       return systemPrompt({ ...(prompt ? { base: prompt } : {}), now: clock.now() });
     },
     remains: remainsFor(options),
     isReserved: (words) => isCommandWord(words) || isVerdict(words),
-    streams: (channel) => entries.get(channel)?.streaming !== 'off',
+    streams: (channel) => channels.rules(channel)?.streaming !== 'off',
     ...abilities(turn),
   });
 }
@@ -78,11 +85,19 @@ function abilities({ base, delivery }: TurnParts) {
 }
 
 function choiceOf({ base, models, operator, transcripts }: TurnParts): ModelChoice {
-  const { options, entries } = base;
   return new ModelChoice({
-    ...{ model: models.model, named: models.named, thinking: options.config.thinking, transcripts },
+    transcripts,
+    get model() {
+      return models().model;
+    },
+    get named() {
+      return models().named;
+    },
+    get thinking() {
+      return base.live().thinking;
+    },
     configured({ channel, senderId }) {
-      const { model, sender_models: bySender, thinking } = entries.get(channel) ?? {};
+      const { model, sender_models: bySender, thinking } = base.channels.rules(channel) ?? {};
       const senderModel = bySender && Object.hasOwn(bySender, senderId) ? bySender[senderId] : undefined;
       return { senderModel, channelModel: model, channelThinking: thinking };
     },
@@ -90,7 +105,7 @@ function choiceOf({ base, models, operator, transcripts }: TurnParts): ModelChoi
   });
 }
 
-function limitsOf({ max_iterations: maxIterations, gateway }: Config): RunLimits {
+function limitsOf({ max_iterations: maxIterations, gateway }: LiveConfig): RunLimits {
   return sessionLimits({
     maxIterations,
     sessionTimeoutMs: gateway.session_timeout_secs * 1_000,

@@ -46,7 +46,7 @@ export interface SpendingStepsOptions {
    * not asked about again today. Resolves or rejects promptly when the signal aborts, also because the call
    * fits meanwhile; a rejection counts as no. Absent: the owner is not asked.
    */
-  readonly askOwner?: (question: SpendingQuestion, signal: AbortSignal) => Promise<boolean | undefined>;
+  readonly askOwner?: ((question: SpendingQuestion, signal: AbortSignal) => Promise<boolean | undefined>) | undefined;
   /** Must not throw. */
   readonly onStep?: (taken: SpendingStepTaken) => void;
 }
