@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { appendFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { appendFile, open, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
@@ -185,4 +185,63 @@ test.skipIf(process.platform === 'win32')('what is no file, or no end of one, is
     expect.stringContaining('is not a regular file'),
     expect.stringContaining('has more than 4000000 bytes'),
   ]);
+});
+
+test('F40 a file that is replaced 200 times a second never counts as a mixture, and is taken when it stands still', async () => {
+  await using dir = await tempDir();
+  const file = join(dir.path, 'config.json');
+  // Equally long, so that the first half of one and the second of the other are one valid file.
+  const text = (n: number): string => `{"gateway": {"max_history": ${n},${' '.repeat(5_000)}"system_prompt": "${n}"}}`;
+  await writeFile(file, text(1));
+  const [loaded, failures, stop] = [[] as LoadedConfig[], [] as unknown[], new AbortController()];
+  const clock = new FakeClock();
+  const load = (bytes?: Uint8Array) =>
+    loadConfig({
+      ...{ file, cwd: dir.path, home: dir.path, env: {}, channelTypes: ['cli'] },
+      channelSettings: async () => z.strictObject({}),
+      ...(bytes ? { bytes } : {}),
+    });
+  const { hash } = await load();
+  const watch = new ConfigWatch({
+    ...{ file, hash, load, clock, intervalMs: 252 },
+    onValid: async (change) => void loaded.push(change),
+    onInvalid: (error) => failures.push(error),
+  });
+  const running = watch.run(stop.signal);
+  const pause = () => clock.advance(2.5);
+  const halves = async (n: number) => {
+    await using opened = await open(file, 'r+');
+    const half = Buffer.from(text(n));
+    await opened.write(half, 0, 2_500, 0);
+    await pause();
+    await opened.write(half, 2_500, half.length - 2_500, 2_500);
+  };
+  const renamed = async (n: number) => {
+    await writeFile(`${file}.new`, text(n));
+    await rename(`${file}.new`, file);
+  };
+  const linked = async (n: number) => {
+    await writeFile(`${file}.${n}`, text(n));
+    await symlink(`${file}.${n}`, `${file}.link`);
+    await rename(`${file}.link`, file);
+  };
+  const removed = async (n: number) => {
+    await rm(file);
+    await pause();
+    await writeFile(file, text(n));
+  };
+  for (let n = 0; n < 400; n += 1) {
+    const write = n % 20 < 17 ? halves : [renamed, linked, removed][n % 3];
+    await write?.((n % 2) + 2);
+    await pause();
+  }
+  await renamed(9);
+  await until('it is taken', async () => {
+    await clock.advance(250);
+    return loaded.at(-1)?.config.gateway.max_history === 9;
+  });
+  stop.abort(new Error('test over'));
+  await running;
+  expect(loaded.filter(({ config: { gateway } }) => String(gateway.max_history) !== gateway.system_prompt)).toEqual([]);
+  expect(failures).toEqual([]);
 });

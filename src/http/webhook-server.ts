@@ -73,6 +73,11 @@ export class WebhookServer implements AsyncDisposable {
     };
   }
 
+  /** Calls that wait for the next one of their instance. */
+  get waiting(): number {
+    return [...this.#held.values()].reduce((sum, calls) => sum + calls.size, 0);
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stopping.abort(new Error('the server stops'));
     const server = await this.#listening?.catch(() => undefined);
