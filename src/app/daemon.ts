@@ -6,7 +6,7 @@ import type { KeyChange } from '../core/reload.ts';
 import type { Delivery } from '../delivery/deliver.ts';
 import { channelHost, type Gateway } from '../gateway/gateway.ts';
 import type { Lanes } from '../gateway/lanes.ts';
-import { pruneUploads } from '../media/prune-uploads.ts';
+import { Uploads } from '../media/uploads.ts';
 import type { ChannelSet } from './channels.ts';
 import { closeParts } from './close-parts.ts';
 import { composeChannels } from './compose/channels.ts';
@@ -68,7 +68,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   // Delivery is built last; parts that are committed before are found in the outbox when it begins.
   let running: Delivery | undefined;
   const base: Base = {
-    ...{ options, events, journal, channels },
+    ...{ options, events, journal, channels, uploads: new Uploads(options) },
     onParts(parts) {
       // What sends belongs to all, whichever turn or channel made the part.
       onOwnBehalf(() => {
@@ -100,7 +100,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   );
   const prune = async (): Promise<void> => {
     await opened.prune();
-    await pruneUploads(options.dataDir, clock.now());
+    await base.uploads.prune();
   };
   const housekeeping = keepHouse(prune, clock, logger);
   await channels.start((channel, report) =>

@@ -53,6 +53,8 @@ export interface RunnerOptions extends AnswerPlaceOptions {
   readonly system: () => string;
   /** What a turn leaves that fails within the gateway. */
   readonly remains: RemainsOf;
+  /** As `FetchFileOptions.noteUpload`. */
+  readonly noteUpload?: (workspace: string) => Promise<void>;
   /** Each session has its own workspace below. */
   readonly dataDir: string;
   /** A private copy of a file for an answer on this channel. */
@@ -227,11 +229,11 @@ export class Runner {
   }
 
   async #prepare(row: RunRow, workspace: string, signal: AbortSignal): Promise<Prepared> {
-    const { transcriber, channel } = this.#options;
+    const { transcriber, channel, noteUpload } = this.#options;
     if (!row.message) return { text: row.prompt.text, media: row.prompt.media, notice: '' };
     return await prepare(row.message, {
       channel: (limit) => channel(channelOf(row), limit),
-      workspace,
+      ...{ workspace, noteUpload },
       timeoutMs: FETCH_MS,
       ...(transcriber ? { transcriber: transcriber(callContext(row)) } : {}),
       signal,

@@ -37,6 +37,7 @@ export function composeGateway(turn: TurnParts, runner: Runner, pairing: Pairing
     },
     patterns,
     workspace: (session) => runner.workspace(session),
+    noteUpload: base.uploads.note,
     channel: (name, signal) => channels.working(name, signal),
     ...{ backlog, journal, clock, emit: events.emit },
   });

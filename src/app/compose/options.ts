@@ -9,6 +9,7 @@ import type { NewPart } from '../../core/outbox.ts';
 import type { Clock, Logger } from '../../core/ports.ts';
 import type { Reloadable } from '../../core/reload.ts';
 import type { Tool } from '../../core/tool.ts';
+import type { Uploads } from '../../media/uploads.ts';
 import type { ChannelSet, Registry } from '../channels.ts';
 import type { ModelStack } from '../model-stack.ts';
 import type { Operator } from './operator.ts';
@@ -78,6 +79,7 @@ export interface Base {
   readonly events: EventBus;
   readonly journal: Journal;
   readonly channels: ChannelSet;
+  readonly uploads: Uploads;
   /** Parts are on disk: delivery may look. */
   readonly onParts: (parts: readonly NewPart[]) => void;
   /** To be asked at each use. */

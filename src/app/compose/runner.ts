@@ -58,6 +58,7 @@ export function composeRunner(turn: TurnParts): Runner {
       return systemPrompt({ ...(prompt ? { base: prompt } : {}), now: clock.now() });
     },
     remains: remainsFor(options),
+    noteUpload: base.uploads.note,
     isReserved: (words) => isCommandWord(words) || isVerdict(words),
     streams: (channel) => channels.rules(channel)?.streaming !== 'off',
     ...abilities(turn),
