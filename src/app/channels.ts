@@ -1,16 +1,10 @@
 import { untilAborted } from '../../channels/kit/linked.ts';
 import type { Channel, ChannelHealth } from '../core/channel.ts';
 import type { ChannelStatus } from '../core/turn.ts';
-import {
-  type ChannelEntry,
-  type ChannelListener,
-  type ChannelRules,
-  type ChannelSetOptions,
-  ConfiguredChannel,
-  type StartHost,
-} from './configured-channel.ts';
+import type { ChannelEntry, ChannelListener, ChannelRules, ChannelSetOptions, StartHost } from './channel-options.ts';
+import { ConfiguredChannel } from './configured-channel.ts';
 
-export { type ChannelEntry, type ChannelRules, channelDir, type Registry } from './configured-channel.ts';
+export { type ChannelEntry, type ChannelRules, channelDir, type Registry } from './channel-options.ts';
 
 /**
  * The configured channels: created, started, watched and stopped, each in a loop of its own, so that none holds up another. One that

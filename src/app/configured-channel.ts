@@ -1,65 +1,16 @@
-import { join } from 'node:path';
 import { untilAborted } from '../../channels/kit/linked.ts';
 import { reconnect } from '../../channels/kit/reconnect.ts';
-import type { LoadedConfig } from '../../config/load.ts';
-import type { AnyChannelDescriptor, Channel, ChannelHealth, ChannelHost, Terminal, Webhooks } from '../core/channel.ts';
-import { errorText, GatehouseError, isGatehouseError } from '../core/errors.ts';
-import type { Emit } from '../core/events.ts';
-import type { Clock, Logger } from '../core/ports.ts';
+import type { Channel, ChannelHealth } from '../core/channel.ts';
+import { errorText, isGatehouseError } from '../core/errors.ts';
 import type { ChannelStatus } from '../core/turn.ts';
-import { ownBehalf, ownWebhooks, startChannel, stopChannel } from './channel-life.ts';
+import { asError, makeChannel, mayPass, ownBehalf, startChannel, stopChannel } from './channel-life.ts';
+import type { ChannelEntry, ChannelListener, ChannelSetOptions, StartHost } from './channel-options.ts';
 import { type Origin, onBehalfOf } from './origin.ts';
-
-export type Registry = Readonly<Record<string, () => Promise<AnyChannelDescriptor>>>;
-
-/** Who may talk on a channel, how, and which model answers: what no adapter sees. */
-export type ChannelRules = LoadedConfig['config']['gateway']['channels'][number];
-
-export interface ChannelEntry {
-  readonly name: string;
-  readonly type: string;
-  readonly settings: unknown;
-  /** Absent where nothing is admitted, as in a trial. */
-  readonly rules?: ChannelRules;
-}
-
-export interface ChannelSetOptions {
-  readonly registry: Registry;
-  readonly secret: (variable: string) => string;
-  readonly terminal?: Terminal;
-  /** Each instance has a directory of its own below. */
-  readonly dataDir: string;
-  readonly webhooks: {
-    for(instance: string): Webhooks;
-    /** Calls for an instance that is being replaced wait for its successor. */
-    hold?(instance: string): Disposable;
-  };
-  readonly clock: Clock;
-  /** 0 <= x < 1; for jitter. Default `Math.random`. */
-  readonly random?: () => number;
-  readonly logger: Logger;
-  readonly emit: Emit;
-  /** Takes secrets out of what platforms say of themselves. */
-  readonly redact: (text: string) => string;
-  /** The input of every channel there is has ended. */
-  readonly onAllEnded: () => void;
-}
-
-export type StartHost = (channel: Channel, report: Pick<ChannelHost, 'health' | 'ended'>) => ChannelHost;
-
-/** What a channel tells the set it is in. */
-export interface ChannelListener {
-  /** The next one is there. */
-  readonly onCreated: (channel: Channel) => void;
-  readonly onInputEnded: () => void;
-}
 
 /** One that broke sooner counts as one that could not be started: the wait goes on growing. */
 const STEADY_MS = 60_000;
 const RESTART_BASE_MS = 1_000;
 const RESTART_CAP_MS = 300_000;
-/** The config, a missing variable, a refused login, an unknown type: trying again changes nothing before the operator mends it. */
-const OPERATORS_TO_MEND = /^GH(?:11\d\d|1501|1506)$/;
 
 /** One configured channel through all its lives: created, started, watched, replaced when it breaks, stopped. */
 export class ConfiguredChannel {
@@ -215,28 +166,14 @@ export class ConfiguredChannel {
   async #create(): Promise<Channel> {
     this.#life = { fail: () => undefined };
     this.#refusal = undefined;
-    const channel = await onBehalfOf(this.#origin(), () => this.#make());
+    const origin = this.#origin();
+    const { channel, isLocal } = await onBehalfOf(origin, () => makeChannel(this.#entry, this.#options, origin));
+    this.#local = isLocal;
     this.#channel = channel;
     this.#lastChannel = channel;
     this.#listener?.onCreated(channel);
     this.wakeWaiters();
     return channel;
-  }
-
-  async #make(): Promise<Channel> {
-    const { registry, secret, clock, random = Math.random, logger, terminal, dataDir, webhooks } = this.#options;
-    const { name, type, settings } = this.#entry;
-    const load = registry[type];
-    if (!load) throw new GatehouseError('GH1506', `there is no channel type ${type}`);
-    const descriptor = await load();
-    this.#local = descriptor.local ?? false;
-    return await descriptor.create(settings as never, {
-      ...{ name, secret, clock, random },
-      logger: logger.child({ channel: name }),
-      dir: channelDir(dataDir, name),
-      webhooks: ownWebhooks(webhooks.for(name), this.#origin()),
-      ...(terminal ? { terminal } : {}),
-    });
   }
 
   /** Until intake ends, or only the operator can mend it. `tried` is called after the first attempt. Never rejects. */
@@ -351,18 +288,4 @@ export class ConfiguredChannel {
       ...(detail === undefined ? {} : { detail }),
     });
   }
-}
-
-/** Whether starting again may help. What was not foreseen may pass; what has a code says so. */
-function mayPass(error: unknown): boolean {
-  return !(isGatehouseError(error) && OPERATORS_TO_MEND.test(error.code));
-}
-
-function asError(error: unknown): Error {
-  return error instanceof Error ? error : new Error(errorText(error));
-}
-
-/** Where an instance keeps what its platform gave it; names are the operator's and may hold anything. */
-export function channelDir(dataDir: string, instance: string): string {
-  return join(dataDir, 'channels', encodeURIComponent(instance).replaceAll('.', '%2E'));
 }

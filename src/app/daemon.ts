@@ -12,7 +12,7 @@ import { closeParts } from './close-parts.ts';
 import { composeChannels } from './compose/channels.ts';
 import { composeDelivery, composePlan } from './compose/delivery.ts';
 import { composeEvents } from './compose/events.ts';
-import { composeGateway } from './compose/gateway.ts';
+import { composeGateway, type GatewayParts } from './compose/gateway.ts';
 import { LiveModels } from './compose/models.ts';
 import { createOperator, tellOfChannels } from './compose/operator.ts';
 import { type Base, type Config, type DaemonOptions, redactOf } from './compose/options.ts';
@@ -85,26 +85,12 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const parts = composePlan(base, operator);
   const turn = { base, models: () => models.current, operator, transcripts, delivery, parts };
   const built = composeGateway(turn, composeRunner(turn), opened.pairing);
-  const { gateway, lanes } = built;
-
   await recover(base, built, parts);
   tellOfChannels(operator.owner, channels, events);
-  journal.onOutsideChange(() => {
-    gateway.look().catch((error) => logger.warn('journal.look-failed', { detail: errorText(error) }));
-  });
-  journal.wakeup.listen((what, lane) =>
-    onOwnBehalf(() => {
-      if (what === 'run') lanes.fetch([lane]);
-      else delivery.poke(lane);
-    }),
-  );
-  const prune = async (): Promise<void> => {
-    await opened.prune();
-    await base.uploads.prune();
-  };
-  const housekeeping = keepHouse(prune, clock, logger);
+  followJournal(base, built, delivery);
+  const housekeeping = keepHouse(() => opened.prune().then(() => base.uploads.prune()), clock, logger);
   await channels.start((channel, report) =>
-    channelHost(gateway, journal, { channel: channel.name, account: channel.account }, report),
+    channelHost(built.gateway, journal, { channel: channel.name, account: channel.account }, report),
   );
 
   reloader.take(reloadParts({ channels, models, delivery, more: options.reloadable ?? [], clock }));
@@ -117,10 +103,10 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     housekeeping[Symbol.dispose]();
     channels.stopReceiving();
     const graceMs = limits.turnsMs + limits.deliveryMs;
-    await closeParts({ stop: () => gateway.stop(limits), parts: closed, graceMs, clock, logger });
+    await closeParts({ stop: () => built.gateway.stop(limits), parts: closed, graceMs, clock, logger });
   };
   return {
-    ...{ gateway, journal, channels, lanes, observations },
+    ...{ gateway: built.gateway, lanes: built.lanes, journal, channels, observations },
     get models() {
       return models.current;
     },
@@ -130,4 +116,17 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       return closing;
     },
   };
+}
+
+/** What was committed elsewhere, by a command or by another part of this process, is worked on too. */
+function followJournal({ options, journal }: Base, { gateway, lanes }: GatewayParts, delivery: Delivery): void {
+  journal.onOutsideChange(() => {
+    gateway.look().catch((error) => options.logger.warn('journal.look-failed', { detail: errorText(error) }));
+  });
+  journal.wakeup.listen((what, lane) =>
+    onOwnBehalf(() => {
+      if (what === 'run') lanes.fetch([lane]);
+      else delivery.poke(lane);
+    }),
+  );
 }

@@ -29,6 +29,7 @@ import { createModelStack } from './model-stack.ts';
 import { readyText } from './ready-text.ts';
 import { livePart } from './reload.ts';
 import { Screen } from './screen.ts';
+import { Secrets } from './secrets.ts';
 import { statusRoutes } from './status.ts';
 import { Strays } from './strays.ts';
 
@@ -190,40 +191,6 @@ function refuseDemo({ requireModel }: RunOptions, config: Config, { source, line
   if (source !== 'demo' || !(requireModel || config.require_model)) return;
   // What was looked for and what to do next; the first line only says that the demo would answer.
   throw new GatehouseError('GH1104', 'no model is configured, and one is required', { hint: lines.slice(1).join('; ') });
-}
-
-/** Every secret that the process was given so far, for those who keep secrets out of texts. */
-class Secrets {
-  readonly #env: RunOptions['env'];
-  readonly #known = new Set<string>();
-  #later = (): readonly string[] => [];
-
-  constructor(env: RunOptions['env']) {
-    this.#env = env;
-  }
-
-  readonly all = (): readonly string[] => [...this.#known, ...this.#later()];
-
-  /** The value of a variable. Throws GH1103 when it is not set. */
-  readonly secret = (variable: string): string => {
-    const value = this.#env[variable];
-    if (!value)
-      throw new GatehouseError('GH1103', `environment variable ${variable} is not set`, { hint: `export ${variable}=…` });
-    this.#known.add(value);
-    return value;
-  };
-
-  /** Secrets that change while the process runs. */
-  addLater(secrets: () => readonly string[]): void {
-    this.#later = secrets;
-  }
-
-  addModels({ detected, fallbacks, named }: FoundModels): void {
-    for (const { target, key } of [detected, ...fallbacks, ...named]) {
-      for (const each of key ? [key, ...(key.more ?? [])] : []) this.#known.add(each.value());
-      for (const part of target?.credentials?.secrets() ?? []) this.#known.add(part);
-    }
-  }
 }
 
 function stoppingText(reason: string): string {
