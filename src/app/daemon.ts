@@ -97,7 +97,16 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
 
   // What is listed is closed in reverse: turns have stopped by then, then what they left to send (sends need
   // their channels), then the disk.
-  const closed = { journal: opened, owner: operator.owner, transcripts, webhooks, channels, delivery, models };
+  const closed = {
+    journal: opened,
+    owner: operator.owner,
+    transcripts,
+    webhooks,
+    channels,
+    delivery,
+    models,
+    uploads: base.uploads,
+  };
   let closing: Promise<void> | undefined;
   const close = async (limits: CloseLimits): Promise<void> => {
     housekeeping[Symbol.dispose]();

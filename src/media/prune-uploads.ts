@@ -25,9 +25,17 @@ export interface KeptUpload {
  * much of it the oldest. Rejects with the first of the directories that could not be read, when the others are
  * done.
  */
-export async function pruneUploads(workspaces: readonly string[], now: number, limits: Limits): Promise<void> {
+export async function pruneUploads(
+  workspaces: readonly string[],
+  now: number,
+  limits: Limits,
+  signal: AbortSignal,
+): Promise<void> {
   const failures: unknown[] = [];
-  for (const workspace of workspaces) await pruneOne(workspace, now, limits).catch((error: unknown) => void failures.push(error));
+  for (const workspace of workspaces) {
+    signal.throwIfAborted();
+    await pruneOne(workspace, now, limits).catch((error: unknown) => void failures.push(error));
+  }
   if (failures.length > 0) throw failures[0];
 }
 
@@ -35,19 +43,23 @@ export async function pruneUploads(workspaces: readonly string[], now: number, l
 export async function pruneAllUploads(
   dataDir: string,
   now: number,
-  limits: Limits = { keepMs: KEEP_MS, bytes: MOST_BYTES },
+  limits: Limits,
+  signal: AbortSignal,
 ): Promise<readonly KeptUpload[]> {
   const failures: unknown[] = [];
   const kept: KeptUpload[] = [];
   for (const user of await names(join(dataDir, 'users'))) {
     const workspaces = join(dataDir, 'users', user, 'workspaces');
     try {
-      for (const workspace of await names(workspaces))
+      for (const workspace of await names(workspaces)) {
+        signal.throwIfAborted();
         await pruneOne(join(workspaces, workspace), now, limits).then(
           (left) => kept.push(...left),
           (error: unknown) => void failures.push(error),
         );
+      }
     } catch (error) {
+      signal.throwIfAborted();
       failures.push(error);
     }
   }

@@ -21,9 +21,11 @@ export interface UploadsOptions {
  * which a file can have grown too old, or that got one since. At the first start, and every 30 days for what
  * others put there, it looks at all of them.
  */
-export class Uploads {
+export class Uploads implements AsyncDisposable {
   readonly #options: Required<UploadsOptions>;
   readonly #dir: string;
+  readonly #stop = new AbortController();
+  #pruning: Promise<void> = Promise.resolve();
   #day = '';
   /** Of that day. */
   #noted = new Set<string>();
@@ -52,13 +54,28 @@ export class Uploads {
     }
   };
 
-  /** Called by housekeeping. Rejects with the first of the directories that could not be read, when the others are done. */
-  async prune(): Promise<void> {
+  /**
+   * Called by housekeeping. Rejects with the first of the directories that could not be read, when the others
+   * are done; between two of them once this is disposed.
+   */
+  prune(): Promise<void> {
+    this.#pruning = this.#prune(this.#stop.signal);
+    return this.#pruning;
+  }
+
+  /** Waits for what is under way, which ends soon. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stop.abort(new Error('housekeeping ends'));
+    await this.#pruning.catch(() => undefined);
+  }
+
+  async #prune(signal: AbortSignal): Promise<void> {
     const { dataDir, clock, limits } = this.#options;
     const now = clock.now();
+    signal.throwIfAborted();
     if (now - (await this.#walkedAt()) > limits.keepMs) {
       this.#touched = new Set();
-      const kept = await pruneAllUploads(dataDir, now, limits);
+      const kept = await pruneAllUploads(dataDir, now, limits, signal);
       for (const [day, places] of Map.groupBy(kept, ({ mtimeMs }) => dayOf(mtimeMs)))
         await this.#append(day, new Set(places.map(({ workspace }) => relative(dataDir, workspace))));
       await mkdir(this.#dir, { recursive: true, mode: 0o700 });
@@ -76,6 +93,7 @@ export class Uploads {
       [...places].map((place) => join(dataDir, place)),
       now,
       limits,
+      signal,
     );
     for (const day of due) await rm(join(this.#dir, day), { force: true });
   }
