@@ -15,9 +15,9 @@ export default defineConfig(({ mode }) => ({
   test: {
     include: mode === 'quick' ? [...quickTests(import.meta.dirname)] : ['{src,channels,config,sessions,scripts}/**/*.test.ts'],
     // For a machine that is slow and busy: what passes takes milliseconds.
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
-    expect: { poll: { timeout: 30_000 } },
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
+    expect: { poll: { timeout: 60_000 } },
     pool: 'forks',
     // Many tests wait for a process, a retry or a time limit: one file per core would leave the cores of a small machine idle.
     maxWorkers: 4,

@@ -1,13 +1,13 @@
 /** What every adapter with files to fetch does: a part of the suite in `contract.ts`. */
-import { setTimeout } from 'node:timers/promises';
 import { expect } from 'vitest';
 import { TestHost } from '../src/testing/channel-host.ts';
 import { type Case, readAll, write } from '../src/testing/channel-stage.ts';
 import { until } from '../src/testing/fakes.ts';
+import { SteadyClock } from '../src/testing/steady-clock.ts';
 
 async function within<T>(ms: number, work: Promise<T>): Promise<T> {
   const timer = new AbortController();
-  const late = setTimeout(ms, undefined, { signal: timer.signal }).then(
+  const late = new SteadyClock().sleep(ms, timer.signal).then(
     () => Promise.reject(new Error(`not within ${ms} ms`)),
     () => new Promise<never>(() => undefined),
   );

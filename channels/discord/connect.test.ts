@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { systemClock } from '../../src/lib/clock.ts';
 import { MemoryLogger, until } from '../../src/testing/fakes.ts';
+import { SteadyClock } from '../../src/testing/steady-clock.ts';
 import { keepConnected } from './connect.ts';
 import type { GatewayEnd, GatewayOptions, Packet, Session } from './gateway.ts';
 import { MAX_QUEUED } from './receive.ts';
@@ -17,6 +18,7 @@ async function connect(
   const abort = new AbortController();
   const states: string[] = [];
   const attempts: (Session | undefined)[] = [];
+  const steady = new SteadyClock();
   const working = keepConnected({
     client: {
       gateway: (options) => {
@@ -30,7 +32,7 @@ async function connect(
       queue.length += 1;
     },
     queued: () => queue.length,
-    clock: { ...systemClock, sleep: (ms, signal) => systemClock.sleep(ms === 90_000 ? beginMs : Math.min(ms, 1), signal) },
+    clock: { ...systemClock, sleep: (ms, signal) => steady.sleep(ms === 90_000 ? beginMs : Math.min(ms, 1), signal) },
     random: () => 0,
     logger: new MemoryLogger(),
     signal: abort.signal,

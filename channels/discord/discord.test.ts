@@ -12,7 +12,8 @@ import { systemClock } from '../../src/lib/clock.ts';
 import { backoffClock, type DiscordProxy, startDiscordProxy } from '../../src/simulator/discord/proxy.ts';
 import { channelDeps } from '../../src/testing/channel-deps.ts';
 import { TestHost } from '../../src/testing/channel-host.ts';
-import { MemoryLogger, outbound, until } from '../../src/testing/fakes.ts';
+import { gate, MemoryLogger, outbound, until } from '../../src/testing/fakes.ts';
+import { SteadyClock } from '../../src/testing/steady-clock.ts';
 import { channel as descriptor } from './index.ts';
 import { idAt } from './wire.ts';
 
@@ -159,12 +160,14 @@ test('a login that is refused while missed messages are fetched stays refused wh
   await channel.stop();
   proxy.gateway.forgetSessions();
   await write('missed');
-  proxy.fault({ call: /^GET \/channels\/\d+\/messages$/, kind: 'delay', delayMs: 600 });
+  const history = gate();
+  proxy.fault({ call: /^GET \/channels\/\d+\/messages$/, kind: 'hold', until: history.opened });
   proxy.gateway.onReady = () => setTimeout(() => proxy.gateway.kick(4_004), 50);
   const states = host.states.length;
   const started = again();
   await until('the refusal is told', () => host.state === 'down');
   expect(texts(host)).toEqual(['known']);
+  history.open();
   await started;
   await arrived(host, 'missed');
   expect(host.states.slice(states).map(({ state }) => state)).toEqual(['starting', 'down']);
@@ -283,7 +286,8 @@ test('a history that is limited or out of order is asked for again, before anyth
 
 test('a history and a look-up that hang cost time and no message', async () => {
   // The deadline of a call is 20 s; here it is half of one.
-  const sleep: Clock['sleep'] = (ms, signal) => systemClock.sleep(ms === 20_000 ? 500 : ms < 20_000 ? 5 : ms, signal);
+  const steady = new SteadyClock();
+  const sleep: Clock['sleep'] = (ms, signal) => steady.sleep(ms === 20_000 ? 500 : ms < 20_000 ? 5 : ms, signal);
   const { host, channel, proxy, again, write } = await scene({ clock: { ...systemClock, sleep } });
   const { guildId, channelId } = proxy.peer;
   const group = { guildId, channelId, senderId: ADA };

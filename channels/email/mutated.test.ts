@@ -91,4 +91,4 @@ test("A45 A6 10,000 mutated mails: our reader gives up only what is no MIME, and
     if (message.refusal === undefined) expect(message.senderId).not.toBe('owner@example.test');
   }
   expect(accepted).toBeGreaterThan(500);
-}, 30_000);
+});

@@ -51,7 +51,7 @@ function at(port: number, override: Partial<ServerAddress> = {}): ServerAddress 
   return { host: '127.0.0.1', port, tls: 'none', rejectUnauthorized: true, user: 'bot', password: 'hunter2', ...override };
 }
 
-const send = (server: ServerAddress, timeoutMs = 2_000) => sendMail(MAIL, { server, timeoutMs }, signal);
+const send = (server: ServerAddress, timeoutMs = 20_000) => sendMail(MAIL, { server, timeoutMs }, signal);
 
 function refuseAllButUs(error: Error): NonNullable<SMTPServerOptions['onRcptTo']> {
   return (address, _session, done) => done(address.address.startsWith('bot@') ? null : error);
@@ -93,7 +93,7 @@ test('A6 a reply to a hostile mail has the header fields of any reply, and nobod
   const { chatId, replyContext = {}, id: messageId } = message;
   const part = outbound({ chatId, replyContext, messageId, text: 'answer' });
   const mail = await toMail(part, { from: MAIL.from, blindCopy: true, plain: false });
-  expect((await sendMail(mail, { server: server.address, timeoutMs: 2_000 }, signal)).result).toMatchObject({ kind: 'sent' });
+  expect((await sendMail(mail, { server: server.address, timeoutMs: 20_000 }, signal)).result).toMatchObject({ kind: 'sent' });
   const head = (received[0] ?? '').split('\r\n\r\n', 1)[0]?.replace(/\r\n[ \t]+/g, ' ') ?? '';
   const fields = head.split('\r\n').map((line) => line.split(':', 1)[0]);
   expect(fields.toSorted()).toEqual([
@@ -143,7 +143,7 @@ test.each(['ann@Example.COM', 'ann@münchen.de', 'Ann@example.com'])(
   'a refused %s is refused, in whatever form the wire has it',
   async (to) => {
     await using server = await listen({ onRcptTo: refuseAllButUs(reply(550, '5.1.1 no such user')) });
-    const { result } = await sendMail({ ...MAIL, to }, { server: server.address, timeoutMs: 2_000 }, signal);
+    const { result } = await sendMail({ ...MAIL, to }, { server: server.address, timeoutMs: 20_000 }, signal);
     expect(result).toMatchObject({ kind: 'refused', reason: 'chat-gone' });
   },
 );

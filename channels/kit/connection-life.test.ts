@@ -124,6 +124,7 @@ test('a reader waits while 256 messages wait for a busy gateway, and all of them
       taken += 1;
     }
   })();
+  await until('as many as may wait are taken', () => taken >= 256);
   await new Promise((resolve) => setTimeout(resolve, 30));
   expect(taken).toBe(256);
   gate.resolve({ kind: 'accepted' });

@@ -158,4 +158,4 @@ test('A45 10,000 updates that break the schema: none stops the poll, and the goo
     expect(senderId).not.toBe(String(OWNER));
     expect(platformId).not.toBe('');
   }
-}, 20_000);
+});

@@ -58,6 +58,7 @@ test('F1 a slow gateway: the platform hangs up and repeats, the message is offer
   platform.push.message('ada', { MsgType: 'text', Content: 'patience' });
   await until('the platform repeated', () => platform.push.statuses.length >= 2);
   expect(platform.push.statuses.slice(0, 2)).toEqual([0, 0]);
+  platform.push.timeoutMs = 5_000;
   gate.resolve({ kind: 'accepted' });
   await until('it is acknowledged', () => platform.push.pending === 0);
   expect(platform.push.statuses.at(-1)).toBe(200);

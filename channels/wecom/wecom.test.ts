@@ -67,7 +67,7 @@ describe('the access token', () => {
 describe('a message whose fate is unknown', () => {
   test.each([
     ['the connection broke', { kind: 'drop' }],
-    ['the answer came too late', { kind: 'slow', ms: 1_000 }],
+    ['the answer came too late', { kind: 'hang' }],
     ['a proxy answered', { kind: 'body', body: '<html>gateway timeout</html>' }],
   ] as const)('F37 is sent again and seen once: %s', async (_name, fault) => {
     // The clock of the scene runs twenty times as fast.
@@ -127,7 +127,7 @@ describe('a message whose fate is unknown', () => {
   test('an abort under way is unknown, one while waiting for a token is not', async () => {
     await using at = await startWecomScene();
     const abort = async (method: string) => {
-      at.server.fault({ method, kind: 'slow', ms: 900 });
+      at.server.fault({ method, kind: 'hang' });
       const [stop, before] = [new AbortController(), at.server.calls.length];
       const sent = at.channel.send(at.part({ text: method, key: method }), { plain: false, signal: stop.signal });
       await until(`${method} is called`, () => at.server.calls.slice(before).includes(method));
@@ -295,7 +295,7 @@ describe('files', () => {
   test('F39 a file that comes too slowly is given up', async () => {
     await using at = await startWecomScene({ download_timeout_secs: 1 });
     at.server.addMedia('slow', { name: 'a', bytes: Buffer.alloc(10) });
-    at.server.fault({ method: 'media/get', kind: 'slow', ms: 1_500 });
+    at.server.fault({ method: 'media/get', kind: 'hang' });
     await expect(at.channel.download?.({ kind: 'photo', ref: 'slow' }, sending.signal)).rejects.toMatchObject({ code: 'GH1505' });
   });
 });

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
 import { wordsOf } from '../../src/simulator/whatsapp/readers.ts';
-import { until } from '../../src/testing/fakes.ts';
+import { gate, until } from '../../src/testing/fakes.ts';
 import { whatsAppScene } from '../../src/testing/whatsapp/scene.ts';
 import { LoginStore } from './store.ts';
 
@@ -92,14 +92,20 @@ describe.concurrent('sending', () => {
   });
 
   test('F37 an attempt that was given up and ends later does not take the confirmation of the next one', async () => {
-    await using at = await whatsAppScene({ send_timeout_secs: 80 });
+    // The clock runs twenty times faster: given up after 2 s.
+    await using at = await whatsAppScene({ send_timeout_secs: 40 });
     at.platform.group(GROUP, [at.platform.person(ADA)]);
-    at.platform.questionDelays.set('w:g2 query', 4_600);
+    const [late, confirmed] = [gate(), gate()];
+    at.platform.questionsHeld.set('w:g2 query', late.opened);
     at.platform.questionFaults.set('w:g2 query', 404);
-    // The clock runs twenty times faster: given up after 4 s.
     expect(await at.send({ chatId: GROUP, text: 'once' })).toMatchObject({ kind: 'unknown' });
-    at.platform.faults.push({ kind: 'hold', ms: 1_000 });
-    expect(await at.send({ chatId: GROUP, text: 'once' })).toMatchObject({ kind: 'sent' });
+    at.platform.faults.push({ kind: 'hold', until: confirmed.opened });
+    const next = at.send({ chatId: GROUP, text: 'once' });
+    await until('the next one is sent', () => at.platform.wire.length > 0);
+    late.open();
+    // One connection: the client reads the refusal before the confirmation.
+    await late.opened.then(confirmed.open);
+    expect(await next).toMatchObject({ kind: 'sent' });
   });
 
   test('a recipient who could not read a message gets it again, also after a restart', async () => {

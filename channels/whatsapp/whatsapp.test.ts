@@ -194,13 +194,13 @@ describe('receipts', () => {
     await at.channel.start(at.host, at.signal);
     await settle(500);
     gate.resolve({ kind: 'accepted' });
-    await until('all came', () => at.host.accepted.length === texts.length, 30_000);
+    await until('all came', () => at.host.accepted.length === texts.length);
     expect(at.host.accepted.map(({ text }) => text)).toEqual(texts);
     expect(at.platform.logins).toBe(2);
     expect(at.logger.lines).toContainEqual(
       expect.objectContaining({ data: expect.objectContaining({ detail: expect.stringContaining('kept in memory') }) }),
     );
-  }, 40_000);
+  });
 
   test('intake that ended takes no message and refuses none, while sending goes on', async () => {
     await using at = await whatsAppScene({}, { started: false });
@@ -353,11 +353,11 @@ describe.concurrent('endings', () => {
 
   test('a server that wants us to connect again is obeyed at once', async () => {
     await using at = await whatsAppScene();
-    const before = performance.now();
     at.platform.endWith(515);
     await until('it is connected again', () => at.platform.logins === 2 && at.platform.connections === 1);
     expect(at.host.states.some(({ state }) => state === 'degraded')).toBe(false);
-    expect(performance.now() - before).toBeLessThan(2_000);
+    // Each wait before a connection is logged.
+    expect(at.logger.lines.filter(({ event }) => event === 'whatsapp.disconnected')).toEqual([]);
     await until('it can send', async () => (await at.send({ text: 'x' })).kind === 'sent');
   });
 
@@ -366,7 +366,7 @@ describe.concurrent('endings', () => {
     for (let flap = 1; flap <= 4; flap += 1) {
       await until('it is connected', () => at.host.state === 'healthy' && at.platform.connections === 1);
       at.platform.cut();
-      await until('it noticed', () => at.host.state === 'degraded');
+      await until('it noticed', () => at.host.states.filter(({ state }) => state === 'degraded').length === flap);
       expect(at.platform.connections).toBeLessThanOrEqual(1);
     }
     await at.platform.write({ from: at.platform.person(ADA), message: { conversation: 'once' } });

@@ -1,6 +1,5 @@
 import { errorText } from '../core/errors.ts';
 import type { Image } from '../core/model.ts';
-import type { AgentRun } from '../core/turn.ts';
 import { ImageQuota, MAX_IMAGES } from '../media/pictures.ts';
 import type { AgentEmit } from './agent-emit.ts';
 
@@ -11,16 +10,16 @@ import type { AgentEmit } from './agent-emit.ts';
  */
 export async function readImages(
   paths: readonly string[],
-  run: Pick<AgentRun, 'loadImage'>,
+  load: (path: string, signal: AbortSignal) => Promise<Image | undefined>,
   emit: AgentEmit,
   signal: AbortSignal,
 ): Promise<readonly Image[]> {
   const images: Image[] = [];
   const quota = new ImageQuota();
-  for (const path of run.loadImage ? paths : []) {
+  for (const path of paths) {
     if (signal.aborted || images.length === MAX_IMAGES) break;
     try {
-      const image = await run.loadImage?.(path, signal);
+      const image = await load(path, signal);
       if (image && quota.refuse(Buffer.byteLength(image.base64, 'base64')) === undefined) images.push(image);
     } catch (error) {
       if (!signal.aborted) emit({ type: 'failed', code: 'GH1505', detail: `a picture cannot be read: ${errorText(error)}` });

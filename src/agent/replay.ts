@@ -1,11 +1,11 @@
 /** What earlier attempts at a run left on disk, and the form steps are stored in. */
 
-import type { Choice, Json, MediaKind } from '../core/message.ts';
+import type { Json, MediaKind } from '../core/message.ts';
 import type { ModelAnswer, StopReason } from '../core/model.ts';
 import type { StepRecord } from '../core/run.ts';
 import type { ProviderState, ToolCall } from '../core/session.ts';
-import type { ToolResult } from '../core/tool.ts';
-import type { AttachedFile, StepLog } from '../core/turn.ts';
+import type { AttachedFile, ToolResult } from '../core/tool.ts';
+import type { StepLog } from '../core/turn.ts';
 
 /** A model answer and when it was stored (epoch ms): a replayed line keeps its time. */
 export interface StoredAnswer {
@@ -32,9 +32,6 @@ export interface StoredCall {
    * took effect.
    */
   readonly ended?: 'not-run' | 'unknown';
-  readonly files: readonly AttachedFile[];
-  /** Absent: the call offered none. */
-  readonly choices?: readonly Choice[];
   readonly at: number;
 }
 
@@ -112,21 +109,19 @@ export function encodeAnswer({ answer, notRun, at }: StoredAnswer, input?: Store
 }
 
 export function encodeCall(call: ToolCall, stored: StoredCall): Json {
+  const { ok, output, media, files = [], choices } = stored.result;
   return {
     callId: call.id,
     name: call.name,
     at: stored.at,
     ...(stored.ended === undefined ? {} : { ended: stored.ended }),
-    result: {
-      ok: stored.result.ok,
-      output: stored.result.output,
-      ...(stored.result.media ? { media: stored.result.media } : {}),
-    },
-    files: stored.files.map(({ file, caption }) => ({
+    result: { ok, output, ...(media ? { media } : {}) },
+    // Beside the result, where earlier versions look for them.
+    files: files.map(({ file, caption }) => ({
       file: { path: file.path, name: file.name, mime: file.mime, kind: file.kind, bytes: file.bytes },
       ...(caption === undefined ? {} : { caption }),
     })),
-    ...(stored.choices === undefined ? {} : { choices: stored.choices.map(({ label, value }) => ({ label, value })) }),
+    ...(choices === undefined ? {} : { choices: choices.map(({ label, value }) => ({ label, value })) }),
   };
 }
 
@@ -176,13 +171,17 @@ function decodeCall(value: Json | undefined): StoredCall | undefined {
   if (!step || !result || typeof result['ok'] !== 'boolean' || typeof result['output'] !== 'string') return undefined;
   const media = strings(result['media']);
   const { ended } = step;
+  const files = list(step['files']).flatMap((item) => decodeFile(item) ?? []);
   const choices = list(step['choices']).map((item) => ({ label: text(item['label']), value: text(item['value']) }));
   return {
     at: count(step['at']),
     ...(ended === 'not-run' || ended === 'unknown' ? { ended } : {}),
-    result: { ok: result['ok'], output: result['output'], ...(media.length > 0 ? { media } : {}) },
-    files: list(step['files']).flatMap((item) => decodeFile(item) ?? []),
-    ...(choices.length === 0 ? {} : { choices }),
+    result: {
+      ...{ ok: result['ok'], output: result['output'] },
+      ...(media.length > 0 ? { media } : {}),
+      ...(files.length > 0 ? { files } : {}),
+      ...(choices.length > 0 ? { choices } : {}),
+    },
   };
 }
 

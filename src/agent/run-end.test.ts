@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { Model } from '../core/model.ts';
 import type { AgentRun } from '../core/turn.ts';
 import { ABORT_GRACE_MS } from '../lib/settle-or-leave.ts';
-import { agentRun, countingTool, MemoryStepLog, type TestRun } from '../testing/agent-run.ts';
+import { agentRun, countingTool, MemoryStepLog, outboundFile, type TestRun } from '../testing/agent-run.ts';
 import { scriptedModel } from '../testing/scripted-model.ts';
 import { interrupted } from './interrupted.ts';
 import { runAgent } from './run.ts';
@@ -183,8 +183,9 @@ describe('abort', () => {
     const deaf = countingTool({
       async run(_args, context) {
         await late.promise;
-        refused = await context.attach({ path: 'x', name: 'x' }).catch((error: unknown) => error);
-        return { ok: true, output: 'too late' };
+        // What `AnswerScope.attach` looks at before it copies a file.
+        refused = context.signal.reason;
+        return { ok: true, output: 'too late', files: [{ file: outboundFile('x') }] };
       },
     });
     const toolCalls = [{ name: 'echo' }, { name: 'quick' }];

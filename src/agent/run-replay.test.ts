@@ -3,6 +3,8 @@ import type { StepRecord } from '../core/run.ts';
 import { agentRun, countingTool, line, MemoryStepLog, outboundFile } from '../testing/agent-run.ts';
 import { FakeClock } from '../testing/fakes.ts';
 import { type ScriptedModel, scriptedModel } from '../testing/scripted-model.ts';
+import { onlyTool } from '../testing/tool-scope.ts';
+import { offerChoices } from '../tools/offer-choices.ts';
 import { runAgent } from './run.ts';
 
 /** Answers by how many tool results it sees, so that it plans the same on every attempt. */
@@ -20,13 +22,12 @@ function planner(): ScriptedModel {
 function tools() {
   const write = countingTool({
     name: 'write',
-    async run(args, context) {
+    async run(args) {
       const { n } = args as { n: number };
-      await context.attach({ path: `${n}.txt`, name: `${n}.txt` });
-      return { ok: true, output: `wrote ${n}` };
+      return { ok: true, output: `wrote ${n}`, files: [{ file: outboundFile(`${n}.txt`) }] };
     },
   });
-  return { write, read: countingTool({ name: 'read', readOnly: true }) };
+  return { write, read: countingTool({ name: 'read', effect: 'none' }) };
 }
 
 async function uninterrupted() {
@@ -165,11 +166,8 @@ describe('choices', () => {
   const offer = (labels: readonly string[], ok = true) =>
     countingTool({
       name: 'offer',
-      readOnly: true,
-      async run(_args, { offer: show }) {
-        const refused = show(labels.map((label) => ({ label, value: label })));
-        return { ok, output: refused.join() };
-      },
+      effect: 'none',
+      run: async () => ({ ok, output: '', choices: labels.map((label) => ({ label, value: label })) }),
     });
   const script = () => scriptedModel([{ toolCalls: [{ name: 'offer' }] }, 'Which?']);
   const labelsOf = ({ choices }: { choices: readonly { label: string }[] }) => choices.map(({ label }) => label);
@@ -195,9 +193,13 @@ describe('choices', () => {
   test('a failed call offers nothing, and neither does one with a word that the gateway answers to', async () => {
     expect(labelsOf(await runAgent(agentRun({ tools: [offer(['Tea', 'Ale'], false)], model: script() })))).toEqual([]);
     const isReserved = (words: string) => words === 'Cancel';
-    const run = agentRun({ tools: [offer(['Tea', 'Cancel'])], model: script(), isReserved });
+    const model = scriptedModel([
+      { toolCalls: [{ name: 'offer_choices', arguments: { choices: ['Tea', 'Cancel'] } }] },
+      'Which?',
+    ]);
+    const run = agentRun({ tools: [onlyTool(offerChoices, { isReserved })], model });
     expect(labelsOf(await runAgent(run))).toEqual([]);
-    expect(run.model).toMatchObject({ requests: [{}, { messages: { 3: { role: 'tool', content: 'Cancel' } } }] });
+    expect(model.requests[1]?.messages[3]).toMatchObject({ role: 'tool', content: expect.stringMatching(/^Error: "Cancel"/) });
   });
 });
 

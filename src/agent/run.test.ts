@@ -215,10 +215,10 @@ describe('the loop', () => {
 
   test('files of calls that succeeded are in the result in call order; those of a failed call are not', async () => {
     const tool = countingTool({
-      async run(args, context) {
+      async run(args) {
         const { name } = args as { name: string };
-        await context.attach({ path: name, name, ...(name === 'b' ? { caption: 'look' } : {}) });
-        return name === 'bad' ? { ok: false, output: 'Error: no' } : { ok: true, output: 'attached' };
+        const files = [{ file: outboundFile(name), ...(name === 'b' ? { caption: 'look' } : {}) }];
+        return name === 'bad' ? { ok: false, output: 'Error: no', files } : { ok: true, output: 'attached', files };
       },
     });
     const toolCalls = ['a', 'bad', 'b'].map((name) => call('echo', { name }));

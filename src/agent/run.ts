@@ -7,8 +7,10 @@ import { ERROR_CODES } from '../core/error-codes.ts';
 import type { Choice } from '../core/message.ts';
 import type { Image, ModelFailure, ModelRequest, Usage } from '../core/model.ts';
 import type { SessionMessage, ToolCall } from '../core/session.ts';
-import type { AgentOutcome, AgentResult, AgentRun, AttachedFile } from '../core/turn.ts';
+import type { AttachedFile } from '../core/tool.ts';
+import type { AgentOutcome, AgentResult, AgentRun } from '../core/turn.ts';
 import { IMAGE_TOKENS } from '../llm/tokens.ts';
+import { loadImage } from '../media/load-image.ts';
 import { type AgentEmit, agentEmit } from './agent-emit.ts';
 import { startDeadline } from './deadline.ts';
 import { type LimitKind, limitText, notRunText } from './limits.ts';
@@ -174,9 +176,10 @@ class AgentLoop {
   }
 
   async #loadImages(): Promise<void> {
+    const load = (path: string, signal: AbortSignal) => loadImage(this.#run.workspace, path, signal);
     for (const line of this.#lines) {
       if (!line.media?.length || this.#images.has(line.id) || this.#images.size >= MESSAGES_WITH_IMAGES) continue;
-      this.#images.set(line.id, await readImages(line.media, this.#run, this.#emit, this.#signal));
+      this.#images.set(line.id, await readImages(line.media, load, this.#emit, this.#signal));
     }
   }
 
@@ -225,9 +228,9 @@ class AgentLoop {
       const stored = results[i];
       if (!stored) throw new Error('a tool call came back without a result');
       this.#toolsRun.push(call.name);
-      this.#files.push(...stored.files);
-      this.#choices = stored.choices ?? this.#choices;
-      const { output } = stored.result;
+      const { output, files = [], choices = this.#choices } = stored.result;
+      this.#files.push(...files);
+      this.#choices = choices;
       const isLast = asked.notRun !== undefined && i === calls.length - 1;
       const told = isLast ? `${output}\n${notRunText(asked.notRun, this.#run.limits)}` : output;
       const result = { ...stored.result, output: told };

@@ -1,10 +1,9 @@
 import { shortHash } from '../core/ids.ts';
-import type { Choice } from '../core/message.ts';
 import type { ModelAnswer } from '../core/model.ts';
 import type { StepRecord } from '../core/run.ts';
 import type { ToolCall } from '../core/session.ts';
-import type { Tool, ToolContext, ToolResult } from '../core/tool.ts';
-import type { AgentRun, AttachedFile } from '../core/turn.ts';
+import type { Tool } from '../core/tool.ts';
+import type { AgentRun } from '../core/turn.ts';
 import { BoundedQueue } from '../lib/bounded-queue.ts';
 import { settleOrLeave } from '../lib/settle-or-leave.ts';
 import { runTool } from '../tools/run.ts';
@@ -83,48 +82,51 @@ async function runCall(call: ToolCall, batch: ToolBatch): Promise<StoredCall> {
   if (recorded?.done) return recorded.done;
   const tool = run.tools.find(({ name }) => name === call.name);
   const step = { n: recorded?.n ?? replay.takeN(), kind: 'tool', callId: call.id, argsHash: hash } as const;
-  if (recorded && !tool?.readOnly) {
+  if (recorded && !(tool && mayRunAgain(tool))) {
     emit({ type: 'tool.unknown', tool: call.name, callId: call.id });
     return recordDone(call, step, notEnded(batch, UNKNOWN, 'unknown'), batch);
   }
   if (!tool) return recordDone(call, step, notEnded(batch, unknownTool(call.name, run.tools), 'not-run'), batch);
   if (signal.aborted) return notEnded(batch, NOT_RUN, 'not-run');
-  if (!recorded) await run.steps.record({ ...step, state: 'STARTED', value: { callId: call.id, name: call.name } });
+  if (!recorded) {
+    const began = { tool: tool.name, effect: tool.effect, startedAt: run.clock.now() };
+    await run.steps.record({ ...step, ...began, state: 'STARTED', value: { callId: call.id, name: call.name } });
+  }
   // Aborted while STARTED was being written: DONE follows, else a resumed turn would have to call it unknown.
-  if (signal.aborted) return recordDone(call, step, notEnded(batch, NOT_RUN, 'not-run'), batch);
+  if (signal.aborted) {
+    const notRun = notEnded(batch, NOT_RUN, 'not-run');
+    return recordDone(call, { ...step, effect: 'none', endedAt: notRun.at }, notRun, batch);
+  }
   const result = await execute(tool, call, batch);
   // Left behind still running: STARTED without DONE is the truth about it.
   if (result === 'left') {
     emit({ type: 'tool.unknown', tool: call.name, callId: call.id });
     return notEnded(batch, UNKNOWN, 'unknown');
   }
-  return recordDone(call, step, result, batch);
+  return recordDone(call, { ...step, endedAt: result.at }, result, batch);
+}
+
+/** Whether a call that was cut off may run a second time. */
+function mayRunAgain({ effect, idempotent }: Tool): boolean {
+  return effect === 'none' || idempotent === true;
 }
 
 async function execute(tool: Tool, call: ToolCall, batch: ToolBatch): Promise<StoredCall | 'left'> {
   const { run, emit, signal } = batch;
-  const capture = captureAdditions(run);
   const startedAt = run.clock.monotonic();
   emit({ type: 'tool.started', tool: call.name, callId: call.id });
   const context = {
-    workspace: run.workspace,
-    session: run.session,
-    principal: run.principal,
+    callId: call.id,
     idempotencyKey: `${run.runId}#${call.id}`,
-    attach: capture.attach,
-    offer: capture.offer,
-    ...(run.react === undefined ? {} : { react: run.react }),
+    workspace: run.workspace,
     signal,
   };
   const work = runTool(tool, call.arguments, context, { timeoutMs: run.limits.toolTimeoutMs, clock: run.clock });
   const settled = await settleOrLeave(work, signal, run.clock);
-  const { files, choices } = capture.close();
   if (settled === 'left') return 'left';
   const result = settled.value;
   emit({ type: 'tool.done', tool: call.name, callId: call.id, ok: result.ok, ms: run.clock.monotonic() - startedAt });
-  // The model is told that a failed call failed and may repeat it: its files would then be sent twice.
-  if (!result.ok) return { result, files: [], at: run.clock.now() };
-  return { result, files, ...(choices === undefined ? {} : { choices }), at: run.clock.now() };
+  return { result, at: run.clock.now() };
 }
 
 async function recordDone(
@@ -137,43 +139,8 @@ async function recordDone(
   return stored;
 }
 
-interface Additions {
-  readonly files: readonly AttachedFile[];
-  readonly choices: readonly Choice[] | undefined;
-}
-
-/** Notes what a call adds to the answer, until its result is in; a tool that was given up can add nothing to it. */
-function captureAdditions(run: AgentRun): Pick<ToolContext, 'attach' | 'offer'> & { readonly close: () => Additions } {
-  const files: AttachedFile[] = [];
-  let choices: readonly Choice[] | undefined;
-  let open = true;
-  const assertOpen = () => {
-    if (!open) throw new Error('the tool call has ended; nothing of it joins the answer any more');
-  };
-  return {
-    async attach(request) {
-      assertOpen();
-      const file = await run.attach(request);
-      assertOpen();
-      files.push({ file, ...(request.caption === undefined ? {} : { caption: request.caption }) });
-      return file;
-    },
-    offer(offered) {
-      assertOpen();
-      const reserved = offered.map(({ label }) => label).filter((label) => run.isReserved?.(label));
-      if (reserved.length === 0) choices = offered;
-      return reserved;
-    },
-    close() {
-      open = false;
-      return { files, choices };
-    },
-  };
-}
-
 function notEnded({ run }: ToolBatch, output: string, ended: StoredCall['ended']): StoredCall {
-  const result: ToolResult = { ok: false, output };
-  return { result, ...(ended ? { ended } : {}), files: [], at: run.clock.now() };
+  return { result: { ok: false, output }, ...(ended ? { ended } : {}), at: run.clock.now() };
 }
 
 function unknownTool(name: string, tools: readonly Tool[]): string {

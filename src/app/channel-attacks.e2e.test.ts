@@ -15,6 +15,7 @@ import { filesHolding } from '../testing/bytes-on-disk.ts';
 import { MemoryLogger, until } from '../testing/fakes.ts';
 import { missing } from '../testing/needs.ts';
 import { scriptedModel } from '../testing/scripted-model.ts';
+import { SteadyClock } from '../testing/steady-clock.ts';
 import { type Daemon, startDaemon } from './daemon.ts';
 
 const STARTS = { ...PLATFORMS, ...FORGETFUL };
@@ -26,7 +27,8 @@ const STARTS = { ...PLATFORMS, ...FORGETFUL };
 const REACHABLE = Object.keys(CHANNELS).filter((type) => type in STARTS && type !== 'cli' && type !== 'email');
 
 /** Waits of the daemon are over soon; deadlines stay. */
-const clock: Clock = { ...systemClock, sleep: (ms, signal) => systemClock.sleep(ms < 6_000 ? ms / 10 : ms, signal) };
+const quick = new SteadyClock(10);
+const clock: Clock = { ...systemClock, sleep: (ms, signal) => (ms < 6_000 ? quick : systemClock).sleep(ms, signal) };
 
 interface Scene {
   readonly platform: Platform;

@@ -1,17 +1,20 @@
 // A message is corrected after it was answered: the answer that stands changes where the platform can, and nothing stale stays.
 import { expect, test } from 'vitest';
-import { systemClock } from '../lib/clock.ts';
-import { tempDir, until } from '../testing/fakes.ts';
-import { type ScriptStep, scriptedModel } from '../testing/scripted-model.ts';
+import { gate, tempDir, until } from '../testing/fakes.ts';
+import { type ScriptFunction, type ScriptStep, scriptedModel } from '../testing/scripted-model.ts';
+import { SteadyClock } from '../testing/steady-clock.ts';
 import { TestChannel } from '../testing/test-channel.ts';
 import { testDaemon } from '../testing/test-daemon.ts';
 
 const LIMIT = 40;
 
-async function scene(answers: readonly ScriptStep[], channel = new TestChannel('test', { text: LIMIT }).withEdits()) {
+async function scene(
+  answers: readonly (ScriptStep | ScriptFunction)[],
+  channel = new TestChannel('test', { text: LIMIT }).withEdits(),
+) {
   const dir = await tempDir();
-  const model = scriptedModel(answers, { clock: systemClock });
-  const running = await testDaemon({ dataDir: dir.path, model, channel });
+  const model = scriptedModel(answers);
+  const running = await testDaemon({ dataDir: dir.path, model, channel, daemon: { clock: new SteadyClock() } });
   const settle = async (): Promise<void> => {
     await running.daemon.gateway.idle();
   };
@@ -108,23 +111,28 @@ test('an answer of unknown fate, or with a file, is left as it is', async () => 
 });
 
 test('a correction that comes while the first answer is written changes that answer once it is there', async () => {
-  await using at = await scene([{ text: 'four', delayMs: 100 }, 'five', 'six']);
+  const held = gate();
+  await using at = await scene([() => held.opened.then(() => 'four'), 'five', 'six']);
   await at.channel.deliver({ platformId: 'q1', text: 'two and two?' });
   await until('the first turn runs', () => at.model.requests.length === 1);
-  await at.correct('two and three?', 1);
+  await at.channel.deliver({ kind: 'edit', platformId: 'q1-edit-1', targetId: 'q1', text: 'two and three?' });
+  held.open();
+  await at.settle();
   await at.correct('two and four?', 2);
   expect(at.channel.texts()).toEqual(['four']);
   expect(at.channel.screen()).toEqual(['six']);
 });
 
 test('of corrections that come faster than they are answered, only the newest is worked on', async () => {
-  await using at = await scene(['four', { text: 'five', delayMs: 100 }, 'six']);
+  const held = gate();
+  await using at = await scene(['four', () => held.opened.then(() => 'five'), 'six']);
   await at.ask();
   const correct = (n: number) =>
     at.channel.deliver({ kind: 'edit', platformId: `q1-edit-${n}`, targetId: 'q1', text: `version ${n}` });
   await correct(1);
   await until('the first correction is worked on', () => at.model.requests.length === 2);
   for (const n of [2, 3, 4, 5, 6, 6]) await correct(n);
+  held.open();
   await at.settle();
   const asked = at.model.requests.map(({ messages }) => messages.at(-1)?.content);
   const correction = '[correction of an earlier message]';

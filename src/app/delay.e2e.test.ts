@@ -1,22 +1,18 @@
 // A rate limit as a person in a chat sees it: the whole stack from wire to chat, on a clock that runs twenty times as fast.
 import { expect, test } from 'vitest';
 import { configSchema } from '../../config/schema.ts';
-import type { Clock } from '../core/ports.ts';
 import { systemClock } from '../lib/clock.ts';
 import { detectModel } from '../llm/detect.ts';
 import { MemoryLogger, tempDir, until } from '../testing/fakes.ts';
 import { errorReply, type ModelServerOptions, startModelServer, stream, textPieces } from '../testing/model-server.ts';
 import { scriptedModel } from '../testing/scripted-model.ts';
+import { SteadyClock } from '../testing/steady-clock.ts';
 import { testDaemon } from '../testing/test-daemon.ts';
 import type { DaemonOptions } from './daemon.ts';
 import { createModelStack } from './model-stack.ts';
 
 const SPEED = 20;
-const fast: Clock = {
-  now: systemClock.now,
-  monotonic: () => systemClock.monotonic() * SPEED,
-  sleep: (ms, signal) => systemClock.sleep(ms / SPEED, signal),
-};
+const fast = new SteadyClock(SPEED);
 
 async function limited(dataDir: string, script: NonNullable<ModelServerOptions['script']>) {
   const server = await startModelServer({ script });

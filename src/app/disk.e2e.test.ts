@@ -5,7 +5,7 @@ import { mkdir, open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { ChildDaemon } from '../testing/child-daemon.ts';
-import { until } from '../testing/fakes.ts';
+import { gate, until } from '../testing/fakes.ts';
 import { needs } from '../testing/needs.ts';
 import { telegramScene } from '../testing/telegram/scene.ts';
 
@@ -53,7 +53,7 @@ test.concurrent('F13 on a full disk nothing is acknowledged, /readyz is 503, and
   expect(at.platform.unconfirmed).toBe(1);
   expect(at.platform.sends).toEqual([]);
   free();
-  await daemon.settled(1, 15_000);
+  await daemon.settled(1);
   expect(at.texts()).toEqual(['echo: kept by the platform']);
   expect((await daemon.get('/readyz')).status).toBe(200);
   // Also with a full disk it can be stopped.
@@ -67,14 +67,16 @@ test.concurrent('F14 a disk that fills up while an answer is sent: not sent agai
   needs(context, 'unshare', '-rm', 'mount', '-t', 'tmpfs', 'tmpfs', join(at.dir, 'data'));
   await using daemon = await at.spawn({ wrapper: mounted(at.dir, TMPFS) });
   await daemon.ready();
-  at.platform.fault({ kind: 'delay', method: 'sendMessage', delayMs: 300 });
+  const held = gate();
+  at.platform.fault({ kind: 'hold', method: 'sendMessage', until: held.opened });
   at.platform.inject({ text: 'hello' });
   await until('the send is under way', () => at.platform.calls.includes('sendMessage'));
   const free = fill(daemon);
+  held.open();
   await until('the record cannot be written', async () => (await daemon.get('/readyz')).status === 503);
   expect(at.texts()).toEqual(['echo: hello']);
   free();
-  const { journal } = await daemon.settled(1, 15_000);
+  const { journal } = await daemon.settled(1);
   expect(journal.outbox).toMatchObject({ SENT: 1, UNKNOWN: 0 });
   expect(at.platform.sends).toHaveLength(1);
 });
@@ -98,14 +100,14 @@ test.concurrent('F15 a sync that fails ends the process with code 1 and the reas
   expect(endedAt - Date.parse(JSON.parse(fatal).time)).toBeLessThan(4_000);
   const sent = at.platform.maxUpdateId;
   await using second = await at.spawn();
-  await second.settled(sent, 45_000);
+  await second.settled(sent);
   const texts = at.texts();
   expect(new Set(texts).size).toBe(texts.length);
   const { outbox } = (await second.status()).journal;
   expect(outbox.SENT + outbox.UNKNOWN).toBe(sent);
   // What was being sent when the disk failed may or may not have arrived; it is never more than one per chat.
   expect(outbox.UNKNOWN).toBeLessThanOrEqual(1);
-}, 60_000);
+});
 
 test.concurrent('F16 a read-only data directory is refused at start with one clear line, exit 1', async (context) => {
   await using at = await telegramScene();

@@ -98,7 +98,7 @@ describe.skipIf(missing !== undefined)('through dovecot and postfix', () => {
       await first.ready();
       await deliver(0);
       await deliver(1);
-      await first.settled(20, 40_000);
+      await first.settled(20);
       await deliver(2);
       // Stopped while mails of this round wait, run and leave.
       await until('some are answered', async () => (await first.status()).journal.inbox.DONE >= 23);
@@ -107,7 +107,7 @@ describe.skipIf(missing !== undefined)('through dovecot and postfix', () => {
     await deliver(3);
     await using second = await at.start();
     await deliver(4);
-    const { journal } = await second.settled(THREADS * PER_THREAD, 40_000);
+    const { journal } = await second.settled(THREADS * PER_THREAD);
     expect(journal.inbox).toMatchObject({ DONE: 50, DEAD: 0 });
     expect(journal.outbox).toMatchObject({ UNKNOWN: 0, DEAD: 0 });
     const replies = await until('all replies are there', async () => {
@@ -141,7 +141,7 @@ describe.skipIf(missing !== undefined)('through dovecot and postfix', () => {
       const mentioned = new Set(messagesOf(request).flatMap(({ content }) => /thread (\d+)/i.exec(content)?.[1] ?? []));
       expect(mentioned.size).toBeLessThanOrEqual(1);
     }
-  }, 60_000);
+  });
 
   test('A1 a stranger by mail gets a pairing code, no model call, and not one word of theirs is kept', async () => {
     await using at = await scene();

@@ -44,16 +44,16 @@ test.concurrent.each([
     {
       await using dying = await startChild({ dir: dir.path, config, env: ENV, killAt });
       if (attempts > 1) {
-        await until('the model has the result', () => model.requests.length === 2, 60_000);
+        await until('the model has the result', () => model.requests.length === 2);
         platform.deliver({ id: 'm2', chatId: 'c', senderId: 'ada', text: '/stop' });
       }
       expect((await dying.ended).signal).toBe('SIGKILL');
     }
     {
       await using last = await startInline({ dir: dir.path, config, env: ENV, faultParts: true });
-      await last.settled(attempts > 1 ? 2 : 1, 60_000);
+      await last.settled(attempts > 1 ? 2 : 1);
       platform.deliver({ id: 'm3', chatId: 'c', senderId: 'ada', text: ASKED_AGAIN });
-      await last.settled(attempts > 1 ? 3 : 2, 60_000);
+      await last.settled(attempts > 1 ? 3 : 2);
       expect(await last.stop()).toMatchObject({ code: 0 });
     }
     expect(platform.posted.map(({ text }) => text)).toEqual([expect.stringContaining(`\n${told}`), 'You know.']);

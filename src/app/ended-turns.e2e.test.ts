@@ -41,7 +41,7 @@ interface Setting {
 
 async function start(dataDir: string, { script, tool = payTool(), gateway = {}, wrapJournal }: Setting) {
   const model = scriptedModel(script);
-  const daemon = { extraTools: [tool], ...(wrapJournal ? { wrapJournal } : {}) };
+  const daemon = { extraTools: [() => [tool]], ...(wrapJournal ? { wrapJournal } : {}) };
   const rig = await testDaemon({ dataDir, model, gateway, daemon });
   return { ...rig, model, [Symbol.asyncDispose]: rig[Symbol.asyncDispose] };
 }

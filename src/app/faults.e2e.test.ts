@@ -7,6 +7,7 @@ import { backupJournal } from '../journal/backup.ts';
 import { systemClock } from '../lib/clock.ts';
 import { tempDir, until } from '../testing/fakes.ts';
 import { scriptedModel } from '../testing/scripted-model.ts';
+import { SteadyClock } from '../testing/steady-clock.ts';
 import { TestChannel } from '../testing/test-channel.ts';
 import { testDaemon } from '../testing/test-daemon.ts';
 
@@ -157,6 +158,7 @@ describe('sending', () => {
   test('F35 a chat told to wait waits as told, in order, and no other chat waits with it', async () => {
     await using dir = await tempDir();
     const channel = new TestChannel('test');
+    const clock = new SteadyClock();
     const at = new Map<string, number>();
     const send = channel.send.bind(channel);
     let limited = false;
@@ -165,11 +167,11 @@ describe('sending', () => {
         limited = true;
         return { kind: 'retry', reason: '429', afterMs: 400, scope: 'chat' };
       }
-      at.set(part.text, performance.now());
+      at.set(part.text, clock.monotonic());
       return send(part, options);
     };
-    await using rig = await testDaemon({ dataDir: dir.path, model: echo(), channel });
-    const begun = performance.now();
+    await using rig = await testDaemon({ dataDir: dir.path, model: echo(), channel, daemon: { clock } });
+    const begun = clock.monotonic();
     for (const n of [1, 2, 3]) await channel.deliver({ chatId: 'busy', text: `${n}`, platformId: `b${n}` });
     await channel.deliver({ chatId: 'free', text: 'free', platformId: 'f' });
     await rig.daemon.gateway.idle();

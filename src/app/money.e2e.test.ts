@@ -30,7 +30,7 @@ test.concurrent('200 turns at once against a limit of 1 USD: never passed, every
   await using daemon = await at.start();
   await daemon.ready();
   for (let chat = 1; chat <= 200; chat += 1) at.platform.inject({ chat_id: chat, from: { id: chat }, text: `hello ${chat}` });
-  const status = await daemon.settled(200, 40_000);
+  const status = await daemon.settled(200);
   await until('everybody has an answer', () => at.platform.sends.length >= 200);
   const texts = at.texts();
   const answered = texts.filter((text) => text === 'abcde').length;
@@ -191,7 +191,7 @@ test.concurrent('F25 a model that fails is passed over: the answer comes from th
   await daemon.ready();
   for (let n = 1; n <= 2; n += 1) {
     at.platform.inject({ text: `question ${n}` });
-    await daemon.settled(n, 30_000);
+    await daemon.settled(n);
   }
   expect(at.texts()).toEqual(Array.from({ length: 2 }, () => 'from the spare'));
   expect(daemon.stderr()).toMatch(/"from":"openai\/m","to":"vllm\/spare","reason":"server".*"model\.switched"/);
@@ -203,4 +203,4 @@ test.concurrent('F25 a model that fails is passed over: the answer comes from th
   expect(degraded).toContain('model:openai/m');
   // Three tries for the first question, where the fourth would have kept people waiting; none for the second.
   expect(at.model.requests).toHaveLength(3);
-}, 30_000);
+});

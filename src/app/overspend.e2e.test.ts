@@ -3,7 +3,6 @@
 import { expect, test } from 'vitest';
 import { configSchema } from '../../config/schema.ts';
 import type { SpendingGroup } from '../core/ledger.ts';
-import type { Clock } from '../core/ports.ts';
 import { systemClock } from '../lib/clock.ts';
 import { detectModel } from '../llm/detect.ts';
 import { startOfLocalDay } from '../llm/money/day.ts';
@@ -11,9 +10,10 @@ import { addUp, type Sums } from '../llm/money/joined-ledgers.ts';
 import { resolveProvider } from '../llm/providers/resolve.ts';
 import { textTokens } from '../llm/tokens.ts';
 import { cliJson } from '../testing/cli-json.ts';
-import { MemoryLogger, tempDir, until } from '../testing/fakes.ts';
+import { gate, MemoryLogger, tempDir, until } from '../testing/fakes.ts';
 import { chunk, type ModelServer, type Reply, sse, startModelServer, stream } from '../testing/model-server.ts';
 import { scriptedModel } from '../testing/scripted-model.ts';
+import { SteadyClock } from '../testing/steady-clock.ts';
 import { telegramScene } from '../testing/telegram/scene.ts';
 import { testDaemon } from '../testing/test-daemon.ts';
 import type { DaemonOptions } from './daemon.ts';
@@ -31,11 +31,16 @@ const MESSAGES = 16;
 const SPEED = 10;
 
 /** Ten times as fast; its calendar can be moved. */
-class FastClock implements Clock {
+class FastClock extends SteadyClock {
   offsetMs = 0;
-  readonly now = (): number => systemClock.now() + this.offsetMs;
-  readonly monotonic = (): number => systemClock.monotonic() * SPEED;
-  readonly sleep = (ms: number, signal?: AbortSignal): Promise<void> => systemClock.sleep(ms / SPEED, signal);
+
+  constructor() {
+    super(SPEED);
+  }
+
+  override now(): number {
+    return super.now() + this.offsetMs;
+  }
 }
 
 /** What a server charges for, whether or not it says so. */
@@ -219,7 +224,7 @@ test.concurrent('unknown price: nothing is sent', async () => {
 
 test.concurrent('hedge: the model that lost the race is booked with what it wrote', async () => {
   const config = { adaptive_routing: { enabled: true, mode: 'hedge' } };
-  const slow: Answer = (bill) => stream([...words, stop(bill(700, 8))], { latencyMs: 150 });
+  const slow: Answer = (bill) => stream([...words, stop(bill(700, 8))], { latencyMs: 1_000 });
   const quick: Answer = (bill) => stream([...words, stop(bill(700, 8))], { gapMs: 2 });
   await using at = await attack(slow, { config, spare: quick });
   await at.flood();
@@ -234,13 +239,17 @@ test.concurrent('hedge: the model that lost the race is booked with what it wrot
 });
 
 test.concurrent('midnight: a call that runs over it counts for the day in which it ends, and each day has its limit', async () => {
-  await using at = await attack((bill) => stream([...words, stop(bill(700, 8))], { latencyMs: 300 }));
+  const night = gate();
+  let held: Pick<Reply, 'held'> = {};
+  await using at = await attack((bill) => stream([...words, stop(bill(700, 8))], held));
   const beforeMidnight = startOfLocalDay(systemClock.now() + 36 * 3_600_000) - 60_000;
   at.clock.offsetMs = beforeMidnight - systemClock.now();
   await at.flood(7);
+  held = { held: { before: 0, until: night.opened } };
   const over = at.flood(MESSAGES, 'over');
   await until('calls are under way', () => at.server.requests.length > 8);
   at.clock.offsetMs += 120_000;
+  night.open();
   await over;
   await at.flood(MESSAGES, 'next');
   const days = await at.journal.spending({ since: 0, by: 'day' });
@@ -265,16 +274,16 @@ test.concurrent('killed in mid-stream: the call that was under way is all that t
       await dying.settled(n);
     }
     ask(3);
-    await until('the third call is under way', () => at.model.requests.length === 3, 20_000);
+    await until('the third call is under way', () => at.model.requests.length === 3);
     await dying.stop('SIGKILL');
   }
   await using daemon = await at.start();
   await daemon.ready();
   for (let n = 4; n <= MESSAGES; n += 1) ask(n);
-  await daemon.settled(MESSAGES, 30_000);
+  await daemon.settled(MESSAGES);
   expectWithin(billed);
   const { total } = (await cliJson(at.dir, ['usage'])) as { total: Sums };
   const booked = at.model.requests.length - 1;
   expect(total).toMatchObject({ calls: booked, tokensIn: 700 * booked, tokensOut: 8 * booked });
   expect(billed - total.costUsd).toBeLessThanOrEqual(ONE_CALL_USD);
-}, 60_000);
+});

@@ -3,7 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { ChildDaemon } from '../testing/child-daemon.ts';
-import { until } from '../testing/fakes.ts';
+import { gate, until } from '../testing/fakes.ts';
 import { callPieces, stream, textPieces, userText } from '../testing/model-server.ts';
 import { telegramScene } from '../testing/telegram/scene.ts';
 
@@ -33,15 +33,19 @@ test.concurrent('F41 SIGTERM while a channel is still starting: exit 0 without w
 });
 
 test.concurrent('F41 SIGTERM in a turn: it parks after the step under way, exit 0, and resumes without asking again', async () => {
+  const held = gate();
+  const asks = callPieces({ name: 'list_dir', arguments: { path: '.' } });
   await using at = await telegramScene({
-    script: (_request, index) =>
-      index === 0 ? stream(callPieces({ name: 'list_dir', arguments: { path: '.' } }), { latencyMs: 300 }) : undefined,
+    script: (_request, index) => (index === 0 ? stream(asks, { held: { before: 0, until: held.opened } }) : undefined),
   });
   at.platform.inject({ text: 'look' });
   {
     await using first = await at.spawn();
     await until('the model is asked', () => at.model.requests.length === 1);
-    expect(await first.stop()).toEqual({ code: 0, signal: null });
+    const ended = first.stop();
+    await until('it is stopping', () => first.stderr().includes('"stopping"'));
+    held.open();
+    expect(await ended).toEqual({ code: 0, signal: null });
   }
   expect(at.platform.sends).toEqual([]);
   expect(at.model.requests).toHaveLength(1);
@@ -54,12 +58,16 @@ test.concurrent('F41 SIGTERM in a turn: it parks after the step under way, exit 
 
 test.concurrent('F41 SIGTERM in a send: the send is finished and recorded before the exit', async () => {
   await using at = await telegramScene();
-  at.platform.fault({ kind: 'delay', method: 'sendMessage', delayMs: 400 });
+  const held = gate();
+  at.platform.fault({ kind: 'hold', method: 'sendMessage', until: held.opened });
   at.platform.inject({ text: 'hello' });
   {
     await using first = await at.spawn();
     await until('the send is under way', () => at.platform.calls.includes('sendMessage'));
-    expect(await first.stop()).toEqual({ code: 0, signal: null });
+    const ended = first.stop();
+    await until('it is stopping', () => first.stderr().includes('"stopping"'));
+    held.open();
+    expect(await ended).toEqual({ code: 0, signal: null });
   }
   expect(at.texts()).toEqual(['echo: hello']);
   await using second = await at.spawn();

@@ -9,7 +9,7 @@ import { errorText, GatehouseError } from '../core/errors.ts';
 import type { Emit } from '../core/events.ts';
 import type { Journal } from '../core/journal.ts';
 import type { DaemonRecord } from '../core/status.ts';
-import type { Tool } from '../core/tool.ts';
+import type { ToolKit } from '../core/tool.ts';
 import { type HttpServer, startHttpServer } from '../http/server.ts';
 import { lockDataDir } from '../journal/lock.ts';
 import { writeFileAtomic } from '../lib/atomic-file.ts';
@@ -62,7 +62,7 @@ export interface RunOptions {
   readonly reloadEveryMs?: number;
   /** Tests put in their own channel, a tool, or a journal that breaks. */
   readonly registry?: Registry;
-  readonly extraTools?: readonly Tool[];
+  readonly extraTools?: readonly ToolKit[];
   readonly wrapJournal?: (journal: Journal) => Journal;
   /**
    * Ends it in place of the signals of this process, which it then leaves alone, as it does its stray

@@ -82,6 +82,6 @@ test('kind command: words spoken into a voice note come before the model', async
   });
   await daemon.ready();
   say(at, note);
-  await daemon.settled(1, 30_000);
+  await daemon.settled(1);
   expect(at.texts()[0]).toMatch(/^\[Voice transcription: .*weather like tomorrow/);
-}, 60_000);
+});

@@ -22,4 +22,4 @@ test('F38 the program outlives a stray rejection, and ends in order with 1 after
   daemon.process.kill('SIGWINCH');
   expect(await daemon.ended).toEqual({ code: 1, signal: null });
   expect(daemon.stderr()).toMatch(/GH1007.*stray\.exception/);
-}, 60_000);
+});

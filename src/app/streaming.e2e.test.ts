@@ -1,16 +1,16 @@
 // Answers that are shown while they are written, on a Bot API server: first within this process, then by the real program that is killed.
-import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test, vi } from 'vitest';
 import { channel as telegram } from '../../channels/telegram/index.ts';
 import type { Model, ModelEvent, ModelRequest } from '../core/model.ts';
 import { startTelegramServer, type TelegramServer } from '../simulator/telegram/server.ts';
-import { tempDir, until } from '../testing/fakes.ts';
+import { gate, tempDir, until } from '../testing/fakes.ts';
 import { stream, textPieces } from '../testing/model-server.ts';
+import { SteadyClock } from '../testing/steady-clock.ts';
 import { telegramScene } from '../testing/telegram/scene.ts';
 import { testDaemon } from '../testing/test-daemon.ts';
 
 /** Processes start slowly on a machine that does other things; a test that fails takes this long, ms. */
-const PATIENCE = 30_000;
+const PATIENCE = 60_000;
 vi.setConfig({ testTimeout: 3 * PATIENCE });
 
 const WORDS = Array.from({ length: 30 }, (_, n) => `word${n} `);
@@ -18,6 +18,9 @@ const WHOLE = WORDS.join('').trim();
 
 const USAGE = { tokensIn: 1, tokensOut: 1, tokensCached: 0 };
 const CALL = { id: 'c', name: 'list_dir', arguments: '{"path":"."}' };
+
+/** What is shown while the model writes is a matter of time: of a time in which this process runs. */
+const clock = new SteadyClock();
 
 /** The words of one model call, that far apart, and what it ends with. */
 async function* slowly(
@@ -31,7 +34,7 @@ async function* slowly(
   const failure = { code: 'GH2101', message: 'no', hint: 'none', retryable: false } as const;
   for (const text of words) {
     yield { type: 'text', text };
-    await sleep(gapMs, undefined, { signal }).catch(() => undefined);
+    await clock.sleep(gapMs, signal).catch(() => undefined);
     if (signal.aborted) return yield { type: 'failed', failure: { ...failure, kind: 'aborted' } };
   }
   if (end === 'fail') return yield { type: 'failed', failure: { ...failure, kind: 'auth' } };
@@ -52,7 +55,7 @@ async function scene(script: Script, entry: Readonly<Record<string, unknown>> = 
     dataDir: dir.path,
     model,
     entry: { type: 'telegram', settings, ...entry },
-    daemon: { registry: { telegram: async () => telegram }, secret: () => platform.token },
+    daemon: { registry: { telegram: async () => telegram }, secret: () => platform.token, clock },
   });
   return {
     platform,
@@ -174,21 +177,24 @@ test.concurrent('what the model says before it calls a tool may be shown, and th
   expect(at.texts()).toEqual([WHOLE]);
 });
 
-/** The first answer never ends; whoever was told half of it is killed meanwhile. */
-const firstHangs = (then: readonly string[]) => (_request: unknown, index: number) =>
+/** The first answer never ends, and goes on once some of it is shown; the process that showed it is killed meanwhile. */
+const firstHangs = (then: readonly string[], shown: Promise<void>) => (_request: unknown, index: number) =>
   index === 0
-    ? stream(textPieces(...WORDS).slice(0, 25), { gapMs: 110, end: 'hang' })
+    ? stream(textPieces(...WORDS).slice(0, 25), { gapMs: 110, held: { before: 13, until: shown }, end: 'hang' })
     : stream(textPieces(...then), { gapMs: 110 });
 
 test.concurrent.each([
   ['and the next answer takes its time, too', WORDS],
   ['and the next answer comes at once', ['done']],
 ])('F4 F9 killed in mid-stream, %s: the same message gets the whole answer', async (_title, words) => {
-  await using at = await telegramScene({ script: firstHangs(words) });
+  const shown = gate();
+  await using at = await telegramScene({ script: firstHangs(words, shown.opened) });
   at.platform.inject({ text: 'tell me' });
   {
     await using first = await at.spawn();
-    await until('it grows', () => at.platform.edits.length === 1, PATIENCE);
+    await until('it is shown', () => at.texts().length > 0, PATIENCE);
+    shown.open();
+    await until('it grows', () => at.platform.edits.length > 0, PATIENCE);
     await first.stop('SIGKILL');
   }
   expect(at.texts()[0]).toMatch(/ …$/);
@@ -210,11 +216,20 @@ test.concurrent.each([
   ['F8 when the answer is SENDING and the edit not made', 'sending:after:2', ONCE, 0],
   ['F8 when the edit was made and is not recorded', 'settle:before:2', ONCE, 0],
 ])('%s, killed: the answer stands whole, and a doubt is counted', async (_title, killAt, texts, unknown) => {
-  await using at = await telegramScene({ script: () => stream(textPieces(...SHORT), { gapMs: 110 }) });
+  const shown = gate();
+  // Every answer goes on to its end once something of the first is shown.
+  const held = { before: 12, until: shown.opened };
+  await using at = await telegramScene({ script: () => stream(textPieces(...SHORT), { gapMs: 110, held }) });
   at.platform.inject({ text: 'tell me' });
   {
     await using dying = await at.spawn({ killAt });
-    expect((await dying.ended).signal).toBe('SIGKILL');
+    let gone = false;
+    const ended = dying.ended.finally(() => {
+      gone = true;
+    });
+    await until('it is shown, or killed before', () => gone || at.texts().length > 0, PATIENCE);
+    shown.open();
+    expect((await ended).signal).toBe('SIGKILL');
   }
   await using last = await at.start();
   const { journal } = await last.settled(1, PATIENCE);

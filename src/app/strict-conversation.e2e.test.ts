@@ -109,10 +109,10 @@ test.concurrent.each(
     }
     await using daemon = await at.last();
     for (let turn = from + 1; turn < TURNS; turn += 1) {
-      await until(`turn ${turn - 1} is answered`, () => at.answered().length >= turn, 60_000);
+      await until(`turn ${turn - 1} is answered`, () => at.answered().length >= turn);
       at.say(turn);
     }
-    await daemon.settled(TURNS, 60_000);
+    await daemon.settled(TURNS);
     const told = (server: 'main' | 'spare') => at.servers[server].refusals.map(({ refusal }) => JSON.stringify(refusal.body));
     expect({ main: told('main'), spare: told('spare') }).toEqual({ main: [], spare: [] });
     expect(at.answered()).toEqual(Array.from({ length: TURNS }, (_, turn) => `answer ${turn}`));

@@ -2,7 +2,7 @@ import { chmod, mkdir, readdir, readFile, rename, stat, symlink, writeFile } fro
 import { join } from 'node:path';
 import { inspect } from 'node:util';
 import { describe, expect, test } from 'vitest';
-import { FakeClock, MemoryLogger, tempDir } from '../testing/fakes.ts';
+import { FakeClock, MemoryLogger, tempDir, until } from '../testing/fakes.ts';
 import type { Credential } from './credential.ts';
 import type { Renewal, RenewOptions } from './oauth.ts';
 import { type AuthStore, openAuthStore } from './store.ts';
@@ -316,15 +316,18 @@ describe('a login', () => {
   test('whose issuer never answers holds nobody longer than 20 s', async () => {
     await using it = await scene();
     await it.store.set(renewable(it.clock, 0), never);
+    let isAsked = false;
     const hanging = openAuthStore({
       dir: it.dir,
       clock: it.clock,
-      renew: ({ signal }) =>
-        new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true })),
+      renew: ({ signal }) => {
+        isAsked = true;
+        return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true }));
+      },
     });
     const got = hanging.get('openai', never);
     got.catch(() => undefined);
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await until('the issuer is asked, for a time', () => isAsked && it.clock.sleeping > 0);
     await it.clock.advance(20_000);
     await expect(got).rejects.toMatchObject({ code: 'GH2202', message: expect.stringContaining('did not answer in time') });
   });

@@ -10,6 +10,12 @@ function encode(component: string): string {
   return component.replace(/[%#/\n\p{Cs}]/gu, (char) => `%${char.charCodeAt(0).toString(16).padStart(2, '0').toUpperCase()}`);
 }
 
+function decode(component: string): string {
+  return component.replace(/%(D[89A-F][0-9A-F]{2}|[0-9A-F]{2})/g, (_, code: string) =>
+    String.fromCharCode(Number.parseInt(code, 16)),
+  );
+}
+
 /** Order and mutual exclusion are kept per lane: (channel, account, chat, thread). */
 export function laneKey(ref: ChatRef): string {
   const base = [ref.channel, ref.account, ref.chatId].map(encode).join('/');
@@ -19,6 +25,12 @@ export function laneKey(ref: ChatRef): string {
 /** The channel as lanes name it: their first component. */
 export function channelOf(lane: string): string {
   return lane.slice(0, lane.indexOf('/'));
+}
+
+/** The channel and account that a lane's chat belongs to. */
+export function senderOf(lane: string): Pick<ChatRef, 'channel' | 'account'> {
+  const [channel = '', account = ''] = lane.split('/', 2).map(decode);
+  return { channel, account };
 }
 
 /** The conversation in the platform's eyes without its thread: what rate limits apply to. */

@@ -31,8 +31,14 @@ export interface Recovery {
   readonly sending: readonly OutboxRow[];
   /** Lanes with NEW rows, in order of their oldest row. */
   readonly lanes: readonly string[];
-  /** Delivery lanes with PENDING rows. */
-  readonly outboxLanes: readonly string[];
+  /** Delivery lanes with PENDING rows, in order of their oldest row. */
+  readonly outboxLanes: readonly PendingLane[];
+}
+
+export interface PendingLane {
+  readonly lane: string;
+  /** Epoch ms at which its oldest row expires. */
+  readonly expiresAt: number;
 }
 
 export interface JournalCounts {
@@ -77,7 +83,7 @@ export interface Journal extends Commits, Runs, Outbox, SessionLines, Ledger, As
   ): Promise<Recovery>;
   counts(): Promise<JournalCounts>;
   /** Lanes with NEW rows and delivery lanes with PENDING parts, oldest first: where to look after an outside change. */
-  work(): Promise<{ readonly lanes: readonly string[]; readonly outboxLanes: readonly string[] }>;
+  work(): Promise<Pick<Recovery, 'lanes' | 'outboxLanes'>>;
 
   /** Called when another process (the CLI) changed the journal: look for new work again. */
   onOutsideChange(listener: () => void): void;

@@ -8,6 +8,7 @@ import type { UsageEntry } from './ledger.ts';
 import type { Address, AnswerTarget, InboundMessage, Json, RefusalReason } from './message.ts';
 import type { NewPart } from './outbox.ts';
 import type { SessionMessage } from './session.ts';
+import type { Effect } from './tool.ts';
 
 export type RunState = 'NEW' | 'RUNNING' | 'PARKED' | 'DONE' | 'DEAD';
 
@@ -203,6 +204,13 @@ export interface StepRecord {
   readonly callId?: string;
   readonly argsHash?: string;
   readonly value?: Json;
+  /** With the next three the record of what was done. DONE keeps what STARTED said of them, except what it says anew. */
+  readonly tool?: string;
+  readonly effect?: Effect;
+  /** Epoch ms; of the first attempt where a call ran again. */
+  readonly startedAt?: number;
+  /** Epoch ms. Absent of a call that began = it is not known whether it took effect. */
+  readonly endedAt?: number;
 }
 
 export interface TurnResult {

@@ -1,26 +1,69 @@
-import type { Choice, OutboundFile } from './message.ts';
+import type { Authority } from './authority.ts';
+import type { Address, Choice, OutboundFile } from './message.ts';
 
+/**
+ * What a call changes. `none`: nothing, so it may run again after a crash. `workspace`: files of the session's
+ * own directory. `outside`: other people or systems can see it.
+ */
+export type Effect = 'none' | 'workspace' | 'outside';
+
+/** The call that a tool runs for. What the tool needs beside it is bound when the tool is made, see `ToolKit`. */
 export interface ToolContext {
+  /** Of the call, the same on every attempt. */
+  readonly callId: string;
+  /**
+   * Unique over all runs, and the same on every attempt at the call. A tool that hands it on is safe to run
+   * again after a crash.
+   */
+  readonly idempotencyKey: string;
   /** Absolute path of the session's own directory: the only place file tools may touch. */
   readonly workspace: string;
-  readonly session: string;
-  /** Who asked: the immutable sender id, qualified by channel. */
-  readonly principal: string;
-  /** The same on every attempt at the same call: a tool that can pass it on is safe to run again after a crash. */
-  readonly idempotencyKey: string;
-  /**
-   * Queues a file for the answer of this turn; the file is copied at once. `path` is to be opened as it is given, never resolved or
-   * looked at for its name: it may lead through an open descriptor (`/proc/self/fd/N`), which is what makes it safe.
-   */
-  readonly attach: (file: { path: string; name: string; caption?: string }) => Promise<OutboundFile>;
-  /**
-   * Shows choices under the answer of this turn, in place of those that were offered before in it. Returns the labels that the gateway
-   * itself would answer to (`/new`, "cancel"): nothing is offered then. Empty = offered.
-   */
-  readonly offer: (choices: readonly Choice[]) => readonly string[];
-  /** Puts an emoji under the message that is being answered. Rejects with the platform's reason. Absent: there are no reactions here. */
-  readonly react?: (emoji: string, signal: AbortSignal) => Promise<void>;
+  /** Aborts when the call is over, however it ended. */
   readonly signal: AbortSignal;
+}
+
+/** What tools may know of the run they are made for, and reach on its behalf. The same on every attempt at the run. */
+export interface RunScope {
+  readonly session: string;
+  /** On whose account the run acts; `principal` is who asked. */
+  readonly authority: Authority;
+  /** As `channelOf`. */
+  readonly channel: string;
+  /** Where the answer goes. Absent = no chat is told. */
+  readonly origin?: Address;
+  /** What may be added to the answer. Absent = no chat is told. */
+  readonly answer?: AnswerScope;
+}
+
+/** What a tool may add to the answer of its run, beside the text. */
+export interface AnswerScope {
+  /**
+   * A private copy of a file, for `ToolResult.files`. `path` is opened as it is given, never resolved: it may
+   * lead through an open descriptor (`/proc/self/fd/N`), which keeps the file from being swapped. Rejects with
+   * the reason of the signal once that is aborted, with GH1504 when the channel takes no file of that size, or
+   * with the system's error.
+   */
+  attach(file: { readonly path: string; readonly name: string }, signal: AbortSignal): Promise<OutboundFile>;
+  /** Whether the gateway itself answers to these words (`/new`, "cancel"), so that no choice may be called so. */
+  isReserved(words: string): boolean;
+  /**
+   * Puts an emoji under the message that is being answered. Rejects with the platform's reason. Absent = the
+   * channel has no reactions, or no message is being answered.
+   */
+  readonly react?: (emoji: string, signal: AbortSignal) => Promise<void>;
+}
+
+/**
+ * Tools for one run, bound to what they need of it. A tool that cannot work there, such as one that reacts on
+ * a channel without reactions, is left out: the model is not told of it. The same kind of scope gives the same
+ * list, because providers cache what is unchanged in a conversation.
+ */
+export type ToolKit = (scope: RunScope) => readonly Tool[];
+
+/** A file that a tool adds to the answer of its run. */
+export interface AttachedFile {
+  readonly file: OutboundFile;
+  readonly caption?: string;
 }
 
 export interface ToolResult {
@@ -29,6 +72,10 @@ export interface ToolResult {
   readonly output: string;
   /** Pictures of the workspace that the model is shown with the result, as paths relative to it. */
   readonly media?: readonly string[];
+  /** Sent with the answer. Those of a failed call are left out: the model may repeat it. */
+  readonly files?: readonly AttachedFile[];
+  /** Shown below the answer, in place of what an earlier call of the run offered. Those of a failed call are left out. */
+  readonly choices?: readonly Choice[];
 }
 
 export interface Tool {
@@ -37,10 +84,12 @@ export interface Tool {
   /** JSON Schema of the arguments. */
   readonly parameters: Readonly<Record<string, unknown>>;
   readonly tags: readonly string[];
-  /** Only offered where the channel of the conversation has it, so that the list of tools stays the same in one conversation. */
-  readonly needs?: 'reactions';
-  /** Safe to run again after a crash because it changes nothing, or nothing more than the first run did. */
-  readonly readOnly: boolean;
+  readonly effect: Effect;
+  /**
+   * A second run of the same call changes nothing more than the first did, so it may run again after a crash.
+   * Without it, a call with an effect is then reported as of unknown outcome.
+   */
+  readonly idempotent?: true;
   /** Longest output in bytes before head and tail are kept around an omission mark (spec C4). */
   readonly outputBytes: number;
   /** Takes the parsed arguments object; validates it itself and answers invalid ones with a failed result. May throw: a failed result then. */

@@ -2,12 +2,12 @@
 import type { ChannelHealth } from './channel.ts';
 import type { Emit } from './events.ts';
 import type { UsageEntry } from './ledger.ts';
-import type { Choice, OutboundFile } from './message.ts';
-import type { Image, Model, ModelFailure, Usage } from './model.ts';
+import type { Choice } from './message.ts';
+import type { Model, ModelFailure, Usage } from './model.ts';
 import type { Clock } from './ports.ts';
 import type { StepRecord } from './run.ts';
 import type { SessionMessage, ThinkingLevel } from './session.ts';
-import type { Tool } from './tool.ts';
+import type { AttachedFile, Tool } from './tool.ts';
 
 /** One object for all three run profiles (decision D7); spec C4 and B7. Times in ms. */
 export interface RunLimits {
@@ -55,22 +55,12 @@ export interface AgentRun {
   /** How much the model thinks; absent = `auto`. */
   readonly thinking?: ThinkingLevel;
   readonly steps: StepLog;
+  /** Directory of the tools, and of the pictures that the model is shown. */
   readonly workspace: string;
   readonly session: string;
   readonly channel: string;
   readonly principal: string;
   readonly queuedMs: number;
-  readonly attach: (file: { path: string; name: string; caption?: string }) => Promise<OutboundFile>;
-  /** Whether the gateway itself answers to these words, so that nobody may be offered them as a choice. Absent: it answers to none. */
-  readonly isReserved?: (words: string) => boolean;
-  /** Puts an emoji under the message that is being answered; rejects with the platform's reason. Absent: there are no reactions here. */
-  readonly react?: (emoji: string, signal: AbortSignal) => Promise<void>;
-  /**
-   * A file of the workspace as a picture; undefined when it is none, too large or gone. Asked at most once
-   * per message and run, before the next model call that is really made. Absent: the model is shown no
-   * pictures.
-   */
-  readonly loadImage?: (path: string, signal: AbortSignal) => Promise<Image | undefined>;
   readonly emit: Emit;
   readonly clock: Clock;
   readonly signal: AbortSignal;
@@ -84,12 +74,6 @@ export type AgentOutcome =
   | { readonly kind: 'failed'; readonly failure: ModelFailure }
   /** `signal` fired: /stop, shutdown, fencing. Nothing of this run goes to the chat. */
   | { readonly kind: 'aborted' };
-
-/** A file a tool queued for the answer of its turn. */
-export interface AttachedFile {
-  readonly file: OutboundFile;
-  readonly caption?: string;
-}
 
 export interface AgentResult {
   readonly outcome: AgentOutcome;

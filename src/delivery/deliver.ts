@@ -4,7 +4,8 @@
  */
 import type { Channel } from '../core/channel.ts';
 import type { Emit } from '../core/events.ts';
-import { laneKey } from '../core/ids.ts';
+import { laneKey, senderOf } from '../core/ids.ts';
+import type { PendingLane } from '../core/journal.ts';
 import type { AnswerTarget, InboundMessage } from '../core/message.ts';
 import type { OutboxRow, Outbox as OutboxRows } from '../core/outbox.ts';
 import type { Clock } from '../core/ports.ts';
@@ -13,12 +14,15 @@ import { pause } from './attempt.ts';
 import { createBudget, type Place } from './budget.ts';
 import type { Draft } from './draft.ts';
 import { Drafts } from './drafts.ts';
-import { interruptedOutcome, Lane, type LaneContext, outcomeContext } from './lane.ts';
+import { Lane } from './lane.ts';
+import type { LaneContext } from './lane-context.ts';
+import { Outages } from './outages.ts';
 import type { BlindPolicy } from './outcome.ts';
 import { Pace } from './pace.ts';
 import { ParkedLanes, type Sender } from './parked.ts';
 import { putReaction } from './react.ts';
 import { RowTimes } from './row-times.ts';
+import { interruptedOutcome, outcomeContext } from './send-part.ts';
 import { settledEvent } from './settled-event.ts';
 import { createSlots } from './slots.ts';
 import { showTyping } from './typing.ts';
@@ -50,7 +54,7 @@ export interface Delivery extends AsyncDisposable {
    * Once, after `journal.recover` and before channels start: settles SENDING rows of an earlier boot by send class and starts the
    * lanes. `idem` and `blind` are settled when it resolves; `find` is asked by the lane, before anything new, once its channel is ready.
    */
-  recover(sending: readonly OutboxRow[], lanes: readonly string[]): Promise<void>;
+  recover(sending: readonly OutboxRow[], lanes: readonly PendingLane[]): Promise<void>;
   /** Shows typing after 300 ms and then every 5 s until disposed, at most 10 minutes. Never takes what an answer needs. */
   typing(ref: Place): Disposable;
   /**
@@ -102,7 +106,10 @@ class Outbox implements Delivery {
   #draining: Promise<void> | undefined;
 
   constructor(options: DeliveryOptions) {
-    const { journal, channels, clock, ready = () => true } = options;
+    const { journal, channels, clock } = options;
+    const outages = new Outages(clock);
+    const ready = (channel: Channel): boolean =>
+      (options.ready?.(channel) ?? true) && outages.isOpen({ channel: channel.name, account: channel.account });
     const budget = createBudget(clock);
     const drafts = new Drafts({
       ...{ journal, budget, clock, pace: new Pace(clock), kill: this.#kill.signal },
@@ -110,7 +117,7 @@ class Outbox implements Delivery {
       poke: (lane) => this.poke(lane),
     });
     this.#context = {
-      ...{ journal, channels, clock, ready, budget, drafts },
+      ...{ journal, channels, clock, ready, budget, drafts, outages },
       emit: options.emit,
       times: new RowTimes(clock),
       random: options.random,
@@ -138,15 +145,18 @@ class Outbox implements Delivery {
     this.#parked.look();
   }
 
-  async recover(sending: readonly OutboxRow[], pending: readonly string[]): Promise<void> {
+  async recover(sending: readonly OutboxRow[], pending: readonly PendingLane[]): Promise<void> {
     const inherited = new Map<string, OutboxRow[]>();
     for (const row of sending) {
       if (await settleInterrupted(row, this.#context)) continue;
       inherited.set(row.lane, [...(inherited.get(row.lane) ?? []), row]);
     }
     for (const [lane, rows] of inherited) this.#start(lane, rows);
-    for (const lane of [...pending, ...sending.map((row) => row.lane)]) if (!this.#lanes.has(lane)) this.#parked.defer(lane);
-    this.#parked.startDue();
+    const now = this.#context.clock.now();
+    for (const { lane, expiresAt } of pending)
+      if (!this.#lanes.has(lane)) this.#parked.park(lane, senderOf(lane), expiresAt - now);
+    for (const { lane } of sending) if (!this.#lanes.has(lane)) this.#parked.defer(lane);
+    this.#parked.look();
   }
 
   typing(ref: Place): Disposable {

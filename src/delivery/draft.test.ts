@@ -328,7 +328,7 @@ describe('the last text of a draft', () => {
     const draft = await begin(rig);
     await write(rig, draft, 1_500);
     draft.end();
-    const file = { path: '/tmp/a', name: 'a.pdf', mime: 'application/pdf', kind: 'document', bytes: 1 } as const;
+    const file = { path: '/nonexistent/a', name: 'a.pdf', mime: 'application/pdf', kind: 'document', bytes: 1 } as const;
     const [only] = answer(['']);
     if (!only) throw new Error('no part');
     await rig.post(draft.finishedBy([{ ...only, part: { ...only.part, file } }]));

@@ -1,54 +1,16 @@
-import type { Channel, SendResult } from '../core/channel.ts';
+import type { Channel } from '../core/channel.ts';
 import { errorText, isGatehouseError } from '../core/errors.ts';
-import type { Emit } from '../core/events.ts';
 import type { OutboundPart } from '../core/message.ts';
-import type { Outbox, OutboxRow, Settlement } from '../core/outbox.ts';
-import type { Clock } from '../core/ports.ts';
+import type { OutboxRow, Settlement } from '../core/outbox.ts';
 import { NO_LONGER_NEEDED } from '../lib/no-longer-needed.ts';
-import { lookUp, marked, pause, sendLimit, sendOnce } from './attempt.ts';
-import type { Budget, Reservation } from './budget.ts';
-import { isTooOld } from './doubts.ts';
-import { type Drafts, isProvisional } from './drafts.ts';
+import { lookUp, pause } from './attempt.ts';
+import type { Reservation } from './budget.ts';
+import { isProvisional } from './drafts.ts';
+import type { LaneContext } from './lane-context.ts';
 import { answerOf, undelivered } from './notice.ts';
-import {
-  again,
-  type BlindPolicy,
-  editOutcome,
-  impossible,
-  inDoubt,
-  type Outcome,
-  type OutcomeContext,
-  outcomeOf,
-  unknownOutcome,
-} from './outcome.ts';
 import type { Sender } from './parked.ts';
-import type { RowTimes } from './row-times.ts';
+import { editPart, INTERRUPTED, interruptedOutcome, outcomeContext, sendPart, withoutCall } from './send-part.ts';
 import { settledEvent } from './settled-event.ts';
-import type { Slots } from './slots.ts';
-
-/** What all lanes share. */
-export interface LaneContext {
-  readonly journal: Outbox;
-  readonly channels: ReadonlyMap<string, Channel>;
-  readonly ready: (channel: Channel) => boolean;
-  readonly clock: Clock;
-  readonly random: () => number;
-  readonly emit: Emit;
-  readonly budget: Budget;
-  readonly slots: Slots;
-  readonly drafts: Drafts;
-  /** Of the rows of all lanes, so that a lane that parks and begins again keeps them. */
-  readonly times: RowTimes;
-  readonly blind: BlindPolicy;
-  readonly maxAttempts: number;
-  readonly sendTimeoutMs: number;
-  /** No new send begins after this. */
-  readonly stop: AbortSignal;
-  /** What is under way ends now. */
-  readonly kill: AbortSignal;
-  /** Set by `drain`: a lane that would wait past this monotonic time ends instead. */
-  readonly deadline: () => number;
-}
 
 const BATCH = 16;
 /** How often a full disk and an absent channel are looked at again. */
@@ -136,7 +98,7 @@ export class Lane {
     const turn = await this.#turn(row);
     if (turn === 'stop') return 'stop';
     if (turn === 'expired') return this.#settle(row, { kind: 'expired' });
-    const settled = this.#withoutCall(row, turn.channel, target);
+    const settled = withoutCall(row, turn.channel, target, this.#context.clock.now());
     if (settled) {
       turn.reservation.release();
       turn.free();
@@ -158,12 +120,26 @@ export class Lane {
         return 'reread';
       }
       const startedAt = clock.monotonic();
-      const outcome = target === undefined ? await this.#send(row, turn.channel) : await this.#edit(row, turn.channel, target);
+      const sent = await this.#attempt(row, turn.channel, target);
       turn.free();
-      return await this.#settle(row, outcome, clock.monotonic() - startedAt);
+      return await this.#settle(row, sent, clock.monotonic() - startedAt);
     } finally {
       turn.free();
     }
+  }
+
+  async #attempt(row: OutboxRow, channel: Channel, target: string | undefined): Promise<Settlement> {
+    if (target !== undefined) return (await editPart(row, channel, target, this.#context)).settlement;
+    const { settlement, doomed } = await sendPart(row, channel, this.#context);
+    this.#noteReach(row.part, settlement);
+    if (doomed !== undefined) this.#doomed = { answer: answerOf(row.part), reason: doomed };
+    return settlement;
+  }
+
+  #noteReach(sender: OutboundPart, settlement: Settlement): void {
+    const { outages } = this.#context;
+    if (settlement.kind === 'retry') outages.failed(sender, this.key);
+    else if (settlement.kind !== 'unknown') outages.answered(sender);
   }
 
   /** Waits until this part may be sent: its time, its channel, the platform's silence, a token, a slot. */
@@ -192,7 +168,8 @@ export class Lane {
         if (waitMs <= 0) {
           const free = await slots.acquire(channel.name, stop).catch(() => undefined);
           // While it waited for the slot another chat may have been told to be silent, delivery to stop, or a turn may have ended.
-          if (free && budget.closedFor(row.part) === 0 && !stop.aborted && !this.#isStale(row)) {
+          const isStill = free && budget.closedFor(row.part) === 0 && !stop.aborted && !this.#isStale(row);
+          if (isStill && this.#context.outages.begin(row.part)) {
             return { channel, reservation: token.reservation, free };
           }
           free?.();
@@ -216,79 +193,12 @@ export class Lane {
     return old?.state === 'SENT' ? old.platformId : undefined;
   }
 
-  /** What a part comes to that cannot be given to the platform any more. */
-  #withoutCall(row: OutboxRow, channel: Channel, target: string | undefined): Settlement | undefined {
-    const now = this.#context.clock.now();
-    if (row.part.edits !== undefined) {
-      return target === undefined || !channel.edit ? impossible(row, 'there is no message to edit', now) : undefined;
-    }
-    return isTooOld(row, channel, now) ? { kind: 'unknown', reason: FORGOTTEN } : undefined;
-  }
-
   /** A draft whose turn is over: what is behind it in the lane says more. */
   #isStale({ part, doubtSince }: OutboxRow): boolean {
     const { drafts, channels } = this.#context;
     if (!isProvisional(part) || part.edits !== undefined || drafts.isLive(part.key)) return false;
     // Class `idem` may have shown it in an attempt that ended in doubt: only sending it again tells its id.
     return doubtSince === undefined || channels.get(part.channel)?.sendClass !== 'idem';
-  }
-
-  async #edit(row: OutboxRow, channel: Channel, target: string): Promise<Outcome & { kind: 'settle' }> {
-    const { clock, sendTimeoutMs, kill } = this.#context;
-    const options = { plain: row.plain, timeoutMs: sendLimit(channel, sendTimeoutMs), clock, signal: kill };
-    const result = await sendOnce(channel, row.part, { ...options, target });
-    const outcome = editOutcome(result, row, this.#outcomeContext(row, channel));
-    if (outcome.kind !== 'settle') throw new Error('an edit ends in a settlement');
-    this.#obey(row, result, outcome.settlement);
-    return outcome;
-  }
-
-  async #send(row: OutboxRow, channel: Channel): Promise<Outcome & { kind: 'settle' }> {
-    const { clock, sendTimeoutMs, kill } = this.#context;
-    const mark = this.#needsMark(row, channel) ? marked(row.part, channel) : row.part;
-    // Not markable: the earlier attempt may have arrived and this one could not say so.
-    if (!mark)
-      return { kind: 'settle', settlement: { kind: 'unknown', reason: 'sent once; a repeat could not be marked as one' } };
-    const startedAt = clock.now();
-    const options = { plain: row.plain, timeoutMs: sendLimit(channel, sendTimeoutMs), clock, signal: kill };
-    const result = await sendOnce(channel, mark, options);
-    const after = result.kind === 'unknown' ? inDoubt(row, startedAt) : row;
-    const context = this.#outcomeContext(row, channel);
-    let outcome = outcomeOf(result, after, context);
-    if (outcome.kind === 'find') outcome = await lookUp(channel, after, outcome.detail, { context, clock, signal: kill });
-    if (outcome.kind !== 'settle') throw new Error('a look-up ends in a settlement');
-    this.#obey(row, result, outcome.settlement);
-    this.#doom(row, result);
-    // Half an answer that was refused is no letter to keep.
-    if (outcome.settlement.kind === 'dead' && isProvisional(row.part)) return { kind: 'settle', settlement: { kind: 'expired' } };
-    return outcome;
-  }
-
-  /** The platform asked for silence, or would refuse whatever is sent with this login. */
-  #obey({ part }: OutboxRow, result: SendResult, settlement: Settlement): void {
-    const refusedLogin = result.kind === 'refused' && result.reason === 'auth';
-    const scope = result.kind === 'retry' ? result.scope : refusedLogin ? 'account' : 'part';
-    if (scope === 'part') return;
-    const { budget, clock } = this.#context;
-    const stated = result.kind === 'retry' ? result.afterMs : undefined;
-    const ms = settlement.kind === 'retry' ? settlement.notBefore - clock.now() : (stated ?? 0);
-    budget.close(scope, part, ms);
-  }
-
-  #outcomeContext(row: OutboxRow, channel: Channel): OutcomeContext {
-    return { ...outcomeContext(row, channel, this.#context), leftMs: this.#context.times.leftMs(row) };
-  }
-
-  /** At least once, and an earlier attempt may have arrived. */
-  #needsMark(row: OutboxRow, channel: Channel): boolean {
-    return channel.sendClass === 'blind' && this.#context.blind === 'at_least_once' && row.doubtSince !== undefined;
-  }
-
-  #doom(row: OutboxRow, result: SendResult): void {
-    if (result.kind !== 'refused') return;
-    const { reason, detail } = result;
-    if (reason !== 'chat-gone' && reason !== 'blocked') return;
-    this.#doomed = { answer: answerOf(row.part), reason: `${reason}: ${detail}` };
   }
 
   /** `false` = delivery stopped before it could be settled. */
@@ -304,7 +214,7 @@ export class Lane {
           channel.sendClass === 'find' && row.part.edits === undefined
             ? await lookUp(channel, before, INTERRUPTED, { context, clock, signal: kill })
             : interruptedOutcome(before, context);
-        if (outcome.kind === 'settle') return (await this.#settle(row, outcome)) !== 'stop';
+        if (outcome.kind === 'settle') return (await this.#settle(row, outcome.settlement)) !== 'stop';
       }
       const leftMs = this.#context.times.leftMs(row);
       if (leftMs <= 0) return (await this.#settle(row, { kind: 'unknown', reason: INTERRUPTED })) !== 'stop';
@@ -313,8 +223,7 @@ export class Lane {
   }
 
   /** Commit 6. While it cannot be written the result is kept here and the lane waits; the part is never sent again for it. */
-  async #settle(row: OutboxRow, outcome: Settlement | (Outcome & { kind: 'settle' }), ms = 0): Promise<Step> {
-    const settlement = outcome.kind === 'settle' ? outcome.settlement : outcome;
+  async #settle(row: OutboxRow, settlement: Settlement, ms = 0): Promise<Step> {
     const { journal, clock, emit, kill, drafts } = this.#context;
     for (let failed = false; ; failed = true) {
       try {
@@ -370,26 +279,6 @@ export class Lane {
     const { emit, clock } = this.#context;
     emit({ type: 'journal', at: clock.now(), state: 'failing', code: errorCode(error) });
   }
-}
-
-const FORGOTTEN = 'it may have arrived, and so long ago that the platform no longer knows its key';
-
-const INTERRUPTED = 'the process ended while it was being sent';
-
-/** A SENDING row of an earlier boot, for the classes that need not ask the platform. `row` as before that attempt. */
-export function interruptedOutcome(row: OutboxRow, context: OutcomeContext): Outcome & { kind: 'settle' } {
-  const isRepeatable = context.sendClass === 'idem' || row.part.edits !== undefined;
-  const outcome = isRepeatable ? again(INTERRUPTED, row, context, 0) : unknownOutcome(INTERRUPTED, row, context);
-  if (outcome.kind !== 'settle') throw new Error('an interrupted part ends in a settlement');
-  return outcome;
-}
-
-export function outcomeContext(row: OutboxRow, channel: Channel, context: LaneContext): OutcomeContext {
-  const { blind, maxAttempts, clock, random } = context;
-  const markable = marked(row.part, channel) !== undefined;
-  const now = clock.now();
-  const policy = isProvisional(row.part) ? 'at_most_once' : blind;
-  return { sendClass: channel.sendClass, blind: policy, maxAttempts, now, random, leftMs: row.expiresAt - now, markable };
 }
 
 function errorCode(error: unknown): string {

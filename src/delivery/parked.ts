@@ -72,29 +72,32 @@ export class ParkedLanes {
     if (this.#begun.delete(lane)) this.startDue();
   }
 
-  /** Looks at every channel now. */
+  /** Looks at every channel, and for parts that have expired, now. */
   look(): void {
     const now = this.#options.clock.monotonic();
-    for (const [name, { sender, lanes }] of this.#senders) {
-      const isReady = this.#options.ready(sender);
-      for (const [lane, expiresAt] of lanes) {
-        if (!isReady && expiresAt > now) continue;
-        lanes.delete(lane);
-        this.#due.add(lane);
-      }
-      if (lanes.size === 0) this.#senders.delete(name);
+    for (const { lanes } of this.#senders.values()) {
+      for (const [lane, expiresAt] of lanes) if (expiresAt <= now && lanes.delete(lane)) this.#due.add(lane);
     }
     this.startDue();
   }
 
   startDue(): void {
-    for (const lane of this.#due) {
-      if (this.#begun.size >= AT_ONCE) break;
-      this.#due.delete(lane);
+    this.#begin(this.#due);
+    for (const [name, { sender, lanes }] of this.#senders) {
+      // Asked again before each lane: the first ones may find that the platform cannot be reached.
+      this.#begin(lanes, () => this.#options.ready(sender));
+      if (lanes.size === 0) this.#senders.delete(name);
+    }
+    this.#watch();
+  }
+
+  #begin(lanes: Map<string, number> | Set<string>, mayBegin = () => true): void {
+    for (const lane of lanes.keys()) {
+      if (this.#begun.size >= AT_ONCE || !mayBegin()) return;
+      lanes.delete(lane);
       this.#begun.add(lane);
       this.#options.start(lane);
     }
-    this.#watch();
   }
 
   /** Their parts stay in the journal. */

@@ -2,8 +2,7 @@
 import { expect, test } from 'vitest';
 import { toDelete } from '../../channels/discord/inbound.ts';
 import type { InboundMessage } from '../core/message.ts';
-import { systemClock } from '../lib/clock.ts';
-import { tempDir, until } from '../testing/fakes.ts';
+import { gate, tempDir, until } from '../testing/fakes.ts';
 import { scriptedModel } from '../testing/scripted-model.ts';
 import { type TestDaemon, testDaemon } from '../testing/test-daemon.ts';
 
@@ -22,7 +21,8 @@ interface Scene extends AsyncDisposable {
 /** A daemon that is at work on "first" in the given place, so that what comes there next waits. */
 async function busyWith(first: Partial<InboundMessage>, entry: Record<string, unknown> = OPEN): Promise<Scene> {
   const dir = await tempDir();
-  const model = scriptedModel(() => ({ text: 'done', delayMs: 60 }), { clock: systemClock });
+  const held = gate();
+  const model = scriptedModel(() => held.opened.then(() => 'done'));
   const rig = await testDaemon({ dataDir: dir.path, model, entry });
   await rig.channel.deliver({ ...first, platformId: 'first', text: 'first' });
   await until('the model is asked', () => model.requests.length === 1);
@@ -30,12 +30,14 @@ async function busyWith(first: Partial<InboundMessage>, entry: Record<string, un
     rig,
     deliver: async (message) => void (await rig.channel.deliver(message)),
     asked: async () => {
+      held.open();
       await rig.daemon.gateway.idle();
       return model.requests.map(({ messages }) => messages.at(-1)?.content);
     },
     refused: async () =>
       Object.fromEntries((await rig.daemon.journal.counts()).refused.map(({ reason, count }) => [reason, count])),
     [Symbol.asyncDispose]: async () => {
+      held.open();
       await rig[Symbol.asyncDispose]();
       await dir[Symbol.asyncDispose]();
     },

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { laneKey } from '../core/ids.ts';
 import { systemClock } from '../lib/clock.ts';
-import { inbound, outbound, tempDir, until } from '../testing/fakes.ts';
+import { gate, inbound, outbound, tempDir, until } from '../testing/fakes.ts';
 import { gif, png } from '../testing/pictures.ts';
 import { scriptedModel } from '../testing/scripted-model.ts';
 import { TestChannel } from '../testing/test-channel.ts';
@@ -66,16 +66,20 @@ describe('a message’s way through the gateway', () => {
   it('lets a new chat wait for at most one turn behind a flooding one', async () => {
     await using dir = await tempDir();
     const order: string[] = [];
-    const model = scriptedModel((request) => {
+    const held = gate();
+    const model = scriptedModel(async (request) => {
       order.push(request.messages.at(-1)?.content ?? '');
+      await held.opened;
       return 'ok';
     });
     await using rig = await testDaemon({ dataDir: dir.path, model, gateway: { max_concurrent_sessions: 1, bus_capacity: 8 } });
     await Promise.all(
       Array.from({ length: 50 }, (_, n) => rig.channel.deliver({ chatId: 'flood', text: `flood ${n}`, platformId: `f${n}` })),
     );
+    await until('a turn of the flood runs', () => order.length > 0);
     const before = order.length;
     await rig.channel.deliver({ chatId: 'new', text: 'new' });
+    held.open();
     await rig.daemon.gateway.idle();
     expect(order.indexOf('new') - before).toBeLessThanOrEqual(2);
     expect(order.filter((text) => text.startsWith('flood'))).toEqual(Array.from({ length: 50 }, (_, n) => `flood ${n}`));

@@ -93,7 +93,7 @@ export class Gateway {
   async look(): Promise<void> {
     const { lanes, outboxLanes } = await this.#options.journal.work();
     this.#options.lanes.fetch(lanes);
-    for (const lane of outboxLanes) this.#options.delivery.poke(lane);
+    for (const { lane } of outboxLanes) this.#options.delivery.poke(lane);
   }
 
   /** Resolves when every accepted message has its outcome and every answer left or is parked. */

@@ -169,12 +169,14 @@ describe('order', () => {
 
   it('gives each permit to the lanes in turn, so a flood delays another chat by one turn', async () => {
     await using dir = await tempDir();
-    await using rig = await setUp(dir.path, { concurrency: 1, turn: () => new Promise((resolve) => setTimeout(resolve, 2)) });
+    const held = Promise.withResolvers<void>();
+    await using rig = await setUp(dir.path, { concurrency: 1, turn: () => held.promise });
     for (let n = 0; n < 10; n += 1) await rig.add('flood', `flood ${n}`);
-    const before = rig.done.length;
     await rig.add('new', 'new');
+    held.resolve();
     await rig.lanes.idle();
-    expect(rig.done.indexOf('new') - before).toBeLessThanOrEqual(2);
+    // Behind the turn that ran when it came, and one more.
+    expect(rig.done.indexOf('new')).toBeLessThanOrEqual(2);
   });
 });
 

@@ -254,6 +254,25 @@ function turnContract(create: Create): void {
     expect(await journal.steps(seq)).toHaveLength(3);
   });
 
+  it('which tool began, what it changes and when it began stand after DONE; DONE alone says when it ended', async () => {
+    await using harness = await create();
+    const journal = await harness.open();
+    const { seq, generation } = await begin(journal, 1);
+    const call = (callId: string) => ({ n: 1, kind: 'tool', callId }) as const;
+    const began = { tool: 'pay', effect: 'outside', startedAt: 5 } as const;
+    for (const callId of ['ended', 'unknown', 'not-run']) {
+      expect(await journal.step(seq, generation, { ...call(callId), state: 'STARTED', ...began })).toBe(true);
+    }
+    await journal.step(seq, generation, { ...call('ended'), state: 'DONE', endedAt: 9 });
+    await journal.step(seq, generation, { ...call('unknown'), state: 'DONE' });
+    await journal.step(seq, generation, { ...call('not-run'), state: 'DONE', effect: 'none', endedAt: 9 });
+    expect(await journal.steps(seq)).toEqual([
+      { ...call('ended'), state: 'DONE', ...began, endedAt: 9 },
+      { ...call('unknown'), state: 'DONE', ...began },
+      { ...call('not-run'), state: 'DONE', ...began, effect: 'none', endedAt: 9 },
+    ]);
+  });
+
   it('F7 the end of a turn is one thing: lines, parts and state together, or none of them', async () => {
     await using harness = await create();
     const journal = await harness.open();

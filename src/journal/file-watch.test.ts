@@ -62,13 +62,13 @@ it('F19 after a kill a large file is checked beside the work, and damage that no
   {
     await using opened = await open(dir.path, told);
     expect((await opened.journal.accept([admit(message('meanwhile'))]))[0]?.kind).toBe('new');
-    await until('the check ended', () => told.length > 1, 60_000);
+    await until('the check ended', () => told.length > 1);
     expect(told).toEqual(['damaged', 'GH1302']);
     await expect(opened.journal.accept([admit(message('after'))])).rejects.toMatchObject({ code: 'GH1302' });
   }
   // It is not forgotten by an end in order.
   await using _again = await open(dir.path, told);
-  await until('the check ended again', () => told.length > 3, 60_000);
+  await until('the check ended again', () => told.length > 3);
   expect(told.slice(2)).toEqual(['damaged', 'GH1302']);
 }, 150_000);
 
@@ -78,12 +78,12 @@ it('after a kill a sound file is checked once', async () => {
   await leftInUse(dir.path);
   {
     await using _opened = await open(dir.path, told);
-    await until('the check ended', () => told.length > 0, 60_000);
+    await until('the check ended', () => told.length > 0);
   }
   await using _again = await open(dir.path, told);
   await new Promise((resolve) => setTimeout(resolve, 100));
   expect(told).toEqual(['sound']);
-}, 90_000);
+});
 
 it('an end before the check has ended does not wait for it, and the next start checks', async () => {
   await using dir = await tempDir();
@@ -94,9 +94,9 @@ it('an end before the check has ended does not wait for it, and the next start c
   await opened[Symbol.asyncDispose]();
   expect(told).toEqual([]);
   await using _again = await open(dir.path, told);
-  await until('the check ended', () => told.length > 0, 60_000);
+  await until('the check ended', () => told.length > 0);
   expect(told).toEqual(['sound']);
-}, 90_000);
+});
 
 it('commands check nothing, and leave the note as they find it', async () => {
   await using dir = await tempDir();

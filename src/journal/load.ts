@@ -33,6 +33,8 @@ function countPart(sign: 1 | -1): string {
  * ends a row has to remember it. Writes of other processes are counted by `recountLoad`.
  */
 export function watchLoad(db: Database): void {
+  // In a file it would have a rollback journal of its own, which every commit writes.
+  db.exec('PRAGMA temp_store = MEMORY');
   db.exec(`
     CREATE TEMP TABLE load (kind TEXT NOT NULL, key TEXT NOT NULL, messages INTEGER NOT NULL, bytes INTEGER NOT NULL,
       PRIMARY KEY (kind, key)) WITHOUT ROWID;

@@ -69,15 +69,18 @@ it('a commit of another process is noticed, changes room, and our own commits wa
   daemon.journal.onOutsideChange(() => {
     changes += 1;
   });
+  await using cli = await openJournal({ dir: dir.path, clock });
+  // Opening it is a commit, too.
+  await new Promise((resolve) => setTimeout(resolve, 30));
+  const before = changes;
   await daemon.journal.accept([admit(message(1))]);
   await new Promise((resolve) => setTimeout(resolve, 30));
-  expect(changes).toBe(0);
-  await using cli = await openJournal({ dir: dir.path, clock });
+  expect(changes).toBe(before);
   await cli.journal.accept([admit(message(2))]);
-  await until('the change was noticed', () => changes > 0);
+  await until('the change was noticed', () => changes > before);
   expect(daemon.journal.room()).toBe(8);
   await new Promise((resolve) => setTimeout(resolve, 30));
-  expect(changes).toBe(1);
+  expect(changes).toBe(before + 1);
 });
 
 it('F19 a file with random pages overwritten is refused with a hint, or else read without harm; never changed', async () => {

@@ -58,7 +58,12 @@ export function recoverContract(create: Create): void {
       part(`notice-${row.message?.platformId}`, { part: outbound({ key: row.key, text: reason }) }),
     ];
     journal = await harness.open({ highWater: 10 });
-    expect(await journal.recover(BOUNDS, notice)).toMatchObject({ resumed: 0, buried: 1, lanes: [LANE], outboxLanes: [LANE] });
+    expect(await journal.recover(BOUNDS, notice)).toMatchObject({
+      resumed: 0,
+      buried: 1,
+      lanes: [LANE],
+      outboxLanes: [{ lane: LANE }],
+    });
     expect(await texts(journal)).toEqual(['text behind']);
     expect(journal.room()).toBe(9);
     expect((await journal.pending(LANE, 9)).map((row) => row.part.text)).toEqual(['gave up after 3 attempts']);
@@ -89,7 +94,7 @@ export function recoverContract(create: Create): void {
     await harness.clock.advance(48 * HOUR);
     const ahead = await harness.open();
     const recovered = await ahead.recover(BOUNDS, noNotice);
-    expect(recovered).toMatchObject({ buried: 0, lanes: [LANE, 'other'], outboxLanes: [LANE] });
+    expect(recovered).toMatchObject({ buried: 0, lanes: [LANE, 'other'], outboxLanes: [{ lane: LANE }] });
     expect(recovered.sending[0]?.expiresAt).toBe(harness.clock.now() + 12 * HOUR);
     expect((await ahead.pending(LANE, 1))[0]?.expiresAt).toBe(harness.clock.now() + 12 * HOUR);
     await harness.prune();
@@ -133,7 +138,7 @@ export function recoverContract(create: Create): void {
     for (let restart = 0; restart < 2; restart += 1) {
       const { sending, outboxLanes } = await (await harness.open()).recover(BOUNDS, noNotice);
       expect(sending.map((row) => [row.part.key, row.state, row.attempts])).toEqual([['a', 'SENDING', 1]]);
-      expect(outboxLanes).toEqual([LANE]);
+      expect(outboxLanes).toEqual([{ lane: LANE, expiresAt: part('b').expiresAt }]);
     }
     const journal = await harness.open();
     await journal.settle(first?.seq ?? 0, { kind: 'retry', notBefore: 0, reason: 'asked: not there' });

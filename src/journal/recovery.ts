@@ -1,5 +1,5 @@
 import { draftKey } from '../core/ids.ts';
-import type { Recovery } from '../core/journal.ts';
+import type { PendingLane, Recovery } from '../core/journal.ts';
 import { LOGIN_REFUSED, type NewPart } from '../core/outbox.ts';
 import { type ChatRow, NOT_HEARD, type RunRow, type ToolUse } from '../core/run.ts';
 import { absorbGap } from './clock-gap.ts';
@@ -108,12 +108,12 @@ function isAnswerBegun(store: Store, { seq, key }: RunRow): boolean {
   return step !== undefined || findPart(store, draftKey(key)) !== undefined;
 }
 
-export function workLanes(store: Store): { lanes: readonly string[]; outboxLanes: readonly string[] } {
-  return { lanes: lanesOf(store, 'run', 'NEW'), outboxLanes: lanesOf(store, 'outbox', 'PENDING') };
-}
-
-function lanesOf(store: Store, table: 'run' | 'outbox', state: 'NEW' | 'PENDING'): readonly string[] {
-  return store.db
-    .all<{ lane: string }>(`SELECT lane FROM ${table} WHERE state = '${state}' GROUP BY lane ORDER BY min(seq)`)
-    .map(({ lane }) => lane);
+export function workLanes({ db }: Store): Pick<Recovery, 'lanes' | 'outboxLanes'> {
+  const runs = db.all<{ lane: string }>("SELECT lane FROM run WHERE state = 'NEW' GROUP BY lane ORDER BY min(seq)");
+  // SQLite takes the other columns from the row that has the minimum.
+  const outboxLanes = db.all<PendingLane>(
+    `SELECT lane, expiresAt FROM (SELECT lane, expires_at AS expiresAt, min(seq) AS first FROM outbox WHERE state = 'PENDING'
+     GROUP BY lane) ORDER BY first`,
+  );
+  return { lanes: runs.map(({ lane }) => lane), outboxLanes };
 }

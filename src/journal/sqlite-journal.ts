@@ -145,7 +145,7 @@ export class SqliteJournal implements Journal {
     return this.#queue.read(() => countAll(this.#store));
   }
 
-  work(): Promise<{ readonly lanes: readonly string[]; readonly outboxLanes: readonly string[] }> {
+  work(): Promise<Pick<Recovery, 'lanes' | 'outboxLanes'>> {
     return this.#queue.read(() => workLanes(this.#store));
   }
 

@@ -1,5 +1,6 @@
 import type { UsageEntry } from '../core/ledger.ts';
 import type { StepRecord } from '../core/run.ts';
+import type { Effect } from '../core/tool.ts';
 import { claimedSession } from './runs.ts';
 import { readJson, type Store } from './store.ts';
 import { addUsage } from './usage.ts';
@@ -11,10 +12,15 @@ interface StepRow {
   readonly state: 'STARTED' | 'DONE';
   readonly args_hash: string | null;
   readonly value: string | null;
+  readonly tool: string | null;
+  readonly effect: Effect | null;
+  readonly started_at: number | null;
+  readonly ended_at: number | null;
 }
 
 export function recordedSteps(store: Store, seq: number): readonly StepRecord[] {
-  const sql = 'SELECT n, kind, call_id, state, args_hash, value FROM step WHERE run_seq = ? ORDER BY n, rowid';
+  const sql = `SELECT n, kind, call_id, state, args_hash, value, tool, effect, started_at, ended_at
+    FROM step WHERE run_seq = ? ORDER BY n, rowid`;
   return store.db.all<StepRow>(sql, seq).map((row) => ({
     n: row.n,
     kind: row.kind,
@@ -22,6 +28,10 @@ export function recordedSteps(store: Store, seq: number): readonly StepRecord[] 
     ...(row.call_id === '' ? {} : { callId: row.call_id }),
     ...(row.args_hash === null ? {} : { argsHash: row.args_hash }),
     ...(row.value === null ? {} : { value: readJson(row.value, `a step of inbox row ${seq}`) }),
+    ...(row.tool === null ? {} : { tool: row.tool }),
+    ...(row.effect === null ? {} : { effect: row.effect }),
+    ...(row.started_at === null ? {} : { startedAt: row.started_at }),
+    ...(row.ended_at === null ? {} : { endedAt: row.ended_at }),
   }));
 }
 
@@ -32,8 +42,11 @@ export function recordedSteps(store: Store, seq: number): readonly StepRecord[] 
 export function recordStep(store: Store, seq: number, generation: number, step: StepRecord, usage?: UsageEntry): boolean {
   if (claimedSession(store, seq, generation) === undefined) return false;
   store.db.run(
-    `INSERT INTO step (run_seq, n, kind, call_id, state, args_hash, value) VALUES (?, ?, ?, ?, ?, ?, ?)
-     ON CONFLICT DO UPDATE SET state = excluded.state, args_hash = coalesce(excluded.args_hash, args_hash), value = excluded.value
+    `INSERT INTO step (run_seq, n, kind, call_id, state, args_hash, value, tool, effect, started_at, ended_at)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+     ON CONFLICT DO UPDATE SET state = excluded.state, args_hash = coalesce(excluded.args_hash, args_hash), value = excluded.value,
+       tool = coalesce(excluded.tool, tool), effect = coalesce(excluded.effect, effect),
+       started_at = coalesce(excluded.started_at, started_at), ended_at = excluded.ended_at
      WHERE NOT (step.state = 'DONE' AND excluded.state = 'STARTED')`,
     seq,
     step.n,
@@ -42,6 +55,10 @@ export function recordStep(store: Store, seq: number, generation: number, step: 
     step.state,
     step.argsHash ?? null,
     step.value === undefined ? null : JSON.stringify(step.value),
+    step.tool ?? null,
+    step.effect ?? null,
+    step.startedAt ?? null,
+    step.endedAt ?? null,
   );
   if (usage) addUsage(store, usage);
   return true;

@@ -97,7 +97,7 @@ it('F47 killed at any moment, an upgrade is done again by the next start and no 
     expect([rowsOf(path, 'run'), rowsOf(`${path}.v3.bak`, 'inbox')]).toEqual([1_000, 1_000]);
     expect((await readdir(dir.path)).sort()).toEqual(['journal.db', 'journal.db.v3.bak']);
   }
-}, 60_000);
+});
 
 it('while another process has the file open nothing is changed (GH1301), and afterwards it goes on', async () => {
   await using dir = await tempDir();
@@ -141,7 +141,7 @@ it('three processes that start at the same moment end on the same upgraded file'
   expect((await Promise.all(starts)).map(([code]) => code)).toEqual([0, 0, 0]);
   expect([rowsOf(path, 'run'), rowsOf(path, 'cursor')]).toEqual([500, 3]);
   expect(look(path, 'PRAGMA quick_check')).toEqual({ quick_check: 'ok' });
-}, 60_000);
+});
 
 it('where a file cannot have a second name, the copy is made like the new file', async () => {
   await using dir = await tempDir();

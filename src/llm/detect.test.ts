@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { systemClock } from '../lib/clock.ts';
 import { type AimockFixture, startAimock } from '../testing/aimock.ts';
 import { FakeClock, until } from '../testing/fakes.ts';
 import { jsonReply, startModelServer } from '../testing/model-server.ts';
+import { SteadyClock } from '../testing/steady-clock.ts';
 import { collect, modelRequest } from './contract.ts';
 import { createWire } from './create.ts';
 import { type DetectOptions, detectModel } from './detect.ts';
@@ -87,7 +87,7 @@ describe('environment', () => {
     expect(found.lines.join('\n')).toContain(`${aimock.url}/v1 from OPENAI_BASE_URL`);
     if (!found.target) throw new Error('no model was found');
     const model = createWire(found.target, found.key?.value(), {
-      clock: systemClock,
+      clock: new SteadyClock(),
       timeouts: { connectMs: 1_000, totalMs: 5_000 },
     });
     await model.warm();

@@ -3,6 +3,7 @@ import type { FailureKind } from '../core/model.ts';
 import { systemClock } from '../lib/clock.ts';
 import { FakeClock, until } from '../testing/fakes.ts';
 import { errorReply, jsonReply, type ModelServerOptions, type Reply, startModelServer } from '../testing/model-server.ts';
+import { SteadyClock } from '../testing/steady-clock.ts';
 import { type Endpoint, type PostRequest, postJson } from './post-json.ts';
 
 const KEY = 'canary-5f2c81d0';
@@ -89,7 +90,7 @@ test('F24 a wait that would pass the time limit is not waited', async () => {
 
 test('F27 a server that stays silent, or sends a byte now and then, ends with the time limit', async () => {
   for (const reply of [text('', { end: 'hang' }), text('', { pieces: Array<string>(200).fill(' '), gapMs: 20, end: 'hang' })]) {
-    await using at = await scene(() => reply, { timeoutMs: 150 });
+    await using at = await scene(() => reply, { timeoutMs: 150, clock: new SteadyClock() });
     await expect(at.post()).rejects.toMatchObject({ failure: { kind: 'timeout' } });
     await until('the connection is closed', () => at.server.requests[0]?.cut);
   }

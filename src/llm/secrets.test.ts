@@ -9,6 +9,7 @@ import { systemClock } from '../lib/clock.ts';
 import { findCanaries, plantCanaries, spellings } from '../testing/canaries.ts';
 import { MemoryLogger, tempDir } from '../testing/fakes.ts';
 import { jsonReply, type ModelServer, type Reply, sse, startModelServer, stream } from '../testing/model-server.ts';
+import { SteadyClock } from '../testing/steady-clock.ts';
 import { collect, modelRequest } from './contract.ts';
 import { createRemoteEmbedder, type RemoteProvider } from './embeddings/remote-embedder.ts';
 import { failureText } from './failure-text.ts';
@@ -184,7 +185,7 @@ describe.each([openAiChatSubject, openAiResponsesSubject, anthropicSubject, gemi
 
 /** The last argument is the endpoint, whose base URL holds the parameter or the password. */
 const endpoint = (baseUrl: string): Endpoint => ({
-  ...{ provider: 'test', model: 'test-1', baseUrl, apiKey: canaries.KEY, clock: systemClock, random: () => 1 },
+  ...{ provider: 'test', model: 'test-1', baseUrl, apiKey: canaries.KEY, clock: new SteadyClock(), random: () => 1 },
   // Less than the first wait: no call is sent again.
   timeoutMs: 900,
 });

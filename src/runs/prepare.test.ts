@@ -22,16 +22,16 @@ class FileChannel extends TestChannel {
 
   override async download(_media: MediaRef, signal?: AbortSignal): Promise<MediaFile> {
     const { source } = this;
-    this.opened += 1;
-    const closed = () => {
-      this.closed += 1;
+    const count = (what: 'opened' | 'closed') => {
+      this[what] += 1;
     };
     return {
       bytes: (async function* () {
+        count('opened');
         try {
           yield* source(signal ?? new AbortController().signal);
         } finally {
-          closed();
+          count('closed');
         }
       })(),
     };
@@ -223,7 +223,8 @@ test('a platform that hangs is given up after the time limit, and the message is
   const { text, media } = await prepare(withMedia(photo()), scene.options);
   expect({ text, media }).toEqual({ text: 'see this\n[Photo could not be fetched (GH1505); it is not available]', media: [] });
   expect(await scene.files()).toEqual([]);
-  expect(scene.channel.closed).toBe(1);
+  // On a machine that pauses, the limit may be over before the platform is asked.
+  expect(scene.channel.closed).toBe(scene.channel.opened);
 });
 
 test('an abort ends it with the reason and removes what was fetched of the file', async () => {

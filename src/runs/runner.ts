@@ -1,14 +1,10 @@
 // claimed row -> prepare -> session -> agent -> commit 4 (lines + parts + DONE in one transaction)
-import { mkdirSync, statSync } from 'node:fs';
-import { join } from 'node:path';
-import { userDirectory } from '../../sessions/file-name.ts';
 import { runAgent } from '../agent/run.ts';
 import type { Channel } from '../core/channel.ts';
 import { errorText, isGatehouseError } from '../core/errors.ts';
-import { shortHash } from '../core/ids.ts';
 import type { Journal } from '../core/journal.ts';
 import type { Transcriber } from '../core/media-models.ts';
-import type { AnswerTarget, Choice, InboundMessage, OutboundFile } from '../core/message.ts';
+import type { AnswerTarget, Choice } from '../core/message.ts';
 import type { FailureKind, Model, ModelCallContext } from '../core/model.ts';
 import type { NewPart } from '../core/outbox.ts';
 import { channelOf, type RemainsOf, type RunRow, type TurnResult, targetOf } from '../core/run.ts';
@@ -16,19 +12,17 @@ import type { SessionMessage, ThinkingLevel } from '../core/session.ts';
 import type { Tool } from '../core/tool.ts';
 import type { AgentResult, RunLimits } from '../core/turn.ts';
 import { failureText } from '../llm/failure-text.ts';
-import { loadImage } from '../media/load-image.ts';
 import { AnswerPlace, type AnswerPlaceOptions } from './answer-place.ts';
 import { DelayNotice } from './delay-notice.ts';
 import { withTools } from './end-texts.ts';
 import { type Finish, RunStopped } from './finish.ts';
+import { LearntWindows } from './learnt-windows.ts';
 import { FETCH_MS, type Prepared, prepare } from './prepare.ts';
 import { recentHistory } from './recent-history.ts';
 import { inputLine } from './remains.ts';
 import { StepWrites } from './step-writes.ts';
 import type { Transcripts } from './transcripts.ts';
-
-/** Windows that refusals have told are believed so long. */
-const WINDOWS_MS = 3_600_000;
+import { sessionWorkspace } from './workspace.ts';
 
 /** The model did its part and had nothing to say (F29): asking the same again is the person's choice, not a repair. */
 const ANSWERED_WITH_NOTHING: readonly FailureKind[] = ['empty', 'content-filter'];
@@ -42,7 +36,8 @@ export interface RunnerOptions extends AnswerPlaceOptions {
    * What needs no model, such as a command: the outcome in place of the agent's. Undefined = the agent runs.
    */
   readonly instead: (row: RunRow) => Promise<End | undefined>;
-  readonly tools: readonly Tool[];
+  /** Made anew for each attempt; the same for every attempt at a run. */
+  readonly tools: (row: RunRow) => readonly Tool[];
   /** Absent: recordings are files and nothing more. */
   readonly transcriber?: ((context: ModelCallContext) => Transcriber) | undefined;
   /** As `FindChannel`, by instance name. */
@@ -57,12 +52,6 @@ export interface RunnerOptions extends AnswerPlaceOptions {
   readonly noteUpload?: (workspace: string) => Promise<void>;
   /** Each session has its own workspace below. */
   readonly dataDir: string;
-  /** A private copy of a file for an answer on this channel. */
-  readonly attach: (file: { path: string; name: string }, channel: string) => Promise<OutboundFile>;
-  /** Whether the platform of a channel has reactions. */
-  readonly reacts: (channel: string) => boolean;
-  /** Puts an emoji under a message. Rejects with the platform's reason, without secrets. */
-  readonly react: (message: InboundMessage, emoji: string, signal: AbortSignal) => Promise<void>;
   /** Shows that somebody is working until disposed. */
   readonly typing: (place: AnswerTarget) => Disposable;
   /** False where nothing but the answer may be written: a program reads it. */
@@ -73,8 +62,6 @@ export interface RunnerOptions extends AnswerPlaceOptions {
     files: AgentResult['files'],
     choices?: readonly Choice[],
   ) => readonly NewPart[];
-  /** What a person who presses or types a choice must not be understood to say: a command, a verdict for the owner. */
-  readonly isReserved: (words: string) => boolean;
 }
 
 /** What ends a run, and what the chat is told. */
@@ -99,13 +86,12 @@ interface Running {
 /** Runs whatever began work. One instance for the daemon; it keeps no state of a run. */
 export class Runner {
   readonly #options: RunnerOptions;
-  /** What was learnt of models in the last hour: by `#learntWindows`. */
-  readonly #windows = new Map<string, number>();
-  #windowsSince = 0;
+  readonly #windows: LearntWindows;
   #parking = false;
 
   constructor(options: RunnerOptions) {
     this.#options = options;
+    this.#windows = new LearntWindows(options.clock);
   }
 
   /** Shutdown began: every running turn stops after the step it is recording. */
@@ -180,7 +166,7 @@ export class Runner {
 
     const target = targetOf(row);
     using _typing = target && this.#options.typing(target);
-    const workspace = this.workspace(row.workspace ?? row.session);
+    const workspace = sessionWorkspace(this.#options.dataDir, row.workspace ?? row.session);
     const prepared = await this.#prepare(row, workspace, signal);
     // One more than is shown tells whether there are older ones: see `recentHistory`.
     const history = await this.#options.transcripts.load(row.session, this.#options.maxHistory() + 1);
@@ -250,10 +236,9 @@ export class Runner {
     signal: AbortSignal,
   ): Promise<AgentResult> {
     const { journal, clock, limits, maxHistory, tellsDelays } = this.#options;
-    const { key, message } = row;
+    const { key } = row;
     const channel = channelOf(row);
     const target = targetOf(row);
-    const reacts = message !== undefined && this.#options.reacts(channel);
     const ended = new AbortController();
     const delay = target && tellsDelays(channel) ? new DelayNotice(target, this.#options) : undefined;
     const observer = delay?.emit ?? this.#options.emit;
@@ -269,9 +254,9 @@ export class Runner {
         maxHistory(),
       ),
       input,
-      tools: this.#options.tools.filter(({ needs }) => needs !== 'reactions' || reacts),
+      tools: this.#options.tools(row),
       ...chosen,
-      windows: this.#learntWindows(),
+      windows: this.#windows.current(),
       limits,
       steps: {
         recorded,
@@ -286,10 +271,6 @@ export class Runner {
       channel,
       principal: row.authority.principal,
       queuedMs: clock.now() - row.acceptedAt,
-      attach: (file) => this.#options.attach(file, channel),
-      isReserved: this.#options.isReserved,
-      ...(message && reacts ? { react: (emoji, until) => this.#options.react(message, emoji, until) } : {}),
-      loadImage: (path, until) => loadImage(turn.workspace, path, until),
       emit: (event) => {
         observer(event);
         place.observe(event);
@@ -299,27 +280,6 @@ export class Runner {
     });
     await delay?.settled();
     return withNotice(result, turn.notice);
-  }
-
-  /**
-   * For all chats: one refusal that was wrong, or provoked by a strange message, must not shorten their
-   * prompts for good.
-   */
-  #learntWindows(): Map<string, number> {
-    const now = this.#options.clock.monotonic();
-    if (now - this.#windowsSince >= WINDOWS_MS) {
-      this.#windows.clear();
-      this.#windowsSince = now;
-    }
-    return this.#windows;
-  }
-
-  /** One directory per session, named by a digest of its key: no two sessions share one (attack A37). Makes it when it is not there. */
-  workspace(session: string): string {
-    const path = join(userDirectory(this.#options.dataDir, session), 'workspaces', shortHash(session, 32));
-    // Not through the thread pool, where it would queue behind file syncs. The look is far cheaper than creating what is there.
-    if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) mkdirSync(path, { recursive: true, mode: 0o700 });
-    return path;
   }
 }
 

@@ -77,4 +77,4 @@ test('in a browser a person types, Enter sends, the answer appears below as text
     const size = `[document.documentElement.scrollWidth, document.documentElement.scrollHeight]`;
     expect(await browser.evaluate(size)).toEqual([width, 800]);
   }
-}, 30_000);
+});

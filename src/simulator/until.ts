@@ -3,7 +3,7 @@
  * only. The longer it has waited the less often it looks (every 5 ms at first, every 50 ms after half a
  * second): a look at another process costs both of them.
  */
-export async function until<T>(what: string, check: () => T | Promise<T>, timeoutMs = 30_000): Promise<NonNullable<T>> {
+export async function until<T>(what: string, check: () => T | Promise<T>, timeoutMs = 60_000): Promise<NonNullable<T>> {
   const start = performance.now();
   for (;;) {
     const value = await check();

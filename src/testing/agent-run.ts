@@ -31,16 +31,16 @@ export class MemoryStepLog implements StepLog {
 
 /** A tool that counts its runs; `run` may be replaced by what the test is about. */
 export function countingTool(override: Partial<Tool> = {}): Tool & { runs: number; contexts: ToolContext[] } {
-  const tool = {
+  const tool: Tool & { runs: number; contexts: ToolContext[] } = {
     name: 'echo',
     description: 'Repeats its arguments.',
     parameters: { type: 'object' },
     tags: [],
-    readOnly: false,
+    effect: 'outside',
     outputBytes: 50_000,
     ...override,
     runs: 0,
-    contexts: [] as ToolContext[],
+    contexts: [],
     async run(args: unknown, context: ToolContext): Promise<ToolResult> {
       tool.runs += 1;
       tool.contexts.push(context);
@@ -81,7 +81,6 @@ export function agentRun(override: Partial<AgentRun> & { clock?: FakeClock; step
     channel: 'test',
     principal: 'test:user-1',
     queuedMs: 0,
-    attach: async ({ name }) => outboundFile(name),
     emit,
     signal: new AbortController().signal,
     events,

@@ -3,6 +3,7 @@ import type { ChannelHealth, ChannelHost, Receipt } from '../core/channel.ts';
 import type { InboundMessage } from '../core/message.ts';
 import type { Clock } from '../core/ports.ts';
 import { systemClock } from '../lib/clock.ts';
+import { SteadyClock } from './steady-clock.ts';
 
 export interface ReceivedBatch {
   readonly messages: readonly InboundMessage[];
@@ -78,7 +79,11 @@ export class TestHost implements ChannelHost {
   }
 }
 
-/** Real time, with every wait shortened by `factor`: back-off and deadlines of minutes fit a test. */
+/**
+ * Real time, with every wait shortened by `factor`: back-off and deadlines of minutes fit a test. A pause of this process
+ * shortens no deadline.
+ */
 export function quickClock(factor = 20): Clock {
-  return { ...systemClock, sleep: (ms, signal) => systemClock.sleep(ms / factor, signal) };
+  const quick = new SteadyClock(factor);
+  return { ...systemClock, sleep: (ms, signal) => quick.sleep(ms, signal) };
 }

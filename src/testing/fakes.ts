@@ -57,6 +57,18 @@ export class FakeClock implements Clock {
   }
 }
 
+/** What a test holds back until it says so. */
+export interface Gate {
+  readonly opened: Promise<void>;
+  open(): void;
+}
+
+/** A scripted model that answers when the test is ready: `scriptedModel(() => at.opened.then(() => 'done'))`. */
+export function gate(): Gate {
+  const { promise: opened, resolve: open } = Promise.withResolvers<void>();
+  return { opened, open };
+}
+
 export interface LogLine {
   readonly level: 'debug' | 'info' | 'warn' | 'error';
   readonly event: string;

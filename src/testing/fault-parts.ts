@@ -16,7 +16,7 @@ export function faultParts(countFile: string, tool: Instant = async () => undefi
     description: 'Counts n.',
     schema: z.strictObject({ n: z.number() }),
     tags: [],
-    readOnly: false,
+    effect: 'outside',
     outputBytes: 1_000,
     run: async ({ n }) => {
       await tool('before');
@@ -26,5 +26,5 @@ export function faultParts(countFile: string, tool: Instant = async () => undefi
     },
   });
   const registry = { ...CHANNELS, double: async () => doubleChannel };
-  return { registry, extraTools: [count] } as const satisfies Pick<RunOptions, 'registry' | 'extraTools'>;
+  return { registry, extraTools: [() => [count]] } as const satisfies Pick<RunOptions, 'registry' | 'extraTools'>;
 }

@@ -89,9 +89,10 @@ export class MemoryJournal implements Journal {
 
   async recover(): Promise<Recovery> {
     const rows = [...this.rows.values()];
-    const lanes = new Set(rows.filter((row) => row.state === 'PENDING').map((row) => row.lane));
+    const waiting = rows.filter((row) => row.state === 'PENDING').toReversed();
+    const lanes = new Map(waiting.map(({ lane, expiresAt }) => [lane, { lane, expiresAt }]));
     const sending = rows.filter((row) => row.state === 'SENDING');
-    return { resumed: 0, buried: 0, unheard: [], sending, lanes: [], outboxLanes: [...lanes] };
+    return { resumed: 0, buried: 0, unheard: [], sending, lanes: [], outboxLanes: [...lanes.values()].toReversed() };
   }
 
   readonly dead: Journal['dead'] = { list: outboxOnly, show: outboxOnly, replay: outboxOnly, drop: outboxOnly };

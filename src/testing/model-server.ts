@@ -29,6 +29,8 @@ export interface Reply {
   /** Before the headers, and between two pieces. ms, default 0. */
   readonly latencyMs?: number;
   readonly gapMs?: number;
+  /** Nothing from piece `before` on is sent until the test says so; 0: not even the headers. */
+  readonly held?: { readonly before: number; readonly until: Promise<unknown> };
   /** After the last piece: end properly (default), reset the connection, or stay silent until the client leaves. */
   readonly end?: 'close' | 'destroy' | 'hang';
 }
@@ -189,13 +191,19 @@ function echo(request: ReceivedRequest, latencyMs: number): Reply {
 }
 
 async function send(response: ServerResponse, reply: Reply, signal: AbortSignal): Promise<void> {
-  const { status = 200, headers = {}, latencyMs = 0, gapMs = 0, end = 'close' } = reply;
+  const { status = 200, headers = {}, latencyMs = 0, gapMs = 0, held, end = 'close' } = reply;
+  const release = async (index: number): Promise<void> => {
+    if (held?.before === index) await Promise.race([held.until, once(signal, 'abort')]);
+  };
   if (latencyMs > 0) await sleep(latencyMs, undefined, { signal });
+  await release(0);
+  if (signal.aborted) return;
   if (reply.reason === undefined) response.writeHead(status, headers);
   else response.writeHead(status, reply.reason, headers);
   response.flushHeaders();
   for (const [index, piece] of reply.pieces.entries()) {
     if (index > 0) await (gapMs > 0 ? sleep(gapMs, undefined, { signal }) : nextTick());
+    if (index > 0) await release(index);
     if (signal.aborted) return;
     response.write(piece);
   }

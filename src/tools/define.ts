@@ -1,19 +1,32 @@
 import { z } from 'zod';
-import type { Tool, ToolContext, ToolResult } from '../core/tool.ts';
+import type { Effect, RunScope, Tool, ToolContext, ToolKit, ToolResult } from '../core/tool.ts';
 import { PathRefusal } from '../workspace/path.ts';
 
-export interface ToolDefinition<Schema extends z.ZodObject> {
+interface ToolFacts<Schema extends z.ZodObject> {
   readonly name: string;
   readonly description: string;
   /** A strict object: an argument the tool does not know is a mistake the model should hear of. */
   readonly schema: Schema;
   readonly tags: readonly string[];
-  readonly readOnly: boolean;
-  readonly needs?: Tool['needs'];
+  readonly effect: Effect;
+  readonly idempotent?: true;
   /** Spec C4; default 50,000. */
   readonly outputBytes?: number;
-  /** Returns what the model reads. Throws `ToolFailure` or `PathRefusal` for what the model can mend; anything else is a defect. */
-  readonly run: (args: z.output<Schema>, context: ToolContext) => Promise<string | Omit<ToolResult, 'ok'>>;
+}
+
+/** What the model reads, alone or with what goes with it. */
+type Output = string | Omit<ToolResult, 'ok'>;
+
+export interface ToolDefinition<Schema extends z.ZodObject> extends ToolFacts<Schema> {
+  /** Throws `ToolFailure` or `PathRefusal` for what the model can mend; anything else is a defect. */
+  readonly run: (args: z.output<Schema>, context: ToolContext) => Promise<Output>;
+}
+
+export interface BoundToolDefinition<Schema extends z.ZodObject, Port> extends ToolFacts<Schema> {
+  /** What the tool needs of its run. Undefined = the run does not have it, and is not offered the tool. */
+  readonly bind: (scope: RunScope) => Port | undefined;
+  /** As `ToolDefinition.run`, with what `bind` returned. */
+  readonly run: (args: z.output<Schema>, context: ToolContext, port: Port) => Promise<Output>;
 }
 
 /** A failure whose text is written for the model. */
@@ -24,29 +37,49 @@ export class ToolFailure extends Error {
   }
 }
 
-/** A `Tool` from its parts: arguments are checked before `run` sees them, and expected failures become results. */
-export function defineTool<Schema extends z.ZodObject>(definition: ToolDefinition<Schema>): Tool {
-  const { name, description, schema, tags, readOnly, needs, outputBytes = 50_000, run } = definition;
+/**
+ * A tool that needs nothing but its call. Arguments are checked before `run` sees them, and expected failures
+ * become results.
+ */
+export function defineTool<Schema extends z.ZodObject>({ run, ...facts }: ToolDefinition<Schema>): Tool {
+  return { ...described(facts), run: checked(facts, run) };
+}
+
+/**
+ * A tool that needs something of its run, otherwise as `defineTool`.
+ *
+ *     export const react = defineBoundTool({ name: 'react', …, bind: ({ answer }) => answer?.react,
+ *       run: async ({ emoji }, { signal }, put) => { await put(emoji, signal); return 'Reacted'; } });
+ */
+export function defineBoundTool<Schema extends z.ZodObject, Port>(definition: BoundToolDefinition<Schema, Port>): ToolKit {
+  const { bind, run, ...facts } = definition;
+  // Made once: the schema of the arguments is the same for every run.
+  const tool = described(facts);
+  return (scope) => {
+    const port = bind(scope);
+    return port === undefined ? [] : [{ ...tool, run: checked(facts, (args, context) => run(args, context, port)) }];
+  };
+}
+
+function described<Schema extends z.ZodObject>({ schema, outputBytes = 50_000, ...facts }: ToolFacts<Schema>): Omit<Tool, 'run'> {
   const { $schema: _, ...parameters } = z.toJSONSchema(schema, { io: 'input' });
-  return {
-    name,
-    description,
-    parameters,
-    tags,
-    readOnly,
-    ...(needs === undefined ? {} : { needs }),
-    outputBytes,
-    async run(args, context) {
-      const parsed = schema.safeParse(args);
-      if (!parsed.success) return { ok: false, output: `Error: invalid arguments for ${name}: ${problems(parsed.error)}` };
-      try {
-        const result = await run(parsed.data, context);
-        return { ok: true, ...(typeof result === 'string' ? { output: result } : result) };
-      } catch (error) {
-        if (error instanceof ToolFailure || error instanceof PathRefusal) return { ok: false, output: `Error: ${error.message}` };
-        throw error;
-      }
-    },
+  return { ...facts, parameters, outputBytes };
+}
+
+function checked<Schema extends z.ZodObject>(
+  { name, schema }: ToolFacts<Schema>,
+  run: ToolDefinition<Schema>['run'],
+): Tool['run'] {
+  return async (args, context) => {
+    const parsed = schema.safeParse(args);
+    if (!parsed.success) return { ok: false, output: `Error: invalid arguments for ${name}: ${problems(parsed.error)}` };
+    try {
+      const result = await run(parsed.data, context);
+      return { ok: true, ...(typeof result === 'string' ? { output: result } : result) };
+    } catch (error) {
+      if (error instanceof ToolFailure || error instanceof PathRefusal) return { ok: false, output: `Error: ${error.message}` };
+      throw error;
+    }
   };
 }
 

@@ -3,30 +3,19 @@ import { chmod, mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import type { ToolContext } from '../core/tool.ts';
 import { tempDir } from '../testing/fakes.ts';
+import { readAttachments, runScope, toolCall } from '../testing/tool-scope.ts';
 import { attachmentName } from './attachment-name.ts';
 import { builtInTools } from './index.ts';
 import { runTool } from './run.ts';
 
 async function setUp() {
   const dir = await tempDir();
-  const attached: { name: string; caption?: string; content: string }[] = [];
-  const context: ToolContext = {
-    workspace: dir.path,
-    session: 's',
-    principal: 'p',
-    idempotencyKey: 'k',
-    async attach({ path, name, caption }) {
-      const content = await readFile(path, 'utf8');
-      attached.push({ name, content, ...(caption === undefined ? {} : { caption }) });
-      return { path: '/copy', name, mime: 'text/plain', kind: 'document', bytes: content.length };
-    },
-    offer: () => [],
-    signal: new AbortController().signal,
-  };
+  const { attach, contents: attached } = readAttachments();
+  const context = toolCall({ workspace: dir.path });
+  const tools = builtInTools(runScope({ attach }));
   const run = (name: string, args: unknown) => {
-    const tool = builtInTools().find((candidate) => candidate.name === name);
+    const tool = tools.find((candidate) => candidate.name === name);
     if (!tool) throw new Error(`no tool ${name}`);
     return runTool(tool, JSON.stringify(args), context, { timeoutMs: 10_000 });
   };
@@ -34,14 +23,14 @@ async function setUp() {
 }
 
 test('the built-in tools have unique names, a description per argument, and say which of them change nothing', () => {
-  const tools = builtInTools();
-  expect(tools.map(({ name, readOnly }) => [name, readOnly])).toEqual([
-    ['read_file', true],
-    ['write_file', false],
-    ['list_dir', true],
-    ['send_file', true],
-    ['offer_choices', true],
-    ['react', true],
+  const tools = builtInTools(runScope({ react: async () => undefined }));
+  expect(tools.map(({ name, effect, idempotent = false }) => [name, effect, idempotent])).toEqual([
+    ['read_file', 'none', false],
+    ['write_file', 'workspace', false],
+    ['list_dir', 'none', false],
+    ['send_file', 'outside', true],
+    ['offer_choices', 'none', false],
+    ['react', 'outside', true],
   ]);
   for (const { parameters, description } of tools) {
     expect(description).toBeTruthy();
@@ -162,8 +151,10 @@ describe('send_file', () => {
     await mkdir(join(it.path, 'out'));
     await writeFile(join(it.path, 'out/report.txt'), 'figures');
     const result = await it.run('send_file', { file_path: 'out/report.txt', caption: 'Here' });
-    expect(result).toEqual({ ok: true, output: 'Attached report.txt (7 bytes) to the answer' });
-    expect(it.attached).toEqual([{ name: 'report.txt', caption: 'Here', content: 'figures' }]);
+    const file = { path: '/copy', name: 'report.txt', mime: 'text/plain', kind: 'document', bytes: 7 };
+    const output = 'Attached report.txt (7 bytes) to the answer';
+    expect(result).toEqual({ ok: true, output, files: [{ file, caption: 'Here' }] });
+    expect(it.attached).toEqual(['figures']);
     expect((await it.run('send_file', { file_path: 'nope' })).ok).toBe(false);
     expect((await it.run('send_file', { file_path: 'out' })).ok).toBe(false);
   });

@@ -1,12 +1,15 @@
-import type { Tool } from '../core/tool.ts';
+import type { Tool, ToolKit } from '../core/tool.ts';
 import { listDirTool } from './list-dir.ts';
-import { offerChoicesTool } from './offer-choices.ts';
-import { reactTool } from './react.ts';
+import { offerChoices } from './offer-choices.ts';
+import { react } from './react.ts';
 import { readFileTool } from './read-file.ts';
-import { sendFileTool } from './send-file.ts';
+import { sendFile } from './send-file.ts';
 import { writeFileTool } from './write-file.ts';
 
-/** Every tool that needs nothing but the session's workspace and its chat. A new one is one file and one entry here. */
-export function builtInTools(): readonly Tool[] {
-  return [readFileTool, writeFileTool, listDirTool, sendFileTool, offerChoicesTool, reactTool];
-}
+/** Tools that need nothing but the session's workspace. A new one is one file and one entry here. */
+const TOOLS: readonly Tool[] = [readFileTool, writeFileTool, listDirTool];
+/** Tools that need something of their run. A new one is one file and one entry here. */
+const BOUND: readonly ToolKit[] = [sendFile, offerChoices, react];
+
+/** Every tool that the gateway itself has, for one run. */
+export const builtInTools: ToolKit = (scope) => [...TOOLS, ...BOUND.flatMap((kit) => kit(scope))];

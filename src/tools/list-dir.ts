@@ -11,7 +11,7 @@ export const listDirTool = defineTool({
   description: 'List a directory of the workspace: one entry a line, marked [dir] or [file], sorted by name.',
   schema: z.strictObject({ path: z.string().default('.').describe('Path relative to the workspace') }),
   tags: ['fs'],
-  readOnly: true,
+  effect: 'none',
   async run({ path }, context) {
     await using directory = await WorkspaceDirectory.open(context.workspace, splitWorkspacePath(path));
     const entries = await readdir(directory.self, { withFileTypes: true });

@@ -1,10 +1,10 @@
 import { z } from 'zod';
-import { defineTool, ToolFailure } from './define.ts';
+import { defineBoundTool, ToolFailure } from './define.ts';
 
 /** Bytes of a label, which is also what comes back when it is pressed: Telegram gives that 64 (`Choice.value`). */
 const LABEL_BYTES = 60;
 
-export const offerChoicesTool = defineTool({
+export const offerChoices = defineBoundTool({
   name: 'offer_choices',
   description:
     'Show choices below your answer of this turn, to press or to type: buttons where the app has them, else a numbered list. ' +
@@ -19,8 +19,9 @@ export const offerChoicesTool = defineTool({
   }),
   tags: ['message'],
   // It changes nothing until the answer is committed, and then the last call counts.
-  readOnly: true,
-  async run({ choices }, context) {
+  effect: 'none',
+  bind: ({ answer }) => answer,
+  async run({ choices }, _context, answer) {
     const labels = choices.map((label) =>
       label
         .normalize('NFC')
@@ -31,13 +32,13 @@ export const offerChoicesTool = defineTool({
     if (new Set(labels.map((label) => label.toLowerCase())).size < labels.length) {
       throw new ToolFailure('every choice needs a label of its own; upper and lower case are not told apart');
     }
-    const [reserved] = context.offer(labels.map((label) => ({ label, value: label })));
+    const reserved = labels.find((label) => answer.isReserved(label));
     if (reserved !== undefined) {
       throw new ToolFailure(`"${reserved}" is a command of the chat itself and would never reach you; word it in another way`);
     }
     // Stays in the session beside the answer: a typed "2" is understood by it.
     const list = labels.map((label, n) => `${n + 1}. ${label}`).join('\n');
-    return `Offered below the answer:\n${list}`;
+    return { output: `Offered below the answer:\n${list}`, choices: labels.map((label) => ({ label, value: label })) };
   },
 });
 

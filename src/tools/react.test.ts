@@ -1,20 +1,11 @@
 import { expect, test } from 'vitest';
-import type { ToolContext } from '../core/tool.ts';
-import { reactTool } from './react.ts';
+import type { AnswerScope } from '../core/tool.ts';
+import { onlyTool, runScope, toolCall } from '../testing/tool-scope.ts';
+import { react as reactKit } from './react.ts';
 import { runTool } from './run.ts';
 
-function run(emoji: string, react?: ToolContext['react']) {
-  const context: ToolContext = {
-    workspace: '/w',
-    session: 's',
-    principal: 'p',
-    idempotencyKey: 'k',
-    attach: () => Promise.reject(new Error('not in this test')),
-    offer: () => [],
-    ...(react ? { react } : {}),
-    signal: new AbortController().signal,
-  };
-  return runTool(reactTool, JSON.stringify({ emoji }), context, { timeoutMs: 1_000 });
+function run(emoji: string, react: NonNullable<AnswerScope['react']>) {
+  return runTool(onlyTool(reactKit, { react }), JSON.stringify({ emoji }), toolCall(), { timeoutMs: 1_000 });
 }
 
 test.each([
@@ -41,5 +32,5 @@ test('what the platform says against it is a result that the model reads', async
     ok: false,
     output: 'Error: no reaction was put: setMessageReaction: 400 Bad Request: REACTION_INVALID',
   });
-  expect(await run('👍')).toEqual({ ok: false, output: 'Error: this channel has no reactions' });
+  expect(reactKit(runScope())).toEqual([]);
 });

@@ -1,21 +1,21 @@
 import { z } from 'zod';
 import { errorText } from '../core/errors.ts';
-import { defineTool, ToolFailure } from './define.ts';
+import { defineBoundTool, ToolFailure } from './define.ts';
 
-export const reactTool = defineTool({
+export const react = defineBoundTool({
   name: 'react',
   description:
     'Put a reaction under the message you are answering, where an emoji says it better than words. It does not replace your answer, which is sent in any case.',
   schema: z.strictObject({ emoji: z.string().describe('One emoji, such as 👍; apps take only some of them') }),
   tags: ['message'],
-  needs: 'reactions',
+  effect: 'outside',
   // The same reaction again is one.
-  readOnly: true,
-  async run({ emoji: given }, { react, signal }) {
+  idempotent: true,
+  bind: ({ answer }) => answer?.react,
+  async run({ emoji: given }, { signal }, put) {
     const emoji = emojiOf(given);
-    if (!react) throw new ToolFailure('this channel has no reactions');
     try {
-      await react(emoji, signal);
+      await put(emoji, signal);
     } catch (error) {
       signal.throwIfAborted();
       throw new ToolFailure(`no reaction was put: ${errorText(error)}`);

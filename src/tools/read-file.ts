@@ -21,7 +21,7 @@ export const readFileTool = defineTool({
     end_line: line.describe('Last line to read, inclusive. Default: the last'),
   }),
   tags: ['fs'],
-  readOnly: true,
+  effect: 'none',
   async run({ path, start_line: start = 1, end_line: end }, context) {
     if (end !== undefined && end < start) throw new ToolFailure(`end_line ${end} lies before start_line ${start}`);
     const { parent, name } = await openParent(context.workspace, path);

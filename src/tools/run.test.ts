@@ -1,19 +1,17 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import type { Tool, ToolContext, ToolResult } from '../core/tool.ts';
+import type { Tool, ToolResult } from '../core/tool.ts';
 import { FakeClock } from '../testing/fakes.ts';
+import { toolCall } from '../testing/tool-scope.ts';
 import { defineTool, ToolFailure } from './define.ts';
 import { runTool } from './run.ts';
 
 const WORKSPACE = '/srv/data/users/u/workspace';
 
-function contextWith(signal: AbortSignal = new AbortController().signal): ToolContext {
-  const attach = () => Promise.reject(new Error('not in this test'));
-  return { workspace: WORKSPACE, session: 's', principal: 'p', idempotencyKey: 'k', attach, offer: () => [], signal };
-}
+const contextWith = (signal?: AbortSignal) => toolCall({ workspace: WORKSPACE, ...(signal ? { signal } : {}) });
 
 function toolThat(run: Tool['run'], outputBytes = 1000): Tool {
-  return { name: 'probe', description: '', parameters: {}, tags: [], readOnly: true, outputBytes, run };
+  return { name: 'probe', description: '', parameters: {}, tags: [], effect: 'none', outputBytes, run };
 }
 
 const echo = toolThat(async (args) => ({ ok: true, output: JSON.stringify(args) }));
@@ -154,7 +152,7 @@ describe('defineTool', () => {
     description: 'Adds.',
     schema: z.strictObject({ a: z.int().describe('first'), b: z.int().default(1) }),
     tags: ['math'],
-    readOnly: true,
+    effect: 'none',
     async run({ a, b }) {
       if (a < 0) throw new ToolFailure('a is negative');
       return String(a + b);

@@ -24,8 +24,8 @@ export async function runTool(tool: Tool, argsJson: string, context: ToolContext
     ? await runLimited(tool, parsed.args, context, options)
     : { ok: false, output: parsed.problem };
   const output = result.ok || result.output.startsWith('Error: ') ? result.output : `Error: ${result.output}`;
-  const { ok, media } = result;
-  return { ok, output: sanitize(shapeOutput(output, tool.outputBytes)), ...(ok && media ? { media } : {}) };
+  const { ok, output: _, ...added } = result;
+  return { ok, output: sanitize(shapeOutput(output, tool.outputBytes)), ...(ok ? added : {}) };
 }
 
 type Parsed = { readonly ok: true; readonly args: unknown } | { readonly ok: false; readonly problem: string };

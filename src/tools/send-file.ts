@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { openParent, splitWorkspacePath } from '../workspace/path.ts';
 import { attachmentName } from './attachment-name.ts';
-import { defineTool } from './define.ts';
+import { defineBoundTool } from './define.ts';
 
-export const sendFileTool = defineTool({
+export const sendFile = defineBoundTool({
   name: 'send_file',
   description: 'Send a file of the workspace to the chat, together with the answer of this turn.',
   schema: z.strictObject({
@@ -13,18 +13,21 @@ export const sendFileTool = defineTool({
     caption: z.string().optional().describe('Text to show with the file'),
   }),
   tags: ['message'],
-  readOnly: true,
-  async run({ file_path: path, caption }, context) {
+  effect: 'outside',
+  // Nothing is sent before the answer is committed, and then only the copy that is in the recorded result.
+  idempotent: true,
+  bind: ({ answer }) => answer,
+  async run({ file_path: path, caption }, context, answer) {
     const { parent, name } = await openParent(context.workspace, path);
     await using _ = parent;
     await using file = await parent.openFile(name);
     context.signal.throwIfAborted();
-    const sent = await context.attach({
-      path: openPath(file, parent.self, join(context.workspace, ...splitWorkspacePath(path))),
-      name: attachmentName(name),
-      ...(caption === undefined ? {} : { caption }),
-    });
-    return `Attached ${sent.name} (${sent.bytes} bytes) to the answer`;
+    const source = openPath(file, parent.self, join(context.workspace, ...splitWorkspacePath(path)));
+    const copy = await answer.attach({ path: source, name: attachmentName(name) }, context.signal);
+    return {
+      output: `Attached ${copy.name} (${copy.bytes} bytes) to the answer`,
+      files: [{ file: copy, ...(caption === undefined ? {} : { caption }) }],
+    };
   },
 });
 

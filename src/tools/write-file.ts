@@ -15,7 +15,8 @@ export const writeFileTool = defineTool({
     content: z.string().describe('The whole content of the file'),
   }),
   tags: ['fs'],
-  readOnly: false,
+  // Not idempotent: a person may have changed the file since.
+  effect: 'workspace',
   async run({ path, content }, context) {
     const bytes = Buffer.byteLength(content, 'utf8');
     if (bytes > MAX_BYTES) throw new ToolFailure(`the content is larger than 10 MiB (${bytes} bytes)`);

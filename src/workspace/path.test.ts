@@ -3,18 +3,18 @@ import { link, mkdir, readdir, readFile, rename, symlink, writeFile } from 'node
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { describe, expect, test } from 'vitest';
-import type { ToolContext } from '../core/tool.ts';
 import { tempDir } from '../testing/fakes.ts';
+import { onlyTool, readAttachments, toolCall } from '../testing/tool-scope.ts';
 import { listDirTool } from '../tools/list-dir.ts';
 import { readFileTool } from '../tools/read-file.ts';
 import { runTool } from '../tools/run.ts';
-import { sendFileTool } from '../tools/send-file.ts';
+import { sendFile } from '../tools/send-file.ts';
 import { writeFileTool } from '../tools/write-file.ts';
 import { openParent, splitWorkspacePath, WorkspaceDirectory } from './path.ts';
 
 const SECRET = 'OUTSIDE SECRET';
 
-/** A workspace next to a directory nobody may reach, and a context whose attachments are read at once. */
+/** A workspace next to a directory that must not be reached. Attachments are read at once. */
 async function setUp() {
   const dir = await tempDir();
   const workspace = join(dir.path, 'data', 'users', 'u', 'workspace');
@@ -23,23 +23,12 @@ async function setUp() {
   await mkdir(outside);
   await writeFile(join(outside, 'secret.txt'), SECRET);
   await writeFile(join(dir.path, 'data', 'config.json'), SECRET);
-  const attached: string[] = [];
-  const context: ToolContext = {
-    workspace,
-    session: 's',
-    principal: 'p',
-    idempotencyKey: 'k',
-    async attach({ path, name }) {
-      const bytes = await readFile(path);
-      attached.push(bytes.toString());
-      return { path: '/copy', name, mime: 'text/plain', kind: 'document', bytes: bytes.length };
-    },
-    offer: () => [],
-    signal: new AbortController().signal,
-  };
+  const { contents: attached, attach } = readAttachments();
+  const sendFileTool = onlyTool(sendFile, { attach });
+  const context = toolCall({ workspace });
   const run = (tool: Parameters<typeof runTool>[0], args: unknown) =>
     runTool(tool, JSON.stringify(args), context, { timeoutMs: 10_000 });
-  return { dir, workspace, outside, context, attached, run, [Symbol.asyncDispose]: () => dir[Symbol.asyncDispose]() };
+  return { dir, workspace, outside, sendFileTool, attached, run, [Symbol.asyncDispose]: () => dir[Symbol.asyncDispose]() };
 }
 
 const UP = '../'.repeat(8);
@@ -81,7 +70,7 @@ describe('A20 the text of a path', () => {
       [readFileTool, { path }],
       [writeFileTool, { path, content: 'x' }],
       [listDirTool, { path }],
-      [sendFileTool, { file_path: path }],
+      [it.sendFileTool, { file_path: path }],
     ] as const) {
       const result = await it.run(tool, args);
       expect(result).toMatchObject({ ok: false });
@@ -229,7 +218,7 @@ test.skipIf(!existsSync('/proc/self/fd'))(
       if (read.ok) seen.inside += 1;
       else seen.refused += 1;
       if ((await it.run(writeFileTool, { path: 'sub/out.txt', content: 'x' })).ok) seen.written += 1;
-      await it.run(sendFileTool, { file_path: 'sub/secret.txt' });
+      await it.run(it.sendFileTool, { file_path: 'sub/secret.txt' });
       const list = await it.run(listDirTool, { path: 'sub' });
       expect(list.output).not.toContain('outside-only');
     }

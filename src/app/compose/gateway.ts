@@ -9,6 +9,7 @@ import { Lanes } from '../../gateway/lanes.ts';
 import { VoiceGate } from '../../gateway/voice-gate.ts';
 import { Floods } from '../../operator/floods.ts';
 import type { Runner } from '../../runs/runner.ts';
+import { sessionWorkspace } from '../../runs/workspace.ts';
 import type { ChannelRules, ChannelSet } from '../channels.ts';
 import { onBehalfOf } from '../origin.ts';
 import type { Base } from './options.ts';
@@ -36,7 +37,7 @@ export function composeGateway(turn: TurnParts, runner: Runner, pairing: Pairing
       return models().transcriber;
     },
     patterns,
-    workspace: (session) => runner.workspace(session),
+    workspace: (session) => sessionWorkspace(options.dataDir, session),
     noteUpload: base.uploads.note,
     channel: (name, signal) => channels.working(name, signal),
     ...{ backlog, journal, clock, emit: events.emit },

@@ -8,7 +8,7 @@ import type { Journal } from '../../core/journal.ts';
 import type { NewPart } from '../../core/outbox.ts';
 import type { Clock, Logger } from '../../core/ports.ts';
 import type { Reloadable } from '../../core/reload.ts';
-import type { Tool } from '../../core/tool.ts';
+import type { ToolKit } from '../../core/tool.ts';
 import type { Uploads } from '../../media/uploads.ts';
 import type { ChannelSet, Registry } from '../channels.ts';
 import type { ModelStack } from '../model-stack.ts';
@@ -42,7 +42,7 @@ export interface DaemonOptions {
   /** Parts around the daemon that take changes of the config. */
   readonly reloadable?: readonly Reloadable<Config>[];
   /** Tools beside the built-in ones. */
-  readonly extraTools?: readonly Tool[];
+  readonly extraTools?: readonly ToolKit[];
   /** Stands between the daemon and its journal; for tests that break it on purpose. */
   readonly wrapJournal?: (journal: Journal) => Journal;
 }

@@ -1,22 +1,17 @@
-import { join } from 'node:path';
 import { sessionLimits } from '../../agent/limits.ts';
 import { systemPrompt } from '../../agent/prompt.ts';
-import { errorText } from '../../core/errors.ts';
 import type { RunLimits } from '../../core/turn.ts';
 import type { Delivery } from '../../delivery/deliver.ts';
-import { isCommandWord } from '../../gateway/commands/index.ts';
 import { ModelChoice } from '../../gateway/commands/model-choice.ts';
 import { OwnAnswers } from '../../gateway/own-answers.ts';
-import { copyAttachment } from '../../media/attachments.ts';
-import { isVerdict } from '../../operator/approvals.ts';
 import { Runner, type RunnerOptions } from '../../runs/runner.ts';
 import type { Transcripts } from '../../runs/transcripts.ts';
-import { builtInTools } from '../../tools/index.ts';
 import type { ModelStack } from '../model-stack.ts';
 import type { PlanAnswer } from './delivery.ts';
 import type { Operator } from './operator.ts';
-import { type Base, type LiveConfig, redactOf } from './options.ts';
+import type { Base, LiveConfig } from './options.ts';
 import { remainsFor } from './store.ts';
+import { composeTools } from './tools.ts';
 
 /** What turns need beside the base. */
 export interface TurnParts {
@@ -48,7 +43,7 @@ export function composeRunner(turn: TurnParts): Runner {
     get transcriber() {
       return models().transcriber;
     },
-    tools: [...builtInTools(), ...(options.extraTools ?? [])],
+    tools: composeTools(base, turn.delivery),
     get limits() {
       return limitsOf(live());
     },
@@ -59,7 +54,6 @@ export function composeRunner(turn: TurnParts): Runner {
     },
     remains: remainsFor(options),
     noteUpload: base.uploads.note,
-    isReserved: (words) => isCommandWord(words) || isVerdict(words),
     streams: (channel) => channels.rules(channel)?.streaming !== 'off',
     ...abilities(turn),
   });
@@ -71,14 +65,7 @@ function abilities({ base, delivery }: TurnParts) {
   const channelOf = (name: string) => channels.channels.get(name);
   return {
     channel: (name, signal) => channels.working(name, signal),
-    attach: (file, channel) =>
-      copyAttachment(join(options.dataDir, 'outgoing'), file, channelOf(channel)?.limits.uploadBytes ?? 0),
     tellsDelays: (channel) => !channels.isLocal(channel) || options.terminal?.interactive !== false,
-    reacts: (channel) => channelOf(channel)?.react !== undefined,
-    react: (message, emoji, signal) =>
-      delivery.react(message, emoji, signal).catch((error: unknown) => {
-        throw new Error(redactOf(options)(errorText(error)));
-      }),
     typing: (message) => delivery.typing(message),
     edits: (channel) => channelOf(channel)?.edit !== undefined,
     draft: (message) => delivery.draft(message),

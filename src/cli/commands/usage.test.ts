@@ -13,6 +13,7 @@ import { FakeCli } from '../../testing/fake-cli.ts';
 import { tempDir } from '../../testing/fakes.ts';
 import { errorReply, sse, startModelServer, stream, textPieces } from '../../testing/model-server.ts';
 import { facts, PRICE } from '../../testing/paid-model.ts';
+import { SteadyClock } from '../../testing/steady-clock.ts';
 
 const DAY = 86_400_000;
 
@@ -223,7 +224,7 @@ test('usage agrees with the count of the model server to the token, over retries
     contextWindow: 128_000,
     facts: facts({ maxOutputTokens: 20 }),
     timeouts: { connectMs: 1_000, totalMs: 5_000 },
-    clock: systemClock,
+    clock: new SteadyClock(),
   });
   const limits = { dailyUsd: 0.7 };
   let refused = 0;

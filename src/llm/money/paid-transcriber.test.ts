@@ -6,6 +6,7 @@ import { systemClock } from '../../lib/clock.ts';
 import { tempDir } from '../../testing/fakes.ts';
 import { errorReply, jsonReply, type Reply, startModelServer } from '../../testing/model-server.ts';
 import { MemoryLedger } from '../../testing/paid-model.ts';
+import { SteadyClock } from '../../testing/steady-clock.ts';
 import { modelRequest } from '../contract.ts';
 import { createTranscriber } from '../transcription/create-transcriber.ts';
 import { Budget, type BudgetLimits } from './budget.ts';
@@ -22,7 +23,7 @@ async function scene(reply: Reply, limits: BudgetLimits = { dailyUsd: 1 }, usdPe
   const booked: UsageEntry[] = [];
   const settings = { kind: 'openai', baseUrl: `${server.url}/v1`, model: 'whisper-1', timeoutMs: 400 } as const;
   const transcriber = createPaidTranscriber(
-    (onUsage) => createTranscriber(settings, { clock: systemClock, random: () => 0, onUsage }),
+    (onUsage) => createTranscriber(settings, { clock: new SteadyClock(), random: () => 0, onUsage }),
     { context, budget, usdPerMinute, clock: systemClock, onSpent: (entry) => booked.push(entry) },
   );
   const path = join(dir.path, 'note.ogg');

@@ -1,8 +1,8 @@
 // What a call is billed for that failed or was not counted to its end: the provider's own count wherever it told one, before the end or with it.
 import { expect, test } from 'vitest';
 import type { ModelFailure, Usage } from '../../core/model.ts';
-import { systemClock } from '../../lib/clock.ts';
 import { type Reply, sse, startModelServer, stream } from '../../testing/model-server.ts';
+import { SteadyClock } from '../../testing/steady-clock.ts';
 import { collect, modelRequest } from '../contract.ts';
 import { createAnthropic } from './anthropic.ts';
 import { anthropicEnd, anthropicStart, anthropicText } from './anthropic-contract.ts';
@@ -13,7 +13,7 @@ import { wireOptions } from './wire-contract.ts';
 async function failureOf(create: typeof createAnthropic, reply: Reply, request = modelRequest('hello')): Promise<ModelFailure> {
   await using server = await startModelServer({ script: () => reply });
   const options: WireOptions = {
-    ...{ provider: 'test', model: 'm', baseUrl: server.url, apiKey: 'k', contextWindow: 32_000, clock: systemClock },
+    ...{ provider: 'test', model: 'm', baseUrl: server.url, apiKey: 'k', contextWindow: 32_000, clock: new SteadyClock() },
     timeouts: { connectMs: 5_000, totalMs: 5_000 },
   };
   const last = (await collect(create(options).call(request, new AbortController().signal))).at(-1);

@@ -1,6 +1,5 @@
 import { describe, expect, test, vi } from 'vitest';
 import type { ModelEvent, ModelFailure, ModelRequest } from '../../core/model.ts';
-import { systemClock } from '../../lib/clock.ts';
 import { startAimock } from '../../testing/aimock.ts';
 import { until } from '../../testing/fakes.ts';
 import {
@@ -12,6 +11,7 @@ import {
   stream,
   tenderCuts,
 } from '../../testing/model-server.ts';
+import { SteadyClock } from '../../testing/steady-clock.ts';
 import { collect, modelContract, modelRequest, streamedText } from '../contract.ts';
 import { createGemini } from './gemini.ts';
 import { geminiCalls, geminiChunk, geminiEnd, geminiError } from './gemini-contract.ts';
@@ -27,7 +27,7 @@ function gemini(origin: string, override: Partial<WireOptions> = {}) {
     apiKey: KEY,
     contextWindow: 8_000,
     timeouts: { connectMs: 1_000, totalMs: 5_000 },
-    clock: systemClock,
+    clock: new SteadyClock(),
     ...override,
   });
 }
@@ -133,7 +133,7 @@ describe('requests', () => {
       const { apiKey: _, ...keyless } = { apiKey: KEY, provider: 'p', model: 'gemini-2.5-flash', contextWindow: 1 };
       await using server = await startModelServer({ script: () => stream(plain) });
       const timeouts = { connectMs: 1_000, totalMs: 5_000 };
-      const model = createGemini({ ...keyless, baseUrl: `${server.url}/v1beta`, timeouts, clock: systemClock });
+      const model = createGemini({ ...keyless, baseUrl: `${server.url}/v1beta`, timeouts, clock: new SteadyClock() });
       expect((await collect(model.call(modelRequest('hi'), new AbortController().signal))).at(-1)?.type).toBe('done');
       expect(server.requests[0]?.headers).not.toHaveProperty('x-goog-api-key');
       expect(JSON.stringify([keyed.requests, server.requests])).not.toContain('canary');

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ModelEvent, ModelRequest } from '../../core/model.ts';
 import type { SessionMessage } from '../../core/session.ts';
-import { systemClock } from '../../lib/clock.ts';
 import { type Aimock, startAimock } from '../../testing/aimock.ts';
+import { SteadyClock } from '../../testing/steady-clock.ts';
 import { collect, modelRequest, streamedText } from '../contract.ts';
 import { createOpenAiChat } from './openai-chat.ts';
 
@@ -68,7 +68,7 @@ function model(url = aimock.url, firstTokenMs = 5_000, name = 'gpt-4o') {
     apiKey: 'sk-test-key-for-aimock',
     contextWindow: 8_000,
     timeouts: { connectMs: 1_000, totalMs: 5_000, firstTokenMs: () => firstTokenMs },
-    clock: systemClock,
+    clock: new SteadyClock(),
   });
 }
 

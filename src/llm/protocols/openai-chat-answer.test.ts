@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { cpuMs } from '../../testing/cpu-time.ts';
 import { streamedText } from '../contract.ts';
 import { ChatAssembly } from './openai-chat-answer.ts';
 import { repetitionStart } from './repetition.ts';
@@ -42,10 +43,10 @@ describe('F28 tool calls', () => {
 
   test('an endless list of calls is broken off, in one chunk or in many, before it holds up the daemon', () => {
     const endless = Array.from({ length: 25_000 }, (_, index) => ({ index, id: `c${index}`, function: { name: 'f' } }));
-    const from = performance.now();
+    const from = cpuMs();
     expect(() => assemble(delta({ tool_calls: endless }))).toThrow('more than 1000 tool calls');
     expect(() => assemble(...endless.map(call))).toThrow('more than 1000 tool calls');
-    expect(performance.now() - from).toBeLessThan(1_000);
+    expect(cpuMs() - from).toBeLessThan(1_000);
     expect(calls(...endless.slice(0, 1_000).map(call))).toHaveLength(1_000);
   });
 

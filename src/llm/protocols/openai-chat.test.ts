@@ -1,7 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import { describe, expect, test } from 'vitest';
 import type { ModelEvent, ModelFailure, ModelRequest } from '../../core/model.ts';
-import { systemClock } from '../../lib/clock.ts';
 import { until } from '../../testing/fakes.ts';
 import {
   chunk,
@@ -15,6 +14,7 @@ import {
   tenderCuts,
   textPieces,
 } from '../../testing/model-server.ts';
+import { SteadyClock } from '../../testing/steady-clock.ts';
 import { collect, modelContract, modelRequest, streamedText } from '../contract.ts';
 import { createOpenAiChat } from './openai-chat.ts';
 import type { WireOptions } from './wire.ts';
@@ -29,7 +29,7 @@ function chat(url: string, override: Partial<WireOptions> = {}) {
     apiKey: KEY,
     contextWindow: 8_000,
     timeouts: { connectMs: 1_000, totalMs: 5_000 },
-    clock: systemClock,
+    clock: new SteadyClock(),
     ...override,
   });
 }
@@ -131,7 +131,7 @@ describe('requests', () => {
         baseUrl: `${server.url}/v1`,
         contextWindow: 1,
       };
-      const model = createOpenAiChat({ ...rest, timeouts: { connectMs: 1_000, totalMs: 5_000 }, clock: systemClock });
+      const model = createOpenAiChat({ ...rest, timeouts: { connectMs: 1_000, totalMs: 5_000 }, clock: new SteadyClock() });
       await collect(model.call(modelRequest('hi'), new AbortController().signal));
       expect(server.requests[0]?.headers['authorization']).toBeUndefined();
     } finally {
@@ -383,13 +383,18 @@ describe('time limits', () => {
       `const net = require('node:net'); const { parentPort } = require('node:worker_threads');
        const server = net.createServer(); server.listen({ port: 0, host: '127.0.0.1', backlog: 1 }, () => {
          parentPort.postMessage(server.address().port);
-         setTimeout(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10_000), 20);
+         setTimeout(() => {
+           parentPort.postMessage('asleep');
+           Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10_000);
+         }, 20);
        });`,
       { eval: true },
     );
-    const port = await new Promise<number>((resolve) => worker.once('message', resolve));
+    const told: unknown[] = [];
+    worker.on('message', (message) => told.push(message));
     const { connect } = await import('node:net');
-    await new Promise((resolve) => setTimeout(resolve, 100));
+    await until('its thread sleeps', () => told.at(-1) === 'asleep');
+    const port = Number(told[0]);
     const fillers = Array.from({ length: 4 }, () => connect(port, '127.0.0.1').on('error', () => undefined));
     await new Promise((resolve) => setTimeout(resolve, 100));
     try {

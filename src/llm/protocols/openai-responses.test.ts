@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
 import type { ModelEvent, ModelFailure, ModelRequest } from '../../core/model.ts';
-import { systemClock } from '../../lib/clock.ts';
 import { startAimock } from '../../testing/aimock.ts';
 import { until } from '../../testing/fakes.ts';
 import {
@@ -12,6 +11,7 @@ import {
   stream,
   tenderCuts,
 } from '../../testing/model-server.ts';
+import { SteadyClock } from '../../testing/steady-clock.ts';
 import { collect, modelContract, modelRequest, streamedText } from '../contract.ts';
 import { createOpenAiResponses } from './openai-responses.ts';
 import { responsesCalls, responsesEnd, responsesEvent, responsesOpen, responsesText } from './openai-responses-contract.ts';
@@ -27,7 +27,7 @@ function responses(origin: string, override: Partial<WireOptions> = {}) {
     apiKey: KEY,
     contextWindow: 8_000,
     timeouts: { connectMs: 1_000, totalMs: 5_000 },
-    clock: systemClock,
+    clock: new SteadyClock(),
     ...override,
   });
 }

@@ -2,9 +2,9 @@
 // refused with every later message.
 import { expect, test } from 'vitest';
 import type { SessionMessage } from '../../core/session.ts';
-import { systemClock } from '../../lib/clock.ts';
 import { line } from '../../testing/agent-run.ts';
 import { errorReply, startModelServer } from '../../testing/model-server.ts';
+import { SteadyClock } from '../../testing/steady-clock.ts';
 import { collect, modelRequest } from '../contract.ts';
 import { createWire } from '../create.ts';
 import { resolveProvider } from '../providers/resolve.ts';
@@ -21,7 +21,7 @@ async function bodyFor(provider: string, model: string, messages: readonly Sessi
   await using server = await startModelServer({ script: () => errorReply(400, { message: 'seen' }) });
   const wire = createWire(resolveProvider({ provider, model, base_url: `${server.url}/v1` }), 'k', {
     timeouts: { connectMs: 1_000, totalMs: 5_000 },
-    clock: systemClock,
+    clock: new SteadyClock(),
   });
   await collect(wire.call(modelRequest('hi', { messages }), new AbortController().signal));
   return server.requests[0]?.body;

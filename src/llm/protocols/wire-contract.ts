@@ -3,9 +3,9 @@ import { expect, test } from 'vitest';
 import { runAgent } from '../../agent/run.ts';
 import type { Image, ModelAnswer, ModelEvent, ModelFailure, ModelRequest } from '../../core/model.ts';
 import type { ToolCall } from '../../core/session.ts';
-import { systemClock } from '../../lib/clock.ts';
 import { agentRun, countingTool, line } from '../../testing/agent-run.ts';
 import type { Aimock, AimockFixture } from '../../testing/aimock.ts';
+import { SteadyClock } from '../../testing/steady-clock.ts';
 import { collect, modelRequest, streamedText } from '../contract.ts';
 import type { WarmableModel, WireOptions } from './wire.ts';
 
@@ -173,7 +173,7 @@ export function wireOptions(origin: string, override: Partial<WireOptions> = {})
     apiKey: 'sk-canary-7f3a9c51d2e8b604',
     contextWindow: 100_000,
     timeouts: { connectMs: 1_000, totalMs: 5_000 },
-    clock: systemClock,
+    clock: new SteadyClock(),
     ...override,
   };
 }

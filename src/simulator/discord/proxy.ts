@@ -33,10 +33,11 @@ export interface ProxyFault {
   readonly call: RegExp;
   /**
    * `answer`: instead of the platform. `drop`: done, and the connection breaks. `hang`: done, and nothing comes back. `cut`: half an
-   * answer. `delay`: done, and answered after `delayMs`.
+   * answer. `delay`: done, and answered after `delayMs`; `hold`: once `until` is.
    */
-  readonly kind: 'answer' | 'drop' | 'hang' | 'cut' | 'delay';
+  readonly kind: 'answer' | 'drop' | 'hang' | 'cut' | 'delay' | 'hold';
   readonly delayMs?: number;
+  readonly until?: Promise<unknown>;
   readonly status?: number;
   readonly body?: JsonObject | readonly JsonObject[] | string;
   readonly headers?: Readonly<Record<string, string>>;
@@ -239,6 +240,7 @@ class Front implements DiscordProxy {
       const shown = typeof answer.body === 'object' && answer.body !== null ? { answer: answer.body as JsonObject } : {};
       this.calls.push({ call, body, files, accepted: answer.status < 400, at: Date.now(), ...shown });
       if (fault?.fault.kind === 'delay') await new Promise((resolve) => setTimeout(resolve, fault.fault.delayMs));
+      if (fault?.fault.kind === 'hold') await fault.fault.until;
       if (fault?.fault.kind === 'drop') return void response.destroy();
       if (fault?.fault.kind === 'hang') return;
       if (fault?.fault.kind === 'cut') {

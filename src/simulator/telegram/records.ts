@@ -40,11 +40,12 @@ export interface TelegramFault {
   readonly times?: number;
   /**
    * `error` answers with `status`; `hang` accepts and never answers; `drop` accepts and breaks the connection; `cut` breaks it
-   * before accepting; `delay` waits `delayMs`, then goes on as usual.
+   * before accepting; `delay` waits `delayMs`, `hold` for `until`, then both go on as usual.
    */
-  readonly kind: 'error' | 'hang' | 'drop' | 'cut' | 'delay';
+  readonly kind: 'error' | 'hang' | 'drop' | 'cut' | 'delay' | 'hold';
   readonly status?: number;
   readonly description?: string;
   readonly parameters?: JsonObject;
   readonly delayMs?: number;
+  readonly until?: Promise<unknown>;
 }

@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { expect, test } from 'vitest';
-import { tempDir } from '../../testing/fakes.ts';
+import { tempDir, until } from '../../testing/fakes.ts';
 import { parseTelegramHtml } from './html.ts';
 import { startTelegramServer, type TelegramServer } from './server.ts';
 
@@ -33,10 +33,9 @@ test('updates stay until a poll with a higher offset, and come again before', as
 test('a long poll ends with the first update, or with 409 when another one begins', async () => {
   await using server = await startTelegramServer();
   const first = call(server, 'getUpdates', { timeout: 20 });
-  await new Promise((resolve) => setTimeout(resolve, 30));
+  await until('the first waits', () => server.calls.length === 1);
   const second = call(server, 'getUpdates', { timeout: 20 });
   expect(await first).toMatchObject({ ok: false, error_code: 409 });
-  await new Promise((resolve) => setTimeout(resolve, 30));
   server.inject({ text: 'x' });
   expect(await second).toMatchObject({ ok: true, result: [{ update_id: 1 }] });
 });

@@ -205,6 +205,7 @@ export class TelegramServer implements AsyncDisposable {
     const fault = this.#takeFault(method, params);
     if (fault?.kind === 'cut') return void response.destroy();
     if (fault?.kind === 'delay') await new Promise((resolve) => setTimeout(resolve, fault.delayMs ?? 0));
+    if (fault?.kind === 'hold') await fault.until;
     if (fault?.kind === 'error') {
       throw new ApiError(fault.status ?? 400, fault.description ?? 'Bad Request', fault.parameters);
     }

@@ -35,6 +35,8 @@ export class WecomPush {
   pending = 0;
   /** Statuses of all answers, 0 for none. */
   readonly statuses: number[] = [];
+  /** How long the next attempt waits for its answer. ms. */
+  timeoutMs: number;
   readonly #options: WecomPushOptions;
   readonly #stopping = new AbortController();
   #last: Promise<unknown> = Promise.resolve();
@@ -42,6 +44,7 @@ export class WecomPush {
 
   constructor(options: WecomPushOptions) {
     this.#options = options;
+    this.timeoutMs = options.timeoutMs ?? 5_000;
   }
 
   /** Wraps what an adapter is given, so that its address is known here. */
@@ -97,8 +100,7 @@ export class WecomPush {
 
   /** One attempt; the status, or 0 without an answer. It also ends with `hangUp`. */
   async post(sealed: { readonly query: URLSearchParams; readonly body: string }, hangUp?: AbortSignal): Promise<number> {
-    const { timeoutMs = 5_000 } = this.#options;
-    const signal = AbortSignal.any([AbortSignal.timeout(timeoutMs), this.#stopping.signal, ...(hangUp ? [hangUp] : [])]);
+    const signal = AbortSignal.any([AbortSignal.timeout(this.timeoutMs), this.#stopping.signal, ...(hangUp ? [hangUp] : [])]);
     const headers = { 'content-type': 'text/xml', connection: 'close' };
     const init = { method: 'POST', body: sealed.body, headers, signal };
     const status = await fetch(`${this.url}?${sealed.query}`, init).then(

@@ -26,6 +26,8 @@ export type WecomFault = { readonly method: string } & (
   | { readonly kind: 'drop' }
   /** Done, and the answer comes later. */
   | { readonly kind: 'slow'; readonly ms: number }
+  /** Done, and never answered. */
+  | { readonly kind: 'hang' }
   /** Done, and the answer is this. */
   | { readonly kind: 'body'; readonly body: string }
   | { readonly kind: 'redirect'; readonly location: string }
@@ -179,6 +181,7 @@ class Company {
     if (fault?.kind === 'drop') return void request.socket.destroy();
     if (fault?.kind === 'body') return void response.end(fault.body);
     if (fault?.kind === 'slow') await sleep(fault.ms);
+    if (fault?.kind === 'hang') return;
     if (!('bytes' in result)) return json(response, result as Json);
     const file = result as StoredFile;
     response.writeHead(200, {

@@ -37,8 +37,8 @@ type SendFault =
   | { readonly kind: 'refuse'; readonly code: number }
   | { readonly kind: 'lose' }
   | { readonly kind: 'cut' }
-  /** Confirmed after so many ms; default 300. */
-  | { readonly kind: 'hold'; readonly ms?: number };
+  /** Confirmed after so many ms, default 300, or when the test says so. */
+  | { readonly kind: 'hold'; readonly ms?: number; readonly until?: Promise<unknown> };
 
 interface Connection {
   readonly socket: WebSocket;
@@ -67,8 +67,8 @@ export class WhatsAppPlatform implements AsyncDisposable {
   readonly faults: SendFault[] = [];
   /** Error codes for the next questions of this kind, `usync usync`. */
   readonly questionFaults = new Map<string, number>();
-  /** How many ms the next answer to this kind of question takes. */
-  readonly questionDelays = new Map<string, number>();
+  /** What the next answer to this kind of question waits for. */
+  readonly questionsHeld = new Map<string, Promise<unknown>>();
   preKeys = 50;
   logins = 0;
   readonly #phones = new Map<string, Phone>();
@@ -254,7 +254,7 @@ export class WhatsAppPlatform implements AsyncDisposable {
     this.#era += 1;
     for (const list of [this.#queue, this.seen, this.wire, this.said, this.failures, this.faults]) list.length = 0;
     this.questionFaults.clear();
-    this.questionDelays.clear();
+    this.questionsHeld.clear();
     this.#devices.clear();
     this.#bundle = undefined;
     for (const phone of this.#phones.values()) phone.forget();
@@ -359,13 +359,13 @@ export class WhatsAppPlatform implements AsyncDisposable {
     }
     if (question?.tag === 'link_code_companion_reg') this.linking.codeStep(connection.device, question);
     const kind = `${node.attrs['xmlns']} ${question?.tag}`;
-    const [code, delayMs] = [this.questionFaults.get(kind), this.questionDelays.get(kind)];
+    const [code, held] = [this.questionFaults.get(kind), this.questionsHeld.get(kind)];
     this.questionFaults.delete(kind);
-    this.questionDelays.delete(kind);
+    this.questionsHeld.delete(kind);
     const answer = (): void =>
       this.#send(connection, code === undefined ? answerIq(node, this.#directory()) : refuseIq(node, code));
-    if (delayMs === undefined) answer();
-    else setTimeout(answer, delayMs);
+    if (held === undefined) answer();
+    else void held.then(answer);
   }
 
   #directory() {
@@ -390,7 +390,7 @@ export class WhatsAppPlatform implements AsyncDisposable {
       this.seen.push({ id, to, message, attrs: node.attrs, at: Date.now() });
     if (fault?.kind === 'cut') return connection.socket.terminate();
     if (fault?.kind === 'lose') return;
-    if (fault?.kind === 'hold') await new Promise((resolve) => setTimeout(resolve, fault.ms ?? 300));
+    if (fault?.kind === 'hold') await (fault.until ?? new Promise((resolve) => setTimeout(resolve, fault.ms ?? 300)));
     this.#send(connection, { tag: 'ack', attrs: ack });
   }
 }

@@ -1,7 +1,6 @@
 /** An adapter on the test workspace, for the adapter's own tests. */
 import type { Channel, ChannelDescriptor } from '../../core/channel.ts';
 import type { Clock } from '../../core/ports.ts';
-import { systemClock } from '../../lib/clock.ts';
 import { type SlackServer, startSlackServer } from '../../simulator/slack/server.ts';
 import type { SlackSocketOptions } from '../../simulator/slack/socket-server.ts';
 import { channelDeps, testWebhooks } from '../channel-deps.ts';
@@ -28,7 +27,8 @@ export interface SlackSetupOptions extends SlackSocketOptions {
 
 /** Waits of minutes, which nobody but a schedule has, are over at once; deadlines of seconds keep enough for a busy machine. */
 export function impatientClock(): Clock {
-  return { ...systemClock, sleep: (ms, signal) => systemClock.sleep(ms > 100_000 ? 20 : ms / 10, signal) };
+  const quick = quickClock(10);
+  return { ...quick, sleep: (ms, signal) => quick.sleep(ms > 100_000 ? 200 : ms, signal) };
 }
 
 export async function slackSetup<Settings>(
