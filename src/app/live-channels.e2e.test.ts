@@ -1,9 +1,9 @@
 // Channels that are added, removed and changed while the real daemon runs: 0 lost, nothing twice.
 import { expect, test } from 'vitest';
 import { configSchema } from '../../config/schema.ts';
-import type { SendResult } from '../core/channel.ts';
+import type { ChannelHost, SendResult, Webhook } from '../core/channel.ts';
 import { GatehouseError } from '../core/errors.ts';
-import { tempDir, until } from '../testing/fakes.ts';
+import { gate, tempDir, until } from '../testing/fakes.ts';
 import { scriptedModel } from '../testing/scripted-model.ts';
 import { TestChannel, testChannelEntry } from '../testing/test-channel.ts';
 import { testDaemon } from '../testing/test-daemon.ts';
@@ -148,7 +148,7 @@ test('who may talk, and how many messages a turn is given, hold from the next me
 });
 
 test.each([
-  ['a login that the platform refuses', new GatehouseError('GH1501', 'the token is refused')],
+  ['a refused login', new GatehouseError('GH1501', 'the token is refused')],
   ['a secret that is not set', new GatehouseError('GH1103', 'environment variable X is not set')],
 ])('%s refuses the whole candidate, and the channel goes on as before', async (_what, refusal) => {
   await using dir = await tempDir();
@@ -171,6 +171,71 @@ test.each([
     await until('it is answered', () => at.last(name).texts().length === 1);
   }
   expect(await at.rig.daemon.reload(running, signal)).toEqual([]);
+});
+
+test('the owner that a change names is told of the next trouble', async () => {
+  await using dir = await tempDir();
+  await using at = await scene(dir.path, [WORK, HOME]);
+  await at.reload([WORK, HOME], { owner: [{ channel: 'home', chat_id: 'owner' }] });
+  at.last('work').host?.ended(new TypeError('a defect'));
+  await until('the owner is told', () => at.last('home').texts('owner').length === 1);
+  expect(at.last('home').texts('owner')).toEqual([expect.stringMatching(/^⚠️ Channel work is down: a defect/)]);
+});
+
+test('as many turns run at once as a change allows', async () => {
+  await using dir = await tempDir();
+  const gate = Promise.withResolvers<void>();
+  await using at = await scene(dir.path, [WORK, HOME], gate.promise);
+  await at.reload([WORK, HOME], { max_concurrent_sessions: 1 });
+  for (const chatId of ['1', '2']) await at.last('work').deliver({ text: `slow question ${chatId}`, chatId });
+  await until(
+    'one runs and one waits',
+    () => at.rig.daemon.lanes.stats().running === 1 && at.rig.daemon.lanes.stats().waiting === 1,
+  );
+  await at.reload([WORK, HOME], { max_concurrent_sessions: 10 });
+  await at.last('work').deliver({ text: 'slow question 3', chatId: '3' });
+  await until('all run', () => at.rig.daemon.lanes.stats().running === 3);
+  gate.resolve();
+  await at.rig.daemon.gateway.idle();
+});
+
+test('what a platform calls us with while its channel is replaced waits for the next one', async () => {
+  await using dir = await tempDir();
+  const [closing, closed, urls] = [gate(), gate(), [] as string[]];
+  let lives = 0;
+  const registry: Registry = {
+    work: testChannelEntry(({ webhooks }) => {
+      lives += 1;
+      const [life, channel] = [lives, new TestChannel('work')];
+      let hook: Webhook | undefined;
+      const start = async (host: ChannelHost): Promise<void> => {
+        hook = await webhooks.serve(async () => ({ status: 200, body: `life ${life}` }));
+        urls.push(`${hook.localOrigin}${hook.path}`);
+        await TestChannel.prototype.start.call(channel, host);
+      };
+      const stop = async (): Promise<void> => {
+        await hook?.[Symbol.asyncDispose]();
+        if (life > 1) return;
+        closing.open();
+        await closed.opened;
+      };
+      return Object.assign(channel, { start, stop });
+    }),
+  };
+  const gateway = { channels: [WORK], webhooks: { port: 0 } };
+  await using rig = await testDaemon({
+    dataDir: dir.path,
+    model: scriptedModel(() => ({ text: '' })),
+    gateway,
+    daemon: { registry },
+  });
+  const changed = configSchema.parse({ gateway: { ...gateway, channels: [{ ...WORK, settings: { n: 1 } }] } });
+  const reloaded = rig.daemon.reload(changed, signal);
+  await closing.opened;
+  const call = fetch(urls[0] ?? '', { method: 'POST', body: 'x' });
+  closed.open();
+  expect(await (await call).text()).toBe('life 2');
+  expect(await reloaded).toEqual([{ key: 'gateway.channels.work', cost: 'restart-part', lost: 0 }]);
 });
 
 test('a candidate without any channel is refused', async () => {

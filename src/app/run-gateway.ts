@@ -105,7 +105,8 @@ export async function runGateway(options: RunOptions): Promise<number> {
   });
   const ending = options.ending ?? new Ending();
   // From here on, not only once it serves: a channel may take its time to start.
-  const onHangUp = options.stdio.stdin.isTTY ? undefined : () => follower.look();
+  // A conversation on the command line ends with its terminal, wherever its words come from.
+  const onHangUp = options.stdio.stdin.isTTY || options.quiet ? undefined : () => follower.look();
   using _signals = options.ending ? undefined : ending.onSignals(logger, onHangUp);
   const strays = new Strays({ logger, end: (reason) => ending.end(1, reason, true), exit: () => process.exit(1) });
   using _strays = options.ending ? undefined : strays.watch();
