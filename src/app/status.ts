@@ -39,7 +39,7 @@ export function statusRoutes(
   };
 }
 
-function removedChannels({ channels }: Daemon, { unsent }: JournalCounts): StatusDocument['removedChannels'] {
+function removedChannels({ channels }: Daemon, { unsent }: JournalCounts): NonNullable<StatusDocument['removedChannels']> {
   return unsent
     .filter(({ channel }) => channels.state(channel) === undefined)
     .map(({ channel: name, count: waiting }) => ({ name, waiting }));

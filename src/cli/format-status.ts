@@ -28,8 +28,8 @@ export function formatStatus(status: StatusDocument, view: View): string {
     ...(model.warnings ?? []).map((warning) => `${out.mark('warn')} catalog   ${printable(warning)}`),
     ...formatModels(status.models, view),
     ...formatChannels(status.channels, view),
-    ...formatRemoved(status.removedChannels, view),
-    ...formatConfig(status.config, view),
+    ...formatRemoved(status.removedChannels ?? [], view),
+    ...(status.config ? formatConfig(status.config, view) : []),
     `${out.mark('none')} turns     ${lanes.running} running, ${lanes.waiting} waiting`,
     ...formatJournal(status.journal, view),
     `${out.mark('none')} today     ${calls}`,
@@ -68,7 +68,7 @@ function formatChannels(channels: readonly ChannelStatus[], { out, now }: View):
   return channels.map(({ state }, index) => `${out.mark(CHANNEL_MARKS[state] ?? 'none')} channel   ${lines[index] ?? ''}`);
 }
 
-function formatRemoved(removed: StatusDocument['removedChannels'], { out }: View): string[] {
+function formatRemoved(removed: NonNullable<StatusDocument['removedChannels']>, { out }: View): string[] {
   return removed.map(
     ({ name, waiting }) =>
       `${out.mark('warn')} channel   ${printable(name)} was removed; ${waiting} to send wait until they expire`,

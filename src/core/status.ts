@@ -27,9 +27,12 @@ export interface StatusDocument {
   /** Today's limit on spending; absent = none. */
   readonly budget?: { readonly spentUsd: number; readonly limitUsd: number };
   readonly channels: readonly ChannelStatus[];
-  /** Channels that are in the config no more, and how many parts of answers wait for them until they expire. */
-  readonly removedChannels: readonly { readonly name: string; readonly waiting: number }[];
-  readonly config: ConfigStatus;
+  /**
+   * Channels that are in the config no more, and how many parts of answers wait for them until they expire. Absent, like `config`, from
+   * a daemon of an earlier version that still runs.
+   */
+  readonly removedChannels?: readonly { readonly name: string; readonly waiting: number }[];
+  readonly config?: ConfigStatus;
   readonly journal: JournalCounts;
   readonly lanes: { readonly running: number; readonly waiting: number };
   /** Since midnight of the daemon's time zone. */

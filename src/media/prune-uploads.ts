@@ -54,7 +54,9 @@ export async function pruneAllUploads(
       for (const workspace of await names(workspaces)) {
         signal.throwIfAborted();
         await pruneOne(join(workspaces, workspace), now, limits).then(
-          (left) => kept.push(...left),
+          (left) => {
+            for (const one of left) kept.push(one);
+          },
           (error: unknown) => void failures.push(error),
         );
       }
