@@ -1,6 +1,6 @@
 // npm run bench: is it as fast and as small as we say? Prints every figure with its limit; exit code 1 when one is missed.
 //
-//   --only NAME   throughput, latency, slow-model, model-calls, channels, start, ledger, slow-disk, soak; repeatable
+//   --only NAME   throughput, latency, slow-model, model-calls, channels, start, ledger, record, slow-disk, soak; repeatable
 //   --json        one JSON document instead of the table
 //   --write       also puts the figures into bench/README.md
 import { existsSync } from 'node:fs';
@@ -14,6 +14,7 @@ import { describeMachine } from './machine.ts';
 import { measureLatency, measureSlowModel, measureThroughput } from './message-path.ts';
 import { measureModelCalls } from './model-calls.ts';
 import { writeReadme } from './readme.ts';
+import { measureRecord } from './record.ts';
 import { measureSlowDisk } from './slow-disk.ts';
 import { measureSoak } from './soak.ts';
 import { measureStart } from './start.ts';
@@ -26,6 +27,7 @@ const BENCHES: Readonly<Record<string, () => Promise<Figure[]>>> = {
   'model-calls': measureModelCalls,
   channels: measureChannels,
   ledger: measureLedger,
+  record: measureRecord,
   'slow-disk': measureSlowDisk,
   soak: measureSoak,
 };

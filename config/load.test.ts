@@ -55,7 +55,6 @@ describe('which file', () => {
       models: {},
       purposes: {},
       thinking: 'auto',
-      max_iterations: 50,
       require_model: false,
       log: { level: 'info' },
       gateway: {
@@ -101,7 +100,7 @@ describe('which file', () => {
     await writeFile(join(dir.path, '.gatehouse', 'config.json'), '{"model": "cwd"}');
     const { config, file } = await loadConfig(options(dir.path));
     expect(file).toBe(join(dir.path, '.gatehouse', 'config.json'));
-    expect([config.model, config.max_iterations]).toEqual(['cwd', 50]);
+    expect([config.model, config.max_iterations]).toEqual(['cwd', undefined]);
   });
 
   test('a file named with --config must exist', async () => {
@@ -308,7 +307,7 @@ describe('problems', () => {
   test('a key named __proto__ is an unknown key like any other', async () => {
     const { config, warnings } = await load('{"__proto__": {"max_iterations": 1}, "log": {"__proto__": 1}}');
     expect(warnings.map((warning) => warning.path)).toEqual(['__proto__', 'log.__proto__']);
-    expect(config.max_iterations).toBe(50);
+    expect(config.max_iterations).toBeUndefined();
   });
 
   test('M5 a limit for thinking beyond that of the call is warned of, because the call ends first', async () => {

@@ -12,8 +12,8 @@ import type { AgentOutcome, AgentResult, AgentRun } from '../core/turn.ts';
 import { IMAGE_TOKENS } from '../llm/tokens.ts';
 import { loadImage } from '../media/load-image.ts';
 import { type AgentEmit, agentEmit } from './agent-emit.ts';
-import { startDeadline } from './deadline.ts';
-import { type LimitKind, limitText, notRunText } from './limits.ts';
+import { type Deadline, startDeadline } from './deadline.ts';
+import { type LimitKind, limitText, notRunText, wrapUpText } from './limits.ts';
 import { LOOP_WARNING, LoopDetector } from './loop-detection.ts';
 import { callModel, emptyFailure, isEmpty, toolCallsOf } from './model-call.ts';
 import { callWithinWindow } from './overflow.ts';
@@ -40,9 +40,9 @@ const CUT_MARK = '[The answer was cut here: it reached the output limit of the m
  * journal's error): nothing that needed the step was started, and the same run may be tried again later.
  */
 export async function runAgent(run: AgentRun): Promise<AgentResult> {
-  await using deadline = startDeadline(run.limits.wallClockMs, run.clock);
+  await using deadline = startDeadline(run.limits, run.clock);
   // `await`, else the deadline would be disposed of before the run began to wait for anything.
-  return await new AgentLoop(run, deadline.signal).run();
+  return await new AgentLoop(run, deadline).run();
 }
 
 /** An answer to go on with, or the end of the turn. */
@@ -52,7 +52,7 @@ class AgentLoop {
   readonly #run: AgentRun;
   readonly #emit: AgentEmit;
   readonly #replay: Replay;
-  readonly #deadline: AbortSignal;
+  readonly #deadline: Deadline;
   readonly #signal: AbortSignal;
   readonly #detector = new LoopDetector();
   readonly #lines: SessionMessage[];
@@ -65,12 +65,12 @@ class AgentLoop {
   #iterations = 0;
   #warned = false;
 
-  constructor(run: AgentRun, deadline: AbortSignal) {
+  constructor(run: AgentRun, deadline: Deadline) {
     this.#run = run;
     this.#emit = agentEmit(run);
     this.#replay = new Replay(run.steps.recorded);
     this.#deadline = deadline;
-    this.#signal = AbortSignal.any([run.signal, deadline]);
+    this.#signal = AbortSignal.any([run.signal, deadline.signal]);
     this.#lines = [run.input];
   }
 
@@ -96,6 +96,7 @@ class AgentLoop {
     const limit = this.#reachedLimit();
     if (limit) return this.#limited(limit);
     this.#iterations += 1;
+    this.#deadline.step();
     const next = await this.#nextAnswer();
     if (next.kind === 'end') return next.outcome;
     // The answer is on disk; a stop that came meanwhile still wins over showing it.
@@ -113,7 +114,7 @@ class AgentLoop {
     const { maxIterations, maxTokens } = this.#run.limits;
     if (this.#iterations >= maxIterations) return 'iterations';
     if (maxTokens > 0 && this.#usage.tokensIn + this.#usage.tokensOut >= maxTokens) return 'tokens';
-    return this.#deadline.aborted ? 'time' : undefined;
+    return this.#deadline.over;
   }
 
   #limited(limit: LimitKind): AgentOutcome {
@@ -195,7 +196,7 @@ class AgentLoop {
     const system: SessionMessage = {
       id: `${run.runId}#system`,
       role: 'system',
-      content: run.system,
+      content: this.#system(),
       timestamp: run.input.timestamp,
     };
     const history = repairHistory([system, ...run.history, ...this.#lines]);
@@ -207,6 +208,14 @@ class AgentLoop {
       ...(run.thinking === undefined ? {} : { thinking: run.thinking }),
       context: { session: run.session, channel: run.channel, sender: run.principal, purpose: 'turn', queuedMs: run.queuedMs },
     };
+  }
+
+  /** What changes comes last: providers cache the beginning. */
+  #system(): string {
+    const { system, limits } = this.#run;
+    const { maxIterations, softIterations = Number.POSITIVE_INFINITY } = limits;
+    if (this.#iterations < softIterations) return system;
+    return `${system}\n\n${wrapUpText(maxIterations - this.#iterations + 1)}`;
   }
 
   #usageEntry(id: string, { answer, at }: StoredAnswer) {
@@ -246,7 +255,7 @@ class AgentLoop {
   /** The run's own abort and its deadline both reach the model as an abort; only here they part again. */
   #ended(failure: ModelFailure): Extract<Next, { kind: 'end' }> {
     if (this.#run.signal.aborted) return { kind: 'end', outcome: { kind: 'aborted' } };
-    if (this.#deadline.aborted) return { kind: 'end', outcome: this.#limited('time') };
+    if (this.#deadline.over) return { kind: 'end', outcome: this.#limited(this.#deadline.over) };
     return { kind: 'end', outcome: { kind: 'failed', failure } };
   }
 

@@ -6,6 +6,7 @@ import type { Budget } from '../llm/money/budget.ts';
 import { type SpendingStepsOptions, type SpendingStepTaken, withSpendingSteps } from '../llm/money/with-spending-steps.ts';
 import { spendingQuestion, spendingStopped } from '../operator/notices.ts';
 import type { Operator } from './compose/operator.ts';
+import { originNow } from './origin.ts';
 
 /** Of the section `budget` as it is now: it may change while the daemon runs. */
 export interface Spending {
@@ -45,7 +46,10 @@ function report(taken: SpendingStepTaken, { emit, clock, logger, operator }: Spe
   const { limit, key, limitUsd, spentUsd, step, unpriced, first, context } = taken;
   const notice = spendingStopped(taken);
   if (notice) void operator.owner.tell(notice);
-  emit({ type: 'budget', at: clock.now(), session: context.session, channel: context.channel, limit, step, spentUsd, limitUsd });
+  const { session, channel } = context;
+  const origin = originNow();
+  const run = origin?.kind === 'run' ? { messageId: origin.id } : {};
+  emit({ type: 'budget', at: clock.now(), ...run, session, channel, limit, step, spentUsd, limitUsd });
   if (first)
     logger.warn('budget.met', {
       limit,

@@ -1,4 +1,4 @@
-import { type LoadedConfig, type LoadOptions, loadConfig } from '../../config/load.ts';
+import type { LoadedConfig, LoadOptions } from '../../config/load.ts';
 import { resolveDataDir } from '../../config/paths.ts';
 import { formatProblem } from '../../config/problem.ts';
 import { GatehouseError } from '../core/errors.ts';
@@ -29,13 +29,15 @@ export function dataDirOf({ deps, globals }: CommandContext): string {
 }
 
 /** Loads the config this invocation means. Warnings are the caller's to show. With `providers`, another name of one is a problem too. */
-export function readConfig(
+export async function readConfig(
   { deps, globals }: CommandContext,
   more: Pick<LoadOptions, 'providers' | 'judge' | 'bytes'> = {},
 ): Promise<LoadedConfig> {
   const { cwd, home, env, channelTypes, channelSettings } = deps;
   const file = globals.config === undefined ? {} : { file: globals.config };
-  return loadConfig({ cwd, home, env, channelTypes, channelSettings, ...file, ...more });
+  // On demand: half the time of a command that reads no config would go into the schema's library.
+  const { loadConfig } = await import('../../config/load.ts');
+  return await loadConfig({ cwd, home, env, channelTypes, channelSettings, ...file, ...more });
 }
 
 /** Shows warnings of a config on stderr. */

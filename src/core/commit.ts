@@ -2,8 +2,10 @@
  * One write for everything: what a feature stores is a row in a commit, not a method of the journal of its
  * own (runs.md M9).
  */
+import type { ChatSettings } from './chats.ts';
 import type { RunEvent } from './events.ts';
 import type { UsageEntry } from './ledger.ts';
+import type { Address } from './message.ts';
 import type { NewPart } from './outbox.ts';
 import type { NewRun } from './run.ts';
 import type { SessionMessage } from './session.ts';
@@ -16,7 +18,9 @@ export type Write =
   /** Without a session, of that of the run that writes. */
   | { readonly kind: 'line'; readonly session?: string; readonly line: SessionMessage }
   | { readonly kind: 'event'; readonly event: RunEvent }
-  | { readonly kind: 'usage'; readonly entry: UsageEntry };
+  | { readonly kind: 'usage'; readonly entry: UsageEntry }
+  /** What people chose for a chat; what is not named stays. */
+  | { readonly kind: 'chat'; readonly chat: Address; readonly settings: ChatSettings };
 
 /** The run that writes: it must still be RUNNING in this generation. */
 export interface Claim {

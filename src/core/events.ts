@@ -14,7 +14,8 @@ export type RunEvent = EventBase &
   (
     | { readonly type: 'received' }
     | { readonly type: 'admitted'; readonly lane: string }
-    | { readonly type: 'dropped'; readonly reason: string }
+    /** `chat`: as `chatKey`, of what has no session. */
+    | { readonly type: 'dropped'; readonly reason: string; readonly chat?: string }
     | { readonly type: 'queued'; readonly lane: string; readonly depth: number }
     | { readonly type: 'started'; readonly attempt: number; readonly waitedMs: number }
     | { readonly type: 'model.started'; readonly model: string; readonly iteration: number }

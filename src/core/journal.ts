@@ -10,8 +10,10 @@
  *
  * What a read tells is on disk as well, so that its caller may act on it. Not with `waiting`, `steps`,
  * `pending` and `PairingStore.decided`, which do not wait for the disk: nothing may leave this process
- * because of them before a later write resolved.
+ * because of them before a later write resolved. `Chats.of` does not wait either, and may be
+ * acted on: a choice that is lost with the power was not confirmed to its person yet.
  */
+import type { Chats } from './chats.ts';
 import type { Commits, Wakeup } from './commit.ts';
 import type { DeadLetters } from './dead-letters.ts';
 import type { Ledger } from './ledger.ts';
@@ -68,6 +70,7 @@ export interface Journal extends Commits, Runs, Outbox, SessionLines, Ledger, As
   /** Random per start, never a pid: claims of any other boot are ours to adopt. */
   readonly bootId: string;
   readonly dead: DeadLetters;
+  readonly chats: Chats;
   readonly record: EventRecord;
   readonly wakeup: Wakeup;
 

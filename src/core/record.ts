@@ -1,4 +1,5 @@
 /** What happened, on disk: the events of runs, without a word of their content. Kept for 30 days. */
+import type { Effects } from './effects.ts';
 import type { Emit, RunEvent } from './events.ts';
 import type { OutboxState } from './outbox.ts';
 import type { RunState, Source } from './run.ts';
@@ -9,11 +10,11 @@ export interface RecordedEvent {
   readonly event: RunEvent;
 }
 
-export interface EventRecord {
+export interface EventRecord extends Effects {
   /**
-   * On disk with the next commit, at the latest after 250 ms. Events that a commit speaks of itself
-   * (`COMMITTED_EVENTS`), and pieces of answers, are passed over. Never throws; an event that could not be
-   * written is lost.
+   * On disk with the next commit that speaks of the same run, at the latest after 250 ms. Events that a
+   * commit writes itself (`COMMITTED_EVENTS`), and pieces of answers, are passed over. Never throws; an event
+   * that could not be written is lost.
    */
   readonly note: Emit;
   /** Of one run, by its key, oldest first. */
@@ -25,7 +26,17 @@ export interface EventRecord {
    * `last`. Undefined when nothing is.
    */
   about(words: string): Promise<RunAbout | undefined>;
+  /** The key of the message that a person asks about in a chat; undefined when there is none, or none is found. */
+  asked(what: Asked): Promise<string | undefined>;
 }
+
+/** Of a chat, or of one lane in it. */
+export type Asked = ({ readonly chat: string } | { readonly lane: string }) &
+  (
+    | { /** The newest of this person that did not ask why itself. */ readonly principal: string }
+    /** What this message of ours answers; only our newest ones are looked through. */
+    | { readonly answer: string }
+  );
 
 export interface RunAbout {
   /** The message's id, or the key of the run. */
@@ -40,6 +51,7 @@ export interface RunAbout {
 export interface RunSummary {
   readonly seq: number;
   readonly source: Source['kind'];
+  readonly principal: string;
   readonly state: RunState;
   readonly lane: string;
   readonly session: string;

@@ -38,6 +38,8 @@ export type Admission =
       readonly outcome: string;
       readonly parts: readonly NewPart[];
       readonly cancels?: Cancels;
+      /** Of somebody who is not let in: the row is all that is kept, no chat is noted. */
+      readonly isStranger?: true;
     }
   /** No row, no content: only (channel, reason) is counted. */
   | { readonly kind: 'refuse'; readonly message: InboundMessage; readonly reason: RefusalReason };

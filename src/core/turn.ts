@@ -9,12 +9,17 @@ import type { StepRecord } from './run.ts';
 import type { SessionMessage, ThinkingLevel } from './session.ts';
 import type { AttachedFile, Tool } from './tool.ts';
 
-/** One object for all three run profiles (decision D7); spec C4 and B7. Times in ms. */
+/** One object for all run profiles (decision D7): `src/runs/profile.ts` has the figures. Times in ms. */
 export interface RunLimits {
+  /** Model calls. */
   readonly maxIterations: number;
+  /** From this model call on the model is told to come to an end. Absent = it is not. */
+  readonly softIterations?: number;
   /** Tokens in + out over the whole run; 0 = unlimited. */
   readonly maxTokens: number;
   readonly wallClockMs: number;
+  /** One model call with the tools it asks for. Absent = what `wallClockMs` leaves. */
+  readonly stepMs?: number;
   readonly toolTimeoutMs: number;
   /** Tool calls of one model answer that are run; the model is told how many were not. */
   readonly maxToolCalls: number;
@@ -70,7 +75,7 @@ export type AgentOutcome =
   /** The model ended its turn. */
   | { readonly kind: 'answered'; readonly text: string }
   /** A limit ended it; `text` names the limit and what was done so far. */
-  | { readonly kind: 'limit'; readonly limit: 'iterations' | 'tokens' | 'time' | 'loop'; readonly text: string }
+  | { readonly kind: 'limit'; readonly limit: 'iterations' | 'tokens' | 'time' | 'step' | 'loop'; readonly text: string }
   | { readonly kind: 'failed'; readonly failure: ModelFailure }
   /** `signal` fired: /stop, shutdown, fencing. Nothing of this run goes to the chat. */
   | { readonly kind: 'aborted' };

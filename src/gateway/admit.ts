@@ -4,8 +4,8 @@ import type { NewPart } from '../core/outbox.ts';
 import type { PairingStore } from '../core/pairing.ts';
 import type { Clock } from '../core/ports.ts';
 import type { Admission } from '../core/run.ts';
+import { STOPPED_MARK } from '../delivery/answer-place.ts';
 import type { Decision } from '../operator/approvals.ts';
-import { STOPPED_MARK } from '../runs/answer-place.ts';
 import { type EndTexts, stoppedText } from '../runs/end-texts.ts';
 import { type AccessRules, decideAccess } from './access.ts';
 import { parseCommand } from './commands/index.ts';
@@ -20,6 +20,8 @@ export interface AdmitOptions {
   readonly concerns?: (message: InboundMessage) => boolean;
   /** Whether the operator wrote it under an id of theirs. */
   readonly isOwner: (message: InboundMessage) => boolean;
+  /** What `/why` says to this message. */
+  readonly why: (message: InboundMessage) => Promise<string>;
   /** Turns a sentence of ours into parts for the chat the message came from. */
   readonly answer: (message: InboundMessage, text: string) => readonly NewPart[];
 }
@@ -42,6 +44,7 @@ export async function admit(message: InboundMessage, options: AdmitOptions): Pro
       message: stripped,
       ...place,
       outcome: 'pairing',
+      isStranger: true,
       parts: options.answer(stripped, pairingText(access.code)),
     };
   }
@@ -54,8 +57,9 @@ export async function admit(message: InboundMessage, options: AdmitOptions): Pro
   // Also as a correction: what it corrects is in this lane. Other commands that correct what waits are read in their turn.
   if (command?.kind === 'stop' && message.kind !== 'delete') return stop(message, command, place, options);
   if (message.kind !== 'message') return { kind: 'admit', message, ...place };
-  if (command?.kind === 'help') {
-    return { kind: 'answer', message, ...place, outcome: 'help', parts: options.answer(message, command.answer) };
+  if (command?.kind === 'help' || command?.kind === 'why') {
+    const text = command.kind === 'help' ? command.answer : await options.why(message);
+    return { kind: 'answer', message, ...place, outcome: command.kind, parts: options.answer(message, text) };
   }
   const decision = options.decide?.(message);
   if (decision) {
@@ -73,7 +77,7 @@ export function isAnsweredAtOnce(message: InboundMessage, { concerns }: Pick<Adm
   // A voice note under these words may be overheard.
   if (message.kind !== 'message' || message.media.length > 0) return false;
   const command = parseCommand(message.text);
-  return command?.kind === 'stop' || command?.kind === 'help' || (concerns?.(message) ?? false);
+  return command?.kind === 'stop' || command?.kind === 'help' || command?.kind === 'why' || (concerns?.(message) ?? false);
 }
 
 /**

@@ -31,6 +31,7 @@ export class OwnAnswers {
     const command = message.kind === 'message' ? parseCommand(message.text) : undefined;
     // Answered at once when it is sent; here it is what a waiting message was edited to.
     if (command?.kind === 'help') return { state: 'DONE', outcome: 'help', text: command.answer };
+    if (command?.kind === 'why') return { state: 'DONE', outcome: 'why', text: await this.#options.why(message) };
     if (command && command.kind !== 'stop')
       return { state: 'DONE', outcome: command.kind, text: await runCommand(command, { ...row, message }, this.#options) };
     const { model, demoAllowed } = this.#options;

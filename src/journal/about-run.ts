@@ -1,13 +1,16 @@
 import type { OutboxState } from '../core/outbox.ts';
-import type { PartSummary, RunAbout, RunSummary } from '../core/record.ts';
+import type { Asked, PartSummary, RunAbout, RunSummary } from '../core/record.ts';
 import type { RunState, Source } from '../core/run.ts';
+import { type EventRow, eventsIn } from './event-rows.ts';
 import { eventsOf } from './record.ts';
+import { REFUSED } from './refusal-rows.ts';
 import type { Store } from './store.ts';
 
 interface RunFacts {
   readonly seq: number;
   readonly key: string;
   readonly source: Source['kind'];
+  readonly principal: string;
   readonly state: RunState;
   readonly lane: string;
   readonly session: string;
@@ -18,14 +21,19 @@ interface RunFacts {
   readonly not_before: number;
 }
 
-const FACTS = 'seq, key, source, state, lane, session, attempts, accepted_at, finished_at, outcome, not_before';
+/** Rows that are looked through for what a person in a chat asks about: some milliseconds. */
+const NEWEST = 5_000;
+const FACTS = 'seq, key, source, principal, state, lane, session, attempts, accepted_at, finished_at, outcome, not_before';
 
 /** See `EventRecord.about`. */
 export function aboutRun(store: Store, words: string): RunAbout | undefined {
-  const row = findRun(store, words);
-  const key = row?.key ?? keyOfEvents(store, words);
-  if (key === undefined) return undefined;
-  return { key, ...(row ? { run: summaryOf(store, row) } : {}), events: eventsOf(store, key), parts: partsOf(store, key) };
+  const found = findRun(store, words);
+  const refused = words === 'last' || found?.key === words ? undefined : refusedIn(store, words, found?.accepted_at ?? 0);
+  const row = refused === undefined ? found : undefined;
+  const key = refused ?? row?.key ?? (words === 'last' ? newestKey(store) : words);
+  const events = key === undefined ? [] : eventsOf(store, key);
+  if (key === undefined || (!row && events.length === 0)) return undefined;
+  return { key, ...(row ? { run: summaryOf(store, row) } : {}), events, parts: partsOf(store, key) };
 }
 
 function findRun({ db }: Store, words: string): RunFacts | undefined {
@@ -44,13 +52,39 @@ function findRun({ db }: Store, words: string): RunFacts | undefined {
   return ends;
 }
 
-/** What was refused left nothing but its events. */
-function keyOfEvents({ db }: Store, words: string): string | undefined {
-  const sql =
-    words === 'last'
-      ? 'SELECT run FROM event WHERE run IS NOT NULL ORDER BY seq DESC LIMIT 1'
-      : 'SELECT run FROM event WHERE run = ? LIMIT 1';
-  return db.get<{ run: string }>(sql, ...(words === 'last' ? [] : [words]))?.run;
+/** See `EventRecord.asked`. */
+export function askedRun({ db }: Store, what: Asked): string | undefined {
+  // `0` follows the separator, so the range is that of the chat and its threads.
+  const [from, to] = 'lane' in what ? [what.lane, what.lane] : [what.chat, `${what.chat}0`];
+  const isChat = 'chat' in what ? 1 : 0;
+  const where = "(lane = ?1 OR (?3 = 1 AND lane > ?1 || '/' AND lane < ?2))";
+  if ('answer' in what) {
+    const sql = `SELECT part ->> '$.messageId' AS key
+      FROM (SELECT platform_id, lane, part FROM outbox ORDER BY seq DESC LIMIT ${NEWEST}) WHERE platform_id = ?4 AND ${where} LIMIT 1`;
+    return db.get<{ key: string | null }>(sql, from, to, isChat, what.answer)?.key ?? undefined;
+  }
+  const sql = `SELECT key FROM (SELECT key, lane, principal, outcome, source, seq FROM run ORDER BY seq DESC LIMIT ${NEWEST})
+    WHERE source = 'chat' AND principal = ?4 AND outcome IS NOT 'why' AND ${where} ORDER BY seq DESC LIMIT 1`;
+  return db.get<{ key: string }>(sql, from, to, isChat, what.principal)?.key;
+}
+
+/** The newest message of a chat that was refused after `since`, where that is not long ago: it has no row. */
+function refusedIn({ db }: Store, chat: string, since: number): string | undefined {
+  const ending = `/${chat}"`;
+  const rows = db.all<EventRow>(
+    `SELECT * FROM (SELECT * FROM event ORDER BY seq DESC LIMIT ${NEWEST})
+     WHERE at > ?1 AND (type = 'batch' AND instr(data, ?2) > 0 OR type = '${REFUSED}' AND instr(run || '"', ?2) > 0)
+     ORDER BY seq DESC LIMIT 20`,
+    ...[since, ending],
+  );
+  const dropped = rows.flatMap(eventsIn).filter(({ event }) => event.type === 'dropped' && event.chat?.endsWith(`/${chat}`));
+  return dropped.toSorted((a, b) => b.seq - a.seq)[0]?.event.messageId;
+}
+
+/** Of the newest event: what was refused left nothing else. */
+function newestKey({ db }: Store): string | undefined {
+  const row = db.get<EventRow>('SELECT * FROM event WHERE run IS NOT NULL ORDER BY seq DESC LIMIT 1');
+  return row && eventsIn(row).at(-1)?.event.messageId;
 }
 
 function summaryOf({ db }: Store, row: RunFacts): RunSummary {
@@ -59,9 +93,9 @@ function summaryOf({ db }: Store, row: RunFacts): RunSummary {
     row.lane,
     row.seq,
   );
-  const { seq, source, state, lane, session, attempts } = row;
+  const { seq, source, principal, state, lane, session, attempts } = row;
   return {
-    ...{ seq, source, state, lane, session, attempts },
+    ...{ seq, source, principal, state, lane, session, attempts },
     acceptedAt: row.accepted_at,
     ...(row.finished_at === null ? {} : { finishedAt: row.finished_at }),
     ...(row.outcome === null ? {} : { outcome: row.outcome }),

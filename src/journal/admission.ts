@@ -1,6 +1,7 @@
-import { messageKey, principalOf } from '../core/ids.ts';
+import { chatKey, messageKey, principalOf } from '../core/ids.ts';
 import { type InboundMessage, mayChange } from '../core/message.ts';
 import type { Accepted, Admission, ChatRow } from '../core/run.ts';
+import { noteIncoming } from './chats.ts';
 import type { Change } from './commit-queue.ts';
 import { correctedKey, isUnchanged, type StoredMessage, unbegunCorrections } from './corrections.ts';
 import { cancelRuns } from './ended-runs.ts';
@@ -22,9 +23,9 @@ export function acceptBatch(
   change: Change,
 ): readonly Accepted[] {
   const results = batch.map((admission) => {
-    writeEvent(store, { ...aboutOf(store, admission.message), type: 'received' });
     const accepted = acceptOne(store, admission, change);
     recordAccepted(store, admission, accepted);
+    if (isLetIn(admission, accepted)) noteIncoming(store, admission.message);
     return accepted;
   });
   if (cursor) {
@@ -38,18 +39,30 @@ export function acceptBatch(
   return results;
 }
 
-/** A refusal is written where its reason is known: see `countRefusal`. */
-function recordAccepted(store: Store, admission: Admission, accepted: Accepted): void {
-  const about = aboutOf(store, admission.message);
-  if (accepted.kind === 'new')
-    writeEvent(store, { ...about, session: accepted.row.session, type: 'admitted', lane: accepted.row.lane });
-  else if (accepted.kind === 'answered' && admission.kind === 'answer')
-    writeEvent(store, { ...about, session: admission.session, type: 'finished', outcome: admission.outcome, ms: 0 });
-  else if (accepted.kind !== 'refused') writeEvent(store, { ...about, type: 'dropped', reason: accepted.kind });
+function isLetIn(admission: Admission, { kind }: Accepted): boolean {
+  if (admission.kind === 'answer' && admission.isStranger) return false;
+  return kind === 'new' || kind === 'answered' || kind === 'amended';
 }
 
-function aboutOf(store: Store, message: InboundMessage) {
-  return { at: store.clock.now(), messageId: messageKey(message), channel: message.channel };
+/** A refusal is written where its reason is known: see `countRefusal`. */
+function recordAccepted(store: Store, admission: Admission, accepted: Accepted): void {
+  const { message } = admission;
+  if (accepted.kind === 'refused') return;
+  if (accepted.kind === 'duplicate' || accepted.kind === 'amended') {
+    recordDropped(store, message, accepted.kind);
+    return;
+  }
+  const about = { at: store.clock.now(), messageId: messageKey(message), channel: message.channel };
+  writeEvent(store, { ...about, type: 'received' });
+  if (accepted.kind === 'new')
+    writeEvent(store, { ...about, session: accepted.row.session, type: 'admitted', lane: accepted.row.lane });
+  else if (admission.kind === 'answer')
+    writeEvent(store, { ...about, session: admission.session, type: 'finished', outcome: admission.outcome, ms: 0 });
+}
+
+function recordDropped(store: Store, message: InboundMessage, reason: string): void {
+  const at = store.clock.now();
+  store.record.refuse({ at, channel: message.channel, chat: chatKey(message), run: messageKey(message), reason });
 }
 
 function acceptOne(store: Store, admission: Admission, change: Change): Accepted {
@@ -223,6 +236,6 @@ function countRefusal(store: Store, message: InboundMessage, reason: string): Ac
     channel,
     reason,
   );
-  writeEvent(store, { ...aboutOf(store, message), type: 'dropped', reason });
+  recordDropped(store, message, reason);
   return { kind: 'refused' };
 }

@@ -26,8 +26,18 @@ export interface CommitQueueOptions {
   readonly onBegin?: () => void;
   /** At each COMMIT, when readers begin to see it: the sum of what its writes did. */
   readonly onCommit: (change: Change) => void;
-  /** Writes what rides on a transaction that is made anyhow. `giveBack` is called when that failed. */
-  readonly ride?: () => { giveBack(): void };
+  readonly rider?: Rider;
+}
+
+/** Gathers rows while the writes of a transaction run, and writes them at its end. */
+export interface Rider {
+  /** A write begins. What is returned takes back what it gathered, when it fails. */
+  begin(): () => void;
+  /** Last in each transaction. */
+  flush(): void;
+  committed(): void;
+  /** Nothing of the transaction is on disk. */
+  failed(): void;
 }
 
 /**
@@ -148,24 +158,25 @@ export class CommitQueue {
 
   /** Throws when the transaction as a whole failed: then nothing of it is on disk. */
   #runBatch(jobs: readonly Job[], total: Change, settle: (() => void)[]): void {
-    const { db, ride } = this.#options;
+    const { db, rider } = this.#options;
     db.run('BEGIN IMMEDIATE');
-    let riding: { giveBack(): void } | undefined;
     try {
       this.#options.onBegin?.();
-      riding = ride?.();
       for (const job of jobs) this.#runJob(job, total, settle);
+      rider?.flush();
       db.run('COMMIT');
     } catch (error) {
       if (db.inTransaction) db.run('ROLLBACK');
-      riding?.giveBack();
+      rider?.failed();
       throw error;
     }
+    rider?.committed();
   }
 
   #runJob(job: Job, total: Change, settle: (() => void)[]): void {
-    const { db } = this.#options;
+    const { db, rider } = this.#options;
     const change: Change = { active: 0 };
+    const takeBack = rider?.begin();
     db.run('SAVEPOINT job');
     try {
       const result = job.run(change);
@@ -177,6 +188,7 @@ export class CommitQueue {
       if (!db.inTransaction) throw error;
       db.run('ROLLBACK TO job');
       db.run('RELEASE job');
+      takeBack?.();
       const reason = this.#judge(error);
       if (reason.code === 'GH1302') throw reason;
       settle.push(() => job.reject(reason));

@@ -1,5 +1,6 @@
 /** The rows of one commit, in the transaction that the queue opened. */
 import type { Claim, Woken, Write } from '../core/commit.ts';
+import { changeSettings } from './chats.ts';
 import type { Change } from './commit-queue.ts';
 import { addParts } from './outbox.ts';
 import { writeEvent } from './record.ts';
@@ -45,6 +46,9 @@ function apply(store: Store, write: Write, { owner, session }: Writer, change: C
       return;
     case 'usage':
       addUsage(store, write.entry);
+      return;
+    case 'chat':
+      changeSettings(store, write.chat, write.settings);
   }
 }
 

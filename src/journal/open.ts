@@ -20,7 +20,7 @@ import { recountLoad, watchLoad } from './load.ts';
 import { OutsideChanges } from './outside-changes.ts';
 import { SqlitePairingStore } from './pairing.ts';
 import { pruneAll } from './prune.ts';
-import { PendingEvents } from './record.ts';
+import { RecordWriter } from './record-writer.ts';
 import { MIGRATIONS, migrate, refuseNewer, schemaVersion } from './schema.ts';
 import { SqliteJournal } from './sqlite-journal.ts';
 import type { Store } from './store.ts';
@@ -103,9 +103,9 @@ export function journalOn(db: Database, options: Omit<JournalOptions, 'dir'>): O
   const aging = new AgingClock(db, clock);
   // The first row of the ledger looks: an earlier process may have left many.
   const usage = { rowsSinceLook: Number.POSITIVE_INFINITY };
-  const store: Store = { db, clock, bootId: randomUUID(), aging, remains, usage };
+  const record = new RecordWriter(db);
+  const store: Store = { db, clock, bootId: randomUUID(), aging, remains, usage, record };
   const backlog = new Backlog(highWater);
-  const events = new PendingEvents();
   backlog.set(countActive(store)); // the first read, by which SQLite opens the log
   const sync = options.sync === 'in-commit' ? undefined : new WalSync(db);
   const queue = new CommitQueue({
@@ -114,7 +114,7 @@ export function journalOn(db: Database, options: Omit<JournalOptions, 'dir'>): O
       watch?.committed();
       backlog.add(active);
     },
-    ride: () => events.writeTo(store),
+    rider: record,
   });
   const watch = checks ? watchFile(store, queue, options) : undefined;
   watchLoad(db);
@@ -125,11 +125,13 @@ export function journalOn(db: Database, options: Omit<JournalOptions, 'dir'>): O
   const outside = new OutsideChanges({ db, pollMs, refresh, read: (run) => queue.read(run) });
   let closed: Promise<void> | undefined;
   const close = (): Promise<void> => {
+    // What rides has no commit to come.
+    if (!closed && record.due()) queue.write(() => undefined).catch(() => undefined);
     closed ??= closeAll({ queue, outside, watch, db, sync });
     return closed;
   };
   return {
-    journal: new SqliteJournal({ store, queue, backlog, outside, events, close }),
+    journal: new SqliteJournal({ store, queue, backlog, outside, record, close }),
     pairing: new SqlitePairingStore(store, queue),
     prune: () => pruneAll(store, queue, dedupDays),
     backup: (path) => backupJournal(db.path, path, clock),

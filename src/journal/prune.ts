@@ -51,8 +51,8 @@ async function pruneInSlices(store: Store, queue: CommitQueue, dedupDays: number
 }
 
 /**
- * Nothing reads the steps of a DONE row: its words are in the session. Those with an effect outside stay as
- * long as the row, because they are the record of what was done. Goes through all rows that have steps, once.
+ * Nothing reads the steps of a DONE row: its words are in the session. Those with an effect stay as long as
+ * the row, because they are the record of what was done; of those within the workspace without the output. Goes through all rows that have steps, once.
  */
 function pruneSteps(store: Store): () => boolean {
   const { db } = store;
@@ -68,7 +68,9 @@ function pruneSteps(store: Store): () => boolean {
     for (const { seq } of rows) {
       after = seq;
       const isDone = db.get("SELECT 1 FROM run WHERE seq = ? AND state = 'DONE'", seq) !== undefined;
-      if (isDone) db.run("DELETE FROM step WHERE run_seq = ? AND effect IS NOT 'outside'", seq);
+      if (!isDone) continue;
+      db.run("DELETE FROM step WHERE run_seq = ? AND coalesce(effect, 'none') = 'none'", seq);
+      db.run("UPDATE step SET value = NULL WHERE run_seq = ? AND effect = 'workspace' AND value IS NOT NULL", seq);
     }
     return rows.length === BATCH;
   };

@@ -1,3 +1,4 @@
+import type { Chats } from '../core/chats.ts';
 import type { Claim, Write } from '../core/commit.ts';
 import type { DeadLetter } from '../core/dead-letters.ts';
 import type { Journal, JournalCounts, Recovery } from '../core/journal.ts';
@@ -5,18 +6,21 @@ import type { SpendingGroup, SpendingQuery, UsageEntry } from '../core/ledger.ts
 import type { NewPart, OutboxRow, Settlement, StoredPart } from '../core/outbox.ts';
 import type { EventRecord } from '../core/record.ts';
 import type { Accepted, Admission, Load, RunRow, StepRecord, TurnResult } from '../core/run.ts';
-import { aboutRun } from './about-run.ts';
+import { aboutRun, askedRun } from './about-run.ts';
 import { acceptBatch, type CursorMove } from './admission.ts';
 import type { Backlog } from './backlog.ts';
+import { chatsOf } from './chats.ts';
 import { commitAll, wokenBy } from './commit.ts';
 import type { CommitQueue } from './commit-queue.ts';
 import { countAll } from './counts.ts';
 import { dropDead, listDead, replayDead, showDead } from './dead-letters.ts';
+import { effectsSince } from './effects.ts';
 import { loadOf } from './load.ts';
 import { LocalWakeup } from './local-wakeup.ts';
 import { addParts, findPart, markSending, pendingParts, settlePart } from './outbox.ts';
 import type { OutsideChanges } from './outside-changes.ts';
-import { eventsAfter, eventsOf, type PendingEvents } from './record.ts';
+import { eventsAfter, eventsOf } from './record.ts';
+import type { RecordWriter } from './record-writer.ts';
 import { type BuryNotice, type RecoveryBounds, recoverAll, workLanes } from './recovery.ts';
 import { claimRow, releaseRow, waitingRows } from './runs.ts';
 import { dropLines, type UnflushedSession, unflushedLines } from './session-lines.ts';
@@ -33,7 +37,7 @@ export interface SqliteJournalParts {
   readonly queue: CommitQueue;
   readonly backlog: Backlog;
   readonly outside: OutsideChanges;
-  readonly events: PendingEvents;
+  readonly record: RecordWriter;
   readonly close: () => Promise<void>;
 }
 
@@ -41,14 +45,17 @@ export interface SqliteJournalParts {
 export class SqliteJournal implements Journal {
   readonly bootId: string;
   readonly wakeup = new LocalWakeup();
+  readonly chats: Chats;
   readonly #parts: SqliteJournalParts;
   readonly #store: Store;
   readonly #queue: CommitQueue;
+  #eventsWait = false;
 
   constructor(parts: SqliteJournalParts) {
     this.#parts = parts;
     this.#store = parts.store;
     this.#queue = parts.queue;
+    this.chats = chatsOf(parts.store, parts.queue);
     this.bootId = parts.store.bootId;
   }
 
@@ -170,18 +177,22 @@ export class SqliteJournal implements Journal {
 
   readonly record: EventRecord = {
     note: (event) => {
-      const { events } = this.#parts;
-      if (events.add(event)) setTimeout(() => this.#writeEvents(), EVENTS_WAIT_MS).unref();
+      if (!this.#parts.record.note(event) || this.#eventsWait) return;
+      this.#eventsWait = true;
+      setTimeout(() => this.#writeEvents(), EVENTS_WAIT_MS).unref();
     },
     of: (run) => this.#queue.read(() => eventsOf(this.#store, run)),
     after: (seq, query) => this.#queue.read(() => eventsAfter(this.#store, seq, query)),
     about: (words) => this.#queue.read(() => aboutRun(this.#store, words)),
+    effects: (since) => this.#queue.read(() => effectsSince(this.#store, since)),
+    asked: (what) => this.#queue.peek(() => askedRun(this.#store, what)),
   };
 
   /** A commit of their own, where none came meanwhile. */
   #writeEvents(): void {
+    this.#eventsWait = false;
     // A full disk is told by the writes that matter; these wait for the next one.
-    if (this.#parts.events.size > 0) this.#queue.write(() => undefined).catch(() => undefined);
+    if (this.#parts.record.due()) this.#queue.write(() => undefined).catch(() => undefined);
   }
 
   onOutsideChange(listener: () => void): void {

@@ -1,9 +1,21 @@
 import { GatehouseError } from '../core/errors.ts';
+import type { RunEvent } from '../core/events.ts';
 import type { InboundMessage, Json, OutboundPart } from '../core/message.ts';
 import type { Clock } from '../core/ports.ts';
 import type { RemainsOf } from '../core/run.ts';
 import type { AgingClock } from './aging.ts';
 import type { Database } from './database.ts';
+
+/** What was refused: never let in, or no work of its own. */
+export interface Refusal {
+  readonly at: number;
+  readonly channel: string;
+  /** `chatKey`. */
+  readonly chat: string;
+  /** `messageKey`. */
+  readonly run: string;
+  readonly reason: string;
+}
 
 /** What every operation on the file works with. */
 export interface Store {
@@ -11,6 +23,8 @@ export interface Store {
   readonly bootId: string;
   readonly clock: Clock;
   readonly aging: AgingClock;
+  /** Writes are gathered until the transaction ends: see `record-writer.ts`. */
+  readonly record: { write(event: RunEvent): void; refuse(refusal: Refusal): void };
   /** What a run leaves in its session that ends without its agent. */
   readonly remains: RemainsOf;
   /**

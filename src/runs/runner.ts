@@ -2,22 +2,27 @@
 import { runAgent } from '../agent/run.ts';
 import type { Channel } from '../core/channel.ts';
 import { errorText, isGatehouseError } from '../core/errors.ts';
+import type { Emit } from '../core/events.ts';
 import type { Journal } from '../core/journal.ts';
 import type { Transcriber } from '../core/media-models.ts';
 import type { AnswerTarget, Choice } from '../core/message.ts';
-import type { FailureKind, Model, ModelCallContext } from '../core/model.ts';
+import type { FailureKind, ModelCallContext } from '../core/model.ts';
 import type { NewPart } from '../core/outbox.ts';
+import type { Clock } from '../core/ports.ts';
 import { channelOf, type RemainsOf, type RunRow, type TurnResult, targetOf } from '../core/run.ts';
-import type { SessionMessage, ThinkingLevel } from '../core/session.ts';
+import type { SessionMessage } from '../core/session.ts';
 import type { Tool } from '../core/tool.ts';
-import type { AgentResult, RunLimits } from '../core/turn.ts';
+import type { AgentResult } from '../core/turn.ts';
+import type { AnswerPlace } from '../delivery/answer-place.ts';
+import type { Delivery } from '../delivery/deliver.ts';
 import { failureText } from '../llm/failure-text.ts';
-import { AnswerPlace, type AnswerPlaceOptions } from './answer-place.ts';
+import type { Choices } from './choices.ts';
 import { DelayNotice } from './delay-notice.ts';
 import { withTools } from './end-texts.ts';
 import { type Finish, RunStopped } from './finish.ts';
 import { LearntWindows } from './learnt-windows.ts';
 import { FETCH_MS, type Prepared, prepare } from './prepare.ts';
+import type { Profiles } from './profile.ts';
 import { recentHistory } from './recent-history.ts';
 import { inputLine } from './remains.ts';
 import { StepWrites } from './step-writes.ts';
@@ -27,11 +32,16 @@ import { sessionWorkspace } from './workspace.ts';
 /** The model did its part and had nothing to say (F29): asking the same again is the person's choice, not a repair. */
 const ANSWERED_WITH_NOTHING: readonly FailureKind[] = ['empty', 'content-filter'];
 
-export interface RunnerOptions extends AnswerPlaceOptions {
+export interface RunnerOptions {
   readonly journal: Journal;
+  readonly clock: Clock;
+  readonly emit: Emit;
+  /** Parts were committed: delivery may look. */
+  readonly onParts: (parts: readonly NewPart[]) => void;
+  /** Shows what the run has to say; what it says meanwhile it reads from the events. */
+  readonly answers: Pick<Delivery, 'answer'>;
   readonly transcripts: Transcripts;
-  /** Which model answers a run, and how much it thinks. */
-  readonly choice: { of(row: RunRow): Promise<{ readonly model: Model; readonly thinking?: ThinkingLevel }> };
+  readonly choices: Pick<Choices, 'of'>;
   /**
    * What needs no model, such as a command: the outcome in place of the agent's. Undefined = the agent runs.
    */
@@ -42,7 +52,7 @@ export interface RunnerOptions extends AnswerPlaceOptions {
   readonly transcriber?: ((context: ModelCallContext) => Transcriber) | undefined;
   /** As `FindChannel`, by instance name. */
   readonly channel: (name: string, signal: AbortSignal) => Promise<Channel | undefined>;
-  readonly limits: RunLimits;
+  readonly limits: Profiles;
   /** Newest messages of the session that a turn is given; asked at each turn. */
   readonly maxHistory: () => number;
   readonly system: () => string;
@@ -79,7 +89,6 @@ export interface End {
 /** One attempt at a run. */
 interface Running {
   readonly row: RunRow;
-  readonly place: AnswerPlace;
   readonly writes: StepWrites;
 }
 
@@ -110,11 +119,11 @@ export class Runner {
     const channel = channelOf(row);
     const at = clock.now();
     emit({ type: 'started', at, messageId, session: row.session, channel, attempt: row.attempts, waitedMs: at - row.acceptedAt });
-    const place = new AnswerPlace(row, this.#options);
+    const place = this.#options.answers.answer(row);
     const writes = new StepWrites(row, signal, this.#options);
     try {
       await place.open();
-      const result = await this.#result({ row, place, writes }, signal);
+      const result = await this.#result({ row, writes }, signal);
       if (!result) return undefined;
       const placed = await place.of(result);
       return async () => {
@@ -231,7 +240,7 @@ export class Runner {
   }
 
   async #runAgent(
-    { row, place, writes }: Running,
+    { row, writes }: Running,
     turn: Prepared & { history: readonly SessionMessage[]; workspace: string },
     signal: AbortSignal,
   ): Promise<AgentResult> {
@@ -241,9 +250,8 @@ export class Runner {
     const target = targetOf(row);
     const ended = new AbortController();
     const delay = target && tellsDelays(channel) ? new DelayNotice(target, this.#options) : undefined;
-    const observer = delay?.emit ?? this.#options.emit;
     const recorded = await journal.steps(row.seq);
-    const chosen = await this.#options.choice.of(row);
+    const chosen = await this.#options.choices.of(row);
     const input = inputLine(row, { content: turn.text, media: turn.media });
     const result = await runAgent({
       runId: key,
@@ -257,7 +265,7 @@ export class Runner {
       tools: this.#options.tools(row),
       ...chosen,
       windows: this.#windows.current(),
-      limits,
+      limits: limits[row.profile],
       steps: {
         recorded,
         record: async (step, usage) => {
@@ -271,10 +279,7 @@ export class Runner {
       channel,
       principal: row.authority.principal,
       queuedMs: clock.now() - row.acceptedAt,
-      emit: (event) => {
-        observer(event);
-        place.observe(event);
-      },
+      emit: delay?.emit ?? this.#options.emit,
       clock,
       signal: AbortSignal.any([signal, ended.signal]),
     });

@@ -1,126 +1,185 @@
 /** Why a message was answered, or was not: gate by gate, from the record and what lies in the journal. */
+import type { ChannelHealth } from '../core/channel.ts';
 import type { RunEvent } from '../core/events.ts';
 import type { PartSummary, RunAbout, RunSummary } from '../core/record.ts';
+import { codeText, endOf, limitKey, type Reason, refusalOf } from './why-reasons.ts';
 
 export interface Gate {
-  readonly gate: 'received' | 'access' | 'lane' | 'model' | 'answer';
+  readonly gate: 'received' | 'access' | 'lane' | 'budget' | 'model' | 'tools' | 'answer';
   /** `waits`: nothing is wrong, and it is not over. */
   readonly state: 'passed' | 'waits' | 'failed';
   readonly text: string;
+  /** What a platform or a provider says, for the operator. */
+  readonly detail?: string;
 }
 
 export interface Why {
   /** One sentence: what became of it, and the reason. */
   readonly verdict: string;
+  /** The same without what is for the operator only. */
+  readonly told: string;
   /** The key of the config that decided, where one did. */
   readonly configKey?: string;
   readonly gates: readonly Gate[];
 }
 
-/** Why something was not let in, in words, with the key of the config that says so. */
-const REFUSALS: Readonly<Record<string, readonly [text: string, configKey?: string]>> = {
-  'not-allowed': ['its sender is not on the list', 'gateway.channels[].allowed_senders'],
-  'pairing-required': ['its sender has to be let in first', 'gateway.channels[].allowed_senders'],
-  denied: ['the owner has turned its sender down', 'gateway.channels[].allowed_senders'],
-  'group-not-allowed': ['the group is not on the list', 'gateway.channels[].allowed_groups'],
-  'not-mentioned': ['it did not speak to the assistant', 'gateway.channels[].group_mode'],
-  'bot-author': ['another program wrote it'],
-  'automatic-mail': ['it is an automatic mail'],
-  'forged-sender': ['its sender could not be verified'],
-  'own-message': ['the assistant wrote it itself'],
-  'loop-cap': ['too many automatic answers went to this address'],
-  empty: ['there was nothing in it'],
-  'answered-by-platform': ['the platform answers this word itself'],
-  'too-large': ['it is larger than is accepted'],
-  unreadable: ['it could not be read'],
-  deleted: ['it was taken back'],
-  unchanged: ['the edit changed no word'],
-  reaction: ['it is a reaction, and no question'],
-  duplicate: ['the platform delivered it before; see the first one'],
-  amended: ['it changed a message that still waited'],
-};
-
-export function whyOf(about: RunAbout, now: number): Why {
-  const events = about.events.map(({ event }) => event);
-  const received = events.find(({ type }) => type === 'received');
-  const gates: Gate[] = [];
-  if (received) gates.push({ gate: 'received', state: 'passed', text: `from ${received.channel ?? 'a job'}` });
-  const dropped = events.findLast((event) => event.type === 'dropped');
-  if (dropped && !about.run) {
-    const [text, configKey] = REFUSALS[dropped.reason] ?? [dropped.reason];
-    gates.push({ gate: 'access', state: 'failed', text });
-    return { verdict: `It was not let in: ${text}.`, ...(configKey ? { configKey } : {}), gates };
-  }
-  gates.push({ gate: 'access', state: 'passed', text: 'let in' });
-  const { run } = about;
-  if (run) gates.push(laneGate(run, events, now));
-  const model = modelGate(events);
-  if (model) gates.push(model);
-  const answer = answerGate(about.parts, now);
-  if (answer) gates.push(answer);
-  return { verdict: verdictOf(run, events, answer, now), gates };
+/** How things are now, as far as it is known to who asks. */
+export interface Present {
+  readonly now: number;
+  /** Absent = not known. */
+  readonly daemon?: 'up' | 'down';
+  /** Of the channel it came through. */
+  readonly channel?: ChannelHealth;
 }
 
-function laneGate(run: RunSummary, events: readonly RunEvent[], now: number): Gate {
-  const started = events.findLast((event) => event.type === 'started');
-  if (run.state === 'NEW' && run.ahead > 0) return { gate: 'lane', state: 'waits', text: `${run.ahead} before it in its chat` };
-  if (run.state === 'NEW' && run.notBefore > now)
-    return { gate: 'lane', state: 'waits', text: `tried again in ${seconds(run.notBefore - now)}` };
-  if (run.state === 'NEW') return { gate: 'lane', state: 'waits', text: 'waits for its turn' };
-  if (run.state === 'PARKED') return { gate: 'lane', state: 'waits', text: 'waits for an answer it asked for' };
-  const waited = started?.type === 'started' ? `, after ${seconds(started.waitedMs)}` : '';
+/** What became of it, without the full stop. */
+type Verdict = Reason & Pick<Gate, 'detail'>;
+
+type Of<Type extends RunEvent['type']> = Extract<RunEvent, { readonly type: Type }>;
+
+export function whyOf(about: RunAbout, present: Present): Why {
+  const events = about.events.map(({ event }) => event);
+  const gates: Gate[] = [];
+  const received = last(events, 'received');
+  if (received) gates.push({ gate: 'received', state: 'passed', text: `from ${received.channel ?? 'a job'}` });
+  const dropped = last(events, 'dropped');
+  // Delivered again after its row was purged, it is `dropped` as a duplicate, too.
+  if (dropped && !about.run && !events.some(({ type }) => type === 'admitted' || type === 'finished')) {
+    const { text, sentence, configKey } = refusalOf(dropped.reason);
+    gates.push({ gate: 'access', state: 'failed', text });
+    return { verdict: sentence, told: sentence, ...(configKey ? { configKey } : {}), gates };
+  }
+  gates.push({ gate: 'access', state: 'passed', text: 'let in' });
+  if (about.run) gates.push(laneGate(about.run, events, present));
+  const answer = answerGate(about, events, present);
+  for (const gate of [budgetGate(events), modelGate(events), toolsGate(events), answer]) if (gate) gates.push(gate);
+  const { text, detail, configKey } = verdictOf(about.run, events, answer, present);
+  const verdict = `${text}${detail === undefined ? '' : `: ${detail}`}.`;
+  return { verdict, told: `${text}.`, ...(configKey ? { configKey } : {}), gates };
+}
+
+function laneGate(run: RunSummary, events: readonly RunEvent[], { now, daemon }: Present): Gate {
+  const waits = (text: string): Gate => ({ gate: 'lane', state: 'waits', text });
+  if (run.state === 'PARKED') return waits('waits for an answer it asked for');
+  if (run.state === 'NEW' && daemon === 'down') return waits('waits for the daemon, which does not run');
+  if (run.state === 'NEW' && run.ahead > 0) return waits(`${run.ahead} before it in its chat`);
+  const failed = last(events, 'failed');
+  const because = failed ? `: ${codeText(failed.code)}` : '';
+  if (run.state === 'NEW' && run.notBefore > now) return waits(`tried again in ${seconds(run.notBefore - now)}${because}`);
+  if (run.state === 'NEW') return waits('waits for its turn');
+  const started = last(events, 'started');
+  const waited = started ? `, after ${seconds(started.waitedMs)}` : '';
   return { gate: 'lane', state: 'passed', text: `begun ${times(run.attempts)}${waited}` };
+}
+
+function budgetGate(events: readonly RunEvent[]): Gate | undefined {
+  const met = last(events, 'budget');
+  if (!met) return undefined;
+  const spent = `$${met.spentUsd.toFixed(2)} of $${met.limitUsd.toFixed(2)} spent`;
+  const limit = `the limit of the ${met.limit} was met (${spent})`;
+  const steps = { cheaper: 'a cheaper model was asked', 'no-tools': 'it went on without tools', asked: 'the owner was asked' };
+  if (met.step === 'stopped') return { gate: 'budget', state: 'failed', text: limit };
+  const step = steps[met.step as keyof typeof steps] ?? met.step;
+  return { gate: 'budget', state: met.step === 'asked' ? 'waits' : 'passed', text: `${limit}: ${step}` };
 }
 
 function modelGate(events: readonly RunEvent[]): Gate | undefined {
   const done = events.filter((event) => event.type === 'model.done');
   const failed = events.filter((event) => event.type === 'model.failed');
   if (done.length + failed.length === 0) return undefined;
-  const last = failed.at(-1);
   const calls = `${done.length} of ${done.length + failed.length} calls answered`;
-  if (done.length === 0 && last)
-    return { gate: 'model', state: 'failed', text: `${calls}; ${last.model}: ${last.kind} (${last.code})` };
-  return { gate: 'model', state: 'passed', text: `${calls}, by ${[...new Set(done.map(({ model }) => model))].join(', ')}` };
+  const worst = failed.at(-1);
+  const detail = worst && `${worst.model}: ${worst.kind} (${worst.code})`;
+  if (done.length === 0) return { gate: 'model', state: 'failed', text: calls, ...(detail ? { detail } : {}) };
+  const by = [...new Set(done.map(({ model }) => model))].join(', ');
+  return { gate: 'model', state: 'passed', text: `${calls}, by ${by}`, ...(detail ? { detail } : {}) };
 }
 
-function answerGate(parts: readonly PartSummary[], now: number): Gate | undefined {
-  if (parts.length === 0) return undefined;
+function toolsGate(events: readonly RunEvent[]): Gate | undefined {
+  const done = events.filter((event) => event.type === 'tool.done');
+  const unknown = last(events, 'tool.unknown');
+  if (unknown) return { gate: 'tools', state: 'failed', text: `it is not known whether ${unknown.tool} took effect` };
+  if (done.length === 0) return undefined;
+  const failed = done.filter(({ ok }) => !ok).length;
+  return { gate: 'tools', state: 'passed', text: `${done.length} calls${failed > 0 ? `, ${failed} failed` : ''}` };
+}
+
+function answerGate({ run, parts }: RunAbout, events: readonly RunEvent[], { now, channel, daemon }: Present): Gate | undefined {
+  if (parts.length === 0) return run ? undefined : answerOfRecord(events);
   const count = (state: PartSummary['state']): number => parts.filter((part) => part.state === state).length;
   const bad = parts.find(({ state }) => state === 'DEAD' || state === 'EXPIRED' || state === 'UNKNOWN');
-  const because = bad?.reason === undefined ? '' : `: ${bad.reason}`;
   if (bad)
-    return { gate: 'answer', state: 'failed', text: `${count(bad.state)} of ${parts.length} parts ${bad.state}${because}` };
+    return {
+      ...{
+        gate: 'answer',
+        state: 'failed',
+        text: `${count(bad.state)} of ${parts.length} parts ${ENDS[bad.state] ?? bad.state}`,
+      },
+      ...(bad.reason === undefined ? {} : { detail: bad.reason }),
+    };
   const open = parts.find(({ state }) => state === 'PENDING' || state === 'SENDING');
   if (!open) return { gate: 'answer', state: 'passed', text: `${parts.length} parts sent` };
+  const sent = `${count('SENT')} of ${parts.length} parts sent`;
+  if (daemon === 'down') return { gate: 'answer', state: 'waits', text: `${sent}; the daemon does not run` };
+  if (channel === 'down' || channel === 'starting' || channel === 'stopped')
+    return { gate: 'answer', state: 'waits', text: `${sent}; the channel is ${channel}` };
   const wait = open.notBefore > now ? `, tried again in ${seconds(open.notBefore - now)}` : '';
-  const reason = open.reason === undefined ? '' : `: ${open.reason}`;
-  return { gate: 'answer', state: 'waits', text: `${count('SENT')} of ${parts.length} parts sent${wait}${reason}` };
+  return {
+    gate: 'answer',
+    state: 'waits',
+    text: `${sent}${wait}`,
+    ...(open.reason === undefined ? {} : { detail: open.reason }),
+  };
 }
 
-function verdictOf(run: RunSummary | undefined, events: readonly RunEvent[], answer: Gate | undefined, now: number): string {
-  const finished = events.findLast((event) => event.type === 'finished');
-  const outcome = run?.outcome ?? (finished?.type === 'finished' ? finished.outcome : undefined);
+const ENDS: Readonly<Record<string, string>> = {
+  DEAD: 'refused by the platform',
+  EXPIRED: 'too old to be sent',
+  UNKNOWN: 'sent, without a word from the platform whether they arrived',
+};
+
+/** Rows of parts are purged before the record is. */
+function answerOfRecord(events: readonly RunEvent[]): Gate | undefined {
+  const lost = events.find(({ type }) => type === 'part.dead' || type === 'part.expired' || type === 'part.unknown');
+  if (lost) return { gate: 'answer', state: 'failed', text: ENDS[lost.type.slice(5).toUpperCase()] ?? lost.type };
+  const sent = events.filter(({ type }) => type === 'part.sent').length;
+  return sent === 0 ? undefined : { gate: 'answer', state: 'passed', text: `${sent} parts sent` };
+}
+
+function verdictOf(
+  run: RunSummary | undefined,
+  events: readonly RunEvent[],
+  answer: Gate | undefined,
+  present: Present,
+): Verdict {
+  const budget = last(events, 'budget');
+  const limit = budget ? { configKey: limitKey(budget.limit) } : {};
   if (run?.state === 'NEW' || run?.state === 'RUNNING' || run?.state === 'PARKED') {
-    const budget = events.findLast((event) => event.type === 'budget');
-    if (budget?.type === 'budget' && budget.step === 'asked') return 'It waits for the owner: a limit of spending was met.';
-    if (run.state === 'RUNNING') return 'It is being worked on.';
-    return `It waits: ${laneGate(run, events, now).text}.`;
+    if (budget?.step === 'asked' && events.findLast(isStep) === budget)
+      return { text: 'It waits for the owner: a limit of spending was met', ...limit };
+    if (run.state === 'RUNNING' && present.daemon !== 'down') return { text: 'It is being worked on' };
+    if (run.state === 'RUNNING') return { text: 'It waits: it goes on when the daemon runs again' };
+    return { text: `It waits: ${laneGate(run, events, present).text}` };
   }
-  if (answer?.state === 'failed') return `It was answered, but not delivered: ${answer.text}.`;
-  if (answer?.state === 'waits') return `It was answered; the answer is on its way: ${answer.text}.`;
-  if (outcome === undefined) return 'Nothing more is known of it.';
-  return run?.state === 'DEAD' ? `It was given up: ${outcome}.` : outcomeText(outcome);
+  const outcome = run?.outcome ?? last(events, 'finished')?.outcome;
+  const end = outcome === undefined ? undefined : endOf(outcome, run?.state === 'DEAD');
+  const isAnswered = outcome === 'answered' || outcome?.startsWith('limit:');
+  if (answer && answer.state !== 'passed' && (isAnswered || end === undefined)) {
+    const detail = answer.detail === undefined ? {} : { detail: answer.detail };
+    if (answer.state === 'failed') return { text: `It was answered, but not delivered: ${answer.text}`, ...detail };
+    return { text: `It was answered; the answer is on its way: ${answer.text}`, ...detail };
+  }
+  if (!end) return { text: 'Nothing more is known of it' };
+  return outcome === 'failed:GH2112' ? { ...end, ...limit } : end;
 }
 
-function outcomeText(outcome: string): string {
-  if (outcome === 'answered') return 'It was answered.';
-  if (outcome === 'cancelled') return 'It was stopped by a person.';
-  if (outcome === 'deleted') return 'It was taken back before its turn.';
-  if (outcome === 'not-mentioned') return 'It did not speak to the assistant.';
-  if (outcome === 'no-model') return 'There is no model to answer it.';
-  if (outcome.startsWith('limit:')) return `It was answered, and cut short by a limit: ${outcome.slice(6)}.`;
-  if (outcome.startsWith('failed:')) return `It failed: ${outcome.slice(7)}.`;
-  return `It was answered by the gateway itself: ${outcome}.`;
+/** What a run did last: after a question to the owner, whether it went on. */
+function isStep({ type }: RunEvent): boolean {
+  return type === 'budget' || type === 'model.done' || type === 'model.failed' || type === 'started';
+}
+
+function last<Type extends RunEvent['type']>(events: readonly RunEvent[], type: Type): Of<Type> | undefined {
+  return events.findLast((event): event is Of<Type> => event.type === type);
 }
 
 function seconds(ms: number): string {

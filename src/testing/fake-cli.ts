@@ -175,7 +175,14 @@ export class FakeCli {
         },
         counts: async () => this.counts,
         spending: async (query) => this.spending(query),
-        record: { note: () => undefined, of: async () => [], after: async () => [], about: async () => undefined },
+        record: {
+          effects: async () => [],
+          note: () => undefined,
+          of: async () => [],
+          after: async () => [],
+          about: async () => undefined,
+          asked: async () => undefined,
+        },
         spend: async (entry) => void this.spent.push(entry),
         [Symbol.asyncDispose]: async () => {
           this.closed += 1;

@@ -95,8 +95,16 @@ export class MemoryJournal implements Journal {
     return { resumed: 0, buried: 0, unheard: [], sending, lanes: [], outboxLanes: [...lanes.values()].toReversed() };
   }
 
+  readonly chats: Journal['chats'] = { of: outboxOnly, find: outboxOnly };
   readonly dead: Journal['dead'] = { list: outboxOnly, show: outboxOnly, replay: outboxOnly, drop: outboxOnly };
-  readonly record: Journal['record'] = { note: () => undefined, of: outboxOnly, after: outboxOnly, about: outboxOnly };
+  readonly record: Journal['record'] = {
+    effects: outboxOnly,
+    note: () => undefined,
+    of: outboxOnly,
+    after: outboxOnly,
+    about: outboxOnly,
+    asked: outboxOnly,
+  };
   readonly wakeup: Journal['wakeup'] = { notify: outboxOnly, listen: outboxOnly };
   readonly commit = outboxOnly;
   readonly accept = outboxOnly;

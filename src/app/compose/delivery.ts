@@ -44,7 +44,9 @@ export function composeDelivery({ options, events, journal, channels }: Base): D
     emit: events.emit,
     maxAttempts: SEND_ATTEMPTS,
     ready: ({ name }) => channels.canSend(name),
+    streams: (channel) => channels.rules(channel)?.streaming !== 'off',
   });
+  events.observe(delivery.observe);
   events.observe((event) => {
     if (event.type === 'channel' && event.state === 'healthy' && event.channel) delivery.pokeChannel(event.channel);
   });

@@ -13,7 +13,7 @@ import { sessionWorkspace } from '../../runs/workspace.ts';
 import type { ChannelRules, ChannelSet } from '../channels.ts';
 import { onBehalfOf } from '../origin.ts';
 import type { Base } from './options.ts';
-import type { TurnParts } from './runner.ts';
+import { type TurnParts, whyOf } from './runner.ts';
 
 export interface GatewayParts {
   readonly gateway: Gateway;
@@ -52,6 +52,7 @@ export function composeGateway(turn: TurnParts, runner: Runner, pairing: Pairing
     admission: {
       ...{ rules: accessRules(channels, patterns, () => models().transcriber !== undefined), pairing, clock },
       isOwner: (message) => owner.isOwnersId(message),
+      why: whyOf(turn),
       answer,
       decide: (message) => approvals.decide(message),
       concerns: (message) => approvals.concerns(message),

@@ -1,9 +1,8 @@
 import { join } from 'node:path';
-import { draftKey } from '../../core/ids.ts';
-import type { NewPart } from '../../core/outbox.ts';
 import { targetOf } from '../../core/run.ts';
+import { STOPPED_MARK } from '../../delivery/answer-place.ts';
+import { inPlaceOfDraft } from '../../delivery/drafts.ts';
 import { pruneAttachments } from '../../media/attachments.ts';
-import { STOPPED_MARK } from '../../runs/answer-place.ts';
 import { withTools } from '../../runs/end-texts.ts';
 import type { PlanAnswer } from './delivery.ts';
 import type { GatewayParts } from './gateway.ts';
@@ -35,11 +34,6 @@ export async function recover(base: Base, { gateway, gate }: GatewayParts, parts
   await gate.forget(unheard);
   await pruneAttachments(join(options.dataDir, 'outgoing'), clock.now());
   await gateway.recover(recovery);
-}
-
-/** What an earlier process showed of the answer may still stand; where it does not, the notice is sent. */
-function inPlaceOfDraft(id: string, [first, ...rest]: readonly NewPart[]): readonly NewPart[] {
-  return first ? [{ ...first, part: { ...first.part, edits: draftKey(id) } }, ...rest] : [];
 }
 
 function givenUpText(reason: string): string {

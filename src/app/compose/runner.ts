@@ -1,11 +1,13 @@
-import { sessionLimits } from '../../agent/limits.ts';
 import { systemPrompt } from '../../agent/prompt.ts';
-import type { RunLimits } from '../../core/turn.ts';
+import type { InboundMessage } from '../../core/message.ts';
 import type { Delivery } from '../../delivery/deliver.ts';
 import { ModelChoice } from '../../gateway/commands/model-choice.ts';
 import { OwnAnswers } from '../../gateway/own-answers.ts';
+import { Choices } from '../../runs/choices.ts';
+import { type Profiles, profiles } from '../../runs/profile.ts';
 import { Runner, type RunnerOptions } from '../../runs/runner.ts';
 import type { Transcripts } from '../../runs/transcripts.ts';
+import { whyAnswer } from '../../runs/why-answer.ts';
 import type { ModelStack } from '../model-stack.ts';
 import type { PlanAnswer } from './delivery.ts';
 import type { Operator } from './operator.ts';
@@ -28,9 +30,9 @@ export function composeRunner(turn: TurnParts): Runner {
   const { base, models, transcripts, parts } = turn;
   const { options, events, journal, channels, onParts, live } = base;
   const { clock, dataDir } = options;
-  const choice = choiceOf(turn);
+  const choices = choicesOf(turn);
   const ownAnswers = new OwnAnswers({
-    ...{ transcripts, choice, clock },
+    ...{ transcripts, choice: commandsOf(turn, choices), why: whyOf(turn), clock },
     get model() {
       return models().model;
     },
@@ -38,7 +40,7 @@ export function composeRunner(turn: TurnParts): Runner {
   });
   return new Runner({
     ...{ journal, transcripts, parts, onParts, dataDir, clock, emit: events.emit },
-    choice,
+    choices,
     instead: ownAnswers.of,
     get transcriber() {
       return models().transcriber;
@@ -54,7 +56,7 @@ export function composeRunner(turn: TurnParts): Runner {
     },
     remains: remainsFor(options),
     noteUpload: base.uploads.note,
-    streams: (channel) => channels.rules(channel)?.streaming !== 'off',
+    answers: turn.delivery,
     ...abilities(turn),
   });
 }
@@ -62,19 +64,23 @@ export function composeRunner(turn: TurnParts): Runner {
 /** What a turn may do on the channel of its message. */
 function abilities({ base, delivery }: TurnParts) {
   const { options, channels } = base;
-  const channelOf = (name: string) => channels.channels.get(name);
   return {
     channel: (name, signal) => channels.working(name, signal),
     tellsDelays: (channel) => !channels.isLocal(channel) || options.terminal?.interactive !== false,
     typing: (message) => delivery.typing(message),
-    edits: (channel) => channelOf(channel)?.edit !== undefined,
-    draft: (message) => delivery.draft(message),
   } satisfies Partial<RunnerOptions>;
 }
 
-function choiceOf({ base, models, operator, transcripts }: TurnParts): ModelChoice {
-  return new ModelChoice({
-    transcripts,
+/** For `/why`, at once and in its lane. */
+export function whyOf({ base, operator }: TurnParts): (message: InboundMessage) => Promise<string> {
+  const { options, journal } = base;
+  const isOwner = (message: InboundMessage): boolean => operator.owner.wrote(message);
+  return (message) => whyAnswer(message, { record: journal.record, clock: options.clock, isOwner });
+}
+
+function choicesOf({ base, models, transcripts }: TurnParts): Choices {
+  return new Choices({
+    ...{ journal: base.journal, transcripts },
     get model() {
       return models().model;
     },
@@ -89,13 +95,28 @@ function choiceOf({ base, models, operator, transcripts }: TurnParts): ModelChoi
       const senderModel = bySender && Object.hasOwn(bySender, senderId) ? bySender[senderId] : undefined;
       return { senderModel, channelModel: model, channelThinking: thinking };
     },
+  });
+}
+
+function commandsOf({ base, models, operator }: TurnParts, choices: Choices): ModelChoice {
+  return new ModelChoice({
+    choices,
+    get model() {
+      return models().model;
+    },
+    get named() {
+      return models().named;
+    },
+    get thinking() {
+      return base.live().thinking;
+    },
     isOwner: (message) => operator.owner.wrote(message),
   });
 }
 
-function limitsOf({ max_iterations: maxIterations, gateway }: LiveConfig): RunLimits {
-  return sessionLimits({
-    maxIterations,
+function limitsOf({ max_iterations: maxIterations, gateway }: LiveConfig): Profiles {
+  return profiles({
+    ...(maxIterations === undefined ? {} : { maxIterations }),
     sessionTimeoutMs: gateway.session_timeout_secs * 1_000,
     toolTimeoutMs: gateway.tool_timeout_secs * 1_000,
     ...(gateway.max_output_tokens === undefined ? {} : { maxOutputTokens: gateway.max_output_tokens }),

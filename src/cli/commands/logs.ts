@@ -18,9 +18,8 @@ export interface LogsOptions {
 
 const PAGE = 1_000;
 const FOLLOW_MS = 500;
-/** What an operator looks for when something is wrong. */
-const TROUBLE =
-  /^(?:failed|model\.failed|model\.switched|tool\.unknown|part\.(?:retry|unknown|dead|expired)|session\.damaged|journal)$/;
+/** Runs of a chat that are remembered: the later events of a run do not name its chat. */
+const MOST_RUNS = 10_000;
 
 /** The record as lines; with `--json` each event is one document on a line of its own. */
 export const logs: Command<LogsOptions> = async (context, options) => {
@@ -35,10 +34,11 @@ export const logs: Command<LogsOptions> = async (context, options) => {
 async function print(context: CommandContext, record: EventRecord, options: LogsOptions): Promise<void> {
   const { deps, out } = context;
   const { since } = parsePeriod({ since: options.since }, deps.clock.now());
+  const isAsked = filterOf(options);
   let seq = 0;
   for (;;) {
     const page = await record.after(seq, { limit: PAGE, since });
-    for (const entry of page) if (isAsked(entry, options)) out.raw(`${out.json ? JSON.stringify(entry) : lineOf(entry.event)}\n`);
+    for (const entry of page) if (isAsked(entry)) out.raw(`${out.json ? JSON.stringify(entry) : lineOf(entry.event)}\n`);
     seq = page.at(-1)?.seq ?? seq;
     if (page.length === PAGE) continue;
     if (!options.follow) return;
@@ -46,11 +46,43 @@ async function print(context: CommandContext, record: EventRecord, options: Logs
   }
 }
 
-function isAsked({ event }: RecordedEvent, { chat, level, grep }: LogsOptions): boolean {
-  if (level === 'warn' && !TROUBLE.test(event.type)) return false;
-  const { session, channel, messageId = '' } = event;
-  if (chat !== undefined && session !== chat && channel !== chat && !messageId.includes(chat)) return false;
-  return grep === undefined || JSON.stringify(event).includes(grep);
+function filterOf({ chat, level, grep }: LogsOptions): (entry: RecordedEvent) => boolean {
+  const ofChat = new Set<string>();
+  return ({ event }) => {
+    const { messageId } = event;
+    if (chat !== undefined && !names(event, chat) && !ofChat.has(messageId ?? '')) return false;
+    if (chat !== undefined && messageId !== undefined) remember(ofChat, messageId);
+    if (level === 'warn' && !isTrouble(event)) return false;
+    return grep === undefined || JSON.stringify(event).includes(grep);
+  };
+}
+
+/** By its channel, its session, or a whole part of a key: chat `1` is not chat `10`. */
+function names(event: RunEvent, chat: string): boolean {
+  const { channel, messageId, session } = event;
+  const keys = [channel, messageId, session, 'lane' in event ? event.lane : undefined, 'chat' in event ? event.chat : undefined];
+  return keys.some((key) => key === chat || key?.split(/[/:#]/).includes(chat));
+}
+
+function remember(runs: Set<string>, run: string): void {
+  runs.add(run);
+  for (const oldest of runs) {
+    if (runs.size <= MOST_RUNS) return;
+    runs.delete(oldest);
+  }
+}
+
+const TROUBLE: ReadonlySet<RunEvent['type']> = new Set([
+  ...(['failed', 'model.failed', 'model.switched', 'tool.unknown', 'session.damaged', 'journal'] as const),
+  ...(['part.retry', 'part.unknown', 'part.dead', 'part.expired'] as const),
+]);
+
+/** What an operator looks for when something is wrong. */
+function isTrouble(event: RunEvent): boolean {
+  if (event.type === 'finished') return event.outcome.startsWith('failed:');
+  if (event.type === 'channel') return event.state === 'down' || event.state === 'degraded';
+  if (event.type === 'budget') return event.step === 'stopped';
+  return TROUBLE.has(event.type);
 }
 
 function lineOf({ at, type, messageId, session: _session, channel, ...rest }: RunEvent): string {

@@ -50,10 +50,10 @@ test('a message that waits says how many are before it; one that is answered say
     await journal.settle(waiting?.seq ?? 0, { kind: 'retry', notBefore: at + 9_000, reason: 'flood control' });
   });
   const answered = await cli.run('why', message(1).id);
-  expect(answered.stdout).toContain('the answer is on its way: 0 of 1 parts sent, tried again in 9.0 s: flood control.');
+  expect(answered.stdout).toContain('the answer is on its way: 0 of 1 parts sent; the daemon does not run.');
   expect(answered.stdout).toContain('1 of 1 calls answered, by p/m');
   const waiting = await cli.run('why', message(2).id);
-  expect(waiting.stdout).toContain('It waits: waits for its turn.');
+  expect(waiting.stdout).toContain('It waits: waits for the daemon, which does not run.');
   const traced = await cli.run('trace', 'in-1');
   expect(traced.stdout).toMatch(/model\.done p\/m +█+ +120 ms/);
   const logged = await cli.run('logs', '--level', 'warn', '--json');

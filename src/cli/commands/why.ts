@@ -1,6 +1,8 @@
+import type { RunAbout } from '../../core/record.ts';
 import { printable } from '../../lib/printable.ts';
-import { type Gate, whyOf } from '../../runs/why.ts';
-import type { Command } from '../context.ts';
+import { type Gate, type Present, whyOf } from '../../runs/why.ts';
+import { type Command, type CommandContext, dataDirOf } from '../context.ts';
+import { askDaemon } from '../daemon-status.ts';
 import { EXIT } from '../exit-codes.ts';
 import { isoTime } from '../format-time.ts';
 import { formatTable } from '../output.ts';
@@ -15,13 +17,13 @@ const MARKS: Readonly<Record<Gate['state'], 'ok' | 'warn' | 'bad'>> = { passed: 
 
 /** Why a message was answered, or was not: gate by gate. */
 export const why: Command<AboutOptions> = async (context, { id }) => {
-  const { deps, out } = context;
+  const { out } = context;
   const about = await withJournal(context, ({ journal }) => journal.record.about(id));
   if (!about) {
     out.fail({ code: 'GH1003', message: `nothing is known of ${id}`, hint: 'name a message id, the id of a chat, or `last`' });
     return EXIT.failed;
   }
-  const { verdict, configKey, gates } = whyOf(about, deps.clock.now());
+  const { verdict, configKey, gates } = whyOf(about, await presentOf(context, about));
   const at = about.events[0]?.event.at ?? about.run?.acceptedAt;
   out.document({
     id: about.key,
@@ -32,8 +34,27 @@ export const why: Command<AboutOptions> = async (context, { id }) => {
     gates,
   });
   out.data(`${printable(about.key)}${at === undefined ? '' : `  ${isoTime(at)}`}`);
-  out.data(formatTable(gates.map(({ gate, state, text }) => [`${out.mark(MARKS[state])} ${gate}`, printable(text)])));
+  out.data(
+    formatTable(
+      gates.map(({ gate, state, text, detail }) => [
+        `${out.mark(MARKS[state])} ${gate}`,
+        printable(detail === undefined ? text : `${text}: ${detail}`),
+      ]),
+    ),
+  );
   out.data(printable(verdict));
   if (configKey !== undefined) out.say(`→ the config decides it: ${configKey}`);
   return EXIT.ok;
 };
+
+/** Asked only of what is not over: a daemon that does not answer costs a second. */
+async function presentOf(context: CommandContext, { run, parts, events }: RunAbout): Promise<Present> {
+  const now = context.deps.clock.now();
+  const isOpen = run?.state === 'NEW' || run?.state === 'RUNNING' || parts.some(({ state }) => state === 'PENDING');
+  if (!isOpen) return { now };
+  const daemon = await askDaemon(dataDirOf(context));
+  if (daemon.kind === 'down') return { now, daemon: 'down' };
+  const name = events.findLast(({ event }) => event.channel !== undefined)?.event.channel;
+  const channel = daemon.status.channels.find((one) => one.name === name)?.state;
+  return { now, daemon: 'up', ...(channel ? { channel } : {}) };
+}

@@ -1,3 +1,4 @@
+import type { EffectsOptions } from '../commands/effects.ts';
 import type { LogsOptions } from '../commands/logs.ts';
 import { type Commander, Option, type Run, reporting } from './group.ts';
 
@@ -12,6 +13,14 @@ export function addRecordCommands(program: Commander, run: Run): void {
     .argument('<id>', which)
     .action((id: string, _options: unknown, command: Commander) =>
       run(async () => (await import('../commands/trace.ts')).trace, { id }, command),
+    );
+  reporting(program, 'effects', 'list what tools changed: files of a session, or what others see', [
+    'gatehouse effects',
+    'gatehouse effects --since 7d --json',
+  ])
+    .option('--since <when>', 'first day: a date (2026-01-31) or a number of days (7d)', '1d')
+    .action((options: EffectsOptions, command: Commander) =>
+      run(async () => (await import('../commands/effects.ts')).effects, options, command),
     );
   reporting(program, 'logs', 'print what happened, from the record', [
     'gatehouse logs -f',

@@ -1,4 +1,5 @@
 /** What a command of the chat is. `index.ts` has the table of all. */
+import type { InboundMessage } from '../../core/message.ts';
 import type { ChatRow } from '../../core/run.ts';
 import type { EndTexts } from '../../runs/end-texts.ts';
 import type { Transcripts } from '../../runs/transcripts.ts';
@@ -9,6 +10,8 @@ export type Command =
   | ({ readonly kind: 'stop' } & EndTexts)
   /** Answered at once. */
   | { readonly kind: 'help'; readonly answer: string }
+  /** Answered at once: what it is about may be what the lane waits for. */
+  | { readonly kind: 'why' }
   /**
    * Takes its turn in the lane, because it changes the session: the newest `keep` messages stay. `reset`: its
    * choices go too.
@@ -23,12 +26,14 @@ export interface ChoiceCommand {
 }
 
 /** A command that changes the session. */
-export type TurnCommand = Exclude<Command, { readonly kind: 'stop' | 'help' }>;
+export type TurnCommand = Exclude<Command, { readonly kind: 'stop' | 'help' | 'why' }>;
 
 /** What commands in a lane work on. */
 export interface CommandPorts {
-  readonly transcripts: Pick<Transcripts, 'restart' | 'choose'>;
-  readonly choice: { run(row: ChatRow, command: ChoiceCommand): Promise<string> };
+  readonly transcripts: Pick<Transcripts, 'restart'>;
+  /** What became of a message of one's own. */
+  readonly why: (message: InboundMessage) => Promise<string>;
+  readonly choice: { run(row: ChatRow, command: ChoiceCommand): Promise<string>; reset(row: ChatRow): Promise<void> };
 }
 
 /** One word with a slash: a file beside this one, and a line of the table in `index.ts`. */

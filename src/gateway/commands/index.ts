@@ -4,6 +4,7 @@ import { abortAnswer } from './abort-words.ts';
 import { choose, modelCommand, thinkCommand } from './choice.ts';
 import type { Command, CommandPorts, CommandSpec, TurnCommand } from './command.ts';
 import { newCommand, resetCommand, startAfresh } from './new.ts';
+import { whyCommand } from './why.ts';
 
 const stopCommand: CommandSpec = {
   name: 'stop',
@@ -18,7 +19,15 @@ const helpCommand: CommandSpec = {
   read: (words) => (words.length === 0 ? { kind: 'help', answer: HELP } : undefined),
 };
 
-const COMMANDS: readonly CommandSpec[] = [newCommand, resetCommand, modelCommand, thinkCommand, stopCommand, helpCommand];
+const COMMANDS: readonly CommandSpec[] = [
+  newCommand,
+  resetCommand,
+  modelCommand,
+  thinkCommand,
+  whyCommand,
+  stopCommand,
+  helpCommand,
+];
 const BY_NAME = new Map(COMMANDS.map((command) => [`/${command.name}`, command]));
 const HELP = COMMANDS.map(({ name, args, summary }) => `/${name}${args ? ` ${args}` : ''} – ${summary}`).join('\n');
 

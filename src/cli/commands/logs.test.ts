@@ -1,0 +1,75 @@
+import { expect, test } from 'vitest';
+import type { RunEvent } from '../../core/events.ts';
+import { cliOnJournal } from '../../testing/cli-on-journal.ts';
+import { until } from '../../testing/fakes.ts';
+import { message, refuse } from '../../testing/journal-rows.ts';
+
+const DAY_MS = 86_400_000;
+
+/** Three chats: one is answered, one is refused, one has trouble. */
+async function scene() {
+  const cli = await cliOnJournal();
+  await cli.fill(async (journal, clock) => {
+    const at = clock.now();
+    const about = (chat: string) => ({ at, messageId: `test/bot/${chat}:7`, session: `_main:test:${chat}`, channel: 'test' });
+    const write = (event: RunEvent) => journal.commit([{ kind: 'event', event }]);
+    await write({ ...about('1'), at: at - 3 * DAY_MS, type: 'started', attempt: 1, waitedMs: 1 });
+    await write({ ...about('1'), type: 'model.done', model: 'p/m', tokensIn: 1, tokensOut: 1, costUsd: null, ms: 2 });
+    await write({ ...about('10'), type: 'model.failed', model: 'p/m', code: 'GH2104', kind: 'network', detail: 'canary', ms: 3 });
+    await write({ at, channel: 'other', type: 'channel', state: 'down', detail: 'canary' });
+    await write({ at, channel: 'other', type: 'channel', state: 'healthy' });
+    await journal.accept([refuse(message('of-1', { chatId: '1' }), 'not-mentioned')]);
+  });
+  return cli;
+}
+
+const types = (stdout: string): unknown[] =>
+  stdout
+    .split('\n')
+    .filter((line) => line.startsWith('{"seq"'))
+    .map((line) => JSON.parse(line).event.type);
+
+test.each<[string, readonly string[], readonly string[]]>([
+  ['what happened today', [], ['model.done', 'model.failed', 'channel', 'channel', 'received', 'dropped']],
+  [
+    'also earlier days',
+    ['--since', '4d'],
+    ['started', 'model.done', 'model.failed', 'channel', 'channel', 'received', 'dropped'],
+  ],
+  ['trouble', ['--level', 'warn'], ['model.failed', 'channel']],
+  ['one chat by its id, and no other chat that begins so', ['--chat', '1'], ['model.done', 'dropped']],
+  ['one session', ['--chat', '_main:test:10'], ['model.failed']],
+  ['one channel', ['--chat', 'other'], ['channel', 'channel']],
+  ['what contains a text', ['--grep', 'GH2104'], ['model.failed']],
+  ['several of these together', ['--chat', 'other', '--level', 'warn', '--grep', 'down'], ['channel']],
+])('logs shows %s', async (_name, flags, expected) => {
+  await using cli = await scene();
+  const { code, stdout } = await cli.run('logs', ...flags, '--json');
+  expect([code, types(stdout)]).toEqual([0, expected]);
+  expect(stdout).not.toContain('canary');
+  const lines = (await cli.run('logs', ...flags)).stdout.trimEnd().split('\n');
+  expect(lines.map((line) => line.split('  ')[1])).toEqual(expected);
+});
+
+test('logs -f goes on with what comes, until it is ended', async () => {
+  await using cli = await scene();
+  const ended = cli.run('logs', '-f', '--level', 'warn', '--json');
+  await until('it waits for more', () => cli.clock.sleeping === 1);
+  await cli.fill(async (journal, clock) => {
+    journal.record.note({ at: clock.now(), channel: 'other', type: 'failed', code: 'GH2003', detail: 'canary' });
+  });
+  await cli.clock.advance(500);
+  await until('it waits again', () => cli.clock.sleeping === 1);
+  cli.interrupt();
+  await cli.clock.advance(500);
+  const { stdout } = await ended;
+  expect(types(stdout)).toEqual(['model.failed', 'channel', 'failed']);
+});
+
+test('a day that is none is told with the way to write one, and no record is not an error', async () => {
+  await using cli = await scene();
+  const { code, stderr } = await cli.run('logs', '--since', 'yesterday');
+  expect([code, stderr]).toEqual([2, expect.stringMatching(/GH1001.*yesterday.*\n.*2026-01-31/)]);
+  await using empty = await cliOnJournal();
+  expect(await empty.run('logs')).toMatchObject({ code: 0, stdout: '' });
+});

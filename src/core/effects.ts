@@ -1,0 +1,24 @@
+/** The ledger of what tools changed: calls with an effect on files of a session, or on what others see. */
+import type { Effect } from './tool.ts';
+
+export interface EffectEntry {
+  /** Of the run, as `gatehouse why` takes it. Absent = its row is gone. */
+  readonly run?: string;
+  readonly session?: string;
+  /** Who asked, such as `telegram:123`. */
+  readonly principal?: string;
+  readonly callId: string;
+  readonly tool: string;
+  readonly effect: Exclude<Effect, 'none'>;
+  /** Epoch ms. */
+  readonly startedAt: number;
+  /** Absent = it is not known whether it took effect: the call is under way, or its process ended. */
+  readonly endedAt?: number;
+  /** Id of the wait or grant that allowed it. */
+  readonly approvedBy?: string;
+}
+
+export interface Effects {
+  /** Calls that began at `since` (epoch ms) or later, the oldest first, as long as the journal keeps their run. */
+  effects(since: number): Promise<readonly EffectEntry[]>;
+}

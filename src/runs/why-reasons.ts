@@ -1,0 +1,105 @@
+/** Reasons in words, and the key of the config that decides each, where one does. */
+import { ERROR_CODES } from '../core/error-codes.ts';
+
+/** A sentence's end, without the full stop. */
+export interface Reason {
+  readonly text: string;
+  readonly configKey?: string;
+}
+
+type Reasons = Readonly<Record<string, readonly [text: string, configKey?: string]>>;
+
+const SENDERS = 'gateway.channels[].allowed_senders';
+
+/** Why something was not let in. */
+const REFUSALS: Reasons = {
+  'not-allowed': ['its sender is not on the list', SENDERS],
+  'pairing-required': ['its sender has to be let in first', SENDERS],
+  denied: ['the owner has turned its sender down', SENDERS],
+  'group-not-allowed': ['the group is not on the list', 'gateway.channels[].allowed_groups'],
+  'not-mentioned': ['it did not speak to the assistant', 'gateway.channels[].group_mode'],
+  'bot-author': ['another program wrote it'],
+  'automatic-mail': ['it is an automatic mail'],
+  'forged-sender': ['its sender could not be verified'],
+  'own-message': ['the assistant wrote it itself'],
+  'loop-cap': ['too many automatic answers went to this address'],
+  empty: ['there was nothing in it'],
+  'answered-by-platform': ['the platform answers this word itself'],
+  'too-large': ['it is larger than is accepted'],
+  flood: ['too many messages of its chat or sender were waiting', 'gateway.high_water'],
+  unreadable: ['it could not be read'],
+};
+
+/** What is no message of its own: it belongs to another one. */
+const PASSED_BY: Reasons = {
+  deleted: ['it takes back a message that had begun already, or that is not known'],
+  unchanged: ['the edit changed no word'],
+  reaction: ['it is a reaction, and no question'],
+  duplicate: ['the platform delivered it before; see the first one'],
+  amended: ['it changed a message that still waited, and is answered with that one'],
+};
+
+/** What ended a run, other than an answer of the agent. */
+const OUTCOMES: Reasons = {
+  answered: ['It was answered'],
+  cancelled: ['It was stopped by a person'],
+  deleted: ['It was taken back before its turn'],
+  'not-mentioned': ['It did not speak to the assistant', 'gateway.channels[].group_patterns'],
+  'no-model': ['There is no model to answer it', 'provider'],
+  pairing: ['It was not let in: its sender has to be let in first, and was given a code', SENDERS],
+  flood: ['It was not let in: too many messages of its chat or sender were waiting; the chat was told', 'gateway.high_water'],
+  'limit:iterations': ['It was answered, and cut short by the limit of model calls', 'max_iterations'],
+  'limit:time': ['It was answered, and cut short by the limit of time', 'gateway.session_timeout_secs'],
+  'limit:tokens': ['It was answered, and cut short by the limit of tokens', 'gateway.max_output_tokens'],
+  'limit:loop': ['It was answered, and cut short because the model repeated itself'],
+};
+
+const FAILURE_KEYS: Readonly<Record<string, string>> = {
+  GH2101: 'api_key_env',
+  GH2104: 'base_url',
+  GH2105: 'gateway.llm_timeout_secs',
+  GH2112: 'budget',
+  GH2113: 'budget.allow_unknown_price',
+  GH2117: 'model',
+};
+
+const LIMIT_KEYS: Readonly<Record<string, string>> = {
+  day: 'budget.daily_usd',
+  session: 'budget.session_usd',
+  sender: 'budget.sender_usd',
+  job: 'budget.job_usd',
+};
+
+/** Why something was not let in, as a whole sentence. */
+export function refusalOf(reason: string): Reason & { readonly sentence: string } {
+  const passedBy = PASSED_BY[reason];
+  if (passedBy) return { text: passedBy[0], sentence: `It is no message of its own: ${passedBy[0]}.` };
+  const refused = toReason(REFUSALS[reason] ?? [reason]);
+  return { ...refused, sentence: `It was not let in: ${refused.text}.` };
+}
+
+/** `isDead`: it was given up. */
+export function endOf(outcome: string, isDead: boolean): Reason {
+  const known = OUTCOMES[outcome];
+  if (known) return toReason(known);
+  const code = /^failed:(.*)$/.exec(outcome)?.[1];
+  if (code === undefined)
+    return { text: isDead ? `It was given up: ${outcome}` : `It was answered by the gateway itself: ${outcome}` };
+  const configKey = FAILURE_KEYS[code];
+  return { text: `It ${isDead ? 'was given up' : 'failed'}: ${codeText(code)}`, ...(configKey ? { configKey } : {}) };
+}
+
+/** A code with its title. */
+export function codeText(code: string): string {
+  const known = Object.hasOwn(ERROR_CODES, code) ? ERROR_CODES[code as keyof typeof ERROR_CODES].title : undefined;
+  return known === undefined ? code : `${known} (${code})`;
+}
+
+/** Of a limit on spending, by its name in the event `budget`. */
+export function limitKey(limit: string): string {
+  return LIMIT_KEYS[limit] ?? 'budget';
+}
+
+function toReason([text, configKey]: readonly [string, string?]): Reason {
+  return configKey === undefined ? { text } : { text, configKey };
+}

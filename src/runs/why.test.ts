@@ -1,0 +1,161 @@
+import { expect, test } from 'vitest';
+import type { RunEvent } from '../core/events.ts';
+import type { PartSummary, RunAbout, RunSummary } from '../core/record.ts';
+import { whyOf } from './why.ts';
+
+const NOW = 1_000_000;
+const RUN: RunSummary = {
+  ...{ seq: 1, source: 'chat', principal: 'test:1', state: 'DONE', lane: 'test/bot/1', session: 's' },
+  ...{ attempts: 1, acceptedAt: NOW - 5_000, notBefore: 0, ahead: 0 },
+};
+const budget = (step: string, limit = 'day'): Partial<RunEvent> => ({
+  ...{ type: 'budget', limit, step, spentUsd: 5.02, limitUsd: 5 },
+});
+
+function about(
+  run: Partial<RunSummary> | undefined,
+  events: readonly Partial<RunEvent>[],
+  parts: readonly Partial<PartSummary>[] = [],
+): RunAbout {
+  return {
+    key: 'test/bot/m',
+    ...(run ? { run: { ...RUN, ...run } } : {}),
+    events: events.map((event, seq) => ({
+      seq,
+      event: { at: NOW, messageId: 'test/bot/m', channel: 'test', ...event } as RunEvent,
+    })),
+    parts: parts.map((part, n) => ({ key: `k${n}`, state: 'SENT', attempts: 1, notBefore: 0, ...part })),
+  };
+}
+
+const SENT = [{ state: 'SENT' }] as const;
+
+test.each<[string, RunAbout, string, string | undefined]>([
+  [
+    'a refusal',
+    about(undefined, [{ type: 'dropped', reason: 'not-allowed' }]),
+    'It was not let in: its sender is not on the list.',
+    'gateway.channels[].allowed_senders',
+  ],
+  [
+    'a flood',
+    about(undefined, [{ type: 'dropped', reason: 'flood' }]),
+    'It was not let in: too many messages of its chat or sender were waiting.',
+    'gateway.high_water',
+  ],
+  [
+    'an edit of what waits',
+    about(undefined, [{ type: 'dropped', reason: 'amended' }]),
+    'It is no message of its own: it changed a message that still waited, and is answered with that one.',
+    undefined,
+  ],
+  [
+    'a second delivery, when the row is purged',
+    about(undefined, [
+      { type: 'admitted', lane: 'l' },
+      { type: 'finished', outcome: 'answered', ms: 1 },
+      { type: 'dropped', reason: 'duplicate' },
+    ]),
+    'It was answered.',
+    undefined,
+  ],
+  [
+    'a limit of the turn',
+    about({ outcome: 'limit:iterations' }, [], SENT),
+    'It was answered, and cut short by the limit of model calls.',
+    'max_iterations',
+  ],
+  [
+    'a failure',
+    about({ state: 'DEAD', outcome: 'failed:GH2101' }, [], SENT),
+    'It was given up: the model refused the key (GH2101).',
+    'api_key_env',
+  ],
+  [
+    'a failure that was told, whose notice is on its way',
+    about({ outcome: 'failed:GH2108' }, [], [{ state: 'PENDING' }]),
+    'It failed: the model returned nothing (GH2108).',
+    undefined,
+  ],
+  [
+    'a limit of spending',
+    about({ state: 'DEAD', outcome: 'failed:GH2112' }, [budget('stopped', 'sender')], SENT),
+    'It was given up: the spending limit is reached (GH2112).',
+    'budget.sender_usd',
+  ],
+  [
+    'a question to the owner',
+    about({ state: 'RUNNING' }, [{ type: 'started', attempt: 1, waitedMs: 1 }, budget('asked')]),
+    'It waits for the owner: a limit of spending was met.',
+    'budget.daily_usd',
+  ],
+  [
+    'a question that was answered',
+    about({ state: 'RUNNING' }, [
+      budget('asked'),
+      { type: 'model.done', model: 'm', tokensIn: 1, tokensOut: 1, costUsd: 1, ms: 1 },
+    ]),
+    'It is being worked on.',
+    undefined,
+  ],
+  ['messages before it', about({ state: 'NEW', attempts: 0, ahead: 2 }, []), 'It waits: 2 before it in its chat.', undefined],
+  [
+    'a retry',
+    about({ state: 'NEW', notBefore: NOW + 9_000 }, [{ type: 'failed', code: 'GH1301', detail: '' }]),
+    expect.stringMatching(/^It waits: tried again in 9\.0 s: .* \(GH1301\)\.$/),
+    undefined,
+  ],
+  ['a stop', about({ outcome: 'cancelled' }, [], []), 'It was stopped by a person.', undefined],
+  ['no model', about({ outcome: 'no-model' }, [], SENT), 'There is no model to answer it.', 'provider'],
+  [
+    'an answer that did not arrive',
+    about({ outcome: 'answered' }, [], [{ state: 'DEAD', reason: 'chat not found' }]),
+    'It was answered, but not delivered: 1 of 1 parts refused by the platform: chat not found.',
+    undefined,
+  ],
+])('%s is told with its reason, and with the key that decided', (_name, of, verdict, configKey) => {
+  const why = whyOf(of, { now: NOW });
+  expect([why.verdict, why.configKey]).toEqual([verdict, configKey]);
+});
+
+test('what waits says what it waits for: a daemon that does not run, a channel that is down', () => {
+  const waiting = about({ state: 'NEW', attempts: 0 }, []);
+  expect(whyOf(waiting, { now: NOW, daemon: 'down' }).verdict).toBe('It waits: waits for the daemon, which does not run.');
+  const held = about({ outcome: 'answered' }, [], [{ state: 'PENDING' }]);
+  const on = (channel: 'down' | 'healthy') => whyOf(held, { now: NOW, daemon: 'up', channel }).verdict;
+  expect(on('down')).toBe('It was answered; the answer is on its way: 0 of 1 parts sent; the channel is down.');
+  expect(on('healthy')).toBe('It was answered; the answer is on its way: 0 of 1 parts sent.');
+});
+
+test('what a platform or a provider says is for the operator only', () => {
+  const why = whyOf(about({ outcome: 'answered' }, [], [{ state: 'DEAD', reason: 'words of a platform' }]), { now: NOW });
+  expect(why.verdict).toContain('words of a platform');
+  expect(why.told).not.toContain('words of a platform');
+});
+
+test('each gate that a run came to is named with what happened there', () => {
+  const why = whyOf(
+    about(
+      { outcome: 'answered', attempts: 2 },
+      [
+        { type: 'received' },
+        { type: 'started', attempt: 2, waitedMs: 1_500 },
+        budget('cheaper'),
+        { type: 'model.failed', model: 'a/b', code: 'GH2102', kind: 'rate-limit', detail: '', ms: 1 },
+        { type: 'model.done', model: 'c/d', tokensIn: 1, tokensOut: 1, costUsd: 1, ms: 1 },
+        { type: 'tool.done', tool: 'react', callId: '1', ok: false, ms: 1 },
+      ],
+      SENT,
+    ),
+    { now: NOW },
+  );
+  expect(why.gates.map(({ gate, state, text }) => [gate, state, text])).toEqual([
+    ['received', 'passed', 'from test'],
+    ['access', 'passed', 'let in'],
+    ['lane', 'passed', 'begun 2 times, after 1.5 s'],
+    ['budget', 'passed', 'the limit of the day was met ($5.02 of $5.00 spent): a cheaper model was asked'],
+    ['model', 'passed', '1 of 2 calls answered, by c/d'],
+    ['tools', 'passed', '1 calls, 1 failed'],
+    ['answer', 'passed', '1 parts sent'],
+  ]);
+});
