@@ -276,6 +276,35 @@ describe('problems', () => {
     expect(brief(await problemsOf(text))).toMatchObject([expect.stringContaining('unknown key: no limit is set by it')]);
   });
 
+  test.each([
+    ['{"tool_policy": {"deny": ["shell"]}}', '"tool_policy" here: remove'],
+    ['{"sandbox": {"mode": "bubblewrap"}}', '"sandbox" here: remove'],
+    ['{"sandbx": {"mode": "bubblewrap"}}', '"sandbox" here: remove'],
+    ['{"toolPolicy": {}}', '"tool_policy" here: remove'],
+    ['{"mcpServers": {}}', '"mcp_servers" here: remove'],
+    ['{"Plugin": []}', '"plugins" here: remove'],
+    ['{"gateway": {"approvals": {}}}', '"approvals" here: remove'],
+    ['{"http": {"host": "127.0.0.1"}}', '"http" belongs under "gateway"'],
+    ['{"gateway": {"http": {"hots": "127.0.0.1"}}}', 'did you mean "host"?'],
+    ['{"gateway": {"http": {"token": "x"}}}', '"http" here: remove'],
+  ])('a word that may be meant as a protection stops the start: %s', async (text, hint) => {
+    const problems = await problemsOf(text);
+    expect(problems).toMatchObject([
+      { severity: 'error', message: 'unknown key: nothing is protected by it', hint: expect.stringContaining(hint) },
+    ]);
+  });
+
+  test('a word that is near a protection is only warned of where no protection can stand', async () => {
+    const settings = '{"type": "telegram", "settings": {"hook": 1, "sandbox": 1}}';
+    const { warnings } = await load(`{"gateway": {"channels": [${settings}], "autho": 1}, "later_section": {}}`);
+    expect(warnings.map(({ path, severity }) => `${severity} ${path}`)).toEqual([
+      'warning gateway.channels[0].settings.hook',
+      'warning gateway.channels[0].settings.sandbox',
+      'warning gateway.autho',
+      'warning later_section',
+    ]);
+  });
+
   test('a key named __proto__ is an unknown key like any other', async () => {
     const { config, warnings } = await load('{"__proto__": {"max_iterations": 1}, "log": {"__proto__": 1}}');
     expect(warnings.map((warning) => warning.path)).toEqual(['__proto__', 'log.__proto__']);

@@ -25,12 +25,14 @@ export interface SpendingLimitsOptions extends Pick<SpendingStepsOptions, 'freeF
 /** The steps that the config names for a call that does not fit a limit; the operator is asked and told. */
 export function withSpendingLimits(model: Model, budget: Budget, options: SpendingLimitsOptions): Model {
   const { spending, operator, clock, logger, freeFirst } = options;
-  const { approvals, owner } = operator;
-  const questions = new BudgetQuestions({ approvals, budget, clock, logger });
+  const questions = new BudgetQuestions({ approvals: operator.approvals, budget, clock, logger });
+  const askOwner: SpendingStepsOptions['askOwner'] = (question) => questions.ask(question);
   return withSpendingSteps(model, budget, {
     ...{ clock, onStep: (taken: SpendingStepTaken) => report(taken, options) },
     ...(freeFirst ? { freeFirst } : {}),
-    ...(owner.exists ? { askOwner: (question) => questions.ask(question) } : {}),
+    get askOwner() {
+      return operator.owner.exists ? askOwner : undefined;
+    },
     get steps() {
       return spending.steps;
     },

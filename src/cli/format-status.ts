@@ -1,5 +1,6 @@
 import type { JournalCounts } from '../core/journal.ts';
-import type { SlotStatus, StatusDocument } from '../core/status.ts';
+import { changesText } from '../core/reload.ts';
+import type { ConfigStatus, SlotStatus, StatusDocument } from '../core/status.ts';
 import type { ChannelStatus } from '../core/turn.ts';
 import { printable } from '../lib/printable.ts';
 import { spentText } from '../llm/money/with-budget.ts';
@@ -27,6 +28,8 @@ export function formatStatus(status: StatusDocument, view: View): string {
     ...(model.warnings ?? []).map((warning) => `${out.mark('warn')} catalog   ${printable(warning)}`),
     ...formatModels(status.models, view),
     ...formatChannels(status.channels, view),
+    ...formatRemoved(status.removedChannels ?? [], view),
+    ...(status.config ? formatConfig(status.config, view) : []),
     `${out.mark('none')} turns     ${lanes.running} running, ${lanes.waiting} waiting`,
     ...formatJournal(status.journal, view),
     ...formatJobs(status.jobs, view),
@@ -73,6 +76,25 @@ function formatJobs(jobs: StatusDocument['jobs'], { out, now }: View): string[] 
   const next = nextDue === undefined ? '' : `, next ${formatRelative(nextDue, now)}`;
   const failed = failing === 0 ? '' : `, ${failing} failed last time   → gatehouse cron list`;
   return [`${out.mark(failing > 0 ? 'warn' : 'none')} jobs      ${enabled} enabled, ${disabled} disabled${next}${failed}`];
+}
+
+function formatRemoved(removed: NonNullable<StatusDocument['removedChannels']>, { out }: View): string[] {
+  return removed.map(
+    ({ name, waiting }) =>
+      `${out.mark('warn')} channel   ${printable(name)} was removed; ${waiting} to send wait until they expire`,
+  );
+}
+
+/** Nothing, while what runs is what the file says. */
+function formatConfig({ needsRestart, applied, problem }: ConfigStatus, { out, now }: View): string[] {
+  const when = (at: number): string => formatRelative(at, now);
+  return [
+    ...(applied ? [`${out.mark('ok')} config    ${printable(changesText(applied.changes))}  ${when(applied.at)}`] : []),
+    ...(problem ? [`${out.mark('bad')} config    ${problem.code} ${printable(problem.detail)}  ${when(problem.at)}`] : []),
+    ...(needsRestart.length === 0
+      ? []
+      : [`${out.mark('warn')} config    holds after a restart of the daemon: ${needsRestart.map(printable).join(', ')}`]),
+  ];
 }
 
 /** What the journal holds: also readable while no daemon runs. */

@@ -51,6 +51,8 @@ export interface JournalCounts {
   /** Epoch ms of the oldest NEW row. */
   readonly oldestNewAt?: number;
   readonly refused: readonly { readonly channel: string; readonly reason: string; readonly count: number }[];
+  /** Parts that wait or are under way, by channel; also of channels that are in the config no more. */
+  readonly unsent: readonly { readonly channel: string; readonly count: number }[];
 }
 
 /** Session lines on their way from the journal into their files. */

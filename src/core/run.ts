@@ -263,13 +263,8 @@ export interface Runs {
    * merged, taken).
    */
   claim(seq: number): Promise<RunRow | undefined>;
-  /**
-   * RUNNING -> NEW without counting the attempt: shutdown parked the turn; `notBefore` delays a retry after a
-   * failure (which counts).
-   */
-  release(seq: number, generation: number, options?: { readonly notBefore?: number; readonly reason?: string }): Promise<boolean>;
-  /** All NEW rows of the lane -> DONE with this outcome (`/stop` clears what waits). Returns how many. */
-  cancelWaiting(lane: string, outcome: string): Promise<number>;
+  /** RUNNING -> NEW without counting the attempt: shutdown parked the turn. `false` = fenced. */
+  release(seq: number, generation: number): Promise<boolean>;
 
   /** Steps recorded by earlier attempts at this row, in order. */
   steps(seq: number): Promise<readonly StepRecord[]>;

@@ -79,6 +79,10 @@ export interface Delivery extends AsyncDisposable {
    * in the journal. Resolves when nothing runs any more; delivery cannot be used again.
    */
   drain(ms: number): Promise<void>;
+  /** Resolves when no send of this channel is under way. While it is not `ready`, none begins. */
+  quiet(channel: string): Promise<void>;
+  /** Sends of this channel that are under way. */
+  sending(channel: string): number;
   /** Lanes with work, and sends under way. */
   stats(): { readonly lanes: number; readonly sending: number };
 }
@@ -205,6 +209,14 @@ class Outbox implements Delivery {
   drain(ms: number): Promise<void> {
     this.#draining ??= this.#shutDown(ms);
     return this.#draining;
+  }
+
+  quiet(channel: string): Promise<void> {
+    return this.#context.slots.quiet(channel);
+  }
+
+  sending(channel: string): number {
+    return this.#context.slots.taken(channel);
   }
 
   stats(): { lanes: number; sending: number } {

@@ -38,9 +38,9 @@ interface Lane {
 export interface LanesOptions {
   readonly journal: Runs;
   readonly bus: InboundBus;
-  /** Turns that may run at once over all lanes. */
+  /** Turns that may run at once over all lanes; asked at each use. */
   readonly concurrency: number;
-  /** Channels that share these; default 1. */
+  /** Channels that share these, asked at each use; default 1. */
   readonly channels?: number;
   /**
    * One turn on a claimed row, until its outcome is known; `undefined` when there is nothing to commit. After a rejection the
@@ -68,8 +68,15 @@ export class Lanes {
 
   constructor(options: LanesOptions) {
     this.#options = options;
-    const { concurrency: total, channels = 1, clock } = options;
-    this.#permits = new TurnPermits({ total, channels, clock });
+    this.#permits = new TurnPermits({
+      clock: options.clock,
+      get total() {
+        return options.concurrency;
+      },
+      get channels() {
+        return options.channels ?? 1;
+      },
+    });
     options.bus.subscribe((row, lane) => this.#wake(lane, row));
   }
 

@@ -93,37 +93,15 @@ export function claimRow(store: Store, seq: number): RunRow | undefined {
   return record && toRunRow(record);
 }
 
-export interface ReleaseOptions {
-  readonly notBefore?: number;
-  readonly reason?: string;
-}
-
-/**
- * With `notBefore` the attempt failed and counts; without it the turn was parked and the attempt is given
- * back.
- */
-export function releaseRow(store: Store, seq: number, generation: number, options: ReleaseOptions): boolean {
+/** The turn was parked: its attempt is given back. */
+export function releaseRow(store: Store, seq: number, generation: number): boolean {
   const changed = store.db.run(
-    `UPDATE run SET state = 'NEW', boot_id = NULL, not_before = ?, attempts = attempts - ?, outcome = ?
+    `UPDATE run SET state = 'NEW', boot_id = NULL, not_before = 0, attempts = attempts - 1, outcome = NULL
      WHERE seq = ? AND generation = ? AND state = 'RUNNING'`,
-    options.notBefore ?? 0,
-    options.notBefore === undefined ? 1 : 0,
-    options.reason ?? null,
     seq,
     generation,
   );
   return changed === 1;
-}
-
-export function cancelWaitingRows(store: Store, lane: string, outcome: string, change: Change): number {
-  const cancelled = store.db.run(
-    "UPDATE run SET state = 'DONE', outcome = ?, finished_at = ? WHERE lane = ? AND state = 'NEW'",
-    outcome,
-    store.clock.now(),
-    lane,
-  );
-  change.active -= cancelled;
-  return cancelled;
 }
 
 /** Of rows that a person cancelled at `since` or later, epoch ms. */

@@ -26,7 +26,7 @@ import { readWaits } from './read-waits.ts';
 import { eventsAfter, eventsOf } from './record.ts';
 import type { RecordWriter } from './record-writer.ts';
 import { type BuryNotice, type RecoveryBounds, recoverAll, workLanes } from './recovery.ts';
-import { cancelWaitingRows, claimRow, type ReleaseOptions, releaseRow, waitingRows } from './runs.ts';
+import { claimRow, releaseRow, waitingRows } from './runs.ts';
 import { dropLines, type UnflushedSession, unflushedLines } from './session-lines.ts';
 import { spendingOf } from './spending.ts';
 import { recordedSteps, recordStep } from './steps.ts';
@@ -91,12 +91,8 @@ export class SqliteJournal implements Journal {
     return this.#queue.write(() => claimRow(this.#store, seq));
   }
 
-  release(seq: number, generation: number, options: ReleaseOptions = {}): Promise<boolean> {
-    return this.#queue.write(() => releaseRow(this.#store, seq, generation, options));
-  }
-
-  cancelWaiting(lane: string, outcome: string): Promise<number> {
-    return this.#queue.write((change) => cancelWaitingRows(this.#store, lane, outcome, change));
+  release(seq: number, generation: number): Promise<boolean> {
+    return this.#queue.write(() => releaseRow(this.#store, seq, generation));
   }
 
   steps(seq: number): Promise<readonly StepRecord[]> {

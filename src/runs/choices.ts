@@ -48,8 +48,10 @@ export class Choices {
 
   /** For the turn of this row. The caller holds the session's mutex; rejects as journal and session store do. */
   async of(row: RunRow): Promise<{ readonly model: Model; readonly thinking?: ThinkingLevel }> {
+    // Before the wait, as its names are: a changed config may bring other models meanwhile.
+    const { model } = this.#options;
     const { entry, thinking } = await this.inForce(row);
-    return { model: asChosen(this.#options.model, entry), ...(thinking ? { thinking } : {}) };
+    return { model: asChosen(model, entry), ...(thinking ? { thinking } : {}) };
   }
 
   /** For all threads of the chat. On disk when it resolves; the same again changes nothing. */

@@ -6,7 +6,7 @@ import type { Emit } from '../core/events.ts';
 import type { Journal } from '../core/journal.ts';
 import type { Transcriber } from '../core/media-models.ts';
 import type { AnswerTarget, Choice } from '../core/message.ts';
-import type { FailureKind, Model, ModelCallContext } from '../core/model.ts';
+import type { FailureKind, ModelCallContext } from '../core/model.ts';
 import type { NewPart } from '../core/outbox.ts';
 import type { Clock } from '../core/ports.ts';
 import { channelOf, isAwaited, type RemainsOf, type RunRow, targetOf } from '../core/run.ts';
@@ -44,7 +44,6 @@ export interface RunnerOptions {
   /** Shows what the run has to say; what it says meanwhile it reads from the events. */
   readonly answers: Pick<Delivery, 'answer'>;
   readonly transcripts: Transcripts;
-  readonly model: Model;
   readonly choices: Pick<Choices, 'of'>;
   /**
    * What needs no model, such as a command: the outcome in place of the agent's. Undefined = the agent runs.
@@ -55,7 +54,7 @@ export interface RunnerOptions {
   /** Asks what a run wants to know of people. */
   readonly questions: Pick<RunQuestions, 'place'>;
   /** Absent: recordings are files and nothing more. */
-  readonly transcriber?: (context: ModelCallContext) => Transcriber;
+  readonly transcriber?: ((context: ModelCallContext) => Transcriber) | undefined;
   /** As `FindChannel`, by instance name. */
   readonly channel: (name: string, signal: AbortSignal) => Promise<Channel | undefined>;
   readonly limits: Profiles;
@@ -64,6 +63,8 @@ export interface RunnerOptions {
   readonly system: () => string;
   /** What a turn leaves that fails within the gateway. */
   readonly remains: RemainsOf;
+  /** As `FetchFileOptions.noteUpload`. */
+  readonly noteUpload?: (workspace: string) => Promise<void>;
   /** Each session has its own workspace below. */
   readonly dataDir: string;
   /** Shows that somebody is working until disposed. */
@@ -232,11 +233,11 @@ export class Runner {
   }
 
   async #prepare(row: RunRow, workspace: string, signal: AbortSignal): Promise<Prepared> {
-    const { transcriber, channel } = this.#options;
+    const { transcriber, channel, noteUpload } = this.#options;
     if (!row.message) return { text: row.prompt.text, media: row.prompt.media, notice: '' };
     return await prepare(row.message, {
       channel: (limit) => channel(channelOf(row), limit),
-      workspace,
+      ...{ workspace, noteUpload },
       timeoutMs: FETCH_MS,
       ...(transcriber ? { transcriber: transcriber(callContext(row)) } : {}),
       signal,

@@ -25,6 +25,7 @@ const EMPTY_COUNTS: JournalCounts = {
   inbox: { NEW: 0, RUNNING: 0, PARKED: 0, DONE: 0, DEAD: 0 },
   outbox: { PENDING: 0, SENDING: 0, SENT: 0, UNKNOWN: 0, DEAD: 0, EXPIRED: 0 },
   refused: [],
+  unsent: [],
 };
 
 const NO_WAITS: OpenJournal['journal']['waits'] = {

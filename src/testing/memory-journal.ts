@@ -121,7 +121,6 @@ export class MemoryJournal implements Journal {
   readonly waiting = outboxOnly;
   readonly claim = outboxOnly;
   readonly release = outboxOnly;
-  readonly cancelWaiting = outboxOnly;
   readonly steps = outboxOnly;
   readonly step = outboxOnly;
   readonly finish = outboxOnly;

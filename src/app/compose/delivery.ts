@@ -20,8 +20,8 @@ export type PlanAnswer = (
   choices?: readonly Choice[],
 ) => readonly NewPart[];
 
-export function composePlan({ options, channels }: Base, { approvals }: Operator): PlanAnswer {
-  const { clock, config } = options;
+export function composePlan({ options, channels, live }: Base, { approvals }: Operator): PlanAnswer {
+  const { clock } = options;
   return (target, text, files, choices) => {
     if (choices) approvals.noteAnswer(target, choices.length > 0);
     const channel = channels.channels.get(target.channel);
@@ -30,12 +30,12 @@ export function composePlan({ options, channels }: Base, { approvals }: Operator
       buttons: channel?.buttons ?? false,
       limits: channel?.limits ?? ANY_SIZE,
       now: clock.now(),
-      expiresInMs: config.gateway.answer_expiry_hours * HOUR_MS,
+      expiresInMs: live().gateway.answer_expiry_hours * HOUR_MS,
     });
   };
 }
 
-export function composeDelivery({ options, events, journal, channels, entries }: Base): Delivery {
+export function composeDelivery({ options, events, journal, channels }: Base): Delivery {
   const delivery = createDelivery({
     journal,
     channels: channels.channels,
@@ -44,7 +44,7 @@ export function composeDelivery({ options, events, journal, channels, entries }:
     emit: events.emit,
     maxAttempts: SEND_ATTEMPTS,
     ready: ({ name }) => channels.canSend(name),
-    streams: (channel) => entries.get(channel)?.streaming !== 'off',
+    streams: (channel) => channels.rules(channel)?.streaming !== 'off',
   });
   events.observe(delivery.observe);
   events.observe((event) => {

@@ -19,7 +19,8 @@ export interface Operator {
 }
 
 export interface OperatorOptions {
-  readonly chats: LoadedConfig['config']['gateway']['owner'];
+  /** Asked at each use. */
+  readonly chats: () => LoadedConfig['config']['gateway']['owner'];
   readonly journal: Journal;
   readonly channels: ChannelSet;
   /** Parts are on disk: delivery may look. */
@@ -33,7 +34,9 @@ export function createOperator({ chats, channels, ...options }: OperatorOptions)
   const channel = (name: string) => channels.channels.get(name);
   const owner = new Owner({
     ...options,
-    chats: chats.map(({ channel, chat_id, sender_ids }) => ({ channel, chatId: chat_id, senderIds: sender_ids })),
+    get chats() {
+      return chats().map(({ channel, chat_id, sender_ids }) => ({ channel, chatId: chat_id, senderIds: sender_ids }));
+    },
     channel,
     state: (name) => channels.state(name),
   });

@@ -11,14 +11,15 @@ import { whyAnswer } from '../../runs/why-answer.ts';
 import type { ModelStack } from '../model-stack.ts';
 import type { PlanAnswer } from './delivery.ts';
 import type { Operator } from './operator.ts';
-import type { Base, Config } from './options.ts';
+import type { Base, LiveConfig } from './options.ts';
 import { remainsFor } from './store.ts';
 import { composeTools } from './tools.ts';
 
 /** What turns need beside the base. */
 export interface TurnParts {
   readonly base: Base;
-  readonly models: ModelStack;
+  /** To be asked at each use. */
+  readonly models: () => ModelStack;
   readonly operator: Operator;
   readonly transcripts: Transcripts;
   readonly delivery: Delivery;
@@ -27,28 +28,35 @@ export interface TurnParts {
 
 export function composeRunner(turn: TurnParts): Runner {
   const { base, models, operator, transcripts, parts } = turn;
-  const { options, events, journal, entries, onParts, hot } = base;
+  const { options, events, journal, channels, onParts, live } = base;
   const { clock, dataDir } = options;
   const choices = choicesOf(turn);
   const ownAnswers = new OwnAnswers({
-    ...{ transcripts, choice: commandsOf(turn, choices), why: whyOf(turn), model: models.model, clock },
-    demoAllowed: (channel) => base.channels.isLocal(channel) || (entries.get(channel)?.allow_demo ?? false),
+    ...{ transcripts, choice: commandsOf(turn, choices), why: whyOf(turn), clock },
+    get model() {
+      return models().model;
+    },
+    demoAllowed: (channel) => channels.isLocal(channel) || (channels.rules(channel)?.allow_demo ?? false),
   });
   return new Runner({
     ...{ journal, transcripts, parts, onParts, dataDir, clock, emit: events.emit },
-    model: models.model,
     choices,
     questions: operator.questions,
     instead: ownAnswers.of,
-    ...(models.transcriber ? { transcriber: models.transcriber } : {}),
+    get transcriber() {
+      return models().transcriber;
+    },
     tools: composeTools(base, turn.delivery),
-    limits: limitsOf(options.config),
-    maxHistory: () => hot().max_history,
+    get limits() {
+      return limitsOf(live());
+    },
+    maxHistory: () => live().gateway.max_history,
     system: () => {
-      const { system_prompt: prompt } = hot();
+      const { system_prompt: prompt } = live().gateway;
       return systemPrompt({ ...(prompt ? { base: prompt } : {}), now: clock.now() });
     },
     remains: remainsFor(options),
+    noteUpload: base.uploads.note,
     answers: turn.delivery,
     ...abilities(turn),
   });
@@ -72,11 +80,19 @@ export function whyOf({ base, operator }: TurnParts): (message: InboundMessage) 
 }
 
 function choicesOf({ base, models, transcripts }: TurnParts): Choices {
-  const { options, entries, journal } = base;
   return new Choices({
-    ...{ model: models.model, named: models.named, thinking: options.config.thinking, journal, transcripts },
+    ...{ journal: base.journal, transcripts },
+    get model() {
+      return models().model;
+    },
+    get named() {
+      return models().named;
+    },
+    get thinking() {
+      return base.live().thinking;
+    },
     configured({ channel, senderId }) {
-      const { model, sender_models: bySender, thinking } = entries.get(channel) ?? {};
+      const { model, sender_models: bySender, thinking } = base.channels.rules(channel) ?? {};
       const senderModel = bySender && Object.hasOwn(bySender, senderId) ? bySender[senderId] : undefined;
       return { senderModel, channelModel: model, channelThinking: thinking };
     },
@@ -85,12 +101,21 @@ function choicesOf({ base, models, transcripts }: TurnParts): Choices {
 
 function commandsOf({ base, models, operator }: TurnParts, choices: Choices): ModelChoice {
   return new ModelChoice({
-    ...{ choices, model: models.model, named: models.named, thinking: base.options.config.thinking },
+    choices,
+    get model() {
+      return models().model;
+    },
+    get named() {
+      return models().named;
+    },
+    get thinking() {
+      return base.live().thinking;
+    },
     isOwner: (message) => operator.owner.wrote(message),
   });
 }
 
-function limitsOf({ max_iterations: maxIterations, gateway }: Config): Profiles {
+function limitsOf({ max_iterations: maxIterations, gateway }: LiveConfig): Profiles {
   return profiles({
     ...(maxIterations === undefined ? {} : { maxIterations }),
     sessionTimeoutMs: gateway.session_timeout_secs * 1_000,

@@ -18,7 +18,7 @@ const MINUTE_MS = 60_000;
 
 /** What begins work by the clock. Started by the caller, once there is what work needs. */
 export function composeTicker(base: Base, operator: Operator, pairing: PairingStore): Ticker {
-  const { options, journal, channels, events, hot } = base;
+  const { options, journal, channels, events, live } = base;
   const { clock, logger, config } = options;
   const address = (to: JobAddress): Address | undefined => {
     const channel = channels.channels.get(to.channel);
@@ -33,8 +33,8 @@ export function composeTicker(base: Base, operator: Operator, pairing: PairingSt
   const heartbeat = new Heartbeat({
     ...{ journal, address, clock, logger },
     file: join(options.dataDir, 'HEARTBEAT.md'),
-    settings: () => ({ everyMs: hot().heartbeat.every_minutes * MINUTE_MS, mostADay: hot().heartbeat.max_a_day }),
-    to: () => config.gateway.owner.map(({ channel, chat_id: chatId }) => ({ channel, chatId }))[0],
+    settings: () => ({ everyMs: live().heartbeat.every_minutes * MINUTE_MS, mostADay: live().heartbeat.max_a_day }),
+    to: () => live().gateway.owner.map(({ channel, chat_id: chatId }) => ({ channel, chatId }))[0],
   });
   const ticker = new Ticker({ sources: [jobs, heartbeat, dueWaits(journal)], clock, logger });
   journal.wakeup.listen((what) => onOwnBehalf(() => (what === 'job' || what === 'wait') && ticker.wake()));
@@ -48,21 +48,21 @@ export function jobBook({ journal, options: { clock } }: Pick<Base, 'journal' | 
 
 /** Why nothing may run any more on the account of the person who made a job; undefined = it may. */
 async function barred(
-  { channels, entries }: Base,
+  { channels }: Base,
   { owner }: Operator,
   pairing: PairingStore,
   { principal, role }: Authority,
 ): Promise<string | undefined> {
   if (principal === LOCAL_OPERATOR) return undefined;
   if (role === 'guest') return 'guests have no jobs';
-  const entry = [...entries].find(([name]) => principal.startsWith(`${name}:`));
-  if (!entry) return 'the channel of its creator is not in the config any more';
-  const [channel, { allowed_senders: allowed }] = entry;
+  const channel = channels.status().find(({ name }) => principal.startsWith(`${name}:`))?.name;
+  const rules = channel === undefined ? undefined : channels.rules(channel);
+  if (channel === undefined || !rules) return 'the channel of its creator is not in the config any more';
   if (channels.isLocal(channel)) return undefined;
   const senderId = principal.slice(channel.length + 1);
   if (owner.isOwnersId({ channel, senderId })) return undefined;
   if (role === 'owner') return 'its creator is no owner any more';
-  if (allowed.includes(senderId)) return undefined;
+  if (rules.allowed_senders.includes(senderId)) return undefined;
   const account = channels.channels.get(channel)?.account ?? '';
   const decided = await pairing.decided({ channel, account, senderId });
   return decided === 'approved' ? undefined : 'its creator is not let in any more';

@@ -46,7 +46,7 @@ export interface SpendingStepsOptions {
    * anything else for a limit that has changed meanwhile. Undefined = no, or the owner cannot be asked; a rejection counts as no. Absent:
    * the owner is not asked, and neither for a request that may not wait.
    */
-  readonly askOwner?: (question: SpendingQuestion) => Promise<string | undefined>;
+  readonly askOwner?: ((question: SpendingQuestion) => Promise<string | undefined>) | undefined;
   /** Must not throw. */
   readonly onStep?: (taken: SpendingStepTaken) => void;
 }
