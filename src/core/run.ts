@@ -44,9 +44,9 @@ export type Admission =
       readonly outcome: string;
       readonly parts: readonly NewPart[];
       readonly cancels?: Cancels;
-      readonly settles?: Settles;
       /** Of somebody who is not let in: the row is all that is kept, no chat is noted. */
       readonly isStranger?: true;
+      readonly settles?: Settles;
     }
   /** No row, no content: only (channel, reason) is counted. */
   | { readonly kind: 'refuse'; readonly message: InboundMessage; readonly reason: RefusalReason };

@@ -44,6 +44,9 @@ function apply(store: Store, write: Write, { owner, session }: Writer, change: C
     case 'usage':
       addUsage(store, write.entry);
       return;
+    case 'chat':
+      changeSettings(store, write.chat, write.settings);
+      return;
     case 'settle':
       settle(store, write.settled, change);
       return;
@@ -52,9 +55,6 @@ function apply(store: Store, write: Write, { owner, session }: Writer, change: C
       return;
     case 'asked-in':
       moveQuestion(store, write.id, write.chat);
-      return;
-    case 'chat':
-      changeSettings(store, write.chat, write.settings);
   }
 }
 

@@ -47,8 +47,8 @@ export interface SqliteJournalParts {
 export class SqliteJournal implements Journal {
   readonly bootId: string;
   readonly wakeup = new LocalWakeup();
-  readonly waits: Waits;
   readonly chats: Chats;
+  readonly waits: Waits;
   readonly #parts: SqliteJournalParts;
   readonly #store: Store;
   readonly #queue: CommitQueue;
