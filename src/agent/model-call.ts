@@ -78,3 +78,9 @@ export function emptyFailure(answer: ModelAnswer): ModelFailure {
 function failed(kind: FailureKind, code: ErrorCode, message: string): Extract<ModelOutcome, { kind: 'failed' }> {
   return { kind: 'failed', failure: { kind, code, message, hint: ERROR_CODES[code].hint, retryable: false } };
 }
+
+/** The table's words for the code, never the failure's message: that one is for the operator's log (reliability.md A48). */
+export function failureTitle({ code }: ModelFailure): string {
+  const known = Object.entries(ERROR_CODES).find(([key]) => key === code);
+  return known === undefined ? code : `${known[1].title}, ${code}`;
+}

@@ -3,7 +3,6 @@
  * Every model answer and tool call is a durable step before the next thing happens, so a later attempt continues where a
  * crash cut this one off (design.md 3, commits 2 and 3). The final answer is durable together with the turn's end.
  */
-import { ERROR_CODES } from '../core/error-codes.ts';
 import type { Choice } from '../core/message.ts';
 import type { Image, ModelFailure, ModelRequest, Usage } from '../core/model.ts';
 import type { SessionMessage, ToolCall } from '../core/session.ts';
@@ -16,7 +15,7 @@ import { type AgentEmit, agentEmit } from './agent-emit.ts';
 import { type Deadline, startDeadline } from './deadline.ts';
 import { type LimitKind, limitText, notRunText, wrapUpText } from './limits.ts';
 import { LOOP_WARNING, LoopDetector } from './loop-detection.ts';
-import { callModel, emptyFailure, isEmpty, toolCallsOf } from './model-call.ts';
+import { callModel, emptyFailure, failureTitle, isEmpty, toolCallsOf } from './model-call.ts';
 import { callWithinWindow } from './overflow.ts';
 import { readImages } from './read-images.ts';
 import { repairHistory } from './repair.ts';
@@ -132,8 +131,7 @@ class AgentLoop {
   async #nextAnswer(): Promise<Next> {
     for (let attempt = 0; ; attempt += 1) {
       const answer = await this.#answerOnce();
-      if (answer.kind === 'end') return answer;
-      if (answer.kind === 'answer') return answer;
+      if (answer.kind !== 'empty') return answer;
       const waitMs = EMPTY_WAITS_MS[attempt];
       if (waitMs === undefined) return this.#ended(answer.failure);
       this.#emit({ type: 'model.restart', reason: 'empty' });
@@ -299,10 +297,4 @@ class AgentLoop {
   #line(suffix: string, role: SessionMessage['role'], content: string, at: number): SessionMessage {
     return turnLine(this.#run.runId, suffix, role, content, at);
   }
-}
-
-/** The table's words for the code, never the failure's message: that one is for the operator's log (reliability.md A48). */
-function failureTitle({ code }: ModelFailure): string {
-  const known = Object.entries(ERROR_CODES).find(([key]) => key === code);
-  return known === undefined ? code : `${known[1].title}, ${code}`;
 }
