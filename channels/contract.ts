@@ -15,6 +15,7 @@ import {
   untilAcknowledged,
   write,
 } from '../src/testing/channel-stage.ts';
+import { answered, runOf } from '../src/testing/delivery-setup.ts';
 import { FakeClock, until } from '../src/testing/fakes.ts';
 import { MemoryJournal } from '../src/testing/memory-journal.ts';
 import { DOWNLOAD_CASES } from './download-contract.ts';
@@ -253,20 +254,19 @@ const CASES = {
     const journal = new MemoryJournal(clock);
     const channels = new Map([[channel.name, channel]]);
     await using delivery = createDelivery({ journal, channels, clock, random: () => 0, emit: () => undefined });
-    const draft = delivery.draft(message);
-    expect(draft !== undefined).toBe(channel.edit !== undefined);
-    await draft?.open({ isResumed: false });
+    const place = delivery.answer(runOf(message));
+    const isShown = channel.edit !== undefined;
+    await place.open();
     const shown = async (what: string): Promise<void> => {
       await until(`it shows ${what}`, async () => {
         await clock.advance(500);
         return calls.at(-1)?.text === what;
       });
     };
-    for (const text of draft ? ['the first words', ' and more', ' and still more'] : []) {
-      draft?.observe({ type: 'model.text', at: 0, text });
+    for (const text of isShown ? ['the first words', ' and more', ' and still more'] : []) {
+      delivery.observe({ type: 'model.text', at: 0, messageId: message.id, text });
       await shown(`${calls.at(-1)?.text.replace(' …', '') ?? ''}${text} …`);
     }
-    draft?.end();
     const parts = planParts({
       message,
       text: 'the answer',
@@ -275,11 +275,11 @@ const CASES = {
       now: clock.now(),
       expiresInMs: 1e6,
     });
-    await journal.enqueue(draft?.finishedBy(parts) ?? parts);
+    await journal.enqueue((await place.of(answered(parts))).parts);
     for (const { lane } of parts) delivery.poke(lane);
     await shown('the answer');
     await until('it is settled', () => [...journal.rows.values()].every(({ state }) => state === 'SENT'));
-    expect(calls.map(({ call }) => call)).toEqual(draft ? ['send', 'edit', 'edit', 'edit'] : ['send']);
+    expect(calls.map(({ call }) => call)).toEqual(isShown ? ['send', 'edit', 'edit', 'edit'] : ['send']);
     expect(new Set([...journal.rows.values()].map(({ platformId }) => platformId)).size).toBe(1);
   },
 

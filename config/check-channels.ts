@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import { nearest } from '../src/lib/edit-distance.ts';
-import { checkValue, describeChoice, type Finding, valueAt } from './check-value.ts';
+import { checkValue, describeChoice, valueAt } from './check-value.ts';
+import type { Finding } from './problem.ts';
 
 const LIST = ['gateway', 'channels'] as const;
 const OWNER = ['gateway', 'owner'] as const;

@@ -1,4 +1,5 @@
-import { describeChoice, type Finding, valueAt } from './check-value.ts';
+import { describeChoice, valueAt } from './check-value.ts';
+import type { Finding } from './problem.ts';
 
 /**
  * Checks what the schema of the whole file cannot: that the names of models are in `models`, and that time

@@ -1,17 +1,9 @@
-import { z } from 'zod';
+import type { z } from 'zod';
 import { nearest } from '../src/lib/edit-distance.ts';
 import { isSecretLike } from './excerpt.ts';
 import { hasReference } from './expand.ts';
-
-/** A problem before it has a place in the text. */
-export interface Finding {
-  readonly severity: 'error' | 'warning';
-  readonly path: readonly PropertyKey[];
-  /** Point at the key itself, not at its value. */
-  readonly atKey?: boolean;
-  readonly message: string;
-  readonly hint?: string;
-}
+import type { Finding } from './problem.ts';
+import { unknownKey } from './unknown-key.ts';
 
 export interface Checked<T> {
   /** Undefined when there is an error among the findings. */
@@ -21,11 +13,11 @@ export interface Checked<T> {
 
 /**
  * Checks a value against a strict schema. Unknown keys are warned about and left out (an older program must
- * survive a newer file), but for those that may be meant as a limit: these are errors, as everything else is.
- * All findings at once. `original` is the value before variables were expanded: only what the operator wrote
- * is ever quoted.
+ * survive a newer file), but for those that may be meant as a limit or as a protection: these are errors, as
+ * everything else is. All findings at once. `original` is the value before variables were expanded: only what
+ * the operator wrote is ever quoted. `whole`: the value is a whole config file and not one channel's settings.
  */
-export function checkValue<T>(schema: z.ZodType<T>, value: unknown, original: unknown): Checked<T> {
+export function checkValue<T>(schema: z.ZodType<T>, value: unknown, original: unknown, whole = false): Checked<T> {
   const candidate = structuredClone(value);
   const findings: Finding[] = [];
   for (;;) {
@@ -42,7 +34,8 @@ export function checkValue<T>(schema: z.ZodType<T>, value: unknown, original: un
     for (const issue of unknown) {
       const holder = valueAt(candidate, issue.path);
       for (const key of issue.keys) {
-        findings.push(unknownKey(schema, issue.path, key, valueAt(candidate, [...issue.path, key])));
+        const about = { path: [...issue.path, key], value: valueAt(candidate, [...issue.path, key]) };
+        findings.push(unknownKey(schema, about, whole));
         Reflect.deleteProperty(holder as object, key);
       }
     }
@@ -55,63 +48,6 @@ export function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
     if (node === null || typeof node !== 'object' || !Object.hasOwn(node, step)) return undefined;
     return Reflect.get(node, step);
   }, value);
-}
-
-/** Keys of earlier versions that are gone, and what to do about them. */
-const REMOVED_KEYS: Readonly<Record<string, string>> = {
-  'adaptive_routing.qos_ranking': 'delete it: "mode": "lane" always counts quality, and "weight_latency" says how much',
-};
-
-/**
- * Keys that limit what is spent or who is let in. A word that may be meant as one of them stops the start:
- * left out, it would lift the limit in silence.
- */
-const GUARDS =
-  /^(?:.*\.)?(?:\w*budget\w*|budget\..+|\w+_usd|allowed_(?:senders|groups)|sender_ids|group_mode|\w+_(?:key|secret|token)_env|require_model|max_iterations)$/;
-
-interface SchemaNode {
-  readonly properties?: Readonly<Record<string, SchemaNode>>;
-  /** Of a record: what each of its entries is. */
-  readonly additionalProperties?: SchemaNode | boolean;
-  readonly items?: SchemaNode;
-}
-
-function unknownKey(schema: z.ZodType, path: readonly PropertyKey[], key: string, value: unknown): Finding {
-  const about = { severity: 'warning', path: [...path, key], atKey: true } as const;
-  const name = about.path.map(String).join('.');
-  const removed = Object.hasOwn(REMOVED_KEYS, name) ? REMOVED_KEYS[name] : undefined;
-  if (removed !== undefined) return { ...about, message: 'this key was removed and does nothing', hint: removed };
-  const root = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }) as SchemaNode;
-  const holder = path.reduce<SchemaNode | undefined>(
-    (node, step) => (typeof step === 'number' ? node?.items : (node?.properties?.[String(step)] ?? entryOf(node))),
-    root,
-  );
-  const known = Object.keys(holder?.properties ?? {});
-  const home = sectionOf(root, key);
-  const meant = nearest(key, known);
-  let hint = `known here: ${known.join(', ')}`;
-  if (home !== undefined) hint = home === '' ? `"${key}" belongs at the top level` : `"${key}" belongs under "${home}"`;
-  else if (meant !== undefined) hint = `did you mean "${meant}"?`;
-  const place = home === undefined ? [...path, meant ?? key] : [home, key].filter((step) => step !== '');
-  // A whole section under a name of its own: {"limits": {"daily_usd": 1}}.
-  const isGuard = GUARDS.test(place.join('.')) || /"\w+_usd":/.test(JSON.stringify(value));
-  if (isGuard) return { ...about, severity: 'error', message: 'unknown key: no limit is set by it', hint };
-  return { ...about, message: 'unknown key, ignored', hint };
-}
-
-function entryOf(node: SchemaNode | undefined): SchemaNode | undefined {
-  return typeof node?.additionalProperties === 'object' ? node.additionalProperties : undefined;
-}
-
-/** The section in which a key of this exact name exists. */
-function sectionOf(node: SchemaNode, key: string, path = ''): string | undefined {
-  const properties = Object.entries(node.properties ?? {});
-  if (properties.some(([name]) => name === key)) return path;
-  for (const [name, child] of properties) {
-    const found = sectionOf(child, key, path === '' ? name : `${path}.${name}`);
-    if (found !== undefined) return found;
-  }
-  return node.items ? sectionOf(node.items, key, `${path}[]`) : undefined;
 }
 
 type Described = Pick<Finding, 'message' | 'hint'>;

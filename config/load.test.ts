@@ -55,7 +55,6 @@ describe('which file', () => {
       models: {},
       purposes: {},
       thinking: 'auto',
-      max_iterations: 50,
       require_model: false,
       log: { level: 'info' },
       gateway: {
@@ -88,6 +87,7 @@ describe('which file', () => {
         http: { host: '127.0.0.1', port: 7780 },
         webhooks: { host: '127.0.0.1', port: 7781 },
       },
+      heartbeat: { every_minutes: 30, max_a_day: 48 },
     });
   });
 
@@ -101,7 +101,7 @@ describe('which file', () => {
     await writeFile(join(dir.path, '.gatehouse', 'config.json'), '{"model": "cwd"}');
     const { config, file } = await loadConfig(options(dir.path));
     expect(file).toBe(join(dir.path, '.gatehouse', 'config.json'));
-    expect([config.model, config.max_iterations]).toEqual(['cwd', 50]);
+    expect([config.model, config.max_iterations]).toEqual(['cwd', undefined]);
   });
 
   test('a file named with --config must exist', async () => {
@@ -276,10 +276,39 @@ describe('problems', () => {
     expect(brief(await problemsOf(text))).toMatchObject([expect.stringContaining('unknown key: no limit is set by it')]);
   });
 
+  test.each([
+    ['{"tool_policy": {"deny": ["shell"]}}', '"tool_policy" here: remove'],
+    ['{"sandbox": {"mode": "bubblewrap"}}', '"sandbox" here: remove'],
+    ['{"sandbx": {"mode": "bubblewrap"}}', '"sandbox" here: remove'],
+    ['{"toolPolicy": {}}', '"tool_policy" here: remove'],
+    ['{"mcpServers": {}}', '"mcp_servers" here: remove'],
+    ['{"Plugin": []}', '"plugins" here: remove'],
+    ['{"gateway": {"approvals": {}}}', '"approvals" here: remove'],
+    ['{"http": {"host": "127.0.0.1"}}', '"http" belongs under "gateway"'],
+    ['{"gateway": {"http": {"hots": "127.0.0.1"}}}', 'did you mean "host"?'],
+    ['{"gateway": {"http": {"token": "x"}}}', '"http" here: remove'],
+  ])('a word that may be meant as a protection stops the start: %s', async (text, hint) => {
+    const problems = await problemsOf(text);
+    expect(problems).toMatchObject([
+      { severity: 'error', message: 'unknown key: nothing is protected by it', hint: expect.stringContaining(hint) },
+    ]);
+  });
+
+  test('a word that is near a protection is only warned of where no protection can stand', async () => {
+    const settings = '{"type": "telegram", "settings": {"hook": 1, "sandbox": 1}}';
+    const { warnings } = await load(`{"gateway": {"channels": [${settings}], "autho": 1}, "later_section": {}}`);
+    expect(warnings.map(({ path, severity }) => `${severity} ${path}`)).toEqual([
+      'warning gateway.channels[0].settings.hook',
+      'warning gateway.channels[0].settings.sandbox',
+      'warning gateway.autho',
+      'warning later_section',
+    ]);
+  });
+
   test('a key named __proto__ is an unknown key like any other', async () => {
     const { config, warnings } = await load('{"__proto__": {"max_iterations": 1}, "log": {"__proto__": 1}}');
     expect(warnings.map((warning) => warning.path)).toEqual(['__proto__', 'log.__proto__']);
-    expect(config.max_iterations).toBe(50);
+    expect(config.max_iterations).toBeUndefined();
   });
 
   test('M5 a limit for thinking beyond that of the call is warned of, because the call ends first', async () => {

@@ -4,18 +4,20 @@ import { resolve } from 'node:path';
 import { errorText, GatehouseError } from '../src/core/errors.ts';
 import { type ChannelSchemas, checkChannels, hintMisplacedSetting } from './check-channels.ts';
 import { checkModels } from './check-models.ts';
-import { checkValue, describeChoice, type Finding, valueAt } from './check-value.ts';
+import { checkValue, describeChoice, valueAt } from './check-value.ts';
 import { excerptAt } from './excerpt.ts';
 import { expandVariables } from './expand.ts';
 import { JsonSyntaxError, locate, type ParsedJson, parseJson } from './json-positions.ts';
 import { migrate } from './migrate.ts';
 import { configCandidates, type PathOptions } from './paths.ts';
-import { ConfigError, formatPath, type Problem } from './problem.ts';
+import { ConfigError, type Finding, formatPath, type Problem } from './problem.ts';
 import { type Config, configSchema } from './schema.ts';
 
 export interface LoadOptions extends PathOptions, ChannelSchemas {
   /** `--config`: used alone, and must exist. Relative to `cwd`. */
   readonly file?: string;
+  /** What `file` holds, where it was read already. */
+  readonly bytes?: Uint8Array;
   /** Names `provider` may have, in small letters; absent: any name is taken. */
   readonly providers?: readonly string[];
   /**
@@ -33,6 +35,9 @@ export interface LoadedConfig {
   readonly hash?: string;
   readonly warnings: readonly Problem[];
 }
+
+/** A larger file is refused before it is parsed. */
+export const MAX_BYTES = 4_000_000;
 
 /** Bounds of spec F2 that are clamped with a warning instead of refused. */
 const CLAMPED = [{ path: ['gateway', 'max_history'], min: 1, max: 1000 }] as const;
@@ -65,11 +70,13 @@ export function hashOf(bytes: Uint8Array): string {
   return createHash('sha256').update(bytes).digest('hex');
 }
 
-async function readSource(options: LoadOptions): Promise<{ file: string; bytes: Buffer } | undefined> {
+async function readSource(options: LoadOptions): Promise<{ file: string; bytes: Uint8Array } | undefined> {
   const explicit = options.file === undefined ? undefined : resolve(options.cwd, options.file);
   for (const file of explicit === undefined ? configCandidates(options) : [explicit]) {
     try {
-      return { file, bytes: await readFile(file) };
+      const bytes = options.bytes ?? (await readFile(file));
+      if (bytes.length > MAX_BYTES) throw new GatehouseError('GH1102', `it has more than ${MAX_BYTES} bytes`);
+      return { file, bytes };
     } catch (error) {
       const absent = error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ENOTDIR');
       if (absent && explicit === undefined) continue;
@@ -122,7 +129,7 @@ async function check(parsed: ParsedJson, options: LoadOptions): Promise<CheckRes
     hint: `export ${variable}=…, or write \${${variable}:-default}`,
   }));
   const { value, clamped } = clamp(expanded.value);
-  const checked = checkValue(configSchema, value, migrated.value);
+  const checked = checkValue(configSchema, value, migrated.value, true);
   for (const finding of checked.findings) findings.push(await hintMisplacedSetting(finding, value, options));
   findings.push(...clamped, ...checkProviders(migrated.value, value, options.providers), ...checkModels(value, migrated.value));
   const channels = await checkChannels(value, migrated.value, options);

@@ -17,6 +17,16 @@ export interface Problem {
   readonly excerpt?: { readonly source: string; readonly caret: string };
 }
 
+/** A problem before it has a place in the text. */
+export interface Finding {
+  readonly severity: 'error' | 'warning';
+  readonly path: readonly PropertyKey[];
+  /** Point at the key itself, not at its value. */
+  readonly atKey?: boolean;
+  readonly message: string;
+  readonly hint?: string;
+}
+
 /** Thrown by `loadConfig` with every problem of the file at once, warnings included. Code GH1101. */
 export class ConfigError extends GatehouseError {
   readonly problems: readonly Problem[];

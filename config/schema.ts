@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { gatewaySection } from './sections/gateway.ts';
+import { heartbeatSection } from './sections/heartbeat.ts';
 import { adaptiveRouting, budgetSection, embeddingSection, transcriptionSection } from './sections/model.ts';
 import { fallbackModel, namedModels, purposes, reach, thinkingLevel } from './sections/model-entry.ts';
 
@@ -36,8 +37,14 @@ export const configSchema = z.strictObject({
   budget: budgetSection.optional(),
   embedding: embeddingSection.optional(),
   transcription: transcriptionSection.optional(),
-  max_iterations: z.int().min(1).max(1000).default(50).describe('Model calls one message may cause.'),
+  max_iterations: z
+    .int()
+    .min(1)
+    .max(1000)
+    .optional()
+    .describe('Model calls one message may cause. Default: 50, and 20 in `gatehouse chat`.'),
   gateway: gatewaySection,
+  heartbeat: heartbeatSection,
   require_model: z.boolean().default(false).describe('Refuse to start without a real model instead of answering with the demo.'),
   log: z
     .strictObject({

@@ -72,7 +72,6 @@ export function cached(store: SessionStore, options: CacheOptions = {}): Session
     },
     fork: (source, target, keep) => dropAround(target, () => store.fork(source, target, keep)),
     rewrite: (key, messages, header) => dropAround(key, () => store.rewrite(key, messages, header)),
-    choose: (key, choices) => dropAround(key, () => store.choose(key, choices)),
     list: () => store.list(),
     remove: (key) => dropAround(key, () => store.remove(key)),
   };

@@ -9,7 +9,7 @@ import { appendSynced, DIRECTORY_MODE, FILE_MODE, readIfPresent, removeFile, siz
 import { legacyPath, sessionStem } from './file-name.ts';
 import { cutKeepingLast, forkOf } from './fork.ts';
 import { listSessions } from './list-sessions.ts';
-import { formatFile, formatMessages, newHeader, type ParsedFile, parseFile, withChoices } from './session-file.ts';
+import { formatFile, formatMessages, newHeader, type ParsedFile, parseFile } from './session-file.ts';
 
 /** Ids kept in memory over all sessions, about 10 MB: bounds what many large sessions cost (F46). */
 const MAX_CACHED_IDS = 100_000;
@@ -92,17 +92,6 @@ class JsonlStore implements SessionStore {
       const now = this.#clock.now();
       const updated_at = new Date(now).toISOString();
       await this.#replace(key, { header: newHeader(key, now, { ...old?.header, updated_at, ...header }), messages });
-    });
-  }
-
-  choose(key: string, choices: Parameters<SessionStore['choose']>[1]): Promise<void> {
-    return this.#exclusive(key, async () => {
-      const old = await this.#read(key);
-      const now = this.#clock.now();
-      if (!old && !Object.values(choices).some((choice) => choice)) return;
-      const header = withChoices(old?.header ?? newHeader(key, now), choices, now);
-      // Nothing of the conversation changes, so there is nothing to archive.
-      await this.#put(key, { header, messages: old?.messages ?? [] });
     });
   }
 

@@ -3,7 +3,7 @@ import type { Clock } from '../src/core/ports.ts';
 import type { Session, SessionStore } from '../src/core/session.ts';
 import { appendNew } from './append-new.ts';
 import { forkOf } from './fork.ts';
-import { formatFile, newHeader, withChoices } from './session-file.ts';
+import { formatFile, newHeader } from './session-file.ts';
 
 /** Sessions that live as long as the process: for tests and for runs that shall leave nothing behind. Nothing is archived. */
 export function createMemoryStore(options: { clock: Clock }): SessionStore {
@@ -29,12 +29,6 @@ export function createMemoryStore(options: { clock: Clock }): SessionStore {
       const updated_at = new Date(now).toISOString();
       const merged = newHeader(key, now, { ...sessions.get(key)?.header, updated_at, ...header });
       sessions.set(key, { header: merged, messages: [...messages] });
-    },
-    async choose(key, choices) {
-      const old = sessions.get(key);
-      if (!old && !Object.values(choices).some((choice) => choice)) return;
-      const now = clock.now();
-      sessions.set(key, { header: withChoices(old?.header ?? newHeader(key, now), choices, now), messages: old?.messages ?? [] });
     },
     async list() {
       const infos = [...sessions].map(([key, { header, messages }]) => ({

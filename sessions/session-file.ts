@@ -1,13 +1,6 @@
 /** Bytes of a session file <-> session. Pure: no file system, no clock. The format is described in README.md. */
 import { isUtf8 } from 'node:buffer';
-import type {
-  ProviderState,
-  SessionChoices,
-  SessionHeader,
-  SessionMessage,
-  ThinkingLevel,
-  ToolCall,
-} from '../src/core/session.ts';
+import type { ProviderState, SessionHeader, SessionMessage, ThinkingLevel, ToolCall } from '../src/core/session.ts';
 import { isDeep } from '../src/lib/json-depth.ts';
 import { fnv1a64, splitKey } from './file-name.ts';
 
@@ -52,21 +45,6 @@ export function newHeader(key: string, now: number, over: Partial<SessionHeader>
   const { topic } = splitKey(key);
   const base = topic === undefined ? {} : { topic };
   return { ...base, created_at: at, updated_at: at, ...over, schema_version: SCHEMA_VERSION, session_key: key };
-}
-
-/** The header with these choices made or taken back (null). */
-export function withChoices(
-  { model, thinking, ...rest }: SessionHeader,
-  choices: { readonly [Name in keyof SessionChoices]: SessionChoices[Name] | null },
-  now: number,
-): SessionHeader {
-  const chosen = { model, thinking, ...choices };
-  return {
-    ...rest,
-    ...(chosen.model ? { model: chosen.model } : {}),
-    ...(chosen.thinking ? { thinking: chosen.thinking } : {}),
-    updated_at: new Date(now).toISOString(),
-  };
 }
 
 export function formatHeader(header: SessionHeader): string {
@@ -190,7 +168,7 @@ function toMessage(value: Fields, number: number): { message: SessionMessage; as
     return undefined;
   }
   if (!isOptional(tool_call_id, isString) || !isOptional(reasoning_content, isString)) return undefined;
-  const { provider_state: state } = value;
+  const { provider_state: state, taint } = value;
   return {
     message: {
       id: id ?? `line-${number}`,
@@ -202,6 +180,7 @@ function toMessage(value: Fields, number: number): { message: SessionMessage; as
       ...(reasoning_content === undefined ? {} : { reasoning_content }),
       // Without it the line is as good: the provider is asked without its earlier thoughts.
       ...(isProviderState(state) ? { provider_state: state } : {}),
+      ...(typeof taint === 'number' && Number.isInteger(taint) && taint > 0 ? { taint } : {}),
       timestamp,
     },
     assignedId: id === undefined,

@@ -6,7 +6,7 @@ import type { SessionMessage, ToolCall } from '../core/session.ts';
 import { isEmpty, toolCallsOf } from './model-call.ts';
 import { Replay, type StoredAnswer, type StoredCall, type StoredInput } from './replay.ts';
 import { argsHash } from './tool-signature.ts';
-import { answerLine, NOT_RUN, resultLine, turnLine, UNKNOWN } from './turn-lines.ts';
+import { answerLine, BROKEN_OFF, NOT_RUN, resultLine, turnLine, UNKNOWN } from './turn-lines.ts';
 
 /** The assistant line at the end: some providers refuse a tool result followed by the next user message. */
 const INTERRUPTED = '[interrupted]';
@@ -49,6 +49,7 @@ export function interrupted(runId: string, steps: readonly StepRecord[], at: num
 function resultOf(call: ToolCall, replay: Replay, asked: StoredAnswer, now: number): Pick<StoredCall, 'result' | 'at' | 'ended'> {
   const step = replay.tool(call.id, argsHash(call));
   if (step?.done) return step.done;
+  if (step?.hasNoEffect) return { result: { ok: false, output: BROKEN_OFF }, ended: 'not-run', at: now };
   if (step) return { result: { ok: false, output: UNKNOWN }, ended: 'unknown', at: now };
   return { result: { ok: false, output: NOT_RUN }, ended: 'not-run', at: asked.at };
 }

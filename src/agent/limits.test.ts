@@ -1,25 +1,10 @@
 import { expect, test } from 'vitest';
-import { limitText, sessionLimits } from './limits.ts';
-
-test('the session profile has the documented figures', () => {
-  expect(sessionLimits()).toEqual({
-    maxIterations: 50,
-    maxTokens: 0,
-    wallClockMs: 1_800_000,
-    toolTimeoutMs: 600_000,
-    maxToolCalls: 64,
-    toolsAtOnce: 8,
-  });
-});
-
-test('options replace figures, and no tool call may take longer than half an hour', () => {
-  const limits = sessionLimits({ maxIterations: 20, sessionTimeoutMs: 5_000, toolTimeoutMs: 9_999_999 });
-  expect(limits).toMatchObject({ maxIterations: 20, wallClockMs: 5_000, toolTimeoutMs: 1_800_000 });
-});
+import { profiles } from '../runs/profile.ts';
+import { limitText, wrapUpText } from './limits.ts';
 
 test('every limit is named with its figure and what was done', () => {
   const progress = { modelCalls: 2, tools: ['shell', 'read_file', 'shell'], lastText: 'x'.repeat(2_000) };
-  const text = (limit: Parameters<typeof limitText>[0]) => limitText(limit, sessionLimits({ maxTokens: 1 }), progress);
+  const text = (limit: Parameters<typeof limitText>[0]) => limitText(limit, profiles({ maxTokens: 1 }).session, progress);
   expect(text('iterations')).toContain('its limit of 50 model calls');
   expect(text('tokens')).toContain('its budget of 1 token.');
   expect(text('time')).toContain('its time limit of 30 minutes');
@@ -32,5 +17,15 @@ test('every limit is named with its figure and what was done', () => {
 
 test('a time limit that is no whole number of minutes is given in seconds', () => {
   const progress = { modelCalls: 0, tools: [], lastText: '' };
-  expect(limitText('time', sessionLimits({ sessionTimeoutMs: 90_000 }), progress)).toContain('90 seconds');
+  expect(limitText('time', profiles({ sessionTimeoutMs: 90_000 }).session, progress)).toContain('90 seconds');
+});
+
+test('a step that took too long is named with its own limit', () => {
+  const progress = { modelCalls: 1, tools: ['shell'], lastText: '' };
+  expect(limitText('step', profiles().task, progress)).toContain('one step of this turn reached its time limit of 5 minutes');
+});
+
+test('a run that nears its end is told how many calls it has left', () => {
+  expect(wrapUpText(3)).toContain('You have 3 model calls left');
+  expect(wrapUpText(1)).toContain('This is your last model call');
 });

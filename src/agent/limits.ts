@@ -1,31 +1,6 @@
 import type { AgentOutcome, RunLimits } from '../core/turn.ts';
 import { cutText } from './cut-text.ts';
 
-/** What the operator may set; absent = the figure of the session profile. Times in ms. */
-export interface SessionLimitOptions {
-  readonly maxIterations?: number;
-  readonly maxTokens?: number;
-  readonly sessionTimeoutMs?: number;
-  readonly toolTimeoutMs?: number;
-  readonly maxOutputTokens?: number;
-}
-
-/** Longest time one tool call may take whatever the config says (spec C4). */
-const TOOL_TIMEOUT_CEILING_MS = 1_800_000;
-
-/** The `session` profile (decision D7): figures of spec C4, F2 and B1. */
-export function sessionLimits(options: SessionLimitOptions = {}): RunLimits {
-  return {
-    maxIterations: options.maxIterations ?? 50,
-    maxTokens: options.maxTokens ?? 0,
-    wallClockMs: options.sessionTimeoutMs ?? 1_800_000,
-    toolTimeoutMs: Math.min(options.toolTimeoutMs ?? 600_000, TOOL_TIMEOUT_CEILING_MS),
-    maxToolCalls: 64,
-    toolsAtOnce: 8,
-    ...(options.maxOutputTokens === undefined ? {} : { maxOutputTokens: options.maxOutputTokens }),
-  };
-}
-
 export type LimitKind = Extract<AgentOutcome, { kind: 'limit' }>['limit'];
 
 /** What a turn did before a limit ended it. */
@@ -49,6 +24,12 @@ export function limitText(limit: LimitKind, limits: RunLimits, progress: Progres
   return lines.join('\n');
 }
 
+/** Stands at the end of the system prompt from the soft limit on (P9): a run that is ended in the middle answers nothing. */
+export function wrapUpText(callsLeft: number): string {
+  const left = callsLeft === 1 ? 'This is your last model call' : `You have ${callsLeft} model calls left, this one included`;
+  return `${left}. Come to an end: do only what is still essential, then answer with what you have, and say what is missing.`;
+}
+
 /**
  * Stands below the last result of an answer that asked for more calls than are run
  * (`RunLimits.maxToolCalls`).
@@ -66,6 +47,8 @@ function reason(limit: LimitKind, limits: RunLimits): string {
       return `this turn reached its budget of ${counted(limits.maxTokens, 'token')}`;
     case 'time':
       return `this turn reached its time limit of ${duration(limits.wallClockMs)}`;
+    case 'step':
+      return `one step of this turn reached its time limit of ${duration(limits.stepMs ?? limits.wallClockMs)}`;
     case 'loop':
       return 'I kept repeating the same tool calls';
   }

@@ -2,11 +2,13 @@ import { ERROR_CODES, type ErrorCode } from '../core/error-codes.ts';
 import { errorText } from '../core/errors.ts';
 import type { FailureKind, Model, ModelAnswer, ModelFailure, ModelRequest } from '../core/model.ts';
 import type { Clock } from '../core/ports.ts';
+import type { Wanted } from '../core/wait.ts';
 import { settleOrLeave } from '../lib/settle-or-leave.ts';
 import type { AgentEmit } from './agent-emit.ts';
 
 export type ModelOutcome =
   | { readonly kind: 'answer'; readonly answer: ModelAnswer }
+  | { readonly kind: 'wait'; readonly wait: Extract<Wanted, { readonly kind: 'signal' }> }
   | { readonly kind: 'failed'; readonly failure: ModelFailure };
 
 export interface ModelCall {
@@ -30,7 +32,7 @@ export async function callModel(call: ModelCall): Promise<ModelOutcome> {
     const { tokensIn, tokensOut, costUsd = null } = outcome.answer.usage;
     const id = `${outcome.answer.provider}/${outcome.answer.model}`;
     emit({ type: 'model.done', model: id, tokensIn, tokensOut, costUsd, ms });
-  } else {
+  } else if (outcome.kind === 'failed') {
     const { code, kind, message, hint } = outcome.failure;
     emit({ type: 'model.failed', model: model.id, code, kind, detail: message, hint, ms });
   }
@@ -42,6 +44,7 @@ async function consume({ model, request, emit, signal }: ModelCall): Promise<Mod
     for await (const event of model.call(request, signal)) {
       if (event.type === 'done') return { kind: 'answer', answer: event.answer };
       if (event.type === 'failed') return { kind: 'failed', failure: event.failure };
+      if (event.type === 'wait') return { kind: 'wait', wait: event.wait };
       // After an abort no more text of this run may be shown, even while the model still ends its stream.
       if (signal.aborted) continue;
       if (event.type === 'text') emit({ type: 'model.text', text: event.text });
@@ -74,4 +77,10 @@ export function emptyFailure(answer: ModelAnswer): ModelFailure {
 
 function failed(kind: FailureKind, code: ErrorCode, message: string): Extract<ModelOutcome, { kind: 'failed' }> {
   return { kind: 'failed', failure: { kind, code, message, hint: ERROR_CODES[code].hint, retryable: false } };
+}
+
+/** The table's words for the code, never the failure's message: that one is for the operator's log (reliability.md A48). */
+export function failureTitle({ code }: ModelFailure): string {
+  const known = Object.entries(ERROR_CODES).find(([key]) => key === code);
+  return known === undefined ? code : `${known[1].title}, ${code}`;
 }

@@ -70,14 +70,22 @@ export class Replay {
   }
 
   /** The step of a call. The hash is part of the key, so the same id on other arguments is another call. */
-  tool(callId: string, hash: string): { readonly n: number; readonly done?: StoredCall } | undefined {
+  tool(
+    callId: string,
+    hash: string,
+  ): { readonly n: number; readonly hasNoEffect: boolean; readonly done?: StoredCall } | undefined {
     const step = this.#tools.get(`${callId} ${hash}`);
     if (!step) return undefined;
     const done = step.state === 'DONE' ? decodeCall(step.value) : undefined;
-    return done === undefined ? { n: step.n } : { n: step.n, done };
+    const hasNoEffect = step.effect === 'none';
+    return done === undefined ? { n: step.n, hasNoEffect } : { n: step.n, hasNoEffect, done };
   }
 
   /** The number of the next new step; above every recorded one. */
+  get n(): number {
+    return this.#nextN;
+  }
+
   takeN(): number {
     this.#nextN += 1;
     return this.#nextN - 1;

@@ -3,6 +3,7 @@ import type { Model } from '../core/model.ts';
 import type { AgentRun } from '../core/turn.ts';
 import { ABORT_GRACE_MS } from '../lib/settle-or-leave.ts';
 import { agentRun, countingTool, MemoryStepLog, outboundFile, type TestRun } from '../testing/agent-run.ts';
+import { FakeClock } from '../testing/fakes.ts';
 import { scriptedModel } from '../testing/scripted-model.ts';
 import { interrupted } from './interrupted.ts';
 import { runAgent } from './run.ts';
@@ -91,6 +92,26 @@ describe('F32 limits', () => {
       'echo {}',
       'Error: stopped half way',
     ]);
+    expectComplete(result.lines);
+  });
+
+  test('step: its time counts from the model call on, the tools included, and anew for each step', async () => {
+    const clock = new FakeClock();
+    const wait = countingTool({
+      name: 'wait',
+      async run(_args, { signal }) {
+        await clock.sleep(200_000, signal);
+        return { ok: true, output: 'waited' };
+      },
+    });
+    const ask = { delayMs: 99_999, toolCalls: [{ name: 'wait' }] };
+    const model = scriptedModel([ask, { ...ask, text: 'again' }, { ...ask, delayMs: 100_001 }], { clock });
+    const run = agentRun({ model, clock, tools: [wait], limits: limits({ stepMs: 300_000 }) });
+    const done = runAgent(run);
+    await clock.advance(900_000);
+    const result = await done;
+    expect(result.outcome).toMatchObject({ kind: 'limit', limit: 'step', text: expect.stringContaining('limit of 5 minutes') });
+    expect(model.requests).toHaveLength(3);
     expectComplete(result.lines);
   });
 

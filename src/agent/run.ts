@@ -3,19 +3,19 @@
  * Every model answer and tool call is a durable step before the next thing happens, so a later attempt continues where a
  * crash cut this one off (design.md 3, commits 2 and 3). The final answer is durable together with the turn's end.
  */
-import { ERROR_CODES } from '../core/error-codes.ts';
 import type { Choice } from '../core/message.ts';
 import type { Image, ModelFailure, ModelRequest, Usage } from '../core/model.ts';
 import type { SessionMessage, ToolCall } from '../core/session.ts';
 import type { AttachedFile } from '../core/tool.ts';
 import type { AgentOutcome, AgentResult, AgentRun } from '../core/turn.ts';
+import type { NewWait } from '../core/wait.ts';
 import { IMAGE_TOKENS } from '../llm/tokens.ts';
 import { loadImage } from '../media/load-image.ts';
 import { type AgentEmit, agentEmit } from './agent-emit.ts';
-import { startDeadline } from './deadline.ts';
-import { type LimitKind, limitText, notRunText } from './limits.ts';
+import { type Deadline, startDeadline } from './deadline.ts';
+import { type LimitKind, limitText, notRunText, wrapUpText } from './limits.ts';
 import { LOOP_WARNING, LoopDetector } from './loop-detection.ts';
-import { callModel, emptyFailure, isEmpty, toolCallsOf } from './model-call.ts';
+import { callModel, emptyFailure, failureTitle, isEmpty, toolCallsOf } from './model-call.ts';
 import { callWithinWindow } from './overflow.ts';
 import { readImages } from './read-images.ts';
 import { repairHistory } from './repair.ts';
@@ -24,6 +24,7 @@ import { ownCalls, runToolCalls } from './tool-calls.ts';
 import { toolSignature } from './tool-signature.ts';
 import { trimHistory } from './trim.ts';
 import { answerLine, resultLine, turnLine } from './turn-lines.ts';
+import { modelWait, verdictOf, waitsOf, withNotes } from './waiting.ts';
 
 /** Waits before the second, third and fourth try of a call that came back empty (spec B7). ms. */
 const EMPTY_WAITS_MS = [1_000, 2_000, 4_000];
@@ -40,9 +41,10 @@ const CUT_MARK = '[The answer was cut here: it reached the output limit of the m
  * journal's error): nothing that needed the step was started, and the same run may be tried again later.
  */
 export async function runAgent(run: AgentRun): Promise<AgentResult> {
-  await using deadline = startDeadline(run.limits.wallClockMs, run.clock);
+  const wallClockMs = Math.max(0, run.limits.wallClockMs - (run.ranMs ?? 0));
+  await using deadline = startDeadline({ ...run.limits, wallClockMs }, run.clock);
   // `await`, else the deadline would be disposed of before the run began to wait for anything.
-  return await new AgentLoop(run, deadline.signal).run();
+  return await new AgentLoop(run, deadline).run();
 }
 
 /** An answer to go on with, or the end of the turn. */
@@ -52,7 +54,7 @@ class AgentLoop {
   readonly #run: AgentRun;
   readonly #emit: AgentEmit;
   readonly #replay: Replay;
-  readonly #deadline: AbortSignal;
+  readonly #deadline: Deadline;
   readonly #signal: AbortSignal;
   readonly #detector = new LoopDetector();
   readonly #lines: SessionMessage[];
@@ -63,14 +65,16 @@ class AgentLoop {
   readonly #images = new Map<string, readonly Image[]>();
   #usage: Usage = { tokensIn: 0, tokensOut: 0, tokensCached: 0 };
   #iterations = 0;
+  /** How many lines there were at the first call that was really made. */
+  #resumedAt: number | undefined;
   #warned = false;
 
-  constructor(run: AgentRun, deadline: AbortSignal) {
+  constructor(run: AgentRun, deadline: Deadline) {
     this.#run = run;
     this.#emit = agentEmit(run);
     this.#replay = new Replay(run.steps.recorded);
     this.#deadline = deadline;
-    this.#signal = AbortSignal.any([run.signal, deadline]);
+    this.#signal = AbortSignal.any([run.signal, deadline.signal]);
     this.#lines = [run.input];
   }
 
@@ -84,7 +88,7 @@ class AgentLoop {
       outcome = { kind: 'aborted' };
     }
     this.#close(outcome);
-    const lines = outcome.kind === 'aborted' ? [] : this.#lines;
+    const lines = outcome.kind === 'aborted' || outcome.kind === 'parked' ? [] : this.#lines;
     return {
       ...{ outcome, lines, files: this.#files, choices: this.#choices },
       ...{ usage: this.#usage, iterations: this.#iterations },
@@ -96,6 +100,7 @@ class AgentLoop {
     const limit = this.#reachedLimit();
     if (limit) return this.#limited(limit);
     this.#iterations += 1;
+    this.#deadline.step();
     const next = await this.#nextAnswer();
     if (next.kind === 'end') return next.outcome;
     // The answer is on disk; a stop that came meanwhile still wins over showing it.
@@ -113,7 +118,7 @@ class AgentLoop {
     const { maxIterations, maxTokens } = this.#run.limits;
     if (this.#iterations >= maxIterations) return 'iterations';
     if (maxTokens > 0 && this.#usage.tokensIn + this.#usage.tokensOut >= maxTokens) return 'tokens';
-    return this.#deadline.aborted ? 'time' : undefined;
+    return this.#deadline.over;
   }
 
   #limited(limit: LimitKind): AgentOutcome {
@@ -126,8 +131,7 @@ class AgentLoop {
   async #nextAnswer(): Promise<Next> {
     for (let attempt = 0; ; attempt += 1) {
       const answer = await this.#answerOnce();
-      if (answer.kind === 'end') return answer;
-      if (answer.kind === 'answer') return answer;
+      if (answer.kind !== 'empty') return answer;
       const waitMs = EMPTY_WAITS_MS[attempt];
       if (waitMs === undefined) return this.#ended(answer.failure);
       this.#emit({ type: 'model.restart', reason: 'empty' });
@@ -139,6 +143,7 @@ class AgentLoop {
   async #answerOnce(): Promise<Next | { readonly kind: 'empty'; readonly failure: ModelFailure; readonly replayed: boolean }> {
     const recorded = this.#replay.nextAnswer();
     const stored = recorded ?? (await this.#callModel());
+    if ('wait' in stored) return this.#parked([stored.wait]);
     if ('failure' in stored) {
       const { failure } = stored;
       if (failure.kind === 'empty' && failure.retryable) return { kind: 'empty', failure, replayed: false };
@@ -157,12 +162,14 @@ class AgentLoop {
   }
 
   /** One real call; its answer is durable, with its usage, before a tool runs or another call is made for it. */
-  async #callModel(): Promise<StoredAnswer | { readonly failure: ModelFailure }> {
+  async #callModel(): Promise<StoredAnswer | { readonly failure: ModelFailure } | { readonly wait: NewWait }> {
     const { model, clock, steps, runId } = this.#run;
+    this.#resumedAt ??= this.#lines.length;
     await this.#loadImages();
     const call = { model, iteration: this.#iterations, emit: this.#emit, clock, signal: this.#signal };
     const outcome = await callWithinWindow(this.#run, (window) => callModel({ ...call, request: this.#request(window) }));
     if (outcome.kind === 'failed') return { failure: outcome.failure };
+    if (outcome.kind === 'wait') return { wait: { ...outcome.wait, callId: modelWait(this.#replay.n) } };
     const stored = { ...ownCalls(outcome.answer, this.#run, this.#iterations), at: clock.now() };
     const n = this.#replay.takeN();
     const { content, media = [] } = this.#run.input;
@@ -195,18 +202,28 @@ class AgentLoop {
     const system: SessionMessage = {
       id: `${run.runId}#system`,
       role: 'system',
-      content: run.system,
+      content: this.#system(),
       timestamp: run.input.timestamp,
     };
-    const history = repairHistory([system, ...run.history, ...this.#lines]);
+    const lines = withNotes(run, this.#lines, this.#resumedAt ?? 0);
+    const history = repairHistory([system, ...run.history, ...lines]);
     return {
       messages: trimHistory(history, Math.max(window - count * IMAGE_TOKENS, window / 2)),
       tools: run.tools.map(({ name, description, parameters }) => ({ name, description, parameters })),
       ...(images.size === 0 ? {} : { images }),
       ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
       ...(run.thinking === undefined ? {} : { thinking: run.thinking }),
+      mayWait: verdictOf(run, this.#replay.n),
       context: { session: run.session, channel: run.channel, sender: run.principal, purpose: 'turn', queuedMs: run.queuedMs },
     };
+  }
+
+  /** What changes comes last: providers cache the beginning. */
+  #system(): string {
+    const { system, limits } = this.#run;
+    const { maxIterations, softIterations = Number.POSITIVE_INFINITY } = limits;
+    if (this.#iterations < softIterations) return system;
+    return `${system}\n\n${wrapUpText(maxIterations - this.#iterations + 1)}`;
   }
 
   #usageEntry(id: string, { answer, at }: StoredAnswer) {
@@ -223,6 +240,8 @@ class AgentLoop {
     }
     const batch = { run: this.#run, replay: this.#replay, emit: this.#emit, signal: this.#signal };
     const results = await runToolCalls(calls, batch);
+    const waits = waitsOf(calls, results);
+    if (waits.length > 0) return this.#parked(waits).outcome;
     this.#lines.push(this.#answerLine(asked, calls));
     for (const [i, call] of calls.entries()) {
       const stored = results[i];
@@ -243,10 +262,15 @@ class AgentLoop {
     return undefined;
   }
 
+  /** Who was told to stop does not wait. */
+  #parked(waits: readonly NewWait[]): Extract<Next, { kind: 'end' }> {
+    return { kind: 'end', outcome: this.#run.signal.aborted ? { kind: 'aborted' } : { kind: 'parked', waits } };
+  }
+
   /** The run's own abort and its deadline both reach the model as an abort; only here they part again. */
   #ended(failure: ModelFailure): Extract<Next, { kind: 'end' }> {
     if (this.#run.signal.aborted) return { kind: 'end', outcome: { kind: 'aborted' } };
-    if (this.#deadline.aborted) return { kind: 'end', outcome: this.#limited('time') };
+    if (this.#deadline.over) return { kind: 'end', outcome: this.#limited(this.#deadline.over) };
     return { kind: 'end', outcome: { kind: 'failed', failure } };
   }
 
@@ -261,7 +285,7 @@ class AgentLoop {
 
   /** An assistant line ends every turn: some providers refuse a tool result followed by the next user message. */
   #close(outcome: AgentOutcome): void {
-    if (outcome.kind === 'answered' || outcome.kind === 'aborted') return;
+    if (outcome.kind !== 'limit' && outcome.kind !== 'failed') return;
     const text = outcome.kind === 'limit' ? outcome.text : `[no answer: ${failureTitle(outcome.failure)}]`;
     this.#lines.push(this.#line('end', 'assistant', text, this.#run.clock.now()));
   }
@@ -273,10 +297,4 @@ class AgentLoop {
   #line(suffix: string, role: SessionMessage['role'], content: string, at: number): SessionMessage {
     return turnLine(this.#run.runId, suffix, role, content, at);
   }
-}
-
-/** The table's words for the code, never the failure's message: that one is for the operator's log (reliability.md A48). */
-function failureTitle({ code }: ModelFailure): string {
-  const known = Object.entries(ERROR_CODES).find(([key]) => key === code);
-  return known === undefined ? code : `${known[1].title}, ${code}`;
 }

@@ -11,6 +11,7 @@ import type { AgentEmit } from './agent-emit.ts';
 import { encodeCall, type Replay, type StoredAnswer, type StoredCall } from './replay.ts';
 import { argsHash, toolSignature } from './tool-signature.ts';
 import { NOT_RUN, UNKNOWN } from './turn-lines.ts';
+import { mayWait, settledResult } from './waiting.ts';
 
 export interface ToolBatch {
   readonly run: AgentRun;
@@ -82,6 +83,13 @@ async function runCall(call: ToolCall, batch: ToolBatch): Promise<StoredCall> {
   if (recorded?.done) return recorded.done;
   const tool = run.tools.find(({ name }) => name === call.name);
   const step = { n: recorded?.n ?? replay.takeN(), kind: 'tool', callId: call.id, argsHash: hash } as const;
+  const waitedFor = recorded && tool && settledResult(run, call, tool);
+  if (waitedFor) {
+    const stored = { result: waitedFor, at: run.clock.now() };
+    // The wait is on disk with its value: nothing has to wait for this one, which `StepLog` sees to.
+    recordDone(call, { ...step, endedAt: stored.at }, stored, batch).catch(() => undefined);
+    return stored;
+  }
   if (recorded && !(tool && mayRunAgain(tool))) {
     emit({ type: 'tool.unknown', tool: call.name, callId: call.id });
     return recordDone(call, step, notEnded(batch, UNKNOWN, 'unknown'), batch);
@@ -103,6 +111,8 @@ async function runCall(call: ToolCall, batch: ToolBatch): Promise<StoredCall> {
     emit({ type: 'tool.unknown', tool: call.name, callId: call.id });
     return notEnded(batch, UNKNOWN, 'unknown');
   }
+  // STARTED stays: the result is what the wait comes to.
+  if (result.result.wait) return result;
   return recordDone(call, { ...step, endedAt: result.at }, result, batch);
 }
 
@@ -124,7 +134,7 @@ async function execute(tool: Tool, call: ToolCall, batch: ToolBatch): Promise<St
   const work = runTool(tool, call.arguments, context, { timeoutMs: run.limits.toolTimeoutMs, clock: run.clock });
   const settled = await settleOrLeave(work, signal, run.clock);
   if (settled === 'left') return 'left';
-  const result = settled.value;
+  const result = mayWait(tool, settled.value);
   emit({ type: 'tool.done', tool: call.name, callId: call.id, ok: result.ok, ms: run.clock.monotonic() - startedAt });
   return { result, at: run.clock.now() };
 }

@@ -8,6 +8,8 @@ import type { StoredCall } from './replay.ts';
 
 /** The result of a call of which it is not known whether it took effect. */
 export const UNKNOWN = 'Error: outcome unknown: this call was broken off and may have taken effect. Check before repeating it.';
+/** The result of a call of a tool that has no effect, such as one that waits for a person. */
+export const BROKEN_OFF = 'Error: broken off: the turn was stopped before this call had a result. It changed nothing.';
 /** The result of a call that surely took no effect. */
 export const NOT_RUN = 'Error: not run: the turn was stopped before this call began';
 

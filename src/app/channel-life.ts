@@ -1,9 +1,10 @@
 import { DeadlineError, withDeadline } from '../../channels/kit/deadline.ts';
 import type { Channel, ChannelHost, Webhooks } from '../core/channel.ts';
 import { ERROR_CODES } from '../core/error-codes.ts';
-import { errorText } from '../core/errors.ts';
+import { errorText, GatehouseError, isGatehouseError } from '../core/errors.ts';
 import type { Clock, Logger } from '../core/ports.ts';
 import { settleOrLeave } from '../lib/settle-or-leave.ts';
+import { type ChannelEntry, type ChannelSetOptions, channelDir } from './channel-options.ts';
 import { type Origin, onBehalfOf, onOwnBehalf } from './origin.ts';
 
 interface LifeOptions {
@@ -11,11 +12,33 @@ interface LifeOptions {
   readonly logger: Logger;
 }
 
+/** The config, a missing variable, a refused login, an unknown type: trying again changes nothing before the operator mends it. */
+const OPERATORS_TO_MEND = /^GH(?:11\d\d|1501|1506)$/;
 /**
  * A channel that takes longer to stop is left behind: it may hold up neither the next one nor the end of the
  * process.
  */
 const STOP_MS = 3_000;
+
+/** The adapter of a configured channel, not started. Rejects with GH1506 for an unknown type, and as the adapter does. */
+export async function makeChannel(
+  { name, type, settings }: ChannelEntry,
+  options: ChannelSetOptions,
+  origin: Origin,
+): Promise<{ readonly channel: Channel; readonly isLocal: boolean }> {
+  const { registry, secret, clock, random = Math.random, logger, terminal, dataDir, webhooks } = options;
+  const load = registry[type];
+  if (!load) throw new GatehouseError('GH1506', `there is no channel type ${type}`);
+  const descriptor = await load();
+  const channel = await descriptor.create(settings as never, {
+    ...{ name, secret, clock, random },
+    logger: logger.child({ channel: name }),
+    dir: channelDir(dataDir, name),
+    webhooks: ownWebhooks(webhooks.for(name), origin),
+    ...(terminal ? { terminal } : {}),
+  });
+  return { channel, isLocal: descriptor.local ?? false };
+}
 
 /** Rejects as `start` does, or with `signal.reason` when it goes on for 2 s after an abort. */
 export async function startChannel(
@@ -55,9 +78,18 @@ export function ownBehalf(host: ChannelHost): ChannelHost {
 }
 
 /** The server is shared: whichever channel opened it, a request is handled on behalf of the one it is for. */
-export function ownWebhooks(webhooks: Webhooks, origin: Origin): Webhooks {
+function ownWebhooks(webhooks: Webhooks, origin: Origin): Webhooks {
   return {
     serve: (handler, options) =>
       onOwnBehalf(() => webhooks.serve((request, signal) => onBehalfOf(origin, () => handler(request, signal)), options)),
   };
+}
+
+/** Whether starting again may help. What was not foreseen may pass; what has a code says so. */
+export function mayPass(error: unknown): boolean {
+  return !(isGatehouseError(error) && OPERATORS_TO_MEND.test(error.code));
+}
+
+export function asError(error: unknown): Error {
+  return error instanceof Error ? error : new Error(errorText(error));
 }

@@ -19,10 +19,11 @@ async function scene(config: object) {
   const write = (value: unknown) =>
     writeFileAtomic(file, typeof value === 'string' ? value : JSON.stringify(value, null, 2), { mode: 0o600 });
   await write(base);
-  const env = { TEST_KEY: 'sk-test' };
-  const reload = () =>
+  const env = { TEST_KEY: 'sk-test', OTHER_KEY: 'sk-other' };
+  const reload = (bytes?: Uint8Array) =>
     loadConfig({
       file,
+      ...(bytes ? { bytes } : {}),
       cwd: dir.path,
       home: dir.path,
       env,
@@ -41,8 +42,8 @@ async function scene(config: object) {
   const exit = runGateway({ ...options, config: await reload(), reload, reloadEveryMs: 20 });
   let asked = 0;
   return {
-    base,
-    write,
+    ...{ base, write, model },
+    type: (line: string) => void stdin.write(`${line}\n`),
     file,
     log: () => text.log,
     /** Types a line; resolves with what the model was sent for it. */
@@ -70,7 +71,7 @@ test('F40 a changed file applies what can change at once, names the rest once, a
 
   // Half of a file, as a slow editor leaves it.
   const whole = JSON.stringify(
-    { ...at.base, model: 'other', gateway: { system_prompt: 'NEW PROMPT', max_history: 1, http: { port: 0 } } },
+    { ...at.base, gateway: { system_prompt: 'NEW PROMPT', max_history: 1, http: { port: 1 } } },
     null,
     2,
   );
@@ -85,7 +86,7 @@ test('F40 a changed file applies what can change at once, names the rest once, a
   await at.write(whole);
   await until('it is applied', () => at.logged('config.applied').length === 1);
   expect(JSON.parse(at.logged('config.applied')[0] ?? '').keys).toEqual(['gateway.max_history', 'gateway.system_prompt']);
-  expect(at.logged('config.needs-restart').map((line) => JSON.parse(line).keys)).toEqual([['model']]);
+  expect(at.logged('config.needs-restart').map((line) => JSON.parse(line).keys)).toEqual([['gateway.http.port']]);
   const prompt = await at.ask('third');
   expect(prompt[0]?.content).toContain('NEW PROMPT');
   // One message of history, then the question.
@@ -96,5 +97,37 @@ test('F40 a changed file applies what can change at once, names the rest once, a
   expect((await at.ask('fourth'))[0]?.content).toContain('NEWER PROMPT');
   expect(at.logged('config.needs-restart')).toHaveLength(1);
   expect(at.logged('config.invalid')).toHaveLength(1);
+  expect(await at.end()).toBe(0);
+});
+
+test('another model, key and limit hold from the next message on, and a model that cannot work changes nothing', async () => {
+  const at = await scene({ gateway: { http: { port: 0 } } });
+  const told = (event: string, times: number) => until(event, () => at.logged(event).length === times);
+  const asked = () => at.model.requests.map(({ body, headers }) => `${body['model']} ${headers.authorization}`);
+  await at.ask('first');
+  await at.write({ ...at.base, model: 'other', api_key_env: 'OTHER_KEY' });
+  await told('config.applied', 1);
+  await at.ask('second');
+  expect(asked()).toEqual(['m Bearer sk-test', 'other Bearer sk-other']);
+
+  await at.write({
+    ...at.base,
+    model: 'third',
+    api_key_env: 'NO_SUCH_KEY',
+    gateway: { system_prompt: 'NEVER', http: { port: 0 } },
+  });
+  await told('config.refused', 1);
+  expect(JSON.parse(at.logged('config.refused')[0] ?? '').code).toBe('GH1103');
+  expect((await at.ask('third'))[0]?.content).not.toContain('NEVER');
+  expect(asked().at(-1)).toBe('other Bearer sk-other');
+
+  // The call does not fit, and costs what the config says from now on.
+  const hints = { model_hints: { price: { in: 1_000, out: 1_000 } } };
+  await at.write({ ...at.base, ...hints, budget: { daily_usd: 0.001, steps: ['stop'] } });
+  await told('config.applied', 2);
+  at.type('fourth');
+  await told('budget.met', 1);
+  expect(asked()).toHaveLength(3);
+  expect(at.log()).not.toContain('sk-other');
   expect(await at.end()).toBe(0);
 });

@@ -2,25 +2,30 @@
 // file of compose/.
 import { errorText } from '../core/errors.ts';
 import type { Journal } from '../core/journal.ts';
+import type { KeyChange } from '../core/reload.ts';
 import type { Delivery } from '../delivery/deliver.ts';
 import { channelHost, type Gateway } from '../gateway/gateway.ts';
 import type { Lanes } from '../gateway/lanes.ts';
-import { pruneUploads } from '../media/prune-uploads.ts';
+import { Uploads } from '../media/uploads.ts';
 import type { ChannelSet } from './channels.ts';
 import { closeParts } from './close-parts.ts';
 import { composeChannels } from './compose/channels.ts';
 import { composeDelivery, composePlan } from './compose/delivery.ts';
 import { composeEvents } from './compose/events.ts';
-import { composeGateway } from './compose/gateway.ts';
+import { composeGateway, type GatewayParts } from './compose/gateway.ts';
+import { LiveModels } from './compose/models.ts';
 import { createOperator, tellOfChannels } from './compose/operator.ts';
-import { type Base, type Config, type DaemonOptions, type HotSettings, redactOf } from './compose/options.ts';
+import { type Base, type Config, type DaemonOptions, redactOf } from './compose/options.ts';
 import { recover } from './compose/recovery.ts';
 import { composeRunner } from './compose/runner.ts';
+import { composeTicker } from './compose/schedule.ts';
 import { composeStores } from './compose/store.ts';
 import { keepHouse } from './keep-house.ts';
 import type { ModelStack } from './model-stack.ts';
 import type { Observations } from './observe.ts';
 import { onOwnBehalf } from './origin.ts';
+import { Reloader } from './reload.ts';
+import { reloadParts } from './reload-parts.ts';
 
 export type { DaemonOptions } from './compose/options.ts';
 
@@ -32,8 +37,11 @@ export interface Daemon {
   readonly lanes: Lanes;
   readonly observations: Observations;
   readonly models: ModelStack;
-  /** Applies what may change without a restart (spec F3): system prompt, length of history, and limits on spending. */
-  reconfigure(config: Config): void;
+  /**
+   * Takes a changed config into use, all that can be without a restart of the process, or nothing of it. As
+   * `Reloader.reload`.
+   */
+  reload(config: Config, signal: AbortSignal): Promise<readonly KeyChange[]>;
   /**
    * Stops intake, parks turns, finishes sends under way within the limits, then closes everything as
    * `closeParts` does.
@@ -57,70 +65,82 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const { opened, journal, transcripts } = await composeStores(options, events.emit);
   events.observe(journal.record.note);
   const { channels, webhooks } = await composeChannels(options, events);
-  let hot: HotSettings = config.gateway;
+  const reloader = new Reloader(config);
   // Delivery is built last; parts that are committed before are found in the outbox when it begins.
   let running: Delivery | undefined;
   const base: Base = {
-    ...{ options, events, journal, channels },
-    entries: new Map(config.gateway.channels.map((entry) => [entry.name ?? entry.type, entry])),
+    ...{ options, events, journal, channels, uploads: new Uploads(options) },
     onParts(parts) {
       // What sends belongs to all, whichever turn or channel made the part.
       onOwnBehalf(() => {
         for (const lane of new Set(parts.map((part) => part.lane))) running?.poke(lane);
       });
     },
-    hot: () => hot,
+    live: () => reloader.running,
   };
-  const { onParts } = base;
-  const redact = redactOf(options);
-  const operator = createOperator({ chats: config.gateway.owner, journal, channels, onParts, redact, clock, logger });
-  const models = await options.model({ journal, emit: events.emit, operator });
+  const chats = () => base.live().gateway.owner;
+  const operator = createOperator({ ...base, chats, redact: redactOf(options), clock, logger });
+  const models = await LiveModels.create(options.model, { config, journal, emit: events.emit, operator });
   const delivery = composeDelivery(base);
   running = delivery;
   const parts = composePlan(base, operator);
-  const turn = { base, models, operator, transcripts, delivery, parts };
+  const turn = { base, models: () => models.current, operator, transcripts, delivery, parts };
   const built = composeGateway(turn, composeRunner(turn), opened.pairing);
-  const { gateway, lanes } = built;
-
   await recover(base, built, parts);
   tellOfChannels(operator.owner, channels, events);
-  journal.onOutsideChange(() => {
-    gateway.look().catch((error) => logger.warn('journal.look-failed', { detail: errorText(error) }));
-  });
-  journal.wakeup.listen((what, lane) =>
-    onOwnBehalf(() => {
-      if (what === 'run') lanes.fetch([lane]);
-      else delivery.poke(lane);
-    }),
-  );
-  const prune = async (): Promise<void> => {
-    await opened.prune();
-    await pruneUploads(options.dataDir, clock.now());
-  };
-  const housekeeping = keepHouse(prune, clock, logger);
+  followJournal(base, built, delivery);
+  await operator.approvals.recover();
+  const ticker = composeTicker(base, operator, opened.pairing);
+  const housekeeping = keepHouse(() => opened.prune().then(() => base.uploads.prune()), clock, logger);
   await channels.start((channel, report) =>
-    channelHost(gateway, journal, { channel: channel.name, account: channel.account }, report),
+    channelHost(built.gateway, journal, { channel: channel.name, account: channel.account }, report),
   );
+
+  ticker.start();
+  reloader.take(reloadParts({ channels, models, delivery, ticker, more: options.reloadable ?? [], clock }));
 
   // What is listed is closed in reverse: turns have stopped by then, then what they left to send (sends need
   // their channels), then the disk.
-  const closed = { journal: opened, owner: operator.owner, transcripts, webhooks, channels, delivery, models };
+  const closed = {
+    journal: opened,
+    owner: operator.owner,
+    transcripts,
+    webhooks,
+    channels,
+    delivery,
+    models,
+    uploads: base.uploads,
+  };
   let closing: Promise<void> | undefined;
   const close = async (limits: CloseLimits): Promise<void> => {
     housekeeping[Symbol.dispose]();
     channels.stopReceiving();
     const graceMs = limits.turnsMs + limits.deliveryMs;
-    await closeParts({ stop: () => gateway.stop(limits), parts: closed, graceMs, clock, logger });
+    const stop = () => ticker[Symbol.asyncDispose]().then(() => built.gateway.stop(limits));
+    await closeParts({ stop, parts: closed, graceMs, clock, logger });
   };
   return {
-    ...{ gateway, journal, channels, lanes, observations, models },
-    reconfigure: ({ gateway, budget }) => {
-      hot = gateway;
-      models.setLimits?.(budget);
+    ...{ gateway: built.gateway, lanes: built.lanes, journal, channels, observations },
+    get models() {
+      return models.current;
     },
+    reload: (changed, signal) => reloader.reload(changed, signal),
     close: (limits = { turnsMs: 5_000, deliveryMs: 10_000 }) => {
       closing ??= close(limits);
       return closing;
     },
   };
+}
+
+/** What was committed elsewhere, by a command or by another part of this process, is worked on too. */
+function followJournal({ options, journal }: Base, { gateway, lanes }: GatewayParts, delivery: Delivery): void {
+  journal.onOutsideChange(() => {
+    gateway.look().catch((error) => options.logger.warn('journal.look-failed', { detail: errorText(error) }));
+  });
+  journal.wakeup.listen((what, lane) =>
+    onOwnBehalf(() => {
+      if (what === 'run') lanes.fetch([lane]);
+      else if (what === 'part') delivery.poke(lane);
+    }),
+  );
 }

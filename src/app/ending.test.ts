@@ -12,6 +12,15 @@ it.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)('%s ends in order with 0, and 
   expect(ending.signal.aborted).toBe(true);
 });
 
+it('SIGHUP is what the caller makes of it, as often as it comes, and the others end as ever', async () => {
+  const [ending, hangUps] = [new Ending(), [] as string[]];
+  using _signals = ending.onSignals(logger, () => hangUps.push('again'));
+  for (let times = 0; times < 3; times += 1) process.emit('SIGHUP', 'SIGHUP');
+  expect([hangUps.length, ending.signal.aborted]).toEqual([3, false]);
+  process.emit('SIGTERM', 'SIGTERM');
+  expect([await ending.code, ending.reason]).toEqual([0, 'SIGTERM']);
+});
+
 it('takes no signal any more once disposed', () => {
   const before = process.listenerCount('SIGHUP');
   {

@@ -1,6 +1,9 @@
 import { errorText } from '../core/errors.ts';
 
-/** SIGHUP: the terminal was closed. Without a handler it is a kill, which loses nothing but leaves the history unsaved. */
+/**
+ * SIGHUP: the terminal was closed, or without one, that the config is to be read again. Without a handler it
+ * is a kill, which loses nothing but leaves the history unsaved.
+ */
 const SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
 
 /** Why the daemon ends; the first reason wins. */
@@ -54,10 +57,17 @@ export class Ending {
     );
   }
 
-  /** First signal: stop in order. Second: end at once, which is as safe as a kill. */
-  onSignals(logger: { warn(event: string): void }): Disposable {
+  /**
+   * First signal: stop in order. Second: end at once, which is as safe as a kill. With `onHangUp`, SIGHUP is
+   * that and no reason to stop.
+   */
+  onSignals(logger: { warn(event: string): void }, onHangUp?: () => void): Disposable {
     let signals = 0;
     const handle = (signal: NodeJS.Signals): void => {
+      if (signal === 'SIGHUP' && onHangUp) {
+        onHangUp();
+        return;
+      }
       signals += 1;
       if (signals > 1) {
         logger.warn('stopped at once; unfinished work resumes at the next start');

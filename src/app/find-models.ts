@@ -22,7 +22,7 @@ export interface FoundModels {
  * configured.
  */
 export async function findModels(
-  { config }: LoadedConfig,
+  { config }: Pick<LoadedConfig, 'config'>,
   env: Readonly<Record<string, string | undefined>>,
   store: AuthStore,
 ): Promise<FoundModels> {

@@ -12,7 +12,7 @@ const RANKS: readonly (readonly string[])[] = [
   ['src/tools', 'src/operator'],
   ['src/agent'],
   ['src/runs'],
-  ['src/gateway'],
+  ['src/gateway', 'src/schedule'],
   ['src/http'],
   ['src/app'],
   ['src/simulator'],

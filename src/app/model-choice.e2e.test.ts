@@ -1,6 +1,10 @@
 // Which model answers: what a conversation, its sender, its channel and the config say, through the real
 // program.
+import { mkdir, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
+import { sessionStem } from '../../sessions/file-name.ts';
+import { sessionKey } from '../core/ids.ts';
 import { DoublePlatform } from '../simulator/double/server.ts';
 import { startChild } from '../testing/child-daemon.ts';
 import { cliJson } from '../testing/cli-json.ts';
@@ -19,6 +23,7 @@ import {
 import type { RunningDaemon } from '../testing/running-daemon.ts';
 import { type TelegramSceneOptions, telegramScene } from '../testing/telegram/scene.ts';
 
+const AT = '2026-11-20T10:00:00.000Z';
 const PRICED = { model_hints: { price: { in: 1, out: 1 } } };
 
 /** The models `fast` and `deep` beside the main one; each says who it is. */
@@ -82,6 +87,25 @@ test('/model switches the conversation, says so, and holds over /new and a resta
     ['vllm/d1', 1],
     ['vllm/f1', 2],
   ]);
+});
+
+test('what an earlier version stored in the session holds, over /new too, until the chat chooses again', async () => {
+  await using at = await scene();
+  const session = sessionKey({ channel: 'telegram', account: '', chatId: '1000' });
+  const file = `${sessionStem(join(at.dir, 'data'), session)}.jsonl`;
+  const header = { schema_version: 1, session_key: session, model: 'fast', thinking: 'low' };
+  await mkdir(dirname(file), { recursive: true });
+  await writeFile(file, `${JSON.stringify({ ...header, created_at: AT, updated_at: AT })}\n`);
+  await using daemon = await at.start();
+  expect(await at.say(daemon, 'who?')).toBe('I am fast');
+  await at.say(daemon, '/new');
+  expect(await at.say(daemon, 'who?')).toBe('I am fast');
+  expect(await at.say(daemon, '/think')).toContain('Thinking: low, chosen here.');
+  await at.say(daemon, '/model deep');
+  expect(await at.say(daemon, 'who?')).toBe('I am deep');
+  await at.say(daemon, '/reset');
+  expect(await at.say(daemon, 'who?')).toBe('I am main');
+  expect(await at.say(daemon, '/think')).toContain('Thinking: auto, the default.');
 });
 
 test('a session goes before its sender, a sender before the channel, the channel before the config', async () => {

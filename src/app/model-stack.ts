@@ -3,105 +3,48 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { LoadedConfig } from '../../config/load.ts';
 import { errorText } from '../core/errors.ts';
-import type { Emit } from '../core/events.ts';
-import type { Ledger, UsageEntry } from '../core/ledger.ts';
+import type { UsageEntry } from '../core/ledger.ts';
 import type { FailureKind, Model, ModelCallContext, ModelFacts, ModelFailure } from '../core/model.ts';
 import type { Clock, Logger } from '../core/ports.ts';
-import type { SlotStatus } from '../core/status.ts';
-import { isLoopback, priceOf } from '../llm/catalog/price.ts';
+import { priceOf } from '../llm/catalog/price.ts';
 import { compose } from '../llm/compose.ts';
-import { createDemo, createWire, type WireDeps } from '../llm/create.ts';
+import { createDemo, type WireDeps } from '../llm/create.ts';
 import type { Detected } from '../llm/detect.ts';
-import { type KeyRotationOptions, withKeyRotation } from '../llm/key-rotation.ts';
 import { Budget } from '../llm/money/budget.ts';
 import { limitsFrom } from '../llm/money/limits.ts';
 import { type BudgetedOptions, withBudget } from '../llm/money/with-budget.ts';
 import type { SpendingStepsOptions } from '../llm/money/with-spending-steps.ts';
 import { offeredModels } from '../llm/offered-models.ts';
-import type { WarmableModel } from '../llm/protocols/wire.ts';
-import type { FoundKey } from '../llm/providers/key.ts';
-import { type ResolvedProvider, resolveProvider } from '../llm/providers/resolve.ts';
-import { type CurrentKey, withRenewedKey } from '../llm/renewed-key.ts';
-import { createRetryGate, type RetryGate, type RetryInfo, withRetry } from '../llm/retry.ts';
+import { resolveProvider } from '../llm/providers/resolve.ts';
+import { type RetryInfo, withRetry } from '../llm/retry.ts';
 import { createAdaptiveRouter } from '../llm/routing/adaptive-router.ts';
 import { createChain } from '../llm/routing/chain.ts';
 import { withChoice } from '../llm/routing/choose.ts';
 import { createProviderRouter, type ProviderRouter, type RouterEntry } from '../llm/routing/provider-router.ts';
 import type { Slot } from '../llm/routing/slot.ts';
-import { keyRefused, modelReplaced, type ReplacedModel } from '../operator/notices.ts';
+import { modelReplaced, type ReplacedModel } from '../operator/notices.ts';
 import { modelWarnings } from './catalog-warnings.ts';
-import type { Operator } from './compose/operator.ts';
-import { currentLogin, type Login } from './current-login.ts';
+import { currentLogin } from './current-login.ts';
+import type { ModelEntry, ModelStack, ModelStackOptions, NamedModelEntry } from './model-types.ts';
+import { createEntryWire, Gates, warnOfPlainText } from './model-wires.ts';
 import { withRefusalNotice } from './refusal-notice.ts';
 import { withReplacement } from './replaced-model.ts';
-import { createSpeech, type SpeechOptions, type TranscriberFor } from './speech.ts';
+import { createSpeech } from './speech.ts';
 import { type Spending, withSpendingLimits } from './spending-limits.ts';
 
 type Config = LoadedConfig['config'];
 
+export type { ModelEntry, ModelStack, NamedModelEntry } from './model-types.ts';
+
 /** Where another model stands by, a longer wait than this is not taken: better to switch. ms. */
 const PATIENCE_WITH_OTHERS_MS = 2_000;
 
-/** One model of the config with its key. */
-export interface ModelEntry {
-  readonly target: ResolvedProvider;
-  readonly key: FoundKey | undefined;
-}
-
-/** One of the section `models`. */
-export interface NamedModelEntry extends ModelEntry {
-  readonly name: string;
-  readonly description?: string | undefined;
-}
-
-export interface ModelStackOptions {
-  readonly config: Config;
-  /** What the daemon starts with; its `target` is absent for the demo. */
-  readonly detected: Detected;
-  /** `fallback_models`, in order. */
-  readonly fallbacks: readonly ModelEntry[];
-  /** `models`, in order. Default: none. */
-  readonly named?: readonly NamedModelEntry[];
-  readonly login: Login;
-  readonly env: SpeechOptions['env'];
-  readonly secret: SpeechOptions['secret'];
-  readonly journal: Pick<Ledger, 'spending' | 'spend'>;
-  /** Counts in the budget what a program beside this one has spent on the same keys. Called once. */
-  readonly includeOthers?: (budget: Budget) => Promise<void>;
-  readonly emit: Emit;
-  readonly operator: Operator;
-  readonly clock: Clock;
-  readonly logger: Logger;
-}
-
-/** Disposing ends what runs beside the calls. */
-export interface ModelStack extends AsyncDisposable {
-  readonly model: Model;
-  /** Absent: recordings are not transcribed. */
-  readonly transcriber?: TranscriberFor;
-  /** Of the models that take part; absent where there is only one. */
-  readonly slots?: () => readonly SlotStatus[];
-  /** What `/model` and the config can name; absent for the demo. */
-  readonly named?: ProviderRouter;
-  /**
-   * A model found without a config that its provider does not have any more, and what answers in its place.
-   */
-  readonly replaced?: () => ReplacedModel | undefined;
-  /** What is wrong with the catalog on that day, or with what it says of these models; a sentence each. */
-  readonly warnings?: (now: number) => readonly string[];
-  /** Limits and steps hold from now on, for a changed config. */
-  readonly setLimits?: (budget: Config['budget']) => void;
-  /** The limit of a day, for people; undefined = none. */
-  readonly daily?: () => { readonly spentUsd: number; readonly limitUsd: number } | undefined;
-}
-
 /** Reads today's spending from the journal. Rejects as the journal and `createSpeech` do. */
 export async function createModelStack(options: ModelStackOptions): Promise<ModelStack> {
-  const { config, detected, journal, clock, logger } = options;
+  const { config, detected, journal, logger } = options;
   // By where the key is from and not by the limit there is now: a budget may be taken out of the config while this runs.
   const foundKey = isFound(detected);
-  const budget = await Budget.open(journal, limitsFrom(config.budget, { foundKey }), { clock });
-  await options.includeOthers?.(budget);
+  const budget = options.before?.budget ?? (await openBudget(options, foundKey));
   const record = (entry: UsageEntry): void => {
     journal.spend(entry).catch((error: unknown) => logger.warn('usage.unrecorded', { detail: errorText(error) }));
   };
@@ -111,7 +54,7 @@ export async function createModelStack(options: ModelStackOptions): Promise<Mode
   const { model, ...routed } = createModel(options, budget, record, spending);
   return {
     ...routed,
-    model,
+    ...{ model, budget },
     ...(transcriber ? { transcriber } : {}),
     setLimits(section) {
       spending.steps = section?.steps;
@@ -122,6 +65,12 @@ export async function createModelStack(options: ModelStackOptions): Promise<Mode
       return day && { spentUsd: day.spentUsd, limitUsd: day.limitUsd };
     },
   };
+}
+
+async function openBudget({ config, journal, clock, includeOthers }: ModelStackOptions, foundKey: boolean): Promise<Budget> {
+  const budget = await Budget.open(journal, limitsFrom(config.budget, { foundKey }), { clock });
+  await includeOthers?.(budget);
+  return budget;
 }
 
 function createModel(
@@ -309,52 +258,12 @@ function namedEntries(
   return entries;
 }
 
-function createEntryWire({ target, key }: ModelEntry, options: ModelStackOptions, deps: WireDeps): WarmableModel {
-  const { login, operator, clock, logger } = options;
-  const create = (value: string | undefined): WarmableModel => createWire(target, value, deps);
-  if (key?.more) {
-    const model = `${target.provider.name}/${target.model}`;
-    const onResting: KeyRotationOptions['onResting'] = (rested, { kind, code }, next) => {
-      logger.warn('model.key-rests', { model, key: rested.from, code, kind, next: next.from });
-      if (kind !== 'rate-limit') void operator.owner.tell(keyRefused(model, rested.from, kind, code));
-    };
-    return withKeyRotation([key, ...key.more], create, { clock, onResting });
-  }
-  if (key?.from !== 'login') return create(key?.value());
-  const current: CurrentKey = (signal) => currentLogin(target, login, signal);
-  return withRenewedKey(key.value(), current, create);
-}
-
-/** All models of one key at one address share what a 429 said (F24). */
-class Gates {
-  readonly #byKey = new Map<string, RetryGate>();
-
-  of({ target, key }: ModelEntry): RetryGate {
-    const name = `${target.baseUrl}\n${key?.value() ?? ''}`;
-    const gate = this.#byKey.get(name) ?? createRetryGate();
-    this.#byKey.set(name, gate);
-    return gate;
-  }
-}
-
 function timeoutsOf({ gateway }: Config): WireDeps['timeouts'] {
   return {
     connectMs: gateway.llm_connect_timeout_secs * 1_000,
     totalMs: gateway.llm_timeout_secs * 1_000,
     thinkingMs: gateway.llm_thinking_timeout_secs * 1_000,
   };
-}
-
-/** A warning and not a refusal: only the operator knows whether the network between is their own. */
-function warnOfPlainText({ target, key }: ModelEntry, logger: Logger): void {
-  const { protocol, host } = new URL(target.baseUrl);
-  const keyFrom = key?.from ?? target.credentials?.from;
-  if (!keyFrom || protocol === 'https:' || isLoopback(target.baseUrl)) return;
-  logger.warn('model.plain-text', {
-    model: `${target.provider.name}/${target.model}`,
-    detail: `its key (${keyFrom}) and every message go to ${host} unencrypted`,
-    hint: 'use an https:// address in base_url',
-  });
 }
 
 /**

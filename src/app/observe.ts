@@ -39,6 +39,7 @@ export class Observations {
         /GH\d{4}/.exec(event.detail ?? '')?.[0] ?? 'GH1502',
         `${event.channel ?? ''}: ${event.detail ?? 'down'}`,
       );
+    if (event.type === 'job' && event.state !== 'skipped') this.#error(event.at, 'GH1703', `${event.job}: ${event.reason}`);
     if (event.type === 'journal') {
       this.journalFailing = event.state === 'failing';
       if (event.code) this.#error(event.at, event.code, 'the journal could not be written');
@@ -54,6 +55,7 @@ export class Observations {
 
 const WARNINGS = new Set([
   'failed',
+  'job',
   'model.failed',
   'part.dead',
   'part.unknown',

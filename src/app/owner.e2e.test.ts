@@ -1,6 +1,8 @@
 // What the operator and a waiting chat are told, by the real program: real money, real channels, a scripted model server.
 import { writeFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
+import { openJournal } from '../journal/open.ts';
+import { systemClock } from '../lib/clock.ts';
 import { DoublePlatform } from '../simulator/double/server.ts';
 import { freePort } from '../simulator/free-port.ts';
 import { startTelegramServer } from '../simulator/telegram/server.ts';
@@ -164,15 +166,19 @@ test.concurrent('a call beyond the limit waits for the owner; a stranger with th
   expect(at.texts(OWNER)[0]).toContain('It is for telegram:1.');
   expect(at.texts(OWNER)[0]).not.toContain('secret question');
   say(at, 2, `/allow ${code}`);
-  // To the agent like any other text, which has no money either.
-  await has(at, 2, /\(GH2112\)$/);
-  expect([at.texts(1), at.model.requests.length]).toEqual([[], 0]);
+  // To the agent like any other text, which has no money either and waits for the same answer.
+  const parked = async () => (await daemon.status()).journal.inbox.PARKED;
+  await until('both wait', async () => (await parked()) === 2);
+  expect([at.texts(1), at.texts(2), at.model.requests.length]).toEqual([[], [], 0]);
+  expect((await daemon.status()).lanes).toEqual({ running: 0, waiting: 0 });
   say(at, OWNER, `/allow ${code}`);
   await has(at, 1, 'ab');
+  await has(at, 2, 'ab');
   say(at, OWNER, `/deny ${code}`);
   await has(at, OWNER, 'This question was answered already: allowed.');
+  expect(at.texts(OWNER).filter((text) => text.includes('/allow'))).toHaveLength(1);
   expect(at.texts(OWNER)).toContain('✅ Allowed.');
-  expect(at.model.requests).toHaveLength(1);
+  expect(at.model.requests).toHaveLength(2);
 });
 
 test.concurrent('the owner who asks is asked in that very chat, while its turn waits, and a no ends the turn', async () => {
@@ -186,6 +192,42 @@ test.concurrent('the owner who asks is asked in that very chat, while its turn w
   expect(at.model.requests).toEqual([]);
 });
 
+test.concurrent('a budget question survives a restart: it is asked once, holds nothing, and its old code answers it', async () => {
+  const script = () => stream(textPieces('a', 'b'));
+  await using at = await telegramScene({ script, config: TOO_DEAR, gateway: LIMITED });
+  let code = '';
+  for (const start of [1, 2]) {
+    await using daemon = await at.start();
+    await daemon.ready();
+    if (start === 1) say(at, 1, 'hello');
+    code = await asked(at);
+    await until('it waits', async () => (await daemon.status()).journal.inbox.PARKED === 1);
+    await daemon.stop();
+  }
+  await using daemon = await at.start();
+  await daemon.ready();
+  expect(at.texts(OWNER)).toHaveLength(1);
+  say(at, OWNER, `/allow ${code}`);
+  await has(at, 1, 'ab');
+  expect([at.texts(OWNER).length, at.model.requests.length]).toEqual([2, 1]);
+});
+
+test.concurrent('a question that is answered on the command line is acted on by the daemon that runs', async () => {
+  const script = () => stream(textPieces('a', 'b'));
+  await using at = await telegramScene({ script, config: TOO_DEAR, gateway: LIMITED });
+  await using daemon = await at.start();
+  await daemon.ready();
+  say(at, 1, 'hello');
+  const code = await asked(at);
+  await using cli = await openJournal({ dir: daemon.dataDir, clock: systemClock, sync: 'in-commit' });
+  const wait = await cli.journal.waits.byCode(code);
+  const value = { ok: true, output: 'allow' };
+  await cli.journal.commit([{ kind: 'settle', settled: { wait: wait?.id ?? '', value, by: 'cli' } }]);
+  await has(at, 1, 'ab');
+  say(at, OWNER, `/deny ${code}`);
+  await has(at, OWNER, 'This question was answered already: allowed.');
+});
+
 test.concurrent('/stop ends a turn that waits for the owner', async () => {
   await using at = await telegramScene({ config: TOO_DEAR, gateway: LIMITED });
   await using daemon = await at.start();
@@ -195,8 +237,10 @@ test.concurrent('/stop ends a turn that waits for the owner', async () => {
   say(at, 1, '/stop');
   await has(at, 1, '🛑 Cancelled.');
   await daemon.settled(2);
+  // The question is about the limit, and not about this turn alone.
   say(at, OWNER, `/allow ${code}`);
-  await has(at, OWNER, 'Too late: this question is closed.');
+  await has(at, OWNER, '✅ Allowed.');
+  await daemon.settled(3);
   expect([at.texts(1), at.model.requests.length]).toEqual([['🛑 Cancelled.'], 0]);
 });
 
@@ -270,10 +314,9 @@ test.concurrent('where there are no buttons the choices are listed, and a typed 
   const texts = (chat: string) => platform.posted.filter(({ chatId }) => chatId === chat).map(({ text }) => text);
   platform.deliver({ id: 'm1', chatId: 'c', senderId: 'ada', text: 'hello' });
   await until('the choices are listed', () => texts('owner').at(-1)?.endsWith('1. Allow\n2. Deny'));
-  platform.deliver({ id: 'm2', chatId: 'c', senderId: 'ada', text: '1' });
-  platform.deliver({ id: 'm3', chatId: 'owner', senderId: 'owner', text: '1' });
+  const quoted = texts('owner').at(-1) ?? '';
+  platform.deliver({ id: 'm2', chatId: 'c', senderId: 'ada', text: '1', quoted });
+  platform.deliver({ id: 'm3', chatId: 'owner', senderId: 'owner', text: '1', quoted });
   await until('it is allowed', () => texts('c').includes('ab'));
-  // The second message of the chat asks anew.
   await until('the owner is told', () => texts('owner').includes('✅ Allowed.'));
-  expect(model.requests).toHaveLength(1);
 });

@@ -1,5 +1,5 @@
 // The daemon as a process: signals, a second one, a message that kills it.
-import { readFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { ChildDaemon } from '../testing/child-daemon.ts';
@@ -91,6 +91,46 @@ test.concurrent('F41 a second SIGTERM ends at once, and what was under way is an
   await using second = await at.spawn();
   await second.settled(1);
   expect(at.texts()).toEqual(['echo: hello']);
+});
+
+test.concurrent('SIGHUP without a terminal reads the config again: the channel is replaced in the middle of a turn, and nothing is lost or said twice', async () => {
+  await using at = await telegramScene({
+    script: (request) => {
+      const text = userText(request);
+      return text === 'slow' ? stream(textPieces(`echo: ${text}`), { latencyMs: 300 }) : undefined;
+    },
+  });
+  await using daemon = await at.spawn();
+  await daemon.ready();
+  const entry = {
+    type: 'telegram',
+    allowed_senders: ['*'],
+    settings: { api_root: at.platform.url, poll_timeout_secs: 2, rate_limits: false },
+  };
+  const config = { ...at.config, model: 'n', gateway: { channels: [entry], http: { port: 1 } } };
+  const writeAndHangUp = async (content: object): Promise<void> => {
+    await writeFile(join(at.dir, 'config.json'), JSON.stringify(content));
+    daemon.process.kill('SIGHUP');
+  };
+  at.platform.inject({ text: 'slow' });
+  await until('the model is asked', () => at.model.requests.length === 1);
+  await writeAndHangUp(config);
+  await until('the change is told', () => daemon.stderr().includes('"event":"config.applied"'));
+  at.platform.inject({ text: 'after it' });
+  const status = await daemon.settled(2);
+  expect(at.texts()).toEqual(['echo: slow', 'echo: after it']);
+  expect(at.model.requests.map(({ body }) => body['model'])).toEqual(['m', 'n']);
+  expect(status.config).toMatchObject({
+    needsRestart: ['gateway.http.port'],
+    applied: {
+      changes: [
+        { key: 'gateway.channels.telegram', cost: 'restart-part', lost: 0 },
+        { key: 'model', cost: 'live' },
+        { key: 'gateway.http.port', cost: 'restart-daemon' },
+      ],
+    },
+  });
+  expect(await daemon.stop()).toEqual({ code: 0, signal: null });
 });
 
 test.concurrent('F42 a second daemon on the same data directory is refused with pid and age, exit 1, and the first goes on', async () => {

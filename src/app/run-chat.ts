@@ -1,4 +1,5 @@
 import { chatDirOf } from '../../config/paths.ts';
+import { CHAT_ITERATIONS } from '../runs/profile.ts';
 import { type RunOptions, runGateway } from './run-gateway.ts';
 
 /**
@@ -23,7 +24,7 @@ export async function runChat(options: RunOptions): Promise<number> {
   const code = await runGateway({
     ...options,
     quiet: true,
-    config: { ...options.config, config: { ...config, gateway } },
+    config: { ...options.config, config: { ...config, max_iterations: config.max_iterations ?? CHAT_ITERATIONS, gateway } },
     dataDir: chatDirOf(options.dataDir),
     loginDir: options.dataDir,
     otherLedger: options.dataDir,

@@ -8,26 +8,28 @@ import type { Terminal } from '../core/channel.ts';
 import { errorText, GatehouseError } from '../core/errors.ts';
 import type { Emit } from '../core/events.ts';
 import type { Journal } from '../core/journal.ts';
-import type { Logger } from '../core/ports.ts';
 import type { DaemonRecord } from '../core/status.ts';
 import type { ToolKit } from '../core/tool.ts';
 import { type HttpServer, startHttpServer } from '../http/server.ts';
 import { lockDataDir } from '../journal/lock.ts';
 import { writeFileAtomic } from '../lib/atomic-file.ts';
 import { systemClock } from '../lib/clock.ts';
-import { createLogger, type LogLevel } from '../lib/log.ts';
+import { createLogger, type LevelLogger, type LogLevel } from '../lib/log.ts';
 import { packageVersion } from '../lib/package-info.ts';
 import { createRedactor } from '../lib/redact.ts';
 import type { Detected } from '../llm/detect.ts';
 import type { Registry } from './channels.ts';
+import type { Config } from './compose/options.ts';
 import { type Daemon, type DaemonOptions, startDaemon } from './daemon.ts';
 import { Ending } from './ending.ts';
 import { type FoundModels, findModels } from './find-models.ts';
-import { followConfig } from './follow-config.ts';
+import { ConfigFollower } from './follow-config.ts';
 import { includeLedger } from './include-ledger.ts';
 import { createModelStack } from './model-stack.ts';
 import { readyText } from './ready-text.ts';
+import { livePart } from './reload.ts';
 import { Screen } from './screen.ts';
+import { Secrets } from './secrets.ts';
 import { statusRoutes } from './status.ts';
 import { Strays } from './strays.ts';
 
@@ -54,8 +56,8 @@ export interface RunOptions {
   readonly quiet?: boolean;
   /** Sees every event of the run. */
   readonly observe?: Emit;
-  /** Reads the config file again; given together with `config.file`, changes are followed while the daemon runs (F40). */
-  readonly reload?: () => Promise<LoadedConfig>;
+  /** Checks another content of the config file; given together with `config.file`, changes are followed while the daemon runs (F40). */
+  readonly reload?: (bytes: Uint8Array) => Promise<LoadedConfig>;
   /** How often the config file is looked at. Default: that of `watchConfig`. */
   readonly reloadEveryMs?: number;
   /** Tests put in their own channel, a tool, or a journal that breaks. */
@@ -92,16 +94,25 @@ export async function runGateway(options: RunOptions): Promise<number> {
   secrets.addLater(() => store.secrets());
   const found = await findModels(options.config, options.env, store);
   secrets.addModels(found);
-  refuseDemo(options, found.detected);
+  refuseDemo(options, options.config.config, found.detected);
 
+  const follower = new ConfigFollower({
+    ...options,
+    ...{ clock, logger },
+    say: (text) => {
+      if (options.stdio.stderr.isTTY && options.message === undefined) screen.stderr.write(`${text}\n`);
+    },
+  });
   const ending = options.ending ?? new Ending();
   // From here on, not only once it serves: a channel may take its time to start.
-  using _signals = options.ending ? undefined : ending.onSignals(logger);
+  // A conversation on the command line ends with its terminal, wherever its words come from.
+  const onHangUp = options.stdio.stdin.isTTY || options.quiet ? undefined : () => follower.look();
+  using _signals = options.ending ? undefined : ending.onSignals(logger, onHangUp);
   const strays = new Strays({ logger, end: (reason) => ending.end(1, reason, true), exit: () => process.exit(1) });
   using _strays = options.ending ? undefined : strays.watch();
-  const daemon = await startDaemon(daemonOptions(options, { found, store, secrets, screen, logger, ending }));
+  const daemon = await startDaemon(daemonOptions(options, { found, store, secrets, screen, logger, ending, follower }));
   try {
-    return await serve(daemon, options, { detected: found.detected, screen, logger, ending });
+    return await serve(daemon, options, { detected: found.detected, screen, logger, ending, follower });
   } finally {
     await daemon.close(NO_GRACE);
     await rm(join(options.dataDir, 'daemon.json'), { force: true });
@@ -113,8 +124,9 @@ interface RunParts {
   readonly store: AuthStore;
   readonly secrets: Secrets;
   readonly screen: Screen;
-  readonly logger: Logger;
+  readonly logger: LevelLogger;
   readonly ending: Ending;
+  readonly follower: ConfigFollower;
 }
 
 function daemonOptions(options: RunOptions, { found, store, secrets, screen, logger, ending }: RunParts): DaemonOptions {
@@ -125,12 +137,17 @@ function daemonOptions(options: RunOptions, { found, store, secrets, screen, log
   return {
     ...{ config, dataDir, secret, clock, logger },
     registry: options.registry ?? CHANNELS,
-    model: ({ journal, emit, operator }) =>
-      createModelStack({
-        ...{ config, ...found, journal, emit, operator, clock, logger, env, secret },
+    model: async (parts) => {
+      const now = parts.before ? await findModels(parts, env, store) : found;
+      secrets.addModels(now);
+      refuseDemo(options, parts.config, now.detected);
+      return await createModelStack({
+        ...{ ...parts, ...now, clock, logger, env, secret },
         login: (provider, signal) => store.get(provider, signal),
         includeOthers: (budget) => includeLedger(budget, options.otherLedger ?? chatDirOf(dataDir), { clock, logger }),
-      }),
+      });
+    },
+    reloadable: [livePart('log', ['log'], ({ log }) => logger.setLevel(logLevel(options, log.level)))],
     terminal: terminal(options, screen),
     redact: createRedactor(secrets.all),
     ...(options.observe ? { observe: options.observe } : {}),
@@ -149,61 +166,32 @@ function daemonOptions(options: RunOptions, { found, store, secrets, screen, log
 async function serve(
   daemon: Daemon,
   options: RunOptions,
-  { detected, screen, logger, ending }: Omit<RunParts, 'found' | 'store' | 'secrets'> & { readonly detected: Detected },
+  { detected, screen, logger, ending, follower }: Omit<RunParts, 'found' | 'store' | 'secrets'> & { readonly detected: Detected },
 ): Promise<number> {
   const { config, stdio, message } = options;
-  const clock = systemClock;
   if (daemon.channels.channels.size === 0) throw noChannel(daemon);
-  await using http = await listen(config, daemon, clock.now());
+  await using http = await listen(
+    config,
+    statusRoutes(daemon, systemClock.now(), () => follower.status()),
+  );
   await announce(options, { daemon, http, detected, screen });
-  await using _config = followConfig(options, daemon, clock, logger);
+  await using _following = follower;
+  follower.start(daemon);
   ending.whenInputEnds(() => daemon.gateway.idle());
   const code = await ending.code;
   logger.info('stopping', { reason: ending.reason });
   if (stdio.stderr.isTTY && message === undefined) screen.stderr.write(stoppingText(ending.reason));
+  // A change that is being taken is over before the parts close.
+  await follower[Symbol.asyncDispose]();
   // After a failure of the journal nothing more can be recorded: waiting would change nothing.
   await daemon.close(ending.inOrder ? GRACE : NO_GRACE);
   return code;
 }
 
-function refuseDemo({ requireModel, config: { config } }: RunOptions, { source, lines }: Detected): void {
+function refuseDemo({ requireModel }: RunOptions, config: Config, { source, lines }: Detected): void {
   if (source !== 'demo' || !(requireModel || config.require_model)) return;
   // What was looked for and what to do next; the first line only says that the demo would answer.
   throw new GatehouseError('GH1104', 'no model is configured, and one is required', { hint: lines.slice(1).join('; ') });
-}
-
-/** Every secret that the process was given so far, for those who keep secrets out of texts. */
-class Secrets {
-  readonly #env: RunOptions['env'];
-  readonly #known = new Set<string>();
-  #later = (): readonly string[] => [];
-
-  constructor(env: RunOptions['env']) {
-    this.#env = env;
-  }
-
-  readonly all = (): readonly string[] => [...this.#known, ...this.#later()];
-
-  /** The value of a variable. Throws GH1103 when it is not set. */
-  readonly secret = (variable: string): string => {
-    const value = this.#env[variable];
-    if (!value)
-      throw new GatehouseError('GH1103', `environment variable ${variable} is not set`, { hint: `export ${variable}=…` });
-    this.#known.add(value);
-    return value;
-  };
-
-  /** Secrets that change while the process runs. */
-  addLater(secrets: () => readonly string[]): void {
-    this.#later = secrets;
-  }
-
-  addModels({ detected, fallbacks, named }: FoundModels): void {
-    for (const { target, key } of [detected, ...fallbacks, ...named]) {
-      for (const each of key ? [key, ...(key.more ?? [])] : []) this.#known.add(each.value());
-      for (const part of target?.credentials?.secrets() ?? []) this.#known.add(part);
-    }
-  }
 }
 
 function stoppingText(reason: string): string {
@@ -215,15 +203,14 @@ function isInteractive({ stdio, env, message }: RunOptions): boolean {
 }
 
 /** Where a person talks to the agent, the log of each message would stand between question and answer: warnings only, unless `-v`. */
-function logLevel(options: RunOptions): LogLevel {
-  const { config } = options.config;
+function logLevel(options: RunOptions, level = options.config.config.log.level): LogLevel {
   if (options.verbose) return 'debug';
-  return isQuiet(options) ? 'warn' : config.log.level;
+  return isQuiet(options, level) ? 'warn' : level;
 }
 
-function isQuiet({ stdio, config: { config }, quiet, verbose }: RunOptions): boolean {
+function isQuiet({ stdio, config: { config }, quiet, verbose }: RunOptions, level = config.log.level): boolean {
   const talking = quiet || (stdio.stderr.isTTY === true && config.gateway.channels.some(({ type }) => type === 'cli'));
-  return talking && !verbose && config.log.level === 'info';
+  return talking && !verbose && level === 'info';
 }
 
 function terminal(options: RunOptions, screen: Screen): Terminal {
@@ -251,9 +238,8 @@ function noChannel({ channels }: Daemon): GatehouseError {
 }
 
 /** The configured port; the default port may be taken by another gatehouse, and then any free one will do. */
-async function listen({ config }: LoadedConfig, daemon: Daemon, startedAt: number): Promise<HttpServer> {
+async function listen({ config }: LoadedConfig, routes: ReturnType<typeof statusRoutes>): Promise<HttpServer> {
   const { host, port } = config.gateway.http;
-  const routes = statusRoutes(daemon, startedAt);
   try {
     return await startHttpServer({ host, port, routes });
   } catch (error) {

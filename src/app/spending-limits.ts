@@ -4,7 +4,8 @@ import type { Model } from '../core/model.ts';
 import type { Clock, Logger } from '../core/ports.ts';
 import type { Budget } from '../llm/money/budget.ts';
 import { type SpendingStepsOptions, type SpendingStepTaken, withSpendingSteps } from '../llm/money/with-spending-steps.ts';
-import { spendingQuestion, spendingStopped } from '../operator/notices.ts';
+import { BudgetQuestions } from '../operator/budget-questions.ts';
+import { spendingStopped } from '../operator/notices.ts';
 import type { Operator } from './compose/operator.ts';
 import { originNow } from './origin.ts';
 
@@ -23,13 +24,15 @@ export interface SpendingLimitsOptions extends Pick<SpendingStepsOptions, 'freeF
 
 /** The steps that the config names for a call that does not fit a limit; the operator is asked and told. */
 export function withSpendingLimits(model: Model, budget: Budget, options: SpendingLimitsOptions): Model {
-  const { spending, operator, clock, freeFirst } = options;
-  const askOwner: SpendingStepsOptions['askOwner'] = (question, signal) =>
-    operator.approvals.ask(spendingQuestion(question), signal);
+  const { spending, operator, clock, logger, freeFirst } = options;
+  const questions = new BudgetQuestions({ approvals: operator.approvals, budget, clock, logger });
+  const askOwner: SpendingStepsOptions['askOwner'] = (question) => questions.ask(question);
   return withSpendingSteps(model, budget, {
     ...{ clock, onStep: (taken: SpendingStepTaken) => report(taken, options) },
     ...(freeFirst ? { freeFirst } : {}),
-    ...(operator.owner.exists ? { askOwner } : {}),
+    get askOwner() {
+      return operator.owner.exists ? askOwner : undefined;
+    },
     get steps() {
       return spending.steps;
     },

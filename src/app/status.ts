@@ -1,4 +1,5 @@
-import type { StatusDocument } from '../core/status.ts';
+import type { JournalCounts } from '../core/journal.ts';
+import type { ConfigStatus, StatusDocument } from '../core/status.ts';
 import type { HttpAnswer } from '../http/server.ts';
 import { systemClock } from '../lib/clock.ts';
 import { packageVersion } from '../lib/package-info.ts';
@@ -22,7 +23,11 @@ function degradedParts(daemon: Daemon): readonly string[] {
  * `/healthz`: the process answers and its event loop turns. `/readyz`: the journal can be written and at least one channel
  * receives (503 otherwise). `/status`: everything `gatehouse status` shows. None of them holds message content or secrets.
  */
-export function statusRoutes(daemon: Daemon, startedAt: number): Readonly<Record<string, () => Promise<HttpAnswer>>> {
+export function statusRoutes(
+  daemon: Daemon,
+  startedAt: number,
+  config: () => ConfigStatus,
+): Readonly<Record<string, () => Promise<HttpAnswer>>> {
   return {
     '/healthz': async () => ({ status: 200, body: { ok: true, version: packageVersion() } }),
     '/readyz': async () => {
@@ -30,11 +35,17 @@ export function statusRoutes(daemon: Daemon, startedAt: number): Readonly<Record
       const ready = receiving && !daemon.observations.journalFailing;
       return { status: ready ? 200 : 503, body: { ready, degraded: degradedParts(daemon) } };
     },
-    '/status': async () => ({ status: 200, body: await statusDocument(daemon, startedAt) }),
+    '/status': async () => ({ status: 200, body: await statusDocument(daemon, startedAt, config()) }),
   };
 }
 
-async function statusDocument(daemon: Daemon, startedAt: number): Promise<StatusDocument> {
+function removedChannels({ channels }: Daemon, { unsent }: JournalCounts): NonNullable<StatusDocument['removedChannels']> {
+  return unsent
+    .filter(({ channel }) => channels.state(channel) === undefined)
+    .map(({ channel: name, count: waiting }) => ({ name, waiting }));
+}
+
+async function statusDocument(daemon: Daemon, startedAt: number, config: ConfigStatus): Promise<StatusDocument> {
   const { observations, models } = daemon;
   const { model } = models;
   const budget = models.daily?.();
@@ -45,6 +56,7 @@ async function statusDocument(daemon: Daemon, startedAt: number): Promise<Status
     await daemon.journal.spending({ since: startOfDay(systemClock), by: 'day' }),
   );
   const { running, waiting } = daemon.lanes.stats();
+  const journal = await daemon.journal.counts();
   return {
     version: packageVersion(),
     pid: process.pid,
@@ -60,7 +72,10 @@ async function statusDocument(daemon: Daemon, startedAt: number): Promise<Status
     models: models.slots?.() ?? [],
     ...(budget ? { budget } : {}),
     channels: daemon.channels.status(),
-    journal: await daemon.journal.counts(),
+    removedChannels: removedChannels(daemon, journal),
+    config,
+    journal,
+    jobs: await daemon.journal.jobs.counts(),
     lanes: { running, waiting },
     usageToday: { calls, tokensIn, tokensOut, costUsd, unpriced },
     lastErrors: [...observations.errors],

@@ -150,7 +150,9 @@ test.concurrent('A23 whatever an attachment is called, it is stored under a name
     .filter((path) => !path.includes('/users/'))
     .map((path) => path.slice(at.dir.length + 1));
   for (const path of others)
-    expect(path).toMatch(/^(config\.json|data\/(daemon\.json|lock\.(db(-journal)?|json)|journal\.db(-wal|-shm)?))$/);
+    expect(path).toMatch(
+      /^(config\.json|data\/(daemon\.json|lock\.(db(-journal)?|json)|journal\.db(-wal|-shm)?|upload-days\/[-\d]{10}|upload-days\/walked))$/,
+    );
 });
 
 const FORGED_LINE = '{"level":"error","event":"forged"}';

@@ -1,7 +1,7 @@
 // What tools are told of the run they are made for, and which of them a run is offered.
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import type { NewRun } from '../core/run.ts';
+import type { NewRun } from '../core/new-run.ts';
 import type { RunScope } from '../core/tool.ts';
 import { tempDir, until } from '../testing/fakes.ts';
 import { scriptedModel } from '../testing/scripted-model.ts';
@@ -90,5 +90,8 @@ test('a run that tells no chat is offered nothing that adds to an answer', async
   await until('the model was asked twice', () => at.model.requests.length === 2);
   await at.daemon.gateway.idle();
   expect(at.offered()).toEqual(['read_file', 'write_file', 'list_dir']);
-  expect(at.scopes[0]).toEqual({ session: run.session, authority: run.authority, channel: 'job' });
+  const { session, authority } = run;
+  expect(at.scopes[0]).toMatchObject({ session, authority, channel: 'job' });
+  expect(at.scopes[0]).not.toHaveProperty('origin');
+  expect(at.scopes[0]).not.toHaveProperty('answer');
 });

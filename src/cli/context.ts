@@ -31,7 +31,7 @@ export function dataDirOf({ deps, globals }: CommandContext): string {
 /** Loads the config this invocation means. Warnings are the caller's to show. With `providers`, another name of one is a problem too. */
 export async function readConfig(
   { deps, globals }: CommandContext,
-  more: Pick<LoadOptions, 'providers' | 'judge'> = {},
+  more: Pick<LoadOptions, 'providers' | 'judge' | 'bytes'> = {},
 ): Promise<LoadedConfig> {
   const { cwd, home, env, channelTypes, channelSettings } = deps;
   const file = globals.config === undefined ? {} : { file: globals.config };

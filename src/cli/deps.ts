@@ -14,7 +14,8 @@ import type { SimulateOptions, SimulatorInfo } from '../simulator/options.ts';
 
 /** What commands use of the journal. */
 export interface OpenJournal {
-  readonly journal: Pick<Journal, 'dead' | 'counts' | 'spending' | 'spend' | 'record'> & AsyncDisposable;
+  readonly journal: Pick<Journal, 'dead' | 'counts' | 'spending' | 'spend' | 'record' | 'waits' | 'jobs' | 'commit'> &
+    AsyncDisposable;
   readonly pairing: Pick<PairingStore, 'approve' | 'deny' | 'list'>;
 }
 

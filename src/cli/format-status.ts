@@ -1,5 +1,6 @@
 import type { JournalCounts } from '../core/journal.ts';
-import type { SlotStatus, StatusDocument } from '../core/status.ts';
+import { changesText } from '../core/reload.ts';
+import type { ConfigStatus, SlotStatus, StatusDocument } from '../core/status.ts';
 import type { ChannelStatus } from '../core/turn.ts';
 import { printable } from '../lib/printable.ts';
 import { spentText } from '../llm/money/with-budget.ts';
@@ -27,8 +28,11 @@ export function formatStatus(status: StatusDocument, view: View): string {
     ...(model.warnings ?? []).map((warning) => `${out.mark('warn')} catalog   ${printable(warning)}`),
     ...formatModels(status.models, view),
     ...formatChannels(status.channels, view),
+    ...formatRemoved(status.removedChannels ?? [], view),
+    ...(status.config ? formatConfig(status.config, view) : []),
     `${out.mark('none')} turns     ${lanes.running} running, ${lanes.waiting} waiting`,
     ...formatJournal(status.journal, view),
+    ...formatJobs(status.jobs, view),
     `${out.mark('none')} today     ${calls}`,
     ...status.lastErrors
       .slice(0, 3)
@@ -65,14 +69,43 @@ function formatChannels(channels: readonly ChannelStatus[], { out, now }: View):
   return channels.map(({ state }, index) => `${out.mark(CHANNEL_MARKS[state] ?? 'none')} channel   ${lines[index] ?? ''}`);
 }
 
+/** Nothing where there are none. */
+function formatJobs(jobs: StatusDocument['jobs'], { out, now }: View): string[] {
+  if (!jobs || jobs.enabled + jobs.disabled === 0) return [];
+  const { enabled, disabled, failing, nextDue } = jobs;
+  const next = nextDue === undefined ? '' : `, next ${formatRelative(nextDue, now)}`;
+  const failed = failing === 0 ? '' : `, ${failing} failed last time   → gatehouse cron list`;
+  return [`${out.mark(failing > 0 ? 'warn' : 'none')} jobs      ${enabled} enabled, ${disabled} disabled${next}${failed}`];
+}
+
+function formatRemoved(removed: NonNullable<StatusDocument['removedChannels']>, { out }: View): string[] {
+  return removed.map(
+    ({ name, waiting }) =>
+      `${out.mark('warn')} channel   ${printable(name)} was removed; ${waiting} to send wait until they expire`,
+  );
+}
+
+/** Nothing, while what runs is what the file says. */
+function formatConfig({ needsRestart, applied, problem }: ConfigStatus, { out, now }: View): string[] {
+  const when = (at: number): string => formatRelative(at, now);
+  return [
+    ...(applied ? [`${out.mark('ok')} config    ${printable(changesText(applied.changes))}  ${when(applied.at)}`] : []),
+    ...(problem ? [`${out.mark('bad')} config    ${problem.code} ${printable(problem.detail)}  ${when(problem.at)}`] : []),
+    ...(needsRestart.length === 0
+      ? []
+      : [`${out.mark('warn')} config    holds after a restart of the daemon: ${needsRestart.map(printable).join(', ')}`]),
+  ];
+}
+
 /** What the journal holds: also readable while no daemon runs. */
 export function formatJournal(counts: JournalCounts, { out, now }: View): string[] {
   const { inbox, outbox, refused } = counts;
   const oldest = counts.oldestNewAt === undefined ? '' : `, oldest ${formatRelative(counts.oldestNewAt, now)}`;
+  const parked = inbox.PARKED > 0 ? `, ${inbox.PARKED} parked` : '';
   const outboxMark = outbox.UNKNOWN + outbox.DEAD > 0 ? 'warn' : 'ok';
   const dead = inbox.DEAD + outbox.DEAD > 0 ? '   → gatehouse dead list' : '';
   const lines = [
-    `${out.mark(inbox.DEAD > 0 ? 'warn' : 'ok')} messages  ${inbox.NEW} waiting${oldest}, ${inbox.RUNNING} running, ${inbox.DONE} done, ${inbox.DEAD} dead`,
+    `${out.mark(inbox.DEAD > 0 ? 'warn' : 'ok')} messages  ${inbox.NEW} waiting${oldest}, ${inbox.RUNNING} running${parked}, ${inbox.DONE} done, ${inbox.DEAD} dead`,
     `${out.mark(outboxMark)} answers   ${outbox.PENDING + outbox.SENDING} to send, ${outbox.SENT} sent, ${outbox.UNKNOWN} unknown, ${outbox.EXPIRED} expired, ${outbox.DEAD} dead${dead}`,
   ];
   if (refused.length > 0) {

@@ -8,11 +8,13 @@ import { EXIT, exitCodeOf } from './exit-codes.ts';
 import { addAuthCommands } from './groups/auth.ts';
 import { addChannelsCommands } from './groups/channels.ts';
 import { addConfigCommands } from './groups/config.ts';
+import { addCronCommands } from './groups/cron.ts';
 import { addDeadCommands } from './groups/dead.ts';
 import { Commander, CommanderError, Option, type Run } from './groups/group.ts';
 import { addMainCommands } from './groups/main.ts';
 import { addModelsCommands } from './groups/models.ts';
 import { addPairCommands } from './groups/pair.ts';
+import { addQuestionsCommands } from './groups/questions.ts';
 import { addRecordCommands } from './groups/record.ts';
 import { type ColorChoice, type Failure, Output } from './output.ts';
 
@@ -72,8 +74,10 @@ function buildProgram(deps: CliDeps, setExit: (code: number) => void): Commander
     setExit(await (await load())(context, options));
   };
   addMainCommands(program, run);
+  addQuestionsCommands(program, run);
   addRecordCommands(program, run);
   addDeadCommands(program, run);
+  addCronCommands(program, run);
   addPairCommands(program, run);
   addChannelsCommands(program, run);
   addModelsCommands(program, run);

@@ -15,3 +15,8 @@ export interface Authority {
   /** `chatKey` of the only chat that may be written to without a question. */
   readonly home?: string;
 }
+
+/** Taint, bits of what a run has read. Words or files that none of the people on the lists wrote. */
+export const UNTRUSTED = 1;
+/** What must not leave: uploads, mail, other sessions, memory, and whatever a credential opened. */
+export const PRIVATE = 2;

@@ -2,11 +2,16 @@
  * One write for everything: what a feature stores is a row in a commit, not a method of the journal of its
  * own (runs.md M9).
  */
+import type { ChatSettings } from './chats.ts';
 import type { RunEvent } from './events.ts';
+import type { Job } from './job.ts';
 import type { UsageEntry } from './ledger.ts';
+import type { Address } from './message.ts';
+import type { NewRun } from './new-run.ts';
 import type { NewPart } from './outbox.ts';
-import type { NewRun } from './run.ts';
 import type { SessionMessage } from './session.ts';
+import type { ToolResult } from './tool.ts';
+import type { Asked, NewWait, Question, Settled } from './wait.ts';
 
 export type Write =
   /** The same key is the same run, whoever offers it again: then nothing is written. */
@@ -16,33 +21,66 @@ export type Write =
   /** Without a session, of that of the run that writes. */
   | { readonly kind: 'line'; readonly session?: string; readonly line: SessionMessage }
   | { readonly kind: 'event'; readonly event: RunEvent }
-  | { readonly kind: 'usage'; readonly entry: UsageEntry };
+  | { readonly kind: 'usage'; readonly entry: UsageEntry }
+  /** What people chose for a chat; what is not named stays. */
+  | { readonly kind: 'chat'; readonly chat: Address; readonly settings: ChatSettings }
+  /** Changes nothing where the wait is over already. */
+  | { readonly kind: 'settle'; readonly settled: Settled }
+  /** A question of no run, under an id of its own. Changes nothing where there is one of this id. */
+  | { readonly kind: 'ask'; readonly id: string; readonly question: Question; readonly asked: Asked; readonly late: ToolResult }
+  /** An open question stands in this chat from now on. */
+  | { readonly kind: 'asked-in'; readonly id: string; readonly chat: string }
+  /**
+   * `was` is the job as the caller read it; without it there must be none of this id. Where that is no longer
+   * so, because an edit and a firing met, nothing of the commit is written.
+   */
+  | { readonly kind: 'job'; readonly job: Job | { readonly gone: string }; readonly was?: Job };
 
 /** The run that writes: it must still be RUNNING in this generation. */
 export interface Claim {
   readonly seq: number;
   readonly generation: number;
   /** Ends the claim in the same commit. Absent = the run goes on. */
-  readonly end?: {
-    /** DEAD keeps the input for `dead replay`; a notice for the chat travels as a part. */
-    readonly state: 'DONE' | 'DEAD';
-    /** Short and stable: `answered`, `cancelled`, `limit:iterations`, `failed:GH2103`. */
-    readonly outcome: string;
-    /** How long the attempt ran, for the record. Default 0. */
-    readonly ms?: number;
-  };
+  readonly end?: End | Park;
+}
+
+interface End {
+  /** DEAD keeps the input for `dead replay`; a notice for the chat travels as a part. */
+  readonly state: 'DONE' | 'DEAD';
+  /** Short and stable: `answered`, `cancelled`, `limit:iterations`, `failed:GH2103`. */
+  readonly outcome: string;
+  /** How long the attempt ran. Default 0. */
+  readonly ms?: number;
+  /** For the run that waits for this one. Default: a failed result that names the outcome. */
+  readonly result?: ToolResult;
+  /** Bits that its history and its steps added (runs.md M4). Default 0. */
+  readonly taint?: number;
+}
+
+/** The run waits: what it waits for, and what that asks for, is written in this commit. */
+export interface Park {
+  readonly state: 'PARKED';
+  readonly outcome: 'parked';
+  readonly ms?: number;
+  readonly waits: readonly NewWait[];
+  /** Id of the newest line of the history it was given; empty = of none. */
+  readonly historyTo: string;
+  readonly taint?: number;
 }
 
 export interface Commits {
   /**
    * All or nothing, in order, on disk when it resolves; what it made is told to `Wakeup` then. `false` = the
-   * claim no longer stands, and nothing was written. Rejects as every write does (`journal.ts`).
+   * claim no longer stands, or a job is not as it was, and nothing was written. Rejects as every write does (`journal.ts`).
    */
   commit(writes: readonly Write[], claim?: Claim): Promise<boolean>;
 }
 
-/** What there is to look at: a run of this lane, a part of this delivery lane. */
-export type Woken = 'run' | 'part';
+/**
+ * What there is to look at: a run of this lane, a part of this delivery lane, a wait with a date (of no lane),
+ * the job of this id.
+ */
+export type Woken = 'run' | 'part' | 'wait' | 'job';
 
 /**
  * Tells who acts on rows that there are new ones. In one process a call, between several a notification of

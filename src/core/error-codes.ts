@@ -1,7 +1,7 @@
 /**
  * Every error code with its meaning and the usual way out. Shared by log, chat, CLI and JSON; `docs/errors.md` is compared
  * with this table by a test. GH10 command line, GH11 config, GH12 data directory, GH13 journal, GH14 sessions, GH15 channels
- * and media, GH16 delivery, GH20 agent and tools, GH21 models, GH22
+ * and media, GH16 delivery, GH17 schedules, GH20 agent and tools, GH21 models, GH22
  * logins.
  */
 export const ERROR_CODES = {
@@ -45,6 +45,12 @@ export const ERROR_CODES = {
   GH1601: { title: 'an answer could not be delivered', hint: 'see `gatehouse dead show`' },
   GH1602: { title: 'an answer may or may not have arrived', hint: 'look in the chat; `gatehouse status` counts these' },
   GH1603: { title: 'an answer expired before it could be sent', hint: 'see `gatehouse dead list`' },
+  GH1701: {
+    title: 'a schedule cannot be read, or would never fire',
+    hint: 'see docs/schedules.md for what it may say; `gatehouse cron add --help` shows examples',
+  },
+  GH1702: { title: 'the job is not allowed', hint: 'ask the owner, or remove a job that is no longer needed' },
+  GH1703: { title: 'a job could not begin', hint: 'see `gatehouse cron list`, and the log line with this code' },
   GH2001: { title: 'the turn reached its time limit', hint: 'ask for a smaller piece of work' },
   GH2002: { title: 'the turn was given up after repeated crashes', hint: 'see `gatehouse dead show`' },
   GH2003: { title: 'the turn failed inside the gateway', hint: 'see the log line with this code' },

@@ -56,12 +56,21 @@ export type RunEvent = EventBase &
     | { readonly type: 'tool.done'; readonly tool: string; readonly callId: string; readonly ok: boolean; readonly ms: number }
     | { readonly type: 'tool.unknown'; readonly tool: string; readonly callId: string }
     | { readonly type: 'finished'; readonly outcome: string; readonly ms: number }
+    /** The run waits, for so many things of these kinds. */
+    | { readonly type: 'parked'; readonly waits: number; readonly kinds: string; readonly ms: number }
+    /** One of its waits is over. */
+    | { readonly type: 'settled'; readonly callId: string; readonly by: string }
     | { readonly type: 'failed'; readonly code: string; readonly detail: string }
     | { readonly type: 'part.sent'; readonly key: string; readonly ms: number }
     | { readonly type: 'part.retry'; readonly key: string; readonly reason: string; readonly waitMs: number }
     | { readonly type: 'part.unknown' | 'part.dead' | 'part.expired'; readonly key: string; readonly reason: string }
     | { readonly type: 'session.damaged'; readonly lines: number; readonly quarantine: string }
     | { readonly type: 'channel'; readonly state: ChannelHealth; readonly detail?: string }
+    /**
+     * A due time of a job that began no run, with the reason. `skipped`: the daemon did not run then.
+     * `refused`: there is no place for its answer. `disabled`: it will not fire any more.
+     */
+    | { readonly type: 'job'; readonly job: string; readonly state: 'skipped' | 'refused' | 'disabled'; readonly reason: string }
     | { readonly type: 'journal'; readonly state: 'ok' | 'failing'; readonly code?: string }
   );
 

@@ -38,6 +38,11 @@ export function chatKey(ref: ChatRef): string {
   return [ref.channel, ref.account, ref.chatId].map(encode).join('/');
 }
 
+/** `chatKey` of the chat that a lane is of. */
+export function chatOfLane(lane: string): string {
+  return lane.split('/', 3).join('/');
+}
+
 /** Whether a lane is that of the chat with this `chatKey`, or of a thread in it. */
 export function isLaneOf(lane: string, chat: string): boolean {
   // No component contains the separator, so what follows it can only be a thread.

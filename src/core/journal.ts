@@ -8,17 +8,21 @@
  * GH1301 the disk is full or read-only (nothing was written; try later), GH1302 the file can no longer be trusted (stop the
  * process). Writes asked for in one tick of the event loop share a transaction; each is still all or nothing on its own.
  *
- * What a read tells is on disk as well, so that its caller may act on it. Not with `waiting`, `steps`,
+ * What a read tells is on disk as well, so that its caller may act on it. Not with `waiting`, `steps`, `waits`,
  * `pending` and `PairingStore.decided`, which do not wait for the disk: nothing may leave this process
- * because of them before a later write resolved.
+ * because of them before a later write resolved. `Chats.of` does not wait either, and may be
+ * acted on: a choice that is lost with the power was not confirmed to its person yet.
  */
+import type { Chats } from './chats.ts';
 import type { Commits, Wakeup } from './commit.ts';
 import type { DeadLetters } from './dead-letters.ts';
+import type { Jobs } from './job.ts';
 import type { Ledger } from './ledger.ts';
 import type { NewPart, Outbox, OutboxRow, OutboxState } from './outbox.ts';
 import type { EventRecord } from './record.ts';
 import type { ChatRow, RunRow, RunState, Runs, ToolUse } from './run.ts';
 import type { SessionMessage } from './session.ts';
+import type { Waits } from './wait.ts';
 
 export interface Recovery {
   /** RUNNING rows of another boot, back to NEW (steps kept). */
@@ -47,6 +51,8 @@ export interface JournalCounts {
   /** Epoch ms of the oldest NEW row. */
   readonly oldestNewAt?: number;
   readonly refused: readonly { readonly channel: string; readonly reason: string; readonly count: number }[];
+  /** Parts that wait or are under way, by channel; also of channels that are in the config no more. */
+  readonly unsent: readonly { readonly channel: string; readonly count: number }[];
 }
 
 /** Session lines on their way from the journal into their files. */
@@ -66,8 +72,11 @@ export interface Journal extends Commits, Runs, Outbox, SessionLines, Ledger, As
   /** Random per start, never a pid: claims of any other boot are ours to adopt. */
   readonly bootId: string;
   readonly dead: DeadLetters;
+  readonly chats: Chats;
+  readonly jobs: Jobs;
   readonly record: EventRecord;
   readonly wakeup: Wakeup;
+  readonly waits: Waits;
 
   /**
    * Once, at start, before any channel. `notice` makes the part that tells the chat its message is given up,

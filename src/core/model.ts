@@ -1,5 +1,6 @@
 /** The model port. Retry, chain, router, budget and logging wrap it with the same shape. */
 import type { ProviderState, SessionMessage, ThinkingLevel, ToolCall } from './session.ts';
+import type { Wanted } from './wait.ts';
 
 export interface ToolSpec {
   readonly name: string;
@@ -36,6 +37,11 @@ export interface ModelRequest {
    * default.
    */
   readonly model?: string;
+  /**
+   * The caller can wait for days, and makes the call again afterwards: `verdict` is what its last wait came
+   * to. Absent: it cannot.
+   */
+  readonly mayWait?: { readonly verdict?: string };
   /** Facts the demo provider reports and the ledger records; never sent to a provider. */
   readonly context: ModelCallContext;
 }
@@ -150,6 +156,8 @@ export type ModelEvent =
   | { readonly type: 'switched'; readonly from: string; readonly to: string; readonly reason: string }
   /** Nothing comes for this long, because of a limit that passes: whoever waits for the answer may be told. `reason`: a `FailureKind`. */
   | { readonly type: 'waiting'; readonly reason: string; readonly waitMs: number }
+  /** Ends the call: it is to be made again when this wait is over. Only for a request that `mayWait`. */
+  | { readonly type: 'wait'; readonly wait: Extract<Wanted, { readonly kind: 'signal' }> }
   | { readonly type: 'done'; readonly answer: ModelAnswer }
   | { readonly type: 'failed'; readonly failure: ModelFailure };
 

@@ -1,8 +1,10 @@
 /** What happened, on disk: the events of runs, without a word of their content. Kept for 30 days. */
 import type { Effects } from './effects.ts';
 import type { Emit, RunEvent } from './events.ts';
+import type { Source } from './new-run.ts';
 import type { OutboxState } from './outbox.ts';
-import type { RunState, Source } from './run.ts';
+import type { RunState } from './run.ts';
+import type { WaitKind } from './wait.ts';
 
 export interface RecordedEvent {
   /** Ascending; a later event has a larger one. */
@@ -61,6 +63,8 @@ export interface RunSummary {
   readonly outcome?: string;
   /** Epoch ms before which it is not tried again; 0 = at once. */
   readonly notBefore: number;
+  /** What a parked run waits for, each kind once. */
+  readonly waitsFor: readonly WaitKind[];
   /** How many rows of its lane are to run, or run, before it. */
   readonly ahead: number;
 }
@@ -89,6 +93,9 @@ export const COMMITTED_EVENTS = [
   'admitted',
   'dropped',
   'finished',
+  'parked',
+  'settled',
+  'job',
   'part.sent',
   'part.retry',
   'part.unknown',

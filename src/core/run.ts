@@ -6,9 +6,11 @@
 import type { Authority } from './authority.ts';
 import type { UsageEntry } from './ledger.ts';
 import type { Address, AnswerTarget, InboundMessage, Json, RefusalReason } from './message.ts';
+import type { Profile, Prompt, Source } from './new-run.ts';
 import type { NewPart } from './outbox.ts';
 import type { SessionMessage } from './session.ts';
-import type { Effect } from './tool.ts';
+import type { Effect, ToolResult } from './tool.ts';
+import type { NewWait, Settled, StoredWait } from './wait.ts';
 
 export type RunState = 'NEW' | 'RUNNING' | 'PARKED' | 'DONE' | 'DEAD';
 
@@ -25,6 +27,10 @@ export type Admission =
       readonly lane: string;
       readonly session: string;
       readonly onlyCorrects?: RefusalReason;
+      /** Default: a member's. */
+      readonly authority?: Authority;
+      /** Bits of what the message brings in (runs.md M4). Default 0. */
+      readonly taint?: number;
     }
   /**
    * Recorded as DONE at once with this answer: commands, pairing codes, abort words. Not run, still answered
@@ -38,6 +44,9 @@ export type Admission =
       readonly outcome: string;
       readonly parts: readonly NewPart[];
       readonly cancels?: Cancels;
+      /** Of somebody who is not let in: the row is all that is kept, no chat is noted. */
+      readonly isStranger?: true;
+      readonly settles?: Settles;
     }
   /** No row, no content: only (channel, reason) is counted. */
   | { readonly kind: 'refuse'; readonly message: InboundMessage; readonly reason: RefusalReason };
@@ -62,6 +71,15 @@ export interface Cancels {
    * itself.
    */
   readonly stoppedMark?: string;
+}
+
+/** The answer to a question: its wait is over in the transaction of the message that says so. */
+export interface Settles {
+  readonly settled: Settled;
+  /**
+   * In place of `parts` when the wait was over already. Called inside the transaction: it must be quick.
+   */
+  readonly over: (wait: StoredWait) => readonly NewPart[];
 }
 
 /**
@@ -98,25 +116,6 @@ export type Accepted =
   | { readonly kind: 'duplicate' }
   | { readonly kind: 'refused' };
 
-/** What began a run. Together with `key` it says why something happens at all. */
-export type Source =
-  | { readonly kind: 'chat' }
-  | { readonly kind: 'job'; readonly job: string; readonly due: number }
-  | { readonly kind: 'run'; readonly parent: string; readonly callId: string }
-  | { readonly kind: 'api'; readonly client: string };
-
-/** What a run without a message is asked to do. */
-export interface Prompt {
-  readonly text: string;
-  /** Paths relative to the workspace. */
-  readonly media: readonly string[];
-  /** RFC 3339. */
-  readonly at: string;
-}
-
-/** Which limits hold for a run: see `src/runs/profile.ts`. */
-export type Profile = 'session' | 'task' | 'subagent' | 'node';
-
 /** A run as it lies in the journal. */
 export type RunRow = RunFacts & (ChatInput | PromptInput);
 
@@ -132,28 +131,6 @@ interface PromptInput {
   readonly source: Exclude<Source, { readonly kind: 'chat' }>;
   readonly message?: undefined;
   readonly prompt: Prompt;
-}
-
-/** A run that no message began, before the journal gave it a row. */
-export interface NewRun {
-  /**
-   * The same cause is the same key, see `ids.ts`: `job/<id>/<due>`, `<parent's key>#<call>`,
-   * `api/<client>/<the client's key>`.
-   */
-  readonly key: string;
-  readonly source: PromptInput['source'];
-  readonly profile: Profile;
-  /** Order and mutual exclusion: at most one RUNNING row a lane. */
-  readonly lane: string;
-  readonly session: string;
-  /** Session in whose directory the tools work. Absent = its own. */
-  readonly workspace?: string;
-  readonly prompt: Prompt;
-  /** Where the answer goes. Absent = to nobody but the record, or the run that waits. */
-  readonly replyTo?: Address;
-  readonly authority: Authority;
-  /** Bits of what its input brings in (runs.md M4). Default 0. */
-  readonly taint?: number;
 }
 
 interface RunFacts {
@@ -181,6 +158,12 @@ interface RunFacts {
    * applied.
    */
   readonly generation: number;
+  /** Bits of what it brought in (runs.md M4). Absent = 0. */
+  readonly taint?: number;
+  /** How long it ran before it was parked. Absent = 0. */
+  readonly ranMs?: number;
+  /** Of a run that was parked: id of the newest line of the history it had; empty = it had none. */
+  readonly historyTo?: string;
 }
 
 /** Undefined = no chat is told. */
@@ -194,6 +177,11 @@ export function targetOf(row: RunRow): AnswerTarget | undefined {
  */
 export function channelOf(row: RunRow): string {
   return row.message?.channel ?? row.replyTo?.channel ?? row.source.kind;
+}
+
+/** Whether a person waits for the answer and is shown that there is work on it. */
+export function isAwaited({ source }: RunRow): boolean {
+  return source.kind !== 'job';
 }
 
 export interface StepRecord {
@@ -211,19 +199,27 @@ export interface StepRecord {
   readonly startedAt?: number;
   /** Epoch ms. Absent of a call that began = it is not known whether it took effect. */
   readonly endedAt?: number;
+  /** Bits of what the run had read by then (runs.md M4). Absent = 0. */
+  readonly taint?: number;
 }
 
 export interface TurnResult {
   readonly seq: number;
   readonly generation: number;
   /** DEAD keeps the payload for `dead replay`; a notice for the user travels in `parts`. */
-  readonly state: 'DONE' | 'DEAD';
-  /** Short and stable: `answered`, `cancelled`, `limit:iterations`, `failed:GH2103`. */
+  readonly state: 'DONE' | 'DEAD' | 'PARKED';
+  /** Short and stable: `answered`, `cancelled`, `limit:iterations`, `failed:GH2103`; `parked`. */
   readonly outcome: string;
   readonly lines: readonly SessionMessage[];
   readonly parts: readonly NewPart[];
-  /** How long the attempt ran, for the record. Default 0. */
+  /** How long the attempt ran. Default 0. */
   readonly ms?: number;
+  /** For the run that waits for this one; see `Claim`. */
+  readonly result?: ToolResult;
+  /** Of a run that parks. */
+  readonly waits?: readonly NewWait[];
+  readonly historyTo?: string;
+  readonly taint?: number;
 }
 
 export interface Load {
@@ -267,13 +263,8 @@ export interface Runs {
    * merged, taken).
    */
   claim(seq: number): Promise<RunRow | undefined>;
-  /**
-   * RUNNING -> NEW without counting the attempt: shutdown parked the turn; `notBefore` delays a retry after a
-   * failure (which counts).
-   */
-  release(seq: number, generation: number, options?: { readonly notBefore?: number; readonly reason?: string }): Promise<boolean>;
-  /** All NEW rows of the lane -> DONE with this outcome (`/stop` clears what waits). Returns how many. */
-  cancelWaiting(lane: string, outcome: string): Promise<number>;
+  /** RUNNING -> NEW without counting the attempt: shutdown parked the turn. `false` = fenced. */
+  release(seq: number, generation: number): Promise<boolean>;
 
   /** Steps recorded by earlier attempts at this row, in order. */
   steps(seq: number): Promise<readonly StepRecord[]>;

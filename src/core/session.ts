@@ -39,6 +39,8 @@ export interface SessionMessage {
   /** For people; what the provider needs of it is in `provider_state`. */
   readonly reasoning_content?: string;
   readonly provider_state?: ProviderState;
+  /** Bits of what the run had read that left this line (runs.md M4). Absent = 0. */
+  readonly taint?: number;
   /** RFC 3339, UTC. */
   readonly timestamp: string;
 }
@@ -49,17 +51,14 @@ export interface SessionHeader {
   readonly parent_key?: string;
   readonly topic?: string;
   readonly summary?: string;
-  /** Set by `/think`; absent = as the channel or the config says. */
+  /** As earlier versions stored what `/think` and `/model` chose: read where the chat has no choice of its own (`chats.ts`). */
   readonly thinking?: ThinkingLevel;
-  /**
-   * Set by `/model`: an alias or `provider/model` of the config; absent = as the channel or the config says.
-   */
   readonly model?: string;
   readonly created_at: string;
   readonly updated_at: string;
 }
 
-/** What people chose for one session. */
+/** What people chose for one session under an earlier version. */
 export type SessionChoices = Pick<SessionHeader, 'thinking' | 'model'>;
 
 export interface Session {
@@ -105,12 +104,6 @@ export interface SessionStore {
   fork(source: string, target: string, keep: number): Promise<Session>;
   /** Appends the present lines to `<name>.archive.jsonl`, then atomically replaces the session with `messages`. */
   rewrite(key: string, messages: readonly SessionMessage[], header?: Partial<SessionHeader>): Promise<void>;
-  /**
-   * Sets choices of the session; null takes one back, what is not named stays. Atomic, on disk when it
-   * resolves, and the same call again changes nothing. Creates the session when absent, unless there is
-   * nothing to set.
-   */
-  choose(key: string, choices: { readonly [Name in keyof SessionChoices]: SessionChoices[Name] | null }): Promise<void>;
   list(): Promise<readonly SessionInfo[]>;
   /** Removes session and archive. Absent = no-op. */
   remove(key: string): Promise<void>;

@@ -1,5 +1,7 @@
 /** What `GET /status` of a running daemon answers and `gatehouse status --json` prints. Holds no secret and no content. */
+import type { JobCounts } from './job.ts';
 import type { JournalCounts } from './journal.ts';
+import type { KeyChange } from './reload.ts';
 import type { ChannelStatus } from './turn.ts';
 
 export interface StatusDocument {
@@ -26,7 +28,15 @@ export interface StatusDocument {
   /** Today's limit on spending; absent = none. */
   readonly budget?: { readonly spentUsd: number; readonly limitUsd: number };
   readonly channels: readonly ChannelStatus[];
+  /**
+   * Channels that are in the config no more, and how many parts of answers wait for them until they expire. Absent, like `config`, from
+   * a daemon of an earlier version that still runs.
+   */
+  readonly removedChannels?: readonly { readonly name: string; readonly waiting: number }[];
+  readonly config?: ConfigStatus;
   readonly journal: JournalCounts;
+  /** Absent in what an earlier version tells. */
+  readonly jobs?: JobCounts;
   readonly lanes: { readonly running: number; readonly waiting: number };
   /** Since midnight of the daemon's time zone. */
   readonly usageToday: {
@@ -42,6 +52,18 @@ export interface StatusDocument {
   readonly lastErrors: readonly { readonly at: number; readonly code: string; readonly detail: string }[];
   /** What works less well than configured, e.g. `model:demo`, `channel:telegram`. Empty = all well. */
   readonly degraded: readonly string[];
+}
+
+/** The config file and what runs. */
+export interface ConfigStatus {
+  /** Absent: there is none, and the defaults apply. */
+  readonly file?: string;
+  /** Keys whose value in the file holds from the next start of the daemon on. */
+  readonly needsRestart: readonly string[];
+  /** The last change that was taken into use. `at` in epoch ms. */
+  readonly applied?: { readonly at: number; readonly changes: readonly KeyChange[] };
+  /** Why the file as it was last seen is not in use. Absent: it is. */
+  readonly problem?: { readonly at: number; readonly code: string; readonly detail: string; readonly hint: string };
 }
 
 /** One of several models: how it does and how it is rated. */

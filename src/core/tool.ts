@@ -1,5 +1,7 @@
 import type { Authority } from './authority.ts';
+import type { JobBook } from './job.ts';
 import type { Address, Choice, OutboundFile } from './message.ts';
+import type { Wanted } from './wait.ts';
 
 /**
  * What a call changes. `none`: nothing, so it may run again after a crash. `workspace`: files of the session's
@@ -27,12 +29,16 @@ export interface RunScope {
   readonly session: string;
   /** On whose account the run acts; `principal` is who asked. */
   readonly authority: Authority;
+  /** Bits of what the run was given to read (runs.md M4). Absent = 0. */
+  readonly taint?: number;
   /** As `channelOf`. */
   readonly channel: string;
   /** Where the answer goes. Absent = no chat is told. */
   readonly origin?: Address;
   /** What may be added to the answer. Absent = no chat is told. */
   readonly answer?: AnswerScope;
+  /** Absent = there are no schedules. */
+  readonly jobs?: JobBook;
 }
 
 /** What a tool may add to the answer of its run, beside the text. */
@@ -72,6 +78,11 @@ export interface ToolResult {
   readonly output: string;
   /** Pictures of the workspace that the model is shown with the result, as paths relative to it. */
   readonly media?: readonly string[];
+  /**
+   * In place of a result: the run parks, and the value of this wait becomes the result. Only of a tool without
+   * an effect of its own: after a crash before the park it runs again.
+   */
+  readonly wait?: Wanted;
   /** Sent with the answer. Those of a failed call are left out: the model may repeat it. */
   readonly files?: readonly AttachedFile[];
   /** Shown below the answer, in place of what an earlier call of the run offered. Those of a failed call are left out. */

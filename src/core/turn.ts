@@ -7,14 +7,20 @@ import type { Model, ModelFailure, Usage } from './model.ts';
 import type { Clock } from './ports.ts';
 import type { StepRecord } from './run.ts';
 import type { SessionMessage, ThinkingLevel } from './session.ts';
-import type { AttachedFile, Tool } from './tool.ts';
+import type { AttachedFile, Tool, ToolResult } from './tool.ts';
+import type { NewWait } from './wait.ts';
 
-/** One object for all three run profiles (decision D7); spec C4 and B7. Times in ms. */
+/** One object for all run profiles (decision D7): `src/runs/profile.ts` has the figures. Times in ms. */
 export interface RunLimits {
+  /** Model calls. */
   readonly maxIterations: number;
+  /** From this model call on the model is told to come to an end. Absent = it is not. */
+  readonly softIterations?: number;
   /** Tokens in + out over the whole run; 0 = unlimited. */
   readonly maxTokens: number;
   readonly wallClockMs: number;
+  /** One model call with the tools it asks for. Absent = what `wallClockMs` leaves. */
+  readonly stepMs?: number;
   readonly toolTimeoutMs: number;
   /** Tool calls of one model answer that are run; the model is told how many were not. */
   readonly maxToolCalls: number;
@@ -61,17 +67,32 @@ export interface AgentRun {
   readonly channel: string;
   readonly principal: string;
   readonly queuedMs: number;
+  /** What the waits of a run came to that was parked, by call id. Absent: it was not. */
+  readonly settled?: ReadonlyMap<string, ToolResult>;
+  /** What the model is told beside the conversation; nothing of it is kept. */
+  readonly notes?: RunNotes;
+  /** How long the run ran before it was parked, which counts for its time limit. ms, default 0. */
+  readonly ranMs?: number;
   readonly emit: Emit;
   readonly clock: Clock;
   readonly signal: AbortSignal;
+}
+
+export interface RunNotes {
+  /** Earlier requests of the conversation that wait for something. */
+  readonly waiting?: string;
+  /** What was said while this run waited. */
+  readonly since?: string;
 }
 
 export type AgentOutcome =
   /** The model ended its turn. */
   | { readonly kind: 'answered'; readonly text: string }
   /** A limit ended it; `text` names the limit and what was done so far. */
-  | { readonly kind: 'limit'; readonly limit: 'iterations' | 'tokens' | 'time' | 'loop'; readonly text: string }
+  | { readonly kind: 'limit'; readonly limit: 'iterations' | 'tokens' | 'time' | 'step' | 'loop'; readonly text: string }
   | { readonly kind: 'failed'; readonly failure: ModelFailure }
+  /** It waits: nothing of it goes to the chat but what its waits ask. Run again when they are over, with `settled`. */
+  | { readonly kind: 'parked'; readonly waits: readonly NewWait[] }
   /** `signal` fired: /stop, shutdown, fencing. Nothing of this run goes to the chat. */
   | { readonly kind: 'aborted' };
 
@@ -82,8 +103,8 @@ export interface AgentResult {
   /** What the last tool call that offered choices offered; earlier attempts included. Empty when none did. */
   readonly choices: readonly Choice[];
   /**
-   * The input and everything after it, ready for the session file; tool pairs are complete. Empty after an
-   * abort: what the session keeps then is made of the recorded steps, in the transaction that ended the run.
+   * The input and everything after it, ready for the session file; tool pairs are complete. Empty of a run
+   * that waits, which is not over, and after an abort: what the session keeps then is made of the recorded steps, in the transaction that ended the run.
    */
   readonly lines: readonly SessionMessage[];
   readonly usage: Usage;

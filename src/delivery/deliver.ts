@@ -6,13 +6,14 @@ import type { Channel } from '../core/channel.ts';
 import type { Emit } from '../core/events.ts';
 import { laneKey, senderOf } from '../core/ids.ts';
 import type { PendingLane } from '../core/journal.ts';
-import type { AnswerTarget, InboundMessage } from '../core/message.ts';
+import type { InboundMessage } from '../core/message.ts';
 import type { OutboxRow, Outbox as OutboxRows } from '../core/outbox.ts';
 import type { Clock } from '../core/ports.ts';
+import type { RunRow } from '../core/run.ts';
 import { NO_LONGER_NEEDED } from '../lib/no-longer-needed.ts';
+import { AnswerPlace } from './answer-place.ts';
 import { pause } from './attempt.ts';
 import { createBudget, type Place } from './budget.ts';
-import type { Draft } from './draft.ts';
 import { Drafts } from './drafts.ts';
 import { Lane } from './lane.ts';
 import type { LaneContext } from './lane-context.ts';
@@ -37,6 +38,8 @@ export interface DeliveryOptions {
   /** 0 <= x < 1; for jitter. */
   readonly random: () => number;
   readonly emit: Emit;
+  /** Whether answers of this channel are shown while they are written. Default: yes. */
+  readonly streams?: (channel: string) => boolean;
   /** What channels of class `blind` do when nobody can know whether a part arrived. Default at_most_once. */
   readonly policy?: { readonly blind: BlindPolicy };
   /** Then DEAD. Default 8. */
@@ -63,10 +66,12 @@ export interface Delivery extends AsyncDisposable {
    */
   react(message: InboundMessage, emoji: string, signal: AbortSignal): Promise<void>;
   /**
-   * What the chat sees of the answer to this message while it is being written; undefined where the platform edits no messages. The
-   * caller ends it, also when the turn failed.
+   * Where the answer of one attempt at this run is shown, while it is being written and in the end. The caller opens it, hands it the
+   * result, and ends it, also when the run failed.
    */
-  draft(target: AnswerTarget): Draft | undefined;
+  answer(row: RunRow): AnswerPlace;
+  /** Takes every event of every run: the text of those that run now is shown while it grows. */
+  readonly observe: Emit;
   /** Resolves when no lane has anything left, those that wait for a retry included. */
   idle(): Promise<void>;
   /**
@@ -74,6 +79,10 @@ export interface Delivery extends AsyncDisposable {
    * in the journal. Resolves when nothing runs any more; delivery cannot be used again.
    */
   drain(ms: number): Promise<void>;
+  /** Resolves when no send of this channel is under way. While it is not `ready`, none begins. */
+  quiet(channel: string): Promise<void>;
+  /** Sends of this channel that are under way. */
+  sending(channel: string): number;
   /** Lanes with work, and sends under way. */
   stats(): { readonly lanes: number; readonly sending: number };
 }
@@ -96,6 +105,9 @@ class Outbox implements Delivery {
   /** Poked lanes that begin when the event loop has gone round. */
   readonly #poked = new Set<string>();
   readonly #parked: ParkedLanes;
+  readonly #streams: (channel: string) => boolean;
+  /** Of the runs that run now, by the run's key. */
+  readonly #answers = new Map<string, AnswerPlace>();
   readonly #idlers: (() => void)[] = [];
   /** Monotonic ms. */
   #deadline = Number.POSITIVE_INFINITY;
@@ -125,6 +137,7 @@ class Outbox implements Delivery {
       kill: this.#kill.signal,
       deadline: () => this.#deadline,
     };
+    this.#streams = options.streams ?? (() => true);
     const canSend = (sender: Sender): boolean => this.#channelOf(sender) !== undefined;
     this.#parked = new ParkedLanes({ clock, ready: canSend, start: (lane) => this.#start(lane) });
   }
@@ -167,10 +180,27 @@ class Outbox implements Delivery {
     return putReaction(message, emoji, { channel: this.#channelOf(message), budget, clock, signal });
   }
 
-  draft(target: AnswerTarget): Draft | undefined {
-    const channel = this.#context.channels.get(target.channel);
-    return channel?.edit && !this.#stop.signal.aborted ? this.#context.drafts.begin(target, channel) : undefined;
+  answer(row: RunRow): AnswerPlace {
+    const { journal, clock, emit, channels, drafts } = this.#context;
+    const place = new AnswerPlace(row, {
+      ...{ journal, clock, emit, streams: this.#streams },
+      edits: (name) => channels.get(name)?.edit !== undefined,
+      draft: (target) => {
+        const channel = channels.get(target.channel);
+        return channel?.edit && !this.#stop.signal.aborted ? drafts.begin(target, channel) : undefined;
+      },
+      poke: (lane) => this.poke(lane),
+      ended: (ended) => {
+        if (this.#answers.get(row.key) === ended) this.#answers.delete(row.key);
+      },
+    });
+    this.#answers.set(row.key, place);
+    return place;
   }
+
+  readonly observe: Emit = (event) => {
+    if ('messageId' in event && event.messageId !== undefined) this.#answers.get(event.messageId)?.observe(event);
+  };
 
   idle(): Promise<void> {
     return this.#isIdle() ? Promise.resolve() : new Promise((resolve) => this.#idlers.push(resolve));
@@ -179,6 +209,14 @@ class Outbox implements Delivery {
   drain(ms: number): Promise<void> {
     this.#draining ??= this.#shutDown(ms);
     return this.#draining;
+  }
+
+  quiet(channel: string): Promise<void> {
+    return this.#context.slots.quiet(channel);
+  }
+
+  sending(channel: string): number {
+    return this.#context.slots.taken(channel);
   }
 
   stats(): { lanes: number; sending: number } {

@@ -4,10 +4,10 @@ import { draftKey, laneKey, partKey } from '../core/ids.ts';
 import type { InboundMessage } from '../core/message.ts';
 import type { NewPart } from '../core/outbox.ts';
 import { cpuMs } from '../testing/cpu-time.ts';
-import { busy, setup as deliverySetup, HOUR, refused, restart } from '../testing/delivery-setup.ts';
+import { answered, busy, setup as deliverySetup, HOUR, refused, restart, runOf } from '../testing/delivery-setup.ts';
 import { FakeClock, inbound, outbound } from '../testing/fakes.ts';
 import { ScriptedChannel } from '../testing/scripted-channel.ts';
-import type { Draft } from './draft.ts';
+import type { AnswerPlace } from './answer-place.ts';
 
 const MESSAGE = inbound();
 const DRAFT = draftKey(MESSAGE.id);
@@ -24,18 +24,17 @@ function setup(options: { sendClass?: SendClass; limits?: ConstructorParameters<
 
 type Rig = ReturnType<typeof setup>;
 
-async function begin({ delivery }: Rig, message: InboundMessage = MESSAGE, isResumed = false): Promise<Draft> {
-  const draft = delivery.draft(message);
-  if (!draft) throw new Error('no draft');
-  await draft.open({ isResumed });
-  return draft;
+async function begin({ delivery }: Rig, message: InboundMessage = MESSAGE, isResumed = false): Promise<AnswerPlace> {
+  const place = delivery.answer(runOf(message, isResumed ? 2 : 1));
+  await place.open();
+  return place;
 }
 
-const text = (draft: Draft, more: string) => draft.observe({ type: 'model.text', at: 0, text: more });
-const nextCall = (draft: Draft) => draft.observe({ type: 'model.started', at: 0, model: 'm', iteration: 2 });
+const text = (draft: AnswerPlace, more: string) => draft.observe({ type: 'model.text', at: 0, text: more });
+const nextCall = (draft: AnswerPlace) => draft.observe({ type: 'model.started', at: 0, model: 'm', iteration: 2 });
 
 /** The model writes a word every 100 ms for that long. */
-async function write(rig: Rig, draft: Draft, ms: number, from = 0): Promise<void> {
+async function write(rig: Rig, draft: AnswerPlace, ms: number, from = 0): Promise<void> {
   for (let n = from; n < from + ms / 100; n += 1) {
     text(draft, `w${n} `);
     await rig.clock.advance(100);
@@ -54,9 +53,14 @@ function place({ channel, account, chatId, threadId, isGroup }: InboundMessage) 
   return { channel, account, chatId, ...(threadId === undefined ? {} : { threadId }), ...(isGroup && { isGroup }) };
 }
 
-async function finish(rig: Rig, draft: Draft, ...texts: string[]): Promise<void> {
+/** Commits these parts as the answer. */
+async function post(rig: Rig, draft: AnswerPlace, parts: readonly NewPart[]): Promise<void> {
+  await rig.post((await draft.of(answered(parts))).parts);
+}
+
+async function finish(rig: Rig, draft: AnswerPlace, ...texts: string[]): Promise<void> {
   draft.end();
-  await rig.post(draft.finishedBy(answer(texts)));
+  await post(rig, draft, answer(texts));
 }
 
 const screen = ({ channel }: Rig) => channel.shown.map((one) => one.text);
@@ -153,7 +157,25 @@ describe('a draft', () => {
     await finish(rig, draft, 'whole');
     await rig.clock.advance(0);
     expect(rig.journal.rows.size).toBe(1);
-    expect(deliverySetup().delivery.draft(MESSAGE)).toBeUndefined();
+    const unchangeable = deliverySetup();
+    await write(unchangeable, await begin(unchangeable), 5_000);
+    expect(unchangeable.journal.rows.size).toBe(0);
+  });
+
+  test('is fed by the events of its own run alone, and by none after its end', async () => {
+    const rig = setup();
+    const draft = await begin(rig);
+    const say = (messageId: string, words: string) => rig.delivery.observe({ type: 'model.text', at: 0, messageId, text: words });
+    say('test/bot/other', 'not mine');
+    await rig.clock.advance(3_000);
+    expect(rig.journal.rows.size).toBe(0);
+    say(MESSAGE.id, 'mine');
+    await rig.clock.advance(2_000);
+    expect(screen(rig)).toEqual(['mine …']);
+    draft.end();
+    say(MESSAGE.id, ' and more');
+    await rig.clock.advance(3_000);
+    expect(screen(rig)).toEqual(['mine …']);
   });
 
   test('two threads of one chat share its pace', async () => {
@@ -202,7 +224,7 @@ describe('the budget of a chat', () => {
     const ended = rig.clock.monotonic();
     draft.end();
     const texts = Array.from({ length: 10 }, (_, n) => `text ${n}`);
-    await rig.post(draft.finishedBy(answer(texts, message)));
+    await post(rig, draft, answer(texts, message));
     await rig.clock.advance(120_000);
     const parts = [...rig.channel.edits, ...rig.channel.calls].map(({ at }) => at).sort((a, b) => a - b);
     expect(rig.channel.edits.find(({ at, text: shown }) => at === ended && shown === 'text 0')).toBeDefined();
@@ -331,7 +353,7 @@ describe('the last text of a draft', () => {
     const file = { path: '/nonexistent/a', name: 'a.pdf', mime: 'application/pdf', kind: 'document', bytes: 1 } as const;
     const [only] = answer(['']);
     if (!only) throw new Error('no part');
-    await rig.post(draft.finishedBy([{ ...only, part: { ...only.part, file } }]));
+    await post(rig, draft, [{ ...only, part: { ...only.part, file } }]);
     await rig.clock.advance(0);
     expect(screen(rig)).toEqual([expect.stringMatching(/^w0 .*w14$/), '']);
   });
@@ -341,15 +363,15 @@ describe('the last text of a draft', () => {
     const draft = await begin(rig);
     await write(rig, draft, 1_500);
     draft.end();
-    await rig.post(draft.abandoned('\n\nstopped'));
+    await draft.abandon();
     await rig.clock.advance(0);
-    expect(screen(rig)).toEqual([expect.stringMatching(/^w0 .*w14\n\nstopped$/)]);
+    expect(screen(rig)).toEqual([expect.stringMatching(/^w0 .*w14\n\n🛑 Stopped here\.$/)]);
     const gone = setup();
     const lost = await begin(gone);
     await write(gone, lost, 1_500);
     gone.channel.editScript = () => refused('invalid');
     lost.end();
-    await gone.post(lost.abandoned('\n\nstopped'));
+    await lost.abandon();
     await gone.clock.advance(HOUR);
     expect([screen(gone).length, gone.states()]).toEqual([1, ['SENT', 'EXPIRED']]);
     expect(gone.types()).toEqual(['part.sent']);
@@ -457,7 +479,7 @@ describe('after a kill', () => {
     await write(rig, replayed, 3_000);
     replayed.end();
     expect(screen(rig)).toEqual(['could not answer']);
-    expect(replayed.finishedBy(answer(['whole']))[0]?.part).not.toHaveProperty('edits');
+    expect((await replayed.of(answered(answer(['whole'])))).parts[0]?.part).not.toHaveProperty('edits');
   });
 });
 
@@ -480,5 +502,7 @@ test('shutdown ends what is shown and waits for the edit under way', async () =>
   await closed;
   await write(rig, draft, 3_000);
   expect(rig.channel.edits).toHaveLength(1);
-  expect(rig.delivery.draft(MESSAGE)).toBeUndefined();
+  const other = inbound({ platformId: 'm-2' });
+  await write(rig, await begin(rig, other), 3_000);
+  expect(rig.journal.row(draftKey(other.id))).toBeUndefined();
 });

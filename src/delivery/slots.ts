@@ -2,13 +2,24 @@
 export interface Slots {
   /** Resolves with the function that gives the slot back. Rejects with `signal.reason`. */
   acquire(name: string, signal: AbortSignal): Promise<() => void>;
-  /** Slots taken, over all names. */
-  taken(): number;
+  /** Slots taken, of one name or over all. */
+  taken(name?: string): number;
+  /** Resolves when none of this name is taken. */
+  quiet(name: string): Promise<void>;
 }
 
 export function createSlots(perName: number): Slots {
   const used = new Map<string, { count: number; waiting: (() => void)[] }>();
-  return { acquire, taken: () => [...used.values()].reduce((sum, one) => sum + one.count, 0) };
+  const quieted = new Map<string, (() => void)[]>();
+  const taken = (name?: string): number =>
+    name === undefined ? [...used.values()].reduce((sum, one) => sum + one.count, 0) : (used.get(name)?.count ?? 0);
+  return {
+    acquire,
+    taken,
+    quiet: async (name) => {
+      if (taken(name) > 0) await new Promise<void>((resolve) => quieted.set(name, [...(quieted.get(name) ?? []), resolve]));
+    },
+  };
 
   async function acquire(name: string, signal: AbortSignal): Promise<() => void> {
     signal.throwIfAborted();
@@ -23,6 +34,9 @@ export function createSlots(perName: number): Slots {
       const next = slot.waiting.shift();
       if (next) next();
       else slot.count -= 1;
+      if (slot.count > 0) return;
+      for (const resolve of quieted.get(name) ?? []) resolve();
+      quieted.delete(name);
     };
   }
 }

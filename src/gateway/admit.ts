@@ -4,8 +4,11 @@ import type { NewPart } from '../core/outbox.ts';
 import type { PairingStore } from '../core/pairing.ts';
 import type { Clock } from '../core/ports.ts';
 import type { Admission } from '../core/run.ts';
+import type { StoredWait } from '../core/wait.ts';
+import { STOPPED_MARK } from '../delivery/answer-place.ts';
 import type { Decision } from '../operator/approvals.ts';
-import { STOPPED_MARK } from '../runs/answer-place.ts';
+import type { Standing } from '../operator/authority.ts';
+import { overText } from '../operator/question-text.ts';
 import { type EndTexts, stoppedText } from '../runs/end-texts.ts';
 import { type AccessRules, decideAccess } from './access.ts';
 import { parseCommand } from './commands/index.ts';
@@ -14,10 +17,10 @@ export interface AdmitOptions {
   readonly rules: (channel: string) => AccessRules;
   readonly pairing: PairingStore;
   readonly clock: Clock;
-  /** The owner's verdict on a question of ours; absent = nobody is asked. Undefined = the message is no such thing. */
-  readonly decide?: (message: InboundMessage) => Decision | undefined;
-  /** Whether `decide` would return a verdict; changes nothing. */
-  readonly concerns?: (message: InboundMessage) => boolean;
+  /** The answer to a question of ours; absent = no person is asked. Undefined = the message is no such thing. */
+  readonly decide?: (message: InboundMessage) => Promise<Decision | undefined>;
+  /** Who the message speaks for, and what it brings in. Absent: a member, and nothing. */
+  readonly standing?: (message: InboundMessage) => Promise<Standing>;
   /** Whether the operator wrote it under an id of theirs. */
   readonly isOwner: (message: InboundMessage) => boolean;
   /** What `/why` says to this message. */
@@ -31,6 +34,12 @@ export interface AdmitOptions {
  * commit makes it true, and nothing is acted on before that.
  */
 export async function admit(message: InboundMessage, options: AdmitOptions): Promise<Admission> {
+  const admission = await judge(message, options);
+  if (admission.kind !== 'admit' || !options.standing) return admission;
+  return { ...admission, ...(await options.standing(admission.message)) };
+}
+
+async function judge(message: InboundMessage, options: AdmitOptions): Promise<Admission> {
   const access = await decideAccess(message, options.rules(message.channel), options.pairing, options.clock);
   const place = { lane: laneKey(message), session: sessionKey(message) };
   if (access.kind === 'refused') return { kind: 'refuse', message, reason: access.reason };
@@ -44,6 +53,7 @@ export async function admit(message: InboundMessage, options: AdmitOptions): Pro
       message: stripped,
       ...place,
       outcome: 'pairing',
+      isStranger: true,
       parts: options.answer(stripped, pairingText(access.code)),
     };
   }
@@ -60,23 +70,34 @@ export async function admit(message: InboundMessage, options: AdmitOptions): Pro
     const text = command.kind === 'help' ? command.answer : await options.why(message);
     return { kind: 'answer', message, ...place, outcome: command.kind, parts: options.answer(message, text) };
   }
-  const decision = options.decide?.(message);
+  const decision = await options.decide?.(message);
   if (decision) {
-    const { outcome, answer } = decision;
-    return { kind: 'answer', message, ...place, outcome, parts: options.answer(message, answer) };
+    const { outcome, answer, settled } = decision;
+    const over = (wait: StoredWait) => options.answer(message, overText(wait));
+    const settles = settled ? { settles: { settled, over } } : {};
+    return { kind: 'answer', message, ...place, outcome, parts: options.answer(message, answer), ...settles };
   }
   return { kind: 'admit', message, ...place };
 }
 
 /**
- * Whether `admit` will answer or refuse this message and not let it into a lane. Changes nothing: access is not looked at, so that
+ * Whether `admit` will answer or refuse each of these and let none into a lane. Changes nothing: access is not looked at, so that
  * no stranger gets a code from a batch that is not accepted.
  */
-export function isAnsweredAtOnce(message: InboundMessage, { concerns }: Pick<AdmitOptions, 'concerns'>): boolean {
+export async function areAnsweredAtOnce(
+  batch: readonly InboundMessage[],
+  options: Pick<AdmitOptions, 'decide'>,
+): Promise<boolean> {
+  for (const message of batch) if (!(await isAnsweredAtOnce(message, options))) return false;
+  return true;
+}
+
+async function isAnsweredAtOnce(message: InboundMessage, { decide }: Pick<AdmitOptions, 'decide'>): Promise<boolean> {
   // A voice note under these words may be overheard.
   if (message.kind !== 'message' || message.media.length > 0) return false;
   const command = parseCommand(message.text);
-  return command?.kind === 'stop' || command?.kind === 'help' || command?.kind === 'why' || (concerns?.(message) ?? false);
+  const isAnswer = command?.kind === 'stop' || command?.kind === 'help' || command?.kind === 'why';
+  return isAnswer || (await decide?.(message)) !== undefined;
 }
 
 /**

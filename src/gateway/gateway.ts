@@ -1,5 +1,6 @@
 // THE MAP of a message's way: receive -> admit -> (commit 1) -> lane -> prepare -> turn -> (commit 4) -> delivery
 import type { InboundBus } from '../bus/inbound-bus.ts';
+import { UNTRUSTED } from '../core/authority.ts';
 import type { ChannelHost, Receipt } from '../core/channel.ts';
 import type { Emit } from '../core/events.ts';
 import { messageKey } from '../core/ids.ts';
@@ -11,7 +12,7 @@ import type { Delivery } from '../delivery/deliver.ts';
 import type { Floods } from '../operator/floods.ts';
 import type { Runner } from '../runs/runner.ts';
 import type { Transcripts } from '../runs/transcripts.ts';
-import { type AdmitOptions, admit, isAnsweredAtOnce } from './admit.ts';
+import { type AdmitOptions, admit, areAnsweredAtOnce } from './admit.ts';
 import type { Backlog, Taken } from './backlog.ts';
 import type { Lanes } from './lanes.ts';
 
@@ -28,8 +29,6 @@ export interface GatewayOptions {
   readonly admission: AdmitOptions;
   readonly backlog: Backlog;
   readonly floods: Floods;
-  /** A message that was answered at once is on disk. */
-  readonly onAnswered?: (messageId: string) => void;
   readonly clock: Clock;
   readonly emit: Emit;
 }
@@ -54,7 +53,7 @@ export class Gateway {
   ): Promise<Receipt> => {
     const { journal, admission, floods } = this.#options;
     // What is answered at once adds nothing that waits, and may be what ends the flood.
-    if (floods.isFull(batch) && !batch.every((one) => isAnsweredAtOnce(one, admission)))
+    if (floods.isFull(batch) && !(await areAnsweredAtOnce(batch, admission)))
       return { kind: 'busy', retryAfterMs: BUSY_RETRY_MS };
     for (const message of batch) this.#note(message, { type: 'received' });
 
@@ -125,7 +124,8 @@ export class Gateway {
     if (message.kind !== 'message' || admission.kind !== 'admit' || admission.message.overheard) return { admission };
     const background = backlog.take(message);
     if (!background) return { admission };
-    return { admission: { ...admission, message: { ...admission.message, background: background.lines } }, background };
+    const taint = (admission.taint ?? 0) | UNTRUSTED;
+    return { admission: { ...admission, taint, message: { ...admission.message, background: background.lines } }, background };
   }
 
   #dispatch({ admission, background }: Offer, accepted: Accepted | undefined): void {
@@ -137,7 +137,6 @@ export class Gateway {
     } else if (admission.kind === 'refuse') {
       this.#note(message, { type: 'dropped', reason: admission.reason });
     } else if (accepted?.kind === 'answered' && admission.kind === 'answer') {
-      this.#options.onAnswered?.(message.id);
       const lanes = Map.groupBy(accepted.cancelled, ({ row }) => row.lane);
       // Before the lane goes on: its next turn is given what these leave.
       for (const { row, lines } of accepted.cancelled) this.#options.transcripts.committed(row.session, lines);

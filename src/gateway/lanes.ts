@@ -1,11 +1,11 @@
 // bus -> lane (order per chat and thread) -> session mutex -> permit (global bound, shared by channels) -> turn
 import { type InboundBus, type QueuedRow, queuedRow } from '../bus/inbound-bus.ts';
+import { TurnPermits } from '../bus/turn-permits.ts';
 import type { Emit } from '../core/events.ts';
 import type { Clock } from '../core/ports.ts';
 import type { RunRow, Runs } from '../core/run.ts';
 import { KeyedMutex } from '../lib/keyed-mutex.ts';
 import { type Finish, RETRY_BASE_MS, RETRY_CAP_MS, RunStopped } from '../runs/finish.ts';
-import { TurnPermits } from './turn-permits.ts';
 
 /**
  * A row that was under way at this many crashes may be what causes them. Such rows run one at a time, so that the next crash
@@ -38,9 +38,9 @@ interface Lane {
 export interface LanesOptions {
   readonly journal: Runs;
   readonly bus: InboundBus;
-  /** Turns that may run at once over all lanes. */
+  /** Turns that may run at once over all lanes; asked at each use. */
   readonly concurrency: number;
-  /** Channels that share these; default 1. */
+  /** Channels that share these, asked at each use; default 1. */
   readonly channels?: number;
   /**
    * One turn on a claimed row, until its outcome is known; `undefined` when there is nothing to commit. After a rejection the
@@ -68,8 +68,15 @@ export class Lanes {
 
   constructor(options: LanesOptions) {
     this.#options = options;
-    const { concurrency: total, channels = 1, clock } = options;
-    this.#permits = new TurnPermits({ total, channels, clock });
+    this.#permits = new TurnPermits({
+      clock: options.clock,
+      get total() {
+        return options.concurrency;
+      },
+      get channels() {
+        return options.channels ?? 1;
+      },
+    });
     options.bus.subscribe((row, lane) => this.#wake(lane, row));
   }
 
@@ -77,9 +84,16 @@ export class Lanes {
     return { lanes: this.#lanes.size, running: this.#permits.running, waiting: this.#permits.waiting };
   }
 
-  /** Looks at the journal for these lanes: after recovery, or when another process changed it. */
+  /**
+   * Looks at the journal for these lanes, from the beginning: after recovery, when another process changed it, or when a run goes on
+   * that waited, which is older than what came meanwhile.
+   */
   fetch(lanes: readonly string[]): void {
-    for (const lane of lanes) this.#wake(lane, undefined);
+    for (const lane of lanes) {
+      const found = this.#lanes.get(lane);
+      if (found) this.#forget(found);
+      this.#wake(lane, undefined);
+    }
   }
 
   /**

@@ -1,8 +1,8 @@
 // What the gateway answers in a lane by itself: commands, and that there is no model.
 import type { Model } from '../core/model.ts';
 import type { Clock } from '../core/ports.ts';
-import type { RunRow } from '../core/run.ts';
-import type { End } from '../runs/runner.ts';
+import { channelOf, type RunRow } from '../core/run.ts';
+import type { End } from '../runs/ended.ts';
 import type { CommandPorts } from './commands/command.ts';
 import { parseCommand, runCommand } from './commands/index.ts';
 
@@ -27,15 +27,15 @@ export class OwnAnswers {
 
   readonly of = async (row: RunRow): Promise<End | undefined> => {
     const { message } = row;
-    if (!message) return undefined;
+    const isMute = this.#options.model.demo && !this.#options.demoAllowed(channelOf(row));
+    if (!message) return isMute ? { state: 'DONE', outcome: 'no-model' } : undefined;
     const command = message.kind === 'message' ? parseCommand(message.text) : undefined;
     // Answered at once when it is sent; here it is what a waiting message was edited to.
     if (command?.kind === 'help') return { state: 'DONE', outcome: 'help', text: command.answer };
     if (command?.kind === 'why') return { state: 'DONE', outcome: 'why', text: await this.#options.why(message) };
     if (command && command.kind !== 'stop')
       return { state: 'DONE', outcome: command.kind, text: await runCommand(command, { ...row, message }, this.#options) };
-    const { model, demoAllowed } = this.#options;
-    return model.demo && !demoAllowed(message.channel) ? this.#withoutModel(row) : undefined;
+    return isMute ? this.#withoutModel(row) : undefined;
   };
 
   #withoutModel(row: RunRow): End {

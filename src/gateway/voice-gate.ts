@@ -21,9 +21,11 @@ const NOT_MENTIONED = 'not-mentioned';
 export interface VoiceGateOptions {
   readonly turn: (row: RunRow, signal: AbortSignal) => Promise<Finish | undefined>;
   /** Absent: no message is overheard. */
-  readonly transcriber?: (context: ModelCallContext) => Transcriber;
+  readonly transcriber?: ((context: ModelCallContext) => Transcriber) | undefined;
   /** What the agent is called in groups of the channel. */
   readonly patterns: (channel: string) => readonly RegExp[];
+  /** As `FetchFileOptions.noteUpload`. */
+  readonly noteUpload?: (workspace: string) => Promise<void>;
   /** An existing directory. */
   readonly workspace: (session: string) => string;
   /** As `FindChannel`, by instance name. */
@@ -102,7 +104,7 @@ export class VoiceGate {
   /** `isWhole`: every recording was understood. */
   async #hear(row: ChatRow, signal: AbortSignal): Promise<{ readonly heard: readonly Heard[]; readonly isWhole: boolean }> {
     const { message, session } = row;
-    const { transcriber, channel: find, workspace } = this.#options;
+    const { transcriber, channel: find, workspace, noteUpload } = this.#options;
     const notes = voiceNotes(message);
     const ear = transcriber?.({
       ...{ session, channel: message.channel, sender: `${message.channel}:${message.senderId}` },
@@ -118,7 +120,7 @@ export class VoiceGate {
       const onUnstored = (error: unknown): void => this.#report(message, ref, error);
       try {
         const channel: FindChannel = (limit) => find(message.channel, limit);
-        const file = await fetchFile(message, ref, index, { channel, workspace: path, signal: fetching });
+        const file = await fetchFile(message, ref, index, { channel, workspace: path, noteUpload, signal: fetching });
         const entry = { file, words: '' };
         heard.push(entry);
         entry.words = await transcribe(file, path, ear, { signal: hearing, onUnstored });

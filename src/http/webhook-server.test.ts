@@ -166,3 +166,19 @@ test('an instance is served once at a time and again after it let go', async () 
   await at.server.for('sms').serve(async () => ({ status: 204 }));
   expect((await fetch(at.url)).status).toBe(204);
 });
+
+test('a call for an instance that is being replaced is answered by the next one; when none comes it is to be repeated', async () => {
+  await using at = await serving(async () => ({ status: 200 }));
+  const held = at.server.hold('sms');
+  await at.hook[Symbol.asyncDispose]();
+  const call = fetch(at.url, { method: 'POST', body: 'x' });
+  const other = await fetch(`${at.hook.localOrigin}/hooks/other`, { method: 'POST', body: 'x' });
+  const next = await at.server.for('sms').serve(async ({ body }) => ({ status: 200, body: `next ${body}` }));
+  expect([await (await call).text(), other.status]).toEqual(['next x', 404]);
+  await next[Symbol.asyncDispose]();
+  const late = fetch(at.url, { method: 'POST', body: 'x' });
+  await until('it waits', () => at.server.waiting === 1);
+  held[Symbol.dispose]();
+  expect((await late).status).toBe(503);
+  expect((await fetch(at.url, { method: 'POST', body: 'x' })).status).toBe(404);
+});

@@ -13,6 +13,8 @@ const MAX_READING = 16_000_000;
 const REQUEST_MS = 5_000;
 /** How often Node looks for those. */
 const CHECK_MS = 1_000;
+/** How long a call for an instance that is being replaced waits for the next one: less than any platform does. */
+const HOLD_MS = 3_000;
 /** Only a proxy in front keeps connections; one that trickles holds one for `REQUEST_MS` at most. */
 const MAX_CONNECTIONS = 1_024;
 
@@ -38,6 +40,8 @@ export class WebhookServer implements AsyncDisposable {
   readonly #options: WebhookServerOptions;
   readonly #routes = new Map<string, Route>();
   readonly #stopping = new AbortController();
+  /** Instances that are being replaced, by path, with the calls that wait. */
+  readonly #held = new Map<string, Set<() => void>>();
   #listening: Promise<Server> | undefined;
   #reading = 0;
 
@@ -47,10 +51,31 @@ export class WebhookServer implements AsyncDisposable {
 
   /** What the adapter of one instance gets. */
   for(instance: string): Webhooks {
-    const path = `/hooks/${encodeURIComponent(instance)}`;
+    const path = pathOfInstance(instance);
     return {
       serve: async (handler, { maxBytes = MAX_BYTES } = {}) => await this.#serve(path, { handler, maxBytes, running: 0 }),
     };
+  }
+
+  /**
+   * Until disposed, a call for this instance waits for its next `serve` instead of being told that there is
+   * none; after a while it is answered with 503, which platforms take for "try again".
+   */
+  hold(instance: string): Disposable {
+    const path = pathOfInstance(instance);
+    const waiting = new Set<() => void>();
+    this.#held.set(path, waiting);
+    return {
+      [Symbol.dispose]: () => {
+        if (this.#held.get(path) === waiting) this.#held.delete(path);
+        for (const resolve of waiting) resolve();
+      },
+    };
+  }
+
+  /** Calls that wait for the next one of their instance. */
+  get waiting(): number {
+    return [...this.#held.values()].reduce((sum, calls) => sum + calls.size, 0);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -66,6 +91,7 @@ export class WebhookServer implements AsyncDisposable {
   async #serve(path: string, route: Route): Promise<Webhook> {
     if (this.#routes.has(path)) throw new GatehouseError('GH1004', `${path} is served already`);
     this.#routes.set(path, route);
+    for (const resolve of this.#held.get(path) ?? []) resolve();
     try {
       this.#listening ??= this.#listen();
       const server = await this.#listening;
@@ -116,8 +142,9 @@ export class WebhookServer implements AsyncDisposable {
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<WebhookAnswer> {
-    const route = this.#routes.get(pathOf(request));
-    if (!route) return { status: 404 };
+    const isHeld = this.#held.has(pathOf(request));
+    const route = await this.#route(pathOf(request));
+    if (!route) return isHeld ? BUSY : { status: 404 };
     // Platforms look at a file's type and size before they fetch it; Node leaves the body of such an answer out.
     const method = request.method === 'HEAD' ? 'GET' : request.method;
     if (method !== 'GET' && method !== 'POST') return { status: 405 };
@@ -134,6 +161,20 @@ export class WebhookServer implements AsyncDisposable {
     } finally {
       route.running -= 1;
     }
+  }
+
+  /** Of an instance that is being replaced, the next one; undefined when it does not come in time. */
+  async #route(path: string): Promise<Route | undefined> {
+    const waiting = this.#held.get(path);
+    if (!this.#routes.has(path) && waiting && waiting.size < AT_ONCE) {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      waiting.add(resolve);
+      const late = setTimeout(resolve, HOLD_MS);
+      await promise;
+      clearTimeout(late);
+      waiting.delete(resolve);
+    }
+    return this.#routes.get(path);
   }
 
   /** The body, or why there is none. */
@@ -159,6 +200,10 @@ export class WebhookServer implements AsyncDisposable {
 
 const BUSY: WebhookAnswer = { status: 503, headers: { 'retry-after': '1' } };
 const TOO_LARGE: WebhookAnswer = { status: 413, headers: { connection: 'close' } };
+
+function pathOfInstance(name: string): string {
+  return `/hooks/${encodeURIComponent(name)}`;
+}
 
 function pathOf(request: IncomingMessage): string {
   return (request.url ?? '/').split('?', 1)[0] ?? '/';

@@ -1,7 +1,9 @@
+import type { Source } from '../core/new-run.ts';
 import type { OutboxState } from '../core/outbox.ts';
 import type { Asked, PartSummary, RunAbout, RunSummary } from '../core/record.ts';
-import type { RunState, Source } from '../core/run.ts';
+import type { RunState } from '../core/run.ts';
 import { type EventRow, eventsIn } from './event-rows.ts';
+import { openKinds } from './read-waits.ts';
 import { eventsOf } from './record.ts';
 import { REFUSED } from './refusal-rows.ts';
 import type { Store } from './store.ts';
@@ -100,6 +102,7 @@ function summaryOf({ db }: Store, row: RunFacts): RunSummary {
     ...(row.finished_at === null ? {} : { finishedAt: row.finished_at }),
     ...(row.outcome === null ? {} : { outcome: row.outcome }),
     notBefore: row.not_before,
+    waitsFor: openKinds({ db }, row.seq),
     ahead: ahead?.count ?? 0,
   };
 }

@@ -1,12 +1,16 @@
 import { chatKey, messageKey, principalOf } from '../core/ids.ts';
 import { type InboundMessage, mayChange } from '../core/message.ts';
-import type { Accepted, Admission, ChatRow } from '../core/run.ts';
+import type { NewPart } from '../core/outbox.ts';
+import type { Accepted, Admission, ChatRow, Settles } from '../core/run.ts';
+import { noteIncoming } from './chats.ts';
 import type { Change } from './commit-queue.ts';
 import { correctedKey, isUnchanged, type StoredMessage, unbegunCorrections } from './corrections.ts';
 import { cancelRuns } from './ended-runs.ts';
 import { addParts } from './outbox.ts';
+import { findWait } from './read-waits.ts';
 import { writeEvent } from './record.ts';
 import { readMessage, type Store } from './store.ts';
+import { settle } from './waits.ts';
 
 export interface CursorMove {
   readonly channel: string;
@@ -24,6 +28,7 @@ export function acceptBatch(
   const results = batch.map((admission) => {
     const accepted = acceptOne(store, admission, change);
     recordAccepted(store, admission, accepted);
+    if (isLetIn(admission, accepted)) noteIncoming(store, admission.message);
     return accepted;
   });
   if (cursor) {
@@ -35,6 +40,11 @@ export function acceptBatch(
     );
   }
   return results;
+}
+
+function isLetIn(admission: Admission, { kind }: Accepted): boolean {
+  if (admission.kind === 'answer' && admission.isStranger) return false;
+  return kind === 'new' || kind === 'answered' || kind === 'amended';
 }
 
 /** A refusal is written where its reason is known: see `countRefusal`. */
@@ -78,23 +88,30 @@ function acceptOne(store: Store, admission: Admission, change: Change): Accepted
   if (target) return amend(store, admission, target, change);
   const seq = insertRow(store, admission, 'NEW');
   change.active += 1;
-  const { lane, session } = admission;
+  const { lane, session, taint = 0 } = admission;
   const row: ChatRow = {
     ...{ seq, key: messageKey(message), lane, session, message, attempts: 0, generation: 0 },
     ...{ source: { kind: 'chat' }, profile: 'session', acceptedAt: store.clock.now() },
-    authority: { principal: principalOf(message), role: 'member', mode: 'guarded', policies: [] },
+    ...(taint === 0 ? {} : { taint }),
+    authority: admission.authority ?? { principal: principalOf(message), role: 'member', mode: 'guarded', policies: [] },
   };
   return { kind: 'new', row };
 }
 
 function answer(store: Store, admission: Extract<Admission, { kind: 'answer' }>, change: Change): Accepted {
-  const { message, lane, outcome, cancels } = admission;
-  const cancelled = cancels ? cancelRuns(store, lane, message, cancels) : [];
-  change.active -= cancelled.length;
+  const { outcome, cancels, settles } = admission;
+  const cancelled = cancels ? cancelRuns(store, admission, cancels, change) : [];
   const seq = insertRow(store, admission, 'DONE', outcome);
-  const parts = cancelled.length > 0 ? cancels?.parts?.(cancelled) : undefined;
+  const parts = cancelled.length > 0 ? cancels?.parts?.(cancelled) : settles && answerQuestion(store, settles, change);
   addParts(store, parts ?? admission.parts, `in${seq}`);
   return { kind: 'answered', cancelled };
+}
+
+/** What is said in place of the answer when the question was over already. */
+function answerQuestion(store: Store, { settled, over }: Settles, change: Change): readonly NewPart[] | undefined {
+  if (settle(store, settled, change)) return undefined;
+  const wait = findWait(store, settled.wait);
+  return wait && over(wait);
 }
 
 /** The second key is its own space: a Message-ID never equals a transport id by accident. */
@@ -123,21 +140,25 @@ function remember(store: Store, message: InboundMessage): void {
 
 function insertRow(
   store: Store,
-  { message, lane, session }: Exclude<Admission, { kind: 'refuse' }>,
+  admission: Exclude<Admission, { kind: 'refuse' }>,
   state: 'NEW' | 'DONE',
   outcome: string | null = null,
 ): number {
   const now = store.clock.now();
+  const { message, lane, session } = admission;
+  const { authority = {}, taint = 0 } = admission.kind === 'admit' ? admission : {};
   return store.db.insert(
-    `INSERT INTO run (key, source, profile, corrects, lane, session, input, principal, authority, state, accepted_at, aged_from,
-       finished_at, outcome)
-     VALUES (?, 'chat', 'session', ?, ?, ?, ?, ?, '{}', ?, ?, ?, ?, ?)`,
+    `INSERT INTO run (key, source, profile, corrects, lane, session, input, principal, authority, taint, state, accepted_at,
+       aged_from, finished_at, outcome)
+     VALUES (?, 'chat', 'session', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     messageKey(message),
     correctedKey(message) ?? null,
     lane,
     session,
     JSON.stringify(message),
     principalOf(message),
+    JSON.stringify(authority),
+    taint,
     state,
     now,
     now,
@@ -181,7 +202,7 @@ function wasTakenUp(store: Store, message: InboundMessage): boolean {
   if (message.targetId === undefined) return false;
   const row = store.db.get<{ seq: number; input: string; state: string }>(
     `SELECT seq, input, state FROM run WHERE key = ?
-       AND (state IN ('NEW', 'RUNNING') OR outcome = 'answered' OR outcome LIKE 'limit:%') ORDER BY seq DESC LIMIT 1`,
+       AND (state IN ('NEW', 'RUNNING', 'PARKED') OR outcome = 'answered' OR outcome LIKE 'limit:%') ORDER BY seq DESC LIMIT 1`,
     targetKey(message, message.targetId),
   );
   if (!row) return false;
@@ -197,7 +218,7 @@ function isOwn(message: InboundMessage, original: InboundMessage): boolean {
   return original.chatId === message.chatId && mayChange(message, original.senderId);
 }
 
-function amend(store: Store, { message, onlyCorrects }: Admitted, target: Target, change: Change): Accepted {
+function amend(store: Store, { message, onlyCorrects, taint = 0 }: Admitted, target: Target, change: Change): Accepted {
   if (message.kind === 'delete') {
     store.db.run(
       "UPDATE run SET state = 'DONE', outcome = 'deleted', finished_at = ? WHERE seq = ?",
@@ -217,7 +238,8 @@ function amend(store: Store, { message, onlyCorrects }: Admitted, target: Target
       text: message.text,
       media,
     };
-    store.db.run('UPDATE run SET input = ? WHERE seq = ?', JSON.stringify(edited), target.seq);
+    const sql = 'UPDATE run SET input = ?, taint = taint | ? WHERE seq = ?';
+    store.db.run(sql, JSON.stringify(edited), taint, target.seq);
   }
   return { kind: 'amended', row: target.seq };
 }

@@ -2,9 +2,12 @@ import { GatehouseError } from '../core/errors.ts';
 import { type Database, journalError } from './database.ts';
 import type { WalSync } from './wal-sync.ts';
 
-/** What one write did to the number of NEW and RUNNING rows; counted once its transaction is committed. */
+/** What one write did; it counts once its transaction is committed. */
 export interface Change {
+  /** To the number of NEW and RUNNING rows. */
   active: number;
+  /** Lanes in which a run that waited may go on. */
+  readonly woken: Set<string>;
 }
 
 interface Job {
@@ -103,7 +106,7 @@ export class CommitQueue {
     this.#jobs = [];
     if (jobs.length === 0) return;
     const settle: (() => void)[] = [];
-    const change: Change = { active: 0 };
+    const change: Change = { active: 0, woken: new Set() };
     try {
       if (this.#failure) throw this.#failure;
       this.#runBatch(jobs, change, settle);
@@ -175,7 +178,7 @@ export class CommitQueue {
 
   #runJob(job: Job, total: Change, settle: (() => void)[]): void {
     const { db, rider } = this.#options;
-    const change: Change = { active: 0 };
+    const change: Change = { active: 0, woken: new Set() };
     const takeBack = rider?.begin();
     db.run('SAVEPOINT job');
     try {

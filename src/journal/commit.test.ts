@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { NewRun } from '../core/run.ts';
+import type { NewRun } from '../core/new-run.ts';
 import { FakeClock, outbound, tempDir } from '../testing/fakes.ts';
 import { begin, line, part, SESSION, usage } from '../testing/journal-rows.ts';
 import { openJournal } from './open.ts';

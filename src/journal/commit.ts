@@ -1,24 +1,25 @@
 /** The rows of one commit, in the transaction that the queue opened. */
 import type { Claim, Woken, Write } from '../core/commit.ts';
+import { changeSettings } from './chats.ts';
 import type { Change } from './commit-queue.ts';
+import { endClaim } from './end-claim.ts';
+import { jobStands, writeJob } from './jobs.ts';
 import { addParts } from './outbox.ts';
 import { writeEvent } from './record.ts';
-import { addRun, claimedSession, endClaim } from './runs.ts';
+import { addRun } from './runs.ts';
 import { addLines } from './session-lines.ts';
 import type { Store } from './store.ts';
 import { addUsage } from './usage.ts';
+import { addQuestion, moveQuestion, settle } from './waits.ts';
 
-/** `false` = the claim no longer stands, and nothing was written. */
+/** `false` = the claim no longer stands, or a job is not as it was, and nothing was written. */
 export function commitAll(store: Store, writes: readonly Write[], claim: Claim | undefined, change: Change): boolean {
-  const own = claim && sessionOf(store, claim, change);
+  // Before anything is written: what returns false must have changed nothing.
+  if (!writes.every((write) => write.kind !== 'job' || jobStands(store, write))) return false;
+  const own = claim && endClaim(store, claim, change);
   if (claim && own === undefined) return false;
   for (const write of writes) apply(store, write, { owner: claim && `in${claim.seq}.${claim.generation}`, session: own }, change);
   return true;
-}
-
-/** Undefined = the claim no longer stands. */
-function sessionOf(store: Store, { seq, generation, end }: Claim, change: Change): string | undefined {
-  return end ? endClaim(store, { seq, generation, end }, change) : claimedSession(store, seq, generation);
 }
 
 interface Writer {
@@ -45,15 +46,46 @@ function apply(store: Store, write: Write, { owner, session }: Writer, change: C
       return;
     case 'usage':
       addUsage(store, write.entry);
+      return;
+    case 'settle':
+      settle(store, write.settled, change);
+      return;
+    case 'ask':
+      addQuestion(store, write);
+      return;
+    case 'asked-in':
+      moveQuestion(store, write.id, write.chat);
+      return;
+    case 'chat':
+      changeSettings(store, write.chat, write.settings);
+      return;
+    case 'job':
+      writeJob(store, write);
   }
 }
 
-/** Whom the commit concerns, each once. */
-export function wokenBy(writes: readonly Write[]): readonly { readonly what: Woken; readonly lane: string }[] {
-  const runs = writes.flatMap((write) => (write.kind === 'run' ? [write.run.lane] : []));
-  const parts = writes.flatMap((write) => (write.kind === 'part' ? [write.part.lane] : []));
+export interface Wake {
+  readonly what: Woken;
+  readonly lane: string;
+}
+
+/** Whom the commit concerns, each once; beside the runs that it brought back to work. */
+export function wokenBy(writes: readonly Write[], claim: Claim | undefined): readonly Wake[] {
+  const waits = claim?.end?.state === 'PARKED' ? claim.end.waits : [];
+  const runs = [
+    ...writes.flatMap((write) => (write.kind === 'run' ? [write.run.lane] : [])),
+    ...waits.flatMap((wait) => (wait.kind === 'run' ? [wait.about.lane] : [])),
+  ];
+  const parts = [
+    ...writes.flatMap((write) => (write.kind === 'part' ? [write.part] : write.kind === 'ask' ? write.asked.parts : [])),
+    ...waits.flatMap(({ asked }) => asked?.parts ?? []),
+  ];
+  const jobs = writes.flatMap((write) => (write.kind === 'job' ? ['gone' in write.job ? write.job.gone : write.job.id] : []));
+  const hasDate = writes.some(({ kind }) => kind === 'ask') || waits.some(({ due }) => due !== undefined);
   return [
     ...[...new Set(runs)].map((lane) => ({ what: 'run', lane }) as const),
-    ...[...new Set(parts)].map((lane) => ({ what: 'part', lane }) as const),
+    ...[...new Set(parts.map(({ lane }) => lane))].map((lane) => ({ what: 'part', lane }) as const),
+    ...(hasDate ? [{ what: 'wait', lane: '' } as const] : []),
+    ...[...new Set(jobs)].map((lane) => ({ what: 'job', lane }) as const),
   ];
 }

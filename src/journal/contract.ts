@@ -5,7 +5,7 @@ import type { Admission, StepRecord } from '../core/run.ts';
 import type { SessionMessage } from '../core/session.ts';
 import { inbound } from '../testing/fakes.ts';
 import { type CreateJournal as Create, kinds, pendingKeys, texts } from '../testing/journal-harness.ts';
-import { admit, begin, done, LANE, line, message, part, refuse, SESSION, usage } from '../testing/journal-rows.ts';
+import { admit, begin, done, LANE, line, message, part, refuse, SESSION, stopLane, usage } from '../testing/journal-rows.ts';
 import { ledgerContract } from '../testing/ledger-contract.ts';
 import { amendContract } from './amend-contract.ts';
 import { endedContract } from './ended-contract.ts';
@@ -173,7 +173,7 @@ function acceptContract(create: Create): void {
     expect(journal.room()).toBe(0);
     if (row) await journal.finish(done(row));
     expect(journal.room()).toBe(0); // four were in, three may be
-    await journal.cancelWaiting(LANE, 'cancelled');
+    await stopLane(journal);
     expect(journal.room()).toBe(3);
     expect((await harness.open({ highWater: 3 })).room()).toBe(3);
   });
@@ -206,7 +206,7 @@ function turnContract(create: Create): void {
     expect(await journal.claim(999)).toBeUndefined();
   });
 
-  it('a parked turn gives its attempt back; a failed one counts and waits, and its lane waits with it', async () => {
+  it('a parked turn gives its attempt back', async () => {
     await using harness = await create();
     const journal = await harness.open();
     const row = await begin(journal, 1);
@@ -215,12 +215,6 @@ function turnContract(create: Create): void {
     expect((await journal.waiting(LANE, 1))[0]?.attempts).toBe(0);
     const second = await journal.claim(row.seq);
     expect(second?.attempts).toBe(1);
-    const notBefore = harness.clock.now() + 5_000;
-    expect(await journal.release(row.seq, second?.generation ?? 0, { notBefore, reason: 'GH2103' })).toBe(true);
-    expect(await texts(journal)).toEqual([]);
-    await harness.clock.advance(5_000);
-    expect(await texts(journal)).toEqual(['text 1', 'text 2']);
-    expect((await journal.claim(row.seq))?.attempts).toBe(2);
   });
 
   it('every write of a stale claim is refused and changes nothing', async () => {
@@ -312,17 +306,5 @@ function turnContract(create: Create): void {
     expect(rest.map(({ lines }) => lines.map((entry) => entry.line.id))).toEqual([['b'], ['c']]);
     await journal.flushed(first.flatMap(({ lines }) => lines.map(({ seq }) => seq)));
     expect((await journal.unflushed(10))[0]?.lines.map((entry) => entry.line.id)).toEqual(['b', 'd']);
-  });
-
-  it('clearing a lane ends what waits and leaves what runs', async () => {
-    await using harness = await create();
-    const journal = await harness.open();
-    const running = await begin(journal, 1);
-    await journal.accept([admit(message(2)), admit(message(3)), admit(message(4), 'other')]);
-    expect(await journal.cancelWaiting(LANE, 'cancelled')).toBe(2);
-    expect(await journal.cancelWaiting(LANE, 'cancelled')).toBe(0);
-    expect(await texts(journal, 'other')).toEqual(['text 4']);
-    expect(await journal.finish(done(running))).toBe(true);
-    expect((await journal.counts()).inbox).toEqual({ NEW: 1, RUNNING: 0, PARKED: 0, DONE: 3, DEAD: 0 });
   });
 }

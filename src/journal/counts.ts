@@ -21,6 +21,11 @@ export function countAll(store: Store): JournalCounts {
         'SELECT channel, reason, count FROM refusal ORDER BY channel, reason',
       )
       .map((row) => ({ ...row })),
+    unsent: store.db
+      .all<{ channel: string; count: number }>(
+        "SELECT key AS channel, messages AS count FROM temp.load WHERE kind = 'outbox' AND messages > 0 ORDER BY key",
+      )
+      .map((row) => ({ ...row })),
   };
 }
 

@@ -1,7 +1,7 @@
 import type { DeadLetter } from '../core/dead-letters.ts';
 import type { Json } from '../core/message.ts';
 import type { Change } from './commit-queue.ts';
-import { readMessage, readPart, type Store } from './store.ts';
+import { readJson, readMessage, readPart, type Store } from './store.ts';
 
 interface DeadInbox {
   readonly seq: number;
@@ -9,6 +9,9 @@ interface DeadInbox {
   readonly outcome: string | null;
   readonly attempts: number;
   readonly input: string;
+  readonly source: string;
+  readonly lane: string;
+  readonly principal: string;
 }
 
 interface DeadOutbox {
@@ -19,7 +22,7 @@ interface DeadOutbox {
   readonly part: string;
 }
 
-const FROM_INBOX = "SELECT seq, finished_at, outcome, attempts, input FROM run WHERE state = 'DEAD'";
+const FROM_INBOX = "SELECT seq, finished_at, outcome, attempts, input, source, lane, principal FROM run WHERE state = 'DEAD'";
 const FROM_OUTBOX = 'SELECT seq, settled_at, reason, attempts, part FROM outbox WHERE';
 /**
  * A part that expired may still be wanted. Others are EXPIRED before their time, because something newer took
@@ -79,6 +82,7 @@ export function dropDead(store: Store, id: string): boolean {
   }
   if (store.db.run("DELETE FROM run WHERE seq = ? AND state = 'DEAD'", place.seq) !== 1) return false;
   store.db.run('DELETE FROM step WHERE run_seq = ?', place.seq);
+  store.db.run('DELETE FROM wait WHERE run = ?', place.seq);
   return true;
 }
 
@@ -99,6 +103,7 @@ function parseId(id: string): { readonly box: 'in' | 'out'; readonly seq: number
 }
 
 function fromInbox(row: DeadInbox): DeadLetter {
+  if (row.source !== 'chat') return fromPrompt(row);
   const message = readMessage(row.input, row.seq);
   return {
     id: `in-${row.seq}`,
@@ -110,6 +115,12 @@ function fromInbox(row: DeadInbox): DeadLetter {
     attempts: row.attempts,
     payload: message as unknown as Json,
   };
+}
+
+/** Of a run that no message began: what began it stands for the channel, its lane for the chat. */
+function fromPrompt({ seq, finished_at: at, outcome, attempts, input, source, lane, principal }: DeadInbox): DeadLetter {
+  const payload = readJson(input, `run ${seq}`);
+  return { id: `in-${seq}`, at, channel: source, chatId: lane, sender: principal, reason: outcome ?? '', attempts, payload };
 }
 
 /** The sender of a part is our own account on that channel. */

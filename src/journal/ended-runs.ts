@@ -2,32 +2,37 @@
  * Runs that end without their agent: cancelled by a person, or given up at a start. What they did must not be
  * forgotten with them.
  */
-import { chatKey } from '../core/ids.ts';
-import type { InboundMessage } from '../core/message.ts';
-import { type Cancels, channelOf, type EndedRun, type Remains, type RunRow } from '../core/run.ts';
+import { chatKey, isLaneOf, sessionKey } from '../core/ids.ts';
+import { type Admission, type Cancels, channelOf, type EndedRun, type Remains, type RunRow } from '../core/run.ts';
+import type { Change } from './commit-queue.ts';
+import { noteJobEnd } from './jobs.ts';
 import { writeEvent } from './record.ts';
 import { RUN_COLUMNS, type RunRecord, toRunRow } from './runs.ts';
 import { addLines } from './session-lines.ts';
 import { recordedSteps } from './steps.ts';
 import { markDrafts } from './stopped-drafts.ts';
 import type { Store } from './store.ts';
+import { closeWaits, settleRun } from './waits.ts';
 
 interface FoundRecord extends RunRecord {
-  readonly state: 'NEW' | 'RUNNING';
+  readonly state: 'NEW' | 'RUNNING' | 'PARKED';
 }
 
+type Stop = Pick<Extract<Admission, { kind: 'answer' }>, 'message' | 'lane' | 'session'>;
+
 /**
- * Ends the runs that `cancels` is about, oldest first: DONE as `cancelled`, fenced by a new generation, their
- * lines written. In one transaction with the answer that says so: a crash cannot bring back what people were
- * told is cancelled.
+ * Ends the runs that `cancels` is about, oldest first, and all that they began: DONE as `cancelled`, fenced by
+ * a new generation, their lines written. In one transaction with the answer that says so: a crash cannot
+ * bring back what people were told is cancelled.
  */
-export function cancelRuns(store: Store, lane: string, message: InboundMessage, cancels: Cancels): readonly EndedRun[] {
+export function cancelRuns(store: Store, stop: Stop, cancels: Cancels, change: Change): readonly EndedRun[] {
   const { where, principal, stoppedMark } = cancels;
-  const found = where === 'lane' ? unfinished(store, 'lane = ?', [lane]) : inChat(store, chatKey(message));
+  const found = where === 'lane' ? inLane(store, stop) : inChat(store, stop);
   const meant = found.filter((record) => principal === undefined || record.principal === principal);
-  const waiting = meant.filter(({ state, generation }) => state === 'NEW' && generation > 0).map(({ key }) => ({ id: key }));
-  if (stoppedMark !== undefined) markDrafts(store, waiting, stoppedMark);
-  return meant.map((record) => cancelRun(store, toRunRow(record)));
+  const all = withChildren(store, meant);
+  const begun = all.filter(({ state, generation }) => state !== 'RUNNING' && generation > 0).map(({ key }) => ({ id: key }));
+  if (stoppedMark !== undefined) markDrafts(store, begun, stoppedMark);
+  return all.map((record) => cancelRun(store, record, change));
 }
 
 /** Writes the lines of a row that is ended in the same transaction. */
@@ -40,30 +45,46 @@ export function leaveRemains(store: Store, row: RunRow): Remains & { readonly ha
 
 /** Of a run that no turn finishes. */
 export function writeEnd(store: Store, row: RunRow, outcome: string): void {
-  const { key: messageId, session } = row;
+  const { key: messageId, session, source } = row;
+  if (source.kind === 'job') noteJobEnd(store, { id: source.job, due: source.due }, outcome);
   writeEvent(store, { type: 'finished', at: store.clock.now(), messageId, session, channel: channelOf(row), outcome, ms: 0 });
 }
 
-function cancelRun(store: Store, row: RunRow): EndedRun {
+function cancelRun(store: Store, record: FoundRecord, change: Change): EndedRun {
+  const row = toRunRow(record);
   const remains = leaveRemains(store, row);
   store.db.run(
     `UPDATE run SET state = 'DONE', outcome = 'cancelled', finished_at = ?, boot_id = NULL, generation = generation + 1 WHERE seq = ?`,
     store.clock.now(),
     row.seq,
   );
+  if (record.state === 'PARKED') closeWaits(store, row.seq);
+  else change.active -= 1;
+  // Of a tree the parent comes first: its waits are closed by then, and it does not go on.
+  if (row.source.kind === 'run') settleRun(store, row.key, { ok: false, output: 'Error: cancelled' }, change);
   writeEnd(store, row, 'cancelled');
   return { row, ...remains };
 }
 
+/** `#` and `/` stand before what is within a session or a lane; `$` and `0` follow them. */
+function inLane(store: Store, { lane, session }: Stop): readonly FoundRecord[] {
+  return inOrder([...unfinished(store, 'lane = ?', [lane]), ...parked(store, 'session = ? AND lane = ?', [session, lane])]);
+}
+
 /** In every lane that `isLaneOf` the chat. */
-function inChat(store: Store, chat: string): readonly FoundRecord[] {
-  // `0` follows the separator, so the range is that of what begins with the chat and a separator.
-  const threads = unfinished(store, 'lane >= ? AND lane < ?', [`${chat}/`, `${chat}0`]);
-  return [...unfinished(store, 'lane = ?', [chat]), ...threads].sort((a, b) => a.seq - b.seq);
+function inChat(store: Store, { message, session }: Stop): readonly FoundRecord[] {
+  const chat = chatKey(message);
+  const { threadId: _thread, ...base } = message;
+  const root = session.endsWith(sessionKey(message)) ? sessionKey(base) : session;
+  return inOrder([
+    ...unfinished(store, 'lane = ?', [chat]),
+    ...unfinished(store, 'lane >= ? AND lane < ?', [`${chat}/`, `${chat}0`]),
+    ...parked(store, 'session >= ? AND session < ?', [root, `${root}$`]).filter(({ lane }) => isLaneOf(lane, chat)),
+  ]);
 }
 
 /**
- * Oldest first. By the indices that hold no row of another lane: a stop must not read what waits in all other
+ * By the indices that hold no row of another lane or session: a stop must not read what waits in all other
  * chats.
  */
 function unfinished(store: Store, where: string, values: readonly string[]): readonly FoundRecord[] {
@@ -72,5 +93,29 @@ function unfinished(store: Store, where: string, values: readonly string[]): rea
       `SELECT ${RUN_COLUMNS}, state FROM run INDEXED BY ${index} WHERE state = '${state}' AND ${where}`,
       ...values,
     );
-  return [...select('NEW', 'run_new'), ...select('RUNNING', 'run_running')].sort((a, b) => a.seq - b.seq);
+  return [...select('NEW', 'run_new'), ...select('RUNNING', 'run_running')];
+}
+
+function parked(store: Store, where: string, values: readonly string[]): readonly FoundRecord[] {
+  const sql = `SELECT ${RUN_COLUMNS}, state FROM run INDEXED BY run_parked WHERE state = 'PARKED' AND ${where}`;
+  return store.db.all<FoundRecord>(sql, ...values);
+}
+
+/** With the unfinished runs that they began, and those that these began. */
+function withChildren(store: Store, records: readonly FoundRecord[]): readonly FoundRecord[] {
+  const found = new Map(records.map((record) => [record.seq, record]));
+  for (const { seq } of records) {
+    const children = store.db.all<FoundRecord>(
+      `WITH RECURSIVE tree(seq) AS (
+         SELECT seq FROM run WHERE parent = ? UNION SELECT run.seq FROM run JOIN tree ON run.parent = tree.seq)
+       SELECT ${RUN_COLUMNS}, state FROM run WHERE seq IN (SELECT seq FROM tree) AND state IN ('NEW', 'RUNNING', 'PARKED')`,
+      seq,
+    );
+    for (const child of children) found.set(child.seq, child);
+  }
+  return inOrder([...found.values()]);
+}
+
+function inOrder(records: readonly FoundRecord[]): readonly FoundRecord[] {
+  return records.toSorted((a, b) => a.seq - b.seq);
 }

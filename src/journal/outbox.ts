@@ -1,5 +1,6 @@
 import { partKey } from '../core/ids.ts';
 import type { NewPart, OutboxRow, OutboxState, Settlement, StoredPart } from '../core/outbox.ts';
+import { noteOutgoing } from './chats.ts';
 import { writeEvent } from './record.ts';
 import { readPart, type Store } from './store.ts';
 
@@ -152,16 +153,18 @@ function endPart(store: Store, seq: number, settlement: Exclude<Settlement, { ki
 }
 
 function recordSettled(store: Store, seq: number, settlement: Settlement): void {
-  const row = store.db.get<{ key: string; run: string | null; channel: string; created_at: number }>(
-    "SELECT key, part ->> '$.messageId' AS run, part ->> '$.channel' AS channel, created_at FROM outbox WHERE seq = ?",
+  const row = store.db.get<{ key: string; lane: string; run: string | null; channel: string; created_at: number }>(
+    "SELECT key, lane, part ->> '$.messageId' AS run, part ->> '$.channel' AS channel, created_at FROM outbox WHERE seq = ?",
     seq,
   );
   if (!row) return;
   const at = store.clock.now();
   const { key, channel } = row;
   const base = { at, key, channel, ...(row.run === null ? {} : { messageId: row.run }) };
-  if (settlement.kind === 'sent') writeEvent(store, { ...base, type: 'part.sent', ms: at - row.created_at });
-  else if (settlement.kind === 'retry') {
+  if (settlement.kind === 'sent') {
+    noteOutgoing(store, row.lane);
+    writeEvent(store, { ...base, type: 'part.sent', ms: at - row.created_at });
+  } else if (settlement.kind === 'retry') {
     const { reason, notBefore } = settlement;
     writeEvent(store, { ...base, type: 'part.retry', reason, waitMs: Math.max(0, notBefore - at) });
   } else

@@ -41,6 +41,7 @@ async function pruneInSlices(store: Store, queue: CommitQueue, dedupDays: number
   const aged = await queue.write(() => absorbGap(store, LONGEST_GAP_MS));
   await inSlices(queue, pruneSteps(store));
   await inSlices(queue, () => pruneRuns(store, cut(PAYLOAD_DAYS)));
+  await inSlices(queue, () => pruneQuestions(store, cut(PAYLOAD_DAYS)));
   await inSlices(queue, () => pruneOutbox(store, 'SENT', cut(PAYLOAD_DAYS)));
   await inSlices(queue, () => pruneOutbox(store, 'EXPIRED', cut(PAYLOAD_DAYS)));
   await inSlices(queue, () => pruneOutbox(store, 'UNKNOWN', cut(UNKNOWN_DAYS)));
@@ -83,10 +84,18 @@ function pruneRuns(store: Store, before: number): boolean {
   );
   for (const { seq } of rows) {
     store.db.run('DELETE FROM step WHERE run_seq = ?', seq);
+    store.db.run('DELETE FROM wait WHERE run = ?', seq);
     store.db.run('DELETE FROM run WHERE seq = ?', seq);
   }
   countPurged(store, 'run', 'DONE', rows.length);
   return rows.length === BATCH;
+}
+
+/** Questions of no run; those of a run go with it. */
+function pruneQuestions({ db }: Store, before: number): boolean {
+  const sql = `DELETE FROM wait WHERE id IN (
+    SELECT id FROM wait WHERE run = 0 AND state = 'SETTLED' AND settled_at < ? LIMIT ${BATCH})`;
+  return db.run(sql, before) === BATCH;
 }
 
 function pruneOutbox(store: Store, state: 'SENT' | 'EXPIRED' | 'UNKNOWN', before: number): boolean {

@@ -89,6 +89,8 @@ export class RecordWriter implements Rider {
     this.#refused = [];
     this.#refusals.forget();
     this.#pending = [...this.#taken, ...this.#pending].slice(-MOST_PENDING);
+    // They have waited for one commit: they ride on the next, whatever it speaks of.
+    this.#due ||= this.#taken.length > 0;
     this.#taken = [];
   }
 

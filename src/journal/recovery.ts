@@ -9,6 +9,7 @@ import { addParts, findPart, OUTBOX_COLUMNS, type OutboxRecord, toOutboxRow } fr
 import { cancelledMessages, RUN_COLUMNS, type RunRecord, toRunRow } from './runs.ts';
 import { markDrafts } from './stopped-drafts.ts';
 import type { Store } from './store.ts';
+import { endedResult, settleRun } from './waits.ts';
 
 export interface RecoveryBounds {
   readonly maxAttempts: number;
@@ -29,7 +30,7 @@ export type BuryNotice = (row: RunRow, reason: string, tools: readonly ToolUse[]
 export function recoverAll(store: Store, bounds: RecoveryBounds, notice: BuryNotice, change: Change): Recovery {
   absorbGap(store, bounds.maxAgeMs / 2);
   const now = store.clock.now();
-  const { buried, unheard } = buryAll(store, bounds, notice, now);
+  const { buried, unheard } = buryAll(store, bounds, notice, change);
   change.active -= buried + unheard.length;
   const resumed = store.db.run(
     "UPDATE run SET state = 'NEW', boot_id = NULL WHERE state = 'RUNNING' AND boot_id IS NOT ?",
@@ -71,8 +72,9 @@ function buryAll(
   store: Store,
   bounds: RecoveryBounds,
   notice: BuryNotice,
-  now: number,
+  change: Change,
 ): { readonly buried: number; readonly unheard: readonly ChatRow[] } {
+  const now = store.clock.now();
   const spent = store.db.all<RunRecord>(
     `SELECT ${RUN_COLUMNS} FROM run WHERE (state = 'NEW' OR (state = 'RUNNING' AND boot_id IS NOT ?))
        AND (attempts >= ? OR aged_from < ?) ORDER BY seq`,
@@ -91,6 +93,7 @@ function buryAll(
     const reason = record.attempts >= bounds.maxAttempts ? `gave up after ${record.attempts} attempts` : 'too old';
     const { tools } = leaveRemains(store, row);
     end(store, row, 'DEAD', reason, now);
+    if (row.source.kind === 'run') settleRun(store, row.key, endedResult(reason), change);
     addParts(store, notice(row, reason, tools), `in${row.seq}.${row.generation}`);
   }
   return { buried: spent.length - unheard.length, unheard };

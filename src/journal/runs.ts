@@ -1,8 +1,8 @@
 import type { Authority } from '../core/authority.ts';
-import type { Claim } from '../core/commit.ts';
 import { GatehouseError } from '../core/errors.ts';
 import type { Address, InboundMessage } from '../core/message.ts';
-import type { NewRun, Profile, Prompt, RunRow, Source } from '../core/run.ts';
+import type { NewRun, Profile, Prompt, Source } from '../core/new-run.ts';
+import type { RunRow } from '../core/run.ts';
 import type { Change } from './commit-queue.ts';
 import { writeEvent } from './record.ts';
 import { readJson, readMessage, type Store } from './store.ts';
@@ -24,10 +24,13 @@ export interface RunRecord {
   readonly generation: number;
   readonly not_before: number;
   readonly accepted_at: number;
+  readonly taint: number;
+  readonly ran_ms: number;
+  readonly history_to: string | null;
 }
 
 export const RUN_COLUMNS = `seq, key, source, origin, profile, lane, session, workspace, input, reply_to, principal, authority, attempts,
-  generation, not_before, accepted_at`;
+  generation, not_before, accepted_at, taint, ran_ms, history_to`;
 
 export function toRunRow(record: RunRecord): RunRow {
   const { seq, key, profile, lane, session, workspace, attempts, generation } = record;
@@ -38,6 +41,9 @@ export function toRunRow(record: RunRecord): RunRow {
     ...(record.reply_to === null ? {} : { replyTo: readJson(record.reply_to, where) as unknown as Address }),
     authority: authorityOf(record, where),
     acceptedAt: record.accepted_at,
+    ...(record.taint === 0 ? {} : { taint: record.taint }),
+    ...(record.ran_ms === 0 ? {} : { ranMs: record.ran_ms }),
+    ...(record.history_to === null ? {} : { historyTo: record.history_to }),
   };
   const source = sourceOf(record, where);
   if (source.kind === 'chat') return { ...facts, source, message: readMessage(record.input, seq) };
@@ -45,7 +51,7 @@ export function toRunRow(record: RunRecord): RunRow {
 }
 
 /** `origin` of a job is `<id>/<due>`, of a run `<parent's key>#<call>`, of the API its client. */
-function sourceOf({ source, origin }: RunRecord, where: string): Source {
+export function sourceOf({ source, origin }: Pick<RunRecord, 'source' | 'origin'>, where: string): Source {
   if (source === 'chat') return { kind: 'chat' };
   const [, first = '', second = ''] = /^(.*?)[/#]?([^/#]*)$/s.exec(origin ?? '') ?? [];
   if (source === 'job') return { kind: 'job', job: first, due: Number(second) };
@@ -59,9 +65,6 @@ function authorityOf({ authority, principal }: RunRecord, where: string): Author
   const stored = readJson(authority, where) as unknown as Partial<Authority>;
   return { principal, role: 'member', mode: 'guarded', policies: [], ...stored };
 }
-
-/** Of the message, or of where the answer goes. */
-const CHANNEL = "coalesce(input ->> '$.channel', reply_to ->> '$.channel')";
 
 /**
  * Due rows up to the first that is not: a message that waits for its retry is not overtaken by the ones after
@@ -90,42 +93,21 @@ export function claimRow(store: Store, seq: number): RunRow | undefined {
   return record && toRunRow(record);
 }
 
-export interface ReleaseOptions {
-  readonly notBefore?: number;
-  readonly reason?: string;
-}
-
-/**
- * With `notBefore` the attempt failed and counts; without it the turn was parked and the attempt is given
- * back.
- */
-export function releaseRow(store: Store, seq: number, generation: number, options: ReleaseOptions): boolean {
+/** The turn was parked: its attempt is given back. */
+export function releaseRow(store: Store, seq: number, generation: number): boolean {
   const changed = store.db.run(
-    `UPDATE run SET state = 'NEW', boot_id = NULL, not_before = ?, attempts = attempts - ?, outcome = ?
+    `UPDATE run SET state = 'NEW', boot_id = NULL, not_before = 0, attempts = attempts - 1, outcome = NULL
      WHERE seq = ? AND generation = ? AND state = 'RUNNING'`,
-    options.notBefore ?? 0,
-    options.notBefore === undefined ? 1 : 0,
-    options.reason ?? null,
     seq,
     generation,
   );
   return changed === 1;
 }
 
-export function cancelWaitingRows(store: Store, lane: string, outcome: string, change: Change): number {
-  const cancelled = store.db.run(
-    "UPDATE run SET state = 'DONE', outcome = ?, finished_at = ? WHERE lane = ? AND state = 'NEW'",
-    outcome,
-    store.clock.now(),
-    lane,
-  );
-  change.active -= cancelled;
-  return cancelled;
-}
-
 /** Of rows that a person cancelled at `since` or later, epoch ms. */
 export function cancelledMessages(store: Store, since: number): readonly InboundMessage[] {
-  const sql = "SELECT seq, input FROM run WHERE state = 'DONE' AND finished_at >= ? AND outcome = 'cancelled'";
+  const sql =
+    "SELECT seq, input FROM run WHERE state = 'DONE' AND finished_at >= ? AND outcome = 'cancelled' AND source = 'chat'";
   return store.db.all<{ seq: number; input: string }>(sql, since).map(({ seq, input }) => readMessage(input, seq));
 }
 
@@ -172,25 +154,4 @@ const FAMILY = 'SELECT seq, coalesce(root, seq) AS root FROM run WHERE key = ? O
 function originOf(source: NewRun['source']): string {
   if (source.kind === 'job') return `${source.job}/${source.due}`;
   return source.kind === 'run' ? `${source.parent}#${source.callId}` : source.client;
-}
-
-/** Ends the claim, and writes so. Returns the run's session; undefined = it no longer stands, and nothing was written. */
-export function endClaim(
-  store: Store,
-  { seq, generation, end }: Claim & Required<Pick<Claim, 'end'>>,
-  change: Change,
-): string | undefined {
-  const row = store.db.get<{ session: string; key: string; channel: string | null }>(
-    `UPDATE run SET state = ?, outcome = ?, finished_at = ?, boot_id = NULL
-     WHERE seq = ? AND generation = ? AND state = 'RUNNING' RETURNING session, key, ${CHANNEL} AS channel`,
-    ...[end.state, end.outcome, store.clock.now(), seq, generation],
-  );
-  if (!row) return undefined;
-  change.active -= 1;
-  writeEvent(store, {
-    ...{ type: 'finished', at: store.clock.now(), messageId: row.key, session: row.session },
-    ...(row.channel === null ? {} : { channel: row.channel }),
-    ...{ outcome: end.outcome, ms: Math.round(end.ms ?? 0) },
-  });
-  return row.session;
 }

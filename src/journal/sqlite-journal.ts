@@ -1,26 +1,32 @@
+import type { Chats } from '../core/chats.ts';
 import type { Claim, Write } from '../core/commit.ts';
 import type { DeadLetter } from '../core/dead-letters.ts';
+import type { Jobs } from '../core/job.ts';
 import type { Journal, JournalCounts, Recovery } from '../core/journal.ts';
 import type { SpendingGroup, SpendingQuery, UsageEntry } from '../core/ledger.ts';
 import type { NewPart, OutboxRow, Settlement, StoredPart } from '../core/outbox.ts';
 import type { EventRecord } from '../core/record.ts';
 import type { Accepted, Admission, Load, RunRow, StepRecord, TurnResult } from '../core/run.ts';
+import type { Waits } from '../core/wait.ts';
 import { aboutRun, askedRun } from './about-run.ts';
 import { acceptBatch, type CursorMove } from './admission.ts';
 import type { Backlog } from './backlog.ts';
+import { chatsOf } from './chats.ts';
 import { commitAll, wokenBy } from './commit.ts';
-import type { CommitQueue } from './commit-queue.ts';
+import type { Change, CommitQueue } from './commit-queue.ts';
 import { countAll } from './counts.ts';
 import { dropDead, listDead, replayDead, showDead } from './dead-letters.ts';
 import { effectsSince } from './effects.ts';
+import { countJobs, dueJobs, earliestJob, getJob, jobFired, listJobs } from './jobs.ts';
 import { loadOf } from './load.ts';
 import { LocalWakeup } from './local-wakeup.ts';
 import { addParts, findPart, markSending, pendingParts, settlePart } from './outbox.ts';
 import type { OutsideChanges } from './outside-changes.ts';
+import { readWaits } from './read-waits.ts';
 import { eventsAfter, eventsOf } from './record.ts';
 import type { RecordWriter } from './record-writer.ts';
 import { type BuryNotice, type RecoveryBounds, recoverAll, workLanes } from './recovery.ts';
-import { cancelWaitingRows, claimRow, type ReleaseOptions, releaseRow, waitingRows } from './runs.ts';
+import { claimRow, releaseRow, waitingRows } from './runs.ts';
 import { dropLines, type UnflushedSession, unflushedLines } from './session-lines.ts';
 import { spendingOf } from './spending.ts';
 import { recordedSteps, recordStep } from './steps.ts';
@@ -43,6 +49,8 @@ export interface SqliteJournalParts {
 export class SqliteJournal implements Journal {
   readonly bootId: string;
   readonly wakeup = new LocalWakeup();
+  readonly chats: Chats;
+  readonly waits: Waits;
   readonly #parts: SqliteJournalParts;
   readonly #store: Store;
   readonly #queue: CommitQueue;
@@ -52,12 +60,14 @@ export class SqliteJournal implements Journal {
     this.#parts = parts;
     this.#store = parts.store;
     this.#queue = parts.queue;
+    this.chats = chatsOf(parts.store, parts.queue);
     this.bootId = parts.store.bootId;
+    this.waits = readWaits(parts.store, parts.queue);
   }
 
   async accept(batch: readonly Admission[], cursor?: CursorMove): Promise<readonly Accepted[]> {
     using _reserved = this.#parts.backlog.reserve(batch.filter(({ kind }) => kind === 'admit').length);
-    return await this.#queue.write((change) => acceptBatch(this.#store, batch, cursor, change));
+    return await this.#waking((change) => acceptBatch(this.#store, batch, cursor, change));
   }
 
   room(): number {
@@ -81,12 +91,8 @@ export class SqliteJournal implements Journal {
     return this.#queue.write(() => claimRow(this.#store, seq));
   }
 
-  release(seq: number, generation: number, options: ReleaseOptions = {}): Promise<boolean> {
-    return this.#queue.write(() => releaseRow(this.#store, seq, generation, options));
-  }
-
-  cancelWaiting(lane: string, outcome: string): Promise<number> {
-    return this.#queue.write((change) => cancelWaitingRows(this.#store, lane, outcome, change));
+  release(seq: number, generation: number): Promise<boolean> {
+    return this.#queue.write(() => releaseRow(this.#store, seq, generation));
   }
 
   steps(seq: number): Promise<readonly StepRecord[]> {
@@ -99,21 +105,36 @@ export class SqliteJournal implements Journal {
 
   async commit(writes: readonly Write[], claim?: Claim): Promise<boolean> {
     const done = await this.#commit(writes, claim);
-    if (done) for (const { what, lane } of wokenBy(writes)) this.wakeup.notify(what, lane);
+    if (done) for (const { what, lane } of wokenBy(writes, claim)) this.wakeup.notify(what, lane);
     return done;
   }
 
   #commit(writes: readonly Write[], claim: Claim | undefined): Promise<boolean> {
-    return this.#queue.write((change) => commitAll(this.#store, writes, claim, change));
+    return this.#waking((change) => commitAll(this.#store, writes, claim, change));
   }
 
-  /** The runner sees to the lanes of its parts itself. */
-  finish({ seq, generation, lines, parts, ...end }: TurnResult): Promise<boolean> {
+  /** A write by which runs that waited may go on: who runs them is told once it is on disk. */
+  async #waking<T>(run: (change: Change) => T): Promise<T> {
+    let lanes: Iterable<string> = [];
+    const result = await this.#queue.write((change) => {
+      lanes = change.woken;
+      return run(change);
+    });
+    for (const lane of lanes) this.wakeup.notify('run', lane);
+    return result;
+  }
+
+  /** The runner sees to the lanes of the parts of an answer itself. */
+  async finish(result: TurnResult): Promise<boolean> {
+    const { lines, parts } = result;
     const writes: readonly Write[] = [
       ...lines.map((line) => ({ kind: 'line', line }) as const),
       ...parts.map((part) => ({ kind: 'part', part }) as const),
     ];
-    return this.#commit(writes, { seq, generation, end });
+    const claim = claimOf(result);
+    const done = await this.#commit(writes, claim);
+    if (done) for (const { what, lane } of wokenBy([], claim)) this.wakeup.notify(what, lane);
+    return done;
   }
 
   unflushed(limit: number, afterSeq = 0): Promise<readonly UnflushedSession[]> {
@@ -145,7 +166,7 @@ export class SqliteJournal implements Journal {
   }
 
   recover(bounds: RecoveryBounds, notice: BuryNotice): Promise<Recovery> {
-    return this.#queue.write((change) => recoverAll(this.#store, bounds, notice, change));
+    return this.#waking((change) => recoverAll(this.#store, bounds, notice, change));
   }
 
   counts(): Promise<JournalCounts> {
@@ -161,6 +182,15 @@ export class SqliteJournal implements Journal {
     show: (id: string): Promise<DeadLetter | undefined> => this.#queue.read(() => showDead(this.#store, id)),
     replay: (id: string): Promise<boolean> => this.#queue.write((change) => replayDead(this.#store, id, change)),
     drop: (id: string): Promise<boolean> => this.#queue.write(() => dropDead(this.#store, id)),
+  };
+
+  readonly jobs: Jobs = {
+    list: () => this.#queue.read(() => listJobs(this.#store)),
+    get: (id) => this.#queue.read(() => getJob(this.#store, id)),
+    due: (now, limit) => this.#queue.read(() => dueJobs(this.#store, now, limit)),
+    earliest: () => this.#queue.read(() => earliestJob(this.#store)),
+    fired: (id, due) => this.#queue.read(() => jobFired(this.#store, id, due)),
+    counts: () => this.#queue.read(() => countJobs(this.#store)),
   };
 
   usage(since: number): Promise<readonly UsageEntry[]> {
@@ -202,4 +232,11 @@ export class SqliteJournal implements Journal {
   [Symbol.asyncDispose](): Promise<void> {
     return this.#parts.close();
   }
+}
+
+function claimOf({ seq, generation, lines: _, parts: __, ...end }: TurnResult): Claim {
+  const { state, ms, taint, waits = [], historyTo = '', outcome, result } = end;
+  const common = { ...(ms === undefined ? {} : { ms }), ...(taint === undefined ? {} : { taint }) };
+  if (state === 'PARKED') return { seq, generation, end: { state, outcome: 'parked', waits, historyTo, ...common } };
+  return { seq, generation, end: { state, outcome, ...common, ...(result ? { result } : {}) } };
 }

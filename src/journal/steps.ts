@@ -16,10 +16,11 @@ interface StepRow {
   readonly effect: Effect | null;
   readonly started_at: number | null;
   readonly ended_at: number | null;
+  readonly taint: number;
 }
 
 export function recordedSteps(store: Store, seq: number): readonly StepRecord[] {
-  const sql = `SELECT n, kind, call_id, state, args_hash, value, tool, effect, started_at, ended_at
+  const sql = `SELECT n, kind, call_id, state, args_hash, value, tool, effect, started_at, ended_at, taint
     FROM step WHERE run_seq = ? ORDER BY n, rowid`;
   return store.db.all<StepRow>(sql, seq).map((row) => ({
     n: row.n,
@@ -32,6 +33,7 @@ export function recordedSteps(store: Store, seq: number): readonly StepRecord[] 
     ...(row.effect === null ? {} : { effect: row.effect }),
     ...(row.started_at === null ? {} : { startedAt: row.started_at }),
     ...(row.ended_at === null ? {} : { endedAt: row.ended_at }),
+    ...(row.taint === 0 ? {} : { taint: row.taint }),
   }));
 }
 
@@ -42,11 +44,11 @@ export function recordedSteps(store: Store, seq: number): readonly StepRecord[] 
 export function recordStep(store: Store, seq: number, generation: number, step: StepRecord, usage?: UsageEntry): boolean {
   if (claimedSession(store, seq, generation) === undefined) return false;
   store.db.run(
-    `INSERT INTO step (run_seq, n, kind, call_id, state, args_hash, value, tool, effect, started_at, ended_at)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    `INSERT INTO step (run_seq, n, kind, call_id, state, args_hash, value, tool, effect, started_at, ended_at, taint)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
      ON CONFLICT DO UPDATE SET state = excluded.state, args_hash = coalesce(excluded.args_hash, args_hash), value = excluded.value,
        tool = coalesce(excluded.tool, tool), effect = coalesce(excluded.effect, effect),
-       started_at = coalesce(excluded.started_at, started_at), ended_at = excluded.ended_at
+       started_at = coalesce(excluded.started_at, started_at), ended_at = excluded.ended_at, taint = step.taint | excluded.taint
      WHERE NOT (step.state = 'DONE' AND excluded.state = 'STARTED')`,
     seq,
     step.n,
@@ -59,6 +61,7 @@ export function recordStep(store: Store, seq: number, generation: number, step: 
     step.effect ?? null,
     step.startedAt ?? null,
     step.endedAt ?? null,
+    step.taint ?? 0,
   );
   if (usage) addUsage(store, usage);
   return true;

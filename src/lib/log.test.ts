@@ -1,11 +1,10 @@
 import { PassThrough } from 'node:stream';
 import { describe, expect, test } from 'vitest';
 import { GatehouseError } from '../core/errors.ts';
-import type { Logger } from '../core/ports.ts';
-import { createLogger, type LogLevel } from './log.ts';
+import { createLogger, type LevelLogger, type LogLevel } from './log.ts';
 
 function capture(options: { level?: LogLevel; pretty?: boolean; secrets?: string[] } = {}): {
-  logger: Logger;
+  logger: LevelLogger;
   text: () => string;
 } {
   const { level = 'info', pretty = false, secrets = [] } = options;
@@ -37,6 +36,17 @@ test('a line is one JSON object with time, level, event and the fields of its pa
       tries: 3,
     },
   ]);
+});
+
+test('another level holds at once, for the children there are too', () => {
+  const { logger, text } = capture();
+  const child = logger.child({ channel: 'telegram' });
+  child.debug('before');
+  logger.setLevel('debug');
+  child.debug('with it', { error: new Error('x') });
+  logger.setLevel('error');
+  child.warn('after');
+  expect(parse(text())).toMatchObject([{ event: 'with it', error: expect.stringContaining('log.test.ts') }]);
 });
 
 test('lines below the level are not written', () => {

@@ -17,6 +17,11 @@ export interface LoggerOptions {
   readonly now?: () => number;
 }
 
+export interface LevelLogger extends Logger {
+  /** From now on, for its children too. */
+  setLevel(level: LogLevel): void;
+}
+
 /** Longest text of one field; a log line is no place for a message. */
 const MAX_TEXT = 4_000;
 const MAX_DEPTH = 6;
@@ -30,7 +35,7 @@ type Fields = Readonly<Record<string, unknown>>;
  * The one logger. Every line is one event: `time`, `level`, `event`, then the data. Secrets are removed and foreign text is made
  * harmless here, so callers pass data as it is. Never throws.
  */
-export function createLogger(options: LoggerOptions): Logger {
+export function createLogger(options: LoggerOptions): LevelLogger {
   const { level, destination, pretty, secrets, now = Date.now } = options;
   const sink = pretty ? { write: (line: string) => void destination.write(formatLine(line)) } : destination;
   const backend = pino(
@@ -43,7 +48,17 @@ export function createLogger(options: LoggerOptions): Logger {
     },
     sink,
   );
-  return bind(backend, createCleaner(createRedactor(secrets), level === 'debug'), {});
+  const setLevel = (next: LogLevel): void => {
+    backend.level = next;
+  };
+  return {
+    ...bind(
+      backend,
+      createCleaner(createRedactor(secrets), () => backend.level === 'debug'),
+      {},
+    ),
+    setLevel,
+  };
 }
 
 function bind(backend: pino.Logger, clean: Cleaner, fields: Fields): Logger {
@@ -66,7 +81,7 @@ interface Cleaner {
 }
 
 /** Copies data into plain, bounded, secret-free values. */
-function createCleaner(redact: (text: string) => string, stacks: boolean): Cleaner {
+function createCleaner(redact: (text: string) => string, stacks: () => boolean): Cleaner {
   // Redact first: escaping or cutting could leave a secret unrecognised but readable.
   const text = (value: string): string => {
     const safe = printable(redact(value));
@@ -77,7 +92,7 @@ function createCleaner(redact: (text: string) => string, stacks: boolean): Clean
     if (typeof value === 'bigint') return String(value);
     if (typeof value === 'function' || typeof value === 'symbol') return `[${typeof value}]`;
     if (value === null || typeof value !== 'object') return value;
-    if (value instanceof Error) return text(stacks ? `${errorText(value)} ${value.stack ?? ''}` : errorText(value));
+    if (value instanceof Error) return text(stacks() ? `${errorText(value)} ${value.stack ?? ''}` : errorText(value));
     if (value instanceof Date) return Number.isNaN(value.getTime()) ? 'invalid date' : value.toISOString();
     if (ArrayBuffer.isView(value)) return `[${value.byteLength} bytes]`;
     if (depth >= MAX_DEPTH) return '[deep]';

@@ -35,6 +35,14 @@ export interface StoredFile {
 /** The channel that can fetch; waits for one that is being replaced. Undefined where there is none. Rejects with `signal.reason`. */
 export type FindChannel = (signal: AbortSignal) => Promise<Channel | undefined>;
 
+export interface FetchFileOptions {
+  readonly channel: FindChannel;
+  readonly workspace: string;
+  /** Told before a file is stored in the workspace, and after: housekeeping looks there then. */
+  readonly noteUpload?: ((workspace: string) => Promise<void>) | undefined;
+  readonly signal: AbortSignal;
+}
+
 /**
  * Fetches one file into the workspace. Its name is ours: derived from the message so that a repeated fetch
  * overwrites, with an ending that its bytes do not contradict (A23). It is on disk when this resolves: the
@@ -46,16 +54,17 @@ export async function fetchFile(
   message: InboundMessage,
   ref: MediaRef,
   index: number,
-  options: { readonly channel: FindChannel; readonly workspace: string; readonly signal: AbortSignal },
+  options: FetchFileOptions,
 ): Promise<StoredFile> {
-  const { signal } = options;
+  const { signal, workspace, noteUpload } = options;
   const channel = await options.channel(signal).catch((error: unknown) => {
     throw new GatehouseError('GH1505', `channel ${message.channel} was not there in time`, { cause: error });
   });
   if (!channel?.download) throw new GatehouseError('GH1505', `channel ${message.channel} cannot fetch files`);
   if (ref.size !== undefined && ref.size > channel.limits.downloadBytes) throw tooLarge(channel.limits.downloadBytes);
   const stem = storedStem(message, index);
-  await using folder = await WorkspaceDirectory.open(options.workspace, [UPLOADS], { create: true });
+  await using folder = await WorkspaceDirectory.open(workspace, [UPLOADS], { create: true });
+  await noteUpload?.(workspace);
   const partial = folder.child(`${stem}.part`);
   // Whatever lies there, from an attempt that a crash ended or put there by a tool, is unlinked and never written through (A21).
   await rm(partial, { force: true, recursive: true });
@@ -78,6 +87,7 @@ export async function fetchFile(
     const name = `${stem}${judged.ending}`;
     await rename(partial, folder.child(name));
     await syncDirectory(folder.self);
+    await noteUpload?.(workspace);
     const { ending: _ending, ...rest } = judged;
     return { path: join(UPLOADS, name), folder: UPLOADS, name, bytes: total, ...rest };
   } catch (error) {

@@ -2,10 +2,12 @@ import { mkdir, readdir, symlink, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { tempDir } from '../testing/fakes.ts';
-import { pruneUploads } from './prune-uploads.ts';
+import { pruneAllUploads } from './prune-uploads.ts';
 
 const NOW = Date.UTC(2026, 0, 31);
 const DAY_MS = 86_400_000;
+const LIMITS = { keepMs: 30 * DAY_MS, bytes: 1024 ** 3 };
+const { signal } = new AbortController();
 
 async function upload(dir: string, session: string, name: string, ageDays: number, bytes = 10): Promise<string> {
   const folder = join(dir, 'users/ada/workspaces', session, 'uploads');
@@ -21,7 +23,7 @@ test('what people sent goes after 30 days, in every conversation', async () => {
   const one = await upload(dir.path, 'one', 'old.pdf', 31);
   await upload(dir.path, 'one', 'new.pdf', 29);
   const two = await upload(dir.path, 'two', 'old.pdf', 400);
-  await pruneUploads(dir.path, NOW);
+  await pruneAllUploads(dir.path, NOW, LIMITS, signal);
   expect(await readdir(one)).toEqual(['new.pdf']);
   expect(await readdir(two)).toEqual([]);
 });
@@ -30,7 +32,7 @@ test('of a conversation with too much the oldest go first', async () => {
   await using dir = await tempDir();
   for (const age of [1, 2, 3, 4]) await upload(dir.path, 'one', `${age}.bin`, age, 100);
   const folder = await upload(dir.path, 'one', '5.bin', 5, 100);
-  await pruneUploads(dir.path, NOW, { keepMs: 30 * DAY_MS, bytes: 350 });
+  await pruneAllUploads(dir.path, NOW, { keepMs: 30 * DAY_MS, bytes: 350 }, signal);
   expect((await readdir(folder)).sort()).toEqual(['1.bin', '2.bin', '3.bin']);
 });
 
@@ -40,7 +42,7 @@ test('a folder that cannot be read is told at the end, and keeps no other from b
   await mkdir(join(dir.path, 'users/aaa/workspaces'), { recursive: true });
   // Not a directory by the time it is opened.
   await writeFile(join(dir.path, 'users/aaa/workspaces/file'), '');
-  await expect(pruneUploads(dir.path, NOW)).rejects.toThrow();
+  await expect(pruneAllUploads(dir.path, NOW, LIMITS, signal)).rejects.toThrow();
   expect(await readdir(good)).toEqual([]);
 });
 
@@ -49,7 +51,7 @@ test('A21 a folder that a tool replaced by a link is left alone, and so is what 
   const elsewhere = await upload(dir.path, 'other', 'old.pdf', 1);
   await mkdir(join(dir.path, 'users/ada/workspaces/bad'), { recursive: true });
   await symlink(elsewhere, join(dir.path, 'users/ada/workspaces/bad/uploads'));
-  await pruneUploads(dir.path, NOW, { keepMs: 30 * DAY_MS, bytes: 1_000 });
-  await pruneUploads(join(dir.path, 'nothing'), NOW);
+  await pruneAllUploads(dir.path, NOW, { keepMs: 30 * DAY_MS, bytes: 1_000 }, signal);
+  await pruneAllUploads(join(dir.path, 'nothing'), NOW, LIMITS, signal);
   expect(await readdir(elsewhere)).toEqual(['old.pdf']);
 });

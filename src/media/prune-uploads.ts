@@ -4,36 +4,78 @@ import { join } from 'node:path';
 import { PathRefusal, WorkspaceDirectory } from '../workspace/path.ts';
 import { UPLOADS } from './fetch-file.ts';
 
-/** A file that nobody asked about for so long is asked for again. */
-const KEEP_MS = 30 * 24 * 3_600_000;
+/** A file that was not asked about for so long is asked for again. */
+export const KEEP_MS = 30 * 24 * 3_600_000;
 /** Of one conversation; the oldest go first. A full disk would stop every channel. */
-const MOST_BYTES = 1024 ** 3;
+export const MOST_BYTES = 1024 ** 3;
+
+interface Limits {
+  readonly keepMs: number;
+  readonly bytes: number;
+}
+
+/** A file that may stay. */
+export interface KeptUpload {
+  readonly workspace: string;
+  readonly mtimeMs: number;
+}
 
 /**
- * Removes what people sent and nobody will look at again, and in a conversation with too much of it the oldest. Called by housekeeping.
- * Rejects with the first of the directories that could not be read, when the others are done.
+ * Removes from these workspaces what people sent and is too old to be looked at again, and where there is too
+ * much of it the oldest. Rejects with the first of the directories that could not be read, when the others are
+ * done.
  */
-export async function pruneUploads(dataDir: string, now: number, limits = { keepMs: KEEP_MS, bytes: MOST_BYTES }): Promise<void> {
+export async function pruneUploads(
+  workspaces: readonly string[],
+  now: number,
+  limits: Limits,
+  signal: AbortSignal,
+): Promise<void> {
   const failures: unknown[] = [];
-  const note = (error: unknown): void => void failures.push(error);
-  for (const user of await names(join(dataDir, 'users'))) {
-    const workspaces = join(dataDir, 'users', user, 'workspaces');
-    try {
-      for (const workspace of await names(workspaces)) await pruneOne(join(workspaces, workspace), now, limits).catch(note);
-    } catch (error) {
-      note(error);
-    }
+  for (const workspace of workspaces) {
+    signal.throwIfAborted();
+    await pruneOne(workspace, now, limits).catch((error: unknown) => void failures.push(error));
   }
   if (failures.length > 0) throw failures[0];
 }
 
-async function pruneOne(workspace: string, now: number, { keepMs, bytes }: { keepMs: number; bytes: number }): Promise<void> {
+/** The same for every workspace below the data directory; resolves with what stays there. */
+export async function pruneAllUploads(
+  dataDir: string,
+  now: number,
+  limits: Limits,
+  signal: AbortSignal,
+): Promise<readonly KeptUpload[]> {
+  const failures: unknown[] = [];
+  const kept: KeptUpload[] = [];
+  for (const user of await names(join(dataDir, 'users'))) {
+    const workspaces = join(dataDir, 'users', user, 'workspaces');
+    try {
+      for (const workspace of await names(workspaces)) {
+        signal.throwIfAborted();
+        await pruneOne(join(workspaces, workspace), now, limits).then(
+          (left) => {
+            for (const one of left) kept.push(one);
+          },
+          (error: unknown) => void failures.push(error),
+        );
+      }
+    } catch (error) {
+      signal.throwIfAborted();
+      failures.push(error);
+    }
+  }
+  if (failures.length > 0) throw failures[0];
+  return kept;
+}
+
+async function pruneOne(workspace: string, now: number, { keepMs, bytes }: Limits): Promise<readonly KeptUpload[]> {
   let folder: WorkspaceDirectory;
   try {
     // Tools may write here: where a link leads is none of our business (A21).
     folder = await WorkspaceDirectory.open(workspace, [UPLOADS]);
   } catch (error) {
-    if (error instanceof PathRefusal) return;
+    if (error instanceof PathRefusal) return [];
     throw error;
   }
   await using opened = folder;
@@ -43,11 +85,14 @@ async function pruneOne(workspace: string, now: number, { keepMs, bytes }: { kee
       return info ? [{ name, mtimeMs: info.mtimeMs, size: info.size }] : [];
     }),
   );
-  let kept = 0;
+  const kept: KeptUpload[] = [];
+  let total = 0;
   for (const { name, mtimeMs, size } of found.flat().sort((a, b) => b.mtimeMs - a.mtimeMs)) {
-    kept += size;
-    if (kept > bytes || now - mtimeMs > keepMs) await rm(opened.child(name), { force: true, recursive: true });
+    total += size;
+    if (total > bytes || now - mtimeMs > keepMs) await rm(opened.child(name), { force: true, recursive: true });
+    else kept.push({ workspace, mtimeMs });
   }
+  return kept;
 }
 
 async function names(directory: string): Promise<readonly string[]> {

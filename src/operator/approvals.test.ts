@@ -1,284 +1,348 @@
 import { describe, expect, test } from 'vitest';
+import type { Journal } from '../core/journal.ts';
 import type { Choice, InboundMessage } from '../core/message.ts';
-import { FakeClock, inbound, MemoryLogger } from '../testing/fakes.ts';
+import type { NewPart } from '../core/outbox.ts';
+import { openJournal } from '../journal/open.ts';
+import { FakeClock, inbound, MemoryLogger, outbound, tempDir } from '../testing/fakes.ts';
 import { Approvals } from './approvals.ts';
+import { overText } from './question-text.ts';
 
 const MINUTE = 60_000;
+const LATE = { ok: true, output: 'late' };
+const OWNERS = 'test/bot/owner';
 
-function setup(reachable = true) {
+/** A question, a real journal, and an owner who reads what is posted. */
+async function setup(reachable = true) {
+  const dir = await tempDir();
   const clock = new FakeClock();
   const logger = new MemoryLogger();
+  const opened = [await openJournal({ dir: dir.path, clock })];
   const posts: { id: string; text: string; expiresInMs: number; choices: readonly Choice[] }[] = [];
-  const approvals = new Approvals({
-    clock,
-    logger,
-    owner: {
-      isOwnersChat: ({ chatId }) => chatId === 'owner',
-      post: async (id, text, { expiresInMs, choices = [] }) => {
-        if (reachable) posts.push({ id, text, expiresInMs, choices });
-        return reachable ? { channel: 'test', chatId: 'owner' } : undefined;
-      },
+  const lookedAfter: string[] = [];
+  const owner: ConstructorParameters<typeof Approvals>[0]['owner'] = {
+    isOwnersChat: ({ channel, chatId }) => chatId === 'owner' && channel === 'test',
+    lookAfter: async (_id, text) => void lookedAfter.push(text),
+    prepare(id, text, { expiresInMs, choices = [] }) {
+      if (!reachable) return undefined;
+      posts.push({ id, text, expiresInMs, choices });
+      const part: NewPart = { part: outbound({ key: id, text }), lane: OWNERS, expiresAt: clock.now() + expiresInMs };
+      return { chat: OWNERS, parts: [part], onDisk: () => undefined };
     },
-  });
+  };
+  const create = (journal: Journal) => new Approvals({ clock, logger, journal, owner });
+  const at = { journal: (opened[0] as (typeof opened)[0]).journal };
+  let approvals = create(at.journal);
   let count = 0;
-  const say = (text: string, chatId = 'owner', more: Partial<InboundMessage> = {}) => {
+  const say = async (text: string, chatId = 'owner', more: Partial<InboundMessage> = {}) => {
     count += 1;
     const message = inbound({ chatId, text, platformId: `m${count}`, ...more });
-    return { message, decision: approvals.decide(message) };
+    return { message, decision: await approvals.decide(message) };
   };
-  /** Decided and on disk. */
-  const answer = (text: string, chatId?: string, more?: Partial<InboundMessage>) => {
-    const { message, decision } = say(text, chatId, more);
-    if (decision) approvals.committed(message.id);
-    return decision?.answer;
+  /** Decided and on disk: what the person is told. */
+  const answer = async (text: string, chatId?: string, more?: Partial<InboundMessage>) => {
+    const { message, decision } = await say(text, chatId, more);
+    if (!decision) return undefined;
+    let over: string | undefined;
+    const settles = decision.settled && {
+      settled: decision.settled,
+      over: (wait: Parameters<typeof overText>[0]) => {
+        over = overText(wait);
+        return [];
+      },
+    };
+    const place = { lane: OWNERS, session: '_main:test:owner' };
+    await at.journal.accept([
+      { kind: 'answer', message, ...place, outcome: decision.outcome, parts: [], ...(settles ? { settles } : {}) },
+    ]);
+    return over ?? decision.answer;
   };
-  const ask = (signal = new AbortController().signal) => approvals.ask('May I?', signal);
+  let asked = 0;
+  /** The id of the question, once it is on disk; undefined when it was not asked. */
+  const ask = async () => {
+    asked += 1;
+    const expiresAt = clock.now() + 10 * MINUTE;
+    return (await approvals.ask({ id: `q${asked}`, text: 'May I?', expiresAt, late: LATE }))?.id;
+  };
+  const wait = async (id = 'q1') => await at.journal.waits.find(id);
+  const verdict = async (id = 'q1') => (await wait(id))?.value?.output;
+  /** What a ticker does. */
+  const expire = async (id = 'q1') => {
+    await clock.advance(10 * MINUTE);
+    await at.journal.commit([{ kind: 'settle', settled: { wait: id, value: LATE, by: 'due' } }]);
+  };
   const code = (n = 0) => /\/allow ([A-Z2-9]{6})`/.exec(posts[n]?.text ?? '')?.[1] ?? 'no code';
-  return { clock, logger, posts, approvals, say, answer, ask, code };
+  const restart = async () => {
+    const next = await openJournal({ dir: dir.path, clock });
+    opened.push(next);
+    at.journal = next.journal;
+    approvals = create(next.journal);
+    return approvals;
+  };
+  return {
+    ...{ clock, logger, posts, lookedAfter, say, answer, ask, wait, verdict, expire, code, restart },
+    get approvals() {
+      return approvals;
+    },
+    [Symbol.asyncDispose]: async () => {
+      for (const one of opened) await one[Symbol.asyncDispose]();
+      await dir[Symbol.asyncDispose]();
+    },
+  };
 }
+
+/** A reply to a question, or to other words of ours. */
+const quoting = (text: string, fromBot = true) => ({ replyTo: { platformId: 'q', text, fromBot } });
+const UNQUOTED = { replyTo: { platformId: 'q', fromBot: true } };
 
 describe('a question to the owner', () => {
   test('holds its text and both commands, and is of no use after ten minutes', async () => {
-    const { posts, ask, answer, code } = setup();
-    const asked = ask();
-    expect(posts[0]?.text).toBe(`May I? Reply \`/allow ${code()}\` or \`/deny ${code()}\` within 10 minutes.`);
-    expect(posts[0]?.expiresInMs).toBe(10 * MINUTE);
-    answer(`/deny ${code()}`);
-    expect(await asked).toBe(false);
+    await using at = await setup();
+    await at.ask();
+    const [post] = at.posts;
+    expect(post?.text).toBe(`May I? Reply \`/allow ${at.code()}\` or \`/deny ${at.code()}\` within 10 minutes.`);
+    expect(post?.expiresInMs).toBe(10 * MINUTE);
+    expect((await at.wait())?.due).toBe(at.clock.now() + 10 * MINUTE);
+    await at.answer(`/deny ${at.code()}`);
+    expect(await at.verdict()).toBe('deny');
   });
 
   test.each([
-    ['/allow CODE', true, '✅ Allowed.'],
-    ['/deny CODE', false, '🛑 Denied.'],
-    ['  /Allow   code  ', true, '✅ Allowed.'],
-    ['/allow CODE\n\n-- \nsent from a mail program', true, '✅ Allowed.'],
-    ['[Subject: Re: a call]\n/deny CODE', false, '🛑 Denied.'],
+    ['/allow CODE', 'allow', '✅ Allowed.'],
+    ['/deny CODE', 'deny', '🛑 Denied.'],
+    ['  /Allow   code  ', 'allow', '✅ Allowed.'],
+    ['/allow CODE\n\n-- \nsent from a mail program', 'allow', '✅ Allowed.'],
+    ['[Subject: Re: a call]\n/deny CODE', 'deny', '🛑 Denied.'],
   ])('is answered by %j', async (text, verdict, reply) => {
-    const { ask, answer, code } = setup();
-    const asked = ask();
-    expect(answer(text.replace('CODE', code()).replace('code', code().toLowerCase()))).toBe(reply);
-    expect(await asked).toBe(verdict);
+    await using at = await setup();
+    await at.ask();
+    expect(await at.answer(text.replace('CODE', at.code()).replace('code', at.code().toLowerCase()))).toBe(reply);
+    expect(await at.verdict()).toBe(verdict);
   });
 
   test('is decided by the first answer; a second one, also the opposite, is told what was decided', async () => {
-    const { ask, answer, code } = setup();
-    const asked = ask();
-    answer(`/deny ${code()}`);
-    expect(answer(`/allow ${code()}`)).toBe('This question was answered already: denied.');
-    expect(await asked).toBe(false);
-    expect(answer(`/deny ${code()}`)).toBe('This question was answered already: denied.');
+    await using at = await setup();
+    await at.ask();
+    await at.answer(`/deny ${at.code()}`);
+    expect(await at.answer(`/allow ${at.code()}`)).toBe('This question was answered already: denied.');
+    expect(await at.verdict()).toBe('deny');
+    expect(await at.answer(`/deny ${at.code()}`)).toBe('This question was answered already: denied.');
   });
 
   test('is open until the answer is on disk; the same message again has the same effect', async () => {
-    const { approvals, ask, say, code, clock } = setup();
-    const asked = ask();
-    let verdict: unknown = 'open';
-    void asked.then((value) => {
-      verdict = value;
-    });
-    const { message } = say(`/allow ${code()}`);
-    await clock.advance(1);
-    expect(verdict).toBe('open');
-    expect(approvals.decide(message)?.answer).toBe('✅ Allowed.');
-    approvals.committed(message.id);
-    expect(await asked).toBe(true);
+    await using at = await setup();
+    await at.ask();
+    const { message, decision } = await at.say(`/allow ${at.code()}`);
+    expect([decision?.answer, (await at.wait())?.isOpen]).toEqual(['✅ Allowed.', true]);
+    expect(await at.approvals.decide(message)).toEqual(decision);
+    expect(await at.answer(`/allow ${at.code()}`)).toBe('✅ Allowed.');
+    expect((await at.wait())?.by).toBe('test:user-1');
+  });
+
+  test('two answers that were read at the same time: the one that is on disk first counts, the other is told', async () => {
+    await using at = await setup();
+    await at.ask();
+    const both = await Promise.all([at.answer(`/allow ${at.code()}`), at.answer(`/deny ${at.code()}`)]);
+    expect(both).toEqual(['✅ Allowed.', 'This question was answered already: allowed.']);
+    expect(await at.verdict()).toBe('allow');
   });
 
   test('is not decided by asking whether a message would decide it', async () => {
-    const { approvals, ask, answer, code, clock } = setup();
-    const asked = ask();
-    await clock.advance(0);
-    const looks = (text: string, chatId = 'owner') => approvals.concerns(inbound({ chatId, text, platformId: 'other' }));
-    expect([looks(`/allow ${code()}`), looks('1'), looks('/deny WRONG2')]).toEqual([true, true, true]);
-    expect([looks('hello'), looks(`/allow ${code()}`, 'stranger')]).toEqual([false, false]);
-    expect(answer('2')).toBe('🛑 Denied.');
-    expect(await asked).toBe(false);
+    await using at = await setup();
+    await at.ask();
+    const looks = async (text: string, chatId = 'owner', more = {}) => (await at.say(text, chatId, more)).decision !== undefined;
+    expect([await looks(`/allow ${at.code()}`), await looks('1', 'owner', UNQUOTED), await looks('/deny WRONG2')]).toEqual([
+      true,
+      true,
+      true,
+    ]);
+    expect([await looks('hello'), await looks(`/allow ${at.code()}`, 'stranger')]).toEqual([false, false]);
+    expect(await at.answer('2', 'owner', UNQUOTED)).toBe('🛑 Denied.');
+    expect(await at.verdict()).toBe('deny');
   });
 
   test('hostile: a stranger with the right code decides nothing and learns nothing', async () => {
-    const { ask, answer, code, clock } = setup();
-    const asked = ask();
-    expect(answer(`/allow ${code()}`, 'stranger')).toBeUndefined();
-    expect(answer('/allow AAAAAA', 'stranger')).toBeUndefined();
-    await clock.advance(10 * MINUTE);
-    expect(await asked).toBeUndefined();
+    await using at = await setup();
+    await at.ask();
+    expect(await at.answer(`/allow ${at.code()}`, 'stranger')).toBeUndefined();
+    expect(await at.answer('/allow AAAAAA', 'stranger')).toBeUndefined();
+    await at.expire();
+    expect(await at.verdict()).toBe('late');
   });
 
   test('is answered by its code also after many presses of buttons that an earlier process posted', async () => {
-    const { ask, answer, code } = setup();
-    const asked = ask();
-    for (let n = 0; n < 30; n += 1) expect(answer(`/allow 22222${n}`)).toBe('No open question has this code.');
-    expect(answer(`/allow ${code()}`)).toBe('✅ Allowed.');
-    expect(await asked).toBe(true);
+    await using at = await setup();
+    await at.ask();
+    for (let n = 0; n < 30; n += 1) expect(await at.answer(`/allow 22222${n}`)).toBe('No open question has this code.');
+    expect(await at.answer(`/allow ${at.code()}`)).toBe('✅ Allowed.');
+    expect(await at.verdict()).toBe('allow');
   });
 
-  test('nobody answers for ten minutes: undefined, and whoever comes later is told', async () => {
-    const { ask, answer, code, clock } = setup();
-    const asked = ask();
-    await clock.advance(10 * MINUTE);
-    expect(await asked).toBeUndefined();
-    expect(answer(`/allow ${code()}`)).toBe('Too late: this question is closed.');
+  test('that nobody answered in time is closed, and whoever comes later is told', async () => {
+    await using at = await setup();
+    await at.ask();
+    await at.expire();
+    expect(await at.verdict()).toBe('late');
+    expect(await at.answer(`/allow ${at.code()}`)).toBe('Too late: this question is closed.');
   });
 
-  test('ends at once with the reason of the signal, before and while it waits', async () => {
-    const { ask, answer, code, clock } = setup();
-    const reason = new Error('stopped');
-    await expect(ask(AbortSignal.abort(reason))).rejects.toBe(reason);
-    const stop = new AbortController();
-    const asked = ask(stop.signal);
-    stop.abort(reason);
-    await expect(asked).rejects.toBe(reason);
-    await clock.advance(0);
-    expect(answer(`/allow ${code()}`)).toBe('Too late: this question is closed.');
+  test('survives a restart: it is looked after, asked no second time, and its code still answers it', async () => {
+    await using at = await setup();
+    await at.ask();
+    const { text } = at.posts[0] ?? {};
+    const after = await at.restart();
+    await after.recover();
+    expect(at.lookedAfter).toEqual([text]);
+    expect(await after.ask({ id: 'q1', text: 'May I?', expiresAt: 0, late: LATE })).toMatchObject({ id: 'q1', isOpen: true });
+    expect(at.posts).toHaveLength(1);
+    expect(await at.answer(`/allow ${at.code()}`)).toBe('✅ Allowed.');
+    expect(await at.verdict()).toBe('allow');
+  });
+
+  test('is asked once, however many ask it at the same time', async () => {
+    await using at = await setup();
+    const question = { id: 'same', text: 'May I?', expiresAt: at.clock.now() + MINUTE, late: LATE };
+    const asked = await Promise.all(Array.from({ length: 5 }, () => at.approvals.ask(question)));
+    expect([at.posts.length, new Set(asked.map((one) => one?.code)).size]).toEqual([1, 1]);
   });
 
   test('that reaches nobody is a no without a wait, and a warning', async () => {
-    const { ask, logger } = setup(false);
-    expect(await ask()).toBeUndefined();
-    expect(logger.lines).toMatchObject([{ level: 'warn', event: 'owner.not-asked' }]);
-  });
-
-  test('three are open at once, each with a code of its own; the next is a no without a wait, and a closed one makes room', async () => {
-    const { ask, answer, code, posts } = setup();
-    const open = Array.from({ length: 3 }, () => ask());
-    expect(await ask()).toBeUndefined();
-    expect(posts).toHaveLength(3);
-    expect(new Set(posts.map((_post, n) => code(n))).size).toBe(3);
-    answer(`/allow ${code(1)}`);
-    expect(await open[1]).toBe(true);
-    const next = ask();
-    answer(`/allow ${code(3)}`);
-    expect(await next).toBe(true);
+    await using at = await setup(false);
+    expect(await at.ask()).toBeUndefined();
+    expect(at.logger.lines).toMatchObject([{ level: 'warn', event: 'owner.not-asked' }]);
   });
 
   test('hostile: however many chats meet a limit, the owner is asked twenty times an hour', async () => {
-    const { ask, answer, code, posts, clock } = setup();
+    await using at = await setup();
     for (let n = 0; n < 30; n += 1) {
-      const asked = ask();
-      answer(`/deny ${code(n)}`);
-      expect(await asked).toBe(n < 20 ? false : undefined);
+      const asked = await at.ask();
+      expect(asked === undefined).toBe(n >= 20);
+      await at.answer(`/deny ${at.code(n)}`);
     }
-    expect(posts).toHaveLength(20);
-    await clock.advance(60 * MINUTE);
-    const asked = ask();
-    answer(`/allow ${code(20)}`);
-    expect(await asked).toBe(true);
+    expect(at.posts).toHaveLength(20);
+    expect(new Set(at.posts.map((_post, n) => at.code(n))).size).toBe(20);
+    await at.clock.advance(60 * MINUTE);
+    expect(await at.ask()).toBe('q31');
   });
 });
 
 describe('a choice without its code', () => {
-  const quoting = (text: string, fromBot = true) => ({ replyTo: { platformId: 'q', text, fromBot } });
-
-  test('is offered to press, with the code in it', () => {
-    const { ask, posts, code } = setup();
-    void ask();
-    expect(posts[0]?.choices).toEqual([
-      { label: 'Allow', value: `/allow ${code()}` },
-      { label: 'Deny', value: `/deny ${code()}` },
+  test('is offered to press, with the code in it', async () => {
+    await using at = await setup();
+    await at.ask();
+    expect(at.posts[0]?.choices).toEqual([
+      { label: 'Allow', value: `/allow ${at.code()}` },
+      { label: 'Deny', value: `/deny ${at.code()}` },
     ]);
   });
 
   test.each([
-    ['1', true],
-    ['2.', false],
-    ['ALLOW', true],
-    [' deny ', false],
-    ['1\n\n-- \nsent from a mail program', true],
-    ['[Subject: Re: a call]\n2', false],
+    ['1', 'allow'],
+    ['2.', 'deny'],
+    ['ALLOW', 'allow'],
+    [' deny ', 'deny'],
+    ['1\n\n-- \nsent from a mail program', 'allow'],
+    ['[Subject: Re: a call]\n2', 'deny'],
   ])('typed as %j answers the one open question', async (text, verdict) => {
-    const { ask, answer, clock } = setup();
-    const asked = ask();
-    await clock.advance(0);
-    expect(answer(text)).toBe(verdict ? '✅ Allowed.' : '🛑 Denied.');
-    expect(await asked).toBe(verdict);
+    await using at = await setup();
+    await at.ask();
+    expect(await at.answer(text, 'owner', UNQUOTED)).toBe(verdict === 'allow' ? '✅ Allowed.' : '🛑 Denied.');
+    expect(await at.verdict()).toBe(verdict);
   });
 
+  test.each(['1', '2', 'allow', 'deny'])(
+    '%j that is no reply is an ordinary message, also while a question is open',
+    async (text) => {
+      await using at = await setup();
+      await at.ask();
+      expect(await at.answer(text)).toBeUndefined();
+      expect((await at.wait())?.isOpen).toBe(true);
+    },
+  );
+
   test('is an ordinary message when no question is open, also after one was answered or is over', async () => {
-    const { ask, answer, clock } = setup();
-    expect(answer('1')).toBeUndefined();
-    const asked = ask();
-    await clock.advance(0);
-    answer('1');
-    expect(answer('2')).toBeUndefined();
-    expect(await asked).toBe(true);
-    const late = ask();
-    await clock.advance(10 * MINUTE);
-    expect(answer('1')).toBeUndefined();
-    expect(await late).toBeUndefined();
+    await using at = await setup();
+    expect(await at.answer('1', 'owner', UNQUOTED)).toBeUndefined();
+    await at.ask();
+    await at.answer('1', 'owner', UNQUOTED);
+    expect(await at.answer('2', 'owner', UNQUOTED)).toBeUndefined();
+    expect(await at.verdict()).toBe('allow');
+    await at.ask();
+    await at.expire('q2');
+    expect(await at.answer('1', 'owner', UNQUOTED)).toBeUndefined();
+    expect(await at.verdict('q2')).toBe('late');
   });
 
   test.each(['3', '0', 'allow it', 'yes', '11', '1 2'])('%j is none', async (text) => {
-    const { ask, answer, clock } = setup();
-    void ask();
-    await clock.advance(0);
-    expect(answer(text)).toBeUndefined();
+    await using at = await setup();
+    await at.ask();
+    expect(await at.answer(text, 'owner', UNQUOTED)).toBeUndefined();
   });
 
   test('hostile: typed by a stranger, or in another chat of the owner, decides nothing', async () => {
-    const { ask, answer, clock } = setup();
-    const asked = ask();
-    await clock.advance(0);
-    expect(answer('1', 'stranger')).toBeUndefined();
-    expect(answer('1', 'owner', { channel: 'other' })).toBeUndefined();
-    await clock.advance(10 * MINUTE);
-    expect(await asked).toBeUndefined();
+    await using at = await setup();
+    await at.ask();
+    expect(await at.answer('1', 'stranger', UNQUOTED)).toBeUndefined();
+    expect(await at.answer('1', 'owner', { ...UNQUOTED, channel: 'other' })).toBeUndefined();
+    expect((await at.wait())?.isOpen).toBe(true);
   });
 
   test('with several open ones asks which; as a reply it answers the one it replies to, open or over', async () => {
-    const { ask, answer, code, posts, clock } = setup();
-    const asked = [ask(), ask()];
-    await clock.advance(0);
-    expect(answer('1')).toBe(
+    await using at = await setup();
+    const { answer, code, posts } = at;
+    await at.ask();
+    await at.clock.advance(1);
+    await at.ask();
+    expect(await answer('1', 'owner', UNQUOTED)).toBe(
       `2 questions are open (\`${code(0)}\`, \`${code(1)}\`). Answer one with \`/allow CODE\` or \`/deny CODE\`.`,
     );
-    expect(answer('2', 'owner', quoting(posts[1]?.text ?? ''))).toBe('🛑 Denied.');
-    expect(await asked[1]).toBe(false);
-    expect(answer('1', 'owner', quoting(posts[1]?.text ?? ''))).toBe('This question was answered already: denied.');
-    expect(answer('1', 'owner', { replyTo: { platformId: 'q', fromBot: true } })).toBe('✅ Allowed.');
-    expect(await asked[0]).toBe(true);
+    expect(await answer('2', 'owner', quoting(posts[1]?.text ?? ''))).toBe('🛑 Denied.');
+    expect(await at.verdict('q2')).toBe('deny');
+    expect(await answer('1', 'owner', quoting(posts[1]?.text ?? ''))).toBe('This question was answered already: denied.');
+    expect(await answer('1', 'owner', UNQUOTED)).toBe('✅ Allowed.');
+    expect(await at.verdict('q1')).toBe('allow');
   });
 
   test('where the agent offered choices a number is asked about, a word is not; after its next answer neither is', async () => {
-    const { ask, answer, code, approvals, clock } = setup();
-    const asked = ask();
-    await clock.advance(0);
+    await using at = await setup();
+    const { answer, code, approvals } = at;
+    await at.ask();
     const own = inbound({ chatId: 'owner' });
     approvals.noteAnswer(own, true);
-    expect(answer('1')).toBe(`A question is open (\`${code()}\`). Answer it with \`/allow CODE\` or \`/deny CODE\`.`);
+    const which = `A question is open (\`${code()}\`). Answer it with \`/allow CODE\` or \`/deny CODE\`.`;
+    expect(await answer('1', 'owner', UNQUOTED)).toBe(which);
     approvals.noteAnswer(inbound({ chatId: 'another' }), false);
-    expect(answer('2')).toContain('A question is open');
+    expect(await answer('2', 'owner', UNQUOTED)).toContain('A question is open');
     approvals.noteAnswer(own, false);
-    expect(answer('1')).toBe('✅ Allowed.');
-    expect(await asked).toBe(true);
+    expect(await answer('1', 'owner', UNQUOTED)).toBe('✅ Allowed.');
+    expect(await at.verdict()).toBe('allow');
   });
 
   test('hostile: a reply to something else is about that, also when somebody else wrote the code into it', async () => {
-    const { ask, answer, posts, clock } = setup();
-    const asked = ask();
-    await clock.advance(0);
-    expect(answer('1', 'owner', { replyTo: { platformId: 'q', fromBot: false } })).toBeUndefined();
-    expect(answer('1', 'owner', quoting('1. apples\n2. pears'))).toBeUndefined();
-    expect(answer('1', 'owner', quoting(posts[0]?.text ?? '', false))).toBeUndefined();
-    await clock.advance(10 * MINUTE);
-    expect(await asked).toBeUndefined();
+    await using at = await setup();
+    await at.ask();
+    const { answer, posts } = at;
+    expect(await answer('1', 'owner', { replyTo: { platformId: 'q', fromBot: false } })).toBeUndefined();
+    expect(await answer('1', 'owner', quoting('1. apples\n2. pears'))).toBeUndefined();
+    expect(await answer('1', 'owner', quoting(posts[0]?.text ?? '', false))).toBeUndefined();
+    expect((await at.wait())?.isOpen).toBe(true);
   });
 
   test('that was not committed counts for the same message again, and for no other', async () => {
-    const { approvals, ask, say, clock } = setup();
-    const asked = ask();
-    await clock.advance(0);
-    const { message, decision } = say('1');
-    expect([decision?.answer, approvals.decide(message)?.answer]).toEqual(['✅ Allowed.', '✅ Allowed.']);
-    expect(say('2').decision).toBeUndefined();
-    approvals.committed(message.id);
-    expect(await asked).toBe(true);
+    await using at = await setup();
+    await at.ask();
+    const { message, decision } = await at.say('1', 'owner', UNQUOTED);
+    expect((await at.approvals.decide(message))?.settled).toEqual(decision?.settled);
+    expect(await at.answer('2', 'owner', UNQUOTED)).toBe('🛑 Denied.');
+    expect(await at.approvals.decide(message)).toBeUndefined();
   });
 });
 
-test.each(['hello', '/allowed', '/stop', 'allow ABCDEF', ''])('%j is an ordinary message of the owner', (text) => {
-  expect(setup().answer(text)).toBeUndefined();
+test.each(['hello', '/allowed', '/stop', 'allow ABCDEF', ''])('%j is an ordinary message of the owner', async (text) => {
+  await using at = await setup();
+  expect(await at.answer(text)).toBeUndefined();
 });
 
-test.each(['/allow', '/deny', '/allow ABCDEF now'])('%j names no question, and says so to the owner', (text) => {
-  expect(setup().answer(text)).toBe('No open question has this code.');
+test.each(['/allow', '/deny', '/allow ABCDEF now'])('%j names no question, and says so to the owner', async (text) => {
+  await using at = await setup();
+  expect(await at.answer(text)).toBe('No open question has this code.');
 });

@@ -1,243 +1,223 @@
-// question -> owner's chat with a code and two buttons -> a press, /allow CODE or a typed choice, admitted and committed -> verdict
-import { randomInt } from 'node:crypto';
-import { readChoice } from '../core/choices.ts';
-import type { ChatRef, Choice, InboundMessage } from '../core/message.ts';
+// question -> a row, and the owner's chat with a code and two buttons -> a press, /allow CODE or a typed choice, admitted -> its wait ends in that commit
+import type { Commits } from '../core/commit.ts';
+import { errorText } from '../core/errors.ts';
+import { chatKey, principalOf } from '../core/ids.ts';
+import type { ChatRef, InboundMessage, Json } from '../core/message.ts';
 import type { Clock, Logger } from '../core/ports.ts';
-import { NO_LONGER_NEEDED } from '../lib/no-longer-needed.ts';
+import type { ToolResult } from '../core/tool.ts';
+import type { Question, Settled, StoredWait, Waits } from '../core/wait.ts';
+import { KeyedMutex } from '../lib/keyed-mutex.ts';
+import { HourlyCounts } from './hourly-counts.ts';
 import type { Owner } from './owner.ts';
-import type { OwnerChat } from './posts.ts';
+import type { PostOptions } from './post.ts';
+import { ALLOWED, answerOf, choicesOf, codesIn, firstLine, newCode, overText, postId, textOf, whichOf } from './question-text.ts';
 
-/**
- * Without look-alikes. A code says which question is meant and is no secret: whoever may write in the owner's chat decides the only
- * open one by `1`. So tries are not counted, or old buttons would use them up; six of 31 are 900 million, which nobody hits by chance.
- */
-const ALPHABET = '23456789ABCDEFGHJKMNPQRSTUVWXYZ';
-const CODE_LENGTH = 6;
-const HOUR_MS = 3_600_000;
-const TIMEOUT_MS = 10 * 60_000;
-/**
- * Many chats may meet a limit of their own: they must neither bury the owner in questions nor, as each waiting turn holds one of
- * the places of `max_concurrent_sessions`, keep others from their answers.
- */
-const MAX_OPEN = 3;
+export { isVerdict } from './question-text.ts';
+
+/** Many chats may meet a limit of their own: they must not bury one person in questions. */
 const QUESTIONS_PER_HOUR = 20;
-/** How the mail channel puts it. */
-const SUBJECT = /^\[Subject: .*\]$/;
-/** Closed questions that are remembered for whoever answers late or twice. */
-const REMEMBERED = 64;
-
-interface Question {
-  readonly code: string;
-  /** Where it was asked; undefined until it is on disk. */
-  chat: OwnerChat | undefined;
-  /** The message that decided it, once one was admitted. Only that message's commit makes the verdict count. */
-  decidedBy: string | undefined;
-  allowed: boolean;
-  /** Nobody waits for the verdict any more. */
-  closed: boolean;
-  readonly settle: (verdict: boolean | undefined) => void;
-}
+const OWNER = 'owner';
+const LOST: ToolResult = { ok: false, output: 'Error: the question reached no person' };
 
 export interface ApprovalsOptions {
-  readonly owner: Pick<Owner, 'post' | 'isOwnersChat'>;
+  readonly owner: Pick<Owner, 'prepare' | 'lookAfter' | 'isOwnersChat'>;
+  readonly journal: Commits & { readonly waits: Waits };
   readonly clock: Clock;
   readonly logger: Logger;
 }
 
-/** What a message that decides a question is answered with, and the outcome of its row. */
+/** What a message that answers a question is answered with, and the outcome of its row. */
 export interface Decision {
   /** unclear: several questions are open, and it names none of them. */
-  readonly outcome: 'allow' | 'deny' | 'unclear';
+  readonly outcome: 'allow' | 'deny' | 'answer' | 'unclear';
   readonly answer: string;
+  /** The end of the wait, to be written with the message. Absent: the question is over, or there is none. */
+  readonly settled?: Settled;
 }
 
-/**
- * Questions to the owner that a running turn waits for. They live as long as the process: a turn that is resumed asks anew, and
- * the old code then names no question.
- */
+/** A question to the owner that no run asks by itself. */
+export interface OwnerQuestion {
+  /** The same id is the same question, however often it is asked. */
+  readonly id: string;
+  /** No words of anybody's conversation. */
+  readonly text: string;
+  /** Epoch ms. */
+  readonly expiresAt: number;
+  /** What it comes to then. */
+  readonly late: ToolResult;
+  /** Kept with the question, for the part of the program that asks. */
+  readonly about?: Json;
+}
+
+/** Questions that people answer. Each is a row of the journal: it survives a restart, and holds nothing here. */
 export class Approvals {
   readonly #options: ApprovalsOptions;
-  readonly #questions = new Map<string, Question>();
+  readonly #asking = new KeyedMutex();
   /** Chats of the owner in which the agent's last answer offered choices. */
   readonly #offering = new Set<string>();
-  readonly #asked: HourlyCount;
+  readonly #asked: HourlyCounts;
 
   constructor(options: ApprovalsOptions) {
     this.#options = options;
-    this.#asked = new HourlyCount(options.clock, QUESTIONS_PER_HOUR);
+    this.#asked = new HourlyCounts(options.clock, QUESTIONS_PER_HOUR);
   }
 
   /**
-   * The owner's verdict; undefined when nobody can be asked or nobody answered within 10 minutes, or too many wait already. `text` holds no words of
-   * anybody's conversation. Rejects with the signal's reason.
+   * Asks the owner. Resolves, once it is on disk, to the question as it stands, which may be one that was asked before and is over;
+   * undefined when the owner cannot be asked, or too much was asked within an hour. Rejects as the journal does.
    */
-  async ask(text: string, signal: AbortSignal): Promise<boolean | undefined> {
-    signal.throwIfAborted();
-    const { owner, clock, logger } = this.#options;
-    const open = [...this.#questions.values()].filter(({ closed }) => !closed);
-    if (open.length >= MAX_OPEN || this.#asked.isFull) {
-      logger.warn('owner.not-asked', { detail: `${open.length} questions are open, or too many were asked within an hour` });
-      return undefined;
-    }
-    this.#asked.add();
-    const code = this.#newCode();
-    const answered = Promise.withResolvers<boolean | undefined>();
-    const question: Question = {
-      ...{ code, chat: undefined, decidedBy: undefined, allowed: false, closed: false },
-      settle: answered.resolve,
-    };
-    this.#questions.set(code, question);
-    const over = new AbortController();
-    const expired = clock.sleep(TIMEOUT_MS, AbortSignal.any([signal, over.signal])).then(() => undefined);
-    const full = `${text} Reply \`/allow ${code}\` or \`/deny ${code}\` within ${TIMEOUT_MS / 60_000} minutes.`;
-    // By the code: it is new each time, and so must the question's key be.
-    const onMoved = (chat: OwnerChat): void => {
-      question.chat = chat;
-    };
-    const onLost = (): void => answered.resolve(undefined);
-    const options = { expiresInMs: TIMEOUT_MS, choices: choicesOf(code), onMoved, onLost };
-    void owner.post(`ask/${code}/${clock.now()}`, full, options).then((chat) => {
-      question.chat ??= chat;
-      if (chat) return;
-      logger.warn('owner.not-asked', { detail: 'no chat of gateway.owner can be used now' });
-      answered.resolve(undefined);
+  ask(asked: OwnerQuestion): Promise<StoredWait | undefined> {
+    return this.#asking.runExclusive(asked.id, async () => {
+      const { journal } = this.#options;
+      const known = await journal.waits.find(asked.id);
+      if (known) return known;
+      return (await this.#askOwner(asked)) ? await journal.waits.find(asked.id) : undefined;
     });
-    try {
-      return await Promise.race([answered.promise, expired]);
-    } finally {
-      question.closed = true;
-      over.abort(NO_LONGER_NEEDED);
-      this.#forget();
+  }
+
+  async #askOwner({ id, text, expiresAt, late, about }: OwnerQuestion): Promise<boolean> {
+    const { owner, journal, clock, logger } = this.#options;
+    if (!this.#asked.take(OWNER)) {
+      logger.warn('owner.not-asked', { detail: 'too many questions were asked within an hour' });
+      return false;
     }
+    const code = await this.freeCode();
+    const question: Question = { text, answer: 'approve', to: 'owner', by: [], expiresAt, ...(about ? { about } : {}) };
+    const ready = owner.prepare(postId(code), textOf(question, code, clock.now()), this.postOptions(id, question, code));
+    if (!ready) {
+      logger.warn('owner.not-asked', { detail: 'no chat of gateway.owner can be used now' });
+      return false;
+    }
+    const { chat, parts } = ready;
+    await journal.commit([{ kind: 'ask', id, question, asked: { code, chat, parts }, late }]);
+    ready.onDisk();
+    return true;
+  }
+
+  /** The questions that are open, oldest first. Rejects as the journal does, like all that follow. */
+  open(): Promise<readonly StoredWait[]> {
+    return this.#options.journal.waits.questions();
+  }
+
+  /** Ends a question without a person. */
+  async settle(settled: Settled): Promise<void> {
+    await this.#options.journal.commit([{ kind: 'settle', settled }]);
+  }
+
+  /** A code that no open question has. */
+  async freeCode(): Promise<string> {
+    for (;;) {
+      const code = newCode();
+      if (!(await this.#options.journal.waits.byCode(code))?.isOpen) return code;
+    }
+  }
+
+  /** Whether one more question may be asked there now, and counts it. `to`: `owner` or a `chatKey`. */
+  mayAsk(to: string): boolean {
+    return this.#asked.take(to);
+  }
+
+  /** At a start: questions to the owner that may not have reached anybody are posted, or looked after, again. Never rejects. */
+  async recover(): Promise<void> {
+    const { owner, journal, clock, logger } = this.#options;
+    try {
+      for (const { id, code, question } of await journal.waits.questions()) {
+        if (question?.to !== 'owner' || code === undefined) continue;
+        const options = this.postOptions(id, question, code);
+        if (options.expiresInMs > 0) await owner.lookAfter(postId(code), textOf(question, code, clock.now()), options);
+      }
+    } catch (error) {
+      logger.warn('owner.not-asked', { detail: errorText(error) });
+    }
+  }
+
+  /** What becomes of a question to the owner where its chat does not work. */
+  postOptions(id: string, question: Question, code: string): PostOptions {
+    const { clock, journal, logger } = this.#options;
+    const write = (writes: Parameters<Commits['commit']>[0]): void => {
+      journal.commit(writes).catch((error: unknown) => logger.warn('owner.not-asked', { detail: errorText(error) }));
+    };
+    return {
+      expiresInMs: question.expiresAt - clock.now(),
+      choices: choicesOf(question, code),
+      onMoved: (_chat, chat) => write([{ kind: 'asked-in', id, chat }]),
+      onLost: () => write([{ kind: 'settle', settled: { wait: id, value: LOST, by: 'lost' } }]),
+    };
   }
 
   /**
-   * What a pressed button, `/allow CODE`, `/deny CODE`, or a typed choice (`1`, `allow`) while a question is open comes to; undefined for
-   * every other message and for everybody but the owner, whose words are then an ordinary message. Changes nothing that counts
-   * before `committed` names the message.
+   * What a pressed button, `/allow CODE`, `/deny CODE`, `/answer CODE WORDS`, or a choice or words in reply to a question come to;
+   * undefined for every other message and for everybody who may not answer, whose words are then an ordinary message. Changes
+   * nothing: the answer counts once `settled` is on disk with the message. Rejects when the journal cannot be read.
    */
-  decide(message: InboundMessage): Decision | undefined {
-    return this.#read(message)?.();
-  }
-
-  /** Whether `decide` would return anything. Changes nothing. */
-  concerns(message: InboundMessage): boolean {
-    return this.#read(message) !== undefined;
-  }
-
-  #read(message: InboundMessage): (() => Decision) | undefined {
-    if (!this.#options.owner.isOwnersChat(message)) return undefined;
-    // A mail has its subject above, and what a mail program adds below.
-    const lines = message.text.trim().split('\n', 2);
-    const line = lines.length > 1 && SUBJECT.test(lines[0] ?? '') ? (lines[1] ?? '') : (lines[0] ?? '');
-    const [word, code = '', ...more] = line.trim().split(/\s+/);
+  async decide(message: InboundMessage): Promise<Decision | undefined> {
+    const [word, code = '', ...words] = firstLine(message.text).trim().split(/\s+/);
     const command = word?.toLowerCase();
-    if (command !== '/allow' && command !== '/deny') return this.#readTyped(line, message);
-    const outcome = command === '/allow' ? 'allow' : 'deny';
-    const question = more.length === 0 ? this.#questions.get(code.toUpperCase()) : undefined;
-    return () => (question ? decided(question, outcome, message) : { outcome, answer: 'No open question has this code.' });
+    if (command !== '/allow' && command !== '/deny' && command !== '/answer') return await this.#readTyped(message);
+    const isWhole = command === '/answer' ? words.length > 0 : words.length === 0;
+    const wait = code === '' ? undefined : await this.#options.journal.waits.byCode(code.toUpperCase());
+    const meant = isWhole && wait && this.#mayAnswer(wait, message) ? read(wait, command, words.join(' '), message) : undefined;
+    if (meant) return meant;
+    const outcome = command === '/allow' ? 'allow' : command === '/deny' ? 'deny' : 'answer';
+    // Nobody else learns which codes there are.
+    return this.#options.owner.isOwnersChat(message) ? { outcome, answer: 'No open question has this code.' } : undefined;
   }
 
-  /** A choice without its code counts for the question it replies to, else for the only one that is open in this chat. */
-  #readTyped(line: string, message: InboundMessage): (() => Decision) | undefined {
-    const choice = readChoice(line, choicesOf(''));
-    if (!choice) return undefined;
-    const outcome = choice.value.startsWith('/allow') ? 'allow' : 'deny';
-    const here = [...this.#questions.values()].filter(
-      ({ chat }) => chat?.channel === message.channel && chat.chatId === message.chatId,
-    );
-    // A reply to words of ours that the platform does not repeat is as good as none.
-    const { fromBot = true, text: quoted } = message.replyTo ?? {};
-    if (!fromBot || quoted !== undefined) {
-      const question = fromBot ? here.find(({ code }) => quoted?.includes(code)) : undefined;
-      return question && (() => decided(question, outcome, message));
-    }
-    const open = here.filter(({ closed, decidedBy }) => !closed && (decidedBy === undefined || decidedBy === message.id));
-    const [question] = open;
+  /** Without its code: only in reply to the question; words, where words are asked for, also as the next message. */
+  async #readTyped(message: InboundMessage): Promise<Decision | undefined> {
+    const open = await this.#options.journal.waits.questions(chatKey(message));
+    const here = open.filter((wait) => this.#mayAnswer(wait, message));
+    if (!message.replyTo)
+      return ofWords(
+        here.find(({ question }) => question?.answer === 'text'),
+        message,
+      );
+    const { fromBot, text: quoted } = message.replyTo;
+    if (!fromBot) return undefined;
+    if (quoted !== undefined) return await this.#readReply(message, quoted);
+    // A reply to words of ours that the platform does not repeat: they may have been any question of this chat.
+    const meant = here.filter((wait) => ofWords(wait, message));
     // The number may be meant for what the agent offered there last.
-    const isOfTwoLists = /^\d/.test(line.trim()) && this.#offering.has(placeOf(message));
-    if (question && (open.length > 1 || isOfTwoLists)) return () => ({ outcome: 'unclear', answer: whichOf(open) });
-    return question && (() => decided(question, outcome, message));
+    const isOfTwoLists = /^\d/.test(firstLine(message.text).trim()) && this.#offering.has(chatKey(message));
+    if (meant.length > 1 || (meant.length > 0 && isOfTwoLists)) return { outcome: 'unclear', answer: whichOf(meant) };
+    return ofWords(meant[0], message);
+  }
+
+  async #readReply(message: InboundMessage, quoted: string): Promise<Decision | undefined> {
+    for (const code of codesIn(quoted)) {
+      const wait = await this.#options.journal.waits.byCode(code);
+      if (wait && this.#mayAnswer(wait, message)) return ofWords(wait, message);
+    }
+    return undefined;
+  }
+
+  #mayAnswer({ question, chat }: StoredWait, message: InboundMessage): boolean {
+    if (!question) return false;
+    if (question.to === 'owner') return this.#options.owner.isOwnersChat(message);
+    return chat === chatKey(message) && (question.by.length === 0 || question.by.includes(principalOf(message)));
   }
 
   /** The agent answered in this chat, with choices of its own or without: a number that is typed next may be meant for those. */
   noteAnswer(message: ChatRef, offersChoices: boolean): void {
     if (!this.#options.owner.isOwnersChat(message)) return;
-    if (offersChoices) this.#offering.add(placeOf(message));
-    else this.#offering.delete(placeOf(message));
-  }
-
-  /** The message is on disk with its answer: what it decided holds from now on. */
-  committed(messageId: string): void {
-    for (const question of this.#questions.values()) {
-      if (question.decidedBy === messageId) question.settle(question.allowed);
-    }
-  }
-
-  #newCode(): string {
-    for (;;) {
-      const code = Array.from({ length: CODE_LENGTH }, () => ALPHABET[randomInt(ALPHABET.length)]).join('');
-      if (!this.#questions.has(code)) return code;
-    }
-  }
-
-  #forget(): void {
-    const closed = [...this.#questions].filter(([, question]) => question.closed);
-    for (const [code] of closed.slice(0, Math.max(0, closed.length - REMEMBERED))) this.#questions.delete(code);
+    if (offersChoices) this.#offering.add(chatKey(message));
+    else this.#offering.delete(chatKey(message));
   }
 }
 
-/** Without a code: the words that people type. */
-function choicesOf(code: string): readonly Choice[] {
-  return [
-    { label: 'Allow', value: `/allow ${code}` },
-    { label: 'Deny', value: `/deny ${code}` },
-  ];
+function read(wait: StoredWait, command: string, words: string, message: InboundMessage): Decision | undefined {
+  const isApproval = wait.question?.answer === 'approve';
+  if (isApproval === (command === '/answer')) return undefined;
+  return ofWords(wait, message, isApproval ? command.slice(1) : words);
 }
 
-/** Whether these words may answer a question to the owner, whatever else they were meant for. */
-export function isVerdict(words: string): boolean {
-  return readChoice(words, choicesOf('')) !== undefined;
+/** What the words come to for this question; undefined when they do not answer it. */
+function ofWords(wait: StoredWait | undefined, message: InboundMessage, words = message.text): Decision | undefined {
+  const value = wait?.question && answerOf(wait.question, words);
+  if (!value) return undefined;
+  const outcome = wait.question?.answer !== 'approve' ? 'answer' : value === ALLOWED ? 'allow' : 'deny';
+  if (!wait.isOpen) return { outcome, answer: overText(wait) };
+  return { outcome, answer: SAID[outcome], settled: { wait: wait.id, value, by: principalOf(message) } };
 }
 
-function decided(question: Question, outcome: 'allow' | 'deny', { id }: InboundMessage): Decision {
-  if (question.decidedBy === undefined && !question.closed) {
-    question.decidedBy = id;
-    question.allowed = outcome === 'allow';
-  }
-  if (question.decidedBy === undefined) return { outcome, answer: 'Too late: this question is closed.' };
-  if (question.decidedBy === id) return { outcome, answer: outcome === 'allow' ? '✅ Allowed.' : '🛑 Denied.' };
-  return { outcome, answer: `This question was answered already: ${question.allowed ? 'allowed' : 'denied'}.` };
-}
-
-function placeOf({ channel, chatId }: OwnerChat): string {
-  return JSON.stringify([channel, chatId]);
-}
-
-function whichOf(open: readonly Question[]): string {
-  const codes = open.map(({ code }) => `\`${code}\``).join(', ');
-  return `${open.length === 1 ? 'A question is' : `${open.length} questions are`} open (${codes}). Answer ${open.length === 1 ? 'it' : 'one'} with \`/allow CODE\` or \`/deny CODE\`.`;
-}
-
-/** What happened within the last hour, up to a limit. */
-class HourlyCount {
-  readonly #clock: Clock;
-  readonly #limit: number;
-  /** Monotonic ms, oldest first. */
-  #times: number[] = [];
-
-  constructor(clock: Clock, limit: number) {
-    this.#clock = clock;
-    this.#limit = limit;
-  }
-
-  get isFull(): boolean {
-    const now = this.#clock.monotonic();
-    this.#times = this.#times.filter((at) => now - at < HOUR_MS);
-    return this.#times.length >= this.#limit;
-  }
-
-  add(): void {
-    this.#times.push(this.#clock.monotonic());
-  }
-}
+const SAID = { allow: '✅ Allowed.', deny: '🛑 Denied.', answer: '✅ Noted.' } as const;

@@ -280,7 +280,9 @@ test('a question moves with the time it has left, and says where it stands', asy
   const at = setup({ first: 'healthy', second: 'healthy' });
   const stands: string[] = [];
   const onMoved = ({ channel }: { channel: string }): void => void stands.push(channel);
-  await at.owner.post('ask/A', 'May I?', { expiresInMs: 600_000, onMoved });
+  const ready = at.owner.prepare('ask/A', 'May I?', { expiresInMs: 600_000, onMoved });
+  await at.journal.enqueue(ready?.parts ?? []);
+  ready?.onDisk();
   await at.clock.advance(60_000);
   await at.turns('first', 'down');
   expect([at.outbox(), stands]).toEqual([['first May I? EXPIRED', 'second May I? PENDING'], ['second']]);

@@ -2,7 +2,8 @@
 import type { RunEvent } from '../core/events.ts';
 import { shortHash } from '../core/ids.ts';
 import type { InboundMessage } from '../core/message.ts';
-import { type OwnerChat, OwnerPosts, type OwnerPostsOptions, type PostOptions } from './posts.ts';
+import type { OwnerPostsOptions, PostOptions, ReadyPost } from './post.ts';
+import { OwnerPosts } from './posts.ts';
 
 /** A notice is news for a day; then its cause is told anew, if it lasts. */
 const NOTICE_EXPIRES_MS = 24 * 3_600_000;
@@ -60,12 +61,16 @@ export class Owner implements AsyncDisposable {
   }
 
   /**
-   * Puts one text into the outbox of the owner's chat, and says which that is; where that chat turns out not to work, into the next
-   * one's. Undefined when no chat works or the journal cannot be written; the caller says so in the log. `id` is part of the outbox
-   * key: the same one again changes nothing. Never rejects.
+   * Makes one text ready for the outbox of the owner's chat; where that chat turns out not to work, it goes into the next one's.
+   * Undefined when no chat works; the caller says so in the log. `id` is part of the outbox key.
    */
-  post(id: string, text: string, options: PostOptions): Promise<OwnerChat | undefined> {
-    return this.#posts.post(id, text, options);
+  prepare(id: string, text: string, options: PostOptions): ReadyPost | undefined {
+    return this.#posts.prepare(id, text, options);
+  }
+
+  /** What an earlier process posted under this id is looked after again; where it reached no chat, it is posted anew. Never rejects. */
+  async lookAfter(id: string, text: string, options: PostOptions): Promise<void> {
+    await this.#posts.postOnce(id, text, options);
   }
 
   /** Whether a message was written in a chat of the owner, with the account that we have there. */

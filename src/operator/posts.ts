@@ -2,76 +2,28 @@
 import type { Channel, ChannelHealth } from '../core/channel.ts';
 import { errorText } from '../core/errors.ts';
 import type { RunEvent } from '../core/events.ts';
-import { partKey } from '../core/ids.ts';
-import type { Choice } from '../core/message.ts';
-import { isLoginRefused, type NewPart, type Outbox, type Settlement, type StoredPart } from '../core/outbox.ts';
-import type { Clock, Logger } from '../core/ports.ts';
+import { chatKey, partKey } from '../core/ids.ts';
+import { isLoginRefused, type Settlement, type StoredPart } from '../core/outbox.ts';
 import { planParts } from '../delivery/plan.ts';
 import { NO_LONGER_NEEDED } from '../lib/no-longer-needed.ts';
+import {
+  type Entrusted,
+  isSame,
+  messageId,
+  next,
+  type OwnerChat,
+  type OwnerPostsOptions,
+  type PostOptions,
+  type ReadyPost,
+  type Text,
+  withoutMessage,
+} from './post.ts';
 
 /** A channel may take this long to connect before what waits for it is told where one is connected. */
 const CONNECTING_MS = 30_000;
 const JOURNAL_RETRY_MS = 1_000;
 /** Chats that one text is posted to, one after another, while channels come and go. */
 const MOST_POSTS = 8;
-
-export interface OwnerChat {
-  /** Instance name. */
-  readonly channel: string;
-  readonly chatId: string;
-  /** The owner's ids as a sender on that channel. */
-  readonly senderIds?: readonly string[];
-}
-
-export interface PostOptions {
-  readonly expiresInMs: number;
-  /** Not on this channel. */
-  readonly except?: string;
-  /** Answers to press, or to type where there are no buttons. */
-  readonly choices?: readonly Choice[];
-  /** Worth telling also after it expired where it could not be sent: it then goes to another chat for as long again. */
-  readonly isNews?: boolean;
-  /** It is taken away from the chat it was posted to, where nobody has seen it, and stands in this one. */
-  readonly onMoved?: (chat: OwnerChat) => void;
-  /** It surely reached no chat, and no other one works. */
-  readonly onLost?: () => void;
-}
-
-export interface OwnerPostsOptions {
-  /** In order of preference. Empty: everything goes to the log. */
-  readonly chats: readonly OwnerChat[];
-  readonly journal: Pick<Outbox, 'enqueue' | 'part' | 'sending' | 'settle'>;
-  readonly channel: (name: string) => Channel | undefined;
-  readonly state: (name: string) => ChannelHealth | undefined;
-  /** Parts are on disk: delivery may look. */
-  readonly onParts: (parts: readonly NewPart[]) => void;
-  readonly redact: (text: string) => string;
-  readonly clock: Clock;
-  readonly logger: Logger;
-}
-
-interface Text {
-  readonly id: string;
-  readonly text: string;
-  readonly options: PostOptions;
-  /** Epoch ms. */
-  readonly expiresAt: number;
-  /** How often it was posted, this time included. */
-  readonly attempt: number;
-  /** Chats that refused it for good, or could not be reached until it had expired. */
-  readonly gaveUp: OwnerChat[];
-}
-
-/** A text in the outbox of a chat, of which nothing is known to have arrived. */
-interface Entrusted extends Text {
-  readonly chat: OwnerChat;
-  readonly keys: readonly string[];
-  /** Monotonic ms. */
-  readonly since: number;
-  /** Aborts when it needs no looking after any more. */
-  readonly over: AbortController;
-  moving: boolean;
-}
 
 /**
  * Texts for the owner in the outbox, looked after until one has left. A text whose channel goes down, does not connect within half a
@@ -88,15 +40,23 @@ export class OwnerPosts implements AsyncDisposable {
     this.#options = options;
   }
 
-  /** Undefined when no chat works or the journal cannot be written. The same id again changes nothing. Never rejects. */
-  post(id: string, text: string, options: PostOptions): Promise<OwnerChat | undefined> {
-    const expiresAt = this.#options.clock.now() + options.expiresInMs;
-    return this.#own(this.#place({ id, text, options, expiresAt, attempt: 1, gaveUp: [] }));
+  /** Undefined when no chat works. The caller writes the parts, in a commit of its own. */
+  prepare(id: string, text: string, options: PostOptions): ReadyPost | undefined {
+    const ready = this.#ready({
+      id,
+      text,
+      options,
+      expiresAt: this.#options.clock.now() + options.expiresInMs,
+      attempt: 1,
+      gaveUp: [],
+    });
+    return ready && { chat: ready.key, parts: ready.parts, onDisk: ready.onDisk };
   }
 
   /**
-   * As `post`, but 'known' when a text with this id was posted before, by whichever process, and may have arrived or may still; one
-   * that waits is looked after from now on. One that surely reached nobody is posted again.
+   * Posts the text in a commit of its own. 'known' when a text with this id was posted before, by whichever process, and may have
+   * arrived or may still; one that waits is looked after from now on. One that surely reached nobody is posted again. Undefined when
+   * no chat works or the journal cannot be written. Never rejects.
    */
   postOnce(id: string, text: string, options: PostOptions): Promise<OwnerChat | 'known' | undefined> {
     return this.#own(this.#postOnce(id, text, options));
@@ -134,7 +94,15 @@ export class OwnerPosts implements AsyncDisposable {
       for (let attempt = 1; attempt <= MOST_POSTS; attempt += 1) {
         const stored = await journal.part(partKey(messageId(id, attempt), 0));
         if (!stored) {
-          return await this.#place({ id, text, options, expiresAt: clock.now() + options.expiresInMs, attempt, gaveUp: [] });
+          const placed = await this.#place({
+            id,
+            text,
+            options,
+            expiresAt: clock.now() + options.expiresInMs,
+            attempt,
+            gaveUp: [],
+          });
+          return placed?.chat;
         }
         if (stored.state === 'DEAD' || stored.state === 'EXPIRED') continue;
         const { key, count, channel, chatId } = stored.part;
@@ -150,13 +118,24 @@ export class OwnerPosts implements AsyncDisposable {
     return undefined;
   }
 
-  async #place(
-    text: Text,
-    states: readonly ChannelHealth[] = ['healthy', 'degraded', 'starting'],
-  ): Promise<OwnerChat | undefined> {
+  async #place(text: Text, states?: readonly ChannelHealth[]): Promise<{ chat: OwnerChat; key: string } | undefined> {
+    const ready = this.#ready(text, states);
+    if (!ready) return undefined;
+    const { journal, logger } = this.#options;
+    try {
+      await journal.enqueue(ready.parts);
+    } catch (error) {
+      logger.warn('owner.post-failed', { channel: ready.chat.channel, detail: errorText(error) });
+      return undefined;
+    }
+    ready.onDisk();
+    return ready;
+  }
+
+  #ready(text: Text, states: readonly ChannelHealth[] = ['healthy', 'degraded', 'starting']) {
     const usable = this.#usable(text, states);
     if (!usable || text.attempt > MOST_POSTS) return undefined;
-    const { journal, onParts, redact, clock, logger } = this.#options;
+    const { onParts, redact, clock } = this.#options;
     const { channel, chat } = usable;
     const message = { ...chat, id: messageId(text.id, text.attempt), account: channel.account };
     const { choices = [] } = text.options;
@@ -164,16 +143,12 @@ export class OwnerPosts implements AsyncDisposable {
     const plan = { message, text: redact(text.text), files: [], choices, limits: channel.limits, now };
     const expiry = { expiresInMs: text.expiresAt - now, buttons: channel.buttons ?? false };
     const parts = planParts({ ...plan, ...expiry }).map(withoutMessage);
-    try {
-      await journal.enqueue(parts);
-    } catch (error) {
-      logger.warn('owner.post-failed', { channel: channel.name, detail: errorText(error) });
-      return undefined;
-    }
     const keys = parts.map(({ part }) => part.key);
-    this.#lookAfter({ ...text, chat, keys, since: clock.monotonic() });
-    onParts(parts);
-    return chat;
+    const onDisk = (): void => {
+      this.#lookAfter({ ...text, chat, keys, since: clock.monotonic() });
+      onParts(parts);
+    };
+    return { chat, key: chatKey(message), parts, onDisk };
   }
 
   #lookAfter(text: Omit<Entrusted, 'over' | 'moving'>): void {
@@ -216,13 +191,13 @@ export class OwnerPosts implements AsyncDisposable {
     const { clock, logger, onParts } = this.#options;
     const taken = await this.#take(one);
     const isOurs = taken.length === one.keys.length && !one.over.signal.aborted;
-    const chat = isOurs ? await this.#place(next(one), ['healthy']) : undefined;
+    const placed = isOurs ? await this.#place(next(one), ['healthy']) : undefined;
     const back = { kind: 'retry', notBefore: clock.now(), reason: 'it stays in this chat', uncounted: true } as const;
-    for (const { seq } of taken) await this.#settle(seq, chat ? { kind: 'expired' } : back);
-    if (!chat) return onParts(taken);
+    for (const { seq } of taken) await this.#settle(seq, placed ? { kind: 'expired' } : back);
+    if (!placed) return onParts(taken);
     one.over.abort(NO_LONGER_NEEDED);
-    logger.info('owner.moved', { from: one.chat.channel, to: chat.channel });
-    one.options.onMoved?.(chat);
+    logger.info('owner.moved', { from: one.chat.channel, to: placed.chat.channel });
+    one.options.onMoved?.(placed.chat, placed.key);
   }
 
   /** Last first: once the first is ours, none of them has left. Whoever makes a part SENDING is the only one that may send it. */
@@ -266,13 +241,13 @@ export class OwnerPosts implements AsyncDisposable {
     const isOver = one.expiresAt <= clock.now();
     const expiresAt = isOver && isNews ? clock.now() + expiresInMs : one.expiresAt;
     const gaveUp = [...one.gaveUp, one.chat];
-    const chat = expiresAt > clock.now() ? await this.#place({ ...next(one), expiresAt, gaveUp }) : undefined;
-    if (!chat) {
+    const placed = expiresAt > clock.now() ? await this.#place({ ...next(one), expiresAt, gaveUp }) : undefined;
+    if (!placed) {
       logger.warn('owner.lost', { channel: one.chat.channel });
       return onLost?.();
     }
-    logger.info('owner.moved', { from: one.chat.channel, to: chat.channel });
-    onMoved?.(chat);
+    logger.info('owner.moved', { from: one.chat.channel, to: placed.chat.channel });
+    onMoved?.(placed.chat, placed.key);
   }
 
   /** One that is connected; else one in trouble that mends itself, or still connecting: the part waits for it. */
@@ -293,23 +268,4 @@ export class OwnerPosts implements AsyncDisposable {
     this.#running.add(owned);
     return owned;
   }
-}
-
-/** The same text, to be posted once more. */
-function next({ id, text, options, expiresAt, attempt, gaveUp }: Entrusted): Text {
-  return { id, text, options, expiresAt, attempt: attempt + 1, gaveUp };
-}
-
-function isSame(a: OwnerChat, b: OwnerChat): boolean {
-  return a.channel === b.channel && a.chatId === b.chatId;
-}
-
-/** No message is called so: `#` is escaped there. */
-function messageId(id: string, attempt: number): string {
-  return attempt === 1 ? `#owner/${id}` : `#owner/${id}/${attempt}`;
-}
-
-/** It answers no message. */
-function withoutMessage({ part: { messageId: _none, ...part }, ...row }: NewPart): NewPart {
-  return { ...row, part };
 }

@@ -81,7 +81,10 @@ export function endTexts(language: Language): EndTexts {
  */
 export function stoppedText(texts: EndTexts, ended: readonly EndedRun[], isNamed: boolean): string {
   const names = new Set(
-    ended.map(({ row }) => asPlainText(oneLine(row.message?.senderName ?? row.authority.principal, NAME_LIMIT))),
+    // What a run began is that run's work.
+    ended
+      .filter(({ row }) => row.source.kind !== 'run')
+      .map(({ row }) => asPlainText(oneLine(row.message?.senderName ?? row.authority.principal, NAME_LIMIT))),
   );
   const whose = isNamed ? `\n${texts.whose}: ${[...names].join(', ')}` : '';
   return withTools(

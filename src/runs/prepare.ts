@@ -28,6 +28,8 @@ export interface Prepared {
 export interface PrepareOptions {
   readonly channel: FindChannel;
   readonly workspace: string;
+  /** As `FetchFileOptions.noteUpload`. */
+  readonly noteUpload?: ((workspace: string) => Promise<void>) | undefined;
   /** Fetching all files of one message may take this long. */
   readonly timeoutMs: number;
   /** Turns recordings into text. Absent: the agent is told only that one came. */

@@ -24,7 +24,9 @@ export function remainsOf({ clock, isCommand }: RemainsOptions): RemainsOf {
     if (steps.length === 0 && (row.generation === 0 || isOurs)) return NOTHING;
     const asked = message ? { content: wordsOf(message), media: [] } : { content: row.prompt.text, media: row.prompt.media };
     const { input = asked, lines, tools } = interrupted(row.key, steps, clock.now());
-    return { lines: [inputLine(row, input), ...lines], tools };
+    const taint = steps.reduce((sum, step) => sum | (step.taint ?? 0), row.taint ?? 0);
+    const left = [inputLine(row, input), ...lines];
+    return { lines: taint === 0 ? left : left.map((line) => ({ ...line, taint })), tools };
   };
 }
 

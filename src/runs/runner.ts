@@ -2,53 +2,69 @@
 import { runAgent } from '../agent/run.ts';
 import type { Channel } from '../core/channel.ts';
 import { errorText, isGatehouseError } from '../core/errors.ts';
+import type { Emit } from '../core/events.ts';
 import type { Journal } from '../core/journal.ts';
 import type { Transcriber } from '../core/media-models.ts';
 import type { AnswerTarget, Choice } from '../core/message.ts';
-import type { FailureKind, Model, ModelCallContext } from '../core/model.ts';
+import type { FailureKind, ModelCallContext } from '../core/model.ts';
 import type { NewPart } from '../core/outbox.ts';
-import { channelOf, type RemainsOf, type RunRow, type TurnResult, targetOf } from '../core/run.ts';
-import type { SessionMessage, ThinkingLevel } from '../core/session.ts';
+import type { Clock } from '../core/ports.ts';
+import { channelOf, isAwaited, type RemainsOf, type RunRow, targetOf } from '../core/run.ts';
 import type { Tool } from '../core/tool.ts';
-import type { AgentResult, RunLimits } from '../core/turn.ts';
+import type { AgentResult } from '../core/turn.ts';
+import type { AnswerPlace } from '../delivery/answer-place.ts';
+import type { Delivery } from '../delivery/deliver.ts';
 import { failureText } from '../llm/failure-text.ts';
-import { AnswerPlace, type AnswerPlaceOptions } from './answer-place.ts';
+import type { RunQuestions } from '../operator/run-questions.ts';
+import type { Choices } from './choices.ts';
 import { DelayNotice } from './delay-notice.ts';
 import { withTools } from './end-texts.ts';
+import { callContext, type End, type Ended, kindsOf, resultOf, withNotice, withTaint } from './ended.ts';
 import { type Finish, RunStopped } from './finish.ts';
+import { asJob } from './job-end.ts';
 import { LearntWindows } from './learnt-windows.ts';
+import { placeWaits } from './parking.ts';
 import { FETCH_MS, type Prepared, prepare } from './prepare.ts';
-import { recentHistory } from './recent-history.ts';
+import type { Profiles } from './profile.ts';
 import { inputLine } from './remains.ts';
 import { StepWrites } from './step-writes.ts';
+import { type Told, toldTo } from './told.ts';
 import type { Transcripts } from './transcripts.ts';
 import { sessionWorkspace } from './workspace.ts';
 
 /** The model did its part and had nothing to say (F29): asking the same again is the person's choice, not a repair. */
 const ANSWERED_WITH_NOTHING: readonly FailureKind[] = ['empty', 'content-filter'];
 
-export interface RunnerOptions extends AnswerPlaceOptions {
+export interface RunnerOptions {
   readonly journal: Journal;
+  readonly clock: Clock;
+  readonly emit: Emit;
+  /** Parts were committed: delivery may look. */
+  readonly onParts: (parts: readonly NewPart[]) => void;
+  /** Shows what the run has to say; what it says meanwhile it reads from the events. */
+  readonly answers: Pick<Delivery, 'answer'>;
   readonly transcripts: Transcripts;
-  readonly model: Model;
-  /** Which model answers a run, and how much it thinks. */
-  readonly choice: { of(row: RunRow): Promise<{ readonly model: Model; readonly thinking?: ThinkingLevel }> };
+  readonly choices: Pick<Choices, 'of'>;
   /**
    * What needs no model, such as a command: the outcome in place of the agent's. Undefined = the agent runs.
    */
   readonly instead: (row: RunRow) => Promise<End | undefined>;
   /** Made anew for each attempt; the same for every attempt at a run. */
-  readonly tools: (row: RunRow) => readonly Tool[];
+  readonly tools: (row: RunRow, taint: number) => readonly Tool[];
+  /** Asks what a run wants to know of people. */
+  readonly questions: Pick<RunQuestions, 'place'>;
   /** Absent: recordings are files and nothing more. */
-  readonly transcriber?: (context: ModelCallContext) => Transcriber;
+  readonly transcriber?: ((context: ModelCallContext) => Transcriber) | undefined;
   /** As `FindChannel`, by instance name. */
   readonly channel: (name: string, signal: AbortSignal) => Promise<Channel | undefined>;
-  readonly limits: RunLimits;
+  readonly limits: Profiles;
   /** Newest messages of the session that a turn is given; asked at each turn. */
   readonly maxHistory: () => number;
   readonly system: () => string;
   /** What a turn leaves that fails within the gateway. */
   readonly remains: RemainsOf;
+  /** As `FetchFileOptions.noteUpload`. */
+  readonly noteUpload?: (workspace: string) => Promise<void>;
   /** Each session has its own workspace below. */
   readonly dataDir: string;
   /** Shows that somebody is working until disposed. */
@@ -63,22 +79,9 @@ export interface RunnerOptions extends AnswerPlaceOptions {
   ) => readonly NewPart[];
 }
 
-/** What ends a run, and what the chat is told. */
-export interface End {
-  readonly state: 'DONE' | 'DEAD';
-  /** Short and stable, as in `TurnResult`. */
-  readonly outcome: string;
-  /** Absent = nothing is said. */
-  readonly text?: string;
-  readonly files?: AgentResult['files'];
-  readonly choices?: readonly Choice[];
-  readonly lines?: readonly SessionMessage[];
-}
-
 /** One attempt at a run. */
 interface Running {
   readonly row: RunRow;
-  readonly place: AnswerPlace;
   readonly writes: StepWrites;
 }
 
@@ -109,13 +112,13 @@ export class Runner {
     const channel = channelOf(row);
     const at = clock.now();
     emit({ type: 'started', at, messageId, session: row.session, channel, attempt: row.attempts, waitedMs: at - row.acceptedAt });
-    const place = new AnswerPlace(row, this.#options);
+    const place = this.#options.answers.answer(row);
     const writes = new StepWrites(row, signal, this.#options);
     try {
       await place.open();
-      const result = await this.#result({ row, place, writes }, signal);
+      const result = await this.#result({ row, writes }, signal);
       if (!result) return undefined;
-      const placed = await place.of(result);
+      const placed = { ...result, ...(await place.of(result)) };
       return async () => {
         // A step that failed is on disk before what came of it. One that is asked for but not judged yet shares the transaction.
         await writes.settled();
@@ -127,7 +130,7 @@ export class Runner {
     }
   }
 
-  async #finish(row: RunRow, result: TurnResult, started: number, place: AnswerPlace): Promise<void> {
+  async #finish(row: RunRow, result: Ended, started: number, place: AnswerPlace): Promise<void> {
     const { clock, emit, journal, transcripts, onParts } = this.#options;
     const ms = clock.monotonic() - started;
     // The stop has ended the row already, and has written its lines.
@@ -137,13 +140,17 @@ export class Runner {
     if (committed) {
       transcripts.committed(row.session, result.lines);
       onParts(result.parts);
+      result.onDisk?.();
     } else if (!isCancelled) return; // fenced: another process owns the row and reports its end
     const { key: messageId } = row;
     const channel = channelOf(row);
-    emit({ type: 'finished', at: clock.now(), messageId, session: row.session, channel, outcome: result.outcome, ms });
+    const about = { at: clock.now(), messageId, session: row.session, channel, ms };
+    const { waits } = result;
+    if (waits) emit({ ...about, type: 'parked', waits: waits.length, kinds: kindsOf(waits) });
+    else emit({ ...about, type: 'finished', outcome: result.outcome });
   }
 
-  async #result(running: Running, signal: AbortSignal): Promise<TurnResult | undefined> {
+  async #result(running: Running, signal: AbortSignal): Promise<Ended | undefined> {
     const { row } = running;
     try {
       return await this.#outcome(running, signal);
@@ -158,24 +165,35 @@ export class Runner {
     }
   }
 
-  async #outcome(running: Running, signal: AbortSignal): Promise<TurnResult | undefined> {
+  async #outcome(running: Running, signal: AbortSignal): Promise<Ended | undefined> {
     const { row } = running;
     const end = await this.#options.instead(row);
     if (end) return this.#done(row, end);
 
     const target = targetOf(row);
-    using _typing = target && this.#options.typing(target);
+    using _typing = target && isAwaited(row) ? this.#options.typing(target) : undefined;
     const workspace = sessionWorkspace(this.#options.dataDir, row.workspace ?? row.session);
     const prepared = await this.#prepare(row, workspace, signal);
-    // One more than is shown tells whether there are older ones: see `recentHistory`.
-    const history = await this.#options.transcripts.load(row.session, this.#options.maxHistory() + 1);
-    const result = await this.#runAgent(running, { ...prepared, history, workspace }, signal);
-    return this.#conclude(row, result, signal);
+    const { journal, transcripts, maxHistory } = this.#options;
+    const told = await toldTo(row, { waits: journal.waits, transcripts, maxHistory: maxHistory() });
+    const result = await this.#runAgent(running, { ...prepared, ...told, workspace }, signal);
+    const ended = await this.#conclude(row, result, { signal, told });
+    return ended && withTaint(ended, told.taint);
   }
 
-  async #conclude(row: RunRow, result: AgentResult, signal: AbortSignal): Promise<TurnResult | undefined> {
+  async #conclude(
+    row: RunRow,
+    result: AgentResult,
+    { signal, told }: { readonly signal: AbortSignal; readonly told: Told },
+  ): Promise<Ended | undefined> {
     const { outcome, lines, files, choices } = result;
     switch (outcome.kind) {
+      case 'parked': {
+        const { questions } = this.#options;
+        const placed = await placeWaits(row, outcome.waits, { questions, taint: told.taint });
+        const { historyTo } = told;
+        return { ...this.#done(row, { state: 'PARKED', outcome: 'parked' }), ...placed, historyTo };
+      }
       case 'answered':
         return this.#done(row, { state: 'DONE', outcome: 'answered', text: outcome.text, files, choices, lines });
       case 'limit':
@@ -193,18 +211,19 @@ export class Runner {
   }
 
   /** After /stop the row is already DONE; after a shutdown it is NEW again, its steps kept, and resumes at the next start. */
-  async #stopped(row: RunRow, signal: AbortSignal): Promise<TurnResult | undefined> {
+  async #stopped(row: RunRow, signal: AbortSignal): Promise<Ended | undefined> {
     if (signal.reason instanceof RunStopped && signal.reason.by === 'user')
       return this.#done(row, { state: 'DONE', outcome: 'cancelled' });
     await this.#options.journal.release(row.seq, row.generation);
     return undefined;
   }
 
-  #done(row: RunRow, end: End): TurnResult {
-    const { state, outcome, text, files = [], choices, lines = [] } = end;
+  #done(row: RunRow, end: End): Ended {
+    const { state, outcome, text, files = [], choices, lines = [] } = asJob(row, end);
     const target = targetOf(row);
     const parts = text === undefined || !target ? [] : this.#options.parts(target, text, files, choices);
-    return { seq: row.seq, generation: row.generation, state, outcome, lines, parts };
+    const ended = { seq: row.seq, generation: row.generation, state, outcome, lines, parts };
+    return row.source.kind === 'run' && text !== undefined ? { ...ended, result: resultOf(end, text) } : ended;
   }
 
   #tellFailed(row: RunRow, code: string, detail: string): void {
@@ -214,11 +233,11 @@ export class Runner {
   }
 
   async #prepare(row: RunRow, workspace: string, signal: AbortSignal): Promise<Prepared> {
-    const { transcriber, channel } = this.#options;
+    const { transcriber, channel, noteUpload } = this.#options;
     if (!row.message) return { text: row.prompt.text, media: row.prompt.media, notice: '' };
     return await prepare(row.message, {
       channel: (limit) => channel(channelOf(row), limit),
-      workspace,
+      ...{ workspace, noteUpload },
       timeoutMs: FETCH_MS,
       ...(transcriber ? { transcriber: transcriber(callContext(row)) } : {}),
       signal,
@@ -230,37 +249,33 @@ export class Runner {
   }
 
   async #runAgent(
-    { row, place, writes }: Running,
-    turn: Prepared & { history: readonly SessionMessage[]; workspace: string },
+    { row, writes }: Running,
+    turn: Prepared & Told & { readonly workspace: string },
     signal: AbortSignal,
   ): Promise<AgentResult> {
-    const { journal, clock, limits, maxHistory, tellsDelays } = this.#options;
+    const { journal, clock, limits, tellsDelays } = this.#options;
     const { key } = row;
     const channel = channelOf(row);
     const target = targetOf(row);
     const ended = new AbortController();
-    const delay = target && tellsDelays(channel) ? new DelayNotice(target, this.#options) : undefined;
-    const observer = delay?.emit ?? this.#options.emit;
+    const delay = target && isAwaited(row) && tellsDelays(channel) ? new DelayNotice(target, this.#options) : undefined;
     const recorded = await journal.steps(row.seq);
-    const chosen = await this.#options.choice.of(row);
+    const chosen = await this.#options.choices.of(row);
     const input = inputLine(row, { content: turn.text, media: turn.media });
     const result = await runAgent({
       runId: key,
       system: this.#options.system(),
-      // A dead letter that is replayed: what its first run left in the session must not be read as earlier conversation.
-      history: recentHistory(
-        turn.history.filter(({ id }) => id !== input.id && !id.startsWith(`${key}#`)),
-        maxHistory(),
-      ),
+      ...{ history: turn.history, settled: turn.settled, notes: turn.notes, ranMs: row.ranMs ?? 0 },
       input,
-      tools: this.#options.tools(row),
+      tools: this.#options.tools(row, turn.taint),
       ...chosen,
       windows: this.#windows.current(),
-      limits,
+      limits: limits[row.profile],
       steps: {
         recorded,
         record: async (step, usage) => {
-          if (!(await writes.write(step, usage))) ended.abort(new RunStopped('fenced'));
+          if (!(await writes.write(turn.taint === 0 ? step : { ...step, taint: turn.taint }, usage)))
+            ended.abort(new RunStopped('fenced'));
           else if (this.#parking && step.state === 'DONE') ended.abort(new RunStopped('shutdown'));
           ended.signal.throwIfAborted();
         },
@@ -270,26 +285,11 @@ export class Runner {
       channel,
       principal: row.authority.principal,
       queuedMs: clock.now() - row.acceptedAt,
-      emit: (event) => {
-        observer(event);
-        place.observe(event);
-      },
+      emit: delay?.emit ?? this.#options.emit,
       clock,
       signal: AbortSignal.any([signal, ended.signal]),
     });
     await delay?.settled();
     return withNotice(result, turn.notice);
   }
-}
-
-/** What the person must learn stands below the answer; the session keeps what the model said. */
-function withNotice(result: AgentResult, notice: string): AgentResult {
-  const { outcome } = result;
-  if (notice === '' || outcome.kind !== 'answered') return result;
-  return { ...result, outcome: { ...outcome, text: `${outcome.text}\n\n${notice}` } };
-}
-
-/** For what a turn spends before its agent runs. */
-function callContext(row: RunRow): ModelCallContext {
-  return { session: row.session, channel: channelOf(row), sender: row.authority.principal, purpose: 'transcription' };
 }

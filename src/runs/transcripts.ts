@@ -56,14 +56,9 @@ export class Transcripts implements AsyncDisposable {
     return [...messages, ...pending.slice(inFile)];
   }
 
-  /** What the session chose. As `load`. */
+  /** What the session chose under a version that kept it there. As `load`. */
   async choices(session: string): Promise<SessionChoices> {
     return (await this.#options.store.load(session, 1))?.header ?? {};
-  }
-
-  /** `/model`, `/think`: see `SessionStore.choose`. The caller holds the session's mutex. */
-  async choose(session: string, choices: Parameters<SessionStore['choose']>[1]): Promise<void> {
-    await this.#options.store.choose(session, choices);
   }
 
   /** Called after the turn's commit with the lines it wrote. */

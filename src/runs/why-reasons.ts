@@ -42,6 +42,7 @@ const PASSED_BY: Reasons = {
 /** What ended a run, other than an answer of the agent. */
 const OUTCOMES: Reasons = {
   answered: ['It was answered'],
+  silent: ['The job had nothing to tell'],
   cancelled: ['It was stopped by a person'],
   deleted: ['It was taken back before its turn'],
   'not-mentioned': ['It did not speak to the assistant', 'gateway.channels[].group_patterns'],

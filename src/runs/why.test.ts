@@ -6,7 +6,7 @@ import { whyOf } from './why.ts';
 const NOW = 1_000_000;
 const RUN: RunSummary = {
   ...{ seq: 1, source: 'chat', principal: 'test:1', state: 'DONE', lane: 'test/bot/1', session: 's' },
-  ...{ attempts: 1, acceptedAt: NOW - 5_000, notBefore: 0, ahead: 0 },
+  ...{ attempts: 1, acceptedAt: NOW - 5_000, notBefore: 0, ahead: 0, waitsFor: [] },
 };
 const budget = (step: string, limit = 'day'): Partial<RunEvent> => ({
   ...{ type: 'budget', limit, step, spentUsd: 5.02, limitUsd: 5 },
@@ -106,6 +106,13 @@ test.each<[string, RunAbout, string, string | undefined]>([
     undefined,
   ],
   ['a stop', about({ outcome: 'cancelled' }, [], []), 'It was stopped by a person.', undefined],
+  ['a silent job', about({ source: 'job', outcome: 'silent' }, []), 'The job had nothing to tell.', undefined],
+  [
+    'a due time without a daemon',
+    about(undefined, [{ type: 'job', job: 'a', state: 'skipped', reason: 'the daemon did not run at that time' }]),
+    'The job did not run (skipped): the daemon did not run at that time.',
+    undefined,
+  ],
   ['no model', about({ outcome: 'no-model' }, [], SENT), 'There is no model to answer it.', 'provider'],
   [
     'an answer that did not arrive',

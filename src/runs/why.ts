@@ -2,6 +2,7 @@
 import type { ChannelHealth } from '../core/channel.ts';
 import type { RunEvent } from '../core/events.ts';
 import type { PartSummary, RunAbout, RunSummary } from '../core/record.ts';
+import type { WaitKind } from '../core/wait.ts';
 import { codeText, endOf, limitKey, type Reason, refusalOf } from './why-reasons.ts';
 
 export interface Gate {
@@ -37,11 +38,24 @@ type Verdict = Reason & Pick<Gate, 'detail'>;
 
 type Of<Type extends RunEvent['type']> = Extract<RunEvent, { readonly type: Type }>;
 
+const WAITS_FOR: Readonly<Record<WaitKind, string>> = {
+  person: 'the answer of a person',
+  run: 'work that it began',
+  timer: 'a time',
+  signal: 'a signal',
+};
+
 export function whyOf(about: RunAbout, present: Present): Why {
   const events = about.events.map(({ event }) => event);
   const gates: Gate[] = [];
   const received = last(events, 'received');
   if (received) gates.push({ gate: 'received', state: 'passed', text: `from ${received.channel ?? 'a job'}` });
+  const job = last(events, 'job');
+  if (job && !about.run) {
+    gates.push({ gate: 'access', state: 'failed', text: job.reason });
+    const verdict = `The job did not run (${job.state}): ${job.reason}.`;
+    return { verdict, told: verdict, gates };
+  }
   const dropped = last(events, 'dropped');
   // Delivered again after its row was purged, it is `dropped` as a duplicate, too.
   if (dropped && !about.run && !events.some(({ type }) => type === 'admitted' || type === 'finished')) {
@@ -60,7 +74,7 @@ export function whyOf(about: RunAbout, present: Present): Why {
 
 function laneGate(run: RunSummary, events: readonly RunEvent[], { now, daemon }: Present): Gate {
   const waits = (text: string): Gate => ({ gate: 'lane', state: 'waits', text });
-  if (run.state === 'PARKED') return waits('waits for an answer it asked for');
+  if (run.state === 'PARKED') return waits(`waits for ${run.waitsFor.map((kind) => WAITS_FOR[kind]).join(', ')}`);
   if (run.state === 'NEW' && daemon === 'down') return waits('waits for the daemon, which does not run');
   if (run.state === 'NEW' && run.ahead > 0) return waits(`${run.ahead} before it in its chat`);
   const failed = last(events, 'failed');

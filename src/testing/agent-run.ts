@@ -1,10 +1,10 @@
-import { sessionLimits } from '../agent/limits.ts';
 import type { UsageEntry } from '../core/ledger.ts';
 import type { OutboundFile } from '../core/message.ts';
 import type { StepRecord } from '../core/run.ts';
 import type { SessionMessage } from '../core/session.ts';
 import type { Tool, ToolContext, ToolResult } from '../core/tool.ts';
 import type { AgentRun, StepLog } from '../core/turn.ts';
+import { profiles } from '../runs/profile.ts';
 import { FakeClock, recordEvents } from './fakes.ts';
 import { scriptedModel } from './scripted-model.ts';
 
@@ -75,7 +75,7 @@ export function agentRun(override: Partial<AgentRun> & { clock?: FakeClock; step
     input: line('user', 'please work', { id: 'test/bot/m-1' }),
     tools: [],
     model: scriptedModel(['done']),
-    limits: sessionLimits({ maxOutputTokens: 4096 }),
+    limits: profiles({ maxOutputTokens: 4096 }).session,
     workspace: '/workspace',
     session: '_main:test:chat-1',
     channel: 'test',

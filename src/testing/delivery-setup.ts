@@ -1,8 +1,9 @@
 /** Delivery over a scripted platform and a journal that can crash: what the tests of this folder start from. */
 import type { SendClass, SendResult } from '../core/channel.ts';
-import { laneKey, partKey } from '../core/ids.ts';
-import type { OutboundPart } from '../core/message.ts';
+import { laneKey, partKey, principalOf, sessionKey } from '../core/ids.ts';
+import type { InboundMessage, OutboundPart } from '../core/message.ts';
 import type { NewPart } from '../core/outbox.ts';
+import type { ChatRow, TurnResult } from '../core/run.ts';
 import { createDelivery, type DeliveryOptions } from '../delivery/deliver.ts';
 import { FakeClock, outbound, recordEvents } from './fakes.ts';
 import { MemoryJournal } from './memory-journal.ts';
@@ -17,6 +18,20 @@ export function answer(count: number, override: Partial<OutboundPart> = {}, expi
     const part = outbound({ messageId, ordinal, count, text: `text ${ordinal}`, ...override, key: partKey(messageId, ordinal) });
     return { part, lane: laneKey(part), expiresAt };
   });
+}
+
+/** The run that a message began, in its first attempt unless `generation` says otherwise. */
+export function runOf(message: InboundMessage, generation = 1): ChatRow {
+  return {
+    ...{ seq: 1, key: message.id, profile: 'session', lane: laneKey(message), session: sessionKey(message) },
+    ...{ source: { kind: 'chat' }, message, attempts: generation, generation, acceptedAt: message.timestamp },
+    authority: { principal: principalOf(message), role: 'member', mode: 'guarded', policies: [] },
+  };
+}
+
+/** What a run comes to that was answered. */
+export function answered(parts: readonly NewPart[]): TurnResult {
+  return { seq: 1, generation: 1, state: 'DONE', outcome: 'answered', lines: [], parts };
 }
 
 /** Times are those of the fake clock; `post` commits parts and pokes their lanes. */

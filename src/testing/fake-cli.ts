@@ -25,6 +25,12 @@ const EMPTY_COUNTS: JournalCounts = {
   inbox: { NEW: 0, RUNNING: 0, PARKED: 0, DONE: 0, DEAD: 0 },
   outbox: { PENDING: 0, SENDING: 0, SENT: 0, UNKNOWN: 0, DEAD: 0, EXPIRED: 0 },
   refused: [],
+  unsent: [],
+};
+
+const NO_WAITS: OpenJournal['journal']['waits'] = {
+  ...{ of: async () => [], find: async () => undefined, byCode: async () => undefined, questions: async () => [] },
+  ...{ parked: async () => [], earliest: async () => undefined, due: async () => [] },
 };
 
 /** One invocation after another in one directory; set the public fields before `run`. */
@@ -183,6 +189,12 @@ export class FakeCli {
           asked: async () => undefined,
         },
         spend: async (entry) => void this.spent.push(entry),
+        commit: async () => true,
+        waits: NO_WAITS,
+        jobs: {
+          ...{ list: async () => [], due: async () => [], get: async () => undefined, earliest: async () => undefined },
+          ...{ fired: async () => false, counts: async () => ({ enabled: 0, disabled: 0, failing: 0 }) },
+        },
         [Symbol.asyncDispose]: async () => {
           this.closed += 1;
         },

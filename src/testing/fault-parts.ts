@@ -5,6 +5,7 @@ import { CHANNELS } from '../../channels/registry.ts';
 import type { RunOptions } from '../app/run-gateway.ts';
 import { defineTool } from '../tools/define.ts';
 import { doubleChannel } from './double/channel.ts';
+import { waitingTools } from './waiting-tools.ts';
 
 /** Called around what a kill could interrupt; it may never return. */
 export type Instant = (when: 'before' | 'after') => Promise<void>;
@@ -26,5 +27,5 @@ export function faultParts(countFile: string, tool: Instant = async () => undefi
     },
   });
   const registry = { ...CHANNELS, double: async () => doubleChannel };
-  return { registry, extraTools: [() => [count]] } as const satisfies Pick<RunOptions, 'registry' | 'extraTools'>;
+  return { registry, extraTools: [() => [count], waitingTools] } as const satisfies Pick<RunOptions, 'registry' | 'extraTools'>;
 }

@@ -36,6 +36,12 @@ export function usage(id: string, at: number): UsageEntry {
   return { id, at, tokensIn: 10, tokensOut: 5, tokensCached: 1, costUsd: 0.25, ...facts };
 }
 
+/** Ends what waits and runs in the lane, as `/stop` does. */
+export async function stopLane(journal: Journal): Promise<void> {
+  const place = { message: message('stop'), lane: LANE, session: SESSION };
+  await journal.accept([{ kind: 'answer', ...place, outcome: 'stop', parts: [], cancels: { where: 'lane' } }]);
+}
+
 /** Accepts one message and begins its turn. */
 export async function begin(journal: Journal, n: number | string): Promise<RunRow> {
   const [accepted] = await journal.accept([admit(message(n))]);

@@ -95,7 +95,11 @@ export class MemoryJournal implements Journal {
     return { resumed: 0, buried: 0, unheard: [], sending, lanes: [], outboxLanes: [...lanes.values()].toReversed() };
   }
 
+  readonly chats: Journal['chats'] = { of: outboxOnly, find: outboxOnly };
   readonly dead: Journal['dead'] = { list: outboxOnly, show: outboxOnly, replay: outboxOnly, drop: outboxOnly };
+  readonly jobs: Journal['jobs'] = {
+    ...{ list: outboxOnly, get: outboxOnly, due: outboxOnly, earliest: outboxOnly, fired: outboxOnly, counts: outboxOnly },
+  };
   readonly record: Journal['record'] = {
     effects: outboxOnly,
     note: () => undefined,
@@ -105,6 +109,10 @@ export class MemoryJournal implements Journal {
     asked: outboxOnly,
   };
   readonly wakeup: Journal['wakeup'] = { notify: outboxOnly, listen: outboxOnly };
+  readonly waits: Journal['waits'] = {
+    ...{ of: outboxOnly, find: outboxOnly, byCode: outboxOnly, questions: outboxOnly, parked: outboxOnly },
+    ...{ earliest: outboxOnly, due: outboxOnly },
+  };
   readonly commit = outboxOnly;
   readonly accept = outboxOnly;
   readonly room = outboxOnly;
@@ -113,7 +121,6 @@ export class MemoryJournal implements Journal {
   readonly waiting = outboxOnly;
   readonly claim = outboxOnly;
   readonly release = outboxOnly;
-  readonly cancelWaiting = outboxOnly;
   readonly steps = outboxOnly;
   readonly step = outboxOnly;
   readonly finish = outboxOnly;

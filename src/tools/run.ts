@@ -23,6 +23,11 @@ export async function runTool(tool: Tool, argsJson: string, context: ToolContext
   const result: ToolResult = parsed.ok
     ? await runLimited(tool, parsed.args, context, options)
     : { ok: false, output: parsed.problem };
+  return shapeResult(tool, result);
+}
+
+/** As the model may read it: cut to what the tool may say, and cleaned. What goes with a failure is left out. */
+export function shapeResult(tool: Tool, result: ToolResult): ToolResult {
   const output = result.ok || result.output.startsWith('Error: ') ? result.output : `Error: ${result.output}`;
   const { ok, output: _, ...added } = result;
   return { ok, output: sanitize(shapeOutput(output, tool.outputBytes)), ...(ok ? added : {}) };

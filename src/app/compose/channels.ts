@@ -1,6 +1,7 @@
 import type { EventBus } from '../../bus/event-bus.ts';
 import { WebhookServer } from '../../http/webhook-server.ts';
 import { ChannelSet } from '../channels.ts';
+import { entriesOf } from '../reload-channels.ts';
 import { type DaemonOptions, redactOf } from './options.ts';
 
 /** The channels of the config, created and not yet started, and the server for their webhooks. */
@@ -10,8 +11,7 @@ export async function composeChannels(
 ): Promise<{ readonly channels: ChannelSet; readonly webhooks: WebhookServer }> {
   const { config, registry, secret, terminal, dataDir, clock, logger, onAllEnded } = options;
   const webhooks = new WebhookServer({ ...config.gateway.webhooks, logger });
-  const entries = config.gateway.channels.map(({ name, type, settings }) => ({ name: name ?? type, type, settings }));
-  const channels = await ChannelSet.create(entries, {
+  const channels = await ChannelSet.create([...entriesOf(config).values()], {
     ...{ registry, secret, dataDir, webhooks, clock, logger, onAllEnded, emit: events.emit, redact: redactOf(options) },
     ...(terminal ? { terminal } : {}),
   });

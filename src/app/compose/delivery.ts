@@ -20,8 +20,8 @@ export type PlanAnswer = (
   choices?: readonly Choice[],
 ) => readonly NewPart[];
 
-export function composePlan({ options, channels }: Base, { approvals }: Operator): PlanAnswer {
-  const { clock, config } = options;
+export function composePlan({ options, channels, live }: Base, { approvals }: Operator): PlanAnswer {
+  const { clock } = options;
   return (target, text, files, choices) => {
     if (choices) approvals.noteAnswer(target, choices.length > 0);
     const channel = channels.channels.get(target.channel);
@@ -30,7 +30,7 @@ export function composePlan({ options, channels }: Base, { approvals }: Operator
       buttons: channel?.buttons ?? false,
       limits: channel?.limits ?? ANY_SIZE,
       now: clock.now(),
-      expiresInMs: config.gateway.answer_expiry_hours * HOUR_MS,
+      expiresInMs: live().gateway.answer_expiry_hours * HOUR_MS,
     });
   };
 }
@@ -44,7 +44,9 @@ export function composeDelivery({ options, events, journal, channels }: Base): D
     emit: events.emit,
     maxAttempts: SEND_ATTEMPTS,
     ready: ({ name }) => channels.canSend(name),
+    streams: (channel) => channels.rules(channel)?.streaming !== 'off',
   });
+  events.observe(delivery.observe);
   events.observe((event) => {
     if (event.type === 'channel' && event.state === 'healthy' && event.channel) delivery.pokeChannel(event.channel);
   });

@@ -7,10 +7,13 @@ import { Backlog } from '../../gateway/backlog.ts';
 import { Gateway } from '../../gateway/gateway.ts';
 import { Lanes } from '../../gateway/lanes.ts';
 import { VoiceGate } from '../../gateway/voice-gate.ts';
+import { type StandingOptions, standingOf } from '../../operator/authority.ts';
 import { Floods } from '../../operator/floods.ts';
 import type { Runner } from '../../runs/runner.ts';
 import { sessionWorkspace } from '../../runs/workspace.ts';
+import type { ChannelRules, ChannelSet } from '../channels.ts';
 import { onBehalfOf } from '../origin.ts';
+import type { Operator } from './operator.ts';
 import type { Base } from './options.ts';
 import { type TurnParts, whyOf } from './runner.ts';
 
@@ -25,16 +28,19 @@ export function composeGateway(turn: TurnParts, runner: Runner, pairing: Pairing
   const { base, models, operator, transcripts, delivery, parts } = turn;
   const { options, events, journal, channels } = base;
   const { config, clock } = options;
-  const patterns = groupPatterns(base);
+  const patterns = groupPatterns(channels);
   const backlog = new Backlog(clock);
   events.observe((event) => {
     if (event.type === 'finished' && event.messageId) backlog.told(event.messageId);
   });
   const gate = new VoiceGate({
     turn: (row, signal) => runner.run(row, signal),
-    ...(models.transcriber ? { transcriber: models.transcriber } : {}),
+    get transcriber() {
+      return models().transcriber;
+    },
     patterns,
     workspace: (session) => sessionWorkspace(options.dataDir, session),
+    noteUpload: base.uploads.note,
     channel: (name, signal) => channels.working(name, signal),
     ...{ backlog, journal, clock, emit: events.emit },
   });
@@ -42,28 +48,32 @@ export function composeGateway(turn: TurnParts, runner: Runner, pairing: Pairing
   const lanes = composeLanes(base, bus, gate);
   const { approvals, owner } = operator;
   const answer = (message: InboundMessage, text: string) => parts(message, text, []);
+  const standing = standingOptions(base, operator, pairing);
   const floods = new Floods({ journal, highWater: config.gateway.high_water, clock, answer });
   const gateway = new Gateway({
     ...{ journal, bus, lanes, runner, transcripts, delivery, backlog, floods, clock, emit: events.emit },
     admission: {
-      ...{ rules: accessRules(base, patterns, models.transcriber !== undefined), pairing, clock },
+      ...{ rules: accessRules(channels, patterns, () => models().transcriber !== undefined), pairing, clock },
       isOwner: (message) => owner.isOwnersId(message),
       why: whyOf(turn),
       answer,
       decide: (message) => approvals.decide(message),
-      concerns: (message) => approvals.concerns(message),
+      standing: (message) => standingOf(message, standing),
     },
-    onAnswered: (messageId) => approvals.committed(messageId),
   });
   return { gateway, lanes, gate };
 }
 
-function composeLanes({ options, events, journal }: Base, bus: InboundBus, gate: VoiceGate): Lanes {
-  const { config, clock } = options;
+function composeLanes({ options, events, journal, channels, live }: Base, bus: InboundBus, gate: VoiceGate): Lanes {
+  const { clock } = options;
   return new Lanes({
     ...{ journal, bus, clock, emit: events.emit },
-    concurrency: config.gateway.max_concurrent_sessions,
-    channels: config.gateway.channels.length,
+    get concurrency() {
+      return live().gateway.max_concurrent_sessions;
+    },
+    get channels() {
+      return channels.size;
+    },
     turn: (row, signal) => onBehalfOf({ kind: 'run', id: row.key }, () => gate.run(row, signal)),
     onTurnError: (row, error, retryInMs) =>
       events.emit({
@@ -78,25 +88,39 @@ function composeLanes({ options, events, journal }: Base, bus: InboundBus, gate:
   });
 }
 
-type PatternsOf = (channel: string) => readonly RegExp[];
-
-function groupPatterns({ entries }: Base): PatternsOf {
-  const patterns = new Map(
-    [...entries].map(([name, entry]) => [name, entry.group_patterns.map((text) => new RegExp(text, 'iu'))]),
-  );
-  return (channel) => patterns.get(channel) ?? [];
+function standingOptions({ channels }: Base, { owner }: Operator, pairing: PairingStore): StandingOptions {
+  const rules = (channel: string) => channels.rules(channel);
+  return {
+    ...{ owner, pairing, isLocal: (channel) => channels.isLocal(channel) },
+    allowedSenders: (channel) => rules(channel)?.allowed_senders ?? [],
+    isSpoofable: (channel) => rules(channel)?.type === 'twilio' || rules(channel)?.settings['trust_from'] === true,
+    isMail: (channel) => rules(channel)?.type === 'email',
+  };
 }
 
-function accessRules({ channels, entries }: Base, patterns: PatternsOf, hears: boolean): (channel: string) => AccessRules {
+type PatternsOf = (channel: string) => readonly RegExp[];
+
+function groupPatterns(channels: ChannelSet): PatternsOf {
+  const made = new WeakMap<ChannelRules, readonly RegExp[]>();
   return (channel) => {
-    const entry = entries.get(channel);
+    const rules = channels.rules(channel);
+    if (!rules) return [];
+    const patterns = made.get(rules) ?? rules.group_patterns.map((text) => new RegExp(text, 'iu'));
+    made.set(rules, patterns);
+    return patterns;
+  };
+}
+
+function accessRules(channels: ChannelSet, patterns: PatternsOf, hears: () => boolean): (channel: string) => AccessRules {
+  return (channel) => {
+    const entry = channels.rules(channel);
     return {
       local: channels.isLocal(channel),
       allowedSenders: entry?.allowed_senders ?? [],
       allowedGroups: entry?.allowed_groups ?? [],
       groupMode: entry?.group_mode ?? 'mention',
       groupPatterns: patterns(channel),
-      groupVoice: (entry?.group_voice ?? false) && hears,
+      groupVoice: (entry?.group_voice ?? false) && hears(),
     };
   };
 }

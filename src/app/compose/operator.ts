@@ -7,16 +7,20 @@ import type { Clock, Logger } from '../../core/ports.ts';
 import { Approvals } from '../../operator/approvals.ts';
 import { channelDown } from '../../operator/notices.ts';
 import { Owner } from '../../operator/owner.ts';
+import { RunQuestions } from '../../operator/run-questions.ts';
 import type { ChannelSet } from '../channels.ts';
 
 /** The person who runs the daemon, as its parts see them. */
 export interface Operator {
   readonly owner: Owner;
   readonly approvals: Approvals;
+  /** Questions that runs ask. */
+  readonly questions: RunQuestions;
 }
 
 export interface OperatorOptions {
-  readonly chats: LoadedConfig['config']['gateway']['owner'];
+  /** Asked at each use. */
+  readonly chats: () => LoadedConfig['config']['gateway']['owner'];
   readonly journal: Journal;
   readonly channels: ChannelSet;
   /** Parts are on disk: delivery may look. */
@@ -27,13 +31,17 @@ export interface OperatorOptions {
 }
 
 export function createOperator({ chats, channels, ...options }: OperatorOptions): Operator {
+  const channel = (name: string) => channels.channels.get(name);
   const owner = new Owner({
     ...options,
-    chats: chats.map(({ channel, chat_id, sender_ids }) => ({ channel, chatId: chat_id, senderIds: sender_ids })),
-    channel: (name) => channels.channels.get(name),
+    get chats() {
+      return chats().map(({ channel, chat_id, sender_ids }) => ({ channel, chatId: chat_id, senderIds: sender_ids }));
+    },
+    channel,
     state: (name) => channels.state(name),
   });
-  return { owner, approvals: new Approvals({ ...options, owner }) };
+  const approvals = new Approvals({ ...options, owner });
+  return { owner, approvals, questions: new RunQuestions({ ...options, approvals, owner, channel }) };
 }
 
 /** From now on channels that go down are told of elsewhere (F34), and at once those that could not even be created. */

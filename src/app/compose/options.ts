@@ -7,7 +7,9 @@ import type { Emit } from '../../core/events.ts';
 import type { Journal } from '../../core/journal.ts';
 import type { NewPart } from '../../core/outbox.ts';
 import type { Clock, Logger } from '../../core/ports.ts';
+import type { Reloadable } from '../../core/reload.ts';
 import type { ToolKit } from '../../core/tool.ts';
+import type { Uploads } from '../../media/uploads.ts';
 import type { ChannelSet, Registry } from '../channels.ts';
 import type { ModelStack } from '../model-stack.ts';
 import type { Operator } from './operator.ts';
@@ -18,8 +20,8 @@ export interface DaemonOptions {
   readonly config: Config;
   readonly dataDir: string;
   readonly registry: Registry;
-  /** Called once the journal is open: what was spent today is in it. */
-  readonly model: (parts: { readonly journal: Journal; readonly emit: Emit; readonly operator: Operator }) => Promise<ModelStack>;
+  /** Called once the journal is open: what was spent today is in it. Again for a changed config. */
+  readonly model: (parts: ModelParts) => Promise<ModelStack>;
   readonly secret: (variable: string) => string;
   /** Takes every secret given out so far out of a text. Default: nothing is secret. */
   readonly redact?: (text: string) => string;
@@ -37,14 +39,39 @@ export interface DaemonOptions {
   readonly stop?: AbortSignal;
   /** Sees every event, beside log and status. */
   readonly observe?: Emit;
+  /** Parts around the daemon that take changes of the config. */
+  readonly reloadable?: readonly Reloadable<Config>[];
   /** Tools beside the built-in ones. */
   readonly extraTools?: readonly ToolKit[];
   /** Stands between the daemon and its journal; for tests that break it on purpose. */
   readonly wrapJournal?: (journal: Journal) => Journal;
 }
 
-/** The keys of section `gateway` that take effect while the daemon runs. */
-export type HotSettings = Pick<Config['gateway'], 'system_prompt' | 'max_history'>;
+export interface ModelParts {
+  readonly config: Config;
+  readonly journal: Journal;
+  readonly emit: Emit;
+  readonly operator: Operator;
+  /** The one in use, for a changed config: what was spent counts on. */
+  readonly before?: ModelStack;
+}
+
+/** Keys of section `gateway` that are read at each use, so that a change of them needs nothing else. */
+export const LIVE_GATEWAY_KEYS = [
+  'owner',
+  'max_history',
+  'max_concurrent_sessions',
+  'system_prompt',
+  'max_output_tokens',
+  'tool_timeout_secs',
+  'session_timeout_secs',
+  'answer_expiry_hours',
+] as const satisfies readonly (keyof Config['gateway'])[];
+
+/** What may change while the daemon runs; all else is read when a part is built. */
+export type LiveConfig = Pick<Config, 'max_iterations' | 'thinking' | 'heartbeat'> & {
+  readonly gateway: Pick<Config['gateway'], (typeof LIVE_GATEWAY_KEYS)[number]>;
+};
 
 /** What is built first, and most other parts need. */
 export interface Base {
@@ -52,12 +79,11 @@ export interface Base {
   readonly events: EventBus;
   readonly journal: Journal;
   readonly channels: ChannelSet;
-  /** The entries of the config by the name of the channel. */
-  readonly entries: ReadonlyMap<string, Config['gateway']['channels'][number]>;
+  readonly uploads: Uploads;
   /** Parts are on disk: delivery may look. */
   readonly onParts: (parts: readonly NewPart[]) => void;
-  /** Asked at each turn. */
-  readonly hot: () => HotSettings;
+  /** To be asked at each use. */
+  readonly live: () => LiveConfig;
 }
 
 export function redactOf({ redact }: DaemonOptions): (text: string) => string {

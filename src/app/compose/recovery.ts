@@ -1,10 +1,10 @@
 import { join } from 'node:path';
-import { draftKey } from '../../core/ids.ts';
-import type { NewPart } from '../../core/outbox.ts';
-import { targetOf } from '../../core/run.ts';
+import { isAwaited, targetOf } from '../../core/run.ts';
+import { STOPPED_MARK } from '../../delivery/answer-place.ts';
+import { inPlaceOfDraft } from '../../delivery/drafts.ts';
 import { pruneAttachments } from '../../media/attachments.ts';
-import { STOPPED_MARK } from '../../runs/answer-place.ts';
 import { withTools } from '../../runs/end-texts.ts';
+import { asJobFailure } from '../../runs/job-end.ts';
 import type { PlanAnswer } from './delivery.ts';
 import type { GatewayParts } from './gateway.ts';
 import type { Base } from './options.ts';
@@ -24,7 +24,11 @@ export async function recover(base: Base, { gateway, gate }: GatewayParts, parts
     (row, reason, tools) => {
       const target = targetOf(row);
       if (!target) return [];
-      const notice = parts(target, withTools(givenUpText(reason), tools), []);
+      const notice = parts(
+        target,
+        withTools(isAwaited(row) ? givenUpText(reason) : asJobFailure(givenUpJobText(reason)), tools),
+        [],
+      );
       return channels.channels.get(target.channel)?.edit ? inPlaceOfDraft(target.id, notice) : notice;
     },
   );
@@ -37,11 +41,10 @@ export async function recover(base: Base, { gateway, gate }: GatewayParts, parts
   await gateway.recover(recovery);
 }
 
-/** What an earlier process showed of the answer may still stand; where it does not, the notice is sent. */
-function inPlaceOfDraft(id: string, [first, ...rest]: readonly NewPart[]): readonly NewPart[] {
-  return first ? [{ ...first, part: { ...first.part, edits: draftKey(id) } }, ...rest] : [];
-}
-
 function givenUpText(reason: string): string {
   return `⚠️ I could not answer your message: ${reason} (GH2002). It is kept; its owner can run it again.`;
+}
+
+function givenUpJobText(reason: string): string {
+  return `⚠️ It was given up: ${reason} (GH2002). It is kept; its owner can run it again.`;
 }

@@ -1,24 +1,25 @@
-import { sessionLimits } from '../../agent/limits.ts';
 import { systemPrompt } from '../../agent/prompt.ts';
 import type { InboundMessage } from '../../core/message.ts';
-import type { RunLimits } from '../../core/turn.ts';
 import type { Delivery } from '../../delivery/deliver.ts';
 import { ModelChoice } from '../../gateway/commands/model-choice.ts';
 import { OwnAnswers } from '../../gateway/own-answers.ts';
+import { Choices } from '../../runs/choices.ts';
+import { type Profiles, profiles } from '../../runs/profile.ts';
 import { Runner, type RunnerOptions } from '../../runs/runner.ts';
 import type { Transcripts } from '../../runs/transcripts.ts';
 import { whyAnswer } from '../../runs/why-answer.ts';
 import type { ModelStack } from '../model-stack.ts';
 import type { PlanAnswer } from './delivery.ts';
 import type { Operator } from './operator.ts';
-import type { Base, Config } from './options.ts';
+import type { Base, LiveConfig } from './options.ts';
 import { remainsFor } from './store.ts';
 import { composeTools } from './tools.ts';
 
 /** What turns need beside the base. */
 export interface TurnParts {
   readonly base: Base;
-  readonly models: ModelStack;
+  /** To be asked at each use. */
+  readonly models: () => ModelStack;
   readonly operator: Operator;
   readonly transcripts: Transcripts;
   readonly delivery: Delivery;
@@ -26,29 +27,37 @@ export interface TurnParts {
 }
 
 export function composeRunner(turn: TurnParts): Runner {
-  const { base, models, transcripts, parts } = turn;
-  const { options, events, journal, entries, onParts, hot } = base;
+  const { base, models, operator, transcripts, parts } = turn;
+  const { options, events, journal, channels, onParts, live } = base;
   const { clock, dataDir } = options;
-  const choice = choiceOf(turn);
+  const choices = choicesOf(turn);
   const ownAnswers = new OwnAnswers({
-    ...{ transcripts, choice, why: whyOf(turn), model: models.model, clock },
-    demoAllowed: (channel) => base.channels.isLocal(channel) || (entries.get(channel)?.allow_demo ?? false),
+    ...{ transcripts, choice: commandsOf(turn, choices), why: whyOf(turn), clock },
+    get model() {
+      return models().model;
+    },
+    demoAllowed: (channel) => channels.isLocal(channel) || (channels.rules(channel)?.allow_demo ?? false),
   });
   return new Runner({
     ...{ journal, transcripts, parts, onParts, dataDir, clock, emit: events.emit },
-    model: models.model,
-    choice,
+    choices,
+    questions: operator.questions,
     instead: ownAnswers.of,
-    ...(models.transcriber ? { transcriber: models.transcriber } : {}),
+    get transcriber() {
+      return models().transcriber;
+    },
     tools: composeTools(base, turn.delivery),
-    limits: limitsOf(options.config),
-    maxHistory: () => hot().max_history,
+    get limits() {
+      return limitsOf(live());
+    },
+    maxHistory: () => live().gateway.max_history,
     system: () => {
-      const { system_prompt: prompt } = hot();
+      const { system_prompt: prompt } = live().gateway;
       return systemPrompt({ ...(prompt ? { base: prompt } : {}), now: clock.now() });
     },
     remains: remainsFor(options),
-    streams: (channel) => entries.get(channel)?.streaming !== 'off',
+    noteUpload: base.uploads.note,
+    answers: turn.delivery,
     ...abilities(turn),
   });
 }
@@ -56,13 +65,10 @@ export function composeRunner(turn: TurnParts): Runner {
 /** What a turn may do on the channel of its message. */
 function abilities({ base, delivery }: TurnParts) {
   const { options, channels } = base;
-  const channelOf = (name: string) => channels.channels.get(name);
   return {
     channel: (name, signal) => channels.working(name, signal),
     tellsDelays: (channel) => !channels.isLocal(channel) || options.terminal?.interactive !== false,
     typing: (message) => delivery.typing(message),
-    edits: (channel) => channelOf(channel)?.edit !== undefined,
-    draft: (message) => delivery.draft(message),
   } satisfies Partial<RunnerOptions>;
 }
 
@@ -73,22 +79,45 @@ export function whyOf({ base, operator }: TurnParts): (message: InboundMessage) 
   return (message) => whyAnswer(message, { record: journal.record, clock: options.clock, isOwner });
 }
 
-function choiceOf({ base, models, operator, transcripts }: TurnParts): ModelChoice {
-  const { options, entries } = base;
-  return new ModelChoice({
-    ...{ model: models.model, named: models.named, thinking: options.config.thinking, transcripts },
+function choicesOf({ base, models, transcripts }: TurnParts): Choices {
+  return new Choices({
+    ...{ journal: base.journal, transcripts },
+    get model() {
+      return models().model;
+    },
+    get named() {
+      return models().named;
+    },
+    get thinking() {
+      return base.live().thinking;
+    },
     configured({ channel, senderId }) {
-      const { model, sender_models: bySender, thinking } = entries.get(channel) ?? {};
+      const { model, sender_models: bySender, thinking } = base.channels.rules(channel) ?? {};
       const senderModel = bySender && Object.hasOwn(bySender, senderId) ? bySender[senderId] : undefined;
       return { senderModel, channelModel: model, channelThinking: thinking };
+    },
+  });
+}
+
+function commandsOf({ base, models, operator }: TurnParts, choices: Choices): ModelChoice {
+  return new ModelChoice({
+    choices,
+    get model() {
+      return models().model;
+    },
+    get named() {
+      return models().named;
+    },
+    get thinking() {
+      return base.live().thinking;
     },
     isOwner: (message) => operator.owner.wrote(message),
   });
 }
 
-function limitsOf({ max_iterations: maxIterations, gateway }: Config): RunLimits {
-  return sessionLimits({
-    maxIterations,
+function limitsOf({ max_iterations: maxIterations, gateway }: LiveConfig): Profiles {
+  return profiles({
+    ...(maxIterations === undefined ? {} : { maxIterations }),
     sessionTimeoutMs: gateway.session_timeout_secs * 1_000,
     toolTimeoutMs: gateway.tool_timeout_secs * 1_000,
     ...(gateway.max_output_tokens === undefined ? {} : { maxOutputTokens: gateway.max_output_tokens }),

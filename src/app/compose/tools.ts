@@ -9,12 +9,13 @@ import { copyAttachment } from '../../media/attachments.ts';
 import { isVerdict } from '../../operator/approvals.ts';
 import { builtInTools } from '../../tools/index.ts';
 import { type Base, redactOf } from './options.ts';
+import { jobBook } from './schedule.ts';
 
 /** The tools of one run, bound to its chat and to what its channel can do. */
-export function composeTools(base: Base, delivery: Pick<Delivery, 'react'>): (row: RunRow) => readonly Tool[] {
+export function composeTools(base: Base, delivery: Pick<Delivery, 'react'>): (row: RunRow, taint: number) => readonly Tool[] {
   const kits = [builtInTools, ...(base.options.extraTools ?? [])];
-  return (row) => {
-    const scope = scopeOf(row, base, delivery);
+  return (row, taint) => {
+    const scope = { ...scopeOf(row, base, delivery), taint };
     return kits.flatMap((kit) => kit(scope));
   };
 }
@@ -22,7 +23,7 @@ export function composeTools(base: Base, delivery: Pick<Delivery, 'react'>): (ro
 function scopeOf(row: RunRow, base: Base, delivery: Pick<Delivery, 'react'>): RunScope {
   const { session, authority } = row;
   const target = targetOf(row);
-  const scope = { session, authority, channel: channelOf(row) };
+  const scope = { session, authority, channel: channelOf(row), jobs: jobBook(base) };
   return target ? { ...scope, origin: addressOf(target), answer: answerOf(row, base, delivery) } : scope;
 }
 

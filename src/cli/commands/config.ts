@@ -1,6 +1,5 @@
-import type { Finding } from '../../../config/check-value.ts';
 import { type ChannelSettings, configJsonSchema, renderJsonSchema } from '../../../config/json-schema.ts';
-import { ConfigError, formatProblem, type Problem } from '../../../config/problem.ts';
+import { ConfigError, type Finding, formatProblem, type Problem } from '../../../config/problem.ts';
 import type { Config } from '../../../config/schema.ts';
 import { age, warningsOf } from '../../app/catalog-warnings.ts';
 import { isGatehouseError } from '../../core/errors.ts';

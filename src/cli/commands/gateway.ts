@@ -11,7 +11,10 @@ export const gateway: Command<{ readonly requireModel?: boolean }> = async (cont
     // The same file again, also when another place of the lookup order has one by now.
     ...(file === undefined
       ? {}
-      : { reload: () => readConfig({ ...context, globals: { ...globals, config: file } }, { providers: PROVIDER_NAMES }) }),
+      : {
+          reload: (bytes) =>
+            readConfig({ ...context, globals: { ...globals, config: file } }, { providers: PROVIDER_NAMES, bytes }),
+        }),
     dataDir: dataDirOf(context),
     stdio: deps.stdio,
     env: deps.env,

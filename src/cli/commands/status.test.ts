@@ -42,6 +42,7 @@ function document(override: Partial<StatusDocument> = {}): StatusDocument {
       outbox: { PENDING: 1, SENDING: 1, SENT: 31, UNKNOWN: 1, DEAD: 0, EXPIRED: 0 },
       oldestNewAt: NOW - 5_000,
       refused: [{ channel: 'telegram', reason: 'not-allowed', count: 4 }],
+      unsent: [],
     },
     lanes: { running: 1, waiting: 2 },
     usageToday: { tokensIn: 1000, tokensOut: 200, calls: 12, costUsd: 0.125, unpriced: 1 },
@@ -150,6 +151,40 @@ test('a model that was replaced is named with what answers, and each warning of 
   expect(stdout).toMatch(/^! catalog {3}openai\/gpt-5 ends on 2026-12-11$/m);
 });
 
+test('what a changed config came to, what waits for a restart, and what waits for a removed channel have lines', async () => {
+  await using dir = await tempDir();
+  const changes = [
+    { key: 'model', cost: 'live' },
+    { key: 'gateway.channels.telegram', cost: 'restart-part', lost: 0 },
+    { key: 'gateway.http.port', cost: 'restart-daemon' },
+  ] as const;
+  const config = {
+    needsRestart: ['gateway.http.port'],
+    applied: { at: NOW - 60_000, changes },
+    problem: {
+      at: NOW - 5_000,
+      code: 'GH1101',
+      detail: 'config.json:3:1: the file ends; the config in use stays',
+      hint: 'mend it',
+    },
+  };
+  await using server = await serve(JSON.stringify(document({ config, removedChannels: [{ name: 'irc', waiting: 2 }] })));
+  const cli = new FakeCli(dir.path);
+  await daemon(cli, server.port);
+  const { stdout } = await cli.run('status');
+  expect(stdout.split('\n').filter((line) => /config|removed/.test(line))).toEqual([
+    '! channel   irc was removed; 2 to send wait until they expire',
+    '✓ config    1 live (model); 1 restarted (gateway.channels.telegram, 0 lost); 1 needs a restart of the daemon (gateway.http.port)  1 min ago',
+    '✗ config    GH1101 config.json:3:1: the file ends; the config in use stays  5 s ago',
+    '! config    holds after a restart of the daemon: gateway.http.port',
+  ]);
+  const json = JSON.parse((await cli.run('status', '--json')).stdout);
+  expect(json.status.config).toMatchObject({
+    applied: { at: '2025-12-31T23:59:00.000Z' },
+    problem: { at: '2025-12-31T23:59:55.000Z' },
+  });
+});
+
 test('the demo model is named as such', async () => {
   await using dir = await tempDir();
   await using server = await serve(JSON.stringify(document({ model: { id: 'demo/demo', demo: true } })));
@@ -205,4 +240,15 @@ test('a journal that cannot be read does not hide that the daemon is down', asyn
   const { code, stderr } = await cli.run('status');
   expect(code).toBe(3);
   expect(stderr).toContain('the journal could not be read: malformed');
+});
+
+test('jobs are counted, with the next one and those that failed', async () => {
+  await using dir = await tempDir();
+  const cli = new FakeCli(dir.path);
+  const jobs = { enabled: 3, disabled: 1, failing: 2, nextDue: NOW + 600_000 };
+  await using server = await serve(JSON.stringify(document({ jobs })));
+  await cli.write('data/daemon.json', JSON.stringify({ pid: 4711, port: server.port, host: '127.0.0.1' }));
+  expect((await cli.run('status')).stdout).toContain('jobs      3 enabled, 1 disabled, next in 10 min, 2 failed last time');
+  const { status } = JSON.parse((await cli.run('status', '--json')).stdout);
+  expect(status.jobs).toEqual({ ...jobs, nextDue: '2026-01-01T00:10:00.000Z' });
 });

@@ -1,6 +1,6 @@
 import { errorText } from '../../core/errors.ts';
 import type { JournalCounts } from '../../core/journal.ts';
-import type { StatusDocument } from '../../core/status.ts';
+import type { ConfigStatus, StatusDocument } from '../../core/status.ts';
 import { type Command, dataDirOf } from '../context.ts';
 import { askDaemon } from '../daemon-status.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -49,7 +49,19 @@ function statusToJson(status: StatusDocument): Record<string, unknown> {
     startedAt: isoTime(status.startedAt),
     channels: status.channels.map(channelDocument),
     journal: countsToJson(status.journal),
+    jobs: status.jobs
+      ? { ...status.jobs, nextDue: status.jobs.nextDue === undefined ? null : isoTime(status.jobs.nextDue) }
+      : null,
+    ...(status.config ? { config: configToJson(status.config) } : {}),
     lastErrors: status.lastErrors.map(({ at, ...error }) => ({ at: isoTime(at), ...error })),
+  };
+}
+
+function configToJson({ applied, problem, ...config }: ConfigStatus): Record<string, unknown> {
+  return {
+    ...config,
+    applied: applied ? { ...applied, at: isoTime(applied.at) } : null,
+    problem: problem ? { ...problem, at: isoTime(problem.at) } : null,
   };
 }
 

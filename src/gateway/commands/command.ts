@@ -30,10 +30,10 @@ export type TurnCommand = Exclude<Command, { readonly kind: 'stop' | 'help' | 'w
 
 /** What commands in a lane work on. */
 export interface CommandPorts {
-  readonly transcripts: Pick<Transcripts, 'restart' | 'choose'>;
+  readonly transcripts: Pick<Transcripts, 'restart'>;
   /** What became of a message of one's own. */
   readonly why: (message: InboundMessage) => Promise<string>;
-  readonly choice: { run(row: ChatRow, command: ChoiceCommand): Promise<string> };
+  readonly choice: { run(row: ChatRow, command: ChoiceCommand): Promise<string>; reset(row: ChatRow): Promise<void> };
 }
 
 /** One word with a slash: a file beside this one, and a line of the table in `index.ts`. */

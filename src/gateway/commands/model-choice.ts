@@ -1,13 +1,12 @@
-// /model and /think: what a session chose > what its sender and its channel have > the default of the config
+// the words of /model and /think
 
 import type { InboundMessage } from '../../core/message.ts';
 import type { Model } from '../../core/model.ts';
-import type { ChatRow, RunRow } from '../../core/run.ts';
-import type { SessionChoices, ThinkingLevel } from '../../core/session.ts';
+import type { ChatRow } from '../../core/run.ts';
+import type { ThinkingLevel } from '../../core/session.ts';
 import { oneLine } from '../../lib/one-line.ts';
-import { asChosen } from '../../llm/routing/choose.ts';
 import type { ProviderRouter, RouterEntry } from '../../llm/routing/provider-router.ts';
-import type { Transcripts } from '../../runs/transcripts.ts';
+import type { Choices } from '../../runs/choices.ts';
 import type { ChoiceCommand } from './command.ts';
 
 const LEVELS: readonly ThinkingLevel[] = ['off', 'low', 'medium', 'high', 'auto'];
@@ -16,46 +15,22 @@ const DEFAULT = 'default';
 /** Longest quotation of what a person asked for. */
 const QUOTE_CHARS = 60;
 
-/** What the config says for one message; absent = nothing. */
-export interface ConfiguredChoice {
-  readonly senderModel?: string | undefined;
-  readonly channelModel?: string | undefined;
-  readonly channelThinking?: ThinkingLevel | undefined;
-}
-
 export interface ModelChoiceOptions {
+  readonly choices: Pick<Choices, 'inForce' | 'choose'>;
   /** The default. */
-  readonly model: Model;
+  readonly model: Pick<Model, 'id'>;
   /** Absent: there is nothing to choose from. */
   readonly named?: ProviderRouter | undefined;
   readonly thinking: ThinkingLevel;
-  readonly configured: (message: InboundMessage) => ConfiguredChoice;
   readonly isOwner: (message: InboundMessage) => boolean;
-  readonly transcripts: Pick<Transcripts, 'choices' | 'choose'>;
 }
 
-/** What is in force for one message, and the words for where it comes from. */
-interface InForce {
-  readonly entry: RouterEntry | undefined;
-  readonly from: string;
-  readonly thinking: ThinkingLevel | undefined;
-  readonly thinkingFrom: string;
-  /** Chosen once, and no longer in the config. */
-  readonly gone: string | undefined;
-}
-
-/** Which model answers a session, how much it thinks, and the two commands that change it. */
+/** The two commands that tell and change which model answers in a chat, and how much it thinks. */
 export class ModelChoice {
   readonly #options: ModelChoiceOptions;
 
   constructor(options: ModelChoiceOptions) {
     this.#options = options;
-  }
-
-  /** For the turn of this row. The caller holds the session's mutex; rejects as the session store does. */
-  async of(row: RunRow): Promise<{ readonly model: Model; readonly thinking?: ThinkingLevel }> {
-    const { entry, thinking } = await this.#inForce(row);
-    return { model: asChosen(this.#options.model, entry), ...(thinking ? { thinking } : {}) };
   }
 
   /**
@@ -71,29 +46,14 @@ export class ModelChoice {
     return command.kind === 'model' ? await this.#chooseModel(row, value) : await this.#chooseThinking(row, value);
   }
 
-  async #inForce(row: RunRow): Promise<InForce> {
-    const { named, configured, transcripts, thinking: base } = this.#options;
-    const chosen: SessionChoices = await transcripts.choices(row.session);
-    const { senderModel, channelModel, channelThinking }: ConfiguredChoice = row.message ? configured(row.message) : {};
-    const places = [
-      [chosen.model, 'chosen here'],
-      [senderModel, 'set for you in the config'],
-      [channelModel, 'set for this channel in the config'],
-    ] as const;
-    // By the whole name: `find` guesses what a person means, and a name that is gone means no other one.
-    const found = places.map(([name, from]) => ({ entry: named?.entries.find(({ key }) => key === name), from }));
-    const { entry, from } = found.find((place) => place.entry) ?? { entry: undefined, from: 'the default' };
-    const thinking = chosen.thinking ?? channelThinking;
-    const where = channelThinking ? 'set for this channel in the config' : base === 'auto' ? 'the default' : 'set in the config';
-    return {
-      ...{ entry, from, thinking, thinkingFrom: chosen.thinking ? 'chosen here' : where },
-      gone: chosen.model !== undefined && !found[0]?.entry ? chosen.model : undefined,
-    };
+  /** Both go back to what the config says. */
+  async reset(row: ChatRow): Promise<void> {
+    await this.#options.choices.choose(row, { model: null, thinking: null });
   }
 
   async #showModel(row: ChatRow): Promise<string> {
-    const { model, named } = this.#options;
-    const { entry, from, gone } = await this.#inForce(row);
+    const { choices, model, named } = this.#options;
+    const { entry, from, gone } = await choices.inForce(row);
     const lines = [`Model: ${entry ? nameOf(entry) : model.id}, ${from}.`];
     if (gone !== undefined) lines.unshift(`${gone} was chosen here and is no longer in the config.`);
     const others = (named?.entries ?? []).filter((other) => other !== entry && (entry || other.key !== model.id));
@@ -103,10 +63,10 @@ export class ModelChoice {
   }
 
   async #chooseModel(row: ChatRow, value: string): Promise<string> {
-    const { named, transcripts } = this.#options;
+    const { choices, named } = this.#options;
     if (value.toLowerCase() === DEFAULT) {
-      await transcripts.choose(row.session, { model: null });
-      const { entry } = await this.#inForce(row);
+      await choices.choose(row, { model: null });
+      const { entry } = await choices.inForce(row);
       return `From now on the model is ${entry ? nameOf(entry) : this.#options.model.id} again, as the config says.`;
     }
     const entry = named?.find(value);
@@ -114,21 +74,22 @@ export class ModelChoice {
       const names = [...(named?.entries ?? []).map(({ key }) => key), DEFAULT];
       return `There is no model “${oneLine(value, QUOTE_CHARS)}”. Nothing was changed. There are: ${names.join(', ')}.`;
     }
-    await transcripts.choose(row.session, { model: entry.key });
+    await choices.choose(row, { model: entry.key });
     return `From now on ${nameOf(entry)} answers here. \`/model ${DEFAULT}\` goes back.`;
   }
 
   async #showThinking(row: ChatRow): Promise<string> {
-    const { thinking, thinkingFrom } = await this.#inForce(row);
+    const { thinking, thinkingFrom } = await this.#options.choices.inForce(row);
     const words = `Thinking: ${thinking ?? this.#options.thinking}, ${thinkingFrom}.`;
     return `${words}\n\n/think ${LEVELS.join(' | ')} – auto: as the model does by itself\n/think ${DEFAULT} – as the config says`;
   }
 
   async #chooseThinking(row: ChatRow, value: string): Promise<string> {
+    const { choices } = this.#options;
     const wanted = value.toLowerCase();
     if (wanted === DEFAULT) {
-      await this.#options.transcripts.choose(row.session, { thinking: null });
-      const { thinking } = await this.#inForce(row);
+      await choices.choose(row, { thinking: null });
+      const { thinking } = await choices.inForce(row);
       return `From now on thinking is ${thinking ?? this.#options.thinking} here, as the config says.`;
     }
     const level = LEVELS.find((known) => known === wanted);
@@ -136,7 +97,7 @@ export class ModelChoice {
       const quoted = oneLine(value, QUOTE_CHARS);
       return `There is no level “${quoted}”. Nothing was changed. There are: ${LEVELS.join(', ')}, ${DEFAULT}.`;
     }
-    await this.#options.transcripts.choose(row.session, { thinking: level });
+    await choices.choose(row, { thinking: level });
     return `From now on thinking is ${level} here. \`/think ${DEFAULT}\` goes back.`;
   }
 }

@@ -20,8 +20,12 @@ export const resetCommand: CommandSpec = {
   read: (words) => (words.length === 0 ? { kind: 'new', keep: 0, reset: true } : undefined),
 };
 
-export const startAfresh: RunCommand<{ kind: 'new'; keep: number; reset?: true }> = async (command, row, { transcripts }) => {
+export const startAfresh: RunCommand<{ kind: 'new'; keep: number; reset?: true }> = async (
+  command,
+  row,
+  { transcripts, choice },
+) => {
   const kept = await transcripts.restart(row.session, command.keep);
-  if (command.reset) await transcripts.choose(row.session, { model: null, thinking: null });
+  if (command.reset) await choice.reset(row);
   return kept === 0 ? 'Started afresh. Nothing was carried over.' : `Started afresh. ${kept} messages were carried over.`;
 };

@@ -144,13 +144,16 @@ describe('withSpendingSteps', () => {
     const askOwner: SpendingStepsOptions['askOwner'] = async ({ text, worstUsd, limit }) => {
       asked.push(text);
       expect([limit, worstUsd]).toEqual(['day', expect.closeTo(0.1, 2)]);
-      return true;
+      return `question ${asked.length}`;
     };
     const { call, budget, spend, names } = await setup({ dailyUsd: 1 }, [slot], { askOwner });
     spend(0.999);
-    const request = modelRequest('x', { tools: [TOOL] });
-    expect((await call(request)).at(-1)).toMatchObject({ answer: { text: 'paid' } });
-    await call(request);
+    const request = modelRequest('x', { tools: [TOOL], mayWait: {} });
+    expect(await call(request)).toEqual([{ type: 'wait', wait: { kind: 'signal', about: 'question 1' } }]);
+    const allowed = { ...request, mayWait: { verdict: 'allow' } };
+    expect((await call(allowed)).at(-1)).toMatchObject({ answer: { text: 'paid' } });
+    expect(await call(request)).toEqual([{ type: 'wait', wait: { kind: 'signal', about: 'question 2' } }]);
+    await call(allowed);
     expect(slot.requests.map(({ tools }) => tools.length)).toEqual([1, 1]);
     expect(asked[0]).toMatch(
       /^There is a limit of 1\.00 USD a day; 1\.00 USD are spent\. Allow one more call of at most 0\.\d+ USD\?$/,
@@ -160,23 +163,27 @@ describe('withSpendingSteps', () => {
     expect(names()).toContain('asked');
   });
 
-  test('ask: no, no answer and no way to ask all stop the call, and the owner is not asked again that day', async () => {
-    for (const answer of [async () => false, async () => undefined, async () => Promise.reject(new Error('offline'))]) {
-      const slot = paidModel(['tomorrow']);
-      let asked = 0;
-      const askOwner = async () => {
+  test('ask: a no, nobody to ask and a request that cannot wait all stop the call', async () => {
+    let asked = 0;
+    const port = (answer: () => Promise<string | undefined>): SpendingStepsOptions['askOwner'] => {
+      return async () => {
         asked += 1;
-        return answer();
+        return await answer();
       };
-      const { call, spend, clock, names } = await setup({ dailyUsd: 1 }, [slot], { askOwner });
+    };
+    const cases = [
+      [async () => undefined, {}, 1],
+      [async () => Promise.reject(new Error('offline')), {}, 1],
+      [async () => 'question', { verdict: 'deny' }, 0],
+      [async () => 'question', undefined, 0],
+    ] as const;
+    for (const [answer, mayWait, times] of cases) {
+      asked = 0;
+      const askOwner = port(answer);
+      const { call, spend, names } = await setup({ dailyUsd: 1 }, [paidModel([])], askOwner ? { askOwner } : {});
       spend(1);
-      const results = await Promise.all(Array.from({ length: 20 }, () => call(modelRequest('x'))));
-      expect(results.map((events) => failureOf(events).kind)).toEqual(results.map(() => 'budget'));
-      expect(asked).toBe(1);
-      expect(names().filter((name) => !name.startsWith('('))).toEqual(['asked', 'stopped']);
-      await clock.advance(DAY / 2);
-      expect((await call(modelRequest('x'))).at(-1)?.type).toBe('done');
-      expect(slot.requests).toHaveLength(1);
+      const events = await call(modelRequest('x', mayWait ? { mayWait } : {}));
+      expect([failureOf(events).kind, asked, names()]).toEqual(['budget', times, ['stopped']]);
     }
   });
 
@@ -199,12 +206,12 @@ describe('withSpendingSteps', () => {
 
   test('steps are taken in the order of the config, and none after stop', async () => {
     const slot = paidModel(['short']);
-    const askOwner = async () => true;
+    const askOwner = async () => 'question';
     const stopped = await setup({ dailyUsd: 0.05 }, [slot], { steps: ['stop', 'no-tools', 'ask'], askOwner });
     expect(failureOf(await stopped.call(modelRequest('x'))).kind).toBe('budget');
     expect(stopped.names()).toEqual(['stopped']);
     const asking = await setup({ dailyUsd: 0.05 }, [slot], { steps: ['ask', 'no-tools'], askOwner });
-    await asking.call(modelRequest('x'));
+    await asking.call(modelRequest('x', { mayWait: {} }));
     expect(asking.names()).toEqual(['asked']);
   });
 
@@ -216,10 +223,11 @@ describe('withSpendingSteps', () => {
     let text = '';
     const askOwner: SpendingStepsOptions['askOwner'] = async (question) => {
       text = question.text;
-      return true;
+      return 'question';
     };
     const yes = await setup({ dailyUsd: 1 }, [slot], { askOwner });
-    expect((await yes.call(modelRequest('x'))).at(-1)?.type).toBe('done');
+    expect((await yes.call(modelRequest('x', { mayWait: {} }))).at(-1)?.type).toBe('wait');
+    expect((await yes.call(modelRequest('x', { mayWait: { verdict: 'allow' } }))).at(-1)?.type).toBe('done');
     expect(text).toContain('of unknown price');
   });
 
@@ -241,10 +249,10 @@ describe('withSpendingSteps', () => {
   });
 
   test('an abort while waiting, and while the owner is asked, ends the call with failed(aborted)', async () => {
+    const held = Promise.withResolvers<string>();
     const { call, budget, spend } = await setup({ dailyUsd: 0.1 }, [paidModel([])], {
       waitMs: 30_000,
-      askOwner: (_question, stop) =>
-        new Promise((_resolve, reject) => stop.addEventListener('abort', () => reject(stop.reason), { once: true })),
+      askOwner: () => held.promise,
     });
     const running = budget.reserve(modelRequest('x').context, 0.1);
     const stop = new AbortController();
@@ -255,9 +263,10 @@ describe('withSpendingSteps', () => {
     if (running.kind === 'reserved') running.release();
     spend(0.1);
     const asking = new AbortController();
-    const asked = call(modelRequest('x'), asking.signal);
+    const asked = call(modelRequest('x', { mayWait: {} }), asking.signal);
     await new Promise((resolve) => setImmediate(resolve));
     asking.abort(new Error('stop'));
+    held.resolve('question');
     expect(failureOf(await asked).kind).toBe('aborted');
   });
 

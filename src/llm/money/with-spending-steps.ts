@@ -9,7 +9,7 @@ import { withoutTools } from './without-tools.ts';
 export type SpendingStep = 'cheaper' | 'no-tools' | 'ask' | 'stop';
 
 /** What the owner is asked. `text` is one plain sentence without anything of the conversation. */
-export interface SpendingQuestion extends LimitState {
+export interface SpendingQuestion extends LimitState, Pick<Refused, 'retryAfterMs'> {
   readonly context: ModelCallContext;
   /** The most the call may cost; null = unknown price. */
   readonly worstUsd: number | null;
@@ -42,11 +42,11 @@ export interface SpendingStepsOptions {
   /** How long a call waits for running ones when only what is held for them is in the way. ms, default 30,000. */
   readonly waitMs?: number;
   /**
-   * Asks the owner to let this one call pass the limit. False or undefined (no answer) = no; that limit is
-   * not asked about again today. Resolves or rejects promptly when the signal aborts, also because the call
-   * fits meanwhile; a rejection counts as no. Absent: the owner is not asked.
+   * Asks the owner to let this one call pass the limit. Resolves to the name of the signal that tells the answer: `allow`, `deny`, or
+   * anything else for a limit that has changed meanwhile. Undefined = no, or the owner cannot be asked; a rejection counts as no. Absent:
+   * the owner is not asked, and neither for a request that may not wait.
    */
-  readonly askOwner?: (question: SpendingQuestion, signal: AbortSignal) => Promise<boolean | undefined>;
+  readonly askOwner?: ((question: SpendingQuestion) => Promise<string | undefined>) | undefined;
   /** Must not throw. */
   readonly onStep?: (taken: SpendingStepTaken) => void;
 }
@@ -154,38 +154,36 @@ class Ladder {
 
   async *#ask(turned: Turned): AsyncGenerator<ModelEvent, Turned | undefined> {
     const { refused } = turned;
-    const { memory, options, signal } = this.#parts;
-    if (!options.askOwner || !memory.mayAsk(refused.key)) return turned;
+    const { options, signal, request } = this.#parts;
+    const verdict = request.mayWait?.verdict;
+    if (!options.askOwner || !request.mayWait || verdict === 'deny') return turned;
+    if (verdict === 'allow') return yield* this.#attempt(() => this.#plain({ beyond: true }));
+    const name = await this.#name(options.askOwner, refused);
+    if (name === undefined || signal.aborted) return turned;
     this.#report('asked', refused);
-    const verdict = await this.#verdict(options.askOwner, refused);
-    memory.answered(refused.key, verdict !== 'no');
-    if (verdict === 'no' || signal.aborted) return turned;
-    return yield* this.#attempt(verdict === 'yes' ? () => this.#plain({ beyond: true }) : this.#plain);
+    yield { type: 'wait', wait: { kind: 'signal', about: name } };
+    return undefined;
   }
 
-  /** `fits`: a limit was raised, or money given back, before the owner answered. No word is needed then. */
-  async #verdict(askOwner: NonNullable<SpendingStepsOptions['askOwner']>, refused: Refused): Promise<'yes' | 'no' | 'fits'> {
-    const { request, signal } = this.#parts;
-    const { limit, key, limitUsd, spentUsd, reservedUsd, worstUsd } = refused;
+  async #name(askOwner: NonNullable<SpendingStepsOptions['askOwner']>, refused: Refused): Promise<string | undefined> {
+    const { context } = this.#parts.request;
+    const { limit, key, limitUsd, spentUsd, reservedUsd, worstUsd, retryAfterMs } = refused;
     const cost = worstUsd === null ? 'of unknown price' : `of at most ${usdText(worstUsd)}`;
     const text = `There is ${limitText(refused)}; ${usdText(spentUsd)} are spent. Allow one more call ${cost}?`;
-    const over = new AbortController();
-    const either = AbortSignal.any([signal, over.signal]);
-    const facts = { limit, key, limitUsd, spentUsd, reservedUsd, worstUsd };
-    const asked = async () => ((await askOwner({ ...facts, context: request.context, text }, either)) ? 'yes' : 'no');
+    const facts = {
+      limit,
+      key,
+      limitUsd,
+      spentUsd,
+      reservedUsd,
+      worstUsd,
+      ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+    };
     try {
-      return await Promise.race([asked(), this.#fits(worstUsd, either)]);
+      return await askOwner({ ...facts, context, text });
     } catch {
-      return 'no'; // an owner who cannot be asked has not allowed it
-    } finally {
-      over.abort(NO_LONGER_NEEDED);
+      return undefined; // an owner who cannot be asked has not allowed it
     }
-  }
-
-  async #fits(worstUsd: number | null, signal: AbortSignal): Promise<'fits'> {
-    const { budget, request } = this.#parts;
-    while (budget.outlook(request.context, worstUsd) !== 'fits') await budget.changed(signal);
-    return 'fits';
   }
 
   /** One call of the model inside, again after a wait while only running calls are in its way. Undefined = the call has ended. */
@@ -257,14 +255,11 @@ class Ladder {
   }
 }
 
-/** What was said and asked today: gone with the day. */
+/** What was said today: gone with the day. */
 class DayMemory {
   readonly #budget: Budget;
   #day: number;
   readonly #said = new Set<string>();
-  /** Limits that are being asked about, or about which the answer was no. */
-  readonly #closed = new Set<string>();
-
   constructor(budget: Budget) {
     this.#budget = budget;
     this.#day = budget.day;
@@ -277,22 +272,9 @@ class DayMemory {
     return true;
   }
 
-  /** True closes the question until it is answered. */
-  mayAsk(key: string): boolean {
-    this.#turnDay();
-    if (this.#closed.has(key)) return false;
-    this.#closed.add(key);
-    return true;
-  }
-
-  answered(key: string, allowed: boolean): void {
-    if (allowed) this.#closed.delete(key);
-  }
-
   #turnDay(): void {
     if (this.#budget.day === this.#day) return;
     this.#day = this.#budget.day;
     this.#said.clear();
-    this.#closed.clear();
   }
 }

@@ -7,6 +7,8 @@ export interface DoubleMessage {
   readonly chatId: string;
   readonly senderId: string;
   readonly text: string;
+  /** Words of the bot that this is a reply to. Absent: it is none. */
+  readonly quoted?: string;
 }
 
 export interface DoubleSend {

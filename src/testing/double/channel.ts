@@ -68,7 +68,8 @@ class DoubleChannel implements Channel {
 
   #inbound(message: DoubleMessage) {
     const place = { channel: this.name, account: this.account, chatId: message.chatId, platformId: message.id };
-    const { senderId, text } = message;
+    const { senderId, text, quoted } = message;
+    const reply = quoted === undefined ? {} : { replyTo: { platformId: 'quoted', text: quoted, fromBot: true } };
     const base = {
       kind: 'message',
       senderName: senderId,
@@ -77,7 +78,7 @@ class DoubleChannel implements Channel {
       mentionsBot: false,
       timestamp: this.#deps.clock.now(),
     } as const;
-    return { id: messageKey(place), ...place, ...base, senderId, text };
+    return { id: messageKey(place), ...place, ...base, ...reply, senderId, text };
   }
 
   async #call(path: string, body: unknown, signal: AbortSignal): Promise<Record<string, unknown>> {

@@ -3,6 +3,7 @@
 import { loadConfig } from '../../../config/load.ts';
 import { runGateway } from '../../app/run-gateway.ts';
 import type { Journal } from '../../core/journal.ts';
+import type { Admission } from '../../core/run.ts';
 import { faultParts } from '../fault-parts.ts';
 
 const [file = '', dataDir = '', variant = 'none', countFile = ''] = process.argv.slice(2);
@@ -22,6 +23,18 @@ const VARIANTS: Readonly<Record<string, (journal: Journal) => Journal>> = {
       },
     });
   },
+  /** Takes the answer of a person in one commit and ends the wait in the next: a kill between leaves a run that waits for ever. */
+  'two-commits': (journal) =>
+    override(journal, {
+      accept: async (batch, cursor) => {
+        const settled = batch.flatMap((one) => (one.kind === 'answer' && one.settles ? [one.settles.settled] : []));
+        const accepted = await journal.accept(batch.map(withoutSettling), cursor);
+        setTimeout(() => {
+          for (const one of settled) void journal.commit([{ kind: 'settle', settled: one }]);
+        }, 30);
+        return accepted;
+      },
+    }),
   /** Sends before there is a SENDING row: a kill before SENT sends again. */
   'send-first': (journal) =>
     override(journal, {
@@ -32,6 +45,12 @@ const VARIANTS: Readonly<Record<string, (journal: Journal) => Journal>> = {
       },
     }),
 };
+
+function withoutSettling(admission: Admission): Admission {
+  if (admission.kind !== 'answer') return admission;
+  const { settles: _, ...rest } = admission;
+  return rest;
+}
 
 function override(journal: Journal, methods: Partial<Journal>): Journal {
   return new Proxy(journal, {

@@ -17,6 +17,8 @@ export interface Verdict {
   unknownMissing: number;
   unknownTools: number;
   modelRepeats: number;
+  /** Model calls that were on disk and were made again. Only looked for where runs wait. */
+  paidTwice: number;
   /** Error notices and other texts that no question asked for. */
   notices: number;
 }
@@ -34,6 +36,7 @@ export function emptyVerdict(): Verdict {
     unknownMissing: 0,
     unknownTools: 0,
     modelRepeats: 0,
+    paidTwice: 0,
     notices: 0,
   };
 }
@@ -73,6 +76,10 @@ export function judge(
   if (missing > excused) {
     total.lost += Math.max(1, incomplete - excused);
     faults.push(`${missing} parts missing, ${record.unknownParts} unknown`);
+  }
+  if (record.paidTwice?.length) {
+    total.paidTwice += record.paidTwice.length;
+    faults.push(`model calls made again that were on disk: ${record.paidTwice.join(', ')}`);
   }
   if (!record.finished) faults.push('the last start did not bring everything to its end');
   for (const [argument, runs] of record.toolRuns) {

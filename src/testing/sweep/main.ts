@@ -1,5 +1,7 @@
 // npm run sweep: kills the real daemon at every instant at which a kill could matter, and judges by what the platforms saw.
 //
+//   --scenario NAME  repeatable (default: all): plain = messages, tools and long answers; waits = a run that parks on three
+//                    children, a person and a timer, on the channels of WAITING
 //   --channel NAME   repeatable (default: all of src/simulator/platforms)
 //   --every N        only every Nth point (default 1: all)
 //   --single         without the second kill during recovery
@@ -19,6 +21,7 @@ import { FAULT_KINDS, type Platform } from '../../simulator/platforms/platform.t
 import { emptyVerdict, judge, type Verdict } from './judge.ts';
 import { SweepModel } from './model.ts';
 import { type RunRecord, type RunSpec, runOnce } from './run.ts';
+import { WAITING_QUESTION, waitsOf } from './waiting.ts';
 
 const QUESTIONS = ['plain 1', 'tool 2', 'long 3'];
 const STARTS = { ...PLATFORMS, ...OUTAGES };
@@ -27,6 +30,7 @@ const CHANNELS = Object.keys(STARTS);
 const { values: flags } = parseArgs({
   options: {
     channel: { type: 'string', multiple: true, default: [...CHANNELS] },
+    scenario: { type: 'string', multiple: true, default: ['plain', 'waits'] },
     every: { type: 'string', default: '1' },
     fault: { type: 'string', multiple: true, default: [] },
     single: { type: 'boolean', default: false },
@@ -52,6 +56,9 @@ const CONTROLS: Readonly<Record<string, readonly string[]>> = {
 };
 
 const CONTROL_EVERY = 6;
+/** Where runs that wait are killed, and the known-bad design that must be caught there. */
+const WAITING: readonly string[] = ['telegram', 'slack', 'double'];
+const WAITING_CONTROL = 'two-commits';
 
 interface Baseline {
   readonly answers: readonly (readonly string[])[];
@@ -87,7 +94,7 @@ async function stopBenches(benches: readonly Bench[]): Promise<void> {
 }
 
 async function baseline(bench: Bench, questions: readonly string[]): Promise<Baseline> {
-  const record = await runOnce({ ...bench, questions, variant: 'none', kills: [] });
+  const record = await runOnce({ ...bench, questions, ...waitsOf(questions), variant: 'none', kills: [] });
   if (!record.finished || record.answers.some((parts) => parts.length === 0)) {
     throw new Error(`the undisturbed run failed: ${JSON.stringify(record.answers).slice(0, 300)}\n${record.log}`);
   }
@@ -119,7 +126,7 @@ async function sweep(
   const faults: string[] = [];
   let done = 0;
   await spread(benches, kills, async (bench, kill) => {
-    const record: RunRecord = await runOnce({ ...bench, questions, variant, faults: FAULTS, kills: kill });
+    const record: RunRecord = await runOnce({ ...bench, questions, ...waitsOf(questions), variant, faults: FAULTS, kills: kill });
     const wrong = judge(record, base.answers, base.modelCalls, verdict);
     faults.push(...wrong.map((fault) => `${JSON.stringify(kill)}: ${fault}`));
     if (wrong.length > 0 && variant === 'none')
@@ -162,7 +169,7 @@ function line(name: string, points: number, verdict: Verdict): string {
   return `| ${[name, points, runs, kills, messages, notOffered, lost, twice, toolsTwice, notices, `${unknownMissing} + ${unknownArrived}`, unknownTools, modelRepeats].join(' | ')} |`;
 }
 
-const failed = ({ lost, twice, toolsTwice, notices }: Verdict) => lost + twice + toolsTwice + notices > 0;
+const failed = ({ lost, twice, toolsTwice, notices, paidTwice }: Verdict) => lost + twice + toolsTwice + notices + paidTwice > 0;
 
 async function channelRows(name: string): Promise<{ rows: string[]; ok: boolean }> {
   const benches = await startBenches(name, Number(flags.jobs));
@@ -213,6 +220,31 @@ async function channelRows(name: string): Promise<{ rows: string[]; ok: boolean 
   return { rows, ok };
 }
 
+/** A run that waits: each parent goes on exactly once, no call is paid twice, no question is asked twice. */
+async function waitingRows(name: string): Promise<{ rows: string[]; ok: boolean }> {
+  const benches = await startBenches(name, Number(flags.jobs));
+  const questions = [WAITING_QUESTION];
+  try {
+    const bases = await Promise.all(benches.map((bench) => baseline(bench, questions)));
+    const base = bases[0] as Baseline;
+    process.stderr.write(`${name}, runs that wait: ${base.points} points in one run\n`);
+    const kills = killsAt(base.points, Number(flags.every), !flags.single);
+    const { verdict } = await sweep(benches, base, 'none', kills, questions);
+    const rows = [line(`${name}, runs that wait`, base.points, verdict)];
+    if (flags['no-controls']) return { rows, ok: !failed(verdict) };
+    const bad = emptyVerdict();
+    for (let from = 1; from <= CONTROL_EVERY && !failed(bad); from += 1) {
+      const some = killsAt(base.points, CONTROL_EVERY, false, from);
+      add(bad, (await sweep(benches, base, WAITING_CONTROL, some, questions)).verdict);
+    }
+    rows.push(line(`${name}, control: ${WAITING_CONTROL}`, base.points, bad));
+    if (!failed(bad)) process.stderr.write(`the control ${WAITING_CONTROL} was not caught: this sweep proves nothing\n`);
+    return { rows, ok: !failed(verdict) && failed(bad) };
+  } finally {
+    await stopBenches(benches);
+  }
+}
+
 /** What the page states must be what a whole sweep counted. */
 async function writeTable(table: string): Promise<void> {
   const page = join(import.meta.dirname, '../../../channels/README.md');
@@ -224,7 +256,11 @@ async function writeTable(table: string): Promise<void> {
 }
 
 const whole =
-  flags.every === '1' && !flags.single && !flags['no-controls'] && CHANNELS.every((name) => flags.channel.includes(name));
+  flags.every === '1' &&
+  flags.scenario.length === 2 &&
+  !flags.single &&
+  !flags['no-controls'] &&
+  CHANNELS.every((name) => flags.channel.includes(name));
 if (flags.write && !whole) throw new Error('--write needs a whole sweep: without --channel, --every, --single and --no-controls');
 const started = performance.now();
 const head = [
@@ -245,9 +281,15 @@ const head = [
 const all: string[] = [`| ${head.join(' | ')} |`, `|${'---|'.repeat(head.length)}`];
 let ok = true;
 for (const name of flags.channel) {
-  const result = await channelRows(name);
-  all.push(...result.rows);
-  ok &&= result.ok;
+  const scenarios = [
+    ...(flags.scenario.includes('plain') ? [channelRows] : []),
+    ...(flags.scenario.includes('waits') && WAITING.includes(name) ? [waitingRows] : []),
+  ];
+  for (const scenario of scenarios) {
+    const result = await scenario(name);
+    all.push(...result.rows);
+    ok &&= result.ok;
+  }
 }
 const seconds = Math.round((performance.now() - started) / 1_000);
 process.stdout.write(`${all.join('\n')}\n${seconds} s\n${ok ? 'sweep passed' : 'sweep FAILED'}\n`);

@@ -8,16 +8,20 @@ interface ChatMessage {
 
 /**
  * An OpenAI-compatible server whose answer depends on nothing but the question, so that every attempt at a message must end in
- * the same text: `tool N` first asks for the tool `count`, `long N` is answered in several parts, anything else in one.
+ * the same text: `tool N` first asks for the tool `count`, `long N` is answered in several parts, `waits N` first asks for three
+ * children, a person and a timer, anything else is answered in one.
  */
 export class SweepModel implements AsyncDisposable {
   calls = 0;
+  /** Each call by its question and how many calls of its run came before: `waits 1:0`. */
+  readonly log: string[] = [];
   readonly #server: Server = createServer((request, response) => {
     const chunks: Buffer[] = [];
     request.on('data', (chunk) => chunks.push(chunk));
     request.on('end', () => {
       this.calls += 1;
       const { messages } = JSON.parse(Buffer.concat(chunks).toString('utf8')) as { messages: ChatMessage[] };
+      this.log.push(nameOf(messages));
       response.writeHead(200, { 'content-type': 'text/event-stream' });
       for (const chunk of reply(messages)) response.write(`data: ${JSON.stringify(chunk)}\n\n`);
       response.end('data: [DONE]\n\n');
@@ -35,20 +39,47 @@ export class SweepModel implements AsyncDisposable {
   }
 }
 
+interface Asked {
+  readonly kind: string;
+  readonly n: string;
+  /** What the tools of this request came to. */
+  readonly results: readonly string[];
+}
+
+function readQuestion(messages: readonly ChatMessage[]): Asked {
+  const asked = messages.findLastIndex(({ role, content }) => role === 'user' && !content?.startsWith('[System note]'));
+  const question = /\b(plain|tool|long|waits) (\d+)/.exec(messages[asked]?.content ?? '');
+  const results = messages.slice(asked).flatMap(({ role, content }) => (role === 'tool' ? [content ?? ''] : []));
+  return { kind: question?.[1] ?? 'plain', n: question?.[2] ?? '0', results };
+}
+
+function nameOf(messages: readonly ChatMessage[]): string {
+  const { kind, n, results } = readQuestion(messages);
+  return `${kind} ${n}:${results.length > 0 ? 1 : 0}`;
+}
+
+const WAITING = (n: string): readonly (readonly [name: string, args: string])[] => [
+  ...['1', '2', '3'].map((child) => ['run_child', `{"task":"plain ${n}${child}"}`] as const),
+  ['ask_person', '{"question":"May I?"}'],
+  ['sleep', '{"ms":30}'],
+];
+
 function reply(messages: readonly ChatMessage[]): unknown[] {
-  const asked = messages.findLastIndex(({ role }) => role === 'user');
-  const question = /\b(plain|tool|long) (\d+)/.exec(messages[asked]?.content ?? '');
-  const [kind, n] = [question?.[1] ?? 'plain', question?.[2] ?? '0'];
+  const { kind, n, results } = readQuestion(messages);
   const base = { id: 'c', object: 'chat.completion.chunk', created: 0, model: 'sweep' };
   const usage = { ...base, choices: [], usage: { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 } };
   const chunk = (delta: unknown, finish: string | null) => ({ ...base, choices: [{ index: 0, delta, finish_reason: finish }] });
-  if (kind === 'tool' && !messages.slice(asked).some(({ role }) => role === 'tool')) {
-    const call = { index: 0, id: `call_${n}`, type: 'function', function: { name: 'count', arguments: `{"n":${n}}` } };
-    return [chunk({ role: 'assistant', tool_calls: [call] }, null), chunk({}, 'tool_calls'), usage];
+  const tools = kind === 'tool' ? ([['count', `{"n":${n}}`]] as const) : kind === 'waits' ? WAITING(n) : [];
+  if (tools.length > 0 && results.length === 0) {
+    const calls = tools.map(([name, args], index) => ({
+      ...{ index, id: `call_${n}_${index}`, type: 'function', function: { name, arguments: args } },
+    }));
+    return [chunk({ role: 'assistant', tool_calls: calls }, null), chunk({}, 'tool_calls'), usage];
   }
   const lines =
     kind === 'long'
       ? Array.from({ length: 120 }, (_, line) => `Line ${line} of the long answer ${n}, which is sent in parts.`)
       : [];
-  return [chunk({ role: 'assistant', content: [`answer ${n}`, ...lines].join('\n\n') }, null), chunk({}, 'stop'), usage];
+  const ends = kind === 'waits' ? [results.join(', ')] : [];
+  return [chunk({ role: 'assistant', content: [`answer ${n}`, ...lines, ...ends].join('\n\n') }, null), chunk({}, 'stop'), usage];
 }

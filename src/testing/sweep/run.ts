@@ -7,6 +7,7 @@ import { systemClock } from '../../lib/clock.ts';
 import type { FaultKind, Platform } from '../../simulator/platforms/platform.ts';
 import { toAnswers } from './answers.ts';
 import type { SweepModel } from './model.ts';
+import { Answering, recordedCalls, WAITING_ROWS, withoutCodes } from './waiting.ts';
 
 const HERE = import.meta.dirname;
 /** A run that is not done by then counts what is missing as lost. */
@@ -20,6 +21,8 @@ export interface RunSpec {
   readonly modelUrl: string;
   readonly questions: readonly string[];
   readonly variant: string;
+  /** Questions are asked that the person answers: see `waiting.ts`. */
+  readonly waits?: true;
   /** What the platform plays from the first question on, twice each; those it cannot play are left out. */
   readonly faults?: readonly FaultKind[];
   /** Points at which the first, second, … start dies; a final start runs to the end. `afterMs` kills by the clock instead. */
@@ -38,6 +41,8 @@ export interface RunRecord {
   readonly unknownTools: number;
   readonly deadLetters: number;
   readonly modelCalls: number;
+  /** Calls that were on disk when the daemon was killed, and were made again. Only where runs wait. */
+  readonly paidTwice?: readonly string[];
   /** Points passed in the first start: only meaningful when it was not killed. */
   readonly points: number;
   /** Kills that hit before the start was over by itself. */
@@ -55,22 +60,37 @@ export async function runOnce(spec: RunSpec): Promise<RunRecord> {
     await platform.begin(join(dir, 'data'));
     await writeConfig(dir, spec);
     const greetings = platform.greetings ?? 0;
-    const expected = greetings + questions.length;
-    if (platform.needsFirstStart) await settle(dir, spec, greetings);
+    const expected = greetings + (spec.waits ? WAITING_ROWS : questions.length);
+    if (platform.needsFirstStart) await settle(dir, spec, { expected: greetings });
     const callsBefore = spec.model.calls;
     for (const kind of spec.faults ?? []) if (platform.faults.includes(kind)) platform.fault(kind, 2);
     for (const [index, text] of questions.entries())
       await platform.write(Math.min(index, (platform.people ?? Infinity) - 1), text);
     let killed = 0;
-    for (const kill of spec.kills) if (await runUntilKilled(dir, spec, kill, expected)) killed += 1;
-    const last = await settle(dir, spec, expected);
+    const answering = spec.waits && new Answering(platform);
+    const paidTwice: string[] = [];
+    let [recorded, from]: [ReadonlySet<string>, number] = [new Set(), spec.model.log.length];
+    const judgeCalls = () => paidTwice.push(...spec.model.log.slice(from).filter((call) => recorded.has(call)));
+    for (const kill of spec.kills) {
+      if (await runUntilKilled(dir, spec, kill, { expected, answering })) killed += 1;
+      judgeCalls();
+      if (spec.waits) [recorded, from] = [await recordedCalls(join(dir, 'data')), spec.model.log.length];
+    }
+    const last = await settle(dir, spec, { expected, answering });
+    judgeCalls();
+    const seen = await platform.seen();
     const notOffered = (await platform.notOffered?.()) ?? [];
     return {
-      answers: toAnswers(await platform.seen(), questions, platform.people),
+      answers: toAnswers(
+        spec.waits ? seen.map((one) => ({ ...one, text: withoutCodes(one.text) })) : seen,
+        questions,
+        platform.people,
+      ),
       notOffered: notOffered.map((text) => questions.indexOf(text)),
       toolRuns: await toolRuns(dir),
       ...(await journalRecord(dir, greetings)),
       modelCalls: spec.model.calls - callsBefore,
+      paidTwice,
       points: last.points,
       killed,
       finished: last.finished,
@@ -131,21 +151,21 @@ function startDaemon(dir: string, spec: RunSpec, killAt?: number): Started {
 }
 
 /** True when the kill hit; false when the daemon was done (or stuck) before it. */
-async function runUntilKilled(dir: string, spec: RunSpec, kill: RunSpec['kills'][number], expected: number): Promise<boolean> {
+async function runUntilKilled(dir: string, spec: RunSpec, kill: RunSpec['kills'][number], aims: Aims): Promise<boolean> {
   const started = startDaemon(dir, spec, 'point' in kill ? kill.point : undefined);
   const timer = 'afterMs' in kill ? setTimeout(() => started.child.kill('SIGKILL'), kill.afterMs) : undefined;
-  await Promise.race([started.ended, whenDone(dir, started, { platform: spec.platform, expected })]);
+  await Promise.race([started.ended, whenDone(dir, started, { platform: spec.platform, ...aims })]);
   clearTimeout(timer);
   if (started.child.exitCode === null && started.child.signalCode === null) started.child.kill('SIGTERM');
   await started.ended;
   return started.child.signalCode === 'SIGKILL';
 }
 
-async function settle(dir: string, spec: RunSpec, expected: number): Promise<{ finished: boolean; points: number; log: string }> {
+async function settle(dir: string, spec: RunSpec, aims: Aims): Promise<{ finished: boolean; points: number; log: string }> {
   const started = startDaemon(dir, spec);
   const finished = await Promise.race([
     started.ended.then(() => false),
-    whenDone(dir, started, { platform: spec.platform, expected }),
+    whenDone(dir, started, { platform: spec.platform, ...aims }),
   ]);
   started.child.kill('SIGTERM');
   await started.ended;
@@ -153,10 +173,15 @@ async function settle(dir: string, spec: RunSpec, expected: number): Promise<{ f
   return { finished, points, log: started.log() };
 }
 
-interface Goal {
-  readonly platform: Platform;
-  /** Messages that were written. */
+interface Aims {
+  /** Rows that are to end. */
   readonly expected: number;
+  /** Who answers what runs ask. */
+  readonly answering?: Answering | undefined;
+}
+
+interface Goal extends Aims {
+  readonly platform: Platform;
 }
 
 /** How often in a row nothing may be open where fewer messages came than were written: the last one may be on its way in. */
@@ -167,6 +192,7 @@ async function whenDone(dir: string, started: Started, goal: Goal): Promise<bool
   const end = performance.now() + DONE_WITHIN_MS;
   let still = 0;
   while (performance.now() < end && started.child.exitCode === null && started.child.signalCode === null) {
+    await goal.answering?.look(join(dir, 'data'));
     const left = await leftToDo(dir, goal).catch(() => 'work');
     still = left === 'work' ? 0 : still + 1;
     if (left === 'nothing' || still >= STILL) return true;
@@ -188,7 +214,8 @@ async function leftToDo(dir: string, { platform, expected }: Goal): Promise<'wor
   };
   const { inbox, outbox } = status.journal;
   const settled = (inbox['DONE'] ?? 0) + (inbox['DEAD'] ?? 0);
-  const open = (inbox['NEW'] ?? 0) + (inbox['RUNNING'] ?? 0) + (outbox['PENDING'] ?? 0) + (outbox['SENDING'] ?? 0);
+  const open =
+    (inbox['NEW'] ?? 0) + (inbox['RUNNING'] ?? 0) + (inbox['PARKED'] ?? 0) + (outbox['PENDING'] ?? 0) + (outbox['SENDING'] ?? 0);
   if (status.pid !== pid || open > 0 || !status.channels.every(({ state }) => state === 'healthy')) return 'work';
   if (settled >= expected) return 'nothing';
   return waiting === 0 && settled + gone.length >= expected ? 'nothing-offered' : 'work';
@@ -207,7 +234,7 @@ async function journalRecord(
       (step) => step.kind === 'tool' && JSON.stringify(step.value ?? '').includes('outcome unknown'),
     ).length;
   }
-  const stored = inbox.NEW + inbox.RUNNING + inbox.DONE + inbox.DEAD - greetings;
+  const stored = inbox.NEW + inbox.RUNNING + inbox.PARKED + inbox.DONE + inbox.DEAD - greetings;
   return { stored, unknownParts: outbox.UNKNOWN, unknownTools, deadLetters: inbox.DEAD + outbox.DEAD + outbox.EXPIRED };
 }
 

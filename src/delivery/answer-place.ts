@@ -5,8 +5,8 @@ import { messageKey, partKey } from '../core/ids.ts';
 import type { AnswerTarget, InboundMessage } from '../core/message.ts';
 import type { NewPart, Outbox, StoredPart } from '../core/outbox.ts';
 import type { Clock } from '../core/ports.ts';
-import { channelOf, type RunRow, type TurnResult, targetOf } from '../core/run.ts';
-import type { Draft } from '../delivery/draft.ts';
+import { channelOf, isAwaited, type RunRow, type TurnResult, targetOf } from '../core/run.ts';
+import type { Draft } from './draft.ts';
 
 /** Below the text of an answer that was stopped. */
 export const STOPPED_MARK = '\n\n🛑 Stopped here.';
@@ -21,8 +21,10 @@ export interface AnswerPlaceOptions {
   readonly streams: (channel: string) => boolean;
   /** Whether messages of ours can be changed on this channel. */
   readonly edits: (channel: string) => boolean;
-  /** Parts were committed: delivery may look. */
-  readonly onParts: (parts: readonly NewPart[]) => void;
+  /** The lane has a new part. */
+  readonly poke: (lane: string) => void;
+  /** Nothing more of it is shown. */
+  readonly ended: (place: AnswerPlace) => void;
   readonly clock: Clock;
   readonly emit: Emit;
 }
@@ -50,14 +52,17 @@ export class AnswerPlace {
     this.#options = options;
   }
 
-  /** Before anything of the turn is done. Rejects when the journal cannot be read. */
+  /** Before anything of the run is done. Rejects when the journal cannot be read. */
   async open(): Promise<void> {
     const { message, generation } = this.#row;
     const target = targetOf(this.#row);
-    if (!target || !this.#options.edits(target.channel)) return;
+    // The answer of a job is shown when it is whole: it may turn out to be nothing.
+    if (!target || !isAwaited(this.#row) || !this.#options.edits(target.channel)) return;
     if (message?.kind === 'edit') this.#standing = await findStanding(message, this.#options.journal);
     // The old answer stays as it is until the new one is whole: people have read it already.
     if (this.#standing?.editable) return;
+    // What it showed before it waited has its last text, and stands far up in the chat by now.
+    if (this.#row.historyTo !== undefined) return;
     const isResumed = generation > 1;
     // What an earlier attempt showed gets its last text, also where nothing is shown any more.
     if (!isResumed && !this.#options.streams(target.channel)) return;
@@ -65,6 +70,7 @@ export class AnswerPlace {
     await this.#draft?.open({ isResumed });
   }
 
+  /** Takes every event of the run; only its text matters. */
   observe(event: RunEvent): void {
     if (this.#options.streams(channelOf(this.#row))) this.#draft?.observe(event);
   }
@@ -72,6 +78,7 @@ export class AnswerPlace {
   /** Nothing more of this attempt is shown. */
   end(): void {
     this.#draft?.end();
+    this.#options.ended(this);
   }
 
   /** The result with parts that know which messages they become. Rejects when the journal cannot be read. */
@@ -88,13 +95,13 @@ export class AnswerPlace {
 
   /** Somebody said stop: what stands in the chat is half an answer, and must not look like a whole one. Never rejects. */
   async abandon(): Promise<void> {
-    const { journal, onParts, clock, emit } = this.#options;
+    const { journal, poke, clock, emit } = this.#options;
     const { key: messageId, session } = this.#row;
     const parts = this.#draft?.abandoned(STOPPED_MARK) ?? [];
     if (parts.length === 0) return;
     try {
       await journal.enqueue(parts);
-      onParts(parts);
+      for (const { lane } of parts) poke(lane);
     } catch (error) {
       const code = isGatehouseError(error) ? error.code : 'GH2003';
       const detail = `no mark on a stopped answer: ${errorText(error)}`;

@@ -1,0 +1,86 @@
+import { z } from 'zod';
+import { editDistance, nearest } from '../src/lib/edit-distance.ts';
+import type { Finding } from './problem.ts';
+
+/** Keys of earlier versions that are gone, and what to do about them. */
+const REMOVED_KEYS: Readonly<Record<string, string>> = {
+  'adaptive_routing.qos_ranking': 'delete it: "mode": "lane" always counts quality, and "weight_latency" says how much',
+};
+
+/**
+ * Keys that limit what is spent or who is let in. A word that may be meant as one of them stops the start:
+ * left out, it would lift the limit in silence.
+ */
+const GUARDS =
+  /^(?:.*\.)?(?:\w*budget\w*|budget\..+|\w+_usd|allowed_(?:senders|groups)|sender_ids|group_mode|\w+_(?:key|secret|token)_env|require_model|max_iterations)$/;
+
+/**
+ * Sections that say what the agent may do and who may reach it; most come with later versions. A key in or
+ * near one of them stops the start: an agent that runs without the protection is worse than one that does not
+ * run.
+ */
+const PROTECTIONS = ['tool_policy', 'sandbox', 'hooks', 'mcp_servers', 'plugins', 'skills', 'approvals', 'http', 'auth'];
+
+/** The section of `PROTECTIONS` that a key is in, or, at the top of the file, may be meant for. */
+function protectionOf(path: readonly PropertyKey[], key: string): string | undefined {
+  const inside = PROTECTIONS.find((section) => path.includes(section) || key === section);
+  return inside ?? (path.length === 0 ? PROTECTIONS.find((section) => editDistance(key, section) <= 2) : undefined);
+}
+
+interface SchemaNode {
+  readonly properties?: Readonly<Record<string, SchemaNode>>;
+  /** Of a record: what each of its entries is. */
+  readonly additionalProperties?: SchemaNode | boolean;
+  readonly items?: SchemaNode;
+}
+
+export interface UnknownKey {
+  readonly path: readonly PropertyKey[];
+  readonly value: unknown;
+}
+
+/** What is said of a key that the schema does not have. `whole`: the schema is that of the whole file. */
+export function unknownKey(schema: z.ZodType, { path: full, value }: UnknownKey, whole: boolean): Finding {
+  const [path, key] = [full.slice(0, -1), String(full.at(-1))];
+  const about = { severity: 'warning', path: full, atKey: true } as const;
+  const name = about.path.map(String).join('.');
+  const removed = Object.hasOwn(REMOVED_KEYS, name) ? REMOVED_KEYS[name] : undefined;
+  if (removed !== undefined) return { ...about, message: 'this key was removed and does nothing', hint: removed };
+  const root = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }) as SchemaNode;
+  const holder = path.reduce<SchemaNode | undefined>(
+    (node, step) => (typeof step === 'number' ? node?.items : (node?.properties?.[String(step)] ?? entryOf(node))),
+    root,
+  );
+  const known = Object.keys(holder?.properties ?? {});
+  const home = sectionOf(root, key);
+  const meant = nearest(key, known);
+  let hint = `known here: ${known.join(', ')}`;
+  if (home !== undefined) hint = home === '' ? `"${key}" belongs at the top level` : `"${key}" belongs under "${home}"`;
+  else if (meant !== undefined) hint = `did you mean "${meant}"?`;
+  const place = home === undefined ? [...path, meant ?? key] : [home, key].filter((step) => step !== '');
+  // A whole section under a name of its own: {"limits": {"daily_usd": 1}}.
+  const isGuard = GUARDS.test(place.join('.')) || /"\w+_usd":/.test(JSON.stringify(value));
+  if (isGuard) return { ...about, severity: 'error', message: 'unknown key: no limit is set by it', hint };
+  const section = whole ? protectionOf(path, key) : undefined;
+  if (section !== undefined) {
+    const unknown = home === undefined && meant === undefined;
+    const advice = unknown ? `this version has no "${section}" here: remove the key, or use a version that has it` : hint;
+    return { ...about, severity: 'error', message: 'unknown key: nothing is protected by it', hint: advice };
+  }
+  return { ...about, message: 'unknown key, ignored', hint };
+}
+
+function entryOf(node: SchemaNode | undefined): SchemaNode | undefined {
+  return typeof node?.additionalProperties === 'object' ? node.additionalProperties : undefined;
+}
+
+/** The section in which a key of this exact name exists. */
+function sectionOf(node: SchemaNode, key: string, path = ''): string | undefined {
+  const properties = Object.entries(node.properties ?? {});
+  if (properties.some(([name]) => name === key)) return path;
+  for (const [name, child] of properties) {
+    const found = sectionOf(child, key, path === '' ? name : `${path}.${name}`);
+    if (found !== undefined) return found;
+  }
+  return node.items ? sectionOf(node.items, key, `${path}[]`) : undefined;
+}

@@ -1,0 +1,57 @@
+/** What a run that waits ends with, and what it is told when it goes on. */
+import type { SessionMessage, ToolCall } from '../core/session.ts';
+import type { Tool, ToolResult } from '../core/tool.ts';
+import type { AgentRun } from '../core/turn.ts';
+import type { NewWait } from '../core/wait.ts';
+import { shapeResult } from '../tools/run.ts';
+import type { StoredCall } from './replay.ts';
+import { turnLine } from './turn-lines.ts';
+
+/** The waits that calls of one answer came to, in the order of the calls. */
+export function waitsOf(calls: readonly ToolCall[], results: readonly StoredCall[]): readonly NewWait[] {
+  return calls.flatMap(({ id: callId }, i) => {
+    const wait = results[i]?.result.wait;
+    return wait ? [{ ...wait, callId }] : [];
+  });
+}
+
+/** What the wait of a call came to, as the result of the call. */
+export function settledResult(run: AgentRun, call: ToolCall, tool: Tool): ToolResult | undefined {
+  const value = run.settled?.get(call.id);
+  return value && shapeResult(tool, value);
+}
+
+/** A tool with an effect may have taken it before it waits, and would take it again after a crash. */
+export function mayWait(tool: Tool, result: ToolResult): ToolResult {
+  if (!result.wait || tool.effect === 'none') return result;
+  return { ok: false, output: `Error: ${tool.name} has an effect, so it cannot wait` };
+}
+
+/** The id of a wait within a model call: `n` is the step that the answer will be. */
+export function modelWait(n: number): string {
+  return `model/${n}`;
+}
+
+/** For `ModelRequest.mayWait`. */
+export function verdictOf(run: AgentRun, n: number): { readonly verdict?: string } {
+  const value = run.settled?.get(modelWait(n));
+  return value ? { verdict: value.output } : {};
+}
+
+/**
+ * The lines of a run with what it is told beside them, which no session keeps. Other requests that wait come
+ * behind the input; what was said while this one waited, behind what it had when it went on. So nothing that
+ * stood there before moves, and the prompt's beginning stays the same.
+ */
+export function withNotes(run: AgentRun, lines: readonly SessionMessage[], resumedAt: number): readonly SessionMessage[] {
+  const { waiting, since } = run.notes ?? {};
+  const note = (suffix: string, text: string | undefined): readonly SessionMessage[] =>
+    text === undefined ? [] : [turnLine(run.runId, suffix, 'system', text, Date.parse(run.input.timestamp))];
+  return [
+    ...lines.slice(0, 1),
+    ...note('waiting', waiting),
+    ...lines.slice(1, resumedAt),
+    ...note('since', since),
+    ...lines.slice(Math.max(1, resumedAt)),
+  ];
+}

@@ -1,0 +1,69 @@
+// jobs and waits of the journal, HEARTBEAT.md -> one ticker
+import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
+import type { Authority } from '../../core/authority.ts';
+import { type JobAddress, type JobBook, LOCAL_OPERATOR } from '../../core/job.ts';
+import type { Address } from '../../core/message.ts';
+import type { PairingStore } from '../../core/pairing.ts';
+import { dueWaits } from '../../runs/due-waits.ts';
+import { Book } from '../../schedule/book.ts';
+import { DueJobs } from '../../schedule/due-jobs.ts';
+import { Heartbeat } from '../../schedule/heartbeat.ts';
+import { Ticker } from '../../schedule/ticker.ts';
+import { onOwnBehalf } from '../origin.ts';
+import type { Operator } from './operator.ts';
+import type { Base } from './options.ts';
+
+const MINUTE_MS = 60_000;
+
+/** What begins work by the clock. Started by the caller, once there is what work needs. */
+export function composeTicker(base: Base, operator: Operator, pairing: PairingStore): Ticker {
+  const { options, journal, channels, events, live } = base;
+  const { clock, logger, config } = options;
+  const address = (to: JobAddress): Address | undefined => {
+    const channel = channels.channels.get(to.channel);
+    return channel && { ...to, account: to.account ?? channel.account };
+  };
+  const jobs = new DueJobs({
+    ...{ journal, address, clock, emit: events.emit },
+    // Half of what may wait stays for people.
+    reserve: Math.floor(config.gateway.high_water / 2),
+    barred: (authority) => barred(base, operator, pairing, authority),
+  });
+  const heartbeat = new Heartbeat({
+    ...{ journal, address, clock, logger },
+    file: join(options.dataDir, 'HEARTBEAT.md'),
+    settings: () => ({ everyMs: live().heartbeat.every_minutes * MINUTE_MS, mostADay: live().heartbeat.max_a_day }),
+    to: () => live().gateway.owner.map(({ channel, chat_id: chatId }) => ({ channel, chatId }))[0],
+  });
+  const ticker = new Ticker({ sources: [jobs, heartbeat, dueWaits(journal)], clock, logger });
+  journal.wakeup.listen((what) => onOwnBehalf(() => (what === 'job' || what === 'wait') && ticker.wake()));
+  journal.onOutsideChange(() => ticker.wake());
+  return ticker;
+}
+
+export function jobBook({ journal, options: { clock } }: Pick<Base, 'journal' | 'options'>): JobBook {
+  return new Book({ journal, clock, newId: () => randomBytes(4).toString('hex') });
+}
+
+/** Why nothing may run any more on the account of the person who made a job; undefined = it may. */
+async function barred(
+  { channels }: Base,
+  { owner }: Operator,
+  pairing: PairingStore,
+  { principal, role }: Authority,
+): Promise<string | undefined> {
+  if (principal === LOCAL_OPERATOR) return undefined;
+  if (role === 'guest') return 'guests have no jobs';
+  const channel = channels.status().find(({ name }) => principal.startsWith(`${name}:`))?.name;
+  const rules = channel === undefined ? undefined : channels.rules(channel);
+  if (channel === undefined || !rules) return 'the channel of its creator is not in the config any more';
+  if (channels.isLocal(channel)) return undefined;
+  const senderId = principal.slice(channel.length + 1);
+  if (owner.isOwnersId({ channel, senderId })) return undefined;
+  if (role === 'owner') return 'its creator is no owner any more';
+  if (rules.allowed_senders.includes(senderId)) return undefined;
+  const account = channels.channels.get(channel)?.account ?? '';
+  const decided = await pairing.decided({ channel, account, senderId });
+  return decided === 'approved' ? undefined : 'its creator is not let in any more';
+}

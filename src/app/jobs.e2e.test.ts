@@ -1,0 +1,202 @@
+// Jobs through the whole daemon: from a row that is due to what stands in the chat.
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import type { Job } from '../core/job.ts';
+import { openJournal } from '../journal/open.ts';
+import { systemClock } from '../lib/clock.ts';
+import { whyOf } from '../runs/why.ts';
+import { DoublePlatform } from '../simulator/double/server.ts';
+import { cliJson } from '../testing/cli-json.ts';
+import { tempDir, until } from '../testing/fakes.ts';
+import { startInline } from '../testing/inline-daemon.ts';
+import { job, MEMBER } from '../testing/jobs.ts';
+import { startModelServer, stream, textPieces } from '../testing/model-server.ts';
+import { type Script, scriptedModel } from '../testing/scripted-model.ts';
+import { TestChannel } from '../testing/test-channel.ts';
+import { testDaemon } from '../testing/test-daemon.ts';
+
+const CHAT = { channel: 'test', chatId: 'chat-1' };
+
+async function scene(
+  script: Script,
+  more: { readonly allowed?: string[]; readonly before?: (dir: string) => Promise<void> } = {},
+) {
+  const dir = await tempDir();
+  await more.before?.(dir.path);
+  const model = scriptedModel(script);
+  const channel = new TestChannel('test').withEdits();
+  const running = await testDaemon({
+    ...{ dataDir: dir.path, model, channel },
+    entry: { allowed_senders: more.allowed ?? ['*'] },
+    gateway: { owner: [{ channel: 'test', chat_id: 'owner' }] },
+  });
+  const { journal } = running.daemon;
+  return {
+    ...{ ...running, journal, model, dir: dir.path },
+    /** Adds a job that is due, and waits for the end of its run. */
+    async fire(override: Partial<Job> = {}): Promise<Job | undefined> {
+      const due = systemClock.now();
+      const payload = { text: 'water the plants', profile: 'session', deliver: CHAT } as const;
+      const made = job({ schedule: { kind: 'every', ms: 600_000, from: due }, payload, nextDue: due, ...override });
+      await journal.commit([{ kind: 'job', job: made }]);
+      const ended = await until('the end of the run', async () => {
+        const now = await journal.jobs.get(made.id);
+        return now?.lastStatus === undefined || now.lastStatus === 'running' ? undefined : now;
+      });
+      await running.daemon.gateway.idle();
+      return ended;
+    },
+    async [Symbol.asyncDispose]() {
+      await running[Symbol.asyncDispose]();
+      await dir[Symbol.asyncDispose]();
+    },
+  };
+}
+
+test('a job that is due asks the model and answers in its chat, and why says so', async () => {
+  await using at = await scene(['The plants are dry.']);
+  const ended = await at.fire();
+  expect(at.channel.texts()).toEqual(['The plants are dry.']);
+  expect(at.channel.sent[0]).toMatchObject({ account: 'bot', chatId: 'chat-1', messageId: `job/ab12cd34/${ended?.lastDue}` });
+  expect(at.model.requests[0]?.messages.at(-1)?.content).toContain('water the plants');
+  expect(ended).toMatchObject({ lastStatus: 'ok', runCount: 1 });
+  const about = await at.journal.record.about(`job/ab12cd34/${ended?.lastDue}`);
+  expect(about && whyOf(about, { now: systemClock.now() }).verdict).toBe('It was answered.');
+});
+
+test.each(['[SILENT]', '[NO_CHANGE]'])('the answer %j shows nothing in the chat, not for a moment', async (answer) => {
+  await using at = await scene([{ text: answer, chunks: [...answer] }]);
+  expect(await at.fire()).toMatchObject({ lastStatus: 'ok' });
+  expect(at.channel.sent).toEqual([]);
+});
+
+test('a job of a chat speaks in its session: the next message of the chat knows what it said', async () => {
+  await using at = await scene(['Time to call Mum.', 'In ten minutes, then.']);
+  await at.fire({ payload: { text: 'remind me to call Mum', profile: 'session', deliver: CHAT, session: '_main:test:chat-1' } });
+  await at.channel.deliver({ platformId: 'm1', text: 'later' });
+  await at.daemon.gateway.idle();
+  expect(at.model.requests[1]?.messages.map(({ content }) => content)).toContain('Time to call Mum.');
+});
+
+test('/stop in the chat of a job ends its run, which stays unanswered after a restart', async () => {
+  const [asked, answered] = [Promise.withResolvers<void>(), Promise.withResolvers<string>()];
+  await using at = await scene(async () => {
+    asked.resolve();
+    return await answered.promise;
+  });
+  const fired = at.fire({ authority: { ...MEMBER, principal: 'cli:local' } });
+  await asked.promise;
+  await at.channel.deliver({ platformId: 'm1', text: '/stop' });
+  answered.resolve('The plants are dry.');
+  expect(await fired).toMatchObject({ enabled: true, lastStatus: 'error: cancelled' });
+  expect(at.channel.texts()).toEqual(['🛑 Cancelled.']);
+});
+
+test('a failure is told once, until the job works again', async () => {
+  await using at = await scene([{ fail: 'overloaded' }, { fail: 'overloaded' }]);
+  expect((await at.fire())?.lastStatus).toMatch(/^error: failed:/);
+  expect(at.channel.texts()[0]).toMatch(/^A scheduled job failed/);
+  expect(await at.fire({ id: 'again000', lastStatus: 'error: failed:GH2103' })).toMatchObject({ enabled: true });
+  expect(at.channel.sent).toHaveLength(1);
+});
+
+test('A34 a job of a person who is not let in any more, or only as everyone is, is disabled and asks no model', async () => {
+  await using at = await scene([], { allowed: ['*'] });
+  expect(await at.fire({ authority: MEMBER })).toMatchObject({
+    enabled: false,
+    lastStatus: 'error: its creator is not let in any more',
+  });
+  const about = await at.journal.record.about('last');
+  expect(about && whyOf(about, { now: systemClock.now() }).verdict).toBe(
+    'The job did not run (disabled): its creator is not let in any more.',
+  );
+  const guest = { ...MEMBER, role: 'guest' } as const;
+  expect(await at.fire({ id: 'guest000', authority: guest })).toMatchObject({
+    enabled: false,
+    lastStatus: 'error: guests have no jobs',
+  });
+  const owner = { ...MEMBER, role: 'owner' } as const;
+  expect(await at.fire({ id: 'owner000', authority: owner })).toMatchObject({ enabled: false });
+  expect(at.model.requests).toEqual([]);
+});
+
+test('a job of a person on the list runs on their account', async () => {
+  await using at = await scene(['ok'], { allowed: ['ada'] });
+  expect(await at.fire({ authority: MEMBER })).toMatchObject({ enabled: true, lastStatus: 'ok' });
+  expect((await at.journal.usage(0)).map(({ sender }) => sender)).toEqual(['test:ada']);
+});
+
+test('the owner makes a job in a conversation, and it answers there', async () => {
+  const add = { name: 'cron', arguments: { action: 'add', message: 'look again', every_seconds: 3600 } };
+  const list = { name: 'cron', arguments: { action: 'list' } };
+  await using at = await scene([{ toolCalls: [add] }, { toolCalls: [list] }, 'Every hour, then.']);
+  await at.fire();
+  const [, made] = (await at.journal.jobs.list()).toSorted((a, b) => a.createdAt - b.createdAt);
+  expect(made).toMatchObject({
+    schedule: { kind: 'every', ms: 3_600_000 },
+    authority: { principal: 'cli:local', role: 'owner' },
+    payload: { text: 'look again', session: 'job:ab12cd34', deliver: { channel: 'test', account: 'bot', chatId: 'chat-1' } },
+  });
+  expect(at.model.requests[2]?.messages.at(-1)?.content).toContain(`${made?.id} "look again" every 3600 s`);
+});
+
+test('the owner asks for a job in a chat: it is made on their account, and answers in that chat', async () => {
+  const add = { name: 'cron', arguments: { action: 'add', message: 'look again', every_seconds: 3600 } };
+  await using at = await scene([{ toolCalls: [add] }, 'Every hour, then.']);
+  await at.channel.deliver({ platformId: 'm1', senderId: 'owner', text: 'look again every hour' });
+  await at.daemon.gateway.idle();
+  expect(await at.journal.jobs.list()).toMatchObject([
+    {
+      authority: { principal: 'test:owner', role: 'owner' },
+      payload: { session: '_main:test:chat-1', deliver: { channel: 'test', chatId: 'chat-1' } },
+    },
+  ]);
+});
+
+test('A34 a member is not offered the tool', async () => {
+  await using at = await scene(['hello']);
+  await at.channel.deliver({ platformId: 'm1', text: 'hi' });
+  await at.daemon.gateway.idle();
+  expect(at.model.requests[0]?.tools?.map(({ name }) => name)).not.toContain('cron');
+});
+
+test('a job that another process adds is noticed', async () => {
+  await using at = await scene(['noticed']);
+  await using other = await openJournal({ dir: at.dir, clock: systemClock, checks: false, sync: 'in-commit' });
+  const payload = { text: 'x', profile: 'session', deliver: CHAT } as const;
+  await other.journal.commit([{ kind: 'job', job: job({ payload, nextDue: systemClock.now() }) }]);
+  await until('its answer', () => at.channel.texts().length === 1);
+});
+
+test('HEARTBEAT.md is asked about when the daemon starts, and HEARTBEAT_OK is told to nobody', async () => {
+  const before = (dir: string) => writeFile(join(dir, 'HEARTBEAT.md'), '- [ ] look at the mail');
+  await using at = await scene(['HEARTBEAT_OK'], { before });
+  await until('its end', async () => (await at.journal.jobs.get('heartbeat'))?.lastStatus === 'ok');
+  expect(at.model.requests[0]?.messages.at(-1)?.content).toContain('look at the mail');
+  expect(at.channel.sent).toEqual([]);
+});
+
+test('the command line makes a job due now, and the daemon that runs answers it', async () => {
+  await using platform = new DoublePlatform();
+  const url = await platform.start();
+  await using model = await startModelServer({ script: () => stream(textPieces('The plants are dry.')) });
+  await using dir = await tempDir();
+  const config = {
+    ...{ provider: 'vllm', model: 'm', base_url: `${model.url}/v1` },
+    gateway: { channels: [{ type: 'double', allowed_senders: ['*'], settings: { url } }], http: { port: 0 } },
+  };
+  await using daemon = await startInline({ dir: dir.path, config, faultParts: true });
+  await daemon.ready();
+  const payload = { text: 'x', profile: 'session', deliver: { channel: 'double', chatId: 'c' } } as const;
+  const later = systemClock.now() + 3_600_000;
+  await using other = await openJournal({ dir: daemon.dataDir, clock: systemClock, checks: false, sync: 'in-commit' });
+  await other.journal.commit([{ kind: 'job', job: job({ payload, nextDue: later, schedule: { kind: 'at', at: later } }) }]);
+  expect(await cliJson(dir.path, ['cron', 'run', 'ab12cd34'])).toMatchObject({ ok: true, id: 'ab12cd34' });
+  await until('the answer', () => platform.posted.length === 1);
+  expect(platform.posted[0]).toMatchObject({ chatId: 'c', text: 'The plants are dry.' });
+  await until('its end', async () => (await other.journal.jobs.get('ab12cd34'))?.lastStatus === 'ok');
+  // At its own time it fires as well.
+  expect(await other.journal.jobs.get('ab12cd34')).toMatchObject({ enabled: true, nextDue: later, runCount: 1 });
+  expect((await daemon.status()).jobs).toMatchObject({ enabled: 1, failing: 0, nextDue: later });
+});

@@ -1,0 +1,53 @@
+// every key of the config -> the one part that takes a change of it
+import type { Reloadable } from '../core/reload.ts';
+import type { Ticker } from '../schedule/ticker.ts';
+import type { LiveModels } from './compose/models.ts';
+import { type Config, LIVE_GATEWAY_KEYS } from './compose/options.ts';
+import { changedKeys, fixedPart, livePart } from './reload.ts';
+import { type ChannelsPartOptions, channelsPart } from './reload-channels.ts';
+
+/** What the models are made of. Those of turns that run go on; the next turns get the new ones. */
+const MODEL_KEYS = [
+  ...['provider', 'model', 'base_url', 'api_key_env', 'api_key_envs', 'api_type', 'model_hints', 'extra_headers', 'extra_body'],
+  ...['fallback_models', 'models', 'purposes', 'thinking', 'adaptive_routing', 'transcription', 'require_model'],
+  ...['gateway.llm_timeout_secs', 'gateway.llm_thinking_timeout_secs', 'gateway.llm_connect_timeout_secs'],
+];
+
+/** Listeners, and what is sized once. */
+const START_KEYS = ['http', 'webhooks', 'max_sessions', 'bus_capacity', 'high_water'].map((key) => `gateway.${key}`);
+
+/** Read by editors or by commands, or by every start for what earlier processes left; `queue_mode` has one value. */
+const UNREAD_KEYS = [
+  '$schema',
+  'version',
+  'embedding',
+  'gateway.queue_mode',
+  'gateway.max_attempts',
+  'gateway.max_message_age_hours',
+];
+
+export interface ReloadPartsOptions extends ChannelsPartOptions {
+  readonly models: LiveModels;
+  readonly ticker: Pick<Ticker, 'wake'>;
+  /** Parts of what the daemon runs in: they own the keys that it does not read. */
+  readonly more: readonly Reloadable<Config>[];
+}
+
+/** In the order in which they take a change into use: channels can still refuse then. */
+export function reloadParts({ models, ticker, more, ...options }: ReloadPartsOptions): readonly Reloadable<Config>[] {
+  return [
+    channelsPart(options),
+    {
+      name: 'models',
+      keys: MODEL_KEYS,
+      plan: (before, after) => changedKeys(before, after, MODEL_KEYS).map((key) => ({ key, cost: 'live' })),
+      prepare: (before, after) => models.prepare(before, after),
+    },
+    livePart('budget', ['budget'], ({ budget }) => models.current.setLimits?.(budget)),
+    livePart('heartbeat', ['heartbeat'], () => ticker.wake()),
+    livePart('turns', ['max_iterations', ...LIVE_GATEWAY_KEYS.map((key) => `gateway.${key}`)]),
+    ...more,
+    fixedPart('start', START_KEYS, 'restart-daemon'),
+    fixedPart('unread', UNREAD_KEYS, 'nothing'),
+  ];
+}

@@ -1,0 +1,36 @@
+import { GatehouseError } from '../core/errors.ts';
+import type { FoundModels } from './find-models.ts';
+
+/** Every secret that the process was given so far, for the parts that keep secrets out of texts. */
+export class Secrets {
+  readonly #env: Readonly<Record<string, string | undefined>>;
+  readonly #known = new Set<string>();
+  #later = (): readonly string[] => [];
+
+  constructor(env: Readonly<Record<string, string | undefined>>) {
+    this.#env = env;
+  }
+
+  readonly all = (): readonly string[] => [...this.#known, ...this.#later()];
+
+  /** The value of a variable. Throws GH1103 when it is not set. */
+  readonly secret = (variable: string): string => {
+    const value = this.#env[variable];
+    if (!value)
+      throw new GatehouseError('GH1103', `environment variable ${variable} is not set`, { hint: `export ${variable}=…` });
+    this.#known.add(value);
+    return value;
+  };
+
+  /** Secrets that change while the process runs. */
+  addLater(secrets: () => readonly string[]): void {
+    this.#later = secrets;
+  }
+
+  addModels({ detected, fallbacks, named }: FoundModels): void {
+    for (const { target, key } of [detected, ...fallbacks, ...named]) {
+      for (const each of key ? [key, ...(key.more ?? [])] : []) this.#known.add(each.value());
+      for (const part of target?.credentials?.secrets() ?? []) this.#known.add(part);
+    }
+  }
+}

@@ -1,0 +1,85 @@
+import { open } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { errorText, GatehouseError } from '../../core/errors.ts';
+import { printable } from '../../lib/printable.ts';
+import { readAtMost } from '../../lib/read-at-most.ts';
+import { type Imported, readJobs, writeJobs } from '../../schedule/file.ts';
+import type { Command, CommandContext } from '../context.ts';
+import type { OpenJournal } from '../deps.ts';
+import { EXIT } from '../exit-codes.ts';
+import { withJournal } from '../read-journal.ts';
+import { newJobId, openOrMake, ownerChat } from './cron.ts';
+
+/** Ten thousand jobs of usual length take about 5 MB. */
+const MOST_BYTES = 32 * 1024 * 1024;
+
+/** All jobs as one file that `import` reads, here and elsewhere. */
+export const cronExport: Command<unknown> = async (context) => {
+  const jobs = (await withJournal(context, ({ journal }) => journal.jobs.list())) ?? [];
+  context.out.raw(`${JSON.stringify(writeJobs(jobs), null, 2)}\n`);
+  return EXIT.ok;
+};
+
+/**
+ * Adds the jobs of a file. One that is there already is left as it is, so that the same file may be imported
+ * again; one that cannot be is named with its reason, and the exit code is 1.
+ */
+export const cronImport: Command<{ readonly file: string; readonly dryRun?: boolean }> = async (context, options) => {
+  const { deps, out } = context;
+  const { dryRun = false } = options;
+  const text = await readInput(context, options.file);
+  const { chat: fallback, channels } = await ownerChat(context);
+  const found = await readJobs(text, { now: deps.clock.now(), newId: newJobId, fallback });
+  await using opened = dryRun ? undefined : await openOrMake(context);
+  const results: Result[] = [];
+  for (const one of found) results.push(await add(one, opened));
+  const of = (kind: Result['kind']): readonly Result[] => results.filter((each) => each.kind === kind);
+  const [added, known, refused] = [of('added'), of('known'), of('refused')];
+  for (const { name, reason } of refused) out.say(`${out.mark('bad', 'stderr')} ${printable(name)}: ${printable(reason ?? '')}`);
+  for (const one of found)
+    if (one.kind === 'job' && one.job.payload.deliver && !channels.includes(one.job.payload.deliver.channel))
+      out.say(
+        `${out.mark('warn', 'stderr')} ${printable(one.job.id)}: there is no channel ${printable(one.job.payload.deliver.channel)}`,
+      );
+  const said = `${added.length} ${dryRun ? 'would be ' : ''}added, ${known.length} known, ${refused.length} refused`;
+  if (refused.length > 0) {
+    const failure = { code: 'GH1701', message: said, hint: 'mend what is named above and import the file again' };
+    out.fail(failure, { added: added.map(({ name }) => name), refused });
+    return EXIT.failed;
+  }
+  out.document({ dryRun, added: added.map(({ name }) => name), known: known.map(({ name }) => name) });
+  out.data(`${out.mark('ok')} ${said}`);
+  return EXIT.ok;
+};
+
+interface Result {
+  readonly kind: 'added' | 'known' | 'refused';
+  /** Of a job its id. */
+  readonly name: string;
+  readonly reason?: string;
+}
+
+async function add(one: Imported, opened: OpenJournal | undefined): Promise<Result> {
+  if (one.kind === 'refused') return one;
+  const { job } = one;
+  if (!opened || (await opened.journal.commit([{ kind: 'job', job }]))) return { kind: 'added', name: job.id };
+  const there = await opened.journal.jobs.get(job.id);
+  if (there?.payload.text === job.payload.text) return { kind: 'known', name: job.id };
+  return { kind: 'refused', name: job.id, reason: 'another job has this id' };
+}
+
+/** `-` is the standard input. */
+async function readInput({ deps }: CommandContext, file: string): Promise<string> {
+  try {
+    await using handle = file === '-' ? undefined : await open(resolve(deps.cwd, file), 'r');
+    const input = handle?.createReadStream({ autoClose: false }) ?? deps.stdio.stdin;
+    const { bytes, complete } = await readAtMost(input as AsyncIterable<Buffer>, MOST_BYTES);
+    if (complete) return bytes.toString('utf8');
+  } catch (error) {
+    throw new GatehouseError('GH1003', `${file} cannot be read: ${errorText(error)}`, {
+      hint: 'name a file, or - for the input',
+      cause: error,
+    });
+  }
+  throw new GatehouseError('GH1701', `${file} has more than ${MOST_BYTES / 1024 / 1024} MB`, { hint: 'import it in parts' });
+}

@@ -1,0 +1,232 @@
+import { readdir } from 'node:fs/promises';
+import { expect, test } from 'vitest';
+import type { Job } from '../../core/job.ts';
+import { openJournal } from '../../journal/open.ts';
+import { FakeCli } from '../../testing/fake-cli.ts';
+import { tempDir } from '../../testing/fakes.ts';
+import { job, MEMBER } from '../../testing/jobs.ts';
+
+const HOUR = 3_600_000;
+
+async function setup() {
+  const dir = await tempDir();
+  const cli = new FakeCli(dir.path);
+  cli.openJournal = openJournal;
+  await cli.write(
+    '.gatehouse/config.json',
+    JSON.stringify({
+      gateway: { channels: [{ type: 'telegram' }], owner: [{ channel: 'telegram', chat_id: '42' }] },
+    }),
+  );
+  const json = async (...argv: string[]) => JSON.parse((await cli.run('cron', ...argv, '--json')).stdout);
+  const jobs = async (): Promise<readonly Job[]> => {
+    await using opened = await openJournal({ dir: cli.dataDir, clock: cli.clock });
+    return await opened.journal.jobs.list();
+  };
+  const put = async (...all: Job[]): Promise<void> => {
+    await using opened = await openJournal({ dir: cli.dataDir, clock: cli.clock });
+    await opened.journal.commit(all.map((each) => ({ kind: 'job', job: each })));
+  };
+  return { cli, json, jobs, put, [Symbol.asyncDispose]: () => dir[Symbol.asyncDispose]() };
+}
+
+test.each(['list', 'remove x', 'enable x', 'export'])('cron %s creates no data directory where there is none', async (line) => {
+  await using dir = await tempDir();
+  const cli = new FakeCli(dir.path);
+  await cli.run('cron', ...line.split(' '));
+  expect(await readdir(dir.path)).toEqual([]);
+});
+
+test('add works before the first start; the answer goes to the chat of the owner', async () => {
+  await using at = await setup();
+  const { code, stdout } = await at.cli.run('cron', 'add', '--every', '2h', '--message', 'Is the disk full?');
+  expect({ code, stdout }).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/✓ [0-9a-f]{8} {2}Is the disk full\? {2}every 7200 s, next 2026-01-01T02:00/),
+  });
+  const [made, ...more] = await at.jobs();
+  expect(more).toEqual([]);
+  expect(made).toMatchObject({
+    schedule: { kind: 'every', ms: 2 * HOUR, from: at.cli.clock.now() },
+    payload: { text: 'Is the disk full?', deliver: { channel: 'telegram', chatId: '42' } },
+    authority: { principal: 'cli:local', role: 'owner' },
+  });
+});
+
+test('a time of day is one of the zone that is named', async () => {
+  await using at = await setup();
+  const argv = ['--at', '2026-07-01T08:00', '--tz', 'Europe/Berlin', '--message', 'x', '--channel', 'telegram', '--to', '7'];
+  expect(await at.json('add', ...argv)).toMatchObject({
+    ok: true,
+    job: { nextDue: '2026-07-01T06:00:00.000Z', deleteAfterRun: true },
+  });
+  await at.json('add', '--cron', '0 8 * * *', '--tz', 'Australia/Sydney', '--message', 'y', '--missed', 'skip');
+  expect((await at.jobs()).toSorted((a, b) => (b.nextDue ?? 0) - (a.nextDue ?? 0))).toMatchObject([
+    { payload: { deliver: { channel: 'telegram', chatId: '7' } } },
+    { missed: 'skip', nextDue: Date.UTC(2026, 0, 1, 21) },
+  ]);
+});
+
+test.each([
+  ['--message x', 'GH1001', 2],
+  ['--message x --every 5m --at 2027-01-01', 'GH1001', 2],
+  ['--message x --every soon', 'GH1001', 2],
+  ['--message x --every 5m --to 7', 'GH1001', 2],
+  ['--message x --every 5m --channel nowhere --to 7', 'GH1003', 1],
+  ['--message x --every 30s', 'GH1701', 1],
+  ['--message x --at 2020-01-01', 'GH1701', 1],
+  ['--message x --cron 1,2,3 --tz UTC', 'GH1701', 1],
+  ['--message x --every 5m --tz Nowhere', 'GH1701', 1],
+])('add %s is refused with the way out', async (line, code, exit) => {
+  await using at = await setup();
+  const result = await at.cli.run('cron', 'add', ...line.split(' '), '--json');
+  expect(result.code).toBe(exit);
+  expect(JSON.parse(result.stdout)).toMatchObject({ ok: false, error: { code, hint: expect.stringMatching(/\w/) } });
+});
+
+test('list shows when each is due, whose it is, and what became of it', async () => {
+  await using at = await setup();
+  const now = at.cli.clock.now();
+  await at.put(
+    job({ nextDue: now + HOUR, lastStatus: 'error: failed:GH2103', runCount: 2 }),
+    job({ id: 'off00000', name: 'old', enabled: false, authority: MEMBER }),
+  );
+  const { stdout, stderr } = await at.cli.run('cron', 'list');
+  expect(stdout).toContain(
+    'ab12cd34  plants  every 600 s  2026-01-01T01:00:00.000Z (in 1 h)  error: failed:GH2103  2     cli:local  -',
+  );
+  expect(stdout).not.toContain('off00000');
+  expect(stderr).toContain('1 disabled');
+  expect((await at.cli.run('cron', 'list', '--all')).stdout).toContain('off00000');
+  expect((await at.json('list')).jobs).toMatchObject([
+    { id: 'ab12cd34', nextDue: '2026-01-01T01:00:00.000Z' },
+    { principal: 'test:ada' },
+  ]);
+});
+
+test('remove and enable change one job; a name that fits several changes none', async () => {
+  await using at = await setup();
+  await at.put(job(), job({ id: 'second00', name: 'more plants' }));
+  const many = await at.cli.run('cron', 'remove', 'plants');
+  expect(many).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/2 jobs fit: ab12cd34 \(plants\), second00 \(more plants\)/),
+  });
+  expect((await at.cli.run('cron', 'remove', 'MORE')).code).toBe(0);
+  expect((await at.cli.run('cron', 'enable', 'ab12cd34', '--disable')).code).toBe(0);
+  expect(await at.jobs()).toMatchObject([{ id: 'ab12cd34', enabled: false }]);
+  expect((await at.cli.run('cron', 'enable', 'ab12cd34')).stdout).toContain('enabled, next');
+  expect(await at.cli.run('cron', 'remove', 'nothing')).toMatchObject({ code: 1, stderr: expect.stringContaining('GH1003') });
+});
+
+test('run needs the daemon, which runs it', async () => {
+  await using at = await setup();
+  await at.put(job());
+  expect(await at.cli.run('cron', 'run', 'ab12cd34')).toMatchObject({ code: 3, stderr: expect.stringContaining('GH1002') });
+});
+
+test('what export prints, import reads, and the same file again changes nothing', async () => {
+  await using at = await setup();
+  const now = at.cli.clock.now();
+  const deliver = { channel: 'telegram', chatId: '7', threadId: 't' };
+  const all = [
+    job({
+      nextDue: now + HOUR,
+      schedule: { kind: 'every', ms: HOUR, from: now },
+      runCount: 3,
+      lastDue: now,
+      lastStatus: 'ok',
+      createdAt: now,
+    }),
+    job({
+      ...{
+        id: 'daily000',
+        schedule: { kind: 'cron', expr: '0 8 * * *' },
+        timezone: 'Europe/Berlin',
+        missed: 'skip',
+        createdAt: now,
+      },
+      ...{
+        authority: MEMBER,
+        taint: 2,
+        nextDue: now + 7 * HOUR,
+        payload: { text: 'x', profile: 'session', deliver, session: 's' },
+      },
+    }),
+    job({
+      id: 'once0000',
+      schedule: { kind: 'at', at: now + 9 * HOUR },
+      nextDue: now + 9 * HOUR,
+      deleteAfterRun: true,
+      createdAt: now,
+    }),
+    job({ id: 'off00000', schedule: { kind: 'every', ms: HOUR, from: now - 1 }, enabled: false, createdAt: now + 1 }),
+  ];
+  await at.put(...all);
+  const before = await at.jobs();
+  const { stdout } = await at.cli.run('cron', 'export');
+  const file = await at.cli.write('cron.json', stdout);
+  expect(await at.json('import', file)).toMatchObject({ added: [], known: before.map(({ id }) => id) });
+  for (const { id } of before) await at.cli.run('cron', 'remove', id);
+  expect(await at.jobs()).toEqual([]);
+  expect(await at.json('import', file)).toMatchObject({ added: before.map(({ id }) => id) });
+  const grid = ({ schedule, ...rest }: Job) => ({
+    ...rest,
+    schedule: schedule.kind === 'every' ? { ...schedule, from: 0 } : schedule,
+  });
+  expect((await at.jobs()).map(grid)).toEqual(before.map(grid));
+});
+
+test('import reads both shapes that programs have written, and names what cannot be', async () => {
+  await using at = await setup();
+  const now = at.cli.clock.now();
+  const payload = { message: 'x', deliver: true };
+  const file = await at.cli.write(
+    'cron.json',
+    JSON.stringify({
+      version: 1,
+      jobs: [
+        {
+          id: 'a',
+          name: 'a',
+          schedule: { kind: 'Every', every_ms: 60_000 },
+          payload,
+          state: { next_run_at_ms: now - 5 },
+          other: 1,
+        },
+        { id: 'b', name: 'b', schedule: { kind: 'Every', seconds: 90 }, payload },
+        { id: 'c', name: 'c', schedule: { Every: { seconds: 120 } }, payload },
+        { id: 'd', name: 'd', schedule: { At: { timestamp_ms: now + HOUR } }, payload, delete_after_run: true },
+        {
+          id: 'e',
+          name: 'e',
+          schedule: { kind: 'Cron', expr: '0 0 9 * * * *' },
+          payload: { ...payload, channel: 'telegram', chat_id: '9' },
+        },
+        { id: 'f', name: 'f', schedule: { kind: 'Every', every_ms: 1_000 }, payload },
+        { id: 'g', name: 'g', schedule: { kind: 'Cron', expr: 'never' }, payload, timezone: 'UTC' },
+        { id: 'h', name: 'h', schedule: { kind: 'Weekly' }, payload },
+        7,
+      ],
+    }),
+  );
+  const dry = await at.json('import', file, '--dry-run');
+  expect(dry).toMatchObject({ ok: false, added: ['a', 'b', 'c', 'd', 'e'] });
+  expect(await at.cli.run('cron', 'import', file)).toMatchObject({ code: 1, stderr: expect.stringContaining('once a minute') });
+  const made = await at.jobs();
+  expect(made.map(({ id }) => id).toSorted()).toEqual(['a', 'b', 'c', 'd', 'e']);
+  expect(made.find(({ id }) => id === 'a')).toMatchObject({
+    nextDue: now - 5,
+    payload: { deliver: { channel: 'telegram', chatId: '42' } },
+  });
+  expect(made.find(({ id }) => id === 'd')).toMatchObject({ nextDue: now + HOUR, deleteAfterRun: true });
+  expect(made.find(({ id }) => id === 'e')).toMatchObject({ nextDue: now + 9 * HOUR, payload: { deliver: { chatId: '9' } } });
+});
+
+test.each(['', 'no json', '[]', '{"jobs": 5}', '{"version": 2, "jobs": []}'])('import refuses %j', async (text) => {
+  await using at = await setup();
+  const file = await at.cli.write('cron.json', text);
+  expect(await at.cli.run('cron', 'import', file)).toMatchObject({ code: 1, stderr: expect.stringContaining('GH1701') });
+  at.cli.input = text;
+  expect((await at.cli.run('cron', 'import', '-')).code).toBe(1);
+});

@@ -1,0 +1,20 @@
+import { type Commander, examples, type Run, reporting } from './group.ts';
+
+export function addQuestionsCommands(program: Commander, run: Run): void {
+  const group = program.command('questions').description('questions that wait for the answer of a person');
+  group.addHelpText('before', examples('gatehouse questions list', 'gatehouse questions answer 7GQ2MX allow'));
+  reporting(group, 'list', 'list those that are open', ['gatehouse questions list', 'gatehouse questions list --json']).action(
+    (options: unknown, command: Commander) =>
+      run(async () => (await import('../commands/questions.ts')).questionsList, options, command),
+  );
+  reporting(group, 'answer', 'answer one', [
+    'gatehouse questions answer 7GQ2MX allow',
+    'gatehouse questions answer 7GQ2MX deny',
+    'gatehouse questions answer 9KLM3P "at noon"',
+  ])
+    .argument('<id>', 'as listed')
+    .argument('<answer...>', 'allow, deny, the number or name of a choice, or words')
+    .action((id: string, answer: string[], _options: unknown, command: Commander) =>
+      run(async () => (await import('../commands/questions.ts')).questionsAnswer, { id, answer }, command),
+    );
+}

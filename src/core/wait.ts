@@ -1,0 +1,146 @@
+/**
+ * Waiting: a run that waits is PARKED, a row on disk that holds nothing else (runs.md M2, M3). Each thing it
+ * waits for is a `wait`; when the last one is settled the run is NEW again, first of its lane.
+ */
+import type { Address, Choice, Json } from './message.ts';
+import type { NewRun } from './new-run.ts';
+import type { NewPart } from './outbox.ts';
+
+export type WaitKind = 'run' | 'person' | 'timer' | 'signal';
+
+/** What a wait comes to: it becomes the result of the call that waits. */
+interface WaitValue {
+  readonly ok: boolean;
+  readonly output: string;
+  readonly media?: readonly string[];
+}
+
+/** What people are asked. */
+export interface Question {
+  readonly text: string;
+  /** approve: yes or no. choice: one of `choices`. text: the next words of the person in that chat. */
+  readonly answer: 'approve' | 'choice' | 'text';
+  readonly choices?: readonly Choice[];
+  readonly to: 'owner' | Address;
+  /** Principals who may answer; empty = each person who may write in that chat. */
+  readonly by: readonly string[];
+  /** SHA-256 of exactly what is approved. */
+  readonly digest?: string;
+  /** Epoch ms. */
+  readonly expiresAt: number;
+  /** Kept for the part of the program that asks; no person is shown it. */
+  readonly about?: Json;
+}
+
+/** What a tool hands back in place of a result: what it asks for is written when the run parks. */
+export type Wanted = Late &
+  (
+    | { readonly kind: 'run'; readonly about: NewRun }
+    | { readonly kind: 'person'; readonly about: Question }
+    /** `about`: what for, in words. */
+    | { readonly kind: 'timer'; readonly about: string }
+    /** `about`: the name of the signal. */
+    | { readonly kind: 'signal'; readonly about: string }
+  );
+
+interface Late {
+  /** Epoch ms; the wait then settles by itself with `late`. */
+  readonly due?: number;
+  /** Default: a failed result that says that nothing came in time. */
+  readonly late?: WaitValue;
+}
+
+/** How a question stands in a chat. */
+export interface Asked {
+  /** What people type to answer it. */
+  readonly code: string;
+  /** `chatKey` of the chat it stands in. Absent: in none yet. */
+  readonly chat?: string;
+  readonly parts: readonly NewPart[];
+}
+
+/** A wait of one run, as its park writes it. */
+export type NewWait = Wanted & {
+  /** Of the tool call; `model/<n>` of a model call. */
+  readonly callId: string;
+  /** Of a question. */
+  readonly asked?: Asked;
+  /** Settled from the start: what was asked for is refused. */
+  readonly value?: WaitValue;
+};
+
+/** The id of a wait is the same on every attempt. */
+export function waitId(run: string, callId: string): string {
+  return `${run}#${callId}`;
+}
+
+/**
+ * The end of a wait. `wait`: its id, or the name of a signal, which ends all waits for that signal. A question
+ * of no run is the signal of its own id.
+ */
+export interface Settled {
+  readonly wait: string;
+  readonly value: WaitValue;
+  /** Who or what settled it: a principal, `cli`, `due`, the key of a run. */
+  readonly by: string;
+}
+
+/** A wait as it lies in the journal. */
+export interface StoredWait {
+  readonly id: string;
+  /** `seq` of the run; 0 = of none. */
+  readonly run: number;
+  readonly callId: string;
+  readonly kind: WaitKind;
+  /** Of a person: what is asked. */
+  readonly question?: Question;
+  /** Key of the child, reason, or name of the signal. */
+  readonly about?: string;
+  readonly chat?: string;
+  readonly code?: string;
+  readonly isOpen: boolean;
+  readonly value?: WaitValue;
+  readonly by?: string;
+  readonly createdAt: number;
+  readonly due?: number;
+  /** What it comes to at `due`. */
+  readonly late?: WaitValue;
+}
+
+/** A parked run, for those who tell about it. */
+export interface ParkedRun {
+  readonly key: string;
+  /** What it was asked. */
+  readonly text: string;
+  readonly kinds: readonly WaitKind[];
+}
+
+/** Reading waits. None waits for the disk, see `journal.ts`: what is done because of one must be a write. */
+export interface Waits {
+  /** Of one run, in the order they were made. */
+  of(run: number): Promise<readonly StoredWait[]>;
+  find(id: string): Promise<StoredWait | undefined>;
+  /** A question by its code, the open one first, else the newest. */
+  byCode(code: string): Promise<StoredWait | undefined>;
+  /** Open questions, oldest first; with `chat` those that stand there. */
+  questions(chat?: string): Promise<readonly StoredWait[]>;
+  /** The parked runs of a session, oldest first. */
+  parked(session: string): Promise<readonly ParkedRun[]>;
+  /** The earliest `due` of all open waits. */
+  earliest(): Promise<number | undefined>;
+  /** Open waits whose `due` has come, at most `limit`. */
+  due(now: number, limit: number): Promise<readonly StoredWait[]>;
+}
+
+/** What has a date: one ticker fires all of them (runs.md M10). */
+export interface Dated {
+  /** Epoch ms. Undefined = nothing has a date. */
+  earliest(): Promise<number | undefined>;
+  /** Does what is due at `now`; what it could not write it does the next time. */
+  fire(now: number): Promise<void>;
+}
+
+/** What a wait comes to that nothing ended in time. */
+export function lateResult({ late }: { readonly late?: WaitValue }): WaitValue {
+  return late ?? { ok: false, output: 'Error: no answer came in time' };
+}

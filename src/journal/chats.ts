@@ -1,0 +1,107 @@
+import { setImmediate as nextTick } from 'node:timers/promises';
+import type { Chat, ChatSettings, Chats } from '../core/chats.ts';
+import { chatKey, chatOfLane, principalOf } from '../core/ids.ts';
+import type { Address, ChatRef, InboundMessage } from '../core/message.ts';
+import type { CommitQueue } from './commit-queue.ts';
+import { readJson, type Store } from './store.ts';
+
+/** Times are kept to ten minutes: a conversation would otherwise cost a page more in two commits of every message. */
+const NOTED_EVERY_MS = 600_000;
+/** People choose their names, and these rows stay. */
+const TITLE_CHARS = 200;
+/** Rows looked through before others have their turn. */
+const BATCH = 500;
+
+/** In the commit of a message that was let in. */
+export function noteIncoming(store: Store, message: InboundMessage): void {
+  const { isGroup, senderName } = message;
+  const title = isGroup || senderName === '' ? null : senderName.slice(0, TITLE_CHARS);
+  store.db.run(
+    `INSERT INTO chat (key, address, title, is_group, last_in) VALUES (?, ?, ?, ?, ?)
+     ON CONFLICT DO UPDATE SET address = excluded.address, title = excluded.title, is_group = excluded.is_group, last_in = excluded.last_in
+     WHERE last_in IS NULL OR abs(excluded.last_in - last_in) >= ${NOTED_EVERY_MS} OR title IS NOT excluded.title`,
+    chatKey(message),
+    addressText(message, isGroup ? undefined : principalOf(message)),
+    title,
+    isGroup ? 1 : 0,
+    store.clock.now(),
+  );
+}
+
+/** In the commit of a part of this delivery lane that was sent. A chat that is not known stays so. */
+export function noteOutgoing(store: Store, lane: string): void {
+  const now = store.clock.now();
+  const sql = `UPDATE chat SET last_out = ? WHERE key = ? AND (last_out IS NULL OR abs(? - last_out) >= ${NOTED_EVERY_MS})`;
+  store.db.run(sql, now, chatOfLane(lane), now);
+}
+
+/** What is not named stays. Makes the row where there is none. */
+export function changeSettings(store: Store, chat: Address, settings: ChatSettings): void {
+  const key = chatKey(chat);
+  const old = store.db.get<{ settings: string }>('SELECT settings FROM chat WHERE key = ?', key)?.settings;
+  const changed = JSON.stringify({ ...(old === undefined ? {} : readSettings(old, key)), ...settings });
+  store.db.run(
+    'INSERT INTO chat (key, address, is_group, settings) VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET settings = excluded.settings',
+    ...[key, addressText(chat), chat.isGroup ? 1 : 0, changed],
+  );
+}
+
+/** For `Journal.chats`. */
+export function chatsOf(store: Store, queue: CommitQueue): Chats {
+  return {
+    of: (key) => queue.peek(() => oneChat(store, key)),
+    async find(principal) {
+      const found: Chat[] = [];
+      // Every chat of the channel begins with its name; the next character after the separator ends the range.
+      const prefix = chatKey({ channel: principal.slice(0, principal.indexOf(':')), account: '', chatId: '' }).slice(0, -1);
+      for (let after: string | undefined = prefix; after !== undefined; ) {
+        const from: string = after;
+        const batch = await queue.read(() => someChats(store, from, `${prefix.slice(0, -1)}0`));
+        found.push(...batch.filter((row) => row.principal === principal).map(toChat));
+        after = batch.length < BATCH ? undefined : batch.at(-1)?.key;
+        await nextTick();
+      }
+      return found.sort((a, b) => (b.lastIn ?? 0) - (a.lastIn ?? 0));
+    },
+  };
+}
+
+interface ChatRecord {
+  readonly key: string;
+  readonly address: string;
+  readonly title: string | null;
+  readonly settings: string;
+  readonly last_in: number | null;
+  readonly last_out: number | null;
+}
+
+const COLUMNS = 'key, address, title, settings, last_in, last_out';
+
+function oneChat(store: Store, key: string): Chat | undefined {
+  const record = store.db.get<ChatRecord>(`SELECT ${COLUMNS} FROM chat WHERE key = ?`, key);
+  return record && toChat(record);
+}
+
+function someChats(store: Store, after: string, end: string): readonly (ChatRecord & { readonly principal: string | null })[] {
+  const sql = `SELECT ${COLUMNS}, address ->> '$.principal' AS principal FROM chat WHERE key > ? AND key < ? ORDER BY key LIMIT ${BATCH}`;
+  return store.db.all(sql, after, end);
+}
+
+function toChat({ key, address, title, settings, last_in: lastIn, last_out: lastOut }: ChatRecord): Chat {
+  const { principal: _, ...where } = readJson(address, `chat ${key}`) as unknown as Address & { readonly principal?: string };
+  return {
+    ...{ address: where, settings: readSettings(settings, key) },
+    ...(title === null ? {} : { title }),
+    ...(lastIn === null ? {} : { lastIn }),
+    ...(lastOut === null ? {} : { lastOut }),
+  };
+}
+
+function readSettings(text: string, key: string): ChatSettings {
+  return readJson(text, `chat ${key}`) as unknown as ChatSettings;
+}
+
+/** With the person of a private chat, by whom it is found. */
+function addressText({ channel, account, chatId, isGroup }: ChatRef & Pick<Address, 'isGroup'>, principal?: string): string {
+  return JSON.stringify({ channel, account, chatId, ...(isGroup ? { isGroup } : {}), principal });
+}

@@ -1,0 +1,37 @@
+import type { Claim } from '../core/commit.ts';
+import type { Change } from './commit-queue.ts';
+import { noteJobEnd } from './jobs.ts';
+import { writeEvent } from './record.ts';
+import { claimedSession, type RunRecord, sourceOf } from './runs.ts';
+import type { Store } from './store.ts';
+import { endedResult, parkRun, settleRun } from './waits.ts';
+
+type Origin = Pick<RunRecord, 'source' | 'origin'>;
+
+/**
+ * The session of the run that writes, with its end where the claim names one. Undefined = the claim no longer
+ * stands, and nothing was written.
+ */
+export function endClaim(store: Store, { seq, generation, end }: Claim, change: Change): string | undefined {
+  if (!end) return claimedSession(store, seq, generation);
+  if (end.state === 'PARKED') return parkRun(store, { seq, generation, end }, change);
+  const { state, outcome, ms = 0, taint = 0, result } = end;
+  const row = store.db.get<{ session: string; key: string; channel: string | null; parent: number | null } & Origin>(
+    `UPDATE run SET state = ?, outcome = ?, finished_at = ?, boot_id = NULL, ran_ms = ran_ms + ?, taint = taint | ?, result = ?
+     WHERE seq = ? AND generation = ? AND state = 'RUNNING'
+     RETURNING session, key, coalesce(input ->> '$.channel', reply_to ->> '$.channel') AS channel, parent, source, origin`,
+    ...[state, outcome, store.clock.now(), Math.round(ms), taint, result ? JSON.stringify(result) : null, seq, generation],
+  );
+  if (!row) return undefined;
+  change.active -= 1;
+  const { session, key, channel } = row;
+  const source = row.source === 'job' && sourceOf(row, `run ${seq}`);
+  if (source && source.kind === 'job') noteJobEnd(store, { id: source.job, due: source.due }, outcome);
+  writeEvent(store, {
+    ...{ type: 'finished', at: store.clock.now(), messageId: key, session },
+    ...(channel === null ? {} : { channel }),
+    ...{ outcome, ms: Math.round(ms) },
+  });
+  if (row.parent !== null) settleRun(store, key, result ?? endedResult(outcome), change);
+  return session;
+}

@@ -1,0 +1,88 @@
+import type { ToolResult } from '../core/tool.ts';
+import type { ParkedRun, Question, StoredWait, WaitKind, Waits } from '../core/wait.ts';
+import type { CommitQueue } from './commit-queue.ts';
+import { readJson, type Store } from './store.ts';
+
+interface WaitRecord {
+  readonly id: string;
+  readonly run: number;
+  readonly call_id: string;
+  readonly kind: WaitKind;
+  readonly about: string;
+  readonly chat: string | null;
+  readonly code: string | null;
+  readonly state: 'OPEN' | 'SETTLED';
+  readonly value: string | null;
+  readonly by: string | null;
+  readonly created_at: number;
+  readonly due: number | null;
+  readonly late: string | null;
+}
+
+const COLUMNS = 'id, run, call_id, kind, about, chat, code, state, value, by, created_at, due, late';
+
+export function readWaits(store: Store, queue: CommitQueue): Waits {
+  return {
+    of: (run) => queue.peek(() => list(store, 'run = ? ORDER BY created_at, call_id', run)),
+    find: (id) => queue.peek(() => list(store, 'id = ?', id)[0]),
+    byCode: (code) => queue.peek(() => ofCode(store, code)),
+    questions: (chat) =>
+      queue.peek(() =>
+        chat === undefined
+          ? list(store, "state = 'OPEN' AND code IS NOT NULL ORDER BY created_at, id")
+          : list(store, "state = 'OPEN' AND chat = ? ORDER BY created_at, id", chat),
+      ),
+    parked: (session) => queue.peek(() => parkedIn(store, session)),
+    earliest: () => queue.peek(() => earliest(store)),
+    due: (now, limit) =>
+      queue.peek(() => list(store, "state = 'OPEN' AND due IS NOT NULL AND due <= ? ORDER BY due LIMIT ?", now, limit)),
+  };
+}
+
+function list({ db }: Store, where: string, ...values: readonly (string | number)[]): readonly StoredWait[] {
+  return db.all<WaitRecord>(`SELECT ${COLUMNS} FROM wait WHERE ${where}`, ...values).map(toWait);
+}
+
+/** An open code is looked up by its index; one that is over is rare, and people are told what became of it. */
+function ofCode(store: Store, code: string): StoredWait | undefined {
+  const [open] = list(store, "code = ? AND state = 'OPEN'", code);
+  return open ?? list(store, "code = ? AND state = 'SETTLED' ORDER BY settled_at DESC LIMIT 1", code)[0];
+}
+
+function earliest({ db }: Store): number | undefined {
+  const sql = "SELECT min(due) AS due FROM wait WHERE state = 'OPEN' AND due IS NOT NULL";
+  return db.get<{ due: number | null }>(sql)?.due ?? undefined;
+}
+
+function parkedIn({ db }: Store, session: string): readonly ParkedRun[] {
+  const rows = db.all<{ seq: number; key: string; text: string | null }>(
+    "SELECT seq, key, input ->> '$.text' AS text FROM run WHERE state = 'PARKED' AND session = ? ORDER BY seq",
+    session,
+  );
+  return rows.map(({ seq, key, text }) => ({ key, text: text ?? '', kinds: openKinds({ db }, seq) }));
+}
+
+/** What a run waits for, each kind once. */
+export function openKinds({ db }: Pick<Store, 'db'>, run: number): readonly WaitKind[] {
+  const sql = "SELECT DISTINCT kind FROM wait WHERE run = ? AND state = 'OPEN' ORDER BY kind";
+  return db.all<{ kind: WaitKind }>(sql, run).map(({ kind }) => kind);
+}
+
+function toWait(row: WaitRecord): StoredWait {
+  const where = `wait ${row.id}`;
+  return {
+    ...{ id: row.id, run: row.run, callId: row.call_id, kind: row.kind, isOpen: row.state === 'OPEN', createdAt: row.created_at },
+    ...(row.kind === 'person' ? { question: readJson(row.about, where) as unknown as Question } : { about: row.about }),
+    ...(row.chat === null ? {} : { chat: row.chat }),
+    ...(row.code === null ? {} : { code: row.code }),
+    ...(row.value === null ? {} : { value: readJson(row.value, where) as unknown as ToolResult }),
+    ...(row.by === null ? {} : { by: row.by }),
+    ...(row.due === null ? {} : { due: row.due }),
+    ...(row.late === null ? {} : { late: readJson(row.late, where) as unknown as ToolResult }),
+  };
+}
+
+/** Inside a transaction. */
+export function findWait(store: Store, id: string): StoredWait | undefined {
+  return list(store, 'id = ?', id)[0];
+}

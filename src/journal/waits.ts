@@ -1,0 +1,188 @@
+/** Waits: the rows a parked run leaves, and what ends them. In the transaction of the write that causes it. */
+import type { Claim, Park, Write } from '../core/commit.ts';
+import type { ToolResult } from '../core/tool.ts';
+import { lateResult, type NewWait, type Settled, waitId } from '../core/wait.ts';
+import type { Change } from './commit-queue.ts';
+import { addParts } from './outbox.ts';
+import { writeEvent } from './record.ts';
+import { addRun } from './runs.ts';
+import type { Store } from './store.ts';
+
+/** Of a question that belongs to no run. */
+const NO_RUN = 0;
+
+/**
+ * Ends the claim as PARKED and writes what the run waits for. Returns the run's session; undefined = the
+ * claim no longer stands, and nothing was written. A run whose waits are over already is NEW at once: a
+ * signal that came between the call and the park must not be missed.
+ */
+export function parkRun(store: Store, claim: Claim & { readonly end: Park }, change: Change): string | undefined {
+  const { seq, generation, end } = claim;
+  const { waits, historyTo, ms = 0, taint = 0 } = end;
+  // What crashed it before is over: it came to where it waits.
+  const row = store.db.get<{ key: string; session: string; channel: string | null }>(
+    `UPDATE run SET state = 'PARKED', outcome = 'parked', boot_id = NULL, attempts = 0, ran_ms = ran_ms + ?, taint = taint | ?,
+       history_to = coalesce(history_to, ?)
+     WHERE seq = ? AND generation = ? AND state = 'RUNNING'
+     RETURNING key, session, coalesce(input ->> '$.channel', reply_to ->> '$.channel') AS channel`,
+    ...[Math.round(ms), taint, historyTo, seq, generation],
+  );
+  if (!row) return undefined;
+  change.active -= 1;
+  const { key, session, channel } = row;
+  writeEvent(store, {
+    ...{ type: 'parked', at: store.clock.now(), messageId: key, session, ...(channel === null ? {} : { channel }) },
+    ...{ waits: waits.length, kinds: [...new Set(waits.map(({ kind }) => kind))].join(' '), ms: Math.round(ms) },
+  });
+  for (const wait of waits) addWait(store, { seq, key, generation }, wait, change);
+  unpark(store, seq, change);
+  return session;
+}
+
+interface Parked {
+  readonly seq: number;
+  readonly key: string;
+  readonly generation: number;
+}
+
+function addWait(store: Store, run: Parked, wait: NewWait, change: Change): void {
+  const { callId, kind, asked, due, late } = wait;
+  if (wait.kind === 'run' && !wait.value) addRun(store, wait.about, change);
+  if (asked) addParts(store, asked.parts, `in${run.seq}.${run.generation}`);
+  const value = wait.value ?? knownValue(store, wait);
+  insert(store, {
+    ...{ id: waitId(run.key, callId), run: run.seq, callId, kind, about: aboutOf(wait) },
+    ...{ chat: asked?.chat, code: asked?.code, value, late: late ?? (due === undefined ? undefined : lateResult({})), due },
+  });
+}
+
+interface Inserted {
+  readonly id: string;
+  readonly run: number;
+  readonly callId: string;
+  readonly kind: NewWait['kind'];
+  readonly about: string;
+  readonly chat: string | undefined;
+  readonly code: string | undefined;
+  readonly value: ToolResult | undefined;
+  readonly late: ToolResult | undefined;
+  readonly due: number | undefined;
+}
+
+/** A model call may wait again under its id, once the first wait is over: then the newer one counts. */
+function insert(store: Store, wait: Inserted): number {
+  const { id, run, callId, kind, about, chat, code, value, late, due } = wait;
+  const now = store.clock.now();
+  return store.db.run(
+    `INSERT INTO wait (id, run, call_id, kind, about, chat, code, state, value, late, by, created_at, due, settled_at)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+     ON CONFLICT (id) DO UPDATE SET kind = excluded.kind, about = excluded.about, chat = excluded.chat, code = excluded.code,
+       state = excluded.state, value = excluded.value, late = excluded.late, by = excluded.by, created_at = excluded.created_at,
+       due = excluded.due, settled_at = excluded.settled_at WHERE wait.state = 'SETTLED' AND wait.run <> ${NO_RUN}`,
+    ...[id, run, callId, kind, about, chat ?? null, code ?? null, value ? 'SETTLED' : 'OPEN', json(value), json(late)],
+    ...[value ? 'at once' : null, now, due ?? null, value ? now : null],
+  );
+}
+
+function json(value: ToolResult | undefined): string | null {
+  return value ? JSON.stringify(value) : null;
+}
+
+function aboutOf(wait: NewWait): string {
+  if (wait.kind === 'run') return wait.about.key;
+  return wait.kind === 'person' ? JSON.stringify(wait.about) : wait.about;
+}
+
+/** What a run or a signal came to before the wait for it was written. */
+function knownValue({ db }: Store, wait: NewWait): ToolResult | undefined {
+  if (wait.kind === 'run') {
+    const sql = "SELECT result, outcome FROM run WHERE key = ? AND state IN ('DONE', 'DEAD') ORDER BY seq DESC LIMIT 1";
+    const ended = db.get<{ result: string | null; outcome: string | null }>(sql, wait.about.key);
+    return ended && (ended.result === null ? endedResult(ended.outcome ?? '') : (JSON.parse(ended.result) as ToolResult));
+  }
+  if (wait.kind !== 'signal') return undefined;
+  const sql = `SELECT value FROM wait WHERE id = ? AND run = ${NO_RUN} AND state = 'SETTLED'`;
+  const raised = db.get<{ value: string }>(sql, wait.about);
+  return raised && (JSON.parse(raised.value) as ToolResult);
+}
+
+/** What a run comes to, for the run that waits for it, where it left no result of its own. */
+export function endedResult(outcome: string): ToolResult {
+  return { ok: false, output: `Error: the run ended without a result (${outcome})` };
+}
+
+type Ask = Extract<Write, { readonly kind: 'ask' }>;
+
+export function addQuestion(store: Store, { id, question, asked, late }: Ask): void {
+  const added = insert(store, {
+    ...{ id, run: NO_RUN, callId: id, kind: 'person', about: JSON.stringify(question), chat: asked.chat, code: asked.code },
+    ...{ value: undefined, late, due: question.expiresAt },
+  });
+  if (added > 0) addParts(store, asked.parts);
+}
+
+export function moveQuestion({ db }: Store, id: string, chat: string): void {
+  db.run("UPDATE wait SET chat = ? WHERE id = ? AND state = 'OPEN'", chat, id);
+}
+
+/** False when it was over already: the first end counts. */
+export function settle(store: Store, { wait, value, by }: Settled, change: Change): boolean {
+  const ended = endWaits(store, 'id = ?', wait, { value, by });
+  // A question of no run, or a name that only stands for itself: those that wait for the signal.
+  const isSignal = ended.length === 0 ? !isKnown(store, wait) : ended.some(({ run }) => run === NO_RUN);
+  if (isSignal) ended.push(...endWaits(store, "about = ? AND kind = 'signal'", wait, { value, by }));
+  resume(store, ended, by, change);
+  return ended.length > 0;
+}
+
+/** The run of this key has ended: its parent goes on. */
+export function settleRun(store: Store, key: string, value: ToolResult, change: Change): void {
+  const ended = endWaits(store, "about = ? AND kind = 'run'", key, { value, by: key });
+  if (ended.length > 0) resume(store, ended, key, change);
+}
+
+/** The run ended without its agent: nothing waits any more, and its questions are closed. */
+export function closeWaits(store: Store, run: number): void {
+  endWaits(store, 'run = ?', run, { value: { ok: false, output: 'Error: withdrawn' }, by: 'withdrawn' });
+}
+
+interface EndedWait {
+  readonly run: number;
+  readonly call_id: string;
+}
+
+function endWaits(
+  { db, clock }: Store,
+  where: string,
+  of: string | number,
+  { value, by }: Pick<Settled, 'value' | 'by'>,
+): EndedWait[] {
+  return db.all<EndedWait>(
+    `UPDATE wait SET state = 'SETTLED', value = ?, by = ?, settled_at = ? WHERE ${where} AND state = 'OPEN' RETURNING run, call_id`,
+    ...[JSON.stringify(value), by, clock.now(), of],
+  );
+}
+
+function isKnown({ db }: Store, id: string): boolean {
+  return db.get('SELECT 1 FROM wait WHERE id = ?', id) !== undefined;
+}
+
+function resume(store: Store, ended: readonly EndedWait[], by: string, change: Change): void {
+  for (const { run, call_id: callId } of ended) {
+    const key = store.db.get<{ key: string }>('SELECT key FROM run WHERE seq = ?', run)?.key;
+    if (key !== undefined) writeEvent(store, { type: 'settled', at: store.clock.now(), messageId: key, callId, by });
+  }
+  for (const run of new Set(ended.map((one) => one.run))) unpark(store, run, change);
+}
+
+/** PARKED -> NEW when nothing of it is open. Its age begins anew: what waited did not grow old. */
+function unpark({ db, clock }: Store, run: number, change: Change): void {
+  const row = db.get<{ lane: string }>(
+    `UPDATE run SET state = 'NEW', outcome = NULL, not_before = 0, aged_from = ? WHERE seq = ? AND state = 'PARKED'
+       AND NOT EXISTS (SELECT 1 FROM wait WHERE wait.run = run.seq AND wait.state = 'OPEN') RETURNING lane`,
+    ...[clock.now(), run],
+  );
+  if (!row) return;
+  change.active += 1;
+  change.woken.add(row.lane);
+}

@@ -1,0 +1,31 @@
+import { expect, test } from 'vitest';
+import { instantOf } from './wall-time.ts';
+
+const at = (text: string, zone = 'Europe/Berlin'): string | undefined => {
+  const found = instantOf(text, zone);
+  return found === undefined ? undefined : new Date(found).toISOString();
+};
+
+test.each([
+  ['2026-10-04T08:00', '2026-10-04T06:00:00.000Z'],
+  ['2026-12-04 08:00:30', '2026-12-04T07:00:30.000Z'],
+  ['2026-10-04', '2026-10-03T22:00:00.000Z'],
+  ['2026-10-04T08:00Z', '2026-10-04T08:00:00.000Z'],
+  ['2026-10-04T08:00-05:30', '2026-10-04T13:30:00.000Z'],
+  ['2026-10-25T02:30', '2026-10-25T00:30:00.000Z'],
+  ['2026-03-29T02:30', '2026-03-29T01:30:00.000Z'],
+])('%s in Berlin is %s', (text, expected) => {
+  expect(at(text)).toBe(expected);
+});
+
+test('the day on which Sydney sets its clocks', () => {
+  expect(at('2026-10-04T01:59', 'Australia/Sydney')).toBe('2026-10-03T15:59:00.000Z');
+  expect(at('2026-10-04T03:00', 'Australia/Sydney')).toBe('2026-10-03T16:00:00.000Z');
+});
+
+test.each(['', 'tomorrow', '2026-02-30', '2026-10-04T25:00', '2026-10-04T08:61', '2026-13-01', '1e9'])(
+  '%j is no time',
+  (text) => {
+    expect(at(text)).toBeUndefined();
+  },
+);

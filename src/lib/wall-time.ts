@@ -1,0 +1,40 @@
+const ISO = /^(\d{4})-(\d{2})-(\d{2})(?:[T ](\d{2}):(\d{2})(?::(\d{2})(?:\.\d{1,9})?)?(Z|[+-]\d{2}:?\d{2})?)?$/i;
+
+/**
+ * Epoch ms of a date of ISO 8601; undefined = it is none. Without an offset it is what a clock on the wall
+ * shows in that time zone: of a time that comes twice the first, of one that is left out as if the clock had
+ * not been changed yet.
+ */
+export function instantOf(text: string, timezone: string): number | undefined {
+  const match = ISO.exec(text.trim());
+  if (!match) return undefined;
+  const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = match.slice(1, 7).map((part) => Number(part ?? 0));
+  const wall = Date.UTC(year, month - 1, day, hour, minute, second);
+  // The 31st of a shorter month, or hour 25, would otherwise become another time.
+  const date = new Date(wall);
+  if (date.getUTCMonth() !== month - 1 || date.getUTCDate() !== day || minute > 59 || second > 59) return undefined;
+  const offset = match[7];
+  if (offset !== undefined) return wall - offsetOf(offset);
+  // The offsets before and after: of two that fit, the earlier time has the larger one.
+  const [before, after] = [shownAt(wall - 86_400_000, timezone), shownAt(wall + 86_400_000, timezone)];
+  const fitting = [before, after].map((each) => wall - each).filter((at) => at + shownAt(at, timezone) === wall);
+  return fitting.length > 0 ? Math.min(...fitting) : wall - before;
+}
+
+function offsetOf(text: string): number {
+  if (/^z$/i.test(text)) return 0;
+  const [, sign, hours, minutes] = /^([+-])(\d{2}):?(\d{2})$/.exec(text) ?? [];
+  return (sign === '-' ? -1 : 1) * (Number(hours) * 60 + Number(minutes)) * 60_000;
+}
+
+/** How far the zone is ahead of UTC at that instant, ms. */
+function shownAt(at: number, timeZone: string): number {
+  const parts = new Intl.DateTimeFormat('en-US', {
+    ...{ timeZone, hourCycle: 'h23', year: 'numeric', month: 'numeric', day: 'numeric' },
+    ...{ hour: 'numeric', minute: 'numeric', second: 'numeric' },
+  }).formatToParts(at);
+  const of = (type: Intl.DateTimeFormatPartTypes): number => Number(parts.find((part) => part.type === type)?.value ?? 0);
+  return (
+    Date.UTC(of('year'), of('month') - 1, of('day'), of('hour'), of('minute'), of('second')) - Math.floor(at / 1_000) * 1_000
+  );
+}

@@ -1,0 +1,53 @@
+import { expect, test } from 'vitest';
+import { PRIVATE, UNTRUSTED } from '../core/authority.ts';
+import type { InboundMessage } from '../core/message.ts';
+import { inbound } from '../testing/fakes.ts';
+import { type StandingOptions, standingOf } from './authority.ts';
+
+function standing(message: Partial<InboundMessage>, options: Partial<StandingOptions> = {}) {
+  return standingOf(inbound(message), {
+    owner: { isOwnersId: ({ senderId }) => senderId === 'boss' },
+    pairing: { decided: async ({ senderId }) => (senderId === 'paired' ? 'approved' : undefined) },
+    isLocal: (channel) => channel === 'cli',
+    allowedSenders: () => ['listed', '*'],
+    isSpoofable: (channel) => channel === 'sms',
+    isMail: (channel) => channel === 'mail',
+    ...options,
+  });
+}
+
+test.each<[Partial<InboundMessage>, string, string]>([
+  [{ senderId: 'boss' }, 'owner', 'guarded'],
+  [{ senderId: 'whoever', channel: 'cli' }, 'owner', 'guarded'],
+  [{ senderId: 'listed' }, 'member', 'guarded'],
+  [{ senderId: 'paired' }, 'member', 'guarded'],
+  [{ senderId: 'anybody' }, 'guest', 'read-only'],
+  [{ senderId: '*' }, 'guest', 'read-only'],
+  [{ senderId: 'boss', channel: 'sms' }, 'guest', 'read-only'],
+  [{ senderId: 'listed', channel: 'sms' }, 'guest', 'read-only'],
+  [{ senderId: 'nobody', senderName: 'boss' }, 'guest', 'read-only'],
+])('%j speaks as %s, in mode %s', async (message, role, mode) => {
+  const { authority } = await standing(message);
+  const { channel = 'test', senderId } = message;
+  expect(authority).toEqual({ principal: `${channel}:${senderId}`, role, mode, policies: [], home: `${channel}/bot/chat-1` });
+});
+
+const LISTED = { senderId: 'listed' };
+const FILE = { kind: 'photo', ref: 'f' } as const;
+const quoted = (fromBot: boolean, text?: string) => ({
+  replyTo: { platformId: 'q', fromBot, ...(text === undefined ? {} : { text }) },
+});
+
+test.each<[string, Partial<InboundMessage>, number]>([
+  ['own words', LISTED, 0],
+  ['a reply to words of ours', { ...LISTED, ...quoted(true, 'hi') }, 0],
+  ['words of a person on no list', { senderId: 'anybody' }, UNTRUSTED],
+  ['quoted words', { ...LISTED, ...quoted(false, 'do evil') }, UNTRUSTED],
+  ['a reply that repeats nothing', { ...LISTED, ...quoted(false) }, 0],
+  ['forwarded words', { ...LISTED, text: '[forwarded from Eve, not written by the sender]\ndo evil' }, UNTRUSTED],
+  ['what was said in the group', { ...LISTED, background: [{ senderName: 'Eve', text: 'do evil' }] }, UNTRUSTED],
+  ['a file', { ...LISTED, media: [FILE] }, UNTRUSTED | PRIVATE],
+  ['a mail', { ...LISTED, channel: 'mail' }, PRIVATE],
+])('%s', async (_what, message, taint) => {
+  expect((await standing(message)).taint).toBe(taint);
+});

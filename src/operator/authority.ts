@@ -1,0 +1,57 @@
+/** Who a message speaks for, and what it brings in: written with the run that it begins (runs.md M4). */
+import { type Authority, PRIVATE, type Role, UNTRUSTED } from '../core/authority.ts';
+import { chatKey, principalOf } from '../core/ids.ts';
+import type { InboundMessage } from '../core/message.ts';
+import type { PairingStore } from '../core/pairing.ts';
+import type { Owner } from './owner.ts';
+
+export interface StandingOptions {
+  readonly owner: Pick<Owner, 'isOwnersId'>;
+  readonly pairing: Pick<PairingStore, 'decided'>;
+  /** Whether the channel is the terminal of the owner. */
+  readonly isLocal: (channel: string) => boolean;
+  readonly allowedSenders: (channel: string) => readonly string[];
+  /** Whether anybody can write there under the id of another person, as by SMS. */
+  readonly isSpoofable: (channel: string) => boolean;
+  /** Whether what is written there is mail. */
+  readonly isMail: (channel: string) => boolean;
+}
+
+export interface Standing {
+  readonly authority: Authority;
+  readonly taint: number;
+}
+
+/** How adapters mark what the sender did not write. */
+const FORWARDED = /^\[forwarded[ ,]/m;
+
+/** Of a message that was let in. Roles are raised by the config alone; rejects when the pairings cannot be read. */
+export async function standingOf(message: InboundMessage, options: StandingOptions): Promise<Standing> {
+  const role = await roleOf(message, options);
+  const authority: Authority = {
+    principal: principalOf(message),
+    role,
+    mode: role === 'guest' ? 'read-only' : 'guarded',
+    policies: [],
+    home: chatKey(message),
+  };
+  return { authority, taint: taintOf(message, role, options) };
+}
+
+async function roleOf(message: InboundMessage, options: StandingOptions): Promise<Role> {
+  const { channel, account, senderId } = message;
+  if (options.isLocal(channel)) return 'owner';
+  if (options.isSpoofable(channel)) return 'guest';
+  if (options.owner.isOwnersId(message)) return 'owner';
+  // The mark that lets everybody in is no person's id.
+  if (senderId !== '*' && options.allowedSenders(channel).includes(senderId)) return 'member';
+  return (await options.pairing.decided({ channel, account, senderId })) === 'approved' ? 'member' : 'guest';
+}
+
+function taintOf(message: InboundMessage, role: Role, { isMail }: StandingOptions): number {
+  const { text, media, replyTo, background, channel } = message;
+  const isQuoting = replyTo?.text !== undefined && !replyTo.fromBot;
+  const isOthers = role === 'guest' || isQuoting || (background?.length ?? 0) > 0 || FORWARDED.test(text);
+  const isPrivate = media.length > 0 || isMail(channel);
+  return (isOthers || media.length > 0 ? UNTRUSTED : 0) | (isPrivate ? PRIVATE : 0);
+}

@@ -1,0 +1,114 @@
+// Questions about spending, on a real journal and a real budget.
+import { expect, test } from 'vitest';
+import { openJournal } from '../journal/open.ts';
+import { modelRequest } from '../llm/contract.ts';
+import { Budget, type BudgetLimits, type LimitName } from '../llm/money/budget.ts';
+import type { SpendingQuestion } from '../llm/money/with-spending-steps.ts';
+import { FakeClock, MemoryLogger, outbound, tempDir, until } from '../testing/fakes.ts';
+import { MemoryLedger } from '../testing/paid-model.ts';
+import { Approvals } from './approvals.ts';
+import { BudgetQuestions } from './budget-questions.ts';
+
+const DAY = 86_400_000;
+const { context } = modelRequest('x');
+
+async function setup(limits: BudgetLimits = { dailyUsd: 0.000_1 }) {
+  const dir = await tempDir();
+  const clock = new FakeClock(new Date(2026, 0, 1, 12).getTime());
+  const logger = new MemoryLogger();
+  const opened = await openJournal({ dir: dir.path, clock });
+  const { journal } = opened;
+  const budget = await Budget.open(new MemoryLedger(), limits, { clock });
+  const posts: string[] = [];
+  let reachable = true;
+  const create = () => {
+    const approvals = new Approvals({
+      ...{ clock, logger, journal },
+      owner: {
+        isOwnersChat: () => true,
+        lookAfter: async () => undefined,
+        prepare(id, text) {
+          if (!reachable) return undefined;
+          posts.push(text);
+          const part = { part: outbound({ key: id, text }), lane: 'test/bot/owner', expiresAt: clock.now() + DAY };
+          return { chat: 'test/bot/owner', parts: [part], onDisk: () => undefined };
+        },
+      },
+    });
+    return new BudgetQuestions({ approvals, budget, clock, logger });
+  };
+  const question = (limit: LimitName = 'day', worstUsd: number | null = 0.1): SpendingQuestion => ({
+    ...{ limit, key: limit, limitUsd: 1, spentUsd: 1, reservedUsd: 0, context, worstUsd, text: 'May I?' },
+    ...(limit === 'job' ? {} : { retryAfterMs: DAY / 2 }),
+  });
+  const settle = (wait: string, output: string) =>
+    journal.commit([{ kind: 'settle', settled: { wait, value: { ok: true, output }, by: 'test:owner' } }]);
+  const value = async (id: string) => (await journal.waits.find(id))?.value?.output;
+  return {
+    ...{ clock, budget, journal, posts, create, question, settle, value, questions: create() },
+    reach: (is: boolean) => {
+      reachable = is;
+    },
+    [Symbol.asyncDispose]: async () => {
+      await opened[Symbol.asyncDispose]();
+      await dir[Symbol.asyncDispose]();
+    },
+  };
+}
+
+test('a limit is asked about once a day, whoever meets it and in whichever process; a yes lets the next call ask anew', async () => {
+  await using at = await setup();
+  const names = await Promise.all(Array.from({ length: 20 }, () => at.questions.ask(at.question())));
+  expect([new Set(names), at.posts.length]).toEqual([new Set(['budget/day/2026-1-1']), 1]);
+  expect(await at.create().ask(at.question())).toBe('budget/day/2026-1-1');
+  expect(at.posts[0]).toMatch(/^❓ May I\? It is for .*Reply `\/allow [A-Z2-9]{6}` or `\/deny [A-Z2-9]{6}` within 12 hours\.$/);
+  await at.settle('budget/day/2026-1-1', 'allow');
+  expect(await at.questions.ask(at.question())).toBe('budget/day/2026-1-1/2');
+  expect(await at.questions.ask(at.question('session'))).toBe('budget/session/2026-1-1');
+  expect(at.posts).toHaveLength(3);
+});
+
+test('ask: no, no answer and no way to ask all stop the call, and the owner is not asked again that day', async () => {
+  await using at = await setup();
+  at.reach(false);
+  expect(await at.questions.ask(at.question('session'))).toBeUndefined();
+  at.reach(true);
+  await at.questions.ask(at.question());
+  await at.settle('budget/day/2026-1-1', 'deny');
+  for (let n = 0; n < 20; n += 1) expect(await at.questions.ask(at.question())).toBeUndefined();
+  expect(await at.create().ask(at.question())).toBeUndefined();
+  const job = await at.questions.ask(at.question('job'));
+  const late = (await at.journal.waits.find(job ?? ''))?.late;
+  // No midnight gives a job money back.
+  expect(late?.output).toBe('deny');
+  expect(at.posts).toHaveLength(2);
+  await at.clock.advance(DAY);
+  expect(await at.questions.ask(at.question())).toBe('budget/day/2026-1-2');
+});
+
+test.each<[string, BudgetLimits]>([
+  ['a higher limit', { dailyUsd: 10 }],
+  ['no limit any more', {}],
+])('a call that waits for the owner goes on with %s, and the question ends', async (_name, limits) => {
+  await using at = await setup();
+  const name = (await at.questions.ask(at.question())) ?? '';
+  at.budget.setLimits(limits);
+  await until('the question ends', async () => (await at.value(name)) === 'fits');
+  expect((await at.journal.waits.find(name))?.by).toBe('fits');
+});
+
+test('a question of an earlier process ends too when its call fits', async () => {
+  await using at = await setup();
+  const name = (await at.questions.ask(at.question())) ?? '';
+  at.create();
+  at.budget.setLimits({});
+  await until('the question ends', async () => (await at.value(name)) === 'fits');
+});
+
+test('a limit that is raised by too little leaves the question open', async () => {
+  await using at = await setup();
+  const name = (await at.questions.ask(at.question())) ?? '';
+  at.budget.setLimits({ dailyUsd: 0.000_2 });
+  await at.journal.commit([]);
+  expect((await at.journal.waits.find(name))?.isOpen).toBe(true);
+});

@@ -1,0 +1,106 @@
+// a call does not fit a limit -> one question a limit and day, which all that meet it wait for -> allow, deny, or the limit changes
+
+import { errorText } from '../core/errors.ts';
+import type { Json } from '../core/message.ts';
+import type { ModelCallContext } from '../core/model.ts';
+import type { Clock, Logger } from '../core/ports.ts';
+import type { Budget } from '../llm/money/budget.ts';
+import type { SpendingQuestion } from '../llm/money/with-spending-steps.ts';
+import type { Approvals } from './approvals.ts';
+import { spendingQuestion } from './notices.ts';
+import { DENIED } from './question-text.ts';
+
+const DAY_MS = 86_400_000;
+const PREFIX = 'budget/';
+/** The limit was raised, money was given back, or a new day began: the call is tried again as it is. */
+const FITS = { ok: true, output: 'fits' } as const;
+
+/** What a question is about, kept with it: when the call fits, no word is needed. */
+interface Needed {
+  readonly context: ModelCallContext;
+  /** null = unknown price. */
+  readonly worstUsd: number | null;
+}
+
+export interface BudgetQuestionsOptions {
+  readonly approvals: Approvals;
+  readonly budget: Budget;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** Questions about spending. Nothing is held while one is open: runs that wait for its signal are parked. */
+export class BudgetQuestions {
+  readonly #options: BudgetQuestionsOptions;
+  readonly #open = new Map<string, Needed>();
+  readonly #recovered: Promise<void>;
+  #watching = false;
+
+  constructor(options: BudgetQuestionsOptions) {
+    this.#options = options;
+    this.#recovered = this.#recover();
+  }
+
+  /**
+   * The name of the signal that tells the answer; undefined when it is no for today, or the owner cannot be asked. A yes lets the calls pass
+   * that wait for it; the next one asks anew. Rejects as the journal does.
+   */
+  async ask(question: SpendingQuestion): Promise<string | undefined> {
+    await this.#recovered;
+    const { approvals, budget, clock } = this.#options;
+    const { key, retryAfterMs, context, worstUsd } = question;
+    const at = new Date(budget.day);
+    const base = `${PREFIX}${key}/${at.getFullYear()}-${at.getMonth() + 1}-${at.getDate()}`;
+    const asked = {
+      text: spendingQuestion(question),
+      expiresAt: clock.now() + (retryAfterMs ?? DAY_MS),
+      late: retryAfterMs === undefined ? DENIED : FITS,
+      about: { context, worstUsd } as unknown as Json,
+    };
+    for (let n = 1; ; n += 1) {
+      const id = n === 1 ? base : `${base}/${n}`;
+      const wait = await approvals.ask({ id, ...asked });
+      if (wait?.isOpen) {
+        this.#watch(id, { context, worstUsd });
+        return id;
+      }
+      if (wait?.value?.output !== 'allow' && wait?.value?.output !== FITS.output) return undefined;
+    }
+  }
+
+  async #recover(): Promise<void> {
+    const { approvals, logger } = this.#options;
+    try {
+      for (const { id, question } of await approvals.open())
+        if (id.startsWith(PREFIX) && question?.about) this.#watch(id, question.about as unknown as Needed);
+    } catch (error) {
+      logger.warn('owner.not-asked', { detail: errorText(error) });
+    }
+  }
+
+  #watch(id: string, needed: Needed): void {
+    this.#open.set(id, needed);
+    if (this.#watching) return;
+    this.#watching = true;
+    void this.#watchAll();
+  }
+
+  /** Without a timer, and only while a question is open. */
+  async #watchAll(): Promise<void> {
+    const { approvals, budget, logger } = this.#options;
+    while (this.#open.size > 0) {
+      const changed = budget.changed(NEVER);
+      for (const [id, { context, worstUsd }] of this.#open) {
+        if (budget.outlook(context, worstUsd) !== 'fits') continue;
+        this.#open.delete(id);
+        await approvals
+          .settle({ wait: id, value: FITS, by: 'fits' })
+          .catch((error: unknown) => logger.warn('owner.not-asked', { detail: errorText(error) }));
+      }
+      if (this.#open.size > 0) await changed;
+    }
+    this.#watching = false;
+  }
+}
+
+const NEVER = new AbortController().signal;

@@ -1,0 +1,100 @@
+/** What people read of a question and type to answer it. */
+import { randomInt } from 'node:crypto';
+import { readChoice } from '../core/choices.ts';
+import type { Choice } from '../core/message.ts';
+import type { Question, StoredWait } from '../core/wait.ts';
+
+/**
+ * Without look-alikes. A code says which question is meant and is no secret: who may answer is decided by who
+ * writes and where. So tries are not counted, or old buttons would use them up; six of 31 are 900 million,
+ * which no one hits by chance.
+ */
+const ALPHABET = '23456789ABCDEFGHJKMNPQRSTUVWXYZ';
+const CODE_LENGTH = 6;
+const CODE = new RegExp(`\\b[${ALPHABET}]{${CODE_LENGTH}}\\b`, 'g');
+const MINUTE_MS = 60_000;
+/** How the mail channel puts it. */
+const SUBJECT = /^\[Subject: .*\]$/;
+
+export function newCode(): string {
+  return Array.from({ length: CODE_LENGTH }, () => ALPHABET[randomInt(ALPHABET.length)]).join('');
+}
+
+/** Of a question to the owner. By the code: it is new each time, and so must the key of the text be. */
+export function postId(code: string): string {
+  return `ask/${code}`;
+}
+
+/** What in a text may be a code. */
+export function codesIn(text: string): readonly string[] {
+  return text.match(CODE) ?? [];
+}
+
+/** Without a code: the words that people type. */
+export function verdictsOf(code: string): readonly Choice[] {
+  return [
+    { label: 'Allow', value: `/allow ${code}` },
+    { label: 'Deny', value: `/deny ${code}` },
+  ];
+}
+
+/** Whether these words may answer a question to the owner, whatever else they were meant for. */
+export function isVerdict(words: string): boolean {
+  return readChoice(words, verdictsOf('')) !== undefined;
+}
+
+/** What is shown to press, or listed to type. */
+export function choicesOf({ answer, choices = [] }: Question, code: string): readonly Choice[] {
+  if (answer === 'approve') return verdictsOf(code);
+  return answer === 'choice' ? choices.map(({ label }, n) => ({ label, value: `/answer ${code} ${n + 1}` })) : [];
+}
+
+/** The question as it stands in a chat. */
+export function textOf({ text, answer, expiresAt }: Question, code: string, now: number): string {
+  const how = answer === 'approve' ? `\`/allow ${code}\` or \`/deny ${code}\`` : `\`/answer ${code} …\``;
+  return `${text} Reply ${how} within ${within(expiresAt - now)}.`;
+}
+
+function within(ms: number): string {
+  const minutes = Math.max(1, Math.round(ms / MINUTE_MS));
+  if (minutes < 120) return minutes === 1 ? 'one minute' : `${minutes} minutes`;
+  const hours = Math.floor(minutes / 60);
+  return hours < 48 ? `${hours} hours` : `${Math.floor(hours / 24)} days`;
+}
+
+/** The first line that a person wrote: a mail has its subject above, and what a mail program adds below. */
+export function firstLine(text: string): string {
+  const lines = text.trim().split('\n', 2);
+  return lines.length > 1 && SUBJECT.test(lines[0] ?? '') ? (lines[1] ?? '') : (lines[0] ?? '');
+}
+
+/** What the wait of an approval comes to. */
+export const ALLOWED = { ok: true, output: 'allow' } as const;
+export const DENIED = { ok: true, output: 'deny' } as const;
+
+/** What words come to as the answer to a question; undefined when they are none. */
+export function answerOf(
+  { answer, choices = [] }: Question,
+  words: string,
+): { readonly ok: true; readonly output: string } | undefined {
+  if (answer === 'text') return words.trim() === '' ? undefined : { ok: true, output: words.trim() };
+  const choice = readChoice(firstLine(words), answer === 'approve' ? verdictsOf('') : choices);
+  if (!choice) return undefined;
+  if (answer === 'choice') return { ok: true, output: choice.value };
+  return choice.value.startsWith('/allow') ? ALLOWED : DENIED;
+}
+
+/** Ends of a question that no person gave. */
+const BY_NOBODY: readonly string[] = ['due', 'withdrawn', 'at once', 'lost', 'fits'];
+
+/** Told to who answers a question that is over. */
+export function overText({ by = '', value, question }: StoredWait): string {
+  if (BY_NOBODY.includes(by)) return 'Too late: this question is closed.';
+  if (question?.answer !== 'approve') return 'This question was answered already.';
+  return `This question was answered already: ${value?.output === 'allow' ? 'allowed' : 'denied'}.`;
+}
+
+export function whichOf(open: readonly StoredWait[]): string {
+  const codes = open.map(({ code }) => `\`${code}\``).join(', ');
+  return `${open.length === 1 ? 'A question is' : `${open.length} questions are`} open (${codes}). Answer ${open.length === 1 ? 'it' : 'one'} with \`/allow CODE\` or \`/deny CODE\`.`;
+}

@@ -1,0 +1,126 @@
+import { expect, test } from 'vitest';
+import type { InboundMessage } from '../core/message.ts';
+import { waitId } from '../core/wait.ts';
+import { openJournal } from '../journal/open.ts';
+import { FakeClock, inbound, MemoryLogger, outbound, tempDir } from '../testing/fakes.ts';
+import { begin, done } from '../testing/journal-rows.ts';
+import { TestChannel } from '../testing/test-channel.ts';
+import { Approvals } from './approvals.ts';
+import { RunQuestions } from './run-questions.ts';
+
+const HOUR = 3_600_000;
+const TO = { channel: 'test', account: 'bot', chatId: 'group', isGroup: true };
+
+/** A run that asks the given question, on a real journal. */
+async function setup() {
+  const dir = await tempDir();
+  const clock = new FakeClock();
+  const opened = await openJournal({ dir: dir.path, clock });
+  const { journal } = opened;
+  const channel = new TestChannel('test');
+  const posts: string[] = [];
+  const owner: ConstructorParameters<typeof Approvals>[0]['owner'] = {
+    isOwnersChat: ({ chatId }) => chatId === 'owner',
+    lookAfter: async () => undefined,
+    prepare(id, text) {
+      posts.push(text);
+      const part = { part: outbound({ key: id, text }), lane: 'test/bot/owner', expiresAt: clock.now() + HOUR };
+      return { chat: 'test/bot/owner', parts: [part], onDisk: () => posts.push('on disk') };
+    },
+  };
+  const approvals = new Approvals({ clock, logger: new MemoryLogger(), journal, owner });
+  const questions = new RunQuestions({ approvals, owner, clock, channel: (name) => (name === 'test' ? channel : undefined) });
+  let asked = 0;
+  const ask = async (more: object = {}) => {
+    asked += 1;
+    const row = await begin(journal, asked);
+    const about = { text: 'May I?', answer: 'approve', to: TO, by: [], expiresAt: clock.now() + HOUR, ...more } as const;
+    const placed = await questions.place(about, { id: waitId(row.key, 'c'), run: row.key });
+    if (!placed) {
+      await journal.finish(done(row));
+      return undefined;
+    }
+    const waits = [{ callId: 'c', kind: 'person', about, asked: placed.asked }] as const;
+    const end = { state: 'PARKED', outcome: 'parked', waits, historyTo: '' } as const;
+    await journal.commit([], { seq: row.seq, generation: row.generation, end });
+    placed.onDisk();
+    return { id: waitId(row.key, 'c'), run: row.key, ...placed.asked };
+  };
+  const decide = (text: string, more: Partial<InboundMessage> = {}) =>
+    approvals.decide(inbound({ chatId: 'group', isGroup: true, text, ...more }));
+  return {
+    ...{ clock, journal, channel, posts, ask, decide },
+    [Symbol.asyncDispose]: async () => {
+      await opened[Symbol.asyncDispose]();
+      await dir[Symbol.asyncDispose]();
+    },
+  };
+}
+
+test('a question stands in the chat it was asked in, as a part of what its run says', async () => {
+  await using at = await setup();
+  at.channel.buttons = true;
+  const asked = await at.ask();
+  const [row] = await at.journal.pending('test/bot/group', 9);
+  expect(row?.part).toMatchObject({
+    messageId: asked?.run,
+    text: `May I? Reply \`/allow ${asked?.code}\` or \`/deny ${asked?.code}\` within 60 minutes.`,
+    choices: [
+      { label: 'Allow', value: `/allow ${asked?.code}` },
+      { label: 'Deny', value: `/deny ${asked?.code}` },
+    ],
+  });
+  expect(await at.decide(`/allow ${asked?.code}`)).toMatchObject({
+    outcome: 'allow',
+    settled: { wait: asked?.id, by: 'test:user-1' },
+  });
+});
+
+test('hostile: the wrong person, and the right one in another chat, answer nothing', async () => {
+  await using at = await setup();
+  const asked = await at.ask({ by: ['test:ada'] });
+  const words = `/allow ${asked?.code}`;
+  expect(await at.decide(words, { senderId: 'eve' })).toBeUndefined();
+  expect(await at.decide(words, { senderId: 'ada', chatId: 'elsewhere' })).toBeUndefined();
+  expect(await at.decide(words, { senderId: 'ada', channel: 'other' })).toBeUndefined();
+  expect(await at.decide(words, { senderId: 'eve', senderName: 'ada' })).toBeUndefined();
+  const reply = { replyTo: { platformId: 'q', fromBot: true, text: `May I? ${words}` } };
+  expect(await at.decide('1', { senderId: 'eve', ...reply })).toBeUndefined();
+  expect(await at.decide('1', { senderId: 'ada', ...reply })).toMatchObject({ outcome: 'allow' });
+});
+
+test('a choice is pressed, named, or counted; other words are no answer', async () => {
+  await using at = await setup();
+  const choices = ['Red', 'Blue'].map((label) => ({ label, value: label.toLowerCase() }));
+  const asked = await at.ask({ answer: 'choice', choices });
+  const value = async (text: string, more = {}) => (await at.decide(text, more))?.settled?.value.output;
+  const reply = { replyTo: { platformId: 'q', fromBot: true } };
+  expect(await value(`/answer ${asked?.code} 2`)).toBe('blue');
+  expect([await value('red', reply), await value('1', reply), await value('green', reply)]).toEqual(['red', 'red', undefined]);
+  expect([await value('red'), await value(`/allow ${asked?.code}`)]).toEqual([undefined, undefined]);
+});
+
+test('words that are asked for are the next message of one who may answer', async () => {
+  await using at = await setup();
+  const asked = await at.ask({ answer: 'text', by: ['test:ada'] });
+  expect(await at.decide('hello', { senderId: 'eve' })).toBeUndefined();
+  const said = await at.decide('sea green\nif possible', { senderId: 'ada' });
+  expect(said?.settled).toEqual({ wait: asked?.id, value: { ok: true, output: 'sea green\nif possible' }, by: 'test:ada' });
+});
+
+test('a question to the owner is looked after once its run is parked', async () => {
+  await using at = await setup();
+  const asked = await at.ask({ to: 'owner' });
+  expect(at.posts).toEqual([expect.stringContaining('/allow'), 'on disk']);
+  expect((await at.journal.waits.questions('test/bot/owner')).map(({ id }) => id)).toEqual([asked?.id]);
+});
+
+test('what cannot be asked is refused at once: no such channel, or more than twenty in an hour in one chat', async () => {
+  await using at = await setup();
+  expect(await at.ask({ to: { ...TO, channel: 'gone' } })).toBeUndefined();
+  for (let n = 0; n < 20; n += 1) expect(await at.ask()).toBeDefined();
+  expect(await at.ask()).toBeUndefined();
+  expect(await at.ask({ to: { ...TO, chatId: 'another' } })).toBeDefined();
+  await at.clock.advance(HOUR);
+  expect(await at.ask()).toBeDefined();
+});

@@ -1,0 +1,39 @@
+import { expect, test } from 'vitest';
+import type { RunRow } from '../core/run.ts';
+import { asJob } from './job-end.ts';
+
+const ROW: RunRow = {
+  ...{ seq: 1, key: 'job/a/1', profile: 'session', lane: 'job/a', session: 'job:a', attempts: 1, acceptedAt: 0, generation: 1 },
+  authority: { principal: 'cli:local', role: 'owner', mode: 'guarded', policies: [] },
+  source: { kind: 'job', job: 'a', due: 1 },
+  prompt: { text: 'x', media: [], at: '2026-10-02T00:00:00Z' },
+};
+const answered = (text: string) => ({ state: 'DONE', outcome: 'answered', text }) as const;
+const FAILED = { state: 'DEAD', outcome: 'failed:GH2103', text: '⚠️' } as const;
+
+test.each(['', '  \n', '[SILENT]', ' [silent] ', '[NO_CHANGE]\n', '[SILENT] [NO_CHANGE]', 'HEARTBEAT_OK'])(
+  'the answer %j of a job delivers nothing',
+  (text) => {
+    expect(asJob(ROW, answered(text))).toEqual({ state: 'DONE', outcome: 'silent' });
+  },
+);
+
+test.each([
+  ['[SILENT] The roof leaks.', 'The roof leaks.'],
+  ['HEARTBEAT_OK\n\nOne mail came.', 'One mail came.'],
+  ['Nothing is [SILENT] here.', 'Nothing is [SILENT] here.'],
+])('of %j the text is delivered as %j', (text, expected) => {
+  expect(asJob(ROW, answered(text))).toMatchObject({ outcome: 'answered', text: expected });
+});
+
+test('an answer of no words is silent too, and a failure is told once', () => {
+  expect(asJob(ROW, { state: 'DONE', outcome: 'failed:GH2108', text: '⚠️' })).toEqual({ state: 'DONE', outcome: 'silent' });
+  expect(asJob(ROW, FAILED)).toEqual({ ...FAILED, text: 'A scheduled job failed.\n⚠️' });
+  const again: RunRow = { ...ROW, prompt: { ...ROW.prompt, failsQuietly: true } };
+  expect(asJob(again, FAILED)).toEqual({ state: 'DEAD', outcome: 'failed:GH2103' });
+});
+
+test('what a person asked is answered in the words of the agent', () => {
+  const chat: RunRow = { ...ROW, source: { kind: 'api', client: 'web' } };
+  expect(asJob(chat, answered('[SILENT]'))).toEqual(answered('[SILENT]'));
+});

@@ -1,0 +1,44 @@
+// how the run of a job ended -> what people are told of it
+import type { RunRow } from '../core/run.ts';
+import type { End } from './ended.ts';
+
+/** A model that has nothing to tell answers one of these. */
+const SILENT_MARKS = ['[SILENT]', '[NO_CHANGE]', 'HEARTBEAT_OK'];
+/** An empty answer, in the words of the agent. */
+const EMPTY = 'failed:GH2108';
+
+/**
+ * No person waits for the answer of a job: an empty one and a mark alone deliver nothing (`silent`), a mark
+ * before text is taken off. A failure is told once, until the job works again. Other runs end as they did.
+ */
+export function asJob(row: RunRow, end: End): End {
+  if (row.message || row.source.kind !== 'job') return end;
+  const { text: _text, choices: _choices, ...untold } = end;
+  if (end.outcome === EMPTY) return { ...untold, state: 'DONE', outcome: 'silent' };
+  if (end.state === 'DEAD') return row.prompt.failsQuietly ? untold : { ...end, text: asJobFailure(end.text ?? '') };
+  if (end.outcome !== 'answered') return end;
+  const { text, isMarked } = withoutMarks(end.text ?? '');
+  if (text !== '') return { ...end, text };
+  const { files: _files, ...silent } = untold;
+  if (isMarked || (end.files ?? []).length === 0) return { ...silent, outcome: 'silent' };
+  return end;
+}
+
+/** Without a question before it, a failure must say what failed. */
+export function asJobFailure(text: string): string {
+  return `A scheduled job failed.\n${text}`;
+}
+
+function withoutMarks(answer: string): { readonly text: string; readonly isMarked: boolean } {
+  let text = answer.trim();
+  let isMarked = false;
+  for (let mark = markOf(text); mark; mark = markOf(text)) {
+    text = text.slice(mark.length).trim();
+    isMarked = true;
+  }
+  return { text, isMarked };
+}
+
+function markOf(text: string): string | undefined {
+  return SILENT_MARKS.find((mark) => text.slice(0, mark.length).toUpperCase() === mark);
+}

@@ -1,0 +1,53 @@
+/** What a run leaves that waits: its waits, made ready for the commit that parks it. */
+import type { Authority, Mode } from '../core/authority.ts';
+import type { NewRun } from '../core/new-run.ts';
+import type { RunRow } from '../core/run.ts';
+import type { ToolResult } from '../core/tool.ts';
+import { lateResult, type NewWait, waitId } from '../core/wait.ts';
+import type { RunQuestions } from '../operator/run-questions.ts';
+
+export interface PlacedWaits {
+  readonly waits: readonly NewWait[];
+  /** To be called once they are on disk. */
+  onDisk(): void;
+}
+
+const NOT_ASKED: ToolResult = { ok: false, output: 'Error: the question cannot be asked now, and was not' };
+const MODES: readonly Mode[] = ['read-only', 'guarded', 'workspace', 'full'];
+
+/** Rejects as the journal does. */
+export async function placeWaits(
+  row: RunRow,
+  waits: readonly NewWait[],
+  { questions, taint }: { readonly questions: Pick<RunQuestions, 'place'>; readonly taint: number },
+): Promise<PlacedWaits> {
+  const ready: (() => void)[] = [];
+  const placed: NewWait[] = [];
+  for (const wait of waits) {
+    if (wait.kind === 'run') placed.push({ ...wait, about: childOf(row, wait.about, taint) });
+    else if (wait.kind !== 'person') placed.push(wait);
+    else {
+      const question = await questions.place(wait.about, { id: waitId(row.key, wait.callId), run: row.key });
+      if (question) ready.push(() => question.onDisk());
+      const { due = wait.about.expiresAt, late = lateResult({}) } = wait;
+      placed.push(question ? { ...wait, due, late, asked: question.asked } : { ...wait, value: NOT_ASKED });
+    }
+  }
+  return {
+    waits: placed,
+    onDisk() {
+      for (const one of ready) one();
+    },
+  };
+}
+
+/** A run never gets more than the one that began it has, and knows what that one has read. */
+function childOf({ authority }: RunRow, child: NewRun, taint: number): NewRun {
+  return { ...child, authority: narrowed(authority, child.authority), taint: (child.taint ?? 0) | taint };
+}
+
+function narrowed(parent: Authority, child: Authority): Authority {
+  const mode = MODES[Math.min(MODES.indexOf(parent.mode), MODES.indexOf(child.mode))] ?? 'read-only';
+  const own = child.policies.filter((policy) => !parent.policies.includes(policy));
+  return { ...parent, mode, policies: [...parent.policies, ...own] };
+}

@@ -1,0 +1,56 @@
+/** Which limits hold for which run, as data (runs.md M1). */
+import type { Profile } from '../core/new-run.ts';
+import type { RunLimits } from '../core/turn.ts';
+
+/** What the operator may set. Absent = the figure of the table. Times in ms. */
+export interface ConfiguredLimits {
+  /** Of the session profile, as is the next one. */
+  readonly maxIterations?: number;
+  readonly sessionTimeoutMs?: number;
+  /** Of every profile, as are the rest: they speak of tools and models, not of the kind of work. */
+  readonly toolTimeoutMs?: number;
+  readonly maxTokens?: number;
+  readonly maxOutputTokens?: number;
+}
+
+type Figures = Pick<RunLimits, 'maxIterations' | 'softIterations' | 'wallClockMs' | 'stepMs' | 'maxToolCalls' | 'toolsAtOnce'>;
+
+/** Longest time that one tool call may take, whatever the config says (spec C4). */
+const TOOL_TIMEOUT_CEILING_MS = 1_800_000;
+const TOOL_TIMEOUT_MS = 600_000;
+
+const HALF_AN_HOUR_MS = 1_800_000;
+
+/** What a conversation may do in one answer (spec C4, F2 and B1), and a node of a pipeline, which is the same agent. */
+const CONVERSATION = { wallClockMs: HALF_AN_HOUR_MS, maxToolCalls: 64, toolsAtOnce: 8 };
+/** What a task may do (P9 to P12): it is told to come to an end before it is ended, and no step of it may hang. */
+const TASK = { wallClockMs: HALF_AN_HOUR_MS, maxToolCalls: 5, toolsAtOnce: 5 };
+
+const FIGURES: Readonly<Record<Profile, Figures>> = {
+  session: { ...CONVERSATION, maxIterations: 50 },
+  task: { ...TASK, maxIterations: 10, softIterations: 8, stepMs: 300_000 },
+  subagent: { ...TASK, maxIterations: 15, softIterations: 12, stepMs: 600_000 },
+  node: { ...CONVERSATION, maxIterations: 30 },
+};
+
+/** Model calls of one message of `gatehouse chat`, where the config sets none: a person sits and waits. */
+export const CHAT_ITERATIONS = 20;
+
+export type Profiles = Readonly<Record<Profile, RunLimits>>;
+
+/** The limits of every profile. What the config sets for conversations holds for `session` alone. */
+export function profiles(configured: ConfiguredLimits = {}): Profiles {
+  const { maxIterations, sessionTimeoutMs, toolTimeoutMs = TOOL_TIMEOUT_MS, maxTokens = 0, maxOutputTokens } = configured;
+  const common = {
+    ...{ maxTokens, toolTimeoutMs: Math.min(toolTimeoutMs, TOOL_TIMEOUT_CEILING_MS) },
+    ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
+  };
+  const { session, task, subagent, node } = FIGURES;
+  const { maxIterations: calls, wallClockMs } = session;
+  return {
+    session: { ...session, ...common, maxIterations: maxIterations ?? calls, wallClockMs: sessionTimeoutMs ?? wallClockMs },
+    task: { ...task, ...common },
+    subagent: { ...subagent, ...common },
+    node: { ...node, ...common },
+  };
+}

@@ -1,0 +1,90 @@
+/** What a run is told: the history it is given, what its waits came to, and what goes on beside it. */
+import type { RunRow } from '../core/run.ts';
+import type { SessionMessage } from '../core/session.ts';
+import type { ToolResult } from '../core/tool.ts';
+import type { RunNotes } from '../core/turn.ts';
+import type { ParkedRun, WaitKind, Waits } from '../core/wait.ts';
+import { oneLine } from '../lib/one-line.ts';
+import { recentHistory } from './recent-history.ts';
+import type { Transcripts } from './transcripts.ts';
+
+/** Longest quotation of what another request asked for, and of a line that was said meanwhile. UTF-16 units. */
+const REQUEST_CHARS = 200;
+const LINE_CHARS = 500;
+/** Lines and requests that are quoted, the newest. */
+const MOST_LINES = 20;
+const MOST_REQUESTS = 5;
+
+export interface ToldOptions {
+  readonly waits: Waits;
+  readonly transcripts: Pick<Transcripts, 'load'>;
+  /** Newest messages of the session that a run is given. */
+  readonly maxHistory: number;
+}
+
+export interface Told {
+  readonly history: readonly SessionMessage[];
+  /** Id of its newest line; empty = there is none. */
+  readonly historyTo: string;
+  readonly settled: ReadonlyMap<string, ToolResult>;
+  readonly notes: RunNotes;
+  /** Bits of what its input and its history bring in. */
+  readonly taint: number;
+}
+
+/** A run that waited is given the history that it had, then what was said since. Rejects as its ports do. */
+export async function toldTo(row: RunRow, { waits, transcripts, maxHistory }: ToldOptions): Promise<Told> {
+  const { key, session, historyTo } = row;
+  // One more than is shown tells whether there are older ones: see `recentHistory`.
+  const needed = historyTo === undefined ? maxHistory + 1 : 2 * maxHistory + 1;
+  const loaded = await transcripts.load(session, needed);
+  // A dead letter that is replayed: what its first run left in the session must not be read as earlier conversation.
+  const lines = loaded.filter(({ id }) => id !== `${key}:in` && !id.startsWith(`${key}#`));
+  const { before, since } = splitAt(lines, historyTo);
+  const history = recentHistory(before, maxHistory);
+  const settled = historyTo === undefined ? [] : await waits.of(row.seq);
+  const others = (await waits.parked(session)).filter((other) => other.key !== key);
+  const taint = [...history, ...since].reduce((sum, line) => sum | (line.taint ?? 0), row.taint ?? 0);
+  return {
+    ...{ history, taint, historyTo: historyTo ?? history.at(-1)?.id ?? '' },
+    settled: new Map(settled.flatMap(({ callId, value }) => (value ? [[callId, value]] : []))),
+    notes: {
+      ...(others.length > 0 ? { waiting: waitingText(others) } : {}),
+      ...(since.length > 0 ? { since: sinceText(since) } : {}),
+    },
+  };
+}
+
+interface Split {
+  readonly before: readonly SessionMessage[];
+  readonly since: readonly SessionMessage[];
+}
+
+/** A line that is gone, because the session was begun anew: then all there is was said since. */
+function splitAt(lines: readonly SessionMessage[], historyTo: string | undefined): Split {
+  if (historyTo === undefined) return { before: lines, since: [] };
+  const end = lines.findIndex(({ id }) => id === historyTo) + 1;
+  return { before: lines.slice(0, end), since: lines.slice(end) };
+}
+
+const WAITS_FOR: Readonly<Record<WaitKind, string>> = {
+  person: 'the answer of a person',
+  run: 'work that it began',
+  timer: 'a time',
+  signal: 'a decision',
+};
+
+function waitingText(others: readonly ParkedRun[]): string {
+  const lines = others.slice(-MOST_REQUESTS).map(({ text, kinds }) => {
+    const what = kinds.map((kind) => WAITS_FOR[kind]).join(' and ');
+    return `An earlier request waits for ${what}: “${oneLine(text, REQUEST_CHARS)}”`;
+  });
+  const more = others.length > MOST_REQUESTS ? [`${others.length - MOST_REQUESTS} more requests wait.`] : [];
+  return [...lines, ...more, 'What waits is answered by itself later; do not do it here.'].join('\n');
+}
+
+function sinceText(since: readonly SessionMessage[]): string {
+  const said = since.filter(({ role, content }) => (role === 'user' || role === 'assistant') && content.trim() !== '');
+  const lines = said.slice(-MOST_LINES).map(({ role, content }) => `${role}: ${oneLine(content, LINE_CHARS)}`);
+  return ['While this request waited, the conversation went on:', ...lines].join('\n');
+}

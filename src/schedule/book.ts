@@ -1,0 +1,127 @@
+import type { Authority } from '../core/authority.ts';
+import { GatehouseError } from '../core/errors.ts';
+import { HEARTBEAT, type Job, type JobBook, type JobRequest } from '../core/job.ts';
+import type { Journal } from '../core/journal.ts';
+import type { Clock } from '../core/ports.ts';
+import { nextDue, readSchedule } from './next.ts';
+
+/**
+ * Enough for a household's reminders. Each job is a paid run up to once a minute, so that more than this is
+ * the owner's decision, who makes them in the command line.
+ */
+const MOST_OF_A_MEMBER = 20;
+const LONGEST_TEXT = 8_000;
+const LONGEST_NAME = 100;
+/** Edits that meet a firing are made again on what it left. */
+const TRIES = 5;
+
+export interface BookOptions {
+  readonly journal: Pick<Journal, 'commit' | 'jobs'>;
+  readonly clock: Pick<Clock, 'now'>;
+  /** Eight hexadecimal digits. */
+  readonly newId: () => string;
+}
+
+/** See `JobBook`. A change is made again where it met another one, so that none is lost. */
+export class Book implements JobBook {
+  readonly #options: BookOptions;
+
+  constructor(options: BookOptions) {
+    this.#options = options;
+  }
+
+  async add(request: JobRequest): Promise<Job> {
+    const { journal, clock, newId } = this.#options;
+    for (let n = 0; n < TRIES; n += 1) {
+      const now = clock.now();
+      const before = request.id === undefined ? undefined : await journal.jobs.get(request.id);
+      if (before?.payload.text === request.text) return before;
+      await this.#assertAllowed(request.authority);
+      const job = await jobOf(request, before ? newId() : (request.id ?? newId()), now);
+      // Of another job of this id, nothing is written.
+      if (await journal.commit([{ kind: 'job', job }])) return job;
+    }
+    throw met();
+  }
+
+  async list(who: Authority): Promise<readonly Job[]> {
+    const all = await this.#options.journal.jobs.list();
+    return all.filter((job) => isTheirs(job, who));
+  }
+
+  async remove(who: Authority, words: string): Promise<Job> {
+    for (let n = 0; n < TRIES; n += 1) {
+      const job = await this.#find(who, words);
+      if (job.id === HEARTBEAT)
+        throw new GatehouseError('GH1702', 'the heartbeat is part of the daemon', {
+          hint: 'set heartbeat.every_minutes to 0 in the config',
+        });
+      if (await this.#options.journal.commit([{ kind: 'job', job: { gone: job.id }, was: job }])) return job;
+    }
+    throw met();
+  }
+
+  async enable(who: Authority, id: string, enabled: boolean): Promise<Job> {
+    const { journal, clock } = this.#options;
+    for (let n = 0; n < TRIES; n += 1) {
+      const job = await this.#find(who, id);
+      const next = enabled ? await nextDue(job, clock.now()) : undefined;
+      if (enabled && next === undefined && job.id !== HEARTBEAT)
+        throw new GatehouseError('GH1701', `job ${job.id} has no due time any more`, { hint: 'add it again with a new time' });
+      const { nextDue: _before, ...rest } = job;
+      const changed: Job = { ...rest, enabled, ...(next === undefined || job.id === HEARTBEAT ? {} : { nextDue: next }) };
+      if (await journal.commit([{ kind: 'job', job: changed, was: job }])) return changed;
+    }
+    throw met();
+  }
+
+  async #find(who: Authority, words: string): Promise<Job> {
+    const theirs = await this.list(who);
+    const exact = theirs.find(({ id }) => id === words);
+    if (exact) return exact;
+    const wanted = words.trim().toLowerCase();
+    const fitting = theirs.filter(({ name, payload }) => `${name}\n${payload.text}`.toLowerCase().includes(wanted));
+    const [only, ...others] = wanted === '' ? [] : fitting;
+    if (!only) throw new GatehouseError('GH1003', `there is no job ${words.slice(0, LONGEST_NAME)}`);
+    if (others.length === 0) return only;
+    const list = fitting.slice(0, 10).map(({ id, name }) => `${id} (${name})`);
+    const more = fitting.length > list.length ? ` and ${fitting.length - list.length} more` : '';
+    throw new GatehouseError('GH1003', `${fitting.length} jobs fit: ${list.join(', ')}${more}`, { hint: 'name one by its id' });
+  }
+
+  /** A34: who is let in by `*` makes none, a member a few. */
+  async #assertAllowed(who: Authority): Promise<void> {
+    if (who.role === 'owner') return;
+    if (who.role === 'guest') throw new GatehouseError('GH1702', 'guests have no jobs', { hint: 'ask the owner' });
+    if ((await this.list(who)).length >= MOST_OF_A_MEMBER)
+      throw new GatehouseError('GH1702', `a person has at most ${MOST_OF_A_MEMBER} jobs`, { hint: 'remove one first' });
+  }
+}
+
+/** Checked and complete. Rejects with GH1701 for a schedule that cannot be, and for a text that is too long. */
+export async function jobOf(request: JobRequest, id: string, now: number): Promise<Job> {
+  const { text, name, session, deliver, authority, taint = 0, missed = 'once', deleteAfterRun = false } = request;
+  if (text.trim() === '') throw new GatehouseError('GH1701', 'the job says nothing to do', { hint: 'give it a message' });
+  if (text.length > LONGEST_TEXT)
+    throw new GatehouseError('GH1701', `the message of a job has at most ${LONGEST_TEXT} characters`, {
+      hint: 'put long instructions into a file of the workspace and name it',
+    });
+  const due = await readSchedule(request, now);
+  return {
+    ...{ id, name: nameOf(name ?? text), ...due },
+    payload: { text, profile: 'session', ...(session === undefined ? {} : { session }), ...(deliver ? { deliver } : {}) },
+    ...{ authority, taint, missed, enabled: true, deleteAfterRun, runCount: 0, createdAt: now },
+  };
+}
+
+function nameOf(text: string): string {
+  return [...text.replace(/\s+/g, ' ').trim()].slice(0, LONGEST_NAME).join('') || 'unnamed';
+}
+
+function isTheirs(job: Job, who: Authority): boolean {
+  return who.role === 'owner' || job.authority.principal === who.principal;
+}
+
+function met(): GatehouseError {
+  return new GatehouseError('GH1703', 'the job was changed by others all the time', { hint: 'try again' });
+}

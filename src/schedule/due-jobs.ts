@@ -1,0 +1,131 @@
+// due job -> may it? where to? -> ONE commit: its run, its next due time
+import type { Authority } from '../core/authority.ts';
+import type { Emit, RunEvent } from '../core/events.ts';
+import { type Job, type JobAddress, jobRunKey } from '../core/job.ts';
+import type { Journal } from '../core/journal.ts';
+import type { Address } from '../core/message.ts';
+import type { Clock } from '../core/ports.ts';
+import { jobLane, promptOf, runOf } from './job-run.ts';
+import { nextDue } from './next.ts';
+import type { Dated } from './ticker.ts';
+
+/** Jobs that are fired in one step; those of one step share a transaction. */
+const BATCH = 20;
+/** A time that is this late was missed: the process did not run, or the clock was set. */
+const MISSED_AFTER_MS = 60_000;
+/** Runs of one job that may wait or run. A job that is slower than its schedule must not pile up work. */
+const MOST_OF_A_JOB = 2;
+
+export interface DueJobsOptions {
+  readonly journal: Pick<Journal, 'commit' | 'jobs' | 'room' | 'load'>;
+  /** Rows below the high-water mark that jobs leave to people. */
+  readonly reserve: number;
+  /** Why nothing may run on this account any more; undefined = it may. */
+  readonly barred: (authority: Authority) => Promise<string | undefined>;
+  /** Undefined = there is no such channel now. */
+  readonly address: (to: JobAddress) => Address | undefined;
+  readonly clock: Pick<Clock, 'now'>;
+  readonly emit: Emit;
+}
+
+type NoRun = Extract<RunEvent, { type: 'job' }>['state'];
+
+/**
+ * Fires jobs. A firing is one commit with the key `job/<id>/<due>`, so that a kill leaves either a job that
+ * is still due or a run, and a clock that is set back makes no second run of the same due time.
+ */
+export class DueJobs implements Dated {
+  readonly #options: DueJobsOptions;
+
+  constructor(options: DueJobsOptions) {
+    this.#options = options;
+  }
+
+  earliest(): Promise<number | undefined> {
+    return this.#options.journal.jobs.earliest();
+  }
+
+  /** Stops before the waiting rows take the place of people's messages, and goes on when it is called again. */
+  async fire(now: number): Promise<void> {
+    const { journal, reserve } = this.#options;
+    for (;;) {
+      const free = Math.min(BATCH, journal.room() - reserve);
+      if (free <= 0) return;
+      const due = await journal.jobs.due(now, free);
+      const done = await Promise.all(due.map((job) => this.#fire(job, now)));
+      // A job that was changed meanwhile is read again; where none made progress, the next call does that.
+      if (due.length < free || !done.includes(true)) return;
+    }
+  }
+
+  /**
+   * Brings dates forward that a clock ahead of time had moved too far. What has fired is known by its key and
+   * does not fire again.
+   */
+  async replan(since: number): Promise<void> {
+    const { jobs } = this.#options.journal;
+    for (const [n, job] of (await jobs.list()).entries()) {
+      if (!job.enabled || job.nextDue === undefined || job.nextDue <= since) continue;
+      const next = await nextDue(job, since);
+      if (next !== undefined && next < job.nextDue) await this.#commit(job, { nextDue: next });
+      if (n % BATCH === BATCH - 1) await new Promise((resolve) => setImmediate(resolve));
+    }
+  }
+
+  /** False = the job is not as it was read, and nothing was done. */
+  async #fire(job: Job, now: number): Promise<boolean> {
+    const { journal, barred, address } = this.#options;
+    const due = job.nextDue ?? now;
+    const next = await nextDue(job, now);
+    const then = { enabled: job.enabled && next !== undefined, nextDue: next };
+    const reason = await barred(job.authority);
+    if (reason !== undefined) return await this.#withoutRun(job, { enabled: false, nextDue: undefined }, 'disabled', reason);
+    // Only after the clock was set back. Its run is or was there: nothing is lost and nothing is new.
+    if (job.lastDue !== undefined && due <= job.lastDue && (await journal.jobs.fired(job.id, due)))
+      return await this.#commit(job, then);
+    if (job.missed === 'skip' && now - due > MISSED_AFTER_MS)
+      return await this.#withoutRun(job, then, 'skipped', 'the daemon did not run at that time');
+    const { deliver } = job.payload;
+    const to = deliver && address(deliver);
+    if (deliver && !to) return await this.#withoutRun(job, then, 'refused', `there is no channel ${deliver.channel}`);
+    if (journal.load('lane', jobLane(job.id, to)).messages >= MOST_OF_A_JOB)
+      return await this.#withoutRun(job, then, 'skipped', `${MOST_OF_A_JOB} runs of it are not over yet`);
+
+    const run = runOf({ job, due, to, text: promptOf(job, due) });
+    if (next === undefined && job.deleteAfterRun)
+      return await journal.commit([
+        { kind: 'run', run },
+        { kind: 'job', job: { gone: job.id }, was: job },
+      ]);
+    const fired = changed(job, { ...then, lastDue: due, lastStatus: 'running', runCount: job.runCount + 1 });
+    return await journal.commit([
+      { kind: 'run', run },
+      { kind: 'job', job: fired, was: job },
+    ]);
+  }
+
+  async #withoutRun(job: Job, change: Change, state: NoRun, reason: string): Promise<boolean> {
+    const { journal, clock, emit } = this.#options;
+    const due = job.nextDue ?? clock.now();
+    const event: RunEvent = { type: 'job', at: clock.now(), messageId: jobRunKey(job.id, due), job: job.id, state, reason };
+    const status = state === 'skipped' ? {} : { lastStatus: `error: ${reason}` };
+    const done = await journal.commit([
+      { kind: 'job', job: changed(job, { ...change, ...status }), was: job },
+      { kind: 'event', event },
+    ]);
+    if (done) emit(event);
+    return done;
+  }
+
+  #commit(job: Job, change: Change): Promise<boolean> {
+    return this.#options.journal.commit([{ kind: 'job', job: changed(job, change), was: job }]);
+  }
+}
+
+type Change = { readonly [Key in keyof Job]?: Job[Key] | undefined };
+
+/** What is undefined is taken away. */
+function changed(job: Job, change: Change): Job {
+  const all = Object.entries({ ...job, ...change }).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(all) as unknown as Job;
+}

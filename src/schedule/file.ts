@@ -1,0 +1,183 @@
+// cron.json of spec E1 <-> jobs
+import { z } from 'zod';
+import type { Authority } from '../core/authority.ts';
+import { GatehouseError } from '../core/errors.ts';
+import { HEARTBEAT, type Job, type JobAddress, type JobRequest, LOCAL_OPERATOR } from '../core/job.ts';
+import { jobOf } from './book.ts';
+import { FLOOR_MS } from './next.ts';
+
+/** Of the person at the machine: what they bring from a file is their own. */
+export const OPERATOR: Authority = { principal: LOCAL_OPERATOR, role: 'owner', mode: 'guarded', policies: [] };
+
+const ms = z.int().min(0).max(8.64e15);
+const authority = z.object({
+  principal: z.string().min(1).max(300),
+  role: z.enum(['owner', 'member', 'guest']),
+  mode: z.enum(['read-only', 'guarded', 'workspace', 'full']),
+  policies: z.array(z.object({ allow: z.array(z.string()), deny: z.array(z.string()) })),
+  home: z.string().exactOptional(),
+});
+
+/** The two shapes that programs have written: `{kind: "Every", every_ms}` and `{"Every": {"seconds"}}`, and those between. */
+const schedule = z
+  .preprocess(
+    (value) => {
+      const [first, ...more] = typeof value === 'object' && value !== null ? Object.entries(value) : [];
+      if (!first || more.length > 0 || typeof first[1] !== 'object') return value;
+      return { kind: first[0], ...first[1] };
+    },
+    z.object({
+      kind: z.string().transform((kind) => kind.toLowerCase()),
+      at_ms: ms.optional(),
+      timestamp_ms: ms.optional(),
+      every_ms: ms.optional(),
+      seconds: z.number().min(0).optional(),
+      expr: z.string().optional(),
+    }),
+  )
+  .transform((found, context): JobRequest['schedule'] => {
+    const at = found.at_ms ?? found.timestamp_ms;
+    const everyMs = found.every_ms ?? (found.seconds === undefined ? undefined : Math.round(found.seconds * 1_000));
+    if (found.kind === 'at' && at !== undefined) return { at };
+    if (found.kind === 'every' && everyMs !== undefined) return { everyMs };
+    if (found.kind === 'cron' && found.expr !== undefined) return { cron: found.expr };
+    context.addIssue('must be At with at_ms, Every with every_ms, or Cron with expr');
+    return z.NEVER;
+  });
+
+const entry = z.object({
+  id: z.string().optional(),
+  name: z.string().default('unnamed'),
+  enabled: z.boolean().default(true),
+  schedule,
+  payload: z.object({
+    message: z.string(),
+    deliver: z.boolean().default(false),
+    channel: z.string().nullish(),
+    chat_id: z.string().nullish(),
+    thread_id: z.string().nullish(),
+    session: z.string().nullish(),
+  }),
+  state: z
+    .object({ next_run_at_ms: ms.nullish(), last_run_at_ms: ms.nullish(), last_status: z.string().max(500).nullish() })
+    .prefault({}),
+  created_at_ms: ms.nullish(),
+  delete_after_run: z.boolean().default(false),
+  timezone: z.string().nullish(),
+  run_count: z.int().min(0).default(0),
+  missed: z.enum(['once', 'skip']).default('once'),
+  authority: authority.optional(),
+  taint: z.int().min(0).default(0),
+});
+const file = z.object({ version: z.literal(1).default(1), jobs: z.array(z.unknown()) });
+type Entry = z.output<typeof entry>;
+
+/** One entry of a file: a job, or why it is none. */
+export type Imported =
+  | { readonly kind: 'job'; readonly job: Job }
+  | { readonly kind: 'refused'; readonly name: string; readonly reason: string };
+
+/**
+ * The jobs of a file. Rejects with GH1701 where it is none at all; an entry that cannot be is told with its
+ * reason, and costs the others nothing. `fallback`: where an answer goes that is to be delivered and does not
+ * say where to.
+ */
+export async function readJobs(
+  text: string,
+  options: { readonly now: number; readonly newId: () => string; readonly fallback: JobAddress | undefined },
+): Promise<readonly Imported[]> {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(text);
+  } catch (error) {
+    throw new GatehouseError('GH1701', 'the file is not JSON', { hint: 'name a file of `gatehouse cron export`', cause: error });
+  }
+  const found = file.safeParse(parsed);
+  if (!found.success)
+    throw new GatehouseError('GH1701', 'the file holds no list of jobs', { hint: 'it has {"version": 1, "jobs": […]}' });
+  return await Promise.all(found.data.jobs.map((each, n) => readEntry(each, n, options)));
+}
+
+async function readEntry(value: unknown, n: number, options: Parameters<typeof readJobs>[1]): Promise<Imported> {
+  const read = entry.safeParse(value);
+  if (!read.success) {
+    const reason = read.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('; ');
+    return { kind: 'refused', name: `entry ${n + 1}`, reason };
+  }
+  const { name, payload } = read.data;
+  try {
+    return { kind: 'job', job: await importedJob(read.data, options) };
+  } catch (error) {
+    if (!(error instanceof GatehouseError)) throw error;
+    return { kind: 'refused', name: `${name} (${payload.message.slice(0, 40)})`, reason: error.message };
+  }
+}
+
+async function importedJob(from: Entry, { now, newId, fallback }: Parameters<typeof readJobs>[1]): Promise<Job> {
+  const { payload, state } = from;
+  const named = payload.channel && payload.chat_id ? { channel: payload.channel, chatId: payload.chat_id } : undefined;
+  const thread = named && payload.thread_id ? { threadId: payload.thread_id } : {};
+  const deliver = payload.deliver ? (named ? { ...named, ...thread } : fallback) : undefined;
+  const id = from.id !== undefined && /^[\w-]{1,64}$/.test(from.id) && from.id !== HEARTBEAT ? from.id : newId();
+  const job = await jobOf(
+    {
+      ...{ name: from.name, text: payload.message, schedule: from.schedule, missed: from.missed, taint: from.taint },
+      ...{ deleteAfterRun: from.delete_after_run, authority: from.authority ?? OPERATOR },
+      ...(from.timezone ? { timezone: from.timezone } : {}),
+      ...(payload.session ? { session: payload.session } : {}),
+      ...(deliver ? { deliver } : {}),
+    },
+    id,
+    now,
+  );
+  const due = state.next_run_at_ms ?? job.nextDue ?? now;
+  const { nextDue: _computed, ...rest } = job;
+  return {
+    ...rest,
+    // What it was due next, it stays: the interval is counted from there.
+    ...(job.schedule.kind === 'every' ? { schedule: { ...job.schedule, from: due - Math.max(job.schedule.ms, FLOOR_MS) } } : {}),
+    enabled: from.enabled,
+    ...(from.enabled ? { nextDue: due } : {}),
+    ...(state.last_run_at_ms ? { lastDue: state.last_run_at_ms } : {}),
+    ...(state.last_status ? { lastStatus: state.last_status } : {}),
+    runCount: from.run_count,
+    createdAt: from.created_at_ms ?? now,
+  };
+}
+
+/** The heartbeat is the daemon's own and is left out. */
+export function writeJobs(jobs: readonly Job[]): Readonly<Record<string, unknown>> {
+  return { version: 1, jobs: jobs.filter(({ id }) => id !== HEARTBEAT).map(toEntry) };
+}
+
+function toEntry(job: Job): Record<string, unknown> {
+  const { id, name, enabled, timezone, missed, authority: who, taint } = job;
+  const { deliver, text, session } = job.payload;
+  return {
+    ...{ id, name, enabled, schedule: toSchedule(job.schedule) },
+    payload: {
+      ...{ message: text, deliver: deliver !== undefined },
+      ...(deliver ? { channel: deliver.channel, chat_id: deliver.chatId } : {}),
+      ...(deliver?.threadId === undefined ? {} : { thread_id: deliver.threadId }),
+      ...(session === undefined ? {} : { session }),
+    },
+    state: {
+      ...(job.nextDue === undefined ? {} : { next_run_at_ms: job.nextDue }),
+      ...(job.lastDue === undefined ? {} : { last_run_at_ms: job.lastDue }),
+      ...(job.lastStatus === undefined ? {} : { last_status: job.lastStatus }),
+    },
+    ...{ created_at_ms: job.createdAt, delete_after_run: job.deleteAfterRun, timezone, run_count: job.runCount },
+    ...{ missed, authority: who, taint },
+  };
+}
+
+function toSchedule(from: Job['schedule']): Record<string, unknown> {
+  switch (from.kind) {
+    case 'at':
+      return { kind: 'At', at_ms: from.at };
+    case 'every':
+      return { kind: 'Every', every_ms: from.ms };
+    case 'cron':
+      return { kind: 'Cron', expr: from.expr };
+  }
+}

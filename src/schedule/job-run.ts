@@ -1,0 +1,51 @@
+// due job -> the run that it begins
+import { laneKey } from '../core/ids.ts';
+import { type Job, jobRunKey } from '../core/job.ts';
+import type { Address } from '../core/message.ts';
+import type { NewRun } from '../core/new-run.ts';
+
+/** The session of a job that belongs to no conversation. No chat has such a key. */
+export function jobSession(id: string): string {
+  return `job:${id}`;
+}
+
+/**
+ * A lane of its own, so that no message waits behind a job. Where it answers in a chat the lane is counted to
+ * that chat, and `/stop` there ends it too; `#` is in no lane of a thread.
+ */
+export function jobLane(id: string, to: Address | undefined): string {
+  if (!to) return `job/${id}`;
+  const { channel, account, chatId } = to;
+  return `${laneKey({ channel, account, chatId })}/#job:${id}`;
+}
+
+export interface Firing {
+  readonly job: Job;
+  readonly due: number;
+  readonly to: Address | undefined;
+  readonly text: string;
+}
+
+export function runOf({ job, due, to, text }: Firing): NewRun {
+  const { id, payload, authority, taint, lastStatus } = job;
+  return {
+    key: jobRunKey(id, due),
+    source: { kind: 'job', job: id, due },
+    profile: payload.profile,
+    lane: jobLane(id, to),
+    session: payload.session ?? jobSession(id),
+    prompt: {
+      ...{ text, media: [], at: new Date(due).toISOString() },
+      ...(lastStatus?.startsWith('error:') ? { failsQuietly: true } : {}),
+    },
+    ...(to ? { replyTo: to } : {}),
+    ...{ authority, taint },
+  };
+}
+
+/** What the model reads. It must know that no person has just written, and that it may be silent. */
+export function promptOf({ name, payload, timezone }: Job, due: number): string {
+  const at = new Intl.DateTimeFormat('en-GB', { dateStyle: 'full', timeStyle: 'short', timeZone: timezone }).format(due);
+  const head = `Scheduled job ${JSON.stringify(name)}, due ${at} (${timezone}). Answer only [SILENT] when there is nothing to tell.`;
+  return `[${head}]\n\n${payload.text}`;
+}

@@ -1,0 +1,92 @@
+// schedule + time zone + a point in time -> the next due time
+import { errorText, GatehouseError } from '../core/errors.ts';
+import type { Job, JobRequest, Schedule } from '../core/job.ts';
+import { instantOf } from '../lib/wall-time.ts';
+import { nextOf } from './cron.ts';
+
+/**
+ * A job may be due once a minute, not more often: the ticker looks every minute at the latest, a run is a
+ * paid call of a model, and a job a second would be a flood that its author does not even have to send (A34).
+ */
+export const FLOOR_MS = 60_000;
+/** Longer ones are mistakes in the unit. */
+const LONGEST_EVERY_MS = 10 * 366 * 86_400_000;
+const LATEST_AT = Date.UTC(2200, 0, 1);
+/** Croner reads character by character; no expression of people comes near it. */
+const LONGEST_EXPR = 200;
+
+type Dated = Pick<Job, 'schedule' | 'timezone'>;
+
+/** Strictly after `after`, epoch ms; undefined = never again. A function of its arguments: nothing is remembered. */
+export async function nextDue({ schedule, timezone }: Dated, after: number): Promise<number | undefined> {
+  switch (schedule.kind) {
+    case 'at':
+      return schedule.at > after ? schedule.at : undefined;
+    case 'every':
+      return schedule.from + (Math.floor((after - schedule.from) / schedule.ms) + 1) * schedule.ms;
+    case 'cron':
+      return await nextOf(schedule.expr, timezone, after);
+  }
+}
+
+/** The schedule that is asked for and its first due time. Rejects with GH1701 for one that cannot be. */
+export async function readSchedule(
+  { schedule: asked, timezone = 'UTC' }: Pick<JobRequest, 'schedule' | 'timezone'>,
+  now: number,
+): Promise<Dated & { readonly nextDue: number }> {
+  assertTimezone(timezone);
+  const schedule = scheduleOf(asked, timezone, now);
+  let due: number | undefined;
+  try {
+    due = await nextDue({ schedule, timezone }, now);
+  } catch (error) {
+    throw refused(`the expression cannot be read: ${errorText(error)}`, { cause: error });
+  }
+  if (due === undefined) throw refused(schedule.kind === 'at' ? 'the time lies in the past' : 'the expression never fires');
+  return { schedule, timezone, nextDue: due };
+}
+
+function scheduleOf(asked: JobRequest['schedule'], timezone: string, now: number): Schedule {
+  if ('at' in asked) {
+    const at = typeof asked.at === 'string' ? instantOf(asked.at, timezone) : asked.at;
+    if (at === undefined || !Number.isSafeInteger(at) || at > LATEST_AT)
+      throw refused('the time cannot be read', { hint: 'write it like 2026-10-04T08:00, or with an offset: …T08:00+02:00' });
+    return { kind: 'at', at };
+  }
+  if ('everyMs' in asked) {
+    const { everyMs: ms } = asked;
+    if (!Number.isSafeInteger(ms) || ms > LONGEST_EVERY_MS) throw refused('the interval cannot be read');
+    if (ms < FLOOR_MS) throw refused('a job fires once a minute at most', { hint: 'ask for 60 seconds or more' });
+    return { kind: 'every', ms, from: now };
+  }
+  return { kind: 'cron', expr: expressionOf(asked.cron) };
+}
+
+/** Without what only some programs read: `@daily`, dates, more than one space. */
+function expressionOf(text: string): string {
+  if (text.length > LONGEST_EXPR) throw refused(`an expression has at most ${LONGEST_EXPR} characters`);
+  const fields = text.trim().split(/\s+/);
+  if (fields.length < 5 || fields.length > 7)
+    throw refused('an expression has five fields: minute, hour, day of the month, month, day of the week', {
+      hint: 'six with the second first, seven with the year last; "0 8 * * 1-5" is eight on working days',
+    });
+  // One second of a minute and not two: what is left is at least a minute apart, whatever the other fields say.
+  if (fields.length > 5 && !/^\d{1,2}$/.test(fields[0] ?? ''))
+    throw refused('a job fires once a minute at most', { hint: 'the field of the seconds is one number, such as 0' });
+  return fields.join(' ');
+}
+
+/** Names of the IANA database only: a fixed offset is no place, and knows no summer time. */
+function assertTimezone(name: string): void {
+  const hint = 'name one of the IANA database, such as Europe/Berlin or UTC';
+  if (!/^[A-Za-z][\w+/-]{0,63}$/.test(name)) throw refused('the time zone cannot be read', { hint });
+  try {
+    new Intl.DateTimeFormat('en', { timeZone: name });
+  } catch (error) {
+    throw refused(`there is no time zone ${name}`, { hint, cause: error });
+  }
+}
+
+function refused(message: string, options: { readonly hint?: string; readonly cause?: unknown } = {}): GatehouseError {
+  return new GatehouseError('GH1701', message, options);
+}

@@ -1,0 +1,8 @@
+import { expect, test } from 'vitest';
+import { measureParked } from './measure.ts';
+
+// The figures of ten thousand are `npm run soak:parked`'s.
+test('parked runs hold no turn, no lane and no timer, and each goes on when its wait is over', async () => {
+  const figures = await measureParked(150);
+  expect(figures).toMatchObject({ parked: 150, held: 0, timers: 0 });
+});

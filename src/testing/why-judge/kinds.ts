@@ -1,0 +1,190 @@
+/** What the script does to a message, and what therefore has to be said of it: never what our code thinks of it. */
+import { shortHash } from '../../core/ids.ts';
+import type { TelegramServer } from '../../simulator/telegram/server.ts';
+
+/** What the script knows of one message. */
+export interface Expected {
+  readonly key: string;
+  readonly kind: string;
+  /** Of the verdict. */
+  readonly says: RegExp;
+  readonly configKey: string | null;
+  /** Of the verdict once the daemon is gone, where the message is not over then. */
+  readonly saysLater?: RegExp;
+  /** A chat that is owed an answer by the platform's record. */
+  readonly chat?: number;
+}
+
+export interface Scene {
+  readonly platform: TelegramServer;
+  readonly canary: string;
+}
+
+/** Chats and people of one message are its own. */
+type Kind = (scene: Scene, n: number) => readonly Expected[];
+
+const ALLOWED = 10_000;
+const STRANGER = 800_000;
+const GROUP = -100_000_000;
+const SENDERS = 'gateway.channels[].allowed_senders';
+
+/** Senders whom the config has to name, of a play with so many messages. */
+export function allowedIds(messages: number): readonly string[] {
+  return Array.from({ length: messages }, (_, n) => String(ALLOWED + n));
+}
+
+/** The one group that is on the list, of all that there are. */
+export const ALLOWED_GROUP = String(GROUP);
+
+function say({ platform, canary }: Scene, chat: number, words: string, more: object = {}): string {
+  const message = { chat_id: chat, from: { id: Math.abs(chat) }, text: `${words} ${canary}`, ...more };
+  return keyOf(platform, chat, platform.inject(message));
+}
+
+function keyOf({ botId }: TelegramServer, chat: number, message: number | string): string {
+  return `telegram/${botId}/${chat}:${message}`;
+}
+
+function privately(kind: string, words: string, says: RegExp, configKey: string | null = null, prepare?: Prepare): Kind {
+  return (scene, n) => {
+    const chat = ALLOWED + n;
+    prepare?.(scene, String(chat));
+    return [{ key: say(scene, chat, words), kind, says, configKey, chat }];
+  };
+}
+
+type Prepare = (scene: Scene, chatId: string) => void;
+const ANSWERED = /^It was answered\.$/;
+const method = 'sendMessage';
+
+/** In turns. */
+export const KINDS: readonly Kind[] = [
+  privately('answered', 'hello', ANSWERED),
+  privately('tool', 'do:tool', ANSWERED),
+  privately('model refuses', 'do:reject', /^It (was given up|failed): the model rejected the request \(GH2106\)\.$/),
+  privately('model withholds', 'do:withhold', /^It (was given up|failed): the answer was withheld by the provider \(GH2111\)\.$/),
+  privately('model fails once', 'do:once-500', ANSWERED),
+  privately('send is put off', 'hello', ANSWERED, null, ({ platform }, chatId) =>
+    platform.fault({ method, chatId, kind: 'error', status: 429, description: 'slow down', parameters: { retry_after: 1 } }),
+  ),
+  privately(
+    'send is refused',
+    'hello',
+    /^It was answered, but not delivered: 1 of 1 parts refused by the platform/,
+    null,
+    (scene, chatId) =>
+      scene.platform.fault({ method, chatId, kind: 'error', status: 403, description: 'Forbidden: bot was blocked', times: 99 }),
+  ),
+  privately(
+    'reply to a send is lost',
+    'hello',
+    /^It was answered, but not delivered: 1 of 1 parts sent, without a word/,
+    null,
+    (scene, chatId) => scene.platform.fault({ method, chatId, kind: 'drop' }),
+  ),
+  ({ platform }, n) => {
+    const chat = ALLOWED + n;
+    const key = keyOf(platform, chat, platform.inject({ chat_id: chat, from: { id: chat }, text: '/help' }));
+    return [{ key, kind: 'help', says: /^It was answered by the gateway itself: help\.$/, configKey: null, chat }];
+  },
+  (scene, n) => [
+    {
+      key: say(scene, STRANGER + n, 'let me in'),
+      kind: 'stranger',
+      says: /^It was not let in: its sender (has to be let in first|is not on the list)/,
+      configKey: SENDERS,
+    },
+  ],
+  (scene, n) => {
+    const more = { from: { id: ALLOWED + n } };
+    return [
+      {
+        key: say(scene, GROUP, 'among ourselves', more),
+        kind: 'not mentioned',
+        says: /^It was not let in: it did not speak to the assistant\.$/,
+        configKey: 'gateway.channels[].group_mode',
+      },
+      {
+        key: say(scene, GROUP - 1 - n, 'hello', more),
+        kind: 'other group',
+        says: /^It was not let in: the group is not on the list\.$/,
+        configKey: 'gateway.channels[].allowed_groups',
+      },
+      {
+        key: say(scene, GROUP, 'hello', { from: { id: STRANGER + n } }),
+        kind: 'stranger in a group',
+        says: /^It was not let in: its sender is not on the list\.$/,
+        configKey: SENDERS,
+      },
+    ];
+  },
+  (scene, n) => [
+    {
+      key: say(scene, ALLOWED + n, 'beep', { from: { id: ALLOWED + n, is_bot: true } }),
+      kind: 'bot',
+      says: /^It was not let in: another program wrote it\.$/,
+      configKey: null,
+    },
+  ],
+  (scene, n) => {
+    const chat = ALLOWED + n;
+    const key = say(scene, chat, 'hello', { message_id: 1 });
+    say(scene, chat, 'hello', { message_id: 1 });
+    return [{ key, kind: 'delivered twice', says: ANSWERED, configKey: null, chat }];
+  },
+  (scene, n) => {
+    const chat = ALLOWED + n;
+    const first = say(scene, chat, `gate:edit${n}`);
+    const text = `second ${scene.canary}`;
+    const message = { chat_id: chat, from: { id: chat }, text, message_id: 2_000_000 + n };
+    const second = keyOf(scene.platform, chat, scene.platform.inject(message));
+    const edit = { ...message, text: `third ${scene.canary}`, edit_date: Math.floor(Date.now() / 1_000) };
+    scene.platform.inject(edit, 'edited_message');
+    const key = `${second}:edit:${edit.edit_date}:${shortHash(edit.text, 8)}`;
+    const says = /^It is no message of its own: it changed a message that still waited/;
+    return [
+      { key: first, kind: 'before an edited one', says: ANSWERED, configKey: null, chat },
+      { key: second, kind: 'edited', says: ANSWERED, configKey: null, chat },
+      { key, kind: 'edit', says, configKey: null },
+    ];
+  },
+  (scene, n) => {
+    const chat = ALLOWED + n;
+    const key = say(scene, chat, `gate:stop${n}`);
+    const stop = keyOf(scene.platform, chat, scene.platform.inject({ chat_id: chat, from: { id: chat }, text: '/stop' }));
+    return [
+      { key, kind: 'stopped', says: /^It was stopped by a person\.$/, configKey: null },
+      { key: stop, kind: 'stop', says: /^It was answered by the gateway itself: stop\.$/, configKey: null },
+    ];
+  },
+  (scene, n) => {
+    // Of several questions the owner is asked some; whose chat was told that the money is used up was not asked about.
+    const says =
+      /^It (waits for the owner: a limit of spending was met|was given up: the spending limit is reached \(GH2112\))\.$/;
+    const saysLater = /^It waits for the owner|^It was given up: the spending limit/;
+    return [
+      { key: say(scene, ALLOWED + n, '长'.repeat(3_900)), kind: 'too dear', says, configKey: 'budget.session_usd', saysLater },
+    ];
+  },
+];
+
+/** What is not over when the play ends. */
+export function waiting(scene: Scene): readonly Expected[] {
+  const chat = ALLOWED;
+  return [
+    {
+      key: say(scene, chat, 'gate:never'),
+      kind: 'worked on',
+      says: /^It is being worked on\.$/,
+      configKey: null,
+      saysLater: /^It waits: it goes on when the daemon runs again\.$/,
+    },
+    {
+      key: say(scene, chat, 'behind it'),
+      kind: 'behind',
+      says: /^It waits: 1 before it in its chat\.$/,
+      configKey: null,
+      saysLater: /^It waits: waits for the daemon, which does not run\.$/,
+    },
+  ];
+}

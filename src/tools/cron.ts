@@ -1,0 +1,100 @@
+import { z } from 'zod';
+import { isGatehouseError } from '../core/errors.ts';
+import { shortHash } from '../core/ids.ts';
+import type { Job, JobBook, JobRequest } from '../core/job.ts';
+import type { RunScope } from '../core/tool.ts';
+import { defineBoundTool, ToolFailure } from './define.ts';
+
+/** A listing is for finding a job, and each line is paid for. */
+const MAX_LISTED = 50;
+
+const schema = z.strictObject({
+  action: z.enum(['add', 'list', 'remove', 'enable', 'disable']),
+  message: z.string().optional().describe('What to do at that time, in full: it is all you will be given'),
+  name: z.string().optional(),
+  at: z.string().optional().describe('Once, as 2026-10-04T08:00'),
+  every_seconds: z.number().optional().describe('60 or more'),
+  cron: z.string().optional().describe('minute hour day month weekday'),
+  timezone: z.string().optional().describe('As Europe/Berlin. Default UTC'),
+  job_id: z.string().optional().describe('Also a part of its name, for remove'),
+});
+
+/** The owner's alone until there are policies; what it makes answers in the chat it was called in. */
+export const cron = defineBoundTool({
+  name: 'cron',
+  description:
+    'Jobs: reminders and work for you at set times, answered in this chat. add takes message and one of at, every_seconds, cron.',
+  schema,
+  tags: ['schedule'],
+  effect: 'outside',
+  // A call has one job, by its id; the other actions change nothing when they are repeated.
+  idempotent: true,
+  bind: ({ jobs, authority, origin, session, taint = 0 }) =>
+    jobs && origin && authority.role === 'owner' ? { jobs, authority, origin, session, taint } : undefined,
+  async run(args, { idempotencyKey }, scope) {
+    try {
+      return await act(args, idempotencyKey, scope);
+    } catch (error) {
+      const isMeant = isGatehouseError(error) && ['GH1003', 'GH1701', 'GH1702', 'GH1703'].includes(error.code);
+      throw isMeant ? new ToolFailure(`${error.message}; ${error.hint}`) : error;
+    }
+  },
+});
+
+type Args = z.output<typeof schema>;
+type Scope = { readonly jobs: JobBook; readonly taint: number; readonly origin: NonNullable<RunScope['origin']> } & Pick<
+  RunScope,
+  'authority' | 'session'
+>;
+
+async function act(args: Args, key: string, { jobs, authority, origin, session, taint }: Scope): Promise<string> {
+  switch (args.action) {
+    case 'add': {
+      const { message: text, name, timezone } = args;
+      if (text === undefined) throw new ToolFailure('add needs a message');
+      const schedule = scheduleOf(args);
+      const job = await jobs.add({
+        ...{ id: shortHash(key, 8), text, schedule, authority, session, taint, deliver: origin },
+        // A job for one time has done its work when it has fired.
+        ...('at' in schedule ? { deleteAfterRun: true } : {}),
+        ...(name === undefined ? {} : { name }),
+        ...(timezone === undefined ? {} : { timezone }),
+      });
+      return `Added: ${lineOf(job)}`;
+    }
+    case 'list': {
+      const all = await jobs.list(authority);
+      if (all.length === 0) return 'There are no jobs.';
+      const more = all.length > MAX_LISTED ? [`[${all.length - MAX_LISTED} more]`] : [];
+      return [...all.slice(0, MAX_LISTED).map(lineOf), ...more].join('\n');
+    }
+    case 'remove':
+      return `Removed: ${lineOf(await jobs.remove(authority, idOf(args)))}`;
+    case 'enable':
+    case 'disable':
+      return lineOf(await jobs.enable(authority, idOf(args), args.action === 'enable'));
+  }
+}
+
+/** Of several, the first one counts (spec E2). */
+function scheduleOf({ every_seconds: seconds, cron: expr, at }: Args): JobRequest['schedule'] {
+  if (seconds !== undefined) return { everyMs: Math.round(seconds * 1_000) };
+  if (expr !== undefined) return { cron: expr };
+  if (at !== undefined) return { at };
+  throw new ToolFailure('add needs one of at, every_seconds and cron');
+}
+
+function idOf({ job_id: id }: Args): string {
+  if (id === undefined) throw new ToolFailure('say which job, by job_id');
+  return id;
+}
+
+function lineOf({ id, name, schedule, timezone, enabled, nextDue, lastStatus }: Job): string {
+  const when = {
+    at: () => 'once',
+    every: () => `every ${'ms' in schedule ? schedule.ms / 1_000 : 0} s`,
+    cron: () => `${'expr' in schedule ? schedule.expr : ''} (${timezone})`,
+  }[schedule.kind]();
+  const next = nextDue === undefined ? '' : `, next ${new Date(nextDue).toISOString()}`;
+  return `${id} ${JSON.stringify(name)} ${when}${next}${enabled ? '' : ', disabled'}${lastStatus ? `, last: ${lastStatus}` : ''}`;
+}
