@@ -25,6 +25,7 @@ import { MIGRATIONS, migrate, refuseNewer, schemaVersion } from './schema.ts';
 import { SqliteJournal } from './sqlite-journal.ts';
 import type { Store } from './store.ts';
 import type { Upgrade, UpgradeProgress } from './upgrade.ts';
+import { takeUpgradeLock } from './upgrade-lock.ts';
 import { WalSync } from './wal-sync.ts';
 
 export interface JournalOptions {
@@ -176,7 +177,7 @@ async function openFile(options: JournalOptions): Promise<Database> {
   let db: Database | undefined;
   try {
     const created = await createPrivateFile(path);
-    if (!created) await inspect(path, options);
+    using _alone = created ? undefined : await aloneIfOld(path, options);
     db = new Database(path, { busyMs: BUSY_MS });
     // Of a new file only: it must be said before the first table. Freed pages then go back to the disk in
     // small steps.
@@ -191,21 +192,52 @@ async function openFile(options: JournalOptions): Promise<Database> {
   }
 }
 
-/** Looks at an existing file through a read-only connection, which cannot change it whatever it finds (F19, F47). */
-async function inspect(path: string, { checks = true, checkFirstBytes = CHECK_FIRST_BYTES }: JournalOptions): Promise<void> {
-  const { size } = await stat(path);
-  if (size === 0) return;
-  using db = new Database(path, { readOnly: true, busyMs: BUSY_MS });
+/** The lock under which a file of an older version is opened. Undefined = it needs none, or another process made it new. */
+async function aloneIfOld(path: string, options: JournalOptions): Promise<Disposable | undefined> {
+  if (!isOld(await inspect(path, options))) return undefined;
+  const lock = await takeUpgradeLock(path);
   try {
-    refuseNewer(schemaVersion(db));
-    if (!checks || size > checkFirstBytes) return;
-    const [finding] = db.all<{ quick_check: string }>('PRAGMA quick_check');
-    if (!finding || finding.quick_check === 'ok') return;
-    throw new GatehouseError('GH1302', `${path} is damaged: ${finding.quick_check.split('\n')[0]}`);
+    if (isOld(await inspect(path, options))) return lock;
   } catch (error) {
-    // READONLY: the first start was killed while it made the file; only a connection that may write can undo that half.
-    if (((sqliteCode(error) ?? 0) & 0xff) !== 8) throw error;
+    lock[Symbol.dispose]();
+    throw error;
   }
+  lock[Symbol.dispose]();
+  return undefined;
+}
+
+function isOld(version: number): boolean {
+  return version > 0 && version < MIGRATIONS.length;
+}
+
+/**
+ * Looks at an existing file through a read-only connection, which cannot change it whatever it finds (F19,
+ * F47). Returns its version; 0 = it has none yet.
+ */
+async function inspect(path: string, options: JournalOptions): Promise<number> {
+  for (;;) {
+    if ((await stat(path)).size === 0) return 0;
+    using db = new Database(path, { readOnly: true, busyMs: BUSY_MS });
+    try {
+      const version = look(db, options);
+      if (!db.isReplaced) return version;
+    } catch (error) {
+      // An upgrade ended meanwhile: this is the old file, with the log of the new one.
+      if (db.isReplaced) continue;
+      // READONLY: the first start was killed while it made the file; only a connection that may write can undo that half.
+      if (((sqliteCode(error) ?? 0) & 0xff) !== 8) throw error;
+      return 0;
+    }
+  }
+}
+
+function look(db: Database, { checks = true, checkFirstBytes = CHECK_FIRST_BYTES }: JournalOptions): number {
+  const version = schemaVersion(db);
+  refuseNewer(version);
+  if (!checks || statSync(db.path).size > checkFirstBytes) return version;
+  const [finding] = db.all<{ quick_check: string }>('PRAGMA quick_check');
+  if (!finding || finding.quick_check === 'ok') return version;
+  throw new GatehouseError('GH1302', `${db.path} is damaged: ${finding.quick_check.split('\n')[0]}`);
 }
 
 /** What kept the file from being opened, with the path in the sentence. */
