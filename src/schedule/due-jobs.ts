@@ -1,5 +1,6 @@
 // due job -> may it? where to? -> ONE commit: its run, its next due time
 import type { Authority } from '../core/authority.ts';
+import { errorText } from '../core/errors.ts';
 import type { Emit, RunEvent } from '../core/events.ts';
 import { type Job, type JobAddress, jobRunKey } from '../core/job.ts';
 import type { Journal } from '../core/journal.ts';
@@ -15,6 +16,9 @@ const BATCH = 20;
 const MISSED_AFTER_MS = 60_000;
 /** Runs of one job that may wait or run. A job that is slower than its schedule must not pile up work. */
 const MOST_OF_A_JOB = 2;
+/** A job for one time whose channel is not there is looked at again this often, and for this long. */
+const NO_CHANNEL_RETRY_MS = 600_000;
+const NO_CHANNEL_MS = 7 * 86_400_000;
 
 export interface DueJobsOptions {
   readonly journal: Pick<Journal, 'commit' | 'jobs' | 'room' | 'load'>;
@@ -66,7 +70,7 @@ export class DueJobs implements Dated {
     const { jobs } = this.#options.journal;
     for (const [n, job] of (await jobs.list()).entries()) {
       if (!job.enabled || job.nextDue === undefined || job.nextDue <= since) continue;
-      const next = await nextDue(job, since);
+      const { next } = await worked(job, since);
       if (next !== undefined && next < job.nextDue) await this.#commit(job, { nextDue: next });
       if (n % BATCH === BATCH - 1) await new Promise((resolve) => setImmediate(resolve));
     }
@@ -76,9 +80,9 @@ export class DueJobs implements Dated {
   async #fire(job: Job, now: number): Promise<boolean> {
     const { journal, barred, address } = this.#options;
     const due = job.nextDue ?? now;
-    const next = await nextDue(job, now);
+    const { next, text = '', failure } = await worked(job, now, due);
     const then = { enabled: job.enabled && next !== undefined, nextDue: next };
-    const reason = await barred(job.authority);
+    const reason = failure ?? (await barred(job.authority));
     if (reason !== undefined) return await this.#withoutRun(job, { enabled: false, nextDue: undefined }, 'disabled', reason);
     // Only after the clock was set back. Its run is or was there: nothing is lost and nothing is new.
     if (job.lastDue !== undefined && due <= job.lastDue && (await journal.jobs.fired(job.id, due)))
@@ -87,11 +91,12 @@ export class DueJobs implements Dated {
       return await this.#withoutRun(job, then, 'skipped', 'the daemon did not run at that time');
     const { deliver } = job.payload;
     const to = deliver && address(deliver);
-    if (deliver && !to) return await this.#withoutRun(job, then, 'refused', `there is no channel ${deliver.channel}`);
+    if (deliver && !to)
+      return await this.#withoutRun(job, { ...then, ...againOf(job, now) }, 'refused', `there is no channel ${deliver.channel}`);
     if (journal.load('lane', jobLane(job.id, to)).messages >= MOST_OF_A_JOB)
       return await this.#withoutRun(job, then, 'skipped', `${MOST_OF_A_JOB} runs of it are not over yet`);
 
-    const run = runOf({ job, due, to, text: promptOf(job, due) });
+    const run = runOf({ job, due, to, text });
     if (next === undefined && job.deleteAfterRun)
       return await journal.commit([
         { kind: 'run', run },
@@ -120,6 +125,30 @@ export class DueJobs implements Dated {
   #commit(job: Job, change: Change): Promise<boolean> {
     return this.#options.journal.commit([{ kind: 'job', job: changed(job, change), was: job }]);
   }
+}
+
+interface Worked {
+  readonly next?: number | undefined;
+  readonly text?: string;
+  readonly failure?: string;
+}
+
+/**
+ * What of a job is worked out from its row alone. `failure`: a row that another version or another time zone
+ * database wrote. It must cost no other job its due time.
+ */
+async function worked(job: Job, after: number, due?: number): Promise<Worked> {
+  try {
+    return { next: await nextDue(job, after), ...(due === undefined ? {} : { text: promptOf(job, due) }) };
+  } catch (error) {
+    return { failure: `it cannot be worked out: ${errorText(error)}` };
+  }
+}
+
+/** A reminder must not be lost because its channel is mended or replaced just then. */
+function againOf({ schedule, enabled }: Job, now: number): Change {
+  if (schedule.kind !== 'at' || !enabled || now - schedule.at >= NO_CHANNEL_MS) return {};
+  return { enabled: true, nextDue: now + NO_CHANNEL_RETRY_MS };
 }
 
 type Change = { readonly [Key in keyof Job]?: Job[Key] | undefined };

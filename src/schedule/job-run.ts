@@ -19,6 +19,12 @@ export function jobLane(id: string, to: Address | undefined): string {
   return `${laneKey({ channel, account, chatId })}/#job:${id}`;
 }
 
+/**
+ * Ends that the chat was told of. A run that a person stopped, one that a limit cut short, and one that did
+ * not begin are none: after them a failure is news.
+ */
+const TOLD = /^error: (?:failed:|gave up |too old$)/;
+
 export interface Firing {
   readonly job: Job;
   readonly due: number;
@@ -36,7 +42,7 @@ export function runOf({ job, due, to, text }: Firing): NewRun {
     session: payload.session ?? jobSession(id),
     prompt: {
       ...{ text, media: [], at: new Date(due).toISOString() },
-      ...(lastStatus?.startsWith('error:') ? { failsQuietly: true } : {}),
+      ...(TOLD.test(lastStatus ?? '') ? { failsQuietly: true } : {}),
     },
     ...(to ? { replyTo: to } : {}),
     ...{ authority, taint },
