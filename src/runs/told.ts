@@ -28,7 +28,7 @@ export interface Told {
   readonly historyTo: string;
   readonly settled: ReadonlyMap<string, ToolResult>;
   readonly notes: RunNotes;
-  /** Bits of what its input and its history bring in. */
+  /** Bits of what its input, its history and the requests that are quoted to it bring in. */
   readonly taint: number;
 }
 
@@ -43,13 +43,14 @@ export async function toldTo(row: RunRow, { waits, transcripts, maxHistory }: To
   const { before, since } = splitAt(lines, historyTo);
   const history = recentHistory(before, maxHistory);
   const settled = historyTo === undefined ? [] : await waits.of(row.seq);
-  const others = (await waits.parked(session)).filter((other) => other.key !== key);
-  const taint = [...history, ...since].reduce((sum, line) => sum | (line.taint ?? 0), row.taint ?? 0);
+  const others = (await waits.parked(session, MOST_REQUESTS + 1)).filter((other) => other.key !== key);
+  const quoted = others.slice(-MOST_REQUESTS);
+  const taint = [...history, ...since, ...quoted].reduce((sum, told) => sum | (told.taint ?? 0), row.taint ?? 0);
   return {
     ...{ history, taint, historyTo: historyTo ?? history.at(-1)?.id ?? '' },
     settled: new Map(settled.flatMap(({ callId, value }) => (value ? [[callId, value]] : []))),
     notes: {
-      ...(others.length > 0 ? { waiting: waitingText(others) } : {}),
+      ...(quoted.length > 0 ? { waiting: waitingText(quoted, others.length > quoted.length) } : {}),
       ...(since.length > 0 ? { since: sinceText(since) } : {}),
     },
   };
@@ -74,12 +75,12 @@ const WAITS_FOR: Readonly<Record<WaitKind, string>> = {
   signal: 'a decision',
 };
 
-function waitingText(others: readonly ParkedRun[]): string {
-  const lines = others.slice(-MOST_REQUESTS).map(({ text, kinds }) => {
+function waitingText(quoted: readonly ParkedRun[], areMore: boolean): string {
+  const lines = quoted.map(({ text, kinds }) => {
     const what = kinds.map((kind) => WAITS_FOR[kind]).join(' and ');
     return `An earlier request waits for ${what}: “${oneLine(text, REQUEST_CHARS)}”`;
   });
-  const more = others.length > MOST_REQUESTS ? [`${others.length - MOST_REQUESTS} more requests wait.`] : [];
+  const more = areMore ? ['More requests wait.'] : [];
   return [...lines, ...more, 'What waits is answered by itself later; do not do it here.'].join('\n');
 }
 
