@@ -141,3 +141,12 @@ it('a write that fails takes no event with it', async () => {
   await expect(journal.accept([bad])).rejects.toThrow();
   await until('the event is on disk', async () => (await journal.record.of('m')).length === 1);
 });
+
+it('a message that is not known is no chat, whatever a chat of another channel is called', async () => {
+  await using dir = await tempDir();
+  await using opened = await openJournal({ dir: dir.path, clock: new FakeClock() });
+  const { journal } = opened;
+  await journal.accept([admit(message(1, { channel: 'x', account: 'test' }), 'x/test/bot/m-9')]);
+  expect(await journal.record.about('bot/m-9')).toMatchObject({ key: 'x/test/m-1' });
+  expect(await journal.record.about('test/bot/m-9')).toBeUndefined();
+});
