@@ -70,7 +70,8 @@ async function judge(message: InboundMessage, options: AdmitOptions): Promise<Ad
     const text = command.kind === 'help' ? command.answer : await options.why(message);
     return { kind: 'answer', message, ...place, outcome: command.kind, parts: options.answer(message, text) };
   }
-  const decision = await options.decide?.(message);
+  // A question for words takes the next message, but no command.
+  const decision = command ? undefined : await options.decide?.(message);
   if (decision) {
     const { outcome, answer, settled } = decision;
     const over = (wait: StoredWait) => options.answer(message, overText(wait));
@@ -97,7 +98,7 @@ async function isAnsweredAtOnce(message: InboundMessage, { decide }: Pick<AdmitO
   if (message.kind !== 'message' || message.media.length > 0) return false;
   const command = parseCommand(message.text);
   const isAnswer = command?.kind === 'stop' || command?.kind === 'help' || command?.kind === 'why';
-  return isAnswer || (await decide?.(message)) !== undefined;
+  return isAnswer || (!command && (await decide?.(message)) !== undefined);
 }
 
 /**

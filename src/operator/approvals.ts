@@ -211,10 +211,15 @@ function read(wait: StoredWait, command: string, words: string, message: Inbound
   return ofWords(wait, message, isApproval ? command.slice(1) : words);
 }
 
-/** What the words come to for this question; undefined when they do not answer it. */
-function ofWords(wait: StoredWait | undefined, message: InboundMessage, words = message.text): Decision | undefined {
-  const value = wait?.question && answerOf(wait.question, words);
+/**
+ * What the words come to for this question; undefined when they do not answer it. `named`: the words of an
+ * answer that names the question.
+ */
+function ofWords(wait: StoredWait | undefined, message: InboundMessage, named?: string): Decision | undefined {
+  const value = wait?.question && answerOf(wait.question, named ?? message.text);
   if (!value) return undefined;
+  // The agent would never see the file.
+  if (named === undefined && wait.question?.answer === 'text' && message.media.length > 0) return undefined;
   const outcome = wait.question?.answer !== 'approve' ? 'answer' : value === ALLOWED ? 'allow' : 'deny';
   if (!wait.isOpen) return { outcome, answer: overText(wait) };
   return { outcome, answer: SAID[outcome], settled: { wait: wait.id, value, by: principalOf(message) } };

@@ -108,6 +108,16 @@ test('words that are asked for are the next message of one who may answer', asyn
   expect(said?.settled).toEqual({ wait: asked?.id, value: { ok: true, output: 'sea green\nif possible' }, by: 'test:ada' });
 });
 
+test('a message with a file answers a question for words by its code alone: else the file would be lost', async () => {
+  await using at = await setup();
+  const asked = await at.ask({ answer: 'text' });
+  const media = [{ kind: 'photo', ref: 'r' }] as unknown as InboundMessage['media'];
+  expect(await at.decide('like this', { media })).toBeUndefined();
+  expect(await at.decide('like this', { media, replyTo: { platformId: 'q', fromBot: true } })).toBeUndefined();
+  expect(await at.decide(`/answer ${asked?.code} like this`, { media })).toMatchObject({ outcome: 'answer' });
+  expect(await at.decide('like that')).toMatchObject({ outcome: 'answer' });
+});
+
 test('a question to the owner is looked after once its run is parked', async () => {
   await using at = await setup();
   const asked = await at.ask({ to: 'owner' });
