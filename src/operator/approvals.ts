@@ -193,8 +193,8 @@ export class Approvals {
 
   #mayAnswer({ question, chat }: StoredWait, message: InboundMessage): boolean {
     if (!question) return false;
-    if (question.to === 'owner') return this.#options.owner.isOwnersChat(message);
-    return chat === chatKey(message) && (question.by.length === 0 || question.by.includes(principalOf(message)));
+    const isThere = question.to === 'owner' ? this.#options.owner.isOwnersChat(message) : chat === chatKey(message);
+    return isThere && (question.by.length === 0 || question.by.includes(principalOf(message)));
   }
 
   /** The agent answered in this chat, with choices of its own or without: a number that is typed next may be meant for those. */

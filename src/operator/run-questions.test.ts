@@ -89,6 +89,14 @@ test('hostile: the wrong person, and the right one in another chat, answer nothi
   expect(await at.decide('1', { senderId: 'ada', ...reply })).toMatchObject({ outcome: 'allow' });
 });
 
+test('hostile: in the owner’s chat too, only those who are named answer a question that names them', async () => {
+  await using at = await setup();
+  const asked = await at.ask({ to: 'owner', by: ['test:boss'] });
+  const words = `/allow ${asked?.code}`;
+  expect((await at.decide(words, { chatId: 'owner', senderId: 'eve' }))?.settled).toBeUndefined();
+  expect(await at.decide(words, { chatId: 'owner', senderId: 'boss' })).toMatchObject({ outcome: 'allow', settled: {} });
+});
+
 test('a choice is pressed, named, or counted; other words are no answer', async () => {
   await using at = await setup();
   const choices = ['Red', 'Blue'].map((label) => ({ label, value: label.toLowerCase() }));
