@@ -83,6 +83,8 @@ export interface Settled {
   readonly value: WaitValue;
   /** Who or what settled it: a principal, `cli`, `due`, the key of a run. */
   readonly by: string;
+  /** Bits of what the value brings in, which the run that waited takes over. Default 0. */
+  readonly taint?: number;
 }
 
 /** A wait as it lies in the journal. */

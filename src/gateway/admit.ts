@@ -35,8 +35,13 @@ export interface AdmitOptions {
  */
 export async function admit(message: InboundMessage, options: AdmitOptions): Promise<Admission> {
   const admission = await judge(message, options);
-  if (admission.kind !== 'admit' || !options.standing) return admission;
-  return { ...admission, ...(await options.standing(admission.message)) };
+  if (!options.standing || admission.kind === 'refuse') return admission;
+  if (admission.kind === 'admit') return { ...admission, ...(await options.standing(admission.message)) };
+  const { settles, outcome } = admission;
+  // Words of a guest stay words of a guest when they answer a question. A yes or no is none of theirs.
+  if (!settles || outcome !== 'answer') return admission;
+  const { taint } = await options.standing(message);
+  return { ...admission, settles: { ...settles, settled: { ...settles.settled, taint } } };
 }
 
 async function judge(message: InboundMessage, options: AdmitOptions): Promise<Admission> {

@@ -16,7 +16,7 @@ const PREFIX = 'budget/';
  * Requests of one person that wait for the same answer. Each costs a call beyond the limit when it is yes: who
  * floods must not turn one yes into thousands.
  */
-export const MOST_OF_A_SENDER = 20;
+const MOST_OF_A_SENDER = 20;
 /** The limit was raised, money was given back, or a new day began: the call is tried again as it is. */
 const FITS = { ok: true, output: 'fits' } as const;
 
