@@ -97,7 +97,8 @@ export class Lane {
     const target = await this.#editTarget(row.part);
     const turn = await this.#turn(row);
     if (turn === 'stop') return 'stop';
-    if (turn === 'expired') return this.#settle(row, { kind: 'expired' });
+    if (turn === 'expired') return this.#settle(row, { kind: 'expired', isOld: true });
+    if (turn === 'stale') return this.#settle(row, { kind: 'expired' });
     const settled = withoutCall(row, turn.channel, target, this.#context.clock.now());
     const unused = (): void => {
       turn.reservation.release();
@@ -148,14 +149,16 @@ export class Lane {
   }
 
   /** Waits until this part may be sent: its time, its channel, the platform's silence, a token, a slot. */
-  async #turn(row: OutboxRow): Promise<'expired' | 'stop' | { channel: Channel; reservation: Reservation; free: () => void }> {
+  async #turn(
+    row: OutboxRow,
+  ): Promise<'expired' | 'stale' | 'stop' | { channel: Channel; reservation: Reservation; free: () => void }> {
     const { clock, budget, slots, stop } = this.#context;
     let token: { reservation: Reservation; readyAt: number } | undefined;
     for (;;) {
       const leftMs = this.#context.times.leftMs(row);
       if (stop.aborted || leftMs <= 0 || this.#isStale(row)) {
         token?.reservation.release();
-        return stop.aborted ? 'stop' : 'expired';
+        return stop.aborted ? 'stop' : leftMs <= 0 ? 'expired' : 'stale';
       }
       const channel = this.#channel(row.part);
       if (!channel) {
