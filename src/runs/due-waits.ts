@@ -9,7 +9,7 @@ export function dueWaits(journal: Commits & { readonly waits: Waits }): Dated & 
   return {
     earliest: () => journal.waits.earliest(),
     async replan() {
-      await journal.commit([{ kind: 'set-back' }]);
+      if ((await journal.waits.earliest()) !== undefined) await journal.commit([{ kind: 'set-back' }]);
     },
     async fire(now) {
       for (;;) {
