@@ -125,6 +125,13 @@ export function moveQuestion({ db }: Store, id: string, chat: string): void {
   db.run("UPDATE wait SET chat = ? WHERE id = ? AND state = 'OPEN'", chat, id);
 }
 
+/** See `Write`. */
+export function setBack({ db, clock }: Store): void {
+  const sql = `UPDATE wait SET due = ?1 + (due - created_at), created_at = ?1
+    WHERE state = 'OPEN' AND due IS NOT NULL AND created_at > ?1`;
+  db.run(sql, clock.now());
+}
+
 /** False when it was over already: the first end counts. */
 export function settle(store: Store, { wait, value, by, taint = 0 }: Settled, change: Change): boolean {
   const ended = endWaits(store, 'id = ?', wait, { value, by });

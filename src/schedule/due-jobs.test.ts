@@ -23,6 +23,8 @@ interface Setup extends AsyncDisposable {
   runs(id?: string): Promise<number[]>;
   /** Claims what waits of a job and ends it. */
   end(id?: string): Promise<void>;
+  /** Claims what waits of a job and parks it until the signal `yes`. */
+  park(): Promise<void>;
 }
 
 async function setup(options: Partial<DueJobsOptions> & { readonly highWater?: number } = {}): Promise<Setup> {
@@ -49,6 +51,13 @@ async function setup(options: Partial<DueJobsOptions> & { readonly highWater?: n
       for (const { seq } of await waiting(id)) {
         const row = await journal.claim(seq);
         await journal.commit([], { seq, generation: row?.generation ?? 0, end: { state: 'DONE', outcome: 'answered' } });
+      }
+    },
+    async park() {
+      for (const { seq } of await waiting('ab12cd34')) {
+        const generation = (await journal.claim(seq))?.generation ?? 0;
+        const waits = [{ callId: 'model/1', kind: 'signal', about: 'yes' }] as const;
+        await journal.commit([], { seq, generation, end: { state: 'PARKED', outcome: 'parked', waits, historyTo: '' } });
       }
     },
     async [Symbol.asyncDispose]() {
@@ -199,6 +208,19 @@ test('a job that is slower than its schedule does not pile up runs', async () =>
   await at.end();
   await at.jobs.fire(at.clock.now());
   expect(await at.runs()).toEqual([60]);
+});
+
+test('a job whose runs wait for an answer does not pile them up for the day it comes', async () => {
+  await using at = await setup();
+  await at.add(job({ schedule: EVERY_TEN, nextDue: START }));
+  for (let n = 0; n < 6; n += 1) {
+    await at.jobs.fire(at.clock.now());
+    await at.park();
+    await at.clock.advance(10 * MINUTE);
+  }
+  expect((await at.get())?.runCount).toBe(2);
+  await at.journal.commit([{ kind: 'settle', settled: { wait: 'yes', value: { ok: true, output: 'allow' }, by: 'cli' } }]);
+  expect(await at.runs()).toEqual([0, 10]);
 });
 
 test('an edit wins over a firing that read the job before it', async () => {

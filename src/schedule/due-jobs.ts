@@ -6,7 +6,7 @@ import { type Job, type JobAddress, jobRunKey } from '../core/job.ts';
 import type { Journal } from '../core/journal.ts';
 import type { Address } from '../core/message.ts';
 import type { Clock } from '../core/ports.ts';
-import { jobLane, promptOf, runOf } from './job-run.ts';
+import { jobLane, jobSession, promptOf, runOf } from './job-run.ts';
 import { nextDue } from './next.ts';
 import type { Dated } from './ticker.ts';
 
@@ -14,14 +14,17 @@ import type { Dated } from './ticker.ts';
 const BATCH = 20;
 /** A time that is this late was missed: the process did not run, or the clock was set. */
 const MISSED_AFTER_MS = 60_000;
-/** Runs of one job that may wait or run. A job that is slower than its schedule must not pile up work. */
+/**
+ * Runs of one job that may be under way. A job that is slower than its schedule must not pile up work, nor runs
+ * that wait for the same answer: one yes would pay for all of them.
+ */
 const MOST_OF_A_JOB = 2;
 /** A job for one time whose channel is not there is looked at again this often, and for this long. */
 const NO_CHANNEL_RETRY_MS = 600_000;
 const NO_CHANNEL_MS = 7 * 86_400_000;
 
 export interface DueJobsOptions {
-  readonly journal: Pick<Journal, 'commit' | 'jobs' | 'room' | 'load'>;
+  readonly journal: Pick<Journal, 'commit' | 'jobs' | 'room' | 'load' | 'waits'>;
   /** Rows below the high-water mark that jobs leave to people. */
   readonly reserve: number;
   /** Why nothing may run on this account any more; undefined = it may. */
@@ -93,7 +96,7 @@ export class DueJobs implements Dated {
     const to = deliver && address(deliver);
     if (deliver && !to)
       return await this.#withoutRun(job, { ...then, ...againOf(job, now) }, 'refused', `there is no channel ${deliver.channel}`);
-    if (journal.load('lane', jobLane(job.id, to)).messages >= MOST_OF_A_JOB)
+    if ((await this.#unfinished(job, to)) >= MOST_OF_A_JOB)
       return await this.#withoutRun(job, then, 'skipped', `${MOST_OF_A_JOB} runs of it are not over yet`);
 
     const run = runOf({ job, due, to, text });
@@ -107,6 +110,12 @@ export class DueJobs implements Dated {
       { kind: 'run', run },
       { kind: 'job', job: fired, was: job },
     ]);
+  }
+
+  async #unfinished({ id, payload }: Job, to: Address | undefined): Promise<number> {
+    const { journal } = this.#options;
+    const parked = await journal.waits.parked(payload.session ?? jobSession(id));
+    return journal.load('lane', jobLane(id, to)).messages + parked.filter(({ key }) => key.startsWith(`job/${id}/`)).length;
   }
 
   async #withoutRun(job: Job, change: Change, state: NoRun, reason: string): Promise<boolean> {
