@@ -69,6 +69,8 @@ export interface Jobs {
   earliest(): Promise<number | undefined>;
   /** Whether a run of this due time was made, also when it is over. */
   fired(id: string, due: number): Promise<boolean>;
+  /** How many of its runs are PARKED. */
+  parked(job: Pick<Job, 'id' | 'payload'>): Promise<number>;
   counts(): Promise<JobCounts>;
 }
 
@@ -109,6 +111,14 @@ export const HEARTBEAT = 'heartbeat';
 
 /** Who sits at the machine itself: its terminal, and the command line. */
 export const LOCAL_OPERATOR = 'cli:local';
+
+/** What the session of a job begins with that belongs to no conversation. No chat has such a key. */
+export const JOB_SESSIONS = 'job:';
+
+/** The session of a job's runs: the conversation that it belongs to, or one of its own. */
+export function jobSession({ id, payload }: Pick<Job, 'id' | 'payload'>): string {
+  return payload.session ?? `${JOB_SESSIONS}${id}`;
+}
 
 /** The same due time is the same run. */
 export function jobRunKey(id: string, due: number): string {

@@ -23,6 +23,8 @@ interface Setup extends AsyncDisposable {
   runs(id?: string): Promise<number[]>;
   /** Claims what waits of a job and ends it. */
   end(id?: string): Promise<void>;
+  /** Claims what waits of a job and parks it until a signal. */
+  park(id?: string): Promise<void>;
 }
 
 async function setup(options: Partial<DueJobsOptions> & { readonly highWater?: number } = {}): Promise<Setup> {
@@ -45,6 +47,14 @@ async function setup(options: Partial<DueJobsOptions> & { readonly highWater?: n
     get: (id = 'ab12cd34') => journal.jobs.get(id),
     runs: async (id = 'ab12cd34') =>
       (await waiting(id)).map(({ source }) => (source.kind === 'job' ? (source.due - START) / MINUTE : -1)),
+    async park(id = 'ab12cd34') {
+      for (const { seq } of await waiting(id)) {
+        const row = await journal.claim(seq);
+        const waits = [{ callId: 'model/0', kind: 'signal', about: 'budget/day' }] as const;
+        const end = { state: 'PARKED', outcome: 'parked', waits, historyTo: '' } as const;
+        await journal.commit([], { seq, generation: row?.generation ?? 0, end });
+      }
+    },
     async end(id = 'ab12cd34') {
       for (const { seq } of await waiting(id)) {
         const row = await journal.claim(seq);
@@ -231,4 +241,21 @@ test('a thousand jobs that are due at once leave half of the room to people, and
     fired += claimed.length;
   }
   expect(fired).toBe(1_000);
+});
+
+test('runs of a job that are parked count as not over: while two of them wait, further due times are skipped', async () => {
+  await using at = await setup();
+  await at.add(job({ schedule: EVERY_TEN, nextDue: START }));
+  for (let n = 0; n < 5; n += 1) {
+    await at.jobs.fire(at.clock.now());
+    await at.park();
+    await at.clock.advance(10 * MINUTE);
+  }
+  expect((await at.journal.waits.parked('job:ab12cd34')).map(({ key }) => key)).toEqual([
+    `job/ab12cd34/${START}`,
+    `job/ab12cd34/${START + 10 * MINUTE}`,
+  ]);
+  expect(at.events.map((event) => (event.type === 'job' ? event.reason : ''))).toEqual(
+    Array(3).fill('2 runs of it are not over yet'),
+  );
 });

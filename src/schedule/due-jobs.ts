@@ -13,7 +13,7 @@ import type { Dated } from './ticker.ts';
 const BATCH = 20;
 /** A time that is this late was missed: the process did not run, or the clock was set. */
 const MISSED_AFTER_MS = 60_000;
-/** Runs of one job that may wait or run. A job that is slower than its schedule must not pile up work. */
+/** Runs of one job that may wait, run or be parked. A job that is slower than its schedule must not pile up work. */
 const MOST_OF_A_JOB = 2;
 
 export interface DueJobsOptions {
@@ -88,7 +88,8 @@ export class DueJobs implements Dated {
     const { deliver } = job.payload;
     const to = deliver && address(deliver);
     if (deliver && !to) return await this.#withoutRun(job, then, 'refused', `there is no channel ${deliver.channel}`);
-    if (journal.load('lane', jobLane(job.id, to)).messages >= MOST_OF_A_JOB)
+    const waiting = journal.load('lane', jobLane(job.id, to)).messages;
+    if (waiting >= MOST_OF_A_JOB || waiting + (await journal.jobs.parked(job)) >= MOST_OF_A_JOB)
       return await this.#withoutRun(job, then, 'skipped', `${MOST_OF_A_JOB} runs of it are not over yet`);
 
     const run = runOf({ job, due, to, text: promptOf(job, due) });

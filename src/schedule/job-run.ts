@@ -1,13 +1,8 @@
 // due job -> the run that it begins
 import { laneKey } from '../core/ids.ts';
-import { type Job, jobRunKey } from '../core/job.ts';
+import { type Job, jobRunKey, jobSession } from '../core/job.ts';
 import type { Address } from '../core/message.ts';
 import type { NewRun } from '../core/new-run.ts';
-
-/** The session of a job that belongs to no conversation. No chat has such a key. */
-export function jobSession(id: string): string {
-  return `job:${id}`;
-}
 
 /**
  * A lane of its own, so that no message waits behind a job. Where it answers in a chat the lane is counted to
@@ -33,7 +28,7 @@ export function runOf({ job, due, to, text }: Firing): NewRun {
     source: { kind: 'job', job: id, due },
     profile: payload.profile,
     lane: jobLane(id, to),
-    session: payload.session ?? jobSession(id),
+    session: jobSession(job),
     prompt: {
       ...{ text, media: [], at: new Date(due).toISOString() },
       ...(lastStatus?.startsWith('error:') ? { failsQuietly: true } : {}),
