@@ -3,6 +3,7 @@
  * forgotten with them.
  */
 import { chatKey, isLaneOf, sessionKey } from '../core/ids.ts';
+import { JOB_SESSIONS } from '../core/job.ts';
 import { type Admission, type Cancels, channelOf, type EndedRun, type Remains, type RunRow } from '../core/run.ts';
 import type { Change } from './commit-queue.ts';
 import { noteJobEnd } from './jobs.ts';
@@ -17,6 +18,9 @@ import { closeWaits, settleRun } from './waits.ts';
 interface FoundRecord extends RunRecord {
   readonly state: 'NEW' | 'RUNNING' | 'PARKED';
 }
+
+/** Runs of jobs that answer in the chat and have a session of their own. `;` follows the `:` of these sessions. */
+const OF_A_JOB = `session >= '${JOB_SESSIONS}' AND session < '${JOB_SESSIONS.slice(0, -1)};'`;
 
 type Stop = Pick<Extract<Admission, { kind: 'answer' }>, 'message' | 'lane' | 'session'>;
 
@@ -80,6 +84,7 @@ function inChat(store: Store, { message, session }: Stop): readonly FoundRecord[
     ...unfinished(store, 'lane = ?', [chat]),
     ...unfinished(store, 'lane >= ? AND lane < ?', [`${chat}/`, `${chat}0`]),
     ...parked(store, 'session >= ? AND session < ?', [root, `${root}$`]).filter(({ lane }) => isLaneOf(lane, chat)),
+    ...parked(store, `${OF_A_JOB} AND lane >= ? AND lane < ?`, [`${chat}/`, `${chat}0`]),
   ]);
 }
 
