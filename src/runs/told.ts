@@ -74,10 +74,14 @@ const WAITS_FOR: Readonly<Record<WaitKind, string>> = {
   signal: 'a decision',
 };
 
+/** What a parked run waits for, in words. */
+export function waitsForText(kinds: readonly WaitKind[]): string {
+  return kinds.map((kind) => WAITS_FOR[kind]).join(' and ');
+}
+
 function waitingText(others: readonly ParkedRun[]): string {
   const lines = others.slice(-MOST_REQUESTS).map(({ text, kinds }) => {
-    const what = kinds.map((kind) => WAITS_FOR[kind]).join(' and ');
-    return `An earlier request waits for ${what}: “${oneLine(text, REQUEST_CHARS)}”`;
+    return `An earlier request waits for ${waitsForText(kinds)}: “${oneLine(text, REQUEST_CHARS)}”`;
   });
   const more = others.length > MOST_REQUESTS ? [`${others.length - MOST_REQUESTS} more requests wait.`] : [];
   return [...lines, ...more, 'What waits is answered by itself later; do not do it here.'].join('\n');
