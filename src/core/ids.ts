@@ -16,6 +16,11 @@ function decode(component: string): string {
   );
 }
 
+/** An id as it stands in keys: of a chat `#room` it is `%23room`. */
+export function inKeys(id: string): string {
+  return encode(id);
+}
+
 /** Order and mutual exclusion are kept per lane: (channel, account, chat, thread). */
 export function laneKey(ref: ChatRef): string {
   const base = [ref.channel, ref.account, ref.chatId].map(encode).join('/');

@@ -1,3 +1,4 @@
+import { inKeys } from '../core/ids.ts';
 import type { Source } from '../core/new-run.ts';
 import type { OutboxState } from '../core/outbox.ts';
 import type { Asked, PartSummary, RunAbout, RunSummary } from '../core/record.ts';
@@ -29,8 +30,12 @@ const FACTS = 'seq, key, source, principal, state, lane, session, attempts, acce
 
 /** See `EventRecord.about`. */
 export function aboutRun(store: Store, words: string): RunAbout | undefined {
-  const found = findRun(store, words);
-  const refused = words === 'last' || found?.key === words ? undefined : refusedIn(store, words, found?.accepted_at ?? 0);
+  // A chat is named as people write its id, or as its keys do.
+  const chat = inKeys(words);
+  const found = findRun(store, words) ?? (chat === words ? undefined : findRun(store, chat));
+  const since = found?.accepted_at ?? 0;
+  const refused =
+    words === 'last' || found?.key === words ? undefined : (refusedIn(store, words, since) ?? refusedIn(store, chat, since));
   const row = refused === undefined ? found : undefined;
   const key = refused ?? row?.key ?? (words === 'last' ? newestKey(store) : words);
   const events = key === undefined ? [] : eventsOf(store, key);
