@@ -55,7 +55,7 @@ export function spendingStopped(taken: SpendingStepTaken): OwnerNotice | undefin
   }
   const text =
     `⚠️ Spending is stopped: there is ${limitText(taken)}, and ${usdText(taken.spentUsd)} are spent. ` +
-    `${oneLine(taken.context.sender, DETAIL_LIMIT)} met it first. ` +
+    `The call that met it was for ${oneLine(taken.context.sender, DETAIL_LIMIT)}. ` +
     'See `gatehouse usage`; raise it with "budget" in the config, which applies at once.';
   return { key: `budget ${taken.limit}`, text };
 }
