@@ -263,7 +263,7 @@ export interface Runs {
    * merged, taken).
    */
   claim(seq: number): Promise<RunRow | undefined>;
-  /** RUNNING -> NEW without counting the attempt: shutdown parked the turn. `false` = fenced. */
+  /** RUNNING -> NEW without counting the attempt: the daemon is shutting down. `false` = fenced. */
   release(seq: number, generation: number): Promise<boolean>;
 
   /** Steps recorded by earlier attempts at this row, in order. */

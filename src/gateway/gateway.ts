@@ -101,9 +101,12 @@ export class Gateway {
     await this.#options.delivery.idle();
   }
 
-  /** Channels have stopped receiving: turns park at their next step, answers under way are finished. */
+  /**
+   * Channels have stopped receiving: turns stop at their next step and go on at the next start, answers under way
+   * are finished.
+   */
   async stop(limits: { readonly turnsMs: number; readonly deliveryMs: number }): Promise<void> {
-    this.#options.runner.park();
+    this.#options.runner.stopAtNextStep();
     await this.#options.lanes.stop(limits.turnsMs);
     await this.#options.delivery.drain(limits.deliveryMs);
   }

@@ -117,7 +117,7 @@ export class Lanes {
 
   /**
    * Starts no further turn and resolves when none runs. Running ones may reach their next recorded step for `graceMs`, then
-   * their signal aborts; either way what is unfinished parks in the journal.
+   * their signal aborts; either way what is unfinished is NEW again in the journal.
    */
   async stop(graceMs: number): Promise<void> {
     this.#stopping.abort(new RunStopped('shutdown'));

@@ -1,7 +1,7 @@
 import { inKeys } from '../core/ids.ts';
 import type { Source } from '../core/new-run.ts';
 import type { OutboxState } from '../core/outbox.ts';
-import type { Asked, PartSummary, RunAbout, RunSummary } from '../core/record.ts';
+import type { MessageQuery, PartSummary, RunAbout, RunSummary } from '../core/record.ts';
 import type { RunState } from '../core/run.ts';
 import { type EventRow, eventsIn } from './event-rows.ts';
 import { openKinds } from './read-waits.ts';
@@ -60,7 +60,7 @@ function findRun({ db }: Store, words: string): RunFacts | undefined {
 }
 
 /** See `EventRecord.asked`. */
-export function askedRun({ db }: Store, what: Asked): string | undefined {
+export function askedRun({ db }: Store, what: MessageQuery): string | undefined {
   // `0` follows the separator, so the range is that of the chat and its threads.
   const [from, to] = 'lane' in what ? [what.lane, what.lane] : [what.chat, `${what.chat}0`];
   const isChat = 'chat' in what ? 1 : 0;

@@ -67,7 +67,7 @@ export interface RunnerOptions {
   readonly noteUpload?: (workspace: string) => Promise<void>;
   /** Each session has its own workspace below. */
   readonly dataDir: string;
-  /** Shows that somebody is working until disposed. */
+  /** Shows that there is work on it until disposed. */
   readonly typing: (place: AnswerTarget) => Disposable;
   /** False where nothing but the answer may be written: a program reads it. */
   readonly tellsDelays: (channel: string) => boolean;
@@ -89,16 +89,16 @@ interface Running {
 export class Runner {
   readonly #options: RunnerOptions;
   readonly #windows: LearntWindows;
-  #parking = false;
+  #stopping = false;
 
   constructor(options: RunnerOptions) {
     this.#options = options;
     this.#windows = new LearntWindows(options.clock);
   }
 
-  /** Shutdown began: every running turn stops after the step it is recording. */
-  park(): void {
-    this.#parking = true;
+  /** Shutdown began: every running turn stops after the step it is recording, and its row is NEW again. */
+  stopAtNextStep(): void {
+    this.#stopping = true;
   }
 
   /**
@@ -276,7 +276,7 @@ export class Runner {
         record: async (step, usage) => {
           if (!(await writes.write(turn.taint === 0 ? step : { ...step, taint: turn.taint }, usage)))
             ended.abort(new RunStopped('fenced'));
-          else if (this.#parking && step.state === 'DONE') ended.abort(new RunStopped('shutdown'));
+          else if (this.#stopping && step.state === 'DONE') ended.abort(new RunStopped('shutdown'));
           ended.signal.throwIfAborted();
         },
       },

@@ -7,7 +7,7 @@ import type { Address } from '../core/message.ts';
 import type { Clock } from '../core/ports.ts';
 import { jobLane, promptOf, runOf } from './job-run.ts';
 import { nextDue } from './next.ts';
-import type { Dated } from './ticker.ts';
+import type { TickerSource } from './ticker.ts';
 
 /** Jobs that are fired in one step; those of one step share a transaction. */
 const BATCH = 20;
@@ -34,7 +34,7 @@ type NoRun = Extract<RunEvent, { type: 'job' }>['state'];
  * Fires jobs. A firing is one commit with the key `job/<id>/<due>`, so that a kill leaves either a job that
  * is still due or a run, and a clock that is set back makes no second run of the same due time.
  */
-export class DueJobs implements Dated {
+export class DueJobs implements TickerSource {
   readonly #options: DueJobsOptions;
 
   constructor(options: DueJobsOptions) {

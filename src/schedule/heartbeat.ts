@@ -7,7 +7,7 @@ import type { Journal } from '../core/journal.ts';
 import type { Address } from '../core/message.ts';
 import type { Clock, Logger } from '../core/ports.ts';
 import { runOf } from './job-run.ts';
-import type { Dated } from './ticker.ts';
+import type { TickerSource } from './ticker.ts';
 
 /** More is no list of things to look after, and would be paid for each time. */
 const MOST_BYTES = 64 * 1024;
@@ -39,7 +39,7 @@ export interface HeartbeatOptions {
  * at the last run that succeeded, makes no run: nothing is written, and no model is asked. Its row in `job`
  * is made with its first run and remembers what that was about.
  */
-export class Heartbeat implements Dated {
+export class Heartbeat implements TickerSource {
   readonly #options: HeartbeatOptions;
   #next: number | undefined;
 

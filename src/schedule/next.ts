@@ -15,10 +15,10 @@ const LATEST_AT = Date.UTC(2200, 0, 1);
 /** Croner reads character by character; no expression of people comes near it. */
 const LONGEST_EXPR = 200;
 
-type Dated = Pick<Job, 'schedule' | 'timezone'>;
+type Timing = Pick<Job, 'schedule' | 'timezone'>;
 
 /** Strictly after `after`, epoch ms; undefined = never again. A function of its arguments: nothing is remembered. */
-export async function nextDue({ schedule, timezone }: Dated, after: number): Promise<number | undefined> {
+export async function nextDue({ schedule, timezone }: Timing, after: number): Promise<number | undefined> {
   switch (schedule.kind) {
     case 'at':
       return schedule.at > after ? schedule.at : undefined;
@@ -33,7 +33,7 @@ export async function nextDue({ schedule, timezone }: Dated, after: number): Pro
 export async function readSchedule(
   { schedule: asked, timezone = 'UTC' }: Pick<JobRequest, 'schedule' | 'timezone'>,
   now: number,
-): Promise<Dated & { readonly nextDue: number }> {
+): Promise<Timing & { readonly nextDue: number }> {
   assertTimezone(timezone);
   const schedule = scheduleOf(asked, timezone, now);
   let due: number | undefined;
