@@ -28,7 +28,10 @@ export interface EventRecord extends Effects {
    * `last`. Undefined when nothing is.
    */
   about(words: string): Promise<RunAbout | undefined>;
-  /** The key of the message that a person asks about in a chat; undefined when there is none, or none is found. */
+  /**
+   * The key of the message that a person asks about in a chat; undefined when there is none, or none is
+   * found.
+   */
   asked(what: MessageQuery): Promise<string | undefined>;
 }
 
