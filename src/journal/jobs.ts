@@ -107,7 +107,10 @@ export function jobFired({ db }: Store, id: string, due: number): boolean {
   return db.get('SELECT 1 FROM dedup WHERE kind = 3 AND key = ?', jobRunKey(id, due)) !== undefined;
 }
 
-/** By the index of what is parked: all runs of a job may be ten thousand rows. `0` follows the `/` of their keys. */
+/**
+ * By the index of what is parked: all runs of a job may be ten thousand rows. `0` follows the `/` of their
+ * keys.
+ */
 export function parkedRuns({ db }: Store, job: Pick<Job, 'id' | 'payload'>): number {
   const sql = `SELECT count(*) AS count FROM run INDEXED BY run_parked
     WHERE state = 'PARKED' AND session = ? AND key >= ? AND key < ?`;

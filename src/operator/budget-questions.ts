@@ -1,4 +1,5 @@
-// a call does not fit a limit -> one question a limit and day, which all that meet it wait for -> allow, deny, or the limit changes
+// a call does not fit a limit -> one question a limit and day, which all that meet it wait for ->
+//   allow, deny, or the limit changes
 
 import { errorText } from '../core/errors.ts';
 import type { Json } from '../core/message.ts';
@@ -42,8 +43,8 @@ export class BudgetQuestions {
   }
 
   /**
-   * The name of the signal that tells the answer; undefined when it is no for today, or the owner cannot be asked. A yes lets the calls pass
-   * that wait for it; the next one asks anew. Rejects as the journal does.
+   * The name of the signal that tells the answer; undefined when it is no for today, or the owner cannot be
+   * asked. A yes lets the calls pass that wait for it; the next one asks anew. Rejects as the journal does.
    */
   async ask(question: SpendingQuestion): Promise<string | undefined> {
     await this.#recovered;

@@ -32,7 +32,7 @@ import { type Told, toldTo } from './told.ts';
 import type { Transcripts } from './transcripts.ts';
 import { sessionWorkspace } from './workspace.ts';
 
-/** The model did its part and had nothing to say (F29): asking the same again is the person's choice, not a repair. */
+/** The model had nothing to say (F29): to ask the same again is the person's choice, not a repair. */
 const ANSWERED_WITH_NOTHING: readonly FailureKind[] = ['empty', 'content-filter'];
 
 export interface RunnerOptions {
@@ -102,8 +102,8 @@ export class Runner {
   }
 
   /**
-   * One turn until its outcome is known; what it returns commits it. Both reject only when the journal could not be written
-   * (nothing was committed then): every other failure is an outcome of its own, with a notice in the chat.
+   * One turn until its outcome is known; what it returns commits it. Both reject only when the journal could
+   * not be written (nothing was committed then): every other failure is an outcome, with a notice in the chat.
    */
   async run(row: RunRow, signal: AbortSignal): Promise<Finish | undefined> {
     const { clock, emit } = this.#options;
@@ -120,7 +120,7 @@ export class Runner {
       if (!result) return undefined;
       const placed = { ...result, ...(await place.of(result)) };
       return async () => {
-        // A step that failed is on disk before what came of it. One that is asked for but not judged yet shares the transaction.
+        // A failed step is on disk before what came of it. One that is not judged yet shares the transaction.
         await writes.settled();
         await this.#finish(row, placed, started, place);
         await writes.settled();
@@ -210,7 +210,7 @@ export class Runner {
     }
   }
 
-  /** After /stop the row is already DONE; after a shutdown it is NEW again, its steps kept, and resumes at the next start. */
+  /** After /stop the row is DONE already. After a shutdown it is NEW again with its steps, for the next start. */
   async #stopped(row: RunRow, signal: AbortSignal): Promise<Ended | undefined> {
     if (signal.reason instanceof RunStopped && signal.reason.by === 'user')
       return this.#done(row, { state: 'DONE', outcome: 'cancelled' });

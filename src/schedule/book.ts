@@ -98,7 +98,9 @@ export class Book implements JobBook {
   }
 }
 
-/** Checked and complete. Rejects with GH1701 for a schedule that cannot be, and for a text that is too long. */
+/**
+ * Checked and complete. Rejects with GH1701 for a schedule that cannot be, and for a text that is too long.
+ */
 export async function jobOf(request: JobRequest, id: string, now: number): Promise<Job> {
   const { text, name, session, deliver, authority, taint = 0, missed = 'once', deleteAfterRun = false } = request;
   if (text.trim() === '') throw new GatehouseError('GH1701', 'the job says nothing to do', { hint: 'give it a message' });

@@ -13,7 +13,10 @@ import type { TickerSource } from './ticker.ts';
 const BATCH = 20;
 /** A time that is this late was missed: the process did not run, or the clock was set. */
 const MISSED_AFTER_MS = 60_000;
-/** Runs of one job that may wait, run or be parked. A job that is slower than its schedule must not pile up work. */
+/**
+ * Runs of one job that may wait, run or be parked. A job that is slower than its schedule must not pile up
+ * work.
+ */
 const MOST_OF_A_JOB = 2;
 
 export interface DueJobsOptions {
@@ -45,7 +48,9 @@ export class DueJobs implements TickerSource {
     return this.#options.journal.jobs.earliest();
   }
 
-  /** Stops before the waiting rows take the place of people's messages, and goes on when it is called again. */
+  /**
+   * Stops before the waiting rows take the place of people's messages, and goes on when it is called again.
+   */
   async fire(now: number): Promise<void> {
     const { journal, reserve } = this.#options;
     for (;;) {
