@@ -259,3 +259,17 @@ test('runs of a job that are parked count as not over: while two of them wait, f
     Array(3).fill('2 runs of it are not over yet'),
   );
 });
+
+test.each([
+  ['a failure that was told', 'error: failed:GH2103', true],
+  ['a run that was given up, which was told', 'error: gave up after 5 attempts', true],
+  ['a stop, which tells no failure', 'error: cancelled', undefined],
+  ['a due time without a channel, of which no chat was told', 'error: there is no channel test', undefined],
+  ['a run that did well', 'ok', undefined],
+])('after %s, whether the next failure stays untold', async (_name, lastStatus, failsQuietly) => {
+  await using at = await setup();
+  await at.add(job({ schedule: EVERY_TEN, nextDue: START, lastStatus }));
+  await at.jobs.fire(START);
+  const [row] = await at.journal.waiting('job/ab12cd34', 1);
+  expect(row?.message === undefined && row?.prompt.failsQuietly).toBe(failsQuietly);
+});

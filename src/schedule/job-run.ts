@@ -14,6 +14,12 @@ export function jobLane(id: string, to: Address | undefined): string {
   return `${laneKey({ channel, account, chatId })}/#job:${id}`;
 }
 
+/**
+ * States of a job whose newest run failed and told it. A stop, and a due time that made no run, are no failure
+ * that was told.
+ */
+const TOLD_FAILURE = /^error: (?:failed:|gave up|too old)/;
+
 export interface Firing {
   readonly job: Job;
   readonly due: number;
@@ -31,7 +37,7 @@ export function runOf({ job, due, to, text }: Firing): NewRun {
     session: jobSession(job),
     prompt: {
       ...{ text, media: [], at: new Date(due).toISOString() },
-      ...(lastStatus?.startsWith('error:') ? { failsQuietly: true } : {}),
+      ...(TOLD_FAILURE.test(lastStatus ?? '') ? { failsQuietly: true } : {}),
     },
     ...(to ? { replyTo: to } : {}),
     ...{ authority, taint },
