@@ -15,10 +15,12 @@ export function jobLane(id: string, to: Address | undefined): string {
 }
 
 /**
- * States of a job whose newest run failed and told it. A stop, and a due time that made no run, are no failure
- * that was told.
+ * Whether the newest run of a job failed, and said so. A run that a person stopped or that a limit cut short did
+ * not fail, and a due time that made no run told no chat.
  */
-const TOLD_FAILURE = /^error: (?:failed:|gave up|too old)/;
+export function hasFailed({ lastStatus = '' }: Pick<Job, 'lastStatus'>): boolean {
+  return /^error: (?:failed:|gave up|too old)/.test(lastStatus);
+}
 
 export interface Firing {
   readonly job: Job;
@@ -28,7 +30,7 @@ export interface Firing {
 }
 
 export function runOf({ job, due, to, text }: Firing): NewRun {
-  const { id, payload, authority, taint, lastStatus } = job;
+  const { id, payload, authority, taint } = job;
   return {
     key: jobRunKey(id, due),
     source: { kind: 'job', job: id, due },
@@ -37,7 +39,7 @@ export function runOf({ job, due, to, text }: Firing): NewRun {
     session: jobSession(job),
     prompt: {
       ...{ text, media: [], at: new Date(due).toISOString() },
-      ...(TOLD_FAILURE.test(lastStatus ?? '') ? { failsQuietly: true } : {}),
+      ...(hasFailed(job) ? { failsQuietly: true } : {}),
     },
     ...(to ? { replyTo: to } : {}),
     ...{ authority, taint },
