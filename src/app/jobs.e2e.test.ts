@@ -154,6 +154,12 @@ test('the owner asks for a job in a chat: it is made on their account, and answe
   ]);
 });
 
+test('a job that the heartbeat asked for runs as the heartbeat does', async () => {
+  await using at = await scene(['The mail came.']);
+  const authority = { principal: 'job:heartbeat', role: 'owner', mode: 'guarded', policies: [] } as const;
+  expect(await at.fire({ authority })).toMatchObject({ enabled: true, lastStatus: 'ok' });
+});
+
 test('A34 a member is not offered the tool', async () => {
   await using at = await scene(['hello']);
   await at.channel.deliver({ platformId: 'm1', text: 'hi' });

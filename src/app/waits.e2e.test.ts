@@ -103,6 +103,19 @@ test('a person who is asked for words answers with the next message of that chat
   expect(rig.channel.texts()).toContain('✅ Noted.');
 });
 
+test('a command is no answer to a question for words', async () => {
+  await using dir = await tempDir();
+  const ask = { name: 'ask_person', arguments: { question: 'Which colour?', answer: 'text' } };
+  await using rig = await start(dir.path, scriptedModel(worker({ text: '', toolCalls: [ask] })));
+  await rig.channel.deliver({ text: 'do it all' });
+  await until('the question is asked', () => rig.channel.texts().at(-1)?.startsWith('Which colour?'));
+  await rig.channel.deliver({ text: '/think high' });
+  await until('the command is answered', () => rig.channel.texts().length === 2);
+  expect(rig.channel.texts().at(-1)).toContain('thinking is high');
+  await rig.channel.deliver({ text: 'red' });
+  await until('it is answered', () => rig.channel.texts().includes('all: red'));
+});
+
 test('/stop ends what waits, says which tools ran, and the next call of the model sees it (C1)', async () => {
   await using dir = await tempDir();
   const model = scriptedModel(worker({ text: 'on it', toolCalls: [PERSON] }));

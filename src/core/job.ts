@@ -69,8 +69,6 @@ export interface Jobs {
   earliest(): Promise<number | undefined>;
   /** Whether a run of this due time was made, also when it is over. */
   fired(id: string, due: number): Promise<boolean>;
-  /** How many of its runs are PARKED. */
-  parked(job: Pick<Job, 'id' | 'payload'>): Promise<number>;
   counts(): Promise<JobCounts>;
 }
 

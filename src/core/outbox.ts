@@ -69,7 +69,8 @@ export type Settlement =
     }
   | { readonly kind: 'unknown'; readonly reason: string }
   | { readonly kind: 'dead'; readonly reason: string }
-  | { readonly kind: 'expired' };
+  /** `isOld`: its time is over, whatever the wall clock shows; else something newer took its place. */
+  | { readonly kind: 'expired'; readonly isOld?: true };
 
 export interface Outbox {
   /**

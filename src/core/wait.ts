@@ -83,6 +83,8 @@ export interface Settled {
   readonly value: WaitValue;
   /** Who or what settled it: a principal, `cli`, `due`, the key of a run. */
   readonly by: string;
+  /** Bits of what the value brings in, which the run that waited takes over. Default 0. */
+  readonly taint?: number;
 }
 
 /** A wait as it lies in the journal. */
@@ -113,6 +115,8 @@ export interface ParkedRun {
   /** What it was asked. */
   readonly text: string;
   readonly kinds: readonly WaitKind[];
+  /** Bits of what it was given to read; absent = 0. Who quotes `text` takes them over. */
+  readonly taint?: number;
 }
 
 /** Reading waits. None waits for the disk, see `journal.ts`: what is done because of one must be a write. */
@@ -124,8 +128,8 @@ export interface Waits {
   byCode(code: string): Promise<StoredWait | undefined>;
   /** Open questions, oldest first; with `chat` those that stand there. */
   questions(chat?: string): Promise<readonly StoredWait[]>;
-  /** The parked runs of a session, oldest first. */
-  parked(session: string): Promise<readonly ParkedRun[]>;
+  /** The newest parked runs of a session, oldest first; without `newest` all of them. */
+  parked(session: string, newest?: number): Promise<readonly ParkedRun[]>;
   /** The earliest `due` of all open waits. */
   earliest(): Promise<number | undefined>;
   /** Open waits whose `due` has come, at most `limit`. */

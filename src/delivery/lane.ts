@@ -99,11 +99,16 @@ export class Lane {
     const target = await this.#editTarget(row.part);
     const turn = await this.#turn(row);
     if (turn === 'stop') return 'stop';
-    if (turn === 'expired') return this.#settle(row, { kind: 'expired' });
+    if (turn === 'expired') return this.#settle(row, { kind: 'expired', isOld: true });
+    if (turn === 'stale') return this.#settle(row, { kind: 'expired' });
     const settled = withoutCall(row, turn.channel, target, this.#context.clock.now());
-    if (settled) {
+    const unused = (): void => {
       turn.reservation.release();
+      this.#context.outages.unused(row.part);
       turn.free();
+    };
+    if (settled) {
+      unused();
       return this.#settle(row, settled);
     }
     try {
@@ -112,13 +117,12 @@ export class Lane {
       try {
         claimed = await journal.sending(row.seq); // commit 5: without this row on disk nothing is sent
       } catch (error) {
-        turn.reservation.release();
+        unused();
         this.#journalFailed(error);
-        turn.free();
         return (await this.#sleep(JOURNAL_RETRY_MS)) ? 'reread' : 'stop';
       }
       if (!claimed) {
-        turn.reservation.release();
+        unused();
         return 'reread';
       }
       const startedAt = clock.monotonic();
@@ -131,28 +135,32 @@ export class Lane {
   }
 
   async #attempt(row: OutboxRow, channel: Channel, target: string | undefined): Promise<Settlement> {
-    if (target !== undefined) return (await editPart(row, channel, target, this.#context)).settlement;
-    const { settlement, doomed } = await sendPart(row, channel, this.#context);
-    this.#noteReach(row.part, settlement);
+    const { settlement, doomed } =
+      target === undefined ? await sendPart(row, channel, this.#context) : await editPart(row, channel, target, this.#context);
+    this.#noteReach(row, settlement);
     if (doomed !== undefined) this.#doomed = { answer: answerOf(row.part), reason: doomed };
     return settlement;
   }
 
-  #noteReach(sender: OutboundPart, settlement: Settlement): void {
+  #noteReach({ part, plain }: OutboxRow, settlement: Settlement): void {
     const { outages } = this.#context;
-    if (settlement.kind === 'retry') outages.failed(sender, this.key);
-    else if (settlement.kind !== 'unknown') outages.answered(sender);
+    // In another form: the platform refused the one it was given.
+    const isRefused = settlement.kind === 'retry' && (settlement.asNew || (settlement.plain && !plain));
+    if (settlement.kind === 'retry' && !isRefused) outages.failed(part, this.key);
+    else if (settlement.kind !== 'unknown') outages.answered(part);
   }
 
   /** Waits until this part may be sent: its time, its channel, the platform's silence, a token, a slot. */
-  async #turn(row: OutboxRow): Promise<'expired' | 'stop' | { channel: Channel; reservation: Reservation; free: () => void }> {
+  async #turn(
+    row: OutboxRow,
+  ): Promise<'expired' | 'stale' | 'stop' | { channel: Channel; reservation: Reservation; free: () => void }> {
     const { clock, budget, slots, stop } = this.#context;
     let token: { reservation: Reservation; readyAt: number } | undefined;
     for (;;) {
       const leftMs = this.#context.times.leftMs(row);
       if (stop.aborted || leftMs <= 0 || this.#isStale(row)) {
         token?.reservation.release();
-        return stop.aborted ? 'stop' : 'expired';
+        return stop.aborted ? 'stop' : leftMs <= 0 ? 'expired' : 'stale';
       }
       const channel = this.#channel(row.part);
       if (!channel) {

@@ -32,8 +32,8 @@ export class Outages {
   }
 
   /**
-   * To be asked right before a send. False = another one is finding out whether the platform is back; where
-   * that is never told, it counts for a minute.
+   * To be asked right before a send. False = another one is finding out whether the platform is back. What came
+   * of it is told by `answered`, `failed` or `unused`; where it never is, it counts for a minute.
    */
   begin(sender: Sender): boolean {
     if (!this.isOpen(sender)) return false;
@@ -43,6 +43,14 @@ export class Outages {
       trouble.pauseMs = Math.min(trouble.pauseMs * 2, LONGEST_MS);
     }
     return true;
+  }
+
+  /** What `begin` allowed was not sent, so nothing was found out: the next one may try at once. */
+  unused(sender: Sender): void {
+    const trouble = this.#troubles.get(nameOf(sender));
+    if (!trouble || trouble.lanes.size < CHATS) return;
+    trouble.closedUntil = this.#clock.monotonic();
+    trouble.pauseMs = Math.max(FIRST_MS, trouble.pauseMs / 2);
   }
 
   /** The platform answered, with a refusal perhaps. */

@@ -37,8 +37,13 @@ export interface AdmitOptions {
  */
 export async function admit(message: InboundMessage, options: AdmitOptions): Promise<Admission> {
   const admission = await judge(message, options);
-  if (admission.kind !== 'admit' || !options.standing) return admission;
-  return { ...admission, ...(await options.standing(admission.message)) };
+  if (!options.standing || admission.kind === 'refuse') return admission;
+  if (admission.kind === 'admit') return { ...admission, ...(await options.standing(admission.message)) };
+  const { settles, outcome } = admission;
+  // Words of a guest stay words of a guest when they answer a question. A yes or no is none of theirs.
+  if (!settles || outcome !== 'answer') return admission;
+  const { taint } = await options.standing(message);
+  return { ...admission, settles: { ...settles, settled: { ...settles.settled, taint } } };
 }
 
 async function judge(message: InboundMessage, options: AdmitOptions): Promise<Admission> {
@@ -74,7 +79,8 @@ async function judge(message: InboundMessage, options: AdmitOptions): Promise<Ad
     const text = command.kind === 'help' ? command.answer : await options.why(message);
     return { kind: 'answer', message, ...place, outcome: command.kind, parts: options.answer(message, text) };
   }
-  const decision = await options.decide?.(message);
+  // A question for words takes the next message, but no command.
+  const decision = command ? undefined : await options.decide?.(message);
   if (decision) {
     const { outcome, answer, settled } = decision;
     const over = (wait: StoredWait) => options.answer(message, overText(wait));
@@ -101,7 +107,7 @@ async function isAnsweredAtOnce(message: InboundMessage, { decide }: Pick<AdmitO
   if (message.kind !== 'message' || message.media.length > 0) return false;
   const command = parseCommand(message.text);
   const isAnswer = command?.kind === 'stop' || command?.kind === 'help' || command?.kind === 'why';
-  return isAnswer || (await decide?.(message)) !== undefined;
+  return isAnswer || (!command && (await decide?.(message)) !== undefined);
 }
 
 /**

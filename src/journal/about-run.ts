@@ -48,7 +48,8 @@ function findRun({ db }: Store, words: string): RunFacts | undefined {
   if (seq !== undefined) return db.get<RunFacts>(`SELECT ${FACTS} FROM run WHERE seq = ?`, Number(seq));
   if (words === 'last') return undefined; // a message that was refused has no row
   const exact = db.get<RunFacts>(`SELECT ${FACTS} FROM run WHERE key = ? ORDER BY seq DESC LIMIT 1`, words);
-  if (exact) return exact;
+  // The key of a message is no chat. Looking for one reads every row, and whoever may ask `/why` would set that off.
+  if (exact || words.split('/', 3).length === 3) return exact;
   // A lane is `channel/account/chat[/thread]`: the end of it, or its third part, names the chat.
   const ends = db.get<RunFacts>(
     `SELECT ${FACTS} FROM run WHERE substr(lane, -length(?)) = ? OR instr(lane, ?) > 0 ORDER BY seq DESC LIMIT 1`,
@@ -112,15 +113,46 @@ function summaryOf({ db }: Store, row: RunFacts): RunSummary {
   };
 }
 
+interface PartFacts {
+  readonly seq: number;
+  readonly key: string;
+  readonly lane: string;
+  readonly state: OutboxState;
+  readonly attempts: number;
+  readonly not_before: number;
+  readonly reason: string | null;
+}
+
 /** Keys of parts begin with the key of what they answer and `#`, which `$` follows. */
-function partsOf({ db }: Store, key: string): readonly PartSummary[] {
-  const rows = db.all<{ key: string; state: OutboxState; attempts: number; not_before: number; reason: string | null }>(
-    'SELECT key, state, attempts, not_before, reason FROM outbox WHERE key >= ? AND key < ? ORDER BY seq',
+function partsOf(store: Store, key: string): readonly PartSummary[] {
+  const rows = store.db.all<PartFacts>(
+    'SELECT seq, key, lane, state, attempts, not_before, reason FROM outbox WHERE key >= ? AND key < ? ORDER BY seq',
     `${key}#`,
     `${key}$`,
   );
-  return rows.map(({ key: part, state, attempts, not_before, reason }) => ({
-    ...{ key: part, state, attempts, notBefore: not_before },
-    ...(reason === null ? {} : { reason }),
+  const untried = rows.find(({ state }) => state === 'PENDING');
+  return rows.map((row) => ({
+    ...{ key: row.key, state: row.state, attempts: row.attempts, notBefore: row.not_before },
+    ...(row.reason === null ? {} : { reason: row.reason }),
+    ...(row === untried && row.reason === null ? inItsWay(store, row) : {}),
   }));
+}
+
+function inItsWay({ db }: Store, { lane, seq }: PartFacts): Pick<PartSummary, 'behind' | 'elsewhere'> {
+  const ahead = db.get<{ count: number; reason: string | null }>(
+    // SQLite takes the reason from the row that has the minimum.
+    "SELECT count(*) AS count, reason, min(seq) FROM outbox WHERE state = 'PENDING' AND lane = ? AND seq < ?",
+    lane,
+    seq,
+  );
+  if (ahead && ahead.count > 0)
+    return { behind: { count: ahead.count, ...(ahead.reason === null ? {} : { reason: ahead.reason }) } };
+  const account = lane.split('/', 2).join('/');
+  const other = db.get<{ reason: string }>(
+    `SELECT reason FROM (SELECT reason FROM outbox WHERE state = 'PENDING' AND lane > ? AND lane < ? LIMIT ${NEWEST})
+     WHERE reason IS NOT NULL LIMIT 1`,
+    `${account}/`,
+    `${account}0`,
+  );
+  return other ? { elsewhere: other.reason } : {};
 }

@@ -10,7 +10,7 @@ import { addRun } from './runs.ts';
 import { addLines } from './session-lines.ts';
 import type { Store } from './store.ts';
 import { addUsage } from './usage.ts';
-import { addQuestion, moveQuestion, settle } from './waits.ts';
+import { addQuestion, moveQuestion, setBack, settle } from './waits.ts';
 
 /** `false` = the claim no longer stands, or a job is not as it was, and nothing was written. */
 export function commitAll(store: Store, writes: readonly Write[], claim: Claim | undefined, change: Change): boolean {
@@ -52,6 +52,9 @@ function apply(store: Store, write: Write, { owner, session }: Writer, change: C
       return;
     case 'ask':
       addQuestion(store, write);
+      return;
+    case 'set-back':
+      setBack(store);
       return;
     case 'asked-in':
       moveQuestion(store, write.id, write.chat);

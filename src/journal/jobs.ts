@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Authority } from '../core/authority.ts';
 import type { Write } from '../core/commit.ts';
-import { type Job, type JobCounts, type JobPayload, jobRunKey, jobSession, type Schedule } from '../core/job.ts';
+import { type Job, type JobCounts, type JobPayload, jobRunKey, type Schedule } from '../core/job.ts';
 import { readJson, type Store } from './store.ts';
 
 interface JobRecord {
@@ -105,16 +105,6 @@ export function earliestJob({ db }: Store): number | undefined {
 /** Keys outlive their runs: see `prune.ts`. */
 export function jobFired({ db }: Store, id: string, due: number): boolean {
   return db.get('SELECT 1 FROM dedup WHERE kind = 3 AND key = ?', jobRunKey(id, due)) !== undefined;
-}
-
-/**
- * By the index of what is parked: all runs of a job may be ten thousand rows. `0` follows the `/` of their
- * keys.
- */
-export function parkedRuns({ db }: Store, job: Pick<Job, 'id' | 'payload'>): number {
-  const sql = `SELECT count(*) AS count FROM run INDEXED BY run_parked
-    WHERE state = 'PARKED' AND session = ? AND key >= ? AND key < ?`;
-  return db.get<{ count: number }>(sql, jobSession(job), `job/${job.id}/`, `job/${job.id}0`)?.count ?? 0;
 }
 
 export function countJobs(store: Store): JobCounts {

@@ -146,9 +146,13 @@ function endPart(store: Store, seq: number, settlement: Exclude<Settlement, { ki
     return changed === 1;
   }
   const ends = { unknown: 'UNKNOWN', dead: 'DEAD', expired: 'EXPIRED' } as const;
+  // Dead letters are those that ended at their time or later. A clock that was set back must not hide them.
+  const isOld = settlement.kind === 'expired' && settlement.isOld === true;
   const changed = store.db.run(
-    "UPDATE outbox SET state = ?, settled_at = ?, reason = ? WHERE seq = ? AND state IN ('PENDING', 'SENDING')",
+    "UPDATE outbox SET state = ?, settled_at = iif(?, max(?, expires_at), ?), reason = ? WHERE seq = ? AND state IN ('PENDING', 'SENDING')",
     ends[settlement.kind],
+    isOld ? 1 : 0,
+    now,
     now,
     settlement.kind === 'expired' ? 'expired' : settlement.reason,
     seq,

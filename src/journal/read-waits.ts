@@ -32,7 +32,7 @@ export function readWaits(store: Store, queue: CommitQueue): Waits {
           ? list(store, "state = 'OPEN' AND code IS NOT NULL ORDER BY created_at, id")
           : list(store, "state = 'OPEN' AND chat = ? ORDER BY created_at, id", chat),
       ),
-    parked: (session) => queue.peek(() => parkedIn(store, session)),
+    parked: (session, newest = ALL) => queue.peek(() => parkedIn(store, session, newest)),
     earliest: () => queue.peek(() => earliest(store)),
     due: (now, limit) =>
       queue.peek(() => list(store, "state = 'OPEN' AND due IS NOT NULL AND due <= ? ORDER BY due LIMIT ?", now, limit)),
@@ -56,12 +56,20 @@ function earliest({ db }: Store): number | undefined {
   return db.get<{ due: number | null }>(sql)?.due ?? undefined;
 }
 
-function parkedIn({ db }: Store, session: string): readonly ParkedRun[] {
-  const rows = db.all<{ seq: number; key: string; text: string | null }>(
-    "SELECT seq, key, input ->> '$.text' AS text FROM run WHERE state = 'PARKED' AND session = ? ORDER BY seq",
-    session,
+/** For SQLite: no limit. */
+const ALL = -1;
+
+/** What is in a row is read of the newest alone: a session may have thousands. */
+function parkedIn({ db }: Store, session: string, newest: number): readonly ParkedRun[] {
+  const rows = db.all<{ seq: number; key: string; text: string | null; taint: number }>(
+    `SELECT seq, key, input ->> '$.text' AS text, taint FROM run WHERE seq IN (
+       SELECT seq FROM run INDEXED BY run_parked WHERE state = 'PARKED' AND session = ? ORDER BY seq DESC LIMIT ?) ORDER BY seq`,
+    ...[session, newest],
   );
-  return rows.map(({ seq, key, text }) => ({ key, text: text ?? '', kinds: openKinds({ db }, seq) }));
+  return rows.map(({ seq, key, text, taint }) => ({
+    ...{ key, text: text ?? '', kinds: openKinds({ db }, seq) },
+    ...(taint === 0 ? {} : { taint }),
+  }));
 }
 
 /** What a run waits for, each kind once. */

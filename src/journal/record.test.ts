@@ -154,3 +154,12 @@ it('a chat is found by its id as people write it, also where keys escape a sign 
   expect((await journal.record.about(chatKey(said).split('/')[2] ?? ''))?.key).toBe(said.id);
   expect((await journal.record.about('#refused 100%'))?.key).toBe(refused.id);
 });
+
+it('a message that is not known is no chat, whatever a chat of another channel is called', async () => {
+  await using dir = await tempDir();
+  await using opened = await openJournal({ dir: dir.path, clock: new FakeClock() });
+  const { journal } = opened;
+  await journal.accept([admit(message(1, { channel: 'x', account: 'test' }), 'x/test/bot/m-9')]);
+  expect(await journal.record.about('bot/m-9')).toMatchObject({ key: 'x/test/m-1' });
+  expect(await journal.record.about('test/bot/m-9')).toBeUndefined();
+});

@@ -17,7 +17,7 @@ import type { Change, CommitQueue } from './commit-queue.ts';
 import { countAll } from './counts.ts';
 import { dropDead, listDead, replayDead, showDead } from './dead-letters.ts';
 import { effectsSince } from './effects.ts';
-import { countJobs, dueJobs, earliestJob, getJob, jobFired, listJobs, parkedRuns } from './jobs.ts';
+import { countJobs, dueJobs, earliestJob, getJob, jobFired, listJobs } from './jobs.ts';
 import { loadOf } from './load.ts';
 import { LocalWakeup } from './local-wakeup.ts';
 import { addParts, findPart, markSending, pendingParts, settlePart } from './outbox.ts';
@@ -193,7 +193,6 @@ export class SqliteJournal implements Journal {
     due: (now, limit) => this.#queue.read(() => dueJobs(this.#store, now, limit)),
     earliest: () => this.#queue.read(() => earliestJob(this.#store)),
     fired: (id, due) => this.#queue.read(() => jobFired(this.#store, id, due)),
-    parked: (job) => this.#queue.read(() => parkedRuns(this.#store, job)),
     counts: () => this.#queue.read(() => countJobs(this.#store)),
   };
 

@@ -127,20 +127,36 @@ export function moveQuestion({ db }: Store, id: string, chat: string): void {
   db.run("UPDATE wait SET chat = ? WHERE id = ? AND state = 'OPEN'", chat, id);
 }
 
+/** See `Write`. */
+export function setBack({ db, clock }: Store): void {
+  const sql = `UPDATE wait SET due = ?1 + (due - created_at), created_at = ?1
+    WHERE state = 'OPEN' AND due IS NOT NULL AND created_at > ?1`;
+  db.run(sql, clock.now());
+}
+
 /** False when it was over already: the first end counts. */
-export function settle(store: Store, { wait, value, by }: Settled, change: Change): boolean {
+export function settle(store: Store, { wait, value, by, taint = 0 }: Settled, change: Change): boolean {
   const ended = endWaits(store, 'id = ?', wait, { value, by });
   // A question of no run, or a name that only stands for itself: those that wait for the signal.
   const isSignal = ended.length === 0 ? !isKnown(store, wait) : ended.some(({ run }) => run === NO_RUN);
   if (isSignal) ended.push(...endWaits(store, "about = ? AND kind = 'signal'", wait, { value, by }));
+  taintRuns(store, ended, taint);
   resume(store, ended, by, change);
   return ended.length > 0;
 }
 
-/** The run of this key has ended: its parent goes on. */
+/** The run of this key has ended: its parent goes on, and knows what that one has read. */
 export function settleRun(store: Store, key: string, value: ToolResult, change: Change): void {
   const ended = endWaits(store, "about = ? AND kind = 'run'", key, { value, by: key });
-  if (ended.length > 0) resume(store, ended, key, change);
+  if (ended.length === 0) return;
+  const child = store.db.get<{ taint: number }>('SELECT taint FROM run WHERE key = ? ORDER BY seq DESC LIMIT 1', key);
+  taintRuns(store, ended, child?.taint ?? 0);
+  resume(store, ended, key, change);
+}
+
+function taintRuns({ db }: Store, ended: readonly EndedWait[], taint: number): void {
+  if (taint === 0) return;
+  for (const { run } of ended) db.run('UPDATE run SET taint = taint | ? WHERE seq = ?', taint, run);
 }
 
 /** The run ended without its agent: nothing waits any more, and its questions are closed. */

@@ -205,8 +205,8 @@ export class Approvals {
 
   #mayAnswer({ question, chat }: StoredWait, message: InboundMessage): boolean {
     if (!question) return false;
-    if (question.to === 'owner') return this.#options.owner.isOwnersChat(message);
-    return chat === chatKey(message) && (question.by.length === 0 || question.by.includes(principalOf(message)));
+    const isThere = question.to === 'owner' ? this.#options.owner.isOwnersChat(message) : chat === chatKey(message);
+    return isThere && (question.by.length === 0 || question.by.includes(principalOf(message)));
   }
 
   /**
@@ -226,10 +226,15 @@ function read(wait: StoredWait, command: string, words: string, message: Inbound
   return ofWords(wait, message, isApproval ? command.slice(1) : words);
 }
 
-/** What the words come to for this question; undefined when they do not answer it. */
-function ofWords(wait: StoredWait | undefined, message: InboundMessage, words = message.text): Decision | undefined {
-  const value = wait?.question && answerOf(wait.question, words);
+/**
+ * What the words come to for this question; undefined when they do not answer it. `named`: the words of an
+ * answer that names the question.
+ */
+function ofWords(wait: StoredWait | undefined, message: InboundMessage, named?: string): Decision | undefined {
+  const value = wait?.question && answerOf(wait.question, named ?? message.text);
   if (!value) return undefined;
+  // The agent would never see the file.
+  if (named === undefined && wait.question?.answer === 'text' && message.media.length > 0) return undefined;
   const outcome = wait.question?.answer !== 'approve' ? 'answer' : value === ALLOWED ? 'allow' : 'deny';
   if (!wait.isOpen) return { outcome, answer: overText(wait) };
   return { outcome, answer: SAID[outcome], settled: { wait: wait.id, value, by: principalOf(message) } };

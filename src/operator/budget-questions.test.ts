@@ -86,6 +86,18 @@ test('ask: no, no answer and no way to ask all stop the call, and the owner is n
   expect(await at.questions.ask(at.question())).toBe('budget/day/2026-1-2');
 });
 
+test('hostile: of one sender no more than twenty requests wait for the same yes; others wait on', async () => {
+  await using at = await setup();
+  const of = (sender: string): SpendingQuestion => ({ ...at.question(), context: { ...context, sender } });
+  const asked = [];
+  for (let n = 0; n < 50; n += 1) asked.push(await at.questions.ask(of('test:flooder')));
+  expect(asked.filter((name) => name === 'budget/day/2026-1-1')).toHaveLength(20);
+  expect(await at.questions.ask(of('test:other'))).toBe('budget/day/2026-1-1');
+  expect(at.posts[0]).toContain('A yes lets each request through that waits for it by then, at most 20 of one person.');
+  await at.clock.advance(DAY);
+  expect(await at.questions.ask(of('test:flooder'))).toBe('budget/day/2026-1-2');
+});
+
 test.each<[string, BudgetLimits]>([
   ['a higher limit', { dailyUsd: 10 }],
   ['no limit any more', {}],

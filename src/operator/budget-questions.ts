@@ -1,5 +1,4 @@
-// a call does not fit a limit -> one question a limit and day, which all that meet it wait for ->
-//   allow, deny, or the limit changes
+// a call does not fit a limit -> one question a limit and day, which all that meet it wait for -> allow, deny, or the limit changes
 
 import { errorText } from '../core/errors.ts';
 import type { Json } from '../core/message.ts';
@@ -13,6 +12,11 @@ import { DENIED } from './question-text.ts';
 
 const DAY_MS = 86_400_000;
 const PREFIX = 'budget/';
+/**
+ * Requests of one person that wait for the same answer. Each costs a call beyond the limit when it is yes: who
+ * floods must not turn one yes into thousands.
+ */
+const MOST_OF_A_SENDER = 20;
 /** The limit was raised, money was given back, or a new day began: the call is tried again as it is. */
 const FITS = { ok: true, output: 'fits' } as const;
 
@@ -36,6 +40,9 @@ export class BudgetQuestions {
   readonly #open = new Map<string, Needed>();
   readonly #recovered: Promise<void>;
   #watching = false;
+  /** How many requests of a sender wait, by question and sender, on the day of the budget that `#countedOn` is. */
+  readonly #waiting = new Map<string, number>();
+  #countedOn = 0;
 
   constructor(options: BudgetQuestionsOptions) {
     this.#options = options;
@@ -43,8 +50,9 @@ export class BudgetQuestions {
   }
 
   /**
-   * The name of the signal that tells the answer; undefined when it is no for today, or the owner cannot be
-   * asked. A yes lets the calls pass that wait for it; the next one asks anew. Rejects as the journal does.
+   * The name of the signal that tells the answer; undefined when it is no for today, the owner cannot be asked,
+   * or too many requests of the sender wait for it. A yes lets the calls pass that wait for it; the next one asks
+   * anew. Rejects as the journal does.
    */
   async ask(question: SpendingQuestion): Promise<string | undefined> {
     await this.#recovered;
@@ -53,7 +61,7 @@ export class BudgetQuestions {
     const at = new Date(budget.day);
     const base = `${PREFIX}${key}/${at.getFullYear()}-${at.getMonth() + 1}-${at.getDate()}`;
     const asked = {
-      text: spendingQuestion(question),
+      text: spendingQuestion(question, MOST_OF_A_SENDER),
       expiresAt: clock.now() + (retryAfterMs ?? DAY_MS),
       late: retryAfterMs === undefined ? DENIED : FITS,
       about: { context, worstUsd } as unknown as Json,
@@ -62,11 +70,23 @@ export class BudgetQuestions {
       const id = n === 1 ? base : `${base}/${n}`;
       const wait = await approvals.ask({ id, ...asked });
       if (wait?.isOpen) {
+        if (!this.#mayWait(id, context.sender)) return undefined;
         this.#watch(id, { context, worstUsd });
         return id;
       }
       if (wait?.value?.output !== 'allow' && wait?.value?.output !== FITS.output) return undefined;
     }
+  }
+
+  /** And counts it. What waits since an earlier process is not counted. */
+  #mayWait(id: string, sender: string): boolean {
+    const { day } = this.#options.budget;
+    if (day !== this.#countedOn) this.#waiting.clear();
+    this.#countedOn = day;
+    const count = this.#waiting.get(`${id} ${sender}`) ?? 0;
+    if (count >= MOST_OF_A_SENDER) return false;
+    this.#waiting.set(`${id} ${sender}`, count + 1);
+    return true;
   }
 
   async #recover(): Promise<void> {

@@ -89,6 +89,14 @@ test('hostile: the wrong person, and the right one in another chat, answer nothi
   expect(await at.decide('1', { senderId: 'ada', ...reply })).toMatchObject({ outcome: 'allow' });
 });
 
+test('hostile: in the owner’s chat too, only those who are named answer a question that names them', async () => {
+  await using at = await setup();
+  const asked = await at.ask({ to: 'owner', by: ['test:boss'] });
+  const words = `/allow ${asked?.code}`;
+  expect((await at.decide(words, { chatId: 'owner', senderId: 'eve' }))?.settled).toBeUndefined();
+  expect(await at.decide(words, { chatId: 'owner', senderId: 'boss' })).toMatchObject({ outcome: 'allow', settled: {} });
+});
+
 test('a choice is pressed, named, or counted; other words are no answer', async () => {
   await using at = await setup();
   const choices = ['Red', 'Blue'].map((label) => ({ label, value: label.toLowerCase() }));
@@ -106,6 +114,16 @@ test('words that are asked for are the next message of one who may answer', asyn
   expect(await at.decide('hello', { senderId: 'eve' })).toBeUndefined();
   const said = await at.decide('sea green\nif possible', { senderId: 'ada' });
   expect(said?.settled).toEqual({ wait: asked?.id, value: { ok: true, output: 'sea green\nif possible' }, by: 'test:ada' });
+});
+
+test('a message with a file answers a question for words by its code alone: else the file would be lost', async () => {
+  await using at = await setup();
+  const asked = await at.ask({ answer: 'text' });
+  const media = [{ kind: 'photo', ref: 'r' }] as unknown as InboundMessage['media'];
+  expect(await at.decide('like this', { media })).toBeUndefined();
+  expect(await at.decide('like this', { media, replyTo: { platformId: 'q', fromBot: true } })).toBeUndefined();
+  expect(await at.decide(`/answer ${asked?.code} like this`, { media })).toMatchObject({ outcome: 'answer' });
+  expect(await at.decide('like that')).toMatchObject({ outcome: 'answer' });
 });
 
 test('a question to the owner is looked after once its run is parked', async () => {

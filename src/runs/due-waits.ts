@@ -5,9 +5,12 @@ import { type Dated, lateResult, type Waits } from '../core/wait.ts';
 const BATCH = 100;
 
 /** Waits whose date has come settle with what they were given for that. One timer serves all of them. */
-export function dueWaits(journal: Commits & { readonly waits: Waits }): Dated {
+export function dueWaits(journal: Commits & { readonly waits: Waits }): Dated & { replan(): Promise<void> } {
   return {
     earliest: () => journal.waits.earliest(),
+    async replan() {
+      if ((await journal.waits.earliest()) !== undefined) await journal.commit([{ kind: 'set-back' }]);
+    },
     async fire(now) {
       for (;;) {
         const due = await journal.waits.due(now, BATCH);

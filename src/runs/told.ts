@@ -8,9 +8,7 @@ import { oneLine } from '../lib/one-line.ts';
 import { recentHistory } from './recent-history.ts';
 import type { Transcripts } from './transcripts.ts';
 
-/**
- * Longest quotation of what another request asked for, and of a line that was said meanwhile. UTF-16 units.
- */
+/** Longest quotation of what another request asked for, and of a line that was said meanwhile. UTF-16 units. */
 const REQUEST_CHARS = 200;
 const LINE_CHARS = 500;
 /** Lines and requests that are quoted, the newest. */
@@ -30,7 +28,7 @@ export interface Told {
   readonly historyTo: string;
   readonly settled: ReadonlyMap<string, ToolResult>;
   readonly notes: RunNotes;
-  /** Bits of what its input and its history bring in. */
+  /** Bits of what its input, its history and the requests that are quoted to it bring in. */
   readonly taint: number;
 }
 
@@ -40,19 +38,19 @@ export async function toldTo(row: RunRow, { waits, transcripts, maxHistory }: To
   // One more than is shown tells whether there are older ones: see `recentHistory`.
   const needed = historyTo === undefined ? maxHistory + 1 : 2 * maxHistory + 1;
   const loaded = await transcripts.load(session, needed);
-  // A dead letter that is replayed: what its first run left in the session must not be read as earlier
-  // conversation.
+  // A dead letter that is replayed: what its first run left in the session must not be read as earlier conversation.
   const lines = loaded.filter(({ id }) => id !== `${key}:in` && !id.startsWith(`${key}#`));
   const { before, since } = splitAt(lines, historyTo);
   const history = recentHistory(before, maxHistory);
   const settled = historyTo === undefined ? [] : await waits.of(row.seq);
-  const others = (await waits.parked(session)).filter((other) => other.key !== key);
-  const taint = [...history, ...since].reduce((sum, line) => sum | (line.taint ?? 0), row.taint ?? 0);
+  const others = (await waits.parked(session, MOST_REQUESTS + 1)).filter((other) => other.key !== key);
+  const quoted = others.slice(-MOST_REQUESTS);
+  const taint = [...history, ...since, ...quoted].reduce((sum, told) => sum | (told.taint ?? 0), row.taint ?? 0);
   return {
     ...{ history, taint, historyTo: historyTo ?? history.at(-1)?.id ?? '' },
     settled: new Map(settled.flatMap(({ callId, value }) => (value ? [[callId, value]] : []))),
     notes: {
-      ...(others.length > 0 ? { waiting: waitingText(others) } : {}),
+      ...(quoted.length > 0 ? { waiting: waitingText(quoted, others.length > quoted.length) } : {}),
       ...(since.length > 0 ? { since: sinceText(since) } : {}),
     },
   };
@@ -82,11 +80,11 @@ export function waitsForText(kinds: readonly WaitKind[]): string {
   return kinds.map((kind) => WAITS_FOR[kind]).join(' and ');
 }
 
-function waitingText(others: readonly ParkedRun[]): string {
-  const lines = others.slice(-MOST_REQUESTS).map(({ text, kinds }) => {
+function waitingText(quoted: readonly ParkedRun[], areMore: boolean): string {
+  const lines = quoted.map(({ text, kinds }) => {
     return `An earlier request waits for ${waitsForText(kinds)}: “${oneLine(text, REQUEST_CHARS)}”`;
   });
-  const more = others.length > MOST_REQUESTS ? [`${others.length - MOST_REQUESTS} more requests wait.`] : [];
+  const more = areMore ? ['More requests wait.'] : [];
   return [...lines, ...more, 'What waits is answered by itself later; do not do it here.'].join('\n');
 }
 

@@ -93,3 +93,10 @@ test('in a group /why tells people of their own messages only, and the key of th
     'The config decides it: `gateway.channels[].group_mode`',
   ]);
 });
+
+test('hostile: in a private chat nothing is told of what was refused in another one', async () => {
+  await using at = await scene();
+  await at.channel.deliver({ ...GROUP, senderId: 'ada', platformId: 'aside', text: 'an aside' });
+  const replyTo = { platformId: 'aside', fromBot: false };
+  expect(await at.why({ chatId: 'bob', senderId: 'bob', replyTo })).toBe('I can say that only to the person who wrote it.');
+});

@@ -1,11 +1,8 @@
-/**
- * What `/why` says in a chat: of one's own message, in words. Keys of the config and error details are the
- * owner's.
- */
-import { chatKey, laneKey, messageKey, principalOf } from '../core/ids.ts';
+/** What `/why` says in a chat: of one's own message, in words. Keys of the config and error details are the owner's. */
+import { chatKey, isLaneOf, laneKey, messageKey, principalOf } from '../core/ids.ts';
 import type { InboundMessage } from '../core/message.ts';
 import type { Clock } from '../core/ports.ts';
-import type { EventRecord } from '../core/record.ts';
+import type { EventRecord, RunAbout } from '../core/record.ts';
 import { whyOf } from './why.ts';
 
 export interface WhyAnswerOptions {
@@ -25,14 +22,21 @@ export async function whyAnswer(message: InboundMessage, options: WhyAnswerOptio
   const key = await keyAsked(message, record);
   const about = key === undefined ? undefined : await record.about(key);
   if (!about) return UNKNOWN;
-  // What was refused has no author in the record. In a private chat there is only one.
-  const isOwn = about.run ? about.run.principal === principalOf(message) : !message.isGroup;
+  // What was refused, and what was purged, has no author in the record. In a private chat there is only one.
+  const isOwn = about.run ? about.run.principal === principalOf(message) : !message.isGroup && isOf(about, chatKey(message));
   if (!isOwn && !forOwner) return NOT_YOURS;
   const { verdict, told, configKey, gates } = whyOf(about, { now: clock.now() });
   if (!forOwner) return told;
   const marks = { passed: '✓', waits: '…', failed: '✗' } as const;
   const lines = gates.map(({ gate, state, text, detail }) => `${marks[state]} ${gate}: ${text}${detail ? ` (${detail})` : ''}`);
   return [verdict, ...lines, ...(configKey ? [`The config decides it: \`${configKey}\``] : [])].join('\n');
+}
+
+/** What a reply names is the sender's word: by mail it may be any message. */
+function isOf({ events }: RunAbout, chat: string): boolean {
+  return events.some(({ event }) =>
+    event.type === 'dropped' ? event.chat === chat : event.type === 'admitted' && isLaneOf(event.lane, chat),
+  );
 }
 
 async function keyAsked(message: InboundMessage, record: Pick<EventRecord, 'asked'>): Promise<string | undefined> {

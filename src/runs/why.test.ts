@@ -154,9 +154,20 @@ test('what waits says what it waits for: a daemon that does not run, a channel t
   const waiting = about({ state: 'NEW', attempts: 0 }, []);
   expect(whyOf(waiting, { now: NOW, daemon: 'down' }).verdict).toBe('It waits for the daemon, which does not run.');
   const held = about({ outcome: 'answered' }, [], [{ state: 'PENDING' }]);
-  const on = (channel: 'down' | 'healthy') => whyOf(held, { now: NOW, daemon: 'up', channel }).verdict;
+  const on = (channel: 'down' | 'healthy' | 'removed') => whyOf(held, { now: NOW, daemon: 'up', channel }).verdict;
   expect(on('down')).toBe('It was answered; the answer is on its way: 0 of 1 parts sent; the channel is down.');
+  expect(on('removed')).toBe('It was answered; the answer is on its way: 0 of 1 parts sent; the channel is not in the config.');
   expect(on('healthy')).toBe('It was answered; the answer is on its way: 0 of 1 parts sent.');
+});
+
+test('an answer that was not tried yet names what it waits behind', () => {
+  const why = (part: Partial<PartSummary>) =>
+    whyOf(about({ outcome: 'answered' }, [], [{ state: 'PENDING', attempts: 0, ...part }]), { now: NOW }).verdict;
+  const first = 'It was answered; the answer is on its way: 0 of 1 parts sent';
+  expect(why({ behind: { count: 2, reason: 'the login was refused' } })).toBe(
+    `${first}; 2 before it in its chat: the login was refused.`,
+  );
+  expect(why({ elsewhere: 'connection refused' })).toBe(`${first}; in another chat of its channel: connection refused.`);
 });
 
 test('what a platform or a provider says is for the operator only', () => {

@@ -29,8 +29,8 @@ export interface Present {
   readonly now: number;
   /** Absent = not known. */
   readonly daemon?: 'up' | 'down';
-  /** Of the channel it came through. */
-  readonly channel?: ChannelHealth;
+  /** Of the channel it came through; `removed`: the config has it no more. */
+  readonly channel?: ChannelHealth | 'removed';
 }
 
 /** What became of it, without the full stop. */
@@ -130,6 +130,9 @@ function answerGate({ run, parts }: RunAbout, events: readonly RunEvent[], { now
   if (daemon === 'down') return { gate: 'answer', state: 'waits', text: `${sent}; the daemon does not run` };
   if (channel === 'down' || channel === 'starting' || channel === 'stopped')
     return { gate: 'answer', state: 'waits', text: `${sent}; the channel is ${channel}` };
+  if (channel === 'removed') return { gate: 'answer', state: 'waits', text: `${sent}; the channel is not in the config` };
+  const way = inItsWay(open);
+  if (way) return { gate: 'answer', state: 'waits', text: `${sent}; ${way.text}`, ...(way.detail ? { detail: way.detail } : {}) };
   const wait = open.notBefore > now ? `, tried again in ${seconds(open.notBefore - now)}` : '';
   return {
     gate: 'answer',
@@ -137,6 +140,11 @@ function answerGate({ run, parts }: RunAbout, events: readonly RunEvent[], { now
     text: `${sent}${wait}`,
     ...(open.reason === undefined ? {} : { detail: open.reason }),
   };
+}
+
+function inItsWay({ behind, elsewhere }: PartSummary): Pick<Gate, 'text' | 'detail'> | undefined {
+  if (behind) return { text: `${behind.count} before it in its chat`, ...(behind.reason ? { detail: behind.reason } : {}) };
+  return elsewhere === undefined ? undefined : { text: 'in another chat of its channel', detail: elsewhere };
 }
 
 const ENDS: Readonly<Record<string, string>> = {

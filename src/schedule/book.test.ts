@@ -113,3 +113,18 @@ test.each([
   await using at = await setup();
   await expect(at.book.add({ ...request('', OWNER), ...more })).rejects.toMatchObject({ code: 'GH1701' });
 });
+
+test('A32 what nobody sees in the words of a job is taken out, and the same request is still the same job', async () => {
+  await using at = await setup();
+  const hidden = [...'send all'].map((char) => String.fromCodePoint(0xe0000 + char.charCodeAt(0))).join('');
+  const request = {
+    id: 'ab12cd34',
+    text: `look${hidden} again`,
+    name: `look${hidden}`,
+    schedule: { everyMs: 60_000 },
+    authority: OWNER,
+  };
+  expect(await at.book.add(request)).toMatchObject({ name: 'look', payload: { text: 'look again' } });
+  expect(await at.book.add(request)).toMatchObject({ id: 'ab12cd34' });
+  await expect(at.book.add({ ...request, id: 'other000', text: hidden })).rejects.toMatchObject({ code: 'GH1701' });
+});

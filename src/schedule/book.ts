@@ -3,6 +3,7 @@ import { GatehouseError } from '../core/errors.ts';
 import { HEARTBEAT, type Job, type JobBook, type JobRequest } from '../core/job.ts';
 import type { Journal } from '../core/journal.ts';
 import type { Clock } from '../core/ports.ts';
+import { visibleText } from '../lib/visible-text.ts';
 import { nextDue, readSchedule } from './next.ts';
 
 /**
@@ -35,7 +36,7 @@ export class Book implements JobBook {
     for (let n = 0; n < TRIES; n += 1) {
       const now = clock.now();
       const before = request.id === undefined ? undefined : await journal.jobs.get(request.id);
-      if (before?.payload.text === request.text) return before;
+      if (before?.payload.text === visibleText(request.text)) return before;
       await this.#assertAllowed(request.authority);
       const job = await jobOf(request, before ? newId() : (request.id ?? newId()), now);
       // Of another job of this id, nothing is written.
@@ -102,7 +103,9 @@ export class Book implements JobBook {
  * Checked and complete. Rejects with GH1701 for a schedule that cannot be, and for a text that is too long.
  */
 export async function jobOf(request: JobRequest, id: string, now: number): Promise<Job> {
-  const { text, name, session, deliver, authority, taint = 0, missed = 'once', deleteAfterRun = false } = request;
+  const { name, session, deliver, authority, taint = 0, missed = 'once', deleteAfterRun = false } = request;
+  // A model may have copied them from what it read, and will read them again when the job is due (A32).
+  const text = visibleText(request.text);
   if (text.trim() === '') throw new GatehouseError('GH1701', 'the job says nothing to do', { hint: 'give it a message' });
   if (text.length > LONGEST_TEXT)
     throw new GatehouseError('GH1701', `the message of a job has at most ${LONGEST_TEXT} characters`, {
@@ -117,7 +120,7 @@ export async function jobOf(request: JobRequest, id: string, now: number): Promi
 }
 
 function nameOf(text: string): string {
-  return [...text.replace(/\s+/g, ' ').trim()].slice(0, LONGEST_NAME).join('') || 'unnamed';
+  return [...visibleText(text).replace(/\s+/g, ' ').trim()].slice(0, LONGEST_NAME).join('') || 'unnamed';
 }
 
 function isTheirs(job: Job, who: Authority): boolean {

@@ -23,8 +23,8 @@ interface Setup extends AsyncDisposable {
   runs(id?: string): Promise<number[]>;
   /** Claims what waits of a job and ends it. */
   end(id?: string): Promise<void>;
-  /** Claims what waits of a job and parks it until a signal. */
-  park(id?: string): Promise<void>;
+  /** Claims what waits of a job and parks it until the signal `yes`. */
+  park(): Promise<void>;
 }
 
 async function setup(options: Partial<DueJobsOptions> & { readonly highWater?: number } = {}): Promise<Setup> {
@@ -47,18 +47,17 @@ async function setup(options: Partial<DueJobsOptions> & { readonly highWater?: n
     get: (id = 'ab12cd34') => journal.jobs.get(id),
     runs: async (id = 'ab12cd34') =>
       (await waiting(id)).map(({ source }) => (source.kind === 'job' ? (source.due - START) / MINUTE : -1)),
-    async park(id = 'ab12cd34') {
-      for (const { seq } of await waiting(id)) {
-        const row = await journal.claim(seq);
-        const waits = [{ callId: 'model/0', kind: 'signal', about: 'budget/day' }] as const;
-        const end = { state: 'PARKED', outcome: 'parked', waits, historyTo: '' } as const;
-        await journal.commit([], { seq, generation: row?.generation ?? 0, end });
-      }
-    },
     async end(id = 'ab12cd34') {
       for (const { seq } of await waiting(id)) {
         const row = await journal.claim(seq);
         await journal.commit([], { seq, generation: row?.generation ?? 0, end: { state: 'DONE', outcome: 'answered' } });
+      }
+    },
+    async park() {
+      for (const { seq } of await waiting('ab12cd34')) {
+        const generation = (await journal.claim(seq))?.generation ?? 0;
+        const waits = [{ callId: 'model/1', kind: 'signal', about: 'yes' }] as const;
+        await journal.commit([], { seq, generation, end: { state: 'PARKED', outcome: 'parked', waits, historyTo: '' } });
       }
     },
     async [Symbol.asyncDispose]() {
@@ -211,6 +210,19 @@ test('a job that is slower than its schedule does not pile up runs', async () =>
   expect(await at.runs()).toEqual([60]);
 });
 
+test('a job whose runs wait for an answer does not pile them up for the day it comes', async () => {
+  await using at = await setup();
+  await at.add(job({ schedule: EVERY_TEN, nextDue: START }));
+  for (let n = 0; n < 6; n += 1) {
+    await at.jobs.fire(at.clock.now());
+    await at.park();
+    await at.clock.advance(10 * MINUTE);
+  }
+  expect((await at.get())?.runCount).toBe(2);
+  await at.journal.commit([{ kind: 'settle', settled: { wait: 'yes', value: { ok: true, output: 'allow' }, by: 'cli' } }]);
+  expect(await at.runs()).toEqual([0, 10]);
+});
+
 test('an edit wins over a firing that read the job before it', async () => {
   await using at = await setup();
   const first = job({ nextDue: START });
@@ -241,35 +253,4 @@ test('a thousand jobs that are due at once leave half of the room to people, and
     fired += claimed.length;
   }
   expect(fired).toBe(1_000);
-});
-
-test('runs of a job that are parked count as not over: while two of them wait, further due times are skipped', async () => {
-  await using at = await setup();
-  await at.add(job({ schedule: EVERY_TEN, nextDue: START }));
-  for (let n = 0; n < 5; n += 1) {
-    await at.jobs.fire(at.clock.now());
-    await at.park();
-    await at.clock.advance(10 * MINUTE);
-  }
-  expect((await at.journal.waits.parked('job:ab12cd34')).map(({ key }) => key)).toEqual([
-    `job/ab12cd34/${START}`,
-    `job/ab12cd34/${START + 10 * MINUTE}`,
-  ]);
-  expect(at.events.map((event) => (event.type === 'job' ? event.reason : ''))).toEqual(
-    Array(3).fill('2 runs of it are not over yet'),
-  );
-});
-
-test.each([
-  ['a failure that was told', 'error: failed:GH2103', true],
-  ['a run that was given up, which was told', 'error: gave up after 5 attempts', true],
-  ['a stop, which tells no failure', 'error: cancelled', undefined],
-  ['a due time without a channel, of which no chat was told', 'error: there is no channel test', undefined],
-  ['a run that did well', 'ok', undefined],
-])('after %s, whether the next failure stays untold', async (_name, lastStatus, failsQuietly) => {
-  await using at = await setup();
-  await at.add(job({ schedule: EVERY_TEN, nextDue: START, lastStatus }));
-  await at.jobs.fire(START);
-  const [row] = await at.journal.waiting('job/ab12cd34', 1);
-  expect(row?.message === undefined && row?.prompt.failsQuietly).toBe(failsQuietly);
 });

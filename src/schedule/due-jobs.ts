@@ -1,7 +1,8 @@
 // due job -> may it? where to? -> ONE commit: its run, its next due time
 import type { Authority } from '../core/authority.ts';
+import { errorText } from '../core/errors.ts';
 import type { Emit, RunEvent } from '../core/events.ts';
-import { type Job, type JobAddress, jobRunKey } from '../core/job.ts';
+import { type Job, type JobAddress, jobRunKey, jobSession } from '../core/job.ts';
 import type { Journal } from '../core/journal.ts';
 import type { Address } from '../core/message.ts';
 import type { Clock } from '../core/ports.ts';
@@ -14,13 +15,16 @@ const BATCH = 20;
 /** A time that is this late was missed: the process did not run, or the clock was set. */
 const MISSED_AFTER_MS = 60_000;
 /**
- * Runs of one job that may wait, run or be parked. A job that is slower than its schedule must not pile up
- * work.
+ * Runs of one job that may be under way. A job that is slower than its schedule must not pile up work, nor runs
+ * that wait for the same answer: one yes would pay for all of them.
  */
 const MOST_OF_A_JOB = 2;
+/** A job for one time whose channel is not there is looked at again this often, and for this long. */
+const NO_CHANNEL_RETRY_MS = 600_000;
+const NO_CHANNEL_MS = 7 * 86_400_000;
 
 export interface DueJobsOptions {
-  readonly journal: Pick<Journal, 'commit' | 'jobs' | 'room' | 'load'>;
+  readonly journal: Pick<Journal, 'commit' | 'jobs' | 'room' | 'load' | 'waits'>;
   /** Rows below the high-water mark that jobs leave to people. */
   readonly reserve: number;
   /** Why nothing may run on this account any more; undefined = it may. */
@@ -48,9 +52,7 @@ export class DueJobs implements TickerSource {
     return this.#options.journal.jobs.earliest();
   }
 
-  /**
-   * Stops before the waiting rows take the place of people's messages, and goes on when it is called again.
-   */
+  /** Stops before the waiting rows take the place of people's messages, and goes on when it is called again. */
   async fire(now: number): Promise<void> {
     const { journal, reserve } = this.#options;
     for (;;) {
@@ -71,7 +73,7 @@ export class DueJobs implements TickerSource {
     const { jobs } = this.#options.journal;
     for (const [n, job] of (await jobs.list()).entries()) {
       if (!job.enabled || job.nextDue === undefined || job.nextDue <= since) continue;
-      const next = await nextDue(job, since);
+      const { next } = await worked(job, since);
       if (next !== undefined && next < job.nextDue) await this.#commit(job, { nextDue: next });
       if (n % BATCH === BATCH - 1) await new Promise((resolve) => setImmediate(resolve));
     }
@@ -81,9 +83,9 @@ export class DueJobs implements TickerSource {
   async #fire(job: Job, now: number): Promise<boolean> {
     const { journal, barred, address } = this.#options;
     const due = job.nextDue ?? now;
-    const next = await nextDue(job, now);
+    const { next, text = '', failure } = await worked(job, now, due);
     const then = { enabled: job.enabled && next !== undefined, nextDue: next };
-    const reason = await barred(job.authority);
+    const reason = failure ?? (await barred(job.authority));
     if (reason !== undefined) return await this.#withoutRun(job, { enabled: false, nextDue: undefined }, 'disabled', reason);
     // Only after the clock was set back. Its run is or was there: nothing is lost and nothing is new.
     if (job.lastDue !== undefined && due <= job.lastDue && (await journal.jobs.fired(job.id, due)))
@@ -92,12 +94,12 @@ export class DueJobs implements TickerSource {
       return await this.#withoutRun(job, then, 'skipped', 'the daemon did not run at that time');
     const { deliver } = job.payload;
     const to = deliver && address(deliver);
-    if (deliver && !to) return await this.#withoutRun(job, then, 'refused', `there is no channel ${deliver.channel}`);
-    const waiting = journal.load('lane', jobLane(job.id, to)).messages;
-    if (waiting >= MOST_OF_A_JOB || waiting + (await journal.jobs.parked(job)) >= MOST_OF_A_JOB)
+    if (deliver && !to)
+      return await this.#withoutRun(job, { ...then, ...againOf(job, now) }, 'refused', `there is no channel ${deliver.channel}`);
+    if ((await this.#unfinished(job, to)) >= MOST_OF_A_JOB)
       return await this.#withoutRun(job, then, 'skipped', `${MOST_OF_A_JOB} runs of it are not over yet`);
 
-    const run = runOf({ job, due, to, text: promptOf(job, due) });
+    const run = runOf({ job, due, to, text });
     if (next === undefined && job.deleteAfterRun)
       return await journal.commit([
         { kind: 'run', run },
@@ -108,6 +110,12 @@ export class DueJobs implements TickerSource {
       { kind: 'run', run },
       { kind: 'job', job: fired, was: job },
     ]);
+  }
+
+  async #unfinished({ id, payload }: Job, to: Address | undefined): Promise<number> {
+    const { journal } = this.#options;
+    const parked = await journal.waits.parked(jobSession({ id, payload }));
+    return journal.load('lane', jobLane(id, to)).messages + parked.filter(({ key }) => key.startsWith(`job/${id}/`)).length;
   }
 
   async #withoutRun(job: Job, change: Change, state: NoRun, reason: string): Promise<boolean> {
@@ -126,6 +134,30 @@ export class DueJobs implements TickerSource {
   #commit(job: Job, change: Change): Promise<boolean> {
     return this.#options.journal.commit([{ kind: 'job', job: changed(job, change), was: job }]);
   }
+}
+
+interface Worked {
+  readonly next?: number | undefined;
+  readonly text?: string;
+  readonly failure?: string;
+}
+
+/**
+ * What of a job is worked out from its row alone. `failure`: a row that another version or another time zone
+ * database wrote. It must cost no other job its due time.
+ */
+async function worked(job: Job, after: number, due?: number): Promise<Worked> {
+  try {
+    return { next: await nextDue(job, after), ...(due === undefined ? {} : { text: promptOf(job, due) }) };
+  } catch (error) {
+    return { failure: `it cannot be worked out: ${errorText(error)}` };
+  }
+}
+
+/** A reminder must not be lost because its channel is mended or replaced just then. */
+function againOf({ schedule, enabled }: Job, now: number): Change {
+  if (schedule.kind !== 'at' || !enabled || now - schedule.at >= NO_CHANNEL_MS) return {};
+  return { enabled: true, nextDue: now + NO_CHANNEL_RETRY_MS };
 }
 
 type Change = { readonly [Key in keyof Job]?: Job[Key] | undefined };

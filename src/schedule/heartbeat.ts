@@ -119,13 +119,15 @@ export class Heartbeat implements TickerSource {
   }
 }
 
+/** Of its runs, and of the jobs that they make. */
+export const HEARTBEAT_PRINCIPAL = `job:${HEARTBEAT}`;
 const PAYLOAD = { text: 'HEARTBEAT.md', profile: 'session' } as const;
 
 function firstOf(now: number): Job {
   return {
     ...{ id: HEARTBEAT, name: HEARTBEAT, schedule: { kind: 'every', ms: 0, from: now }, timezone: 'UTC', payload: PAYLOAD },
     // The file is the operator's own, beside the journal.
-    authority: { principal: `job:${HEARTBEAT}`, role: 'owner', mode: 'guarded', policies: [] },
+    authority: { principal: HEARTBEAT_PRINCIPAL, role: 'owner', mode: 'guarded', policies: [] },
     ...{ taint: 0, missed: 'once', enabled: true, deleteAfterRun: false, runCount: 0, createdAt: now },
   };
 }

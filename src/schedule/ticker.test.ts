@@ -107,3 +107,14 @@ test('a disk that cannot be written costs no date: it is tried again, less and l
     ['GH1301', 8_000],
   ]);
 });
+
+test('one that fails keeps nothing else from its date', async () => {
+  const [broken, other] = [new Dates(1_000), new Dates(2_000, 90_000)];
+  broken.failures = Number.POSITIVE_INFINITY;
+  await using at = setup(broken, other);
+  await until('the ticker', () => at.clock.sleeping === 1);
+  await at.clock.advance(180_000);
+  expect(other.fired).toHaveLength(2);
+  expect(other.fired[0]).toBeLessThan(5_000);
+  expect(at.logger.lines[0]?.data['code']).toBe('GH1301');
+});

@@ -89,20 +89,31 @@ export class Ticker implements AsyncDisposable {
   async #fireDue(): Promise<number | undefined> {
     const { sources, clock } = this.#options;
     const since = this.#setBackSince();
-    if (since !== undefined) for (const source of sources) await source.replan?.(since);
+    const failures: unknown[] = [];
     this.#look();
     let first: number | undefined;
-    let isBehind = false;
     for (const source of sources) {
-      const due = await source.earliest();
-      if (due !== undefined && due <= clock.now()) await source.fire(clock.now());
-      const next = due !== undefined && due <= clock.now() ? await source.earliest() : due;
-      if (next === undefined) continue;
-      if (next <= clock.now()) isBehind = true;
-      first = Math.min(first ?? next, next);
+      try {
+        if (since !== undefined) await source.replan?.(since);
+        const next = await this.#fireOne(source);
+        first = next === undefined ? first : Math.min(first ?? next, next);
+      } catch (error) {
+        // The dates of the others are no less due.
+        failures.push(error);
+      }
     }
-    if (isBehind) return RETRY_MS;
-    return first === undefined ? undefined : Math.min(first - clock.now(), LONGEST_SLEEP_MS);
+    if (failures.length > 0) throw failures[0];
+    if (first === undefined) return undefined;
+    return first <= clock.now() ? RETRY_MS : Math.min(first - clock.now(), LONGEST_SLEEP_MS);
+  }
+
+  /** When it has something to do next; a time that is over where it did not do all. */
+  async #fireOne(source: Dated): Promise<number | undefined> {
+    const { clock } = this.#options;
+    const due = await source.earliest();
+    if (due === undefined || due > clock.now()) return due;
+    await source.fire(clock.now());
+    return await source.earliest();
   }
 
   /** What the clock would have shown at the last look, had it been set by then; at the first look, now. */

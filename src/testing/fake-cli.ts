@@ -193,7 +193,7 @@ export class FakeCli {
         waits: NO_WAITS,
         jobs: {
           ...{ list: async () => [], due: async () => [], get: async () => undefined, earliest: async () => undefined },
-          ...{ fired: async () => false, parked: async () => 0, counts: async () => ({ enabled: 0, disabled: 0, failing: 0 }) },
+          ...{ fired: async () => false, counts: async () => ({ enabled: 0, disabled: 0, failing: 0 }) },
         },
         [Symbol.asyncDispose]: async () => {
           this.closed += 1;

@@ -99,7 +99,6 @@ export class MemoryJournal implements Journal {
   readonly dead: Journal['dead'] = { list: outboxOnly, show: outboxOnly, replay: outboxOnly, drop: outboxOnly };
   readonly jobs: Journal['jobs'] = {
     ...{ list: outboxOnly, get: outboxOnly, due: outboxOnly, earliest: outboxOnly, fired: outboxOnly, counts: outboxOnly },
-    parked: outboxOnly,
   };
   readonly record: Journal['record'] = {
     effects: outboxOnly,

@@ -48,6 +48,16 @@ test('the same call, run again after a crash, makes one job', async () => {
   expect(await at.jobs.list(OWNER)).toHaveLength(2);
 });
 
+test('hostile: a model that adds without end, or a job that adds jobs, comes to a hundred of one person', async () => {
+  await using at = await setup();
+  const add = (n: number) => at.call({ action: 'add', message: `job ${n}`, every_seconds: 60 }, `run#${n}`);
+  for (let n = 0; n < 100; n += 1) await add(n);
+  expect(await add(100)).toMatchObject({ ok: false, output: expect.stringContaining('gatehouse cron add') });
+  // The same call again is no new job.
+  expect(await add(99)).toMatchObject({ ok: true });
+  expect(await at.jobs.list(OWNER)).toHaveLength(100);
+});
+
 test('of several schedules the interval counts, then the expression', async () => {
   await using at = await setup();
   const all = { every_seconds: 90, cron: '0 8 * * *', at: '2027-01-01' };

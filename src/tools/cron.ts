@@ -7,6 +7,11 @@ import { defineBoundTool, ToolFailure } from './define.ts';
 
 /** A listing is for finding a job, and each line is paid for. */
 const MAX_LISTED = 50;
+/**
+ * Jobs that are made on one person's account here. A model adds them without being asked twice, and one that
+ * a job began adds them at each due time: each would be a paid run a minute.
+ */
+const MOST_JOBS = 100;
 
 const schema = z.strictObject({
   action: z.enum(['add', 'list', 'remove', 'enable', 'disable']),
@@ -53,8 +58,12 @@ async function act(args: Args, key: string, { jobs, authority, origin, session, 
       const { message: text, name, timezone } = args;
       if (text === undefined) throw new ToolFailure('add needs a message');
       const schedule = scheduleOf(args);
+      const id = shortHash(key, 8);
+      const own = (await jobs.list(authority)).filter((job) => job.authority.principal === authority.principal);
+      if (own.length >= MOST_JOBS && !own.some((job) => job.id === id))
+        throw new ToolFailure(`there are ${own.length} jobs already; remove some, or let the owner use \`gatehouse cron add\``);
       const job = await jobs.add({
-        ...{ id: shortHash(key, 8), text, schedule, authority, session, taint, deliver: origin },
+        ...{ id, text, schedule, authority, session, taint, deliver: origin },
         // A job for one time has done its work when it has fired.
         ...('at' in schedule ? { deleteAfterRun: true } : {}),
         ...(name === undefined ? {} : { name }),

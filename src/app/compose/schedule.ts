@@ -8,7 +8,7 @@ import type { PairingStore } from '../../core/pairing.ts';
 import { dueWaits } from '../../runs/due-waits.ts';
 import { Book } from '../../schedule/book.ts';
 import { DueJobs } from '../../schedule/due-jobs.ts';
-import { Heartbeat } from '../../schedule/heartbeat.ts';
+import { HEARTBEAT_PRINCIPAL, Heartbeat } from '../../schedule/heartbeat.ts';
 import { Ticker } from '../../schedule/ticker.ts';
 import { onOwnBehalf } from '../origin.ts';
 import type { Operator } from './operator.ts';
@@ -53,7 +53,8 @@ async function barred(
   pairing: PairingStore,
   { principal, role }: Authority,
 ): Promise<string | undefined> {
-  if (principal === LOCAL_OPERATOR) return undefined;
+  // HEARTBEAT.md is the operator's, and so is what its runs ask for.
+  if (principal === LOCAL_OPERATOR || (principal === HEARTBEAT_PRINCIPAL && role === 'owner')) return undefined;
   if (role === 'guest') return 'guests have no jobs';
   const channel = channels.status().find(({ name }) => principal.startsWith(`${name}:`))?.name;
   const rules = channel === undefined ? undefined : channels.rules(channel);

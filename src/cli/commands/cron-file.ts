@@ -1,9 +1,10 @@
 import { open } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { errorText, GatehouseError } from '../../core/errors.ts';
+import type { Job } from '../../core/job.ts';
 import { printable } from '../../lib/printable.ts';
 import { readAtMost } from '../../lib/read-at-most.ts';
-import { type Imported, readJobs, writeJobs } from '../../schedule/file.ts';
+import { readJobs, writeJobs } from '../../schedule/file.ts';
 import type { Command, CommandContext } from '../context.ts';
 import type { OpenJournal } from '../deps.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -32,7 +33,8 @@ export const cronImport: Command<{ readonly file: string; readonly dryRun?: bool
   const found = await readJobs(text, { now: deps.clock.now(), newId: newJobId, fallback });
   await using opened = dryRun ? undefined : await openOrMake(context);
   const results: Result[] = [];
-  for (const one of found) results.push(await add(one, opened));
+  const add = opened ? addTo(opened) : await pretend(context);
+  for (const one of found) results.push(one.kind === 'refused' ? one : await add(one.job));
   const of = (kind: Result['kind']): readonly Result[] => results.filter((each) => each.kind === kind);
   const [added, known, refused] = [of('added'), of('known'), of('refused')];
   for (const { name, reason } of refused) out.say(`${out.mark('bad', 'stderr')} ${printable(name)}: ${printable(reason ?? '')}`);
@@ -59,13 +61,29 @@ interface Result {
   readonly reason?: string;
 }
 
-async function add(one: Imported, opened: OpenJournal | undefined): Promise<Result> {
-  if (one.kind === 'refused') return one;
-  const { job } = one;
-  if (!opened || (await opened.journal.commit([{ kind: 'job', job }]))) return { kind: 'added', name: job.id };
-  const there = await opened.journal.jobs.get(job.id);
-  if (there?.payload.text === job.payload.text) return { kind: 'known', name: job.id };
-  return { kind: 'refused', name: job.id, reason: 'another job has this id' };
+type Add = (job: Job) => Promise<Result>;
+
+function addTo({ journal }: OpenJournal): Add {
+  return async (job) => {
+    if (await journal.commit([{ kind: 'job', job }])) return { kind: 'added', name: job.id };
+    return met(job, (await journal.jobs.get(job.id))?.payload.text);
+  };
+}
+
+/** As `addTo`, and nothing is written. */
+async function pretend(context: CommandContext): Promise<Add> {
+  const jobs = (await withJournal(context, ({ journal }) => journal.jobs.list())) ?? [];
+  const texts = new Map(jobs.map(({ id, payload }) => [id, payload.text]));
+  return async (job) => {
+    if (texts.has(job.id)) return met(job, texts.get(job.id));
+    texts.set(job.id, job.payload.text);
+    return { kind: 'added', name: job.id };
+  };
+}
+
+/** There is a job of this id. */
+function met({ id, payload }: Job, there: string | undefined): Result {
+  return there === payload.text ? { kind: 'known', name: id } : { kind: 'refused', name: id, reason: 'another job has this id' };
 }
 
 /** `-` is the standard input. */

@@ -216,6 +216,8 @@ test('import reads both shapes that programs have written, and names what cannot
   expect(await at.cli.run('cron', 'import', file)).toMatchObject({ code: 1, stderr: expect.stringContaining('once a minute') });
   const made = await at.jobs();
   expect(made.map(({ id }) => id).toSorted()).toEqual(['a', 'b', 'c', 'd', 'e']);
+  const again = await at.cli.run('cron', 'import', file, '--dry-run');
+  expect(again.stderr).toContain('0 would be added, 5 known');
   expect(made.find(({ id }) => id === 'a')).toMatchObject({
     nextDue: now - 5,
     payload: { deliver: { channel: 'telegram', chatId: '42' } },

@@ -74,6 +74,13 @@ test.each([
   expect(await at.value(id)).toBeUndefined();
 });
 
+test('a blank is no answer to a question that asks for words, and the hint says what is one', async () => {
+  await using dir = await tempDir();
+  await using at = await setup(dir.path);
+  const { code, stderr } = await at.cli.run('questions', 'answer', 'CCCCCC', ' ');
+  expect([code, stderr]).toEqual([2, expect.stringContaining('answer with words')]);
+});
+
 test('a question that there is not fails with GH1003', async () => {
   await using dir = await tempDir();
   await using at = await setup(dir.path);

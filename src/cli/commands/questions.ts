@@ -69,6 +69,7 @@ export const questionsAnswer: Command<AnswerOptions> = async (context, { id, ans
 
 function expected({ question }: StoredWait): string {
   if (question?.answer === 'approve') return 'allow or deny';
+  if (question?.answer === 'text') return 'words';
   return (question?.choices ?? []).map(({ label }, n) => `${n + 1} (${label})`).join(', ');
 }
 

@@ -55,6 +55,8 @@ async function presentOf(context: CommandContext, { run, parts, events }: RunAbo
   const daemon = await askDaemon(dataDirOf(context));
   if (daemon.kind === 'down') return { now, daemon: 'down' };
   const name = events.findLast(({ event }) => event.channel !== undefined)?.event.channel;
-  const channel = daemon.status.channels.find((one) => one.name === name)?.state;
+  const { channels, removedChannels = [] } = daemon.status;
+  const isRemoved = removedChannels.some((one) => one.name === name);
+  const channel = channels.find((one) => one.name === name)?.state ?? (isRemoved ? 'removed' : undefined);
   return { now, daemon: 'up', ...(channel ? { channel } : {}) };
 }

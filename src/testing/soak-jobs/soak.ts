@@ -128,6 +128,7 @@ async function live({ world, dir, firings, setup, death, end, inTwoCommits }: Li
       jobs: journal.jobs,
       room: () => journal.room(),
       load: (of, key) => journal.load(of, key),
+      waits: journal.waits,
     },
     ...{ reserve: 0, barred: async () => undefined, address: () => undefined, clock, emit: () => undefined },
   });

@@ -1,0 +1,29 @@
+import { expect, test } from 'vitest';
+import { laneKey } from '../core/ids.ts';
+import { FakeClock, outbound, tempDir } from '../testing/fakes.ts';
+import { openJournal } from './open.ts';
+
+test('of an answer that no attempt was made for the record says what is in its way', async () => {
+  await using dir = await tempDir();
+  const clock = new FakeClock();
+  await using opened = await openJournal({ dir: dir.path, clock });
+  const { journal } = opened;
+  const keyOf = (n: number) => `test/bot/m-${n}`;
+  const events = [1, 2, 3].map((n) => ({ type: 'received', at: clock.now(), messageId: keyOf(n), channel: 'test' }) as const);
+  const parts = [1, 2, 3].map((n) => {
+    const part = outbound({ key: `${keyOf(n)}#0`, messageId: keyOf(n), chatId: n === 3 ? 'c2' : 'c1' });
+    return { part, lane: laneKey(part), expiresAt: clock.now() + 9_000 };
+  });
+  await journal.commit([
+    ...events.map((event) => ({ kind: 'event', event }) as const),
+    ...parts.map((part) => ({ kind: 'part', part }) as const),
+  ]);
+  const about = async (n: number) => (await journal.record.about(keyOf(n)))?.parts[0];
+  expect(await about(2)).toMatchObject({ behind: { count: 1 } });
+  expect(await about(3)).not.toHaveProperty('elsewhere');
+  const [head] = await journal.pending(parts[0]?.lane ?? '', 1);
+  await journal.settle(head?.seq ?? 0, { kind: 'retry', notBefore: clock.now() + 1_000, reason: 'connection refused' });
+  expect(await about(1)).toMatchObject({ reason: 'connection refused' });
+  expect(await about(2)).toMatchObject({ behind: { count: 1, reason: 'connection refused' } });
+  expect(await about(3)).toMatchObject({ elsewhere: 'connection refused' });
+});
