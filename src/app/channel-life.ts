@@ -12,7 +12,10 @@ interface LifeOptions {
   readonly logger: Logger;
 }
 
-/** The config, a missing variable, a refused login, an unknown type: trying again changes nothing before the operator mends it. */
+/**
+ * The config, a missing variable, a refused login, an unknown type: trying again changes nothing before the
+ * operator mends it.
+ */
 const OPERATORS_TO_MEND = /^GH(?:11\d\d|1501|1506)$/;
 /**
  * A channel that takes longer to stop is left behind: it may hold up neither the next one nor the end of the
@@ -20,7 +23,10 @@ const OPERATORS_TO_MEND = /^GH(?:11\d\d|1501|1506)$/;
  */
 const STOP_MS = 3_000;
 
-/** The adapter of a configured channel, not started. Rejects with GH1506 for an unknown type, and as the adapter does. */
+/**
+ * The adapter of a configured channel, not started. Rejects with GH1506 for an unknown type, and as the
+ * adapter does.
+ */
 export async function makeChannel(
   { name, type, settings }: ChannelEntry,
   options: ChannelSetOptions,

@@ -7,9 +7,10 @@ import { ConfiguredChannel } from './configured-channel.ts';
 export { type ChannelEntry, type ChannelRules, channelDir, type Registry } from './channel-options.ts';
 
 /**
- * The configured channels: created, started, watched and stopped, each in a loop of its own, so that none holds up another. One that
- * breaks is replaced by a new one after a wait that grows; one that only the operator can mend stays down. A changed config adds,
- * replaces and removes them while the others go on: `reload-channels.ts`.
+ * The configured channels: created, started, watched and stopped, each in a loop of its own, so that none
+ * holds up another. One that breaks is replaced by a new one after a wait that grows; one that only the
+ * operator can mend stays down. A changed config adds, replaces and removes them while the others go on:
+ * `reload-channels.ts`.
  */
 export class ChannelSet implements AsyncDisposable {
   readonly #options: ChannelSetOptions;
@@ -46,8 +47,8 @@ export class ChannelSet implements AsyncDisposable {
   }
 
   /**
-   * The channel, or while the one that broke is being replaced the next one; undefined where there is none to wait for. Rejects with
-   * `signal.reason`.
+   * The channel, or while the one that broke is being replaced the next one; undefined where there is none to
+   * wait for. Rejects with `signal.reason`.
    */
   async working(name: string, signal: AbortSignal): Promise<Channel | undefined> {
     for (;;) {
@@ -75,9 +76,9 @@ export class ChannelSet implements AsyncDisposable {
   }
 
   /**
-   * Sends wait while a channel has not yet connected, is about to be replaced, or was stopped; one that is merely in trouble answers
-   * for itself. So does one whose login is refused: it may be that of receiving alone, and an SMTP login is known to be accepted
-   * again only by the next send.
+   * Sends wait while a channel has not yet connected, is about to be replaced, or was stopped; one that is
+   * merely in trouble answers for itself. So does one whose login is refused: it may be that of receiving
+   * alone, and an SMTP login is known to be accepted again only by the next send.
    */
   canSend(name: string): boolean {
     return this.#instances.get(name)?.canSend ?? false;
@@ -88,8 +89,8 @@ export class ChannelSet implements AsyncDisposable {
   }
 
   /**
-   * Starts all at once; resolves when each is ready, is retrying by itself, or has failed for the first time. From then on each is kept
-   * alive until `stopReceiving`.
+   * Starts all at once; resolves when each is ready, is retrying by itself, or has failed for the first time.
+   * From then on each is kept alive until `stopReceiving`.
    */
   async start(host: StartHost): Promise<void> {
     this.#host = host;
@@ -106,7 +107,10 @@ export class ChannelSet implements AsyncDisposable {
     if (instance) instance.lastSentAt = this.#options.clock.now();
   }
 
-  /** A channel beside those there are. It is created, not started, and in nobody's way. Never rejects: see `refusal`. */
+  /**
+   * A channel beside those there are. It is created and not started, so it disturbs none of them. Never
+   * rejects: see `refusal`.
+   */
   async make(entry: ChannelEntry): Promise<ConfiguredChannel> {
     const instance = new ConfiguredChannel(entry, this.#options);
     await instance.create();

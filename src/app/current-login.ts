@@ -5,8 +5,8 @@ import type { KeyNeed } from '../llm/providers/key.ts';
 export type Login = (provider: string, signal: AbortSignal) => Promise<string | undefined>;
 
 /**
- * The login as it is now, for a target that began with one. Rejects with GH2202 after a logout where a key is needed: without one
- * the provider would only learn what was said.
+ * The login as it is now, for a target that began with one. Rejects with GH2202 after a logout where a key is
+ * needed: without one the provider would only learn what was said.
  */
 export async function currentLogin(
   { provider, keyRequired }: Pick<KeyNeed, 'provider' | 'keyRequired'>,

@@ -43,8 +43,8 @@ export interface Daemon {
    */
   reload(config: Config, signal: AbortSignal): Promise<readonly KeyChange[]>;
   /**
-   * Stops intake, parks turns, finishes sends under way within the limits, then closes everything as
-   * `closeParts` does.
+   * Stops intake, stops turns at their next step, finishes sends under way within the limits, then closes
+   * everything as `closeParts` does.
    */
   close(limits?: CloseLimits): Promise<void>;
 }

@@ -6,8 +6,9 @@ import { openJournal } from '../journal/open.ts';
 import type { Budget } from '../llm/money/budget.ts';
 
 /**
- * Counts in the budget what is in the ledger of another data directory, if there is one: daemon and `chat` spend the same money. Read
- * at the start only; what the other spends meanwhile counts with the next start. One that cannot be read is told and holds nobody up.
+ * Counts in the budget what is in the ledger of another data directory, if there is one: daemon and `chat`
+ * spend the same money. Read at the start only; what the other spends meanwhile counts with the next start.
+ * One that cannot be read is told of, and delays no start.
  */
 export async function includeLedger(
   budget: Budget,

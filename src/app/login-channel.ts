@@ -29,8 +29,8 @@ const SILENT: Logger = {
 };
 
 /**
- * Links the account of one configured channel. Rejects with GH1003 for a name that is not configured, with GH1001 for a channel whose
- * login is a key in the environment, and as the channel does.
+ * Links the account of one configured channel. Rejects with GH1003 for a name that is not configured, with
+ * GH1001 for a channel whose login is a key in the environment, and as the channel does.
  */
 export async function loginChannel(options: LoginOptions): Promise<void> {
   const { type, settings, descriptor } = await linkedChannel(options);
@@ -38,7 +38,10 @@ export async function loginChannel(options: LoginOptions): Promise<void> {
   await descriptor.login(settings as never, depsOf(options), options.ui, options.signal);
 }
 
-/** Forgets the stored login of one configured channel. Resolves and rejects as the channel does, or as `loginChannel` before that. */
+/**
+ * Forgets the stored login of one configured channel. Resolves and rejects as the channel does, or as
+ * `loginChannel` before that.
+ */
 export async function logoutChannel(options: LogoutOptions): Promise<string | undefined> {
   const { type, settings, descriptor } = await linkedChannel(options);
   if (!descriptor?.logout) throw notLinked(type);

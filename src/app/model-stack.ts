@@ -42,7 +42,8 @@ const PATIENCE_WITH_OTHERS_MS = 2_000;
 /** Reads today's spending from the journal. Rejects as the journal and `createSpeech` do. */
 export async function createModelStack(options: ModelStackOptions): Promise<ModelStack> {
   const { config, detected, journal, logger } = options;
-  // By where the key is from and not by the limit there is now: a budget may be taken out of the config while this runs.
+  // By where the key is from and not by the limit there is now: a budget may be taken out of the config while
+  // this runs.
   const foundKey = isFound(detected);
   const budget = options.before?.budget ?? (await openBudget(options, foundKey));
   const record = (entry: UsageEntry): void => {

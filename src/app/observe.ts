@@ -93,7 +93,7 @@ export function logEvents(logger: Logger): (event: RunEvent) => void {
     const { type, at: _at, ...rest } = event;
     const { hint: _hint, ...said } = { hint: undefined, ...rest };
     const data = { ...said, ...hintFor(event) };
-    // Stopped by its user, or by a shutdown: nobody has to look into that.
+    // Stopped by its user, or by a shutdown: the operator need not look into that.
     const intended = event.type === 'model.failed' && event.kind === 'aborted';
     if (event.type === 'journal' && event.state === 'failing') logger.error(type, data);
     else if (event.type === 'part.retry' && isLoginRefused(event.reason)) logger.warn(type, data);

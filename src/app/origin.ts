@@ -19,7 +19,8 @@ export function onOwnBehalf<T>(work: () => T): T {
 }
 
 /**
- * Undefined: on behalf of no channel or run. Holds in the handlers of `unhandledRejection` and `uncaughtException`, too.
+ * Undefined: on behalf of no channel or run. Holds in the handlers of `unhandledRejection` and
+ * `uncaughtException`, too.
  */
 export function originNow(): Origin | undefined {
   return current.getStore();

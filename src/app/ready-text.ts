@@ -6,7 +6,10 @@ import type { Daemon } from './daemon.ts';
 
 const SIGNS = { healthy: '✓', starting: '…', degraded: '!', down: '✗', stopped: '-' } as const;
 
-/** What the daemon says when it is ready: one line per part, each with the next step where something is missing. On stderr. */
+/**
+ * What the daemon says when it is ready: one line per part, each with the next step where something is
+ * missing. On stderr.
+ */
 export function readyText(about: {
   readonly daemon: Daemon;
   readonly http: Pick<HttpServer, 'host' | 'port'>;

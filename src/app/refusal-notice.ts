@@ -3,8 +3,9 @@ import { modelRefused } from '../operator/notices.ts';
 import type { Owner } from '../operator/owner.ts';
 
 /**
- * Around each model of its own: when its provider refuses our key or wants payment, the operator is told, also where another model
- * then answers (F26). `about`: the kinds of failures to tell of. `keyFrom`: where the key was found.
+ * Around each model of its own: when its provider refuses our key or wants payment, the operator is told,
+ * also where another model then answers (F26). `about`: the kinds of failures to tell of. `keyFrom`: where
+ * the key was found.
  */
 export function withRefusalNotice(
   model: Model,

@@ -11,7 +11,10 @@ import type { ConfiguredChannel } from './configured-channel.ts';
 import { changedKeys } from './reload.ts';
 
 const KEY = 'gateway.channels';
-/** For sends that are under way, as at the end of the process. A blind channel cannot know of one that is cut off. */
+/**
+ * For sends that are under way, as at the end of the process. A blind channel cannot know of one that is cut
+ * off.
+ */
 const SENDS_MS = 10_000;
 /** One that has not answered by then is started, and goes on trying by itself. */
 const START_MS = 15_000;

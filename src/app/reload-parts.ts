@@ -16,7 +16,10 @@ const MODEL_KEYS = [
 /** Listeners, and what is sized once. */
 const START_KEYS = ['http', 'webhooks', 'max_sessions', 'bus_capacity', 'high_water'].map((key) => `gateway.${key}`);
 
-/** Read by editors or by commands, or by every start for what earlier processes left; `queue_mode` has one value. */
+/**
+ * Read by editors or by commands, or by every start for what earlier processes left; `queue_mode` has one
+ * value.
+ */
 const UNREAD_KEYS = [
   '$schema',
   'version',

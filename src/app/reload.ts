@@ -84,7 +84,10 @@ export class Reloader<Config extends object> {
   }
 }
 
-/** A part that needs nothing but to be told: what reads these keys does so at each use, by default in `running`. */
+/**
+ * A part that needs nothing but to be told: what reads these keys does so at each use, by default in
+ * `running`.
+ */
 export function livePart<Config extends object>(
   name: string,
   keys: readonly string[],

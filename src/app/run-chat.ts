@@ -3,8 +3,9 @@ import { CHAT_ITERATIONS } from '../runs/profile.ts';
 import { type RunOptions, runGateway } from './run-gateway.ts';
 
 /**
- * `gatehouse chat`: the same daemon with the terminal as its only channel and a data directory of its own below the daemon's,
- * so that it runs beside one. Resolves with 0, or 1 when a message ended without an answer of the model.
+ * `gatehouse chat`: the same daemon with the terminal as its only channel and a data directory of its own
+ * below the daemon's, so that it runs beside one. Resolves with 0, or 1 when a message ended without an
+ * answer of the model.
  */
 export async function runChat(options: RunOptions): Promise<number> {
   const { config } = options.config;

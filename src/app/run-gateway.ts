@@ -52,11 +52,14 @@ export interface RunOptions {
   readonly verbose: boolean;
   /** One message instead of the terminal's input; the ready text is left out. */
   readonly message?: string;
-  /** Log warnings only: what the log tells is of no interest to whoever talks here. `verbose` wins. */
+  /** Log warnings only: the person who talks here has no use for the rest. `verbose` wins. */
   readonly quiet?: boolean;
   /** Sees every event of the run. */
   readonly observe?: Emit;
-  /** Checks another content of the config file; given together with `config.file`, changes are followed while the daemon runs (F40). */
+  /**
+   * Checks another content of the config file; given together with `config.file`, changes are followed while
+   * the daemon runs (F40).
+   */
   readonly reload?: (bytes: Uint8Array) => Promise<LoadedConfig>;
   /** How often the config file is looked at. Default: that of `watchConfig`. */
   readonly reloadEveryMs?: number;
@@ -76,8 +79,9 @@ const GRACE = { turnsMs: 5_000, deliveryMs: 10_000 };
 const NO_GRACE = { turnsMs: 0, deliveryMs: 0 };
 
 /**
- * Runs the daemon until a signal, a fatal journal error, or the end of its only input. Resolves with 0, or 1 after a
- * fatal error. Rejects with GH11xx when the configuration cannot work, GH12xx when the data directory cannot be used.
+ * Runs the daemon until a signal, a fatal journal error, or the end of its only input. Resolves with 0, or 1
+ * after a fatal error. Rejects with GH11xx when the configuration cannot work, GH12xx when the data directory
+ * cannot be used.
  */
 export async function runGateway(options: RunOptions): Promise<number> {
   const clock = systemClock;
@@ -202,7 +206,10 @@ function isInteractive({ stdio, env, message }: RunOptions): boolean {
   return message === undefined && env['TERM'] !== 'dumb' && (stdio.stdin.isTTY ?? false) && (stdio.stdout.isTTY ?? false);
 }
 
-/** Where a person talks to the agent, the log of each message would stand between question and answer: warnings only, unless `-v`. */
+/**
+ * Where a person talks to the agent, the log of each message would stand between question and answer:
+ * warnings only, unless `-v`.
+ */
 function logLevel(options: RunOptions, level = options.config.config.log.level): LogLevel {
   if (options.verbose) return 'debug';
   return isQuiet(options, level) ? 'warn' : level;

@@ -4,8 +4,8 @@ import { Writable } from 'node:stream';
 const CLEAR_LINE = '\r\u001b[K';
 
 /**
- * The screen that log and prompt share. What is written to `stderr` here appears above the prompt, which is then drawn again with
- * what was typed so far. Without a prompt it is the process's own stderr.
+ * The screen that log and prompt share. What is written to `stderr` here appears above the prompt, which is
+ * then drawn again with what was typed so far. Without a prompt it is the process's own stderr.
  */
 export class Screen {
   readonly stderr: NodeJS.WritableStream;

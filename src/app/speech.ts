@@ -17,7 +17,9 @@ export type TranscriberFor = (context: ModelCallContext) => Transcriber;
 
 export interface SpeechOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** The value of a variable; it is kept out of every output from then on. Throws GH1103 when it is not set. */
+  /**
+   * The value of a variable; it is kept out of every output from then on. Throws GH1103 when it is not set.
+   */
   readonly secret: (variable: string) => string;
   readonly login: Login;
   readonly budget: Budget;
@@ -30,8 +32,8 @@ export interface SpeechOptions {
 const LOGIN_MS = 20_000;
 
 /**
- * Connects nothing. Rejects with GH1101 for a remote address without TLS, GH1103 without the key of a remote server, GH2114 for a
- * command that cannot work.
+ * Connects nothing. Rejects with GH1101 for a remote address without TLS, GH1103 without the key of a remote
+ * server, GH2114 for a command that cannot work.
  */
 export async function createSpeech(section: Section, options: SpeechOptions): Promise<TranscriberFor> {
   const { env, secret, login, budget, clock, onSpent } = options;

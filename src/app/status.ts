@@ -7,7 +7,10 @@ import { addUp } from '../llm/money/joined-ledgers.ts';
 import type { Daemon } from './daemon.ts';
 import { startOfDay } from './observe.ts';
 
-/** What is not as it should be, in words that a monitor can match: `model:demo`, `channel:telegram`, `journal`. */
+/**
+ * What is not as it should be, in words that a monitor can match: `model:demo`, `channel:telegram`,
+ * `journal`.
+ */
 function degradedParts(daemon: Daemon): readonly string[] {
   return [
     ...(daemon.models.model.demo ? ['model:demo'] : []),
@@ -20,8 +23,9 @@ function degradedParts(daemon: Daemon): readonly string[] {
 }
 
 /**
- * `/healthz`: the process answers and its event loop turns. `/readyz`: the journal can be written and at least one channel
- * receives (503 otherwise). `/status`: everything `gatehouse status` shows. None of them holds message content or secrets.
+ * `/healthz`: the process answers and its event loop turns. `/readyz`: the journal can be written and at
+ * least one channel receives (503 otherwise). `/status`: everything `gatehouse status` shows. None of them
+ * holds message content or secrets.
  */
 export function statusRoutes(
   daemon: Daemon,

@@ -6,7 +6,7 @@ import { originNow } from './origin.ts';
 
 export interface StraysOptions {
   readonly logger: Pick<Logger, 'error'>;
-  /** Ends the daemon in order: running turns are parked, and no attempt is counted. */
+  /** Ends the daemon in order: running turns go on at the next start, and no attempt is counted. */
   readonly end: (reason: string) => void;
   /** Ends the process at once, which is as safe as a kill. */
   readonly exit: () => void;

@@ -3,7 +3,9 @@ import type { ZodType } from 'zod';
 import type { InboundMessage, MediaRef, OutboundPart } from './message.ts';
 import type { Clock, Logger } from './ports.ts';
 
-/** How inbound messages can be made lossless (reliability.md 1.1). A ack-gated, B cursor, C push without ack. */
+/**
+ * How inbound messages can be made lossless (reliability.md 1.1). A ack-gated, B cursor, C push without ack.
+ */
 export type InboundClass = 'A' | 'B' | 'C';
 /** What a crash between "request written" and "reply stored" means (reliability.md 1.2). */
 export type SendClass = 'idem' | 'find' | 'blind';
@@ -15,15 +17,23 @@ export interface ChannelLimits {
   readonly unit: 'utf16' | 'codepoint' | 'byte';
   /** Longest text next to a file; 0 = a file carries no text. */
   readonly caption: number;
-  /** Most parts of one text; one more then says how much was left out. Where each is paid for. Absent = 50. */
+  /**
+   * Most parts of one text; one more then says how much was left out. Where each is paid for. Absent = 50.
+   */
   readonly parts?: number;
   readonly uploadBytes: number;
   readonly downloadBytes: number;
   /** How often the platform lets one message be changed; absent = as often as one likes. */
   readonly edits?: number;
-  /** With buttons: what one message with them may hold, where that is less than 10 choices under any text. Text in UTF-16 units. */
+  /**
+   * With buttons: what one message with them may hold, where that is less than 10 choices under any text.
+   * Text in UTF-16 units.
+   */
   readonly buttons?: { readonly choices: number; readonly text: number };
-  /** Longest time the adapter's own limits give one `send`, and one `find`; each is broken off a little later. ms. Absent: 60 s, 30 s. */
+  /**
+   * Longest time the adapter's own limits give one `send`, and one `find`; each is broken off a little later.
+   * ms. Absent: 60 s, 30 s.
+   */
   readonly sendMs?: number;
   readonly findMs?: number;
   /** Sends allowed per chat, per group and per account; absent = unlimited. */
@@ -38,21 +48,25 @@ export interface Rate {
 
 export type ChannelHealth = 'starting' | 'healthy' | 'degraded' | 'down' | 'stopped';
 
-/** What an attempt to send came to. The journal's next state follows from it and from the channel's send class. */
+/**
+ * What an attempt to send came to. The journal's next state follows from it and from the channel's send
+ * class.
+ */
 export type SendResult =
   | { readonly kind: 'sent'; readonly platformId: string }
   /** Proven not to have been accepted: connection refused, 429. `scope` says who must wait. */
   | { readonly kind: 'retry'; readonly reason: string; readonly afterMs?: number; readonly scope: 'part' | 'chat' | 'account' }
   /**
-   * The platform said no for good. `markup` makes delivery try once more as plain text. `auth`: it refused the login, so nothing at all
-   * can be sent before the operator mends it; all parts of the account wait for that. What a login may merely not do is `invalid`.
+   * The platform said no for good. `markup` makes delivery try once more as plain text. `auth`: it refused
+   * the login, so nothing at all can be sent before the operator mends it; all parts of the account wait for
+   * that. What a login may merely not do is `invalid`.
    */
   | {
       readonly kind: 'refused';
       readonly reason: 'markup' | 'too-long' | 'chat-gone' | 'blocked' | 'auth' | 'invalid';
       readonly detail: string;
     }
-  /** Nobody can know: the request left and no answer came back. */
+  /** It cannot be known: the request left, and no answer came back. */
   | { readonly kind: 'unknown'; readonly detail: string };
 
 export interface SendOptions {
@@ -70,8 +84,9 @@ export type Receipt =
 /** What the gateway offers to an adapter. Given to `start`; never kept after `stop`. */
 export interface ChannelHost {
   /**
-   * Commits a batch and the cursor in one transaction (design 3, commit 1). Only after it resolved `accepted` may the adapter
-   * acknowledge. Rejects when the journal cannot write (disk full): then nothing was accepted and nothing may be acknowledged.
+   * Commits a batch and the cursor in one transaction (design 3, commit 1). Only after it resolved `accepted`
+   * may the adapter acknowledge. Rejects when the journal cannot write (disk full): then nothing was accepted
+   * and nothing may be acknowledged.
    */
   receive(batch: readonly InboundMessage[], cursor?: string): Promise<Receipt>;
   /** The last cursor committed for this channel and account, undefined at first start. */
@@ -79,8 +94,9 @@ export interface ChannelHost {
   /** Reports a change of state; `detail` is shown to the operator and must hold no secret. */
   health(state: ChannelHealth, detail?: string): void;
   /**
-   * The adapter's input ended and will not come back (EOF on a pipe). The app decides whether to stop. With an error: the adapter broke
-   * for a reason that it does not know, which is a defect; the app starts another in its place after a while.
+   * The adapter's input ended and will not come back (EOF on a pipe). The app decides whether to stop. With
+   * an error: the adapter broke for a reason that it does not know, which is a defect; the app starts another
+   * in its place after a while.
    */
   ended(error?: unknown): void;
 }
@@ -92,8 +108,9 @@ export interface MediaFile {
 }
 
 /**
- * One account on one platform: wire calls only. Splitting, dedup, access, mention rule, rate budget, retry, typing and media
- * caps happen once, outside. An adapter throws only from `start` (a `GatehouseError` with the fix in its hint).
+ * One account on one platform: wire calls only. Splitting, dedup, access, mention rule, rate budget, retry,
+ * typing and media caps happen once, outside. An adapter throws only from `start` (a `GatehouseError` with
+ * the fix in its hint).
  */
 export interface Channel {
   /** Instance name, as configured. */
@@ -104,13 +121,14 @@ export interface Channel {
   readonly inboundClass: InboundClass;
   readonly sendClass: SendClass;
   /**
-   * Class `idem`: for how many ms the platform surely knows a key. A part that may have arrived longer ago is UNKNOWN instead of
-   * sent again. Absent = for ever.
+   * Class `idem`: for how many ms the platform surely knows a key. A part that may have arrived longer ago is
+   * UNKNOWN instead of sent again. Absent = for ever.
    */
   readonly idemWindowMs?: number;
   /**
-   * Connects and keeps receiving until `signal` aborts; sending works until `stop`. Resolves once ready to receive. Transient failures afterwards are the
-   * adapter's to retry (kit/reconnect); a failure that only the operator can mend is reported with `host.health('down', …)`.
+   * Connects and keeps receiving until `signal` aborts; sending works until `stop`. Resolves once ready to
+   * receive. Transient failures afterwards are the adapter's to retry (kit/reconnect); a failure that only
+   * the operator can mend is reported with `host.health('down', …)`.
    */
   start(host: ChannelHost, signal: AbortSignal): Promise<void>;
   /** Stops receiving, then closes. Safe to call twice, and without `start`. */
@@ -119,16 +137,20 @@ export interface Channel {
   send(part: OutboundPart, options: SendOptions): Promise<SendResult>;
   /** Omit where the platform has no typing indicator; nothing is shown then. Failures are ignored. */
   typing?(part: Pick<OutboundPart, 'chatId' | 'threadId'>, signal: AbortSignal): Promise<void>;
-  /** Required for send class `find`: did the part with this key arrive? Undefined = the platform cannot say now. */
+  /**
+   * Required for send class `find`: did the part with this key arrive? Undefined = the platform cannot say
+   * now.
+   */
   find?(part: OutboundPart, signal: AbortSignal): Promise<{ readonly platformId: string } | 'absent' | undefined>;
   /**
-   * Replaces the text of a message of ours. Omit where the platform cannot. Like `send`: one wire call, never throws. `retry` and
-   * `unknown` may be tried again: the same edit twice is one edit.
+   * Replaces the text of a message of ours. Omit where the platform cannot. Like `send`: one wire call, never
+   * throws. `retry` and `unknown` may be tried again: the same edit twice is one edit.
    */
   edit?(platformId: string, part: OutboundPart, options: SendOptions): Promise<SendResult>;
   /**
-   * Puts an emoji under a message, or takes ours away with undefined; the same one twice is one. Omit where the platform has none. Rejects
-   * when it was not put, also where the platform knows no such reaction; the message is the platform's reason and holds no secret.
+   * Puts an emoji under a message, or takes ours away with undefined; the same one twice is one. Omit where
+   * the platform has none. Rejects when it was not put, also where the platform knows no such reaction; the
+   * message is the platform's reason and holds no secret.
    */
   react?(
     target: Pick<OutboundPart, 'chatId' | 'threadId'> & { platformId: string },
@@ -145,15 +167,18 @@ export interface Channel {
 export interface ChannelDeps {
   /** Instance name: the `channel` of every message it makes. */
   readonly name: string;
-  /** The value of a secret's environment variable; throws GH1103 naming the variable when it is unset or empty. */
+  /**
+   * The value of a secret's environment variable; throws GH1103 naming the variable when it is unset or
+   * empty.
+   */
   readonly secret: (variable: string) => string;
   readonly clock: Clock;
   readonly logger: Logger;
   /** 0 <= x < 1; for jitter. */
   readonly random: () => number;
   /**
-   * A directory of this instance alone, for credentials and keys that the platform makes (a WhatsApp login). Absolute, mode 0700; the
-   * adapter makes it when it needs it.
+   * A directory of this instance alone, for credentials and keys that the platform makes (a WhatsApp login).
+   * Absolute, mode 0700; the adapter makes it when it needs it.
    */
   readonly dir: string;
   /** Where the platform can call us. */
@@ -166,7 +191,9 @@ export interface ChannelDeps {
 export interface WebhookRequest {
   /** HEAD comes as GET; the body of the answer is then left out. */
   readonly method: 'GET' | 'POST';
-  /** Path and query as received, `/hooks/sms?x=1`: what signatures are made over, behind the public origin. */
+  /**
+   * Path and query as received, `/hooks/sms?x=1`: what signatures are made over, behind the public origin.
+   */
   readonly target: string;
   readonly query: URLSearchParams;
   /** By lower-case name; of a repeated header the first. */
@@ -186,8 +213,8 @@ export type WebhookHandler = (request: WebhookRequest, signal: AbortSignal) => P
 
 export interface Webhooks {
   /**
-   * Serves `/hooks/<instance name>` until disposed. One at a time per instance. A larger body is answered with 413 before the handler
-   * sees it. Default 1 MB. Rejects with GH1004 when the port is taken.
+   * Serves `/hooks/<instance name>` until disposed. One at a time per instance. A larger body is answered
+   * with 413 before the handler sees it. Default 1 MB. Rejects with GH1004 when the port is taken.
    */
   serve(handler: WebhookHandler, options?: { readonly maxBytes?: number }): Promise<Webhook>;
 }
@@ -209,17 +236,25 @@ export interface LoginUi {
 export interface Terminal {
   readonly input: NodeJS.ReadableStream;
   readonly output: NodeJS.WritableStream;
-  /** A person types there: prompt, line editing and history. Otherwise one line in is one message, one answer out is one block. */
+  /**
+   * A person types there: prompt, line editing and history. Otherwise one line in is one message, one answer
+   * out is one block.
+   */
   readonly interactive: boolean;
   /** Given instead of typing: this one message is taken, and the input ends. */
   readonly message?: string;
   /** Where entered lines are kept between starts; absent = not kept. */
   readonly historyFile?: string;
-  /** Told how to put the prompt back after somebody else wrote to the same screen; only for an interactive terminal. */
+  /**
+   * Told how to put the prompt back after another part of the program wrote to the same screen; only for an interactive
+   * terminal.
+   */
   readonly onPrompt?: (redraw: () => void) => void;
 }
 
-/** What a channel promises with its default settings, in words of its platform: its row in channels/README.md. */
+/**
+ * What a channel promises with its default settings, in words of its platform: its row in channels/README.md.
+ */
 export interface ChannelGuarantee {
   readonly inbound: InboundClass;
   /** How that comes about; a clause without a full stop. */
@@ -230,7 +265,10 @@ export interface ChannelGuarantee {
   readonly loss: string;
 }
 
-/** One per folder of `channels/`, its `index.ts`'s only export that others use. Loading it must not load the platform's SDK. */
+/**
+ * One per folder of `channels/`, its `index.ts`'s only export that others use. Loading it must not load the
+ * platform's SDK.
+ */
 export interface ChannelDescriptor<Settings = unknown> {
   readonly type: string;
   /** A strict object schema with a description per key; becomes part of config/schema.json. */
@@ -238,11 +276,14 @@ export interface ChannelDescriptor<Settings = unknown> {
   readonly guarantee: ChannelGuarantee;
   /** The local terminal: its sender is the owner, so access is not checked and the demo model may answer. */
   readonly local?: boolean;
-  /** Links an account where the platform does that by a device and not by a key; resolves once it is stored. Omit elsewhere. */
+  /**
+   * Links an account where the platform does that by a device and not by a key; resolves once it is stored.
+   * Omit elsewhere.
+   */
   login?(settings: Settings, deps: ChannelDeps, ui: LoginUi, signal: AbortSignal): Promise<void>;
   /**
-   * Forgets what `login` stored; given by the same channels. Resolves to what is left for the person to do at the platform, or to
-   * undefined when nothing was stored. Rejects with GH1503 while the daemon uses it.
+   * Forgets what `login` stored; given by the same channels. Resolves to what is left for the person to do at
+   * the platform, or to undefined when nothing was stored. Rejects with GH1503 while the daemon uses it.
    */
   logout?(settings: Settings, deps: ChannelDeps, signal: AbortSignal): Promise<string | undefined>;
   /** Connects nothing; imports the SDK. Rejects with GH1103 or GH1101 when the settings cannot work. */

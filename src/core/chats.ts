@@ -1,8 +1,13 @@
-/** The conversations that there are: what is needed to write there first, and what people chose for each (runs.md M7). */
+/**
+ * The chats that are known: what is needed to write there first, and what people chose for each (runs.md M7).
+ */
 import type { Address } from './message.ts';
 import type { ThinkingLevel } from './session.ts';
 
-/** Null: taken back, so what an earlier version kept in the session does not hold either. Absent: never chosen here. */
+/**
+ * Of each choice: null = it was taken back, so what an earlier version kept in the session does not hold
+ * either. Absent = nothing was ever chosen here.
+ */
 export interface ChatSettings {
   /** Set by `/model`: an alias or `provider/model` of the config. */
   readonly model?: string | null;
@@ -11,12 +16,18 @@ export interface ChatSettings {
 }
 
 export interface Chat {
-  /** Without thread and reply context: these belong to a message, and would make new words an answer to an old one. */
+  /**
+   * It has no thread and no reply context: those belong to a message, and would make new words an answer to
+   * it.
+   */
   readonly address: Address;
-  /** Of a private chat the name of the person, as the platform gives it. Absent where none is known. */
+  /** Of a private chat, the name of the person as the platform gives it. Absent = none is known. */
   readonly title?: string;
   readonly settings: ChatSettings;
-  /** Epoch ms, to ten minutes: of the newest message that was let in, and of the newest that was sent. Absent = none yet. */
+  /**
+   * When the newest message was let in, and when the newest was sent. Epoch ms, up to ten minutes late.
+   * Absent = never.
+   */
   readonly lastIn?: number;
   readonly lastOut?: number;
 }
@@ -26,8 +37,11 @@ export interface Chat {
  * a pairing code leave nothing here. It is noted in the commit of the message, and of the part that is sent.
  */
 export interface Chats {
-  /** By `chatKey`. Does not wait for the disk, see `journal.ts`. */
+  /** The chat with this `chatKey`. Does not wait for the disk, see `journal.ts`. */
   of(key: string): Promise<Chat | undefined>;
-  /** The private chats of a person (see `principalOf`), the one that was used last first. Looks through all chats of their channel. */
+  /**
+   * The private chats of a person (see `principalOf`), the one that was used last first. Looks through all
+   * chats of their channel.
+   */
   find(principal: string): Promise<readonly Chat[]>;
 }

@@ -1,8 +1,8 @@
 import type { Choice } from './message.ts';
 
 /**
- * The choice that a typed text names: by its number in the list, its label or its value, letter case ignored. `text` is one line. Undefined
- * for everything else: words around a choice may mean anything.
+ * The choice that a typed text names: by its number in the list, its label or its value, letter case ignored.
+ * `text` is one line. Undefined for everything else: words around a choice may mean anything.
  */
 export function readChoice(text: string, choices: readonly Choice[]): Choice | undefined {
   const said = folded(text);

@@ -14,11 +14,11 @@ import type { ToolResult } from './tool.ts';
 import type { Asked, NewWait, Question, Settled } from './wait.ts';
 
 export type Write =
-  /** The same key is the same run, whoever offers it again: then nothing is written. */
+  /** The same key is the same run: offered again, by any caller, it writes nothing. */
   | { readonly kind: 'run'; readonly run: NewRun }
   /** Without a claim, a key that was enqueued before is skipped: see `Outbox.enqueue`. */
   | { readonly kind: 'part'; readonly part: NewPart }
-  /** Without a session, of that of the run that writes. */
+  /** A line of this session; by default, of the session of the run that writes. */
   | { readonly kind: 'line'; readonly session?: string; readonly line: SessionMessage }
   | { readonly kind: 'event'; readonly event: RunEvent }
   | { readonly kind: 'usage'; readonly entry: UsageEntry }
@@ -76,19 +76,20 @@ export interface Park {
 export interface Commits {
   /**
    * All or nothing, in order, on disk when it resolves; what it made is told to `Wakeup` then. `false` = the
-   * claim no longer stands, or a job is not as it was, and nothing was written. Rejects as every write does (`journal.ts`).
+   * claim no longer stands, or a job is not as it was, and nothing was written. Rejects as every write does
+   * (`journal.ts`).
    */
   commit(writes: readonly Write[], claim?: Claim): Promise<boolean>;
 }
 
 /**
- * What there is to look at: a run of this lane, a part of this delivery lane, a wait with a date (of no lane),
- * the job of this id.
+ * What is new, and what `lane` then names: of `run` its lane, of `part` its delivery lane, of `job` its id.
+ * Of `wait`, one with a date, it is empty.
  */
 export type Woken = 'run' | 'part' | 'wait' | 'job';
 
 /**
- * Tells who acts on rows that there are new ones. In one process a call, between several a notification of
+ * Tells listeners that there are new rows to act on. In one process a call, between several a notification of
  * the database; a listener that missed one finds the row when it looks the next time.
  */
 export interface Wakeup {

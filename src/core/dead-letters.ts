@@ -1,6 +1,6 @@
 /**
- * Messages and parts that were given up, and parts that expired, kept whole until the operator decides or, if
- * expired, for days.
+ * Messages and parts that were given up, kept whole until the operator decides about them, and parts that
+ * expired, kept for days.
  */
 import type { Json } from './message.ts';
 
@@ -13,14 +13,17 @@ export interface DeadLetter {
   readonly sender: string;
   readonly reason: string;
   readonly attempts: number;
-  /** Whole payload as stored; only `show` prints it. */
+  /** The whole payload as it is stored. Only `show` prints it. */
   readonly payload: Json;
 }
 
 export interface DeadLetters {
   list(): Promise<readonly DeadLetter[]>;
   show(id: string): Promise<DeadLetter | undefined>;
-  /** Back to NEW or PENDING with attempts 0 and a fresh expiry. `false` = no such dead letter. */
+  /**
+   * Makes it NEW or PENDING again, with no attempts counted and a new expiry. `false` = there is no such dead
+   * letter.
+   */
   replay(id: string): Promise<boolean>;
   drop(id: string): Promise<boolean>;
 }

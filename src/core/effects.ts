@@ -2,7 +2,7 @@
 import type { Effect } from './tool.ts';
 
 export interface EffectEntry {
-  /** Of the run, as `gatehouse why` takes it. Absent = its row is gone. */
+  /** The key of the run, as `gatehouse why` takes it. Absent = its row is gone. */
   readonly run?: string;
   readonly session?: string;
   /** Who asked, such as `telegram:123`. */
@@ -19,6 +19,9 @@ export interface EffectEntry {
 }
 
 export interface Effects {
-  /** Calls that began at `since` (epoch ms) or later, the oldest first, as long as the journal keeps their run. */
+  /**
+   * Calls that began at `since` (epoch ms) or later, the oldest first, as long as the journal keeps their
+   * run.
+   */
   effects(since: number): Promise<readonly EffectEntry[]>;
 }

@@ -1,8 +1,8 @@
 /**
- * Every error code with its meaning and the usual way out. Shared by log, chat, CLI and JSON; `docs/errors.md` is compared
- * with this table by a test. GH10 command line, GH11 config, GH12 data directory, GH13 journal, GH14 sessions, GH15 channels
- * and media, GH16 delivery, GH17 schedules, GH20 agent and tools, GH21 models, GH22
- * logins.
+ * Every error code with its meaning and the usual way out. Shared by log, chat, CLI and JSON;
+ * `docs/errors.md` is compared with this table by a test. GH10 command line, GH11 config, GH12 data
+ * directory, GH13 journal, GH14 sessions, GH15 channels and media, GH16 delivery, GH17 schedules, GH20 agent
+ * and tools, GH21 models, GH22 logins.
  */
 export const ERROR_CODES = {
   GH1001: { title: 'unknown command or option', hint: 'run `gatehouse --help`' },

@@ -1,8 +1,9 @@
 import { ERROR_CODES, type ErrorCode } from './error-codes.ts';
 
 /**
- * The one error class. `message` says what happened in a sentence, `hint` what to do about it (a command where there is one),
- * `cause` keeps the original. Neither message nor hint may hold a secret. Expected refusals are values, not errors.
+ * The one error class. `message` says what happened in a sentence, `hint` what to do about it (a command
+ * where there is one), `cause` keeps the original. Neither message nor hint may hold a secret. Expected
+ * refusals are values, not errors.
  */
 export class GatehouseError extends Error {
   readonly code: ErrorCode;

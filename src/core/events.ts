@@ -4,7 +4,7 @@ import type { ChannelHealth } from './channel.ts';
 export interface EventBase {
   /** Epoch ms. */
   readonly at: number;
-  /** Correlation id of the inbound message; absent for events about no message. */
+  /** Key of the run, or of the message, that it is about. Absent = it is about none. */
   readonly messageId?: string;
   readonly session?: string;
   readonly channel?: string;

@@ -3,8 +3,8 @@ import type { ChatRef, InboundMessage } from './message.ts';
 
 /**
  * Keys are injective: no two different inputs give the same key (attack A37). Every component is escaped with
- * percent-encoding before it is joined by a separator that the encoding never emits. Lone surrogates are escaped too: every
- * one of them becomes the same U+FFFD when text is written as UTF-8.
+ * percent-encoding before it is joined by a separator that the encoding never emits. Lone surrogates are
+ * escaped too: every one of them becomes the same U+FFFD when text is written as UTF-8.
  */
 function encode(component: string): string {
   return component.replace(/[%#/\n\p{Cs}]/gu, (char) => `%${char.charCodeAt(0).toString(16).padStart(2, '0').toUpperCase()}`);
@@ -14,6 +14,11 @@ function decode(component: string): string {
   return component.replace(/%(D[89A-F][0-9A-F]{2}|[0-9A-F]{2})/g, (_, code: string) =>
     String.fromCharCode(Number.parseInt(code, 16)),
   );
+}
+
+/** An id as it stands in keys: of a chat `#room` it is `%23room`. */
+export function inKeys(id: string): string {
+  return encode(id);
 }
 
 /** Order and mutual exclusion are kept per lane: (channel, account, chat, thread). */
@@ -50,15 +55,15 @@ export function isLaneOf(lane: string, chat: string): boolean {
 }
 
 /**
- * `[profile:]channel:chat_id[#topic]` of spec A1, always with the profile. A platform thread is the topic `thread:<id>`;
- * topics that people name cannot contain a colon, so the two never collide.
+ * `[profile:]channel:chat_id[#topic]` of spec A1, always with the profile. A platform thread is the topic
+ * `thread:<id>`; topics that people name cannot contain a colon, so the two never collide.
  */
 export function sessionKey(ref: ChatRef, profile = '_main'): string {
   const chat = `${profile}:${encode(ref.channel).replaceAll(':', '%3A')}:${encode(ref.chatId)}`;
   return ref.threadId === undefined ? chat : `${chat}#thread:${encode(ref.threadId)}`;
 }
 
-/** The inbox's primary dedup key. Also the message's correlation id. */
+/** The key of the run that a message begins, by which a second delivery is known. Also its correlation id. */
 export function messageKey(message: Pick<InboundMessage, 'channel' | 'account' | 'platformId'>): string {
   return [message.channel, message.account, message.platformId].map(encode).join('/');
 }
@@ -68,12 +73,17 @@ export function principalOf({ channel, senderId }: Pick<InboundMessage, 'channel
   return `${channel}:${senderId}`;
 }
 
-/** The outbox's key: deterministic, so that the same part of the same answer is the same row on every attempt. */
+/**
+ * The outbox's key: deterministic, so that the same part of the same answer is the same row on every attempt.
+ */
 export function partKey(messageId: string, ordinal: number): string {
   return `${messageId}#${ordinal}`;
 }
 
-/** The outbox's key of what is shown of an answer while it is being written. No answer has a part with this key. */
+/**
+ * The outbox's key of what is shown of an answer while it is being written. No answer has a part with this
+ * key.
+ */
 export function draftKey(messageId: string): string {
   return `${messageId}#draft`;
 }

@@ -1,4 +1,4 @@
-/** Work that is begun by the clock (runs.md M10): what is due, when, on whose account, and who may ask for it. */
+/** Work that the clock begins (runs.md M10): what is due, when, on whose account, and who may ask for it. */
 import type { Authority } from './authority.ts';
 import type { Address } from './message.ts';
 
@@ -17,7 +17,7 @@ export interface JobPayload {
   readonly profile: 'session' | 'task';
   /** The conversation that its runs belong to. Absent = one of its own, `job:<id>`. */
   readonly session?: string;
-  /** Absent = the answer stays in the record. */
+  /** Absent = no chat is told: the answer stands in the session alone. */
   readonly deliver?: JobAddress;
   /** Kept by the heartbeat: what it last asked about, and how often on that day. */
   readonly seen?: { readonly digest: string; readonly day: string; readonly runs: number };
@@ -107,8 +107,16 @@ export interface JobBook {
 /** Id of the job that the daemon makes itself; `heartbeat` of the config says how often it is due. */
 export const HEARTBEAT = 'heartbeat';
 
-/** Who sits at the machine itself: its terminal, and the command line. */
+/** The principal of the person at the machine itself, at its terminal or on the command line. */
 export const LOCAL_OPERATOR = 'cli:local';
+
+/** What the session of a job begins with that belongs to no conversation. No chat has such a key. */
+export const JOB_SESSIONS = 'job:';
+
+/** The session of a job's runs: the conversation that it belongs to, or one of its own. */
+export function jobSession({ id, payload }: Pick<Job, 'id' | 'payload'>): string {
+  return payload.session ?? `${JOB_SESSIONS}${id}`;
+}
 
 /** The same due time is the same run. */
 export function jobRunKey(id: string, due: number): string {

@@ -1,17 +1,21 @@
 /**
- * The journal: everything in flight, on disk (design.md 3). States and sync points are the contract; SQLite is one way to keep it.
+ * The journal holds everything in flight, on disk (design.md 3). States and sync points are the contract;
+ * SQLite is one way to keep it.
  *
- * inbox  NEW -> RUNNING -> DONE | DEAD | (REFUSED: a counter only)      step  STARTED -> DONE | UNKNOWN
+ * run    NEW -> RUNNING -> DONE | DEAD, or RUNNING -> PARKED -> NEW when the last of its waits is settled
+ * step   STARTED -> DONE; one that stays STARTED after a crash has an unknown outcome
+ * wait   OPEN -> SETTLED
  * outbox PENDING -> SENDING -> SENT | UNKNOWN | DEAD | EXPIRED
  *
- * A write method resolves once its transaction is synced to disk, and rejects with a `GatehouseError` when it did not happen:
- * GH1301 the disk is full or read-only (nothing was written; try later), GH1302 the file can no longer be trusted (stop the
- * process). Writes asked for in one tick of the event loop share a transaction; each is still all or nothing on its own.
+ * What is refused has no row: it is counted. A write method resolves once its transaction is synced to disk,
+ * and rejects with a `GatehouseError` when it did not happen: GH1301 the disk is full or read-only (nothing
+ * was written; try later), GH1302 the file can no longer be trusted (stop the process). Writes asked for in
+ * one tick of the event loop share a transaction; each is still all or nothing on its own.
  *
- * What a read tells is on disk as well, so that its caller may act on it. Not with `waiting`, `steps`, `waits`,
- * `pending` and `PairingStore.decided`, which do not wait for the disk: nothing may leave this process
- * because of them before a later write resolved. `Chats.of` does not wait either, and may be
- * acted on: a choice that is lost with the power was not confirmed to its person yet.
+ * What a read tells is on disk as well, so that its caller may act on it. Not with `waiting`, `steps`,
+ * `waits`, `pending` and `PairingStore.decided`, which do not wait for the disk: nothing may leave this
+ * process because of them before a later write resolved. `Chats.of` does not wait either, and may be acted
+ * on: a choice that is lost with the power was not confirmed to its person yet.
  */
 import type { Chats } from './chats.ts';
 import type { Commits, Wakeup } from './commit.ts';
@@ -25,11 +29,17 @@ import type { SessionMessage } from './session.ts';
 import type { Waits } from './wait.ts';
 
 export interface Recovery {
-  /** RUNNING rows of another boot, back to NEW (steps kept). */
+  /** How many RUNNING rows of another boot are NEW again. Their steps are kept. */
   readonly resumed: number;
-  /** Rows that had used up their attempts or age: DEAD now, one notice part each was queued by the caller's `notice`. */
+  /**
+   * How many rows had used up their attempts or age: they are DEAD now, with the parts of the caller's
+   * `notice`.
+   */
   readonly buried: number;
-  /** Such rows that were overheard, with no answer begun: DONE as `NOT_HEARD`, no notice. Their files are the caller's to remove. */
+  /**
+   * Those of them that were overheard and whose answer had not begun: they are DONE as `NOT_HEARD`, without a
+   * notice. The caller removes their files.
+   */
   readonly unheard: readonly ChatRow[];
   /** SENDING parts of another boot; the caller settles them by send class before channels start. */
   readonly sending: readonly OutboxRow[];
@@ -67,9 +77,9 @@ export interface SessionLines {
   flushed(seqs: readonly number[]): Promise<void>;
 }
 
-/** All of it, for who opens it. Others name the part they read. */
+/** The whole journal, for the code that opens it. Other code names the part that it reads. */
 export interface Journal extends Commits, Runs, Outbox, SessionLines, Ledger, AsyncDisposable {
-  /** Random per start, never a pid: claims of any other boot are ours to adopt. */
+  /** Made at random at each start, never a pid. A claim of any other boot is free to be taken over. */
   readonly bootId: string;
   readonly dead: DeadLetters;
   readonly chats: Chats;
@@ -79,17 +89,20 @@ export interface Journal extends Commits, Runs, Outbox, SessionLines, Ledger, As
   readonly waits: Waits;
 
   /**
-   * Once, at start, before any channel. `notice` makes the part that tells the chat its message is given up,
-   * and which tools had run. The lines of what is given up are written in the same transaction. `stoppedMark`
-   * is set below what was shown of an answer that was cancelled within a day, where the process ended before
-   * its turn did so.
+   * Called once, at the start, before any channel. `notice` makes the parts that tell the chat that its
+   * message is given up, and which tools had run. The lines of what is given up are written in the same
+   * transaction. `stoppedMark` is set below what was shown of an answer that was cancelled within a day,
+   * where the process ended before its turn did so.
    */
   recover(
     bounds: { readonly maxAttempts: number; readonly maxAgeMs: number; readonly stoppedMark?: string },
     notice: (row: RunRow, reason: string, tools: readonly ToolUse[]) => readonly NewPart[],
   ): Promise<Recovery>;
   counts(): Promise<JournalCounts>;
-  /** Lanes with NEW rows and delivery lanes with PENDING parts, oldest first: where to look after an outside change. */
+  /**
+   * Lanes with NEW rows and delivery lanes with PENDING parts, oldest first: where to look after an outside
+   * change.
+   */
   work(): Promise<Pick<Recovery, 'lanes' | 'outboxLanes'>>;
 
   /** Called when another process (the CLI) changed the journal: look for new work again. */

@@ -53,7 +53,7 @@ export interface SpendingGroup {
 export interface Ledger {
   /**
    * Rows as objects, oldest first, to look into single calls; totals come from `spending`. Append-only:
-   * outlives sessions and inbox rows.
+   * outlives sessions and runs.
    */
   usage(since: number): Promise<readonly UsageEntry[]>;
   /**

@@ -5,7 +5,10 @@ export interface Embedder {
   readonly id: string;
   /** Known after the first call where the provider does not say before. */
   readonly dimensions: number | undefined;
-  /** One L2-normalised vector per text, in order. Rejects with a `GatehouseError` of code GH21xx, or with `signal.reason`. */
+  /**
+   * One L2-normalised vector per text, in order. Rejects with a `GatehouseError` of code GH21xx, or with
+   * `signal.reason`.
+   */
   embed(texts: readonly string[], signal: AbortSignal): Promise<readonly Float32Array[]>;
 }
 
@@ -19,6 +22,9 @@ export interface AudioFile {
 export interface Transcriber {
   /** `provider/model`, or `command/<program>`. */
   readonly id: string;
-  /** Text as spoken, trimmed; '' where nothing was said. Rejects with a `GatehouseError` of code GH21xx, or with `signal.reason`. */
+  /**
+   * Text as spoken, trimmed; '' where nothing was said. Rejects with a `GatehouseError` of code GH21xx, or
+   * with `signal.reason`.
+   */
   transcribe(file: AudioFile, signal: AbortSignal): Promise<string>;
 }

@@ -11,7 +11,10 @@ export interface ChatRef {
   readonly channel: string;
   readonly account: string;
   readonly chatId: string;
-  /** Forum topic, Slack thread, e-mail thread root. Absent where the platform has none or the message is in none. */
+  /**
+   * Forum topic, Slack thread, e-mail thread root. Absent where the platform has none or the message is in
+   * none.
+   */
   readonly threadId?: string;
 }
 
@@ -54,20 +57,23 @@ export interface InboundMessage extends ChatRef {
   /** Correlation id: `messageKey()` of this message, unique and stable across redelivery and restart. */
   readonly id: string;
   /**
-   * `edit` and `delete` name the message they change in `targetId` (its platformId). Before that message's turn began
-   * they change or cancel it; later an edit becomes a correction the agent sees and a delete is recorded only. A `reaction` names
-   * the message it is about; `text` is the emoji, empty when it was taken back. Pressing a button is a `message` with the
-   * choice's value as its text.
+   * `edit` and `delete` name the message they change in `targetId` (its platformId). Before that message's
+   * turn began they change or cancel it; later an edit becomes a correction the agent sees and a delete is
+   * recorded only. A `reaction` names the message it is about; `text` is the emoji, empty when it was taken
+   * back. Pressing a button is a `message` with the choice's value as its text.
    */
   readonly kind: 'message' | 'edit' | 'delete' | 'reaction';
   readonly targetId?: string;
-  /** The dedup key within (channel, account): what the platform repeats when it delivers the same message again. */
+  /**
+   * The dedup key within (channel, account): what the platform repeats when it delivers the same message
+   * again.
+   */
   readonly platformId: string;
   /** A second logical key, where one message can arrive under two transport ids (Message-ID for mail). */
   readonly secondaryId?: string;
   /**
-   * Immutable id of the author: the only thing access decisions look at. Never a display name or a username. Of a `delete`, who took
-   * the message back, or `UNKNOWN_SENDER`.
+   * Immutable id of the author: the only thing access decisions look at. Never a display name or a username.
+   * Of a `delete`, who took the message back, or `UNKNOWN_SENDER`.
    */
   readonly senderId: string;
   readonly senderName: string;
@@ -76,33 +82,38 @@ export interface InboundMessage extends ChatRef {
   readonly replyTo?: QuotedMessage;
   readonly isGroup: boolean;
   /**
-   * The thread is one that the answer to this message opens: the message itself stands in the chat, among those of all other threads.
-   * Absent where the message was written in its thread.
+   * The thread is one that the answer to this message opens: the message itself stands in the chat, among
+   * those of all other threads. Absent where the message was written in its thread.
    */
   readonly startsThread?: true;
   /**
-   * What was said in the group since the agent last spoke there, and how people reacted to messages, oldest first. Added by the
-   * gateway, never by an adapter.
+   * What was said in the group since the agent last spoke there, and how people reacted to messages, oldest
+   * first. Added by the gateway, never by an adapter.
    */
   readonly background?: readonly BackgroundLine[];
   /** In a group: the text names the bot, or is a command for it. The adapter strips the name from `text`. */
   readonly mentionsBot: boolean;
   /**
-   * In a group: nothing written addresses the agent, but a voice note may. Its words decide in its lane, before the agent is asked. Set
-   * by the gateway, never by an adapter.
+   * In a group: nothing written addresses the agent, but a voice note may. Its words decide in its lane,
+   * before the agent is asked. Set by the gateway, never by an adapter.
    */
   readonly overheard?: true;
-  /** Set when the adapter must not let this reach a model: another bot, an automatic reply, a forged author. */
+  /**
+   * Set when the adapter must not let this reach a model: another bot, an automatic reply, a forged author.
+   */
   readonly refusal?: RefusalReason;
   /** Milliseconds since the epoch, the platform's clock. */
   readonly timestamp: number;
-  /** What the adapter needs to answer this message (mail headers, a message id to reply to). Copied to every part of the answer. */
+  /**
+   * What the adapter needs to answer this message (mail headers, a message id to reply to). Copied to every
+   * part of the answer.
+   */
   readonly replyContext?: { readonly [key: string]: Json };
 }
 
 /**
- * Whether an edit or delete counts for what `authorId` wrote: nobody puts words into another's message, and nobody takes one back in
- * another's place (attack A37). A platform that does not tell who deleted a message tells that it is gone.
+ * Whether an edit or delete counts for what `authorId` wrote: only its author changes a message or takes it
+ * back (attack A37). A platform that does not tell who deleted a message tells that it is gone.
  */
 export function mayChange({ kind, senderId }: Pick<InboundMessage, 'kind' | 'senderId'>, authorId: string): boolean {
   return senderId === authorId || (kind === 'delete' && senderId === UNKNOWN_SENDER);
@@ -133,7 +144,10 @@ export type RefusalReason =
   | 'flood'
   | 'unreadable'
   | 'deleted'
-  /** An edit after which the message says what it said before: platforms announce reactions and previews that way. */
+  /**
+   * An edit after which the message says what it said before: platforms announce reactions and previews that
+   * way.
+   */
   | 'unchanged'
   /** A reaction: recorded, and not a question to the agent. */
   | 'reaction';
@@ -142,26 +156,37 @@ export type RefusalReason =
 export interface OutboundPart extends ChatRef {
   /** Idempotency key: the same on every attempt at this part, unique over all parts. */
   readonly key: string;
-  /** Correlation id of the inbound message this answers; absent for messages we start. */
+  /** Key of the run that this part belongs to. Absent = a notice of ours. */
   readonly messageId?: string;
-  /** Its chat is a group, which platforms give a rate of its own. Absent: it is not, or nobody knows. */
+  /** Its chat is a group, which platforms give a rate of its own. Absent: it is not, or that is not known. */
   readonly isGroup?: boolean;
   /** 0-based place in the answer, and how many parts the answer has. */
   readonly ordinal: number;
   readonly count: number;
-  /** Markdown, already split to the channel's limit; the adapter renders its dialect. Empty only with a file. */
+  /**
+   * Markdown, already split to the channel's limit; the adapter renders its dialect. Empty only with a file.
+   */
   readonly text: string;
   readonly file?: OutboundFile;
-  /** Answers to press, in order; at most 10. Never where the channel has no buttons: the text lists them then. See `Channel.buttons`. */
+  /**
+   * Answers to press, in order; at most 10. Never where the channel has no buttons: the text lists them then.
+   * See `Channel.buttons`.
+   */
   readonly choices?: readonly Choice[];
   /**
-   * Key of an earlier part of ours: its message gets this text, instead of a second one being sent. Where that part is not known to have
-   * arrived, or the platform refuses the edit, this one is sent like any other. Never on a part with a file.
+   * Key of an earlier part of ours: its message gets this text, instead of a second one being sent. Where
+   * that part is not known to have arrived, or the platform refuses the edit, this one is sent like any
+   * other. Never on a part with a file.
    */
   readonly edits?: string;
-  /** Key of the first part of the answer that this one takes the place of, be it in the same message or in a new one. */
+  /**
+   * Key of the first part of the answer that this one takes the place of, be it in the same message or in a
+   * new one.
+   */
   readonly supersedes?: string;
-  /** With `edits`: of no use as a message of its own, so it is dropped (EXPIRED) where the edit is impossible. */
+  /**
+   * With `edits`: of no use as a message of its own, so it is dropped (EXPIRED) where the edit is impossible.
+   */
   readonly editOnly?: boolean;
   readonly replyContext?: { readonly [key: string]: Json };
 }
@@ -169,7 +194,10 @@ export interface OutboundPart extends ChatRef {
 /** One answer that can be pressed instead of typed. */
 export interface Choice {
   readonly label: string;
-  /** Comes back as the text of a message of the person who pressed it. At most 60 bytes of UTF-8 (Telegram takes 64). */
+  /**
+   * Comes back as the text of a message of the person who pressed it. At most 60 bytes of UTF-8 (Telegram
+   * takes 64).
+   */
   readonly value: string;
 }
 

@@ -49,7 +49,7 @@ export interface ModelRequest {
 export interface ModelCallContext {
   readonly session: string;
   readonly channel: string;
-  /** Who caused the call: `channel:sender`, or a name of ours for calls nobody asked for. */
+  /** Who caused the call: `channel:sender`, or a name of ours for calls that no person asked for. */
   readonly sender: string;
   /** `turn`, `summary`, `embedding`, `transcription`, … */
   readonly purpose: string;
@@ -70,7 +70,7 @@ export interface Usage {
   readonly tokensCacheWrite?: number;
   /** Of `tokensOut`, reasoning. Absent = not told. */
   readonly tokensReasoning?: number;
-  /** USD; null where the price is unknown, absent where nobody asked for it yet. */
+  /** USD; null where the price is unknown, absent where it was not worked out yet. */
   readonly costUsd?: number | null;
 }
 
@@ -154,7 +154,10 @@ export type ModelEvent =
   | { readonly type: 'restart'; readonly reason: string }
   /** Another model takes over; ids as in `Model.id`. A `restart` follows when text had been streamed. */
   | { readonly type: 'switched'; readonly from: string; readonly to: string; readonly reason: string }
-  /** Nothing comes for this long, because of a limit that passes: whoever waits for the answer may be told. `reason`: a `FailureKind`. */
+  /**
+   * Nothing comes for this long, because of a limit that passes: the person who waits for the answer may be
+   * told. `reason`: a `FailureKind`.
+   */
   | { readonly type: 'waiting'; readonly reason: string; readonly waitMs: number }
   /** Ends the call: it is to be made again when this wait is over. Only for a request that `mayWait`. */
   | { readonly type: 'wait'; readonly wait: Extract<Wanted, { readonly kind: 'signal' }> }
@@ -187,8 +190,8 @@ export interface Model {
   /** The demo provider: labelled, never on external channels, never counted as usage. */
   readonly demo?: boolean;
   /**
-   * One call. Yields any number of events and ends with exactly one `done` or `failed`; never throws. When `signal` aborts it
-   * ends promptly with `failed` of kind `aborted`.
+   * One call. Yields any number of events and ends with exactly one `done` or `failed`; never throws. When
+   * `signal` aborts it ends promptly with `failed` of kind `aborted`.
    */
   call(request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelEvent>;
 }

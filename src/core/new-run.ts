@@ -38,7 +38,10 @@ export interface NewRun {
   /** Session in whose directory the tools work. Absent = its own. */
   readonly workspace?: string;
   readonly prompt: Prompt;
-  /** Where the answer goes. Absent = to nobody but the record, or the run that waits. */
+  /**
+   * Where the answer goes. Absent = to no chat: it stands in the session, or goes to the run that waits for
+   * it.
+   */
   readonly replyTo?: Address;
   readonly authority: Authority;
   /** Bits of what its input brings in (runs.md M4). Default 0. */

@@ -55,8 +55,8 @@ export type Settlement =
    */
   | { readonly kind: 'sent'; readonly platformId: string; readonly replaces?: string }
   /**
-   * `doubtSince`: as in the row from now on; absent = no attempt so far can have arrived. `uncounted`: that attempt does not count. `asNew`: the
-   * part loses its `edits`, and its attempts are counted from 0.
+   * `doubtSince`: as in the row from now on; absent = no attempt so far can have arrived. `uncounted`: that
+   * attempt does not count. `asNew`: the part loses its `edits`, and its attempts are counted from 0.
    */
   | {
       readonly kind: 'retry';

@@ -10,7 +10,9 @@ export interface Clock {
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
 
-/** One line per state change: an event name plus data. Secrets are removed by the logger, never by the caller. */
+/**
+ * One line per state change: an event name plus data. Secrets are removed by the logger, never by the caller.
+ */
 export interface Logger {
   child(fields: Readonly<Record<string, unknown>>): Logger;
   debug(event: string, data?: Readonly<Record<string, unknown>>): void;

@@ -28,12 +28,15 @@ export interface EventRecord extends Effects {
    * `last`. Undefined when nothing is.
    */
   about(words: string): Promise<RunAbout | undefined>;
-  /** The key of the message that a person asks about in a chat; undefined when there is none, or none is found. */
-  asked(what: Asked): Promise<string | undefined>;
+  /**
+   * The key of the message that a person asks about in a chat; undefined when there is none, or none is
+   * found.
+   */
+  asked(what: MessageQuery): Promise<string | undefined>;
 }
 
-/** Of a chat, or of one lane in it. */
-export type Asked = ({ readonly chat: string } | { readonly lane: string }) &
+/** Which message of a chat, or of one lane in it, a person means. */
+export type MessageQuery = ({ readonly chat: string } | { readonly lane: string }) &
   (
     | { /** The newest of this person that did not ask why itself. */ readonly principal: string }
     /** What this message of ours answers; only our newest ones are looked through. */

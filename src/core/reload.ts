@@ -25,8 +25,8 @@ export interface Candidate {
    */
   use(): Promise<readonly KeyChange[] | undefined>;
   /**
-   * Called once, used or not. `stands`: the whole reload succeeded, so what was replaced can go. Otherwise the
-   * part goes back to what ran before, and the candidate goes.
+   * Called once, used or not. `stands`: the whole reload succeeded, so what was replaced can go. Otherwise
+   * the part goes back to what ran before, and the candidate goes.
    */
   end(stands: boolean): Promise<void>;
 }
@@ -39,8 +39,8 @@ export interface Reloadable<Section> {
   /** Which of its keys changed, and what each costs. Empty = nothing changed. */
   plan(before: Section, after: Section): readonly KeyChange[];
   /**
-   * Makes what the change needs, beside what runs. Rejects when the candidate cannot work: nothing has changed
-   * then.
+   * Makes what the change needs, beside what runs. Rejects when the candidate cannot work: nothing has
+   * changed then.
    */
   prepare(before: Section, after: Section, signal: AbortSignal): Promise<Candidate>;
 }

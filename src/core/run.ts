@@ -1,6 +1,6 @@
 /**
- * What came in: NEW -> RUNNING -> DONE | DEAD, with the steps of its turn. When its methods resolve and how
- * they reject is said in `journal.ts`.
+ * Runs: work that a message, a job, another run or the API began, with the steps of each. `journal.ts` has
+ * the states, and says when methods resolve and how they reject.
  */
 
 import type { Authority } from './authority.ts';
@@ -44,7 +44,7 @@ export type Admission =
       readonly outcome: string;
       readonly parts: readonly NewPart[];
       readonly cancels?: Cancels;
-      /** Of somebody who is not let in: the row is all that is kept, no chat is noted. */
+      /** The sender is not let in: the row is all that is kept of them, and no chat is noted. */
       readonly isStranger?: true;
       readonly settles?: Settles;
     }
@@ -59,7 +59,7 @@ export type Admission =
 export interface Cancels {
   /** Rows of the lane of the answered message, or of all lanes of its chat. */
   readonly where: 'lane' | 'chat';
-  /** Only rows that this person began, see `principalOf`. Absent: rows of everybody. */
+  /** Only rows that this person began, see `principalOf`. Absent: all rows. */
   readonly principal?: string;
   /**
    * In place of `parts` when there was such a row, and to the same lanes. Called inside the transaction: it
@@ -83,7 +83,8 @@ export interface Settles {
 }
 
 /**
- * A call of a tool that began. `isKnown`: it came to an end; otherwise nobody knows whether it took effect.
+ * A call of a tool that began. `isKnown`: it came to an end. Otherwise it is not known whether it took
+ * effect.
  */
 export interface ToolUse {
   readonly name: string;
@@ -147,7 +148,10 @@ interface RunFacts {
   readonly session: string;
   /** Session in whose directory the tools work. Absent = its own. */
   readonly workspace?: string;
-  /** Where the answer goes. Absent = to the record alone. */
+  /**
+   * Where the answer goes. Absent = to no chat: it stands in the session, or goes to the run that waits for
+   * it.
+   */
   readonly replyTo?: Address;
   readonly authority: Authority;
   /** How many times a turn began on it, this one included. */
@@ -192,7 +196,10 @@ export interface StepRecord {
   readonly callId?: string;
   readonly argsHash?: string;
   readonly value?: Json;
-  /** With the next three the record of what was done. DONE keeps what STARTED said of them, except what it says anew. */
+  /**
+   * With the next three the record of what was done. DONE keeps what STARTED said of them, except what it
+   * says anew.
+   */
   readonly tool?: string;
   readonly effect?: Effect;
   /** Epoch ms; of the first attempt where a call ran again. */
@@ -263,13 +270,13 @@ export interface Runs {
    * merged, taken).
    */
   claim(seq: number): Promise<RunRow | undefined>;
-  /** RUNNING -> NEW without counting the attempt: shutdown parked the turn. `false` = fenced. */
+  /** RUNNING -> NEW without counting the attempt: the daemon is shutting down. `false` = fenced. */
   release(seq: number, generation: number): Promise<boolean>;
 
   /** Steps recorded by earlier attempts at this row, in order. */
   steps(seq: number): Promise<readonly StepRecord[]>;
   /**
-   * Commits 2 and 3. `false` = fenced: stop, someone else owns the row. A model step may carry its usage,
+   * Commits 2 and 3. `false` = fenced: stop, another attempt owns the row. A model step may carry its usage,
    * written in the same transaction.
    */
   step(seq: number, generation: number, record: StepRecord, usage?: UsageEntry): Promise<boolean>;

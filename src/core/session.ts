@@ -51,7 +51,10 @@ export interface SessionHeader {
   readonly parent_key?: string;
   readonly topic?: string;
   readonly summary?: string;
-  /** As earlier versions stored what `/think` and `/model` chose: read where the chat has no choice of its own (`chats.ts`). */
+  /**
+   * As earlier versions stored what `/think` and `/model` chose: read where the chat has no choice of its own
+   * (`chats.ts`).
+   */
   readonly thinking?: ThinkingLevel;
   readonly model?: string;
   readonly created_at: string;
@@ -83,18 +86,20 @@ export interface SessionDamage {
 }
 
 /**
- * Keeps sessions. The journal decides when lines exist; the store only makes them readable files.
- * Every method may reject with a `GatehouseError` of code GH14xx. One writer per key at a time: the caller holds the session's mutex.
+ * Keeps sessions. The journal decides when lines exist; the store only makes them readable files. Every
+ * method may reject with a `GatehouseError` of code GH14xx. One writer per key at a time: the caller holds
+ * the session's mutex.
  */
 export interface SessionStore {
   /**
-   * Absent session = undefined. Damaged lines are quarantined and reported through the store's `onDamage`, never thrown. With
-   * `newest` the caller needs that many of the newest messages; a store may leave older ones out.
+   * Absent session = undefined. Damaged lines are quarantined and reported through the store's `onDamage`,
+   * never thrown. With `newest` the caller needs that many of the newest messages; a store may leave older
+   * ones out.
    */
   load(key: string, newest?: number): Promise<Session | undefined>;
   /**
-   * Appends and syncs to disk before it resolves. Lines whose `id` the session already holds are skipped, so the same call
-   * after a crash changes nothing. Creates the session when absent.
+   * Appends and syncs to disk before it resolves. Lines whose `id` the session already holds are skipped, so
+   * the same call after a crash changes nothing. Creates the session when absent.
    */
   append(key: string, lines: readonly SessionMessage[]): Promise<void>;
   /**
@@ -102,7 +107,10 @@ export interface SessionStore {
    * begins with a tool result.
    */
   fork(source: string, target: string, keep: number): Promise<Session>;
-  /** Appends the present lines to `<name>.archive.jsonl`, then atomically replaces the session with `messages`. */
+  /**
+   * Appends the present lines to `<name>.archive.jsonl`, then atomically replaces the session with
+   * `messages`.
+   */
   rewrite(key: string, messages: readonly SessionMessage[], header?: Partial<SessionHeader>): Promise<void>;
   list(): Promise<readonly SessionInfo[]>;
   /** Removes session and archive. Absent = no-op. */

@@ -1,4 +1,7 @@
-/** What `GET /status` of a running daemon answers and `gatehouse status --json` prints. Holds no secret and no content. */
+/**
+ * What `GET /status` of a running daemon answers and `gatehouse status --json` prints. Holds no secret and no
+ * content.
+ */
 import type { JobCounts } from './job.ts';
 import type { JournalCounts } from './journal.ts';
 import type { KeyChange } from './reload.ts';
@@ -29,8 +32,8 @@ export interface StatusDocument {
   readonly budget?: { readonly spentUsd: number; readonly limitUsd: number };
   readonly channels: readonly ChannelStatus[];
   /**
-   * Channels that are in the config no more, and how many parts of answers wait for them until they expire. Absent, like `config`, from
-   * a daemon of an earlier version that still runs.
+   * Channels that are in the config no more, and how many parts of answers wait for them until they expire.
+   * Absent, like `config`, from a daemon of an earlier version that still runs.
    */
   readonly removedChannels?: readonly { readonly name: string; readonly waiting: number }[];
   readonly config?: ConfigStatus;

@@ -4,14 +4,16 @@ import type { Address, Choice, OutboundFile } from './message.ts';
 import type { Wanted } from './wait.ts';
 
 /**
- * What a call changes. `none`: nothing, so it may run again after a crash. `workspace`: files of the session's
- * own directory. `outside`: other people or systems can see it.
+ * What a call changes. `none`: nothing, so it may run again after a crash. `workspace`: files of the
+ * session's own directory. `outside`: other people or systems can see it.
  */
 export type Effect = 'none' | 'workspace' | 'outside';
 
-/** The call that a tool runs for. What the tool needs beside it is bound when the tool is made, see `ToolKit`. */
+/**
+ * The call that a tool runs for. What the tool needs beside it is bound when the tool is made, see `ToolKit`.
+ */
 export interface ToolContext {
-  /** Of the call, the same on every attempt. */
+  /** Id of the call, the same on every attempt. */
   readonly callId: string;
   /**
    * Unique over all runs, and the same on every attempt at the call. A tool that hands it on is safe to run
@@ -24,7 +26,10 @@ export interface ToolContext {
   readonly signal: AbortSignal;
 }
 
-/** What tools may know of the run they are made for, and reach on its behalf. The same on every attempt at the run. */
+/**
+ * What tools may know of the run they are made for, and reach on its behalf. The same on every attempt at the
+ * run.
+ */
 export interface RunScope {
   readonly session: string;
   /** On whose account the run acts; `principal` is who asked. */
@@ -45,12 +50,14 @@ export interface RunScope {
 export interface AnswerScope {
   /**
    * A private copy of a file, for `ToolResult.files`. `path` is opened as it is given, never resolved: it may
-   * lead through an open descriptor (`/proc/self/fd/N`), which keeps the file from being swapped. Rejects with
-   * the reason of the signal once that is aborted, with GH1504 when the channel takes no file of that size, or
-   * with the system's error.
+   * lead through an open descriptor (`/proc/self/fd/N`), which keeps the file from being swapped. Rejects
+   * with the reason of the signal once that is aborted, with GH1504 when the channel takes no file of that
+   * size, or with the system's error.
    */
   attach(file: { readonly path: string; readonly name: string }, signal: AbortSignal): Promise<OutboundFile>;
-  /** Whether the gateway itself answers to these words (`/new`, "cancel"), so that no choice may be called so. */
+  /**
+   * Whether the gateway itself answers to these words (`/new`, "cancel"), so that no choice may be called so.
+   */
   isReserved(words: string): boolean;
   /**
    * Puts an emoji under the message that is being answered. Rejects with the platform's reason. Absent = the
@@ -61,8 +68,8 @@ export interface AnswerScope {
 
 /**
  * Tools for one run, bound to what they need of it. A tool that cannot work there, such as one that reacts on
- * a channel without reactions, is left out: the model is not told of it. The same kind of scope gives the same
- * list, because providers cache what is unchanged in a conversation.
+ * a channel without reactions, is left out: the model is not told of it. The same kind of scope gives the
+ * same list, because providers cache what is unchanged in a conversation.
  */
 export type ToolKit = (scope: RunScope) => readonly Tool[];
 
@@ -79,13 +86,16 @@ export interface ToolResult {
   /** Pictures of the workspace that the model is shown with the result, as paths relative to it. */
   readonly media?: readonly string[];
   /**
-   * In place of a result: the run parks, and the value of this wait becomes the result. Only of a tool without
-   * an effect of its own: after a crash before the park it runs again.
+   * In place of a result: the run parks, and the value of this wait becomes the result. Only of a tool
+   * without an effect of its own: after a crash before the park it runs again.
    */
   readonly wait?: Wanted;
   /** Sent with the answer. Those of a failed call are left out: the model may repeat it. */
   readonly files?: readonly AttachedFile[];
-  /** Shown below the answer, in place of what an earlier call of the run offered. Those of a failed call are left out. */
+  /**
+   * Shown below the answer, in place of what an earlier call of the run offered. Those of a failed call are
+   * left out.
+   */
   readonly choices?: readonly Choice[];
 }
 
@@ -103,6 +113,9 @@ export interface Tool {
   readonly idempotent?: true;
   /** Longest output in bytes before head and tail are kept around an omission mark (spec C4). */
   readonly outputBytes: number;
-  /** Takes the parsed arguments object; validates it itself and answers invalid ones with a failed result. May throw: a failed result then. */
+  /**
+   * Takes the parsed arguments object; validates it itself and answers invalid ones with a failed result. May
+   * throw: a failed result then.
+   */
   run(args: unknown, context: ToolContext): Promise<ToolResult>;
 }

@@ -1,4 +1,4 @@
-/** What one run of the agent takes and gives: shared by the gateway, and later by tasks, sub-agents and pipelines. */
+/** What one run of the agent takes and gives, whatever began it. */
 import type { ChannelHealth } from './channel.ts';
 import type { Emit } from './events.ts';
 import type { UsageEntry } from './ledger.ts';
@@ -35,16 +35,17 @@ export interface StepLog {
   /** What earlier attempts recorded, in order; replayed before anything new is done. */
   readonly recorded: readonly StepRecord[];
   /**
-   * Resolves once durable; while the disk is full it waits, because what was paid for must not be bought again. Rejects with the
-   * run's abort reason when the claim was fenced. Steps become durable in the order they are recorded, and before whatever is
-   * written after them: the answer that ends a run is recorded and not waited for, because the caller commits the run's result
-   * next. The caller sees to it that this holds also where the record fails at first.
+   * Resolves once durable; while the disk is full it waits, because what was paid for must not be bought
+   * again. Rejects with the run's abort reason when the claim was fenced. Steps become durable in the order
+   * they are recorded, and before whatever is written after them: the answer that ends a run is recorded and
+   * not waited for, because the caller commits the run's result next. The caller sees to it that this holds
+   * also where the record fails at first.
    */
   record(step: StepRecord, usage?: UsageEntry): Promise<void>;
 }
 
 export interface AgentRun {
-  /** Unique per inbound message and the same on every attempt: ids of lines, tool calls and usage rows derive from it. */
+  /** Key of the run, the same on every attempt: ids of lines, tool calls and usage rows derive from it. */
   readonly runId: string;
   readonly system: string;
   readonly history: readonly SessionMessage[];
@@ -91,20 +92,26 @@ export type AgentOutcome =
   /** A limit ended it; `text` names the limit and what was done so far. */
   | { readonly kind: 'limit'; readonly limit: 'iterations' | 'tokens' | 'time' | 'step' | 'loop'; readonly text: string }
   | { readonly kind: 'failed'; readonly failure: ModelFailure }
-  /** It waits: nothing of it goes to the chat but what its waits ask. Run again when they are over, with `settled`. */
+  /**
+   * It waits: nothing of it goes to the chat but what its waits ask. Run again when they are over, with
+   * `settled`.
+   */
   | { readonly kind: 'parked'; readonly waits: readonly NewWait[] }
   /** `signal` fired: /stop, shutdown, fencing. Nothing of this run goes to the chat. */
   | { readonly kind: 'aborted' };
 
 export interface AgentResult {
   readonly outcome: AgentOutcome;
-  /** Files of the tool calls that succeeded, in the order of the calls; those of earlier attempts included. */
+  /**
+   * Files of the tool calls that succeeded, in the order of the calls; those of earlier attempts included.
+   */
   readonly files: readonly AttachedFile[];
   /** What the last tool call that offered choices offered; earlier attempts included. Empty when none did. */
   readonly choices: readonly Choice[];
   /**
-   * The input and everything after it, ready for the session file; tool pairs are complete. Empty of a run
-   * that waits, which is not over, and after an abort: what the session keeps then is made of the recorded steps, in the transaction that ended the run.
+   * The input and everything after it, ready for the session file, with complete tool pairs. Empty where the
+   * run waits, because it is not over, and after an abort: the transaction that ends the run then makes the
+   * lines of the recorded steps.
    */
   readonly lines: readonly SessionMessage[];
   readonly usage: Usage;
@@ -122,7 +129,10 @@ export interface ChannelStatus {
   readonly detail?: string;
   readonly inboundClass: string;
   readonly sendClass: string;
-  /** Epoch ms of the last message in and of the last answer that was sent; absent = none since the daemon started. */
+  /**
+   * Epoch ms of the last message in and of the last answer that was sent; absent = none since the daemon
+   * started.
+   */
   readonly lastMessageAt?: number;
   readonly lastSentAt?: number;
 }

@@ -75,8 +75,8 @@ export function waitId(run: string, callId: string): string {
 }
 
 /**
- * The end of a wait. `wait`: its id, or the name of a signal, which ends all waits for that signal. A question
- * of no run is the signal of its own id.
+ * The end of a wait. `wait`: its id, or the name of a signal, which ends all waits for that signal. A
+ * question of no run is the signal of its own id.
  */
 export interface Settled {
   readonly wait: string;
@@ -109,7 +109,7 @@ export interface StoredWait {
   readonly late?: WaitValue;
 }
 
-/** A parked run, for those who tell about it. */
+/** A parked run, as people and models are told of it. */
 export interface ParkedRun {
   readonly key: string;
   /** What it was asked. */

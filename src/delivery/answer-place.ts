@@ -38,8 +38,8 @@ interface Standing {
 }
 
 /**
- * Where one turn's answer is shown: in its draft, in place of the answer that a correction makes void, or in messages of its own. One
- * per attempt at a turn.
+ * Where one turn's answer is shown: in its draft, in place of the answer that a correction makes void, or in
+ * messages of its own. One per attempt at a turn.
  */
 export class AnswerPlace {
   readonly #row: RunRow;
@@ -93,7 +93,10 @@ export class AnswerPlace {
     return { ...result, parts: instead(this.#draft ? { first: standing.first } : standing, parts) };
   }
 
-  /** Somebody said stop: what stands in the chat is half an answer, and must not look like a whole one. Never rejects. */
+  /**
+   * A person said stop: what stands in the chat is half an answer, and must not look like a whole one. Never
+   * rejects.
+   */
   async abandon(): Promise<void> {
     const { journal, poke, clock, emit } = this.#options;
     const { key: messageId, session } = this.#row;
@@ -110,7 +113,10 @@ export class AnswerPlace {
   }
 }
 
-/** Undefined when the corrected message has no answer, or none that is remembered. A correction of a correction finds the newest answer. */
+/**
+ * Undefined when the corrected message has no answer, or none that is remembered. A correction of a
+ * correction finds the newest answer.
+ */
 async function findStanding(message: InboundMessage, journal: Pick<Outbox, 'part'>): Promise<Standing | undefined> {
   const { channel, account, targetId } = message;
   if (targetId === undefined) return undefined;
@@ -133,8 +139,8 @@ async function partAt(ordinal: number, first: string, journal: Pick<Outbox, 'par
 }
 
 /**
- * The last in the row of answers to one message that is in the chat, may be, or will be. One that never arrived is passed over, but not
- * what was to take its place.
+ * The last in the row of answers to one message that is in the chat, may be, or will be. One that never
+ * arrived is passed over, but not what was to take its place.
  */
 async function newest(original: StoredPart | undefined, journal: Pick<Outbox, 'part'>): Promise<StoredPart | undefined> {
   let standing = original;

@@ -8,17 +8,26 @@ import { NO_LONGER_NEEDED } from '../lib/no-longer-needed.ts';
 import { measure } from './measure.ts';
 import { again, arrived, type Outcome, type OutcomeContext, unknownOutcome, withoutDoubt } from './outcome.ts';
 
-/** After the time limit the adapter has this long to say what it knows: a connection that never opened is no mystery. */
+/**
+ * After the time limit the adapter has this long to say what it knows: a connection that never opened is no
+ * mystery.
+ */
 const AFTER_ABORT_MS = 1_000;
-/** A message that was accepted may take a moment until the platform can find it; the platform may be slow to answer at all. */
+/**
+ * A message that was accepted may take a moment until the platform can find it; the platform may be slow to
+ * answer at all.
+ */
 const FIND_AFTER_MS = [1_000, 5_000, 15_000];
 const FIND_TIMEOUT_MS = 30_000;
-/** An adapter that ends a call by itself knows more of it than whoever breaks it off. */
+/** An adapter that ends a call by itself knows more of it than the caller that breaks it off. */
 const OWN_LIMIT_MARGIN_MS = 5_000;
 
 const NO_EDITS: SendResult = { kind: 'refused', reason: 'invalid', detail: 'this channel edits no messages' };
 
-/** One wire call under a time limit; with `target` it edits that message. Never throws: whatever an adapter throws means that nobody knows. */
+/**
+ * One wire call under a time limit; with `target` it edits that message. Never throws: whatever an adapter
+ * throws means that it is not known what became of it.
+ */
 export async function sendOnce(
   channel: Channel,
   part: OutboundPart,
@@ -52,8 +61,8 @@ function tornFile({ path, name, bytes }: OutboundFile): string | undefined {
 }
 
 /**
- * For send class `find`: what became of a part whose sending ended in doubt. `row` as before that attempt. Rejects with `signal.reason`;
- * the row is then still SENDING and the next start asks again.
+ * For send class `find`: what became of a part whose sending ended in doubt. `row` as before that attempt.
+ * Rejects with `signal.reason`; the row is then still SENDING and the next start asks again.
  */
 export async function lookUp(
   channel: Channel,
@@ -73,7 +82,10 @@ export async function lookUp(
   return unknownOutcome(`${detail}; the platform cannot say`, row, context);
 }
 
-/** Of one call that sends a part: at least `ms`. Class `idem` has to be able to repeat it while the platform still knows the key. */
+/**
+ * Of one call that sends a part: at least `ms`. Class `idem` has to be able to repeat it while the platform
+ * still knows the key.
+ */
 export function sendLimit({ limits, sendClass, idemWindowMs = Infinity }: Channel, ms: number): number {
   const limit = longer(ms, limits.sendMs);
   return sendClass === 'idem' ? Math.min(limit, idemWindowMs / 2 - OWN_LIMIT_MARGIN_MS) : limit;
@@ -91,7 +103,10 @@ async function ask(channel: Channel, part: OutboundPart, signal: AbortSignal) {
   }
 }
 
-/** Undefined when `call` did not answer in time, a moment of grace after its signal was aborted included. `call` must not reject. */
+/**
+ * Undefined when `call` did not answer in time, a moment of grace after its signal was aborted included.
+ * `call` must not reject.
+ */
 export async function withTimeLimit<T>(
   call: (signal: AbortSignal) => Promise<T>,
   timeoutMs: number,
@@ -120,7 +135,10 @@ export async function pause(clock: Clock, ms: number, signal: AbortSignal): Prom
 
 const REPEAT_MARK = '(may be a repeat)\n';
 
-/** The part with a visible mark, or undefined where it has no room for one. A line of its own, so that Markdown after it still works. */
+/**
+ * The part with a visible mark, or undefined where it has no room for one. A line of its own, so that
+ * Markdown after it still works.
+ */
 export function marked(part: OutboundPart, channel: Channel): OutboundPart | undefined {
   const text = `${REPEAT_MARK}${part.text}`;
   const room = part.file ? channel.limits.caption : channel.limits.text;

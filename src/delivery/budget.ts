@@ -9,15 +9,19 @@ export type Place = ChatRef & { readonly isGroup?: boolean };
 /** One rate budget per chat, per group and per account, shared by everything that sends there. */
 export interface Budget {
   /**
-   * Takes a token of the chat (and of the group that it is) and of the account, now or on credit, and says how long to wait before sending (ms). Callers are
-   * served in the order they ask. Give it back when the send does not happen.
+   * Takes a token of the chat (and of the group that it is) and of the account, now or on credit, and says
+   * how long to wait before sending (ms). Callers are served in the order they ask. Give it back when the
+   * send does not happen.
    */
   reserve(ref: Place, rate: ChannelLimits['rate']): Reservation;
   /** How long the platform has asked this chat and account to be silent, ms; 0 = not at all. */
   closedFor(ref: ChatRef): number;
   /** The platform asked for silence: nobody sends to the chat, or with the account, for that long. */
   close(scope: 'chat' | 'account', ref: ChatRef, ms: number): void;
-  /** Whether a send could go now and half of each bucket would be left: what may be spent on typing. Takes nothing. */
+  /**
+   * Whether a send could go now and half of each bucket would be left: what may be spent on typing. Takes
+   * nothing.
+   */
   plentiful(ref: Place, rate: ChannelLimits['rate']): boolean;
 }
 

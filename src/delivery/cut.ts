@@ -2,10 +2,11 @@ import { type Fence, scanFences } from './fences.ts';
 import { protectedSpans, type Span } from './spans.ts';
 
 /**
- * Where to end a chunk that begins at `from` and may reach `to` (spec D1): the last blank line, else newline, else end of a
- * sentence, else blank, else between two characters. Code fences come before all of that: a fence that opens in the second half
- * goes to the next chunk whole, and no other place inside a fence is taken while there is one outside. Code spans and links are
- * cut only when they fill the chunk. `from < result <= to`.
+ * Where to end a chunk that begins at `from` and may reach `to` (spec D1): the last blank line, else newline,
+ * else end of a sentence, else blank, else between two characters. Code fences come before all of that: a
+ * fence that opens in the second half goes to the next chunk whole, and no other place inside a fence is
+ * taken while there is one outside. Code spans and links are cut only when they fill the chunk. `from <
+ * result <= to`.
  */
 export function findCut(text: string, from: number, to: number, inherited: Fence | undefined): number {
   const window = text.slice(from, to);
@@ -27,7 +28,10 @@ export function findCut(text: string, from: number, to: number, inherited: Fence
   return lineCut(text, from + window.lastIndexOf('\n') + 1, from, to);
 }
 
-/** Within the line that begins at `line`: after a sentence, else at a blank, in both cases outside code spans and links. */
+/**
+ * Within the line that begins at `line`: after a sentence, else at a blank, in both cases outside code spans
+ * and links.
+ */
 function lineCut(text: string, line: number, from: number, to: number): number {
   // Looks past the end, or a link that is about to be cut would not be seen as one.
   const newline = text.slice(to, to + (to - from)).indexOf('\n');
@@ -48,7 +52,10 @@ function lineCut(text: string, line: number, from: number, to: number): number {
   }
 }
 
-/** The last index in (after, to) that matches and is in no span. Linear: indexes and spans are walked backwards together. */
+/**
+ * The last index in (after, to) that matches and is in no span. Linear: indexes and spans are walked
+ * backwards together.
+ */
 function lastPlace(text: string, after: number, to: number, spans: readonly Span[], matches: (at: number) => boolean) {
   let span = spans.length - 1;
   for (let at = Math.min(to, text.length) - 1; at > after; at -= 1) {

@@ -40,7 +40,7 @@ export interface DeliveryOptions {
   readonly emit: Emit;
   /** Whether answers of this channel are shown while they are written. Default: yes. */
   readonly streams?: (channel: string) => boolean;
-  /** What channels of class `blind` do when nobody can know whether a part arrived. Default at_most_once. */
+  /** What channels of class `blind` do when it cannot be known whether a part arrived. Default at_most_once. */
   readonly policy?: { readonly blind: BlindPolicy };
   /** Then DEAD. Default 8. */
   readonly maxAttempts?: number;

@@ -1,4 +1,5 @@
-// model.text -> (1 s) -> outbox row `#draft` -> lane sends it -> edits while the text grows -> the answer's first part edits it last
+// model.text -> (1 s) -> outbox row `#draft` -> lane sends it -> edits while the text grows ->
+//   the answer's first part edits it last
 import type { Channel, ChannelLimits } from '../core/channel.ts';
 import type { RunEvent } from '../core/events.ts';
 import { abandonedKey, draftKey, laneKey, partKey } from '../core/ids.ts';
@@ -16,11 +17,14 @@ import { splitText } from './split.ts';
 const FIRST_MS = 1_000;
 /** Spec D2. */
 const INTERVAL_MS = 1_000;
-/** Where a message can be changed so many times only, each edit comes so much later than the one before: nine take a minute. */
+/**
+ * Where a message can be changed so many times only, each edit comes so much later than the one before: nine
+ * take a minute.
+ */
 const SLOWER = 1.5;
 /** The answer waits for an edit under way, so it gets less time than a send. */
 const EDIT_TIMEOUT_MS = 10_000;
-/** Half an answer is of no use to anybody later than this. */
+/** Half an answer is of no use later than this. */
 const EXPIRES_MS = 120_000;
 /** Of the text that ends a draft: as long as a platform may ask for silence. */
 const LAST_TEXT_EXPIRES_MS = 3_600_000;
@@ -38,16 +42,17 @@ export interface DraftContext {
   readonly kill: AbortSignal;
   /** The lane has a new part. */
   readonly poke: (lane: string) => void;
-  /** Owns a wire call on the draft's message; whoever edits that message next waits for it. */
+  /** Owns a wire call on the draft's message; the next edit of that message waits for it. */
   readonly editing: (key: string, call: Promise<unknown>) => void;
   /** The draft shows nothing more. */
   readonly ended: (draft: Draft) => void;
 }
 
 /**
- * What a chat sees of one answer while it is being written. Reads the events of the turn, and never holds it up: showing goes on
- * beside it and its failures are nobody's. The message is an outbox row before it is a wire call, so a turn that resumes after
- * a crash finds it; from then on only its text changes, at most once a second and only when the chat's budget is not needed.
+ * What a chat sees of one answer while it is being written. Reads the events of the turn, and never holds it
+ * up: showing goes on beside it and its failures are nobody's. The message is an outbox row before it is a
+ * wire call, so a turn that resumes after a crash finds it; from then on only its text changes, at most once
+ * a second and only when the chat's budget is not needed.
  */
 export class Draft {
   readonly key: string;
@@ -55,7 +60,10 @@ export class Draft {
   readonly #limits: ChannelLimits;
   readonly #context: DraftContext;
   #intervalMs: number;
-  /** Edits that may still be made. Half of what the platform allows: the answer needs one, and a turn that is resumed draws on it again. */
+  /**
+   * Edits that may still be made. Half of what the platform allows: the answer needs one, and a turn that is
+   * resumed draws on it again.
+   */
   #editsLeft: number;
   readonly #over = new AbortController();
   #text = '';
@@ -83,8 +91,9 @@ export class Draft {
   }
 
   /**
-   * Looks for what an earlier attempt at the same turn left. A message that was answered before (a dead letter that is replayed) gets
-   * no draft: the old one shows that answer. Call it before the first event. Rejects like any read of the journal.
+   * Looks for what an earlier attempt at the same turn left. A message that was answered before (a dead
+   * letter that is replayed) gets no draft: the old one shows that answer. Call it before the first event.
+   * Rejects like any read of the journal.
    */
   async open(options: { readonly isResumed: boolean }): Promise<void> {
     const { journal } = this.#context;
@@ -105,13 +114,17 @@ export class Draft {
     if (event.type !== 'model.text' || this.#over.signal.aborted) return;
     if (this.#restarts) this.#text = '';
     this.#restarts = false;
-    // Only the first chunk is ever shown. A code point is two units at most, and a cut looks ahead by one chunk.
+    // Only the first chunk is ever shown. A code point is two units at most, and a cut looks ahead by one
+    // chunk.
     if (this.#text.length < 4 * this.#limits.text) this.#text += event.text;
     if (this.#running || this.#lost || this.#text.trim() === '') return;
     this.#running = this.#show();
   }
 
-  /** Nothing more is shown. Whoever gives the message its last text waits for the edit under way, not the caller. */
+  /**
+   * Nothing more is shown. The caller that gives the message its last text waits for the edit under way, not
+   * the caller.
+   */
   end(): void {
     if (this.#over.signal.aborted) return;
     this.#over.abort(new Error('the draft ended'));
@@ -134,7 +147,10 @@ export class Draft {
     this.#settled?.();
   }
 
-  /** The parts of the turn's outcome, the first of which gives the draft its last text. Unchanged when there is no draft. */
+  /**
+   * The parts of the turn's outcome, the first of which gives the draft its last text. Unchanged when there
+   * is no draft.
+   */
   finishedBy(parts: readonly NewPart[]): readonly NewPart[] {
     const [first, ...rest] = parts;
     if (!this.#exists) return parts;
@@ -142,7 +158,10 @@ export class Draft {
     return [...this.abandoned(''), ...parts];
   }
 
-  /** What gives the draft its last text when no answer does: as far as it came, with a mark. Empty when there is no draft. */
+  /**
+   * What gives the draft its last text when no answer does: as far as it came, with a mark. Empty when there
+   * is no draft.
+   */
   abandoned(mark: string): readonly NewPart[] {
     if (!this.#exists) return [];
     const text = this.#chunk(mark) ?? asFarAsItCame(this.#shown);
@@ -208,12 +227,15 @@ export class Draft {
       budget.close(result.scope, this.#target, result.afterMs ?? BUSY_MS);
     }
     if (result.kind !== 'refused') return;
-    // Deleted by somebody, or too old: the answer will be a message of its own.
+    // Deleted by a person, or too old: the answer will be a message of its own.
     if (result.reason !== 'markup' || this.#plain) this.#lost = true;
     this.#plain = true;
   }
 
-  /** The text so far, cut as a part of the answer would be, with room for `mark`. Undefined when there is nothing to see. */
+  /**
+   * The text so far, cut as a part of the answer would be, with room for `mark`. Undefined when there is
+   * nothing to see.
+   */
   #chunk(mark: string): string | undefined {
     const { text: max, unit } = this.#limits;
     const room = Math.max(4, max - measure(mark, unit));

@@ -4,12 +4,18 @@ import type { AnswerTarget, OutboundPart } from '../core/message.ts';
 import type { NewPart, Settlement } from '../core/outbox.ts';
 import { Draft, type DraftContext } from './draft.ts';
 
-/** A draft, or what finishes one: half an answer is nothing to keep as a dead letter or to tell the chat about. */
+/**
+ * A draft, or what finishes one: half an answer is nothing to keep as a dead letter or to tell the chat
+ * about.
+ */
 export function isProvisional(part: OutboundPart): boolean {
   return part.editOnly === true || (part.messageId !== undefined && part.key === draftKey(part.messageId));
 }
 
-/** A notice of ours. What an earlier process showed of the answer may still stand; where it does not, the notice is sent. */
+/**
+ * A notice of ours. What an earlier process showed of the answer may still stand; where it does not, the
+ * notice is sent.
+ */
 export function inPlaceOfDraft(id: string, [first, ...rest]: readonly NewPart[]): readonly NewPart[] {
   return first ? [{ ...first, part: { ...first.part, edits: draftKey(id) } }, ...rest] : [];
 }

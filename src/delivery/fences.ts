@@ -1,6 +1,12 @@
-/** Fenced code as a reader of one chunk sees it: what is open where a chunk ends, and the lines that close and open it again. */
+/**
+ * Fenced code as a reader of one chunk sees it: what is open where a chunk ends, and the lines that close and
+ * open it again.
+ */
 export interface Fence {
-  /** Indentation and quote marks before the marker; the closing line needs the same or a list would end instead. */
+  /**
+   * Indentation and quote marks before the marker; the closing line needs the same or a list would end
+   * instead.
+   */
   readonly prefix: string;
   /** The run of backticks or tildes. */
   readonly marker: string;
@@ -19,13 +25,16 @@ export interface FenceScan {
   readonly inheritedCloseAt: number;
 }
 
-// One way to match at every step, so linear. A marker of more than 16 characters is an ornament or an attack, not a fence:
-// closing and reopening it would eat the chunk.
+// One way to match at every step, so linear. A marker of more than 16 characters is an ornament or an attack,
+// not a fence: closing and reopening it would eat the chunk.
 const FENCE_LINE = /((?:[ \t]{0,12}>){0,8}[ \t]{0,24})(`{3,16}(?!`)|~{3,16}(?!~))/y;
 const MAX_INFO = 128;
 const MAX_LANGUAGE = 24;
 
-/** Reads `text`, which begins inside `inherited` when that is given. `onNewline` hears of every newline and whether code is open there. Linear. */
+/**
+ * Reads `text`, which begins inside `inherited` when that is given. `onNewline` hears of every newline and
+ * whether code is open there. Linear.
+ */
 export function scanFences(
   text: string,
   inherited: Fence | undefined,
@@ -66,7 +75,10 @@ export function closingLine(fence: Fence): string {
   return `\n${fence.prefix}${fence.marker}`;
 }
 
-/** The same fence at the start of a new chunk: without indentation, which outside its list would make it something else. */
+/**
+ * The same fence at the start of a new chunk: without indentation, which outside its list would make it
+ * something else.
+ */
 export function reopened(fence: Fence): Fence {
   return { ...fence, prefix: '> '.repeat(quoteDepth(fence.prefix)) };
 }
@@ -76,7 +88,10 @@ export function openingLine(fence: Fence): string {
   return `${fence.prefix}${fence.marker}${fence.language}\n`;
 }
 
-/** Whether the line at `from` is still code: `true`; ends it without showing anything of its own: the index after it; or is other text: `false`. */
+/**
+ * Whether the line at `from` is still code: `true`; ends it without showing anything of its own: the index
+ * after it; or is other text: `false`.
+ */
 export function continueFence(text: string, from: number, fence: Fence): boolean | number {
   const newline = text.indexOf('\n', from);
   const end = newline === -1 ? text.length : newline;

@@ -20,8 +20,8 @@ const CHANNEL_RETRY_MS = 5_000;
 type Step = 'next' | 'reread' | 'stop';
 
 /**
- * Delivers one lane strictly in order: nothing is sent before the part ahead of it is settled. Ends when the lane is empty or
- * delivery stops; `runs` again on the next poke.
+ * Delivers one lane strictly in order: nothing is sent before the part ahead of it is settled. Ends when the
+ * lane is empty or delivery stops; `runs` again on the next poke.
  */
 export class Lane {
   readonly key: string;
@@ -44,7 +44,9 @@ export class Lane {
     this.#context = context;
   }
 
-  /** New parts, or a channel that came back: looks again now. A part that must wait for its time still does. */
+  /**
+   * New parts, or a channel that came back: looks again now. A part that must wait for its time still does.
+   */
   poke(): void {
     this.#poked = true;
     this.#wake.abort(NO_LONGER_NEEDED);
@@ -175,7 +177,8 @@ export class Lane {
         waitMs = token.readyAt - clock.monotonic();
         if (waitMs <= 0) {
           const free = await slots.acquire(channel.name, stop).catch(() => undefined);
-          // While it waited for the slot another chat may have been told to be silent, delivery to stop, or a turn may have ended.
+          // While it waited for the slot another chat may have been told to be silent, delivery to stop, or a
+          // turn may have ended.
           const isStill = free && budget.closedFor(row.part) === 0 && !stop.aborted && !this.#isStale(row);
           if (isStill && this.#context.outages.begin(row.part)) {
             return { channel, reservation: token.reservation, free };
@@ -191,7 +194,10 @@ export class Lane {
     }
   }
 
-  /** The message that a part with `edits` changes. Looked up each time: a row that is behind it in the lane was settled before. */
+  /**
+   * The message that a part with `edits` changes. Looked up each time: a row that is behind it in the lane
+   * was settled before.
+   */
   async #editTarget({ edits, file }: OutboundPart): Promise<string | undefined> {
     if (edits === undefined || file) return undefined;
     const { drafts, journal } = this.#context;
@@ -230,7 +236,10 @@ export class Lane {
     }
   }
 
-  /** Commit 6. While it cannot be written the result is kept here and the lane waits; the part is never sent again for it. */
+  /**
+   * Commit 6. While it cannot be written the result is kept here and the lane waits; the part is never sent
+   * again for it.
+   */
   async #settle(row: OutboxRow, settlement: Settlement, ms = 0): Promise<Step> {
     const { journal, clock, emit, kill, drafts } = this.#context;
     for (let failed = false; ; failed = true) {
@@ -249,13 +258,13 @@ export class Lane {
     drafts.settled(row.part.key, settlement);
     if (settlement.kind !== 'retry' || settlement.asNew) this.#context.times.forget(row.seq);
     if (settlement.kind === 'dead') await this.#tellChat(row);
-    // Nobody waits for it, and the answer behind it says the rest.
+    // No person waits for it, and the answer behind it says the rest.
     const isNews = settlement.kind !== 'expired' || !isProvisional(row.part);
     if (isNews) emit(settledEvent(row.part, settlement, clock.now(), ms));
     return settlement.kind === 'retry' ? 'reread' : 'next';
   }
 
-  /** One line per answer, after its other parts; not where there is nobody to read it. */
+  /** One line per answer, after its other parts; not where no person reads it. */
   async #tellChat(row: OutboxRow): Promise<void> {
     const notice = this.#doomed?.answer === answerOf(row.part) ? undefined : undelivered(row, this.#context.clock.now());
     if (!notice || notice.part.key === this.#lastNotice) return;
@@ -268,7 +277,10 @@ export class Lane {
     }
   }
 
-  /** The channel when it can send now. An answer for another account's chat waits: ids mean something else there. */
+  /**
+   * The channel when it can send now. An answer for another account's chat waits: ids mean something else
+   * there.
+   */
   #channel(part: OutboundPart): Channel | undefined {
     const channel = this.#context.channels.get(part.channel);
     return channel && channel.account === part.account && this.#context.ready(channel) ? channel : undefined;

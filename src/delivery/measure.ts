@@ -12,7 +12,10 @@ export function measure(text: string, unit: TextUnit): number {
   return text.length - pairs;
 }
 
-/** The furthest index at or after `from` such that `text.slice(from, index)` is at most `budget` units. Never inside a surrogate pair. */
+/**
+ * The furthest index at or after `from` such that `text.slice(from, index)` is at most `budget` units. Never
+ * inside a surrogate pair.
+ */
 export function reach(text: string, from: number, budget: number, unit: TextUnit): number {
   if (unit === 'utf16') {
     const end = Math.min(text.length, from + budget);

@@ -13,9 +13,10 @@ export function answerOf(part: OutboundPart): string {
 }
 
 /**
- * The line that tells the chat a part of its answer is DEAD: a message of its own, at the place of that part in the answer, because a
- * platform may let a first part replace something ("is thinking"); the same key for every part of one answer. Undefined for a line of
- * ours itself, and for a part that was only to change what is shown already.
+ * The line that tells the chat a part of its answer is DEAD: a message of its own, at the place of that part
+ * in the answer, because a platform may let a first part replace something ("is thinking"); the same key for
+ * every part of one answer. Undefined for a line of ours itself, and for a part that was only to change what
+ * is shown already.
  */
 export function undelivered(row: OutboxRow, now: number): NewPart | undefined {
   const { file: _file, edits: _edits, editOnly, supersedes: _supersedes, choices: _choices, ...part } = row.part;
@@ -29,7 +30,10 @@ export function undelivered(row: OutboxRow, now: number): NewPart | undefined {
   };
 }
 
-/** The line that tells a chat its answer is held up. One per message, and of no use once the wait is over. `waitMs` > 0. */
+/**
+ * The line that tells a chat its answer is held up. One per message, and of no use once the wait is over.
+ * `waitMs` > 0.
+ */
 export function delayed(target: AnswerTarget, waitMs: number, now: number): NewPart {
   const { id, channel, account, chatId, threadId, isGroup, replyContext } = target;
   const seconds = Math.ceil(waitMs / 1_000);

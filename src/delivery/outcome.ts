@@ -1,7 +1,7 @@
 import type { SendClass, SendResult } from '../core/channel.ts';
 import { LOGIN_REFUSED, type OutboxRow, type Settlement } from '../core/outbox.ts';
 
-/** What to do when nobody can know whether a part of a `blind` channel arrived. */
+/** What to do when it cannot be known whether a part of a `blind` channel arrived. */
 export type BlindPolicy = 'at_most_once' | 'at_least_once';
 
 /** What one attempt means for its part, before anything is written. */
@@ -30,8 +30,9 @@ const LOGIN_WAIT_MS = 60_000;
 const LOGIN_WAIT_CAP_MS = 300_000;
 
 /**
- * The decision table of design 3 step 7. `row` is as it was before the attempt, which is number `row.attempts + 1`, but for
- * `doubtSince`: see `inDoubt`. Only what is proven not to have arrived, or cannot arrive twice, is sent again.
+ * The decision table of design 3 step 7. `row` is as it was before the attempt, which is number `row.attempts
+ * + 1`, but for `doubtSince`: see `inDoubt`. Only what is proven not to have arrived, or cannot arrive twice,
+ * is sent again.
  */
 export function outcomeOf(result: SendResult, row: OutboxRow, context: OutcomeContext): Outcome {
   switch (result.kind) {
@@ -51,7 +52,10 @@ export function outcomeOf(result: SendResult, row: OutboxRow, context: OutcomeCo
   }
 }
 
-/** The same for a part that edits: doing it again changes nothing, so a doubt is no reason to stop on any send class. */
+/**
+ * The same for a part that edits: doing it again changes nothing, so a doubt is no reason to stop on any send
+ * class.
+ */
 export function editOutcome(result: SendResult, row: OutboxRow, context: OutcomeContext): Outcome {
   if (result.kind === 'unknown') return again(result.detail, row, context);
   const isFinal = result.kind === 'refused' && result.reason !== 'auth' && (result.reason !== 'markup' || row.plain);
@@ -64,7 +68,10 @@ export function arrived({ part }: OutboxRow, platformId: string): Settlement {
   return { kind: 'sent', platformId, ...(part.supersedes === undefined ? {} : { replaces: part.supersedes }) };
 }
 
-/** An edit that cannot be had. Recorded before anything is sent: a SENDING part with `edits` is always one that may be repeated. */
+/**
+ * An edit that cannot be had. Recorded before anything is sent: a SENDING part with `edits` is always one
+ * that may be repeated.
+ */
 export function impossible(row: OutboxRow, reason: string, now: number): Settlement {
   if (row.part.editOnly) return { kind: 'expired' };
   return { kind: 'retry', notBefore: now, reason: `${reason}; now as a message of its own`, plain: row.plain, asNew: true };
@@ -80,8 +87,9 @@ export function unknownOutcome(detail: string, row: OutboxRow, context: OutcomeC
 }
 
 /**
- * The login was refused, which says nothing of the part: it waits for the operator, as long again as it waited already, and no
- * attempt is counted. When it would expire meanwhile it is given up, to be found and replayed.
+ * The login was refused, which says nothing of the part: it waits for the operator, as long again as it
+ * waited already, and no attempt is counted. When it would expire meanwhile it is given up, to be found and
+ * replayed.
  */
 function refusedLogin(detail: string, row: OutboxRow, { now, leftMs }: OutcomeContext): Outcome {
   const reason = `${LOGIN_REFUSED} ${detail}`;

@@ -5,7 +5,10 @@ import type { Clock } from '../core/ports.ts';
 /** Chats that are remembered before those whose time is over are forgotten. */
 const SWEEP_ABOVE = 1_024;
 
-/** Spaces the edits in a chat. Drafts of several threads of one chat take turns, so none keeps the others from being shown. */
+/**
+ * Spaces the edits in a chat. Drafts of several threads of one chat take turns, so none keeps the others from
+ * being shown.
+ */
 export class Pace {
   readonly #clock: Pick<Clock, 'monotonic'>;
   /** Monotonic ms at which the next turn may begin. */
@@ -15,7 +18,10 @@ export class Pace {
     this.#clock = clock;
   }
 
-  /** Takes the next turn in the chat, behind those that were taken before; the one after it begins `ms` later. Says how long to wait for it, ms. */
+  /**
+   * Takes the next turn in the chat, behind those that were taken before; the one after it begins `ms` later.
+   * Says how long to wait for it, ms.
+   */
   take(ref: ChatRef, ms: number): number {
     const now = this.#clock.monotonic();
     if (this.#next.size > SWEEP_ABOVE) for (const [key, next] of this.#next) if (next <= now) this.#next.delete(key);

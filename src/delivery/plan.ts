@@ -22,9 +22,10 @@ export interface Answer {
 }
 
 /**
- * An answer as outbox parts: its text in chunks, then its files in order. A caption that does not fit goes before its file as text; a
- * file the platform cannot carry becomes a line that says so. The same answer always gives the same keys, so a turn that is
- * committed again changes nothing. Empty when there is nothing to show.
+ * An answer as outbox parts: its text in chunks, then its files in order. A caption that does not fit goes
+ * before its file as text; a file the platform cannot carry becomes a line that says so. The same answer
+ * always gives the same keys, so a turn that is committed again changes nothing. Empty when there is nothing
+ * to show.
  */
 export function planParts(answer: Answer): NewPart[] {
   const { message, limits } = answer;
@@ -72,8 +73,8 @@ function carriesButtons({ choices = [], buttons = false, limits }: Answer, text:
 }
 
 /**
- * The last piece, cut once more where it would leave no room to list the choices below it: a platform may refuse its buttons, or
- * have none for so many.
+ * The last piece, cut once more where it would leave no room to list the choices below it: a platform may
+ * refuse its buttons, or have none for so many.
  */
 function withRoom(text: string, choices: readonly Choice[], { text: max, unit }: ChannelLimits): readonly string[] {
   const room = choices.reduce((sum, { label, value }) => sum + measure(`- ${value}: ${label}\n`, unit), 2);

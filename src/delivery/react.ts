@@ -15,7 +15,10 @@ export interface ReactOptions {
   readonly signal: AbortSignal;
 }
 
-/** See `Delivery.react`. No row of the outbox: a reaction that is lost costs nobody an answer, and the same one again changes nothing. */
+/**
+ * See `Delivery.react`. No row of the outbox: a reaction that is lost costs nobody an answer, and the same
+ * one again changes nothing.
+ */
 export async function putReaction(message: InboundMessage, emoji: string, options: ReactOptions): Promise<void> {
   const { channel, clock, signal } = options;
   if (!channel?.react) throw new Error('the channel is not connected, or has no reactions');
@@ -41,7 +44,10 @@ export async function putReaction(message: InboundMessage, emoji: string, option
   if (result.error !== undefined) throw result.error;
 }
 
-/** Waits for its place in the budget of answers; rejects when that would take too long. Resolves to the ms it took. */
+/**
+ * Waits for its place in the budget of answers; rejects when that would take too long. Resolves to the ms it
+ * took.
+ */
 async function untilAllowed(message: InboundMessage, channel: Channel, { budget, clock, signal }: ReactOptions): Promise<number> {
   const reservation = budget.reserve(message, channel.limits.rate);
   const waitMs = Math.max(reservation.waitMs, budget.closedFor(message));

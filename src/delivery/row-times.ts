@@ -1,7 +1,10 @@
 import type { OutboxRow } from '../core/outbox.ts';
 import type { Clock } from '../core/ports.ts';
 
-/** A wait read from a row was begun by an earlier process, on a clock that may have been set since: no longer than this. */
+/**
+ * A wait read from a row was begun by an earlier process, on a clock that may have been set since: no longer
+ * than this.
+ */
 const LONGEST_WAIT_MS = 3_600_000;
 
 interface Times {
@@ -13,8 +16,9 @@ interface Times {
 }
 
 /**
- * Rows state wall-clock times, because those outlive the process. From the first look at a row they are followed on the monotonic
- * clock: setting the clock neither delays a retry for a year nor expires an answer (F22).
+ * Rows state wall-clock times, because those outlive the process. From the first look at a row they are
+ * followed on the monotonic clock: setting the clock neither delays a retry for a year nor expires an answer
+ * (F22).
  */
 export class RowTimes {
   readonly #clock: Clock;

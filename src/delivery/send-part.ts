@@ -42,7 +42,10 @@ export async function editPart(row: OutboxRow, channel: Channel, target: string,
   return { settlement };
 }
 
-/** Sends the part, and asks the platform where it cannot be known whether it arrived. Its row is SENDING on disk. */
+/**
+ * Sends the part, and asks the platform where it cannot be known whether it arrived. Its row is SENDING on
+ * disk.
+ */
 export async function sendPart(row: OutboxRow, channel: Channel, lane: LaneContext): Promise<Sent> {
   const mark = needsMark(row, channel, lane) ? marked(row.part, channel) : row.part;
   // Not markable: the earlier attempt may have arrived and this one could not say so.
@@ -61,7 +64,10 @@ export async function sendPart(row: OutboxRow, channel: Channel, lane: LaneConte
   return { settlement: isKept ? settlement : { kind: 'expired' }, ...doomOf(result) };
 }
 
-/** A SENDING row of an earlier boot, for the classes that need not ask the platform. `row` as before that attempt. */
+/**
+ * A SENDING row of an earlier boot, for the classes that need not ask the platform. `row` as before that
+ * attempt.
+ */
 export function interruptedOutcome(row: OutboxRow, context: OutcomeContext): Outcome & { kind: 'settle' } {
   const isRepeatable = context.sendClass === 'idem' || row.part.edits !== undefined;
   return settled(isRepeatable ? again(INTERRUPTED, row, context, 0) : unknownOutcome(INTERRUPTED, row, context));

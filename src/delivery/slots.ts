@@ -41,7 +41,7 @@ export function createSlots(perName: number): Slots {
   }
 }
 
-/** The slot goes straight to whoever waited longest, so `count` does not change. */
+/** The slot goes straight to the send that waited longest, so `count` does not change. */
 function handedOver(waiting: (() => void)[], signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const give = () => {

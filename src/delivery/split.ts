@@ -11,9 +11,9 @@ export interface SplitOptions {
 }
 
 /**
- * A Markdown text as chunks that each fit the platform and read well alone (spec D1). Code that is cut is closed and opened again
- * with its language, which counts towards the limit. Visible text is neither lost nor changed up to the last chunk. Linear
- * in `max * maxChunks`, not in the text.
+ * A Markdown text as chunks that each fit the platform and read well alone (spec D1). Code that is cut is
+ * closed and opened again with its language, which counts towards the limit. Visible text is neither lost nor
+ * changed up to the last chunk. Linear in `max * maxChunks`, not in the text.
  */
 export function splitText(text: string, options: SplitOptions): string[] {
   const { max, unit, maxChunks = 50 } = options;
@@ -41,7 +41,9 @@ interface Taken {
   readonly open: Fence | undefined;
 }
 
-/** Code fences may use this share of a chunk; where even one would take more, code is cut like any other text. */
+/**
+ * Code fences may use this share of a chunk; where even one would take more, code is cut like any other text.
+ */
 const FENCE_SHARE = 4;
 
 function takeChunk(source: string, at: number, inherited: Fence | undefined, max: number, unit: TextUnit): Taken {
@@ -61,7 +63,10 @@ function takeChunk(source: string, at: number, inherited: Fence | undefined, max
   }
 }
 
-/** Where the next chunk begins: past the blanks at the cut, and past a closing line that would only close an empty fence. */
+/**
+ * Where the next chunk begins: past the blanks at the cut, and past a closing line that would only close an
+ * empty fence.
+ */
 function rest(source: string, cut: number, open: Fence | undefined): { end: number; open: Fence | undefined } {
   let end = cut;
   if (open) {
@@ -77,7 +82,10 @@ function rest(source: string, cut: number, open: Fence | undefined): { end: numb
   return { end, open };
 }
 
-/** The reopened fence has no indentation, so its closing line must have less than four columns (CommonMark 4.5). */
+/**
+ * The reopened fence has no indentation, so its closing line must have less than four columns (CommonMark
+ * 4.5).
+ */
 function dedented(body: string, closeAt: number): string {
   return closeAt === -1 ? body : body.slice(0, closeAt) + body.slice(closeAt).replace(/^[ \t]+(?=[`~])/, '');
 }

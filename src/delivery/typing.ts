@@ -4,7 +4,10 @@ import type { Clock } from '../core/ports.ts';
 import { NO_LONGER_NEEDED } from '../lib/no-longer-needed.ts';
 import type { Budget, Place } from './budget.ts';
 
-/** An answer that comes sooner needs no indicator, which costs a call of its own and a place in the platform's rate limits. */
+/**
+ * An answer that comes sooner needs no indicator, which costs a call of its own and a place in the platform's
+ * rate limits.
+ */
 const FIRST_MS = 300;
 /** Platforms drop the indicator after 5 to 10 s (spec D3). */
 const REPEAT_MS = 5_000;
@@ -18,7 +21,10 @@ export interface TypingOptions {
   readonly signal: AbortSignal;
 }
 
-/** Shows typing after 300 ms and then every 5 s until disposed or 10 minutes passed. Skips a beat when the chat's budget is needed for answers. */
+/**
+ * Shows typing after 300 ms and then every 5 s until disposed or 10 minutes passed. Skips a beat when the
+ * chat's budget is needed for answers.
+ */
 export function showTyping(ref: Place, options: TypingOptions): Disposable & { readonly done: Promise<void> } {
   const stop = new AbortController();
   const signal = AbortSignal.any([stop.signal, options.signal]);

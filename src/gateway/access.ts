@@ -2,15 +2,18 @@ import type { InboundMessage, RefusalReason } from '../core/message.ts';
 import type { PairingStore } from '../core/pairing.ts';
 import type { Clock } from '../core/ports.ts';
 
-/** Who may talk to the agent through one channel. Everything absent means nobody (decision D8). */
+/** Who may talk to the agent through one channel. With everything absent, no person may (decision D8). */
 export interface AccessRules {
-  /** The terminal of the owner: everybody who can type there is the owner. */
+  /** The terminal of the owner: each person who can type there is the owner. */
   readonly local: boolean;
   /** Immutable sender ids, or `*`. */
   readonly allowedSenders: readonly string[];
   /** Immutable chat ids of groups, or `*`. */
   readonly allowedGroups: readonly string[];
-  /** In a group: answer only when addressed (`mention`), also where a pattern fits (`pattern`), or everything (`always`). */
+  /**
+   * In a group: answer only when addressed (`mention`), also where a pattern fits (`pattern`), or everything
+   * (`always`).
+   */
   readonly groupMode: 'mention' | 'pattern' | 'always';
   /** For `pattern`, and for what is said in voice notes. */
   readonly groupPatterns: readonly RegExp[];
@@ -20,9 +23,12 @@ export interface AccessRules {
 
 export type AccessDecision =
   | { readonly kind: 'allowed' }
-  /** Somebody who may write, in a group that is allowed, says something: see `isNamed`. */
+  /** A person who may write says something in a group that is allowed: see `isNamed`. */
   | { readonly kind: 'overheard' }
-  /** Such a person corrects a message in such a group, and the new words do not address the agent: of use only if the old ones did. */
+  /**
+   * Such a person corrects a message in such a group, and the new words do not address the agent: of use only
+   * if the old ones did.
+   */
   | { readonly kind: 'correction' }
   | { readonly kind: 'refused'; readonly reason: RefusalReason }
   /** A stranger in a direct chat: tell them this code once. */
@@ -33,8 +39,8 @@ function listed(list: readonly string[], id: string): boolean {
 }
 
 /**
- * Decides from immutable ids only (attack A3) and asks for a pairing code only in direct chats: in a group a stranger's words
- * are refused without a reply (A4). Rejects when the pairing store cannot be written.
+ * Decides from immutable ids only (attack A3) and asks for a pairing code only in direct chats: in a group a
+ * stranger's words are refused without a reply (A4). Rejects when the pairing store cannot be written.
  */
 export async function decideAccess(
   message: InboundMessage,
@@ -45,8 +51,8 @@ export async function decideAccess(
   if (message.refusal) return { kind: 'refused', reason: message.refusal };
   if (message.kind === 'message' && message.text.trim() === '' && message.media.length === 0)
     return { kind: 'refused', reason: 'empty' };
-  // It says nothing and is answered by nothing: all it can do is end a message of the same chat and author that has not begun. Who
-  // deleted it, and whether that was addressed to us, many platforms do not tell.
+  // It says nothing and is answered by nothing: all it can do is end a message of the same chat and author
+  // that has not begun. Who deleted it, and whether that was addressed to us, many platforms do not tell.
   if (rules.local || message.kind === 'delete') return { kind: 'allowed' };
   if (message.isGroup && !listed(rules.allowedGroups, message.chatId)) return { kind: 'refused', reason: 'group-not-allowed' };
   if (!listed(rules.allowedSenders, message.senderId)) {
@@ -61,7 +67,10 @@ export async function decideAccess(
   return { kind: 'allowed' };
 }
 
-/** Longest beginning of a message that patterns are tried on: an operator's pattern must not be made slow by a stranger. */
+/**
+ * Longest beginning of a message that patterns are tried on: an operator's pattern must not be made slow by a
+ * stranger.
+ */
 const PATTERN_CHARS = 2_000;
 
 function addresses({ mentionsBot, replyTo, text }: InboundMessage, { groupMode, groupPatterns }: AccessRules): boolean {
@@ -69,7 +78,7 @@ function addresses({ mentionsBot, replyTo, text }: InboundMessage, { groupMode, 
   return groupMode === 'pattern' && isNamed(text, groupPatterns);
 }
 
-/** Whether what somebody wrote or said addresses the agent by one of its patterns. */
+/** Whether what a person wrote or said addresses the agent by one of its patterns. */
 export function isNamed(words: string, patterns: readonly RegExp[]): boolean {
   return patterns.some((pattern) => pattern.test(words.slice(0, PATTERN_CHARS)));
 }

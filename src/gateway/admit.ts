@@ -17,7 +17,9 @@ export interface AdmitOptions {
   readonly rules: (channel: string) => AccessRules;
   readonly pairing: PairingStore;
   readonly clock: Clock;
-  /** The answer to a question of ours; absent = no person is asked. Undefined = the message is no such thing. */
+  /**
+   * The answer to a question of ours; absent = no person is asked. Undefined = the message is no such thing.
+   */
   readonly decide?: (message: InboundMessage) => Promise<Decision | undefined>;
   /** Who the message speaks for, and what it brings in. Absent: a member, and nothing. */
   readonly standing?: (message: InboundMessage) => Promise<Standing>;
@@ -30,8 +32,8 @@ export interface AdmitOptions {
 }
 
 /**
- * Step two of a message's way: refused with a reason, answered at once, or let into its lane. Decides only; the journal's
- * commit makes it true, and nothing is acted on before that.
+ * Step two of a message's way: refused with a reason, answered at once, or let into its lane. Decides only;
+ * the journal's commit makes it true, and nothing is acted on before that.
  */
 export async function admit(message: InboundMessage, options: AdmitOptions): Promise<Admission> {
   const admission = await judge(message, options);
@@ -49,8 +51,9 @@ async function judge(message: InboundMessage, options: AdmitOptions): Promise<Ad
   const place = { lane: laneKey(message), session: sessionKey(message) };
   if (access.kind === 'refused') return { kind: 'refuse', message, reason: access.reason };
   if (access.kind === 'pair') {
-    // Not one word of a stranger is kept (attack A1): only who asked, which the pairing request holds anyway. What an adapter
-    // needs for a reply in place may be such words too (the subject of a mail), so the code goes out as a message of its own.
+    // Not one word of a stranger is kept (attack A1): only who asked, which the pairing request holds anyway.
+    // What an adapter needs for a reply in place may be such words too (the subject of a mail), so the code
+    // goes out as a message of its own.
     const { replyTo: _quoted, replyContext: _context, ...rest } = message;
     const stripped: InboundMessage = { ...rest, text: '', media: [] };
     return {
@@ -68,7 +71,8 @@ async function judge(message: InboundMessage, options: AdmitOptions): Promise<Ad
     return { kind: 'admit', message: correctionOf(message), ...place, onlyCorrects: 'not-mentioned' };
   if (message.kind === 'reaction') return { kind: 'refuse', message, reason: 'reaction' };
   const command = parseCommand(message.text);
-  // Also as a correction: what it corrects is in this lane. Other commands that correct what waits are read in their turn.
+  // Also as a correction: what it corrects is in this lane. Other commands that correct what waits are read
+  // in their turn.
   if (command?.kind === 'stop' && message.kind !== 'delete') return stop(message, command, place, options);
   if (message.kind !== 'message') return { kind: 'admit', message, ...place };
   if (command?.kind === 'help' || command?.kind === 'why') {
@@ -87,8 +91,8 @@ async function judge(message: InboundMessage, options: AdmitOptions): Promise<Ad
 }
 
 /**
- * Whether `admit` will answer or refuse each of these and let none into a lane. Changes nothing: access is not looked at, so that
- * no stranger gets a code from a batch that is not accepted.
+ * Whether `admit` will answer or refuse each of these and let none into a lane. Changes nothing: access is
+ * not looked at, so that no stranger gets a code from a batch that is not accepted.
  */
 export async function areAnsweredAtOnce(
   batch: readonly InboundMessage[],
@@ -108,7 +112,7 @@ async function isAnsweredAtOnce(message: InboundMessage, { decide }: Pick<AdmitO
 
 /**
  * Where each message of a chat opens a thread, a stop that does so is meant for what goes on in the others.
- * In a group everybody stops what they asked for themselves, and the owner what anybody did.
+ * In a group each person stops what they asked for themselves, and the owner what any person did.
  */
 function stop(
   message: InboundMessage,

@@ -7,7 +7,10 @@ import type { RunRow } from '../core/run.ts';
 const MAX_LINES = { words: 30, reactions: 5 };
 /** Of one message, in UTF-16 units. */
 const MAX_CHARS = 1_000;
-/** Of all kept messages of one conversation together, in UTF-16 units: a fraction of what a conversation may take. */
+/**
+ * Of all kept messages of one conversation together, in UTF-16 units: a fraction of what a conversation may
+ * take.
+ */
 const MAX_TOTAL_CHARS = 8_000;
 /** Conversations that are remembered; the one silent for longest goes first. */
 const MAX_PLACES = 500;
@@ -24,21 +27,24 @@ interface Line {
   at: number;
   /** The thread that answers to it would stand in. */
   readonly opens?: string;
-  /** Places in which it is stored with a message already. It is kept, so that the platform can repeat it without effect. */
+  /**
+   * Places in which it is stored with a message already. It is kept, so that the platform can repeat it
+   * without effect.
+   */
   readonly toldIn: Set<string>;
 }
 
-/** Lines that go with a message. They are nobody else's until they are given back. */
+/** Lines that go with a message. No other message has them until they are given back. */
 export interface Taken {
   readonly lines: readonly BackgroundLine[];
-  /** The message was not stored, or nobody answers it. */
+  /** The message was not stored, or it is not answered. */
   giveBack(): void;
 }
 
 /**
- * What people who may write said in a group without addressing the agent, and how they reacted anywhere, until somebody writes to it:
- * then it is background of that message and is stored with it. Each line is told once. In memory only: a restart costs background,
- * never a message.
+ * What people who may write said in a group without addressing the agent, and how they reacted anywhere,
+ * until one of them writes to it: then it is background of that message and is stored with it. Each line is
+ * told once. In memory only: a restart costs background, never a message.
  */
 export class Backlog {
   readonly #clock: Clock;
@@ -51,7 +57,10 @@ export class Backlog {
     this.#clock = clock;
   }
 
-  /** Remembers a message or a reaction; lets an edit, a delete and a reaction taken back change what is remembered. */
+  /**
+   * Remembers a message or a reaction; lets an edit, a delete and a reaction taken back change what is
+   * remembered.
+   */
   note(message: InboundMessage): void {
     switch (message.kind) {
       case 'message':
@@ -104,7 +113,7 @@ export class Backlog {
     this.#held.delete(messageId);
   }
 
-  /** Nobody answers the message: what it took goes with the next one. */
+  /** The message is not answered: what it took goes with the next one. */
   untold(messageId: string): void {
     this.#held.get(messageId)?.giveBack();
     this.#held.delete(messageId);
@@ -192,7 +201,7 @@ class Shelf {
   }
 }
 
-/** A message that starts a thread was said in the chat, where everybody reads it. */
+/** A message that starts a thread was said in the chat, where all read it. */
 function placeOf(message: InboundMessage): string {
   return message.startsThread ? chatKey(message) : laneKey(message);
 }

@@ -1,4 +1,5 @@
-// THE MAP of a message's way: receive -> admit -> (commit 1) -> lane -> prepare -> turn -> (commit 4) -> delivery
+// THE MAP of a message's way: receive -> admit -> (commit 1) -> lane -> prepare -> turn -> (commit 4) ->
+//   delivery
 import type { InboundBus } from '../bus/inbound-bus.ts';
 import { UNTRUSTED } from '../core/authority.ts';
 import type { ChannelHost, Receipt } from '../core/channel.ts';
@@ -45,7 +46,10 @@ export class Gateway {
     this.#options = options;
   }
 
-  /** Step 1: a channel's batch. Resolves `accepted` only when it is on disk; the channel acknowledges after that. */
+  /**
+   * Step 1: a channel's batch. Resolves `accepted` only when it is on disk; the channel acknowledges after
+   * that.
+   */
   readonly receive = async (
     source: { readonly channel: string; readonly account: string },
     batch: readonly InboundMessage[],
@@ -101,16 +105,20 @@ export class Gateway {
     await this.#options.delivery.idle();
   }
 
-  /** Channels have stopped receiving: turns park at their next step, answers under way are finished. */
+  /**
+   * Channels have stopped receiving: turns stop at their next step and go on at the next start, answers under
+   * way are finished.
+   */
   async stop(limits: { readonly turnsMs: number; readonly deliveryMs: number }): Promise<void> {
-    this.#options.runner.park();
+    this.#options.runner.stopAtNextStep();
     await this.#options.lanes.stop(limits.turnsMs);
     await this.#options.delivery.drain(limits.deliveryMs);
   }
 
   /**
-   * Takes to the backlog what is background, and from it what belongs to this message. Before the commit, so that the next message of
-   * the batch, and of one that is received meanwhile, finds it; a batch that is offered again changes nothing there.
+   * Takes to the backlog what is background, and from it what belongs to this message. Before the commit, so
+   * that the next message of the batch, and of one that is received meanwhile, finds it; a batch that is
+   * offered again changes nothing there.
    */
   #offer(message: InboundMessage, admission: Admission): Offer {
     const { backlog } = this.#options;
@@ -120,7 +128,7 @@ export class Gateway {
     }
     if (message.kind === 'delete' || (admission.kind === 'admit' && admission.onlyCorrects)) backlog.note(message);
     else if (message.kind === 'edit') backlog.drop(message);
-    // One that may address nobody must not take the background of the next that does.
+    // One that may not address the agent must not take the background of the next that does.
     if (message.kind !== 'message' || admission.kind !== 'admit' || admission.message.overheard) return { admission };
     const background = backlog.take(message);
     if (!background) return { admission };
@@ -151,7 +159,7 @@ export class Gateway {
     }
   }
 
-  /** What a message took stays with it until its turn ended, and comes back when somebody ends it before. */
+  /** What a message took stays with it until its turn ended, and comes back when a person ends it before. */
   #keepBackground(message: InboundMessage, background: Taken | undefined, accepted: Accepted | undefined): void {
     const { backlog } = this.#options;
     if (accepted?.kind !== 'new') background?.giveBack();

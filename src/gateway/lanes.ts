@@ -1,4 +1,5 @@
-// bus -> lane (order per chat and thread) -> session mutex -> permit (global bound, shared by channels) -> turn
+// bus -> lane (order per chat and thread) -> session mutex -> permit (global bound, shared by channels) ->
+//   turn
 import { type InboundBus, type QueuedRow, queuedRow } from '../bus/inbound-bus.ts';
 import { TurnPermits } from '../bus/turn-permits.ts';
 import type { Emit } from '../core/events.ts';
@@ -8,8 +9,8 @@ import { KeyedMutex } from '../lib/keyed-mutex.ts';
 import { type Finish, RETRY_BASE_MS, RETRY_CAP_MS, RunStopped } from '../runs/finish.ts';
 
 /**
- * A row that was under way at this many crashes may be what causes them. Such rows run one at a time, so that the next crash
- * counts for one of them only: the others are not buried together with the culprit (F38).
+ * A row that was under way at this many crashes may be what causes them. Such rows run one at a time, so that
+ * the next crash counts for one of them only: the others are not buried together with the culprit (F38).
  */
 const SUSPECT_AFTER = 2;
 
@@ -43,8 +44,9 @@ export interface LanesOptions {
   /** Channels that share these, asked at each use; default 1. */
   readonly channels?: number;
   /**
-   * One turn on a claimed row, until its outcome is known; `undefined` when there is nothing to commit. After a rejection the
-   * lane runs the same claim again, after a back-off: recorded steps are replayed and nothing is lost.
+   * One turn on a claimed row, until its outcome is known; `undefined` when there is nothing to commit. After
+   * a rejection the lane runs the same claim again, after a back-off: recorded steps are replayed and nothing
+   * is lost.
    */
   readonly turn: (row: RunRow, signal: AbortSignal) => Promise<Finish | undefined>;
   readonly onTurnError: (row: QueuedRow, error: unknown, retryInMs: number) => void;
@@ -53,9 +55,9 @@ export interface LanesOptions {
 }
 
 /**
- * Keeps order per lane and lets lanes run side by side. Each lane puts one row at a time into the queue for a permit and joins
- * at its end again, so a flooding chat delays another of its channel by at most one turn per permit, and a channel delays no other
- * beyond its share. Idle lanes are removed.
+ * Keeps order per lane and lets lanes run side by side. Each lane puts one row at a time into the queue for a
+ * permit and joins at its end again, so a flooding chat delays another of its channel by at most one turn per
+ * permit, and a channel delays no other beyond its share. Idle lanes are removed.
  */
 export class Lanes {
   readonly #options: LanesOptions;
@@ -85,8 +87,8 @@ export class Lanes {
   }
 
   /**
-   * Looks at the journal for these lanes, from the beginning: after recovery, when another process changed it, or when a run goes on
-   * that waited, which is older than what came meanwhile.
+   * Looks at the journal for these lanes, from the beginning: after recovery, when another process changed
+   * it, or when a run goes on that waited, which is older than what came meanwhile.
    */
   fetch(lanes: readonly string[]): void {
     for (const lane of lanes) {
@@ -116,8 +118,8 @@ export class Lanes {
   }
 
   /**
-   * Starts no further turn and resolves when none runs. Running ones may reach their next recorded step for `graceMs`, then
-   * their signal aborts; either way what is unfinished parks in the journal.
+   * Starts no further turn and resolves when none runs. Running ones may reach their next recorded step for
+   * `graceMs`, then their signal aborts; either way what is unfinished is NEW again in the journal.
    */
   async stop(graceMs: number): Promise<void> {
     this.#stopping.abort(new RunStopped('shutdown'));
@@ -139,7 +141,8 @@ export class Lanes {
       lane = { key, rows: [], behind: false, look: { after: 0 }, fetching: false, active: false };
       this.#lanes.set(key, lane);
     }
-    // Once a lane fell behind, later rows must not overtake those in the journal: they are fetched in order with them.
+    // Once a lane fell behind, later rows must not overtake those in the journal: they are fetched in order
+    // with them.
     if (row && !lane.behind && !lane.fetching) lane.rows.push({ row, onBus: true });
     else {
       if (row) this.#options.bus.release();
@@ -217,8 +220,9 @@ export class Lanes {
   }
 
   /**
-   * The row's turn and its commit, tried until both succeed. Only the turn holds a permit: a row that keeps failing blocks no
-   * other lane, and a commit shares its transaction with the claim of the turn that takes over the permit.
+   * The row's turn and its commit, tried until both succeed. Only the turn holds a permit: a row that keeps
+   * failing blocks no other lane, and a commit shares its transaction with the claim of the turn that takes
+   * over the permit.
    */
   async #runRow(lane: Lane, waiting: QueuedRow): Promise<void> {
     const controller = new AbortController();
@@ -228,7 +232,8 @@ export class Lanes {
     const turn = async (): Promise<Finish | undefined> => {
       if (this.#stopping.signal.aborted || signal.aborted) return undefined;
       claimed ??= await this.#options.journal.claim(waiting.seq);
-      // Not NEW any more: cancelled, merged into another row, or already run when it was fetched a second time.
+      // Not NEW any more: cancelled, merged into another row, or already run when it was fetched a second
+      // time.
       return claimed && (await this.#options.turn(claimed, signal));
     };
     let finish: Finish | undefined;
@@ -251,7 +256,7 @@ export class Lanes {
     }
   }
 
-  /** Ends early when the signal aborts: whoever waits looks at it next. */
+  /** Ends early when the signal aborts: the caller looks at it next. */
   async #pause(ms: number, signal: AbortSignal): Promise<void> {
     try {
       await this.#options.clock.sleep(ms, signal);

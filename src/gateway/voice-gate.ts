@@ -1,4 +1,5 @@
-// claimed row -> (nothing written addresses the agent: what does its voice note say?) -> turn, or DONE without one
+// claimed row -> (nothing written addresses the agent: what does its voice note say?) ->
+//   turn, or DONE without one
 import { readdir, rm } from 'node:fs/promises';
 import type { Channel } from '../core/channel.ts';
 import { errorText, isGatehouseError } from '../core/errors.ts';
@@ -43,10 +44,11 @@ interface Heard {
 }
 
 /**
- * The mention rule for what is spoken. Who may write and in which group was decided at admission; here, after the commit and in the
- * order of the lane, a recording is fetched and transcribed once, and its words open the way to the agent or do not. Those that do
- * not are remembered as background of the group, like words that were written, and their recording is removed; so is one that /stop
- * ended. Nobody is shown that somebody is typing meanwhile.
+ * The mention rule for what is spoken. Who may write and in which group was decided at admission; here, after
+ * the commit and in the order of the lane, a recording is fetched and transcribed once, and its words open
+ * the way to the agent or do not. Those that do not are remembered as background of the group, like words
+ * that were written, and their recording is removed; so is one that /stop ended. No typing is shown
+ * meanwhile.
  */
 export class VoiceGate {
   readonly #options: VoiceGateOptions;
@@ -61,7 +63,8 @@ export class VoiceGate {
     try {
       return await this.#listen(row, signal);
     } catch (error) {
-      // After a shutdown the row is NEW again, and what was transcribed lies beside its recording; after /stop it is DONE already.
+      // After a shutdown the row is NEW again, and what was transcribed lies beside its recording; after
+      // /stop it is DONE already.
       if (!signal.aborted) throw error;
       const isParked = !(signal.reason instanceof RunStopped && signal.reason.by === 'user');
       if (isParked) await this.#options.journal.release(row.seq, row.generation);
@@ -82,7 +85,8 @@ export class VoiceGate {
     const { heard, isWhole } = await this.#hear(row, signal);
     const words = heard.map((note) => note.words).filter((text) => text !== '');
     if (words.some((text) => isNamed(text, patterns(message.channel)))) {
-      // In memory, as it was: it is stored with nothing, so a turn that a crash interrupts goes on without it.
+      // In memory, as it was: it is stored with nothing, so a turn that a crash interrupts goes on without
+      // it.
       const taken = backlog.take(message);
       if (taken) backlog.hold(row, taken);
       const background = taken ? { background: taken.lines } : {};
@@ -145,8 +149,8 @@ export class VoiceGate {
   }
 
   /**
-   * What nobody said to the agent does not stay with it, nor what an attempt left that a crash ended. A file that cannot be removed is
-   * reported and changes nothing else.
+   * What was not said to the agent does not stay with it, nor what an attempt left that a crash ended. A file
+   * that cannot be removed is reported and changes nothing else.
    */
   async #remove({ session, message }: ChatRow): Promise<void> {
     const notes = voiceNotes(message);

@@ -1,6 +1,7 @@
+import { inKeys } from '../core/ids.ts';
 import type { Source } from '../core/new-run.ts';
 import type { OutboxState } from '../core/outbox.ts';
-import type { Asked, PartSummary, RunAbout, RunSummary } from '../core/record.ts';
+import type { MessageQuery, PartSummary, RunAbout, RunSummary } from '../core/record.ts';
 import type { RunState } from '../core/run.ts';
 import { type EventRow, eventsIn } from './event-rows.ts';
 import { openKinds } from './read-waits.ts';
@@ -29,8 +30,12 @@ const FACTS = 'seq, key, source, principal, state, lane, session, attempts, acce
 
 /** See `EventRecord.about`. */
 export function aboutRun(store: Store, words: string): RunAbout | undefined {
-  const found = findRun(store, words);
-  const refused = words === 'last' || found?.key === words ? undefined : refusedIn(store, words, found?.accepted_at ?? 0);
+  // A chat is named as people write its id, or as its keys do.
+  const chat = inKeys(words);
+  const found = findRun(store, words) ?? (chat === words ? undefined : findRun(store, chat));
+  const since = found?.accepted_at ?? 0;
+  const refused =
+    words === 'last' || found?.key === words ? undefined : (refusedIn(store, words, since) ?? refusedIn(store, chat, since));
   const row = refused === undefined ? found : undefined;
   const key = refused ?? row?.key ?? (words === 'last' ? newestKey(store) : words);
   const events = key === undefined ? [] : eventsOf(store, key);
@@ -56,7 +61,7 @@ function findRun({ db }: Store, words: string): RunFacts | undefined {
 }
 
 /** See `EventRecord.asked`. */
-export function askedRun({ db }: Store, what: Asked): string | undefined {
+export function askedRun({ db }: Store, what: MessageQuery): string | undefined {
   // `0` follows the separator, so the range is that of the chat and its threads.
   const [from, to] = 'lane' in what ? [what.lane, what.lane] : [what.chat, `${what.chat}0`];
   const isChat = 'chat' in what ? 1 : 0;

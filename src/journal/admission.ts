@@ -175,8 +175,8 @@ interface Target {
 }
 
 /**
- * What an edit or delete of this message changes: its newest correction whose turn has not begun, or else its own row when that has
- * not begun. It must be of the same chat and author, see `mayChange`.
+ * What an edit or delete of this message changes: its newest correction whose turn has not begun, or else its
+ * own row when that has not begun. It must be of the same chat and author, see `mayChange`.
  */
 function findUnbegun(store: Store, message: InboundMessage): Target | undefined {
   if (message.targetId === undefined) return undefined;
@@ -197,7 +197,10 @@ function unbegunOriginals(store: Store, key: string): readonly StoredMessage[] {
   );
 }
 
-/** Whether the agent works on the message an edit names, or answered it. What was stopped, taken back or overheard is none of its. */
+/**
+ * Whether the agent works on the message an edit names, or answered it. What was stopped, taken back or
+ * overheard is none of its.
+ */
 function wasTakenUp(store: Store, message: InboundMessage): boolean {
   if (message.targetId === undefined) return false;
   const row = store.db.get<{ seq: number; input: string; state: string }>(

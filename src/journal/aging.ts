@@ -4,9 +4,10 @@ import type { Database } from './database.ts';
 const DAY_MS = 86_400_000;
 
 /**
- * Time that dedup keys grow old by. It follows the wall clock, but stands still when that goes back and gains at most one day
- * between two marks, so a clock set a year ahead and back again forgets nothing (F22). A machine that was off ages its keys
- * too little, which keeps them longer: harmless. Stored, because it must not start over with the process.
+ * Time that dedup keys grow old by. It follows the wall clock, but stands still when that goes back and gains
+ * at most one day between two marks, so a clock set a year ahead and back again forgets nothing (F22). A
+ * machine that was off ages its keys too little, which keeps them longer: harmless. Stored, because it must
+ * not start over with the process.
  */
 export class AgingClock {
   readonly #db: Database;

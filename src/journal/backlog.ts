@@ -1,6 +1,7 @@
 /**
- * How many messages wait or run, in memory: what `room()` is computed from. Counts only what is on disk; messages on their way
- * into the current transaction hold a reservation, so that two polls in one tick do not both take the last places.
+ * How many messages wait or run, in memory: what `room()` is computed from. Counts only what is on disk;
+ * messages on their way into the current transaction hold a reservation, so that two polls in one tick do not
+ * both take the last places.
  */
 export class Backlog {
   readonly #highWater: number;

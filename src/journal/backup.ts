@@ -7,10 +7,11 @@ import { createPrivateFile, Database, journalError } from './database.ts';
 const REASON = 'restored from a backup: it may have been dealt with since';
 
 /**
- * Writes one consistent, self-contained file while the journal is in use; an older backup of that name is replaced at the end,
- * in one step. What was in flight when the copy was made lies in it as dead letters, because by the time it is restored the
- * running daemon has long answered those messages and sent those parts: nothing is sent a second time unless the operator
- * says `dead replay` (F48). To move a stopped installation, copy its files instead.
+ * Writes one consistent, self-contained file while the journal is in use; an older backup of that name is
+ * replaced at the end, in one step. What was in flight when the copy was made lies in it as dead letters,
+ * because by the time it is restored the running daemon has long answered those messages and sent those
+ * parts: nothing is sent a second time unless the operator says `dead replay` (F48). To move a stopped
+ * installation, copy its files instead.
  */
 export async function backupJournal(source: string, target: string, clock: Clock): Promise<void> {
   if (resolve(target) === resolve(source)) throw new GatehouseError('GH1301', 'the journal cannot be backed up onto itself');

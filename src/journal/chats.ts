@@ -5,7 +5,10 @@ import type { Address, ChatRef, InboundMessage } from '../core/message.ts';
 import type { CommitQueue } from './commit-queue.ts';
 import { readJson, type Store } from './store.ts';
 
-/** Times are kept to ten minutes: a conversation would otherwise cost a page more in two commits of every message. */
+/**
+ * Times are kept to ten minutes: a conversation would otherwise cost a page more in two commits of every
+ * message.
+ */
 const NOTED_EVERY_MS = 600_000;
 /** People choose their names, and these rows stay. */
 const TITLE_CHARS = 200;
@@ -52,7 +55,8 @@ export function chatsOf(store: Store, queue: CommitQueue): Chats {
     of: (key) => queue.peek(() => oneChat(store, key)),
     async find(principal) {
       const found: Chat[] = [];
-      // Every chat of the channel begins with its name; the next character after the separator ends the range.
+      // Every chat of the channel begins with its name; the next character after the separator ends the
+      // range.
       const prefix = chatKey({ channel: principal.slice(0, principal.indexOf(':')), account: '', chatId: '' }).slice(0, -1);
       for (let after: string | undefined = prefix; after !== undefined; ) {
         const from: string = after;

@@ -49,8 +49,9 @@ export interface Rider {
  * without yielding, hence a read never sees half of one. A write that changed nothing waits for the sync like
  * any other: `duplicate` is an acknowledgement too.
  *
- * `setImmediate` and not a microtask: microtasks run after every single I/O callback, so sockets that became readable together
- * would pay one sync each. Measured with 50 of them: 1.7 ms until all are accepted against 11 ms; a lone write takes the same.
+ * `setImmediate` and not a microtask: microtasks run after every single I/O callback, so sockets that became
+ * readable together would pay one sync each. Measured with 50 of them: 1.7 ms until all are accepted against
+ * 11 ms; a lone write takes the same.
  */
 export class CommitQueue {
   readonly #options: CommitQueueOptions;
@@ -187,7 +188,8 @@ export class CommitQueue {
       total.active += change.active;
       settle.push(() => job.resolve(result));
     } catch (error) {
-      // SQLite gives up the whole transaction by itself on a full disk or an I/O error: then the others are gone too.
+      // SQLite gives up the whole transaction by itself on a full disk or an I/O error: then the others are
+      // gone too.
       if (!db.inTransaction) throw error;
       db.run('ROLLBACK TO job');
       db.run('RELEASE job');
@@ -199,8 +201,8 @@ export class CommitQueue {
   }
 
   /**
-   * A sync that failed may have thrown away dirty pages and report success the next time (F15), so GH1302 is for good: no
-   * write is tried again on this file by this process.
+   * A sync that failed may have thrown away dirty pages and report success the next time (F15), so GH1302 is
+   * for good: no write is tried again on this file by this process.
    */
   #judge(error: unknown): GatehouseError {
     const reason = journalError(error);

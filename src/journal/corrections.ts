@@ -8,15 +8,15 @@ export function correctedKey({ kind, channel, account, targetId }: InboundMessag
 }
 
 /**
- * Whether an edit says what the newest version says that is known of its message. Platforms also announce as an edit what changed no
- * word of it, such as the first reaction to it: a turn for that would be a second answer. What is older than the inbox keeps is
- * not known, and taken as changed.
+ * Whether an edit says what the newest version says that is known of its message. Platforms also announce as
+ * an edit what changed no word of it, such as the first reaction to it: a turn for that would be a second
+ * answer. What is older than the inbox keeps is not known, and taken as changed.
  */
 export function isUnchanged(store: Store, message: InboundMessage): boolean {
   const key = correctedKey(message);
   if (key === undefined) return false;
-  // A correction always comes after the row it corrects, which holds the changes made to it before its turn began. One that was taken
-  // back is no version: nobody worked on it.
+  // A correction always comes after the row it corrects, which holds the changes made to it before its turn
+  // began. One that was taken back is no version: no turn worked on it.
   const row =
     store.db.get<StoredMessage>(
       "SELECT seq, input FROM run WHERE corrects = ? AND outcome IS NOT 'deleted' ORDER BY seq DESC LIMIT 1",
@@ -29,8 +29,9 @@ export function isUnchanged(store: Store, message: InboundMessage): boolean {
 }
 
 /**
- * The corrections of a message that came after every one whose turn has begun, newest first. An older one may wait again (a dead letter
- * that is replayed), but what is written into that row would no longer be the newest word.
+ * The corrections of a message that came after every one whose turn has begun, newest first. An older one may
+ * wait again (a dead letter that is replayed), but what is written into that row would no longer be the
+ * newest word.
  */
 export function unbegunCorrections(store: Store, key: string): readonly StoredMessage[] {
   return store.db.all<StoredMessage>(

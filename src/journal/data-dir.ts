@@ -3,7 +3,10 @@ import { dirname } from 'node:path';
 import { GatehouseError } from '../core/errors.ts';
 import { isErrno } from '../lib/errno.ts';
 
-/** Creates the directory (owner only) when it is absent. Rejects with GH1202 when files cannot be made in it (F16). */
+/**
+ * Creates the directory (owner only) when it is absent. Rejects with GH1202 when files cannot be made in it
+ * (F16).
+ */
 export async function ensureDataDir(dir: string): Promise<void> {
   try {
     await makePath(dir);
@@ -14,7 +17,10 @@ export async function ensureDataDir(dir: string): Promise<void> {
   }
 }
 
-/** Not Node's `recursive`: that asks for ever where a parent is there and the system says ENOENT all the same, as below /proc. */
+/**
+ * Not Node's `recursive`: that asks for ever where a parent is there and the system says ENOENT all the same,
+ * as below /proc.
+ */
 async function makePath(dir: string): Promise<void> {
   try {
     await mkdir(dir, { mode: 0o700 });

@@ -13,7 +13,10 @@ export interface DatabaseOptions {
   readonly busyMs: number;
 }
 
-/** One connection of the built-in SQLite driver: the journal's only file that imports it. Statements are prepared once and kept. */
+/**
+ * One connection of the built-in SQLite driver: the journal's only file that imports it. Statements are
+ * prepared once and kept.
+ */
 export class Database implements Disposable {
   readonly path: string;
   readonly #options: DatabaseOptions;
@@ -72,7 +75,10 @@ export class Database implements Disposable {
     return this.#prepare(sql).all(...values) as Row[];
   }
 
-  /** A rollback that SQLite did by itself (disk full, I/O error) shows as `false` in the middle of a transaction. */
+  /**
+   * A rollback that SQLite did by itself (disk full, I/O error) shows as `false` in the middle of a
+   * transaction.
+   */
   get inTransaction(): boolean {
     return this.#db.isTransaction;
   }
@@ -83,8 +89,8 @@ export class Database implements Disposable {
   }
 
   /**
-   * Copies the whole file in one step under one snapshot, off the event loop. Call it on a connection of its own: on a
-   * connection that writes, it would see transactions half done.
+   * Copies the whole file in one step under one snapshot, off the event loop. Call it on a connection of its
+   * own: on a connection that writes, it would see transactions half done.
    */
   async copyTo(path: string): Promise<void> {
     await backup(this.#db, path, { rate: 0x7fffffff });
@@ -131,7 +137,10 @@ function identity(path: string): string | undefined {
   return file && `${file.dev}/${file.ino}`;
 }
 
-/** SQLite's primary result codes (sqlite.org/rescode.html); an extended code carries its primary code in the low byte. */
+/**
+ * SQLite's primary result codes (sqlite.org/rescode.html); an extended code carries its primary code in the
+ * low byte.
+ */
 const BUSY = [5, 6];
 const UNWRITABLE = [8, 13, 14]; // READONLY, FULL, CANTOPEN
 const UNTRUSTED = [10, 11, 26]; // IOERR, CORRUPT, NOTADB
@@ -148,7 +157,10 @@ export function isBusy(error: unknown): boolean {
   return BUSY.includes((sqliteCode(error) ?? 0) & 0xff);
 }
 
-/** What a failed statement means to callers: GH1301 nothing was written, GH1302 the file is lost, GH1004 a bug of ours. */
+/**
+ * What a failed statement means to callers: GH1301 nothing was written, GH1302 the file is lost, GH1004 a bug
+ * of ours.
+ */
 export function journalError(error: unknown): GatehouseError {
   if (error instanceof GatehouseError) return error;
   const code = sqliteCode(error);
@@ -171,8 +183,9 @@ export function journalError(error: unknown): GatehouseError {
 }
 
 /**
- * Creates the file, owner only, when it is absent, and tells whether it did. An existing file is never opened here: closing any
- * descriptor of a database file drops the POSIX locks that this process holds on it (sqlite.org/howtocorrupt.html 2.2).
+ * Creates the file, owner only, when it is absent, and tells whether it did. An existing file is never opened
+ * here: closing any descriptor of a database file drops the POSIX locks that this process holds on it
+ * (sqlite.org/howtocorrupt.html 2.2).
  */
 export async function createPrivateFile(path: string): Promise<boolean> {
   try {

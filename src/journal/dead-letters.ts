@@ -51,8 +51,8 @@ export function showDead(store: Store, id: string): DeadLetter | undefined {
 }
 
 /**
- * Runs or sends it once more. A message starts with a fresh age and no attempts, but keeps its steps: a tool that ran is not
- * run again. Its dedup key stays too. A part gets the life it had when it was made.
+ * Runs or sends it once more. A message starts with a fresh age and no attempts, but keeps its steps: a tool
+ * that ran is not run again. Its dedup key stays too. A part gets the life it had when it was made.
  */
 export function replayDead(store: Store, id: string, change: Change): boolean {
   const place = parseId(id);
@@ -86,7 +86,10 @@ export function dropDead(store: Store, id: string): boolean {
   return true;
 }
 
-/** The part that this one was to replace leads to what replaced this one: that may be the newest answer in the chat. */
+/**
+ * The part that this one was to replace leads to what replaced this one: that may be the newest answer in the
+ * chat.
+ */
 function closeGap(store: Store, seq: number): void {
   store.db.run(
     `UPDATE outbox SET part = json_set(part, '$.replacedBy', gone.next)

@@ -3,6 +3,7 @@
  * forgotten with them.
  */
 import { chatKey, isLaneOf, sessionKey } from '../core/ids.ts';
+import { JOB_SESSIONS } from '../core/job.ts';
 import { type Admission, type Cancels, channelOf, type EndedRun, type Remains, type RunRow } from '../core/run.ts';
 import type { Change } from './commit-queue.ts';
 import { noteJobEnd } from './jobs.ts';
@@ -18,11 +19,17 @@ interface FoundRecord extends RunRecord {
   readonly state: 'NEW' | 'RUNNING' | 'PARKED';
 }
 
+/**
+ * Runs of jobs that answer in the chat and have a session of their own. `;` follows the `:` of these
+ * sessions.
+ */
+const OF_A_JOB = `session >= '${JOB_SESSIONS}' AND session < '${JOB_SESSIONS.slice(0, -1)};'`;
+
 type Stop = Pick<Extract<Admission, { kind: 'answer' }>, 'message' | 'lane' | 'session'>;
 
 /**
- * Ends the runs that `cancels` is about, oldest first, and all that they began: DONE as `cancelled`, fenced by
- * a new generation, their lines written. In one transaction with the answer that says so: a crash cannot
+ * Ends the runs that `cancels` is about, oldest first, and all that they began: DONE as `cancelled`, fenced
+ * by a new generation, their lines written. In one transaction with the answer that says so: a crash cannot
  * bring back what people were told is cancelled.
  */
 export function cancelRuns(store: Store, stop: Stop, cancels: Cancels, change: Change): readonly EndedRun[] {
@@ -80,6 +87,7 @@ function inChat(store: Store, { message, session }: Stop): readonly FoundRecord[
     ...unfinished(store, 'lane = ?', [chat]),
     ...unfinished(store, 'lane >= ? AND lane < ?', [`${chat}/`, `${chat}0`]),
     ...parked(store, 'session >= ? AND session < ?', [root, `${root}$`]).filter(({ lane }) => isLaneOf(lane, chat)),
+    ...parked(store, `${OF_A_JOB} AND lane >= ? AND lane < ?`, [`${chat}/`, `${chat}0`]),
   ]);
 }
 

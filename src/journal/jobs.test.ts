@@ -4,6 +4,7 @@ import type { Journal } from '../core/journal.ts';
 import { runOf } from '../schedule/job-run.ts';
 import { FakeClock, tempDir } from '../testing/fakes.ts';
 import { job } from '../testing/jobs.ts';
+import { LANE, message, SESSION } from '../testing/journal-rows.ts';
 import { openJournal } from './open.ts';
 
 const clock = new FakeClock();
@@ -108,4 +109,26 @@ test('how a run ended stands in its job with the commit that ended it, and an ed
   expect(await journal.dead.list()).toMatchObject([
     { channel: 'job', chatId: 'job/ab12cd34', sender: 'cli:local', payload: { text: 'x' } },
   ]);
+});
+
+test('a stop in the chat that a job answers in ends its parked run, also of a job with a session of its own', async () => {
+  await using at = await opened();
+  const { journal } = at;
+  const to = { channel: 'test', account: 'bot', chatId: 'chat-1' };
+  const runs = [to, { ...to, chatId: 'chat-10' }, undefined].map((place, n) =>
+    runOf({ job: job({ id: `ab12cd3${n}` }), due: 0, to: place, text: 'x' }),
+  );
+  for (const run of runs) {
+    await journal.commit([{ kind: 'run', run }]);
+    const [row] = await journal.waiting(run.lane, 1);
+    const { seq = 0, generation = 0 } = (await journal.claim(row?.seq ?? 0)) ?? {};
+    const waits = [{ callId: 'model/0', kind: 'signal', about: 'budget/day' }] as const;
+    await journal.commit([], { seq, generation, end: { state: 'PARKED', outcome: 'parked', waits, historyTo: '' } });
+  }
+  const place = { lane: LANE, session: SESSION };
+  const [accepted] = await journal.accept([
+    { kind: 'answer', message: message('stop'), ...place, outcome: 'stop', parts: [], cancels: { where: 'chat' } },
+  ]);
+  const ended = accepted?.kind === 'answered' ? accepted.cancelled : [];
+  expect(ended.map(({ row }) => row.key)).toEqual(['job/ab12cd30/0']);
 });

@@ -29,7 +29,7 @@ function countPart(sign: 1 | -1): string {
 
 /**
  * Counts what waits or runs, per lane, per sender and in all, with the bytes of the messages. A temporary
- * table kept by triggers: it follows each write of this connection, is rolled back with it, and nobody who
+ * table kept by triggers: it follows each write of this connection, is rolled back with it, and no code that
  * ends a row has to remember it. Writes of other processes are counted by `recountLoad`.
  */
 export function watchLoad(db: Database): void {

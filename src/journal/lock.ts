@@ -7,12 +7,14 @@ import { dataDirError, ensureDataDir } from './data-dir.ts';
 import { Database, isBusy } from './database.ts';
 
 /**
- * Makes this process the only daemon of the data directory, until disposed or dead (F42). The lock is an exclusive transaction
- * held open on `lock.db`, that is an OS lock: a SIGKILL frees it at once, and no stale file can hold it.
+ * Makes this process the only daemon of the data directory, until disposed or dead (F42). The lock is an
+ * exclusive transaction held open on `lock.db`, that is an OS lock: a SIGKILL frees it at once, and no stale
+ * file can hold it.
  *
- * Rejects with GH1201 when another process has it (its pid and age come from `lock.json`, which is only a note and is not
- * believed when its process is gone), GH1202 when the directory cannot be made or written. Commands that only look at the
- * journal do not need it. Nothing may open `lock.db` by other means in this process: closing that descriptor frees the lock.
+ * Rejects with GH1201 when another process has it (its pid and age come from `lock.json`, which is only a
+ * note and is not believed when its process is gone), GH1202 when the directory cannot be made or written.
+ * Commands that only look at the journal do not need it. Nothing may open `lock.db` by other means in this
+ * process: closing that descriptor frees the lock.
  */
 export async function lockDataDir(dir: string, clock: Clock): Promise<AsyncDisposable> {
   await ensureDataDir(dir);
@@ -58,7 +60,7 @@ async function acquire(dir: string, note: string, clock: Clock): Promise<Databas
   }
 }
 
-/** SQLite falls back to a read-only connection, whose "exclusive" transaction excludes nobody. */
+/** SQLite falls back to a read-only connection, whose "exclusive" transaction excludes no other one. */
 async function mustBeWritableIfPresent(path: string): Promise<void> {
   try {
     await access(path, constants.R_OK | constants.W_OK);
@@ -72,7 +74,10 @@ interface LockNote {
   readonly since: number;
 }
 
-/** Written beside and renamed, so that a reader never sees half of it. The old note goes first: a full disk must not leave it. */
+/**
+ * Written beside and renamed, so that a reader never sees half of it. The old note goes first: a full disk
+ * must not leave it.
+ */
 async function writeNote(path: string, note: LockNote): Promise<void> {
   await rm(path, { force: true });
   const draft = `${path}.new`;
@@ -80,7 +85,8 @@ async function writeNote(path: string, note: LockNote): Promise<void> {
     await writeFile(draft, `${JSON.stringify(note)}\n`, { mode: 0o600 });
     await rename(draft, path);
   } catch (error) {
-    // The lock itself is held; without room for the note only its courtesy line is missing. The journal reports the full disk.
+    // The lock itself is held; without room for the note only its courtesy line is missing. The journal
+    // reports the full disk.
     if (!isErrno(error, 'ENOSPC', 'EDQUOT')) throw error;
   }
 }

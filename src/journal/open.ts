@@ -40,9 +40,14 @@ export interface JournalOptions {
   readonly highWater?: number;
   /** How long a message is recognised when it comes again. Default 30 days. */
   readonly dedupDays?: number;
-  /** Told once when the file can no longer be trusted (GH1302): stop the process. Writes reject from then on. */
+  /**
+   * Told once when the file can no longer be trusted (GH1302): stop the process. Writes reject from then on.
+   */
   readonly onFatal?: (error: GatehouseError) => void;
-  /** Told when writes begin to fail (disk full, read-only) and, with undefined, when they succeed again: for health. */
+  /**
+   * Told when writes begin to fail (disk full, read-only) and, with undefined, when they succeed again: for
+   * health.
+   */
   readonly onWritable?: (failing: GatehouseError | undefined) => void;
   /** Told before an older file is brought up to date, which may take seconds. */
   readonly onUpgrade?: (about: Upgrade) => void;
@@ -58,12 +63,12 @@ export interface JournalOptions {
   readonly checkFirstBytes?: number;
   /** Told the result of a check beside the work; a damaged file is also told to `onFatal`. */
   readonly onChecked?: (state: FileState) => void;
-  /** How often to look for changes by other processes, once somebody listens. Default 1,000 ms. */
+  /** How often to look for changes by other processes, once there is a listener. Default 1,000 ms. */
   readonly pollMs?: number;
   /**
    * Who syncs a commit before its promises resolve. `beside` (the default): we, beside the event loop, which
    * a slow disk would otherwise hold up. `in-commit`: SQLite, within COMMIT, so that nothing of this process
-   * is ever visible to another one before it is on disk; for commands, which serve nobody else meanwhile.
+   * is ever visible to another one before it is on disk; for commands, which do nothing else meanwhile.
    */
   readonly sync?: 'beside' | 'in-commit';
 }
@@ -77,15 +82,18 @@ export interface OpenedJournal extends AsyncDisposable {
   backup(path: string): Promise<void>;
 }
 
-/** A write of another process takes a few ms; this bounds how long the event loop may stand still behind one. */
+/**
+ * A write of another process takes a few ms; this bounds how long the event loop may stand still behind one.
+ */
 const BUSY_MS = 5_000;
 /** Up to this size a file is checked before it is used (about 1 ms per MB). */
 const CHECK_FIRST_BYTES = 16 * 1024 * 1024;
 
 /**
- * Opens (or creates) the journal. Several processes may: the daemon, which also holds the data-directory lock, and commands.
- * Rejects with GH1202 (directory or file cannot be written), GH1301 (disk full), GH1302 (damaged), GH1303 (newer version); in
- * the last two cases the file is as it was. Disposing commits what waits, then closes; it is safe twice.
+ * Opens (or creates) the journal. Several processes may: the daemon, which also holds the data-directory
+ * lock, and commands. Rejects with GH1202 (directory or file cannot be written), GH1301 (disk full), GH1302
+ * (damaged), GH1303 (newer version); in the last two cases the file is as it was. Disposing commits what
+ * waits, then closes; it is safe twice.
  */
 export async function openJournal(options: JournalOptions): Promise<OpenedJournal> {
   const db = await openFile(options);
@@ -192,7 +200,10 @@ async function openFile(options: JournalOptions): Promise<Database> {
   }
 }
 
-/** The lock under which a file of an older version is opened. Undefined = it needs none, or another process made it new. */
+/**
+ * The lock under which a file of an older version is opened. Undefined = it needs none, or another process
+ * made it new.
+ */
 async function aloneIfOld(path: string, options: JournalOptions): Promise<Disposable | undefined> {
   if (!isOld(await inspect(path, options))) return undefined;
   const lock = await takeUpgradeLock(path);
@@ -224,7 +235,8 @@ async function inspect(path: string, options: JournalOptions): Promise<number> {
     } catch (error) {
       // An upgrade ended meanwhile: this is the old file, with the log of the new one.
       if (db.isReplaced) continue;
-      // READONLY: the first start was killed while it made the file; only a connection that may write can undo that half.
+      // READONLY: the first start was killed while it made the file; only a connection that may write can
+      // undo that half.
       if (((sqliteCode(error) ?? 0) & 0xff) !== 8) throw error;
       return 0;
     }

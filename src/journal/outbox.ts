@@ -34,14 +34,17 @@ export function toOutboxRow(record: OutboxRecord): OutboxRow {
   };
 }
 
-/** How the key of an answer's first part ends. A draft, its last text and a notice are at place 0, too, but have keys of their own. */
+/**
+ * How the key of an answer's first part ends. A draft, its last text and a notice are at place 0, too, but
+ * have keys of their own.
+ */
 const FIRST = partKey('', 0);
 
 /**
- * Adds PENDING parts. A key that exists already means the same part: skipped. With `owner` it means an older answer to the same
- * message (the notice that it was given up, before a replay): the new part then gets a key of its own, because a platform that
- * knows the old key would swallow the new text, and the first part takes the place of the older one, because that is the key by
- * which the answer to a message is looked up.
+ * Adds PENDING parts. A key that exists already means the same part: skipped. With `owner` it means an older
+ * answer to the same message (the notice that it was given up, before a replay): the new part then gets a key
+ * of its own, because a platform that knows the old key would swallow the new text, and the first part takes
+ * the place of the older one, because that is the key by which the answer to a message is looked up.
  */
 export function addParts(store: Store, parts: readonly NewPart[], owner?: string): void {
   for (const { part, lane, expiresAt } of parts) {
@@ -62,8 +65,9 @@ export function addParts(store: Store, parts: readonly NewPart[], owner?: string
 }
 
 /**
- * Kept beside the part's own fields, which are read without it. From the moment the new part is there, so that whoever looks for the
- * newest answer finds one that is still on its way; and once more when it is sent, after whatever was added meanwhile and never arrived.
+ * Kept beside the part's own fields, which are read without it. From the moment the new part is there, so
+ * that whoever looks for the newest answer finds one that is still on its way; and once more when it is sent,
+ * after whatever was added meanwhile and never arrived.
  */
 function markReplaced(store: Store, old: string, key: string): void {
   store.db.run("UPDATE outbox SET part = json_set(part, '$.replacedBy', ?) WHERE key = ?", key, old);
@@ -99,8 +103,8 @@ export function markSending(store: Store, seq: number): boolean {
 }
 
 /**
- * A part leaves PENDING or SENDING once. Only SENT may follow UNKNOWN (it was found later); a settlement that comes too late
- * changes nothing, so no part goes back to be sent after its end was recorded.
+ * A part leaves PENDING or SENDING once. Only SENT may follow UNKNOWN (it was found later); a settlement that
+ * comes too late changes nothing, so no part goes back to be sent after its end was recorded.
  */
 export function settlePart(store: Store, seq: number, settlement: Settlement): void {
   const changed = settlement.kind === 'retry' ? retryPart(store, seq, settlement) : endPart(store, seq, settlement);

@@ -10,8 +10,8 @@ export interface OutsideChangesOptions {
 }
 
 /**
- * Notices commits of other connections. `PRAGMA data_version` changes when, and only when, someone else changed the file
- * (sqlite.org/pragma.html#pragma_data_version), so our own writes wake nobody.
+ * Notices commits of other connections. `PRAGMA data_version` changes when, and only when, someone else
+ * changed the file (sqlite.org/pragma.html#pragma_data_version), so our own writes wake nobody.
  */
 export class OutsideChanges implements Disposable {
   readonly #options: OutsideChangesOptions;

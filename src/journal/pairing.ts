@@ -4,7 +4,10 @@ import type { PairingRequest, PairingStore } from '../core/pairing.ts';
 import type { CommitQueue } from './commit-queue.ts';
 import type { Store } from './store.ts';
 
-/** No 0 O, 1 I L, 2 Z, 5 S, 8 B, U V: what people misread from a screen. 23^8 is about 2^36; 10 tries an hour (A2). */
+/**
+ * No 0 O, 1 I L, 2 Z, 5 S, 8 B, U V: what people misread from a screen. 23^8 is about 2^36; 10 tries an hour
+ * (A2).
+ */
 const ALPHABET = 'ACDEFGHJKMNPQRTWXY34679';
 const CODE_LENGTH = 8;
 const LIFE_MS = 3_600_000;
@@ -30,8 +33,9 @@ interface PairingRow {
 }
 
 /**
- * Only keyed hashes of codes are stored. The codes this process gave out stay in memory so that they can be repeated; after a
- * restart the sender is told a new one instead. Wrong codes are counted in the file, because each CLI command is a new process.
+ * Only keyed hashes of codes are stored. The codes this process gave out stay in memory so that they can be
+ * repeated; after a restart the sender is told a new one instead. Wrong codes are counted in the file,
+ * because each CLI command is a new process.
  */
 export class SqlitePairingStore implements PairingStore {
   readonly #store: Store;

@@ -53,7 +53,8 @@ async function pruneInSlices(store: Store, queue: CommitQueue, dedupDays: number
 
 /**
  * Nothing reads the steps of a DONE row: its words are in the session. Those with an effect stay as long as
- * the row, because they are the record of what was done; of those within the workspace without the output. Goes through all rows that have steps, once.
+ * the row, because they are the record of what was done; of those within the workspace without the output.
+ * Goes through all rows that have steps, once.
  */
 function pruneSteps(store: Store): () => boolean {
   const { db } = store;

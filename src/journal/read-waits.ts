@@ -43,7 +43,9 @@ function list({ db }: Store, where: string, ...values: readonly (string | number
   return db.all<WaitRecord>(`SELECT ${COLUMNS} FROM wait WHERE ${where}`, ...values).map(toWait);
 }
 
-/** An open code is looked up by its index; one that is over is rare, and people are told what became of it. */
+/**
+ * An open code is looked up by its index; one that is over is rare, and people are told what became of it.
+ */
 function ofCode(store: Store, code: string): StoredWait | undefined {
   const [open] = list(store, "code = ? AND state = 'OPEN'", code);
   return open ?? list(store, "code = ? AND state = 'SETTLED' ORDER BY settled_at DESC LIMIT 1", code)[0];

@@ -1,4 +1,6 @@
-/** What writes the record: in the transaction of the fact an event speaks of, or with one that is made anyhow. */
+/**
+ * What writes the record: in the transaction of the fact an event speaks of, or with one that is made anyhow.
+ */
 import type { RunEvent } from '../core/events.ts';
 import { COMMITTED_EVENTS } from '../core/record.ts';
 import type { Rider } from './commit-queue.ts';

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import type { RunEvent } from '../core/events.ts';
+import { chatKey, laneKey } from '../core/ids.ts';
 import { FakeClock, outbound, tempDir, until } from '../testing/fakes.ts';
 import { admit, done, LANE, message, part, refuse } from '../testing/journal-rows.ts';
 import { Database } from './database.ts';
@@ -140,6 +141,18 @@ it('a write that fails takes no event with it', async () => {
   const bad = { kind: 'admit', message: message(1), session: 's', lane: undefined as unknown as string } as const;
   await expect(journal.accept([bad])).rejects.toThrow();
   await until('the event is on disk', async () => (await journal.record.of('m')).length === 1);
+});
+
+it('a chat is found by its id as people write it, also where keys escape a sign of it', async () => {
+  await using dir = await tempDir();
+  await using opened = await openJournal({ dir: dir.path, clock });
+  const { journal } = opened;
+  const [said, refused] = ['said', 'refused'].map((n) => message(n, { chatId: `#${n} 100%`, isGroup: true }));
+  if (!said || !refused) throw new Error('no message');
+  await journal.accept([admit(said, laneKey(said)), refuse(refused, 'not-mentioned')]);
+  expect((await journal.record.about('#said 100%'))?.key).toBe(said.id);
+  expect((await journal.record.about(chatKey(said).split('/')[2] ?? ''))?.key).toBe(said.id);
+  expect((await journal.record.about('#refused 100%'))?.key).toBe(refused.id);
 });
 
 it('a message that is not known is no chat, whatever a chat of another channel is called', async () => {

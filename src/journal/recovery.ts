@@ -24,8 +24,9 @@ const MARK_WITHIN_MS = 86_400_000;
 export type BuryNotice = (row: RunRow, reason: string, tools: readonly ToolUse[]) => readonly NewPart[];
 
 /**
- * Start-up, one transaction: running it again, or dying in the middle and running it again, gives the same end (F10). SENDING
- * parts keep their state until the caller settled each, so a second crash finds them once more.
+ * Start-up, one transaction: running it again, or dying in the middle and running it again, gives the same
+ * end (F10). SENDING parts keep their state until the caller settled each, so a second crash finds them once
+ * more.
  */
 export function recoverAll(store: Store, bounds: RecoveryBounds, notice: BuryNotice, change: Change): Recovery {
   absorbGap(store, bounds.maxAgeMs / 2);
@@ -38,9 +39,11 @@ export function recoverAll(store: Store, bounds: RecoveryBounds, notice: BuryNot
   );
   const { stoppedMark } = bounds;
   if (stoppedMark) markDrafts(store, cancelledMessages(store, now - MARK_WITHIN_MS), stoppedMark);
-  // A retry's delay was kept by a timer of the process that is gone; nobody would wake the lane when it ends.
+  // A retry's delay was kept by a timer of the process that is gone; nothing would wake the lane when it
+  // ends.
   store.db.run("UPDATE run SET not_before = 0 WHERE state = 'NEW' AND not_before > 0");
-  // The operator may have mended the login meanwhile, and what is behind such a part in its lane waits for it.
+  // The operator may have mended the login meanwhile, and what is behind such a part in its lane waits for
+  // it.
   store.db.run(
     "UPDATE outbox SET not_before = 0 WHERE state = 'PENDING' AND not_before > 0 AND reason LIKE ?",
     `${LOGIN_REFUSED}%`,
@@ -65,8 +68,8 @@ export function recoverAll(store: Store, bounds: RecoveryBounds, notice: BuryNot
 
 /**
  * Attempts OR age, not both: a row that never uses up its attempts still ends one day. Steps and payload
- * stay, and what the turn did is in its session. What was overheard and shows no sign of an answer was said
- * to nobody here: it is no dead letter, and the chat is told nothing.
+ * stay, and what the turn did is in its session. What was overheard and shows no sign of an answer was not
+ * said to the agent: it is no dead letter, and the chat is told nothing.
  */
 function buryAll(
   store: Store,

@@ -13,7 +13,10 @@ const SINGLE = 3;
 const MOST_NAMED = 500;
 /** Chats that are remembered. */
 const MOST_CHATS = 1_000;
-/** Before a chat in the column `run`. No key of a run begins so: it begins with the name of a channel, a job or a client. */
+/**
+ * Before a chat in the column `run`. No key of a run begins so: it begins with the name of a channel, a job
+ * or a client.
+ */
 const MARK = '~';
 
 /** What the row says of a message: what its key adds to channel and account, and the reason. */
@@ -25,7 +28,9 @@ interface Window {
   row?: { readonly seq: number; readonly names: Named[] };
 }
 
-/** Which refusals share a row. Nothing here outlives the process: after a start each chat has a new window. */
+/**
+ * Which refusals share a row. Nothing here outlives the process: after a start each chat has a new window.
+ */
 export class RefusalRows {
   readonly #windows = new Map<string, Window>();
 

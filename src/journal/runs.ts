@@ -93,7 +93,7 @@ export function claimRow(store: Store, seq: number): RunRow | undefined {
   return record && toRunRow(record);
 }
 
-/** The turn was parked: its attempt is given back. */
+/** The daemon is shutting down: the attempt is given back. */
 export function releaseRow(store: Store, seq: number, generation: number): boolean {
   const changed = store.db.run(
     `UPDATE run SET state = 'NEW', boot_id = NULL, not_before = 0, attempts = attempts - 1, outcome = NULL

@@ -45,7 +45,10 @@ export interface SqliteJournalParts {
   readonly close: () => Promise<void>;
 }
 
-/** The port on one SQLite file: every method is one operation of its own file, queued as a write or run as a read. */
+/**
+ * The port on one SQLite file: every method is one operation of its own file, queued as a write or run as a
+ * read.
+ */
 export class SqliteJournal implements Journal {
   readonly bootId: string;
   readonly wakeup = new LocalWakeup();

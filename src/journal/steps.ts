@@ -38,8 +38,8 @@ export function recordedSteps(store: Store, seq: number): readonly StepRecord[] 
 }
 
 /**
- * Commits 2 and 3. DONE takes the place of STARTED (same n, kind and call); STARTED never takes the place of DONE, because that
- * would forget a tool's effect. `false` = fenced, neither step nor usage was written.
+ * Commits 2 and 3. DONE takes the place of STARTED (same n, kind and call); STARTED never takes the place of
+ * DONE, because that would forget a tool's effect. `false` = fenced, neither step nor usage was written.
  */
 export function recordStep(store: Store, seq: number, generation: number, step: StepRecord, usage?: UsageEntry): boolean {
   if (claimedSession(store, seq, generation) === undefined) return false;

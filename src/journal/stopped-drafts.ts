@@ -8,8 +8,9 @@ import type { Store } from './store.ts';
 const EXPIRES_MS = 3_600_000;
 
 /**
- * Half an answer that stands in a chat, and whose turn is not coming any more: `mark` is set below it. For messages that no turn runs
- * on, which would give its own last text. Nothing where there is no draft, or it has its last text already.
+ * Half an answer that stands in a chat, and whose turn is not coming any more: `mark` is set below it. For
+ * messages that no turn runs on, which would give its own last text. Nothing where there is no draft, or it
+ * has its last text already.
  */
 export function markDrafts(store: Store, messages: readonly Pick<InboundMessage, 'id'>[], mark: string): void {
   for (const { id } of messages) {

@@ -33,7 +33,10 @@ export interface Store {
   readonly usage: { rowsSinceLook: number };
 }
 
-/** Reads JSON that we wrote. Text that is no longer JSON means the file is damaged, whatever SQLite says: GH1302. */
+/**
+ * Reads JSON that we wrote. Text that is no longer JSON means the file is damaged, whatever SQLite says:
+ * GH1302.
+ */
 export function readJson(text: string, where: string): Json {
   try {
     return JSON.parse(text) as Json;
@@ -47,7 +50,10 @@ export function readMessage(text: string, seq: number): InboundMessage {
   return readJson(text, `inbox row ${seq}`) as unknown as InboundMessage;
 }
 
-/** The part as it was given: what became of it later is stored beside its fields, and nothing for an adapter to see. */
+/**
+ * The part as it was given: what became of it later is stored beside its fields, and nothing for an adapter
+ * to see.
+ */
 export function readPart(text: string, seq: number): OutboundPart {
   const stored = readJson(text, `outbox row ${seq}`) as unknown as OutboundPart & { readonly replacedBy?: string };
   const { replacedBy: _, ...part } = stored;

@@ -1,6 +1,6 @@
-// An older file becomes a file of the newest version:
-//   room? → told → locked for us alone → VACUUM INTO <path>.upgrade → the new tables there → sync → two renames
-// The old file is only read. It gets the name of the copy, and the new file gets its name: one copy in all.
+// An older file becomes a file of the newest version:   room? → told → locked for us alone → VACUUM INTO
+// <path>.upgrade → the new tables there → sync → two renames The old file is only read. It gets the name of
+// the copy, and the new file gets its name: one copy in all.
 import { closeSync, fsyncSync, linkSync, openSync, renameSync, rmSync, statfsSync, statSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import { GatehouseError } from '../core/errors.ts';
@@ -121,9 +121,9 @@ function keepOld(db: Database, copy: string, link: (path: string, second: string
 }
 
 /**
- * Leaves WAL mode, which works only while no other connection is open, and keeps the lock: nobody can commit
- * to a file that is about to lose its name. Two processes that want this at once give way to each other by
- * letting go in between.
+ * Leaves WAL mode, which works only while no other connection is open, and keeps the lock: no other process
+ * can commit to a file that is about to lose its name. Two processes that want this at once give way to each
+ * other by letting go in between.
  */
 function takeAlone(db: Database, waitMs: number): void {
   const until = performance.now() + waitMs;

@@ -1,4 +1,6 @@
-/** Waits: the rows a parked run leaves, and what ends them. In the transaction of the write that causes it. */
+/**
+ * Waits: the rows a parked run leaves, and what ends them. In the transaction of the write that causes it.
+ */
 import type { Claim, Park, Write } from '../core/commit.ts';
 import type { ToolResult } from '../core/tool.ts';
 import { lateResult, type NewWait, type Settled, waitId } from '../core/wait.ts';

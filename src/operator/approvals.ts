@@ -1,4 +1,5 @@
-// question -> a row, and the owner's chat with a code and two buttons -> a press, /allow CODE or a typed choice, admitted -> its wait ends in that commit
+// question -> a row, and the owner's chat with a code and two buttons ->
+//   a press, /allow CODE or a typed choice, admitted -> its wait ends in that commit
 import type { Commits } from '../core/commit.ts';
 import { errorText } from '../core/errors.ts';
 import { chatKey, principalOf } from '../core/ids.ts';
@@ -39,7 +40,7 @@ export interface Decision {
 export interface OwnerQuestion {
   /** The same id is the same question, however often it is asked. */
   readonly id: string;
-  /** No words of anybody's conversation. */
+  /** No words of a conversation. */
   readonly text: string;
   /** Epoch ms. */
   readonly expiresAt: number;
@@ -49,7 +50,9 @@ export interface OwnerQuestion {
   readonly about?: Json;
 }
 
-/** Questions that people answer. Each is a row of the journal: it survives a restart, and holds nothing here. */
+/**
+ * Questions that people answer. Each is a row of the journal: it survives a restart, and holds nothing here.
+ */
 export class Approvals {
   readonly #options: ApprovalsOptions;
   readonly #asking = new KeyedMutex();
@@ -63,8 +66,9 @@ export class Approvals {
   }
 
   /**
-   * Asks the owner. Resolves, once it is on disk, to the question as it stands, which may be one that was asked before and is over;
-   * undefined when the owner cannot be asked, or too much was asked within an hour. Rejects as the journal does.
+   * Asks the owner. Resolves, once it is on disk, to the question as it stands, which may be one that was
+   * asked before and is over; undefined when the owner cannot be asked, or too much was asked within an hour.
+   * Rejects as the journal does.
    */
   ask(asked: OwnerQuestion): Promise<StoredWait | undefined> {
     return this.#asking.runExclusive(asked.id, async () => {
@@ -117,7 +121,10 @@ export class Approvals {
     return this.#asked.take(to);
   }
 
-  /** At a start: questions to the owner that may not have reached anybody are posted, or looked after, again. Never rejects. */
+  /**
+   * At a start: questions to the owner that may have reached no chat are posted, or looked after, again.
+   * Never rejects.
+   */
   async recover(): Promise<void> {
     const { owner, journal, clock, logger } = this.#options;
     try {
@@ -146,9 +153,10 @@ export class Approvals {
   }
 
   /**
-   * What a pressed button, `/allow CODE`, `/deny CODE`, `/answer CODE WORDS`, or a choice or words in reply to a question come to;
-   * undefined for every other message and for everybody who may not answer, whose words are then an ordinary message. Changes
-   * nothing: the answer counts once `settled` is on disk with the message. Rejects when the journal cannot be read.
+   * What a pressed button, `/allow CODE`, `/deny CODE`, `/answer CODE WORDS`, or a choice or words in reply
+   * to a question come to; undefined for every other message and from each person who may not answer, whose
+   * words are then an ordinary message. Changes nothing: the answer counts once `settled` is on disk with the
+   * message. Rejects when the journal cannot be read.
    */
   async decide(message: InboundMessage): Promise<Decision | undefined> {
     const [word, code = '', ...words] = firstLine(message.text).trim().split(/\s+/);
@@ -159,11 +167,14 @@ export class Approvals {
     const meant = isWhole && wait && this.#mayAnswer(wait, message) ? read(wait, command, words.join(' '), message) : undefined;
     if (meant) return meant;
     const outcome = command === '/allow' ? 'allow' : command === '/deny' ? 'deny' : 'answer';
-    // Nobody else learns which codes there are.
+    // Other people do not learn which codes there are.
     return this.#options.owner.isOwnersChat(message) ? { outcome, answer: 'No open question has this code.' } : undefined;
   }
 
-  /** Without its code: only in reply to the question; words, where words are asked for, also as the next message. */
+  /**
+   * Without its code: only in reply to the question; words, where words are asked for, also as the next
+   * message.
+   */
   async #readTyped(message: InboundMessage): Promise<Decision | undefined> {
     const open = await this.#options.journal.waits.questions(chatKey(message));
     const here = open.filter((wait) => this.#mayAnswer(wait, message));
@@ -175,7 +186,8 @@ export class Approvals {
     const { fromBot, text: quoted } = message.replyTo;
     if (!fromBot) return undefined;
     if (quoted !== undefined) return await this.#readReply(message, quoted);
-    // A reply to words of ours that the platform does not repeat: they may have been any question of this chat.
+    // A reply to words of ours that the platform does not repeat: they may have been any question of this
+    // chat.
     const meant = here.filter((wait) => ofWords(wait, message));
     // The number may be meant for what the agent offered there last.
     const isOfTwoLists = /^\d/.test(firstLine(message.text).trim()) && this.#offering.has(chatKey(message));
@@ -197,7 +209,10 @@ export class Approvals {
     return isThere && (question.by.length === 0 || question.by.includes(principalOf(message)));
   }
 
-  /** The agent answered in this chat, with choices of its own or without: a number that is typed next may be meant for those. */
+  /**
+   * The agent answered in this chat, with choices of its own or without: a number that is typed next may be
+   * meant for those.
+   */
   noteAnswer(message: ChatRef, offersChoices: boolean): void {
     if (!this.#options.owner.isOwnersChat(message)) return;
     if (offersChoices) this.#offering.add(chatKey(message));

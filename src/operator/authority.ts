@@ -11,7 +11,7 @@ export interface StandingOptions {
   /** Whether the channel is the terminal of the owner. */
   readonly isLocal: (channel: string) => boolean;
   readonly allowedSenders: (channel: string) => readonly string[];
-  /** Whether anybody can write there under the id of another person, as by SMS. */
+  /** Whether a stranger can write there under the id of another person, as by SMS. */
   readonly isSpoofable: (channel: string) => boolean;
   /** Whether what is written there is mail. */
   readonly isMail: (channel: string) => boolean;
@@ -25,7 +25,10 @@ export interface Standing {
 /** How adapters mark what the sender did not write. */
 const FORWARDED = /^\[forwarded[ ,]/m;
 
-/** Of a message that was let in. Roles are raised by the config alone; rejects when the pairings cannot be read. */
+/**
+ * Of a message that was let in. Roles are raised by the config alone; rejects when the pairings cannot be
+ * read.
+ */
 export async function standingOf(message: InboundMessage, options: StandingOptions): Promise<Standing> {
   const role = await roleOf(message, options);
   const authority: Authority = {
@@ -43,7 +46,7 @@ async function roleOf(message: InboundMessage, options: StandingOptions): Promis
   if (options.isLocal(channel)) return 'owner';
   if (options.isSpoofable(channel)) return 'guest';
   if (options.owner.isOwnersId(message)) return 'owner';
-  // The mark that lets everybody in is no person's id.
+  // The mark that lets all people in is no person's id.
   if (senderId !== '*' && options.allowedSenders(channel).includes(senderId)) return 'member';
   return (await options.pairing.decided({ channel, account, senderId })) === 'approved' ? 'member' : 'guest';
 }

@@ -31,7 +31,7 @@ interface Bounds {
 
 /**
  * Bounds what may wait, per lane and per sender, so that one who sends faster than the agent answers fills
- * only their own share: what goes beyond it is refused, they are told once, and everybody else is answered as
+ * only their own share: what goes beyond it is refused, they are told once, and all others are answered as
  * ever. The total is bounded by `isFull`: then the platform keeps what it has, except what comes from lanes
  * with nothing waiting, for which a tenth is reserved.
  */

@@ -1,4 +1,7 @@
-/** What the operator is told: what happened, and the command that mends it. No words of anybody's conversation, no provider's words. */
+/**
+ * What the operator is told: what happened, and the command that mends it. It has no words of a conversation
+ * and none of a provider.
+ */
 import type { ModelFailure } from '../core/model.ts';
 import { oneLine } from '../lib/one-line.ts';
 import { limitText, usdText } from '../llm/money/with-budget.ts';
@@ -9,8 +12,8 @@ import type { OwnerNotice } from './owner.ts';
 const DETAIL_LIMIT = 300;
 
 /**
- * Undefined for failures that pass, or that are the business of the person who asked (F26). `keyFrom` is where the
- * key was found: `login`, or a variable, which only a start reads.
+ * Undefined for failures that pass, or that are the business of the person who asked (F26). `keyFrom` is
+ * where the key was found: `login`, or a variable, which only a start reads.
  */
 export function modelRefused(model: string, { kind, code }: ModelFailure, keyFrom?: string): OwnerNotice | undefined {
   const [provider = model] = model.split('/');
@@ -43,7 +46,10 @@ export function modelReplaced({ from, to }: ReplacedModel): OwnerNotice {
   return { key: `model replaced ${from}`, text };
 }
 
-/** Undefined but for the first call of the day that a limit stopped. One key for all senders, or a thousand of them would be a thousand notices. */
+/**
+ * Undefined but for the first call of the day that a limit stopped. One key for all senders, or a thousand of
+ * them would be a thousand notices.
+ */
 export function spendingStopped(taken: SpendingStepTaken): OwnerNotice | undefined {
   if (taken.step !== 'stopped' || !taken.first) return undefined;
   const { unpriced } = taken;
@@ -55,12 +61,15 @@ export function spendingStopped(taken: SpendingStepTaken): OwnerNotice | undefin
   }
   const text =
     `⚠️ Spending is stopped: there is ${limitText(taken)}, and ${usdText(taken.spentUsd)} are spent. ` +
-    `${oneLine(taken.context.sender, DETAIL_LIMIT)} met it first. ` +
+    `The call that met it was for ${oneLine(taken.context.sender, DETAIL_LIMIT)}. ` +
     'See `gatehouse usage`; raise it with "budget" in the config, which applies at once.';
   return { key: `budget ${taken.limit}`, text };
 }
 
-/** `detail` must hold no secret (F34). Told for each cause: a revoked login is news also where the channel was down this morning. */
+/**
+ * `detail` must hold no secret (F34). Told for each cause: a revoked login is news also where the channel was
+ * down this morning.
+ */
 export function channelDown(channel: string, detail: string | undefined): OwnerNotice {
   const why = detail === undefined ? '' : `: ${oneLine(detail, DETAIL_LIMIT)}`;
   const cause = detail === undefined ? undefined : /\bGH\d{4}\b/.exec(detail)?.[0];

@@ -7,7 +7,10 @@ import { OwnerPosts } from './posts.ts';
 
 /** A notice is news for a day; then its cause is told anew, if it lasts. */
 const NOTICE_EXPIRES_MS = 24 * 3_600_000;
-/** A cause that mends itself and comes back is told this often in a day: what comes and goes must not flood the owner. */
+/**
+ * A cause that mends itself and comes back is told this often in a day: what comes and goes must not flood
+ * the owner.
+ */
 const MOST_A_DAY = 3;
 
 export interface OwnerNotice {
@@ -15,7 +18,7 @@ export interface OwnerNotice {
   readonly key: string;
   /** The cause had mended, and is back: it is told again, up to three times a day in all. */
   readonly isBack?: boolean;
-  /** For the operator: no words of anybody's conversation. Secrets are taken out here. */
+  /** For the operator: no words of a conversation. Secrets are taken out here. */
   readonly text: string;
   /** The channel that cannot carry it, because it is what the notice is about. */
   readonly except?: string;
@@ -29,7 +32,10 @@ interface Told {
 
 export type OwnerOptions = OwnerPostsOptions;
 
-/** The chats in which the operator is told of trouble. What cannot be told there is a warning in the log, never silence. */
+/**
+ * The chats in which the operator is told of trouble. What cannot be told there is a warning in the log,
+ * never silence.
+ */
 export class Owner implements AsyncDisposable {
   readonly #options: OwnerOptions;
   readonly #posts: OwnerPosts;
@@ -43,32 +49,41 @@ export class Owner implements AsyncDisposable {
     this.#posts = new OwnerPosts(options);
   }
 
-  /** Whether there is anybody to tell or to ask. */
+  /** Whether there is a chat to tell or to ask in. */
   get exists(): boolean {
     return this.#options.chats.length > 0;
   }
 
-  /** Resolves when the notice is on disk or in the log; the owner waits for it when disposed. Never rejects. */
+  /**
+   * Resolves when the notice is on disk or in the log; the owner waits for it when disposed. Never rejects.
+   */
   tell(notice: OwnerNotice): Promise<void> {
     const owned = this.#tell(notice).finally(() => this.#running.delete(owned));
     this.#running.add(owned);
     return owned;
   }
 
-  /** To be told every event: what becomes of channels and parts decides whether a text has to go to another chat. */
+  /**
+   * To be told every event: what becomes of channels and parts decides whether a text has to go to another
+   * chat.
+   */
   observe(event: RunEvent): void {
     this.#posts.observe(event);
   }
 
   /**
-   * Makes one text ready for the outbox of the owner's chat; where that chat turns out not to work, it goes into the next one's.
-   * Undefined when no chat works; the caller says so in the log. `id` is part of the outbox key.
+   * Makes one text ready for the outbox of the owner's chat; where that chat turns out not to work, it goes
+   * into the next one's. Undefined when no chat works; the caller says so in the log. `id` is part of the
+   * outbox key.
    */
   prepare(id: string, text: string, options: PostOptions): ReadyPost | undefined {
     return this.#posts.prepare(id, text, options);
   }
 
-  /** What an earlier process posted under this id is looked after again; where it reached no chat, it is posted anew. Never rejects. */
+  /**
+   * What an earlier process posted under this id is looked after again; where it reached no chat, it is
+   * posted anew. Never rejects.
+   */
   async lookAfter(id: string, text: string, options: PostOptions): Promise<void> {
     await this.#posts.postOnce(id, text, options);
   }

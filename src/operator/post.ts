@@ -18,9 +18,15 @@ export interface PostOptions {
   readonly except?: string;
   /** Answers to press, or to type where there are no buttons. */
   readonly choices?: readonly Choice[];
-  /** Worth telling also after it expired where it could not be sent: it then goes to another chat for as long again. */
+  /**
+   * Worth telling also after it expired where it could not be sent: it then goes to another chat for as long
+   * again.
+   */
   readonly isNews?: boolean;
-  /** It is taken away from the chat it was posted to, where nobody has seen it, and stands in this one; `key` is its `chatKey`. */
+  /**
+   * It is taken away from the chat it was posted to, where it surely did not arrive, and stands in this one;
+   * `key` is its `chatKey`.
+   */
   readonly onMoved?: (chat: OwnerChat, key: string) => void;
   /** It surely reached no chat, and no other one works. */
   readonly onLost?: () => void;

@@ -1,4 +1,5 @@
-// text -> the first chat of the owner that works -> outbox; a chat that then does not work -> withdrawn there -> the next healthy one
+// text -> the first chat of the owner that works -> outbox; a chat that then does not work ->
+//   withdrawn there -> the next healthy one
 import type { Channel, ChannelHealth } from '../core/channel.ts';
 import { errorText } from '../core/errors.ts';
 import type { RunEvent } from '../core/events.ts';
@@ -26,9 +27,10 @@ const JOURNAL_RETRY_MS = 1_000;
 const MOST_POSTS = 8;
 
 /**
- * Texts for the owner in the outbox, looked after until one has left. A text whose channel goes down, does not connect within half a
- * minute or gives it up is posted to the next healthy chat, once it can no longer leave from the first: it is never in two chats,
- * unless the process is killed in between. A text that may have arrived stays where it is.
+ * Texts for the owner in the outbox, looked after until one has left. A text whose channel goes down, does
+ * not connect within half a minute or gives it up is posted to the next healthy chat, once it can no longer
+ * leave from the first: it is never in two chats, unless the process is killed in between. A text that may
+ * have arrived stays where it is.
  */
 export class OwnerPosts implements AsyncDisposable {
   readonly #options: OwnerPostsOptions;
@@ -54,9 +56,10 @@ export class OwnerPosts implements AsyncDisposable {
   }
 
   /**
-   * Posts the text in a commit of its own. 'known' when a text with this id was posted before, by whichever process, and may have
-   * arrived or may still; one that waits is looked after from now on. One that surely reached nobody is posted again. Undefined when
-   * no chat works or the journal cannot be written. Never rejects.
+   * Posts the text in a commit of its own. 'known' when a text with this id was posted before, by whichever
+   * process, and may have arrived or may still; one that waits is looked after from now on. One that surely
+   * reached no chat is posted again. Undefined when no chat works or the journal cannot be written. Never
+   * rejects.
    */
   postOnce(id: string, text: string, options: PostOptions): Promise<OwnerChat | 'known' | undefined> {
     return this.#own(this.#postOnce(id, text, options));
@@ -200,7 +203,10 @@ export class OwnerPosts implements AsyncDisposable {
     one.options.onMoved?.(placed.chat, placed.key);
   }
 
-  /** Last first: once the first is ours, none of them has left. Whoever makes a part SENDING is the only one that may send it. */
+  /**
+   * Last first: once the first is ours, none of them has left. Only the process that makes a part SENDING may
+   * send it.
+   */
   async #take({ keys, chat }: Entrusted): Promise<readonly StoredPart[]> {
     const { journal, logger } = this.#options;
     const taken: StoredPart[] = [];
@@ -217,7 +223,10 @@ export class OwnerPosts implements AsyncDisposable {
     return taken;
   }
 
-  /** Until the journal can be written, or the process ends: the next one settles what was taken as a send that was cut off. */
+  /**
+   * Until the journal can be written, or the process ends: the next one settles what was taken as a send that
+   * was cut off.
+   */
   async #settle(seq: number, settlement: Settlement): Promise<void> {
     const { journal, logger, clock } = this.#options;
     for (;;) {
@@ -234,7 +243,10 @@ export class OwnerPosts implements AsyncDisposable {
     }
   }
 
-  /** The channel gave it up: it surely did not arrive. News that is too old to be sent there is news in another chat. */
+  /**
+   * The channel gave it up: it surely did not arrive. News that is too old to be sent there is news in
+   * another chat.
+   */
   async #replace(one: Entrusted): Promise<void> {
     const { clock, logger } = this.#options;
     const { onLost, onMoved, isNews = false, expiresInMs } = one.options;
@@ -250,7 +262,9 @@ export class OwnerPosts implements AsyncDisposable {
     onMoved?.(placed.chat, placed.key);
   }
 
-  /** One that is connected; else one in trouble that mends itself, or still connecting: the part waits for it. */
+  /**
+   * One that is connected; else one in trouble that mends itself, or still connecting: the part waits for it.
+   */
   #usable({ options, gaveUp }: Text, states: readonly ChannelHealth[]): { channel: Channel; chat: OwnerChat } | undefined {
     const { chats, channel: find, state } = this.#options;
     for (const wanted of states) {

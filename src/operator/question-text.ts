@@ -7,7 +7,7 @@ import type { Question, StoredWait } from '../core/wait.ts';
 /**
  * Without look-alikes. A code says which question is meant and is no secret: who may answer is decided by who
  * writes and where. So tries are not counted, or old buttons would use them up; six of 31 are 900 million,
- * which no one hits by chance.
+ * which are not hit by chance.
  */
 const ALPHABET = '23456789ABCDEFGHJKMNPQRSTUVWXYZ';
 const CODE_LENGTH = 6;

@@ -32,8 +32,8 @@ export class RunQuestions {
   }
 
   /**
-   * Makes the question of a wait ready. Undefined when it cannot be asked: there is no such channel, or too much was asked there
-   * within an hour. Rejects as the journal does.
+   * Makes the question of a wait ready. Undefined when it cannot be asked: there is no such channel, or too
+   * much was asked there within an hour. Rejects as the journal does.
    */
   async place(question: Question, wait: { readonly id: string; readonly run: string }): Promise<PlacedQuestion | undefined> {
     const { approvals, owner, clock } = this.#options;

@@ -46,7 +46,9 @@ export class Choices {
     this.#options = options;
   }
 
-  /** For the turn of this row. The caller holds the session's mutex; rejects as journal and session store do. */
+  /**
+   * For the turn of this row. The caller holds the session's mutex; rejects as journal and session store do.
+   */
   async of(row: RunRow): Promise<{ readonly model: Model; readonly thinking?: ThinkingLevel }> {
     // Before the wait, as its names are: a changed config may bring other models meanwhile.
     const { model } = this.#options;
@@ -88,7 +90,10 @@ export class Choices {
   }
 }
 
-/** The chat whose conversation the run goes on with. A run with a session of its own chose nothing, wherever it answers. */
+/**
+ * The chat whose conversation the run goes on with. A run with a session of its own chose nothing, wherever
+ * it answers.
+ */
 function chatOf({ message, replyTo, session }: RunRow): Address | undefined {
   return message ?? (replyTo && sessionKey(replyTo) === session ? replyTo : undefined);
 }

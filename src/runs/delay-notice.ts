@@ -14,8 +14,9 @@ export interface DelayNoticeOptions {
 }
 
 /**
- * Reads the events of one turn and tells its chat, once, that the answer is held up (F24). The part is committed before the
- * turn's own parts as long as `settled` is awaited first, so it is sent before the answer.
+ * Reads the events of one turn and tells its chat, once, that the answer is held up (F24). The part is
+ * committed before the turn's own parts as long as `settled` is awaited first, so it is sent before the
+ * answer.
  */
 export class DelayNotice {
   readonly #target: AnswerTarget;
@@ -33,7 +34,7 @@ export class DelayNotice {
     if (event.type === 'model.waiting') this.#told ??= this.#tell(event.waitMs);
   };
 
-  /** Never rejects: an answer must not be lost because nobody could be told that it is late. */
+  /** Never rejects: an answer must not be lost because the notice that it is late failed. */
   async settled(): Promise<void> {
     await this.#told;
   }

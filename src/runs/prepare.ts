@@ -13,7 +13,10 @@ import { transcribe, transcriptionTimedOut, transcriptLine } from '../media/voic
 const QUOTE_LIMIT = 500;
 /** Files of one message that are fetched; the rest is named only. */
 export const MAX_FILES = 10;
-/** Fetching all files of one message may take this long: what a channel's settings allow for one of them at most. */
+/**
+ * Fetching all files of one message may take this long: what a channel's settings allow for one of them at
+ * most.
+ */
 export const FETCH_MS = 480_000;
 export const TRANSCRIPTION_MS = 120_000;
 
@@ -21,7 +24,10 @@ export interface Prepared {
   readonly text: string;
   /** Paths relative to the workspace. */
   readonly media: readonly string[];
-  /** What the person is told below the answer, whatever the model says of it: files that could not be had. '' when all could. */
+  /**
+   * What the person is told below the answer, whatever the model says of it: files that could not be had. ''
+   * when all could.
+   */
   readonly notice: string;
 }
 
@@ -34,7 +40,10 @@ export interface PrepareOptions {
   readonly timeoutMs: number;
   /** Turns recordings into text. Absent: the agent is told only that one came. */
   readonly transcriber?: Transcriber;
-  /** Transcribing all recordings of one message may take this long. ms. Default 120 s: two at the limit of one. */
+  /**
+   * Transcribing all recordings of one message may take this long. ms. Default 120 s: two at the limit of
+   * one.
+   */
   readonly transcriptionMs?: number;
   readonly signal: AbortSignal;
   /** A file that could not be fetched, or a recording that could not be transcribed (GH2114). */
@@ -50,7 +59,10 @@ interface Fetched {
   readonly code?: ErrorCode;
 }
 
-/** Fetches files and writes what the agent reads. A file that cannot be had is noted in the text; the message is answered all the same. */
+/**
+ * Fetches files and writes what the agent reads. A file that cannot be had is noted in the text; the message
+ * is answered all the same.
+ */
 export async function prepare(message: InboundMessage, options: PrepareOptions): Promise<Prepared> {
   const words = [background(message), quotation(message), author(message) + visibleText(message.text)];
   // Before the time limit is set: its timer would stay for a minute behind every message.

@@ -21,9 +21,15 @@ const TOOL_TIMEOUT_MS = 600_000;
 
 const HALF_AN_HOUR_MS = 1_800_000;
 
-/** What a conversation may do in one answer (spec C4, F2 and B1), and a node of a pipeline, which is the same agent. */
+/**
+ * What a conversation may do in one answer (spec C4, F2 and B1), and a node of a pipeline, which is the same
+ * agent.
+ */
 const CONVERSATION = { wallClockMs: HALF_AN_HOUR_MS, maxToolCalls: 64, toolsAtOnce: 8 };
-/** What a task may do (P9 to P12): it is told to come to an end before it is ended, and no step of it may hang. */
+/**
+ * What a task may do (P9 to P12): it is told to come to an end before it is ended, and no step of it may
+ * hang.
+ */
 const TASK = { wallClockMs: HALF_AN_HOUR_MS, maxToolCalls: 5, toolsAtOnce: 5 };
 
 const FIGURES: Readonly<Record<Profile, Figures>> = {

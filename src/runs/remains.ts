@@ -15,7 +15,7 @@ const NOTHING: Remains = { lines: [], tools: [] };
 
 /**
  * For the journal, which writes the lines in the transaction that ends the row. A row whose turn never began
- * leaves nothing, and neither does what was overheard before anybody knew that it is for the agent.
+ * leaves nothing, and neither does what was overheard before it was known to be for the agent.
  */
 export function remainsOf({ clock, isCommand }: RemainsOptions): RemainsOf {
   return (row: RunRow, steps: readonly StepRecord[]): Remains => {

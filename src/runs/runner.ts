@@ -32,7 +32,7 @@ import { type Told, toldTo } from './told.ts';
 import type { Transcripts } from './transcripts.ts';
 import { sessionWorkspace } from './workspace.ts';
 
-/** The model did its part and had nothing to say (F29): asking the same again is the person's choice, not a repair. */
+/** The model had nothing to say (F29): to ask the same again is the person's choice, not a repair. */
 const ANSWERED_WITH_NOTHING: readonly FailureKind[] = ['empty', 'content-filter'];
 
 export interface RunnerOptions {
@@ -67,7 +67,7 @@ export interface RunnerOptions {
   readonly noteUpload?: (workspace: string) => Promise<void>;
   /** Each session has its own workspace below. */
   readonly dataDir: string;
-  /** Shows that somebody is working until disposed. */
+  /** Shows that there is work on it until disposed. */
   readonly typing: (place: AnswerTarget) => Disposable;
   /** False where nothing but the answer may be written: a program reads it. */
   readonly tellsDelays: (channel: string) => boolean;
@@ -89,21 +89,21 @@ interface Running {
 export class Runner {
   readonly #options: RunnerOptions;
   readonly #windows: LearntWindows;
-  #parking = false;
+  #stopping = false;
 
   constructor(options: RunnerOptions) {
     this.#options = options;
     this.#windows = new LearntWindows(options.clock);
   }
 
-  /** Shutdown began: every running turn stops after the step it is recording. */
-  park(): void {
-    this.#parking = true;
+  /** Shutdown began: every running turn stops after the step it is recording, and its row is NEW again. */
+  stopAtNextStep(): void {
+    this.#stopping = true;
   }
 
   /**
-   * One turn until its outcome is known; what it returns commits it. Both reject only when the journal could not be written
-   * (nothing was committed then): every other failure is an outcome of its own, with a notice in the chat.
+   * One turn until its outcome is known; what it returns commits it. Both reject only when the journal could
+   * not be written (nothing was committed then): every other failure is an outcome, with a notice in the chat.
    */
   async run(row: RunRow, signal: AbortSignal): Promise<Finish | undefined> {
     const { clock, emit } = this.#options;
@@ -120,7 +120,7 @@ export class Runner {
       if (!result) return undefined;
       const placed = { ...result, ...(await place.of(result)) };
       return async () => {
-        // A step that failed is on disk before what came of it. One that is asked for but not judged yet shares the transaction.
+        // A failed step is on disk before what came of it. One that is not judged yet shares the transaction.
         await writes.settled();
         await this.#finish(row, placed, started, place);
         await writes.settled();
@@ -210,7 +210,7 @@ export class Runner {
     }
   }
 
-  /** After /stop the row is already DONE; after a shutdown it is NEW again, its steps kept, and resumes at the next start. */
+  /** After /stop the row is DONE already. After a shutdown it is NEW again with its steps, for the next start. */
   async #stopped(row: RunRow, signal: AbortSignal): Promise<Ended | undefined> {
     if (signal.reason instanceof RunStopped && signal.reason.by === 'user')
       return this.#done(row, { state: 'DONE', outcome: 'cancelled' });
@@ -276,7 +276,7 @@ export class Runner {
         record: async (step, usage) => {
           if (!(await writes.write(turn.taint === 0 ? step : { ...step, taint: turn.taint }, usage)))
             ended.abort(new RunStopped('fenced'));
-          else if (this.#parking && step.state === 'DONE') ended.abort(new RunStopped('shutdown'));
+          else if (this.#stopping && step.state === 'DONE') ended.abort(new RunStopped('shutdown'));
           ended.signal.throwIfAborted();
         },
       },

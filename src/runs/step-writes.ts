@@ -18,8 +18,8 @@ interface Entry {
 }
 
 /**
- * The steps of one claim. What a step holds was paid for or has taken effect, so a full disk must not cost it: it is written again, with
- * a back-off, until it is on disk or the turn is told to stop.
+ * The steps of one claim. What a step holds was paid for or has taken effect, so a full disk must not cost
+ * it: it is written again, with a back-off, until it is on disk or the turn is told to stop.
  */
 export class StepWrites {
   readonly #row: RunRow;
@@ -51,7 +51,10 @@ export class StepWrites {
     }
   }
 
-  /** Resolves when every step that failed is written. Rejects when one still cannot be; it may be called again. */
+  /**
+   * Resolves when every step that failed is written. Rejects when one still cannot be; it may be called
+   * again.
+   */
   async settled(): Promise<void> {
     if (this.#late.size === 0) return;
     await Promise.allSettled(this.#late.values());

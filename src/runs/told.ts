@@ -75,10 +75,14 @@ const WAITS_FOR: Readonly<Record<WaitKind, string>> = {
   signal: 'a decision',
 };
 
+/** What a parked run waits for, in words. */
+export function waitsForText(kinds: readonly WaitKind[]): string {
+  return kinds.map((kind) => WAITS_FOR[kind]).join(' and ');
+}
+
 function waitingText(quoted: readonly ParkedRun[], areMore: boolean): string {
   const lines = quoted.map(({ text, kinds }) => {
-    const what = kinds.map((kind) => WAITS_FOR[kind]).join(' and ');
-    return `An earlier request waits for ${what}: “${oneLine(text, REQUEST_CHARS)}”`;
+    return `An earlier request waits for ${waitsForText(kinds)}: “${oneLine(text, REQUEST_CHARS)}”`;
   });
   const more = areMore ? ['More requests wait.'] : [];
   return [...lines, ...more, 'What waits is answered by itself later; do not do it here.'].join('\n');

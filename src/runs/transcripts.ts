@@ -6,10 +6,16 @@ import { BoundedQueue } from '../lib/bounded-queue.ts';
 
 /** Lines moved per round: bounds memory, and how long one round holds the journal's reader. */
 const BATCH = 500;
-/** Lines of several turns share one write and sync of their file: the journal already made them durable, so nothing waits for this. */
+/**
+ * Lines of several turns share one write and sync of their file: the journal already made them durable, so
+ * nothing waits for this.
+ */
 const GATHER_MS = 1_000;
 const RETRY_MS = 5_000;
-/** Files written at once. The thread pool has four threads and turns need some of them; nothing waits for this. */
+/**
+ * Files written at once. The thread pool has four threads and turns need some of them; nothing waits for
+ * this.
+ */
 const WRITERS = 2;
 
 /** Sessions that could not be written in this pass, each with its lines in the order written. */
@@ -23,9 +29,10 @@ export interface TranscriptsOptions {
 }
 
 /**
- * Sessions as the turns see them: the file plus the lines that a finished turn committed and that are still on their way into
- * the file. Moving a line is idempotent (by its id), so a kill between the file's sync and the journal's clearing repeats nothing.
- * A file that cannot be written keeps its own lines waiting and no other session's.
+ * Sessions as the turns see them: the file plus the lines that a finished turn committed and that are still
+ * on their way into the file. Moving a line is idempotent (by its id), so a kill between the file's sync and
+ * the journal's clearing repeats nothing. A file that cannot be written keeps its own lines waiting and no
+ * other session's.
  */
 export class Transcripts implements AsyncDisposable {
   readonly #options: TranscriptsOptions;
@@ -70,8 +77,8 @@ export class Transcripts implements AsyncDisposable {
   }
 
   /**
-   * Moves what there is into the files now: at start and at the end. Never rejects and never waits for a disk to recover:
-   * what cannot be moved is reported and stays in the journal.
+   * Moves what there is into the files now: at start and at the end. Never rejects and never waits for a disk
+   * to recover: what cannot be moved is reported and stays in the journal.
    */
   async flush(): Promise<void> {
     try {
@@ -82,8 +89,8 @@ export class Transcripts implements AsyncDisposable {
   }
 
   /**
-   * `/new`: archives the session and keeps its newest `keep` messages. Returns how many stayed. The caller holds the session's
-   * mutex. Rejects when the session's own lines cannot be moved into its file first.
+   * `/new`: archives the session and keeps its newest `keep` messages. Returns how many stayed. The caller
+   * holds the session's mutex. Rejects when the session's own lines cannot be moved into its file first.
    */
   async restart(session: string, keep: number): Promise<number> {
     await this.#moveAll();
@@ -92,14 +99,17 @@ export class Transcripts implements AsyncDisposable {
     this.#pending.delete(session);
     const messages = (await this.#options.store.load(session))?.messages ?? [];
     let from = Math.max(0, messages.length - keep);
-    // A tool result without its call is refused by every model: the cut moves on to where a message can stand alone.
+    // A tool result without its call is refused by every model: the cut moves on to where a message can stand
+    // alone.
     while (messages[from]?.role === 'tool') from += 1;
     const kept = messages.slice(from);
     if (messages.length > 0) await this.#options.store.rewrite(session, kept);
     return kept.length;
   }
 
-  /** Ends the background work after one last round; what cannot be moved into its file stays in the journal. */
+  /**
+   * Ends the background work after one last round; what cannot be moved into its file stays in the journal.
+   */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closing.abort(new Error('transcripts closed'));
     await this.#moving;

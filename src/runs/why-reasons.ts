@@ -1,5 +1,6 @@
 /** Reasons in words, and the key of the config that decides each, where one does. */
 import { ERROR_CODES } from '../core/error-codes.ts';
+import { NOT_HEARD } from '../core/run.ts';
 
 /** A sentence's end, without the full stop. */
 export interface Reason {
@@ -46,12 +47,14 @@ const OUTCOMES: Reasons = {
   cancelled: ['It was stopped by a person'],
   deleted: ['It was taken back before its turn'],
   'not-mentioned': ['It did not speak to the assistant', 'gateway.channels[].group_patterns'],
+  [NOT_HEARD]: ['It was not listened to: it is not known whether it spoke to the assistant', 'transcription'],
   'no-model': ['There is no model to answer it', 'provider'],
   pairing: ['It was not let in: its sender has to be let in first, and was given a code', SENDERS],
   flood: ['It was not let in: too many messages of its chat or sender were waiting; the chat was told', 'gateway.high_water'],
   'limit:iterations': ['It was answered, and cut short by the limit of model calls', 'max_iterations'],
   'limit:time': ['It was answered, and cut short by the limit of time', 'gateway.session_timeout_secs'],
-  'limit:tokens': ['It was answered, and cut short by the limit of tokens', 'gateway.max_output_tokens'],
+  'limit:tokens': ['It was answered, and cut short by the limit of tokens'],
+  'limit:step': ['It was answered, and cut short because one step took too long'],
   'limit:loop': ['It was answered, and cut short because the model repeated itself'],
 };
 

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import type { RunEvent } from '../core/events.ts';
 import type { PartSummary, RunAbout, RunSummary } from '../core/record.ts';
+import { NOT_HEARD } from '../core/run.ts';
 import { whyOf } from './why.ts';
 
 const NOW = 1_000_000;
@@ -105,6 +106,30 @@ test.each<[string, RunAbout, string, string | undefined]>([
     expect.stringMatching(/^It waits: tried again in 9\.0 s: .* \(GH1301\)\.$/),
     undefined,
   ],
+  [
+    'a recording that could not be listened to',
+    about({ outcome: NOT_HEARD }, []),
+    'It was not listened to: it is not known whether it spoke to the assistant.',
+    'transcription',
+  ],
+  [
+    'a step that took too long',
+    about({ outcome: 'limit:step' }, [], SENT),
+    'It was answered, and cut short because one step took too long.',
+    undefined,
+  ],
+  [
+    'a limit of tokens, which no key sets',
+    about({ outcome: 'limit:tokens' }, [], SENT),
+    'It was answered, and cut short by the limit of tokens.',
+    undefined,
+  ],
+  [
+    'a run that is parked',
+    about({ state: 'PARKED', waitsFor: ['person', 'signal'] }, []),
+    'It waits for the answer of a person and a decision.',
+    undefined,
+  ],
   ['a stop', about({ outcome: 'cancelled' }, [], []), 'It was stopped by a person.', undefined],
   ['a silent job', about({ source: 'job', outcome: 'silent' }, []), 'The job had nothing to tell.', undefined],
   [
@@ -127,7 +152,7 @@ test.each<[string, RunAbout, string, string | undefined]>([
 
 test('what waits says what it waits for: a daemon that does not run, a channel that is down', () => {
   const waiting = about({ state: 'NEW', attempts: 0 }, []);
-  expect(whyOf(waiting, { now: NOW, daemon: 'down' }).verdict).toBe('It waits: waits for the daemon, which does not run.');
+  expect(whyOf(waiting, { now: NOW, daemon: 'down' }).verdict).toBe('It waits for the daemon, which does not run.');
   const held = about({ outcome: 'answered' }, [], [{ state: 'PENDING' }]);
   const on = (channel: 'down' | 'healthy' | 'removed') => whyOf(held, { now: NOW, daemon: 'up', channel }).verdict;
   expect(on('down')).toBe('It was answered; the answer is on its way: 0 of 1 parts sent; the channel is down.');

@@ -2,7 +2,7 @@
 import type { ChannelHealth } from '../core/channel.ts';
 import type { RunEvent } from '../core/events.ts';
 import type { PartSummary, RunAbout, RunSummary } from '../core/record.ts';
-import type { WaitKind } from '../core/wait.ts';
+import { waitsForText } from './told.ts';
 import { codeText, endOf, limitKey, type Reason, refusalOf } from './why-reasons.ts';
 
 export interface Gate {
@@ -38,13 +38,6 @@ type Verdict = Reason & Pick<Gate, 'detail'>;
 
 type Of<Type extends RunEvent['type']> = Extract<RunEvent, { readonly type: Type }>;
 
-const WAITS_FOR: Readonly<Record<WaitKind, string>> = {
-  person: 'the answer of a person',
-  run: 'work that it began',
-  timer: 'a time',
-  signal: 'a signal',
-};
-
 export function whyOf(about: RunAbout, present: Present): Why {
   const events = about.events.map(({ event }) => event);
   const gates: Gate[] = [];
@@ -74,7 +67,7 @@ export function whyOf(about: RunAbout, present: Present): Why {
 
 function laneGate(run: RunSummary, events: readonly RunEvent[], { now, daemon }: Present): Gate {
   const waits = (text: string): Gate => ({ gate: 'lane', state: 'waits', text });
-  if (run.state === 'PARKED') return waits(`waits for ${run.waitsFor.map((kind) => WAITS_FOR[kind]).join(', ')}`);
+  if (run.state === 'PARKED') return waits(`waits for ${waitsForText(run.waitsFor)}`);
   if (run.state === 'NEW' && daemon === 'down') return waits('waits for the daemon, which does not run');
   if (run.state === 'NEW' && run.ahead > 0) return waits(`${run.ahead} before it in its chat`);
   const failed = last(events, 'failed');
@@ -181,7 +174,8 @@ function verdictOf(
       return { text: 'It waits for the owner: a limit of spending was met', ...limit };
     if (run.state === 'RUNNING' && present.daemon !== 'down') return { text: 'It is being worked on' };
     if (run.state === 'RUNNING') return { text: 'It waits: it goes on when the daemon runs again' };
-    return { text: `It waits: ${laneGate(run, events, present).text}` };
+    const { text } = laneGate(run, events, present);
+    return { text: text.startsWith('waits ') ? `It ${text}` : `It waits: ${text}` };
   }
   const outcome = run?.outcome ?? last(events, 'finished')?.outcome;
   const end = outcome === undefined ? undefined : endOf(outcome, run?.state === 'DEAD');

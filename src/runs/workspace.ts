@@ -4,12 +4,13 @@ import { userDirectory } from '../../sessions/file-name.ts';
 import { shortHash } from '../core/ids.ts';
 
 /**
- * The directory of a session's files; made when it is not there. It is named by a digest of the session's key,
- * so that no two sessions share one (attack A37).
+ * The directory of a session's files; made when it is not there. It is named by a digest of the session's
+ * key, so that no two sessions share one (attack A37).
  */
 export function sessionWorkspace(dataDir: string, session: string): string {
   const path = join(userDirectory(dataDir, session), 'workspaces', shortHash(session, 32));
-  // Not through the thread pool, where it would queue behind file syncs. The look is far cheaper than creating what is there.
+  // Not through the thread pool, where it would queue behind file syncs. The look is far cheaper than
+  // creating what is there.
   if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) mkdirSync(path, { recursive: true, mode: 0o700 });
   return path;
 }

@@ -99,7 +99,9 @@ export class Book implements JobBook {
   }
 }
 
-/** Checked and complete. Rejects with GH1701 for a schedule that cannot be, and for a text that is too long. */
+/**
+ * Checked and complete. Rejects with GH1701 for a schedule that cannot be, and for a text that is too long.
+ */
 export async function jobOf(request: JobRequest, id: string, now: number): Promise<Job> {
   const { name, session, deliver, authority, taint = 0, missed = 'once', deleteAfterRun = false } = request;
   // A model may have copied them from what it read, and will read them again when the job is due (A32).

@@ -2,13 +2,13 @@
 import type { Authority } from '../core/authority.ts';
 import { errorText } from '../core/errors.ts';
 import type { Emit, RunEvent } from '../core/events.ts';
-import { type Job, type JobAddress, jobRunKey } from '../core/job.ts';
+import { type Job, type JobAddress, jobRunKey, jobSession } from '../core/job.ts';
 import type { Journal } from '../core/journal.ts';
 import type { Address } from '../core/message.ts';
 import type { Clock } from '../core/ports.ts';
-import { jobLane, jobSession, promptOf, runOf } from './job-run.ts';
+import { jobLane, promptOf, runOf } from './job-run.ts';
 import { nextDue } from './next.ts';
-import type { Dated } from './ticker.ts';
+import type { TickerSource } from './ticker.ts';
 
 /** Jobs that are fired in one step; those of one step share a transaction. */
 const BATCH = 20;
@@ -41,7 +41,7 @@ type NoRun = Extract<RunEvent, { type: 'job' }>['state'];
  * Fires jobs. A firing is one commit with the key `job/<id>/<due>`, so that a kill leaves either a job that
  * is still due or a run, and a clock that is set back makes no second run of the same due time.
  */
-export class DueJobs implements Dated {
+export class DueJobs implements TickerSource {
   readonly #options: DueJobsOptions;
 
   constructor(options: DueJobsOptions) {
@@ -114,7 +114,7 @@ export class DueJobs implements Dated {
 
   async #unfinished({ id, payload }: Job, to: Address | undefined): Promise<number> {
     const { journal } = this.#options;
-    const parked = await journal.waits.parked(payload.session ?? jobSession(id));
+    const parked = await journal.waits.parked(jobSession({ id, payload }));
     return journal.load('lane', jobLane(id, to)).messages + parked.filter(({ key }) => key.startsWith(`job/${id}/`)).length;
   }
 

@@ -18,7 +18,10 @@ const authority = z.object({
   home: z.string().exactOptional(),
 });
 
-/** The two shapes that programs have written: `{kind: "Every", every_ms}` and `{"Every": {"seconds"}}`, and those between. */
+/**
+ * The two shapes that programs have written: `{kind: "Every", every_ms}` and `{"Every": {"seconds"}}`, and
+ * those between.
+ */
 const schedule = z
   .preprocess(
     (value) => {

@@ -93,6 +93,15 @@ test('over 48 hours an unchanged file is asked about once, also across restarts'
   expect(await at.live(HALF_HOUR)).toEqual([]);
 });
 
+test.each([
+  ['a person stopped', 'cancelled'],
+  ['a limit of the run cut short', 'limit:iterations'],
+])('what %s is not asked again while the file says the same', async (_title, outcome) => {
+  await using at = await setup();
+  await writeFile(at.file, '- [ ] look at the mail');
+  expect(await at.live(12 * 3_600_000, outcome)).toHaveLength(1);
+});
+
 test('what failed is asked again, and not more often than the daily limit', async () => {
   await using at = await setup({ everyMs: HALF_HOUR, mostADay: 3 });
   await at.clock.advance(new Date(2026, 0, 1).getTime() + 86_400_000 - at.clock.now()); // a midnight here

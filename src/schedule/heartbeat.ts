@@ -6,8 +6,8 @@ import { HEARTBEAT, type Job, type JobAddress } from '../core/job.ts';
 import type { Journal } from '../core/journal.ts';
 import type { Address } from '../core/message.ts';
 import type { Clock, Logger } from '../core/ports.ts';
-import { runOf } from './job-run.ts';
-import type { Dated } from './ticker.ts';
+import { hasFailed, runOf } from './job-run.ts';
+import type { TickerSource } from './ticker.ts';
 
 /** More is no list of things to look after, and would be paid for each time. */
 const MOST_BYTES = 64 * 1024;
@@ -36,10 +36,10 @@ export interface HeartbeatOptions {
 
 /**
  * Looks at the operator's file from time to time. A file that is absent, says nothing, or says what it said
- * at the last run that succeeded, makes no run: nothing is written, and no model is asked. Its row in `job`
+ * at the last run that did not fail, makes no run: nothing is written, and no model is asked. Its row in `job`
  * is made with its first run and remembers what that was about.
  */
-export class Heartbeat implements Dated {
+export class Heartbeat implements TickerSource {
   readonly #options: HeartbeatOptions;
   #next: number | undefined;
 
@@ -78,7 +78,7 @@ export class Heartbeat implements Dated {
     if (was && !was.enabled) return true;
     const { digest, day } = { digest: shortHash(text, 32), day: dayOf(now) };
     const seen = was?.payload.seen;
-    if (seen?.digest === digest && !was?.lastStatus?.startsWith('error:')) return true;
+    if (was && seen?.digest === digest && !hasFailed(was)) return true;
     const runs = seen?.day === day ? seen.runs : 0;
     const { mostADay, everyMs: ms } = settings();
     if (runs >= mostADay) {

@@ -1,13 +1,8 @@
 // due job -> the run that it begins
 import { laneKey } from '../core/ids.ts';
-import { type Job, jobRunKey } from '../core/job.ts';
+import { type Job, jobRunKey, jobSession } from '../core/job.ts';
 import type { Address } from '../core/message.ts';
 import type { NewRun } from '../core/new-run.ts';
-
-/** The session of a job that belongs to no conversation. No chat has such a key. */
-export function jobSession(id: string): string {
-  return `job:${id}`;
-}
 
 /**
  * A lane of its own, so that no message waits behind a job. Where it answers in a chat the lane is counted to
@@ -20,10 +15,12 @@ export function jobLane(id: string, to: Address | undefined): string {
 }
 
 /**
- * Ends that the chat was told of. A run that a person stopped, one that a limit cut short, and one that did
- * not begin are none: after them a failure is news.
+ * Whether the newest run of a job failed, and said so. A run that a person stopped or that a limit cut short did
+ * not fail, and a due time that made no run told no chat.
  */
-const TOLD = /^error: (?:failed:|gave up |too old$)/;
+export function hasFailed({ lastStatus = '' }: Pick<Job, 'lastStatus'>): boolean {
+  return /^error: (?:failed:|gave up|too old)/.test(lastStatus);
+}
 
 export interface Firing {
   readonly job: Job;
@@ -33,16 +30,16 @@ export interface Firing {
 }
 
 export function runOf({ job, due, to, text }: Firing): NewRun {
-  const { id, payload, authority, taint, lastStatus } = job;
+  const { id, payload, authority, taint } = job;
   return {
     key: jobRunKey(id, due),
     source: { kind: 'job', job: id, due },
     profile: payload.profile,
     lane: jobLane(id, to),
-    session: payload.session ?? jobSession(id),
+    session: jobSession(job),
     prompt: {
       ...{ text, media: [], at: new Date(due).toISOString() },
-      ...(TOLD.test(lastStatus ?? '') ? { failsQuietly: true } : {}),
+      ...(hasFailed(job) ? { failsQuietly: true } : {}),
     },
     ...(to ? { replyTo: to } : {}),
     ...{ authority, taint },

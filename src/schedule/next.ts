@@ -15,10 +15,13 @@ const LATEST_AT = Date.UTC(2200, 0, 1);
 /** Croner reads character by character; no expression of people comes near it. */
 const LONGEST_EXPR = 200;
 
-type Dated = Pick<Job, 'schedule' | 'timezone'>;
+type Timing = Pick<Job, 'schedule' | 'timezone'>;
 
-/** Strictly after `after`, epoch ms; undefined = never again. A function of its arguments: nothing is remembered. */
-export async function nextDue({ schedule, timezone }: Dated, after: number): Promise<number | undefined> {
+/**
+ * Strictly after `after`, epoch ms; undefined = never again. A function of its arguments: nothing is
+ * remembered.
+ */
+export async function nextDue({ schedule, timezone }: Timing, after: number): Promise<number | undefined> {
   switch (schedule.kind) {
     case 'at':
       return schedule.at > after ? schedule.at : undefined;
@@ -33,7 +36,7 @@ export async function nextDue({ schedule, timezone }: Dated, after: number): Pro
 export async function readSchedule(
   { schedule: asked, timezone = 'UTC' }: Pick<JobRequest, 'schedule' | 'timezone'>,
   now: number,
-): Promise<Dated & { readonly nextDue: number }> {
+): Promise<Timing & { readonly nextDue: number }> {
   assertTimezone(timezone);
   const schedule = scheduleOf(asked, timezone, now);
   let due: number | undefined;
@@ -70,7 +73,8 @@ function expressionOf(text: string): string {
     throw refused('an expression has five fields: minute, hour, day of the month, month, day of the week', {
       hint: 'six with the second first, seven with the year last; "0 8 * * 1-5" is eight on working days',
     });
-  // One second of a minute and not two: what is left is at least a minute apart, whatever the other fields say.
+  // One second of a minute and not two: what is left is at least a minute apart, whatever the other fields
+  // say.
   if (fields.length > 5 && !/^\d{1,2}$/.test(fields[0] ?? ''))
     throw refused('a job fires once a minute at most', { hint: 'the field of the seconds is one number, such as 0' });
   return fields.join(' ');

@@ -2,10 +2,10 @@ import { expect, test } from 'vitest';
 import { GatehouseError } from '../core/errors.ts';
 import { MemoryLogger, until } from '../testing/fakes.ts';
 import { JumpingClock } from '../testing/jobs.ts';
-import { type Dated, Ticker } from './ticker.ts';
+import { Ticker, type TickerSource } from './ticker.ts';
 
 /** Dates in memory; fires each once. */
-class Dates implements Dated {
+class Dates implements TickerSource {
   readonly dates: number[];
   readonly fired: number[] = [];
   readonly replanned: number[] = [];

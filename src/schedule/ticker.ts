@@ -1,10 +1,10 @@
 // earliest date of all -> one timer -> fire -> again
 import { errorText, isGatehouseError } from '../core/errors.ts';
 import type { Clock, Logger } from '../core/ports.ts';
-import type { Dated as Due } from '../core/wait.ts';
+import type { Dated } from '../core/wait.ts';
 
 /** Decided by the wall clock; what `fire` leaves undone is asked for again after a second. */
-export interface Dated extends Due {
+export interface TickerSource extends Dated {
   /**
    * The clock went back, or the process begins: a date that was worked out before may be later than it should
    * be. What lies after `since` has not been looked at with the clock as it is now.
@@ -19,7 +19,7 @@ const RETRY_MS = 1_000;
 const JUMP_MS = 1_000;
 
 export interface TickerOptions {
-  readonly sources: readonly Dated[];
+  readonly sources: readonly TickerSource[];
   readonly clock: Clock;
   readonly logger: Logger;
 }

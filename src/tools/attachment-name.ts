@@ -2,12 +2,15 @@
 const MAX_BYTES = 120;
 /** Names that Windows gives to devices, with any extension. */
 const DEVICE = /^(?:con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³])(?:\.|$)/i;
-/** Separators, characters Windows refuses, controls, and marks that turn the reading direction ("gpj.exe" for "exe.jpg"). */
+/**
+ * Separators, characters Windows refuses, controls, and marks that turn the reading direction ("gpj.exe" for
+ * "exe.jpg").
+ */
 const UNSAFE = /[/\\:*?"<>|\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u2044\u2215\uff0f\uff3c]/gu;
 
 /**
- * The name a file travels under (attack A23): one plain name that no receiver takes for a path, an option, a device or a hidden file.
- * Keeps the extension when it must shorten.
+ * The name a file travels under (attack A23): one plain name that no receiver takes for a path, an option, a
+ * device or a hidden file. Keeps the extension when it must shorten.
  */
 export function attachmentName(name: string): string {
   const flat = (name.split(/[/\\]/).at(-1) ?? '')

@@ -1,7 +1,10 @@
 import { z } from 'zod';
 import { defineBoundTool, ToolFailure } from './define.ts';
 
-/** Bytes of a label, which is also what comes back when it is pressed: Telegram gives that 64 (`Choice.value`). */
+/**
+ * Bytes of a label, which is also what comes back when it is pressed: Telegram gives that 64
+ * (`Choice.value`).
+ */
 const LABEL_BYTES = 60;
 
 export const offerChoices = defineBoundTool({

@@ -2,8 +2,8 @@
 const HEAD_SHARE = 0.7;
 
 /**
- * At most `maxBytes` of UTF-8: longer text keeps 70 % from its front and 30 % from its end around a mark that says how many
- * bytes are missing. Never cuts a character in two.
+ * At most `maxBytes` of UTF-8: longer text keeps 70 % from its front and 30 % from its end around a mark that
+ * says how many bytes are missing. Never cuts a character in two.
  */
 export function shapeOutput(text: string, maxBytes: number): string {
   const bytes = Buffer.from(text, 'utf8');
@@ -39,8 +39,8 @@ const ASSIGNED = '(?:password|secret|api[_-]?key|access[_-]?token|auth[_-]?token
 const VALUE = String.raw`(?:"[^"\n]{8,}"?|'[^'\n]{8,}'?|[^\s"']{8,})`;
 
 /**
- * Spec G6, in this order: the longer wrappers first, so that a key inside a data URI is not half shown. Each pattern is linear: no
- * repetition can match the same text in two ways (A45).
+ * Spec G6, in this order: the longer wrappers first, so that a key inside a data URI is not half shown. Each
+ * pattern is linear: no repetition can match the same text in two ways (A45).
  */
 const RULES: readonly (readonly [pattern: RegExp, replace: (found: string) => string])[] = [
   [/data:(?:[\w.+-]+\/[\w.+-]+)?(?:;[\w.+-]+=[\w.+-]*)*;base64,[A-Za-z0-9+/_-]{64,}={0,2}/gi, () => '[base64-data-redacted]'],
@@ -59,7 +59,10 @@ function keepFour(found: string): string {
   return found.slice(0, 4) + CREDENTIAL;
 }
 
-/** Takes encoded blobs and credentials out of a tool's result before a model, a log or a session file sees them. */
+/**
+ * Takes encoded blobs and credentials out of a tool's result before a model, a log or a session file sees
+ * them.
+ */
 export function sanitize(text: string): string {
   return RULES.reduce((clean, [pattern, replace]) => clean.replace(pattern, replace), text);
 }

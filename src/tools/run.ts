@@ -13,10 +13,10 @@ export interface RunToolOptions {
 }
 
 /**
- * One tool call as the agent asks for it. Every way it can go wrong is a failed result the model can read: arguments too large or no
- * JSON, time-out, exception. The result is shaped (spec C4) and sanitized (G6). An abort of `context.signal` reaches the tool
- * and nothing else: the caller decides how long the tool may still take, so that one that just finished keeps its result.
- * Never rejects.
+ * One tool call as the agent asks for it. Every way it can go wrong is a failed result the model can read:
+ * arguments too large or no JSON, time-out, exception. The result is shaped (spec C4) and sanitized (G6). An
+ * abort of `context.signal` reaches the tool and nothing else: the caller decides how long the tool may still
+ * take, so that one that just finished keeps its result. Never rejects.
  */
 export async function runTool(tool: Tool, argsJson: string, context: ToolContext, options: RunToolOptions): Promise<ToolResult> {
   const parsed = parseArguments(tool.name, argsJson);
@@ -26,7 +26,9 @@ export async function runTool(tool: Tool, argsJson: string, context: ToolContext
   return shapeResult(tool, result);
 }
 
-/** As the model may read it: cut to what the tool may say, and cleaned. What goes with a failure is left out. */
+/**
+ * As the model may read it: cut to what the tool may say, and cleaned. What goes with a failure is left out.
+ */
 export function shapeResult(tool: Tool, result: ToolResult): ToolResult {
   const output = result.ok || result.output.startsWith('Error: ') ? result.output : `Error: ${result.output}`;
   const { ok, output: _, ...added } = result;
@@ -52,7 +54,8 @@ function parseArguments(name: string, json: string): Parsed {
 
 async function runLimited(tool: Tool, args: unknown, context: ToolContext, options: RunToolOptions): Promise<ToolResult> {
   const { timeoutMs, clock = systemClock } = options;
-  // Aborted when the call is over, either way: ends the timer of a tool that was quick and the work of one that was not.
+  // Aborted when the call is over, either way: ends the timer of a tool that was quick and the work of one
+  // that was not.
   const over = new AbortController();
   const signal = AbortSignal.any([context.signal, over.signal]);
   const timedOut: ToolResult = {
@@ -61,7 +64,7 @@ async function runLimited(tool: Tool, args: unknown, context: ToolContext, optio
   };
   const timeout = clock.sleep(timeoutMs, over.signal).then(
     () => timedOut,
-    () => timedOut, // the call is over; nobody reads this
+    () => timedOut, // the call is over; this is not read
   );
   // The race settles both, so a tool that fails after its time-out is no unhandled rejection.
   const work = runCaught(tool, args, { ...context, signal });

@@ -31,7 +31,7 @@ export const sendFile = defineBoundTool({
   },
 });
 
-/** The very file that was checked, while it is open: nobody can swap it before it is copied (A21). */
+/** The very file that was checked, while it is open: it cannot be swapped before it is copied (A21). */
 function openPath(file: FileHandle, directory: string, plain: string): string {
   return directory.startsWith('/proc/self/fd/') ? `/proc/self/fd/${file.fd}` : plain;
 }

@@ -28,7 +28,8 @@ export const writeFileTool = defineTool({
     await using _ = parent;
     const mode = await modeOfTarget(parent.child(name), path);
     context.signal.throwIfAborted();
-    // The rename replaces the name in the directory that is held open, so a link put there meanwhile is replaced, not followed.
+    // The rename replaces the name in the directory that is held open, so a link put there meanwhile is
+    // replaced, not followed.
     await writeFileAtomic(parent.child(name), content, { mode });
     return `Wrote ${bytes} bytes to ${path}`;
   },

@@ -2,7 +2,9 @@ import type { Candidate } from '../../core/reload.ts';
 import type { ModelStack } from '../model-stack.ts';
 import type { Config, DaemonOptions, ModelParts } from './options.ts';
 
-/** The models that answer now. Others take their place when the config says so; turns that run keep theirs. */
+/**
+ * The models that answer now. Others take their place when the config says so; turns that run keep theirs.
+ */
 export class LiveModels implements AsyncDisposable {
   readonly #make: DaemonOptions['model'];
   readonly #parts: Omit<ModelParts, 'config' | 'before'>;

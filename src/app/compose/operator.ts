@@ -1,4 +1,5 @@
-// gateway.owner of the config -> who is told of trouble and asked for decisions, and what of the daemon's events they are told
+// gateway.owner of the config ->
+//   who is told of trouble and asked for decisions, and what of the daemon's events they are told
 import type { LoadedConfig } from '../../../config/load.ts';
 import type { EventBus } from '../../bus/event-bus.ts';
 import type { Journal } from '../../core/journal.ts';
@@ -44,7 +45,10 @@ export function createOperator({ chats, channels, ...options }: OperatorOptions)
   return { owner, approvals, questions: new RunQuestions({ ...options, approvals, owner, channel }) };
 }
 
-/** From now on channels that go down are told of elsewhere (F34), and at once those that could not even be created. */
+/**
+ * From now on channels that go down are told of elsewhere (F34), and at once those that could not even be
+ * created.
+ */
 export function tellOfChannels(owner: Owner, channels: Pick<ChannelSet, 'status'>, events: EventBus): void {
   /** Channels that worked since this process began, with the causes told since the last time they did. */
   const told = new Map<string, Set<string>>();

@@ -165,6 +165,7 @@ test('what export prints, import reads, and the same file again changes nothing'
   await at.put(...all);
   const before = await at.jobs();
   const { stdout } = await at.cli.run('cron', 'export');
+  expect((await at.cli.run('cron', 'export', '--json')).stdout).toBe(stdout);
   const file = await at.cli.write('cron.json', stdout);
   expect(await at.json('import', file)).toMatchObject({ added: [], known: before.map(({ id }) => id) });
   for (const { id } of before) await at.cli.run('cron', 'remove', id);

@@ -1,4 +1,5 @@
 import type { RunEvent } from '../../core/events.ts';
+import { inKeys } from '../../core/ids.ts';
 import type { EventRecord, RecordedEvent } from '../../core/record.ts';
 import { printable } from '../../lib/printable.ts';
 import type { Command, CommandContext } from '../context.ts';
@@ -61,7 +62,7 @@ function filterOf({ chat, level, grep }: LogsOptions): (entry: RecordedEvent) =>
 function names(event: RunEvent, chat: string): boolean {
   const { channel, messageId, session } = event;
   const keys = [channel, messageId, session, 'lane' in event ? event.lane : undefined, 'chat' in event ? event.chat : undefined];
-  return keys.some((key) => key === chat || key?.split(/[/:#]/).includes(chat));
+  return keys.some((key) => key === chat || key?.split(/[/:#]/).some((part) => part === chat || part === inKeys(chat)));
 }
 
 function remember(runs: Set<string>, run: string): void {

@@ -53,7 +53,7 @@ test('a message that waits says how many are before it; one that is answered say
   expect(answered.stdout).toContain('the answer is on its way: 0 of 1 parts sent; the daemon does not run.');
   expect(answered.stdout).toContain('1 of 1 calls answered, by p/m');
   const waiting = await cli.run('why', message(2).id);
-  expect(waiting.stdout).toContain('It waits: waits for the daemon, which does not run.');
+  expect(waiting.stdout).toContain('It waits for the daemon, which does not run.');
   const traced = await cli.run('trace', 'in-1');
   expect(traced.stdout).toMatch(/model\.done p\/m +█+ +120 ms/);
   const logged = await cli.run('logs', '--level', 'warn', '--json');

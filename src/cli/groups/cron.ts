@@ -66,13 +66,11 @@ function addChanges(group: Commander, run: Run): void {
 }
 
 function addFiles(group: Commander, run: Run): void {
-  group
-    .command('export')
-    .description('print all of them as one JSON file')
-    .addHelpText('before', examples('gatehouse cron export > cron.json'))
-    .action((options: unknown, command: Commander) =>
+  const file = 'the same: a file for `import` is JSON anyway';
+  reporting(group, 'export', 'print all of them as one JSON file', ['gatehouse cron export > cron.json'], file).action(
+    (options: unknown, command: Commander) =>
       run(async () => (await import('../commands/cron-file.ts')).cronExport, options, command),
-    );
+  );
   reporting(group, 'import', 'add the jobs of a file', ['gatehouse cron import cron.json', 'gatehouse cron import - < cron.json'])
     .argument('<file>', 'as `export` prints it, or - for the input')
     .option('--dry-run', 'change nothing, say what would be done')

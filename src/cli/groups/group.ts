@@ -8,11 +8,17 @@ export { Commander, CommanderError, Option };
 export type Run = <Options>(load: () => Promise<Command<Options>>, options: Options, command: Commander) => Promise<void>;
 
 /** A command that reports: examples before its help, and `--json`. */
-export function reporting(parent: Commander, name: string, description: string, lines: readonly string[]): Commander {
+export function reporting(
+  parent: Commander,
+  name: string,
+  description: string,
+  lines: readonly string[],
+  json = 'print one JSON document',
+): Commander {
   return parent
     .command(name)
     .description(description)
-    .option('--json', 'print one JSON document')
+    .option('--json', json)
     .addHelpText('before', examples(...lines));
 }
 

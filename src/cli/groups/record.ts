@@ -22,11 +22,13 @@ export function addRecordCommands(program: Commander, run: Run): void {
     .action((options: EffectsOptions, command: Commander) =>
       run(async () => (await import('../commands/effects.ts')).effects, options, command),
     );
-  reporting(program, 'logs', 'print what happened, from the record', [
-    'gatehouse logs -f',
-    'gatehouse logs --level warn --since 7d',
-    'gatehouse logs --chat telegram --grep GH2104 --json',
-  ])
+  reporting(
+    program,
+    'logs',
+    'print what happened, from the record',
+    ['gatehouse logs -f', 'gatehouse logs --level warn --since 7d', 'gatehouse logs --chat telegram --grep GH2104 --json'],
+    'print one JSON document a line, one for each event',
+  )
     .option('-f, --follow', 'go on with what comes')
     .option('--chat <id>', 'of one session, channel or chat')
     .addOption(new Option('--level <level>', 'info: everything, warn: trouble').choices(['info', 'warn']).default('info'))

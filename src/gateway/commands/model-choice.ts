@@ -35,7 +35,7 @@ export class ModelChoice {
 
   /**
    * Does what the command says and returns the answer. On disk when it resolves; the same command again
-   * changes nothing. In groups only the owner changes anything: everybody there would get another model,
+   * changes nothing. In groups only the owner changes anything: all people there would get another model,
    * which the owner pays for.
    */
   async run(row: ChatRow, command: ChoiceCommand): Promise<string> {

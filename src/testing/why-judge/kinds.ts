@@ -184,7 +184,7 @@ export function waiting(scene: Scene): readonly Expected[] {
       kind: 'behind',
       says: /^It waits: 1 before it in its chat\.$/,
       configKey: null,
-      saysLater: /^It waits: waits for the daemon, which does not run\.$/,
+      saysLater: /^It waits for the daemon, which does not run\.$/,
     },
   ];
 }
