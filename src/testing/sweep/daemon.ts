@@ -12,10 +12,11 @@ const [file = '', dataDir = '', variant = 'none', countFile = ''] = process.argv
 const VARIANTS: Readonly<Record<string, (journal: Journal) => Journal>> = {
   /** Acknowledges first and commits when it gets round to it: loses what was acknowledged. */
   'ack-first': (journal) => {
-    let look = (): void => undefined;
+    const listeners: (() => void)[] = [];
+    const look = () => listeners.map((listener) => listener());
     return override(journal, {
       onOutsideChange: (listener) => {
-        look = listener;
+        listeners.push(listener);
       },
       accept: async (batch, cursor) => {
         setTimeout(() => void journal.accept(batch, cursor).then(look), 30);
