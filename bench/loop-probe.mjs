@@ -1,5 +1,5 @@
-// Loaded in front of the program under test (`node --import`): `watch` begins to measure how long the event loop is held up, `tell`
-// answers with what was seen since, in ms.
+// Loaded in front of the program under test (`node --import`): `watch` begins to measure how long the event
+// loop is held up, `tell` answers with what was seen since, in ms.
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 
 const RESOLUTION_MS = 1;

@@ -15,7 +15,8 @@ export interface Checked<T> {
  * Checks a value against a strict schema. Unknown keys are warned about and left out (an older program must
  * survive a newer file), but for those that may be meant as a limit or as a protection: these are errors, as
  * everything else is. All findings at once. `original` is the value before variables were expanded: only what
- * the operator wrote is ever quoted. `whole`: the value is a whole config file and not one channel's settings.
+ * the operator wrote is ever quoted. `whole`: the value is a whole config file and not one channel's
+ * settings.
  */
 export function checkValue<T>(schema: z.ZodType<T>, value: unknown, original: unknown, whole = false): Checked<T> {
   const candidate = structuredClone(value);

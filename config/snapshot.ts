@@ -3,7 +3,9 @@ import { open } from 'node:fs/promises';
 import { errorText, GatehouseError } from '../src/core/errors.ts';
 import { hashOf, MAX_BYTES } from './load.ts';
 
-/** What lay at a path at one moment. Equal stamps mean that nothing was written or put in its place between. */
+/**
+ * What lay at a path at one moment. Equal stamps mean that nothing was written or put in its place between.
+ */
 export type Snapshot = { readonly stamp: string; readonly hash: string } & (
   | { readonly kind: 'read'; readonly bytes: Buffer }
   | { readonly kind: 'unreadable'; readonly error: GatehouseError }

@@ -20,7 +20,10 @@ export const EmailSettings = z
       'How SMTP is encrypted; default `implicit` on port 465, else `starttls`, which is then required',
     ),
     tls_ca_file: z.string().min(1).optional().describe('PEM file of the certificate authority, for servers with a private one'),
-    tls_reject_unauthorized: flag(true, 'false accepts any certificate: whoever sits between can read the mail and the password'),
+    tls_reject_unauthorized: flag(
+      true,
+      'false accepts any certificate: a machine in between can then read the mail and the password',
+    ),
     username_env: envName('EMAIL_USERNAME', 'Environment variable with the login name'),
     password_env: envName('EMAIL_PASSWORD', 'Environment variable with the password'),
     from_address: z

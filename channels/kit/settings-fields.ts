@@ -37,5 +37,5 @@ export function uploadTimeout(description = 'The same for a message that carries
 
 /** `download_timeout_secs`. */
 export function downloadTimeout(byDefault: number) {
-  return wholeNumber(1, 480, byDefault, 'Longest time to fetch one file that somebody sent.');
+  return wholeNumber(1, 480, byDefault, 'Longest time to fetch one file that a person sent.');
 }

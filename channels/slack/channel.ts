@@ -1,4 +1,7 @@
-/** The adapter: one app in one workspace. Receiving is `connect.ts` or `webhook.ts`, wire calls are `client.ts`. */
+/**
+ * The adapter: one app in one workspace. Receiving is `connect.ts` or `webhook.ts`, wire calls are
+ * `client.ts`.
+ */
 import type {
   Channel,
   ChannelDeps,

@@ -1,4 +1,7 @@
-/** The adapter: one linked account. Receiving is `receive.ts`, shaping is `inbound.ts` and `outbound.ts`, wire calls are `client.ts`. */
+/**
+ * The adapter: one linked account. Receiving is `receive.ts`, shaping is `inbound.ts` and `outbound.ts`, wire
+ * calls are `client.ts`.
+ */
 import { join } from 'node:path';
 import type {
   Channel,

@@ -25,7 +25,7 @@ export const WhatsAppSettings = z.strictObject({
     .describe('Version of WhatsApp Web to name, such as 2.3000.1043857760. Set it when the platform refuses the built-in one.'),
   require_encryption: flag(
     true,
-    'Refuse messages that the server delivers without end-to-end encryption: without it whoever runs the server could write in the name of anybody.',
+    'Refuse messages that the server delivers without end-to-end encryption: without it the operator of the server could write in any name.',
   ),
   send_timeout_secs: sendTimeout(
     'Longest wait until the server confirms a message. One without confirmation is sent again under the same id.',

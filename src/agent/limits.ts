@@ -24,7 +24,10 @@ export function limitText(limit: LimitKind, limits: RunLimits, progress: Progres
   return lines.join('\n');
 }
 
-/** Stands at the end of the system prompt from the soft limit on (P9): a run that is ended in the middle answers nothing. */
+/**
+ * Stands at the end of the system prompt from the soft limit on (P9): a run that is ended in the middle
+ * answers nothing.
+ */
 export function wrapUpText(callsLeft: number): string {
   const left = callsLeft === 1 ? 'This is your last model call' : `You have ${callsLeft} model calls left, this one included`;
   return `${left}. Come to an end: do only what is still essential, then answer with what you have, and say what is missing.`;

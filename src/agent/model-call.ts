@@ -79,7 +79,10 @@ function failed(kind: FailureKind, code: ErrorCode, message: string): Extract<Mo
   return { kind: 'failed', failure: { kind, code, message, hint: ERROR_CODES[code].hint, retryable: false } };
 }
 
-/** The table's words for the code, never the failure's message: that one is for the operator's log (reliability.md A48). */
+/**
+ * The table's words for the code, never the failure's message: that one is for the operator's log
+ * (reliability.md A48).
+ */
 export function failureTitle({ code }: ModelFailure): string {
   const known = Object.entries(ERROR_CODES).find(([key]) => key === code);
   return known === undefined ? code : `${known[1].title}, ${code}`;

@@ -28,8 +28,8 @@ export interface StoredInput {
 export interface StoredCall {
   readonly result: ToolResult;
   /**
-   * Absent: the tool came to an end of its own. `not-run`: it never began. `unknown`: it is not known whether it
-   * took effect.
+   * Absent: the tool came to an end of its own. `not-run`: it never began. `unknown`: it is not known whether
+   * it took effect.
    */
   readonly ended?: 'not-run' | 'unknown';
   readonly at: number;

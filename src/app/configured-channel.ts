@@ -12,7 +12,9 @@ const STEADY_MS = 60_000;
 const RESTART_BASE_MS = 1_000;
 const RESTART_CAP_MS = 300_000;
 
-/** One configured channel through all its lives: created, started, watched, replaced when it breaks, stopped. */
+/**
+ * One configured channel through all its lives: created, started, watched, replaced when it breaks, stopped.
+ */
 export class ConfiguredChannel {
   readonly #options: ChannelSetOptions;
   readonly #stopping = new AbortController();
@@ -48,7 +50,10 @@ export class ConfiguredChannel {
     return this.#entry;
   }
 
-  /** Undefined while there is none that works: it could not be created, or it broke and the next one is not made yet. */
+  /**
+   * Undefined while there is none that works: it could not be created, or it broke and the next one is not
+   * made yet.
+   */
   get channel(): Channel | undefined {
     return this.#channel;
   }
@@ -76,7 +81,10 @@ export class ConfiguredChannel {
     return this.#inputEnded || this.#lastChannel === undefined;
   }
 
-  /** What only the operator can mend, in the adapter's words or its code; undefined = it works, or tries by itself. */
+  /**
+   * What only the operator can mend, in the adapter's words or its code; undefined = it works, or tries by
+   * itself.
+   */
   get refusal(): Error | undefined {
     return this.#refusal;
   }
@@ -116,7 +124,10 @@ export class ConfiguredChannel {
     return new Promise((resolve) => this.#waiters.push(resolve));
   }
 
-  /** Makes the first channel. Never rejects: `refusal` says what the operator has to mend, and the rest is tried again. */
+  /**
+   * Makes the first channel. Never rejects: `refusal` says what the operator has to mend, and the rest is
+   * tried again.
+   */
   async create(): Promise<void> {
     try {
       await this.#create();
@@ -176,7 +187,10 @@ export class ConfiguredChannel {
     return channel;
   }
 
-  /** Until intake ends, or only the operator can mend it. `tried` is called after the first attempt. Never rejects. */
+  /**
+   * Until intake ends, or only the operator can mend it. `tried` is called after the first attempt. Never
+   * rejects.
+   */
   async #keepAlive(host: StartHost, tried: () => void): Promise<void> {
     const { clock, random = Math.random } = this.#options;
     const { signal } = this.#stopping;
@@ -215,7 +229,9 @@ export class ConfiguredChannel {
     }
   }
 
-  /** One start, and what follows it: rejects when the channel broke, or with the reason of the end of intake. */
+  /**
+   * One start, and what follows it: rejects when the channel broke, or with the reason of the end of intake.
+   */
   async #live(channel: Channel, host: StartHost, started: () => void): Promise<void> {
     const { signal } = this.#stopping;
     const { promise: broken, reject } = Promise.withResolvers<never>();
@@ -239,7 +255,8 @@ export class ConfiguredChannel {
       started();
       await untilAborted(broken, signal);
     } catch (error) {
-      // Sending goes on after the end of intake. What the operator has to mend keeps its own account of what is wrong.
+      // Sending goes on after the end of intake. What the operator has to mend keeps its own account of what
+      // is wrong.
       if (signal.aborted) throw error;
       over = mayPass(error);
       this.#down(error);

@@ -92,7 +92,8 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   await operator.approvals.recover();
   const ticker = composeTicker(base, operator, opened.pairing);
   const housekeeping = keepHouse(() => opened.prune().then(() => base.uploads.prune()), clock, logger);
-  // Before the channels: one that takes minutes to connect must not keep jobs and parked runs from their dates.
+  // Before the channels: one that takes minutes to connect must not keep jobs and parked runs from their
+  // dates.
   ticker.start();
   await channels.start((channel, report) =>
     channelHost(built.gateway, journal, { channel: channel.name, account: channel.account }, report),

@@ -39,7 +39,9 @@ const ROLES: Readonly<Record<string, readonly string[]>> = {
   find: ['finder', 'lookup'],
   format: ['markdown', 'render'],
 };
-/** What lies on top of every channel's folder. From a dozen files on, the rest lies in `in`, `out` and `wire`. */
+/**
+ * What lies on top of every channel's folder. From a dozen files on, the rest lies in `in`, `out` and `wire`.
+ */
 const TOP = ['index', 'settings', 'channel', 'login', 'logout'];
 const DOZEN = 12;
 /** Tests of a channel as a whole; every other one stands beside the file that it tests. */

@@ -37,7 +37,10 @@ async function scene(profile: Profile, script: Script, daemon: { clock?: FakeClo
   };
 }
 
-/** Never comes to an end by itself. `calls` tool calls an answer, none the same, so that the loop detection stays quiet. */
+/**
+ * Never comes to an end by itself. `calls` tool calls an answer, none the same, so that the loop detection
+ * stays quiet.
+ */
 function busy(calls = 1): Script {
   let n = 0;
   return () => {

@@ -177,7 +177,10 @@ test.concurrent('what the model says before it calls a tool may be shown, and th
   expect(at.texts()).toEqual([WHOLE]);
 });
 
-/** The first answer never ends, and goes on once some of it is shown; the process that showed it is killed meanwhile. */
+/**
+ * The first answer never ends, and goes on once some of it is shown; the process that showed it is killed
+ * meanwhile.
+ */
 const firstHangs = (then: readonly string[], shown: Promise<void>) => (_request: unknown, index: number) =>
   index === 0
     ? stream(textPieces(...WORDS).slice(0, 25), { gapMs: 110, held: { before: 13, until: shown }, end: 'hang' })

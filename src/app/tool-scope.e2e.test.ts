@@ -9,7 +9,9 @@ import { TestChannel } from '../testing/test-channel.ts';
 import { testDaemon } from '../testing/test-daemon.ts';
 import { defineBoundTool } from '../tools/define.ts';
 
-/** All that a tool takes which needs a capability of the channel; its other line is the entry in `extraTools`. */
+/**
+ * All that a tool takes which needs a capability of the channel; its other line is the entry in `extraTools`.
+ */
 const applaud = defineBoundTool({
   name: 'applaud',
   description: 'Claps.',

@@ -22,9 +22,9 @@ export interface TurnPermitsOptions {
  * The bound on turns that run at once, shared so that no channel waits for the turns of another that take
  * long: a model that needs half a minute for the people of one channel would otherwise hold every permit for
  * as long. Each channel with recent work is sure of an equal share, one permit is for a channel that had none
- * lately, and what is left over goes to the sender who asks first. Below that, the senders of a channel take turns,
- * and none holds every permit that the channel may have: see `FairQueue`. Permits are handed on when a job
- * comes, when one ends, and when a channel has had no work for a minute.
+ * lately, and what is left over goes to the sender who asks first. Below that, the senders of a channel take
+ * turns, and none holds every permit that the channel may have: see `FairQueue`. Permits are handed on when a
+ * job comes, when one ends, and when a channel has had no work for a minute.
  */
 export class TurnPermits {
   readonly #options: TurnPermitsOptions;

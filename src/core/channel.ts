@@ -246,8 +246,8 @@ export interface Terminal {
   /** Where entered lines are kept between starts; absent = not kept. */
   readonly historyFile?: string;
   /**
-   * Told how to put the prompt back after another part of the program wrote to the same screen; only for an interactive
-   * terminal.
+   * Told how to put the prompt back after another part of the program wrote to the same screen; only for an
+   * interactive terminal.
    */
   readonly onPrompt?: (redraw: () => void) => void;
 }

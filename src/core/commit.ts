@@ -29,8 +29,8 @@ export type Write =
   /** A question of no run, under an id of its own. Changes nothing where there is one of this id. */
   | { readonly kind: 'ask'; readonly id: string; readonly question: Question; readonly asked: Asked; readonly late: ToolResult }
   /**
-   * The clock was set back: an open wait that was begun later than now lasts from now as long as it was to last
-   * from its beginning.
+   * The clock was set back: an open wait that was begun later than now lasts from now as long as it was to
+   * last from its beginning.
    */
   | { readonly kind: 'set-back' }
   /** An open question stands in this chat from now on. */

@@ -78,7 +78,9 @@ export interface PartSummary {
   readonly attempts: number;
   readonly notBefore: number;
   readonly reason?: string;
-  /** Of a part that no attempt was made for: what is to be sent before it in its chat, and what failed there. */
+  /**
+   * Of a part that no attempt was made for: what is to be sent before it in its chat, and what failed there.
+   */
   readonly behind?: { readonly count: number; readonly reason?: string };
   /** Where nothing is before it: what failed in another chat of its channel, and is tried again. */
   readonly elsewhere?: string;

@@ -40,7 +40,9 @@ export interface DeliveryOptions {
   readonly emit: Emit;
   /** Whether answers of this channel are shown while they are written. Default: yes. */
   readonly streams?: (channel: string) => boolean;
-  /** What channels of class `blind` do when it cannot be known whether a part arrived. Default at_most_once. */
+  /**
+   * What channels of class `blind` do when it cannot be known whether a part arrived. Default at_most_once.
+   */
   readonly policy?: { readonly blind: BlindPolicy };
   /** Then DEAD. Default 8. */
   readonly maxAttempts?: number;
@@ -66,8 +68,8 @@ export interface Delivery extends AsyncDisposable {
    */
   react(message: InboundMessage, emoji: string, signal: AbortSignal): Promise<void>;
   /**
-   * Where the answer of one attempt at this run is shown, while it is being written and in the end. The caller opens it, hands it the
-   * result, and ends it, also when the run failed.
+   * Where the answer of one attempt at this run is shown, while it is being written and in the end. The
+   * caller opens it, hands it the result, and ends it, also when the run failed.
    */
   answer(row: RunRow): AnswerPlace;
   /** Takes every event of every run: the text of those that run now is shown while it grows. */

@@ -50,7 +50,7 @@ export interface DraftContext {
 
 /**
  * What a chat sees of one answer while it is being written. Reads the events of the turn, and never holds it
- * up: showing goes on beside it and its failures are nobody's. The message is an outbox row before it is a
+ * up: showing goes on beside it and its failures reach no caller. The message is an outbox row before it is a
  * wire call, so a turn that resumes after a crash finds it; from then on only its text changes, at most once
  * a second and only when the chat's budget is not needed.
  */

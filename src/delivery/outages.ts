@@ -32,8 +32,8 @@ export class Outages {
   }
 
   /**
-   * To be asked right before a send. False = another one is finding out whether the platform is back. What came
-   * of it is told by `answered`, `failed` or `unused`; where it never is, it counts for a minute.
+   * To be asked right before a send. False = another one is finding out whether the platform is back. What
+   * came of it is told by `answered`, `failed` or `unused`; where it never is, it counts for a minute.
    */
   begin(sender: Sender): boolean {
     if (!this.isOpen(sender)) return false;

@@ -16,7 +16,7 @@ export interface ReactOptions {
 }
 
 /**
- * See `Delivery.react`. No row of the outbox: a reaction that is lost costs nobody an answer, and the same
+ * See `Delivery.react`. No row of the outbox: a reaction that is lost costs no person an answer, and the same
  * one again changes nothing.
  */
 export async function putReaction(message: InboundMessage, emoji: string, options: ReactOptions): Promise<void> {

@@ -13,7 +13,9 @@ const MAX_READING = 16_000_000;
 const REQUEST_MS = 5_000;
 /** How often Node looks for those. */
 const CHECK_MS = 1_000;
-/** How long a call for an instance that is being replaced waits for the next one: less than any platform does. */
+/**
+ * How long a call for an instance that is being replaced waits for the next one: less than any platform does.
+ */
 const HOLD_MS = 3_000;
 /** Only a proxy in front keeps connections; one that trickles holds one for `REQUEST_MS` at most. */
 const MAX_CONNECTIONS = 1_024;

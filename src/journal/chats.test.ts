@@ -119,7 +119,7 @@ test('the private chats of a person are found among thousands, the one used last
       ...others,
       ada('group', { chatId: 'team', isGroup: true }),
       ada('old', { chatId: 'z9' }),
-      // The same id on another channel is somebody else, whose name begins alike, too.
+      // The same id on another channel is another person, whose name begins alike, too.
       ada('other', { channel: 'test0', chatId: 'a' }),
       message('alike', { chatId: 'b', senderId: 'ada2' }),
     ].map((one) => admit(one)),

@@ -11,7 +11,7 @@ export interface OutsideChangesOptions {
 
 /**
  * Notices commits of other connections. `PRAGMA data_version` changes when, and only when, someone else
- * changed the file (sqlite.org/pragma.html#pragma_data_version), so our own writes wake nobody.
+ * changed the file (sqlite.org/pragma.html#pragma_data_version), so our own writes wake no listener.
  */
 export class OutsideChanges implements Disposable {
   readonly #options: OutsideChangesOptions;

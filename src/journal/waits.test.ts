@@ -109,7 +109,7 @@ test('a park frees the lane, makes what it waits for in the same commit, and the
   expect([await states(journal), journal.room() - room]).toEqual(['3 0 1 0', -1]);
   expect((await journal.pending(LANE, 9)).map((one) => one.part.key)).toEqual(['ask/AAAAAA']);
   expect(await texts(journal)).toEqual(['text 2']);
-  // Somebody else of the lane is answered meanwhile.
+  // Another person of the lane is answered meanwhile.
   await end(journal, await claimAll(journal, LANE), 'other');
   await end(journal, await claimAll(journal, b.lane), 'b is done');
   await journal.commit([{ kind: 'settle', settled: { wait: `${row.key}#c`, value: YES, by: 'test:owner' } }]);
@@ -327,7 +327,10 @@ test('what was waited for goes with its run, questions of no run after a week', 
   expect(await journal.waits.of(row.seq)).toEqual([]);
 });
 
-/** Every order in which three children, a person who answers twice and a timer can end; a sample by a fixed stride. */
+/**
+ * Every order in which three children, a person who answers twice and a timer can end; a sample by a fixed
+ * stride.
+ */
 function orders(of: readonly string[], every: number): readonly (readonly string[])[] {
   const all = of.reduce<readonly (readonly string[])[]>(
     (shorter, one) => shorter.flatMap((order) => order.map((_o, at) => order.toSpliced(at, 0, one)).concat([[...order, one]])),

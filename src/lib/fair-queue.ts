@@ -13,7 +13,7 @@ interface Party<T> {
  * one with something, and of those the one that waits longest; within a party, first come, first served. So a
  * party with many items delays another by no more than one. One that has something running leaves places to
  * the others that had work lately, up to half of the share, and from `UNKNOWN_FROM` places on always one to a
- * party that had none: items that take long must not hold every place. Items without a party are nobody's,
+ * party that had none: items that take long must not hold every place. Items without a party count for none,
  * and leave nothing.
  */
 export class FairQueue<T extends { readonly order: number }> {
@@ -60,7 +60,7 @@ export class FairQueue<T extends { readonly order: number }> {
     this.#file(party, state);
   }
 
-  /** When a place that is kept for a quiet party becomes free; Infinity when that is of use to nobody. */
+  /** When a place that is kept for a quiet party becomes free; Infinity when that is of use to none. */
   quietAt(now: number): number {
     if (this.#served.size === 0) return Number.POSITIVE_INFINITY;
     for (const { running, lastAt } of this.#parties.values())

@@ -22,8 +22,8 @@ export interface KeptUpload {
 
 /**
  * Removes from these workspaces what people sent and is too old to be looked at again, and where there is too
- * much of it the oldest. Rejects with the first of the directories that could not be read, when the others are
- * done.
+ * much of it the oldest. Rejects with the first of the directories that could not be read, when the others
+ * are done.
  */
 export async function pruneUploads(
   workspaces: readonly string[],

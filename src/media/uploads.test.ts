@@ -51,7 +51,7 @@ test('C14 only conversations are looked at that got a file since, or in which on
   const at = await scene(dir.path);
   const uploads = at.start();
   await uploads.prune();
-  // By another hand, so nobody noted it: the next look at all of them finds it.
+  // By another hand, so it was not noted: the next look at all of them finds it.
   for (const file of ['1', '2', '3', '4', '5']) await at.upload('unseen', file);
   for (const file of ['1', '2', '3', '4', '5']) {
     await at.clock.advance(1_000);

@@ -1,4 +1,5 @@
-// a workspace gets an upload -> a line in the file of that day -> housekeeping looks where something can be too old or too much
+// a workspace gets an upload -> a line in the file of that day -> housekeeping looks where something can be
+// too old or too much
 import { appendFile, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import type { Clock } from '../core/ports.ts';
@@ -17,9 +18,9 @@ export interface UploadsOptions {
 
 /**
  * Remembers which workspaces got a file of a person, and on which day: one line a day and workspace, below
- * `upload-days/` of the data directory. Of a hundred thousand conversations housekeeping then looks at the few in
- * which a file can have grown too old, or that got one since. At the first start, and every 30 days for what
- * others put there, it looks at all of them.
+ * `upload-days/` of the data directory. Of a hundred thousand conversations housekeeping then looks at the
+ * few in which a file can have grown too old, or that got one since. At the first start, and every 30 days
+ * for what others put there, it looks at all of them.
  */
 export class Uploads implements AsyncDisposable {
   readonly #options: Required<UploadsOptions>;
@@ -29,7 +30,10 @@ export class Uploads implements AsyncDisposable {
   #day = '';
   /** Of that day. */
   #noted = new Set<string>();
-  /** Got a file since housekeeping looked; undefined before it first did: an earlier process may have stored some. */
+  /**
+   * Got a file since housekeeping looked; undefined before it first did: an earlier process may have stored
+   * some.
+   */
   #touched: Set<string> | undefined;
 
   constructor(options: UploadsOptions) {
@@ -37,7 +41,10 @@ export class Uploads implements AsyncDisposable {
     this.#dir = join(options.dataDir, 'upload-days');
   }
 
-  /** Called before a file is stored in the workspace, an absolute path, and after. Rejects when it cannot be written. */
+  /**
+   * Called before a file is stored in the workspace, an absolute path, and after. Rejects when it cannot be
+   * written.
+   */
   readonly note = async (workspace: string): Promise<void> => {
     const day = dayOf(this.#options.clock.now());
     const place = relative(this.#options.dataDir, workspace);

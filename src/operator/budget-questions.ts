@@ -1,4 +1,5 @@
-// a call does not fit a limit -> one question a limit and day, which all that meet it wait for -> allow, deny, or the limit changes
+// a call does not fit a limit -> one question a limit and day, which all that meet it wait for -> allow,
+// deny, or the limit changes
 
 import { errorText } from '../core/errors.ts';
 import type { Json } from '../core/message.ts';
@@ -13,8 +14,8 @@ import { DENIED } from './question-text.ts';
 const DAY_MS = 86_400_000;
 const PREFIX = 'budget/';
 /**
- * Requests of one person that wait for the same answer. Each costs a call beyond the limit when it is yes: who
- * floods must not turn one yes into thousands.
+ * Requests of one person that wait for the same answer. Each costs a call beyond the limit when it is yes:
+ * who floods must not turn one yes into thousands.
  */
 const MOST_OF_A_SENDER = 20;
 /** The limit was raised, money was given back, or a new day began: the call is tried again as it is. */
@@ -40,7 +41,10 @@ export class BudgetQuestions {
   readonly #open = new Map<string, Needed>();
   readonly #recovered: Promise<void>;
   #watching = false;
-  /** How many requests of a sender wait, by question and sender, on the day of the budget that `#countedOn` is. */
+  /**
+   * How many requests of a sender wait, by question and sender, on the day of the budget that `#countedOn`
+   * is.
+   */
   readonly #waiting = new Map<string, number>();
   #countedOn = 0;
 
@@ -50,9 +54,9 @@ export class BudgetQuestions {
   }
 
   /**
-   * The name of the signal that tells the answer; undefined when it is no for today, the owner cannot be asked,
-   * or too many requests of the sender wait for it. A yes lets the calls pass that wait for it; the next one asks
-   * anew. Rejects as the journal does.
+   * The name of the signal that tells the answer; undefined when it is no for today, the owner cannot be
+   * asked, or too many requests of the sender wait for it. A yes lets the calls pass that wait for it; the
+   * next one asks anew. Rejects as the journal does.
    */
   async ask(question: SpendingQuestion): Promise<string | undefined> {
     await this.#recovered;

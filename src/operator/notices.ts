@@ -80,7 +80,9 @@ export function channelDown(channel: string, detail: string | undefined): OwnerN
   };
 }
 
-/** What is asked about one call that no longer fits a limit, and about those that meet it until the answer. */
+/**
+ * What is asked about one call that no longer fits a limit, and about those that meet it until the answer.
+ */
 export function spendingQuestion({ text, context }: SpendingQuestion, mostOfAPerson: number): string {
   const others = `A yes lets each request through that waits for it by then, at most ${mostOfAPerson} of one person.`;
   return `❓ ${text} It is for ${oneLine(context.sender, DETAIL_LIMIT)}. ${others}`;

@@ -85,11 +85,11 @@ export function answerOf(
 }
 
 /** Ends of a question that no person gave. */
-const BY_NOBODY: readonly string[] = ['due', 'withdrawn', 'at once', 'lost', 'fits'];
+const BY_NO_PERSON: readonly string[] = ['due', 'withdrawn', 'at once', 'lost', 'fits'];
 
 /** Told to who answers a question that is over. */
 export function overText({ by = '', value, question }: StoredWait): string {
-  if (BY_NOBODY.includes(by)) return 'Too late: this question is closed.';
+  if (BY_NO_PERSON.includes(by)) return 'Too late: this question is closed.';
   if (question?.answer !== 'approve') return 'This question was answered already.';
   return `This question was answered already: ${value?.output === 'allow' ? 'allowed' : 'denied'}.`;
 }

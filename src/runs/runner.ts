@@ -103,7 +103,8 @@ export class Runner {
 
   /**
    * One turn until its outcome is known; what it returns commits it. Both reject only when the journal could
-   * not be written (nothing was committed then): every other failure is an outcome, with a notice in the chat.
+   * not be written (nothing was committed then): every other failure is an outcome, with a notice in the
+   * chat.
    */
   async run(row: RunRow, signal: AbortSignal): Promise<Finish | undefined> {
     const { clock, emit } = this.#options;
@@ -210,7 +211,9 @@ export class Runner {
     }
   }
 
-  /** After /stop the row is DONE already. After a shutdown it is NEW again with its steps, for the next start. */
+  /**
+   * After /stop the row is DONE already. After a shutdown it is NEW again with its steps, for the next start.
+   */
   async #stopped(row: RunRow, signal: AbortSignal): Promise<Ended | undefined> {
     if (signal.reason instanceof RunStopped && signal.reason.by === 'user')
       return this.#done(row, { state: 'DONE', outcome: 'cancelled' });

@@ -8,7 +8,9 @@ import { oneLine } from '../lib/one-line.ts';
 import { recentHistory } from './recent-history.ts';
 import type { Transcripts } from './transcripts.ts';
 
-/** Longest quotation of what another request asked for, and of a line that was said meanwhile. UTF-16 units. */
+/**
+ * Longest quotation of what another request asked for, and of a line that was said meanwhile. UTF-16 units.
+ */
 const REQUEST_CHARS = 200;
 const LINE_CHARS = 500;
 /** Lines and requests that are quoted, the newest. */
@@ -38,7 +40,8 @@ export async function toldTo(row: RunRow, { waits, transcripts, maxHistory }: To
   // One more than is shown tells whether there are older ones: see `recentHistory`.
   const needed = historyTo === undefined ? maxHistory + 1 : 2 * maxHistory + 1;
   const loaded = await transcripts.load(session, needed);
-  // A dead letter that is replayed: what its first run left in the session must not be read as earlier conversation.
+  // A dead letter that is replayed: what its first run left in the session must not be read as earlier
+  // conversation.
   const lines = loaded.filter(({ id }) => id !== `${key}:in` && !id.startsWith(`${key}#`));
   const { before, since } = splitAt(lines, historyTo);
   const history = recentHistory(before, maxHistory);

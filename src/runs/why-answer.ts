@@ -1,4 +1,7 @@
-/** What `/why` says in a chat: of one's own message, in words. Keys of the config and error details are the owner's. */
+/**
+ * What `/why` says in a chat: of one's own message, in words. Keys of the config and error details are the
+ * owner's.
+ */
 import { chatKey, isLaneOf, laneKey, messageKey, principalOf } from '../core/ids.ts';
 import type { InboundMessage } from '../core/message.ts';
 import type { Clock } from '../core/ports.ts';

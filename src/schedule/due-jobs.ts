@@ -15,8 +15,8 @@ const BATCH = 20;
 /** A time that is this late was missed: the process did not run, or the clock was set. */
 const MISSED_AFTER_MS = 60_000;
 /**
- * Runs of one job that may be under way. A job that is slower than its schedule must not pile up work, nor runs
- * that wait for the same answer: one yes would pay for all of them.
+ * Runs of one job that may be under way. A job that is slower than its schedule must not pile up work, nor
+ * runs that wait for the same answer: one yes would pay for all of them.
  */
 const MOST_OF_A_JOB = 2;
 /** A job for one time whose channel is not there is looked at again this often, and for this long. */
@@ -52,7 +52,9 @@ export class DueJobs implements TickerSource {
     return this.#options.journal.jobs.earliest();
   }
 
-  /** Stops before the waiting rows take the place of people's messages, and goes on when it is called again. */
+  /**
+   * Stops before the waiting rows take the place of people's messages, and goes on when it is called again.
+   */
   async fire(now: number): Promise<void> {
     const { journal, reserve } = this.#options;
     for (;;) {

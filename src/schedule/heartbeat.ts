@@ -36,8 +36,8 @@ export interface HeartbeatOptions {
 
 /**
  * Looks at the operator's file from time to time. A file that is absent, says nothing, or says what it said
- * at the last run that did not fail, makes no run: nothing is written, and no model is asked. Its row in `job`
- * is made with its first run and remembers what that was about.
+ * at the last run that did not fail, makes no run: nothing is written, and no model is asked. Its row in
+ * `job` is made with its first run and remembers what that was about.
  */
 export class Heartbeat implements TickerSource {
   readonly #options: HeartbeatOptions;

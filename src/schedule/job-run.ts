@@ -15,8 +15,8 @@ export function jobLane(id: string, to: Address | undefined): string {
 }
 
 /**
- * Whether the newest run of a job failed, and said so. A run that a person stopped or that a limit cut short did
- * not fail, and a due time that made no run told no chat.
+ * Whether the newest run of a job failed, and said so. A run that a person stopped or that a limit cut short
+ * did not fail, and a due time that made no run told no chat.
  */
 export function hasFailed({ lastStatus = '' }: Pick<Job, 'lastStatus'>): boolean {
   return /^error: (?:failed:|gave up|too old)/.test(lastStatus);

@@ -80,8 +80,8 @@ export class TestHost implements ChannelHost {
 }
 
 /**
- * Real time, with every wait shortened by `factor`: back-off and deadlines of minutes fit a test. A pause of this process
- * shortens no deadline.
+ * Real time, with every wait shortened by `factor`: back-off and deadlines of minutes fit a test. A pause of
+ * this process shortens no deadline.
  */
 export function quickClock(factor = 20): Clock {
   const quick = new SteadyClock(factor);

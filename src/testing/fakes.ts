@@ -63,7 +63,9 @@ export interface Gate {
   open(): void;
 }
 
-/** A scripted model that answers when the test is ready: `scriptedModel(() => at.opened.then(() => 'done'))`. */
+/**
+ * A scripted model that answers when the test is ready: `scriptedModel(() => at.opened.then(() => 'done'))`.
+ */
 export function gate(): Gate {
   const { promise: opened, resolve: open } = Promise.withResolvers<void>();
   return { opened, open };

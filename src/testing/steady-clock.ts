@@ -7,9 +7,9 @@ const TICK_MS = 20;
 const MOST_MS = 2 * TICK_MS;
 
 /**
- * A clock that runs `factor` times as fast as real time and stands still while this process does. A pause of half a second, which is
- * ten seconds twenty times as fast, is then no time at all: what a peer in this process sent before the pause is read before a
- * deadline ends. `now` is the wall clock of the machine.
+ * A clock that runs `factor` times as fast as real time and stands still while this process does. A pause of
+ * half a second, which is ten seconds twenty times as fast, is then no time at all: what a peer in this
+ * process sent before the pause is read before a deadline ends. `now` is the wall clock of the machine.
  */
 export class SteadyClock implements Clock {
   readonly #factor: number;

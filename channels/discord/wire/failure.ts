@@ -1,4 +1,7 @@
-/** What can go wrong with a call, by what a caller can do about it, and what delivery and the operator are told. */
+/**
+ * What can go wrong with a call, by what a caller can do about it, and what delivery and the operator are
+ * told.
+ */
 import type { SendResult } from '../../../src/core/channel.ts';
 import { errorText } from '../../../src/core/errors.ts';
 import { apiFailureOf, CallError, type CallFailure, type ErrorCode } from '../../kit/call-error.ts';

@@ -1,4 +1,6 @@
-/** Receiving by signed requests. A gap cannot be noticed here, so the history is compared every ten minutes. */
+/**
+ * Receiving by signed requests. A gap cannot be noticed here, so the history is compared every ten minutes.
+ */
 import type { Webhook, WebhookHandler } from '../../../src/core/channel.ts';
 import { reconnect } from '../../kit/reconnect.ts';
 import { answerWith, createWebhookIntake, refusedRequest } from '../../kit/webhook-intake.ts';

@@ -1,4 +1,7 @@
-/** Words of `ok: false` that mean the same whatever was asked: https://docs.slack.dev/reference/methods, common errors. */
+/**
+ * Words of `ok: false` that mean the same whatever was asked: https://docs.slack.dev/reference/methods,
+ * common errors.
+ */
 import type { ApiFailure, ErrorCode } from '../../kit/call-error.ts';
 
 /** `ok: false` with this word, and the scope that the call needs where the platform names one. */
@@ -7,7 +10,7 @@ export function refusal(word: string, needed?: string): ApiFailure {
   return { kind: 'api', code: word, detail: `${word}, needed: ${needed}`, data: { needed } };
 }
 
-/** The token is worth nothing: nobody can call anything with it. */
+/** The token is worth nothing: no call is accepted with it. */
 export const LOGIN_REFUSED: ReadonlySet<ErrorCode | undefined> = new Set(
   'invalid_auth not_authed account_inactive token_revoked token_expired'.split(' '),
 );

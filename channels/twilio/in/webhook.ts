@@ -1,4 +1,7 @@
-/** What Twilio posts -> an answer. The order matters: signature, then account, then what it is, and 200 only after the commit. */
+/**
+ * What Twilio posts -> an answer. The order matters: signature, then account, then what it is, and 200 only
+ * after the commit.
+ */
 import type { WebhookAnswer, WebhookHandler, WebhookRequest } from '../../../src/core/channel.ts';
 import type { InboundMessage } from '../../../src/core/message.ts';
 import type { Clock, Logger } from '../../../src/core/ports.ts';
@@ -64,7 +67,7 @@ function read(request: WebhookRequest, options: WebhookOptions): WebhookContent 
     return answerWith(204);
   }
   if (fields.get('To') !== number) {
-    // Nobody else will take it, but it is not for us to answer in another number's name.
+    // No other receiver will take it, but it is not for us to answer in another number's name.
     logger.warn('twilio.other-number', { sid: fields.get('MessageSid') });
     return { kind: 'answer', answer: NOTHING_TO_SAY };
   }

@@ -37,5 +37,8 @@ export function toSendResult(failure: CallFailure): SendResult {
   });
 }
 
-/** Authenticate, account not active, no such account (https://www.twilio.com/docs/api/errors). What else is refused concerns one message. */
+/**
+ * Authenticate, account not active, no such account (https://www.twilio.com/docs/api/errors). What else is
+ * refused concerns one message.
+ */
 const LOGIN_CODES: ReadonlySet<ErrorCode> = new Set([20_003, 20_005, 20_404]);

@@ -34,7 +34,7 @@ const MAX_ANSWER_BYTES = 8 * 1024 * 1024;
 export class Transport {
   readonly #root: URL;
   // A connection for each request: one written to a connection that the other side just closed is a request
-  // nobody knows the fate of, and at a message a second the handshake costs nothing.
+  // no one can tell the fate of, and at a message a second the handshake costs nothing.
   readonly #http = new HttpTransport({ keepAlive: false });
   readonly #exchanges = new AsyncLocalStorage<Exchange>();
 

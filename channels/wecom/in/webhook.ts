@@ -19,7 +19,10 @@ export const MAX_BODY_BYTES = 65_536;
 /** The platform hangs up after 5 s and repeats; a proxy in between may not tell us. */
 const HOLD_MS = 10_000;
 
-/** Answers the platform's requests: the echo that proves the address is ours, and messages once they are durable. */
+/**
+ * Answers the platform's requests: the echo that proves the address is ours, and messages once they are
+ * durable.
+ */
 export function createWebhookHandler(options: WebhookOptions): WebhookHandler {
   const { clock, logger } = options;
   return createWebhookIntake({

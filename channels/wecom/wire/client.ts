@@ -165,7 +165,7 @@ export class WecomClient {
   #fetch(method: string, query: Query, init: RequestInit, signal: AbortSignal): Promise<Response> {
     const url = `${this.#options.apiRoot}/cgi-bin/${method}?${new URLSearchParams(query)}`;
     // A connection for each call: a request written to one that the other side just closed is a request
-    // nobody knows the fate of.
+    // no one can tell the fate of.
     const headers = { ...(init.headers as Record<string, string> | undefined), connection: 'close' };
     return this.#guard(method, signal, async () => {
       const response = await fetch(url, { ...init, headers, redirect: 'error', signal });

@@ -91,7 +91,7 @@ const REFUSALS: Readonly<Record<ErrorCode, Refusal>> = {
   40070: 'chat-gone',
   46004: 'chat-gone',
   60111: 'chat-gone',
-  81013: 'chat-gone', // nobody addressed is there, or may be written to
+  81013: 'chat-gone', // no person addressed is there, or may be written to
   82001: 'chat-gone',
   43004: 'blocked',
   50002: 'blocked',

@@ -46,7 +46,7 @@ export const questionsAnswer: Command<AnswerOptions> = async (context, { id, ans
     const value = answerOf(wait.question, answer.join(' '));
     if (!value) return { ...wait, isUnclear: true };
     await journal.commit([{ kind: 'settle', settled: { wait: wait.id, value, by: 'cli' } }]);
-    // Somebody may have been faster.
+    // Another person may have been faster.
     const settled = await journal.waits.find(wait.id);
     return settled && { ...settled, isOurs: settled.by === 'cli' };
   });

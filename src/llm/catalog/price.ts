@@ -28,7 +28,10 @@ export function priceOf(
   return Date.parse(later.from) <= now ? later.price : { ...later.price, guess: true };
 }
 
-/** Of models that answered lately: a look through the whole catalog takes a millisecond, and never ends otherwise. */
+/**
+ * Of models that answered lately: a look through the whole catalog takes a millisecond, and never ends
+ * otherwise.
+ */
 const bounds = new Map<string, Price | null>();
 /** A server may name another model each time. */
 const MOST_BOUNDS = 256;

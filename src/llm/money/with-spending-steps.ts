@@ -42,9 +42,10 @@ export interface SpendingStepsOptions {
   /** How long a call waits for running ones when only what is held for them is in the way. ms, default 30,000. */
   readonly waitMs?: number;
   /**
-   * Asks the owner to let this one call pass the limit. Resolves to the name of the signal that tells the answer: `allow`, `deny`, or
-   * anything else for a limit that has changed meanwhile. Undefined = no, or the owner cannot be asked; a rejection counts as no. Absent:
-   * the owner is not asked, and neither for a request that may not wait.
+   * Asks the owner to let this one call pass the limit. Resolves to the name of the signal that tells the
+   * answer: `allow`, `deny`, or anything else for a limit that has changed meanwhile. Undefined = no, or the
+   * owner cannot be asked; a rejection counts as no. Absent: the owner is not asked, and neither for a
+   * request that may not wait.
    */
   readonly askOwner?: ((question: SpendingQuestion) => Promise<string | undefined>) | undefined;
   /** Must not throw. */

@@ -1,4 +1,5 @@
-// npm run soak:parked: what ten thousand parked runs hold, and how soon one goes on. Exit code 1 when a limit is missed.
+// npm run soak:parked: what ten thousand parked runs hold, and how soon one goes on. Exit code 1 when a limit
+// is missed.
 import { measureParked } from './measure.ts';
 
 const figures = await measureParked(Number(process.argv[2] ?? 10_000));

@@ -22,7 +22,10 @@ export interface ParkedFigures {
   readonly resumeP95: number;
   /** A commit by itself on this disk, measured between the others: going on takes two. ms. */
   readonly commitP50: number;
-  /** One message in each of 100 chats at once, until the last is answered: before anything was parked, and beside it. ms. */
+  /**
+   * One message in each of 100 chats at once, until the last is answered: before anything was parked, and
+   * beside it. ms.
+   */
   readonly quietMs: number;
   readonly besideMs: number;
 }
@@ -33,7 +36,9 @@ const BATCH = 100;
 const LONGEST_MS = 900_000;
 const GO = { ok: true, output: 'go' } as const;
 
-/** Parks so many runs in one daemon, each in a chat of its own, and says what they cost. Needs `--expose-gc`. */
+/**
+ * Parks so many runs in one daemon, each in a chat of its own, and says what they cost. Needs `--expose-gc`.
+ */
 export async function measureParked(count: number): Promise<ParkedFigures> {
   const dir = await mkdtemp(join(tmpdir(), 'gatehouse-parked-'));
   try {

@@ -16,7 +16,9 @@ export function randomFrom(seed: number): Random {
   };
 }
 
-/** Half in each city; some for one time, some by an interval, some in the hours in which the clocks are set. */
+/**
+ * Half in each city; some for one time, some by an interval, some in the hours in which the clocks are set.
+ */
 export function makeJobs(count: number, span: { readonly from: number; readonly to: number }, random: Random): readonly Job[] {
   return Array.from({ length: count }, (_, n) => {
     const whole = (below: number): number => Math.floor(random() * below);

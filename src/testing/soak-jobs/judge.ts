@@ -5,7 +5,9 @@ import type { Firings } from './soak.ts';
 import type { Gap } from './world.ts';
 
 export interface Judged {
-  /** Due times that were missed and made no run, as their job says: `skip`, or one run for all with `once`. */
+  /**
+   * Due times that were missed and made no run, as their job says: `skip`, or one run for all with `once`.
+   */
   readonly skipped: number;
   readonly wrong: readonly string[];
 }

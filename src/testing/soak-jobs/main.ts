@@ -1,4 +1,5 @@
-// npm run soak:jobs: a month of jobs on virtual time, with kills, clocks that are set, and two second opinions.
+// npm run soak:jobs: a month of jobs on virtual time, with kills, clocks that are set, and two second
+// opinions.
 import { parseArgs } from 'node:util';
 import { tempDir } from '../fakes.ts';
 import { makeJobs, randomFrom } from './jobs.ts';

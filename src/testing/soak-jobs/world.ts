@@ -10,8 +10,8 @@ export interface Gap {
 }
 
 /**
- * Virtual time that passes when the one sleeper sleeps. `jumps`: how the wall clock is set, by monotonic time,
- * in order.
+ * Virtual time that passes when the one sleeper sleeps. `jumps`: how the wall clock is set, by monotonic
+ * time, in order.
  */
 export class World {
   monotonic = 0;

@@ -24,7 +24,10 @@ const VARIANTS: Readonly<Record<string, (journal: Journal) => Journal>> = {
       },
     });
   },
-  /** Takes the answer of a person in one commit and ends the wait in the next: a kill between leaves a run that waits for ever. */
+  /**
+   * Takes the answer of a person in one commit and ends the wait in the next: a kill between leaves a run
+   * that waits for ever.
+   */
   'two-commits': (journal) =>
     override(journal, {
       accept: async (batch, cursor) => {

@@ -58,7 +58,10 @@ const CONTROLS: Readonly<Record<string, readonly string[]>> = {
 const CONTROL_EVERY = 6;
 /** Where runs that wait are killed. */
 const WAITING: readonly string[] = ['telegram', 'slack', 'double'];
-/** The known-bad design that must be caught, and where: a platform with calls of its own between the two commits hides it. */
+/**
+ * The known-bad design that must be caught, and where: a platform with calls of its own between the two
+ * commits hides it.
+ */
 const WAITING_CONTROL = { variant: 'two-commits', channel: 'double' } as const;
 
 interface Baseline {

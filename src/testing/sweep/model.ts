@@ -8,8 +8,8 @@ interface ChatMessage {
 
 /**
  * An OpenAI-compatible server whose answer depends on nothing but the question, so that every attempt at a message must end in
- * the same text: `tool N` first asks for the tool `count`, `long N` is answered in several parts, `waits N` first asks for three
- * children, a person and a timer, anything else is answered in one.
+ * the same text: `tool N` first asks for the tool `count`, `long N` is answered in several parts, `waits N`
+ * first asks for three children, a person and a timer, anything else is answered in one.
  */
 export class SweepModel implements AsyncDisposable {
   calls = 0;

@@ -1,4 +1,7 @@
-/** What a run is judged by that waits: who answers its question, and which model calls were on disk when it was killed. */
+/**
+ * What a run is judged by that waits: who answers its question, and which model calls were on disk when it
+ * was killed.
+ */
 import { copyFile, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -52,8 +55,8 @@ function openCodes(path: string): readonly string[] {
 }
 
 /**
- * The model calls that were on disk when the daemon was killed, as `SweepModel` names them: none of them may be
- * made again. Read from a copy, which leaves the files as the kill left them.
+ * The model calls that were on disk when the daemon was killed, as `SweepModel` names them: none of them may
+ * be made again. Read from a copy, which leaves the files as the kill left them.
  */
 export async function recordedCalls(dataDir: string): Promise<ReadonlySet<string>> {
   const dir = await mkdtemp(join(tmpdir(), 'gatehouse-killed-'));

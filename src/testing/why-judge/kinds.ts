@@ -1,4 +1,7 @@
-/** What the script does to a message, and what therefore has to be said of it: never what our code thinks of it. */
+/**
+ * What the script does to a message, and what therefore has to be said of it: never what our code thinks of
+ * it.
+ */
 import { shortHash } from '../../core/ids.ts';
 import type { TelegramServer } from '../../simulator/telegram/server.ts';
 
@@ -158,7 +161,8 @@ export const KINDS: readonly Kind[] = [
     ];
   },
   (scene, n) => {
-    // Of several questions the owner is asked some; whose chat was told that the money is used up was not asked about.
+    // Of several questions the owner is asked some; whose chat was told that the money is used up was not
+    // asked about.
     const says =
       /^It (waits for the owner: a limit of spending was met|was given up: the spending limit is reached \(GH2112\))\.$/;
     const saysLater = /^It waits for the owner|^It was given up: the spending limit/;

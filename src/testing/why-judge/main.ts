@@ -1,5 +1,6 @@
-// npm run judge:why: 5,000 messages of every fate on the real daemon, which is killed now and then; `why` has to name the reason and the
-// key of the config that the script of the simulator knows. Exit code 1 when it does not.
+// npm run judge:why: 5,000 messages of every fate on the real daemon, which is killed now and then; `why` has
+// to name the reason and the key of the config that the script of the simulator knows. Exit code 1 when it
+// does not.
 //
 //   --messages N   (default 5000)
 //   --kills N      (default 8)

@@ -1,4 +1,7 @@
-/** A model that does what the newest message asks of it: fail, say nothing, use a tool, or wait until it is let go. */
+/**
+ * A model that does what the newest message asks of it: fail, say nothing, use a tool, or wait until it is
+ * let go.
+ */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { chunk, errorReply, type Reply, sse, stream, textPieces } from '../model-server.ts';
