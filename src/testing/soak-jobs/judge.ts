@@ -1,8 +1,10 @@
 // what fired + when no process went through -> each due time fired exactly once, or skipped by its own policy
 import { Cron } from 'croner';
 import type { Job } from '../../core/job.ts';
-import type { Firings } from './soak.ts';
 import type { Gap } from './world.ts';
+
+/** Runs that were made, by job, with how often each ended. */
+export type Firings = Map<string, Map<number, number>>;
 
 export interface Judged {
   /**

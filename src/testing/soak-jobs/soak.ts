@@ -7,7 +7,7 @@ import { nextDue } from '../../schedule/next.ts';
 import { Ticker } from '../../schedule/ticker.ts';
 import { MemoryLogger } from '../fakes.ts';
 import { makeJobs, type Random } from './jobs.ts';
-import { type Judged, judge } from './judge.ts';
+import { type Firings, type Judged, judge } from './judge.ts';
 import { type Death, LifeClock, mortal, World } from './world.ts';
 
 const HOUR_MS = 3_600_000;
@@ -31,9 +31,6 @@ export interface Soaked extends Judged {
   readonly kills: number;
   readonly jumps: number;
 }
-
-/** Runs that were made, by job, with how often each ended. */
-export type Firings = Map<string, Map<number, number>>;
 
 /**
  * Real ticker and real journal file on virtual time. A kill leaves the journal between two commits, before
