@@ -1,8 +1,9 @@
 /** The few ways this folder touches the disk. All reject with the system's error. */
 import { readFileSync, statSync } from 'node:fs';
-import { open, readFile, rm, stat } from 'node:fs/promises';
+import { open, readFile, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { syncDirectory } from '../src/lib/atomic-file.ts';
+import { isErrno } from '../src/lib/errno.ts';
 
 export const FILE_MODE = 0o600;
 export const DIRECTORY_MODE = 0o700;
@@ -19,12 +20,29 @@ export async function appendSynced(path: string, data: Uint8Array): Promise<void
   await syncDirectory(dirname(path));
 }
 
-/** sessions, the user's directory, users, and the data directory: each name on the way to the file must be on disk. */
-export async function syncPlace(path: string): Promise<void> {
-  let directory = dirname(path);
-  for (let level = 0; level < 4; level += 1) {
-    await syncDirectory(directory);
-    directory = dirname(directory);
+/**
+ * The directories above session files: each holds the name of the next, so each must be on disk before the
+ * file counts as kept. Below the data directory lies `users/<user>/sessions/<file>`.
+ */
+export class Places {
+  #isRootSynced = false;
+
+  /** From the file's own directory up. */
+  async sync(path: string): Promise<void> {
+    await syncDirectory(dirname(path));
+    await this.syncAbove(path);
+  }
+
+  /** As `sync`, where the file's own directory was just synced. */
+  async syncAbove(path: string): Promise<void> {
+    const user = dirname(dirname(path));
+    const users = dirname(user);
+    await syncDirectory(user);
+    await syncDirectory(users);
+    // Its one entry on the way is `users`, which is there for good: once in the life of a process is enough.
+    if (this.#isRootSynced) return;
+    await syncDirectory(dirname(users));
+    this.#isRootSynced = true;
   }
 }
 
@@ -33,29 +51,23 @@ const READ_AT_ONCE = 64 * 1024;
 
 export async function readIfPresent(path: string): Promise<Buffer | undefined> {
   try {
-    const { size } = statSync(path);
+    const size = sizeOf(path);
+    if (size === undefined) return undefined;
     return size <= READ_AT_ONCE ? readFileSync(path) : await readFile(path);
   } catch (error) {
-    if (isMissing(error)) return undefined;
+    // It went after it was looked at.
+    if (isErrno(error, 'ENOENT')) return undefined;
     throw error;
   }
 }
 
-export async function sizeOf(path: string): Promise<number | undefined> {
-  try {
-    return (await stat(path)).size;
-  } catch (error) {
-    if (isMissing(error)) return undefined;
-    throw error;
-  }
+/** Bytes. Undefined = no such file, which most looks find: an error for each would cost more than the look. */
+export function sizeOf(path: string): number | undefined {
+  return statSync(path, { throwIfNoEntry: false })?.size;
 }
 
 export async function removeFile(path: string): Promise<void> {
-  if ((await sizeOf(path)) === undefined) return;
+  if (sizeOf(path) === undefined) return;
   await rm(path, { force: true });
   await syncDirectory(dirname(path));
-}
-
-function isMissing(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'ENOENT';
 }

@@ -5,14 +5,13 @@ import { GatehouseError, isGatehouseError } from '../src/core/errors.ts';
 import type { Clock } from '../src/core/ports.ts';
 import type { Session, SessionDamage, SessionHeader, SessionInfo, SessionMessage, SessionStore } from '../src/core/session.ts';
 import { writeFileAtomic } from '../src/lib/atomic-file.ts';
-import { appendSynced, DIRECTORY_MODE, FILE_MODE, readIfPresent, removeFile, sizeOf, syncPlace } from './disk.ts';
+import { KeyedMutex } from '../src/lib/keyed-mutex.ts';
+import { appendSynced, DIRECTORY_MODE, FILE_MODE, Places, readIfPresent, removeFile, sizeOf } from './disk.ts';
 import { legacyPath, sessionStem } from './file-name.ts';
 import { cutKeepingLast, forkOf } from './fork.ts';
+import { type FileState, KnownFiles } from './known-files.ts';
 import { listSessions } from './list-sessions.ts';
 import { formatFile, formatMessages, newHeader, type ParsedFile, parseFile } from './session-file.ts';
-
-/** Ids kept in memory over all sessions, about 10 MB: bounds what many large sessions cost (F46). */
-const MAX_CACHED_IDS = 100_000;
 
 export interface JsonlStoreOptions {
   /** The data directory; created when absent. The caller holds its lock: two processes on one directory lose lines. */
@@ -34,14 +33,6 @@ export function openJsonlStore(options: JsonlStoreOptions): SessionStore {
   return new JsonlStore(options);
 }
 
-/** What is known about a file between two calls; thrown away whenever it might be wrong. */
-interface FileState {
-  readonly ids: Set<string>;
-  bytes: number;
-  /** Our directories and the file's name were synced by this process: a predecessor may have been killed before it did. */
-  placeSynced: boolean;
-}
-
 type Loaded = Session & { readonly state: FileState };
 
 class JsonlStore implements SessionStore {
@@ -50,9 +41,10 @@ class JsonlStore implements SessionStore {
   readonly #maxBytes: number;
   readonly #keepOnRotate: number;
   readonly #onDamage: (damage: SessionDamage) => void;
-  /** In order of use, the oldest first. */
-  readonly #states = new Map<string, FileState>();
-  readonly #tails = new Map<string, Promise<unknown>>();
+  readonly #known = new KnownFiles();
+  /** One call at a time per key: a load that mends must not meet an append half way. */
+  readonly #keys = new KeyedMutex();
+  readonly #places = new Places();
   /** Files whose end may hold lines that were never synced: written anew before they are trusted. */
   readonly #suspect = new Set<string>();
 
@@ -101,7 +93,7 @@ class JsonlStore implements SessionStore {
 
   remove(key: string): Promise<void> {
     return this.#exclusive(key, async () => {
-      this.#forget(key);
+      this.#known.forget(key);
       const stem = sessionStem(this.#dir, key);
       // The old place first: were it last, a kill in between would bring the session back.
       const old = legacyPath(this.#dir, key);
@@ -117,20 +109,8 @@ class JsonlStore implements SessionStore {
     return bytes !== undefined && parseFile(bytes, key, this.#clock.now()).kind === 'foreign';
   }
 
-  /** One call at a time per key: a load that mends must not meet an append half way. */
-  async #exclusive<T>(key: string, work: () => Promise<T>): Promise<T> {
-    const before = this.#tails.get(key) ?? Promise.resolve();
-    const run = before.then(() => wrapErrors(`session ${key}`, work));
-    const tail = run.then(
-      () => undefined,
-      () => undefined,
-    );
-    this.#tails.set(key, tail);
-    try {
-      return await run;
-    } finally {
-      if (this.#tails.get(key) === tail) this.#tails.delete(key);
-    }
+  #exclusive<T>(key: string, work: () => Promise<T>): Promise<T> {
+    return this.#keys.runExclusive(key, () => wrapErrors(`session ${key}`, work));
   }
 
   async #append(key: string, lines: readonly SessionMessage[]): Promise<void> {
@@ -141,12 +121,12 @@ class JsonlStore implements SessionStore {
     if (!state) return this.#replace(key, { header: newHeader(key, this.#clock.now()), messages: fresh });
     const data = Buffer.from(formatMessages(fresh), 'utf8');
     const current = state.bytes + data.length > this.#maxBytes ? await this.#makeRoom(key, data.length) : state;
-    if (!current.placeSynced) await syncPlace(path);
+    if (!current.placeSynced) await this.#places.sync(path);
     await this.#write(key, path, current, data);
     current.placeSynced = true;
     current.bytes += data.length;
     for (const { id } of fresh) current.ids.add(id);
-    this.#remember(key, current);
+    this.#known.remember(key, current);
   }
 
   /** Also syncs when there is nothing to write: a killed predecessor may have written these lines without syncing them. */
@@ -156,7 +136,7 @@ class JsonlStore implements SessionStore {
       if (data.length > 0) await file.appendFile(data);
       await file.datasync();
     } catch (error) {
-      this.#forget(key);
+      this.#known.forget(key);
       await this.#takeBack(file, path, state.bytes);
       throw error;
     } finally {
@@ -178,11 +158,11 @@ class JsonlStore implements SessionStore {
 
   /** The remembered state while the file still has the size we left it with; else somebody changed it and it is read again. */
   async #trustedState(key: string, path: string): Promise<FileState | undefined> {
-    const state = this.#states.get(key);
+    const state = this.#known.get(key);
     if (!state || this.#suspect.has(path)) return undefined;
-    const size = await sizeOf(path);
+    const size = sizeOf(path);
     if (size === state.bytes) return state;
-    this.#forget(key);
+    this.#known.forget(key);
     return undefined;
   }
 
@@ -197,14 +177,14 @@ class JsonlStore implements SessionStore {
     if (parsed.kind === 'newer') throw newer(path, parsed.version);
     if (parsed.kind === 'foreign') return this.#setAside(key, path, bytes, parsed.owner);
     if (parsed.mustRewrite || this.#suspect.has(path)) await this.#mend(key, parsed, bytes.length);
-    const size = parsed.mustRewrite ? ((await sizeOf(path)) ?? 0) : bytes.length;
-    const known = this.#states.get(key);
+    const size = parsed.mustRewrite ? (sizeOf(path) ?? 0) : bytes.length;
+    const known = this.#known.get(key);
     const state: FileState = {
       ids: new Set(parsed.messages.map(({ id }) => id)),
       bytes: size,
       placeSynced: known?.placeSynced ?? false,
     };
-    this.#remember(key, state);
+    this.#known.remember(key, state);
     if (size > this.#maxBytes && parsed.messages.length > 1) return this.#rotate(key, parsed);
     return { header: parsed.header, messages: parsed.messages, state };
   }
@@ -233,7 +213,7 @@ class JsonlStore implements SessionStore {
     const quarantine = `${sessionStem(this.#dir, key)}.quarantine.jsonl`;
     await appendSynced(quarantine, bytes);
     await removeFile(path);
-    this.#forget(key);
+    this.#known.forget(key);
     const count = bytes.reduce((lines, byte) => lines + (byte === 0x0a ? 1 : 0), bytes.at(-1) === 0x0a ? 0 : 1);
     this.#onDamage({ key, lines: Array.from({ length: count }, (_, index) => index + 1), quarantine });
     return undefined;
@@ -241,7 +221,7 @@ class JsonlStore implements SessionStore {
 
   /** First opening of a key whose file still lies in the flat directory of earlier versions. */
   async #migrate(key: string): Promise<Loaded | undefined> {
-    this.#forget(key);
+    this.#known.forget(key);
     const old = legacyPath(this.#dir, key);
     const bytes = await readIfPresent(old);
     if (!bytes) return undefined;
@@ -258,7 +238,7 @@ class JsonlStore implements SessionStore {
   async #replace(key: string, session: Session): Promise<void> {
     const stem = sessionStem(this.#dir, key);
     const path = `${stem}.jsonl`;
-    this.#forget(key);
+    this.#known.forget(key);
     await mkdir(dirname(stem), { recursive: true, mode: DIRECTORY_MODE });
     const old = await readIfPresent(path);
     if (old) await appendSynced(`${stem}.archive.jsonl`, old);
@@ -268,14 +248,14 @@ class JsonlStore implements SessionStore {
   /** Puts this in the place of the file; a kill leaves the old one or the new one. */
   async #put(key: string, session: Session): Promise<void> {
     const path = `${sessionStem(this.#dir, key)}.jsonl`;
-    this.#forget(key);
+    this.#known.forget(key);
     await mkdir(dirname(path), { recursive: true, mode: DIRECTORY_MODE });
     const data = Buffer.from(formatFile(session.header, session.messages), 'utf8');
     await writeFileAtomic(path, data, { mode: FILE_MODE });
     this.#suspect.delete(path);
-    await syncPlace(path);
+    await this.#places.syncAbove(path);
     const ids = new Set(session.messages.map(({ id }) => id));
-    this.#remember(key, { ids, bytes: data.length, placeSynced: true });
+    this.#known.remember(key, { ids, bytes: data.length, placeSynced: true });
   }
 
   async #makeRoom(key: string, bytes: number): Promise<FileState> {
@@ -297,25 +277,9 @@ class JsonlStore implements SessionStore {
     });
     const kept = messages.slice(cutKeepingLast(messages, Math.min(this.#keepOnRotate, messages.length - fits - 1)));
     await this.#replace(key, { header: session.header, messages: kept });
-    const state = this.#states.get(key);
+    const state = this.#known.get(key);
     if (!state) throw new GatehouseError('GH1401', `session ${key} could not be rotated`);
     return { header: session.header, messages: kept, state };
-  }
-
-  #remember(key: string, state: FileState): void {
-    this.#states.delete(key);
-    this.#states.set(key, state);
-    let total = 0;
-    for (const { ids } of this.#states.values()) total += ids.size + 1;
-    for (const [oldest, { ids }] of this.#states) {
-      if (total <= MAX_CACHED_IDS || oldest === key) break;
-      this.#states.delete(oldest);
-      total -= ids.size + 1;
-    }
-  }
-
-  #forget(key: string): void {
-    this.#states.delete(key);
   }
 }
 

@@ -37,6 +37,7 @@ export function ownCalls(
   iteration: number,
 ): Pick<StoredAnswer, 'answer' | 'notRun'> {
   const { providerState: _state, ...stateless } = answer;
+  if (answer.toolCalls.length === 0) return { answer };
   const notRun = answer.toolCalls.length - limits.maxToolCalls;
   const same = Map.groupBy(answer.toolCalls.slice(0, limits.maxToolCalls), toolSignature);
   const prefix = `call_${shortHash(runId)}_${iteration}`;

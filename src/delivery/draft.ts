@@ -30,6 +30,8 @@ const EXPIRES_MS = 120_000;
 const LAST_TEXT_EXPIRES_MS = 3_600_000;
 /** A platform that refuses without saying for how long. */
 const BUSY_MS = 1_000;
+/** One for all: its stack trace is never read, and every turn would pay for one. */
+const ENDED = new Error('the draft ended');
 
 export interface DraftContext {
   readonly journal: Pick<Outbox, 'enqueue' | 'part'>;
@@ -127,7 +129,7 @@ export class Draft {
    */
   end(): void {
     if (this.#over.signal.aborted) return;
-    this.#over.abort(new Error('the draft ended'));
+    this.#over.abort(ENDED);
     this.#settled?.();
     this.#context.ended(this);
   }

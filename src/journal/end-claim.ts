@@ -16,13 +16,18 @@ export function endClaim(store: Store, { seq, generation, end }: Claim, change: 
   if (!end) return claimedSession(store, seq, generation);
   if (end.state === 'PARKED') return parkRun(store, { seq, generation, end }, change);
   const { state, outcome, ms = 0, taint = 0, result } = end;
+  // Before the write, where RETURNING would fill a table of its own.
   const row = store.db.get<{ session: string; key: string; channel: string | null; parent: number | null } & Origin>(
-    `UPDATE run SET state = ?, outcome = ?, finished_at = ?, boot_id = NULL, ran_ms = ran_ms + ?, taint = taint | ?, result = ?
-     WHERE seq = ? AND generation = ? AND state = 'RUNNING'
-     RETURNING session, key, coalesce(input ->> '$.channel', reply_to ->> '$.channel') AS channel, parent, source, origin`,
-    ...[state, outcome, store.clock.now(), Math.round(ms), taint, result ? JSON.stringify(result) : null, seq, generation],
+    `SELECT session, key, coalesce(input ->> '$.channel', reply_to ->> '$.channel') AS channel, parent, source, origin
+     FROM run WHERE seq = ? AND generation = ? AND state = 'RUNNING'`,
+    ...[seq, generation],
   );
   if (!row) return undefined;
+  store.db.run(
+    `UPDATE run SET state = ?, outcome = ?, finished_at = ?, boot_id = NULL, ran_ms = ran_ms + ?, taint = taint | ?, result = ?
+     WHERE seq = ?`,
+    ...[state, outcome, store.clock.now(), Math.round(ms), taint, result ? JSON.stringify(result) : null, seq],
+  );
   change.active -= 1;
   const { session, key, channel } = row;
   const source = row.source === 'job' && sourceOf(row, `run ${seq}`);

@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Authority } from '../core/authority.ts';
 import type { Write } from '../core/commit.ts';
 import { type Job, type JobCounts, type JobPayload, jobRunKey, type Schedule } from '../core/job.ts';
+import { LIMIT } from './database.ts';
 import { readJson, type Store } from './store.ts';
 
 interface JobRecord {
@@ -94,7 +95,7 @@ export function getJob({ db }: Store, id: string): Job | undefined {
 }
 
 export function dueJobs({ db }: Store, now: number, limit: number): readonly Job[] {
-  const sql = `SELECT ${COLUMNS} FROM job WHERE enabled = 1 AND next_due <= ? ORDER BY next_due LIMIT ?`;
+  const sql = `SELECT ${COLUMNS} FROM job WHERE enabled = 1 AND next_due <= ? ORDER BY next_due ${LIMIT}`;
   return db.all<JobRecord>(sql, now, limit).map(toJob);
 }
 

@@ -1,6 +1,7 @@
 import { partKey } from '../core/ids.ts';
 import type { NewPart, OutboxRow, OutboxState, Settlement, StoredPart } from '../core/outbox.ts';
 import { noteOutgoing } from './chats.ts';
+import { LIMIT } from './database.ts';
 import { writeEvent } from './record.ts';
 import { readPart, type Store } from './store.ts';
 
@@ -76,7 +77,7 @@ function markReplaced(store: Store, old: string, key: string): void {
 export function pendingParts(store: Store, lane: string, limit: number): readonly OutboxRow[] {
   return store.db
     .all<OutboxRecord>(
-      `SELECT ${OUTBOX_COLUMNS} FROM outbox WHERE state = 'PENDING' AND lane = ? ORDER BY seq LIMIT ?`,
+      `SELECT ${OUTBOX_COLUMNS} FROM outbox WHERE state = 'PENDING' AND lane = ? ORDER BY seq ${LIMIT}`,
       lane,
       limit,
     )

@@ -1,5 +1,6 @@
 import { absorbGap } from './clock-gap.ts';
 import type { CommitQueue } from './commit-queue.ts';
+import { LIMIT } from './database.ts';
 import { dropOldCopies } from './kept-copies.ts';
 import { inSlices } from './slices.ts';
 import type { Store } from './store.ts';
@@ -63,7 +64,7 @@ function pruneSteps(store: Store): () => boolean {
     // The names come from the index alone: a look at `effect` here would read every output of what is still
     // under way.
     const rows = db.all<{ seq: number }>(
-      'SELECT DISTINCT run_seq AS seq FROM step WHERE run_seq > ? ORDER BY run_seq LIMIT ?',
+      `SELECT DISTINCT run_seq AS seq FROM step WHERE run_seq > ? ORDER BY run_seq ${LIMIT}`,
       after,
       BATCH,
     );

@@ -1,6 +1,7 @@
 import type { ToolResult } from '../core/tool.ts';
 import type { ParkedRun, Question, StoredWait, WaitKind, Waits } from '../core/wait.ts';
 import type { CommitQueue } from './commit-queue.ts';
+import { LIMIT } from './database.ts';
 import { readJson, type Store } from './store.ts';
 
 interface WaitRecord {
@@ -35,7 +36,7 @@ export function readWaits(store: Store, queue: CommitQueue): Waits {
     parked: (session, newest = ALL) => queue.peek(() => parkedIn(store, session, newest)),
     earliest: () => queue.peek(() => earliest(store)),
     due: (now, limit) =>
-      queue.peek(() => list(store, "state = 'OPEN' AND due IS NOT NULL AND due <= ? ORDER BY due LIMIT ?", now, limit)),
+      queue.peek(() => list(store, `state = 'OPEN' AND due IS NOT NULL AND due <= ? ORDER BY due ${LIMIT}`, now, limit)),
   };
 }
 
@@ -63,7 +64,7 @@ const ALL = -1;
 function parkedIn({ db }: Store, session: string, newest: number): readonly ParkedRun[] {
   const rows = db.all<{ seq: number; key: string; text: string | null; taint: number }>(
     `SELECT seq, key, input ->> '$.text' AS text, taint FROM run WHERE seq IN (
-       SELECT seq FROM run INDEXED BY run_parked WHERE state = 'PARKED' AND session = ? ORDER BY seq DESC LIMIT ?) ORDER BY seq`,
+       SELECT seq FROM run INDEXED BY run_parked WHERE state = 'PARKED' AND session = ? ORDER BY seq DESC ${LIMIT}) ORDER BY seq`,
     ...[session, newest],
   );
   return rows.map(({ seq, key, text, taint }) => ({

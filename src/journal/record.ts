@@ -1,6 +1,7 @@
 /** The record as the journal's operations see it: what they write to it, and what is read. */
 import type { RunEvent } from '../core/events.ts';
 import type { RecordedEvent, RecordQuery } from '../core/record.ts';
+import { LIMIT } from './database.ts';
 import { type EventRow, eventsIn, rowOf } from './event-rows.ts';
 import { nameIn, rangeNaming } from './refusal-rows.ts';
 import type { Store } from './store.ts';
@@ -28,7 +29,7 @@ export function eventsAfter({ db }: Store, seq: number, query: RecordQuery): rea
   const { limit, session = null, channel = null, since = 0 } = query;
   const rows = db.all<EventRow>(
     `SELECT * FROM event WHERE seq >= ? AND at >= ? AND (? IS NULL OR session = ?) AND (? IS NULL OR channel = ?)
-     ORDER BY seq LIMIT ?`,
+     ORDER BY seq ${LIMIT}`,
     ...[rowOf(seq), since, session, session, channel, channel, limit + 1],
   );
   return rows

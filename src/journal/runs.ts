@@ -4,6 +4,7 @@ import type { Address, InboundMessage } from '../core/message.ts';
 import type { NewRun, Profile, Prompt, Source } from '../core/new-run.ts';
 import type { RunRow } from '../core/run.ts';
 import type { Change } from './commit-queue.ts';
+import { LIMIT } from './database.ts';
 import { writeEvent } from './record.ts';
 import { readJson, readMessage, type Store } from './store.ts';
 
@@ -72,7 +73,7 @@ function authorityOf({ authority, principal }: RunRecord, where: string): Author
  */
 export function waitingRows(store: Store, lane: string, limit: number, afterSeq: number): readonly RunRow[] {
   const records = store.db.all<RunRecord>(
-    `SELECT ${RUN_COLUMNS} FROM run WHERE state = 'NEW' AND lane = ? AND seq > ? ORDER BY seq LIMIT ?`,
+    `SELECT ${RUN_COLUMNS} FROM run WHERE state = 'NEW' AND lane = ? AND seq > ? ORDER BY seq ${LIMIT}`,
     lane,
     afterSeq,
     limit,
@@ -83,13 +84,16 @@ export function waitingRows(store: Store, lane: string, limit: number, afterSeq:
 }
 
 export function claimRow(store: Store, seq: number): RunRow | undefined {
-  const record = store.db.get<RunRecord>(
+  const claimed = store.db.run(
     `UPDATE run SET state = 'RUNNING', attempts = attempts + 1, generation = generation + 1, boot_id = ?, not_before = 0
      WHERE seq = ? AND state = 'NEW' AND NOT EXISTS (
-       SELECT 1 FROM run AS other WHERE other.lane = run.lane AND other.state = 'RUNNING') RETURNING ${RUN_COLUMNS}`,
+       SELECT 1 FROM run AS other WHERE other.lane = run.lane AND other.state = 'RUNNING')`,
     store.bootId,
     seq,
   );
+  if (claimed === 0) return undefined;
+  // A second statement: RETURNING fills a table of its own, which takes longer than both together.
+  const record = store.db.get<RunRecord>(`SELECT ${RUN_COLUMNS} FROM run WHERE seq = ?`, seq);
   return record && toRunRow(record);
 }
 

@@ -1,4 +1,5 @@
 import type { SessionMessage } from '../core/session.ts';
+import { LIMIT } from './database.ts';
 import { readJson, type Store } from './store.ts';
 
 export interface UnflushedSession {
@@ -18,7 +19,7 @@ export function addLines(store: Store, session: string, lines: readonly SessionM
  */
 export function unflushedLines(store: Store, limit: number, afterSeq: number): readonly UnflushedSession[] {
   const records = store.db.all<{ seq: number; session: string; line: string }>(
-    'SELECT seq, session, line FROM session_line WHERE seq > ? ORDER BY seq LIMIT ?',
+    `SELECT seq, session, line FROM session_line WHERE seq > ? ORDER BY seq ${LIMIT}`,
     afterSeq,
     limit,
   );

@@ -25,11 +25,10 @@ interface UsageRow {
  * sums.
  */
 export function addUsage(store: Store, entry: UsageEntry): void {
-  const added = store.db.get<{ late: number }>(
+  const added = store.db.run(
     `INSERT INTO usage (id, at, provider, model, tokens_in, tokens_out, tokens_cached, tokens_cache_write, tokens_reasoning, cost_usd,
        session, channel, sender, purpose, job)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
-     RETURNING at < ${SUMMED_UNTIL_SQL} AS late`,
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
     entry.id,
     entry.at,
     entry.provider,
@@ -46,8 +45,9 @@ export function addUsage(store: Store, entry: UsageEntry): void {
     entry.purpose,
     entry.job ?? null,
   );
-  if (added === undefined) return;
-  if (added.late) addToSums(store, entry.id);
+  if (added === 0) return;
+  const isLate = store.db.get(`SELECT 1 WHERE ? < ${SUMMED_UNTIL_SQL}`, entry.at) !== undefined;
+  if (isLate) addToSums(store, entry.id);
   else keepSums(store);
 }
 

@@ -43,6 +43,18 @@ export function messageTokens(message: SessionMessage): number {
   return tokens;
 }
 
+/** By the parameters, which never change: every call of every run tells the same tools. */
+const toolTokens = new WeakMap<object, { readonly words: string; readonly tokens: number }>();
+
+function tokensOfTool({ name, description, parameters }: ModelRequest['tools'][number]): number {
+  const words = name + description;
+  const known = toolTokens.get(parameters);
+  if (known?.words === words) return known.tokens;
+  const tokens = textTokens(words + JSON.stringify(parameters));
+  toolTokens.set(parameters, { words, tokens });
+  return tokens;
+}
+
 export function estimateTokens(messages: readonly SessionMessage[]): number {
   return messages.reduce((sum, message) => sum + messageTokens(message), 0);
 }
@@ -50,9 +62,6 @@ export function estimateTokens(messages: readonly SessionMessage[]): number {
 /** Input tokens of a call: messages, pictures and tool descriptions. */
 export function estimateRequestTokens({ messages, tools, images }: Pick<ModelRequest, 'messages' | 'tools' | 'images'>): number {
   const pictures = [...(images?.values() ?? [])].flat().length;
-  const described = tools.reduce(
-    (sum, tool) => sum + textTokens(tool.name + tool.description + JSON.stringify(tool.parameters)),
-    0,
-  );
+  const described = tools.reduce((sum, tool) => sum + tokensOfTool(tool), 0);
   return estimateTokens(messages) + described + pictures * IMAGE_TOKENS;
 }

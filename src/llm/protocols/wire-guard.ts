@@ -1,5 +1,6 @@
 /** A fetch that bounds what a server may do to us before a client library sees it. */
 import { AsyncLocalStorage } from 'node:async_hooks';
+import { setImmediate } from 'node:timers/promises';
 import type { ModelFailure } from '../../core/model.ts';
 import { isDeep } from '../../lib/json-depth.ts';
 import { createFailure, quote } from '../failure.ts';
@@ -127,6 +128,7 @@ async function* bounded(
   { events, plainLineEnds, onBytes }: { events?: boolean; plainLineEnds?: boolean; onBytes?: (() => void) | undefined } = {},
 ): AsyncGenerator<Uint8Array> {
   const reader = body.getReader();
+  let next: ReturnType<typeof read> | undefined;
   let line = 0;
   let total = 0;
   let ended = false;
@@ -137,7 +139,7 @@ async function* bounded(
     return chunk;
   };
   try {
-    let next = read();
+    next = read();
     for (;;) {
       const { done, value: bytes } = await next;
       if (done) {
@@ -159,6 +161,9 @@ async function* bounded(
       yield plainLineEnds && bytes.includes(RETURN) ? bytes.filter((byte) => byte !== RETURN) : bytes;
     }
   } finally {
+    // The client library leaves at the last event, and the end often lies one turn of the loop behind it. A body
+    // that is cancelled costs the connection.
+    if (!ended) await Promise.race([next, setImmediate()]).catch(() => undefined);
     if (!ended) await reader.cancel();
   }
 }
