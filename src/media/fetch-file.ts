@@ -108,6 +108,8 @@ async function* untilAborted(bytes: AsyncIterable<Uint8Array>, signal: AbortSign
       if (next.done) return;
       signal.throwIfAborted();
       yield next.value;
+      // One that is asked after the abort may wait for it in vain, and would never be let go.
+      signal.throwIfAborted();
     }
   } finally {
     // One that hangs in `next` hangs in `return`, too; a failure of letting go changes nothing about the

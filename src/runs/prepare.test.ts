@@ -241,6 +241,24 @@ test('an abort ends it with the reason and removes what was fetched of the file'
   expect(await scene.files()).toEqual([]);
 });
 
+test('a source is not asked for more once the fetch was aborted', async () => {
+  const stop = new AbortController();
+  await using scene = await setup({ signal: stop.signal });
+  let asked = 0;
+  scene.channel.source = () => ({
+    [Symbol.asyncIterator]: () => ({
+      next: async () => {
+        asked += 1;
+        // While the first bytes are being written.
+        setImmediate(() => stop.abort(new Error('/stop')));
+        return { done: false, value: Buffer.from('first') };
+      },
+    }),
+  });
+  await expect(prepare(withMedia(photo()), scene.options)).rejects.toThrow('/stop');
+  expect(asked).toBe(1);
+});
+
 test('A21 a link that a tool put in the way is not written through', async () => {
   await using scene = await setup();
   await using outside = await tempDir();
