@@ -20,6 +20,9 @@ interface UsageRow {
   readonly job: string | null;
 }
 
+/** A row from before the time up to which the sums hold all rows. */
+const IS_LATE = `SELECT 1 AS late WHERE ? < ${SUMMED_UNTIL_SQL}`;
+
 /**
  * Append-only: nothing prunes or changes this table. The same id twice is one row, and counts once in the
  * sums.
@@ -46,8 +49,7 @@ export function addUsage(store: Store, entry: UsageEntry): void {
     entry.job ?? null,
   );
   if (added === 0) return;
-  const isLate = store.db.get(`SELECT 1 WHERE ? < ${SUMMED_UNTIL_SQL}`, entry.at) !== undefined;
-  if (isLate) addToSums(store, entry.id);
+  if (store.db.get(IS_LATE, entry.at)) addToSums(store, entry.id);
   else keepSums(store);
 }
 
