@@ -45,6 +45,8 @@ class JsonlStore implements SessionStore {
   /** One call at a time per key: a load that mends must not meet an append half way. */
   readonly #keys = new KeyedMutex();
   readonly #places = new Places();
+  /** Whether an earlier version kept sessions here in one flat directory; looked for once, as nothing makes it. */
+  #hasLegacy: boolean | undefined;
   /** Files whose end may hold lines that were never synced: written anew before they are trusted. */
   readonly #suspect = new Set<string>();
 
@@ -223,7 +225,8 @@ class JsonlStore implements SessionStore {
   async #migrate(key: string): Promise<Loaded | undefined> {
     this.#known.forget(key);
     const old = legacyPath(this.#dir, key);
-    const bytes = await readIfPresent(old);
+    this.#hasLegacy ??= sizeOf(dirname(old)) !== undefined;
+    const bytes = this.#hasLegacy && (await readIfPresent(old));
     if (!bytes) return undefined;
     const parsed = parseFile(bytes, key, this.#clock.now());
     if (parsed.kind === 'newer') throw newer(old, parsed.version);

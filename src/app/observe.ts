@@ -75,6 +75,9 @@ const DETAILS = new Set([
   'part.retry',
 ]);
 
+/** What a line has in a place of its own; the hint comes last. */
+const NOT_DATA = new Set(['type', 'at', 'hint']);
+
 function isTrouble(state: ChannelHealth): boolean {
   return state === 'down' || state === 'degraded';
 }
@@ -90,9 +93,10 @@ function hintFor(event: RunEvent): { hint?: string } {
 export function logEvents(logger: Logger): (event: RunEvent) => void {
   return (event) => {
     if (event.type === 'model.text') return;
-    const { type, at: _at, ...rest } = event;
-    const { hint: _hint, ...said } = { hint: undefined, ...rest };
-    const data = { ...said, ...hintFor(event) };
+    const { type } = event;
+    const data: Record<string, unknown> = {};
+    for (const [name, value] of Object.entries(event)) if (!NOT_DATA.has(name)) data[name] = value;
+    Object.assign(data, hintFor(event));
     // Stopped by its user, or by a shutdown: the operator need not look into that.
     const intended = event.type === 'model.failed' && event.kind === 'aborted';
     if (event.type === 'journal' && event.state === 'failing') logger.error(type, data);
