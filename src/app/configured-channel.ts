@@ -6,6 +6,7 @@ import type { ChannelStatus } from '../core/turn.ts';
 import { asError, makeChannel, mayPass, ownBehalf, startChannel, stopChannel } from './channel-life.ts';
 import type { ChannelEntry, ChannelListener, ChannelSetOptions, StartHost } from './channel-options.ts';
 import { type Origin, onBehalfOf } from './origin.ts';
+import { ToldHealth } from './told-health.ts';
 
 /** One that broke sooner counts as one that could not be started: the wait goes on growing. */
 const STEADY_MS = 60_000;
@@ -31,10 +32,7 @@ export class ConfiguredChannel {
   /** `fail` breaks the one that was created last, once it is started. */
   #life: { fail: (error: unknown) => void } = { fail: () => undefined };
   #loop: Promise<void> | undefined;
-  #state: ChannelHealth = 'starting';
-  #since: number;
-  #detail: string | undefined;
-  #onTrial = false;
+  readonly #health: ToldHealth;
   #isHeld = false;
   #inputEnded = false;
   lastMessageAt: number | undefined;
@@ -43,7 +41,7 @@ export class ConfiguredChannel {
   constructor(entry: ChannelEntry, options: ChannelSetOptions) {
     this.#entry = entry;
     this.#options = options;
-    this.#since = options.clock.now();
+    this.#health = new ToldHealth(entry.name, options);
   }
 
   get entry(): ChannelEntry {
@@ -68,7 +66,7 @@ export class ConfiguredChannel {
   }
 
   get state(): ChannelHealth {
-    return this.#state;
+    return this.#health.state;
   }
 
   /** False: there will be no other one before the operator mends something. */
@@ -90,16 +88,14 @@ export class ConfiguredChannel {
   }
 
   get canSend(): boolean {
-    return this.#channel !== undefined && !this.#isHeld && this.#state !== 'starting' && this.#state !== 'stopped';
+    return this.#channel !== undefined && !this.#isHeld && this.state !== 'starting' && this.state !== 'stopped';
   }
 
   status(): ChannelStatus {
     const { account = '', inboundClass = '?', sendClass = '?' } = this.#lastChannel ?? {};
     const { lastMessageAt, lastSentAt } = this;
     return {
-      ...{ name: this.#entry.name, type: this.#entry.type, account, state: this.#state, since: this.#since },
-      ...(this.#detail === undefined ? {} : { detail: this.#detail }),
-      ...{ inboundClass, sendClass },
+      ...{ name: this.#entry.name, type: this.#entry.type, account, ...this.#health.status, inboundClass, sendClass },
       ...(lastMessageAt === undefined ? {} : { lastMessageAt }),
       ...(lastSentAt === undefined ? {} : { lastSentAt }),
     };
@@ -143,7 +139,7 @@ export class ConfiguredChannel {
    */
   async start(host: StartHost, listener: ChannelListener, onTrial = false): Promise<void> {
     this.#listener = listener;
-    this.#onTrial = onTrial;
+    if (onTrial) this.#health.hold();
     if (this.#lastChannel) listener.onCreated(this.#lastChannel);
     const tried = Promise.withResolvers<void>();
     this.#loop = this.#keepAlive(host, tried.resolve);
@@ -152,8 +148,7 @@ export class ConfiguredChannel {
 
   /** The trial is over: its state is told from now on. */
   accepted(): void {
-    this.#onTrial = false;
-    if (this.#state !== 'starting') this.#tellState();
+    this.#health.release();
   }
 
   /** Intake ends; sending goes on until `stop`. */
@@ -166,7 +161,7 @@ export class ConfiguredChannel {
     this.stopReceiving();
     await this.#loop;
     await this.#close();
-    if (this.#state !== 'down') this.#set('stopped');
+    if (this.state !== 'down') this.#health.set('stopped');
   }
 
   /** For callers that wait for it while its successor, or nothing, takes its place. */
@@ -239,7 +234,7 @@ export class ConfiguredChannel {
     const report: Parameters<StartHost>[1] = {
       health: (state, detail) => {
         if (over) return;
-        this.#set(state, detail);
+        this.#health.set(state, detail);
         this.#refusal = state === 'down' ? new Error(detail ?? 'it is down') : undefined;
       },
       ended: (error) => {
@@ -284,25 +279,6 @@ export class ConfiguredChannel {
     const text = isGatehouseError(error) ? `${error.code}: ${error.message}; ${error.hint}` : errorText(error);
     if (!mayPass(error)) this.#refusal = asError(error);
     this.#options.logger.error('channel.failed', { channel: this.#entry.name, detail: text, again: mayPass(error) });
-    this.#set('down', text);
-  }
-
-  #set(state: ChannelHealth, said?: string): void {
-    const detail = said === undefined ? undefined : this.#options.redact(said);
-    if (this.#state === state && this.#detail === detail) return;
-    if (this.#state !== state) this.#since = this.#options.clock.now();
-    this.#state = state;
-    this.#detail = detail;
-    this.#tellState();
-  }
-
-  #tellState(): void {
-    const { clock, emit } = this.#options;
-    const detail = this.#detail;
-    if (this.#onTrial) return;
-    emit({
-      ...{ type: 'channel', at: clock.now(), channel: this.#entry.name, state: this.#state },
-      ...(detail === undefined ? {} : { detail }),
-    });
+    this.#health.set('down', text);
   }
 }

@@ -23,8 +23,7 @@ import { Pace } from './pace.ts';
 import { ParkedLanes, type Sender } from './parked.ts';
 import { putReaction } from './react.ts';
 import { RowTimes } from './row-times.ts';
-import { interruptedOutcome, outcomeContext } from './send-part.ts';
-import { settledEvent } from './settled-event.ts';
+import { settleInterrupted } from './settle-interrupted.ts';
 import { createSlots } from './slots.ts';
 import { showTyping } from './typing.ts';
 
@@ -290,20 +289,4 @@ class Outbox implements Delivery {
     await Promise.race([this.idle(), pause(this.#context.clock, ms, finished.signal)]);
     finished.abort(NO_LONGER_NEEDED);
   }
-}
-
-/** Settles at once what needs no question to the platform; `false` leaves the row to its lane, also when the journal cannot write now. */
-async function settleInterrupted(row: OutboxRow, context: LaneContext): Promise<boolean> {
-  const channel = context.channels.get(row.part.channel);
-  if (!channel || (channel.sendClass === 'find' && row.part.edits === undefined)) return false;
-  const { journal, clock, emit } = context;
-  const before = { ...row, attempts: row.attempts - 1 };
-  const { settlement } = interruptedOutcome(before, outcomeContext(before, channel, context));
-  try {
-    await journal.settle(row.seq, settlement);
-  } catch {
-    return false; // the lane keeps trying, and reports it
-  }
-  emit(settledEvent(row.part, settlement, clock.now()));
-  return true;
 }

@@ -6,6 +6,7 @@ import { NO_LONGER_NEEDED } from '../lib/no-longer-needed.ts';
 import { lookUp, pause } from './attempt.ts';
 import type { Reservation } from './budget.ts';
 import { isProvisional } from './drafts.ts';
+import { editTarget } from './edit-target.ts';
 import type { LaneContext } from './lane-context.ts';
 import { answerOf, undelivered } from './notice.ts';
 import type { Sender } from './parked.ts';
@@ -96,7 +97,7 @@ export class Lane {
   async #deliver(row: OutboxRow): Promise<Step> {
     if (this.#doomed?.answer === answerOf(row.part)) return this.#settle(row, { kind: 'dead', reason: this.#doomed.reason });
     this.#doomed = undefined;
-    const target = await this.#editTarget(row.part);
+    const target = await editTarget(row.part, this.#context);
     const turn = await this.#turn(row);
     if (turn === 'stop') return 'stop';
     if (turn === 'expired') return this.#settle(row, { kind: 'expired', isOld: true });
@@ -192,19 +193,6 @@ export class Lane {
         return 'stop';
       }
     }
-  }
-
-  /**
-   * The message that a part with `edits` changes. Looked up each time: a row that is behind it in the lane
-   * was settled before.
-   */
-  async #editTarget({ edits, file }: OutboundPart): Promise<string | undefined> {
-    if (edits === undefined || file) return undefined;
-    const { drafts, journal } = this.#context;
-    // An edit of the draft that is under way would otherwise overtake this one and stand as the last.
-    await drafts.quiet(edits);
-    const old = await journal.part(edits);
-    return old?.state === 'SENT' ? old.platformId : undefined;
   }
 
   /** A draft whose turn is over: what is behind it in the lane says more. */
