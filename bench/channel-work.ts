@@ -6,9 +6,9 @@ import type { ChannelWork } from './channel-load.ts';
 import { MIXED_MARKDOWN } from './mixed-markdown.ts';
 
 const [type = '', dir = ''] = process.argv.slice(2);
-/** Compiles the hot code. */
-const WARM_UP = 300;
-const MESSAGES = 600;
+/** Compiles the hot code. All of one chat: together with `MESSAGES` below the 500 that may wait in it. */
+const WARM_UP = 150;
+const MESSAGES = 300;
 const TEXTS = 300;
 
 const { benchCase } = (await import(`../channels/${type}/bench-case.ts`)) as { benchCase: BenchCase };
