@@ -1,6 +1,6 @@
 /**
- * What every adapter does with an answer as delivery plans it: shown while it is written, or asked with choices. A
- * part of the suite in `contract.ts`.
+ * What every adapter does with an answer as delivery plans it: shown while it is written, or asked with
+ * choices. A part of the suite in `contract.ts`.
  */
 import { expect } from 'vitest';
 import { readChoice } from '../src/core/choices.ts';

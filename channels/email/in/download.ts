@@ -33,8 +33,8 @@ export class Attachments {
   }
 
   /**
-   * Fetches the mail once for all its parts. Rejects with GH1504 for a file that is too large, with GH1505 for one
-   * that is gone or cannot be fetched, or with `signal.reason`.
+   * Fetches the mail once for all its parts. Rejects with GH1504 for a file that is too large, with GH1505 for
+   * one that is gone or cannot be fetched, or with `signal.reason`.
    */
   async download(media: MediaRef, signal: AbortSignal): Promise<MediaFile> {
     const { capBytes: cap } = this.#options;
@@ -73,8 +73,8 @@ export class Attachments {
   }
 
   /**
-   * Over the connection of the receiving side, which spares a login. It may end in the middle, by itself or because intake ends before
-   * the turns do: the file is then still to be had over a connection of its own.
+   * Over the connection of the receiving side, which spares a login. It may end in the middle, by itself or
+   * because intake ends before the turns do: the file is then still to be had over a connection of its own.
    */
   async #sharedSource(uidValidity: string, uid: number, signal: AbortSignal): Promise<Buffer | undefined | 'lost'> {
     signal.throwIfAborted();
