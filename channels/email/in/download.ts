@@ -33,8 +33,8 @@ export class Attachments {
   }
 
   /**
-   * Fetches the mail once for all its parts. Rejects with GH1504 for a file that is too large, with GH1505 for
-   * one that is gone or cannot be fetched, or with `signal.reason`.
+   * Fetches the mail once for all its parts. Rejects with GH1504 for a file that is too large, with GH1505
+   * for one that is gone or cannot be fetched, or with `signal.reason`.
    */
   async download(media: MediaRef, signal: AbortSignal): Promise<MediaFile> {
     const { capBytes: cap } = this.#options;
