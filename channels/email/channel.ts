@@ -9,14 +9,12 @@ import type {
   SendOptions,
   SendResult,
 } from '../../src/core/channel.ts';
-import { GatehouseError } from '../../src/core/errors.ts';
 import type { MediaRef, OutboundPart } from '../../src/core/message.ts';
 import { Lifecycle } from '../kit/lifecycle.ts';
-import { untilAborted } from '../kit/linked.ts';
 import { reconnect } from '../kit/reconnect.ts';
 import { Bounces } from './in/bounces.ts';
+import { Attachments } from './in/download.ts';
 import type { InboundOptions } from './in/inbound.ts';
-import { type MailAttachment, parseMail } from './in/mime.ts';
 import { type BrokenFetches, type ReceiveOptions, receive } from './in/receive.ts';
 import { ReplyCap } from './in/reply-cap.ts';
 import { toMail } from './out/outbound.ts';
@@ -37,9 +35,6 @@ const QUICK_AUTH_FAILURES = 3;
 /** Seldom enough for any lock, and no refusal makes the channel deaf until somebody restarts it. */
 const AUTH_RETRY_MS = 15 * 60_000;
 const FIND_POLL_MS = 2_000;
-/** How long the mail of the last file is good for the next one. */
-const OPENED_MS = 60_000;
-const CHUNK_BYTES = 64 * 1024;
 
 export interface EmailChannelOptions {
   readonly settings: EmailSettings;
@@ -66,10 +61,9 @@ export class EmailChannel implements Channel {
   readonly #bounces: Bounces;
   #shownBounces: string | undefined;
   readonly #blindCopy: boolean;
+  readonly #attachments: Attachments;
   readonly #life = new Lifecycle();
   #session: ImapSession | undefined;
-  /** The mail whose files are being fetched: one at most, so bounded by max_message_bytes. */
-  #opened: { readonly key: string; readonly at: number; readonly attachments: readonly MailAttachment[] } | undefined;
   #imapHealth: { state: ChannelHealth; detail?: string } = { state: 'starting' };
   #smtpFault: ServerFault | undefined;
   /** What is wrong with the folder that proves what was sent; the channel works, but doubts stay doubts. */
@@ -86,6 +80,14 @@ export class EmailChannel implements Channel {
     const smtpTls = settings.smtp_tls ?? (settings.smtp_port === 465 ? 'implicit' : 'starttls');
     this.#smtp = address(options, { host: settings.smtp_host, port: settings.smtp_port, tls: smtpTls });
     this.#bounces = new Bounces(deps.clock);
+    this.#attachments = new Attachments({
+      imap: this.#imap,
+      mailbox: settings.mailbox,
+      maxMessageBytes: settings.max_message_bytes,
+      capBytes: settings.max_attachment_bytes,
+      shared: () => this.#session,
+      clock: deps.clock,
+    });
     this.#cap = new ReplyCap({
       perThread: settings.max_replies_per_thread_per_hour,
       perSender: settings.max_replies_per_sender_per_hour,
@@ -147,16 +149,8 @@ export class EmailChannel implements Channel {
     }
   }
 
-  /** Fetches the whole mail again (bounded by max_message_bytes), once for all its parts: they have no address of their own here. */
-  async download(media: MediaRef, signal: AbortSignal): Promise<MediaFile> {
-    const { max_attachment_bytes: cap } = this.#options.settings;
-    if ((media.size ?? 0) > cap) throw tooLarge(cap);
-    const [uidValidity, uid, index] = media.ref.split(':');
-    const attachment = (await this.#attachments(uidValidity ?? '', Number(uid), signal))?.[Number(index)];
-    if (!attachment) throw new GatehouseError('GH1505', 'the mail with this attachment is gone');
-    const { bytes, mime } = attachment;
-    if (bytes.byteLength > cap) throw tooLarge(cap);
-    return { bytes: chunks(bytes), mime, size: bytes.byteLength };
+  download(media: MediaRef, signal: AbortSignal): Promise<MediaFile> {
+    return this.#attachments.download(media, signal);
   }
 
   async #stay(host: ChannelHost, signal: AbortSignal, settled: () => void): Promise<void> {
@@ -191,48 +185,6 @@ export class EmailChannel implements Channel {
     if (fault || result.kind === 'sent') this.#smtpHealth(fault);
     if (result.kind === 'sent' || result.kind === 'unknown') this.#cap.answered(part);
     return result;
-  }
-
-  async #attachments(uidValidity: string, uid: number, signal: AbortSignal): Promise<readonly MailAttachment[] | undefined> {
-    const key = `${uidValidity}:${uid}`;
-    const kept = this.#opened;
-    if (kept?.key === key && this.#options.deps.clock.monotonic() - kept.at < OPENED_MS) return kept.attachments;
-    const raw = await this.#source(uidValidity, uid, signal);
-    if (!raw) return undefined;
-    const { attachments } = await parseMail(raw);
-    // One file is all there is to fetch; of several the next is asked for at once.
-    this.#opened = attachments.length > 1 ? { key, at: this.#options.deps.clock.monotonic(), attachments } : undefined;
-    return attachments;
-  }
-
-  async #source(uidValidity: string, uid: number, signal: AbortSignal): Promise<Buffer | undefined> {
-    const { mailbox, max_message_bytes: maxBytes } = this.#options.settings;
-    const shared = await this.#sharedSource(uidValidity, uid, signal);
-    if (shared !== 'lost') return shared;
-    try {
-      await using session = await ImapSession.open(this.#imap, { mailbox, readOnly: true, signal });
-      return session.uidValidity === uidValidity ? await session.source(uid, maxBytes) : undefined;
-    } catch (cause) {
-      signal.throwIfAborted();
-      throw new GatehouseError('GH1505', 'the attachment could not be fetched from the IMAP server', { cause });
-    }
-  }
-
-  /**
-   * Over the connection of the receiving side, which spares a login. It may end in the middle, by itself or because intake ends before
-   * the turns do: the file is then still to be had over a connection of its own.
-   */
-  async #sharedSource(uidValidity: string, uid: number, signal: AbortSignal): Promise<Buffer | undefined | 'lost'> {
-    signal.throwIfAborted();
-    if (!this.#session) return 'lost';
-    try {
-      if (this.#session.uidValidity !== uidValidity) return undefined;
-      // The wait ends with the signal, the fetch itself with the connection.
-      return await untilAborted(this.#session.source(uid, this.#options.settings.max_message_bytes), signal);
-    } catch {
-      signal.throwIfAborted();
-      return 'lost';
-    }
   }
 
   async #receive(host: ChannelHost, signal: AbortSignal, onReady: () => void): Promise<void> {
@@ -295,14 +247,4 @@ export class EmailChannel implements Channel {
 function address(options: EmailChannelOptions, place: Pick<ServerAddress, 'host' | 'port' | 'tls'>): ServerAddress {
   const { credentials, ca, settings } = options;
   return { ...place, ...credentials, rejectUnauthorized: settings.tls_reject_unauthorized, ...(ca === undefined ? {} : { ca }) };
-}
-
-function tooLarge(cap: number): GatehouseError {
-  return new GatehouseError('GH1504', `the attachment is larger than ${cap} bytes`, {
-    hint: 'raise `max_attachment_bytes`, or send a smaller file',
-  });
-}
-
-async function* chunks(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
-  for (let at = 0; at < bytes.byteLength; at += CHUNK_BYTES) yield bytes.subarray(at, at + CHUNK_BYTES);
 }

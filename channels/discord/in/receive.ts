@@ -1,17 +1,15 @@
 /** Events, one after the other -> `host.receive` with the cursor. What the platform pushed once must not be dropped here. */
 import type { ChannelHost } from '../../../src/core/channel.ts';
 import { errorText } from '../../../src/core/errors.ts';
-import type { InboundMessage } from '../../../src/core/message.ts';
 import { withDeadline } from '../../kit/deadline.ts';
 import { type JsonObject, obj, objects } from '../../kit/json.ts';
-import { RecentSet } from '../../kit/recent.ts';
-import { type StoringOptions, storeMessages } from '../../kit/store-messages.ts';
+import type { StoringOptions } from '../../kit/store-messages.ts';
 import type { DiscordClient } from '../wire/client.ts';
 import { isFinal, waitOf } from '../wire/failure.ts';
 import type { Packet, Session } from '../wire/gateway.ts';
-import { idAt, laterId, requireId, snowflake } from '../wire/ids.ts';
-import { advance, type Cursor, firstCursor, formatCursor, parseCursor } from './cursor.ts';
-import { type InboundContext, toDelete, toEdit, toMessage, toReaction, unreadable } from './inbound.ts';
+import { requireId, snowflake } from '../wire/ids.ts';
+import { Handover } from './handover.ts';
+import { type InboundContext, toDelete, toEdit, toReaction, unreadable } from './inbound.ts';
 import type { Addressing } from './inbound-text.ts';
 import { type Interaction, toInteraction } from './interaction.ts';
 import { Missed, type Unread } from './missed.ts';
@@ -42,23 +40,19 @@ export interface ReceiverOptions extends StoringOptions {
 
 /** Events held in memory while the journal or the platform's history is slow. Beyond it the connection is given up. */
 export const MAX_QUEUED = 5_000;
-/** Ids of messages already offered by this process, so that the overlap is not offered twice. */
-const MAX_RECENT = 5_000;
 
 export class Receiver {
   readonly #options: ReceiverOptions;
   readonly #places: Places;
   readonly #queue: Pushed[] = [];
   #wake = Promise.withResolvers<void>();
-  #cursor: Cursor | undefined;
+  readonly #handover: Handover;
   readonly #missed: Missed;
   #retryDue = false;
-  readonly #recent = new RecentSet(MAX_RECENT);
-  /** Private chats that were pushed and are in no cursor yet: no list of the platform's would ever tell of them. */
-  readonly #strangers = new Set<string>();
 
   constructor(options: ReceiverOptions) {
     this.#options = options;
+    this.#handover = new Handover(options);
     this.#places = new Places({
       account: options.account,
       lookUp: async (route) => {
@@ -75,10 +69,10 @@ export class Receiver {
       places: this.#places,
       catchUpMs: options.catchUpMs,
       get: (route, query) => this.#get(route, query),
-      cursor: () => this.#loadCursor(),
-      keep: (change) => this.#commit([], undefined, change),
+      cursor: () => this.#handover.cursor(),
+      keep: (change) => this.#handover.commit([], undefined, change),
       // No event is worked off by a page: after a kill the one that made us read comes again, and the rest is read then.
-      offer: (messages, place) => this.#offerMessages(messages, place, undefined),
+      offer: async (messages, place) => this.#handover.offer(messages, await this.#context(place), undefined),
       told: options.notCaughtUp,
       due: () => {
         this.#retryDue = true;
@@ -97,13 +91,13 @@ export class Receiver {
   push(packet: Pushed): void {
     this.#queue.push(packet);
     const privateChat = privateChatOf(packet);
-    if (privateChat !== undefined && !this.#cursor?.seen.has(privateChat)) this.#strangers.add(privateChat);
+    if (privateChat !== undefined) this.#handover.meet(privateChat);
     this.#wake.resolve();
   }
 
   /** The session of an earlier start, to go on with. */
   async session(): Promise<Session | undefined> {
-    return (await this.#loadCursor()).session;
+    return (await this.#handover.cursor()).session;
   }
 
   /** Works until the signal aborts. Never rejects. */
@@ -146,7 +140,7 @@ export class Receiver {
       // One event that cannot be read must not stop those behind it.
       logger.error('discord.event-unreadable', { type: packet.t, error: errorText(error) });
       try {
-        await this.#commit([unreadable(channel, account, sourceOf(packet), clock.now())], packet);
+        await this.#handover.commit([unreadable(channel, account, sourceOf(packet), clock.now())], packet);
       } catch (failed) {
         if (!signal.aborted) logger.error('discord.event-lost', { type: packet.t, error: errorText(failed) });
       }
@@ -184,7 +178,7 @@ export class Receiver {
   }
 
   async #begin(packet: Pushed): Promise<void> {
-    await this.#commit([], packet);
+    await this.#handover.commit([], packet);
     const guilds = objects(obj(packet.d)['guilds']).flatMap(({ id }) => snowflake(id) ?? []);
     await this.#missed.begin(packet.t === 'RESUMED' ? 'resumed' : new Set(guilds));
     this.#options.ready(packet.connection);
@@ -194,16 +188,16 @@ export class Receiver {
     const place = await this.#placeOf(event, packet);
     // Missed messages of this chat come before this one, and asking for them can take long. Once the chat is known, whoever comes
     // after us finds this message in the history.
-    if (this.#strangers.has(place.id)) await this.#commit([], undefined);
+    if (this.#handover.isStranger(place.id)) await this.#handover.commit([], undefined);
     await this.#missed.before(place.id);
-    await this.#offerMessages([event], place, packet);
+    await this.#handover.offer([event], await this.#context(place), packet);
   }
 
   async #interaction(event: JsonObject, packet: Packet): Promise<void> {
     const place = await this.#placeOf(event, packet);
     const interaction = toInteraction(event, await this.#context(place));
     if (!interaction) return;
-    await this.#commit([interaction.message], packet);
+    await this.#handover.commit([interaction.message], packet);
     this.#options.interaction(interaction);
   }
 
@@ -220,19 +214,19 @@ export class Receiver {
     switch (kind) {
       case 'edit': {
         const edit = toEdit(event, context);
-        if (edit) await this.#commit([edit], packet);
+        if (edit) await this.#handover.commit([edit], packet);
         return;
       }
       case 'delete': {
         const ids = packet.t === 'MESSAGE_DELETE' ? [event['id']] : Array.isArray(event['ids']) ? event['ids'] : [];
-        return this.#commit(
+        return this.#handover.commit(
           ids.map((id) => toDelete(id, context, now)),
           packet,
         );
       }
       case 'reaction': {
         const added = packet.t === 'MESSAGE_REACTION_ADD';
-        return this.#commit([toReaction(event, context, { added, now, source: sourceOf(packet) })], packet);
+        return this.#handover.commit([toReaction(event, context, { added, now, source: sourceOf(packet) })], packet);
       }
     }
   }
@@ -250,67 +244,6 @@ export class Receiver {
     const roles = mentionRoles && place.guildId !== undefined ? await this.#places.ownRoles(place.guildId) : NO_ROLES;
     const to: Addressing = { account, roles, everyone: mentionEveryone };
     return { channel, to, place };
-  }
-
-  async #offerMessages(messages: readonly JsonObject[], place: Place, packet: Packet | undefined): Promise<void> {
-    const context = await this.#context(place);
-    const batch: InboundMessage[] = [];
-    let newest: string | undefined;
-    for (const message of messages) {
-      const id = requireId(message['id'], 'message id');
-      newest = laterId(newest ?? id, id);
-      if (this.#recent.has(id)) continue;
-      const read = this.#read(message, context, id);
-      // We know what we wrote; committing the echo of every answer would cost as much as the question.
-      if (read.refusal !== 'own-message') batch.push(read);
-    }
-    if (newest === undefined) return;
-    const options = { isPrivate: place.guildId === undefined, oldest: this.#oldest() };
-    const id = newest;
-    if (batch.length > 0) await this.#commit(batch, packet, (before) => advance(before, place.id, id, options));
-    for (const message of messages) this.#recent.add(String(message['id']));
-  }
-
-  #read(message: JsonObject, context: InboundContext, id: string): InboundMessage {
-    const { channel, account, clock, logger } = this.#options;
-    try {
-      return toMessage(message, context);
-    } catch (error) {
-      logger.error('discord.message-unreadable', { error: errorText(error) });
-      return unreadable(channel, account, `message ${id}`, clock.now());
-    }
-  }
-
-  /** `packet`: the event that is worked off with it. */
-  async #commit(
-    batch: readonly InboundMessage[],
-    packet: Packet | undefined,
-    change: (cursor: Cursor) => Cursor = (cursor) => cursor,
-  ): Promise<void> {
-    const oldest = this.#oldest();
-    let after = change(await this.#loadCursor());
-    const strangers = [...this.#strangers];
-    for (const chat of strangers) {
-      if (!after.seen.has(chat)) after = advance(after, chat, after.since, { isPrivate: true, oldest });
-    }
-    const { session: old, ...rest } = after;
-    const session = packet ? packet.session && { ...packet.session, seq: packet.s } : old;
-    const cursor: Cursor = { ...rest, ...(session && { session }) };
-    await storeMessages(batch, formatCursor(cursor), this.#options);
-    this.#cursor = cursor;
-    for (const chat of strangers) this.#strangers.delete(chat);
-  }
-
-  async #loadCursor(): Promise<Cursor> {
-    if (this.#cursor) return this.#cursor;
-    const { host, clock } = this.#options;
-    const cursor = parseCursor(await host.cursor()) ?? firstCursor(clock.now());
-    this.#cursor = cursor;
-    return cursor;
-  }
-
-  #oldest(): string {
-    return idAt(this.#options.clock.now() - this.#options.catchUpMs);
   }
 
   #get(route: string, query?: Readonly<Record<string, string>>): Promise<unknown> {

@@ -6,11 +6,12 @@ import type { ReceivingContext } from '../../kit/context.ts';
 import { reconnect } from '../../kit/reconnect.ts';
 import { type StoringOptions, storeMessages } from '../../kit/store-messages.ts';
 import type { WhatsAppSettings } from '../settings.ts';
-import { type Origin, WhatsAppConnection } from '../wire/client.ts';
+import { WhatsAppConnection } from '../wire/client.ts';
 import { describeEnding } from '../wire/endings.ts';
 import { Ended } from '../wire/failure.ts';
 import type { LoginStore } from '../wire/store.ts';
 import { type InboundContext, toInbound, undecryptable, unreadable } from './inbound.ts';
+import type { Origin } from './stanza-reader.ts';
 
 export interface SessionOptions extends ReceivingContext {
   readonly store: LoginStore;

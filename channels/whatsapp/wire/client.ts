@@ -13,50 +13,37 @@ import {
   proto,
   type SignalKeyStore,
   unpadRandomMax16,
-  type WAMessage,
   type WAVersion,
 } from '@whiskeysockets/baileys';
 import { errorText } from '../../../src/core/errors.ts';
-import type { Clock, Logger } from '../../../src/core/ports.ts';
 import { NO_LONGER_NEEDED } from '../../../src/lib/no-longer-needed.ts';
 import { CallError } from '../../kit/call-error.ts';
-import { Albums } from '../in/albums.ts';
-import { type Delivered, isCiphertext, type OpenAhead, type Opened, ReceiptGate } from '../in/gate.ts';
-import { StanzaLine } from '../in/stanza-line.ts';
-import { SentOn } from '../out/sent-on.ts';
+import { type Codec, type ReadingOptions, StanzaReader } from '../in/stanza-reader.ts';
 import { Ended, toFailure } from './failure.ts';
 import { GroupCache } from './groups.ts';
-import { bareJid, jidOf, type Me, meOf, type Pins, parseJid } from './ids.ts';
+import { jidOf, type Me, meOf, type Pins, parseJid } from './ids.ts';
 import { quietLogger, silenceSignalLibrary } from './quiet.ts';
-import type { LoginStore } from './store.ts';
 
 silenceSignalLibrary();
 
-/** `undecryptable` and `absent` have no content: it could not be opened, or was not sent to this device. It may come later under the same id. */
-export type Origin = 'encrypted' | 'plaintext' | 'undecryptable' | 'absent';
-
-export interface ConnectionOptions {
-  readonly store: LoginStore;
+export interface ConnectionOptions extends ReadingOptions {
   readonly url: string;
   readonly version?: string;
-  readonly requireEncryption: boolean;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  /**
-   * Resolves when the message is safe; only then the server gets its receipt. Rejects only after the connection ended. `others` are
-   * the other pictures of an album that it begins.
-   */
-  readonly onMessage: (message: WAMessage, origin: Origin, others: readonly proto.IMessage[]) => Promise<void>;
   readonly onQr?: (content: string) => void;
 }
 
 const CONNECT_TIMEOUT_MS = 20_000;
 /** A server that does not answer the closing handshake is left. */
 const CLOSE_MS = 2_000;
-/** An empty message in the padding of the Signal layer: the last byte says how many bytes of padding there are. */
-const NOTHING = Uint8Array.of(1);
 
 type Socket = ReturnType<typeof makeWASocket>;
+
+const CODEC: Codec = {
+  decode: (bytes) => proto.Message.decode(bytes),
+  decodeSentOn: (bytes) => proto.WebMessageInfo.decode(bytes),
+  encode: (message) => proto.Message.encode(message).finish(),
+  unpad: unpadRandomMax16,
+};
 
 export class WhatsAppConnection {
   /** Rejects with `Ended` when the connection ended before it was open. */
@@ -67,15 +54,11 @@ export class WhatsAppConnection {
   readonly #options: ConnectionOptions;
   readonly #socket: Socket;
   readonly #creds: AuthenticationCreds;
-  readonly #gate: ReceiptGate;
+  readonly #reader: StanzaReader;
   readonly #open = Promise.withResolvers<void>();
   readonly #end = Promise.withResolvers<Ended>();
   readonly #acks = new Map<string, PromiseWithResolvers<BinaryNode>>();
   readonly #groups: GroupCache;
-  readonly #delivering = new Set<Promise<unknown>>();
-  readonly #sentOn: SentOn;
-  readonly #albums: Albums;
-  readonly #line: StanzaLine;
   readonly #stop = new AbortController();
   #handle: (node: BinaryNode) => Promise<void> = async () => undefined;
   #over = false;
@@ -93,24 +76,18 @@ export class WhatsAppConnection {
       pin: (phone, lid) => this.#guard(() => store.pin(phone, lid)),
     };
     this.#creds = (store.get('creds', 'creds') as AuthenticationCreds | undefined) ?? initAuthCreds();
-    this.#gate = new ReceiptGate({
-      store,
+    this.#reader = new StanzaReader(options, {
+      codec: CODEC,
       guard: (access) => this.#guard(access),
-      deliver: (node, opened, ahead) => this.#deliver(node, opened, ahead),
-      failed: (node) => this.#track(this.#deliverNothing(node, 'undecryptable')),
-    });
-    this.#line = new StanzaLine({
-      handle: (node) => this.#take(node),
-      overflowed: () => this.fail(new Error('more messages came than are kept in memory')),
-      logger: options.logger,
-    });
-    this.#albums = new Albums({
-      ...{ store, clock: options.clock, line: this.#line, restOf },
-      guard: (access) => this.#guard(access),
-      decode: (padded) => this.#decode(unpadded(padded)),
+      frame: (node) => decodeMessageNode(node, this.#creds.me?.id ?? '', this.#creds.me?.lid ?? '').fullMessage,
+      phoneOf: (lid) => this.#socket.signalRepository.lidMapping.getPNForLID(lid),
+      passOn: (node) => this.#handle(node),
+      acknowledge: (node) => this.#socket.sendMessageAck(node),
+      fail: (error) => this.fail(error),
+      isOver: () => this.#over,
+      ended: this.#stop.signal,
     });
     this.#groups = new GroupCache(options.clock, (jid) => this.#socket.groupMetadata(jid));
-    this.#sentOn = new SentOn({ decode: (bytes) => proto.WebMessageInfo.decode(bytes), logger: options.logger });
     this.#socket = makeWASocket({
       waWebSocketUrl: url,
       ...(version !== undefined && { version: version.split('.').map(Number) as WAVersion }),
@@ -132,7 +109,7 @@ export class WhatsAppConnection {
       cachedGroupMetadata: async (jid) => this.#groups.cached(jid),
       shouldIgnoreJid: (jid) => parseJid(jid)?.kind === 'newsletter' || jid === 'status@broadcast',
       makeSignalRepository: (auth, logger, lookUp) =>
-        this.#gate.wrap(DEFAULT_CONNECTION_CONFIG.makeSignalRepository(auth, logger, lookUp), auth),
+        this.#reader.wrap(DEFAULT_CONNECTION_CONFIG.makeSignalRepository(auth, logger, lookUp), auth),
     });
     this.#listen();
   }
@@ -158,7 +135,7 @@ export class WhatsAppConnection {
     ack.promise.catch(() => undefined); // the call may fail before anybody waits for it
     this.#acks.set(id, ack);
     try {
-      this.#guard(() => this.#options.store.keepSent(id, proto.Message.encode(message).finish(), this.#options.clock.now()));
+      this.#guard(() => this.#options.store.keepSent(id, CODEC.encode(message), this.#options.clock.now()));
       if (parseJid(jid)?.kind === 'group') await this.#groups.know(jid);
       const left = this.#socket.relayMessage(jid, message, {
         messageId: id,
@@ -217,7 +194,7 @@ export class WhatsAppConnection {
       clearTimeout(timer);
     }
     // Not for the SDK: what it had asked the server it waits for up to a minute, and cannot do anything with any more.
-    await Promise.allSettled(this.#delivering);
+    await this.#reader.settled();
   }
 
   #listen(): void {
@@ -227,7 +204,7 @@ export class WhatsAppConnection {
     if (!handle) throw new Error('this version of the SDK handles messages in another place');
     ws.removeAllListeners('CB:message');
     this.#handle = handle;
-    ws.on('CB:message', (node: BinaryNode) => this.#line.push(node));
+    ws.on('CB:message', (node: BinaryNode) => this.#reader.push(node));
     ws.on('CB:ack,class:message', (node: BinaryNode) => this.#acks.get(node.attrs['id'] ?? '')?.resolve(node));
     ev.on('creds.update', () => this.#saveCreds());
     ev.on('connection.update', (update) => this.#follow(update));
@@ -248,100 +225,6 @@ export class WhatsAppConnection {
       ack.reject(new CallError(undefined, { kind: 'lost', detail: 'the connection ended before the answer' }));
     this.#open.reject(ended);
     this.#end.resolve(ended);
-  }
-
-  async #take(node: BinaryNode): Promise<void> {
-    if (this.#over) return;
-    this.#gate.remember(node);
-    const parts = Array.isArray(node.content) ? node.content : [];
-    const plain = parts.find(({ tag }) => tag === 'plaintext');
-    if (plain?.content instanceof Uint8Array && parseJid(node.attrs['from'])?.kind !== 'newsletter') {
-      await this.#track(this.#deliverContent(node, this.#decode(plain.content), 'plaintext'));
-      // It is acknowledged, so that it does not come again, and nothing in it reaches the SDK.
-      if (this.#options.requireEncryption) return await this.#socket.sendMessageAck(node);
-    }
-    if (!plain && !parts.some(isCiphertext)) await this.#track(this.#deliverNothing(node, 'absent'));
-    // The SDK puts what waited at the server into a line of its own, without end, and returns at once: live messages would pass it.
-    const { offline: _, ...attrs } = node.attrs;
-    await this.#handle({ ...node, attrs });
-  }
-
-  async #deliver(node: BinaryNode, opened: Opened, ahead: OpenAhead): Promise<Delivered> {
-    const content = this.#decode(unpadded(opened.plaintext));
-    await this.#track(this.#deliverContent(node, content, 'encrypted', { opened, ahead }));
-    if (!content) return { plaintext: NOTHING, rest: NOTHING };
-    return { plaintext: opened.plaintext, rest: restOf(content) };
-  }
-
-  #decode(bytes: Uint8Array): proto.IMessage | undefined {
-    try {
-      const decoded = proto.Message.decode(bytes);
-      return decoded.deviceSentMessage?.message ?? decoded;
-    } catch (error) {
-      this.#options.logger.warn('whatsapp.message-unreadable', { error: errorText(error) });
-      return undefined;
-    }
-  }
-
-  async #deliverContent(
-    node: BinaryNode,
-    content: proto.IMessage | undefined,
-    origin: 'encrypted' | 'plaintext',
-    more?: { readonly opened: Opened; readonly ahead: OpenAhead },
-  ): Promise<void> {
-    if (this.#over) throw new Error('the connection has ended');
-    const { fullMessage } = decodeMessageNode(node, this.#creds.me?.id ?? '', this.#creds.me?.lid ?? '');
-    if (!content || !more) return await this.#offer({ ...fullMessage, ...(content && { message: content }) }, origin);
-    for (const message of this.#sentOn.in(fullMessage, content)) await this.#offer(message, origin);
-    const others = await this.#albums.others({ ...more.opened, node, content }, more.ahead, this.#stop.signal);
-    await this.#offer({ ...fullMessage, message: content }, origin, others);
-  }
-
-  /** With the number of who came under their LID alone, where it is known from an earlier message or question. */
-  async #offer(message: WAMessage, origin: Origin, others: readonly proto.IMessage[] = []): Promise<void> {
-    const { key } = message;
-    const kind = parseJid(key.remoteJid)?.kind;
-    const author = kind === 'group' || kind === 'broadcast' ? key.participant : key.remoteJid;
-    const name = kind === 'group' ? 'participantAlt' : 'remoteJidAlt';
-    if (author && parseJid(author)?.kind === 'lid' && !key[name]) {
-      const number = await this.#socket.signalRepository.lidMapping.getPNForLID(author);
-      if (number) return await this.#options.onMessage({ ...message, key: { ...key, [name]: bareJid(number) } }, origin, others);
-    }
-    await this.#options.onMessage(message, origin, others);
-  }
-
-  /** The SDK acknowledges what it has no content of without telling anybody. */
-  async #deliverNothing(node: BinaryNode, origin: 'undecryptable' | 'absent'): Promise<void> {
-    if (this.#over) throw new Error('the connection has ended');
-    const message = this.#frameOf(node);
-    if (!message || message.category === 'peer') return;
-    const parts = Array.isArray(node.content) ? node.content : [];
-    // Linked devices are never sent what can be viewed once.
-    const once = parts.some(({ tag, attrs }) => tag === 'unavailable' && attrs['type']?.startsWith('view_once'));
-    if (once) await this.#offer({ ...message, key: { ...message.key, isViewOnce: true } }, 'encrypted');
-    else {
-      this.#sentOn.missing(message);
-      await this.#offer(message, origin);
-    }
-  }
-
-  /** Everything but the content; undefined for a stanza that the SDK will refuse. */
-  #frameOf(node: BinaryNode): WAMessage | undefined {
-    try {
-      return decodeMessageNode(node, this.#creds.me?.id ?? '', this.#creds.me?.lid ?? '').fullMessage;
-    } catch (error) {
-      this.#options.logger.warn('whatsapp.stanza-refused', { id: node.attrs['id'], error: errorText(error) });
-      return undefined;
-    }
-  }
-
-  async #track<T>(work: Promise<T>): Promise<T> {
-    this.#delivering.add(work);
-    try {
-      return await work;
-    } finally {
-      this.#delivering.delete(work);
-    }
   }
 
   #keys(): SignalKeyStore {
@@ -375,23 +258,6 @@ export class WhatsAppConnection {
       throw error;
     }
   }
-}
-
-function unpadded(padded: Uint8Array): Uint8Array {
-  try {
-    return unpadRandomMax16(padded);
-  } catch {
-    return Uint8Array.of(0xff); // no protobuf: reported as unreadable
-  }
-}
-
-/** What the SDK needs again should the stanza be repeated: keys of a group, and what holds no message of a person. */
-function restOf(message: proto.IMessage): Uint8Array {
-  const { senderKeyDistributionMessage, protocolMessage } = message;
-  const words = protocolMessage?.editedMessage ?? protocolMessage?.peerDataOperationRequestResponseMessage;
-  const kept = protocolMessage && !words ? { protocolMessage } : {};
-  const rest = { ...(senderKeyDistributionMessage && { senderKeyDistributionMessage }), ...kept };
-  return Buffer.concat([proto.Message.encode(rest).finish(), NOTHING]);
 }
 
 function toSyncKey(value: unknown): proto.Message.AppStateSyncKeyData {
