@@ -379,7 +379,7 @@ test.each(['drop', 'hang', 'cut'] as const)(
   'F37 a send that was taken and then lost (%s) is seen once after the second try',
   async (kind) => {
     const { channel, proxy, write } = await scene(
-      kind === 'hang' ? { settings: { send_timeout_secs: 2 }, clock: systemClock } : {},
+      kind === 'hang' ? { settings: { send_timeout_secs: 4 }, clock: systemClock } : {},
     );
     await write('hi');
     proxy.fault({ call: MESSAGES, kind });
