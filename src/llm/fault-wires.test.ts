@@ -6,13 +6,14 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { FailureKind, ModelEvent } from '../core/model.ts';
 import { FakeClock, until } from '../testing/fakes.ts';
 import { type ModelServer, type Reply, startModelServer, stream } from '../testing/model-server.ts';
+import { WireMatrix } from '../testing/wire-matrix.ts';
 import { collect, modelRequest, streamedText } from './contract.ts';
 import { failureText } from './failure-text.ts';
 import { anthropicSubject } from './protocols/anthropic-contract.ts';
 import { geminiSubject } from './protocols/gemini-contract.ts';
 import { openAiChatSubject } from './protocols/openai-chat-contract.ts';
 import { openAiResponsesSubject } from './protocols/openai-responses-contract.ts';
-import { type RawWire, WireMatrix, type WireSubject, wireOptions } from './protocols/wire-contract.ts';
+import { type RawWire, type WireSubject, wireOptions } from './protocols/wire-contract.ts';
 import { createRetryGate, withRetry } from './retry.ts';
 import { createChain } from './routing/chain.ts';
 

@@ -1,11 +1,12 @@
 /** The scenarios of `wireContract` over all wires, printed as a matrix. A new wire joins with one entry in `WIRES`. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Aimock, startAimock } from '../../testing/aimock.ts';
+import { WireMatrix } from '../../testing/wire-matrix.ts';
 import { anthropicSubject } from './anthropic-contract.ts';
 import { geminiSubject } from './gemini-contract.ts';
 import { openAiChatSubject } from './openai-chat-contract.ts';
 import { openAiResponsesSubject } from './openai-responses-contract.ts';
-import { WIRE_FIXTURES, WIRE_SCENARIOS, WireMatrix, type WireSubject, wireContract } from './wire-contract.ts';
+import { WIRE_FIXTURES, WIRE_SCENARIOS, type WireSubject, wireContract } from './wire-contract.ts';
 
 const WIRES: readonly WireSubject[] = [openAiChatSubject, openAiResponsesSubject, anthropicSubject, geminiSubject];
 

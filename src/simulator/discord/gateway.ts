@@ -2,8 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Server } from 'node:http';
 import { WebSocket, WebSocketServer } from 'ws';
-
-type JsonObject = Readonly<Record<string, unknown>>;
+import type { JsonObject } from './wire.ts';
 
 interface Session {
   readonly id: string;

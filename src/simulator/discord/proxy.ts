@@ -8,53 +8,12 @@ import type { Clock } from '../../core/ports.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { DiscordGateway } from './gateway.ts';
 import { type DiscordPeer, startDiscordPeer } from './peer.ts';
-
-type JsonObject = Readonly<Record<string, unknown>>;
+import type { Overlay, ProxyCall, ProxyFault } from './records.ts';
+import { type JsonObject, parseBody, readAll, reply } from './wire.ts';
 
 /** Real time with back-off shortened and deadlines kept: a busy machine must not turn an answer into none. */
 export function backoffClock(factor = 20): Clock {
   return { ...systemClock, sleep: (ms, signal) => systemClock.sleep(ms < 20_000 ? ms / factor : ms, signal) };
-}
-
-export interface ProxyCall {
-  /** `POST /channels/1/messages`. */
-  readonly call: string;
-  readonly body: JsonObject;
-  readonly files: readonly { readonly name: string; readonly bytes: Buffer; readonly mime: string }[];
-  readonly accepted: boolean;
-  /** What the platform answered, or would have. */
-  readonly answer?: JsonObject;
-  /** Epoch ms. */
-  readonly at: number;
-}
-
-export interface ProxyFault {
-  /** Matched against `POST /channels/1/messages`. */
-  readonly call: RegExp;
-  /**
-   * `answer`: instead of the platform. `drop`: done, and the connection breaks. `hang`: done, and nothing comes back. `cut`: half an
-   * answer. `delay`: done, and answered after `delayMs`; `hold`: once `until` is.
-   */
-  readonly kind: 'answer' | 'drop' | 'hang' | 'cut' | 'delay' | 'hold';
-  readonly delayMs?: number;
-  readonly until?: Promise<unknown>;
-  readonly status?: number;
-  readonly body?: JsonObject | readonly JsonObject[] | string;
-  readonly headers?: Readonly<Record<string, string>>;
-  /** Default 1. */
-  readonly times?: number;
-}
-
-/** What a person's message has that the emulator does not know. */
-export interface Overlay {
-  readonly files?: readonly {
-    readonly name: string;
-    readonly bytes: Buffer;
-    readonly mime?: string;
-    readonly statedSize?: number;
-  }[];
-  /** Laid over the message. */
-  readonly fields?: JsonObject;
 }
 
 export interface DiscordProxy extends AsyncDisposable {
@@ -153,7 +112,7 @@ class Front implements DiscordProxy {
     this.#pending = Object.keys(fields).length > 0 ? fields : undefined;
     const written = await this.peer.inject(message);
     const id = String(written['id']);
-    // Nobody was connected to be told: the history has it all the same.
+    // No client was connected to be told: the history has it all the same.
     if (this.#pending) this.#overlays.set(id, this.#pending);
     this.#pending = undefined;
     this.#messages.set(id, written);
@@ -229,7 +188,7 @@ class Front implements DiscordProxy {
       if (file !== undefined) return this.#serveFile(file, response);
       const route = path.replace(/^\/api\/v10/, '');
       const call = `${request.method} ${route.replace(/\?.*/, '')}`;
-      const { body, files } = await parse(raw, request.headers['content-type']);
+      const { body, files } = await parseBody(raw, request.headers['content-type']);
       const fault = this.#faults.find((entry) => entry.left > 0 && entry.fault.call.test(call));
       if (fault) fault.left -= 1;
       if (fault?.fault.kind === 'answer') {
@@ -296,31 +255,4 @@ class Front implements DiscordProxy {
     if (file) response.writeHead(200, { 'content-type': file.mime }).end(file.bytes);
     else reply(response, 404, 'not found');
   }
-}
-
-async function parse(raw: Buffer, type: string | undefined): Promise<Pick<ProxyCall, 'body' | 'files'>> {
-  if (raw.length === 0) return { body: {}, files: [] };
-  if (!type?.startsWith('multipart/')) return { body: JSON.parse(raw.toString()) as JsonObject, files: [] };
-  const form = await new Response(new Uint8Array(raw), { headers: { 'content-type': type } }).formData();
-  const payload = form.get('payload_json');
-  const files: { name: string; bytes: Buffer; mime: string }[] = [];
-  for (const value of form.values()) {
-    if (typeof value !== 'string') {
-      files.push({ name: value.name, bytes: Buffer.from(await value.arrayBuffer()), mime: value.type });
-    }
-  }
-  return { body: typeof payload === 'string' ? (JSON.parse(payload) as JsonObject) : {}, files };
-}
-
-async function readAll(request: IncomingMessage): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of request) chunks.push(chunk as Buffer);
-  return Buffer.concat(chunks);
-}
-
-function reply(response: ServerResponse, status: number, body: unknown, headers: Readonly<Record<string, string>> = {}): void {
-  const text = body === undefined ? '' : typeof body === 'string' ? body : JSON.stringify(body);
-  const type = typeof body === 'string' ? 'text/html' : 'application/json';
-  response.writeHead(status, { ...(text !== '' && { 'content-type': type }), ...headers });
-  response.end(text);
 }

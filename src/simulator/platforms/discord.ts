@@ -1,4 +1,5 @@
-import { type DiscordProxy, type ProxyCall, startDiscordProxy } from '../discord/proxy.ts';
+import { type DiscordProxy, startDiscordProxy } from '../discord/proxy.ts';
+import type { ProxyCall } from '../discord/records.ts';
 import { Deliveries } from './deliveries.ts';
 import { FAULT_KINDS, type FaultKind, type Platform, type SeenMessage } from './platform.ts';
 

@@ -11,9 +11,7 @@
 //   --controls       also the two known-bad variants, which must fail (default on; --no-controls leaves them out)
 //   --jobs N         runs at once (default: the number of processors)
 //   --write          also puts the table into channels/README.md; only for a whole sweep
-import { readFile, writeFile } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
-import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { freePort } from '../../simulator/free-port.ts';
 import { OUTAGES, PLATFORMS } from '../../simulator/platforms/index.ts';
@@ -21,6 +19,7 @@ import { FAULT_KINDS, type Platform } from '../../simulator/platforms/platform.t
 import { emptyVerdict, judge, type Verdict } from './judge.ts';
 import { SweepModel } from './model.ts';
 import { type RunRecord, type RunSpec, runOnce } from './run.ts';
+import { TABLE_HEAD, tableRow, writeTable } from './table.ts';
 import { WAITING_QUESTION, waitsOf } from './waiting.ts';
 
 const QUESTIONS = ['plain 1', 'tool 2', 'long 3'];
@@ -167,12 +166,6 @@ function seeded(seed: number): () => number {
   };
 }
 
-function line(name: string, points: number, verdict: Verdict): string {
-  const { runs, kills, messages, notOffered, lost, twice, toolsTwice, notices } = verdict;
-  const { unknownMissing, unknownArrived, unknownTools, modelRepeats } = verdict;
-  return `| ${[name, points, runs, kills, messages, notOffered, lost, twice, toolsTwice, notices, `${unknownMissing} + ${unknownArrived}`, unknownTools, modelRepeats].join(' | ')} |`;
-}
-
 const failed = ({ lost, twice, toolsTwice, notices, paidTwice }: Verdict) => lost + twice + toolsTwice + notices + paidTwice > 0;
 
 async function channelRows(name: string): Promise<{ rows: string[]; ok: boolean }> {
@@ -186,7 +179,7 @@ async function channelRows(name: string): Promise<{ rows: string[]; ok: boolean 
     process.stderr.write(`${name}: ${base.points} points in one run\n`);
     const every = Number(flags.every);
     const { verdict } = await sweep(benches, base, 'none', killsAt(base.points, every, !flags.single));
-    rows.push(line(`${name}`, base.points, verdict));
+    rows.push(tableRow(`${name}`, base.points, verdict));
     ok &&= !failed(verdict);
 
     if (Number(flags.random) > 0) {
@@ -200,7 +193,7 @@ async function channelRows(name: string): Promise<{ rows: string[]; ok: boolean 
         const { verdict: more } = await sweep(benches.slice(0, 1), loaded, 'none', [kills], questions);
         add(load, more);
       }
-      rows.push(line(`${name}, random kills under load`, loaded.points, load));
+      rows.push(tableRow(`${name}, random kills under load`, loaded.points, load));
       ok &&= !failed(load);
     }
     const controls = CONTROLS[name] ?? [];
@@ -211,7 +204,7 @@ async function channelRows(name: string): Promise<{ rows: string[]; ok: boolean 
         // machine is busy, so that the points between follow until it has shown.
         for (let from = 1; from <= CONTROL_EVERY && !failed(bad); from += 1)
           add(bad, (await sweep(benches, base, variant, killsAt(base.points, CONTROL_EVERY, false, from))).verdict);
-        rows.push(line(`${name}, control: ${variant}`, base.points, bad));
+        rows.push(tableRow(`${name}, control: ${variant}`, base.points, bad));
         if (!failed(bad)) {
           process.stderr.write(`the control ${variant} was not caught: this sweep proves nothing\n`);
           ok = false;
@@ -234,7 +227,7 @@ async function waitingRows(name: string): Promise<{ rows: string[]; ok: boolean 
     process.stderr.write(`${name}, runs that wait: ${base.points} points in one run\n`);
     const kills = killsAt(base.points, Number(flags.every), !flags.single);
     const { verdict } = await sweep(benches, base, 'none', kills, questions);
-    const rows = [line(`${name}, runs that wait`, base.points, verdict)];
+    const rows = [tableRow(`${name}, runs that wait`, base.points, verdict)];
     const { variant, channel } = WAITING_CONTROL;
     if (flags['no-controls'] || name !== channel) return { rows, ok: !failed(verdict) };
     const bad = emptyVerdict();
@@ -242,22 +235,12 @@ async function waitingRows(name: string): Promise<{ rows: string[]; ok: boolean 
       const some = killsAt(base.points, CONTROL_EVERY, false, from);
       add(bad, (await sweep(benches, base, variant, some, questions)).verdict);
     }
-    rows.push(line(`${name}, control: ${variant}`, base.points, bad));
+    rows.push(tableRow(`${name}, control: ${variant}`, base.points, bad));
     if (!failed(bad)) process.stderr.write(`the control ${variant} was not caught: this sweep proves nothing\n`);
     return { rows, ok: !failed(verdict) && failed(bad) };
   } finally {
     await stopBenches(benches);
   }
-}
-
-/** What the page states must be what a whole sweep counted. */
-async function writeTable(table: string): Promise<void> {
-  const page = join(import.meta.dirname, '../../../channels/README.md');
-  const before = await readFile(page, 'utf8');
-  await writeFile(
-    page,
-    before.replace(/(<!-- sweep -->\n)[\s\S]*(<!-- \/sweep -->)/, (_all, head, foot) => head + table + foot),
-  );
 }
 
 const whole =
@@ -268,22 +251,7 @@ const whole =
   CHANNELS.every((name) => flags.channel.includes(name));
 if (flags.write && !whole) throw new Error('--write needs a whole sweep: without --channel, --every, --single and --no-controls');
 const started = performance.now();
-const head = [
-  'channel',
-  'points',
-  'runs',
-  'kills',
-  'messages',
-  'not offered again',
-  'lost',
-  'twice',
-  'tools twice',
-  'notices',
-  'parts UNKNOWN (missing + arrived)',
-  'tools UNKNOWN',
-  'model calls repeated',
-];
-const all: string[] = [`| ${head.join(' | ')} |`, `|${'---|'.repeat(head.length)}`];
+const all: string[] = [...TABLE_HEAD];
 let ok = true;
 for (const name of flags.channel) {
   const scenarios = [
