@@ -4,6 +4,8 @@
 //                    children, a person and a timer, on the channels of WAITING
 //   --channel NAME   repeatable (default: all of src/simulator/platforms)
 //   --every N        only every Nth point (default 1: all)
+//   --from DIR       what a checkout of an earlier version left when it was killed is recovered by this one; without controls and
+//                    without runs that wait
 //   --single         without the second kill during recovery
 //   --fault KIND     repeatable: the platform plays it in each run too (limit, lose-reply, duplicate, reorder, slow)
 //   --random N       seeded random kills under load after the sweep (default 20; 0 = none)
@@ -12,6 +14,7 @@
 //   --jobs N         runs at once (default: the number of processors)
 //   --write          also puts the table into channels/README.md; only for a whole sweep
 import { availableParallelism } from 'node:os';
+import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { freePort } from '../../simulator/free-port.ts';
 import { OUTAGES, PLATFORMS } from '../../simulator/platforms/index.ts';
@@ -32,6 +35,7 @@ const { values: flags } = parseArgs({
     scenario: { type: 'string', multiple: true, default: ['plain', 'waits'] },
     every: { type: 'string', default: '1' },
     fault: { type: 'string', multiple: true, default: [] },
+    from: { type: 'string' },
     single: { type: 'boolean', default: false },
     random: { type: 'string', default: '20' },
     seed: { type: 'string', default: '1' },
@@ -41,6 +45,7 @@ const { values: flags } = parseArgs({
   },
 });
 
+const FROM = flags.from === undefined ? {} : { from: resolve(flags.from) };
 const FAULTS = FAULT_KINDS.filter((kind) => flags.fault.includes(kind));
 
 /**
@@ -97,7 +102,7 @@ async function stopBenches(benches: readonly Bench[]): Promise<void> {
 }
 
 async function baseline(bench: Bench, questions: readonly string[]): Promise<Baseline> {
-  const record = await runOnce({ ...bench, questions, ...waitsOf(questions), variant: 'none', kills: [] });
+  const record = await runOnce({ ...bench, ...FROM, questions, ...waitsOf(questions), variant: 'none', kills: [] });
   if (!record.finished || record.answers.some((parts) => parts.length === 0)) {
     throw new Error(`the undisturbed run failed: ${JSON.stringify(record.answers).slice(0, 300)}\n${record.log}`);
   }
@@ -129,7 +134,10 @@ async function sweep(
   const faults: string[] = [];
   let done = 0;
   await spread(benches, kills, async (bench, kill) => {
-    const record: RunRecord = await runOnce({ ...bench, questions, ...waitsOf(questions), variant, faults: FAULTS, kills: kill });
+    const record: RunRecord = await runOnce({
+      ...{ ...bench, ...FROM, questions, ...waitsOf(questions), variant, faults: FAULTS },
+      kills: kill,
+    });
     const wrong = judge(record, base.answers, base.modelCalls, verdict);
     faults.push(...wrong.map((fault) => `${JSON.stringify(kill)}: ${fault}`));
     if (wrong.length > 0 && variant === 'none')
@@ -197,7 +205,7 @@ async function channelRows(name: string): Promise<{ rows: string[]; ok: boolean 
       ok &&= !failed(load);
     }
     const controls = CONTROLS[name] ?? [];
-    if (!flags['no-controls'] && controls.length > 0) {
+    if (!flags['no-controls'] && flags.from === undefined && controls.length > 0) {
       for (const variant of controls) {
         const bad = emptyVerdict();
         // Every sixth point, however thin the sample of the good design is: a bad one shows at a few only, and at fewer where the
@@ -245,18 +253,20 @@ async function waitingRows(name: string): Promise<{ rows: string[]; ok: boolean 
 
 const whole =
   flags.every === '1' &&
+  flags.from === undefined &&
   flags.scenario.length === 2 &&
   !flags.single &&
   !flags['no-controls'] &&
   CHANNELS.every((name) => flags.channel.includes(name));
-if (flags.write && !whole) throw new Error('--write needs a whole sweep: without --channel, --every, --single and --no-controls');
+if (flags.write && !whole)
+  throw new Error('--write needs a whole sweep: without --channel, --every, --from, --single and --no-controls');
 const started = performance.now();
 const all: string[] = [...TABLE_HEAD];
 let ok = true;
 for (const name of flags.channel) {
   const scenarios = [
     ...(flags.scenario.includes('plain') ? [channelRows] : []),
-    ...(flags.scenario.includes('waits') && WAITING.includes(name) ? [waitingRows] : []),
+    ...(flags.scenario.includes('waits') && flags.from === undefined && WAITING.includes(name) ? [waitingRows] : []),
   ];
   for (const scenario of scenarios) {
     const result = await scenario(name);

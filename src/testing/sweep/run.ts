@@ -9,7 +9,7 @@ import { toAnswers } from './answers.ts';
 import type { SweepModel } from './model.ts';
 import { Answering, recordedCalls, WAITING_ROWS, withoutCodes } from './waiting.ts';
 
-const HERE = import.meta.dirname;
+const ROOT = join(import.meta.dirname, '../../..');
 /** A run that is not done by then counts what is missing as lost. */
 const DONE_WITHIN_MS = 25_000;
 
@@ -21,6 +21,8 @@ export interface RunSpec {
   readonly modelUrl: string;
   readonly questions: readonly string[];
   readonly variant: string;
+  /** A checkout of an earlier version, whose daemon is started until a kill hit: this one recovers what it left. */
+  readonly from?: string;
   /** Questions are asked that the person answers: see `waiting.ts`. */
   readonly waits?: true;
   /** What the platform plays from the first question on, twice each; those it cannot play are left out. */
@@ -61,22 +63,23 @@ export async function runOnce(spec: RunSpec): Promise<RunRecord> {
     await writeConfig(dir, spec);
     const greetings = platform.greetings ?? 0;
     const expected = greetings + (spec.waits ? WAITING_ROWS : questions.length);
-    if (platform.needsFirstStart) await settle(dir, spec, { expected: greetings });
+    if (platform.needsFirstStart) await settle(dir, { ...spec, root: spec.from }, { expected: greetings });
     const callsBefore = spec.model.calls;
     for (const kind of spec.faults ?? []) if (platform.faults.includes(kind)) platform.fault(kind, 2);
     for (const [index, text] of questions.entries())
       await platform.write(Math.min(index, (platform.people ?? Infinity) - 1), text);
     let killed = 0;
+    const earlier = (): string | undefined => (killed === 0 ? spec.from : undefined);
     const answering = spec.waits && new Answering(platform);
     const paidTwice: string[] = [];
     let [recorded, from]: [ReadonlySet<string>, number] = [new Set(), spec.model.log.length];
     const judgeCalls = () => paidTwice.push(...spec.model.log.slice(from).filter((call) => recorded.has(call)));
     for (const kill of spec.kills) {
-      if (await runUntilKilled(dir, spec, kill, { expected, answering })) killed += 1;
+      if (await runUntilKilled(dir, { ...spec, root: earlier() }, kill, { expected, answering })) killed += 1;
       judgeCalls();
       if (spec.waits) [recorded, from] = [await recordedCalls(join(dir, 'data')), spec.model.log.length];
     }
-    const last = await settle(dir, spec, { expected, answering });
+    const last = await settle(dir, { ...spec, root: earlier() }, { expected, answering });
     judgeCalls();
     const seen = await platform.seen();
     const notOffered = (await platform.notOffered?.()) ?? [];
@@ -114,17 +117,23 @@ async function writeConfig(dir: string, { platform, webhookPort, modelUrl }: Run
   await writeFile(join(dir, 'count'), '');
 }
 
+/** `root`: the checkout whose daemon is started; absent = this one. */
+type Start = RunSpec & { readonly root?: string | undefined };
+
 interface Started {
   readonly child: ChildProcess;
   readonly ended: Promise<void>;
   readonly log: () => string;
 }
 
-function startDaemon(dir: string, spec: RunSpec, killAt?: number): Started {
+function startDaemon(dir: string, spec: Start, killAt?: number): Started {
+  const sources = join(spec.root ?? ROOT, 'src');
+  const sweep = join(sources, 'testing/sweep');
   const child = spawn(
     process.execPath,
     [
-      ...['--import', join(HERE, '../../cli/node-guard.mjs'), '--import', join(HERE, 'kill-points.ts'), join(HERE, 'daemon.ts')],
+      ...['--import', join(sources, 'cli/node-guard.mjs')],
+      ...['--import', join(sweep, 'kill-points.ts'), join(sweep, 'daemon.ts')],
       ...[join(dir, 'config.json'), join(dir, 'data'), spec.variant, join(dir, 'count')],
     ],
     {
@@ -151,7 +160,7 @@ function startDaemon(dir: string, spec: RunSpec, killAt?: number): Started {
 }
 
 /** True when the kill hit; false when the daemon was done (or stuck) before it. */
-async function runUntilKilled(dir: string, spec: RunSpec, kill: RunSpec['kills'][number], aims: Aims): Promise<boolean> {
+async function runUntilKilled(dir: string, spec: Start, kill: RunSpec['kills'][number], aims: Aims): Promise<boolean> {
   const started = startDaemon(dir, spec, 'point' in kill ? kill.point : undefined);
   const timer = 'afterMs' in kill ? setTimeout(() => started.child.kill('SIGKILL'), kill.afterMs) : undefined;
   await Promise.race([started.ended, whenDone(dir, started, { platform: spec.platform, ...aims })]);
@@ -161,7 +170,7 @@ async function runUntilKilled(dir: string, spec: RunSpec, kill: RunSpec['kills']
   return started.child.signalCode === 'SIGKILL';
 }
 
-async function settle(dir: string, spec: RunSpec, aims: Aims): Promise<{ finished: boolean; points: number; log: string }> {
+async function settle(dir: string, spec: Start, aims: Aims): Promise<{ finished: boolean; points: number; log: string }> {
   const started = startDaemon(dir, spec);
   const finished = await Promise.race([
     started.ended.then(() => false),
