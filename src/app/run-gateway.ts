@@ -27,6 +27,7 @@ import { ConfigFollower } from './follow-config.ts';
 import { includeLedger } from './include-ledger.ts';
 import { createModelStack } from './model-stack.ts';
 import { readyText } from './ready-text.ts';
+import { releaseMemory } from './release-memory.ts';
 import { livePart } from './reload.ts';
 import { Screen } from './screen.ts';
 import { Secrets } from './secrets.ts';
@@ -181,6 +182,8 @@ async function serve(
   await announce(options, { daemon, http, detected, screen });
   await using _following = follower;
   follower.start(daemon);
+  const isAtRest = (): boolean => Object.values(daemon.lanes.stats()).every((count) => count === 0);
+  void releaseMemory({ clock: systemClock, isAtRest, signal: ending.signal });
   ending.whenInputEnds(() => daemon.gateway.idle());
   const code = await ending.code;
   logger.info('stopping', { reason: ending.reason });
