@@ -1,25 +1,10 @@
 // The Telegram server with the people in front of it, in a process of its own: both ends of a message's way are seen by one clock.
 // Prints its address, then runs one load after the other as asked over IPC.
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { TelegramSend } from '../src/simulator/telegram/records.ts';
 import { TelegramServer } from '../src/simulator/telegram/server.ts';
 import type { Load, LoadAnswer, LoadResult } from './load.ts';
 
-/** The list of accepted answers, which tells at once when one was added. */
-class Sends extends Array<TelegramSend> {
-  onSend: (send: TelegramSend) => void = () => undefined;
-
-  override push(send: TelegramSend): number {
-    this.onSend(send);
-    return super.push(send);
-  }
-}
-
-class ObservedServer extends TelegramServer {
-  override readonly sends = new Sends();
-}
-
-const server = new ObservedServer();
+const server = new TelegramServer();
 await server.listen();
 
 /** Rejects when an answer is missing, came twice or went to the wrong chat: a figure of wrong answers is none. */
@@ -35,7 +20,7 @@ async function run(load: Load): Promise<LoadResult> {
     sentAt[index] = performance.now();
     server.inject({ text: `message ${index}`, from: { id }, chat: { id } });
   };
-  server.sends.onSend = (send) => {
+  server.onSend = (send) => {
     const index = Number(/^echo: message (\d+)$/.exec(send.text)?.[1] ?? Number.NaN);
     if (send.chatId !== String(chatOf(index))) return reject(new Error(`unexpected answer in ${send.chatId}: ${send.text}`));
     if (latenciesMs[index] !== -1) return reject(new Error(`message ${index} was answered twice`));

@@ -8,9 +8,11 @@ import { closeSync, openSync, writeSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { parseArgs } from 'node:util';
+import { ChatHistory } from './chat-history.ts';
 import { handleControl } from './control.ts';
-import { parseTelegramHtml } from './html.ts';
 import type { TelegramButton, TelegramEdit, TelegramFault, TelegramSend } from './records.ts';
+import { Refusal } from './refusal.ts';
+import { UpdateQueue } from './update-queue.ts';
 import { type JsonObject, num, obj, parseBody, readAll, str, type Uploaded } from './wire.ts';
 
 export interface TelegramServerOptions {
@@ -21,56 +23,23 @@ export interface TelegramServerOptions {
   readonly log?: string;
 }
 
-interface Poll {
-  readonly finish: (outcome: 'updates' | 'timeout' | 'conflict' | 'gone') => void;
-}
-
-const SENDS: Readonly<Record<string, string | undefined>> = {
-  sendMessage: undefined,
-  sendPhoto: 'photo',
-  sendVoice: 'voice',
-  sendAudio: 'audio',
-  sendVideo: 'video',
-  sendDocument: 'document',
-};
-
-/** TQueue of the real server: an offset this far ahead of the newest id is taken for one from before a restart of the ids. */
-const OFFSET_TOO_FAR = 100_000;
-
-class ApiError extends Error {
-  readonly status: number;
-  readonly parameters: JsonObject | undefined;
-
-  constructor(status: number, description: string, parameters?: JsonObject) {
-    super(description);
-    this.status = status;
-    this.parameters = parameters;
-  }
-}
-
 export class TelegramServer implements AsyncDisposable {
   readonly token: string;
   readonly username: string;
   readonly botId: number;
-  /** Accepted sends, oldest first. */
-  readonly sends: TelegramSend[] = [];
-  readonly edits: TelegramEdit[] = [];
-  readonly #buttons = new Map<number, readonly TelegramButton[]>();
   /** Every call, also refused ones: `method` only. */
   readonly calls: string[] = [];
   /** Parameters of the last call of each method. */
   readonly lastCall = new Map<string, JsonObject>();
   /** When the bot last said in a chat that it is typing. Epoch ms. */
   readonly typingAt = new Map<string, number>();
-  /** Update id of the next injected update. Set it lower to play a restart of the ids. */
-  nextUpdateId = 1;
   webhook = '';
-  maxUpdateId = 0;
+  /** Called with every accepted send, before the reply to it leaves. */
+  onSend: ((send: TelegramSend) => void) | undefined;
   readonly #files = new Map<string, { path: string; bytes: Buffer; size: number | undefined }>();
   #faults: (TelegramFault & { left: number })[] = [];
-  #updates: { update_id: number; body: JsonObject }[] = [];
-  #nextMessageId = 1;
-  #poll: Poll | undefined;
+  readonly #updates = new UpdateQueue();
+  readonly #history = new ChatHistory((send) => this.#accepted(send));
   readonly #log: number | undefined;
   readonly #server = createServer((request, response) => void this.#serve(request, response));
   #closed: Promise<void> | undefined;
@@ -96,9 +65,27 @@ export class TelegramServer implements AsyncDisposable {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
+  /** Accepted sends, oldest first. */
+  get sends(): TelegramSend[] {
+    return this.#history.sends;
+  }
+
+  get edits(): TelegramEdit[] {
+    return this.#history.edits;
+  }
+
   /** Updates that no poll has confirmed yet. */
   get unconfirmed(): number {
-    return this.#updates.length;
+    return this.#updates.unconfirmed;
+  }
+
+  get maxUpdateId(): number {
+    return this.#updates.maxId;
+  }
+
+  /** Update id of the next injected update. Set it lower to play a restart of the ids. */
+  set nextUpdateId(id: number) {
+    this.#updates.nextId = id;
   }
 
   /** Open connections, idle ones too. */
@@ -122,7 +109,7 @@ export class TelegramServer implements AsyncDisposable {
       ...(chatId > 0 ? { first_name: from.first_name } : { title: 'Group' }),
       ...obj(message['chat']),
     };
-    const messageId = num(message['message_id']) ?? this.#nextMessageId++;
+    const messageId = num(message['message_id']) ?? this.#history.nextMessageId();
     const { chat_id: _, ...rest } = message;
     this.injectUpdate({ [kind]: { date: Math.floor(Date.now() / 1000), ...rest, message_id: messageId, chat, from } });
     return messageId;
@@ -130,12 +117,7 @@ export class TelegramServer implements AsyncDisposable {
 
   /** A raw update; `update_id` is filled in unless given. */
   injectUpdate(update: JsonObject): number {
-    const id = num(update['update_id']) ?? this.nextUpdateId;
-    this.nextUpdateId = id + 1;
-    this.maxUpdateId = id;
-    this.#updates.push({ update_id: id, body: { ...update, update_id: id } });
-    this.#poll?.finish('updates');
-    return id;
+    return this.#updates.add(update);
   }
 
   /** Makes `fileId` downloadable. `size` is what `getFile` states, when it shall differ from the truth. */
@@ -158,12 +140,12 @@ export class TelegramServer implements AsyncDisposable {
 
   /** The buttons under a message of the bot. */
   markupOf(messageId: number): readonly TelegramButton[] {
-    return this.#buttons.get(messageId) ?? [];
+    return this.#history.buttonsUnder(messageId);
   }
 
   close(): Promise<void> {
     this.#closed ??= new Promise((resolve) => {
-      this.#poll?.finish('gone');
+      this.#updates.close();
       this.#server.close(() => resolve());
       this.#server.closeAllConnections();
       if (this.#log !== undefined) closeSync(this.#log);
@@ -184,8 +166,8 @@ export class TelegramServer implements AsyncDisposable {
       await this.#serveCall(request, response, token ?? '', rest);
     } catch (error) {
       if (response.destroyed) return;
-      const status = error instanceof ApiError ? error.status : 500;
-      const parameters = error instanceof ApiError ? error.parameters : undefined;
+      const status = error instanceof Refusal ? error.status : 500;
+      const parameters = error instanceof Refusal ? error.parameters : undefined;
       const description = error instanceof Error ? error.message : String(error);
       reply(response, status, { ok: false, error_code: status, description, ...(parameters && { parameters }) });
     }
@@ -193,7 +175,7 @@ export class TelegramServer implements AsyncDisposable {
 
   #serveFile(response: ServerResponse, token: string, path: string): void {
     const file = [...this.#files.values()].find((entry) => entry.path === path);
-    if (token !== this.token || !file) throw new ApiError(404, 'Not Found');
+    if (token !== this.token || !file) throw new Refusal(404, 'Not Found');
     response.writeHead(200, { 'content-type': 'application/octet-stream' });
     response.end(file.bytes);
   }
@@ -207,9 +189,9 @@ export class TelegramServer implements AsyncDisposable {
     if (fault?.kind === 'delay') await new Promise((resolve) => setTimeout(resolve, fault.delayMs ?? 0));
     if (fault?.kind === 'hold') await fault.until;
     if (fault?.kind === 'error') {
-      throw new ApiError(fault.status ?? 400, fault.description ?? 'Bad Request', fault.parameters);
+      throw new Refusal(fault.status ?? 400, fault.description ?? 'Bad Request', fault.parameters);
     }
-    if (token !== this.token) throw new ApiError(401, 'Unauthorized');
+    if (token !== this.token) throw new Refusal(401, 'Unauthorized');
     const lost = fault?.kind === 'hang' || fault?.kind === 'drop';
     const result = await this.#answer(method, params, files, response, lost);
     if (fault?.kind === 'hang') return;
@@ -249,127 +231,37 @@ export class TelegramServer implements AsyncDisposable {
       case 'getFile':
         return this.#getFile(str(params['file_id']) ?? '');
       case 'editMessageText':
-        return this.#edit(params);
+        return this.#history.edit(params);
       case 'setMessageReaction':
       case 'answerCallbackQuery':
         return true;
       default:
-        if (!(method in SENDS)) throw new ApiError(404, 'Not Found');
-        return this.#send(method, params, files, lost);
+        return this.#history.send(method, params, files, lost);
     }
   }
 
-  async #getUpdates(params: JsonObject, response: ServerResponse): Promise<unknown> {
+  #getUpdates(params: JsonObject, response: ServerResponse): Promise<readonly JsonObject[]> {
     if (this.webhook !== '') {
-      throw new ApiError(
+      throw new Refusal(
         409,
         "Conflict: can't use getUpdates method while webhook is active; use deleteWebhook to delete the webhook first",
       );
     }
-    this.#poll?.finish('conflict');
-    const given = num(params['offset']);
-    const offset = given !== undefined && given <= this.maxUpdateId + OFFSET_TOO_FAR ? given : undefined;
-    // Everything below the offset is confirmed and forgotten, whatever this call will return.
-    if (offset !== undefined) {
-      const keep = this.#updates.findIndex((update) => update.update_id >= offset);
-      if (keep !== 0) this.#updates = keep === -1 ? [] : this.#updates.slice(keep);
-    }
-    const timeoutMs = (num(params['timeout']) ?? 0) * 1_000;
-    if (this.#updates.length === 0 && timeoutMs > 0) {
-      const outcome = await this.#wait(timeoutMs, response);
-      if (outcome === 'conflict') {
-        throw new ApiError(
-          409,
-          'Conflict: terminated by other getUpdates request; make sure that only one bot instance is running',
-        );
-      }
-    }
-    const due = offset === undefined ? this.#updates : this.#updates.filter((update) => update.update_id >= offset);
-    return due.slice(0, num(params['limit']) ?? 100).map((update) => update.body);
-  }
-
-  #wait(timeoutMs: number, response: ServerResponse): Promise<Parameters<Poll['finish']>[0]> {
-    return new Promise((resolve) => {
-      const poll: Poll = {
-        finish: (outcome) => {
-          clearTimeout(timer);
-          if (this.#poll === poll) this.#poll = undefined;
-          resolve(outcome);
-        },
-      };
-      const timer = setTimeout(() => poll.finish('timeout'), timeoutMs);
-      response.once('close', () => poll.finish('gone'));
-      this.#poll = poll;
-    });
+    return this.#updates.take(params, response);
   }
 
   #getFile(fileId: string): unknown {
     const file = this.#files.get(fileId);
-    if (!file) throw new ApiError(400, 'Bad Request: invalid file_id');
+    if (!file) throw new Refusal(400, 'Bad Request: invalid file_id');
     const size = file.size ?? file.bytes.length;
-    if (size > 20 * 1024 * 1024) throw new ApiError(400, 'Bad Request: file is too big');
+    if (size > 20 * 1024 * 1024) throw new Refusal(400, 'Bad Request: file is too big');
     return { file_id: fileId, file_unique_id: fileId, file_size: size, file_path: file.path };
   }
 
-  #edit(params: JsonObject): unknown {
-    const text = this.#visible(str(params['text']) ?? '', params, 4_096, 'message is too long');
-    const messageId = num(params['message_id']);
-    const at = this.sends.findIndex((send) => send.messageId === messageId && send.chatId === str(params['chat_id']));
-    const old = this.sends[at];
-    if (!old) throw new ApiError(400, 'Bad Request: message to edit not found');
-    if (old.text === text) throw new ApiError(400, 'Bad Request: message is not modified');
-    this.sends[at] = { ...old, text };
-    this.#buttons.set(old.messageId, buttonsOf(params));
-    this.edits.push({ at: Date.now(), messageId: old.messageId, text });
-    return { message_id: num(params['message_id']), date: 0, chat: { id: num(params['chat_id']) }, text };
-  }
-
-  #send(method: string, params: JsonObject, files: ReadonlyMap<string, Uploaded>, lost: boolean): unknown {
-    const chatId = str(params['chat_id']) ?? '';
-    if (!/^-?\d+$/.test(chatId)) throw new ApiError(400, 'Bad Request: chat not found');
-    const field = SENDS[method];
-    const file = field === undefined ? undefined : files.get(field);
-    if (field !== undefined && !file) throw new ApiError(400, `Bad Request: there is no ${field} in the request`);
-    const words = str(params[field === undefined ? 'text' : 'caption']) ?? '';
-    const text = field
-      ? this.#visible(words, params, 1_024, 'message caption is too long')
-      : this.#visible(words, params, 4_096, 'message is too long');
-    if (!field && text.trim() === '') throw new ApiError(400, 'Bad Request: message text is empty');
-    const threadId = str(params['message_thread_id']);
-    if (threadId === '1') throw new ApiError(400, 'Bad Request: message thread not found');
-    const messageId = this.#nextMessageId++;
-    const replyTo = num(obj(params['reply_parameters'])['message_id']);
-    const parseMode = str(params['parse_mode']);
-    const send: TelegramSend = {
-      seq: this.sends.length,
-      at: Date.now(),
-      method,
-      chatId,
-      messageId,
-      text,
-      ...(threadId !== undefined && { threadId }),
-      ...(parseMode !== undefined && { parseMode }),
-      ...(replyTo !== undefined && { replyTo }),
-      ...(file && { file }),
-      ...(lost && { replyLost: true }),
-    };
-    this.sends.push(send);
-    this.#buttons.set(messageId, buttonsOf(params));
+  #accepted(send: TelegramSend): void {
     if (this.#log !== undefined) writeSync(this.#log, `${JSON.stringify(send)}\n`);
-    return { message_id: messageId, date: Math.floor(send.at / 1000), chat: { id: Number(chatId), type: 'private' }, text };
+    this.onSend?.(send);
   }
-
-  #visible(words: string, params: JsonObject, limit: number, tooLong: string): string {
-    const parsed = params['parse_mode'] === 'HTML' ? parseTelegramHtml(words) : { text: words };
-    if ('error' in parsed) throw new ApiError(400, parsed.error);
-    if (parsed.text.length > limit) throw new ApiError(400, `Bad Request: ${tooLong}`);
-    return parsed.text;
-  }
-}
-
-function buttonsOf(params: JsonObject): readonly TelegramButton[] {
-  const rows = obj(params['reply_markup'])['inline_keyboard'];
-  return Array.isArray(rows) ? (rows.flat() as TelegramButton[]) : [];
 }
 
 function reply(response: ServerResponse, status: number, body: unknown): void {

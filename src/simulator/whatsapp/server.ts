@@ -4,33 +4,16 @@
  */
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
-import { join } from 'node:path';
-import { type BinaryNode, proto } from '@whiskeysockets/baileys';
-import { type WebSocket, WebSocketServer } from 'ws';
-import { LoginStore } from '../../../channels/whatsapp/wire/store.ts';
+import type { BinaryNode } from '@whiskeysockets/baileys';
 import { answerIq, type Group, refuseIq } from './answers.ts';
+import { type Connection, Connections } from './connections.ts';
+import { writeLogin } from './login-file.ts';
 import { MediaHost } from './media.ts';
-import { certificateChain, type Hello, NoiseServer } from './noise.ts';
+import { certificateChain, type Hello } from './noise.ts';
 import { Linking } from './pairing.ts';
-import { type Bundle, credsOf, Phone } from './phone.ts';
+import { type Bundle, Phone } from './phone.ts';
 import { readStanza, type Seen } from './readers.ts';
-
-export interface Written {
-  readonly from: Phone;
-  readonly message: proto.IMessage;
-  readonly id?: string;
-  /** Into this group instead of the private chat. */
-  readonly group?: string;
-  /** Which of the sender's addresses the stanza names first; the other one comes beside it. Default phone. */
-  readonly by?: 'phone' | 'lid';
-  /** Leaves the other address out. */
-  readonly alone?: boolean;
-  /** Sent without end-to-end encryption, which no phone does. */
-  readonly plaintext?: boolean;
-  /** In place of what the phone would encrypt. */
-  readonly enc?: readonly BinaryNode[];
-  readonly attributes?: Readonly<Record<string, string>>;
-}
+import { messageStanza, type Written } from './stanza.ts';
 
 /** What becomes of the next message of the device. */
 type SendFault =
@@ -39,13 +22,6 @@ type SendFault =
   | { readonly kind: 'cut' }
   /** Confirmed after so many ms, default 300, or when the test says so. */
   | { readonly kind: 'hold'; readonly ms?: number; readonly until?: Promise<unknown> };
-
-interface Connection {
-  readonly socket: WebSocket;
-  readonly noise: NoiseServer;
-  state: 'hello' | 'finish' | 'open';
-  device: string;
-}
 
 interface Queued {
   readonly id: string;
@@ -74,26 +50,23 @@ export class WhatsAppPlatform implements AsyncDisposable {
   readonly #phones = new Map<string, Phone>();
   readonly #devices = new Map<string, Bundle>();
   readonly #queue: Queued[] = [];
-  readonly #connections = new Set<Connection>();
+  readonly #connections: Connections;
   readonly #http: Server;
   readonly #sockets = new Set<Socket>();
-  readonly #wss = new WebSocketServer({ noServer: true });
-  readonly #certificates: Buffer;
   #bundle: Bundle | undefined;
   #ids = 0;
-  /** Frames of connections from before the last `forget` are not read. */
-  #era = 0;
 
   private constructor(certificates: Buffer) {
-    this.#certificates = certificates;
+    this.#connections = new Connections(certificates, {
+      loggedIn: (connection, hello) => this.#logIn(connection, hello),
+      said: (connection, node) => this.#handle(connection, node),
+    });
     this.#http = createServer((request, response) => this.media.handle(request, response));
     this.#http.on('connection', (socket) => {
       this.#sockets.add(socket);
       socket.once('close', () => this.#sockets.delete(socket));
     });
-    this.#http.on('upgrade', (request, socket, head) => {
-      this.#wss.handleUpgrade(request, socket, head, (ws) => this.#accept(ws));
-    });
+    this.#http.on('upgrade', (request, socket, head) => this.#connections.upgrade(request, socket, head));
     this.owner = this.#add('15550000000', '900000000000001', 'Bot');
     this.media = new MediaHost(() => this.httpUrl);
     this.linking = new Linking({
@@ -101,7 +74,7 @@ export class WhatsAppPlatform implements AsyncDisposable {
       deviceJid: this.deviceJid,
       linked: (device, bundle) => this.#register(device, bundle),
       send: (node, device) => {
-        for (const connection of this.#open()) if (connection.device === device) this.#send(connection, node);
+        for (const connection of this.#connections.open()) if (connection.device === device) connection.send(node);
       },
     });
   }
@@ -125,7 +98,7 @@ export class WhatsAppPlatform implements AsyncDisposable {
   }
 
   get connections(): number {
-    return this.#connections.size;
+    return this.#connections.count;
   }
 
   /** Messages without a receipt: what comes again. */
@@ -148,28 +121,17 @@ export class WhatsAppPlatform implements AsyncDisposable {
     this.groups.set(id, { id, subject: 'Group', members: [...members, this.owner], addressing });
   }
 
-  /** Puts a login into `dir` as if the account had been linked there; `known: false` one that the phone has removed again. */
+  /**
+   * Puts a login into `dir` as if the account had been linked there; `known: false` one that the phone has removed
+   * again.
+   */
   async link(dir: string, options: { readonly known?: boolean } = {}): Promise<void> {
-    const creds = {
-      ...credsOf(options.known === false ? 'removed device' : 'device'),
-      me: { id: this.deviceJid, lid: `${this.owner.lid}:7@lid`, name: 'Bot' },
-      registered: true,
-    };
-    // Of no use to these tests, but whoever is sent the first message of a session is shown it.
-    Object.assign(creds, {
-      account: {
-        details: Buffer.alloc(1),
-        accountSignature: Buffer.alloc(64),
-        accountSignatureKey: Buffer.alloc(32),
-        deviceSignature: Buffer.alloc(64),
-      },
-    });
-    using store = await LoginStore.open(join(dir, 'login.db'), { create: true, now: Date.now() });
-    store?.write({ creds: { creds } }, Date.now());
+    const me = { id: this.deviceJid, lid: `${this.owner.lid}:7@lid`, name: 'Bot' };
+    const creds = await writeLogin(dir, options.known === false ? 'removed device' : 'device', me);
     if (options.known !== false) this.#register(Buffer.from(creds.noiseKey.public).toString('base64'), creds);
   }
 
-  /** Queues a message and sends it to whoever is connected. Resolves to its id. */
+  /** Queues a message and sends it to every open connection. Resolves to its id. */
   async write(written: Written): Promise<string> {
     const node = await this.compose(written);
     this.post(node);
@@ -178,38 +140,17 @@ export class WhatsAppPlatform implements AsyncDisposable {
 
   /** A message as the phone of its writer hands it to the server. */
   async compose(written: Written): Promise<BinaryNode> {
-    const { from, group, by = 'phone', plaintext, alone = false } = written;
     this.#ids += 1;
     const id = written.id ?? `3A${String(this.#ids).padStart(18, '0')}`;
     const bundle = this.#bundle;
     if (!bundle) throw new Error('no device is linked');
-    const bytes = proto.Message.encode(written.message).finish();
-    const content = plaintext
-      ? [{ tag: 'plaintext', attrs: {}, content: bytes }]
-      : (written.enc ??
-        (group ? await from.encryptForGroup(group, written.message, bundle) : [await from.encrypt(written.message, bundle)]));
-    const [own, other] = by === 'phone' ? [from.phoneJid, from.lidJid] : [from.lidJid, from.phoneJid];
-    const beside = by === 'phone' ? 'lid' : 'pn';
-    const place = group ? { from: group, participant: own } : { from: own };
-    const alternative = alone ? {} : { [`${group ? 'participant' : 'sender'}_${beside}`]: other };
-    const t = String(Math.floor(Date.now() / 1_000));
-    const attrs = {
-      ...place,
-      ...alternative,
-      id,
-      t,
-      type: 'text',
-      notify: from.name,
-      addressing_mode: by === 'phone' ? 'pn' : 'lid',
-      ...written.attributes,
-    };
-    return { tag: 'message', attrs, content: [...content] };
+    return await messageStanza(written, id, bundle);
   }
 
-  /** Kept until there is a receipt for it, and sent to whoever is connected; the same once more is sent once more. */
+  /** Kept until there is a receipt for it, and sent to every open connection; the same once more is sent once more. */
   post(node: BinaryNode): void {
     if (!this.#queue.some((queued) => queued.node === node)) this.#queue.push({ id: node.attrs['id'] ?? '', node });
-    for (const connection of this.#open()) this.#send(connection, node);
+    for (const connection of this.#connections.open()) connection.send(node);
   }
 
   lastStanza(): BinaryNode {
@@ -227,31 +168,27 @@ export class WhatsAppPlatform implements AsyncDisposable {
   askAgain(reader: Phone, id: string): void {
     const attrs = { id, from: reader.phoneJid, type: 'retry', t: '1' };
     const retry: BinaryNode = { tag: 'retry', attrs: { count: '1', id, t: '1', v: '1' } };
-    for (const connection of this.#open()) this.#send(connection, { tag: 'receipt', attrs, content: [retry] });
+    for (const connection of this.#connections.open()) connection.send({ tag: 'receipt', attrs, content: [retry] });
   }
 
   /** Ends the connections with a code, as the platform does when it replaces or removes a device. */
   endWith(code: number, child: BinaryNode = { tag: 'conflict', attrs: {} }): void {
-    for (const connection of this.#open()) {
-      this.#send(connection, { tag: 'stream:error', attrs: { code: String(code) }, content: [child] });
-      connection.socket.close();
-    }
+    for (const connection of this.#connections.open()) connection.end(code, child);
   }
 
   /** Ends the connections as it does when a device may not log in. */
   fail(attrs: Readonly<Record<string, string>>): void {
-    for (const connection of this.#open()) this.#refuse(connection, attrs);
+    for (const connection of this.#connections.open()) connection.refuse(attrs);
   }
 
   /** The network goes away for a moment. */
   cut(): void {
-    for (const { socket } of this.#connections) socket.terminate();
+    this.#connections.cut();
   }
 
-  /** As if nobody had linked, written or read anything: for programs that start one daemon after the other. */
+  /** As if nothing had been linked, written or read: for programs that start one daemon after the other. */
   forget(): void {
-    this.cut();
-    this.#era += 1;
+    this.#connections.forget();
     for (const list of [this.#queue, this.seen, this.wire, this.said, this.failures, this.faults]) list.length = 0;
     this.questionFaults.clear();
     this.questionsHeld.clear();
@@ -260,15 +197,14 @@ export class WhatsAppPlatform implements AsyncDisposable {
     for (const phone of this.#phones.values()) phone.forget();
   }
 
-  /** By number or LID; undefined for nobody. */
+  /** By number or LID; undefined for an unknown one. */
   phone(user: string): Phone | undefined {
     return this.#phones.get(user);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.cut();
+    this.#connections.close();
     for (const socket of this.#sockets) socket.destroy();
-    this.#wss.close();
     await new Promise((resolve) => this.#http.close(resolve));
   }
 
@@ -284,57 +220,17 @@ export class WhatsAppPlatform implements AsyncDisposable {
     this.#bundle = bundle;
   }
 
-  #open(): Connection[] {
-    return [...this.#connections].filter(({ state }) => state === 'open');
-  }
-
-  #send({ socket, noise }: Connection, node: BinaryNode): void {
-    if (socket.readyState === socket.OPEN) socket.send(noise.encode(node));
-  }
-
-  #accept(socket: WebSocket): void {
-    const connection: Connection = { socket, noise: new NoiseServer(this.#certificates), state: 'hello', device: '' };
-    this.#connections.add(connection);
-    socket.once('close', () => this.#connections.delete(connection));
-    socket.on('error', () => socket.terminate());
-    const era = this.#era;
-    let work: Promise<void> = Promise.resolve();
-    socket.on('message', (data: Buffer) => {
-      work = work.then(() => (era === this.#era ? this.#receive(connection, data) : undefined)).catch(() => socket.terminate());
-    });
-  }
-
-  async #receive(connection: Connection, data: Buffer): Promise<void> {
-    for (const frame of connection.noise.frames(data)) {
-      if (connection.state === 'hello') {
-        connection.socket.send(connection.noise.answerHello(frame));
-        connection.state = 'finish';
-      } else if (connection.state === 'finish') {
-        this.#logIn(connection, connection.noise.finish(frame));
-      } else {
-        await this.#handle(connection, await connection.noise.decode(frame));
-      }
-    }
-  }
-
-  #logIn(connection: Connection, { noiseKey, payload }: Hello): void {
+  #logIn(connection: Connection, { payload }: Hello): void {
     this.logins += 1;
-    connection.state = 'open';
-    connection.device = noiseKey.toString('base64');
     const failure = this.failures.shift();
-    if (failure !== undefined) return void this.#refuse(connection, { reason: String(failure) });
+    if (failure !== undefined) return void connection.refuse({ reason: String(failure) });
     if (payload.devicePairingData) return void this.linking.offerCodes(connection.device, payload.devicePairingData);
-    if (!this.#devices.has(connection.device)) return void this.#refuse(connection, { reason: '401' });
+    if (!this.#devices.has(connection.device)) return void connection.refuse({ reason: '401' });
     const t = String(Math.floor(Date.now() / 1_000));
-    this.#send(connection, { tag: 'success', attrs: { t, lid: `${this.owner.lid}:7@lid` } });
-    for (const { node } of this.#queue) this.#send(connection, { ...node, attrs: { ...node.attrs, offline: '0' } });
+    connection.send({ tag: 'success', attrs: { t, lid: `${this.owner.lid}:7@lid` } });
+    for (const { node } of this.#queue) connection.send({ ...node, attrs: { ...node.attrs, offline: '0' } });
     const offline: BinaryNode = { tag: 'offline', attrs: { count: String(this.#queue.length) } };
-    this.#send(connection, { tag: 'ib', attrs: {}, content: [offline] });
-  }
-
-  #refuse(connection: Connection, attrs: Readonly<Record<string, string>>): void {
-    this.#send(connection, { tag: 'failure', attrs: { ...attrs } });
-    connection.socket.close();
+    connection.send({ tag: 'ib', attrs: {}, content: [offline] });
   }
 
   async #handle(connection: Connection, node: BinaryNode): Promise<void> {
@@ -352,8 +248,7 @@ export class WhatsAppPlatform implements AsyncDisposable {
     if (node.attrs['type'] === 'result') {
       // The device accepted that it is linked; it has to log in as what it is now.
       if (question?.tag === 'pair-device-sign') {
-        this.#send(connection, { tag: 'stream:error', attrs: { code: '515' } });
-        connection.socket.close();
+        connection.end(515);
       }
       return;
     }
@@ -362,8 +257,7 @@ export class WhatsAppPlatform implements AsyncDisposable {
     const [code, held] = [this.questionFaults.get(kind), this.questionsHeld.get(kind)];
     this.questionFaults.delete(kind);
     this.questionsHeld.delete(kind);
-    const answer = (): void =>
-      this.#send(connection, code === undefined ? answerIq(node, this.#directory()) : refuseIq(node, code));
+    const answer = (): void => connection.send(code === undefined ? answerIq(node, this.#directory()) : refuseIq(node, code));
     if (held === undefined) answer();
     else void held.then(answer);
   }
@@ -382,7 +276,7 @@ export class WhatsAppPlatform implements AsyncDisposable {
     const fault = this.faults.shift();
     const { id = '', to = '', type } = node.attrs;
     const ack = { class: 'message', id, from: to, t: '1', ...(type && { type }) };
-    if (fault?.kind === 'refuse') return this.#send(connection, { tag: 'ack', attrs: { ...ack, error: String(fault.code) } });
+    if (fault?.kind === 'refuse') return connection.send({ tag: 'ack', attrs: { ...ack, error: String(fault.code) } });
     this.wire.push(node);
     const message = await readStanza(node, this.#directory());
     // Apps show one message per id.
@@ -391,7 +285,7 @@ export class WhatsAppPlatform implements AsyncDisposable {
     if (fault?.kind === 'cut') return connection.socket.terminate();
     if (fault?.kind === 'lose') return;
     if (fault?.kind === 'hold') await (fault.until ?? new Promise((resolve) => setTimeout(resolve, fault.ms ?? 300)));
-    this.#send(connection, { tag: 'ack', attrs: ack });
+    connection.send({ tag: 'ack', attrs: ack });
   }
 }
 
