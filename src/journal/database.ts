@@ -81,6 +81,11 @@ export class Database implements Disposable {
     return this.#prepare(sql).all(...values) as Row[];
   }
 
+  /** As `all`, one row at a time. No other statement with this text may run before the last row was taken. */
+  each<Row>(sql: string, ...values: readonly SqlValue[]): IterableIterator<Row> {
+    return this.#prepare(sql).iterate(...values) as IterableIterator<Row>;
+  }
+
   /**
    * A rollback that SQLite did by itself (disk full, I/O error) shows as `false` in the middle of a
    * transaction.

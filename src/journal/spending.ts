@@ -63,19 +63,36 @@ function daysOf(store: Store, [since, until]: Range): readonly SpendingGroup[] {
 /** `total` adds doubles: exact to far below a cent, and no count is too large for it. */
 function groupsOf(store: Store, by: SpendingGroupKey, range: Range): readonly SpendingGroup[] {
   const pieces = piecesOf(by, range);
-  const rows = store.db.all<SpendingRow>(
-    `SELECT key, ${SUMS.map((sum) => `total(${sum}) AS ${sum}`).join(', ')}
-     FROM (${pieces.map(({ sql }) => sql).join(' UNION ALL ')}) GROUP BY key ORDER BY key`,
-    ...pieces.flatMap((piece) => piece.range),
+  const rows = pieces.map(({ sql }) => sql).join(' UNION ALL ');
+  const values = pieces.flatMap((piece) => piece.range);
+  return sumsOf(store, KEYS[by].table, rows, values).map(
+    ({ tokens_in, tokens_out, tokens_cached, tokens_cache_write, cost_usd, ...rest }) => ({
+      ...rest,
+      tokensIn: tokens_in,
+      tokensOut: tokens_out,
+      tokensCached: tokens_cached,
+      tokensCacheWrite: tokens_cache_write,
+      costUsd: cost_usd,
+    }),
   );
-  return rows.map(({ tokens_in, tokens_out, tokens_cached, tokens_cache_write, cost_usd, ...rest }) => ({
-    ...rest,
-    tokensIn: tokens_in,
-    tokensOut: tokens_out,
-    tokensCached: tokens_cached,
-    tokensCacheWrite: tokens_cache_write,
-    costUsd: cost_usd,
-  }));
+}
+
+/**
+ * Rows of one key as one row. Of senders there are many to a key and to a day, and SQLite would sort all of
+ * them in memory: 20 MB of them on a busy day, which stay with the process. So these are added up here.
+ */
+function sumsOf({ db }: Store, table: string, rows: string, values: readonly number[]): readonly SpendingRow[] {
+  if (table !== 'usage_by_sender') {
+    const totals = SUMS.map((sum) => `total(${sum}) AS ${sum}`).join(', ');
+    return db.all<SpendingRow>(`SELECT key, ${totals} FROM (${rows}) GROUP BY key ORDER BY key`, ...values);
+  }
+  const byKey = new Map<string, { -readonly [name in keyof SpendingRow]: SpendingRow[name] }>();
+  for (const row of db.each<SpendingRow>(rows, ...values)) {
+    const sums = byKey.get(row.key);
+    if (sums) for (const sum of SUMS) sums[sum] += row[sum];
+    else byKey.set(row.key, { ...row });
+  }
+  return [...byKey.values()].sort((a, b) => (a.key < b.key ? -1 : 1));
 }
 
 /**
