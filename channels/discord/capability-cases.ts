@@ -202,7 +202,9 @@ export const cases: CapabilityCases = {
   }),
   typing: play(async ({ proxy, channel, signal, group }) => {
     await channel.typing?.({ chatId: group.channelId }, signal);
-    expect(proxy.calls.at(-1)).toMatchObject({ call: `POST /channels/${group.channelId}/typing`, accepted: true });
+    // The adapter may look for missed messages at the same time.
+    const call = { call: `POST /channels/${group.channelId}/typing`, accepted: true };
+    expect(proxy.calls).toContainEqual(expect.objectContaining(call));
   }),
   buttons: play(async ({ proxy, send, host, received, channel }) => {
     const choices = [

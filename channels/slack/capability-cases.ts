@@ -165,7 +165,9 @@ export const cases: CapabilityCases = {
   }),
   typing: scene(async ({ server, channel, signal }) => {
     await channel.typing?.({ chatId: CHANNEL, threadId: '1.000001' }, signal);
-    expect(server.calls.at(-1)).toMatchObject({ method: 'assistant.threads.setStatus', args: { channel_id: CHANNEL } });
+    // The adapter may look for missed messages at the same time.
+    const call = { method: 'assistant.threads.setStatus', args: expect.objectContaining({ channel_id: CHANNEL }) };
+    expect(server.calls).toContainEqual(expect.objectContaining(call));
   }),
   buttons: scene(async ({ server, channel, arrives, send }) => {
     expect(channel.buttons).toBe(true);

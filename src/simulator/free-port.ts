@@ -3,7 +3,7 @@ import { createServer } from 'node:net';
 import { isErrno } from '../lib/errno.ts';
 
 /** Below what systems hand out for port 0 (Linux from 32,768, macOS and IANA from 49,152). */
-const [FIRST, LAST] = [20_000, 32_000];
+const [FIRST, LAST] = [10_000, 32_000];
 
 /**
  * A port of 127.0.0.1 that is not listened on now, for a program that must be told one before it starts, or
