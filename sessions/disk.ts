@@ -61,7 +61,7 @@ export async function readIfPresent(path: string): Promise<Buffer | undefined> {
   }
 }
 
-/** Bytes. Undefined = no such file, which most looks find: an error for each would cost more than the look. */
+/** Bytes. Undefined = no such file, which most looks find: an error for each would cost more than it. */
 export function sizeOf(path: string): number | undefined {
   return statSync(path, { throwIfNoEntry: false })?.size;
 }

@@ -45,7 +45,7 @@ class JsonlStore implements SessionStore {
   /** One call at a time per key: a load that mends must not meet an append half way. */
   readonly #keys = new KeyedMutex();
   readonly #places = new Places();
-  /** Whether an earlier version kept sessions here in one flat directory; looked for once, as nothing makes it. */
+  /** Whether an earlier version kept sessions here in one flat directory; looked for once. */
   #hasLegacy: boolean | undefined;
   /** Files whose end may hold lines that were never synced: written anew before they are trusted. */
   readonly #suspect = new Set<string>();

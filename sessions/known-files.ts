@@ -13,7 +13,7 @@ export interface FileState {
   placeSynced: boolean;
 }
 
-/** The files used last, by session key. Forgets those that were not used for longest once it holds too many ids. */
+/** The files used last, by session key. Once it holds too many ids, it forgets what was used longest ago. */
 export class KnownFiles {
   /** In order of use, the oldest first. */
   readonly #files = new Map<string, { readonly state: FileState; readonly weight: number }>();

@@ -10,14 +10,14 @@ export interface ReleaseMemoryOptions {
   readonly isAtRest: () => boolean;
   /** Ends the wait. */
   readonly signal: AbortSignal;
-  /** Node's collector; undefined where the process was not started with `--expose-gc`, and then nothing happens. */
+  /** Node's collector; without `--expose-gc` there is none, and then nothing happens. */
   readonly collect?: typeof globalThis.gc;
 }
 
 /**
  * Gives the memory that only the start needed back to the system, once: about 15 of 112 MB. The whole process
- * stands still for 0.1 to 0.2 s meanwhile, so it waits for the first moment of rest. Call it when the daemon is
- * ready. Resolves when it is done or given up; never rejects.
+ * stands still for 0.1 to 0.2 s meanwhile, so it waits for the first moment of rest. Call it when the daemon
+ * is ready. Resolves when it is done or given up; never rejects.
  */
 export async function releaseMemory(options: ReleaseMemoryOptions): Promise<void> {
   const { clock, isAtRest, signal, collect = globalThis.gc } = options;

@@ -3,7 +3,8 @@ import type { LaneContext } from './lane-context.ts';
 
 /**
  * The platform's id of the message that a part with `edits` changes; undefined = there is none, and the part
- * is sent as a message of its own. Looked up each time: a row that is behind it in the lane was settled before.
+ * is sent as a message of its own. Looked up each time: a row that is behind it in the lane was settled
+ * before.
  */
 export async function editTarget(
   { edits, file }: OutboundPart,

@@ -75,8 +75,8 @@ export class FeishuSdk {
 
   /**
    * One call with the token of the app, made a second time when the platform does not take that token any
-   * more. With `stream` a file is left unread. Rejects with a `CallError`, or with the signal's reason once that
-   * aborted.
+   * more. With `stream` a file is left unread. Rejects with a `CallError`, or with the signal's reason once
+   * that aborted.
    */
   async call(
     request: ApiRequest,
@@ -102,7 +102,7 @@ export class FeishuSdk {
       } catch (error) {
         signal.throwIfAborted();
         const failed = this.#toCallError(`${request.method} ${request.path}`, error);
-        // A token that was taken back before its time. The call was refused as a whole, so it may be repeated.
+        // A token that was taken back before its time. The call was refused as a whole: it may be repeated.
         if (attempt > 1 || !isStaleToken(failed.failure)) throw failed;
         this.#tokens.clear();
       }

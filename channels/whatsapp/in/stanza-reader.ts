@@ -13,8 +13,8 @@ import { type Delivered, isCiphertext, type OpenAhead, type Opened, ReceiptGate 
 import { StanzaLine } from './stanza-line.ts';
 
 /**
- * `undecryptable` and `absent` have no content: it could not be opened, or was not sent to this device. It may
- * come later under the same id.
+ * `undecryptable` and `absent` have no content: it could not be opened, or was not sent to this device. It
+ * may come later under the same id.
  */
 export type Origin = 'encrypted' | 'plaintext' | 'undecryptable' | 'absent';
 
@@ -31,8 +31,8 @@ export interface ReadingOptions {
 }
 
 /**
- * The SDK's reading and writing of bytes, passed in because one file alone loads it. Throws for what it cannot
- * read.
+ * The SDK's reading and writing of bytes, passed in because one file alone loads it. Throws for what it
+ * cannot read.
  */
 export interface Codec {
   readonly decode: (bytes: Uint8Array) => proto.Message;
