@@ -1,6 +1,7 @@
 // npm run bench: is it as fast and as small as we say? Prints every figure with its limit; exit code 1 when one is missed.
 //
-//   --only NAME   throughput, latency, slow-model, model-calls, channels, start, ledger, record, slow-disk, soak; repeatable
+//   --only NAME   throughput, latency, slow-model, model-calls, channels, start, ledger, record, slow-disk,
+//                 soak; repeatable
 //   --json        one JSON document instead of the table
 //   --write       also puts the figures into bench/README.md
 import { existsSync } from 'node:fs';

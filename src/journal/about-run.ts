@@ -48,8 +48,8 @@ function findRun({ db }: Store, words: string): RunFacts | undefined {
   if (seq !== undefined) return db.get<RunFacts>(`SELECT ${FACTS} FROM run WHERE seq = ?`, Number(seq));
   if (words === 'last') return undefined; // a message that was refused has no row
   const exact = db.get<RunFacts>(`SELECT ${FACTS} FROM run WHERE key = ? ORDER BY seq DESC LIMIT 1`, words);
-  // The key of a message is no chat. Looking for one reads every row, and each person who may ask `/why` would set
-  // that off.
+  // The key of a message is no chat. Looking for one reads every row, and each person who may ask `/why`
+  // would set that off.
   if (exact || words.split('/', 3).length === 3) return exact;
   // A lane is `channel/account/chat[/thread]`: the end of it, or its third part, names the chat.
   const ends = db.get<RunFacts>(

@@ -1,4 +1,6 @@
-/** What every journal does with what a channel hands over: keep it once, refuse it, answer it, have no room. */
+/**
+ * What every journal does with what a channel hands over: keep it once, refuse it, answer it, have no room.
+ */
 import { expect, it } from 'vitest';
 import type { InboundMessage } from '../core/message.ts';
 import type { Admission } from '../core/run.ts';

@@ -35,7 +35,8 @@ export function deadLetterContract(create: Create): void {
     const again = await journal.claim(row.seq);
     expect(again?.attempts).toBe(1);
     expect(await journal.steps(row.seq)).toEqual([step]);
-    // The notice of the first failure has the key the answer would have; the answer must reach the chat all the same.
+    // The notice of the first failure has the key the answer would have; the answer must reach the chat all
+    // the same.
     if (again) await journal.finish(done(again, [part('answer', { part: outbound({ key: 'answer', text: 'the answer' }) })]));
     const parts = (await journal.pending(LANE, 9)).map((entry) => entry.part);
     expect(parts.map(({ text }) => text)).toContain('the answer');

@@ -67,8 +67,8 @@ export function addParts(store: Store, parts: readonly NewPart[], owner?: string
 
 /**
  * Kept beside the part's own fields, which are read without it. From the moment the new part is there, so
- * that a reader who looks for the newest answer finds one that is still on its way; and once more when it is sent,
- * after whatever was added meanwhile and never arrived.
+ * that a reader who looks for the newest answer finds one that is still on its way; and once more when it is
+ * sent, after whatever was added meanwhile and never arrived.
  */
 function markReplaced(store: Store, old: string, key: string): void {
   store.db.run("UPDATE outbox SET part = json_set(part, '$.replacedBy', ?) WHERE key = ?", key, old);

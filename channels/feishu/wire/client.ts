@@ -29,7 +29,9 @@ export interface UploadCall {
   readonly name: string;
 }
 
-/** One app's calls. Every method rejects with a `CallError`, or with the signal's reason once that aborted. */
+/**
+ * One app's calls. Every method rejects with a `CallError`, or with the signal's reason once that aborted.
+ */
 export class FeishuClient {
   readonly #sdk: FeishuSdk;
 

@@ -161,8 +161,8 @@ async function* bounded(
       yield plainLineEnds && bytes.includes(RETURN) ? bytes.filter((byte) => byte !== RETURN) : bytes;
     }
   } finally {
-    // The client library leaves at the last event, and the end often lies one turn of the loop behind it. A body
-    // that is cancelled costs the connection.
+    // The client library leaves at the last event, and the end often lies one turn of the loop behind it. A
+    // body that is cancelled costs the connection.
     if (!ended) await Promise.race([next, setImmediate()]).catch(() => undefined);
     if (!ended) await reader.cancel();
   }

@@ -19,8 +19,8 @@ export interface ProxyFault {
   /** Matched against `POST /channels/1/messages`. */
   readonly call: RegExp;
   /**
-   * `answer`: instead of the platform. `drop`: done, and the connection breaks. `hang`: done, and nothing comes
-   * back. `cut`: half an answer. `delay`: done, and answered after `delayMs`; `hold`: once `until` is.
+   * `answer`: instead of the platform. `drop`: done, and the connection breaks. `hang`: done, and nothing
+   * comes back. `cut`: half an answer. `delay`: done, and answered after `delayMs`; `hold`: once `until` is.
    */
   readonly kind: 'answer' | 'drop' | 'hang' | 'cut' | 'delay' | 'hold';
   readonly delayMs?: number;

@@ -36,8 +36,8 @@ export async function readAll(request: IncomingMessage): Promise<Buffer> {
 }
 
 /**
- * Answers with `body`: undefined as an empty answer, text as the HTML page that a host in front of the platform
- * shows, everything else as JSON.
+ * Answers with `body`: undefined as an empty answer, text as the HTML page that a host in front of the
+ * platform shows, everything else as JSON.
  */
 export function reply(
   response: ServerResponse,

@@ -40,8 +40,8 @@ export class ChatHistory {
   }
 
   /**
-   * Keeps a message and returns the answer to its call; a call that sends none is refused as unknown. `lost`: the
-   * answer will be withheld.
+   * Keeps a message and returns the answer to its call; a call that sends none is refused as unknown. `lost`:
+   * the answer will be withheld.
    */
   send(method: string, params: JsonObject, files: ReadonlyMap<string, Uploaded>, lost: boolean): JsonObject {
     if (!(method in SENDS)) throw new Refusal(404, 'Not Found');

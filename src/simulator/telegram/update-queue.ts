@@ -8,8 +8,8 @@ interface Poll {
 }
 
 /**
- * TQueue of the real server: an offset this far ahead of the newest id is taken for one from before a restart of
- * the ids.
+ * TQueue of the real server: an offset this far ahead of the newest id is taken for one from before a restart
+ * of the ids.
  */
 const OFFSET_TOO_FAR = 100_000;
 
@@ -38,8 +38,8 @@ export class UpdateQueue {
   }
 
   /**
-   * `getUpdates`: confirms what is below the offset, and waits as long as the call says while there is nothing. A
-   * second poll ends the first one with a 409.
+   * `getUpdates`: confirms what is below the offset, and waits as long as the call says while there is
+   * nothing. A second poll ends the first one with a 409.
    */
   async take(params: JsonObject, response: ServerResponse): Promise<readonly JsonObject[]> {
     this.#poll?.finish('conflict');

@@ -9,7 +9,10 @@ import { type Hello, NoiseServer } from './noise.ts';
 export interface ConnectionHandlers {
   /** The handshake is over; the connection is open and knows its device. */
   readonly loggedIn: (connection: Connection, hello: Hello) => void;
-  /** The next node of this connection is read once the promise is settled; one that rejects breaks the connection. */
+  /**
+   * The next node of this connection is read once the promise is settled; one that rejects breaks the
+   * connection.
+   */
   readonly said: (connection: Connection, node: BinaryNode) => Promise<void>;
 }
 

@@ -122,8 +122,8 @@ export class WhatsAppPlatform implements AsyncDisposable {
   }
 
   /**
-   * Puts a login into `dir` as if the account had been linked there; `known: false` one that the phone has removed
-   * again.
+   * Puts a login into `dir` as if the account had been linked there; `known: false` one that the phone has
+   * removed again.
    */
   async link(dir: string, options: { readonly known?: boolean } = {}): Promise<void> {
     const me = { id: this.deviceJid, lid: `${this.owner.lid}:7@lid`, name: 'Bot' };
@@ -147,7 +147,10 @@ export class WhatsAppPlatform implements AsyncDisposable {
     return await messageStanza(written, id, bundle);
   }
 
-  /** Kept until there is a receipt for it, and sent to every open connection; the same once more is sent once more. */
+  /**
+   * Kept until there is a receipt for it, and sent to every open connection; the same once more is sent once
+   * more.
+   */
   post(node: BinaryNode): void {
     if (!this.#queue.some((queued) => queued.node === node)) this.#queue.push({ id: node.attrs['id'] ?? '', node });
     for (const connection of this.#connections.open()) connection.send(node);

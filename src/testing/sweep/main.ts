@@ -1,11 +1,11 @@
 // npm run sweep: kills the real daemon at every instant at which a kill could matter, and judges by what the platforms saw.
 //
-//   --scenario NAME  repeatable (default: all): plain = messages, tools and long answers; waits = a run that parks on three
-//                    children, a person and a timer, on the channels of WAITING
+//   --scenario NAME  repeatable (default: all): plain = messages, tools and long answers; waits = a run
+//                    that parks on three children, a person and a timer, on the channels of WAITING
 //   --channel NAME   repeatable (default: all of src/simulator/platforms)
 //   --every N        only every Nth point (default 1: all)
-//   --from DIR       what a checkout of an earlier version left when it was killed is recovered by this one; without controls and
-//                    without runs that wait
+//   --from DIR       what a checkout of an earlier version left when it was killed is recovered by this one;
+//                    without controls and without runs that wait
 //   --single         without the second kill during recovery
 //   --fault KIND     repeatable: the platform plays it in each run too (limit, lose-reply, duplicate, reorder, slow)
 //   --random N       seeded random kills under load after the sweep (default 20; 0 = none)

@@ -21,7 +21,10 @@ export interface RunSpec {
   readonly modelUrl: string;
   readonly questions: readonly string[];
   readonly variant: string;
-  /** A checkout of an earlier version, whose daemon is started until a kill hit: this one recovers what it left. */
+  /**
+   * A checkout of an earlier version, whose daemon is started until a kill hit: this one recovers what it
+   * left.
+   */
   readonly from?: string;
   /** Questions are asked that the person answers: see `waiting.ts`. */
   readonly waits?: true;
