@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { promisify } from 'node:util';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { freePorts } from '../../src/simulator/email/process.ts';
+import { freePort } from '../../src/simulator/free-port.ts';
 import { ircMissing, startIrcServer } from '../../src/simulator/irc/server.ts';
 import { channelDeps } from '../../src/testing/channel-deps.ts';
 import { quickClock, TestHost } from '../../src/testing/channel-host.ts';
@@ -280,7 +280,7 @@ describe('on ngircd', () => {
   });
 
   test('TLS is on by default: a certificate nobody vouches for is refused, one of a known authority is taken', async () => {
-    const { port } = await freePorts(['port']);
+    const port = await freePort();
     let cert = '';
     await using server = await startIrcServer(async (dir) => {
       const [keyFile, certFile] = [join(dir, 'key.pem'), join(dir, 'cert.pem')];

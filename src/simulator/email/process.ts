@@ -1,29 +1,13 @@
-/** Ports and daemons for the private mail servers. */
+/** Daemons for the private mail servers. */
 import { spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
-import { connect, createServer, type Server } from 'node:net';
+import { connect } from 'node:net';
 
 export interface Daemon {
   /** Its first process is gone. */
   readonly ended: Promise<void>;
   /** Ends the process and all it started; `SIGTERM` lets it do so itself for up to 5 s. Safe to call twice. */
   stop(signal: 'SIGTERM' | 'SIGKILL'): Promise<void>;
-}
-
-/** Held all at once before any is given back, so that one call never hands out a port twice. */
-export async function freePorts<const Name extends string>(names: readonly Name[]): Promise<Record<Name, number>> {
-  const servers = await Promise.all(
-    names.map(
-      () =>
-        new Promise<Server>((resolve, reject) => {
-          const server = createServer().once('error', reject);
-          server.listen(0, '127.0.0.1', () => resolve(server));
-        }),
-    ),
-  );
-  const ports = servers.map((server) => (server.address() as { port: number }).port);
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
-  return Object.fromEntries(names.map((name, index) => [name, ports[index] ?? 0])) as Record<Name, number>;
 }
 
 /** Output goes to a file: a daemon that inherited a pipe would hold its reader open after it forked. */

@@ -5,8 +5,9 @@ import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { freePorts } from '../free-port.ts';
 import { dovecotConf, HEADER_CHECKS, type MailPorts, mainCf, masterCf, RECIPIENTS } from './config.ts';
-import { accepts, type Daemon, freePorts, spawnDaemon } from './process.ts';
+import { accepts, type Daemon, spawnDaemon } from './process.ts';
 import { submit } from './submit.ts';
 
 const run = promisify(execFile);

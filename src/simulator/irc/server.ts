@@ -1,10 +1,11 @@
 /** A real ngircd with people on it. Never shipped. */
 import { existsSync } from 'node:fs';
-import { writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
-import { accepts, freePorts, spawnDaemon } from '../email/process.ts';
+import { accepts, spawnDaemon } from '../email/process.ts';
 import { startMailProxy } from '../email/proxy.ts';
+import { freePort } from '../free-port.ts';
 import { tempDir } from '../temp-dir.ts';
 import { until } from '../until.ts';
 
@@ -36,15 +37,19 @@ export interface Person {
 export async function startIrcServer(extra: (dir: string) => string | Promise<string> = () => '') {
   await using resources = new AsyncDisposableStack();
   const dir = resources.use(await tempDir());
-  const { port } = await freePorts(['port']);
+  const port = await freePort();
   const file = join(dir.path, 'ngircd.conf');
   const limits =
     '[Limits]\nMaxConnectionsIP = 0\nMaxNickLength = 31\nMaxPenaltyTime = 0\n[Options]\nDNS = no\nIdent = no\nPAM = no\n';
   const global = `[Global]\nName = irc.example.test\nInfo = test\nListen = 127.0.0.1\nPorts = ${port}\nMotdPhrase = hello\n`;
   await writeFile(file, `${global}${limits}${await extra(dir.path)}`);
-  const daemon = spawnDaemon(NGIRCD, ['--nodaemon', '--config', file], join(dir.path, 'log'));
+  const log = join(dir.path, 'log');
+  const daemon = spawnDaemon(NGIRCD, ['--nodaemon', '--config', file], log);
   resources.defer(() => daemon.stop('SIGTERM'));
-  await accepts(port);
+  const ended = daemon.ended.then(async () => {
+    throw new Error(`ngircd ended: ${(await readFile(log, 'utf8')).slice(-1_000)}`);
+  });
+  await Promise.race([accepts(port), ended]);
   const proxy = resources.use(await startMailProxy(port));
   const people: Person[] = [];
   resources.defer(async () => void (await Promise.all(people.map((person) => person.leave()))));
