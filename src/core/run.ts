@@ -249,10 +249,14 @@ export interface Runs {
    * row of its own and a delete is refused. An edit that `onlyCorrects` is a row of its own only when the
    * same person's message of the same chat is in its turn or was answered. Rows beyond the high-water mark
    * are the caller's to prevent: see `room`.
+   *
+   * `onCommit` is called before that is on disk, when readers see it. What it begins may do nothing outside
+   * this process before a later write of its own has resolved: the sync of that one covers this one too.
    */
   accept(
     batch: readonly Admission[],
     cursor?: { readonly channel: string; readonly account: string; readonly value: string },
+    onCommit?: (accepted: readonly Accepted[]) => void,
   ): Promise<readonly Accepted[]>;
   /** NEW + RUNNING rows that may still be added before the high-water mark. Cheap; counts in memory. */
   room(): number;
@@ -283,6 +287,7 @@ export interface Runs {
 
   /**
    * Commit 4: session lines + parts + final state, one transaction. `false` = fenced, nothing was written.
+   * `onCommit` as of `accept`; not called when fenced.
    */
-  finish(result: TurnResult): Promise<boolean>;
+  finish(result: TurnResult, onCommit?: () => void): Promise<boolean>;
 }

@@ -63,13 +63,22 @@ export class Gateway {
 
     const offers: Offer[] = [];
     let accepted: readonly Accepted[] | undefined;
+    let isBegun = false;
+    // Step 3: to the lanes, and immediate answers to delivery.
+    const begin = (results: readonly Accepted[]): void => {
+      isBegun = true;
+      for (const [index, offer] of offers.entries()) this.#dispatch(offer, results[index]);
+    };
+    const onCommit = (results: readonly Accepted[]): void => {
+      if (results.every(({ kind }) => kind !== 'answered')) begin(results);
+    };
     try {
       // Step 2: access, mention rule, commands. Nothing is acted on before the commit.
       for (const message of batch) offers.push(this.#offer(message, floods.judge(await admit(message, admission))));
 
       // Commit 1: rows, refusals, immediate answers and the cursor, all or nothing.
       const admissions = offers.map((offer) => offer.admission);
-      accepted = await journal.accept(admissions, cursor === undefined ? undefined : { ...source, value: cursor });
+      accepted = await journal.accept(admissions, cursor === undefined ? undefined : { ...source, value: cursor }, onCommit);
     } catch (error) {
       for (const { background } of offers) background?.giveBack();
       throw error;
@@ -79,9 +88,8 @@ export class Gateway {
         accepted !== undefined,
       );
     }
-
-    // Step 3: to the lanes, and immediate answers to delivery.
-    for (const [index, offer] of offers.entries()) this.#dispatch(offer, accepted?.[index]);
+    // A command may have ended runs: what these leave is told to their sessions once it is on disk.
+    if (!isBegun) begin(accepted);
     return { kind: 'accepted' };
   };
 

@@ -27,6 +27,20 @@ export function acceptContract(create: Create): void {
     expect(row?.message).toEqual(message(1));
   });
 
+  it('F12 what was accepted is told when readers see it, before it is promised to be on disk', async () => {
+    await using harness = await create();
+    const journal = await harness.open();
+    const order: string[] = [];
+    let seen: Promise<readonly string[]> | undefined;
+    const accepting = journal.accept([admit(message(1)), refuse(message(2), 'not-mentioned')], undefined, (accepted) => {
+      order.push(...accepted.map(({ kind }) => kind));
+      seen = texts(journal);
+    });
+    await accepting.finally(() => order.push('on disk'));
+    expect(order).toEqual(['new', 'refused', 'on disk']);
+    expect(await seen).toEqual(['text 1']);
+  });
+
   it('F2 a message that comes again is a duplicate: in the batch, later, in another start, after its turn', async () => {
     await using harness = await create();
     const journal = await harness.open();

@@ -13,8 +13,15 @@ export interface Change {
 interface Job {
   /** Runs inside a savepoint of the shared transaction; its result is handed over after COMMIT. */
   readonly run: (change: Change) => unknown;
+  readonly onCommit: ((value: unknown) => void) | undefined;
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: unknown) => void;
+}
+
+/** What is called after COMMIT, and what once that is on disk. */
+interface After {
+  readonly seen: (() => void)[];
+  readonly settle: (() => void)[];
 }
 
 export interface CommitQueueOptions {
@@ -65,12 +72,17 @@ export class CommitQueue {
     this.#options = options;
   }
 
-  write<T>(run: (change: Change) => T): Promise<T> {
+  /**
+   * Resolves once it is on disk. `onCommit` is told the result before that, when readers see it, under the
+   * condition of `peek`.
+   */
+  write<T>(run: (change: Change) => T, onCommit?: (value: T) => void): Promise<T> {
     const refusal = this.#refusal();
     if (refusal) return Promise.reject(refusal);
     return new Promise<T>((resolve, reject) => {
-      // The queue cannot name each job's result type; `run` and `resolve` are made here as a pair.
-      this.#jobs.push({ run, resolve: (value) => resolve(value as T), reject });
+      // The queue cannot name each job's result type; `run` and those who are told are made here together.
+      const told = onCommit && ((value: unknown) => onCommit(value as T));
+      this.#jobs.push({ run, onCommit: told, resolve: (value) => resolve(value as T), reject });
       if (this.#scheduled) return;
       this.#scheduled = true;
       setImmediate(() => this.flush());
@@ -107,10 +119,11 @@ export class CommitQueue {
     this.#jobs = [];
     if (jobs.length === 0) return;
     const settle: (() => void)[] = [];
+    const seen: (() => void)[] = [];
     const change: Change = { active: 0, woken: new Set() };
     try {
       if (this.#failure) throw this.#failure;
-      this.#runBatch(jobs, change, settle);
+      this.#runBatch(jobs, change, { settle, seen });
     } catch (error) {
       this.#abandon(jobs, error);
       return;
@@ -123,6 +136,7 @@ export class CommitQueue {
     const synced = this.#options.sync?.committed();
     if (synced) synced.then(onDisk, (error: unknown) => this.#abandon(jobs, error));
     else onDisk();
+    for (const tell of seen) tell();
   }
 
   /** Whether writes are refused for good, because the file can no longer be trusted. */
@@ -161,12 +175,12 @@ export class CommitQueue {
   }
 
   /** Throws when the transaction as a whole failed: then nothing of it is on disk. */
-  #runBatch(jobs: readonly Job[], total: Change, settle: (() => void)[]): void {
+  #runBatch(jobs: readonly Job[], total: Change, after: After): void {
     const { db, rider } = this.#options;
     db.run('BEGIN IMMEDIATE');
     try {
       this.#options.onBegin?.();
-      for (const job of jobs) this.#runJob(job, total, settle);
+      for (const job of jobs) this.#runJob(job, total, after);
       rider?.flush();
       db.run('COMMIT');
     } catch (error) {
@@ -177,7 +191,7 @@ export class CommitQueue {
     rider?.committed();
   }
 
-  #runJob(job: Job, total: Change, settle: (() => void)[]): void {
+  #runJob(job: Job, total: Change, { settle, seen }: After): void {
     const { db, rider } = this.#options;
     const change: Change = { active: 0, woken: new Set() };
     const takeBack = rider?.begin();
@@ -187,6 +201,7 @@ export class CommitQueue {
       db.run('RELEASE job');
       total.active += change.active;
       settle.push(() => job.resolve(result));
+      if (job.onCommit) seen.push(() => job.onCommit?.(result));
     } catch (error) {
       // SQLite gives up the whole transaction by itself on a full disk or an I/O error: then the others are
       // gone too.

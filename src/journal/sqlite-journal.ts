@@ -68,9 +68,13 @@ export class SqliteJournal implements Journal {
     this.waits = readWaits(parts.store, parts.queue);
   }
 
-  async accept(batch: readonly Admission[], cursor?: CursorMove): Promise<readonly Accepted[]> {
+  async accept(
+    batch: readonly Admission[],
+    cursor?: CursorMove,
+    onCommit?: (accepted: readonly Accepted[]) => void,
+  ): Promise<readonly Accepted[]> {
     using _reserved = this.#parts.backlog.reserve(batch.filter(({ kind }) => kind === 'admit').length);
-    return await this.#waking((change) => acceptBatch(this.#store, batch, cursor, change));
+    return await this.#waking((change) => acceptBatch(this.#store, batch, cursor, change), onCommit);
   }
 
   room(): number {
@@ -112,30 +116,31 @@ export class SqliteJournal implements Journal {
     return done;
   }
 
-  #commit(writes: readonly Write[], claim: Claim | undefined): Promise<boolean> {
-    return this.#waking((change) => commitAll(this.#store, writes, claim, change));
+  #commit(writes: readonly Write[], claim: Claim | undefined, onCommit?: () => void): Promise<boolean> {
+    const told = onCommit && ((done: boolean) => done && onCommit());
+    return this.#waking((change) => commitAll(this.#store, writes, claim, change), told);
   }
 
   /** A write by which runs that waited may go on: who runs them is told once it is on disk. */
-  async #waking<T>(run: (change: Change) => T): Promise<T> {
+  async #waking<T>(run: (change: Change) => T, onCommit?: (value: T) => void): Promise<T> {
     let lanes: Iterable<string> = [];
     const result = await this.#queue.write((change) => {
       lanes = change.woken;
       return run(change);
-    });
+    }, onCommit);
     for (const lane of lanes) this.wakeup.notify('run', lane);
     return result;
   }
 
-  /** The runner sees to the lanes of the parts of an answer itself. */
-  async finish(result: TurnResult): Promise<boolean> {
+  /** The runner tells delivery of the parts of an answer itself, once they can be seen. */
+  async finish(result: TurnResult, onCommit?: () => void): Promise<boolean> {
     const { lines, parts } = result;
     const writes: readonly Write[] = [
       ...lines.map((line) => ({ kind: 'line', line }) as const),
       ...parts.map((part) => ({ kind: 'part', part }) as const),
     ];
     const claim = claimOf(result);
-    const done = await this.#commit(writes, claim);
+    const done = await this.#commit(writes, claim, onCommit);
     if (done) for (const { what, lane } of wokenBy([], claim)) this.wakeup.notify(what, lane);
     return done;
   }

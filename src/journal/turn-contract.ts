@@ -43,6 +43,25 @@ export function turnContract(create: Create): void {
     expect(second?.attempts).toBe(1);
   });
 
+  it('F12 the end of a turn is told when readers see it, before it is promised to be on disk; a stale one never', async () => {
+    await using harness = await create();
+    const journal = await harness.open();
+    const stale = await begin(journal, 1);
+    await journal.release(stale.seq, stale.generation);
+    const row = await journal.claim(stale.seq);
+    if (!row) throw new Error('not claimed');
+    const order: string[] = [];
+    expect(await journal.finish(done(stale, [part('late')]), () => order.push('stale'))).toBe(false);
+    let seen: Promise<readonly string[]> | undefined;
+    const finishing = journal.finish(done(row, [part('answer')]), () => {
+      order.push('committed');
+      seen = pendingKeys(journal);
+    });
+    expect(await finishing.finally(() => order.push('on disk'))).toBe(true);
+    expect(order).toEqual(['committed', 'on disk']);
+    expect(await seen).toEqual(['answer']);
+  });
+
   it('every write of a stale claim is refused and changes nothing', async () => {
     await using harness = await create();
     const journal = await harness.open();

@@ -136,11 +136,10 @@ export class Runner {
     const ms = clock.monotonic() - started;
     // The stop has ended the row already, and has written its lines.
     const isCancelled = result.outcome === 'cancelled';
-    const committed = !isCancelled && (await journal.finish({ ...result, ms }));
+    const committed = !isCancelled && (await journal.finish({ ...result, ms }, () => onParts(result.parts)));
     if (!committed) await place.abandon();
     if (committed) {
       transcripts.committed(row.session, result.lines);
-      onParts(result.parts);
       result.onDisk?.();
     } else if (!isCancelled) return; // fenced: another process owns the row and reports its end
     const { key: messageId } = row;
