@@ -5,7 +5,7 @@ import { needs } from '../testing/needs.ts';
 import { telegramScene } from '../testing/telegram/scene.ts';
 
 /** Slower than all that the daemon does meanwhile: what did not wait for the disk would be first. ms. */
-const SYNC_MS = 30;
+const SYNC_MS = 60;
 
 /**
  * For each request that matches: whether the newest write to the log that holds the word was synced before
