@@ -145,7 +145,7 @@ class Outbox implements Delivery {
 
   /** Not at once: the commit that added the parts also let a turn begin, and its call to the model takes longer than any answer. */
   poke(lane: string): void {
-    if (this.#poked.size === 0) setImmediate(() => this.#startPoked());
+    if (this.#poked.size === 0) queueMicrotask(() => this.#startPoked());
     this.#poked.add(lane);
   }
 

@@ -27,7 +27,7 @@ interface After {
 export interface CommitQueueOptions {
   readonly db: Database;
   /** Absent: COMMIT itself returns when the transaction is on disk. */
-  readonly sync?: Pick<WalSync, 'committed' | 'pending' | 'failure' | 'close'>;
+  readonly sync?: Pick<WalSync, 'committed' | 'begin' | 'pending' | 'failure' | 'close'>;
   /** Told once, when the file can no longer be trusted. Every later write rejects with the same error. */
   readonly onFatal: (error: GatehouseError) => void;
   /** Told when writes begin to fail, with the code, and when they succeed again. */
@@ -126,6 +126,8 @@ export class CommitQueue {
       this.#runBatch(jobs, change, { settle, seen });
     } catch (error) {
       this.#abandon(jobs, error);
+      // Of an earlier commit, which was to share it with this one.
+      this.#options.sync?.begin();
       return;
     }
     this.#options.onCommit(change);
@@ -133,10 +135,14 @@ export class CommitQueue {
       this.#report(undefined);
       for (const done of settle) done();
     };
-    const synced = this.#options.sync?.committed();
+    const { sync } = this.#options;
+    const synced = sync?.committed(seen.length > 0);
     if (synced) synced.then(onDisk, (error: unknown) => this.#abandon(jobs, error));
     else onDisk();
+    if (seen.length === 0) return;
     for (const tell of seen) tell();
+    // What they write is committed at the next turn of the loop and shares the sync; it waits no longer for it.
+    setImmediate(() => this.#scheduled || sync?.begin());
   }
 
   /** Whether writes are refused for good, because the file can no longer be trusted. */

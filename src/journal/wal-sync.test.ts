@@ -32,7 +32,8 @@ const turn = () => new Promise((resolve) => setImmediate(resolve));
 
 async function rig() {
   const dir = await tempDir();
-  const db = new Database(join(dir.path, 'journal.db'), { busyMs: 0 });
+  const path = join(dir.path, 'journal.db');
+  const db = new Database(path, { busyMs: 0 });
   db.exec('PRAGMA journal_mode = WAL; CREATE TABLE t (n)');
   const disk = new HeldDisk();
   const sync = new WalSync(db, disk.datasync);
@@ -51,7 +52,7 @@ async function rig() {
       (error: { code: string }) => ended.push(`${name} ${error.code}`),
     );
   return {
-    ...{ disk, queue, sync, ended, fatal, told, end },
+    ...{ path, disk, queue, sync, ended, fatal, told, end },
     /** Commits, and tells in `ended` when it resolved. */
     async write(name: string) {
       void end(
@@ -95,6 +96,61 @@ it('syncs that run at once have descriptors of their own, and their commits reso
   expect(it.ended).toEqual([]);
   await it.disk.end(0);
   expect(it.ended).toEqual(['a', 'b']);
+});
+
+it('F12 what a commit begins at once shares its sync, and what comes later never puts it off', async () => {
+  await using it = await rig();
+  let next: Promise<unknown> = Promise.resolve();
+  const writeNext = (left: number): Promise<void> =>
+    it.queue.write(
+      () => undefined,
+      () => {
+        if (left > 0) next = it.end(`after ${left}`, writeNext(left - 1));
+      },
+    );
+  const first = it.end('first', writeNext(3));
+  await turn();
+  expect(it.disk.descriptors, 'what it begins is not committed yet').toHaveLength(0);
+  await turn();
+  expect(it.disk.descriptors, 'both are').toHaveLength(1);
+  await it.disk.end(0);
+  expect(it.ended).toEqual(['first', 'after 3']);
+  await turn();
+  await it.disk.end(1);
+  await Promise.all([first, next]);
+  expect(it.ended).toEqual(['first', 'after 3', 'after 2', 'after 1']);
+});
+
+it('F12 a commit that begins nothing after all is synced at the next turn of the loop, and so when what it begins fails', async () => {
+  await using it = await rig();
+  const told = () => undefined;
+  void it.end(
+    'alone',
+    it.queue.write(() => undefined, told),
+  );
+  await turn();
+  expect(it.disk.descriptors).toHaveLength(0);
+  await turn();
+  expect(it.disk.descriptors).toHaveLength(1);
+  await it.disk.end(0);
+  expect(it.ended).toEqual(['alone']);
+  using other = new Database(it.path, { busyMs: 0 });
+  const fails = async () => {
+    await Promise.resolve();
+    other.run('BEGIN IMMEDIATE');
+    void it.end(
+      'failed',
+      it.queue.write(() => undefined),
+    );
+  };
+  void it.end(
+    'before',
+    it.queue.write(() => undefined, fails),
+  );
+  for (let n = 0; n < 3; n += 1) await turn();
+  expect(it.ended).toEqual(['alone', 'failed GH1301']);
+  await it.disk.end(1);
+  expect(it.ended.at(-1)).toBe('before');
 });
 
 it('F15 a sync that fails takes everything that is not on disk with it, and none is begun again', async () => {

@@ -78,24 +78,29 @@ export class WalSync {
 
   /**
    * Call it after a COMMIT. Resolves once that is on disk, never before an earlier one. Rejects with GH1302,
-   * then for good.
+   * then for good. With `isFollowed` a commit comes at the next turn of the event loop that may share the
+   * sync: it begins with that one, or when `begin` is called.
    */
-  committed(): Promise<void> {
+  committed(isFollowed = false): Promise<void> {
     if (this.#failure) return Promise.reject(this.#failure);
+    const isLate = this.#next !== undefined;
     this.#next ??= Promise.withResolvers();
     const { promise } = this.#next;
     this.#newest = promise;
-    this.#begin();
+    // Once only, else commits that follow each other would put it off for ever.
+    if (!isFollowed || isLate) this.begin();
     return promise;
   }
 
-  /** Waits for what is under way. Nothing may be committed any more. */
+  /** Syncs what is committed, and waits for it. Nothing may be committed any more. */
   async close(): Promise<void> {
+    this.begin();
     while (this.#running.size > 0) await Promise.all(this.#running);
     for (const descriptor of this.#descriptors) closeSync(descriptor);
   }
 
-  #begin(): void {
+  /** Begins the sync of what no sync covers yet, unless enough are under way: then the first that ends does. */
+  begin(): void {
     const group = this.#next;
     const descriptor = group && this.#free.pop();
     if (!group || descriptor === undefined) return;
@@ -117,7 +122,7 @@ export class WalSync {
     flight.hasEnded = true;
     this.#free.push(flight.descriptor);
     while (this.#flights[0]?.hasEnded) this.#settle(this.#flights.shift());
-    this.#begin();
+    this.begin();
   }
 
   #settle(flight: Flight | undefined): void {
