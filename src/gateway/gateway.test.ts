@@ -40,6 +40,20 @@ describe('a message’s way through the gateway', () => {
     }
   });
 
+  it('keeps order in a chat also where a batch with a command comes beside another', async () => {
+    await using dir = await tempDir();
+    await using rig = await testDaemon({ dataDir: dir.path, model: echo() });
+    const { host } = rig.channel;
+    const one = (platformId: string, text: string) => inbound({ channel: 'test', platformId, text });
+    await Promise.all([
+      host?.receive([one('1', '/help'), one('2', 'first')]),
+      host?.receive([one('3', 'second'), one('4', 'third')]),
+    ]);
+    await rig.daemon.gateway.idle();
+    const answers = rig.channel.texts().filter((text) => text.startsWith('answer'));
+    expect(answers).toEqual(['answer to first', 'answer to second', 'answer to third']);
+  });
+
   it('keeps order in a chat and lets chats run side by side', async () => {
     await using dir = await tempDir();
     let running = 0;

@@ -69,16 +69,13 @@ export class Gateway {
       isBegun = true;
       for (const [index, offer] of offers.entries()) this.#dispatch(offer, results[index]);
     };
-    const onCommit = (results: readonly Accepted[]): void => {
-      if (results.every(({ kind }) => kind !== 'answered')) begin(results);
-    };
     try {
       // Step 2: access, mention rule, commands. Nothing is acted on before the commit.
       for (const message of batch) offers.push(this.#offer(message, floods.judge(await admit(message, admission))));
 
       // Commit 1: rows, refusals, immediate answers and the cursor, all or nothing.
       const admissions = offers.map((offer) => offer.admission);
-      accepted = await journal.accept(admissions, cursor === undefined ? undefined : { ...source, value: cursor }, onCommit);
+      accepted = await journal.accept(admissions, cursor === undefined ? undefined : { ...source, value: cursor }, begin);
     } catch (error) {
       for (const { background } of offers) background?.giveBack();
       throw error;
@@ -88,8 +85,8 @@ export class Gateway {
         accepted !== undefined,
       );
     }
-    // A command may have ended runs: what these leave is told to their sessions once it is on disk.
     if (!isBegun) begin(accepted);
+    for (const one of accepted) if (one.kind === 'answered') this.#abort(one.cancelled);
     return { kind: 'accepted' };
   };
 
@@ -153,18 +150,22 @@ export class Gateway {
     } else if (admission.kind === 'refuse') {
       this.#note(message, { type: 'dropped', reason: admission.reason });
     } else if (accepted?.kind === 'answered' && admission.kind === 'answer') {
-      const lanes = Map.groupBy(accepted.cancelled, ({ row }) => row.lane);
       // Before the lane goes on: its next turn is given what these leave.
       for (const { row, lines } of accepted.cancelled) this.#options.transcripts.committed(row.session, lines);
-      for (const [lane, ended] of lanes) this.#options.lanes.abort(lane, new Set(ended.map(({ row }) => row.seq)));
-      for (const lane of new Set([...admission.parts.map((part) => part.lane), ...lanes.keys()]))
-        this.#options.delivery.poke(lane);
+      const lanes = [...admission.parts.map((part) => part.lane), ...accepted.cancelled.map(({ row }) => row.lane)];
+      for (const lane of new Set(lanes)) this.#options.delivery.poke(lane);
       this.#note(message, { type: 'finished', outcome: admission.outcome, ms: 0 });
     } else if (admission.kind === 'admit' && admission.onlyCorrects && accepted?.kind === 'refused') {
       this.#note(message, { type: 'dropped', reason: admission.onlyCorrects });
     } else {
       this.#note(message, { type: 'dropped', reason: accepted?.kind ?? 'refused' });
     }
+  }
+
+  /** The model calls and tools of what a person stopped, once it is on disk that they did. */
+  #abort(cancelled: Extract<Accepted, { kind: 'answered' }>['cancelled']): void {
+    const lanes = Map.groupBy(cancelled, ({ row }) => row.lane);
+    for (const [lane, ended] of lanes) this.#options.lanes.abort(lane, new Set(ended.map(({ row }) => row.seq)));
   }
 
   /** What a message took stays with it until its turn ended, and comes back when a person ends it before. */

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { GatehouseError } from '../core/errors.ts';
 import { type Database, journalError } from './database.ts';
 import type { WalSync } from './wal-sync.ts';
@@ -81,7 +82,8 @@ export class CommitQueue {
     if (refusal) return Promise.reject(refusal);
     return new Promise<T>((resolve, reject) => {
       // The queue cannot name each job's result type; `run` and those who are told are made here together.
-      const told = onCommit && ((value: unknown) => onCommit(value as T));
+      // On behalf of who asked for it: the commit is made on behalf of the first that asked.
+      const told = onCommit && AsyncLocalStorage.bind((value: unknown) => onCommit(value as T));
       this.#jobs.push({ run, onCommit: told, resolve: (value) => resolve(value as T), reject });
       if (this.#scheduled) return;
       this.#scheduled = true;
@@ -140,9 +142,9 @@ export class CommitQueue {
     if (synced) synced.then(onDisk, (error: unknown) => this.#abandon(jobs, error));
     else onDisk();
     if (seen.length === 0) return;
-    for (const tell of seen) tell();
     // What they write is committed at the next turn of the loop and shares the sync; it waits no longer for it.
     setImmediate(() => this.#scheduled || sync?.begin());
+    for (const tell of seen) tellAlone(tell);
   }
 
   /** Whether writes are refused for good, because the file can no longer be trusted. */
@@ -232,6 +234,17 @@ export class CommitQueue {
       this.#options.onFatal(reason);
     }
     return reason;
+  }
+}
+
+/** One that throws keeps no other from being told; it is a stray like any other. */
+function tellAlone(tell: () => void): void {
+  try {
+    tell();
+  } catch (error) {
+    queueMicrotask(() => {
+      throw error;
+    });
   }
 }
 

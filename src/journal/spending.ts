@@ -60,7 +60,7 @@ function daysOf(store: Store, [since, until]: Range): readonly SpendingGroup[] {
   return days;
 }
 
-/** `total` adds doubles: exact to far below a cent, and no count is too large for it. */
+/** Sums are doubles: exact to far below a cent, and no count is too large for one. */
 function groupsOf(store: Store, by: SpendingGroupKey, range: Range): readonly SpendingGroup[] {
   const pieces = piecesOf(by, range);
   const rows = pieces.map(({ sql }) => sql).join(' UNION ALL ');
@@ -87,7 +87,8 @@ function sumsOf({ db }: Store, table: string, rows: string, values: readonly num
     return db.all<SpendingRow>(`SELECT key, ${totals} FROM (${rows}) GROUP BY key ORDER BY key`, ...values);
   }
   const byKey = new Map<string, { -readonly [name in keyof SpendingRow]: SpendingRow[name] }>();
-  for (const row of db.each<SpendingRow>(rows, ...values)) {
+  const doubles = SUMS.map((sum) => `CAST(${sum} AS REAL) AS ${sum}`).join(', ');
+  for (const row of db.each<SpendingRow>(`SELECT key, ${doubles} FROM (${rows})`, ...values)) {
     const sums = byKey.get(row.key);
     if (sums) for (const sum of SUMS) sums[sum] += row[sum];
     else byKey.set(row.key, { ...row });

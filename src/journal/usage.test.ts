@@ -104,3 +104,18 @@ it('days are those of TZ, also over a change of summer time and when the zone is
     ['2026-03-30', 1],
   ]);
 });
+
+it('hostile: counts too large for a number keep nothing from reading what was spent', async () => {
+  await using dir = await tempDir();
+  await using opened = await openJournal({ dir: dir.path, clock });
+  const { journal } = opened;
+  const huge = { tokensIn: Number.MAX_SAFE_INTEGER, tokensOut: 1 };
+  // Enough for the first of them to be added up by the quarter hour.
+  for (let n = 0; n < 400; n += 1)
+    await journal.spend({ ...usage(`u${n}`, clock.now() + (n < 2 ? 0 : 2_000_000)), ...(n < 2 ? huge : {}) });
+  for (const by of ['model', 'session', 'sender', 'job', 'day'] as const) {
+    const groups = await journal.spending({ since: 0, by });
+    const sum = groups.reduce((all, { tokensIn }) => all + tokensIn, 0);
+    if (by !== 'job') expect(sum, by).toBeGreaterThan(2 ** 54 - 10);
+  }
+});

@@ -153,6 +153,41 @@ it('F12 a commit that begins nothing after all is synced at the next turn of the
   expect(it.ended.at(-1)).toBe('before');
 });
 
+it('one that is told of its commit and throws keeps no other from being told, and no write from its end', async () => {
+  await using it = await rig();
+  const strays: unknown[] = [];
+  const before = process.listeners('uncaughtException');
+  process.removeAllListeners('uncaughtException');
+  process.on('uncaughtException', (error) => strays.push(error));
+  using _after = {
+    [Symbol.dispose]() {
+      process.removeAllListeners('uncaughtException');
+      for (const listener of before) process.on('uncaughtException', listener);
+    },
+  };
+  const told: string[] = [];
+  const throws = () => {
+    throw new Error('a bug');
+  };
+  void it.end(
+    'first',
+    it.queue.write(() => undefined, throws),
+  );
+  void it.end(
+    'second',
+    it.queue.write(
+      () => undefined,
+      () => void told.push('second'),
+    ),
+  );
+  await turn();
+  await turn();
+  await it.disk.end(0);
+  expect(it.ended).toEqual(['first', 'second']);
+  expect(told).toEqual(['second']);
+  expect(strays.map(String)).toEqual(['Error: a bug']);
+});
+
 it('F15 a sync that fails takes everything that is not on disk with it, and none is begun again', async () => {
   await using it = await rig();
   for (const name of ['a', 'b', 'c']) await it.write(name);
