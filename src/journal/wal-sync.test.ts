@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { readdir, rename, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
@@ -151,6 +152,22 @@ it('F12 a commit that begins nothing after all is synced at the next turn of the
   expect(it.ended).toEqual(['alone', 'failed GH1301']);
   await it.disk.end(1);
   expect(it.ended.at(-1)).toBe('before');
+});
+
+it('each one that is told of a commit is told on its own behalf, not on that of the first', async () => {
+  await using it = await rig();
+  const behalf = new AsyncLocalStorage<string>();
+  const seen: (string | undefined)[] = [];
+  const see = () => void seen.push(behalf.getStore());
+  for (const who of ['a', 'b'])
+    behalf.run(who, () => {
+      void it.end(
+        who,
+        it.queue.write(() => undefined, see),
+      );
+    });
+  await turn();
+  expect(seen).toEqual(['a', 'b']);
 });
 
 it('one that is told of its commit and throws keeps no other from being told, and no write from its end', async () => {
