@@ -34,7 +34,7 @@ the real platform's 30 messages a second would hide everything; all else is as a
   does not await its own work: all updates of a poll side by side, with no bound, no order in a chat, and errors that reach nobody.
   It is shown as the most that this machine gives; latency is held against the faster of the two.
 - **latency**: from the message being there to its answer being at the platform, one message at a time, 0 ms model. What Gatehouse
-  adds is mostly four commits that reach the disk before the answer leaves (accepted, claimed, turn, sending).
+  adds is mostly four commits that reach the disk before the answer leaves, by two syncs (accepted and claimed, turn and sending).
 - **throughput**: 2,000 messages there at once. Gatehouse runs ten turns side by side and keeps the order of each chat.
 - **slow-model**: the model takes 200 ms, so ten turns at once can answer 50 messages a second and no more. Answers that come at the
   same instant wait for each other's work: all ten turns fall into step, which a real model's differing times prevent.
