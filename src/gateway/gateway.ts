@@ -64,7 +64,7 @@ export class Gateway {
     const offers: Offer[] = [];
     let accepted: readonly Accepted[] | undefined;
     let isBegun = false;
-    // Step 3: to the lanes, and immediate answers to delivery.
+    // Step 3: to the lanes.
     const begin = (results: readonly Accepted[]): void => {
       isBegun = true;
       for (const [index, offer] of offers.entries()) this.#dispatch(offer, results[index]);
@@ -86,7 +86,7 @@ export class Gateway {
       );
     }
     if (!isBegun) begin(accepted);
-    for (const one of accepted) if (one.kind === 'answered') this.#abort(one.cancelled);
+    for (const [index, { admission }] of offers.entries()) this.#answered(admission, accepted[index]);
     return { kind: 'accepted' };
   };
 
@@ -152,9 +152,6 @@ export class Gateway {
     } else if (accepted?.kind === 'answered' && admission.kind === 'answer') {
       // Before the lane goes on: its next turn is given what these leave.
       for (const { row, lines } of accepted.cancelled) this.#options.transcripts.committed(row.session, lines);
-      const lanes = [...admission.parts.map((part) => part.lane), ...accepted.cancelled.map(({ row }) => row.lane)];
-      for (const lane of new Set(lanes)) this.#options.delivery.poke(lane);
-      this.#note(message, { type: 'finished', outcome: admission.outcome, ms: 0 });
     } else if (admission.kind === 'admit' && admission.onlyCorrects && accepted?.kind === 'refused') {
       this.#note(message, { type: 'dropped', reason: admission.onlyCorrects });
     } else {
@@ -162,10 +159,13 @@ export class Gateway {
     }
   }
 
-  /** The model calls and tools of what a person stopped, once it is on disk that they did. */
-  #abort(cancelled: Extract<Accepted, { kind: 'answered' }>['cancelled']): void {
-    const lanes = Map.groupBy(cancelled, ({ row }) => row.lane);
+  /** What was answered at once goes to delivery, and what a person stopped ends, when that is on disk. */
+  #answered(admission: Admission, accepted: Accepted | undefined): void {
+    if (accepted?.kind !== 'answered' || admission.kind !== 'answer') return;
+    const lanes = Map.groupBy(accepted.cancelled, ({ row }) => row.lane);
     for (const [lane, ended] of lanes) this.#options.lanes.abort(lane, new Set(ended.map(({ row }) => row.seq)));
+    for (const lane of new Set([...admission.parts.map((part) => part.lane), ...lanes.keys()])) this.#options.delivery.poke(lane);
+    this.#note(admission.message, { type: 'finished', outcome: admission.outcome, ms: 0 });
   }
 
   /** What a message took stays with it until its turn ended, and comes back when a person ends it before. */
