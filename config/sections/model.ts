@@ -69,8 +69,7 @@ export const budgetSection = z
     daily_usd: usd.describe('All calls of a day together, midnight to midnight in the time zone of the daemon.'),
     session_usd: usd.describe('Each session, a day.'),
     sender_usd: usd.describe('Each sender, a day.'),
-    // Calls of jobs, which come later, carry the id that this counts by.
-    job_usd: usd.describe('Each job (cron, task), a run.'),
+    job_usd: usd.describe('Each run of a scheduled job.'),
     allow_unknown_price: z.boolean().default(false).describe('Call models whose price nobody knows although a limit is set.'),
     steps: z
       .array(z.enum(['cheaper', 'no-tools', 'ask', 'stop']))

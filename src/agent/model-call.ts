@@ -1,7 +1,8 @@
 import { ERROR_CODES, type ErrorCode } from '../core/error-codes.ts';
 import { errorText } from '../core/errors.ts';
-import type { FailureKind, Model, ModelAnswer, ModelFailure, ModelRequest } from '../core/model.ts';
+import type { FailureKind, Model, ModelAnswer, ModelCallContext, ModelFailure, ModelRequest } from '../core/model.ts';
 import type { Clock } from '../core/ports.ts';
+import type { AgentRun } from '../core/turn.ts';
 import type { Wanted } from '../core/wait.ts';
 import { settleOrLeave } from '../lib/settle-or-leave.ts';
 import type { AgentEmit } from './agent-emit.ts';
@@ -18,6 +19,12 @@ export interface ModelCall {
   readonly emit: AgentEmit;
   readonly clock: Clock;
   readonly signal: AbortSignal;
+}
+
+/** Whom the calls of a run are booked to, and what for. */
+export function callerOf({ session, channel, principal: sender, job }: AgentRun): Omit<ModelCallContext, 'queuedMs'> {
+  const who = { session, channel, sender };
+  return job === undefined ? { ...who, purpose: 'turn' } : { ...who, purpose: 'job', job };
 }
 
 /** One call with its events reported. Never rejects: a model that throws or stops without an end is a failed call. */

@@ -15,7 +15,7 @@ import { type AgentEmit, agentEmit } from './agent-emit.ts';
 import { type Deadline, startDeadline } from './deadline.ts';
 import { type LimitKind, limitText, notRunText, wrapUpText } from './limits.ts';
 import { LOOP_WARNING, LoopDetector } from './loop-detection.ts';
-import { callModel, emptyFailure, failureTitle, isEmpty, toolCallsOf } from './model-call.ts';
+import { callerOf, callModel, emptyFailure, failureTitle, isEmpty, toolCallsOf } from './model-call.ts';
 import { callWithinWindow } from './overflow.ts';
 import { readImages } from './read-images.ts';
 import { repairHistory } from './repair.ts';
@@ -214,7 +214,7 @@ class AgentLoop {
       ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
       ...(run.thinking === undefined ? {} : { thinking: run.thinking }),
       mayWait: verdictOf(run, this.#replay.n),
-      context: { session: run.session, channel: run.channel, sender: run.principal, purpose: 'turn', queuedMs: run.queuedMs },
+      context: { ...callerOf(run), queuedMs: run.queuedMs },
     };
   }
 
@@ -227,9 +227,8 @@ class AgentLoop {
   }
 
   #usageEntry(id: string, { answer, at }: StoredAnswer) {
-    const { session, channel, principal } = this.#run;
     const { provider, model, usage } = answer;
-    return { id, at, provider, model, costUsd: null, ...usage, session, channel, sender: principal, purpose: 'turn' };
+    return { id, at, provider, model, costUsd: null, ...usage, ...callerOf(this.#run) };
   }
 
   async #runTools(asked: StoredAnswer, calls: readonly ToolCall[]): Promise<AgentOutcome | undefined> {

@@ -11,7 +11,7 @@ import { cliJson } from '../testing/cli-json.ts';
 import { tempDir, until } from '../testing/fakes.ts';
 import { startInline } from '../testing/inline-daemon.ts';
 import { job, MEMBER } from '../testing/jobs.ts';
-import { startModelServer, stream, textPieces } from '../testing/model-server.ts';
+import { callPieces, startModelServer, stream, textPieces } from '../testing/model-server.ts';
 import { type Script, scriptedModel } from '../testing/scripted-model.ts';
 import { TestChannel } from '../testing/test-channel.ts';
 import { testDaemon } from '../testing/test-daemon.ts';
@@ -96,7 +96,7 @@ test('/stop in the chat of a job ends its run, which stays unanswered after a re
 test('a failure is told once, until the job works again', async () => {
   await using at = await scene([{ fail: 'overloaded' }, { fail: 'overloaded' }]);
   expect((await at.fire())?.lastStatus).toMatch(/^error: failed:/);
-  expect(at.channel.texts()[0]).toMatch(/^A scheduled job failed/);
+  expect(at.channel.texts()[0]).toMatch(/^The scheduled job ab12cd34 failed/);
   expect(await at.fire({ id: 'again000', lastStatus: 'error: failed:GH2103' })).toMatchObject({ enabled: true });
   expect(at.channel.sent).toHaveLength(1);
 });
@@ -183,6 +183,11 @@ test('HEARTBEAT.md is asked about when the daemon starts, and HEARTBEAT_OK is to
   expect(at.channel.sent).toEqual([]);
 });
 
+const DOUBLE = (url: string) => ({
+  channels: [{ type: 'double', allowed_senders: ['*'], settings: { url } }],
+  http: { port: 0 },
+});
+
 test('the command line makes a job due now, and the daemon that runs answers it', async () => {
   await using platform = new DoublePlatform();
   const url = await platform.start();
@@ -190,7 +195,7 @@ test('the command line makes a job due now, and the daemon that runs answers it'
   await using dir = await tempDir();
   const config = {
     ...{ provider: 'vllm', model: 'm', base_url: `${model.url}/v1` },
-    gateway: { channels: [{ type: 'double', allowed_senders: ['*'], settings: { url } }], http: { port: 0 } },
+    gateway: DOUBLE(url),
   };
   await using daemon = await startInline({ dir: dir.path, config, faultParts: true });
   await daemon.ready();
@@ -205,4 +210,42 @@ test('the command line makes a job due now, and the daemon that runs answers it'
   // At its own time it fires as well.
   expect(await other.journal.jobs.get('ab12cd34')).toMatchObject({ enabled: true, nextDue: later, runCount: 1 });
   expect((await daemon.status()).jobs).toMatchObject({ enabled: 1, failing: 0, nextDue: later });
+});
+
+test('job_usd bounds each run of a job by itself, and the model of purpose job works on it', async () => {
+  await using platform = new DoublePlatform();
+  const url = await platform.start();
+  await using model = await startModelServer({
+    script: () => stream(callPieces({ name: 'list_dir', arguments: { path: '.' } })),
+  });
+  await using dir = await tempDir();
+  // 0.01 USD a token out, and ten of them at most: a first call fits, and no second.
+  const priced = { provider: 'vllm', base_url: `${model.url}/v1`, model_hints: { price: { in: 0, out: 10_000 } } };
+  const config = {
+    ...{ ...priced, model: 'main', models: { cheap: { ...priced, model: 'for-jobs' } }, purposes: { job: 'cheap' } },
+    budget: { job_usd: 0.1, steps: ['stop'] },
+    gateway: { ...DOUBLE(url), max_output_tokens: 10 },
+  };
+  await using daemon = await startInline({ dir: dir.path, config, faultParts: true });
+  await daemon.ready();
+  const payload = { text: 'x', profile: 'session', deliver: { channel: 'double', chatId: 'c' } } as const;
+  const later = systemClock.now() + 3_600_000;
+  await using other = await openJournal({ dir: daemon.dataDir, clock: systemClock, checks: false, sync: 'in-commit' });
+  const every = { kind: 'every', ms: 3_600_000, from: later } as const;
+  await other.journal.commit([{ kind: 'job', job: job({ payload, nextDue: later, schedule: every }) }]);
+  for (const runs of [1, 2]) {
+    await cliJson(dir.path, ['cron', 'run', 'ab12cd34']);
+    await until('its end', async () => {
+      const now = await other.journal.jobs.get('ab12cd34');
+      return now?.runCount === runs && now.lastStatus === 'error: failed:GH2112';
+    });
+    expect(model.requests.map(({ body }) => body['model'])).toEqual(Array(runs).fill('for-jobs'));
+  }
+  const { groups } = (await cliJson(dir.path, ['usage', '--by', 'job'])) as { groups: readonly { key: string; calls: number }[] };
+  expect(groups).toMatchObject([{ calls: 1 }, { calls: 1 }]);
+  for (const { key } of groups) expect(key).toMatch(/^job\/ab12cd34\/\d+$/);
+  // Told once: it goes on to fail in the same way.
+  expect(platform.posted.map(({ text }) => text)).toEqual([
+    expect.stringMatching(/^The scheduled job ab12cd34 failed\.\n.*\(GH2112\)$/s),
+  ]);
 });

@@ -51,9 +51,9 @@ export interface ModelCallContext {
   readonly channel: string;
   /** Who caused the call: `channel:sender`, or a name of ours for calls that no person asked for. */
   readonly sender: string;
-  /** `turn`, `summary`, `embedding`, `transcription`, … */
+  /** `turn`, `job`, `summary`, `embedding`, `transcription`, … */
   readonly purpose: string;
-  /** The job (cron, task, pipeline) it belongs to, where budgets are per job. */
+  /** Key of the job's run that it belongs to: budgets of jobs are for one run. */
   readonly job?: string;
   /** Milliseconds between acceptance of the message and this call. */
   readonly queuedMs?: number;

@@ -67,6 +67,8 @@ export interface AgentRun {
   readonly session: string;
   readonly channel: string;
   readonly principal: string;
+  /** Key of the run, where a job fired it: calls of it count for the limit of a job. Absent: none did. */
+  readonly job?: string;
   readonly queuedMs: number;
   /** What the waits of a run came to that was parked, by call id. Absent: it was not. */
   readonly settled?: ReadonlyMap<string, ToolResult>;

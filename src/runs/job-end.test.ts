@@ -28,7 +28,7 @@ test.each([
 
 test('an answer of no words is silent too, and a failure is told once', () => {
   expect(asJob(ROW, { state: 'DONE', outcome: 'failed:GH2108', text: '⚠️' })).toEqual({ state: 'DONE', outcome: 'silent' });
-  expect(asJob(ROW, FAILED)).toEqual({ ...FAILED, text: 'A scheduled job failed.\n⚠️' });
+  expect(asJob(ROW, FAILED)).toEqual({ ...FAILED, text: 'The scheduled job a failed.\n⚠️' });
   const again: RunRow = { ...ROW, prompt: { ...ROW.prompt, failsQuietly: true } };
   expect(asJob(again, FAILED)).toEqual({ state: 'DEAD', outcome: 'failed:GH2103' });
 });

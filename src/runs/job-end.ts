@@ -15,7 +15,7 @@ export function asJob(row: RunRow, end: End): End {
   if (row.message || row.source.kind !== 'job') return end;
   const { text: _text, choices: _choices, ...untold } = end;
   if (end.outcome === EMPTY) return { ...untold, state: 'DONE', outcome: 'silent' };
-  if (end.state === 'DEAD') return row.prompt.failsQuietly ? untold : { ...end, text: asJobFailure(end.text ?? '') };
+  if (end.state === 'DEAD') return row.prompt.failsQuietly ? untold : { ...end, text: asJobFailure(row, end.text ?? '') };
   if (end.outcome !== 'answered') return end;
   const { text, isMarked } = withoutMarks(end.text ?? '');
   if (text !== '') return { ...end, text };
@@ -24,9 +24,10 @@ export function asJob(row: RunRow, end: End): End {
   return end;
 }
 
-/** Without a question before it, a failure must say what failed. */
-export function asJobFailure(text: string): string {
-  return `A scheduled job failed.\n${text}`;
+/** Without a question before it, a failure must say what failed: the id is that of `gatehouse cron list`. */
+export function asJobFailure({ source }: RunRow, text: string): string {
+  const what = source.kind === 'job' ? `The scheduled job ${source.job}` : 'A scheduled job';
+  return `${what} failed.\n${text}`;
 }
 
 function withoutMarks(answer: string): { readonly text: string; readonly isMarked: boolean } {

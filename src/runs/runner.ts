@@ -286,6 +286,7 @@ export class Runner {
       session: row.session,
       channel,
       principal: row.authority.principal,
+      ...(row.source.kind === 'job' ? { job: key } : {}),
       queuedMs: clock.now() - row.acceptedAt,
       emit: delay?.emit ?? this.#options.emit,
       clock,

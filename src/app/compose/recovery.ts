@@ -26,7 +26,7 @@ export async function recover(base: Base, { gateway, gate }: GatewayParts, parts
       if (!target) return [];
       const notice = parts(
         target,
-        withTools(isAwaited(row) ? givenUpText(reason) : asJobFailure(givenUpJobText(reason)), tools),
+        withTools(isAwaited(row) ? givenUpText(reason) : asJobFailure(row, givenUpJobText(reason)), tools),
         [],
       );
       return channels.channels.get(target.channel)?.edit ? inPlaceOfDraft(target.id, notice) : notice;
