@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { laneKey } from '../core/ids.ts';
 import { FakeClock, outbound, tempDir } from '../testing/fakes.ts';
+import { admit, message, refuse } from '../testing/journal-rows.ts';
 import { openJournal } from './open.ts';
 
 test('of an answer that no attempt was made for the record says what is in its way', async () => {
@@ -26,4 +27,17 @@ test('of an answer that no attempt was made for the record says what is in its w
   expect(await about(1)).toMatchObject({ reason: 'connection refused' });
   expect(await about(2)).toMatchObject({ behind: { count: 1, reason: 'connection refused' } });
   expect(await about(3)).toMatchObject({ elsewhere: 'connection refused' });
+});
+
+test('of the last message the record says how far it is, also while it waits or runs', async () => {
+  await using dir = await tempDir();
+  await using opened = await openJournal({ dir: dir.path, clock: new FakeClock() });
+  const { journal } = opened;
+  expect(await journal.record.about('last')).toBeUndefined();
+  await journal.accept([admit(message(1)), admit(message(2))]);
+  expect(await journal.record.about('last')).toMatchObject({ key: message(2).id, run: { state: 'NEW', ahead: 1 } });
+  await journal.accept([refuse(message(3), 'not-mentioned')]);
+  const refused = await journal.record.about('last');
+  expect(refused?.key).toBe(message(3).id);
+  expect(refused?.run).toBeUndefined();
 });

@@ -32,12 +32,13 @@ const FACTS = 'seq, key, source, principal, state, lane, session, attempts, acce
 export function aboutRun(store: Store, words: string): RunAbout | undefined {
   // A chat is named as people write its id, or as its keys do.
   const chat = inKeys(words);
-  const found = findRun(store, words) ?? (chat === words ? undefined : findRun(store, chat));
+  const newest = words === 'last' ? newestKey(store) : undefined;
+  const found = findRun(store, newest ?? words) ?? (chat === words ? undefined : findRun(store, chat));
   const since = found?.accepted_at ?? 0;
   const refused =
     words === 'last' || found?.key === words ? undefined : (refusedIn(store, words, since) ?? refusedIn(store, chat, since));
   const row = refused === undefined ? found : undefined;
-  const key = refused ?? row?.key ?? (words === 'last' ? newestKey(store) : words);
+  const key = refused ?? row?.key ?? (words === 'last' ? newest : words);
   const events = key === undefined ? [] : eventsOf(store, key);
   if (key === undefined || (!row && events.length === 0)) return undefined;
   return { key, ...(row ? { run: summaryOf(store, row) } : {}), events, parts: partsOf(store, key) };

@@ -84,7 +84,10 @@ function budgetGate(events: readonly RunEvent[]): Gate | undefined {
   if (!met) return undefined;
   const spent = `$${met.spentUsd.toFixed(2)} of $${met.limitUsd.toFixed(2)} spent`;
   const limit = `the limit of the ${met.limit} was met (${spent})`;
-  const steps = { cheaper: 'a cheaper model was asked', 'no-tools': 'it went on without tools', asked: 'the owner was asked' };
+  const steps = {
+    ...{ cheaper: 'a cheaper model was asked', 'no-tools': 'it went on without tools' },
+    ...{ asked: 'the owner was asked', allowed: 'the owner allowed it' },
+  };
   if (met.step === 'stopped') return { gate: 'budget', state: 'failed', text: limit };
   const step = steps[met.step as keyof typeof steps] ?? met.step;
   return { gate: 'budget', state: met.step === 'asked' ? 'waits' : 'passed', text: `${limit}: ${step}` };

@@ -32,6 +32,7 @@ async function setup(settings = { everyMs: HALF_HOUR, mostADay: 48 }) {
       const due = await heartbeat.earliest();
       if (due === undefined || due > end) break;
       await clock.advance(Math.max(0, due - clock.now()));
+      if (((await heartbeat.earliest()) ?? 0) > clock.now()) throw new Error('it was due, and is not when its time comes');
       await heartbeat.fire(clock.now());
       for (const { seq } of await journal.waiting(LANE, 9)) {
         const row = await journal.claim(seq);

@@ -56,7 +56,9 @@ export class Heartbeat implements TickerSource {
       // A clock that was ahead then is no reason to wait for it.
       this.#next = last === undefined ? clock.now() : Math.min(last, clock.now()) + everyMs;
     }
-    return Math.min(this.#next, clock.now() + everyMs);
+    // The interval may have become shorter. Kept, else it would move on with the clock.
+    this.#next = Math.min(this.#next, clock.now() + everyMs);
+    return this.#next;
   }
 
   async fire(now: number): Promise<void> {

@@ -229,6 +229,7 @@ describe('withSpendingSteps', () => {
     expect((await yes.call(modelRequest('x', { mayWait: {} }))).at(-1)?.type).toBe('wait');
     expect((await yes.call(modelRequest('x', { mayWait: { verdict: 'allow' } }))).at(-1)?.type).toBe('done');
     expect(text).toContain('of unknown price');
+    expect(yes.names().at(-1)).toBe('allowed');
   });
 
   test('while only running calls are in the way a call waits for them, and gives up after its time', async () => {

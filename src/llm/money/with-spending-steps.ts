@@ -19,7 +19,7 @@ export interface SpendingQuestion extends LimitState, Pick<Refused, 'retryAfterM
 /** A step that was taken: data of the event `budget`. */
 export interface SpendingStepTaken extends LimitState {
   readonly context: ModelCallContext;
-  readonly step: 'cheaper' | 'no-tools' | 'asked' | 'stopped';
+  readonly step: 'cheaper' | 'no-tools' | 'asked' | 'allowed' | 'stopped';
   /** The model whose unknown price is in the way; absent: the limit itself is. */
   readonly unpriced?: string;
   /** The first time today for this limit and step: what a notice goes by. */
@@ -158,7 +158,11 @@ class Ladder {
     const { options, signal, request } = this.#parts;
     const verdict = request.mayWait?.verdict;
     if (!options.askOwner || !request.mayWait || verdict === 'deny') return turned;
-    if (verdict === 'allow') return yield* this.#attempt(() => this.#plain({ beyond: true }));
+    if (verdict === 'allow') {
+      const next = yield* this.#attempt(() => this.#plain({ beyond: true }));
+      if (!next) this.#report('allowed', refused);
+      return next;
+    }
     const name = await this.#name(options.askOwner, refused);
     if (name === undefined || signal.aborted) return turned;
     this.#report('asked', refused);
@@ -171,15 +175,8 @@ class Ladder {
     const { limit, key, limitUsd, spentUsd, reservedUsd, worstUsd, retryAfterMs } = refused;
     const cost = worstUsd === null ? 'of unknown price' : `of at most ${usdText(worstUsd)}`;
     const text = `There is ${limitText(refused)}; ${usdText(spentUsd)} are spent. Allow one more call ${cost}?`;
-    const facts = {
-      limit,
-      key,
-      limitUsd,
-      spentUsd,
-      reservedUsd,
-      worstUsd,
-      ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
-    };
+    const later = retryAfterMs === undefined ? {} : { retryAfterMs };
+    const facts = { limit, key, limitUsd, spentUsd, reservedUsd, worstUsd, ...later };
     try {
       return await askOwner({ ...facts, context, text });
     } catch {
