@@ -23,7 +23,9 @@ export const trace: Command<AboutOptions> = async (context, { id }) => {
   const { out } = context;
   const about = await withJournal(context, ({ journal }) => journal.record.about(id));
   if (!about || about.events.length === 0) {
-    out.fail({ code: 'GH1003', message: `no event of ${id} is kept`, hint: 'name a message id, the id of a chat, or `last`' });
+    const hint =
+      'name a key as `gatehouse logs` shows it, in-NUMBER as `gatehouse dead list` shows it, the id of a chat, or `last`';
+    out.fail({ code: 'GH1003', message: `no event of ${id} is kept`, hint });
     return EXIT.failed;
   }
   const events = about.events.map(({ event }) => event);

@@ -70,6 +70,6 @@ test('what nobody knows of is a failure with a way out', async () => {
   const cli = await onJournal(dir.path, async () => undefined);
   for (const command of ['why', 'trace']) {
     const { code, stderr } = await cli.run(command, 'last');
-    expect([code, stderr]).toEqual([1, expect.stringMatching(/GH1003.*\n.*name a message id/)]);
+    expect([code, stderr]).toEqual([1, expect.stringMatching(/GH1003.*\n.*name a key as `gatehouse logs` shows it/)]);
   }
 });

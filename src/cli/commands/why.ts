@@ -20,7 +20,9 @@ export const why: Command<AboutOptions> = async (context, { id }) => {
   const { out } = context;
   const about = await withJournal(context, ({ journal }) => journal.record.about(id));
   if (!about) {
-    out.fail({ code: 'GH1003', message: `nothing is known of ${id}`, hint: 'name a message id, the id of a chat, or `last`' });
+    const hint =
+      'name a key as `gatehouse logs` shows it, in-NUMBER as `gatehouse dead list` shows it, the id of a chat, or `last`';
+    out.fail({ code: 'GH1003', message: `nothing is known of ${id}`, hint });
     return EXIT.failed;
   }
   const { verdict, configKey, gates } = whyOf(about, await presentOf(context, about));
