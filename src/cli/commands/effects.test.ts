@@ -35,7 +35,7 @@ async function scene() {
   return cli;
 }
 
-test('effects lists the calls that changed something, the oldest first, and whether that is known', async () => {
+test('effects lists the calls of tools that can change something, the oldest first, and whether that is known', async () => {
   await using cli = await scene();
   const { code, stdout } = await cli.run('effects', '--since', '4d');
   expect(code).toBe(0);
@@ -58,5 +58,5 @@ test('effects --json has them with run, session and person; by default those of 
 
 test('effects of a journal without any is one sentence', async () => {
   await using cli = await cliOnJournal();
-  expect(await cli.run('effects')).toMatchObject({ code: 0, stdout: 'no tool changed anything\n' });
+  expect(await cli.run('effects')).toMatchObject({ code: 0, stdout: 'no tool that can change something was called\n' });
 });

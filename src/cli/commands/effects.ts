@@ -10,14 +10,14 @@ export interface EffectsOptions {
   readonly since: string;
 }
 
-/** What tools changed: files of a session, or what other people and systems see. Arguments are not kept. */
+/** Calls of tools that can change files of a session, or what other people and systems see. Arguments are not kept. */
 export const effects: Command<EffectsOptions> = async (context, options) => {
   const { deps, out } = context;
   const { since } = parsePeriod(options, deps.clock.now());
   const found = (await withJournal(context, ({ journal }) => journal.record.effects(since))) ?? [];
   out.document({ effects: found.map((entry) => ({ ...entry, state: stateOf(entry) })) });
   if (found.length === 0) {
-    out.data('no tool changed anything');
+    out.data('no tool that can change something was called');
     return EXIT.ok;
   }
   const rows = found.map((entry) =>

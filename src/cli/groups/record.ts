@@ -3,7 +3,7 @@ import type { LogsOptions } from '../commands/logs.ts';
 import { type Commander, Option, type Run, reporting } from './group.ts';
 
 export function addRecordCommands(program: Commander, run: Run): void {
-  const which = 'message id, in-NUMBER, id of a chat (its newest message), or last';
+  const which = 'key as `logs` shows it, in-NUMBER as `dead list` shows it, id of a chat (its newest message), or last';
   reporting(program, 'why', 'say why a message was answered, or was not', ['gatehouse why last', 'gatehouse why 4711 --json'])
     .argument('<id>', which)
     .action((id: string, _options: unknown, command: Commander) =>
@@ -14,10 +14,8 @@ export function addRecordCommands(program: Commander, run: Run): void {
     .action((id: string, _options: unknown, command: Commander) =>
       run(async () => (await import('../commands/trace.ts')).trace, { id }, command),
     );
-  reporting(program, 'effects', 'list what tools changed: files of a session, or what others see', [
-    'gatehouse effects',
-    'gatehouse effects --since 7d --json',
-  ])
+  const effects = 'list the calls of tools that can change something, also in vain; APPROVED BY - means that nobody was asked';
+  reporting(program, 'effects', effects, ['gatehouse effects', 'gatehouse effects --since 7d --json'])
     .option('--since <when>', 'first day: a date (2026-01-31) or a number of days (7d)', '1d')
     .action((options: EffectsOptions, command: Commander) =>
       run(async () => (await import('../commands/effects.ts')).effects, options, command),
