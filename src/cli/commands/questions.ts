@@ -27,7 +27,7 @@ export const questionsList: Command<unknown> = async (context) => {
     return [code, formatRelative(createdAt, now), until, to, oneLine(question?.text ?? '', TEXT_CHARS)].map(printable);
   });
   out.data(formatTable([['ID', 'ASKED', 'EXPIRES', 'TO', 'QUESTION'], ...rows]));
-  out.say('→ gatehouse questions answer ID allow|deny|TEXT');
+  out.say('→ gatehouse questions answer ID allow|deny');
   return EXIT.ok;
 };
 

@@ -7,13 +7,9 @@ export function addQuestionsCommands(program: Commander, run: Run): void {
     (options: unknown, command: Commander) =>
       run(async () => (await import('../commands/questions.ts')).questionsList, options, command),
   );
-  reporting(group, 'answer', 'answer one', [
-    'gatehouse questions answer 7GQ2MX allow',
-    'gatehouse questions answer 7GQ2MX deny',
-    'gatehouse questions answer 9KLM3P "at noon"',
-  ])
+  reporting(group, 'answer', 'answer one', ['gatehouse questions answer 7GQ2MX allow', 'gatehouse questions answer 7GQ2MX deny'])
     .argument('<id>', 'as listed')
-    .argument('<answer...>', 'allow, deny, the number or name of a choice, or words')
+    .argument('<answer...>', 'allow or deny')
     .action((id: string, answer: string[], _options: unknown, command: Commander) =>
       run(async () => (await import('../commands/questions.ts')).questionsAnswer, { id, answer }, command),
     );
