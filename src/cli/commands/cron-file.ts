@@ -45,8 +45,11 @@ export const cronImport: Command<{ readonly file: string; readonly dryRun?: bool
       );
   const said = `${added.length} ${dryRun ? 'would be ' : ''}added, ${known.length} known, ${refused.length} refused`;
   if (refused.length > 0) {
-    const failure = { code: 'GH1701', message: said, hint: 'mend what is named above and import the file again' };
-    out.fail(failure, { added: added.map(({ name }) => name), refused });
+    const hint =
+      added.length > 0 && !dryRun
+        ? 'the others were added: import a file with only the mended ones'
+        : 'mend what is named above and import the file again';
+    out.fail({ code: 'GH1701', message: said, hint }, { added: added.map(({ name }) => name), refused });
     return EXIT.failed;
   }
   out.document({ dryRun, added: added.map(({ name }) => name), known: known.map(({ name }) => name) });

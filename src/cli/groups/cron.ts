@@ -46,9 +46,9 @@ function addAdd(group: Commander, run: Run): void {
 }
 
 function addChanges(group: Commander, run: Run): void {
-  const which = 'id as listed';
+  const which = 'id as listed, or a part of its name or message that fits no other';
   reporting(group, 'remove', 'remove one', ['gatehouse cron remove 1f2e3d4c'])
-    .argument('<job>', `${which}, or a part of its name or message`)
+    .argument('<job>', which)
     .action((job: string, _options: unknown, command: Commander) =>
       run(async () => (await import('../commands/cron.ts')).cronRemove, { job }, command),
     );
@@ -58,8 +58,8 @@ function addChanges(group: Commander, run: Run): void {
     .action((job: string, options: { disable?: boolean }, command: Commander) =>
       run(async () => (await import('../commands/cron.ts')).cronEnable, { job, ...options }, command),
     );
-  reporting(group, 'run', 'let the running daemon run one now', ['gatehouse cron run 1f2e3d4c'])
-    .argument('<job>', which)
+  reporting(group, 'run', 'let the running daemon run one now, beside its due times', ['gatehouse cron run 1f2e3d4c'])
+    .argument('<job>', 'id as listed')
     .action((job: string, _options: unknown, command: Commander) =>
       run(async () => (await import('../commands/cron.ts')).cronRun, { job }, command),
     );
