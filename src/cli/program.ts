@@ -55,7 +55,7 @@ function buildProgram(deps: CliDeps, setExit: (code: number) => void): Commander
     .version(deps.version, '--version', 'print the version')
     .helpOption('-h, --help', 'show help')
     .helpCommand('help [command]', 'show help for a command')
-    .option('--config <file>', 'use this config file')
+    .option('--config <file>', 'use this config file (default: ./.gatehouse/config.json, else ~/.config/gatehouse/config.json)')
     .option('--data-dir <dir>', 'keep data here (default: $GATEHOUSE_HOME, $STATE_DIRECTORY, ~/.gatehouse)')
     .option('-v, --verbose', 'log more')
     .addOption(new Option('--color <when>', 'colour the output').choices(['auto', 'always', 'never']).default('auto'))

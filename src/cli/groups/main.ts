@@ -20,7 +20,7 @@ export function addMainCommands(program: Commander, run: Run): void {
     );
   program
     .command('chat')
-    .description('talk to the agent on this terminal, without a daemon')
+    .description('talk to the agent on this terminal, by itself: conversation and record are in chat/ of the data directory')
     .option('-m, --message <text>', 'send one message, print the answer, end')
     .addHelpText('before', examples('gatehouse chat', 'gatehouse chat -m "what is in this directory?"'))
     .action((options: { message?: string }, command: Commander) =>
