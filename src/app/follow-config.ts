@@ -55,7 +55,9 @@ export class ConfigFollower implements AsyncDisposable {
   look(): void {
     if (this.#watch) this.#watch.look();
     else
-      this.#options.logger.warn('config.no-file', { hint: 'there is no config file to read again; `gatehouse init` makes one' });
+      this.#options.logger.warn('config.no-file', {
+        hint: 'this daemon started without a config file: restart it after `gatehouse init`',
+      });
   }
 
   status(): ConfigStatus {
