@@ -50,10 +50,16 @@ export const ERROR_CODES = {
     hint: 'see docs/schedules.md for what it may say; `gatehouse cron add --help` shows examples',
   },
   GH1702: { title: 'the job is not allowed', hint: 'ask the owner, or remove a job that is no longer needed' },
-  GH1703: { title: 'a job could not begin', hint: 'see `gatehouse cron list`, and the log line with this code' },
+  GH1703: {
+    title: 'a job could not begin',
+    hint: 'see `gatehouse cron list --all`, and this code in the log of the daemon (standard error, `journalctl -u gatehouse`)',
+  },
   GH2001: { title: 'the turn reached its time limit', hint: 'ask for a smaller piece of work' },
   GH2002: { title: 'the turn was given up after repeated crashes', hint: 'see `gatehouse dead show`' },
-  GH2003: { title: 'the turn failed inside the gateway', hint: 'see the log line with this code' },
+  GH2003: {
+    title: 'the turn failed inside the gateway',
+    hint: 'see this code in the log of the daemon (standard error, `journalctl -u gatehouse`)',
+  },
   GH2101: { title: 'the model refused the key', hint: 'check the provider key' },
   GH2102: { title: 'the model is rate limited', hint: 'wait a moment and ask again' },
   GH2103: { title: 'the model is overloaded or failing', hint: 'ask again in a minute' },
