@@ -44,8 +44,12 @@ test.concurrent('F13 on a full disk nothing is acknowledged, /readyz is 503, and
   expect((await daemon.get('/readyz')).status).toBe(200);
   const free = fill(daemon);
   at.platform.inject({ text: 'kept by the platform' });
-  await until('it says so', async () => (await daemon.get('/readyz')).status === 503);
-  expect((await daemon.get('/readyz')).body).toMatchObject({ ready: false, degraded: expect.arrayContaining(['journal']) });
+  // On a busy machine the channel may be degraded for a moment before.
+  const said = await until('it says so', async () => {
+    const { status, body } = await daemon.get('/readyz');
+    return JSON.stringify(body).includes('"journal"') ? { status, body } : undefined;
+  });
+  expect(said).toMatchObject({ status: 503, body: { ready: false, degraded: expect.arrayContaining(['journal']) } });
   expect(daemon.stderr()).toMatch(/"level":"error".*"code":"GH1301","hint":"free disk space;.*"event":"journal"/);
   expect((await daemon.status()).lastErrors).toContainEqual(expect.objectContaining({ code: 'GH1301' }));
   // Several polls later it is still the platform's.

@@ -14,6 +14,7 @@ export interface Submission {
 /** Rejects with the server's line when a step is not answered with 2xx or 3xx. */
 export async function submit({ port, hello, from, to, raw }: Submission): Promise<void> {
   const socket = connect(port, '127.0.0.1');
+  socket.setTimeout(30_000, () => socket.destroy(new Error(`the mail server on port ${port} fell silent`)));
   const lines = createInterface({ input: socket })[Symbol.asyncIterator]();
   const reply = async () => {
     for (;;) {
