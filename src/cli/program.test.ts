@@ -20,11 +20,23 @@ test.each([
   [['config']],
   [['models']],
   [['models', 'test', '--help']],
+  [['--data-dir', '/tmp/x', 'questions']],
+  [['--color', 'never', '-v', 'questions', 'help', 'answer']],
+  [['--data-dir', '/tmp/x']],
 ])('%j shows help that begins with an example', async (argv) => {
   await using dir = await tempDir();
   const { code, stdout } = await new FakeCli(dir.path).run(...argv);
   expect(code).toBe(0);
   expect(stdout).toMatch(/^Examples:\n {2}gatehouse /);
+});
+
+test('help names a command by all of its words', async () => {
+  await using dir = await tempDir();
+  const cli = new FakeCli(dir.path);
+  const ofCommand = await cli.run('questions', 'answer', '--help');
+  expect(await cli.run('help', 'questions', 'answer')).toEqual(ofCommand);
+  expect(await cli.run('--data-dir', 'questions', 'help', 'questions', 'answer')).toEqual(ofCommand);
+  expect(await cli.run('help')).toEqual(await cli.run('--help'));
 });
 
 test('--version prints the bare version', async () => {
@@ -40,6 +52,9 @@ test.each([
   [['frobnicate'], "✗ GH1001 unknown command 'frobnicate'\n  → run `gatehouse --help`\n"],
   [['dead', 'show'], "✗ GH1001 missing required argument 'id'\n  → run `gatehouse dead show --help`\n"],
   [['help', 'frobnicate'], "✗ GH1001 unknown command 'frobnicate'\n  → run `gatehouse --help`\n"],
+  [['help', 'dead', 'lst'], "✗ GH1001 unknown command 'lst'\n  → run `gatehouse dead --help`\n"],
+  [['dead', 'help', 'lst'], "✗ GH1001 unknown command 'lst'\n  → run `gatehouse dead --help`\n"],
+  [['--data-dir', 'x', 'dead', 'show'], "✗ GH1001 missing required argument 'id'\n  → run `gatehouse dead show --help`\n"],
   [['status', 'extra'], '✗ GH1001 '],
   [['chat', '-m'], '✗ GH1001 '],
   [['status', '--color=blue'], '✗ GH1001 '],

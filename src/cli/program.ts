@@ -83,7 +83,46 @@ function buildProgram(deps: CliDeps, setExit: (code: number) => void): Commander
   addModelsCommands(program, run);
   addConfigCommands(program, run);
   addAuthCommands(program, run);
+  addHelpCommand(program);
   return program;
+}
+
+/** `help WORD...` is `WORD... --help`: commander's own, which the groups keep, reads one word only. */
+function addHelpCommand(program: Commander): void {
+  program
+    .helpCommand(false)
+    .command('help [command...]')
+    .description('show help for a command')
+    .action((words: readonly string[]) => {
+      const { path, stray } = named(program, words);
+      if (stray !== undefined) program.error(unknownCommand(stray));
+      path.at(-1)?.outputHelp();
+    });
+}
+
+/**
+ * The commands that a line names, the program first. `stray` is the first word that names none where a command, or an
+ * argument, is expected. Options are passed over with their values, wherever they stand, and so is the word `help`.
+ */
+function named(program: Commander, argv: readonly string[]): { readonly path: readonly Commander[]; readonly stray?: string } {
+  const path = [program];
+  const words = argv[Symbol.iterator]();
+  for (const word of words) {
+    if (word.startsWith('-')) {
+      const option = path.flatMap(({ options }) => options).find(({ short, long }) => word === short || word === long);
+      if (option?.required) words.next();
+      continue;
+    }
+    if (word === 'help') continue;
+    const next = path.at(-1)?.commands.find((command) => command.name() === word);
+    if (!next) return { path, stray: word };
+    path.push(next);
+  }
+  return { path };
+}
+
+function unknownCommand(word: string): string {
+  return `unknown command '${printable(word.slice(0, 80))}'`;
 }
 
 function outputFor(deps: CliDeps, options: { readonly json: boolean; readonly color: ColorChoice }): Output {
@@ -96,15 +135,15 @@ function colorIn(argv: readonly string[]): ColorChoice {
   return value === 'always' || value === 'never' ? value : 'auto';
 }
 
-/** A group without a subcommand shows its help; anything else commander rejects is a wrong call. */
+/** A group, or the program, without a command shows its help; anything else commander rejects is a wrong call. */
 function usageError(error: CommanderError, program: Commander, argv: readonly string[], out: Output): number {
-  const group = program.commands.find((command) => command.name() === argv[0]);
-  if (error.code === 'commander.help' && group) {
-    group.outputHelp();
+  const { path, stray } = named(program, argv);
+  if (error.code === 'commander.help' && stray === undefined) {
+    path.at(-1)?.outputHelp();
     return EXIT.ok;
   }
-  // What commander throws for `help WORD` says nothing.
-  const reason = error.code === 'commander.help' ? `unknown command '${printable((argv[1] ?? '').slice(0, 80))}'` : error.message;
+  // What commander throws for `GROUP help WORD` says nothing.
+  const reason = error.code === 'commander.help' ? unknownCommand(stray ?? '') : error.message;
   // Values are not repeated: one of them may be a key that does not belong on a command line.
   const said = reason
     .replace(/^error: /, '')
@@ -112,9 +151,8 @@ function usageError(error: CommanderError, program: Commander, argv: readonly st
     .replace(/'(--[^=']+)=.*'/s, "'$1'");
   const [message = '', suggestion = ''] = said.split('\n');
   const meant = /^\(Did you mean (.+)\?\)$/.exec(suggestion)?.[1];
-  const member = group?.commands.find((command) => command.name() === argv[1]);
-  const help = ['gatehouse', group?.name(), member?.name(), '--help'].filter((word) => word !== undefined).join(' ');
-  const hint = meant === undefined ? `run \`${help}\`` : `did you mean ${meant}?`;
+  const command = path.map((each) => each.name()).join(' ');
+  const hint = meant === undefined ? `run \`${command} --help\`` : `did you mean ${meant}?`;
   out.fail({ code: 'GH1001', message, hint });
   return EXIT.usage;
 }
