@@ -1,14 +1,15 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { DaemonRecord, StatusDocument } from '../core/status.ts';
+import type { Failure } from './output.ts';
 
 /** A daemon on this machine answers in milliseconds; one that does not for this long is as good as down. */
 const TIMEOUT_MS = 2_000;
 
 export type DaemonStatus =
   | { readonly kind: 'up'; readonly status: StatusDocument }
-  /** `detail` says how we know. */
-  | { readonly kind: 'down'; readonly detail: string };
+  /** `detail` says how we know. `hanging`: this process may be there, and hold the data directory, without answering. */
+  | { readonly kind: 'down'; readonly detail: string; readonly hanging?: number };
 
 /**
  * Asks the daemon of a data directory how it is. `daemon.json` may be left over from a kill and its port taken by another
@@ -25,9 +26,18 @@ export async function askDaemon(dataDir: string): Promise<DaemonStatus> {
     return { kind: 'down', detail: `something else answers at ${url}` };
   } catch (error) {
     const slow = error instanceof Error && error.name === 'TimeoutError';
-    const why = slow ? `does not answer within ${TIMEOUT_MS / 1000} s` : 'does not answer';
-    return { kind: 'down', detail: `process ${record.pid} ${why} at ${url}` };
+    const detail = `process ${record.pid} does not answer at ${url}`;
+    if (!slow) return { kind: 'down', detail };
+    return { kind: 'down', detail: `${detail} within ${TIMEOUT_MS / 1000} s`, hanging: record.pid };
   }
+}
+
+/** What is said where a daemon is needed. Another one could not start beside one that hangs (GH1201). */
+export function notRunning({ detail, hanging: pid }: Extract<DaemonStatus, { readonly kind: 'down' }>): Failure {
+  const start = 'start it with `gatehouse gateway`';
+  if (pid === undefined) return { code: 'GH1002', message: `the daemon is not running: ${detail}`, hint: start };
+  const hint = `if \`ps -p ${pid}\` still shows it, stop it first (\`kill ${pid}\`), then ${start}`;
+  return { code: 'GH1002', message: detail, hint };
 }
 
 async function readRecord(path: string): Promise<DaemonRecord | undefined> {

@@ -6,7 +6,7 @@
  */
 export const ERROR_CODES = {
   GH1001: { title: 'unknown command or option', hint: 'run `gatehouse --help`' },
-  GH1002: { title: 'the daemon is not running', hint: 'start it with `gatehouse gateway`' },
+  GH1002: { title: 'the daemon does not answer or is not running', hint: 'start it with `gatehouse gateway`' },
   GH1003: { title: 'no such item', hint: 'list what there is with the `list` command of the same group' },
   GH1004: { title: 'unexpected failure', hint: 'run again with `-v` and report the log lines with this code' },
   GH1005: { title: 'refused because something would be overwritten', hint: 'name `--force` if that is what you want' },

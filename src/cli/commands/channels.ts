@@ -2,7 +2,7 @@ import { GatehouseError } from '../../core/errors.ts';
 import type { ChannelStatus } from '../../core/turn.ts';
 import { printable } from '../../lib/printable.ts';
 import { type Command, type CommandContext, dataDirOf, readConfig, sayWarnings } from '../context.ts';
-import { askDaemon } from '../daemon-status.ts';
+import { askDaemon, notRunning } from '../daemon-status.ts';
 import { EXIT } from '../exit-codes.ts';
 import { CHANNEL_MARKS, channelCells, channelDocument, detailText, guarantee, wayOut } from '../format-channel.ts';
 import { formatTable, type Output } from '../output.ts';
@@ -16,8 +16,8 @@ export const channelsStatus: Command<unknown> = async (context) => {
   const daemon = await askDaemon(dataDirOf(context));
   if (daemon.kind === 'down' || globals.config !== undefined) sayWarnings(context, await readConfig(context));
   if (daemon.kind === 'down') {
-    const message = `the daemon is not running: ${daemon.detail}`;
-    out.fail({ code: 'GH1002', message, hint: 'start it with `gatehouse gateway`, or see `gatehouse channels test`' });
+    const { hint, ...failure } = notRunning(daemon);
+    out.fail({ ...failure, hint: `${hint}, or see \`gatehouse channels test\`` });
     return EXIT.notRunning;
   }
   return report(context, daemon.status.channels, true);

@@ -5,7 +5,7 @@ import { printable } from '../../lib/printable.ts';
 import { Book } from '../../schedule/book.ts';
 import { OPERATOR } from '../../schedule/file.ts';
 import { type Command, type CommandContext, dataDirOf, readConfig } from '../context.ts';
-import { askDaemon } from '../daemon-status.ts';
+import { askDaemon, notRunning } from '../daemon-status.ts';
 import type { OpenJournal } from '../deps.ts';
 import { EXIT } from '../exit-codes.ts';
 import { formatRelative, isoTime } from '../format-time.ts';
@@ -73,10 +73,10 @@ export const cronEnable: Command<{ readonly job: string; readonly disable?: bool
 export const cronRun: Command<{ readonly job: string }> = async (context, { job: id }) => {
   const { deps, out } = context;
   const daemon = await askDaemon(dataDirOf(context));
-  if (daemon.kind === 'down')
-    throw new GatehouseError('GH1002', `the daemon is not running: ${daemon.detail}`, {
-      hint: 'start it with `gatehouse gateway`',
-    });
+  if (daemon.kind === 'down') {
+    const { message, hint } = notRunning(daemon);
+    throw new GatehouseError('GH1002', message, { hint });
+  }
   const done = await withJournal(context, async ({ journal }) => {
     const was = await journal.jobs.get(id);
     if (!was) throw noJob(id);

@@ -232,6 +232,23 @@ test('a daemon.json whose port is closed, or that is cut off, counts as down', a
   expect((await cli.run('status')).code).toBe(3);
 });
 
+test('a daemon that holds its port and does not answer is to be stopped before another one starts', async () => {
+  await using dir = await tempDir();
+  const cli = new FakeCli(dir.path);
+  const server = createServer(() => undefined);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  await daemon(cli, port);
+  const { code, stderr } = await cli.run('status');
+  server.closeAllConnections();
+  server.close();
+  expect([code, stderr]).toEqual([
+    3,
+    `✗ GH1002 process 4711 does not answer at http://127.0.0.1:${port}/status within 2 s\n` +
+      '  → if `ps -p 4711` still shows it, stop it first (`kill 4711`), then start it with `gatehouse gateway`\n',
+  ]);
+});
+
 test('a journal that cannot be read does not hide that the daemon is down', async () => {
   await using dir = await tempDir();
   const cli = new FakeCli(dir.path);

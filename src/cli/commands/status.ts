@@ -2,7 +2,7 @@ import { errorText } from '../../core/errors.ts';
 import type { JournalCounts } from '../../core/journal.ts';
 import type { ConfigStatus, StatusDocument } from '../../core/status.ts';
 import { type Command, dataDirOf } from '../context.ts';
-import { askDaemon } from '../daemon-status.ts';
+import { askDaemon, notRunning } from '../daemon-status.ts';
 import { EXIT } from '../exit-codes.ts';
 import { channelDocument } from '../format-channel.ts';
 import { formatJournal, formatStatus } from '../format-status.ts';
@@ -22,12 +22,7 @@ export const status: Command<unknown> = async (context) => {
   const { counts, problem } = await offlineCounts(context);
   if (counts) out.data(['on disk:', ...formatJournal(counts, { out, now: deps.clock.now(), dataDir })].join('\n'));
   if (problem !== undefined) out.say(`${out.mark('warn', 'stderr')} the journal could not be read: ${problem}`);
-  const failure = {
-    code: 'GH1002',
-    message: `the daemon is not running: ${daemon.detail}`,
-    hint: 'start it with `gatehouse gateway`',
-  };
-  out.fail(failure, { running: false, dataDir, journal: counts ? countsToJson(counts) : null });
+  out.fail(notRunning(daemon), { running: false, dataDir, journal: counts ? countsToJson(counts) : null });
   return EXIT.notRunning;
 };
 
