@@ -42,7 +42,7 @@ test('add works before the first start; the answer goes to the chat of the owner
   const { code, stdout } = await at.cli.run('cron', 'add', '--every', '2h', '--message', 'Is the disk full?');
   expect({ code, stdout }).toMatchObject({
     code: 0,
-    stdout: expect.stringMatching(/✓ [0-9a-f]{8} {2}Is the disk full\? {2}every 7200 s, next 2026-01-01T02:00/),
+    stdout: expect.stringMatching(/✓ [0-9a-f]{8} {2}Is the disk full\? {2}every 2 h, next 2026-01-01T02:00/),
   });
   const [made, ...more] = await at.jobs();
   expect(more).toEqual([]);
@@ -93,7 +93,7 @@ test('list shows when each is due, whose it is, and what became of it', async ()
   );
   const { stdout, stderr } = await at.cli.run('cron', 'list');
   expect(stdout).toContain(
-    'ab12cd34  plants  every 600 s  2026-01-01T01:00:00.000Z (in 1 h)  error: failed:GH2103  2     cli:local  -',
+    'ab12cd34  plants  every 10 min  2026-01-01T01:00:00.000Z (in 1 h)  error: failed:GH2103  2     cli:local  -',
   );
   expect(stdout).not.toContain('off00000');
   expect(stderr).toContain('1 disabled');
@@ -102,6 +102,33 @@ test('list shows when each is due, whose it is, and what became of it', async ()
     { id: 'ab12cd34', nextDue: '2026-01-01T01:00:00.000Z' },
     { principal: 'test:ada' },
   ]);
+});
+
+test('list shows the length of a schedule in its unit, the time of a job that fires once, and the zone of each', async () => {
+  await using at = await setup();
+  const now = at.cli.clock.now();
+  const dec = Date.UTC(2026, 11, 24, 17);
+  const every = (id: string, seconds: number, inMs: number): Job =>
+    job({ id, schedule: { kind: 'every', ms: seconds * 1_000, from: 0 }, nextDue: now + inMs });
+  await at.put(
+    ...[every('aa000000', 7_200, 2 * HOUR - 1_500), every('bb000000', 5_400, HOUR - 700), every('cc000000', 90, 59_000)],
+    job({ id: 'dd000000', schedule: { kind: 'at', at: dec }, timezone: 'Europe/Berlin', nextDue: dec }),
+  );
+  const { stdout } = await at.cli.run('cron', 'list');
+  const lines = stdout.split('\n').map((line) => line.split(/ {2,}/));
+  expect(lines.slice(0, 5).map(([, , when, next]) => [when, next?.replace(/^\S+ (?=\(in)/, '')])).toEqual([
+    ['WHEN', 'NEXT (UTC)'],
+    ['every 2 h', '(in 2 h)'],
+    ['every 90 min', '(in 1 h)'],
+    ['every 90 s', '(in 59 s)'],
+    ['once, 2026-12-24 18:00 Europe/Berlin', '(in 358 d)'],
+  ]);
+});
+
+test('add says when no daemon runs that would let it fire', async () => {
+  await using at = await setup();
+  const { stderr } = await at.cli.run('cron', 'add', '--every', '2h', '--message', 'x');
+  expect(stderr).toBe('! no daemon runs here now: it fires once `gatehouse gateway` does\n');
 });
 
 test('remove and enable change one job; a name that fits several changes none', async () => {

@@ -8,7 +8,7 @@ import { type Command, type CommandContext, dataDirOf, readConfig } from '../con
 import { askDaemon, notRunning } from '../daemon-status.ts';
 import type { OpenJournal } from '../deps.ts';
 import { EXIT } from '../exit-codes.ts';
-import { formatRelative, isoTime } from '../format-time.ts';
+import { formatLength, formatRelative, isoTime } from '../format-time.ts';
 import { formatTable } from '../output.ts';
 import { withJournal } from '../read-journal.ts';
 
@@ -22,7 +22,7 @@ export const cronList: Command<{ readonly all?: boolean }> = async (context, { a
   if (shown.length === 0) out.data('no jobs');
   else
     out.data(
-      formatTable([['ID', 'NAME', 'WHEN', 'NEXT', 'LAST', 'RUNS', 'WHOSE', 'TO'], ...shown.map((job) => cells(job, now))]),
+      formatTable([['ID', 'NAME', 'WHEN', 'NEXT (UTC)', 'LAST', 'RUNS', 'WHOSE', 'TO'], ...shown.map((job) => cells(job, now))]),
     );
   const hidden = jobs.length - shown.length;
   if (hidden > 0) out.say(`→ ${hidden} disabled, shown by --all`);
@@ -58,6 +58,8 @@ export const cronAdd: Command<CronAddOptions> = async (context, options) => {
   out.document({ job: jobDocument(job) });
   out.data(`${out.mark('ok')} ${job.id}  ${printable(job.name)}  ${whenText(job)}, ${nextText(job, deps.clock.now())}`);
   if (!deliver) out.say(`${out.mark('warn', 'stderr')} its answers go to no chat: name --channel and --to, or set gateway.owner`);
+  if ((await askDaemon(dataDirOf(context))).kind === 'down')
+    out.say(`${out.mark('warn', 'stderr')} no daemon runs here now: it fires once \`gatehouse gateway\` does`);
   return EXIT.ok;
 };
 
@@ -170,12 +172,17 @@ function cells(job: Job, now: number): string[] {
 function whenText({ schedule, timezone }: Job): string {
   switch (schedule.kind) {
     case 'at':
-      return 'once';
+      return `once, ${wallTime(schedule.at, timezone)} ${timezone}`;
     case 'every':
-      return `every ${schedule.ms / 1_000} s`;
+      return `every ${formatLength(schedule.ms)}`;
     case 'cron':
       return `${schedule.expr} (${timezone})`;
   }
+}
+
+/** `2026-12-24 18:00`, as a clock on the wall shows it there. */
+function wallTime(at: number, timeZone: string): string {
+  return new Intl.DateTimeFormat('sv-SE', { dateStyle: 'short', timeStyle: 'short', timeZone }).format(at);
 }
 
 function nextText({ nextDue }: Job, now: number): string {
