@@ -16,6 +16,8 @@ import { facts, PRICE } from '../../testing/paid-model.ts';
 import { SteadyClock } from '../../testing/steady-clock.ts';
 
 const DAY = 86_400_000;
+/** What the command says of the days it counts. */
+const DAYS = `days begin at midnight, ${Intl.DateTimeFormat().resolvedOptions().timeZone}`;
 
 function group(key: string, override: Partial<SpendingGroup> = {}): SpendingGroup {
   return {
@@ -50,10 +52,11 @@ test('the ledger by day is one table with a total, and nothing on stderr', async
   const { code, stdout, stderr } = await cli.run('usage');
   expect([code, stderr]).toEqual([0, '']);
   expect(stdout.trimEnd().split('\n')).toEqual([
-    'DAY         CALLS      IN  OUT  CACHED  CACHED %     USD',
-    '2025-12-31     12  120000  200      50       0.0  1.5000',
-    '2026-01-01      2    1000  200      50       5.0  0.0125',
-    'total          14  121000  400     100       0.1  1.5125',
+    'DAY         CALLS  TOKENS IN  TOKENS OUT  CACHED TOKENS  CACHED %     USD',
+    '2025-12-31     12     120000         200             50       0.0  1.5000',
+    '2026-01-01      2       1000         200             50       5.0  0.0125',
+    'total          14     121000         400            100       0.1  1.5125',
+    DAYS,
   ]);
   expect(cli.closed).toBe(1);
 });
@@ -65,10 +68,11 @@ test('an unknown price is a question mark and a count of its own, never 0', asyn
   const { cli } = await ledger(dir.path, { model: [unknown, partly], day: [unknown, partly] });
   const { stdout, stderr } = await cli.run('usage', '--by', 'model');
   expect(stdout.trimEnd().split('\n')).toEqual([
-    'MODEL  CALLS    IN  OUT  CACHED  CACHED %     USD  WITHOUT PRICE',
-    'p/old      2  1000  200      50       5.0  0.5000              1',
-    'p/new      2  1000  200      50       5.0       ?              2',
-    'total      4  2000  400     100       5.0  0.5000              3',
+    'MODEL  CALLS  TOKENS IN  TOKENS OUT  CACHED TOKENS  CACHED %     USD  WITHOUT PRICE',
+    'p/old      2       1000         200             50       5.0  0.5000              1',
+    'p/new      2       1000         200             50       5.0       ?              2',
+    'total      4       2000         400            100       5.0  0.5000              3',
+    DAYS,
   ]);
   expect(stderr).toBe('→ ? is an unknown price: set "price" in model_hints of the config\n');
   const json = JSON.parse((await cli.run('usage', '--by', 'model', '--json')).stdout);
@@ -121,9 +125,10 @@ test('limits of today stand below the table; a key that was found and not chosen
   const { cli, asked } = await ledger(dir.path, { day: [group('2026-01-01')] });
   cli.env = { OPENAI_API_KEY: 'sk-x' };
   const { stdout } = await cli.run('usage');
-  expect(stdout.trimEnd().split('\n').slice(-2)).toEqual([
-    'LIMIT TODAY  USD   SPENT   LEFT    MOST BY',
-    'day          2.00  0.0125  1.9875',
+  expect(stdout.trimEnd().split('\n').slice(-3)).toEqual([
+    'LIMIT TODAY  USD     SPENT   LEFT    MOST BY',
+    'day          2.0000  0.0125  1.9875',
+    DAYS,
   ]);
   expect(asked.at(-1)).toEqual({ since: startOfLocalDay(cli.clock.now()), by: 'day' });
   // As the daemon does, which starts with that limit for a config that chooses no model.
@@ -140,6 +145,15 @@ test('limits of today stand below the table; a key that was found and not chosen
   cli.env = {};
   cli.logins.set('groq', 'gsk-x');
   expect((await cli.run('usage')).stdout).toContain('LIMIT');
+});
+
+test('a limit of less than a cent is shown as it is', async () => {
+  await using dir = await tempDir();
+  const { cli } = await ledger(dir.path, { day: [group('2026-01-01')] });
+  await cli.write('.gatehouse/config.json', JSON.stringify({ budget: { daily_usd: 0.0121, job_usd: 0.0001 } }));
+  const { stdout } = await cli.run('usage');
+  expect(stdout).toMatch(/^day +0\.0121 +0\.0125 /m);
+  expect(stdout).toMatch(/^job +0\.0001 /m);
 });
 
 test('a broken config does not hide what was spent', async () => {

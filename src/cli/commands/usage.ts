@@ -49,11 +49,12 @@ export const usage: Command<UsageOptions> = async (context, options) => {
     const all = options.by === 'job' ? await ledger.spending({ ...period, by: 'day' }) : found;
     return { groups: sorted(found, options.by), total: addUp(all), uses: await limitUses(ledger, limits, now) };
   });
+  const { timeZone } = Intl.DateTimeFormat().resolvedOptions();
   out.document({
     by: options.by,
     since: isoTime(period.since),
     until: isoTime(period.until),
-    timeZone: Intl.DateTimeFormat().resolvedOptions().timeZone,
+    timeZone,
     groups: groups.map(({ key, ...sums }) => ({ key, ...sumsToJson(sums) })),
     total: sumsToJson(total),
     limitsToday: uses,
@@ -61,6 +62,7 @@ export const usage: Command<UsageOptions> = async (context, options) => {
   if (total.calls === 0) out.data('no model call was recorded in this period');
   else out.data(usageTable(options.by, groups, total));
   if (uses.length > 0) out.data(`\n${limitTable(uses)}`);
+  if (total.calls > 0 || uses.length > 0) out.data(`days begin at midnight, ${timeZone}`);
   if (total.unpriced > 0) out.say('→ ? is an unknown price: set "price" in model_hints of the config');
   return EXIT.ok;
 };
@@ -147,14 +149,14 @@ function usageTable(by: SpendingGroupKey, groups: readonly SpendingGroup[], tota
     sums.calls > 0 && sums.unpriced === sums.calls ? '?' : sums.costUsd.toFixed(4),
     ...apart.map(() => String(sums.unpriced)),
   ];
-  const head = [by.toUpperCase(), 'CALLS', 'IN', 'OUT', 'CACHED', 'CACHED %', 'USD', ...apart];
+  const head = [by.toUpperCase(), 'CALLS', 'TOKENS IN', 'TOKENS OUT', 'CACHED TOKENS', 'CACHED %', 'USD', ...apart];
   return formatTable(rightAligned([head, ...groups.map((group) => row(group.key, group)), row('total', total)]));
 }
 
 function limitTable(uses: readonly LimitUse[]): string {
   const rows = uses.map(({ limit, key, limitUsd, spentUsd, leftUsd }) => [
     limit,
-    limitUsd.toFixed(2),
+    limitUsd.toFixed(4),
     spentUsd.toFixed(4),
     leftUsd.toFixed(4),
     key === null ? '' : printable(key),
