@@ -7,13 +7,13 @@ import { withJournal } from '../read-journal.ts';
 import { parsePeriod } from './usage-period.ts';
 
 export interface EffectsOptions {
-  readonly since: string;
+  readonly since?: string;
 }
 
 /** Calls of tools that can change files of a session, or what other people and systems see. Arguments are not kept. */
 export const effects: Command<EffectsOptions> = async (context, options) => {
   const { deps, out } = context;
-  const { since } = parsePeriod(options, deps.clock.now());
+  const { since } = parsePeriod({ ...options, defaultSince: '1d' }, deps.clock.now());
   const found = (await withJournal(context, ({ journal }) => journal.record.effects(since))) ?? [];
   out.document({ effects: found.map((entry) => ({ ...entry, state: stateOf(entry) })) });
   if (found.length === 0) {

@@ -72,6 +72,14 @@ test('a day that is none is told with the way to write one, and no record is not
   await using cli = await scene();
   const { code, stderr } = await cli.run('logs', '--since', 'yesterday');
   expect([code, stderr]).toEqual([2, expect.stringMatching(/GH1001.*yesterday.*\n.*2026-01-31/)]);
+  const later = await cli.run('logs', '--since', '2099-01-01');
+  expect([later.code, later.stderr]).toEqual([2, expect.stringContaining('GH1001 --since lies in the future\n')]);
+  for (const command of ['logs', 'effects']) {
+    const help = (await cli.run(command, '--help')).stdout.replaceAll(/\s+/g, ' ');
+    expect(help).toContain(
+      "first day in this machine's time zone: a date, or a number of days with today (1d: today). Times are printed in UTC",
+    );
+  }
   await using empty = await cliOnJournal();
   expect(await empty.run('logs')).toMatchObject({ code: 0, stdout: '' });
 });

@@ -13,7 +13,7 @@ export interface LogsOptions {
   /** A session, a channel, or a part of a run's key. */
   readonly chat?: string;
   readonly level: 'info' | 'warn';
-  readonly since: string;
+  readonly since?: string;
   readonly grep?: string;
 }
 
@@ -34,7 +34,7 @@ export const logs: Command<LogsOptions> = async (context, options) => {
 
 async function print(context: CommandContext, record: EventRecord, options: LogsOptions): Promise<void> {
   const { deps, out } = context;
-  const { since } = parsePeriod({ since: options.since }, deps.clock.now());
+  const { since } = parsePeriod({ ...options, defaultSince: '1d' }, deps.clock.now());
   const isAsked = filterOf(options);
   let seq = 0;
   for (;;) {

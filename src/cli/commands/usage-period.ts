@@ -10,19 +10,36 @@ export interface Period {
 /** Longer than any day with a change to winter time, shorter than two days. */
 const INTO_NEXT_DAY_MS = 30 * 3_600_000;
 
+export interface PeriodOptions {
+  /** First day. Absent = `defaultSince`. */
+  readonly since?: string;
+  readonly defaultSince: string;
+  /** Last day. Absent = today. */
+  readonly until?: string;
+}
+
 /**
- * Whole days of this machine's time zone. `7d` is today and the six days before; `until` names the last day. Throws GH1001 for
- * what is neither a date nor a number of days, and for a period that ends before it begins.
+ * Whole days of this machine's time zone. `7d` is today and the six days before. Throws GH1001 for what is neither a
+ * date nor a number of days, and for a period that ends before it begins.
  */
-export function parsePeriod(options: { readonly since: string; readonly until?: string }, now: number): Period {
+export function parsePeriod(options: PeriodOptions, now: number): Period {
   const lastDay = options.until === undefined ? startOfLocalDay(now) : startOfDate(options.until, '--until');
   const until = startOfLocalDay(lastDay + INTO_NEXT_DAY_MS);
-  const days = /^(\d{1,5})d$/.exec(options.since)?.[1];
-  const since = days === undefined ? startOfDate(options.since, '--since') : daysBefore(now, Math.max(1, Number(days)) - 1);
-  if (since >= until) {
-    throw new GatehouseError('GH1001', '--until is before --since', { hint: 'name the earlier day with --since' });
-  }
+  const first = options.since ?? options.defaultSince;
+  const days = /^(\d{1,5})d$/.exec(first)?.[1];
+  const since = days === undefined ? startOfDate(first, '--since') : daysBefore(now, Math.max(1, Number(days)) - 1);
+  if (since >= until) throw endsBefore(options);
   return { since, until };
+}
+
+function endsBefore({ since, defaultSince, until }: PeriodOptions): GatehouseError {
+  if (until === undefined)
+    return new GatehouseError('GH1001', '--since lies in the future', { hint: 'name today or an earlier day' });
+  if (since === undefined) {
+    const message = `the default --since (${defaultSince}) is later than --until`;
+    return new GatehouseError('GH1001', message, { hint: 'name --since too' });
+  }
+  return new GatehouseError('GH1001', '--until is before --since', { hint: 'name the earlier day with --since' });
 }
 
 /** By the calendar: a day may have 23 or 25 hours. */

@@ -197,6 +197,8 @@ test.each([
   [['--since', '2026-02-30'], '--since "2026-02-30" is not a day'],
   [['--until', '5d'], '--until "5d" is not a day'],
   [['--since', '2026-01-02', '--until', '2026-01-01'], '--until is before --since'],
+  [['--since', '2099-01-01'], '--since lies in the future'],
+  [['--until', '2025-11-01'], 'the default --since (30d) is later than --until'],
   [['--by', 'colour'], "option '--by <what>' argument 'colour' is invalid"],
 ])('a wrong period or key is a usage error: %j', async (options, message) => {
   await using dir = await tempDir();

@@ -17,7 +17,7 @@ import { parsePeriod } from './usage-period.ts';
 
 export interface UsageOptions {
   readonly by: SpendingGroupKey;
-  readonly since: string;
+  readonly since?: string;
   readonly until?: string;
 }
 
@@ -41,7 +41,7 @@ const JOB_MS = 30 * 86_400_000;
 export const usage: Command<UsageOptions> = async (context, options) => {
   const { deps, out } = context;
   const now = deps.clock.now();
-  const period = parsePeriod(options, now);
+  const period = parsePeriod({ ...options, defaultSince: '30d' }, now);
   const limits = await configuredLimits(context);
   const { groups, total, uses } = await withLedgers(context, async (ledger) => {
     const found = await ledger.spending({ ...period, by: options.by });

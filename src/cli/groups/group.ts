@@ -22,6 +22,9 @@ export function reporting(
     .addHelpText('before', examples(...lines));
 }
 
+/** What `--since` takes, as `parsePeriod` reads it. */
+export const FIRST_DAY = "first day in this machine's time zone: a date, or a number of days with today (1d: today)";
+
 export function examples(...lines: readonly string[]): string {
   return `Examples:\n${lines.map((line) => `  ${line}\n`).join('')}`;
 }

@@ -1,6 +1,6 @@
 import type { SimulateFlags } from '../commands/simulate.ts';
 import type { UsageOptions } from '../commands/usage.ts';
-import { type Commander, examples, Option, type Run, reporting } from './group.ts';
+import { type Commander, examples, FIRST_DAY, Option, type Run, reporting } from './group.ts';
 
 export function addMainCommands(program: Commander, run: Run): void {
   program
@@ -60,7 +60,7 @@ function addUsageCommand(program: Commander, run: Run): void {
         .choices(['day', 'provider', 'model', 'channel', 'session', 'sender', 'purpose', 'job'])
         .default('day'),
     )
-    .option('--since <when>', 'first day: a date (2026-01-31) or a number of days (7d)', '30d')
+    .option('--since <when>', `${FIRST_DAY} (default: 30d)`)
     .option('--until <date>', 'last day (default: today)')
     .action((options: UsageOptions, command: Commander) =>
       run(async () => (await import('../commands/usage.ts')).usage, options, command),

@@ -1,6 +1,6 @@
 import type { EffectsOptions } from '../commands/effects.ts';
 import type { LogsOptions } from '../commands/logs.ts';
-import { type Commander, Option, type Run, reporting } from './group.ts';
+import { type Commander, FIRST_DAY, Option, type Run, reporting } from './group.ts';
 
 export function addRecordCommands(program: Commander, run: Run): void {
   const which = 'key as `logs` shows it, in-NUMBER as `dead list` shows it, id of a chat (its newest message), or last';
@@ -16,7 +16,7 @@ export function addRecordCommands(program: Commander, run: Run): void {
     );
   const effects = 'list the calls of tools that can change something, also in vain; APPROVED BY - means that nobody was asked';
   reporting(program, 'effects', effects, ['gatehouse effects', 'gatehouse effects --since 7d --json'])
-    .option('--since <when>', 'first day: a date (2026-01-31) or a number of days (7d)', '1d')
+    .option('--since <when>', `${FIRST_DAY}. Times are printed in UTC (default: 1d)`)
     .action((options: EffectsOptions, command: Commander) =>
       run(async () => (await import('../commands/effects.ts')).effects, options, command),
     );
@@ -30,7 +30,7 @@ export function addRecordCommands(program: Commander, run: Run): void {
     .option('-f, --follow', 'go on with what comes')
     .option('--chat <id>', 'of one session, channel or chat')
     .addOption(new Option('--level <level>', 'info: everything, warn: trouble').choices(['info', 'warn']).default('info'))
-    .option('--since <when>', 'first day: a date (2026-01-31) or a number of days (7d)', '1d')
+    .option('--since <when>', `${FIRST_DAY}. Times are printed in UTC (default: 1d)`)
     .option('--grep <text>', 'only events that contain this')
     .action((options: LogsOptions, command: Commander) =>
       run(async () => (await import('../commands/logs.ts')).logs, options, command),
