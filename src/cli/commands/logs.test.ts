@@ -68,6 +68,40 @@ test('logs -f goes on with what comes, until it is ended', async () => {
   expect(types(stdout)).toEqual(['model.failed', 'channel', 'failed']);
 });
 
+test('what was written late stands at its time; whoever follows sees it as it was written', async () => {
+  await using cli = await cliOnJournal();
+  await cli.fill(async (journal, clock) => {
+    const write = (channel: string, ms: number) =>
+      journal.commit([{ kind: 'event', event: { at: clock.now() + ms, channel, type: 'channel', state: 'healthy' } }]);
+    for (const [channel, ms] of [
+      ['a', 312],
+      ['b', 232],
+      ['c', 250],
+      ['d', 312],
+    ] as const)
+      await write(channel, ms);
+  });
+  const channels = (stdout: string): unknown[] =>
+    stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line).event.channel);
+  expect(channels((await cli.run('logs', '--json')).stdout)).toEqual(['b', 'c', 'a', 'd']);
+  const ended = cli.run('logs', '-f');
+  await until('it waits for more', () => cli.clock.sleeping === 1);
+  cli.interrupt();
+  await cli.clock.advance(500);
+  const followed = (await ended).stdout.trimEnd().split('\n');
+  expect(followed.map((line) => line.split('  ')[2])).toEqual(['a', 'b', 'c', 'd']);
+  expect((await cli.run('logs', '--help')).stdout).toContain('in the order in which it was written');
+});
+
+test('that nothing fits is said, except to programs', async () => {
+  await using cli = await scene();
+  expect(await cli.run('logs', '--chat', 'nope')).toEqual({ code: 0, stdout: '', stderr: 'nothing of it in this time\n' });
+  expect(await cli.run('logs', '--chat', 'nope', '--json')).toEqual({ code: 0, stdout: '', stderr: '' });
+});
+
 test('a day that is none is told with the way to write one, and no record is not an error', async () => {
   await using cli = await scene();
   const { code, stderr } = await cli.run('logs', '--since', 'yesterday');

@@ -24,25 +24,31 @@ const MOST_RUNS = 10_000;
 
 /** The record as lines; with `--json` each event is one document on a line of its own. */
 export const logs: Command<LogsOptions> = async (context, options) => {
-  const found = await withJournal(context, async ({ journal }) => {
-    await print(context, journal.record, options);
-    return true;
-  });
-  if (!found) context.out.say('nothing is recorded yet');
+  const { out } = context;
+  const printed = await withJournal(context, ({ journal }) => print(context, journal.record, options));
+  if (printed === undefined) out.say('nothing is recorded yet');
+  else if (printed === 0 && !out.json) out.say('nothing of it in this time');
   return EXIT.ok;
 };
 
-async function print(context: CommandContext, record: EventRecord, options: LogsOptions): Promise<void> {
+/**
+ * Resolves with the number of lines. Rows lie in the order of their commits, and a commit may write what happened earlier than
+ * what another one wrote before it: a page is sorted by time, except for a reader who follows.
+ */
+async function print(context: CommandContext, record: EventRecord, options: LogsOptions): Promise<number> {
   const { deps, out } = context;
   const { since } = parsePeriod({ ...options, defaultSince: '1d' }, deps.clock.now());
   const isAsked = filterOf(options);
-  let seq = 0;
+  let [seq, printed] = [0, 0];
   for (;;) {
     const page = await record.after(seq, { limit: PAGE, since });
-    for (const entry of page) if (isAsked(entry)) out.raw(`${out.json ? JSON.stringify(entry) : lineOf(entry.event)}\n`);
+    const asked = page.filter(isAsked);
+    const lines = options.follow ? asked : asked.toSorted((a, b) => a.event.at - b.event.at);
+    for (const entry of lines) out.raw(`${out.json ? JSON.stringify(entry) : lineOf(entry.event)}\n`);
+    printed += lines.length;
     seq = page.at(-1)?.seq ?? seq;
     if (page.length === PAGE) continue;
-    if (!options.follow) return;
+    if (!options.follow) return printed;
     await deps.clock.sleep(FOLLOW_MS);
   }
 }

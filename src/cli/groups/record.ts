@@ -27,7 +27,7 @@ export function addRecordCommands(program: Commander, run: Run): void {
     ['gatehouse logs -f', 'gatehouse logs --level warn --since 7d', 'gatehouse logs --chat telegram --grep GH2104 --json'],
     'print one JSON document a line, one for each event',
   )
-    .option('-f, --follow', 'go on with what comes')
+    .option('-f, --follow', 'go on with what comes, in the order in which it was written')
     .option('--chat <id>', 'of one session, channel or chat')
     .addOption(new Option('--level <level>', 'info: everything, warn: trouble').choices(['info', 'warn']).default('info'))
     .option('--since <when>', `${FIRST_DAY}. Times are printed in UTC (default: 1d)`)
