@@ -1,8 +1,10 @@
 import type { RunEvent } from '../../core/events.ts';
+import type { RunAbout } from '../../core/record.ts';
 import { printable } from '../../lib/printable.ts';
-import type { Command } from '../context.ts';
+import { type Command, dataDirOf } from '../context.ts';
+import { askDaemon } from '../daemon-status.ts';
 import { EXIT } from '../exit-codes.ts';
-import { isoTime } from '../format-time.ts';
+import { formatDuration, isoTime } from '../format-time.ts';
 import { formatTable } from '../output.ts';
 import { withJournal } from '../read-journal.ts';
 import type { AboutOptions } from './why.ts';
@@ -20,7 +22,7 @@ interface Span {
 
 /** The way of one message as a waterfall: what took how long. */
 export const trace: Command<AboutOptions> = async (context, { id }) => {
-  const { out } = context;
+  const { deps, out } = context;
   const about = await withJournal(context, ({ journal }) => journal.record.about(id));
   if (!about || about.events.length === 0) {
     const hint =
@@ -39,8 +41,23 @@ export const trace: Command<AboutOptions> = async (context, { id }) => {
       spans.map((span) => [`${span.from} ms`, printable(span.name), bar(span, end), span.ms > 0 ? `${span.ms} ms` : '']),
     ),
   );
+  const since = callSince(about);
+  if (since !== undefined && (await askDaemon(dataDirOf(context))).kind === 'up')
+    out.data(`model call under way for ${formatDuration(deps.clock.now() - since)}`);
   return EXIT.ok;
 };
+
+/**
+ * When the model call began that has not ended, epoch ms; undefined = there is none. After a kill the record still says
+ * so until the next start: only while a daemon runs, it is under way.
+ */
+function callSince({ run, events }: RunAbout): number | undefined {
+  if (run?.state !== 'RUNNING') return undefined;
+  const last = events.findLast(({ event: { type } }) => type === 'started' || type.startsWith('model.'))?.event;
+  if (last === undefined || last.type === 'started' || last.type === 'model.done' || last.type === 'model.failed')
+    return undefined;
+  return events.findLast(({ event }) => event.type === 'model.started')?.event.at;
+}
 
 /** An event that says how long something took is told at its end. */
 function spanOf(event: RunEvent, start: number): Span {

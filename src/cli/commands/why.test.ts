@@ -1,3 +1,5 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { openJournal } from '../../journal/open.ts';
@@ -20,6 +22,17 @@ async function onJournal(
   }
   cli.openJournal = () => openJournal({ dir: data, clock });
   return cli;
+}
+
+/** Answers as one whose channels are not told. */
+async function runningDaemon(cli: FakeCli): Promise<AsyncDisposable> {
+  const parts = { model: {}, journal: {}, lanes: {}, usageToday: {}, channels: [], lastErrors: [], degraded: [] };
+  const status = JSON.stringify({ version: '1.2.3', pid: 4711, startedAt: 0, ...parts });
+  const server = createServer((_request, response) => response.end(status));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  await cli.write('data/daemon.json', JSON.stringify({ pid: 4711, port, host: '127.0.0.1' }));
+  return { [Symbol.asyncDispose]: () => new Promise<void>((resolve) => server.close(() => resolve())) };
 }
 
 test('a message that did not speak to the assistant was dropped, and the key that decided is named', async () => {
@@ -63,6 +76,25 @@ test('a message that waits says how many are before it; one that is answered say
       .split('\n')
       .map((line) => JSON.parse(line).event.type),
   ).toEqual(['part.retry']);
+});
+
+test('trace says how long a model call is under way, and nothing of one that a daemon left behind', async () => {
+  await using dir = await tempDir();
+  const cli = await onJournal(dir.path, async (journal, at) => {
+    await journal.accept([admit(message(1))]);
+    const [first] = await journal.waiting(LANE, 1);
+    const row = first && (await journal.claim(first.seq));
+    if (!row) throw new Error('nothing to claim');
+    const about = { at, messageId: row.key, session: row.session, channel: 'test' };
+    journal.record.note({ ...about, type: 'started', attempt: 1, waitedMs: 30 });
+    journal.record.note({ ...about, type: 'model.done', model: 'p/m', tokensIn: 1, tokensOut: 1, costUsd: null, ms: 4 });
+    journal.record.note({ ...about, type: 'model.started', model: 'p/m', iteration: 2 });
+  });
+  await cli.clock.advance(3_200);
+  const last = async () => (await cli.run('trace', 'last')).stdout.trimEnd().split('\n').at(-1);
+  expect(await last()).toContain('model.started p/m');
+  await using _daemon = await runningDaemon(cli);
+  expect(await last()).toBe('model call under way for 3 s');
 });
 
 test('what nobody knows of is a failure with a way out', async () => {
