@@ -305,6 +305,11 @@ describe('problems', () => {
     ]);
   });
 
+  test('a heartbeat that is to be off is told the key that turns it off', async () => {
+    const { warnings } = await load('{"heartbeat": {"enabled": false}}');
+    expect(warnings.map(({ hint }) => hint)).toEqual(['to turn it off, set heartbeat.every_minutes to 0']);
+  });
+
   test('a key named __proto__ is an unknown key like any other', async () => {
     const { config, warnings } = await load('{"__proto__": {"max_iterations": 1}, "log": {"__proto__": 1}}');
     expect(warnings.map((warning) => warning.path)).toEqual(['__proto__', 'log.__proto__']);

@@ -7,6 +7,11 @@ const REMOVED_KEYS: Readonly<Record<string, string>> = {
   'adaptive_routing.qos_ranking': 'delete it: "mode": "lane" always counts quality, and "weight_latency" says how much',
 };
 
+/** Keys that are looked for and were never there, where the key that does it has another name. */
+const OTHER_NAMES: Readonly<Record<string, string>> = {
+  'heartbeat.enabled': 'to turn it off, set heartbeat.every_minutes to 0',
+};
+
 /**
  * Keys that limit what is spent or who is let in. A word that may be meant as one of them stops the start:
  * left out, it would lift the limit in silence.
@@ -46,6 +51,8 @@ export function unknownKey(schema: z.ZodType, { path: full, value }: UnknownKey,
   const name = about.path.map(String).join('.');
   const removed = Object.hasOwn(REMOVED_KEYS, name) ? REMOVED_KEYS[name] : undefined;
   if (removed !== undefined) return { ...about, message: 'this key was removed and does nothing', hint: removed };
+  const otherName = Object.hasOwn(OTHER_NAMES, name) ? OTHER_NAMES[name] : undefined;
+  if (otherName !== undefined) return { ...about, message: 'unknown key, ignored', hint: otherName };
   const root = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }) as SchemaNode;
   const holder = path.reduce<SchemaNode | undefined>(
     (node, step) => (typeof step === 'number' ? node?.items : (node?.properties?.[String(step)] ?? entryOf(node))),
