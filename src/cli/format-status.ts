@@ -2,6 +2,7 @@ import type { JournalCounts } from '../core/journal.ts';
 import { changesText } from '../core/reload.ts';
 import type { ConfigStatus, SlotStatus, StatusDocument } from '../core/status.ts';
 import type { ChannelStatus } from '../core/turn.ts';
+import { counted } from '../lib/counted.ts';
 import { printable } from '../lib/printable.ts';
 import { spentText } from '../llm/money/with-budget.ts';
 import { CHANNEL_MARKS, channelCells } from './format-channel.ts';
@@ -12,6 +13,8 @@ interface View {
   readonly out: Output;
   readonly now: number;
   readonly dataDir: string;
+  /** How many questions wait for the answer of a person. */
+  readonly questions: number;
 }
 
 /** One screen: what runs, what waits, what went wrong. No colour carries meaning alone. */
@@ -21,7 +24,7 @@ export function formatStatus(status: StatusDocument, view: View): string {
   const latency = model.lastLatencyMs === undefined ? '' : `  last answer in ${Math.round(model.lastLatencyMs)} ms`;
   const instead = model.replacedBy === undefined ? '' : ` is gone, ${printable(model.replacedBy)} answers`;
   const modelText = model.demo ? 'demo: no real AI answers' : `${printable(model.id)}${instead}`;
-  const calls = `${usageToday.calls} calls, ${usageToday.tokensIn} tokens in, ${usageToday.tokensOut} out, ${moneyText(status)}`;
+  const calls = `${counted(usageToday.calls, 'call')}, ${usageToday.tokensIn} tokens in, ${usageToday.tokensOut} out, ${moneyText(status)}`;
   return [
     `${out.paint('bold', 'gatehouse')} ${printable(status.version)}  up ${formatDuration(status.uptimeSec * 1000)}  pid ${status.pid}  ${dataDir}`,
     `${out.mark(model.demo || instead ? 'warn' : 'ok')} model     ${modelText}${latency}`,
@@ -98,14 +101,15 @@ function formatConfig({ needsRestart, applied, problem }: ConfigStatus, { out, n
 }
 
 /** What the journal holds: also readable while no daemon runs. */
-export function formatJournal(counts: JournalCounts, { out, now }: View): string[] {
+export function formatJournal(counts: JournalCounts, { out, now, questions }: View): string[] {
   const { inbox, outbox, refused } = counts;
   const oldest = counts.oldestNewAt === undefined ? '' : `, oldest ${formatRelative(counts.oldestNewAt, now)}`;
   const parked = inbox.PARKED > 0 ? `, ${inbox.PARKED} parked` : '';
+  const asked = questions > 0 ? '   → gatehouse questions list' : '';
   const outboxMark = outbox.UNKNOWN + outbox.DEAD > 0 ? 'warn' : 'ok';
   const dead = inbox.DEAD + outbox.DEAD > 0 ? '   → gatehouse dead list' : '';
   const lines = [
-    `${out.mark(inbox.DEAD > 0 ? 'warn' : 'ok')} messages  ${inbox.NEW} waiting${oldest}, ${inbox.RUNNING} running${parked}, ${inbox.DONE} done, ${inbox.DEAD} dead`,
+    `${out.mark(inbox.DEAD > 0 ? 'warn' : 'ok')} messages  ${inbox.NEW} waiting${oldest}, ${inbox.RUNNING} running${parked}, ${inbox.DONE} done, ${inbox.DEAD} dead${asked}`,
     `${out.mark(outboxMark)} answers   ${outbox.PENDING + outbox.SENDING} to send, ${outbox.SENT} sent, ${outbox.UNKNOWN} unknown, ${outbox.EXPIRED} expired, ${outbox.DEAD} dead${dead}`,
   ];
   if (refused.length > 0) {

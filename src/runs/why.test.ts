@@ -198,7 +198,12 @@ test('each gate that a run came to is named with what happened there', () => {
     ['lane', 'passed', 'begun 2 times, after 1.5 s'],
     ['budget', 'passed', 'the limit of the day was met ($5.02 of $5.00 spent): a cheaper model was asked'],
     ['model', 'passed', '1 of 2 calls answered, by c/d'],
-    ['tools', 'passed', '1 calls, 1 failed'],
-    ['answer', 'passed', '1 parts sent'],
+    ['tools', 'passed', '1 call, 1 failed'],
+    ['answer', 'passed', '1 part sent'],
   ]);
+});
+
+test('what was answered without a turn says nothing of how often it was begun', () => {
+  const why = whyOf(about({ outcome: 'help', attempts: 0 }, [{ type: 'received' }], SENT), { now: NOW });
+  expect(why.gates.map(({ gate }) => gate)).toEqual(['received', 'access', 'answer']);
 });

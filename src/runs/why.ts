@@ -2,6 +2,7 @@
 import type { ChannelHealth } from '../core/channel.ts';
 import type { RunEvent } from '../core/events.ts';
 import type { PartSummary, RunAbout, RunSummary } from '../core/record.ts';
+import { counted } from '../lib/counted.ts';
 import { waitsForText } from './told.ts';
 import { codeText, endOf, limitKey, type Reason, refusalOf } from './why-reasons.ts';
 
@@ -57,7 +58,9 @@ export function whyOf(about: RunAbout, present: Present): Why {
     return { verdict: sentence, told: sentence, ...(configKey ? { configKey } : {}), gates };
   }
   gates.push({ gate: 'access', state: 'passed', text: 'let in' });
-  if (about.run) gates.push(laneGate(about.run, events, present));
+  const lane = about.run && laneGate(about.run, events, present);
+  // What is answered at once has no turn that could begin.
+  if (lane && (lane.state !== 'passed' || (about.run?.attempts ?? 0) > 0)) gates.push(lane);
   const answer = answerGate(about, events, present);
   for (const gate of [budgetGate(events), modelGate(events), toolsGate(events), answer]) if (gate) gates.push(gate);
   const { text, detail, configKey } = verdictOf(about.run, events, answer, present);
@@ -111,7 +114,7 @@ function toolsGate(events: readonly RunEvent[]): Gate | undefined {
   if (unknown) return { gate: 'tools', state: 'failed', text: `it is not known whether ${unknown.tool} took effect` };
   if (done.length === 0) return undefined;
   const failed = done.filter(({ ok }) => !ok).length;
-  return { gate: 'tools', state: 'passed', text: `${done.length} calls${failed > 0 ? `, ${failed} failed` : ''}` };
+  return { gate: 'tools', state: 'passed', text: `${counted(done.length, 'call')}${failed > 0 ? `, ${failed} failed` : ''}` };
 }
 
 function answerGate({ run, parts }: RunAbout, events: readonly RunEvent[], { now, channel, daemon }: Present): Gate | undefined {
@@ -128,7 +131,7 @@ function answerGate({ run, parts }: RunAbout, events: readonly RunEvent[], { now
       ...(bad.reason === undefined ? {} : { detail: bad.reason }),
     };
   const open = parts.find(({ state }) => state === 'PENDING' || state === 'SENDING');
-  if (!open) return { gate: 'answer', state: 'passed', text: `${parts.length} parts sent` };
+  if (!open) return { gate: 'answer', state: 'passed', text: `${counted(parts.length, 'part')} sent` };
   const sent = `${count('SENT')} of ${parts.length} parts sent`;
   if (daemon === 'down') return { gate: 'answer', state: 'waits', text: `${sent}; the daemon does not run` };
   if (channel === 'down' || channel === 'starting' || channel === 'stopped')
@@ -161,7 +164,7 @@ function answerOfRecord(events: readonly RunEvent[]): Gate | undefined {
   const lost = events.find(({ type }) => type === 'part.dead' || type === 'part.expired' || type === 'part.unknown');
   if (lost) return { gate: 'answer', state: 'failed', text: ENDS[lost.type.slice(5).toUpperCase()] ?? lost.type };
   const sent = events.filter(({ type }) => type === 'part.sent').length;
-  return sent === 0 ? undefined : { gate: 'answer', state: 'passed', text: `${sent} parts sent` };
+  return sent === 0 ? undefined : { gate: 'answer', state: 'passed', text: `${counted(sent, 'part')} sent` };
 }
 
 function verdictOf(

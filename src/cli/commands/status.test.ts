@@ -2,6 +2,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, test } from 'vitest';
 import type { StatusDocument } from '../../core/status.ts';
+import { openJournal } from '../../journal/open.ts';
 import { FakeCli } from '../../testing/fake-cli.ts';
 import { tempDir } from '../../testing/fakes.ts';
 
@@ -247,6 +248,35 @@ test('a daemon that holds its port and does not answer is to be stopped before a
     `✗ GH1002 process 4711 does not answer at http://127.0.0.1:${port}/status within 2 s\n` +
       '  → if `ps -p 4711` still shows it, stop it first (`kill 4711`), then start it with `gatehouse gateway`\n',
   ]);
+});
+
+test('where questions are open, the line of what is parked names the command that lists them', async () => {
+  await using dir = await tempDir();
+  const cli = new FakeCli(dir.path);
+  const at = { dir: `${dir.path}/journal`, clock: cli.clock };
+  cli.openJournal = () => openJournal(at);
+  const { journal } = document();
+  await using server = await serve(JSON.stringify(document({ journal: { ...journal, inbox: { ...journal.inbox, PARKED: 1 } } })));
+  await daemon(cli, server.port);
+  await cli.haveJournal();
+  const line = async () => (await cli.run('status')).stdout.split('\n').find((text) => text.includes('1 parked'));
+  expect(await line()).toMatch(/1 parked, 30 done, 1 dead$/);
+  {
+    await using opened = await openJournal(at);
+    const question = { to: 'owner', by: [], expiresAt: cli.clock.now() + 1_000, text: 'May I?', answer: 'approve' } as const;
+    const late = { ok: false, output: 'late' };
+    await opened.journal.commit([{ kind: 'ask', id: 'q', question, asked: { code: 'AAAAAA', parts: [] }, late }]);
+  }
+  expect(await line()).toMatch(/1 parked, 30 done, 1 dead {3}→ gatehouse questions list$/);
+});
+
+test('one call is one call', async () => {
+  await using dir = await tempDir();
+  const usageToday = { tokensIn: 1, tokensOut: 1, calls: 1, costUsd: 0, unpriced: 0 };
+  await using server = await serve(JSON.stringify(document({ usageToday })));
+  const cli = new FakeCli(dir.path);
+  await daemon(cli, server.port);
+  expect((await cli.run('status')).stdout).toContain('today     1 call, 1 tokens in');
 });
 
 test('a journal that cannot be read does not hide that the daemon is down', async () => {

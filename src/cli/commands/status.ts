@@ -1,7 +1,7 @@
 import { errorText } from '../../core/errors.ts';
 import type { JournalCounts } from '../../core/journal.ts';
 import type { ConfigStatus, StatusDocument } from '../../core/status.ts';
-import { type Command, dataDirOf } from '../context.ts';
+import { type Command, type CommandContext, dataDirOf } from '../context.ts';
 import { askDaemon, notRunning } from '../daemon-status.ts';
 import { EXIT } from '../exit-codes.ts';
 import { channelDocument } from '../format-channel.ts';
@@ -14,25 +14,37 @@ export const status: Command<unknown> = async (context) => {
   const { deps, out } = context;
   const dataDir = dataDirOf(context);
   const daemon = await askDaemon(dataDir);
+  const view = { out, now: deps.clock.now(), dataDir };
   if (daemon.kind === 'up') {
-    out.data(formatStatus(daemon.status, { out, now: deps.clock.now(), dataDir }));
+    const parked = daemon.status.journal.inbox.PARKED;
+    const { questions = 0 } = parked > 0 && !out.json ? await fromDisk(context) : {};
+    out.data(formatStatus(daemon.status, { ...view, questions }));
     out.document({ running: true, dataDir, status: statusToJson(daemon.status) });
     return EXIT.ok;
   }
-  const { counts, problem } = await offlineCounts(context);
-  if (counts) out.data(['on disk:', ...formatJournal(counts, { out, now: deps.clock.now(), dataDir })].join('\n'));
+  const { counts, questions = 0, problem } = await fromDisk(context);
+  if (counts) out.data(['on disk:', ...formatJournal(counts, { ...view, questions })].join('\n'));
   if (problem !== undefined) out.say(`${out.mark('warn', 'stderr')} the journal could not be read: ${problem}`);
   out.fail(notRunning(daemon), { running: false, dataDir, journal: counts ? countsToJson(counts) : null });
   return EXIT.notRunning;
 };
 
-/** A damaged journal must not hide that the daemon is down. */
-async function offlineCounts(
-  context: Parameters<Command<unknown>>[0],
-): Promise<{ readonly counts?: JournalCounts; readonly problem?: string }> {
+interface OnDisk {
+  readonly counts?: JournalCounts;
+  /** How many questions wait for the answer of a person. */
+  readonly questions?: number;
+  /** Why nothing could be read. */
+  readonly problem?: string;
+}
+
+/** A damaged journal must not hide how the daemon is. */
+async function fromDisk(context: CommandContext): Promise<OnDisk> {
   try {
-    const counts = await withJournal(context, ({ journal }) => journal.counts());
-    return counts ? { counts } : {};
+    const read = await withJournal(context, async ({ journal }) => {
+      const [counts, questions] = [await journal.counts(), await journal.waits.questions()];
+      return { counts, questions: questions.length };
+    });
+    return read ?? {};
   } catch (error) {
     return { problem: errorText(error) };
   }
