@@ -8,7 +8,7 @@ const TIMEOUT_MS = 2_000;
 
 export type DaemonStatus =
   | { readonly kind: 'up'; readonly status: StatusDocument }
-  /** `detail` says how we know. `hanging`: this process may be there, and hold the data directory, without answering. */
+  /** `detail` says how we know. `hanging`: id of a process that may still hold the data directory. */
   | { readonly kind: 'down'; readonly detail: string; readonly hanging?: number };
 
 /**

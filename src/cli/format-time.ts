@@ -11,20 +11,20 @@ export function formatDuration(ms: number): string {
   return '0 s';
 }
 
-/** `90 min`, the largest unit of which it is a whole number: the length of a schedule. Parts of a second are left out. */
+/** `90 min`: in the largest unit of which it is a whole number. Parts of a second are left out. */
 export function formatLength(ms: number): string {
   for (const [unit, size] of UNITS) if (ms >= size && ms % size === 0) return `${ms / size} ${unit}`;
   return `${Math.floor(ms / 1_000)} s`;
 }
 
-/** `3 min ago`, `in 2 h`, `just now`: for people. What is to come is rounded: a second before two hours, it is in 2 h. */
+/** `3 min ago`, `in 2 h`, `just now`. What is to come is rounded: 1 h 59 min 59 s is `in 2 h`. */
 export function formatRelative(at: number, now: number): string {
   const ms = now - at;
   if (Math.abs(ms) < 1_000) return 'just now';
   return ms > 0 ? `${formatDuration(ms)} ago` : `in ${formatNearest(-ms)}`;
 }
 
-/** In the largest unit that fits once it is rounded to the next smaller one: 59 min 59 s are 1 h, 31 min are 31 min. */
+/** In the largest unit that fits once the next smaller one is rounded: 59 min 59 s are 1 h, 31 min stay. */
 function formatNearest(ms: number): string {
   for (const [n, [unit, size]] of UNITS.entries()) {
     const step = UNITS[n + 1]?.[1] ?? size;

@@ -101,8 +101,9 @@ function addHelpCommand(program: Commander): void {
 }
 
 /**
- * The commands that a line names, the program first. `stray` is the first word that names none where a command, or an
- * argument, is expected. Options are passed over with their values, wherever they stand, and so is the word `help`.
+ * The commands that a line names, the program first. `stray` is the first word that names none where a
+ * command, or an argument, is expected. Options are passed over with their values, wherever they stand, and
+ * so is the word `help`.
  */
 function named(program: Commander, argv: readonly string[]): { readonly path: readonly Commander[]; readonly stray?: string } {
   const path = [program];
@@ -135,7 +136,7 @@ function colorIn(argv: readonly string[]): ColorChoice {
   return value === 'always' || value === 'never' ? value : 'auto';
 }
 
-/** A group, or the program, without a command shows its help; anything else commander rejects is a wrong call. */
+/** A group, or the program, without a command shows its help; what else commander rejects is a wrong call. */
 function usageError(error: CommanderError, program: Commander, argv: readonly string[], out: Output): number {
   const { path, stray } = named(program, argv);
   if (error.code === 'commander.help' && stray === undefined) {

@@ -32,8 +32,8 @@ export const logs: Command<LogsOptions> = async (context, options) => {
 };
 
 /**
- * Resolves with the number of lines. Rows lie in the order of their commits, and a commit may write what happened earlier than
- * what another one wrote before it: a page is sorted by time, except for a reader who follows.
+ * Resolves with the number of lines. Rows lie in the order of their commits, and a commit may write what
+ * happened earlier than what another one wrote before it: a page is sorted by time, except with `follow`.
  */
 async function print(context: CommandContext, record: EventRecord, options: LogsOptions): Promise<number> {
   const { deps, out } = context;

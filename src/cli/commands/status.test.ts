@@ -243,11 +243,11 @@ test('a daemon that holds its port and does not answer is to be stopped before a
   const { code, stderr } = await cli.run('status');
   server.closeAllConnections();
   server.close();
-  expect([code, stderr]).toEqual([
-    3,
+  expect(code).toBe(3);
+  expect(stderr).toBe(
     `✗ GH1002 process 4711 does not answer at http://127.0.0.1:${port}/status within 2 s\n` +
       '  → if `ps -p 4711` still shows it, stop it first (`kill 4711`), then start it with `gatehouse gateway`\n',
-  ]);
+  );
 });
 
 test('where questions are open, the line of what is parked names the command that lists them', async () => {
@@ -272,11 +272,11 @@ test('where questions are open, the line of what is parked names the command tha
 
 test('one call is one call', async () => {
   await using dir = await tempDir();
-  const usageToday = { tokensIn: 1, tokensOut: 1, calls: 1, costUsd: 0, unpriced: 0 };
+  const usageToday = { ...document().usageToday, calls: 1 };
   await using server = await serve(JSON.stringify(document({ usageToday })));
   const cli = new FakeCli(dir.path);
   await daemon(cli, server.port);
-  expect((await cli.run('status')).stdout).toContain('today     1 call, 1 tokens in');
+  expect((await cli.run('status')).stdout).toContain('today     1 call, 1000 tokens in');
 });
 
 test('a journal that cannot be read does not hide that the daemon is down', async () => {

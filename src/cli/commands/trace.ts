@@ -48,8 +48,8 @@ export const trace: Command<AboutOptions> = async (context, { id }) => {
 };
 
 /**
- * When the model call began that has not ended, epoch ms; undefined = there is none. After a kill the record still says
- * so until the next start: only while a daemon runs, it is under way.
+ * When the model call began that has not ended, epoch ms; undefined = there is none. After a kill the record
+ * still says so until the next start: only while a daemon runs, it is under way.
  */
 function callSince({ run, events }: RunAbout): number | undefined {
   if (run?.state !== 'RUNNING') return undefined;

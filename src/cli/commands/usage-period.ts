@@ -19,8 +19,8 @@ export interface PeriodOptions {
 }
 
 /**
- * Whole days of this machine's time zone. `7d` is today and the six days before. Throws GH1001 for what is neither a
- * date nor a number of days, and for a period that ends before it begins.
+ * Whole days of this machine's time zone. `7d` is today and the six days before. Throws GH1001 for what is
+ * neither a date nor a number of days, and for a period that ends before it begins.
  */
 export function parsePeriod(options: PeriodOptions, now: number): Period {
   const lastDay = options.until === undefined ? startOfLocalDay(now) : startOfDate(options.until, '--until');
