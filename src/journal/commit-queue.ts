@@ -88,6 +88,8 @@ export class CommitQueue {
       if (this.#scheduled) return;
       this.#scheduled = true;
       setImmediate(() => this.flush());
+      // In the same round of the loop; what a commit begins was asked for between the two.
+      setImmediate(() => this.#flushFollowers());
     });
   }
 
@@ -128,8 +130,6 @@ export class CommitQueue {
       this.#runBatch(jobs, change, { settle, seen });
     } catch (error) {
       this.#abandon(jobs, error);
-      // Of an earlier commit, which was to share it with this one.
-      this.#options.sync?.begin();
       return;
     }
     this.#options.onCommit(change);
@@ -141,10 +141,13 @@ export class CommitQueue {
     const synced = sync?.committed(seen.length > 0);
     if (synced) synced.then(onDisk, (error: unknown) => this.#abandon(jobs, error));
     else onDisk();
-    if (seen.length === 0) return;
-    // What they write is committed at the next turn of the loop and shares the sync; it waits no longer for it.
-    setImmediate(() => this.#scheduled || sync?.begin());
     for (const tell of seen) tellAlone(tell);
+  }
+
+  /** What those who were told of a commit wrote shares its sync, which waits no longer than for that. */
+  #flushFollowers(): void {
+    this.flush();
+    this.#options.sync?.begin();
   }
 
   /** Whether writes are refused for good, because the file can no longer be trusted. */

@@ -78,8 +78,8 @@ export class WalSync {
 
   /**
    * Call it after a COMMIT. Resolves once that is on disk, never before an earlier one. Rejects with GH1302,
-   * then for good. With `isFollowed` a commit comes at the next turn of the event loop that may share the
-   * sync: it begins with that one, or when `begin` is called.
+   * then for good. With `isFollowed` a commit may come at once that shares the sync: it begins with that one,
+   * or when `begin` is called.
    */
   committed(isFollowed = false): Promise<void> {
     if (this.#failure) return Promise.reject(this.#failure);
