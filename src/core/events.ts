@@ -25,7 +25,10 @@ export type RunEvent = EventBase &
     | { readonly type: 'model.switched'; readonly from: string; readonly to: string; readonly reason: string }
     /** The call waits this long before it goes on, because the provider asked for it. */
     | { readonly type: 'model.waiting'; readonly reason: string; readonly waitMs: number }
-    /** A limit on spending was met: what was done about it (`cheaper`, `no-tools`, `asked`, `allowed`, `stopped`). */
+    /**
+     * A limit on spending was met: what was done about it (`cheaper`, `no-tools`, `asked`, `allowed`,
+     * `stopped`).
+     */
     | {
         readonly type: 'budget';
         readonly limit: string;

@@ -99,7 +99,9 @@ export class WalSync {
     for (const descriptor of this.#descriptors) closeSync(descriptor);
   }
 
-  /** Begins the sync of what no sync covers yet, unless enough are under way: then the first that ends does. */
+  /**
+   * Begins the sync of what no sync covers yet, unless enough are under way: then the first that ends does.
+   */
   begin(): void {
     const group = this.#next;
     const descriptor = group && this.#free.pop();

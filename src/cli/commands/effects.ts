@@ -10,7 +10,10 @@ export interface EffectsOptions {
   readonly since?: string;
 }
 
-/** Calls of tools that can change files of a session, or what other people and systems see. Arguments are not kept. */
+/**
+ * Calls of tools that can change files of a session, or what other people and systems see. Arguments are not
+ * kept.
+ */
 export const effects: Command<EffectsOptions> = async (context, options) => {
   const { deps, out } = context;
   const { since } = parsePeriod({ ...options, defaultSince: '1d' }, deps.clock.now());

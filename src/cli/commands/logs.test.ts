@@ -68,7 +68,7 @@ test('logs -f goes on with what comes, until it is ended', async () => {
   expect(types(stdout)).toEqual(['model.failed', 'channel', 'failed']);
 });
 
-test('what was written late stands at its time; whoever follows sees it as it was written', async () => {
+test('what was written late stands at its time; one that follows sees it as it was written', async () => {
   await using cli = await cliOnJournal();
   await cli.fill(async (journal, clock) => {
     const write = (channel: string, ms: number) =>
