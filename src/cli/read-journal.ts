@@ -5,6 +5,10 @@ import { type CommandContext, dataDirOf } from './context.ts';
 import { askDaemon } from './daemon-status.ts';
 import type { OpenJournal } from './deps.ts';
 
+/** To one whose words name no message or run (GH1003). */
+export const NAME_A_RUN =
+  'name a key as `gatehouse logs` shows it, in-NUMBER as `gatehouse dead list` shows it, the id of a chat, or `last`';
+
 /**
  * Runs `use` on the journal of the data directory, or of another one; undefined when there is none. A command
  * that looks must not create a data directory as a side effect: the file is looked for before it is opened.

@@ -6,7 +6,7 @@ import { askDaemon } from '../daemon-status.ts';
 import { EXIT } from '../exit-codes.ts';
 import { formatDuration, isoTime } from '../format-time.ts';
 import { formatTable } from '../output.ts';
-import { withJournal } from '../read-journal.ts';
+import { NAME_A_RUN, withJournal } from '../read-journal.ts';
 import type { AboutOptions } from './why.ts';
 
 /** Columns of the drawing. */
@@ -25,9 +25,7 @@ export const trace: Command<AboutOptions> = async (context, { id }) => {
   const { deps, out } = context;
   const about = await withJournal(context, ({ journal }) => journal.record.about(id));
   if (!about || about.events.length === 0) {
-    const hint =
-      'name a key as `gatehouse logs` shows it, in-NUMBER as `gatehouse dead list` shows it, the id of a chat, or `last`';
-    out.fail({ code: 'GH1003', message: `no event of ${id} is kept`, hint });
+    out.fail({ code: 'GH1003', message: `no event of ${id} is kept`, hint: NAME_A_RUN });
     return EXIT.failed;
   }
   const events = about.events.map(({ event }) => event);

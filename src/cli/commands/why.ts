@@ -6,7 +6,7 @@ import { askDaemon } from '../daemon-status.ts';
 import { EXIT } from '../exit-codes.ts';
 import { isoTime } from '../format-time.ts';
 import { formatTable } from '../output.ts';
-import { withJournal } from '../read-journal.ts';
+import { NAME_A_RUN, withJournal } from '../read-journal.ts';
 
 export interface AboutOptions {
   /** As `EventRecord.about` takes it. */
@@ -20,9 +20,7 @@ export const why: Command<AboutOptions> = async (context, { id }) => {
   const { out } = context;
   const about = await withJournal(context, ({ journal }) => journal.record.about(id));
   if (!about) {
-    const hint =
-      'name a key as `gatehouse logs` shows it, in-NUMBER as `gatehouse dead list` shows it, the id of a chat, or `last`';
-    out.fail({ code: 'GH1003', message: `nothing is known of ${id}`, hint });
+    out.fail({ code: 'GH1003', message: `nothing is known of ${id}`, hint: NAME_A_RUN });
     return EXIT.failed;
   }
   const { verdict, configKey, gates } = whyOf(about, await presentOf(context, about));
