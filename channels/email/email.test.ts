@@ -325,9 +325,10 @@ describe.skipIf(missing !== undefined)('against dovecot and postfix', () => {
     await using _ = await open(host, {}, { clock: quickClock() });
     host.answers.push({ kind: 'busy', retryAfterMs: 10 }, new Error('disk full'));
     await servers.deliver(mail('patience'));
-    await until('it is received', () => host.accepted.length === 1);
-    expect(host.offered).toHaveLength(3);
-    expect(new Set(host.offered).size).toBe(1);
+    const received = await until('it is received', () => host.accepted[0]);
+    // A copy that an earlier test sent may come only now, and is offered beside it.
+    expect(host.offered.filter((id) => id === received.platformId)).toHaveLength(3);
+    expect(host.accepted).toEqual([received]);
     await until('it is well again', () => host.states.at(-1)?.state === 'healthy');
   });
 
