@@ -28,7 +28,7 @@ interface After {
 export interface CommitQueueOptions {
   readonly db: Database;
   /** Absent: COMMIT itself returns when the transaction is on disk. */
-  readonly sync?: Pick<WalSync, 'committed' | 'begin' | 'pending' | 'failure' | 'close'>;
+  readonly sync?: Pick<WalSync, 'committed' | 'begin' | 'room' | 'pending' | 'failure' | 'close'>;
   /** Told once, when the file can no longer be trusted. Every later write rejects with the same error. */
   readonly onFatal: (error: GatehouseError) => void;
   /** Told when writes begin to fail, with the code, and when they succeed again. */
@@ -56,6 +56,9 @@ export interface Rider {
  * a burst pays one sync; each has a savepoint, so one that fails leaves the others standing. A batch runs
  * without yielding, hence a read never sees half of one. A write that changed nothing waits for the sync like
  * any other: `duplicate` is an acknowledgement too.
+ *
+ * While no sync could begin, writes are gathered: committed sooner they would be on disk no sooner, and under
+ * load in many more transactions.
  *
  * `setImmediate` and not a microtask: microtasks run after every single I/O callback, so sockets that became
  * readable together would pay one sync each. Measured with 50 of them: 1.7 ms until all are accepted against
@@ -87,9 +90,9 @@ export class CommitQueue {
       this.#jobs.push({ run, onCommit: told, resolve: (value) => resolve(value as T), reject });
       if (this.#scheduled) return;
       this.#scheduled = true;
-      setImmediate(() => this.flush());
-      // In the same round of the loop; what a commit begins was asked for between the two.
-      setImmediate(() => this.#flushFollowers());
+      const room = this.#options.sync?.room;
+      if (room) void room.then(() => this.#schedule());
+      else this.#schedule();
     });
   }
 
@@ -142,6 +145,12 @@ export class CommitQueue {
     if (synced) synced.then(onDisk, (error: unknown) => this.#abandon(jobs, error));
     else onDisk();
     for (const tell of seen) tellAlone(tell);
+  }
+
+  #schedule(): void {
+    setImmediate(() => this.flush());
+    // In the same round of the loop; what a commit begins was asked for between the two.
+    setImmediate(() => this.#flushFollowers());
   }
 
   /** What those who were told of a commit wrote shares its sync, which waits no longer than for that. */

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { FakeClock, tempDir } from '../testing/fakes.ts';
 import { admit, message } from '../testing/journal-rows.ts';
-import { CommitQueue } from './commit-queue.ts';
+import { type Change, CommitQueue } from './commit-queue.ts';
 import { Database } from './database.ts';
 import { openJournal } from './open.ts';
 import { WalSync } from './wal-sync.ts';
@@ -25,6 +25,8 @@ class HeldDisk {
   async end(n: number, error?: Error): Promise<void> {
     if (error) this.#held[n]?.reject(error);
     else this.#held[n]?.resolve();
+    // One round for those who waited for it, one for the commit that waited for room.
+    await turn();
     await turn();
   }
 }
@@ -40,11 +42,12 @@ async function rig() {
   const sync = new WalSync(db, disk.datasync);
   const fatal: string[] = [];
   const told: (string | undefined)[] = [];
+  const commits: Change[] = [];
   const queue = new CommitQueue({
     ...{ db, sync },
     onFatal: (error) => fatal.push(error.code),
     onWritable: (failing) => told.push(failing?.code),
-    onCommit: () => undefined,
+    onCommit: (change) => commits.push(change),
   });
   const ended: string[] = [];
   const end = (name: string, promise: Promise<unknown>) =>
@@ -53,7 +56,7 @@ async function rig() {
       (error: { code: string }) => ended.push(`${name} ${error.code}`),
     );
   return {
-    ...{ path, disk, queue, sync, ended, fatal, told, end },
+    ...{ path, disk, queue, sync, ended, fatal, told, commits, end },
     /** Commits, and tells in `ended` when it resolved. */
     async write(name: string) {
       void end(
@@ -148,6 +151,23 @@ it('F12 a commit that begins nothing after all is synced at once, and so when wh
   expect(it.ended).toEqual(['alone', 'failed GH1301']);
   await it.disk.end(1);
   expect(it.ended.at(-1)).toBe('before');
+});
+
+it('F12 while no sync could begin, writes are gathered, and all of them share one commit and one sync', async () => {
+  await using it = await rig();
+  await it.write('a');
+  await it.write('b');
+  const commits = it.commits.length;
+  for (const name of ['c', 'd', 'e']) await it.write(name);
+  expect([it.commits.length, await it.peek()]).toEqual([commits, 2]);
+  await it.disk.end(0);
+  await turn();
+  expect([it.commits.length, await it.peek()]).toEqual([commits + 1, 5]);
+  expect(it.disk.descriptors).toHaveLength(3);
+  await it.disk.end(1);
+  expect(it.ended).toEqual(['a', 'b']);
+  await it.disk.end(2);
+  expect(it.ended).toEqual(['a', 'b', 'c', 'd', 'e']);
 });
 
 it('each one that is told of a commit is told on its own behalf, not on that of the first', async () => {

@@ -49,6 +49,7 @@ export class WalSync {
   /** Commits that no sync covers yet. */
   #next: Group | undefined;
   #newest: Promise<void> | undefined;
+  #room: Group | undefined;
   #failure: GatehouseError | undefined;
 
   /**
@@ -74,6 +75,13 @@ export class WalSync {
   /** Resolves once everything that is committed is on disk; undefined when it is already. */
   get pending(): Promise<void> | undefined {
     return this.#newest;
+  }
+
+  /** Resolves when another sync may begin, or none will any more; undefined when that is so now. */
+  get room(): Promise<void> | undefined {
+    if (this.#failure || this.#free.length > 0) return undefined;
+    this.#room ??= Promise.withResolvers();
+    return this.#room.promise;
   }
 
   /**
@@ -125,6 +133,12 @@ export class WalSync {
     this.#free.push(flight.descriptor);
     while (this.#flights[0]?.hasEnded) this.#settle(this.#flights.shift());
     this.begin();
+    if (this.#free.length > 0) this.#giveRoom();
+  }
+
+  #giveRoom(): void {
+    this.#room?.resolve();
+    this.#room = undefined;
   }
 
   #settle(flight: Flight | undefined): void {
@@ -145,5 +159,6 @@ export class WalSync {
     for (const { group } of this.#flights.splice(0)) group.reject(this.#failure);
     this.#next?.reject(this.#failure);
     this.#next = undefined;
+    this.#giveRoom();
   }
 }
