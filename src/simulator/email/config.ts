@@ -7,6 +7,7 @@ export function dovecotConf(root: string, ports: MailPorts): string {
 protocols = imap lmtp
 listen = 127.0.0.1
 base_dir = ${root}/run
+state_dir = ${root}/state
 log_path = ${root}/dovecot.log
 ssl = yes
 ssl_cert = <${root}/cert.pem

@@ -43,17 +43,29 @@ function endGroup(pid: number | undefined): void {
 
 /** Resolves once something listens on the port of 127.0.0.1; rejects after 15 s. */
 export async function accepts(port: number): Promise<void> {
+  await waitUntil(() => isOpen(port), `nothing listens on port ${port}`);
+}
+
+/** Resolves once nothing listens on the port of 127.0.0.1 any more; rejects after 15 s. */
+export async function refuses(port: number): Promise<void> {
+  await waitUntil(async () => !(await isOpen(port)), `port ${port} is still held`);
+}
+
+async function waitUntil(holds: () => Promise<boolean>, otherwise: string): Promise<void> {
   const end = performance.now() + 15_000;
-  for (;;) {
-    const open = await new Promise<boolean>((resolve) => {
-      const socket = connect(port, '127.0.0.1');
-      socket.once('connect', () => resolve(true));
-      socket.once('error', () => resolve(false));
-      socket.once('close', () => socket.destroy());
-      socket.once('connect', () => socket.end());
-    });
-    if (open) return;
-    if (performance.now() > end) throw new Error(`nothing listens on port ${port}`);
+  while (!(await holds())) {
+    if (performance.now() > end) throw new Error(otherwise);
     await new Promise((resolve) => setTimeout(resolve, 30));
   }
+}
+
+function isOpen(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1');
+    socket.once('connect', () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.on('error', () => resolve(false));
+  });
 }

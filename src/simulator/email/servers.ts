@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { freePorts } from '../free-port.ts';
 import { dovecotConf, HEADER_CHECKS, type MailPorts, mainCf, masterCf, RECIPIENTS } from './config.ts';
-import { accepts, type Daemon, spawnDaemon } from './process.ts';
+import { accepts, type Daemon, refuses, spawnDaemon } from './process.ts';
 import { submit } from './submit.ts';
 
 const execute = promisify(execFile);
@@ -99,15 +99,15 @@ export async function startMailServers({ users = [] }: MailServerOptions = {}): 
     await stop();
     throw new Error(`the mail servers did not start: ${log.slice(-2000)}`, { cause: error });
   }
+  const listening = [ports.imap, ports.imaps, ports.lmtp, ports.sasl];
   const startAgain = async () => {
-    // What was killed may hold its ports a moment longer; dovecot then ends at once.
-    for (let up = false; !up; ) {
-      const dovecot = startDovecot();
-      daemons.dovecot = dovecot;
-      const ended = dovecot.ended.then(() => new Promise<false>((resolve) => setTimeout(resolve, 100, false)));
-      const open = Promise.all([ports.imap, ports.imaps, ports.lmtp, ports.sasl].map((port) => accepts(port))).then(() => true);
-      up = await Promise.race([open, ended]);
-    }
+    await removeLocks(join(root, 'mail'));
+    // What was killed may hold its ports a moment longer; a dovecot that finds one taken ends at once.
+    await Promise.all(listening.map((port) => refuses(port)));
+    const dovecot = startDovecot();
+    daemons.dovecot = dovecot;
+    const ended = dovecot.ended.then(() => Promise.reject(new Error('dovecot ended while it started')));
+    await Promise.race([Promise.all(listening.map((port) => accepts(port))), ended]);
     // postfix keeps a connection to the login service that is gone and would refuse the next login with 454
     await run('/usr/sbin/postfix', ['-c', join(root, 'postfix'), 'reload']);
   };
@@ -122,7 +122,7 @@ export async function startMailServers({ users = [] }: MailServerOptions = {}): 
     users: { alice: 'alice@example.test', carol: 'carol@example.test', bot: 'bot@example.test' },
     async deliver(raw, to = 'bot') {
       await submit({ port: ports.lmtp, hello: 'LHLO test', from: 'sender@example.test', to: `${to}@example.test`, raw });
-      while (await awaitsUid(join(root, 'mail', to))) await doveadm('index', '-u', `${to}@example.test`, 'INBOX');
+      await giveUids(join(root, 'mail', to), () => doveadm('index', '-u', `${to}@example.test`, 'INBOX'));
     },
     submit: (raw, from, to = 'bot') =>
       submit({ port: ports.smtp, hello: 'EHLO stranger.test', from, to: `${to}@example.test`, raw }),
@@ -152,7 +152,7 @@ export async function startMailServers({ users = [] }: MailServerOptions = {}): 
 async function writeTree(root: string, ports: MailPorts, users: readonly string[]): Promise<void> {
   // dovecot's login processes and postfix's unprivileged daemons pass through this directory.
   await chmod(root, 0o755);
-  for (const folder of ['run', 'mail', 'postfix', 'spool', 'data']) await mkdir(join(root, folder));
+  for (const folder of ['run', 'state', 'mail', 'postfix', 'spool', 'data']) await mkdir(join(root, folder));
   await run('/usr/bin/openssl', [
     ...[
       'req',
@@ -181,6 +181,16 @@ async function writeTree(root: string, ports: MailPorts, users: readonly string[
   await writeFile(join(root, 'postfix', 'mailboxes'), mailboxes);
 }
 
+/**
+ * Of a dovecot that was killed. While a lock that names no process lies there, dovecot waits for it for two
+ * minutes; one that was killed between making the file and writing its number leaves such a lock.
+ */
+async function removeLocks(mailboxes: string): Promise<void> {
+  const names = await readdir(mailboxes, { recursive: true });
+  const locks = names.filter((name) => name.endsWith('.lock'));
+  await Promise.all(locks.map((name) => rm(join(mailboxes, name), { force: true })));
+}
+
 /** In the order in which a mail passes through, so that one on its way is not missed. */
 async function countQueue(spool: string): Promise<number> {
   let count = 0;
@@ -204,6 +214,14 @@ async function awaitsUid(box: string): Promise<boolean> {
   const names = await readdir(join(box, 'new'));
   const numbered = new Set(list.split('\n').map((line) => line.slice(line.indexOf(':') + 1)));
   return names.some((name) => !numbered.has(name));
+}
+
+async function giveUids(box: string, index: () => Promise<unknown>): Promise<void> {
+  const end = performance.now() + 60_000;
+  while (await awaitsUid(box)) {
+    if (performance.now() > end) throw new Error(`dovecot gave a mail in ${box} no UID within 60 s`);
+    await index();
+  }
 }
 
 /** A mail that is marked meanwhile gets another file name: then the folder is read again. */

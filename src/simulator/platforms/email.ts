@@ -16,6 +16,7 @@ class EmailPlatform implements Platform {
   #written = 0;
   /** A restart and a delivery exclude each other: a mail waits for the server, as with any relay, and none is cut off half delivered. */
   readonly #dovecot = new KeyedMutex();
+  #restarted: Promise<void> | undefined;
 
   constructor(servers: MailServers) {
     this.#servers = servers;
@@ -64,6 +65,7 @@ class EmailPlatform implements Platform {
   }
 
   async seen(): Promise<readonly SeenMessage[]> {
+    await this.#restarted;
     // The daemon is done when postfix took the mail; it lies in the mailbox a moment later. A frozen queue shows as lost mail.
     for (let tries = 0; tries < 100 && (await this.#servers.queued()) > 0; tries += 1)
       await new Promise((resolve) => setTimeout(resolve, 50));
@@ -79,7 +81,10 @@ class EmailPlatform implements Platform {
   }
 
   fault(kind: FaultKind): void {
-    if (kind === 'disconnect') void this.#dovecot.runExclusive('', () => this.#servers.restartImap());
+    if (kind !== 'disconnect') return;
+    this.#restarted = this.#dovecot.runExclusive('', () => this.#servers.restartImap());
+    // `seen` tells.
+    this.#restarted.catch(() => undefined);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
