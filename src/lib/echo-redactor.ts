@@ -21,6 +21,12 @@ export function urlSecrets(baseUrl: string): readonly string[] {
   return [url.password, ...url.searchParams.values(), ...url.pathname.split('/').filter((piece) => KEY_IN_PATH.test(piece))];
 }
 
+/** A base URL as a person may see it: without its query, its password and what looks like a key in its path. */
+export function shownUrl(baseUrl: string): string {
+  const url = new URL(baseUrl);
+  return createEchoRedactor(urlSecrets(baseUrl))(`${url.origin}${url.pathname}`);
+}
+
 /** Masks the given secrets in all their encoded forms, whole or in part. Empty secrets are ignored. */
 export function createEchoRedactor(secrets: readonly (string | undefined)[]): Redact {
   const forms = new Set(secrets.flatMap((secret) => (secret ? encodedForms(secret) : [])));

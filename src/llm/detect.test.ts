@@ -61,6 +61,13 @@ describe('config', () => {
     expect(found.lines).toContain('the key is from GROQ_API_KEY, not from MY_KEY');
   });
 
+  test('a key in the path or the query of a base_url is not said', async () => {
+    const base_url = 'https://gate.example/k9f3a7c2d8e1b4a6/v1?token=canary';
+    const found = await detect({ config: { base_url, model: 'gpt-4o' }, env: {} });
+    expect(found.lines.join('\n')).toContain('at https://gate.example/[redacted]/v1');
+    expect(found.lines.join('\n')).not.toMatch(/canary|k9f3a7/);
+  });
+
   test('a base_url alone never receives the key of a known provider', async () => {
     const found = await detect({ config: { base_url: 'http://127.0.0.1:1/v1', model: 'gpt-4o' }, env: { OPENAI_API_KEY: KEY } });
     expect(found).toMatchObject({ id: 'openai-compatible/gpt-4o' });

@@ -1,5 +1,6 @@
 /** Which model the daemon starts with, and the lines that say so (ux.md 3): config, keys, servers of this machine, demo. */
 import type { Clock } from '../core/ports.ts';
+import { shownUrl } from '../lib/echo-redactor.ts';
 import { isLoopback } from './catalog/price.ts';
 import { DEFAULT_DAILY_USD } from './money/limits.ts';
 import { type LocalServer, ollamaOrigin, type ProbeOrigins, probeLocalServers } from './probe.ts';
@@ -63,7 +64,7 @@ async function fromConfig(config: ModelConfig, sources: KeySources): Promise<Det
   const key = await resolveKey(target, sources);
   const { api_key_env: named } = config;
   return detected('config', target, key, [
-    `${idOf(target)} from the config, at ${shown(target.baseUrl)}`,
+    `${idOf(target)} from the config, at ${shownUrl(target.baseUrl)}`,
     ...(named !== undefined && key && key.from !== named ? [`the key is ${sourceText(key)}, not from ${named}`] : []),
   ]);
 }
@@ -110,7 +111,7 @@ function fromOllama({ env, config }: Pick<DetectOptions, 'env' | 'config'>): Det
   const base_url = `${ollamaOrigin(env['OLLAMA_HOST'])}/v1`;
   const target = resolveProvider({ ...config, ...NO_KEYS, provider: ollama.name, model, base_url });
   const from = model === undefined ? 'USE_OLLAMA' : 'OLLAMA_MODEL';
-  return detected('local', target, undefined, [`${idOf(target)} from ${from}, at ${shown(target.baseUrl)}`]);
+  return detected('local', target, undefined, [`${idOf(target)} from ${from}, at ${shownUrl(target.baseUrl)}`]);
 }
 
 interface ProviderKey {
@@ -144,7 +145,7 @@ function fromKey(
     ...(baseUrl ? { base_url: baseUrl } : {}),
   });
   const lines = [`${idOf(target)} ${sourceText(key)} (${moneyText(options)})`];
-  if (baseUrl) lines.push(`at ${shown(target.baseUrl)} from ${baseUrlEnv}`);
+  if (baseUrl) lines.push(`at ${shownUrl(target.baseUrl)} from ${baseUrlEnv}`);
   if (others.length > 0) {
     const names = others.map((other) => other.key.from).join(', ');
     lines.push(`also set, not used: ${names}; choose with "provider" in the config`);
@@ -182,7 +183,7 @@ function fromServers(servers: readonly LocalServer[], { config, env }: DetectOpt
     },
   });
   const others = servers.filter((server) => server.found && server !== hit);
-  const where = isLoopback(baseUrl) ? 'on this machine, no cost' : `at ${shown(baseUrl)}`;
+  const where = isLoopback(baseUrl) ? 'on this machine, no cost' : `at ${shownUrl(baseUrl)}`;
   const lines = [`${idOf(target)} from ${hit.label} (${where})`];
   if (others.length > 0) lines.push(`also running, not used: ${others.map((server) => server.label).join(', ')}`);
   return detected('local', target, undefined, lines);
@@ -217,10 +218,4 @@ function idOf({ provider, model }: ResolvedProvider): string {
 
 function sourceText({ from }: FoundKey): string {
   return from === 'login' ? 'from the stored login' : `from ${from}`;
-}
-
-/** Without its query, which may hold a key. */
-function shown(baseUrl: string): string {
-  const url = new URL(baseUrl);
-  return `${url.origin}${url.pathname}`;
 }

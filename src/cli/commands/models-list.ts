@@ -1,5 +1,5 @@
 import type { LoadedConfig } from '../../../config/load.ts';
-import { createEchoRedactor, urlSecrets } from '../../lib/echo-redactor.ts';
+import { shownUrl } from '../../lib/echo-redactor.ts';
 import { printable } from '../../lib/printable.ts';
 import { CATALOG_AS_OF } from '../../llm/catalog/catalog.ts';
 import { type Command, readConfig, sayWarnings } from '../context.ts';
@@ -76,15 +76,13 @@ function problemText({ problem }: ModelEntry): string {
 function toJson(entry: ModelEntry): Record<string, unknown> {
   const { name, description, target, problem } = entry;
   const keys = keysOf(entry);
-  const url = target && new URL(target.baseUrl);
   return {
     name,
     description: description ?? null,
     provider: target?.provider.name ?? null,
     model: target?.model ?? null,
     wire: target?.wire ?? null,
-    // Without its query and what looks like a key in its path.
-    baseUrl: url ? createEchoRedactor(urlSecrets(url.href))(`${url.origin}${url.pathname}`) : null,
+    baseUrl: target ? shownUrl(target.baseUrl) : null,
     contextWindow: target?.contextWindow ?? null,
     maxOutputTokens: target?.facts.maxOutputTokens ?? null,
     vision: target?.facts.vision ?? null,
